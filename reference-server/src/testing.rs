@@ -117,7 +117,6 @@ impl ServiceFixture {
             Arc::clone(&random) as _,
             Handle::current(),
         )
-        .ledger(Arc::clone(&ledger) as _)
         .supplier(Platform::YouTube, Arc::new(FakeSupplier(Arc::clone(&supplier_calls))))
         .options(EngineOptions { wait_timeout: Duration::from_secs(5), ..EngineOptions::default() })
         .build();

@@ -34,7 +34,9 @@ pub mod limits;
 pub mod lookup;
 pub mod memory;
 pub mod page;
+pub mod retry;
 pub mod supplier;
+mod tasks;
 #[cfg(feature = "testing")]
 pub mod testing;
 pub mod time;

@@ -70,7 +70,6 @@ impl Verbatim {
             Arc::clone(&random) as _,
             Handle::current(),
         )
-        .ledger(Arc::clone(&stores.ledger))
         .options(engine_options(&options));
         let engine = match &options.observer {
             Some(observer) => engine.observer(Arc::clone(observer)),

@@ -3,8 +3,7 @@
 use transcript_core::{
     Error, ErrorKind, Result,
     archive::{self, StoredTranscript, TrackSelector},
-    engine::{FetchOutcome, FetchRequest},
-    lookup::FailureReason,
+    engine::{CostNote, FailureReason, FetchOutcome, FetchRequest, NoTranscript},
     supplier::ResolveOutcome,
     transcript::LanguageTag,
     video::{Platform, VideoId, VideoLink},
@@ -86,7 +85,7 @@ impl Verbatim {
         };
         let accepts_any = selector == TrackSelector::Default;
         let outcome =
-            self.transcripts().get(FetchRequest { video: video.clone(), selector, payment: None }).await;
+            self.transcripts().get(FetchRequest { video: video.clone(), selector, payer: None }).await;
         if accepts_any
             && matches!(
                 outcome,
@@ -102,34 +101,25 @@ impl Verbatim {
 
     /// Converts an engine outcome for a request without payment.
     pub(crate) fn to_get_outcome(&self, video: &VideoId, outcome: FetchOutcome) -> Result<GetOutcome> {
-        let missing = |reason, message: &str| {
-            Ok(GetOutcome::Missing(self.missing(VideoLink::Video(video.clone()), reason, message)))
+        let platform = video.platform();
+        // What differs within a program: its user chose the suppliers, and may end work with its last waiter.
+        let message = match &outcome {
+            FetchOutcome::NoSupplier => {
+                Some(format!("There is no source of new transcripts for {}.", platform.name()))
+            }
+            FetchOutcome::InProgress(_) if !self.transcripts().options().detach_unpaid => {
+                Some(TIMEOUT_MESSAGE.to_owned())
+            }
+            _ => None,
         };
-        let found = |stored, from_cache| Ok(GetOutcome::Found(FoundTranscript { stored, from_cache }));
-        match outcome {
-            FetchOutcome::Archived(stored) => found(stored, true),
-            FetchOutcome::Fetched(stored) => found(stored, false),
-            FetchOutcome::Absent(absence) => missing(FailureReason::NoCaptions, &absence.message),
-            FetchOutcome::Withdrawn => missing(
-                FailureReason::NoCaptions,
-                "This transcript was withdrawn by the operator of the service.",
-            ),
-            FetchOutcome::SupplyFailed(failure) => {
-                missing(FailureReason::for_supply_error(&failure), failure.message())
+        let result = outcome.into_transcript(platform, self.now(), CostNote::None);
+        Ok(match result.map_err(store_error)? {
+            Ok((stored, from_cache)) => GetOutcome::Found(FoundTranscript { stored, from_cache }),
+            Err(none) => {
+                let message = message.unwrap_or(none.message);
+                GetOutcome::Missing(self.missing(VideoLink::Video(video.clone()), none.reason, message))
             }
-            FetchOutcome::NoSupplier => missing(
-                FailureReason::ConfigError,
-                &format!("There is no source of new transcripts for {}.", video.platform().name()),
-            ),
-            FetchOutcome::InProgress(progress) if self.transcripts().options().detach_unpaid => {
-                missing(FailureReason::FetchError, &progress.message(None))
-            }
-            FetchOutcome::InProgress(_) => missing(FailureReason::FetchError, TIMEOUT_MESSAGE),
-            FetchOutcome::Refused { .. } => {
-                Err(Error::unexpected("a free fetch was rejected for lack of credits"))
-            }
-            FetchOutcome::StoreFailed(error) => Err(store_error(error)),
-        }
+        })
     }
 
     /// Returns the video of a link; a short link is resolved.
@@ -138,17 +128,16 @@ impl Verbatim {
             VideoLink::Video(video) => return Ok(Ok(video)),
             VideoLink::Short(short) => short,
         };
-        let missing =
-            |reason, message: &str| Ok(Err(self.missing(VideoLink::Short(short.clone()), reason, message)));
-        match self.transcripts().resolve(&short, true).await {
-            Ok(Some(ResolveOutcome::Video(video))) => Ok(Ok(video)),
-            Ok(Some(ResolveOutcome::NotAVideo(why))) => Err(Error::invalid(why)),
-            Ok(None) => missing(FailureReason::FetchError, "The short link could not be followed."),
-            Err(failure) => missing(FailureReason::for_supply_error(&failure), failure.message()),
-        }
+        let none = match self.transcripts().resolve(&short, true).await {
+            Ok(Some(ResolveOutcome::Video(video))) => return Ok(Ok(video)),
+            Ok(Some(ResolveOutcome::NotAVideo(why))) => return Err(Error::invalid(why)),
+            Ok(None) => NoTranscript::new(FailureReason::FetchError, "The short link could not be followed."),
+            Err(failure) => NoTranscript::from_supply_error(&failure, self.now()),
+        };
+        Ok(Err(self.missing(VideoLink::Short(short), none.reason, none.message)))
     }
 
-    fn missing(&self, link: VideoLink, reason: FailureReason, message: &str) -> UnavailableTranscript {
+    fn missing(&self, link: VideoLink, reason: FailureReason, message: String) -> UnavailableTranscript {
         let (platform, id) = match &link {
             VideoLink::Video(video) => (video.platform(), video.id()),
             VideoLink::Short(short) => (short.platform(), short.code()),
@@ -157,7 +146,7 @@ impl Verbatim {
             platform,
             video_id: id.to_owned(),
             reason,
-            message: message.to_owned(),
+            message,
             watch_url: self.lookup().options().watch_url(&link, None),
         }
     }

@@ -274,7 +274,7 @@ fn language_fetch_survives_each_fault() {
             let selector = TrackSelector::Language(LanguageTag::from_canonical("fr"));
             let transcripts = fixture.life.lookups[0].transcripts();
             let outcome = transcripts
-                .get(FetchRequest { video: video(), selector: selector.clone(), payment: None })
+                .get(FetchRequest { video: video(), selector: selector.clone(), payer: None })
                 .await;
             if let FetchOutcome::Fetched(stored) = outcome {
                 assert_eq!(stored.transcript.track.language.as_str(), "fr");

@@ -327,15 +327,13 @@ async fn fetch(
     give_up: Option<Duration>,
 ) {
     let oracle = Arc::clone(&life.world.oracle);
-    let call = lookup.transcripts().get(FetchRequest { video: video.clone(), selector, payment: None });
+    let call = lookup.transcripts().get(FetchRequest { video: video.clone(), selector, payer: None });
     let call_timeout = life.world.config.engine.wait_timeout + Duration::from_secs(1);
     match timeout(give_up.unwrap_or(call_timeout), call).await {
         Ok(FetchOutcome::Archived(stored) | FetchOutcome::Fetched(stored)) => {
             oracle.check_response(&video, &stored);
         }
-        Ok(FetchOutcome::Refused { .. }) => {
-            oracle.report("a fetch without payment was refused for its payment")
-        }
+        Ok(FetchOutcome::Refused(_)) => oracle.report("a fetch without payment was refused for its payment"),
         Ok(_) => {}
         Err(_) if give_up.is_none() => oracle.report("an engine call exceeded its timeout"),
         Err(_) => {}

@@ -363,7 +363,7 @@ impl SimWorld {
             clock: clock(),
             plans: self.config.accounts.plans,
         });
-        let transcripts = self.engine((archive, Arc::clone(&ledger)), clock(), suppliers, gate);
+        let transcripts = self.engine(archive, clock(), suppliers, gate);
         let charges = Arc::new(SequentialCharges {
             directory: Arc::clone(&directory),
             limiter: Arc::clone(&limiter),
@@ -393,7 +393,7 @@ impl SimWorld {
 
     fn engine(
         &self,
-        (archive, ledger): (Arc<dyn Archive>, Arc<dyn Ledger>),
+        archive: Arc<dyn Archive>,
         clock: Arc<dyn Clock>,
         [captions, speech]: [Arc<dyn Supplier>; 2],
         gate: &Arc<StoreGate>,
@@ -405,7 +405,6 @@ impl SimWorld {
             gate: Arc::clone(gate),
         };
         let mut builder = Transcripts::builder(archive, clock, random, Handle::current())
-            .ledger(ledger)
             .observer(Arc::clone(&self.listener) as _)
             .options(self.config.engine.clone())
             .link_resolver(Platform::TikTok, Arc::new(resolver))

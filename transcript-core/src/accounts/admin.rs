@@ -3,11 +3,11 @@
 use super::{Accounts, CreditBalance, EffectivePlan, Email, Order, orders::list_all_for_account};
 use crate::{
     directory::{Account, AccountRef, UpdateOutcome},
-    engine::retry::with_retries,
     error::{Error, ErrorKind, Result, Retry},
     ids::{AccountId, GrantId},
     ledger::{Entry, GrantOutcome, GrantRequest},
     page::{Page, PageRequest},
+    retry::retry_store,
 };
 
 /// How often a change is retried after a concurrent change of the account.
@@ -187,16 +187,20 @@ impl Accounts {
 
     /// All orders of an account, oldest first.
     pub(super) async fn orders_of(&self, account: &Account) -> Result<Vec<Order>> {
-        list_all_for_account(self.deps.orders.as_ref(), &account.id, self.deps.transcripts.request_budget())
-            .await
+        list_all_for_account(
+            self.deps.orders.as_ref(),
+            &account.id,
+            self.deps.transcripts.options().request_policy(),
+        )
+        .await
     }
 
-    /// Makes an idempotent store call with retries, within the retry budget for requests.
+    /// Makes an idempotent store call with the retries of calls that a caller waits for.
     pub(super) async fn retry_port<T, F>(&self, call: impl FnMut() -> F) -> Result<T>
     where
         F: Future<Output = Result<T>>,
     {
-        with_retries(self.deps.transcripts.request_budget(), call).await
+        retry_store(self.deps.transcripts.options().request_policy(), call).await
     }
 
     async fn view(&self, account: Account) -> Result<AccountView> {

@@ -7,11 +7,12 @@ use sha2::{Digest, Sha256};
 use super::{
     AccountPrincipal, Accounts, IdempotencyAttempt, IdempotencyState, RequestGuard, StoredHeader,
     StoredResponse, V1Error, authenticate::parse_key, charge::derive_hold_id, reply_metadata::ReplyMetadata,
-    request_guard::IdempotencyLease, transcript::withdrawn_error,
+    request_guard::IdempotencyLease,
 };
 use crate::{
     archive::{FindOutcome, TrackSelector},
     directory::api_key::ApiKey,
+    engine::NoTranscript,
     ids::{Holder, random_id},
     time::Timestamp,
     video::VideoId,
@@ -211,7 +212,7 @@ impl Accounts {
     async fn check_not_withdrawn(&self, video: &VideoId) -> Result<(), V1Error> {
         let found = self.deps.transcripts.find(video, &TrackSelector::Default).await;
         match found.map_err(|error| V1Error::from_store_error(&error))? {
-            FindOutcome::Withdrawn => Err(withdrawn_error()),
+            FindOutcome::Withdrawn => Err(NoTranscript::withdrawn().into()),
             FindOutcome::Transcript(_) | FindOutcome::Absence(_) | FindOutcome::NotFound => Ok(()),
         }
     }

@@ -15,10 +15,10 @@ use super::{
 };
 use crate::{
     directory::api_key::ApiKey,
-    engine::retry::with_retries,
-    error::{Error, ErrorKind, Result as StoreResult, Retry},
+    error::{ErrorKind, Result as StoreResult, Retry},
     ids::{HoldId, random_id},
     ledger::{HoldOutcome, HoldState},
+    retry::retry_store,
     video::VideoId,
 };
 
@@ -95,7 +95,9 @@ impl Accounts {
     ) -> Result<Option<CachedCharge>, V1Error> {
         let request = self.charge_request(principal, memo);
         let limit = self.rate_limit(&request.limit_request)?;
-        let first_try = self.charge_once(request.clone()).await;
+        let attempt = self.deps.transcripts.options().store_timeout / 2;
+        let first_try =
+            self.deps.transcripts.with_timeout(attempt, self.deps.charges.charge(request.clone())).await;
         let is_outcome_known = first_try.is_ok();
         let outcome = match first_try {
             Err(error) if error.kind() == ErrorKind::Invalid => {
@@ -150,22 +152,10 @@ impl Accounts {
         }
     }
 
-    /// One store call, awaited on the caller's executor.
-    async fn charge_once(&self, request: ChargeRequest) -> StoreResult<ChargeOutcome> {
-        let attempt = {
-            // For the timer: the caller's executor may have none.
-            let _inside = self.deps.transcripts.runtime().enter();
-            tokio::time::timeout(
-                self.deps.transcripts.request_budget().attempt,
-                self.deps.charges.charge(request),
-            )
-        };
-        attempt.await.unwrap_or_else(|_| Err(Error::unavailable("the store did not answer in time")))
-    }
-
-    /// Retries the charge until its outcome is known or the retry budget is used up.
+    /// Retries the charge until its outcome is known or the time of a request is over.
     async fn charge_with_retries(&self, request: ChargeRequest) -> StoreResult<ChargeOutcome> {
-        let (budget, charges) = (self.deps.transcripts.request_budget(), Arc::clone(&self.deps.charges));
+        let (policy, charges) =
+            (self.deps.transcripts.options().request_policy(), Arc::clone(&self.deps.charges));
         let retry = move || {
             let (charges, request) = (Arc::clone(&charges), request.clone());
             async move {
@@ -176,6 +166,6 @@ impl Accounts {
                 }
             }
         };
-        self.deps.transcripts.task(async move { with_retries(budget, retry).await }).await?
+        self.deps.transcripts.task(async move { retry_store(policy, retry).await }).await?
     }
 }

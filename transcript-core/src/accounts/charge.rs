@@ -5,14 +5,12 @@ use sha2::{Digest, Sha256};
 use super::{Accounts, EffectivePlan, V1Error};
 use crate::{
     directory::Account,
-    engine::retry::{with_retries, with_timeout},
-    error::{ErrorKind, Retry},
     ids::{HoldId, random_id},
-    ledger::{Balance, HoldOutcome, HoldRequest, HoldState, Leg, SettleOutcome, SettleRequest},
+    ledger::{Balance, HoldGuard, HoldOutcome, HoldRequest, HoldResult, Leg, SpendResult},
     time::Timestamp,
 };
 
-/// A hold of credits for one call.
+/// The hold that pays for a response, as it is stored with the response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CreditHold {
     /// The id of the hold.
@@ -21,9 +19,9 @@ pub(super) struct CreditHold {
     pub(super) amount: u64,
 }
 
-impl CreditHold {
-    fn settle(&self, spent: u64, accounts: &Accounts) -> SettleRequest {
-        SettleRequest { id: self.id.clone(), spent: vec![spent], now: accounts.deps().clock.now() }
+impl From<&HoldGuard> for CreditHold {
+    fn from(hold: &HoldGuard) -> Self {
+        Self { id: hold.id().clone(), amount: hold.amounts().iter().sum() }
     }
 }
 
@@ -60,81 +58,41 @@ impl Accounts {
             id,
             legs: vec![leg],
             now,
-            expires_at: now.plus(self.deps.transcripts.options().lease),
+            expires_at: self.state.holds.expires_at(now),
             memo: memo.to_owned(),
         }
     }
 
-    /// Holds credits; returns the credits left.
-    pub(super) async fn hold(&self, request: &HoldRequest) -> Result<u64, V1Error> {
-        match self.retry_store(|| self.deps.ledger.hold(request.clone())).await? {
-            HoldOutcome::Held { balances }
-            | HoldOutcome::Exists { state: HoldState::Open { .. }, balances } => Ok(credits_left(&balances)),
-            outcome => Err(hold_error(request, outcome, self.options().sells)),
+    /// Holds credits; returns the hold and the credits left.
+    pub(super) async fn hold(&self, request: HoldRequest) -> Result<(HoldGuard, u64), V1Error> {
+        let held = self.state.holds.hold(request.clone()).await;
+        match held.map_err(|error| V1Error::from_store_error(&error))? {
+            HoldResult::Held(hold, balances) => Ok((hold, credits_left(&balances))),
+            HoldResult::Refused(outcome) => Err(hold_error(&request, outcome, self.options().sells)),
         }
     }
 
     /// Holds and spends credits in one step, for an answer that is ready; returns the credits left.
     ///
-    /// `None` if the outcome is unknown. The caller must then deliver the answer, because the account may have
-    /// been charged. If it was not, the operator bears the loss.
+    /// `None` if the outcome is unknown: then the answer must be delivered.
     pub(super) async fn spend(&self, request: &HoldRequest) -> Result<Option<u64>, V1Error> {
-        let budget = self.deps.transcripts.request_budget();
-        let spend = || self.deps.ledger.spend(request.clone());
-        let first_try = with_timeout(budget.attempt, spend()).await;
-        let is_outcome_known = first_try.is_ok();
-        let outcome = match first_try {
-            Err(error) if error.kind() == ErrorKind::Invalid => {
-                return Err(V1Error::from_store_error(&error));
-            }
-            Err(error) if error.retry() == Retry::Never => Err(error),
-            Err(_) => with_retries(budget, spend).await,
-            Ok(outcome) => Ok(outcome),
-        };
-        match outcome {
-            Ok(
-                HoldOutcome::Held { balances }
-                | HoldOutcome::Exists { state: HoldState::Settled { .. }, balances },
-            ) => Ok(Some(credits_left(&balances))),
-            Ok(outcome) if is_outcome_known => Err(hold_error(request, outcome, self.options().sells)),
-            // The first try failed, but may still take effect in a slow store.
-            Ok(_) => Ok(None),
-            Err(error) => {
-                tracing::error!(hold = %request.id, %error, "credit spend outcome unknown");
-                Ok(None)
-            }
+        let spent = self.state.holds.spend(request).await;
+        match spent.map_err(|error| V1Error::from_store_error(&error))? {
+            SpendResult::Spent(balances) => Ok(Some(credits_left(&balances))),
+            SpendResult::Refused(outcome) => Err(hold_error(request, outcome, self.options().sells)),
+            SpendResult::Unknown => Ok(None),
         }
     }
 
-    /// Settles the hold with its full amount, within the retry budget for requests.
+    /// Settles the hold of a stored response with its full amount.
     pub(super) async fn settle_hold(&self, hold: &CreditHold) -> Result<(), V1Error> {
-        let settle = hold.settle(hold.amount, self);
-        self.retry_store(|| self.deps.ledger.settle(settle.clone())).await.map(|_| ())
+        let settled = self.state.holds.settle(&hold.id, vec![hold.amount]).await;
+        settled.map(|_| ()).map_err(|error| V1Error::from_store_error(&error))
     }
 
-    /// Settles the hold with its full amount, within the retry budget for holds. If the ledger stays
-    /// unavailable, the hold expires: the account is never charged, and the operator bears the loss.
-    pub(super) async fn settle_with_retries(&self, hold: &CreditHold) {
-        let settle = hold.settle(hold.amount, self);
-        let budget = self.deps.transcripts.lease_budget();
-        match with_retries(budget, || self.deps.ledger.settle(settle.clone())).await {
-            // Exists and settled: an earlier try of this call took effect.
-            Ok(
-                SettleOutcome::Settled { .. } | SettleOutcome::Exists { state: HoldState::Settled { .. } },
-            ) => {}
-            Ok(outcome) => tracing::warn!(hold = %hold.id, ?outcome, "hold ended before its call"),
-            Err(error) => {
-                tracing::error!(hold = %hold.id, %error, "hold settle failed");
-            }
-        }
-    }
-
-    /// Releases a hold, also one whose creation the ledger did not confirm.
-    /// If that fails, the hold expires.
+    /// Releases the hold of a stored response. If that fails, the hold expires.
     pub(super) async fn release_hold(&self, hold: &CreditHold) {
-        let settle = hold.settle(0, self);
-        let timeout = self.deps.transcripts.options().store_timeout;
-        if let Err(error) = with_timeout(timeout, self.deps.ledger.settle(settle)).await {
+        if let Err(error) = self.state.holds.settle(&hold.id, vec![0]).await {
             tracing::warn!(hold = %hold.id, %error, "hold release failed");
         }
     }

@@ -109,7 +109,7 @@ impl Accounts {
         let (outcome_sender, outcome_receiver) = oneshot::channel();
         let (disconnect_sender, mut disconnect) = oneshot::channel();
         let (accounts, chat) = (self.clone(), chat.clone());
-        self.deps.transcripts.detach(async move {
+        self.deps.transcripts.background().detach(async move {
             let outcome = match validate(params, Some(Arc::new(ChannelSink(sentence_sender)))) {
                 Ok(request) => accounts.run_chat_stream(guard, &chat, request, render, &mut disconnect).await,
                 Err(error) => Err(guard.reject(error).await),

@@ -3,7 +3,11 @@
 use std::fmt;
 
 use super::RateLimitStatus;
-use crate::{error::Error, time::format_wait};
+use crate::{
+    engine::{FailureReason, NoTranscript},
+    error::Error,
+    time::format_wait,
+};
 
 /// Error of a v1 call. Each variant has a message that states the reason and how to proceed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,6 +94,16 @@ impl V1Error {
         let retry_after_s = retry_seconds(retry_after_ms);
         let message = format!("{reason}: please try again in {}.", format_wait(retry_after_s));
         Self::RateLimited { message, retry_after_s, rate: None }
+    }
+}
+
+impl From<NoTranscript> for V1Error {
+    /// 404 if the video has no transcript, else 500.
+    fn from(none: NoTranscript) -> Self {
+        match none.reason {
+            FailureReason::NoCaptions => Self::NotFound(none.message),
+            _ => Self::Internal(none.message),
+        }
     }
 }
 

@@ -10,9 +10,9 @@ use crate::{
         KeyOwner, NewKeyRecord, Plan, RedeemOutcome, RedeemRequest, RotateOutcome,
         api_key::{ApiKey, ApiKind},
     },
-    engine::retry::with_retries,
     error::Result,
     ids::{AccountId, KeyId, WalletId, random_id},
+    retry::retry_store,
     time::Timestamp,
 };
 
@@ -141,8 +141,7 @@ impl Accounts {
                 }
             }
         };
-        let budget = self.deps.transcripts.request_budget();
-        match with_retries(budget, rotate_key).await {
+        match retry_store(self.deps.transcripts.options().request_policy(), rotate_key).await {
             Ok(true) => Ok(key),
             Ok(false) => Err(unauthorized("The API key was replaced by a newer one at the same time.")),
             Err(error) => {

@@ -71,13 +71,11 @@ use quick_cache::sync::Cache;
 
 use crate::{
     directory::{Directory, SecretStore},
-    engine::{
-        Transcripts,
-        retry::{with_retries, with_timeout},
-    },
+    engine::Transcripts,
     error::Result,
-    ledger::Ledger,
+    ledger::{HoldManager, Ledger},
     limits::{RateLimiter, network::NetworkHasher},
+    retry::{retry_store, with_timeout},
     time::{Clock, Random},
 };
 
@@ -123,6 +121,8 @@ struct AccountsState {
     networks: NetworkHasher,
     /// Recently charged keys: digest to principal. A cache; the store verifies each entry on use.
     principals: Cache<[u8; 32], Arc<AccountPrincipal>>,
+    /// Holds credits.
+    holds: HoldManager,
 }
 
 /// The largest number of cached principals, about 512 bytes each.
@@ -137,8 +137,11 @@ impl Accounts {
     /// As [`SecretStore::get_or_create`].
     pub async fn open(deps: AccountsDeps, secrets: &dyn SecretStore) -> Result<Self> {
         let secret = secrets.get_or_create("server", deps.random.bytes(SECRET_LENGTH)).await?;
-        let state =
-            AccountsState { networks: NetworkHasher::new(secret), principals: Cache::new(PRINCIPALS_MAX) };
+        let state = AccountsState {
+            networks: NetworkHasher::new(secret),
+            principals: Cache::new(PRINCIPALS_MAX),
+            holds: deps.transcripts.holds(Arc::clone(&deps.ledger)),
+        };
         Ok(Self { deps: Arc::new(deps), state: Arc::new(state) })
     }
 
@@ -173,12 +176,12 @@ impl Accounts {
         with_timeout(timeout, call).await.map_err(|error| V1Error::from_store_error(&error))
     }
 
-    /// Makes an idempotent store call, with retries within the retry budget for requests.
+    /// Makes an idempotent store call, with the retries of calls that a caller waits for.
     async fn retry_store<T, F>(&self, call: impl FnMut() -> F) -> Result<T, V1Error>
     where
         F: Future<Output = Result<T>>,
     {
-        let budget = self.deps.transcripts.request_budget();
-        with_retries(budget, call).await.map_err(|error| V1Error::from_store_error(&error))
+        let policy = self.deps.transcripts.options().request_policy();
+        retry_store(policy, call).await.map_err(|error| V1Error::from_store_error(&error))
     }
 }

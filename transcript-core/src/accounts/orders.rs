@@ -6,10 +6,10 @@ use async_trait::async_trait;
 
 use crate::{
     directory::Plan,
-    engine::retry::{RetryBudget, with_retries},
     error::Result,
     ids::{AccountId, OrderId},
     page::{Page, PageRequest},
+    retry::{StorePolicy, retry_store},
     time::Timestamp,
 };
 
@@ -129,11 +129,11 @@ pub trait OrderStore: fmt::Debug + Send + Sync + 'static {
 pub(super) async fn list_all_for_account(
     orders: &dyn OrderStore,
     account: &AccountId,
-    budget: RetryBudget,
+    policy: StorePolicy,
 ) -> Result<Vec<Order>> {
     let (mut all, mut page) = (Vec::new(), PageRequest::first());
     loop {
-        let found = with_retries(budget, || orders.list_for_account(account, page.clone())).await?;
+        let found = retry_store(policy, || orders.list_for_account(account, page.clone())).await?;
         all.extend(found.items);
         match found.next {
             Some(next) => page.after = Some(next),

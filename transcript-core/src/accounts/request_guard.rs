@@ -12,10 +12,10 @@ use super::{
     reply_metadata::ReplyMetadata,
 };
 use crate::{
-    engine::retry::{with_retries, with_timeout},
     error::ErrorKind,
     ids::{Holder, random_id},
-    ledger::HoldRequest,
+    ledger::{HoldGuard, HoldRequest},
+    retry::{retry_store, with_timeout},
     video::VideoId,
 };
 
@@ -31,10 +31,12 @@ pub(super) struct IdempotencyLease {
 }
 
 /// Resources of a call, to be released or settled at its end.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 struct GuardedResources {
     lease: Option<IdempotencyLease>,
-    hold: Option<CreditHold>,
+    /// Renews the lease; ends with it.
+    heartbeat: JoinSet<()>,
+    hold: Option<HoldGuard>,
     /// The video of the response; there is nothing to release.
     video: Option<VideoId>,
 }
@@ -55,8 +57,6 @@ pub struct RequestGuard {
     /// The id of the work: the same for every attempt with the same idempotency key.
     work_id: String,
     resources: GuardedResources,
-    /// Renews hold and lease during the work; ends with the guard.
-    heartbeat: JoinSet<()>,
 }
 
 impl fmt::Debug for RequestGuard {
@@ -73,8 +73,7 @@ impl RequestGuard {
         let rate = RateLimitStatus { name: "", limit: 0, window_s: 0, remaining: 0, reset_s: 0 };
         let work_id = random_id(accounts.deps().random.as_ref(), route.as_str());
         let (accounts, caller) = (accounts.clone(), Box::new(caller));
-        let (resources, heartbeat) = (GuardedResources::default(), JoinSet::new());
-        Self { accounts, caller, route, rate, work_id, resources, heartbeat }
+        Self { accounts, caller, route, rate, work_id, resources: GuardedResources::default() }
     }
 
     pub(super) fn set_rate(&mut self, rate: RateLimitStatus) {
@@ -83,14 +82,16 @@ impl RequestGuard {
 
     pub(super) fn set_lease(&mut self, lease: IdempotencyLease) {
         self.work_id = format!("{}-{}", self.route.as_str(), lease.key);
+        let (accounts, renewed) = (self.accounts.clone(), lease.clone());
+        let runtime = self.accounts.deps().transcripts.background().runtime();
+        self.resources.heartbeat.spawn_on(async move { accounts.renew(&renewed).await }, runtime);
         self.resources.lease = Some(lease);
-        self.restart_heartbeat();
     }
 
     /// Drops the lease without releasing it: another attempt has it.
     pub(super) fn discard_lease(&mut self) {
         self.resources.lease = None;
-        self.heartbeat.abort_all();
+        self.resources.heartbeat.abort_all();
     }
 
     /// The authenticated caller.
@@ -129,32 +130,21 @@ impl RequestGuard {
     /// [`V1Error::PaymentRequired`], [`V1Error::Internal`]: nothing is held, and the call should be
     /// rejected with the error.
     pub async fn hold(&mut self, cost: u64, memo: &str) -> Result<u64, V1Error> {
-        let (accounts, request) = (self.accounts.clone(), self.begin_hold(cost, memo));
-        let held = self.accounts.task(async move { accounts.hold(&request).await }).await;
-        self.end_hold(held)
+        let (accounts, request) = (self.accounts.clone(), self.hold_request(cost, memo));
+        let (hold, credits_left) = self.accounts.task(async move { accounts.hold(request).await }).await?;
+        self.resources.hold = Some(hold);
+        Ok(credits_left)
     }
 
     /// As [`RequestGuard::hold`], on the engine's runtime.
     pub(super) async fn hold_on_runtime(&mut self, cost: u64, memo: &str) -> Result<u64, V1Error> {
-        let request = self.begin_hold(cost, memo);
-        let held = self.accounts.hold(&request).await;
-        self.end_hold(held)
+        let (hold, credits_left) = self.accounts.hold(self.hold_request(cost, memo)).await?;
+        self.resources.hold = Some(hold);
+        Ok(credits_left)
     }
 
-    fn begin_hold(&mut self, cost: u64, memo: &str) -> HoldRequest {
-        let request = self.accounts.hold_request(&self.caller.account, &self.work_id, cost, memo);
-        // Recorded before the ledger call, so that the hold is released whatever the outcome.
-        self.resources.hold = Some(CreditHold { id: request.id.clone(), amount: cost });
-        self.restart_heartbeat();
-        request
-    }
-
-    fn end_hold(&mut self, held: Result<u64, V1Error>) -> Result<u64, V1Error> {
-        if let Err(V1Error::PaymentRequired { .. }) = held {
-            self.resources.hold = None;
-            self.restart_heartbeat();
-        }
-        held
+    fn hold_request(&self, cost: u64, memo: &str) -> HoldRequest {
+        self.accounts.hold_request(&self.caller.account, &self.work_id, cost, memo)
     }
 
     /// Charges credits for an answer that is ready; returns the credits left, if known.
@@ -164,8 +154,7 @@ impl RequestGuard {
         if self.resources.lease.is_some() {
             return self.hold_on_runtime(cost, memo).await.map(Some);
         }
-        let request = self.accounts.hold_request(&self.caller.account, &self.work_id, cost, memo);
-        self.accounts.spend(&request).await
+        self.accounts.spend(&self.hold_request(cost, memo)).await
     }
 
     /// Ends the call with a response for a connected client.
@@ -187,18 +176,20 @@ impl RequestGuard {
         if resources.is_empty() {
             return Ok(response);
         }
-        let (accounts, mut heartbeat) = (self.accounts.clone(), std::mem::take(&mut self.heartbeat));
+        let accounts = self.accounts.clone();
         let (sender, receiver) = oneshot::channel();
-        self.accounts.deps().transcripts.detach(async move {
+        self.accounts.deps().transcripts.background().detach(async move {
             let error = match is_success {
                 true => accounts.store_response(&resources, &response).await.err(),
                 false => None,
             };
             if is_success && error.is_none() {
-                return accounts.settle_and_reply(resources, sender, response).await;
+                if let Some(hold) = resources.hold {
+                    hold.settle_in_full().await;
+                }
+            } else {
+                accounts.release_resources(resources).await;
             }
-            heartbeat.abort_all();
-            accounts.release_resources(resources).await;
             let _ = sender.send(error.map_or(Ok(response), Err));
         });
         receiver.await.unwrap_or_else(|_| Err(V1Error::interrupted()))
@@ -223,9 +214,8 @@ impl RequestGuard {
     /// Nothing is stored.
     pub(super) async fn settle_disconnected(mut self) {
         let resources = std::mem::take(&mut self.resources);
-        self.heartbeat.abort_all();
-        if let Some(hold) = &resources.hold {
-            self.accounts.settle_with_retries(hold).await;
+        if let Some(hold) = resources.hold {
+            hold.settle_in_full().await;
         }
     }
 
@@ -237,63 +227,39 @@ impl RequestGuard {
     /// Releases hold and lease, and waits for that.
     async fn release_and_wait(&mut self) {
         let (accounts, resources) = (self.accounts.clone(), std::mem::take(&mut self.resources));
-        self.heartbeat.abort_all();
         if resources.is_empty() {
             return;
         }
         let (sender, receiver) = oneshot::channel();
-        self.accounts.deps().transcripts.detach(async move {
+        self.accounts.deps().transcripts.background().detach(async move {
             accounts.release_resources(resources).await;
             let _ = sender.send(());
         });
         // If the runtime ends first, nothing is released; hold and lease then expire.
         let _ = receiver.await;
     }
-
-    /// Restarts the heartbeat for the present resources.
-    fn restart_heartbeat(&mut self) {
-        self.heartbeat.abort_all();
-        if self.resources.is_empty() {
-            return;
-        }
-        let (accounts, resources) = (self.accounts.clone(), self.resources.clone());
-        let runtime = self.accounts.deps().transcripts.runtime().clone();
-        self.heartbeat.spawn_on(async move { accounts.renew(&resources).await }, &runtime);
-    }
 }
 
 impl Drop for RequestGuard {
     fn drop(&mut self) {
-        self.heartbeat.abort_all();
         let resources = std::mem::take(&mut self.resources);
         if !resources.is_empty() {
             let accounts = self.accounts.clone();
-            self.accounts
-                .deps()
-                .transcripts
-                .detach(async move { accounts.release_resources(resources).await });
+            let tasks = self.accounts.deps().transcripts.background();
+            tasks.detach(async move { accounts.release_resources(resources).await });
         }
     }
 }
 
 impl Accounts {
-    /// Renews hold and lease in a loop. A failed renewal is retried by the next heartbeat.
-    async fn renew(&self, resources: &GuardedResources) {
+    /// Renews a lease in a loop. A failed renewal is retried by the next heartbeat.
+    async fn renew(&self, lease: &IdempotencyLease) {
         let options = self.deps.transcripts.options();
         loop {
             tokio::time::sleep(options.heartbeat).await;
-            let now = self.deps.clock.now();
-            if let Some(hold) = &resources.hold {
-                let extend = self.deps.ledger.extend(&hold.id, now.plus(options.lease));
-                if let Err(error) = with_timeout(options.store_timeout, extend).await {
-                    tracing::warn!(hold = %hold.id, %error, "hold extension failed");
-                }
-            }
-            if let Some(lease) = &resources.lease {
-                let begin = self.deps.replies.begin(self.attempt(lease, now));
-                if let Err(error) = with_timeout(options.store_timeout, begin).await {
-                    tracing::warn!(%error, "idempotency lease renewal failed");
-                }
+            let begin = self.deps.replies.begin(self.attempt(lease, self.deps.clock.now()));
+            if let Err(error) = with_timeout(options.store_timeout, begin).await {
+                tracing::warn!(%error, "idempotency lease renewal failed");
             }
         }
     }
@@ -306,9 +272,10 @@ impl Accounts {
     ) -> Result<(), V1Error> {
         let Some(lease) = &resources.lease else { return Ok(()) };
         let mut stored = response.clone();
-        ReplyMetadata { hold: resources.hold.clone(), video: resources.video.clone() }.put(&mut stored);
+        let hold = resources.hold.as_ref().map(CreditHold::from);
+        ReplyMetadata { hold, video: resources.video.clone() }.put(&mut stored);
         let complete = || self.deps.replies.complete(&lease.key, &lease.holder, stored.clone());
-        match with_retries(self.deps.transcripts.request_budget(), complete).await {
+        match retry_store(self.deps.transcripts.options().request_policy(), complete).await {
             Ok(()) => Ok(()),
             Err(error) if error.kind() == ErrorKind::Conflict => Err(V1Error::Conflict(
                 "Another request with this Idempotency-Key took over. Repeat the request with the same key."
@@ -318,30 +285,11 @@ impl Accounts {
         }
     }
 
-    /// Settles the hold and sends the response.
-    /// The client waits no longer than the retry budget for requests; after that the settle continues in the
-    /// background.
-    async fn settle_and_reply(
-        &self,
-        resources: GuardedResources,
-        sender: oneshot::Sender<Result<StoredResponse, V1Error>>,
-        response: StoredResponse,
-    ) {
-        let Some(hold) = &resources.hold else {
-            let _ = sender.send(Ok(response));
-            return;
-        };
-        let is_settled = self.settle_hold(hold).await.is_ok();
-        let _ = sender.send(Ok(response));
-        if !is_settled {
-            self.settle_with_retries(hold).await;
-        }
-    }
-
     /// Releases hold and lease, the credits first: an immediate retry needs them.
-    async fn release_resources(&self, resources: GuardedResources) {
-        if let Some(hold) = &resources.hold {
-            self.release_hold(hold).await;
+    async fn release_resources(&self, mut resources: GuardedResources) {
+        resources.heartbeat.abort_all();
+        if let Some(hold) = resources.hold {
+            hold.release().await;
         }
         if let Some(lease) = &resources.lease {
             let release = self.deps.replies.release(&lease.key, &lease.holder);

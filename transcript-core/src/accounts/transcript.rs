@@ -4,10 +4,8 @@ use std::fmt;
 
 use super::{Accounts, RequestGuard, StoredResponse, V1Error};
 use crate::{
-    archive::{Absence, FindOutcome, StoredTranscript, TrackSelector},
-    engine::{FetchOutcome, FetchRequest},
-    lookup::FailureReason,
-    supplier::SupplyError,
+    archive::{FindOutcome, StoredTranscript, TrackSelector},
+    engine::{CostNote, FetchRequest, NoTranscript},
     transcript::{LanguageTag, TrackKind},
     video::{Platform, VideoId, VideoLink},
 };
@@ -181,8 +179,10 @@ impl Accounts {
                 Some(stored) => Ok(Some((stored, true))),
                 None => Err(self.no_english_error(video).await),
             },
-            FindOutcome::Absence(absence) => Err(absence_error(absence)),
-            FindOutcome::Withdrawn => Err(withdrawn_error()),
+            FindOutcome::Absence(absence) => {
+                Err(NoTranscript::from_absence(absence, self.deps.clock.now()).into())
+            }
+            FindOutcome::Withdrawn => Err(NoTranscript::withdrawn().into()),
             FindOutcome::NotFound => Ok(None),
         }
     }
@@ -208,36 +208,15 @@ impl Accounts {
         video: &VideoId,
         preference: &LanguagePreference,
     ) -> Result<ObtainedTranscript, V1Error> {
-        let fetch = FetchRequest { video: video.clone(), selector: preference.selector(), payment: None };
-        match self.deps.transcripts.get(fetch).await {
-            FetchOutcome::Archived(stored) | FetchOutcome::Fetched(stored)
-                if preference.is_met_by(&stored) =>
-            {
-                Ok((stored, false))
-            }
-            FetchOutcome::Archived(_) | FetchOutcome::Fetched(_) => Err(self.no_english_error(video).await),
-            FetchOutcome::Absent(absence) => Err(absence_error(absence)),
-            FetchOutcome::Withdrawn => Err(withdrawn_error()),
-            FetchOutcome::SupplyFailed(failure) => Err(self.supply_error(&failure)),
-            FetchOutcome::NoSupplier => Err(V1Error::Internal(format!(
-                "This service has no source of new transcripts for {}: nothing was charged.",
-                video.platform().name()
-            ))),
-            FetchOutcome::InProgress(work) => {
-                Err(V1Error::Internal(work.message(Some("nothing was charged"))))
-            }
-            FetchOutcome::StoreFailed(error) => Err(V1Error::from_store_error(&error)),
-            // Unreachable: this fetch has no payment.
-            FetchOutcome::Refused { .. } => Err(V1Error::interrupted()),
-        }
-    }
-
-    /// Maps a supplier's failure: 404 if the video has no captions, else 500.
-    fn supply_error(&self, failure: &SupplyError) -> V1Error {
-        let message = failure.message();
-        match FailureReason::for_supply_error(failure) {
-            FailureReason::NoCaptions => V1Error::NotFound(message.to_owned()),
-            _ => V1Error::Internal(format!("{message} Nothing was charged.")),
+        let fetch = FetchRequest { video: video.clone(), selector: preference.selector(), payer: None };
+        let outcome = self.deps.transcripts.get(fetch).await;
+        let now = self.deps.clock.now();
+        let (stored, _) = outcome
+            .into_transcript(video.platform(), now, CostNote::NothingCharged)
+            .map_err(|error| V1Error::from_store_error(&error))??;
+        match preference.is_met_by(&stored) {
+            true => Ok((stored, false)),
+            false => Err(self.no_english_error(video).await),
         }
     }
 
@@ -274,12 +253,4 @@ fn parse_language(lang: Option<&str>) -> Result<LanguagePreference, V1Error> {
 
 fn bad_request(message: &str) -> V1Error {
     V1Error::BadRequest(message.to_owned())
-}
-
-fn absence_error(absence: Absence) -> V1Error {
-    V1Error::NotFound(absence.message)
-}
-
-pub(super) fn withdrawn_error() -> V1Error {
-    V1Error::NotFound("This transcript was withdrawn by the operator of the service.".to_owned())
 }

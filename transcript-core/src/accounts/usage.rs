@@ -65,7 +65,7 @@ impl Accounts {
         let (terms, since) = (effective_plan.terms(), effective_plan.period.start);
         let balance = || self.deps.ledger.balance_since(&account.wallet, &terms, since);
         let found =
-            crate::engine::retry::with_retries(self.deps.transcripts.request_budget(), balance).await?;
+            crate::retry::retry_store(self.deps.transcripts.options().request_policy(), balance).await?;
         Ok(credits(&effective_plan, &found))
     }
 }

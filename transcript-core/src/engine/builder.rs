@@ -10,8 +10,8 @@ use super::{
 };
 use crate::{
     archive::Archive,
-    ledger::Ledger,
     supplier::{LinkResolver, Supplier},
+    tasks::BackgroundTasks,
     time::{Clock, Random},
     video::Platform,
 };
@@ -20,7 +20,6 @@ use crate::{
 #[derive(Debug)]
 pub struct EngineBuilder {
     archive: Arc<dyn Archive>,
-    ledger: Option<Arc<dyn Ledger>>,
     suppliers: Vec<(Platform, Arc<dyn Supplier>)>,
     concurrency: HashMap<String, u32>,
     resolvers: HashMap<Platform, Arc<dyn LinkResolver>>,
@@ -42,7 +41,6 @@ impl Transcripts {
     ) -> EngineBuilder {
         EngineBuilder {
             archive,
-            ledger: None,
             suppliers: Vec::new(),
             concurrency: HashMap::new(),
             resolvers: HashMap::new(),
@@ -57,13 +55,6 @@ impl Transcripts {
 }
 
 impl EngineBuilder {
-    /// Sets the ledger in which payments are held and settled. Without one every fetch is free.
-    #[must_use]
-    pub fn ledger(mut self, ledger: Arc<dyn Ledger>) -> Self {
-        self.ledger = Some(ledger);
-        self
-    }
-
     /// Adds a supplier for a platform, tried after those added before.
     #[must_use]
     pub fn supplier(mut self, platform: Platform, supplier: Arc<dyn Supplier>) -> Self {
@@ -113,19 +104,19 @@ impl EngineBuilder {
 
     /// Builds the engine.
     pub fn build(self) -> Transcripts {
+        let tasks = BackgroundTasks::new(self.runtime);
         Transcripts {
             inner: Arc::new(EngineInner {
                 archive: self.archive,
-                ledger: self.ledger,
                 suppliers: SupplierPool::new(self.suppliers, &self.concurrency, self.options.breaker),
                 resolvers: self.resolvers,
                 observer: self.observer,
                 clock: self.clock,
                 random: self.random,
                 options: self.options,
-                runtime: self.runtime,
                 caller_runtime: self.caller_runtime,
-                flights: FlightTable::new(),
+                flights: FlightTable::new(tasks.clone()),
+                tasks,
                 links: Arc::default(),
             }),
         }

@@ -96,7 +96,7 @@ impl DeadlineFixture {
     /// The failure for a video, and how often each supplier was called until then.
     async fn fetch_failure(&self, number: u32) -> (SupplyError, u32, u32) {
         let video = VideoId::new(Platform::YouTube, &format!("video-{number:05}")).unwrap();
-        let fetch = FetchRequest { video, selector: TrackSelector::Default, payment: None };
+        let fetch = FetchRequest { video, selector: TrackSelector::Default, payer: None };
         let calls = |supplier: &FailingSupplier| supplier.calls.load(Ordering::Relaxed);
         match self.transcripts.get(fetch).await {
             FetchOutcome::SupplyFailed(failure) => (failure, calls(&self.first), calls(&self.second)),

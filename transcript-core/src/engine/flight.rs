@@ -1,12 +1,11 @@
 //! One flight, from its first waiter to the outcome of all.
 //!
-//! The flight task acquires the lease, lets one waiter after another try to pay, fetches, archives, settles, and then
-//! notifies all waiters. A waiter whose hold is refused gets its own outcome; the next waiter pays. Only what the
+//! The flight task acquires the lease, lets one waiter after another try to pay, fetches, archives, ends the payment,
+//! and then notifies all waiters. A waiter whose hold is refused gets its own outcome; the next waiter pays. Only what the
 //! suppliers returned is shared.
 
 use std::{
     convert::Infallible,
-    pin::pin,
     sync::{
         Arc,
         atomic::{AtomicU32, Ordering},
@@ -15,9 +14,8 @@ use std::{
 };
 
 use super::{
-    EngineInner, FetchOutcome, WorkInProgress, absence, archived_outcome,
-    payment::{HeldPayment, PaymentHold, WorkResult},
-    retry::{with_retries, with_timeout},
+    EngineInner, FetchOutcome, HeldPayment, PaymentHold, WorkInProgress, WorkResult, absence,
+    archived_outcome,
     single_flight::{FetchPurpose, FlightLeader, FlightWaiter},
     supply::SupplyResult,
 };
@@ -25,6 +23,7 @@ use crate::{
     archive::{FetchLease, LeaseOutcome},
     error::{Error, ErrorKind, Result},
     ids::{Holder, random_id},
+    retry::{retry_store, with_timeout},
     supplier::{SupplyError, SupplyReason},
     time::Timestamp,
 };
@@ -80,8 +79,9 @@ struct FlightResult {
     own: FetchOutcome,
     /// The outcome of all other waiters.
     others: FetchOutcome,
-    /// The payment that is settled before the payer is notified.
-    hold: Option<(HeldPayment, WorkResult)>,
+    /// The payment that ends before the payer is notified.
+    payment: Option<Box<dyn HeldPayment>>,
+    work_result: WorkResult,
 }
 
 impl FlightTask<'_> {
@@ -97,41 +97,26 @@ impl FlightTask<'_> {
         }
     }
 
-    /// Releases the lease, notifies the other waiters, and settles.
+    /// Releases the lease, notifies the other waiters, and ends the payment.
     async fn finish(&self, result: FlightResult, payer: FlightWaiter) {
-        let FlightResult { own, others, hold } = result;
+        let FlightResult { own, others, payment, work_result } = result;
+        let end = async {
+            // Ended here and not in the caller's task: a caller must not avoid the cost by disconnecting.
+            if let Some(payment) = payment {
+                payment.end(work_result).await;
+            }
+            // The receiver may be gone.
+            let _ = payer.reply.send(own);
+        };
         // The others pay nothing, so they do not wait for a slow ledger.
         if matches!((&others, self.leader.key().2), (FetchOutcome::Archived(_), FetchPurpose::Fetch)) {
             // Later callers find the transcript in the archive and never need the lease.
             self.leader.notify_all(&others);
-            tokio::join!(self.release(), self.settle(hold, payer, own));
+            tokio::join!(self.release(), end);
         } else {
             self.release().await;
             self.leader.notify_all(&others);
-            self.settle(hold, payer, own).await;
-        }
-    }
-
-    /// Settles, and notifies the payer.
-    ///
-    /// With a slow ledger the payer gets the outcome after the store timeout, and settling goes on.
-    async fn settle(&self, hold: Option<(HeldPayment, WorkResult)>, payer: FlightWaiter, own: FetchOutcome) {
-        let Some((held, work_result)) = hold else {
-            let _ = payer.reply.send(own);
-            return;
-        };
-        // Counted here and not in the caller's task: a caller must not avoid the count by disconnecting.
-        let has_failed = work_result == WorkResult::Failed && matches!(own, FetchOutcome::SupplyFailed(_));
-        let notify = async {
-            if has_failed {
-                held.notify_failed_attempt().await;
-            }
-        };
-        let mut settle = pin!(async { tokio::join!(notify, self.inner.settle(&held, work_result)) });
-        let settled = tokio::time::timeout(self.inner.options.store_timeout, &mut settle).await;
-        let _ = payer.reply.send(own);
-        if settled.is_err() {
-            settle.await;
+            end.await;
         }
     }
 
@@ -161,11 +146,11 @@ impl FlightTask<'_> {
         if waiter.reply.is_closed() {
             return WaiterTurn::Next(FetchOutcome::InProgress(WorkInProgress::retry_soon()));
         }
-        let held = match self.inner.hold(waiter.payment.clone()).await {
-            Ok(PaymentHold::Free) => None,
-            Ok(PaymentHold::Held(held)) => Some(held),
-            Ok(PaymentHold::Refused { leg, balance }) => {
-                return WaiterTurn::Next(FetchOutcome::Refused { leg, balance });
+        let payment = match self.hold(waiter).await {
+            Ok(None) => None,
+            Ok(Some(PaymentHold::Held(payment))) => Some(payment),
+            Ok(Some(PaymentHold::Refused(refusal))) => {
+                return WaiterTurn::Next(FetchOutcome::Refused(refusal));
             }
             // An unavailable ledger fails for every waiter; any other error is about this payment.
             Err(error) if error.kind() == ErrorKind::Unavailable => {
@@ -175,13 +160,23 @@ impl FlightTask<'_> {
         };
         tokio::select! {
             biased;
-            result = self.fetch(lease_expires_at, held.as_ref()) => {
-                let (own, others, work_result) = result;
-                WaiterTurn::Over(Box::new(FlightResult { own, others, hold: held.map(|held| (held, work_result)) }))
+            result = self.fetch(lease_expires_at) => {
+                let ((own, others), work_result) = result;
+                WaiterTurn::Over(Box::new(FlightResult { own, others, payment, work_result }))
             }
             // A waiter that joins later starts again from the lease.
-            () = self.all_disconnected(waiter, held.is_none()) => WaiterTurn::Next(FetchOutcome::InProgress(WorkInProgress::retry_soon())),
+            () = self.all_disconnected(waiter, payment.is_none()) => {
+                WaiterTurn::Next(FetchOutcome::InProgress(WorkInProgress::retry_soon()))
+            }
         }
+    }
+
+    /// Holds the waiter's payment; `None` if the fetch is free.
+    async fn hold(&self, waiter: &FlightWaiter) -> Result<Option<PaymentHold>> {
+        Ok(match &waiter.payer {
+            Some(payer) => Some(payer.hold().await?),
+            None => None,
+        })
     }
 
     /// Returns once an unpaid flight has no waiters left, if such flights end with their last waiter.
@@ -199,12 +194,12 @@ impl FlightTask<'_> {
     /// Returns what the archive has by then: the result of the other holder, or what was stored between the first
     /// archive lookup and the lease.
     async fn acquire(&self, waiter: &FlightWaiter) -> Result<LeaseClaim> {
-        let budget = self.inner.request_budget();
+        let policy = self.inner.options.request_policy();
         loop {
             let lease = self.lease();
-            let outcome = with_retries(budget, || self.inner.archive.acquire_lease(lease.clone())).await?;
+            let outcome = retry_store(policy, || self.inner.archive.acquire_lease(lease.clone())).await?;
             let (video, selector, purpose) = self.leader.key();
-            let found = with_retries(budget, || self.inner.find(video, selector)).await?;
+            let found = retry_store(policy, || self.inner.find(video, selector)).await?;
             if let Some(outcome) = archived_outcome(*purpose, found) {
                 return Ok(LeaseClaim::Known(outcome));
             }
@@ -238,7 +233,7 @@ impl FlightTask<'_> {
         let holder = self.holder();
         self.lease_count.fetch_add(1, Ordering::Relaxed);
         let release = || self.inner.archive.release_lease(video, selector, &holder);
-        if let Err(error) = with_retries(self.inner.request_budget(), release).await {
+        if let Err(error) = retry_store(self.inner.options.request_policy(), release).await {
             tracing::warn!(%video, %error, "lease release failed");
         }
     }
@@ -246,38 +241,32 @@ impl FlightTask<'_> {
     /// Calls the suppliers and stores their output; only then may the payment be settled.
     ///
     /// Returns the payer's outcome and that of the others.
-    async fn fetch(
-        &self,
-        lease_expires_at: Timestamp,
-        held: Option<&HeldPayment>,
-    ) -> (FetchOutcome, FetchOutcome, WorkResult) {
-        let ((own, others), work_result) = match self.supply(lease_expires_at, held).await {
+    async fn fetch(&self, lease_expires_at: Timestamp) -> ((FetchOutcome, FetchOutcome), WorkResult) {
+        match self.supply(lease_expires_at).await {
             None => (same_for_all(FetchOutcome::StoreFailed(lease_lost())), WorkResult::NotAttempted),
             Some(supply) => tokio::select! {
                 biased;
                 stored = self.store_supply(supply) => stored,
-                never = self.keep_alive(held) => match never {},
+                never = self.keep_lease() => match never {},
             },
-        };
-        (own, others, work_result)
+        }
     }
 
-    /// Calls the suppliers while lease and hold are renewed.
+    /// Calls the suppliers while the lease is renewed.
     ///
     /// `None` if the lease ended before a supplier was called: then another worker may be fetching the same track.
-    async fn supply(&self, lease_expires_at: Timestamp, held: Option<&HeldPayment>) -> Option<SupplyResult> {
+    async fn supply(&self, lease_expires_at: Timestamp) -> Option<SupplyResult> {
         let lease_expires_at = if self.remaining_lease(lease_expires_at) > self.inner.options.heartbeat {
             lease_expires_at
         } else {
-            let expires_at =
-                self.renew_once(self.inner.options.store_timeout, lease_expires_at, held).await?;
+            let expires_at = self.renew(self.inner.options.store_timeout, lease_expires_at).await?;
             // After a failed renewal the old end is valid, which may be too close to start anything.
             (!self.remaining_lease(expires_at).is_zero()).then_some(expires_at)?
         };
         tokio::select! {
             biased;
             supply = self.inner.supply(self.leader.key(), self.leader.tracker()) => Some(supply),
-            () = self.heartbeat(lease_expires_at, held) => {
+            () = self.heartbeat(lease_expires_at) => {
                 let message = "The fetch was interrupted because the archive was unreachable. Try again.".to_owned();
                 let has_started = self.leader.tracker().has_started();
                 let failure = if has_started { SupplyError::new } else { SupplyError::before_request };
@@ -305,26 +294,26 @@ impl FlightTask<'_> {
                 WorkResult::Delivered,
             ),
             Err(error) if error.kind() == ErrorKind::Conflict => {
-                (same_for_all(FetchOutcome::Withdrawn), WorkResult::Failed)
+                (same_for_all(FetchOutcome::Withdrawn), WorkResult::NotArchived)
             }
-            Err(error) => (same_for_all(FetchOutcome::StoreFailed(error)), WorkResult::Failed),
+            Err(error) => (same_for_all(FetchOutcome::StoreFailed(error)), WorkResult::NotArchived),
         }
     }
 
-    /// Renews lease and hold for as long as it is awaited, and ignores failures.
+    /// Renews the lease for as long as it is awaited, and ignores failures.
     ///
     /// The transcript is already fetched, and must not be lost if the archive recovers before the lease ends.
-    async fn keep_alive(&self, held: Option<&HeldPayment>) -> Infallible {
+    async fn keep_lease(&self) -> Infallible {
         loop {
             tokio::time::sleep(self.inner.options.heartbeat).await;
-            self.renew_once(self.inner.options.heartbeat, self.inner.clock.now(), held).await;
+            self.renew(self.inner.options.heartbeat, self.inner.clock.now()).await;
         }
     }
 
-    /// Renews lease and hold while the work runs.
+    /// Renews the lease while the work runs.
     ///
     /// Returns when the lease is lost, because another worker may then be fetching the same track.
-    async fn heartbeat(&self, mut lease_expires_at: Timestamp, held: Option<&HeldPayment>) {
+    async fn heartbeat(&self, mut lease_expires_at: Timestamp) {
         loop {
             let remaining_lease = self.remaining_lease(lease_expires_at);
             if remaining_lease.is_zero() {
@@ -333,7 +322,7 @@ impl FlightTask<'_> {
             // More often as the end comes closer without a renewal.
             tokio::time::sleep(self.inner.options.heartbeat.min(remaining_lease / 3).max(HEARTBEAT_MIN))
                 .await;
-            match self.renew_once(self.remaining_lease(lease_expires_at), lease_expires_at, held).await {
+            match self.renew(self.remaining_lease(lease_expires_at), lease_expires_at).await {
                 Some(expires_at) => lease_expires_at = expires_at,
                 None => return,
             }
@@ -346,31 +335,12 @@ impl FlightTask<'_> {
         lease_expires_at.since(self.inner.clock.now()).saturating_sub(reserve)
     }
 
-    /// One heartbeat of at most `limit`.
-    ///
-    /// Renews hold and lease separately, so that a stalled ledger does not cost the lease. Returns the new end of the
-    /// lease, or `None` if it is lost.
-    async fn renew_once(
-        &self,
-        limit: Duration,
-        lease_expires_at: Timestamp,
-        held: Option<&HeldPayment>,
-    ) -> Option<Timestamp> {
-        let extend = async {
-            if let Some(held) = held {
-                // The next heartbeat retries after a failure.
-                let _ = tokio::time::timeout(limit, self.inner.extend(held)).await;
-            }
-        };
-        let ((), renewed) = tokio::join!(extend, tokio::time::timeout(limit, self.renew(lease_expires_at)));
-        renewed.unwrap_or(None)
-    }
-
-    /// Renews the lease. Returns its end, or `None` if it is lost.
-    async fn renew(&self, expires_at: Timestamp) -> Option<Timestamp> {
+    /// Renews the lease within `limit` and the store timeout. Returns its end, or `None` if it is lost.
+    async fn renew(&self, limit: Duration, expires_at: Timestamp) -> Option<Timestamp> {
         let lease = self.lease();
         let until = lease.until;
-        match with_timeout(self.inner.options.store_timeout, self.inner.archive.acquire_lease(lease)).await {
+        let limit = limit.min(self.inner.options.store_timeout);
+        match with_timeout(limit, self.inner.archive.acquire_lease(lease)).await {
             Ok(LeaseOutcome::Acquired) => Some(until),
             Ok(LeaseOutcome::Busy { .. }) => None,
             // It is unknown whether the renewal took effect: only the end that was granted before is certain.
@@ -391,7 +361,7 @@ impl FlightTask<'_> {
             return;
         };
         let put = || self.inner.archive.put_absence(absence.clone());
-        if let Err(error) = with_retries(self.inner.request_budget(), put).await {
+        if let Err(error) = retry_store(self.inner.options.request_policy(), put).await {
             tracing::warn!(%video, %error, "absence not stored");
         }
     }
@@ -399,7 +369,12 @@ impl FlightTask<'_> {
 
 fn end_with(outcome: FetchOutcome) -> WaiterTurn {
     let (own, others) = same_for_all(outcome);
-    WaiterTurn::Over(Box::new(FlightResult { own, others, hold: None }))
+    WaiterTurn::Over(Box::new(FlightResult {
+        own,
+        others,
+        payment: None,
+        work_result: WorkResult::NotAttempted,
+    }))
 }
 
 fn same_for_all(outcome: FetchOutcome) -> (FetchOutcome, FetchOutcome) {

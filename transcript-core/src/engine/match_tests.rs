@@ -92,7 +92,7 @@ async fn get(archive: &Arc<MemoryArchive>, language: &str, is_supplied: bool) ->
         builder = builder.supplier(Platform::YouTube, Arc::clone(&supplier) as _);
     }
     let selector = TrackSelector::Language(tag(language));
-    let outcome = builder.build().get(FetchRequest { video: video(), selector, payment: None }).await;
+    let outcome = builder.build().get(FetchRequest { video: video(), selector, payer: None }).await;
     let text = match outcome {
         FetchOutcome::Archived(stored) => stored.transcript.track.language.to_string(),
         outcome => format!("{outcome:?}").split(['(', ' ']).next().unwrap_or_default().to_owned(),

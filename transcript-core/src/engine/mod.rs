@@ -1,16 +1,18 @@
 //! The engine: archive first, then suppliers in order, with single-flight per video and track selector.
 //!
-//! A transcript is archived before its payment is settled, and each payment is settled once.
+//! A transcript is archived before its [payment](Payer) is settled, and each payment is settled once. The engine knows
+//! no ledger and no prices.
 //!
-//! All work runs in tasks on the [`Handle`] that the engine was built with, or on the
-//! [caller runtime](EngineBuilder::caller_runtime) for calls made from it. The public futures only wait on channels, so
-//! any executor can poll them. A caller that disconnects leaves the work running: its result is archived and settled.
+//! All work runs on the [`Handle`] that the engine was built with, or on the
+//! [caller runtime](EngineBuilder::caller_runtime) for calls made from it. Polled by any other executor, the public
+//! futures only wait on channels. A caller that disconnects leaves the work running: its result is archived and settled.
 
 mod absence;
 mod builder;
 mod circuit_breaker;
 #[cfg(test)]
 mod deadline_tests;
+mod failure;
 mod fetch;
 mod flight;
 mod load;
@@ -18,11 +20,10 @@ mod load;
 mod match_tests;
 mod observer;
 mod options;
-mod payment;
+mod payer;
 mod progress;
 #[cfg(test)]
 mod refresh_tests;
-pub(crate) mod retry;
 #[cfg(test)]
 mod runtime_tests;
 mod short_links;
@@ -35,18 +36,19 @@ mod tracks;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use tokio::{runtime::Handle, sync::oneshot};
+use tokio::{runtime::Handle, sync::oneshot, time::Instant};
 use tracing::Instrument as _;
 
 pub use builder::EngineBuilder;
 pub use circuit_breaker::{BreakerEvent, BreakerPolicy, Cooldown};
-pub use fetch::{FailedAttemptHook, FetchOutcome, FetchPayment, FetchRequest, OnFailure, PaymentLeg};
+pub use failure::{CostNote, FailureReason, NoTranscript};
+pub use fetch::{FetchOutcome, FetchRequest};
 pub use load::{Load, SupplierLoad};
 pub use observer::{EngineObserver, FetchStage, SupplierCall};
 pub use options::{AbsencePolicy, EngineOptions};
+pub use payer::{HeldPayment, Payer, PaymentHold, WorkResult};
 pub use progress::{FetchProgress, WorkInProgress};
 
-use retry::with_timeout;
 use short_links::ShortLinkCache;
 use single_flight::{FetchPurpose, FlightKey, FlightTable, FlightWaiter};
 use supplier_pool::SupplierPool;
@@ -54,8 +56,9 @@ use supplier_pool::SupplierPool;
 use crate::{
     archive::{Archive, FindOutcome, LazyTranscript, StoredBody, TrackSelector},
     error::{Error, Result},
-    ledger::Ledger,
+    retry::{timed_out, with_timeout},
     supplier::{LinkResolver, ResolveOutcome, SupplyError, SupplyReason},
+    tasks::BackgroundTasks,
     time::{Clock, Random},
     video::{Platform, ShortLink, VideoId},
 };
@@ -84,7 +87,7 @@ use crate::{
 /// )
 /// .build();
 /// let video = VideoId::new(Platform::YouTube, "dQw4w9WgXcQ")?;
-/// let outcome = transcripts.get(FetchRequest { video, selector: TrackSelector::Default, payment: None }).await;
+/// let outcome = transcripts.get(FetchRequest { video, selector: TrackSelector::Default, payer: None }).await;
 /// assert!(matches!(outcome, FetchOutcome::NoSupplier));
 /// # Ok::<(), transcript_core::video::LinkError>(()) }).unwrap();
 /// ```
@@ -96,14 +99,14 @@ pub struct Transcripts {
 #[derive(Debug)]
 struct EngineInner {
     archive: Arc<dyn Archive>,
-    ledger: Option<Arc<dyn Ledger>>,
     suppliers: SupplierPool,
     resolvers: HashMap<Platform, Arc<dyn LinkResolver>>,
     observer: Option<Arc<dyn EngineObserver>>,
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
     options: EngineOptions,
-    runtime: Handle,
+    /// Tasks on the engine's runtime.
+    tasks: BackgroundTasks,
     /// Runtime for calls that are made from within it.
     caller_runtime: Option<Handle>,
     flights: Arc<FlightTable>,
@@ -122,26 +125,23 @@ impl Transcripts {
     /// # Cancellation
     /// Dropping the future ends the wait, not work that has started.
     pub async fn get(&self, fetch: FetchRequest) -> FetchOutcome {
-        self.run_call(fetch, FetchPurpose::Fetch, ArchiveCheck::First, self.inner.options.wait_timeout).await
+        self.run_call(fetch, FetchPurpose::Fetch, ArchiveCheck::First, self.deadline()).await
     }
 
     /// As [`Transcripts::get`], without the first archive lookup.
     ///
     /// For a caller that has just received [`FindOutcome::NotFound`] from [`Transcripts::find`]. The flight looks in
-    /// the archive again as its first step, so nothing is fetched twice.
+    /// the archive again as its first step, so nothing is fetched twice. Returns at `deadline`, the caller's.
     ///
     /// # Cancellation
     /// As [`Transcripts::get`].
-    pub async fn fetch_missing(&self, fetch: FetchRequest) -> FetchOutcome {
-        self.fetch_missing_within(fetch, self.inner.options.wait_timeout).await
+    pub async fn fetch_missing(&self, fetch: FetchRequest, deadline: Instant) -> FetchOutcome {
+        self.run_call(fetch, FetchPurpose::Fetch, ArchiveCheck::Done, deadline).await
     }
 
-    /// As [`Transcripts::fetch_missing`], with this timeout instead of `options.wait_timeout`.
-    ///
-    /// # Cancellation
-    /// As [`Transcripts::get`].
-    pub async fn fetch_missing_within(&self, fetch: FetchRequest, wait: Duration) -> FetchOutcome {
-        self.run_call(fetch, FetchPurpose::Fetch, ArchiveCheck::Done, wait).await
+    /// The deadline of a call that begins now: `options.wait_timeout` later.
+    fn deadline(&self) -> Instant {
+        Instant::now() + self.inner.options.wait_timeout
     }
 
     /// Progress of the fetch of a track; `None` if this process is not fetching it.
@@ -161,41 +161,25 @@ impl Transcripts {
     /// # Cancellation
     /// As [`Transcripts::get`].
     pub async fn refresh(&self, video: &VideoId, selector: &TrackSelector) -> FetchOutcome {
-        let fetch = FetchRequest { video: video.clone(), selector: selector.clone(), payment: None };
-        match self
-            .run_call(fetch, FetchPurpose::Refresh, ArchiveCheck::First, self.inner.options.wait_timeout)
-            .await
-        {
+        let fetch = FetchRequest { video: video.clone(), selector: selector.clone(), payer: None };
+        match self.run_call(fetch, FetchPurpose::Refresh, ArchiveCheck::First, self.deadline()).await {
             // Another caller's refresh stored it, so it counts as fetched for this caller too.
             FetchOutcome::Archived(stored) => FetchOutcome::Fetched(stored),
             outcome => outcome,
         }
     }
 
-    /// Runs the whole call of one caller on the engine's runtime.
+    /// Runs the whole call of one caller on the runtime for calls from this thread.
     async fn run_call(
         &self,
         fetch: FetchRequest,
         purpose: FetchPurpose,
         archive_check: ArchiveCheck,
-        wait: Duration,
+        deadline: Instant,
     ) -> FetchOutcome {
-        let (reply, answer) = oneshot::channel();
         let inner = Arc::clone(&self.inner);
-        let work = async move {
-            let mut reply = reply;
-            let outcome = tokio::select! {
-                // Deterministic polling order, so that a simulation can replay the run.
-                biased;
-                outcome = inner.run(fetch, purpose, archive_check, wait) => outcome,
-                () = reply.closed() => return,
-            };
-            // The receiver may be gone; the outcome is archived all the same.
-            let _ = reply.send(outcome);
-        };
-        // Log lines of the work carry the span of the request that started it.
-        self.inner.current_runtime().spawn(work.in_current_span());
-        answer.await.unwrap_or_else(|_| FetchOutcome::StoreFailed(stopped()))
+        let work = async move { inner.run(fetch, purpose, archive_check, deadline).await };
+        self.task(work).await.unwrap_or_else(FetchOutcome::StoreFailed)
     }
 
     /// Looks a track up in the archive; never fetches.
@@ -217,7 +201,8 @@ impl Transcripts {
     /// # Errors
     /// As [`Archive::stored_body`]; unavailable if the store does not respond in time.
     pub async fn stored_body(&self, video: &VideoId, selector: &TrackSelector) -> Result<Option<StoredBody>> {
-        self.with_store_timeout(self.inner.archive.stored_body(video, selector)).await
+        self.with_timeout(self.inner.options.store_timeout, self.inner.archive.stored_body(video, selector))
+            .await
     }
 
     /// The archived transcript of exactly this selector, decoded on first access; never fetches.
@@ -231,17 +216,22 @@ impl Transcripts {
         video: &VideoId,
         selector: &TrackSelector,
     ) -> Result<Option<Arc<dyn LazyTranscript>>> {
-        self.with_store_timeout(self.inner.archive.find_lazy(video, selector)).await
+        self.with_timeout(self.inner.options.store_timeout, self.inner.archive.find_lazy(video, selector))
+            .await
     }
 
-    /// Awaits a store call on the caller's executor, with the store timeout.
-    async fn with_store_timeout<T>(&self, call: impl Future<Output = Result<T>>) -> Result<T> {
+    /// Awaits a store call on the caller's executor, for at most `limit`.
+    pub(crate) async fn with_timeout<T>(
+        &self,
+        limit: Duration,
+        call: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
         let timed = {
             // The timer needs the engine's runtime: the caller's executor may have no timer.
-            let _inside = self.inner.runtime.enter();
-            tokio::time::timeout(self.inner.options.store_timeout, call)
+            let _inside = self.inner.tasks.runtime().enter();
+            tokio::time::timeout(limit, call)
         };
-        timed.await.unwrap_or_else(|_| Err(Error::unavailable("the store did not respond in time")))
+        timed.await.unwrap_or_else(|_| Err(timed_out()))
     }
 
     /// The best archived transcript of a video whose default track is not archived; never fetches.
@@ -301,18 +291,18 @@ impl Transcripts {
 
     /// Waits until no work is running. New calls are still accepted: stop them first.
     pub async fn close(&self) {
-        self.inner.flights.wait_until_idle().await;
+        self.inner.tasks.wait_until_idle().await;
     }
 }
 
 impl EngineInner {
-    /// The whole call of one caller, within `wait`.
+    /// The whole call of one caller, until its deadline.
     async fn run(
         self: &Arc<Self>,
         fetch: FetchRequest,
         purpose: FetchPurpose,
         archive_check: ArchiveCheck,
-        wait: Duration,
+        deadline: Instant,
     ) -> FetchOutcome {
         let key = (fetch.video.clone(), fetch.selector.clone(), purpose);
         let work = async {
@@ -323,7 +313,7 @@ impl EngineInner {
                 FetchPurpose::Refresh => outcome,
             }
         };
-        match tokio::time::timeout(wait, work).await {
+        match tokio::time::timeout_at(deadline, work).await {
             Ok(outcome) => outcome,
             Err(_) => FetchOutcome::InProgress(self.work_in_progress(&key)),
         }
@@ -352,7 +342,7 @@ impl EngineInner {
         if self.suppliers.for_platform(key.0.platform()).is_empty() {
             return FetchOutcome::NoSupplier;
         }
-        self.join(key, fetch.payment).await.unwrap_or_else(|_| FetchOutcome::StoreFailed(stopped()))
+        self.join(key, fetch.payer).await.unwrap_or_else(|_| FetchOutcome::StoreFailed(stopped()))
     }
 
     /// Estimate for a flight that has not finished.
@@ -365,10 +355,10 @@ impl EngineInner {
     fn join(
         self: &Arc<Self>,
         key: FlightKey,
-        payment: Option<FetchPayment>,
+        payer: Option<Arc<dyn Payer>>,
     ) -> oneshot::Receiver<FetchOutcome> {
         let (reply, answer) = oneshot::channel();
-        let waiter = FlightWaiter { payment, reply };
+        let waiter = FlightWaiter { payer, reply };
         if let Some(leader) = self.flights.join(key, waiter, self.clock.now()) {
             self.current_runtime().spawn(flight::run_flight(Arc::clone(self), leader).in_current_span());
         }

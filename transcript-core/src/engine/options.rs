@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::BreakerPolicy;
+use crate::retry::StorePolicy;
 
 /// The engine's settings. Callers validate durations that come from outside.
 #[derive(Clone, Debug)]
@@ -40,6 +41,18 @@ impl Default for EngineOptions {
             breaker: BreakerPolicy::default(),
             detach_unpaid: true,
         }
+    }
+}
+
+impl EngineOptions {
+    /// For store calls that a caller waits for: the caller must get the store's failure before its own timeout.
+    pub(crate) fn request_policy(&self) -> StorePolicy {
+        StorePolicy { attempt: self.store_timeout / 2, total: self.store_timeout }
+    }
+
+    /// For data that must not be lost: as long as a lease lasts.
+    pub(super) fn lease_policy(&self) -> StorePolicy {
+        StorePolicy { attempt: self.store_timeout, total: self.lease }
     }
 }
 

@@ -14,9 +14,9 @@ use crate::{
     supplier::{Supplier, SupplierInfo, SupplierKind, SupplyMonitor, SupplyOutput, SupplyRequest},
 };
 
-/// Records the runtime of each call.
+/// Records the runtime of each call, and how many tasks it has.
 #[derive(Debug, Default)]
-struct RecordingRuntime(Mutex<Vec<Id>>);
+struct RecordingRuntime(Mutex<Vec<(Id, usize)>>);
 
 #[async_trait]
 impl Supplier for RecordingRuntime {
@@ -26,7 +26,8 @@ impl Supplier for RecordingRuntime {
     }
 
     async fn supply(&self, _: SupplyRequest, _: Arc<dyn SupplyMonitor>) -> Result<SupplyOutput, SupplyError> {
-        self.0.lock().unwrap().push(Handle::current().id());
+        let runtime = Handle::current();
+        self.0.lock().unwrap().push((runtime.id(), runtime.metrics().num_alive_tasks()));
         tokio::time::sleep(Duration::from_millis(1)).await;
         Ok(SupplyOutput { transcripts: vec![transcript("words")], known_tracks: Vec::new() })
     }
@@ -47,15 +48,21 @@ fn call_runs_on_caller_runtime_or_engine_runtime() {
             .caller_runtime(caller_runtime.handle().clone())
             .build();
     let callers = [&engine_runtime, &caller_runtime, &other_runtime, &caller_runtime];
+    let idle = |runtime: &Runtime| runtime.metrics().num_alive_tasks() == 0;
     for caller in callers {
+        // The task of an earlier flight ends shortly after its outcome is sent.
+        while !(idle(&engine_runtime) && idle(&caller_runtime)) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         let outcome = caller.block_on(transcripts.refresh(&video(), &TrackSelector::Default));
         assert!(matches!(outcome, FetchOutcome::Fetched(_)), "{outcome:?}");
     }
-    let expect = [&engine_runtime, &caller_runtime, &engine_runtime, &caller_runtime]
-        .map(|runtime| runtime.handle().id());
+    // The flight and the supplier; a call from another runtime also has a task of its own.
+    let expect = [(&engine_runtime, 2), (&caller_runtime, 2), (&engine_runtime, 3), (&caller_runtime, 2)];
+    let expect = expect.map(|(runtime, tasks)| (runtime.handle().id(), tasks));
     assert_eq!(*supplier.0.lock().unwrap(), expect);
     // A flight on the caller runtime serves waiters on any runtime.
-    let fetch = || FetchRequest { video: video(), selector: TrackSelector::Default, payment: None };
+    let fetch = || FetchRequest { video: video(), selector: TrackSelector::Default, payer: None };
     let both = [&caller_runtime, &other_runtime].map(|caller| {
         caller.spawn({
             let transcripts = transcripts.clone();

@@ -10,9 +10,10 @@ use std::{
 
 use tokio::sync::oneshot;
 
-use super::{EngineInner, retry::with_timeout, single_flight::ActivityGuard};
+use super::EngineInner;
 use crate::{
     error::Error,
+    retry::with_timeout,
     supplier::{LinkResolver, ResolveOutcome, SupplyError, SupplyReason},
     time::Timestamp,
     video::ShortLink,
@@ -134,7 +135,7 @@ impl EngineInner {
         let (answer, leader) = self.links.join(link);
         if let Some(leader) = leader {
             let (inner, resolver) = (Arc::clone(self), Arc::clone(resolver));
-            let running = ActivityGuard::begin(Arc::clone(&self.flights));
+            let running = self.tasks.begin();
             self.current_runtime().spawn(async move {
                 let answer = inner.resolve_with(&leader.link, resolver.as_ref()).await;
                 leader.notify_all(&answer);

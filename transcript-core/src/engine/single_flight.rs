@@ -5,10 +5,15 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use tokio::sync::{oneshot, watch};
+use tokio::sync::oneshot;
 
-use super::{FetchOutcome, FetchPayment, progress::ProgressTracker};
-use crate::{archive::TrackSelector, time::Timestamp, video::VideoId};
+use super::{FetchOutcome, Payer, progress::ProgressTracker};
+use crate::{
+    archive::TrackSelector,
+    tasks::{ActivityGuard, BackgroundTasks},
+    time::Timestamp,
+    video::VideoId,
+};
 
 /// Number of waiters from which disconnected ones are removed.
 const SWEEP_MIN: usize = 64;
@@ -30,7 +35,7 @@ pub(super) enum FetchPurpose {
 /// A caller that waits for a flight.
 #[derive(Debug)]
 pub(super) struct FlightWaiter {
-    pub(super) payment: Option<FetchPayment>,
+    pub(super) payer: Option<Arc<dyn Payer>>,
     pub(super) reply: oneshot::Sender<FetchOutcome>,
 }
 
@@ -38,25 +43,8 @@ pub(super) struct FlightWaiter {
 #[derive(Debug)]
 pub(super) struct FlightTable {
     queues: Mutex<FlightQueues>,
-    /// Number of running flights and other activities; closing the engine waits for zero.
-    active: watch::Sender<usize>,
-}
-
-/// Work outside the flights that closing the engine also waits for.
-#[derive(Debug)]
-pub(super) struct ActivityGuard(Arc<FlightTable>);
-
-impl ActivityGuard {
-    pub(super) fn begin(flights: Arc<FlightTable>) -> Self {
-        flights.active.send_modify(|count| *count += 1);
-        Self(flights)
-    }
-}
-
-impl Drop for ActivityGuard {
-    fn drop(&mut self) {
-        self.0.active.send_modify(|count| *count -= 1);
-    }
+    /// Counts the running flights: closing the engine waits for them.
+    tasks: BackgroundTasks,
 }
 
 #[derive(Debug, Default)]
@@ -90,8 +78,8 @@ impl FlightQueue {
 }
 
 impl FlightTable {
-    pub(super) fn new() -> Arc<Self> {
-        Arc::new(Self { queues: Mutex::default(), active: watch::Sender::new(0) })
+    pub(super) fn new(tasks: BackgroundTasks) -> Arc<Self> {
+        Arc::new(Self { queues: Mutex::default(), tasks })
     }
 
     /// Adds a waiter to a flight. The first one gets the leader, which must run it.
@@ -112,8 +100,8 @@ impl FlightTable {
         let waiters = VecDeque::from([waiter]);
         let queue = FlightQueue { number, waiters, sweep_at: SWEEP_MIN, tracker: Arc::clone(&tracker) };
         queues.waiting.insert(key.clone(), queue);
-        self.active.send_modify(|count| *count += 1);
-        Some(FlightLeader { flights: Arc::clone(self), key, number, tracker })
+        let running = self.tasks.begin();
+        Some(FlightLeader { flights: Arc::clone(self), key, number, tracker, _running: running })
     }
 
     /// Number of running flights, and of callers that wait for them.
@@ -129,13 +117,6 @@ impl FlightTable {
         self.lock().waiting.get(key).map(|queue| Arc::clone(&queue.tracker))
     }
 
-    /// Waits until no flight runs.
-    pub(super) async fn wait_until_idle(&self) {
-        let mut active = self.active.subscribe();
-        // The sender is in `self`, so this cannot fail here.
-        let _ = active.wait_for(|count| *count == 0).await;
-    }
-
     fn lock(&self) -> MutexGuard<'_, FlightQueues> {
         self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -148,6 +129,7 @@ pub(super) struct FlightLeader {
     key: FlightKey,
     number: u64,
     tracker: Arc<ProgressTracker>,
+    _running: ActivityGuard,
 }
 
 impl FlightLeader {
@@ -215,7 +197,6 @@ impl Drop for FlightLeader {
     fn drop(&mut self) {
         // Waiters that are left get a closed channel.
         drop(self.remove_flight());
-        self.flights.active.send_modify(|count| *count -= 1);
     }
 }
 
@@ -228,12 +209,12 @@ mod tests {
         (VideoId::new(Platform::YouTube, "videoNumber").unwrap(), TrackSelector::Default, FetchPurpose::Fetch)
     }
 
-    #[test]
-    fn flight_disconnected_waiter_is_removed() {
-        let flights = FlightTable::new();
+    #[tokio::test]
+    async fn flight_disconnected_waiter_is_removed() {
+        let flights = FlightTable::new(BackgroundTasks::new(tokio::runtime::Handle::current()));
         let join = || {
             let (reply, answer) = oneshot::channel();
-            let waiter = FlightWaiter { payment: None, reply };
+            let waiter = FlightWaiter { payer: None, reply };
             (flights.join(key(), waiter, Timestamp::from_millis(0)), answer)
         };
         let (leader, first) = join();

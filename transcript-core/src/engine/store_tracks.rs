@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use super::{
     EngineInner,
-    retry::with_retries,
     single_flight::{FetchPurpose, FlightKey},
 };
 use crate::{
     archive::{PutRequest, StoredTranscript, TrackSelector},
     captions::PARSER_VERSION,
     error::{Error, Result},
+    retry::retry_store,
     supplier::SupplyOutput,
     transcript::{TrackInfo, Transcript, best_track},
 };
@@ -46,7 +46,8 @@ impl EngineInner {
                 replace: key.2 == FetchPurpose::Refresh,
                 now: self.clock.now(),
             };
-            match (with_retries(self.lease_budget(), || self.archive.put(request.clone())).await, &answer) {
+            let put = || self.archive.put(request.clone());
+            match (retry_store(self.options.lease_policy(), put).await, &answer) {
                 (Ok(stored), None) => answer = Some(stored),
                 (Err(error), None) => return Err(error),
                 (Ok(_), Some(_)) => {}

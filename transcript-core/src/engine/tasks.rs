@@ -1,25 +1,36 @@
-//! Tasks on the engine's runtimes.
+//! Where the engine's calls run.
 
 use std::sync::Arc;
 
 use tokio::{runtime::Handle, task::JoinSet};
 use tracing::Instrument as _;
 
-use super::{EngineInner, Transcripts, retry::RetryBudget, single_flight::ActivityGuard, stopped};
-use crate::error::Result;
+use super::{EngineInner, EngineOptions, Transcripts, stopped};
+use crate::{
+    error::Result,
+    ledger::{HoldManager, HoldTimes, Ledger},
+    tasks::BackgroundTasks,
+};
 
 impl EngineInner {
+    /// The runtime that this thread runs: the caller runtime or the engine's; `None` on any other thread.
+    fn entered_runtime(&self) -> Option<&Handle> {
+        let entered = Handle::try_current().ok()?;
+        let known = self.caller_runtime.iter().chain([self.tasks.runtime()]);
+        known.into_iter().find(|runtime| runtime.id() == entered.id())
+    }
+
     /// The runtime for a call from this thread: the caller runtime on its own threads, else the engine's.
     pub(super) fn current_runtime(&self) -> &Handle {
-        let is_within = |caller_runtime: &&Handle| {
-            Handle::try_current().is_ok_and(|current_runtime| current_runtime.id() == caller_runtime.id())
-        };
-        self.caller_runtime.as_ref().filter(is_within).unwrap_or(&self.runtime)
+        self.entered_runtime().unwrap_or(self.tasks.runtime())
     }
 }
 
 impl Transcripts {
-    /// Runs work on the runtime for calls from this thread, and waits for it through a channel.
+    /// Runs work on the runtime for calls from this thread: in place if the thread runs it, else in a task.
+    ///
+    /// # Errors
+    /// Unavailable if the runtime ends first.
     ///
     /// # Cancellation
     /// Dropping the future ends the work at its next await.
@@ -27,37 +38,28 @@ impl Transcripts {
         &self,
         work: impl Future<Output = T> + Send + 'static,
     ) -> Result<T> {
+        if self.inner.entered_runtime().is_some() {
+            // Boxed, so that the futures of callers stay small.
+            return Ok(Box::pin(work).await);
+        }
         // Alone in a set, so that dropping this future aborts the work.
         let mut tasks = JoinSet::new();
-        tasks.spawn_on(work.in_current_span(), self.inner.current_runtime());
+        tasks.spawn_on(work.in_current_span(), self.inner.tasks.runtime());
         match tasks.join_next().await {
             Some(Ok(value)) => Ok(value),
             Some(Err(_)) | None => Err(stopped()),
         }
     }
 
-    /// The engine's own runtime.
-    pub(crate) fn runtime(&self) -> &Handle {
-        &self.inner.runtime
+    /// Holds in a ledger that last as long as a fetch lease, and end in tasks that [`Transcripts::close`] waits for.
+    pub(crate) fn holds(&self, ledger: Arc<dyn Ledger>) -> HoldManager {
+        let EngineOptions { lease, heartbeat, store_timeout, .. } = self.inner.options;
+        let times = HoldTimes { lifetime: lease, heartbeat, store_timeout };
+        HoldManager::new(ledger, Arc::clone(&self.inner.clock), times, self.inner.tasks.clone())
     }
 
-    /// Retry budget of store calls that a caller waits for.
-    pub(crate) fn request_budget(&self) -> RetryBudget {
-        self.inner.request_budget()
-    }
-
-    /// Retry budget of store calls that must not be lost: as long as a hold lasts.
-    pub(crate) fn lease_budget(&self) -> RetryBudget {
-        self.inner.lease_budget()
-    }
-
-    /// Runs work to its end on the engine's own runtime; [`Transcripts::close`] waits for it.
-    pub(crate) fn detach(&self, work: impl Future<Output = ()> + Send + 'static) {
-        let running = ActivityGuard::begin(Arc::clone(&self.inner.flights));
-        let work = async move {
-            work.await;
-            drop(running);
-        };
-        self.inner.runtime.spawn(work.in_current_span());
+    /// Tasks on the engine's own runtime; [`Transcripts::close`] waits for them.
+    pub(crate) fn background(&self) -> &BackgroundTasks {
+        &self.inner.tasks
     }
 }

@@ -1,9 +1,10 @@
 //! Archived and known tracks of a video.
 
-use super::{EngineInner, FetchOutcome, Transcripts, retry::with_timeout};
+use super::{EngineInner, FetchOutcome, Transcripts};
 use crate::{
     archive::{ArchivedTrack, FindOutcome, TrackSelector},
     error::Result,
+    retry::with_timeout,
     transcript::best_track,
     video::VideoId,
 };

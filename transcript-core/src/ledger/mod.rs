@@ -8,6 +8,7 @@
 
 pub mod allocate;
 pub mod audit;
+mod hold_guard;
 mod operation;
 mod records;
 pub mod rules;
@@ -17,6 +18,7 @@ use std::fmt;
 
 use async_trait::async_trait;
 
+pub(crate) use hold_guard::{HoldGuard, HoldManager, HoldResult, HoldTimes, SpendResult};
 pub use operation::{LedgerOperation, LedgerOperationKind, LedgerOperationResult};
 pub use records::{
     Balance, Entry, EntryKind, GrantOutcome, GrantRequest, HoldOutcome, HoldRequest, HoldState, Leg,

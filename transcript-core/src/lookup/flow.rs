@@ -2,18 +2,21 @@
 
 use std::{net::IpAddr, time::Duration};
 
+use tokio::time::{Instant, timeout_at};
+
 use super::{
     AttributionTag, Availability, FailureReason, KeyUsage, Lookup, LookupRequest, LookupResponse,
     ReferenceError, keys::LookupPrincipal, payment::LookupPayer,
 };
 use crate::{
-    archive::{Absence, FindOutcome, TrackSelector},
+    archive::{FindOutcome, TrackSelector},
     directory::LookupKey,
+    engine::NoTranscript,
     error::{Error, Result},
     limits::{LIMIT_MAX, LimitOutcome, LimitRequest},
-    supplier::{ResolveOutcome, SupplyError, SupplyReason},
+    supplier::ResolveOutcome,
     time::{Timestamp, format_wait},
-    video::{Platform, ShortLink, VideoId, VideoLink},
+    video::{ShortLink, VideoId, VideoLink},
 };
 
 const MINUTE_MS: u64 = 60 * 1000;
@@ -24,8 +27,8 @@ pub(super) struct LookupFlow<'a> {
     pub(super) request: &'a LookupRequest,
     pub(super) caller: &'a Result<LookupPrincipal>,
     pub(super) may_fetch: bool,
-    /// How long the caller waits for work that has started.
-    pub(super) wait_timeout: Duration,
+    /// When the caller stops waiting for work that has started.
+    pub(super) deadline: Instant,
 }
 
 /// Outcome of resolving a link.
@@ -76,17 +79,18 @@ impl Lookup {
 
     /// The whole lookup: the key's owner, the transcript, and the key's usage.
     ///
-    /// Takes at most the wait timeout and three store calls, and one more store call if a proof renews the key.
+    /// Takes at most the wait timeout and three store calls, and one more store call if a proof renews the key. A wait
+    /// timeout below two store calls counts as two.
     async fn run(
         &self,
         request: &LookupRequest,
         link: VideoLink,
         may_fetch: bool,
     ) -> Result<LookupResponse, ReferenceError> {
-        let wait_timeout = self.deps.transcripts.options().wait_timeout;
         let caller = self.caller(request.key.as_deref(), request.proof.as_ref()).await;
-        let flow = LookupFlow { request, caller: &caller, may_fetch, wait_timeout };
-        let (link, availability) = self.run_within_timeout(&flow, link).await?;
+        let deadline = Instant::now() + self.deps.transcripts.options().wait_timeout;
+        let flow = LookupFlow { request, caller: &caller, may_fetch, deadline };
+        let (link, availability) = self.resolve_and_find(&flow, link).await?;
         // The usage is read after the work, so that it contains this lookup's own charge.
         let key = match &caller {
             Ok(LookupPrincipal::Key(key)) => self.key_usage(key, self.deps.clock.now()).await.ok(),
@@ -95,21 +99,8 @@ impl Lookup {
         Ok(self.build_response(&link, request.src, key, availability))
     }
 
-    /// Gets the transcript within the caller's wait and one store call.
-    pub(super) async fn run_within_timeout(
-        &self,
-        flow: &LookupFlow<'_>,
-        link: VideoLink,
-    ) -> Result<(VideoLink, Availability), ReferenceError> {
-        let time = flow.wait_timeout.saturating_add(self.deps.transcripts.options().store_timeout);
-        match tokio::time::timeout(time, self.resolve_and_find(flow, link.clone())).await {
-            Ok(reached) => reached,
-            Err(_) => Ok((link, timeout_response())),
-        }
-    }
-
     /// The video of a link and its transcript, or why there is none.
-    async fn resolve_and_find(
+    pub(super) async fn resolve_and_find(
         &self,
         flow: &LookupFlow<'_>,
         link: VideoLink,
@@ -158,7 +149,10 @@ impl Lookup {
                 return Ok(LinkOutcome::Unresolved(link, store_failure_response(error)));
             }
             match self.count_attempt(flow).await {
-                Ok(None) => resolved = transcripts.resolve(&link, true).await,
+                Ok(None) => match timeout_at(flow.deadline, transcripts.resolve(&link, true)).await {
+                    Ok(answer) => resolved = answer,
+                    Err(_) => return Ok(LinkOutcome::Unresolved(link, timeout_response())),
+                },
                 Ok(Some(reason)) => return Ok(LinkOutcome::Unresolved(link, reason)),
                 Err(error) => return Ok(LinkOutcome::Unresolved(link, store_failure_response(&error))),
             }
@@ -170,7 +164,8 @@ impl Lookup {
             }
             Ok(None) => Ok(LinkOutcome::Unresolved(link, needs_key_response(""))),
             Err(failure) => {
-                Ok(LinkOutcome::Unresolved(link, supply_failure_response(&failure, self.deps.clock.now())))
+                let none = NoTranscript::from_supply_error(&failure, self.deps.clock.now());
+                Ok(LinkOutcome::Unresolved(link, none.into()))
             }
         }
     }
@@ -186,24 +181,27 @@ impl Lookup {
             FindOutcome::Transcript(stored) => {
                 return Ok(Availability::Available { stored, from_cache: true });
             }
-            FindOutcome::Withdrawn => return Ok(withdrawn_response()),
+            FindOutcome::Withdrawn => return Ok(NoTranscript::withdrawn().into()),
             FindOutcome::Absence(absence) => Some(absence),
             FindOutcome::NotFound => None,
         };
         let payer = match flow.caller {
-            Ok(LookupPrincipal::Key(key)) if flow.may_fetch => LookupPayer::Key(key),
-            Ok(LookupPrincipal::Visitor(visitor)) => LookupPayer::Visitor(visitor),
+            Ok(LookupPrincipal::Key(key)) if flow.may_fetch => LookupPayer::Key(key.clone()),
+            Ok(LookupPrincipal::Visitor(visitor)) => LookupPayer::Visitor(visitor.clone()),
             caller => return self.without_fetching(video, caller, flow, counted).await,
         };
         let (answer, other_language_helps) = match absence {
-            Some(absence) => (absence_response(absence, self.deps.clock.now()), true),
-            None => self.fetch(video, payer, flow.wait_timeout, counted).await?,
+            Some(absence) => (NoTranscript::from_absence(absence, self.deps.clock.now()).into(), true),
+            None => self.fetch(video, payer, flow.deadline, counted).await?,
         };
         // A caller with a key gets no less than one without: archived transcripts in other languages are free.
-        match other_language_helps && !flow.request.default_only {
-            true => Ok(self.find_best_available(video).await.ok().flatten().unwrap_or(answer)),
-            false => Ok(answer),
+        if !other_language_helps || flow.request.default_only {
+            return Ok(answer);
         }
+        // The caller's own answer is ready: a slow archive must not delay it by more than one store call.
+        let limit = flow.deadline + self.deps.transcripts.options().store_timeout;
+        let found = timeout_at(limit, self.find_best_available(video)).await;
+        Ok(found.ok().and_then(Result::ok).flatten().unwrap_or(answer))
     }
 
     /// The best archived transcript in another language, free; else the failure of a caller without a key.
@@ -296,45 +294,13 @@ impl Lookup {
     }
 }
 
-pub(super) fn withdrawn_response() -> Availability {
-    Availability::none(
-        FailureReason::NoCaptions,
-        "This transcript was withdrawn by the operator of the service.",
-    )
-    .with_detail("withdrawn")
-}
-
-/// A stored absence, with the time until it ends.
-pub(super) fn absence_response(absence: Absence, now: Timestamp) -> Availability {
-    let left = absence.until.since(now);
-    let none = Availability::none(FailureReason::NoCaptions, absence.message);
-    none.with_retry_after(Some(left)).with_detail(&absence.reason)
-}
-
-pub(super) fn no_supplier_response(platform: Platform) -> Availability {
-    let message = format!("This service has no source of new transcripts for {}.", platform.name());
-    Availability::none(FailureReason::ConfigError, message)
-}
-
-/// The response for a supplier's failure.
-pub(super) fn supply_failure_response(failure: &SupplyError, now: Timestamp) -> Availability {
-    let reason = failure.reason();
-    let none = Availability::none(FailureReason::for_supply_error(failure), failure.message());
-    let starts_in = match reason {
-        SupplyReason::Upcoming(Some(start)) if *start > now => Some(start.since(now)),
-        _ => None,
-    };
-    let none = none.with_retry_after(failure.retry_after().or(starts_in));
-    if reason.is_about_video() { none.with_detail(reason.as_str()) } else { none }
-}
-
 pub(super) fn too_many_misses_response(retry_after_ms: u64) -> Availability {
     let message = format!(
         "Your network requested too many videos that are not archived. Try again in {}, or send an API key.",
         format_wait(retry_after_ms.div_ceil(1_000).max(1))
     );
-    let wait = Duration::from_millis(retry_after_ms);
-    Availability::none(FailureReason::FairUse, message).with_retry_after(Some(wait))
+    let none = NoTranscript::new(FailureReason::FairUse, message);
+    none.with_retry_after(Duration::from_millis(retry_after_ms)).into()
 }
 
 fn too_many_attempts(retry_after_ms: u64) -> Availability {
@@ -343,11 +309,11 @@ fn too_many_attempts(retry_after_ms: u64) -> Availability {
          Archived transcripts stay free.",
         format_wait(retry_after_ms.div_ceil(1_000).max(1))
     );
-    let wait = Duration::from_millis(retry_after_ms);
-    Availability::none(FailureReason::FairUse, message).with_retry_after(Some(wait))
+    let none = NoTranscript::new(FailureReason::FairUse, message);
+    none.with_retry_after(Duration::from_millis(retry_after_ms)).into()
 }
 
-/// The response after the timeout of the whole lookup. Work that has started goes on.
+/// The response when a short link is not resolved by the caller's deadline. Work that has started goes on.
 fn timeout_response() -> Availability {
     Availability::none(FailureReason::FetchError, "The lookup took too long. Try again in a moment.")
 }

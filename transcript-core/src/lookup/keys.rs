@@ -8,13 +8,13 @@ use crate::{
         AddKeyOutcome, KeyOwner, LookupKey, NewKeyRecord,
         api_key::{ApiKey, ApiKind},
     },
-    engine::retry::with_retries,
     error::{Error, Result},
     ids::{KeyId, WalletId, random_id},
     ledger::{
         Terms,
         terms::{self, AllowancePeriod},
     },
+    retry::retry_store,
     time::Timestamp,
 };
 
@@ -185,7 +185,7 @@ impl Lookup {
         // Retried when the outcome is unknown: a key that was never shown is useless.
         let plus_keys = deps.options.plus_keys_per_subject;
         let add = || deps.directory.add_key(record.clone(), plus_keys);
-        match with_retries(deps.transcripts.request_budget(), add).await? {
+        match retry_store(deps.transcripts.options().request_policy(), add).await? {
             AddKeyOutcome::Added => {}
             AddKeyOutcome::SubjectFull { room_at } => {
                 return Ok(CreateKeyOutcome::SubjectFull {

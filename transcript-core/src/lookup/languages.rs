@@ -4,10 +4,11 @@
 
 use super::{
     Availability, FailureReason, Lookup, LookupRequest, LookupResponse, ReferenceError,
-    flow::{store_failure_response, withdrawn_response},
+    flow::store_failure_response,
 };
 use crate::{
     archive::{ArchivedTrack, FindOutcome, TrackSelector},
+    engine::NoTranscript,
     error::Result,
     transcript::{LanguageTag, best_track},
     video::VideoId,
@@ -77,7 +78,7 @@ impl Lookup {
                 FindOutcome::Transcript(stored) => {
                     return Ok(Availability::Available { stored, from_cache: true });
                 }
-                FindOutcome::Withdrawn => return Ok(withdrawn_response()),
+                FindOutcome::Withdrawn => return Ok(NoTranscript::withdrawn().into()),
                 FindOutcome::Absence(_) | FindOutcome::NotFound => {}
             }
         }
@@ -99,7 +100,7 @@ impl Lookup {
                  Other known languages: {known}."
             ),
         };
-        Ok(Availability::none(FailureReason::NoCaptions, message).with_detail("no_language"))
+        Ok(NoTranscript::new(FailureReason::NoCaptions, message).with_detail("no_language").into())
     }
 }
 

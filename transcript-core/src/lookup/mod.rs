@@ -11,7 +11,6 @@
 mod archived_response;
 mod challenge;
 mod entitlement;
-mod failure;
 mod flow;
 mod keys;
 mod languages;
@@ -28,7 +27,6 @@ use std::sync::Arc;
 pub use archived_response::ArchivedResponse;
 pub use challenge::{ChallengeClaims, ChallengeProvider};
 pub use entitlement::{Entitlement, EntitlementProof, EntitlementVerifier};
-pub use failure::FailureReason;
 pub use keys::{
     CreateKeyOutcome, CreateKeyRequest, IssuedLookupKey, KeyOrigin, KeyRequestError, KeyStatus, KeyUsage,
 };
@@ -39,19 +37,21 @@ pub use request::{AttributionTag, LookupRequest, ReferenceError, VideoReference}
 pub use response::{Availability, LookupResponse};
 pub use visitor::{AdmittedVisitor, VisitorOutcome, VisitorRequest, WaitMode};
 
+pub use crate::engine::FailureReason;
 use crate::{
     directory::{Directory, SecretStore},
-    engine::{Transcripts, retry::with_timeout},
+    engine::Transcripts,
     error::Result,
-    ledger::Ledger,
+    ledger::{HoldManager, Ledger},
     limits::{LimitOutcome, LimitRequest, RateLimiter, network::NetworkHasher},
+    retry::with_timeout,
     time::{Clock, Random, Timestamp},
 };
 
 /// Dependencies of the lookup API.
 #[derive(Clone, Debug)]
 pub struct LookupDeps {
-    /// The engine; it must use the same ledger.
+    /// The engine.
     pub transcripts: Transcripts,
     /// The ledger.
     pub ledger: Arc<dyn Ledger>,
@@ -71,6 +71,8 @@ pub struct LookupDeps {
 #[derive(Clone, Debug)]
 pub struct Lookup {
     deps: Arc<LookupDeps>,
+    /// Holds the cost of new transcripts.
+    holds: HoldManager,
     /// Digests networks, so that no address is stored.
     networks: NetworkHasher,
     /// Signs visitors' names and challenges.
@@ -93,7 +95,15 @@ impl Lookup {
         let secret = secrets.get_or_create("server", parts.random.bytes(SECRET_LENGTH)).await?;
         let (networks, keyed_digest) =
             (NetworkHasher::new(secret.clone()), visitor::KeyedDigest::new(secret));
-        Ok(Self { deps: Arc::new(parts), networks, keyed_digest, challenges: None, entitlements: None })
+        let holds = parts.transcripts.holds(Arc::clone(&parts.ledger));
+        Ok(Self {
+            deps: Arc::new(parts),
+            holds,
+            networks,
+            keyed_digest,
+            challenges: None,
+            entitlements: None,
+        })
     }
 
     /// The engine.

@@ -1,42 +1,82 @@
 //! Payment of a new transcript in the lookup API: payer, legs and refusals (specification 11, 12).
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use async_trait::async_trait;
+use tokio::time::Instant;
 
-use super::{
-    Availability, FailureReason, Lookup,
-    flow::{
-        absence_response, no_supplier_response, store_failure_response, supply_failure_response,
-        withdrawn_response,
-    },
-    visitor::Visitor,
-};
+use super::{Availability, FailureReason, Lookup, flow::store_failure_response, visitor::Visitor};
 use crate::{
     archive::TrackSelector,
     directory::LookupKey,
-    engine::{FailedAttemptHook, FetchOutcome, FetchPayment, FetchRequest, OnFailure, PaymentLeg},
-    error::Result,
-    ids::WalletId,
+    engine::{
+        CostNote, FetchOutcome, FetchRequest, HeldPayment, NoTranscript, Payer, PaymentHold, WorkResult,
+    },
+    error::{Error, Result},
+    ids::{HoldId, WalletId, random_id},
     ledger::{
-        Leg, Terms,
+        HoldGuard, HoldOutcome, HoldRequest, HoldResult, Leg, Terms,
         terms::{self, AllowancePeriod},
     },
     limits::LimitRequest,
     time::Timestamp,
-    video::{Platform, VideoId},
+    video::VideoId,
 };
 
 /// The wallet of the daily cap.
 const SERVICE_WALLET: &str = "service";
 
-/// The payer of a new transcript.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum LookupPayer<'a> {
+/// Who pays for a new transcript.
+#[derive(Clone, Debug)]
+pub(super) enum LookupPayer {
     /// A key, with its allowance.
-    Key(&'a LookupKey),
+    Key(LookupKey),
     /// A visitor of the watch page, with their own allowance and their network's.
-    Visitor(&'a Visitor),
+    Visitor(Visitor),
+}
+
+/// What happens to a held amount when a fetch fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum OnFailure {
+    /// It is returned.
+    Return,
+    /// It is spent if the fetch reached an upstream, so that failures have a cost.
+    SpendIfAttempted,
+}
+
+impl OnFailure {
+    /// How much of a held amount is spent.
+    fn spent(self, result: WorkResult, amount: u64) -> u64 {
+        match (result, self) {
+            (WorkResult::Delivered, _)
+            | (WorkResult::Failed | WorkResult::NotArchived, Self::SpendIfAttempted) => amount,
+            (WorkResult::Failed | WorkResult::NotArchived, Self::Return) | (WorkResult::NotAttempted, _) => 0,
+        }
+    }
+}
+
+/// The payment of one lookup: its legs, checked in this order.
+///
+/// The allowance limits successes; the count of failed attempts or the network's allowance limits failures. Without an
+/// attempt nothing is charged.
+#[derive(Debug)]
+struct LookupPayment {
+    lookup: Lookup,
+    payer: LookupPayer,
+    legs: Vec<(Leg, OnFailure)>,
+    /// The purpose, for statements.
+    memo: String,
+    /// The limit that counts a failed attempt; `None` if this lookup is counted already, or counts elsewhere.
+    attempt: Option<LimitRequest>,
+}
+
+/// A payment that is held while the engine works.
+#[derive(Debug)]
+struct HeldLookupPayment {
+    lookup: Lookup,
+    hold: HoldGuard,
+    on_failure: Vec<OnFailure>,
+    attempt: Option<LimitRequest>,
 }
 
 impl Lookup {
@@ -46,39 +86,37 @@ impl Lookup {
     pub(super) async fn fetch(
         &self,
         video: &VideoId,
-        payer: LookupPayer<'_>,
-        wait_timeout: Duration,
+        payer: LookupPayer,
+        deadline: Instant,
         counted: bool,
     ) -> Result<(Availability, bool)> {
         let transcripts = &self.deps.transcripts;
-        if !transcripts.has_supplier(video.platform()) {
-            return Ok((no_supplier_response(video.platform()), true));
-        }
         // Resolving a short link was already counted as this lookup's attempt, even if it was the last one.
-        if let LookupPayer::Key(key) = payer
+        if let LookupPayer::Key(key) = &payer
+            && transcripts.has_supplier(video.platform())
             && !counted
             && let Some(refusal) = self.check_failed_attempts(key).await?
         {
             return Ok((refusal, true));
         }
-        let payment = Some(self.payment(video, payer, counted));
-        let fetch = FetchRequest { video: video.clone(), selector: TrackSelector::Default, payment };
-        let outcome = transcripts.fetch_missing_within(fetch, wait_timeout).await;
+        let payer = Some(Arc::new(self.payment(video, payer, counted)) as Arc<dyn Payer>);
+        let fetch = FetchRequest { video: video.clone(), selector: TrackSelector::Default, payer };
+        let outcome = transcripts.fetch_missing(fetch, deadline).await;
         // While the work goes on, the transcript that the caller will be charged for is still to come.
         let is_over = !matches!(outcome, FetchOutcome::InProgress(_) | FetchOutcome::Withdrawn);
-        let answer = self.outcome(outcome, video.platform(), payer);
-        let other_language_helps = is_over && matches!(answer, Availability::Unavailable { .. });
-        Ok((answer, other_language_helps))
+        let now = self.deps.clock.now();
+        Ok(match outcome.into_transcript(video.platform(), now, CostNote::None) {
+            Ok(Ok((stored, from_cache))) => (Availability::Available { stored, from_cache }, false),
+            Ok(Err(none)) => (none.into(), is_over),
+            Err(error) => (store_failure_response(&error), true),
+        })
     }
 
     /// The payment of a fetch.
-    ///
-    /// The allowance limits successes; the count of failed attempts or the network's allowance limits failures. Without
-    /// an attempt nothing is charged.
-    fn payment(&self, video: &VideoId, payer: LookupPayer<'_>, counted: bool) -> FetchPayment {
+    fn payment(&self, video: &VideoId, payer: LookupPayer, counted: bool) -> LookupPayment {
         let now = self.deps.clock.now();
         let options = &self.deps.options;
-        let mut legs = match payer {
+        let mut legs = match &payer {
             LookupPayer::Key(key) => {
                 vec![leg(key.wallet.clone(), self.key_terms(key, now), OnFailure::Return)]
             }
@@ -87,7 +125,7 @@ impl Lookup {
                 vec![leg(visitor.wallet(), visitor_terms, OnFailure::Return)]
             }
         };
-        if let LookupPayer::Visitor(visitor) = payer {
+        if let LookupPayer::Visitor(visitor) = &payer {
             // A visitor that deletes the cookie keeps the network: failed attempts are counted there.
             legs.extend(self.network_wallets(visitor.client, now).into_iter().map(|(wallet, limit)| {
                 leg(wallet, terms::allowance(AllowancePeriod::Day, limit, now), OnFailure::SpendIfAttempted)
@@ -95,39 +133,15 @@ impl Lookup {
         }
         let service = terms::allowance(AllowancePeriod::Day, options.service_per_day, now);
         legs.push(leg(WalletId::new(SERVICE_WALLET), service, OnFailure::SpendIfAttempted));
-        let failure_hook = match payer {
-            LookupPayer::Key(key) if !counted => {
-                let attempt = self.attempt_limit_request(key);
-                let count: Arc<dyn FailedAttemptHook> =
-                    Arc::new(CountFailedAttempt { lookup: self.clone(), attempt });
-                Some(count)
-            }
+        let attempt = match &payer {
+            LookupPayer::Key(key) if !counted => Some(self.attempt_limit_request(key)),
             LookupPayer::Key(_) | LookupPayer::Visitor(_) => None,
         };
-        FetchPayment { legs, memo: format!("transcript {video}"), failure_hook }
-    }
-
-    /// The response for the engine's outcome.
-    fn outcome(&self, outcome: FetchOutcome, platform: Platform, payer: LookupPayer<'_>) -> Availability {
-        let now = self.deps.clock.now();
-        match outcome {
-            FetchOutcome::Archived(stored) => Availability::Available { stored, from_cache: true },
-            FetchOutcome::Fetched(stored) => Availability::Available { stored, from_cache: false },
-            FetchOutcome::Absent(absence) => absence_response(absence, now),
-            FetchOutcome::Withdrawn => withdrawn_response(),
-            FetchOutcome::SupplyFailed(failure) => supply_failure_response(&failure, now),
-            FetchOutcome::Refused { leg, .. } => self.refusal(leg, payer, now),
-            FetchOutcome::NoSupplier => no_supplier_response(platform),
-            FetchOutcome::InProgress(work) => {
-                let none = Availability::none(FailureReason::FetchError, work.message(None));
-                none.with_retry_after(Some(work.retry_after)).with_detail("still_working")
-            }
-            FetchOutcome::StoreFailed(error) => store_failure_response(&error),
-        }
+        LookupPayment { lookup: self.clone(), payer, legs, memo: format!("transcript {video}"), attempt }
     }
 
     /// The refusal when a leg is spent.
-    fn refusal(&self, leg: u32, payer: LookupPayer<'_>, now: Timestamp) -> Availability {
+    fn refusal(&self, leg: u32, payer: &LookupPayer, now: Timestamp) -> NoTranscript {
         const FREE: &str = "Archived transcripts stay free.";
         let networks = |visitor: &Visitor| self.networks.digests(visitor.client, now).len();
         let tomorrow = || AllowancePeriod::Day.end(now).since(now);
@@ -137,7 +151,7 @@ impl Lookup {
                 let until = terms.resets_at.map_or(String::new(), |at| format!("; it resets at {at}"));
                 let message =
                     format!("This API key has used its allowance of new transcripts{until}. {FREE}");
-                Availability::none(FailureReason::KeyAllowance, message)
+                NoTranscript::new(FailureReason::KeyAllowance, message)
             }
             (LookupPayer::Visitor(_), 0) => {
                 let message = match self.deps.options.visitor_per_day {
@@ -153,15 +167,15 @@ impl Lookup {
                         )
                     }
                 };
-                Availability::none(FailureReason::Allowance, message).with_retry_after(Some(tomorrow()))
+                NoTranscript::new(FailureReason::Allowance, message).with_retry_after(tomorrow())
             }
             (LookupPayer::Visitor(visitor), leg) if leg <= networks(visitor) => {
                 let message = format!(
                     "Your network has used its new transcripts for today. Try again after midnight UTC. {FREE}"
                 );
-                Availability::none(FailureReason::FairUse, message).with_retry_after(Some(tomorrow()))
+                NoTranscript::new(FailureReason::FairUse, message).with_retry_after(tomorrow())
             }
-            _ => Availability::none(
+            _ => NoTranscript::new(
                 FailureReason::DailyCap,
                 "The service has reached its daily limit of new transcripts. Try again after midnight UTC.",
             ),
@@ -169,21 +183,64 @@ impl Lookup {
     }
 }
 
-fn leg(wallet: WalletId, terms: Terms, on_failure: OnFailure) -> PaymentLeg {
-    PaymentLeg { leg: Leg { wallet, terms, amount: 1 }, on_failure }
-}
-
-/// Counts a failed attempt of a key.
-#[derive(Debug)]
-struct CountFailedAttempt {
-    lookup: Lookup,
-    attempt: LimitRequest,
+#[async_trait]
+impl Payer for LookupPayment {
+    async fn hold(&self) -> Result<PaymentHold> {
+        let Lookup { deps, holds, .. } = &self.lookup;
+        let now = deps.clock.now();
+        let request = HoldRequest {
+            id: HoldId::new(random_id(deps.random.as_ref(), "fetch")),
+            legs: self.legs.iter().map(|(leg, _)| leg.clone()).collect(),
+            now,
+            expires_at: holds.expires_at(now),
+            memo: self.memo.clone(),
+        };
+        match holds.hold(request).await? {
+            HoldResult::Held(hold, _) => Ok(PaymentHold::Held(Box::new(HeldLookupPayment {
+                lookup: self.lookup.clone(),
+                hold,
+                on_failure: self.legs.iter().map(|(_, on_failure)| *on_failure).collect(),
+                attempt: self.attempt.clone(),
+            }))),
+            HoldResult::Refused(HoldOutcome::Insufficient { leg, .. }) => {
+                Ok(PaymentHold::Refused(self.lookup.refusal(leg, &self.payer, now)))
+            }
+            HoldResult::Refused(_) => Err(Error::unexpected("a new hold ID already exists")),
+        }
+    }
 }
 
 #[async_trait]
-impl FailedAttemptHook for CountFailedAttempt {
-    async fn on_failed_attempt(&self) {
-        // The response must not depend on an available limiter.
-        let _ = self.lookup.check_limits(vec![self.attempt.clone()], self.lookup.deps.clock.now()).await;
+impl HeldPayment for HeldLookupPayment {
+    async fn end(self: Box<Self>, result: WorkResult) {
+        let Self { lookup, hold, on_failure, attempt } = *self;
+        let count = async {
+            if let Some(attempt) = attempt.filter(|_| result == WorkResult::Failed) {
+                // The response must not depend on an available limiter.
+                let _ = lookup.check_limits(vec![attempt], lookup.deps.clock.now()).await;
+            }
+        };
+        let amounts = hold.amounts().iter().zip(&on_failure);
+        let spent = amounts.map(|(amount, on_failure)| on_failure.spent(result, *amount)).collect();
+        tokio::join!(count, hold.settle(spent));
+    }
+}
+
+fn leg(wallet: WalletId, terms: Terms, on_failure: OnFailure) -> (Leg, OnFailure) {
+    (Leg { wallet, terms, amount: 1 }, on_failure)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn payment_leg_spends_by_result_and_policy() {
+        use WorkResult::{Delivered, Failed, NotArchived, NotAttempted};
+        let spent = |policy: OnFailure| {
+            [Delivered, Failed, NotArchived, NotAttempted].map(|result| policy.spent(result, 7))
+        };
+        assert_eq!(spent(OnFailure::Return), [7, 0, 0, 0]);
+        assert_eq!(spent(OnFailure::SpendIfAttempted), [7, 7, 7, 0]);
     }
 }

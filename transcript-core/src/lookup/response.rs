@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::{AttributionTag, FailureReason, KeyUsage, LookupOptions};
 use crate::{
     archive::StoredTranscript,
+    engine::NoTranscript,
     video::{Platform, VideoLink},
 };
 
@@ -51,27 +52,14 @@ pub enum Availability {
 impl Availability {
     /// No transcript, for this reason.
     pub(super) fn none(reason: FailureReason, message: impl Into<String>) -> Self {
-        Self::Unavailable { reason, message: message.into(), retry_after: None, detail: None }
+        NoTranscript::new(reason, message).into()
     }
+}
 
-    /// Sets the detail; a transcript is unchanged.
-    pub(super) fn with_detail(self, name: &str) -> Self {
-        match self {
-            Self::Unavailable { reason, message, retry_after, .. } => {
-                Self::Unavailable { reason, message, retry_after, detail: Some(name.to_owned()) }
-            }
-            available @ Self::Available { .. } => available,
-        }
-    }
-
-    /// Sets the time until a retry; a transcript is unchanged.
-    pub(super) fn with_retry_after(self, wait: Option<Duration>) -> Self {
-        match self {
-            Self::Unavailable { reason, message, detail, .. } => {
-                Self::Unavailable { reason, message, retry_after: wait, detail }
-            }
-            available @ Self::Available { .. } => available,
-        }
+impl From<NoTranscript> for Availability {
+    fn from(none: NoTranscript) -> Self {
+        let NoTranscript { reason, detail, message, retry_after } = none;
+        Self::Unavailable { reason, message, retry_after, detail }
     }
 }
 

@@ -7,6 +7,7 @@ use std::{fmt, net::IpAddr, sync::Arc, time::Duration};
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
+use tokio::time::Instant;
 
 use super::{
     AttributionTag, Availability, FailureReason, Lookup, LookupRequest, LookupResponse, ReferenceError,
@@ -17,7 +18,7 @@ use super::{
 };
 use crate::{
     archive::{FindOutcome, TrackSelector},
-    engine::{EngineOptions, FetchProgress},
+    engine::{EngineOptions, FetchProgress, NoTranscript},
     error::Result,
     ids::{WalletId, random_id},
     ledger::terms::AllowancePeriod,
@@ -198,7 +199,7 @@ impl Lookup {
     async fn find_archived(&self, video: &VideoId) -> Result<Option<Availability>> {
         Ok(match self.deps.transcripts.find(video, &TrackSelector::Default).await? {
             FindOutcome::Transcript(stored) => Some(Availability::Available { stored, from_cache: true }),
-            FindOutcome::Withdrawn => Some(flow::withdrawn_response()),
+            FindOutcome::Withdrawn => Some(NoTranscript::withdrawn().into()),
             FindOutcome::Absence(_) | FindOutcome::NotFound => None,
         })
     }
@@ -259,10 +260,11 @@ impl AdmittedVisitor {
     pub async fn transcribe(self, wait_mode: WaitMode) -> Result<LookupResponse, ReferenceError> {
         let Self { lookup, request, visitor, .. } = self;
         let EngineOptions { wait_timeout, work_timeout, .. } = *lookup.deps.transcripts.options();
-        let wait_timeout = match wait_mode {
-            WaitMode::Bounded => wait_timeout,
-            WaitMode::Unbounded => work_timeout,
-        };
+        let deadline = Instant::now()
+            + match wait_mode {
+                WaitMode::Bounded => wait_timeout,
+                WaitMode::Unbounded => work_timeout,
+            };
         let (link, src) = (request.link, request.src);
         let address = match &link {
             VideoLink::Video(video) => video.address(),
@@ -279,8 +281,8 @@ impl AdmittedVisitor {
         let (task_lookup, target) = (lookup.clone(), link.clone());
         let work = async move {
             let caller = Ok(LookupPrincipal::Visitor(visitor));
-            let flow = LookupFlow { request: &request, caller: &caller, may_fetch: true, wait_timeout };
-            task_lookup.run_within_timeout(&flow, target).await
+            let flow = LookupFlow { request: &request, caller: &caller, may_fetch: true, deadline };
+            task_lookup.resolve_and_find(&flow, target).await
         };
         match lookup.deps.transcripts.task(work).await {
             Ok(reached) => {

@@ -146,7 +146,7 @@ fn other_language_is_returned_without_payment() {
         let french = TrackSelector::Language(LanguageTag::from_canonical("fr"));
         // The video has English too, so French is not its default.
         script_captions(&life, &[SupplierStep::give_one_of(&["fr", "en"])]);
-        let fetch = FetchRequest { video: video(), selector: french, payment: None };
+        let fetch = FetchRequest { video: video(), selector: french, payer: None };
         assert!(matches!(life.lookups[0].transcripts().get(fetch).await, FetchOutcome::Fetched(_)));
         check(&unkeyed(&life, video()).await, ScenarioResult::Archived);
         // A caller that can pay gets the default; any other gets the free track.

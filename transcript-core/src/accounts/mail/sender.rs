@@ -17,9 +17,9 @@ use super::{MailBranding, MailMessage, Mailer, OutboxNotifier};
 use crate::{
     accounts::{MailIntent, MailKind, Outbox},
     directory::{AccountRef, Directory, VerificationToken},
-    engine::retry::{RetryBudget, with_retries, with_timeout},
     error::{Error, Result, Retry},
     ids::{Holder, random_id},
+    retry::{StorePolicy, retry_store, with_timeout},
     time::{Clock, Random},
 };
 
@@ -31,9 +31,9 @@ const POLL_INTERVAL: Duration = Duration::from_secs(10);
 const SEND_TIMEOUT: Duration = Duration::from_secs(120);
 /// Duration of a mail's lease: longer than all work on the mail can take.
 const LEASE: Duration = Duration::from_secs(300);
-/// Timeout of a store call, and retry budget for marking a mail as done.
-const STORE_BUDGET: RetryBudget =
-    RetryBudget { attempt: Duration::from_secs(5), total: Duration::from_secs(60) };
+/// Timeout of a store call, and timeouts of marking a mail as done.
+const STORE_POLICY: StorePolicy =
+    StorePolicy { attempt: Duration::from_secs(5), total: Duration::from_secs(60) };
 /// The largest number of attempts per mail. With the pauses in between they take four hours.
 const ATTEMPTS_MAX: u32 = 12;
 /// The pause after the first attempt; it doubles each time: 15 s, 30 s, 1 min, …
@@ -129,7 +129,7 @@ impl MailSender {
         let Some(limit) = u32::try_from(limit).ok().filter(|limit| *limit > 0) else { return Vec::new() };
         let now = self.deps.clock.now();
         let due = self.deps.outbox.lease_due(&self.holder, now, now.plus(LEASE), limit);
-        with_timeout(STORE_BUDGET.attempt, due).await.unwrap_or_else(|error| {
+        with_timeout(STORE_POLICY.attempt, due).await.unwrap_or_else(|error| {
             tracing::warn!(%error, "outbox read failed");
             Vec::new()
         })
@@ -152,7 +152,7 @@ impl MailSender {
         }
         let retry_at = pause.map(|pause| self.deps.clock.now().plus(pause));
         let done = || self.deps.outbox.finish(&intent.id, retry_at);
-        if let Err(error) = with_retries(STORE_BUDGET, done).await {
+        if let Err(error) = retry_store(STORE_POLICY, done).await {
             tracing::warn!(mail, %error, "mail outcome not stored");
         }
     }
@@ -201,7 +201,7 @@ impl MailSender {
 
 /// Makes a store call. Its error does not concern the mail, so the mail is always retried.
 async fn call_store<T>(call: impl Future<Output = Result<T>>) -> Result<T> {
-    with_timeout(STORE_BUDGET.attempt, call).await.map_err(|error| Error::unavailable(error.to_string()))
+    with_timeout(STORE_POLICY.attempt, call).await.map_err(|error| Error::unavailable(error.to_string()))
 }
 
 /// The pause after a failed attempt; `None` if there is no further attempt.

@@ -1,14 +1,14 @@
 //! Closing open payment pages before an account is erased, so that no payment arrives without an owner.
 
-use super::{Payments, ProviderObject, STORE_BUDGET};
+use super::{Payments, ProviderObject, STORE_POLICY};
 use crate::{
     accounts::{
         OrderState,
         orders::{Order, list_all_for_account},
     },
     directory::{Account, Plan, UpdateOutcome},
-    engine::retry::with_retries,
     error::Result,
+    retry::retry_store,
 };
 
 impl Payments {
@@ -21,7 +21,7 @@ impl Payments {
     /// # Errors
     /// [`crate::ErrorKind::Unavailable`] if stores or provider are unavailable: some pages may be closed.
     pub async fn close(&self, account: &Account) -> Result<Account> {
-        let orders = list_all_for_account(self.deps.orders.as_ref(), &account.id, STORE_BUDGET).await?;
+        let orders = list_all_for_account(self.deps.orders.as_ref(), &account.id, STORE_POLICY).await?;
         for order in orders.iter().filter(|order| order.state == OrderState::Open) {
             self.close_order_page(order).await?;
         }
@@ -42,7 +42,7 @@ impl Payments {
         let Some(subscription) = subscription_to_cancel else { return Ok(account.clone()) };
         self.call_provider(self.provider()?.cancel_at_period_end(subscription)).await?;
         let ended = Account { subscription: None, ..account.clone() };
-        match with_retries(STORE_BUDGET, || self.deps.directory.update_account(ended.clone())).await? {
+        match retry_store(STORE_POLICY, || self.deps.directory.update_account(ended.clone())).await? {
             UpdateOutcome::Changed(account) => Ok(account),
             // The erasure of the account detects the change.
             UpdateOutcome::Stale | UpdateOutcome::Missing => Ok(account.clone()),

@@ -5,16 +5,16 @@
 //! granted; the steps are repeated for it all the same.
 
 use super::{
-    PaymentAmounts, PaymentProgress, PaymentSnapshot, PaymentState, Payments, ProviderObject, STORE_BUDGET,
+    PaymentAmounts, PaymentProgress, PaymentSnapshot, PaymentState, Payments, ProviderObject, STORE_POLICY,
     UPDATE_ATTEMPTS_MAX, WebhookOutcome, WebhookRequest, contention_error,
 };
 use crate::{
     accounts::{Order, OrderItem, OrderState},
     directory::{Account, UpdateOutcome},
-    engine::retry::with_retries,
     error::{Error, ErrorKind, Result, Retry},
     ids::{AccountId, GrantId},
     ledger::{GrantOutcome, GrantRequest, RevokeOutcome, RevokeRequest},
+    retry::retry_store,
 };
 
 /// The largest number of partial refunds per order.
@@ -117,7 +117,7 @@ impl Payments {
             now: self.now(),
             memo: item_name(&order.item),
         };
-        match with_retries(STORE_BUDGET, || self.deps.ledger.grant(grant.clone())).await? {
+        match retry_store(STORE_POLICY, || self.deps.ledger.grant(grant.clone())).await? {
             GrantOutcome::Granted { .. } => {
                 tracing::info!(order = %order.id, credits = order.credits, "order fulfilled");
             }
@@ -166,7 +166,7 @@ impl Payments {
                 now: self.now(),
                 memo: format!("refund of {}", item_name(&order.item)),
             };
-            match with_retries(STORE_BUDGET, || self.deps.ledger.revoke(revoke.clone())).await? {
+            match retry_store(STORE_POLICY, || self.deps.ledger.revoke(revoke.clone())).await? {
                 RevokeOutcome::Revoked { taken, shortfall } => {
                     tracing::info!(order = %order.id, taken, shortfall, "credits revoked");
                 }
@@ -207,7 +207,7 @@ impl Payments {
             }
             let blocked = Account { blocked: true, ..account };
             let change = || self.deps.directory.update_account(blocked.clone());
-            if let UpdateOutcome::Changed(_) = with_retries(STORE_BUDGET, change).await? {
+            if let UpdateOutcome::Changed(_) = retry_store(STORE_POLICY, change).await? {
                 return Ok(());
             }
         }

@@ -38,17 +38,17 @@ use keyed_coalescer::KeyedCoalescer;
 use crate::{
     accounts::{Order, OrderStore, PlanTable},
     directory::{Account, AccountRef, Directory},
-    engine::retry::{RetryBudget, with_retries, with_timeout},
     error::{Error, Result},
     ids::{AccountId, OrderId},
     ledger::Ledger,
     limits::RateLimiter,
+    retry::{StorePolicy, retry_store, with_timeout},
     time::{Clock, Timestamp},
 };
 
-/// Timeout of one store call, and the retry budget for its repeats.
-const STORE_BUDGET: RetryBudget =
-    RetryBudget { attempt: Duration::from_millis(2_500), total: Duration::from_secs(5) };
+/// Timeout of one store call, and of the call with its repeats.
+const STORE_POLICY: StorePolicy =
+    StorePolicy { attempt: Duration::from_millis(2_500), total: Duration::from_secs(5) };
 /// Timeout of one provider call; the provider's own timeouts are shorter.
 const PROVIDER_TIMEOUT: Duration = Duration::from_secs(40);
 /// How often a step restarts after a concurrent change of the same order or account.
@@ -96,7 +96,7 @@ impl Payments {
     /// # Errors
     /// As [`OrderStore::order`].
     pub async fn order(&self, id: &OrderId) -> Result<Option<Order>> {
-        with_retries(STORE_BUDGET, || self.deps.orders.order(id)).await
+        retry_store(STORE_POLICY, || self.deps.orders.order(id)).await
     }
 
     fn now(&self) -> Timestamp {
@@ -114,12 +114,12 @@ impl Payments {
 
     async fn account(&self, id: &AccountId) -> Result<Option<Account>> {
         let account_ref = AccountRef::Id(id.clone());
-        with_retries(STORE_BUDGET, || self.deps.directory.account(&account_ref)).await
+        retry_store(STORE_POLICY, || self.deps.directory.account(&account_ref)).await
     }
 
     async fn account_of_customer(&self, customer: &str) -> Result<Option<Account>> {
         let account_ref = AccountRef::Customer(customer.to_owned());
-        with_retries(STORE_BUDGET, || self.deps.directory.account(&account_ref)).await
+        retry_store(STORE_POLICY, || self.deps.directory.account(&account_ref)).await
     }
 
     /// Stores a changed order; `false` after a concurrent change.
@@ -127,7 +127,7 @@ impl Payments {
     /// A retry after a call that took effect finds a newer version, so the stored order decides.
     async fn update(&self, changed: &Order, read: &Order) -> Result<bool> {
         let update = || self.deps.orders.update(changed.clone(), read.version);
-        if with_retries(STORE_BUDGET, update).await? {
+        if retry_store(STORE_POLICY, update).await? {
             return Ok(true);
         }
         let stored = self.order(&read.id).await?;

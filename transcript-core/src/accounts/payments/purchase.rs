@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 use super::{
-    CURRENCY, CheckoutRequest, CheckoutSession, Pack, Payments, ProviderObject, STORE_BUDGET,
+    CURRENCY, CheckoutRequest, CheckoutSession, Pack, Payments, ProviderObject, STORE_POLICY,
     UPDATE_ATTEMPTS_MAX, contention_error,
 };
 use crate::{
     accounts::{Order, OrderItem, OrderState},
     directory::{Account, Plan, UpdateOutcome},
-    engine::retry::{with_retries, with_timeout},
     error::{Error, ErrorKind, Result, Retry},
     ids::{AccountId, OrderId},
     limits::{LimitOutcome, LimitRequest},
+    retry::{retry_store, with_timeout},
 };
 
 /// The largest number of orders per account in 24 hours: each open order is reconciled for weeks.
@@ -195,7 +195,7 @@ impl Payments {
                 if let Some(retry_after_ms) = self.check_order_limit(&new_order).await? {
                     return Ok(Err(retry_after_ms));
                 }
-                with_retries(STORE_BUDGET, || self.deps.orders.open(new_order.clone())).await?;
+                retry_store(STORE_POLICY, || self.deps.orders.open(new_order.clone())).await?;
                 return Ok(Ok(new_order));
             };
             if new_order.created_at.since(existing.created_at) < REPEAT_WINDOW {
@@ -220,7 +220,7 @@ impl Payments {
             cost: 1,
         };
         let outcome =
-            with_timeout(STORE_BUDGET.attempt, self.deps.limiter.acquire(vec![request], order.created_at))
+            with_timeout(STORE_POLICY.attempt, self.deps.limiter.acquire(vec![request], order.created_at))
                 .await?;
         Ok(match outcome {
             LimitOutcome::Allowed { .. } => None,
@@ -239,7 +239,7 @@ impl Payments {
             }
             let changed = Account { customer: Some(customer.to_owned()), ..account };
             let change = || self.deps.directory.update_account(changed.clone());
-            if let UpdateOutcome::Changed(_) = with_retries(STORE_BUDGET, change).await? {
+            if let UpdateOutcome::Changed(_) = retry_store(STORE_POLICY, change).await? {
                 return Ok(());
             }
         }

@@ -3,13 +3,13 @@
 
 use std::{collections::HashSet, time::Duration};
 
-use super::{Payments, ProviderObject, STORE_BUDGET};
+use super::{Payments, ProviderObject, STORE_POLICY};
 use crate::{
     accounts::Order,
     directory::Account,
-    engine::retry::with_retries,
     error::{Error, ErrorKind, Result},
     page::PageRequest,
+    retry::retry_store,
     time::Timestamp,
 };
 
@@ -42,7 +42,7 @@ impl Payments {
         let mut page = PageRequest { limit: 100, ..PageRequest::first() };
         let mut failures = FailureCount::default();
         loop {
-            let found = with_retries(STORE_BUDGET, || self.deps.orders.list_open(page.clone())).await?;
+            let found = retry_store(STORE_POLICY, || self.deps.orders.list_open(page.clone())).await?;
             for order in found.items {
                 failures.record(self.reconcile_order(&order).await)?;
             }
@@ -79,7 +79,7 @@ impl Payments {
         let mut page = PageRequest::first();
         let mut failures = FailureCount::default();
         loop {
-            let found = with_retries(STORE_BUDGET, || self.deps.directory.accounts(page.clone())).await?;
+            let found = retry_store(STORE_POLICY, || self.deps.directory.accounts(page.clone())).await?;
             for account in found.items {
                 if account.blocked {
                     failures.record(self.cancel_blocked(&account).await)?;

@@ -8,15 +8,15 @@
 use std::time::Duration;
 
 use super::{
-    CURRENCY, PaidInvoice, PaymentAmounts, Payments, STORE_BUDGET, SubscriptionState, UPDATE_ATTEMPTS_MAX,
+    CURRENCY, PaidInvoice, PaymentAmounts, Payments, STORE_POLICY, SubscriptionState, UPDATE_ATTEMPTS_MAX,
     contention_error, fulfillment::is_expected_amount,
 };
 use crate::{
     accounts::{Order, OrderItem, OrderState, PlanPayment, apply_payments, paid_periods::anchor_before},
     directory::{Account, PaidPeriod, Plan, UpdateOutcome},
-    engine::retry::with_retries,
     error::Result,
     ids::{AccountId, OrderId},
+    retry::retry_store,
     time::Timestamp,
 };
 
@@ -78,7 +78,7 @@ impl Payments {
             || matched.iter().any(|matched_invoice| matched_invoice.has_pending_credit_order(account, state))
         {
             let change = || self.deps.directory.update_account(changed.clone());
-            match with_retries(STORE_BUDGET, change).await? {
+            match retry_store(STORE_POLICY, change).await? {
                 UpdateOutcome::Changed(now) => {
                     tracing::info!(account = %now.id, plan = now.plan.as_str(), "plan payment applied");
                 }
@@ -164,7 +164,7 @@ impl Payments {
     /// Writes the order of a renewal.
     async fn write_renewal(&self, matched_invoice: &MatchedInvoice<'_>) -> Result<()> {
         let renewal = matched_invoice.unpaid_order(matched_invoice.record_id());
-        with_retries(STORE_BUDGET, || self.deps.orders.open(renewal.clone())).await
+        retry_store(STORE_POLICY, || self.deps.orders.open(renewal.clone())).await
     }
 
     /// Writes credit orders for payments during another subscription's paid period.
@@ -179,7 +179,7 @@ impl Payments {
         }
         for matched_invoice in matched.iter_mut().filter(|matched_invoice| matched_invoice.is_new()) {
             let credit_order = matched_invoice.unpaid_order(credit_order_id(matched_invoice.invoice));
-            with_retries(STORE_BUDGET, || self.deps.orders.open(credit_order.clone())).await?;
+            retry_store(STORE_POLICY, || self.deps.orders.open(credit_order.clone())).await?;
             matched_invoice.credit_order = Some(credit_order);
         }
         Ok(())

@@ -16,14 +16,14 @@ use sha2::Sha256;
 
 use super::{
     CheckoutRequest, CheckoutSession, PaidInvoice, PaymentProvider, PaymentSnapshot, ProviderObject,
-    STORE_BUDGET, SubscriptionState, UPDATE_ATTEMPTS_MAX, WebhookOutcome, WebhookRequest, contention_error,
+    STORE_POLICY, SubscriptionState, UPDATE_ATTEMPTS_MAX, WebhookOutcome, WebhookRequest, contention_error,
 };
 use crate::{
     accounts::{BillingMonth, Order, OrderItem, OrderState, OrderStore, orders::list_all_for_account},
     directory::SecretStore,
-    engine::retry::with_retries,
     error::Result,
     ids::OrderId,
+    retry::retry_store,
     time::{Clock, Random, Timestamp},
 };
 pub use state::{SandboxAction, SandboxStatus};
@@ -125,7 +125,7 @@ impl Sandbox {
             let Some(next) = next else { return Ok(Some(ProviderObject::new(payment_id(order)))) };
             let changed = Order { payment: Some(next.encode(order)), ..stored.clone() };
             let update = || self.deps.orders.update(changed.clone(), stored.version);
-            if with_retries(STORE_BUDGET, update).await? {
+            if retry_store(STORE_POLICY, update).await? {
                 return Ok(Some(ProviderObject::new(payment_id(order))));
             }
         }
@@ -139,7 +139,7 @@ impl Sandbox {
                 && order.id != current.id
                 && matches!(order.item, OrderItem::Plan(_))
         };
-        let orders = list_all_for_account(self.deps.orders.as_ref(), &current.account, STORE_BUDGET).await?;
+        let orders = list_all_for_account(self.deps.orders.as_ref(), &current.account, STORE_POLICY).await?;
         for other in orders.iter().filter(is_other) {
             self.update_record(&other.id, SandboxAction::Cancel).await?;
         }
@@ -147,7 +147,7 @@ impl Sandbox {
     }
 
     async fn find(&self, id: &OrderId) -> Result<Option<(Order, SandboxRecord)>> {
-        let order = with_retries(STORE_BUDGET, || self.deps.orders.order(id)).await?;
+        let order = retry_store(STORE_POLICY, || self.deps.orders.order(id)).await?;
         Ok(order.and_then(|order| SandboxRecord::from_order(&order).map(|state| (order, state))))
     }
 

@@ -1,0 +1,251 @@
+//! Why there is no transcript: the value that every API shows.
+
+use std::time::Duration;
+
+use super::{FetchOutcome, WorkInProgress};
+use crate::{
+    archive::{Absence, StoredTranscript},
+    error::Result,
+    supplier::{SupplyError, SupplyReason},
+    time::Timestamp,
+    video::Platform,
+};
+
+/// Why there is no transcript: the `failureReason` of a lookup (specification 2.2; for when each applies, 7.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FailureReason {
+    /// Not archived, and the caller has no valid key.
+    NeedsVerification,
+    /// No usable transcript: no captions or speech, or the video is private, removed, blocked, withdrawn.
+    NoCaptions,
+    /// The key's allowance for the period is spent.
+    KeyAllowance,
+    /// The verified visitor's allowance is spent.
+    Allowance,
+    /// The service's daily cap of new transcripts is spent.
+    DailyCap,
+    /// Too many misses from this network, or attempts with this key.
+    FairUse,
+    /// The platform throttles this server or blocks it as a bot.
+    RateLimited,
+    /// A transient failure, or the work goes on after the wait.
+    FetchError,
+    /// No supplier is configured for the platform, or its settings are wrong or out of date.
+    ConfigError,
+}
+
+impl FailureReason {
+    /// All reasons, in the specification's order.
+    pub const ALL: [Self; 9] = [
+        Self::NeedsVerification,
+        Self::NoCaptions,
+        Self::KeyAllowance,
+        Self::Allowance,
+        Self::DailyCap,
+        Self::FairUse,
+        Self::RateLimited,
+        Self::FetchError,
+        Self::ConfigError,
+    ];
+
+    /// The name on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::NeedsVerification => "needs_verification",
+            Self::NoCaptions => "no_captions",
+            Self::KeyAllowance => "key_allowance",
+            Self::Allowance => "allowance",
+            Self::DailyCap => "daily_cap",
+            Self::FairUse => "fair_use",
+            Self::RateLimited => "rate_limited",
+            Self::FetchError => "fetch_error",
+            Self::ConfigError => "config_error",
+        }
+    }
+
+    /// The reason with this wire name.
+    pub fn from_wire(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| reason.as_str() == name)
+    }
+
+    /// The reason of a supplier's failure.
+    pub fn for_supply_error(failure: &SupplyError) -> Self {
+        match failure.reason() {
+            reason if reason.is_about_video() => Self::NoCaptions,
+            SupplyReason::Throttled(_) | SupplyReason::BotCheck | SupplyReason::OtherVideo => {
+                Self::RateLimited
+            }
+            SupplyReason::Stale | SupplyReason::Misconfigured => Self::ConfigError,
+            _ => Self::FetchError,
+        }
+    }
+}
+
+/// Why there is no transcript.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoTranscript {
+    /// The reason.
+    pub reason: FailureReason,
+    /// A machine-readable detail: for a video without transcript the name of a [`SupplyReason`] or `withdrawn`, for a
+    /// transient failure `still_working` while the work goes on. `None` if there is no further detail.
+    pub detail: Option<String>,
+    /// The message for people.
+    pub message: String,
+    /// When a retry may succeed, if known.
+    pub retry_after: Option<Duration>,
+}
+
+/// What a message says about the cost of a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CostNote {
+    /// Nothing.
+    None,
+    /// That nothing was charged, where a retry may succeed.
+    NothingCharged,
+}
+
+impl NoTranscript {
+    /// No transcript for this reason, without detail or known time of a retry.
+    pub fn new(reason: FailureReason, message: impl Into<String>) -> Self {
+        Self { reason, detail: None, message: message.into(), retry_after: None }
+    }
+
+    /// The operator has taken the video down.
+    pub fn withdrawn() -> Self {
+        let message = "This transcript was withdrawn by the operator of the service.";
+        Self::new(FailureReason::NoCaptions, message).with_detail("withdrawn")
+    }
+
+    pub(crate) fn with_detail(self, name: &str) -> Self {
+        Self { detail: Some(name.to_owned()), ..self }
+    }
+
+    pub(crate) fn with_retry_after(self, wait: Duration) -> Self {
+        Self { retry_after: Some(wait), ..self }
+    }
+
+    /// A stored absence, with the time until it ends.
+    pub fn from_absence(absence: Absence, now: Timestamp) -> Self {
+        let none = Self::new(FailureReason::NoCaptions, absence.message).with_detail(&absence.reason);
+        none.with_retry_after(absence.until.since(now))
+    }
+
+    /// A supplier's failure.
+    pub fn from_supply_error(failure: &SupplyError, now: Timestamp) -> Self {
+        let reason = failure.reason();
+        let starts_in = match reason {
+            SupplyReason::Upcoming(Some(start)) if *start > now => Some(start.since(now)),
+            _ => None,
+        };
+        Self {
+            detail: reason.is_about_video().then(|| reason.as_str().to_owned()),
+            retry_after: failure.retry_after().or(starts_in),
+            ..Self::new(FailureReason::for_supply_error(failure), failure.message())
+        }
+    }
+
+    fn no_supplier(platform: Platform, cost_note: CostNote) -> Self {
+        let end = match cost_note {
+            CostNote::None => "",
+            CostNote::NothingCharged => ": nothing was charged",
+        };
+        let message = format!("This service has no source of new transcripts for {}{end}.", platform.name());
+        Self::new(FailureReason::ConfigError, message)
+    }
+
+    fn in_progress(work: WorkInProgress, cost_note: CostNote) -> Self {
+        let charged = (cost_note == CostNote::NothingCharged).then_some("nothing was charged");
+        let none = Self::new(FailureReason::FetchError, work.message(charged)).with_detail("still_working");
+        none.with_retry_after(work.retry_after)
+    }
+}
+
+impl FetchOutcome {
+    /// The transcript and whether it was archived before, or why there is none.
+    ///
+    /// # Errors
+    /// The error of [`FetchOutcome::StoreFailed`].
+    pub fn into_transcript(
+        self,
+        platform: Platform,
+        now: Timestamp,
+        cost_note: CostNote,
+    ) -> Result<Result<(StoredTranscript, bool), NoTranscript>> {
+        Ok(Err(match self {
+            Self::Archived(stored) => return Ok(Ok((stored, true))),
+            Self::Fetched(stored) => return Ok(Ok((stored, false))),
+            Self::StoreFailed(error) => return Err(error),
+            Self::Absent(absence) => NoTranscript::from_absence(absence, now),
+            Self::Withdrawn => NoTranscript::withdrawn(),
+            Self::Refused(refusal) => refusal,
+            Self::NoSupplier => NoTranscript::no_supplier(platform, cost_note),
+            Self::InProgress(work) => NoTranscript::in_progress(work, cost_note),
+            Self::SupplyFailed(failure) => {
+                let mut none = NoTranscript::from_supply_error(&failure, now);
+                if cost_note == CostNote::NothingCharged && none.reason != FailureReason::NoCaptions {
+                    none.message.push_str(" Nothing was charged.");
+                }
+                none
+            }
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn none(outcome: FetchOutcome, cost_note: CostNote) -> NoTranscript {
+        outcome.into_transcript(Platform::X, Timestamp::from_millis(1_000), cost_note).unwrap().unwrap_err()
+    }
+
+    #[test]
+    fn no_transcript_has_reason_detail_and_cost_note() {
+        let failed = |reason| FetchOutcome::SupplyFailed(SupplyError::new(reason, "It failed."));
+        let work = || FetchOutcome::InProgress(WorkInProgress::retry_soon());
+        let start = Timestamp::from_millis(61_000);
+        let minute = Some(Duration::from_secs(60));
+        for (outcome, reason, detail, retry_after, message) in [
+            (
+                failed(SupplyReason::Timeout),
+                FailureReason::FetchError,
+                None,
+                None,
+                "It failed. Nothing was charged.",
+            ),
+            (failed(SupplyReason::Private), FailureReason::NoCaptions, Some("private"), None, "It failed."),
+            (
+                failed(SupplyReason::Upcoming(Some(start))),
+                FailureReason::NoCaptions,
+                Some("upcoming"),
+                minute,
+                "It failed.",
+            ),
+            (
+                FetchOutcome::NoSupplier,
+                FailureReason::ConfigError,
+                None,
+                None,
+                "This service has no source of new transcripts for X: nothing was charged.",
+            ),
+            (
+                work(),
+                FailureReason::FetchError,
+                Some("still_working"),
+                Some(Duration::from_secs(2)),
+                "The video is still being transcribed; nothing was charged. Try again in 2 seconds.",
+            ),
+        ] {
+            let none = none(outcome, CostNote::NothingCharged);
+            assert_eq!(
+                (none.reason, none.detail.as_deref(), none.retry_after),
+                (reason, detail, retry_after)
+            );
+            assert_eq!(none.message, message);
+        }
+        assert_eq!(none(failed(SupplyReason::Timeout), CostNote::None).message, "It failed.");
+        assert!(none(work(), CostNote::None).message.ends_with("transcribed. Try again in 2 seconds."));
+        let error = FetchOutcome::StoreFailed(crate::Error::unavailable("busy"));
+        assert!(error.into_transcript(Platform::X, start, CostNote::None).is_err());
+    }
+}

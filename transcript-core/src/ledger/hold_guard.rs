@@ -1,0 +1,268 @@
+//! Holds that extend themselves, and are settled or released whatever becomes of the work they pay for.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::task::JoinSet;
+
+use super::{Balance, HoldOutcome, HoldRequest, HoldState, Ledger, SettleOutcome, SettleRequest};
+use crate::{
+    error::{ErrorKind, Result, Retry},
+    ids::HoldId,
+    retry::{StorePolicy, retry_store, with_timeout},
+    tasks::BackgroundTasks,
+    time::{Clock, Timestamp},
+};
+
+/// Times of holds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HoldTimes {
+    /// How long a hold lasts without an extension.
+    pub(crate) lifetime: Duration,
+    /// How often a hold is extended.
+    pub(crate) heartbeat: Duration,
+    /// Timeout of one ledger call.
+    pub(crate) store_timeout: Duration,
+}
+
+impl HoldTimes {
+    /// For calls that a caller waits for: the caller must get the ledger's failure before its own timeout.
+    fn request_policy(&self) -> StorePolicy {
+        StorePolicy { attempt: self.store_timeout / 2, total: self.store_timeout }
+    }
+
+    /// For the end of a hold: as long as the hold lasts.
+    fn end_policy(&self) -> StorePolicy {
+        StorePolicy { attempt: self.store_timeout, total: self.lifetime }
+    }
+}
+
+/// Opens holds in a ledger. A clone is a handle to the same one.
+#[derive(Clone, Debug)]
+pub(crate) struct HoldManager {
+    ledger: Arc<dyn Ledger>,
+    clock: Arc<dyn Clock>,
+    times: HoldTimes,
+    tasks: BackgroundTasks,
+}
+
+/// Outcome of opening a hold.
+#[derive(Debug)]
+pub(crate) enum HoldResult {
+    /// The hold is open. The balances are those after it.
+    Held(HoldGuard, Vec<Balance>),
+    /// Nothing is held; the outcome is never `Held`.
+    Refused(HoldOutcome),
+}
+
+/// Outcome of a spend.
+#[derive(Debug)]
+pub(crate) enum SpendResult {
+    /// The amount is spent. The balances are those after it.
+    Spent(Vec<Balance>),
+    /// Nothing is spent; the outcome is never `Held`.
+    Refused(HoldOutcome),
+    /// The ledger did not confirm: the amount may be spent, now or later.
+    Unknown,
+}
+
+impl HoldManager {
+    pub(crate) fn new(
+        ledger: Arc<dyn Ledger>,
+        clock: Arc<dyn Clock>,
+        times: HoldTimes,
+        tasks: BackgroundTasks,
+    ) -> Self {
+        Self { ledger, clock, times, tasks }
+    }
+
+    /// The end of a hold that is opened or extended at `now`.
+    pub(crate) fn expires_at(&self, now: Timestamp) -> Timestamp {
+        now.plus(self.times.lifetime)
+    }
+
+    /// Opens a hold under a new ID.
+    ///
+    /// # Errors
+    /// The ledger's: nothing is held. A hold that the ledger may have opened is released.
+    ///
+    /// # Cancellation
+    /// Dropping the future releases the hold. One that a slow ledger opens after that expires.
+    pub(crate) async fn hold(&self, request: HoldRequest) -> Result<HoldResult> {
+        let amounts: Vec<u64> = request.legs.iter().map(|leg| leg.amount).collect();
+        let mut guard = HoldGuard {
+            manager: self.clone(),
+            id: request.id.clone(),
+            pending: Some(vec![0; amounts.len()]),
+            amounts,
+            heartbeat: JoinSet::new(),
+        };
+        match retry_store(self.times.request_policy(), || self.ledger.hold(request.clone())).await {
+            // Exists: an earlier try of this call took effect.
+            Ok(
+                HoldOutcome::Held { balances }
+                | HoldOutcome::Exists { state: HoldState::Open { .. }, balances },
+            ) => {
+                guard.start_heartbeat();
+                Ok(HoldResult::Held(guard, balances))
+            }
+            Ok(outcome) => {
+                guard.pending = None;
+                Ok(HoldResult::Refused(outcome))
+            }
+            Err(error) => {
+                guard.release().await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Holds and spends in one step, for work that is done.
+    ///
+    /// After [`SpendResult::Unknown`] the caller must deliver the work, because it may be charged. If it is not, the
+    /// operator bears the loss.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`]: nothing is spent.
+    pub(crate) async fn spend(&self, request: &HoldRequest) -> Result<SpendResult> {
+        let policy = self.times.request_policy();
+        let spend = || self.ledger.spend(request.clone());
+        let first_try = with_timeout(policy.attempt, spend()).await;
+        let is_outcome_known = first_try.is_ok();
+        let outcome = match first_try {
+            Err(error) if error.kind() == ErrorKind::Invalid => return Err(error),
+            Err(error) if error.retry() == Retry::Never => Err(error),
+            Err(_) => retry_store(policy, spend).await,
+            Ok(outcome) => Ok(outcome),
+        };
+        Ok(match outcome {
+            Ok(
+                HoldOutcome::Held { balances }
+                | HoldOutcome::Exists { state: HoldState::Settled { .. }, balances },
+            ) => SpendResult::Spent(balances),
+            Ok(outcome) if is_outcome_known => SpendResult::Refused(outcome),
+            // The first try failed, but may still take effect in a slow ledger.
+            Ok(_) => SpendResult::Unknown,
+            Err(error) => {
+                tracing::error!(hold = %request.id, %error, "spend outcome unknown");
+                SpendResult::Unknown
+            }
+        })
+    }
+
+    /// Settles a hold by its ID while a caller waits, for at most the store timeout.
+    ///
+    /// # Errors
+    /// The ledger's.
+    pub(crate) async fn settle(&self, id: &HoldId, spent: Vec<u64>) -> Result<SettleOutcome> {
+        self.settle_with(self.times.request_policy(), id, spent).await
+    }
+
+    async fn settle_with(&self, policy: StorePolicy, id: &HoldId, spent: Vec<u64>) -> Result<SettleOutcome> {
+        let request = SettleRequest { id: id.clone(), spent, now: self.clock.now() };
+        retry_store(policy, || self.ledger.settle(request.clone())).await
+    }
+
+    /// Extends a hold in a loop. The next heartbeat retries after a failure.
+    async fn keep_extended(self, id: HoldId) {
+        loop {
+            tokio::time::sleep(self.times.heartbeat).await;
+            let expires_at = self.expires_at(self.clock.now());
+            let extended = with_timeout(self.times.store_timeout, self.ledger.extend(&id, expires_at)).await;
+            if let Err(error) = extended {
+                tracing::warn!(hold = %id, %error, "hold extension failed");
+            }
+        }
+    }
+}
+
+/// An open hold, which extends itself until it ends.
+///
+/// It ends with [`HoldGuard::settle`] or [`HoldGuard::release`]; drop releases it in a detached task. If the ledger
+/// stays unavailable for as long as a hold lasts, the hold expires: the caller is never charged, and the operator bears
+/// the cost.
+#[derive(Debug)]
+pub(crate) struct HoldGuard {
+    manager: HoldManager,
+    id: HoldId,
+    /// The amount held by each leg.
+    amounts: Vec<u64>,
+    /// What drop settles the hold with; `None` once the hold has ended.
+    pending: Option<Vec<u64>>,
+    /// The task that extends the hold; ends with the guard.
+    heartbeat: JoinSet<()>,
+}
+
+impl HoldGuard {
+    pub(crate) fn id(&self) -> &HoldId {
+        &self.id
+    }
+
+    /// The amount held by each leg.
+    pub(crate) fn amounts(&self) -> &[u64] {
+        &self.amounts
+    }
+
+    /// Spends an amount of each leg, and returns the rest.
+    ///
+    /// Returns once the ledger has confirmed it, or after the store timeout: then a detached task goes on for as long
+    /// as the hold lasts.
+    ///
+    /// # Cancellation
+    /// Once polled, the hold is settled also if the future is dropped.
+    pub(crate) async fn settle(mut self, spent: Vec<u64>) {
+        self.pending = Some(spent.clone());
+        let settled = self.manager.settle(&self.id, spent.clone()).await;
+        if settled.as_ref().err().is_none_or(|error| error.retry() == Retry::Never) {
+            self.pending = None;
+            report_end(&self.id, &spent, settled);
+        }
+        // Else drop goes on.
+    }
+
+    /// Spends all amounts; otherwise as [`HoldGuard::settle`].
+    pub(crate) async fn settle_in_full(self) {
+        let amounts = self.amounts.clone();
+        self.settle(amounts).await;
+    }
+
+    /// Returns all amounts; otherwise as [`HoldGuard::settle`].
+    pub(crate) async fn release(self) {
+        let nothing = vec![0; self.amounts.len()];
+        self.settle(nothing).await;
+    }
+
+    fn start_heartbeat(&mut self) {
+        let work = self.manager.clone().keep_extended(self.id.clone());
+        self.heartbeat.spawn_on(work, self.manager.tasks.runtime());
+    }
+}
+
+impl Drop for HoldGuard {
+    fn drop(&mut self) {
+        let Some(spent) = self.pending.take() else { return };
+        let (manager, id) = (self.manager.clone(), self.id.clone());
+        let heartbeat = std::mem::take(&mut self.heartbeat);
+        self.manager.tasks.detach(async move {
+            let settled = manager.settle_with(manager.times.end_policy(), &id, spent.clone()).await;
+            drop(heartbeat);
+            report_end(&id, &spent, settled);
+        });
+    }
+}
+
+/// Logs a hold that could not be settled or released as requested.
+fn report_end(id: &HoldId, spent: &[u64], settled: Result<SettleOutcome>) {
+    let is_release = spent.iter().all(|amount| *amount == 0);
+    match settled {
+        // Exists and settled: an earlier try of this call took effect.
+        Ok(SettleOutcome::Settled { .. } | SettleOutcome::Exists { state: HoldState::Settled { .. } }) => {}
+        // A hold that the ledger never opened, or that has expired.
+        Ok(_) if is_release => {}
+        Ok(outcome) => tracing::warn!(hold = %id, ?outcome, "hold ended before its work"),
+        Err(error) if is_release => tracing::warn!(hold = %id, %error, "hold release failed"),
+        Err(error) => tracing::error!(hold = %id, %error, "hold settle failed"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,265 @@
+use std::sync::{
+    Mutex,
+    atomic::{AtomicBool, Ordering},
+};
+
+use async_trait::async_trait;
+use tokio::{runtime::Handle, time::Instant};
+
+use super::*;
+use crate::{
+    Page, PageRequest,
+    error::Error,
+    ids::WalletId,
+    ledger::{
+        Entry, GrantOutcome, GrantRequest, Leg, PeriodBalance, Pool, RevokeOutcome, RevokeRequest, Terms,
+    },
+    memory::MemoryLedger,
+};
+
+/// The clock of tokio, which the tests pause.
+#[derive(Debug)]
+struct PausedClock(Instant);
+
+impl Clock for PausedClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(1_000_000).plus(self.0.elapsed())
+    }
+}
+
+/// A ledger that can be unavailable or silent, and records its calls.
+#[derive(Debug, Default)]
+struct FaultyLedger {
+    inner: MemoryLedger,
+    is_down: AtomicBool,
+    is_silent: AtomicBool,
+    calls: Mutex<Vec<&'static str>>,
+}
+
+impl FaultyLedger {
+    async fn enter(&self, call: &'static str) -> Result<()> {
+        self.calls.lock().unwrap().push(call);
+        if self.is_silent.load(Ordering::Relaxed) {
+            std::future::pending::<()>().await;
+        }
+        match self.is_down.load(Ordering::Relaxed) {
+            true => Err(Error::unavailable("the ledger is down")),
+            false => Ok(()),
+        }
+    }
+
+    fn calls(&self, call: &str) -> usize {
+        self.calls.lock().unwrap().iter().filter(|made| **made == call).count()
+    }
+}
+
+#[async_trait]
+impl Ledger for FaultyLedger {
+    async fn hold(&self, request: HoldRequest) -> Result<HoldOutcome> {
+        self.enter("hold").await?;
+        self.inner.hold(request).await
+    }
+
+    async fn spend(&self, request: HoldRequest) -> Result<HoldOutcome> {
+        self.enter("spend").await?;
+        self.inner.spend(request).await
+    }
+
+    async fn extend(&self, id: &HoldId, expires_at: Timestamp) -> Result<HoldState> {
+        self.enter("extend").await?;
+        self.inner.extend(id, expires_at).await
+    }
+
+    async fn settle(&self, request: SettleRequest) -> Result<SettleOutcome> {
+        self.enter("settle").await?;
+        self.inner.settle(request).await
+    }
+
+    async fn grant(&self, grant: GrantRequest) -> Result<GrantOutcome> {
+        self.inner.grant(grant).await
+    }
+
+    async fn revoke(&self, request: RevokeRequest) -> Result<RevokeOutcome> {
+        self.inner.revoke(request).await
+    }
+
+    async fn balance(&self, wallet: &WalletId, terms: &Terms) -> Result<Balance> {
+        self.inner.balance(wallet, terms).await
+    }
+
+    async fn balance_since(
+        &self,
+        wallet: &WalletId,
+        terms: &Terms,
+        since: Timestamp,
+    ) -> Result<PeriodBalance> {
+        self.inner.balance_since(wallet, terms, since).await
+    }
+
+    async fn expire(&self, now: Timestamp, limit: u32) -> Result<u32> {
+        self.inner.expire(now, limit).await
+    }
+
+    async fn entries(&self, wallet: &WalletId, page: PageRequest) -> Result<Page<Entry>> {
+        self.inner.entries(wallet, page).await
+    }
+
+    async fn wallets(&self, page: PageRequest) -> Result<Page<Balance>> {
+        self.inner.wallets(page).await
+    }
+}
+
+struct HoldFixture {
+    ledger: Arc<FaultyLedger>,
+    manager: HoldManager,
+    clock: Arc<PausedClock>,
+}
+
+impl HoldFixture {
+    /// A wallet with 10 credits.
+    async fn new() -> Self {
+        let (ledger, clock) = (Arc::new(FaultyLedger::default()), Arc::new(PausedClock(Instant::now())));
+        let grant = GrantRequest {
+            id: crate::ids::GrantId::new("g"),
+            wallet: WalletId::new("w"),
+            amount: 10,
+            now: clock.now(),
+            memo: String::new(),
+        };
+        ledger.grant(grant).await.unwrap();
+        let times = HoldTimes {
+            lifetime: Duration::from_secs(60),
+            heartbeat: Duration::from_secs(20),
+            store_timeout: Duration::from_secs(5),
+        };
+        let tasks = BackgroundTasks::new(Handle::current());
+        let manager = HoldManager::new(Arc::clone(&ledger) as _, Arc::clone(&clock) as _, times, tasks);
+        Self { ledger, manager, clock }
+    }
+
+    fn request(&self, amount: u64) -> HoldRequest {
+        let (now, leg) = (self.clock.now(), Leg { wallet: WalletId::new("w"), terms: terms(), amount });
+        let expires_at = self.manager.expires_at(now);
+        HoldRequest { id: HoldId::new("h"), legs: vec![leg], now, expires_at, memo: String::new() }
+    }
+
+    async fn hold(&self, amount: u64) -> HoldGuard {
+        match self.manager.hold(self.request(amount)).await.unwrap() {
+            HoldResult::Held(guard, balances) => {
+                assert_eq!(balances[0].available(), 10 - amount);
+                guard
+            }
+            HoldResult::Refused(outcome) => panic!("{outcome:?}"),
+        }
+    }
+
+    /// The credits available, held and spent.
+    async fn credits(&self) -> [u64; 3] {
+        let balance = self.ledger.balance(&WalletId::new("w"), &terms()).await.unwrap();
+        [balance.available(), balance.pools[0].held, balance.pools[0].spent]
+    }
+}
+
+fn terms() -> Terms {
+    Terms { pools: vec![Pool::Purchased], resets_at: None }
+}
+
+#[tokio::test(start_paused = true)]
+async fn hold_guard_extends_hold_until_it_ends() {
+    let fixture = HoldFixture::new().await;
+    let guard = fixture.hold(3).await;
+    tokio::time::sleep(Duration::from_secs(50)).await;
+    // A failed extension is made up for by the next one.
+    fixture.ledger.is_down.store(true, Ordering::Relaxed);
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    fixture.ledger.is_down.store(false, Ordering::Relaxed);
+    tokio::time::sleep(Duration::from_secs(3_600)).await;
+    assert_eq!(fixture.ledger.expire(fixture.clock.now(), 10).await.unwrap(), 0);
+    assert_eq!(fixture.credits().await, [7, 3, 0]);
+    guard.settle(vec![2]).await;
+    assert_eq!(fixture.credits().await, [8, 0, 2]);
+    let extensions = fixture.ledger.calls("extend");
+    tokio::time::sleep(Duration::from_secs(3_600)).await;
+    assert_eq!((extensions, fixture.ledger.calls("extend")), (183, 183));
+    // A settled hold is not released again.
+    assert_eq!(fixture.ledger.calls("settle"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn hold_guard_dropped_releases_hold() {
+    let fixture = HoldFixture::new().await;
+    drop(fixture.hold(3).await);
+    fixture.manager.tasks.wait_until_idle().await;
+    assert_eq!(fixture.credits().await, [10, 0, 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn hold_guard_settle_persists_while_ledger_is_down() {
+    let fixture = HoldFixture::new().await;
+    let guard = fixture.hold(3).await;
+    fixture.ledger.is_down.store(true, Ordering::Relaxed);
+    let started = Instant::now();
+    guard.settle_in_full().await;
+    assert!(started.elapsed() <= Duration::from_secs(5), "{:?}", started.elapsed());
+    tokio::time::sleep(Duration::from_secs(40)).await;
+    fixture.ledger.is_down.store(false, Ordering::Relaxed);
+    fixture.manager.tasks.wait_until_idle().await;
+    assert_eq!(fixture.credits().await, [7, 0, 3]);
+    // A ledger that stays away is given up once the hold has expired.
+    let again = HoldRequest { id: HoldId::new("h2"), ..fixture.request(1) };
+    let HoldResult::Held(guard, _) = fixture.manager.hold(again).await.unwrap() else { panic!() };
+    fixture.ledger.is_down.store(true, Ordering::Relaxed);
+    guard.settle_in_full().await;
+    fixture.manager.tasks.wait_until_idle().await;
+    assert!(started.elapsed() <= Duration::from_secs(120), "{:?}", started.elapsed());
+    assert_eq!(fixture.ledger.expire(fixture.clock.now(), 10).await.unwrap(), 1);
+    assert_eq!(fixture.credits().await, [7, 0, 3]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn hold_guard_settle_dropped_midway_is_completed() {
+    let fixture = HoldFixture::new().await;
+    let guard = fixture.hold(3).await;
+    fixture.ledger.is_silent.store(true, Ordering::Relaxed);
+    drop(tokio::time::timeout(Duration::from_secs(1), guard.settle(vec![1])).await);
+    fixture.ledger.is_silent.store(false, Ordering::Relaxed);
+    fixture.manager.tasks.wait_until_idle().await;
+    assert_eq!(fixture.credits().await, [9, 0, 1]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn hold_of_unknown_outcome_is_released() {
+    let fixture = HoldFixture::new().await;
+    // Dropped while the ledger is silent.
+    fixture.ledger.is_silent.store(true, Ordering::Relaxed);
+    drop(tokio::time::timeout(Duration::from_secs(1), fixture.manager.hold(fixture.request(3))).await);
+    fixture.ledger.is_silent.store(false, Ordering::Relaxed);
+    fixture.manager.tasks.wait_until_idle().await;
+    assert_eq!((fixture.ledger.calls("hold"), fixture.ledger.calls("settle")), (1, 1));
+    // Given up: the caller gets the error after both calls' timeouts, and the release goes on.
+    fixture.ledger.is_down.store(true, Ordering::Relaxed);
+    let started = Instant::now();
+    fixture.manager.hold(fixture.request(3)).await.unwrap_err();
+    assert!(started.elapsed() <= Duration::from_secs(10), "{:?}", started.elapsed());
+    fixture.ledger.is_down.store(false, Ordering::Relaxed);
+    fixture.manager.tasks.wait_until_idle().await;
+    assert_eq!(fixture.credits().await, [10, 0, 0]);
+    // A refused hold has nothing to release.
+    let settles = fixture.ledger.calls("settle");
+    let refused = fixture.manager.hold(fixture.request(11)).await.unwrap();
+    assert!(matches!(refused, HoldResult::Refused(HoldOutcome::Insufficient { .. })));
+    fixture.manager.tasks.wait_until_idle().await;
+    assert_eq!(fixture.ledger.calls("settle"), settles);
+}
+
+#[tokio::test(start_paused = true)]
+async fn spend_without_confirmation_is_unknown() {
+    let fixture = HoldFixture::new().await;
+    let spent = fixture.manager.spend(&fixture.request(4)).await.unwrap();
+    assert!(matches!(spent, SpendResult::Spent(balances) if balances[0].available() == 6));
+    let refused = HoldRequest { id: HoldId::new("h2"), ..fixture.request(7) };
+    let refused = fixture.manager.spend(&refused).await.unwrap();
+    assert!(matches!(refused, SpendResult::Refused(HoldOutcome::Insufficient { .. })));
+    fixture.ledger.is_down.store(true, Ordering::Relaxed);
+    assert!(matches!(fixture.manager.spend(&fixture.request(1)).await.unwrap(), SpendResult::Unknown));
+}
