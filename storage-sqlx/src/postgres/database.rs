@@ -14,7 +14,7 @@ use std::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicI64, Ordering},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use futures_util::FutureExt;
@@ -26,9 +26,12 @@ use sqlx::{
 use tokio::{
     runtime::Handle,
     sync::{Semaphore, SemaphorePermit},
-    time::{sleep, timeout, timeout_at},
+    time::{Instant, timeout, timeout_at},
 };
-use transcript_core::Result;
+use transcript_core::{
+    Result, Retry,
+    retry::{Backoff, RetryPolicy, retry},
+};
 
 use super::{
     options::{PostgresOptions, is_private},
@@ -57,8 +60,8 @@ const ATTEMPTS_MAX: u32 = 64;
 ///
 /// All idle connections may be dead at once, and then the next one is new.
 const LOST_MAX: u32 = 2;
-/// The longest pause between two attempts.
-const PAUSE_MAX: Duration = Duration::from_millis(100);
+/// The longest pauses between two attempts.
+const BACKOFF: Backoff = Backoff { first: Duration::from_millis(4), max: Duration::from_millis(100) };
 
 /// A write: the work of a port's method on the database, in one transaction.
 ///
@@ -307,29 +310,23 @@ impl PgDatabaseState {
     /// Runs a write and retries it after transient errors until its timeout.
     async fn run_with_retries<C: WriteTx>(&self, write: C) -> DbResult<C::Outcome> {
         let deadline = Instant::now() + self.options.timeout / C::TIMEOUT_DIVISOR;
-        let (mut attempts, mut lost) = (0, 0);
-        loop {
-            // A cancelled attempt drops its connection, so the server undoes it.
-            let result = timeout_at(deadline.into(), self.run_once(&write)).await;
-            let fault = match result.unwrap_or_else(|_| Err(timed_out(&self.name).into())) {
-                Ok(outcome) => return Ok(outcome),
-                Err(fault) => fault,
-            };
-            attempts += 1;
-            match retryability(&fault) {
-                _ if C::HAS_FALLBACK && is_contradicted(&fault) => return Err(fault),
-                Retryability::Retry if attempts < ATTEMPTS_MAX && Instant::now() < deadline => {
-                    sleep(pause(attempts)).await;
-                }
-                Retryability::Reconnect
-                    if C::IS_IDEMPOTENT && lost < LOST_MAX && Instant::now() < deadline =>
-                {
-                    lost += 1;
-                    sleep(pause(lost)).await;
-                }
-                _ => return Err(fault),
+        let policy = RetryPolicy { tries: u32::MAX, deadline: Some(deadline), backoff: BACKOFF };
+        let mut lost = 0;
+        let judge = |attempt, fault: &DbError| match retryability(fault) {
+            _ if C::HAS_FALLBACK && is_contradicted(fault) => Retry::Never,
+            Retryability::Retry if attempt + 1 < ATTEMPTS_MAX => Retry::Backoff,
+            Retryability::Reconnect if C::IS_IDEMPOTENT && lost < LOST_MAX => {
+                lost += 1;
+                Retry::Backoff
             }
-        }
+            _ => Retry::Never,
+        };
+        // A cancelled attempt drops its connection, so the server undoes it.
+        let call = |_| async {
+            let result = timeout_at(deadline, self.run_once(&write)).await;
+            result.unwrap_or_else(|_| Err(timed_out(&self.name).into()))
+        };
+        retry(policy, random_share, judge, call).await
     }
 
     async fn run_once<C: WriteTx>(&self, write: &C) -> DbResult<C::Outcome> {
@@ -410,11 +407,9 @@ impl PooledConnection<'_> {
     }
 }
 
-/// The pause before the next attempt: growing and random.
-fn pause(attempts: u32) -> Duration {
-    let longest = Duration::from_millis(2).saturating_mul(1 << attempts.min(10)).min(PAUSE_MAX);
-    let longest = u64::try_from(longest.as_micros()).unwrap_or(u64::MAX);
-    Duration::from_micros(random_below(longest.max(1)))
+/// A random factor from 0 to 1: it spreads conflicting writes.
+fn random_share() -> f64 {
+    random_below(1 << 20) as f64 / f64::from(1 << 20)
 }
 
 /// A random number below a bound, such as for retry pauses that spread conflicting writes.

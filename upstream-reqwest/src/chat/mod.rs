@@ -17,10 +17,11 @@ use std::{
 use async_trait::async_trait;
 use http::{HeaderValue, StatusCode, header};
 use reqwest::Response;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 use transcript_core::{
     Error, ErrorKind, Result, Retry,
     chat::{ChatMessage, ChatModel, DeltaSink, ModelReply, ModelRequest, TokenUsage},
+    retry::retry,
 };
 use url::Url;
 
@@ -28,7 +29,7 @@ pub use options::ChatModelOptions;
 use stream::{SseParser, ThinkFilter};
 use wire::{CompletionRequest, CompletionResponse, ServiceQuirks};
 
-use crate::http::{HttpError, bearer, build_service_client, parse_retry_after, pause, read_body};
+use crate::http::{HttpError, bearer, build_service_client, parse_retry_after, read_body, retry_policy};
 
 /// Timeout of a connection attempt.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -182,29 +183,47 @@ impl OpenAiChat {
         tokens: u32,
         state: &mut StreamState,
     ) -> Result<(), ChatFailure> {
-        let (mut attempt, mut adaptations) = (0, 0);
+        // Each try borrows the state and the number of adaptations so far.
+        let shared = tokio::sync::Mutex::new((state, 0));
+        let judge = |_, (failure, has_begun): &(ChatFailure, bool)| match failure {
+            failure if *has_begun || !failure.is_transient() => Retry::Never,
+            ChatFailure::Throttled(Some(named)) if *named > RETRY_AFTER_MAX => Retry::Never,
+            ChatFailure::Throttled(Some(named)) => Retry::After(*named),
+            _ => Retry::Backoff,
+        };
+        let call = |attempt| {
+            let shared = &shared;
+            async move {
+                let (state, adaptations) = &mut *shared.lock().await;
+                let result = self.attempt_adapted(messages, tokens, state, adaptations).await;
+                result.map_err(|failure| {
+                    tracing::debug!(attempt, ?failure, "chat request failed");
+                    (failure, state.has_begun)
+                })
+            }
+        };
+        let result = retry(retry_policy(self.options.retries), rand::random, judge, call).await;
+        result.map_err(|(failure, _)| failure)
+    }
+
+    /// One try, repeated at once while the service rejects parameters that can be omitted.
+    async fn attempt_adapted(
+        &self,
+        messages: &[ChatMessage],
+        tokens: u32,
+        state: &mut StreamState,
+        adaptations: &mut u32,
+    ) -> Result<(), ChatFailure> {
         loop {
             // Discard the partial state of a failed attempt.
             (state.thoughts, state.usage) = (ThinkFilter::default(), None);
-            let failure = match self.attempt(messages, tokens, state).await {
-                Ok(()) => return Ok(()),
-                Err(failure) => failure,
-            };
-            tracing::debug!(attempt, ?failure, "chat request failed");
-            match &failure {
-                ChatFailure::Dialect(learned) if adaptations < ADAPTATIONS_MAX => {
-                    *self.quirks.lock().unwrap_or_else(PoisonError::into_inner) = *learned;
-                    adaptations += 1;
-                    continue;
+            match self.attempt(messages, tokens, state).await {
+                Err(ChatFailure::Dialect(learned)) if *adaptations < ADAPTATIONS_MAX => {
+                    *self.quirks.lock().unwrap_or_else(PoisonError::into_inner) = learned;
+                    *adaptations += 1;
                 }
-                _ if state.has_begun || attempt >= self.options.retries || !failure.is_transient() => {
-                    return Err(failure);
-                }
-                ChatFailure::Throttled(Some(named)) if *named > RETRY_AFTER_MAX => return Err(failure),
-                ChatFailure::Throttled(Some(named)) => sleep(*named).await,
-                _ => sleep(pause(attempt, rand::random())).await,
+                result => return result,
             }
-            attempt += 1;
         }
     }
 

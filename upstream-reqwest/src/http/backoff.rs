@@ -2,21 +2,25 @@
 
 use std::time::Duration;
 
-/// Upper bound of the first pause after a transient error; it doubles with every further one.
-const PAUSE_FIRST: Duration = Duration::from_millis(400);
-const PAUSE_MAX: Duration = Duration::from_secs(8);
-/// Lower bound of the first pause for a platform that throttles without a `Retry-After`.
-///
-/// It doubles too.
-const THROTTLED_FIRST: Duration = Duration::from_secs(2);
+use transcript_core::retry::{Backoff, RetryPolicy};
+
+/// Upper bounds of the pauses after a transient error.
+const BACKOFF: Backoff = Backoff { first: Duration::from_millis(400), max: Duration::from_secs(8) };
+/// Bounds of the pauses for a platform that throttles without a `Retry-After`.
+const THROTTLED: Backoff = Backoff { first: Duration::from_secs(2), max: RETRY_AFTER_MAX };
 /// The longest `Retry-After` that is waited for. A longer one ends the retries.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(15);
 
-/// Random pause from 0 to `PAUSE_FIRST`·2^`attempt`; `random` is in [0, 1).
+/// The policy of a request that is repeated at most `retries` times.
+pub(crate) fn retry_policy(retries: u32) -> RetryPolicy {
+    RetryPolicy { tries: retries.saturating_add(1), deadline: None, backoff: BACKOFF }
+}
+
+/// Random pause of the backoff; `random` is in [0, 1).
 ///
 /// Full jitter keeps clients that failed together from retrying together.
 pub(crate) fn pause(attempt: u32, random: f64) -> Duration {
-    exponential(PAUSE_FIRST, attempt).min(PAUSE_MAX).mul_f64(random)
+    BACKOFF.pause(attempt, random)
 }
 
 /// Pause before a retry to a platform that throttles.
@@ -28,12 +32,8 @@ pub(super) fn throttled_pause(attempt: u32, named: Option<Duration>, random: f64
     match named {
         Some(named) if named > RETRY_AFTER_MAX => None,
         Some(named) => Some(named + Duration::from_millis(500).mul_f64(random)),
-        None => Some(exponential(THROTTLED_FIRST, attempt).min(RETRY_AFTER_MAX).mul_f64(0.5 + random / 2.0)),
+        None => Some(THROTTLED.pause(attempt, 0.5 + random / 2.0)),
     }
-}
-
-fn exponential(first: Duration, times: u32) -> Duration {
-    first.saturating_mul(1_u32.checked_shl(times.min(16)).unwrap_or(u32::MAX))
 }
 
 #[cfg(test)]

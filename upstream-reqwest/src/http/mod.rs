@@ -32,7 +32,7 @@ use std::{fmt, sync::Arc};
 use tokio::sync::Semaphore;
 use transcript_core::Result;
 
-pub(crate) use backoff::pause;
+pub(crate) use backoff::{pause, retry_policy};
 pub(crate) use body::{BodySink, read as read_body};
 pub(crate) use cookies::CookieJar;
 pub(crate) use egress_session::EgressSession;

@@ -5,14 +5,14 @@ use std::{fmt, time::Duration};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use serde::de::DeserializeOwned;
-use tokio::time::{Instant, sleep, timeout};
-use transcript_core::{Error, Result as CoreResult};
+use tokio::time::{Instant, timeout};
+use transcript_core::{Error, Result as CoreResult, Retry, retry::retry};
 use url::Url;
 
 use super::{
     IdempotencyKey, RejectionKind, ResponseMeta, ServiceError, ServiceOptions, ServiceRejection, ServiceReply,
 };
-use crate::http::{HttpError, bearer, build_service_client, pause, read_body};
+use crate::http::{HttpError, bearer, build_service_client, pause, read_body, retry_policy};
 
 /// Timeout of a connection attempt.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -152,37 +152,32 @@ impl ServiceConnection {
     /// # Errors
     /// The last error; a status is one unless the call accepts it.
     pub(super) async fn execute(&self, call: &ServiceCall) -> Result<ServiceResponse, ServiceError> {
-        let mut attempt = 0;
-        loop {
-            let error = match self.attempt(call).await.and_then(|answer| answer.check_status(call)) {
-                Ok(answer) => return Ok(answer),
-                Err(error) => error,
-            };
-            let Some(retry_pause) = self.retry_pause(call, attempt, &error) else { return Err(error) };
-            sleep(retry_pause).await;
-            attempt += 1;
-        }
+        let judge = |attempt, error: &ServiceError| self.retry_after_error(call, attempt, error);
+        let send = |_| async { self.attempt(call).await?.check_status(call) };
+        retry(retry_policy(self.retries), rand::random, judge, send).await
     }
 
-    /// The pause before a retry; `None` if the call is not retried.
-    fn retry_pause(&self, call: &ServiceCall, attempt: u32, error: &ServiceError) -> Option<Duration> {
-        if attempt >= self.retries || call.repeat == RetrySafety::Never {
-            return None;
+    /// Whether and when a call is retried.
+    fn retry_after_error(&self, call: &ServiceCall, attempt: u32, error: &ServiceError) -> Retry {
+        if call.repeat == RetrySafety::Never {
+            return Retry::Never;
         }
         if error.kind() == Some(RejectionKind::Conflict) {
             // The original request is still running and its response was lost: repeat it with the same key.
-            let has_key = matches!(call.repeat, RetrySafety::Keyed(_));
-            return has_key.then(|| CONFLICT_PAUSE.saturating_mul(1 << attempt.min(4)));
+            return match call.repeat {
+                RetrySafety::Keyed(_) => Retry::After(CONFLICT_PAUSE.saturating_mul(1 << attempt.min(4))),
+                RetrySafety::Free | RetrySafety::Never => Retry::Never,
+            };
         }
         if !error.is_transient() {
-            return None;
+            return Retry::Never;
         }
         match error.retry_after() {
-            Some(named) if named > self.named_wait_max => None,
-            Some(named) => Some(named + pause(0, rand::random())),
+            Some(named) if named > self.named_wait_max => Retry::Never,
+            Some(named) => Retry::After(named + pause(0, rand::random())),
             // A rate limit without a `Retry-After`: a retry would make it worse.
-            None if error.kind() == Some(RejectionKind::RateLimited) => None,
-            None => Some(pause(attempt, rand::random())),
+            None if error.kind() == Some(RejectionKind::RateLimited) => Retry::Never,
+            None => Retry::Backoff,
         }
     }
 

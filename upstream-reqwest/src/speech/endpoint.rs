@@ -15,9 +15,9 @@ use bytes::Bytes;
 use http::{HeaderValue, StatusCode, header};
 use tokio::{
     sync::{Semaphore, SemaphorePermit},
-    time::{Instant, sleep, sleep_until, timeout},
+    time::{Instant, sleep_until, timeout},
 };
-use transcript_core::{Error, Result as CoreResult};
+use transcript_core::{Error, Result as CoreResult, Retry, retry::retry};
 use url::Url;
 
 use super::{
@@ -26,7 +26,9 @@ use super::{
     multipart::form,
     response::{self, Transcription},
 };
-use crate::http::{HttpError, bearer, build_service_client, parse_retry_after, pause, read_body};
+use crate::http::{
+    HttpError, bearer, build_service_client, parse_retry_after, pause, read_body, retry_policy,
+};
 
 /// Timeout of a connection attempt.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -105,26 +107,25 @@ impl SpeechEndpoint {
         let fields = [("model", self.model.as_str()), ("response_format", response_format)];
         let body = form(&boundary, &fields, self.format.file_name(), self.format.media_type(), audio);
         let media_type = format!("multipart/form-data; boundary={boundary}");
-        let mut attempt = 0;
-        loop {
-            self.wait_for_pause().await;
-            let failure = match self.attempt(&media_type, &body, is_timed).await.and_then(&accept) {
-                Ok(transcription) => return Ok(transcription),
-                Err(failure) => failure,
-            };
-            tracing::debug!(attempt, ?failure, "chunk transcription failed");
-            if attempt >= self.retries || !failure.is_transient() {
-                return Err(failure);
+        let judge = |attempt, failure: &SpeechFailure| match failure {
+            failure if !failure.is_transient() => Retry::Never,
+            SpeechFailure::Throttled(Some(named)) if *named > RETRY_AFTER_MAX => Retry::Never,
+            SpeechFailure::Throttled(named) => {
+                // All chunks wait, this one too.
+                self.pause_for(named.unwrap_or_else(|| throttled_pause(attempt)));
+                Retry::After(Duration::ZERO)
             }
-            match &failure {
-                SpeechFailure::Throttled(Some(named)) if *named > RETRY_AFTER_MAX => return Err(failure),
-                SpeechFailure::Throttled(named) => {
-                    self.pause_for(named.unwrap_or_else(|| throttled_pause(attempt)))
-                }
-                _ => sleep(pause(attempt, rand::random())).await,
+            _ => Retry::Backoff,
+        };
+        let call = |attempt| {
+            let (media_type, body, accept) = (&media_type, &body, &accept);
+            async move {
+                self.wait_for_pause().await;
+                let result = self.attempt(media_type, body, is_timed).await.and_then(accept);
+                result.inspect_err(|failure| tracing::debug!(attempt, ?failure, "chunk transcription failed"))
             }
-            attempt += 1;
-        }
+        };
+        retry(retry_policy(self.retries), rand::random, judge, call).await
     }
 
     /// Pauses all requests to the service.

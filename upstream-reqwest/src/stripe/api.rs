@@ -4,11 +4,11 @@ use std::{fmt, time::Duration};
 
 use http::{HeaderValue, Method, StatusCode, header};
 use serde::{Deserialize, de::DeserializeOwned};
-use transcript_core::{Error, ErrorKind, Result as CoreResult, Retry};
+use transcript_core::{Error, ErrorKind, Result as CoreResult, Retry, retry::retry};
 use url::Url;
 
 use super::{API_VERSION, StripeOptions, form::StripeForm};
-use crate::http::{HttpError, bearer, build_service_client, pause, read_body};
+use crate::http::{HttpError, bearer, build_service_client, read_body, retry_policy};
 
 /// Timeout of a connection attempt.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -158,17 +158,15 @@ impl StripeApi {
         form: &StripeForm,
         key: Option<&str>,
     ) -> StripeResult<T> {
-        let mut attempt = 0;
-        loop {
-            let outcome = self.attempt(&method, path, form, key).await;
-            let may_repeat =
-                attempt < self.retries && outcome.as_ref().is_ok_and(StripeResponse::is_transient);
-            let lost = attempt < self.retries && outcome.is_err();
-            if !may_repeat && !lost {
-                return outcome.and_then(|answer| answer.read(path));
+        let call = |_| async {
+            match self.attempt(&method, path, form, key).await {
+                Ok(answer) if answer.is_transient() => Err(Ok(answer)),
+                outcome => outcome.map_err(Err),
             }
-            tokio::time::sleep(pause(attempt, rand::random())).await;
-            attempt += 1;
+        };
+        match retry(retry_policy(self.retries), rand::random, |_, _| Retry::Backoff, call).await {
+            Ok(answer) | Err(Ok(answer)) => answer.read(path),
+            Err(Err(error)) => Err(error),
         }
     }
 
