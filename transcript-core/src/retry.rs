@@ -11,6 +11,15 @@ const STORE_PAUSE_MAX: Duration = Duration::from_secs(2);
 /// Pauses between tries of a store call: 50, 100, 200, … ms.
 const STORE_BACKOFF: Backoff = Backoff { first: Duration::from_millis(50), max: STORE_PAUSE_MAX };
 
+/// The end of a wait that begins now.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "waits use tokio's clock, as its timers do, and tests pause it"
+)]
+pub(crate) fn deadline_after(wait: Duration) -> Instant {
+    Instant::now() + wait
+}
+
 /// Pauses that double with every try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backoff {
@@ -71,7 +80,7 @@ where
             Retry::Backoff => policy.backoff.pause(attempt, jitter()),
             Retry::After(pause) => pause,
         };
-        if policy.deadline.is_some_and(|deadline| deadline <= Instant::now() + pause) {
+        if policy.deadline.is_some_and(|deadline| deadline <= deadline_after(pause)) {
             return Err(error);
         }
         sleep(pause).await;
@@ -93,12 +102,12 @@ pub(crate) async fn retry_store<T, F>(policy: StorePolicy, mut call: impl FnMut(
 where
     F: Future<Output = Result<T>>,
 {
-    let deadline = Instant::now() + policy.total;
+    let deadline = deadline_after(policy.total);
     let retries = RetryPolicy { tries: u32::MAX, deadline: Some(deadline), backoff: STORE_BACKOFF };
     let mut last = None;
     let judge = |_, error: &Error| {
         // The error of a try that the deadline cut short says less than the one before it.
-        if deadline <= Instant::now() {
+        if deadline <= deadline_after(Duration::ZERO) {
             return Retry::Never;
         }
         last = Some(error.clone());
@@ -109,12 +118,12 @@ where
     };
     // One timer for each try: its own end or that of the whole call, whichever is earlier.
     let attempt = |_| {
-        let end = deadline.min(Instant::now() + policy.attempt);
+        let end = deadline.min(deadline_after(policy.attempt));
         let tried = timeout_at(end, call());
         async move { tried.await.unwrap_or_else(|_| Err(timed_out())) }
     };
     let result = retry(retries, || 1.0, judge, attempt).await;
-    result.map_err(|error| last.filter(|_| deadline <= Instant::now()).unwrap_or(error))
+    result.map_err(|error| last.filter(|_| deadline <= deadline_after(Duration::ZERO)).unwrap_or(error))
 }
 
 /// The error of a store call that did not end in time.
@@ -129,7 +138,10 @@ pub(crate) async fn with_timeout<T>(limit: Duration, call: impl Future<Output = 
 
 #[cfg(test)]
 mod tests {
-    use std::cell::Cell;
+    use std::{
+        cell::Cell,
+        sync::atomic::{AtomicU32, Ordering},
+    };
 
     use super::*;
 
@@ -138,13 +150,13 @@ mod tests {
 
     /// The calls of a store that fails with `error`, and the milliseconds until the last error.
     async fn failing(error: Error) -> (u32, u128) {
-        let (calls, started) = (Cell::new(0), Instant::now());
+        let (calls, started) = (AtomicU32::new(0), deadline_after(Duration::ZERO));
         let call = || {
-            calls.set(calls.get() + 1);
+            calls.fetch_add(1, Ordering::Relaxed);
             std::future::ready(Err::<(), _>(error.clone()))
         };
         retry_store(POLICY, call).await.unwrap_err();
-        (calls.get(), started.elapsed().as_millis())
+        (calls.into_inner(), started.elapsed().as_millis())
     }
 
     #[tokio::test(start_paused = true)]
@@ -159,7 +171,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn retry_silent_call_ends_at_total_with_last_error() {
-        let (calls, started) = (Cell::new(0), Instant::now());
+        let (calls, started) = (Cell::new(0), deadline_after(Duration::ZERO));
         let silent = || {
             calls.set(calls.get() + 1);
             std::future::pending::<Result<()>>()
@@ -191,7 +203,7 @@ mod tests {
             (later, Some(10), 2, 9_000),
             (Retry::Never, None, 1, 0),
         ] {
-            let (started, tries) = (Instant::now(), Cell::new(0));
+            let (started, tries) = (deadline_after(Duration::ZERO), Cell::new(0));
             let deadline = limit_s.map(|limit_s| started + Duration::from_secs(limit_s));
             let policy = RetryPolicy { tries: 3, deadline, backoff: STORE_BACKOFF };
             let call = |attempt| {

@@ -64,7 +64,7 @@ impl Accounts {
     }
 
     /// Holds credits; returns the hold and the credits left.
-    pub(super) async fn hold(&self, request: HoldRequest) -> Result<(HoldGuard, u64), V1Error> {
+    pub(super) async fn hold(&self, request: HoldRequest) -> Result<(Box<HoldGuard>, u64), V1Error> {
         let held = self.state.holds.hold(request.clone()).await;
         match held.map_err(|error| V1Error::from_store_error(&error))? {
             HoldResult::Held(hold, balances) => Ok((hold, credits_left(&balances))),

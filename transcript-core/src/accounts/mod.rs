@@ -71,9 +71,9 @@ use quick_cache::sync::Cache;
 
 use crate::{
     directory::{Directory, SecretStore},
-    engine::Transcripts,
+    engine::{EngineOptions, Transcripts},
     error::Result,
-    ledger::{HoldManager, Ledger},
+    ledger::{HoldManager, HoldTimes, Ledger},
     limits::{RateLimiter, network::NetworkHasher},
     retry::{retry_store, with_timeout},
     time::{Clock, Random},
@@ -137,11 +137,11 @@ impl Accounts {
     /// As [`SecretStore::get_or_create`].
     pub async fn open(deps: AccountsDeps, secrets: &dyn SecretStore) -> Result<Self> {
         let secret = secrets.get_or_create("server", deps.random.bytes(SECRET_LENGTH)).await?;
-        let state = AccountsState {
-            networks: NetworkHasher::new(secret),
-            principals: Cache::new(PRINCIPALS_MAX),
-            holds: deps.transcripts.holds(Arc::clone(&deps.ledger)),
-        };
+        let EngineOptions { lease: lifetime, heartbeat, store_timeout, .. } = *deps.transcripts.options();
+        let times = HoldTimes { lifetime, heartbeat, store_timeout };
+        let holds = HoldManager::new(&deps.ledger, &deps.clock, times, deps.transcripts.background());
+        let (networks, principals) = (NetworkHasher::new(secret), Cache::new(PRINCIPALS_MAX));
+        let state = AccountsState { networks, principals, holds };
         Ok(Self { deps: Arc::new(deps), state: Arc::new(state) })
     }
 

@@ -36,7 +36,7 @@ struct GuardedResources {
     lease: Option<IdempotencyLease>,
     /// Renews the lease; ends with it.
     heartbeat: JoinSet<()>,
-    hold: Option<HoldGuard>,
+    hold: Option<Box<HoldGuard>>,
     /// The video of the response; there is nothing to release.
     video: Option<VideoId>,
 }
@@ -272,7 +272,7 @@ impl Accounts {
     ) -> Result<(), V1Error> {
         let Some(lease) = &resources.lease else { return Ok(()) };
         let mut stored = response.clone();
-        let hold = resources.hold.as_ref().map(CreditHold::from);
+        let hold = resources.hold.as_ref().map(|hold| CreditHold::from(hold.as_ref()));
         ReplyMetadata { hold, video: resources.video.clone() }.put(&mut stored);
         let complete = || self.deps.replies.complete(&lease.key, &lease.holder, stored.clone());
         match retry_store(self.deps.transcripts.options().request_policy(), complete).await {

@@ -56,7 +56,7 @@ use supplier_pool::SupplierPool;
 use crate::{
     archive::{Archive, FindOutcome, LazyTranscript, StoredBody, TrackSelector},
     error::{Error, Result},
-    retry::{timed_out, with_timeout},
+    retry::{deadline_after, timed_out, with_timeout},
     supplier::{LinkResolver, ResolveOutcome, SupplyError, SupplyReason},
     tasks::BackgroundTasks,
     time::{Clock, Random},
@@ -141,7 +141,7 @@ impl Transcripts {
 
     /// The deadline of a call that begins now: `options.wait_timeout` later.
     fn deadline(&self) -> Instant {
-        Instant::now() + self.inner.options.wait_timeout
+        deadline_after(self.inner.options.wait_timeout)
     }
 
     /// Progress of the fetch of a track; `None` if this process is not fetching it.

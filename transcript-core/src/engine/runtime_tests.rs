@@ -51,9 +51,11 @@ fn call_runs_on_caller_runtime_or_engine_runtime() {
     let idle = |runtime: &Runtime| runtime.metrics().num_alive_tasks() == 0;
     for caller in callers {
         // The task of an earlier flight ends shortly after its outcome is sent.
-        while !(idle(&engine_runtime) && idle(&caller_runtime)) {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        other_runtime.block_on(async {
+            while !(idle(&engine_runtime) && idle(&caller_runtime)) {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        });
         let outcome = caller.block_on(transcripts.refresh(&video(), &TrackSelector::Default));
         assert!(matches!(outcome, FetchOutcome::Fetched(_)), "{outcome:?}");
     }

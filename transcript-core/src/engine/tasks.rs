@@ -1,16 +1,10 @@
 //! Where the engine's calls run.
 
-use std::sync::Arc;
-
 use tokio::{runtime::Handle, task::JoinSet};
 use tracing::Instrument as _;
 
-use super::{EngineInner, EngineOptions, Transcripts, stopped};
-use crate::{
-    error::Result,
-    ledger::{HoldManager, HoldTimes, Ledger},
-    tasks::BackgroundTasks,
-};
+use super::{EngineInner, Transcripts, stopped};
+use crate::{error::Result, tasks::BackgroundTasks};
 
 impl EngineInner {
     /// The runtime that this thread runs: the caller runtime or the engine's; `None` on any other thread.
@@ -49,13 +43,6 @@ impl Transcripts {
             Some(Ok(value)) => Ok(value),
             Some(Err(_)) | None => Err(stopped()),
         }
-    }
-
-    /// Holds in a ledger that last as long as a fetch lease, and end in tasks that [`Transcripts::close`] waits for.
-    pub(crate) fn holds(&self, ledger: Arc<dyn Ledger>) -> HoldManager {
-        let EngineOptions { lease, heartbeat, store_timeout, .. } = self.inner.options;
-        let times = HoldTimes { lifetime: lease, heartbeat, store_timeout };
-        HoldManager::new(ledger, Arc::clone(&self.inner.clock), times, self.inner.tasks.clone())
     }
 
     /// Tasks on the engine's own runtime; [`Transcripts::close`] waits for them.

@@ -38,7 +38,10 @@ impl HoldTimes {
 
 /// Opens holds in a ledger. A clone is a handle to the same one.
 #[derive(Clone, Debug)]
-pub(crate) struct HoldManager {
+pub(crate) struct HoldManager(Arc<HoldManagerInner>);
+
+#[derive(Debug)]
+struct HoldManagerInner {
     ledger: Arc<dyn Ledger>,
     clock: Arc<dyn Clock>,
     times: HoldTimes,
@@ -49,7 +52,7 @@ pub(crate) struct HoldManager {
 #[derive(Debug)]
 pub(crate) enum HoldResult {
     /// The hold is open. The balances are those after it.
-    Held(HoldGuard, Vec<Balance>),
+    Held(Box<HoldGuard>, Vec<Balance>),
     /// Nothing is held; the outcome is never `Held`.
     Refused(HoldOutcome),
 }
@@ -67,17 +70,18 @@ pub(crate) enum SpendResult {
 
 impl HoldManager {
     pub(crate) fn new(
-        ledger: Arc<dyn Ledger>,
-        clock: Arc<dyn Clock>,
+        ledger: &Arc<dyn Ledger>,
+        clock: &Arc<dyn Clock>,
         times: HoldTimes,
-        tasks: BackgroundTasks,
+        tasks: &BackgroundTasks,
     ) -> Self {
-        Self { ledger, clock, times, tasks }
+        let (ledger, clock, tasks) = (Arc::clone(ledger), Arc::clone(clock), tasks.clone());
+        Self(Arc::new(HoldManagerInner { ledger, clock, times, tasks }))
     }
 
     /// The end of a hold that is opened or extended at `now`.
     pub(crate) fn expires_at(&self, now: Timestamp) -> Timestamp {
-        now.plus(self.times.lifetime)
+        now.plus(self.0.times.lifetime)
     }
 
     /// Opens a hold under a new ID.
@@ -96,14 +100,14 @@ impl HoldManager {
             amounts,
             heartbeat: JoinSet::new(),
         };
-        match retry_store(self.times.request_policy(), || self.ledger.hold(request.clone())).await {
+        match retry_store(self.0.times.request_policy(), || self.0.ledger.hold(request.clone())).await {
             // Exists: an earlier try of this call took effect.
             Ok(
                 HoldOutcome::Held { balances }
                 | HoldOutcome::Exists { state: HoldState::Open { .. }, balances },
             ) => {
                 guard.start_heartbeat();
-                Ok(HoldResult::Held(guard, balances))
+                Ok(HoldResult::Held(Box::new(guard), balances))
             }
             Ok(outcome) => {
                 guard.pending = None;
@@ -124,8 +128,8 @@ impl HoldManager {
     /// # Errors
     /// [`ErrorKind::Invalid`]: nothing is spent.
     pub(crate) async fn spend(&self, request: &HoldRequest) -> Result<SpendResult> {
-        let policy = self.times.request_policy();
-        let spend = || self.ledger.spend(request.clone());
+        let policy = self.0.times.request_policy();
+        let spend = || self.0.ledger.spend(request.clone());
         let first_try = with_timeout(policy.attempt, spend()).await;
         let is_outcome_known = first_try.is_ok();
         let outcome = match first_try {
@@ -154,20 +158,21 @@ impl HoldManager {
     /// # Errors
     /// The ledger's.
     pub(crate) async fn settle(&self, id: &HoldId, spent: Vec<u64>) -> Result<SettleOutcome> {
-        self.settle_with(self.times.request_policy(), id, spent).await
+        self.settle_with(self.0.times.request_policy(), id, spent).await
     }
 
     async fn settle_with(&self, policy: StorePolicy, id: &HoldId, spent: Vec<u64>) -> Result<SettleOutcome> {
-        let request = SettleRequest { id: id.clone(), spent, now: self.clock.now() };
-        retry_store(policy, || self.ledger.settle(request.clone())).await
+        let request = SettleRequest { id: id.clone(), spent, now: self.0.clock.now() };
+        retry_store(policy, || self.0.ledger.settle(request.clone())).await
     }
 
     /// Extends a hold in a loop. The next heartbeat retries after a failure.
     async fn keep_extended(self, id: HoldId) {
         loop {
-            tokio::time::sleep(self.times.heartbeat).await;
-            let expires_at = self.expires_at(self.clock.now());
-            let extended = with_timeout(self.times.store_timeout, self.ledger.extend(&id, expires_at)).await;
+            tokio::time::sleep(self.0.times.heartbeat).await;
+            let expires_at = self.expires_at(self.0.clock.now());
+            let extended =
+                with_timeout(self.0.times.store_timeout, self.0.ledger.extend(&id, expires_at)).await;
             if let Err(error) = extended {
                 tracing::warn!(hold = %id, %error, "hold extension failed");
             }
@@ -233,7 +238,7 @@ impl HoldGuard {
 
     fn start_heartbeat(&mut self) {
         let work = self.manager.clone().keep_extended(self.id.clone());
-        self.heartbeat.spawn_on(work, self.manager.tasks.runtime());
+        self.heartbeat.spawn_on(work, self.manager.0.tasks.runtime());
     }
 }
 
@@ -242,8 +247,8 @@ impl Drop for HoldGuard {
         let Some(spent) = self.pending.take() else { return };
         let (manager, id) = (self.manager.clone(), self.id.clone());
         let heartbeat = std::mem::take(&mut self.heartbeat);
-        self.manager.tasks.detach(async move {
-            let settled = manager.settle_with(manager.times.end_policy(), &id, spent.clone()).await;
+        self.manager.0.tasks.detach(async move {
+            let settled = manager.settle_with(manager.0.times.end_policy(), &id, spent.clone()).await;
             drop(heartbeat);
             report_end(&id, &spent, settled);
         });

@@ -14,6 +14,7 @@ use crate::{
     engine::NoTranscript,
     error::{Error, Result},
     limits::{LIMIT_MAX, LimitOutcome, LimitRequest},
+    retry::deadline_after,
     supplier::ResolveOutcome,
     time::{Timestamp, format_wait},
     video::{ShortLink, VideoId, VideoLink},
@@ -88,7 +89,7 @@ impl Lookup {
         may_fetch: bool,
     ) -> Result<LookupResponse, ReferenceError> {
         let caller = self.caller(request.key.as_deref(), request.proof.as_ref()).await;
-        let deadline = Instant::now() + self.deps.transcripts.options().wait_timeout;
+        let deadline = deadline_after(self.deps.transcripts.options().wait_timeout);
         let flow = LookupFlow { request, caller: &caller, may_fetch, deadline };
         let (link, availability) = self.resolve_and_find(&flow, link).await?;
         // The usage is read after the work, so that it contains this lookup's own charge.

@@ -40,9 +40,9 @@ pub use visitor::{AdmittedVisitor, VisitorOutcome, VisitorRequest, WaitMode};
 pub use crate::engine::FailureReason;
 use crate::{
     directory::{Directory, SecretStore},
-    engine::Transcripts,
+    engine::{EngineOptions, Transcripts},
     error::Result,
-    ledger::{HoldManager, Ledger},
+    ledger::{HoldManager, HoldTimes, Ledger},
     limits::{LimitOutcome, LimitRequest, RateLimiter, network::NetworkHasher},
     retry::with_timeout,
     time::{Clock, Random, Timestamp},
@@ -95,7 +95,9 @@ impl Lookup {
         let secret = secrets.get_or_create("server", parts.random.bytes(SECRET_LENGTH)).await?;
         let (networks, keyed_digest) =
             (NetworkHasher::new(secret.clone()), visitor::KeyedDigest::new(secret));
-        let holds = parts.transcripts.holds(Arc::clone(&parts.ledger));
+        let EngineOptions { lease: lifetime, heartbeat, store_timeout, .. } = *parts.transcripts.options();
+        let times = HoldTimes { lifetime, heartbeat, store_timeout };
+        let holds = HoldManager::new(&parts.ledger, &parts.clock, times, parts.transcripts.background());
         Ok(Self {
             deps: Arc::new(parts),
             holds,

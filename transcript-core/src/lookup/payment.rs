@@ -74,7 +74,7 @@ struct LookupPayment {
 #[derive(Debug)]
 struct HeldLookupPayment {
     lookup: Lookup,
-    hold: HoldGuard,
+    hold: Box<HoldGuard>,
     on_failure: Vec<OnFailure>,
     attempt: Option<LimitRequest>,
 }

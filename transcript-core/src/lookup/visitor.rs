@@ -7,7 +7,6 @@ use std::{fmt, net::IpAddr, sync::Arc, time::Duration};
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
-use tokio::time::Instant;
 
 use super::{
     AttributionTag, Availability, FailureReason, Lookup, LookupRequest, LookupResponse, ReferenceError,
@@ -23,6 +22,7 @@ use crate::{
     ids::{WalletId, random_id},
     ledger::terms::AllowancePeriod,
     limits::LimitOutcome,
+    retry::deadline_after,
     time::Timestamp,
     video::{VideoId, VideoLink},
 };
@@ -260,11 +260,10 @@ impl AdmittedVisitor {
     pub async fn transcribe(self, wait_mode: WaitMode) -> Result<LookupResponse, ReferenceError> {
         let Self { lookup, request, visitor, .. } = self;
         let EngineOptions { wait_timeout, work_timeout, .. } = *lookup.deps.transcripts.options();
-        let deadline = Instant::now()
-            + match wait_mode {
-                WaitMode::Bounded => wait_timeout,
-                WaitMode::Unbounded => work_timeout,
-            };
+        let deadline = deadline_after(match wait_mode {
+            WaitMode::Bounded => wait_timeout,
+            WaitMode::Unbounded => work_timeout,
+        });
         let (link, src) = (request.link, request.src);
         let address = match &link {
             VideoLink::Video(video) => video.address(),

@@ -100,7 +100,7 @@ impl SpeechEndpoint {
         &self,
         audio: &[u8],
         is_timed: bool,
-        accept: impl Fn(Transcription) -> Result<T, SpeechFailure>,
+        accept: impl Fn(Transcription) -> Result<T, SpeechFailure> + Send + Sync,
     ) -> Result<T, SpeechFailure> {
         let boundary = boundary();
         let response_format = if is_timed { "verbose_json" } else { "json" };

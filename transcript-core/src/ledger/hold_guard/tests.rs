@@ -15,6 +15,7 @@ use crate::{
         Entry, GrantOutcome, GrantRequest, Leg, PeriodBalance, Pool, RevokeOutcome, RevokeRequest, Terms,
     },
     memory::MemoryLedger,
+    retry::deadline_after,
 };
 
 /// The clock of tokio, which the tests pause.
@@ -118,7 +119,8 @@ struct HoldFixture {
 impl HoldFixture {
     /// A wallet with 10 credits.
     async fn new() -> Self {
-        let (ledger, clock) = (Arc::new(FaultyLedger::default()), Arc::new(PausedClock(Instant::now())));
+        let (ledger, clock) =
+            (Arc::new(FaultyLedger::default()), Arc::new(PausedClock(deadline_after(Duration::ZERO))));
         let grant = GrantRequest {
             id: crate::ids::GrantId::new("g"),
             wallet: WalletId::new("w"),
@@ -133,7 +135,8 @@ impl HoldFixture {
             store_timeout: Duration::from_secs(5),
         };
         let tasks = BackgroundTasks::new(Handle::current());
-        let manager = HoldManager::new(Arc::clone(&ledger) as _, Arc::clone(&clock) as _, times, tasks);
+        let manager =
+            HoldManager::new(&(Arc::clone(&ledger) as _), &(Arc::clone(&clock) as _), times, &tasks);
         Self { ledger, manager, clock }
     }
 
@@ -143,7 +146,7 @@ impl HoldFixture {
         HoldRequest { id: HoldId::new("h"), legs: vec![leg], now, expires_at, memo: String::new() }
     }
 
-    async fn hold(&self, amount: u64) -> HoldGuard {
+    async fn hold(&self, amount: u64) -> Box<HoldGuard> {
         match self.manager.hold(self.request(amount)).await.unwrap() {
             HoldResult::Held(guard, balances) => {
                 assert_eq!(balances[0].available(), 10 - amount);
@@ -189,7 +192,7 @@ async fn hold_guard_extends_hold_until_it_ends() {
 async fn hold_guard_dropped_releases_hold() {
     let fixture = HoldFixture::new().await;
     drop(fixture.hold(3).await);
-    fixture.manager.tasks.wait_until_idle().await;
+    fixture.manager.0.tasks.wait_until_idle().await;
     assert_eq!(fixture.credits().await, [10, 0, 0]);
 }
 
@@ -198,19 +201,19 @@ async fn hold_guard_settle_persists_while_ledger_is_down() {
     let fixture = HoldFixture::new().await;
     let guard = fixture.hold(3).await;
     fixture.ledger.is_down.store(true, Ordering::Relaxed);
-    let started = Instant::now();
+    let started = deadline_after(Duration::ZERO);
     guard.settle_in_full().await;
     assert!(started.elapsed() <= Duration::from_secs(5), "{:?}", started.elapsed());
     tokio::time::sleep(Duration::from_secs(40)).await;
     fixture.ledger.is_down.store(false, Ordering::Relaxed);
-    fixture.manager.tasks.wait_until_idle().await;
+    fixture.manager.0.tasks.wait_until_idle().await;
     assert_eq!(fixture.credits().await, [7, 0, 3]);
     // A ledger that stays away is given up once the hold has expired.
     let again = HoldRequest { id: HoldId::new("h2"), ..fixture.request(1) };
     let HoldResult::Held(guard, _) = fixture.manager.hold(again).await.unwrap() else { panic!() };
     fixture.ledger.is_down.store(true, Ordering::Relaxed);
     guard.settle_in_full().await;
-    fixture.manager.tasks.wait_until_idle().await;
+    fixture.manager.0.tasks.wait_until_idle().await;
     assert!(started.elapsed() <= Duration::from_secs(120), "{:?}", started.elapsed());
     assert_eq!(fixture.ledger.expire(fixture.clock.now(), 10).await.unwrap(), 1);
     assert_eq!(fixture.credits().await, [7, 0, 3]);
@@ -223,7 +226,7 @@ async fn hold_guard_settle_dropped_midway_is_completed() {
     fixture.ledger.is_silent.store(true, Ordering::Relaxed);
     drop(tokio::time::timeout(Duration::from_secs(1), guard.settle(vec![1])).await);
     fixture.ledger.is_silent.store(false, Ordering::Relaxed);
-    fixture.manager.tasks.wait_until_idle().await;
+    fixture.manager.0.tasks.wait_until_idle().await;
     assert_eq!(fixture.credits().await, [9, 0, 1]);
 }
 
@@ -234,21 +237,21 @@ async fn hold_of_unknown_outcome_is_released() {
     fixture.ledger.is_silent.store(true, Ordering::Relaxed);
     drop(tokio::time::timeout(Duration::from_secs(1), fixture.manager.hold(fixture.request(3))).await);
     fixture.ledger.is_silent.store(false, Ordering::Relaxed);
-    fixture.manager.tasks.wait_until_idle().await;
+    fixture.manager.0.tasks.wait_until_idle().await;
     assert_eq!((fixture.ledger.calls("hold"), fixture.ledger.calls("settle")), (1, 1));
     // Given up: the caller gets the error after both calls' timeouts, and the release goes on.
     fixture.ledger.is_down.store(true, Ordering::Relaxed);
-    let started = Instant::now();
+    let started = deadline_after(Duration::ZERO);
     fixture.manager.hold(fixture.request(3)).await.unwrap_err();
     assert!(started.elapsed() <= Duration::from_secs(10), "{:?}", started.elapsed());
     fixture.ledger.is_down.store(false, Ordering::Relaxed);
-    fixture.manager.tasks.wait_until_idle().await;
+    fixture.manager.0.tasks.wait_until_idle().await;
     assert_eq!(fixture.credits().await, [10, 0, 0]);
     // A refused hold has nothing to release.
     let settles = fixture.ledger.calls("settle");
     let refused = fixture.manager.hold(fixture.request(11)).await.unwrap();
     assert!(matches!(refused, HoldResult::Refused(HoldOutcome::Insufficient { .. })));
-    fixture.manager.tasks.wait_until_idle().await;
+    fixture.manager.0.tasks.wait_until_idle().await;
     assert_eq!(fixture.ledger.calls("settle"), settles);
 }
 
