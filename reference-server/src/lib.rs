@@ -1,19 +1,20 @@
 //! The `verbatim` command: both APIs over HTTP, and the operator's tools.
 
 mod altcha;
+mod api;
 mod command;
 pub mod config;
 mod docs;
-mod http;
 mod log;
 mod mail;
 mod mcp;
 mod metrics;
 mod openapi;
 mod page;
-mod readiness;
 mod response_cache;
 mod routes;
+mod serve;
+mod state;
 #[cfg(test)]
 mod testing;
 #[cfg(feature = "otel")]

@@ -46,9 +46,11 @@ use transcript_core::{
 
 use crate::{
     config::{LogFormat, SettingSources, Settings},
-    http::HttpService,
     log::{LogGuard, LogQueue},
-    routes::{AppState, router},
+    openapi,
+    routes::router,
+    serve::HttpService,
+    state::AppState,
 };
 
 pub(crate) use selling::PaymentSetup;
@@ -168,7 +170,7 @@ impl ServiceFixture {
         let settings = Settings::load(sources).unwrap();
         let (payments, sandbox) = payment_setup.build(accounts.deps(), &secrets).await;
         let app = AppState::new(lookup, accounts, Chat::extractive(Handle::current()), payments, sandbox);
-        let routes = router(app.clone(), &settings.server.cors_origins);
+        let routes = router(app.clone(), &settings.server.cors_origins, openapi::document);
         let http = HttpService::new(routes, vec!["10.0.0.0/8".parse().unwrap()], log).with_app(app);
         let mails = Mutex::new(mails);
         let service = Self { http, clock, archive, supplier_calls, mails, _sender: sender, _log: guard };

@@ -30,7 +30,7 @@ use opentelemetry_sdk::{
     trace::{Sampler, SdkTracerProvider},
 };
 use tokio::runtime::Handle;
-use tracing::{Span, level_filters::LevelFilter, subscriber::set_global_default};
+use tracing::{Metadata, Span, level_filters::LevelFilter, subscriber::set_global_default};
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 use tracing_subscriber::{Layer as _, filter::filter_fn, fmt::MakeWriter, layer::SubscriberExt as _};
 
@@ -93,11 +93,12 @@ impl RequestTraces {
     }
 }
 
-/// Installs log and traces, each with its own filter.
+/// Installs log and traces, each with its own filter. Events that are not loggable are in neither.
 pub(crate) fn log_and_trace(
     settings: &config::LogSettings,
     ansi: bool,
     tracer: TracerHandle,
+    is_loggable: fn(&Metadata<'_>) -> bool,
     lines: impl for<'a> MakeWriter<'a> + Send + Sync + 'static,
 ) {
     let level = LevelFilter::from_level(settings.level.0);
@@ -116,7 +117,7 @@ pub(crate) fn log_and_trace(
         .with_level(false)
         .with_target(false);
     let all = tracing_subscriber::registry()
-        .with(filter_fn(crate::log::is_loggable))
+        .with(filter_fn(is_loggable))
         .with(lines.with_filter(level))
         .with(traces.with_filter(spans));
     // A second start in one process keeps the first subscriber.

@@ -14,12 +14,13 @@ use super::{CommandError, print};
 use crate::traces;
 use crate::{
     config::Settings,
-    http::{self, ConnectionLimits, HttpService, shutdown_signal},
     log::{self, LogQueue},
     mail,
     metrics::{self, Metrics, MetricsSources},
-    readiness::{self, Readiness},
-    routes::{AppState, register_peer_request, router},
+    openapi,
+    routes::{Readiness, readiness, register_peer_request, router},
+    serve::{self, ConnectionLimits, HttpService, shutdown_signal},
+    state::AppState,
     wiring,
 };
 
@@ -64,7 +65,7 @@ pub(super) async fn run(settings: Settings) -> Result<(), CommandError> {
         verbatim.payments().clone(),
         verbatim.sandbox().cloned(),
     );
-    let routes = router(app.clone(), &settings.server.cors_origins);
+    let routes = router(app.clone(), &settings.server.cors_origins, openapi::document);
     let readiness = Readiness::new(verbatim.clone());
     let routes = routes.layer(from_fn_with_state(verbatim.clone(), register_peer_request));
     let routes = routes.merge(readiness::router(Arc::clone(&readiness))).layer(from_fn(metrics::matched));
@@ -85,7 +86,7 @@ pub(super) async fn run(settings: Settings) -> Result<(), CommandError> {
         readiness.stop();
         tokio::time::sleep(delay).await;
     };
-    http::serve(listener, front, connection_limits(&settings), stop).await;
+    serve::serve(listener, front, connection_limits(&settings), stop).await;
     shut_down(&verbatim, sender, sweep).await;
     if let Some(metrics_listener) = metrics_listener {
         metrics_listener.abort();
@@ -156,8 +157,8 @@ fn serve_metrics(
     log: &LogQueue,
 ) -> AbortHandle {
     tracing::info!("metrics are served at http://{address}/metrics");
-    let (routes, log) = (metrics::router(sources), log.clone());
-    let serve = async move { metrics::serve(listener, routes, &log, std::future::pending()).await };
+    let (routes, log) = (serve::metrics::router(sources), log.clone());
+    let serve = async move { serve::metrics::serve(listener, routes, &log, std::future::pending()).await };
     tokio::spawn(serve).abort_handle()
 }
 

@@ -5,7 +5,7 @@ use std::{borrow::Cow, io, time::Duration};
 use http::{Method, StatusCode};
 use serde::Serialize;
 
-use crate::{config::LogFormat, http::RequestId};
+use crate::{api::RequestId, config::LogFormat};
 
 /// Longest path that is logged, in characters.
 const PATH_MAX: usize = 120;

@@ -27,7 +27,7 @@ pub(crate) fn start(
     #[cfg(feature = "otel")]
     if let Some(tracer) = tracer {
         let ansi = colour && settings.format == LogFormat::Text;
-        crate::traces::log_and_trace(settings, ansi, tracer, move || log.line_writer());
+        crate::traces::log_and_trace(settings, ansi, tracer, is_loggable, move || log.line_writer());
         set_panic_hook();
         return guard;
     }
@@ -52,7 +52,7 @@ pub(crate) fn start(
 /// Whether an event may be logged.
 ///
 /// The MCP library would log whole messages with questions and transcripts.
-pub(crate) fn is_loggable(event: &Metadata<'_>) -> bool {
+fn is_loggable(event: &Metadata<'_>) -> bool {
     !event.target().starts_with("rmcp")
 }
 

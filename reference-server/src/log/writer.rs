@@ -16,7 +16,7 @@ use http::Uri;
 use transcript_core::Timestamp;
 
 use super::AccessLine;
-use crate::{config::LogFormat, response_cache};
+use crate::{api::TRANSCRIPT_PATH, config::LogFormat};
 
 /// Capacity of the queue, in lines; further lines are dropped and counted.
 const QUEUE: usize = 8_192;
@@ -80,7 +80,7 @@ impl LogQueue {
     /// Returns the path for a request line, if requests are logged.
     pub(crate) fn path(&self, uri: &Uri) -> Option<Cow<'static, str>> {
         self.requests.then(|| match uri.path() {
-            response_cache::PATH => Cow::Borrowed(response_cache::PATH),
+            TRANSCRIPT_PATH => Cow::Borrowed(TRANSCRIPT_PATH),
             path => Cow::Owned(path.to_owned()),
         })
     }

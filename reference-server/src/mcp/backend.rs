@@ -15,10 +15,7 @@ use transcript_core::{
     wire::v1::ChatCitation,
 };
 
-use crate::{
-    http::ClientAddress,
-    routes::{bearer, proof, v1::admission::idempotency_key},
-};
+use crate::api::{ClientAddress, bearer, idempotency_key, proof};
 
 /// Source of transcripts, languages and answers.
 ///

@@ -14,7 +14,7 @@ use transcript_core::{
 use super::backend::{
     LanguageList, ToolAnswer, ToolBackend, ToolCaller, ToolError, ToolTranscript, TranscriptQuery, available,
 };
-use crate::routes::{AppState, v1::admission::reply};
+use crate::{api::reply, state::AppState};
 
 /// Tool backend over the state of a service.
 #[derive(Clone, Debug)]

@@ -9,7 +9,6 @@ mod counters;
 mod observer;
 mod process;
 mod scrape;
-mod serve;
 
 use std::{
     sync::{
@@ -26,42 +25,12 @@ use axum::{
 };
 use http::{HeaderMap, StatusCode};
 
-use crate::{response_cache, routes::v1};
+use crate::api::{ResultOrigin, TRANSCRIPT_PATH, V1_TRANSCRIPT_PATH, X_CACHE};
 use counters::{RouteCounters, RouteTable};
 use observer::MetricsObserver;
 
 pub(crate) use process::start_time;
 pub(crate) use scrape::MetricsSources;
-pub(crate) use serve::{router, serve};
-
-/// Origin of the response to a lookup.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ResultOrigin {
-    /// The response cache.
-    Ready,
-    /// A stored body, sent without decoding.
-    Stored,
-    /// The archive.
-    Archive,
-    /// Fetched for this caller, or by a fetch that the caller waited for.
-    Fetched,
-    /// No transcript.
-    Nothing,
-}
-
-impl ResultOrigin {
-    const ALL: [Self; 5] = [Self::Ready, Self::Stored, Self::Archive, Self::Fetched, Self::Nothing];
-
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Ready => "ready",
-            Self::Stored => "stored",
-            Self::Archive => "archive",
-            Self::Fetched => "fetched",
-            Self::Nothing => "nothing",
-        }
-    }
-}
 
 /// API that returns transcripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,8 +68,8 @@ pub(crate) struct Metrics {
 impl Default for Metrics {
     fn default() -> Self {
         Self {
-            lookup: RouteCounters::new(response_cache::PATH),
-            v1_transcript: RouteCounters::new(v1::TRANSCRIPT),
+            lookup: RouteCounters::new(TRANSCRIPT_PATH),
+            v1_transcript: RouteCounters::new(V1_TRANSCRIPT_PATH),
             others: RouteTable::new(),
             unmatched: RouteCounters::new("none"),
             answers: std::array::from_fn(|_| std::array::from_fn(|_| AtomicU64::new(0))),
@@ -125,8 +94,8 @@ impl HotCounters {
     /// Classifies a path.
     pub(crate) fn for_path(path: &str) -> Self {
         match path {
-            response_cache::PATH => Self::Lookup,
-            v1::TRANSCRIPT => Self::V1Transcript,
+            TRANSCRIPT_PATH => Self::Lookup,
+            V1_TRANSCRIPT_PATH => Self::V1Transcript,
             _ => Self::Other,
         }
     }
@@ -193,7 +162,7 @@ fn charged_from(
     headers: &HeaderMap,
     known: Option<ResultOrigin>,
 ) -> Option<ResultOrigin> {
-    match headers.get(v1::X_CACHE).map(|cache| cache.as_bytes()) {
+    match headers.get(X_CACHE).map(|cache| cache.as_bytes()) {
         Some(b"HIT") => Some(known.unwrap_or(ResultOrigin::Archive)),
         Some(_) => Some(ResultOrigin::Fetched),
         None => {
@@ -234,7 +203,7 @@ mod tests {
     #[test]
     fn charged_origin_rejected_call_is_none() {
         let none = HeaderMap::new();
-        let cache = |value: &'static str| HeaderMap::from_iter([(v1::X_CACHE, value.parse().unwrap())]);
+        let cache = |value: &'static str| HeaderMap::from_iter([(X_CACHE, value.parse().unwrap())]);
         let ready = Some(ResultOrigin::Ready);
         assert_eq!(charged_from(StatusCode::OK, &cache("HIT"), None), Some(ResultOrigin::Archive));
         assert_eq!(charged_from(StatusCode::OK, &cache("HIT"), ready), Some(ResultOrigin::Ready));

@@ -13,8 +13,8 @@ use prometheus_client::{
 use transcript_core::engine::Load;
 use verbatim::Verbatim;
 
-use super::{ApiKind, Metrics, ResultOrigin, process::ProcessFigures};
-use crate::{log::LogQueue, readiness::Readiness, routes::AppState};
+use super::{ApiKind, Metrics, process::ProcessFigures};
+use crate::{api::ResultOrigin, log::LogQueue, routes::Readiness, state::AppState};
 
 /// Timeout of the query for queued mails.
 const STORE_TIMEOUT: Duration = Duration::from_secs(2);

@@ -1,21 +1,22 @@
 //! `OpenAPI` 3.1 document of both APIs.
 //!
 //! Schemas are derived from the wire types, allowed values from the enumerations that the server parses, numbers from
-//! the settings, and examples are values of the wire types. So the document cannot differ from the server.
+//! the settings, and examples are values of the wire types. So the document cannot differ from the server. The
+//! operations are beside their handlers, in the list that the router is made from.
 
-mod examples;
-mod operations;
-mod parameters;
-mod responses;
 mod samples;
 mod schemas;
-mod v1;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use transcript_core::{accounts::AccountsOptions, lookup::LookupOptions};
 
-/// Version of the lookup API (specification 9).
-pub(crate) const INTERFACE_VERSION: &str = "2.0.0";
+use crate::{
+    api::{HEAD_BYTES_MAX, INTERFACE_VERSION, READ_BYTES_MAX},
+    routes::{
+        ENDPOINTS,
+        document::{self, DocumentOptions},
+    },
+};
 
 /// Document of a service with these settings.
 pub(crate) fn document(options: &LookupOptions, accounts: &AccountsOptions) -> Value {
@@ -37,7 +38,7 @@ pub(crate) fn document(options: &LookupOptions, accounts: &AccountsOptions) -> V
             { "name": "payments", "description": "Plans and credit packs, paid on a hosted page." },
             { "name": "service", "description": "Health, version and documentation of the service." }
         ],
-        "paths": operations::paths(options, accounts),
+        "paths": paths(options, accounts),
         "components": {
             "schemas": schemas::all(),
             "securitySchemes": {
@@ -56,6 +57,32 @@ pub(crate) fn document(options: &LookupOptions, accounts: &AccountsOptions) -> V
             }
         }
     })
+}
+
+/// All paths with their operations.
+fn paths(options: &LookupOptions, accounts: &AccountsOptions) -> Value {
+    let settings = DocumentOptions { lookup: options, accounts };
+    let mut paths = Value::Object(Map::new());
+    for endpoint in ENDPOINTS {
+        let Some(operation) = endpoint.operation else { continue };
+        let mut operation = operation(&settings);
+        // Checked before the request is parsed further.
+        operation["responses"]["431"] = large_head();
+        paths[endpoint.path][endpoint.method.as_str().to_ascii_lowercase()] = operation;
+    }
+    samples::add(&mut paths, &options.base_url);
+    paths
+}
+
+fn large_head() -> Value {
+    let kib = HEAD_BYTES_MAX / 1024;
+    let what = format!(
+        "The request head, its link included, is larger than {kib} KiB. The response has no body if the head is larger \
+         than {} KiB or has more than 100 headers.",
+        READ_BYTES_MAX / 1024
+    );
+    let detail = format!("The request's headers are too large: its head may have {kib} KiB altogether.");
+    document::refusal((431, "Request Header Fields Too Large"), &what, &[("large", &detail)], [])
 }
 
 /// Description of the whole document.

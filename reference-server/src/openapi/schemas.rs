@@ -1,11 +1,11 @@
 //! Schemas of all bodies, derived from the wire types.
 
 use schemars::{
-    JsonSchema, Schema,
+    Schema,
     generate::{Contract, SchemaSettings},
     transform::RecursiveTransform,
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use transcript_core::wire::{
     Problem,
     lookup::{CreateKeyResponse, KeyRequest, KeyStatus, TranscriptResult},
@@ -16,9 +16,10 @@ use transcript_core::wire::{
     },
 };
 
-use crate::routes::health::{Health, Version};
-
-const FOLDER: &str = "/components/schemas";
+use crate::{
+    api::{Health, Version},
+    routes::document::SCHEMAS,
+};
 
 /// All schemas by name.
 pub(super) fn all() -> Map<String, Value> {
@@ -51,14 +52,9 @@ pub(super) fn all() -> Map<String, Value> {
     schemas
 }
 
-/// Reference to the schema of a type.
-pub(super) fn reference<T: JsonSchema>() -> Value {
-    json!({ "$ref": format!("#{FOLDER}/{}", T::schema_name()) })
-}
-
 fn generate(contract: Contract, add: impl Fn(&mut schemars::SchemaGenerator)) -> Map<String, Value> {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
-        settings.definitions_path = FOLDER.into();
+        settings.definitions_path = SCHEMAS.into();
         settings.contract = contract;
         settings.transforms = vec![Box::new(RecursiveTransform(without_default))];
     });
@@ -74,6 +70,8 @@ fn without_default(schema: &mut Schema) {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn check(name: &str, required: &[&str]) {

@@ -8,7 +8,7 @@ use std::sync::{LazyLock, OnceLock};
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
-use crate::response_cache::{ContentEncoding, compress};
+use crate::{api::ContentEncoding, response_cache::compress};
 
 /// Hexadecimal digits of the digest in a name.
 const DIGITS: usize = 12;

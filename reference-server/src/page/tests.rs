@@ -7,7 +7,7 @@ use super::{
     assets::{self, SCRIPT, STYLE, WIDGET, WORKER},
     *,
 };
-use crate::response_cache::ContentEncoding;
+use crate::api::ContentEncoding;
 
 const WATCH_URL: &str = "https://v.example/watch/video_site/dQw4w9WgXcQ?src=mcp_other";
 

@@ -14,8 +14,8 @@ use http::{
 use http_body_util::Full;
 use sha2::{Digest, Sha256};
 
-use super::{ContentEncoding, precondition::is_not_modified};
-use crate::http::{CorsRule, X_REQUEST_ID};
+use super::precondition::is_not_modified;
+use crate::api::{ContentEncoding, CorsRule, X_REQUEST_ID};
 
 /// The request headers a lookup response depends on.
 pub(crate) const VARIES_BY: HeaderValue = HeaderValue::from_static("accept-encoding, authorization");

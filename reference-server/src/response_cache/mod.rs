@@ -11,11 +11,11 @@
 //! Operator commands change the archive from other processes. Before a cached response is sent, the change counter
 //! must have been read within the last 50 ms and be equal to the entry's ([`freshness`]).
 
-mod accept;
 mod admission;
 mod body;
 mod freshness;
 mod precondition;
+mod v1;
 mod wrap;
 
 use std::{io, sync::Arc, time::Instant};
@@ -29,20 +29,16 @@ use transcript_core::{
     lookup::{ArchivedResponse, AttributionTag, Lookup, LookupResponse},
 };
 
-pub(crate) use accept::ContentEncoding;
 pub(crate) use body::{CachedBody, RenderedBody, VARIES_BY, compress};
 pub(crate) use freshness::EXPIRE;
+pub(crate) use v1::V1ResponseCache;
 
-use crate::{
-    http::ProblemResponse,
-    metrics::ResultOrigin,
-    routes::{LookupQuery, ResponseFormat},
+use crate::api::{
+    ContentEncoding, LookupQuery, ProblemResponse, ResponseFormat, ResultOrigin, TRANSCRIPT_PATH,
 };
 use admission::AdmissionFilter;
 use freshness::ChangeMonitor;
 
-/// The only path whose responses are cached.
-pub(crate) const PATH: &str = "/api/transcript";
 /// Capacity for bodies, in bytes.
 const BODIES_MAX: u64 = 64 << 20;
 /// Capacity for queries, in bytes.
@@ -128,13 +124,14 @@ impl ResponseCache {
 
     /// Returns the cached response to a request if it is valid at `now`. Neither waits nor copies the body.
     pub(crate) fn get<B>(&self, request: &Request<B>, now: Instant) -> Option<Response<Full<Bytes>>> {
-        if request.uri().path() != PATH || !matches!(*request.method(), Method::GET | Method::HEAD) {
+        if request.uri().path() != TRANSCRIPT_PATH || !matches!(*request.method(), Method::GET | Method::HEAD)
+        {
             return None;
         }
         self.get_for_query(request.uri().query()?, request.headers(), request.method(), now)
     }
 
-    /// Like [`Self::get`], for a query at [`PATH`].
+    /// Like [`Self::get`], for a query at [`TRANSCRIPT_PATH`].
     pub(crate) fn get_for_query(
         &self,
         query: &str,
@@ -161,7 +158,7 @@ impl ResponseCache {
         head: &Parts,
         now: Instant,
     ) -> Option<(Response<Full<Bytes>>, ResultOrigin)> {
-        if head.uri.path() != PATH || !matches!(head.method, Method::GET | Method::HEAD) {
+        if head.uri.path() != TRANSCRIPT_PATH || !matches!(head.method, Method::GET | Method::HEAD) {
             return None;
         }
         let (query, headers) = (head.uri.query()?, &head.headers);

@@ -10,8 +10,8 @@ use transcript_core::{
 };
 use zstd::bulk::Decompressor;
 
-use super::{CachedBody, ContentEncoding, body::compress};
-use crate::routes::JSON;
+use super::{CachedBody, body::compress};
+use crate::api::{ContentEncoding, JSON};
 
 /// Longest body decompressed on a serving thread, in bytes: this takes 0.1 ms.
 const CHEAP_MAX: u64 = 128 << 10;

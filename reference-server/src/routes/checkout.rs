@@ -11,6 +11,7 @@ use axum::{
 };
 use http::{HeaderValue, StatusCode, Uri, header::LOCATION};
 use maud::Markup;
+use serde_json::{Value, json};
 use transcript_core::{
     Result,
     accounts::payments::{OrderStatus, Sandbox, SandboxAction, SandboxOrder},
@@ -19,12 +20,15 @@ use transcript_core::{
 };
 
 use super::{
-    AppState,
+    document::{self, DocumentOptions},
     html::{CacheMode, html},
-    query::parameter,
-    v1::body::{BODY_MAX, bytes},
+    v1::{BODY_MAX, document::parameters},
 };
-use crate::page::{PagePolicy, checkout as page};
+use crate::{
+    api::{parameter, read_body},
+    page::{PagePolicy, checkout as page},
+    state::AppState,
+};
 
 /// Longest order id, in bytes.
 const ORDER_MAX: usize = 128;
@@ -67,9 +71,9 @@ pub(super) async fn sandbox_action(
     let (Some(sandbox), Some(id)) = (&app.sandbox, order_id(path)) else {
         return missing(page::SANDBOX_ROOT);
     };
-    let form = match bytes(request.into_body(), BODY_MAX).await {
+    let form = match read_body(request.into_body(), BODY_MAX).await {
         Ok(form) => form,
-        Err(denial) => return respond(denial.status(), page::error(denial.message(), page::SANDBOX_ROOT)),
+        Err(refusal) => return respond(refusal.status(), page::error(refusal.detail(), page::SANDBOX_ROOT)),
     };
     let Some(token) = field(&form, "token") else { return missing(page::SANDBOX_ROOT) };
     let order = match sandbox.show(&id, &token).await {
@@ -184,4 +188,107 @@ fn unavailable(error: &transcript_core::Error, root: &str) -> Response {
 
 fn respond(status: StatusCode, page: Markup) -> Response {
     html(status, page, CacheMode::Never, PagePolicy::Form)
+}
+
+/// Operation of an order page in the `OpenAPI` document.
+pub(crate) fn order_operation(_: &DocumentOptions<'_>) -> Value {
+    json!({
+        "operationId": "getOrderPage",
+        "tags": ["payments"],
+        "summary": "Show an order in the browser",
+        "description": "The page to which the checkout page returns, after a payment or a cancellation.",
+        "security": [],
+        "parameters": [parameters::order()],
+        "responses": {
+            "200": html_response("The status of the order.", "Paid", []),
+            "404": no_such_order(),
+            "500": document::fault(),
+            "503": unavailable_response()
+        }
+    })
+}
+
+/// Operation of a sandbox page in the `OpenAPI` document.
+pub(crate) fn sandbox_operation(_: &DocumentOptions<'_>) -> Value {
+    json!({
+        "operationId": "getSandboxPage",
+        "tags": ["payments"],
+        "summary": "Show a sandbox order in the browser",
+        "description": "The test checkout, without real payments. It is enabled on a loopback address, or by the \
+                        operator. GET changes nothing.",
+        "security": [],
+        "parameters": [parameters::order(), parameters::page_token()],
+        "responses": {
+            "200": html_response("The order, with buttons for its actions.", "Test checkout", []),
+            "404": no_such_order(),
+            "500": document::fault(),
+            "503": unavailable_response()
+        }
+    })
+}
+
+/// Operation of the sandbox buttons in the `OpenAPI` document.
+pub(crate) fn sandbox_action_operation(_: &DocumentOptions<'_>) -> Value {
+    let location =
+        document::header("Address of the next page.", json!({ "type": "string", "format": "uri-reference" }));
+    json!({
+        "operationId": "pressSandboxButton",
+        "tags": ["payments"],
+        "summary": "Act on a sandbox order",
+        "description": "Sent by the buttons of the page. An action that is no longer possible is ignored.",
+        "security": [],
+        "parameters": [parameters::order()],
+        "requestBody": {
+            "description": format!("At most {BODY_MAX} bytes."),
+            "required": true,
+            "content": { "application/x-www-form-urlencoded": {
+                "schema": {
+                    "type": "object",
+                    "required": ["token", "deed"],
+                    "properties": {
+                        "token": parameters::page_token()["schema"],
+                        "deed": {
+                            "type": "string",
+                            "enum": ["pay", "pay-later", "cancel", "arrive", "fail", "refund"],
+                            "description": "The action."
+                        },
+                        "cents": {
+                            "type": "string",
+                            "pattern": "^[1-9][0-9]{0,8}$",
+                            "description": "Amount of a refund, in US cents."
+                        }
+                    }
+                },
+                "examples": { "pay": { "value": { "token": "0".repeat(64), "deed": "pay" } } }
+            } }
+        },
+        "responses": {
+            "303": html_response("The action is done.", "Done", [("Location", location)]),
+            "400": html_response("Unknown action.", "That did not work", []),
+            "404": no_such_order(),
+            "408": html_response("The form did not arrive in time.", "That did not work", []),
+            "413": html_response("The form is too large.", "That did not work", []),
+            "500": document::fault(),
+            "503": unavailable_response()
+        }
+    })
+}
+
+/// HTML page that must not be cached.
+fn html_response(
+    description: &str,
+    title: &str,
+    headers: impl IntoIterator<Item = document::ResponseHeader>,
+) -> Value {
+    let body = document::page_body(title);
+    let headers = std::iter::once(document::cache_control(&["no-store"])).chain(headers);
+    document::answer(description, json!({ "text/html": body }), headers)
+}
+
+fn no_such_order() -> Value {
+    html_response("Unknown order, or its page is closed.", "No such order", [])
+}
+
+fn unavailable_response() -> Value {
+    html_response("The storage or the provider is unavailable.", "That did not work", [])
 }

@@ -2,38 +2,40 @@
 
 use axum::response::Response;
 use http::StatusCode;
-use schemars::JsonSchema;
-use serde::Serialize;
+use serde_json::{Value, json};
 
-use crate::{http::json, openapi::INTERFACE_VERSION};
-
-/// Response of `GET /health`.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Health {
-    /// Always `ok`.
-    status: &'static str,
-}
-
-/// Response of `GET /version`.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Version {
-    /// Name of the program.
-    name: &'static str,
-    /// Version of the program.
-    version: &'static str,
-    /// Version of the lookup API (specification 9).
-    #[schemars(description = "Version of the lookup API.")]
-    interface: &'static str,
-}
+use super::document::{self, DocumentOptions, examples};
+use crate::api::{Health, Version, json};
 
 /// `GET /health`
 pub(crate) async fn health() -> Response {
-    json(StatusCode::OK, &Health { status: "ok" })
+    json(StatusCode::OK, &Health::OK)
 }
 
 /// `GET /version`
 pub(crate) async fn version() -> Response {
-    let version =
-        Version { name: "verbatim", version: env!("CARGO_PKG_VERSION"), interface: INTERFACE_VERSION };
-    json(StatusCode::OK, &version)
+    json(StatusCode::OK, &Version::CURRENT)
+}
+
+/// Operation of `GET /health` in the `OpenAPI` document.
+pub(crate) fn health_operation(_: &DocumentOptions<'_>) -> Value {
+    service_operation::<Health>("getHealth", "Check whether the server runs", json!({ "status": "ok" }))
+}
+
+/// Operation of `GET /version` in the `OpenAPI` document.
+pub(crate) fn version_operation(_: &DocumentOptions<'_>) -> Value {
+    service_operation::<Version>("getVersion", "Get the version of the server", examples::version())
+}
+
+fn service_operation<T: schemars::JsonSchema>(operation_id: &str, summary: &str, body: Value) -> Value {
+    json!({
+        "operationId": operation_id,
+        "tags": ["service"],
+        "summary": summary,
+        "security": [],
+        "responses": {
+            "200": document::answer("The server runs.", document::json_body::<T>(json!({ "answer": document::example("Response", body) })), []),
+            "500": document::fault()
+        }
+    })
 }

@@ -11,17 +11,13 @@ use http::{
 };
 use transcript_core::video::VideoLink;
 
-use super::{
-    html::{CacheMode, html},
-    query::parameter,
-};
+use super::html::{CacheMode, html};
 use crate::{
-    http::ProblemResponse,
+    api::{ContentEncoding, ProblemResponse, parameter},
     page::{
         assets,
         home::{LinkFormError, POLICY, home},
     },
-    response_cache::ContentEncoding,
 };
 
 /// Front page; with a link, a redirect to the video's watch page.

@@ -4,16 +4,15 @@ use axum::response::{IntoResponse, Response};
 use http::{
     HeaderMap, HeaderName, HeaderValue, StatusCode, Uri,
     header::{
-        ACCEPT, ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, CACHE_CONTROL, CONTENT_LENGTH,
+        ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, CACHE_CONTROL, CONTENT_LENGTH,
         CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, VARY,
     },
 };
 use http_body_util::Either;
 use maud::Markup;
 
-use super::v1::weight;
 use crate::{
-    http::{ProblemDetail, ResponseBody},
+    api::{ProblemDetail, ResponseBody, wants_page},
     page::{self, PagePolicy},
 };
 
@@ -54,24 +53,6 @@ pub(super) fn confine(headers: &mut HeaderMap, policy: PagePolicy) {
     }
 }
 
-/// Whether the caller prefers HTML to JSON. HTML must be named: `*/*` is sent by programs.
-pub(crate) fn wants_page(headers: &HeaderMap) -> bool {
-    let (mut page, mut data) = (0, 0);
-    for range in headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()) {
-        for range in range.split(',') {
-            let (kind, rest) = range.split_once(';').unwrap_or((range, ""));
-            let kind = kind.trim().to_ascii_lowercase();
-            let weight = weight(rest);
-            match kind.as_str() {
-                "text/html" | "application/xhtml+xml" => page = page.max(weight),
-                "application/json" => data = data.max(weight),
-                _ => {}
-            }
-        }
-    }
-    page > data
-}
-
 /// Root path for an HTML error page, if a browser requests a path outside the API.
 #[derive(Debug)]
 pub(crate) struct HtmlError(Option<String>);
@@ -100,34 +81,5 @@ impl HtmlError {
         head.headers.extend(page_head.headers);
         head.headers.append(VARY, HeaderValue::from_static("accept"));
         Response::from_parts(head, Either::Right(body))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn wants_page_html_preferred_over_json_is_true() {
-        for (accept, expect) in [
-            (&[][..], false),
-            (&["*/*"], false),
-            (&["application/json"], false),
-            (&["application/json, text/plain, */*"], false),
-            (&["text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"], true),
-            (&["Text/HTML; q=0.5"], true),
-            (&["text/html;q=0"], false),
-            (&["text/html;q=0.5, application/json"], false),
-            (&["text/html, application/json"], false),
-            (&["application/json;q=0.2", "text/html"], true),
-            (&["text/html;q=nonsense"], false),
-            (&["text/html;level=1;q=0.7, application/json;q=0.6"], true),
-        ] {
-            let mut headers = HeaderMap::new();
-            for value in accept {
-                headers.append(ACCEPT, value.parse().unwrap());
-            }
-            assert_eq!(wants_page(&headers), expect, "{accept:?}");
-        }
     }
 }

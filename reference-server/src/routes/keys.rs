@@ -1,5 +1,7 @@
 //! `POST /api/keys` and `GET /api/keys/me` (specification 4.2 and 4.3; bodies: 2.3 and 2.4).
 
+use std::time::Duration;
+
 use axum::{
     Extension,
     extract::{Request, State},
@@ -7,23 +9,25 @@ use axum::{
 };
 use http::{
     HeaderMap, HeaderValue, StatusCode,
-    header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE},
+    header::{CACHE_CONTROL, RETRY_AFTER, WWW_AUTHENTICATE},
 };
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use transcript_core::{
     Error,
-    lookup::{CreateKeyOutcome, CreateKeyRequest, KeyOrigin},
-    wire::lookup::{CreateKeyResponse, KeyStatus},
+    lookup::{CreateKeyOutcome, CreateKeyRequest, KeyOrigin, LookupOptions},
+    wire::lookup::{CreateKeyResponse, KeyRequest, KeyStatus},
 };
 
-use super::{
-    AppState,
-    bearer::{bearer, proof},
+use super::document::{self, DocumentOptions, examples, parameters};
+use crate::{
+    api::{
+        ClientAddress, ProblemResponse, bearer, content_type, json, proof, read_body, retry_after_seconds,
+    },
+    state::AppState,
 };
-use crate::http::{ClientAddress, ProblemResponse, json, read_body};
 
 /// Limit of the body of a key request, in bytes.
-pub(crate) const BODY_MAX: usize = 16 * 1024;
+const BODY_MAX: usize = 16 * 1024;
 
 const NO_STORE: (http::HeaderName, HeaderValue) = (CACHE_CONTROL, HeaderValue::from_static("no-store"));
 
@@ -49,7 +53,7 @@ pub(crate) async fn create(
         }
         CreateKeyOutcome::Invalid(bad) => Err(ProblemResponse::bad(bad.field, bad.message)),
         CreateKeyOutcome::Limited { retry_after_ms } => {
-            let seconds = seconds(retry_after_ms);
+            let seconds = retry_after_seconds(Duration::from_millis(retry_after_ms));
             let detail = format!("Too many keys were created from your network. Retry in {seconds} seconds.");
             let refusal = ProblemResponse::new(StatusCode::TOO_MANY_REQUESTS, detail);
             Ok(([(RETRY_AFTER, HeaderValue::from(seconds))], refusal).into_response())
@@ -61,7 +65,8 @@ pub(crate) async fn create(
             );
             let mut response = ProblemResponse::new(StatusCode::TOO_MANY_REQUESTS, detail).into_response();
             if let Some(wait_ms) = retry_after_ms {
-                response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds(wait_ms)));
+                let seconds = retry_after_seconds(Duration::from_millis(wait_ms));
+                response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
             }
             Ok(response)
         }
@@ -98,24 +103,14 @@ pub(crate) async fn status(
     Ok(([(WWW_AUTHENTICATE, HeaderValue::from_static(challenge))], refusal).into_response())
 }
 
-/// Milliseconds as whole seconds, rounded up, at least 1.
-fn seconds(millis: u64) -> u64 {
-    millis.div_ceil(1000).max(1)
-}
-
 /// Fields of the body; empty without a body.
 fn fields(headers: &HeaderMap, body: &[u8]) -> Result<Map<String, Value>, ProblemResponse> {
     if body.trim_ascii().is_empty() {
         return Ok(Map::new());
     }
     // A missing content type is accepted.
-    let kind = headers.get(CONTENT_TYPE).map(|kind| {
-        let kind = kind.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default();
-        kind.trim_ascii().to_ascii_lowercase()
-    });
-    match kind.as_deref() {
-        None | Some(b"application/json") => {}
-        Some(kind) => return Err(not_json(kind)),
+    if let Some(kind) = content_type(headers).filter(|kind| !kind.eq_ignore_ascii_case(b"application/json")) {
+        return Err(not_json(kind));
     }
     match serde_json::from_slice(body) {
         Ok(Value::Object(fields)) => Ok(fields),
@@ -132,9 +127,9 @@ fn fields(headers: &HeaderMap, body: &[u8]) -> Result<Map<String, Value>, Proble
 /// Error for a body with another content type.
 fn not_json(kind: &[u8]) -> ProblemResponse {
     // curl -d sets this type by default.
-    let hint = match kind {
-        b"application/x-www-form-urlencoded" => " (curl -d sends another type unless this header is set)",
-        _ => "",
+    let hint = match kind.eq_ignore_ascii_case(b"application/x-www-form-urlencoded") {
+        true => " (curl -d sends another type unless this header is set)",
+        false => "",
     };
     let detail = format!(
         "The body must be JSON: send the header Content-Type: application/json with it{hint}, or no body at all."
@@ -154,4 +149,101 @@ fn text(fields: &Map<String, Value>, name: &'static str) -> Result<Option<String
 fn store_error(error: Error) -> ProblemResponse {
     tracing::error!(%error, "key store failed");
     ProblemResponse::fault()
+}
+
+/// Operation of `POST /api/keys` in the `OpenAPI` document.
+pub(crate) fn create_operation(options: &DocumentOptions<'_>) -> Value {
+    let options = options.lookup;
+    let (free, plus) = (options.free_per_month, options.plus_per_day);
+    let usual = LookupOptions::default();
+    json!({
+        "operationId": "createApiKey",
+        "tags": ["keys"],
+        "summary": "Create an API key",
+        "description": format!(
+            "A free key has an allowance of {free} new transcripts per month. With the proof of an active paid plan \
+             the key is `plus` and has {plus} per day. Both are settings of the server, by default {} and {}. The \
+             number of new keys per network is limited.",
+            usual.free_per_month, usual.plus_per_day
+        ),
+        "security": document::optional_key(),
+        "parameters": [parameters::entitlement()],
+        "requestBody": {
+            "description": format!("Optional. At most {BODY_MAX} bytes."),
+            "required": false,
+            "content": document::json_body::<KeyRequest>(json!({
+                "named": document::example("With a label and an e-mail address", examples::key_request()),
+                "plain": document::example("Without fields", json!({}))
+            }))
+        },
+        "responses": {
+            "201": document::answer(
+                "The new key, shown only once, and its allowance.",
+                document::json_body::<CreateKeyResponse>(
+                    json!({ "created": document::example("A free key", examples::key_created(options)) }),
+                ),
+                [document::cache_control(&["no-store"]), document::vary("origin")],
+            ),
+            "400": document::refusal(
+                (400, "Bad Request"),
+                "The body is not a JSON object, or a field is invalid; `detail` begins with the field's name.",
+                &[("label", "label: it must be a string")],
+                [document::vary("origin")],
+            ),
+            "408": document::refusal(
+                (408, "Request Timeout"),
+                "The body did not arrive in time.",
+                &[("slow", "The body took too long to arrive.")],
+                [document::vary("origin")],
+            ),
+            "413": document::refusal(
+                (413, "Payload Too Large"),
+                "The body is too large.",
+                &[("large", &format!("The body is too large: at most {BODY_MAX} bytes are read."))],
+                [document::vary("origin")],
+            ),
+            "415": document::refusal(
+                (415, "Unsupported Media Type"),
+                "The body is not JSON.",
+                &[(
+                    "type",
+                    "The body must be JSON: send the header Content-Type: application/json with it, or no body at \
+                     all.",
+                )],
+                [document::vary("origin")],
+            ),
+            "429": document::refusal(
+                (429, "Too Many Requests"),
+                "The limit of new keys per network or paid plan is reached.",
+                &[("network", "Too many keys were created from your network. Retry in 86400 seconds.")],
+                [document::retry_after(), document::vary("origin")],
+            ),
+            "500": document::fault()
+        }
+    })
+}
+
+/// Operation of `GET /api/keys/me` in the `OpenAPI` document.
+pub(crate) fn status_operation(options: &DocumentOptions<'_>) -> Value {
+    let options = options.lookup;
+    json!({
+        "operationId": "getKeyStatus",
+        "tags": ["keys"],
+        "summary": "Get the plan and remaining allowance of an API key",
+        "security": [{ "bearer": [] }],
+        "responses": {
+            "200": document::answer(
+                "The key's plan and remaining allowance.",
+                document::json_body::<KeyStatus>(json!({ "free": document::example("A free key", examples::key_status(options)) })),
+                [document::cache_control(&["no-store"]), document::vary("origin")],
+            ),
+            "401": document::refusal(
+                (401, "Unauthorized"),
+                "The key is missing or unknown.",
+                &[("missing", "An API key is needed: send it as Authorization: Bearer <key>.")],
+                [document::www_authenticate(), document::vary("origin")],
+            ),
+            "500": document::fault()
+        }
+    })
 }

@@ -26,10 +26,10 @@ use rmcp::{
 };
 use serde_json::{Value, json};
 
-use super::AppState;
 use crate::{
-    http::{json as as_json, read_body},
+    api::{json as as_json, read_body},
     mcp::{MESSAGE_MAX, McpTools, ServiceBackend},
+    state::AppState,
 };
 
 /// `Accept` value that the protocol requires of clients. The server always responds with JSON.

@@ -12,8 +12,7 @@ use transcript_core::{
 };
 use verbatim::{Verbatim, service::HOP};
 
-use super::{bearer::bearer, query::LookupQuery};
-use crate::response_cache;
+use crate::api::{LookupQuery, TRANSCRIPT_PATH, bearer};
 
 /// Registers the video of a peer request until its response is complete.
 /// Only requests with a valid key count: only they fetch, and anonymous headers must not suppress this server's own
@@ -23,7 +22,7 @@ pub(crate) async fn register_peer_request(
     request: Request,
     next: Next,
 ) -> Response {
-    let is_hop = request.headers().contains_key(HOP) && request.uri().path() == response_cache::PATH;
+    let is_hop = request.headers().contains_key(HOP) && request.uri().path() == TRANSCRIPT_PATH;
     let video = if is_hop { video(request.uri().query().unwrap_or_default()) } else { None };
     let credential = video.as_ref().and_then(|_| bearer(request.headers()));
     let key = key_id(&verbatim, credential).await;

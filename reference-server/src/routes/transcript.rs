@@ -12,27 +12,25 @@ use http::{
     HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri,
     header::{CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_TYPE, RETRY_AFTER, VARY},
 };
+use serde_json::{Value, json};
 use transcript_core::{
     captions::{write_srt, write_webvtt},
-    lookup::{Availability, FailureReason, LookupRequest, LookupResponse, ReferenceError},
+    lookup::{Availability, FailureReason, LookupOptions, LookupRequest, LookupResponse, ReferenceError},
     transcript::{TrackInfo, markdown, prose},
     wire::lookup::TranscriptResult,
 };
 use verbatim::service::HOP;
 
-use super::{
-    AppState,
-    bearer::{bearer, proof},
-    query::{LookupQuery, ResponseFormat},
-};
+use super::document::{self, DocumentOptions, examples, parameters};
 use crate::{
-    http::{ClientAddress, ProblemResponse},
-    metrics::ResultOrigin,
-    response_cache::{ContentEncoding, RenderedBody, ResponseVariant, VARIES_BY},
+    api::{
+        ClientAddress, ContentEncoding, JSON, LookupQuery, ProblemResponse, ResponseFormat, ResultOrigin,
+        bearer, proof, retry_after_seconds,
+    },
+    response_cache::{RenderedBody, ResponseVariant, VARIES_BY},
+    state::AppState,
 };
 
-/// Media type of a JSON response.
-pub(crate) const JSON: &str = "application/json; charset=utf-8";
 const PLAIN: &str = "text/plain; charset=utf-8";
 const MARKDOWN: &str = "text/markdown; charset=utf-8";
 const SRT: &str = "application/x-subrip; charset=utf-8";
@@ -78,9 +76,7 @@ pub(crate) async fn look_up(
         _ => reply(&answer, format),
     };
     if let Availability::Unavailable { retry_after: Some(wait), .. } = &answer.availability {
-        // Rounded up.
-        let seconds = u64::try_from(wait.as_millis().div_ceil(1_000)).unwrap_or(u64::MAX).max(1);
-        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(retry_after_seconds(*wait)));
     }
     response.extensions_mut().insert(match &answer.availability {
         Availability::Available { from_cache: true, .. } => ResultOrigin::Archive,
@@ -190,4 +186,197 @@ fn reply(answer: &LookupResponse, format: ResponseFormat) -> Response {
         }
     };
     (status, [(CONTENT_TYPE, HeaderValue::from_static(body.kind))], body.bytes).into_response()
+}
+
+/// Operation of GET in the `OpenAPI` document.
+pub(crate) fn operation(options: &DocumentOptions<'_>) -> Value {
+    let options = options.lookup;
+    json!({
+        "operationId": "getTranscript",
+        "tags": ["transcripts"],
+        "summary": "Look up the transcript of a video",
+        "description": "An archived transcript is returned to every caller, free of charge. With a key, a video \
+                        that is not archived is transcribed at once and charged to the key. If the work takes \
+                        longer than the request may wait, it continues: the response is `fetch_error`, and \
+                        `Retry-After` says when to retry; the retry joins the same work. \
+                        Without a key, the response for such a video has `available: false`, the reason \
+                        `needs_verification`, and `watchUrl`. In the JSON form every failure is a 200 with a \
+                        `failureReason`; in the other forms it is a 402 or 404.",
+        "security": document::optional_key(),
+        "parameters": transcript_parameters(),
+        "responses": {
+            "200": found(options),
+            "304": not_modified(),
+            "400": bad_reference(),
+            "402": without_transcript(
+                options,
+                "In every form but JSON: the key's allowance is spent. The body is a sentence, then the address of the \
+                 watch page on the last line.",
+                "The key has spent its allowance of new transcripts for this month.",
+            ),
+            "404": without_transcript(
+                options,
+                "In every form but JSON: there is no transcript. The body is a sentence, then the address of the watch \
+                 page on the last line.",
+                "This video has no captions.",
+            ),
+            "406": not_acceptable_response(),
+            "500": document::fault()
+        }
+    })
+}
+
+/// Operation of HEAD in the `OpenAPI` document.
+pub(crate) fn head_operation(options: &DocumentOptions<'_>) -> Value {
+    let options = options.lookup;
+    let bodiless = |mut response: Value| {
+        if let Some(fields) = response.as_object_mut() {
+            fields.remove("content");
+            fields.remove("links");
+        }
+        response
+    };
+    let text = |description| without_transcript(options, description, "");
+    json!({
+        "operationId": "headTranscript",
+        "tags": ["transcripts"],
+        "summary": "Look up a transcript, headers only",
+        "description": "As getTranscript, but from the archive only and without a body: it never transcribes, holds \
+                        or charges anything.",
+        "security": document::optional_key(),
+        "parameters": transcript_parameters(),
+        "responses": {
+            "200": bodiless(found(options)),
+            "304": not_modified(),
+            "400": bodiless(bad_reference()),
+            "402": bodiless(text("In every form but JSON: the key's allowance is spent.")),
+            "404": bodiless(text("In every form but JSON: there is no transcript.")),
+            "406": bodiless(not_acceptable_response()),
+            "500": bodiless(document::fault())
+        }
+    })
+}
+
+fn transcript_parameters() -> Value {
+    json!([parameters::url(), parameters::v(), parameters::format(), parameters::src()])
+}
+
+fn found(options: &LookupOptions) -> Value {
+    let mut content = document::json_body::<TranscriptResult>(json!({
+        "archived": document::example("An archived transcript", examples::archived(options)),
+        "fetched": document::example("A transcript fetched for this request", examples::fetched(options)),
+        "needsVerification": document::example("Not archived, and no key", examples::needs_verification(options)),
+        "keyAllowance": document::example("The key's allowance is spent", examples::key_allowance(options))
+    }));
+    let forms = [
+        ("text/plain", examples::prose()),
+        ("text/markdown", examples::markdown()),
+        ("application/x-subrip", examples::srt()),
+        ("text/vtt", examples::webvtt()),
+    ];
+    for (kind, text) in forms {
+        content[kind] =
+            document::text_body(&json!({ "archived": document::example("An archived transcript", text) }));
+    }
+    let mut response = document::answer(
+        "The lookup finished. In the JSON form `available` says whether there is a transcript.",
+        content,
+        [
+            document::cache_control(&["no-cache", "no-store"]),
+            document::vary("accept-encoding, authorization"),
+            content_language(),
+            is_generated(),
+            document::retry_after_failure(),
+            failure_detail(),
+        ],
+    );
+    response["links"] = json!({
+        "watchPage": {
+            "operationId": "getWatchPage",
+            "description": "The watch page of the video; `watchUrl` is its address.",
+            "parameters": { "platform": "$response.body#/platform", "id": "$response.body#/videoId" }
+        }
+    });
+    response
+}
+
+/// `Content-Language`, for callers with a key.
+fn content_language() -> document::ResponseHeader {
+    let schema = json!({ "type": "string", "examples": ["en"] });
+    let what = "The language of the transcript (BCP 47), for callers with a key; `und` if unknown.";
+    ("Content-Language", document::optional_header(what, schema))
+}
+
+/// `X-Is-Generated`, for callers with a key.
+fn is_generated() -> document::ResponseHeader {
+    let schema = json!({ "type": "boolean" });
+    (
+        "X-Is-Generated",
+        document::optional_header(
+            "Whether a machine generated the transcript, for callers with a key.",
+            schema,
+        ),
+    )
+}
+
+/// `X-Failure-Detail`, for callers with a key.
+fn failure_detail() -> document::ResponseHeader {
+    let schema =
+        json!({ "type": "string", "pattern": "^[a-z_]{1,32}$", "examples": ["private", "still_working"] });
+    let what = "Detail of the failure reason, for callers with a key. With `no_captions`: the state of the video \
+                (`private`, `removed`, `region`, `age`, `members`, `payment`, `login`, `live`, `upcoming`, \
+                `no_language`, `no_captions`, `withdrawn`). With `fetch_error`: the work continues (`still_working`).";
+    ("X-Failure-Detail", document::optional_header(what, schema))
+}
+
+fn not_modified() -> Value {
+    document::answer(
+        "The caller's copy is current: its `ETag` is in the request's `If-None-Match`.",
+        Value::Null,
+        [
+            document::cache_control(&["no-cache", "no-store"]),
+            document::vary("accept-encoding, authorization"),
+        ],
+    )
+}
+
+fn not_acceptable_response() -> Value {
+    let detail = "Accept-Encoding accepts none of the available encodings: zstd, br, gzip, identity.";
+    document::refusal(
+        (406, "Not Acceptable"),
+        "Accept-Encoding rejects every available encoding.",
+        &[("encodings", detail)],
+        [],
+    )
+}
+
+fn bad_reference() -> Value {
+    document::refusal(
+        (400, "Bad Request"),
+        "The video is missing or not recognized, or another parameter is invalid; `detail` begins with the \
+         parameter's name.",
+        &[
+            (
+                "missing",
+                "url: it is missing: give the link of a video as url, or the id of a YouTube video as v",
+            ),
+            ("format", "format: it must be one of json, text, md; without it the answer is JSON"),
+        ],
+        [],
+    )
+}
+
+fn without_transcript(options: &LookupOptions, description: &str, sentence: &str) -> Value {
+    let text = examples::failure_text(options, sentence);
+    let body = document::text_body(&json!({ "failure": { "value": text } }));
+    document::answer(
+        description,
+        json!({ "text/plain": body }),
+        [
+            document::cache_control(&["no-store"]),
+            document::vary("accept-encoding, authorization"),
+            document::retry_after_failure(),
+            failure_detail(),
+        ],
+    )
 }

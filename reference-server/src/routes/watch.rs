@@ -16,6 +16,7 @@ use axum::{
 use http::{HeaderMap, Method, StatusCode, Uri};
 use maud::Markup;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::{Value, json};
 use transcript_core::{
     lookup::{AttributionTag, Availability, FailureReason, LookupRequest, LookupResponse, VideoReference},
     supplier::ResolveOutcome,
@@ -23,14 +24,14 @@ use transcript_core::{
 };
 
 use super::{
-    AppState,
+    document::{self, DocumentOptions, parameters},
     html::{CacheMode, HTML, confine},
-    query::{ResponseFormat, parameter},
 };
 use crate::{
-    http::ProblemResponse,
+    api::{ContentEncoding, ProblemResponse, ResponseFormat, parameter},
     page::{self, PagePolicy, no_transcript::TranscribeOffer},
-    response_cache::{CachedBody, ContentEncoding, RenderedBody, ResponseVariant},
+    response_cache::{CachedBody, RenderedBody, ResponseVariant},
+    state::AppState,
 };
 
 /// Characters that are not escaped in the last path segment.
@@ -221,4 +222,27 @@ fn html(status: StatusCode, page: Markup, policy: PagePolicy) -> Response {
 fn with_page_headers(mut response: Response) -> Response {
     confine(response.headers_mut(), page::transcript::POLICY);
     response
+}
+
+/// Operation of the page in the `OpenAPI` document.
+pub(crate) fn operation(_: &DocumentOptions<'_>) -> Value {
+    let page = |description, title: &str| {
+        let body = document::page_body(title);
+        document::answer(description, json!({ "text/html": body }), [document::cache_control(&["no-cache"])])
+    };
+    json!({
+        "operationId": "getWatchPage",
+        "tags": ["transcripts"],
+        "summary": "Read a transcript in the browser",
+        "description": "The page shows an archived transcript. It never transcribes. The page of an unresolved short \
+                        link links to the platform.",
+        "security": [],
+        "parameters": [parameters::platform(), parameters::id()],
+        "responses": {
+            "200": page("The transcript, or the reason why there is none.", "A talk – transcript"),
+            "404": page("The address names no video.", "No such video"),
+            "500": document::fault(),
+            "503": page("The archive is unavailable.", "No transcript")
+        }
+    })
 }

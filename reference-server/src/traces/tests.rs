@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 use tracing::Instrument as _;
 
 use super::*;
-use crate::{config::Settings, http::HttpService, log::LogQueue, metrics::matched};
+use crate::{config::Settings, log::LogQueue, metrics::matched, serve::HttpService};
 
 const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
@@ -48,7 +48,7 @@ impl TestCollector {
 async fn axum_serve(listener: TcpListener, routes: Router) {
     let (log, _guard) = LogQueue::start(std::io::sink(), LogFormat::Text, false);
     let front = HttpService::new(routes, Vec::new(), log);
-    crate::http::serve(listener, front, crate::http::ConnectionLimits::default(), std::future::pending())
+    crate::serve::serve(listener, front, crate::serve::ConnectionLimits::default(), std::future::pending())
         .await;
 }
 

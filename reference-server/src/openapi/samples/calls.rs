@@ -48,7 +48,7 @@ const KEY: Option<&str> = Some("VERBATIM_KEY");
 /// Key of an account.
 const ACCOUNT_KEY: Option<&str> = Some("VERBATIM_ACCOUNT_KEY");
 const ORDER: &[(&str, SampleParameter)] = &[("order", Variable("VERBATIM_ORDER"))];
-const VIDEO: &str = super::super::examples::VIDEO;
+const VIDEO: &str = crate::routes::document::examples::VIDEO;
 
 const PLAIN: SampleCall = SampleCall {
     operation: "",

@@ -2,16 +2,20 @@
 
 use axum::{extract::State, response::Response};
 use http::{HeaderMap, StatusCode};
+use serde_json::{Value, json};
 use transcript_core::{
     accounts::V1Endpoint,
     wire::v1::{AccountInfo, RotateKeyResponse},
 };
 
 use super::{
-    V1ErrorResponse,
-    admission::{admit, finish, reply},
+    admission::{admit, finish},
+    document::{self, DocumentOptions, examples},
 };
-use crate::routes::AppState;
+use crate::{
+    api::{V1ErrorResponse, reply},
+    state::AppState,
+};
 
 /// Account of the caller.
 pub(crate) async fn me(State(app): State<AppState>, headers: HeaderMap) -> Response {
@@ -33,4 +37,47 @@ pub(crate) async fn rotate_key(State(app): State<AppState>, headers: HeaderMap) 
     let rate = guard.rate();
     let key = app.accounts.rotate(guard).await.map_err(V1ErrorResponse::from);
     finish(rate, key.map(|key| reply(StatusCode::OK, &RotateKeyResponse::from(&key))))
+}
+
+/// Operation of `GET /api/v1/me` in the `OpenAPI` document.
+pub(crate) fn me_operation(options: &DocumentOptions<'_>) -> Value {
+    let options = options.accounts;
+    json!({
+        "operationId": "getAccount",
+        "tags": ["accounts"],
+        "summary": "Get the plan and credits of an account",
+        "security": document::key(),
+        "responses": {
+            "200": document::answer(
+                "The account.",
+                document::json_body::<AccountInfo>(json!({ "free": document::example("A new account", examples::me(options)) })),
+                document::rate_limit(),
+            ),
+            "401": document::no_key(),
+            "429": document::too_fast(),
+            "500": document::fault()
+        }
+    })
+}
+
+/// Operation of `POST /api/v1/rotate-key` in the `OpenAPI` document.
+pub(crate) fn rotate_key_operation(_: &DocumentOptions<'_>) -> Value {
+    json!({
+        "operationId": "rotateKey",
+        "tags": ["accounts"],
+        "summary": "Replace the key of an account",
+        "description": "The old key stops working at once. Of two concurrent calls one succeeds, the other gets 401. \
+                        There is no body. Idempotency-Key is ignored: responses with a key are never stored.",
+        "security": document::key(),
+        "responses": {
+            "200": document::answer(
+                "The new key, shown only once.",
+                document::json_body::<RotateKeyResponse>(json!({ "rotated": document::example("A new key", examples::rotated()) })),
+                document::rate_limit(),
+            ),
+            "401": document::no_key(),
+            "429": document::too_fast(),
+            "500": document::fault()
+        }
+    })
 }

@@ -4,11 +4,10 @@
 //! must not succeed.
 
 use axum::body::Body;
-use http::{HeaderMap, StatusCode, header::CONTENT_TYPE};
+use http::{HeaderMap, StatusCode};
 use serde_json::{Map, Value};
 
-use super::V1ErrorResponse;
-use crate::http::read_body;
+use crate::api::{V1ErrorResponse, content_type, read_body};
 
 /// Limit of a body without a conversation, in bytes.
 pub(crate) const BODY_MAX: usize = 16 * 1024;
@@ -21,13 +20,13 @@ impl BodyFields {
     /// Reads and parses a body of at most [`BODY_MAX`] bytes.
     ///
     /// # Errors
-    /// See [`bytes`] and [`BodyFields::parse`].
+    /// See [`read_body`] and [`BodyFields::parse`].
     pub(crate) async fn read(
         headers: &HeaderMap,
         body: Body,
         known: &[&str],
     ) -> Result<Self, V1ErrorResponse> {
-        Self::parse(headers, &bytes(body, BODY_MAX).await?, known)
+        Self::parse(headers, &read_body(body, BODY_MAX).await?, known)
     }
 
     /// Parses a body.
@@ -88,24 +87,15 @@ impl BodyFields {
     }
 }
 
-/// Reads a whole body.
-///
-/// # Errors
-/// 413 if it exceeds `limit`, 408 at the timeout, 400 if the connection breaks.
-pub(crate) async fn bytes(body: Body, limit: usize) -> Result<Vec<u8>, V1ErrorResponse> {
-    Ok(read_body(body, limit).await?)
-}
-
 /// Whether the content type is JSON. A missing content type is accepted.
 fn is_json(headers: &HeaderMap) -> bool {
-    headers.get(CONTENT_TYPE).is_none_or(|kind| {
-        let kind = kind.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default();
-        kind.trim_ascii().eq_ignore_ascii_case(b"application/json")
-    })
+    content_type(headers).is_none_or(|kind| kind.eq_ignore_ascii_case(b"application/json"))
 }
 
 #[cfg(test)]
 mod tests {
+    use http::header::CONTENT_TYPE;
+
     use super::*;
 
     #[test]

@@ -5,23 +5,26 @@ use axum::{
     response::Response,
 };
 use http::StatusCode;
-use serde_json::Value;
+use serde_json::{Value, json};
 use transcript_core::{
     accounts::{ChatParams, PreparedChat, StoredHeader, StoredResponse, V1Endpoint},
     chat::{ChatRole, ChatTurn, HISTORY_ITEMS_MAX},
-    wire::v1::ChatAnswer,
+    wire::v1::{ChatAnswer, ChatQuestion},
 };
 
 use super::{
-    BodyFields, V1ErrorResponse, X_CACHE, X_CREDITS_REMAINING,
-    admission::{IDEMPOTENCY_KEY, admit, finish, reject, reply},
-    body::bytes,
-    sse::{stream_response, wants_events},
+    BodyFields,
+    admission::{admit, finish, reject},
+    document::{self, DocumentOptions, examples, parameters},
+    sse::stream_response,
 };
-use crate::routes::AppState;
+use crate::{
+    api::{IDEMPOTENCY_KEY, V1ErrorResponse, X_CACHE, X_CREDITS_REMAINING, read_body, reply, wants_events},
+    state::AppState,
+};
 
 /// Limit of the body, in bytes; it contains a conversation.
-pub(crate) const CHAT_BODY_MAX: usize = 256 * 1024;
+const CHAT_BODY_MAX: usize = 256 * 1024;
 
 /// Known fields of the body.
 const FIELDS: [&str; 3] = ["video_id", "message", "conversation_history"];
@@ -33,7 +36,7 @@ const HISTORY: &str = "conversation_history";
 /// future, which releases the hold.
 pub(crate) async fn chat(State(app): State<AppState>, request: Request) -> Response {
     let (mut parts, body) = request.into_parts();
-    let read = bytes(body, CHAT_BODY_MAX).await;
+    let read = read_body(body, CHAT_BODY_MAX).await.map_err(V1ErrorResponse::from);
     if read.is_err() {
         // Without a body there is nothing to bind the key to. The body's error is returned after authentication.
         parts.headers.remove(IDEMPOTENCY_KEY);
@@ -103,4 +106,85 @@ fn answer(ready: &PreparedChat) -> StoredResponse {
     header(&X_CACHE, if ready.from_cache { "HIT" } else { "MISS" }.to_owned());
     header(&X_CREDITS_REMAINING, ready.credits.remaining.to_string());
     reply
+}
+
+/// Operation in the `OpenAPI` document.
+pub(crate) fn operation(options: &DocumentOptions<'_>) -> Value {
+    let options = options.accounts;
+    let cost = options.credits_per_message;
+    json!({
+        "operationId": "askAboutVideo",
+        "tags": ["accounts"],
+        "summary": "Ask a question about a video for credits",
+        "description": format!(
+            "Costs {cost} on delivery, the transcript included; a failure is free. Each quotation in the answer is the \
+             transcript's own text, and each marker such as `[1:05]` is the start of a segment: model output is \
+             verified before it is sent. `citations` and `coverage` are extensions. With `Accept: text/event-stream`, \
+             also an extension, each verified sentence is sent as a `sentence` event, and then the whole answer as an \
+             `answer` event; a failure after the first sentence is an `error` event. A replay by Idempotency-Key is \
+             always JSON."
+        ),
+        "security": document::key(),
+        "parameters": [parameters::idempotency_key()],
+        "requestBody": {
+            "description": format!("At most {CHAT_BODY_MAX} bytes; unknown fields are rejected."),
+            "required": true,
+            "content": document::json_body::<ChatQuestion>(json!({
+                "first": document::example("A first question", examples::chat_question(false)),
+                "followUp": document::example("A follow-up question", examples::chat_question(true))
+            }))
+        },
+        "responses": responses()
+    })
+}
+
+fn responses() -> Value {
+    let mut headers = vec![
+        document::X_CACHE.header("Whether the transcript is from the archive; not sent with events."),
+        document::X_CREDITS_REMAINING.header("The remaining credits; not sent with events."),
+        document::replayed(),
+    ];
+    headers.extend(document::rate_limit());
+    let mut content = document::json_body::<ChatAnswer>(json!({
+        "answered": document::example("An answer", examples::chat_answer()),
+        "notCovered": document::example("The transcript has no answer", examples::chat_not_covered())
+    }));
+    content["text/event-stream"] = json!({
+        "schema": { "type": "string" },
+        "examples": { "events": { "value": examples::chat_events() } }
+    });
+    let mut responses = json!({
+        "200": document::answer("The answer.", content, headers),
+        "400": document::denial(
+            400,
+            "The body is missing, is not a JSON object, or a field is invalid; or the Idempotency-Key was used for \
+             another request.",
+            &[
+                ("long", "message: it has more than 2000 characters"),
+                ("role", "conversation_history: the role of each item is user or assistant"),
+            ],
+            document::rate_limit(),
+        ),
+        "401": document::no_key(),
+        "402": document::no_credits(),
+        "404": document::denial(
+            404,
+            "There is no transcript: no captions, or the video is private or removed.",
+            &[("silent", "This video has no captions.")],
+            document::rate_limit(),
+        ),
+        "409": document::denial(
+            409,
+            "Another request with this Idempotency-Key is running. A retry counts toward the rate limit of repeats.",
+            &[(
+                "busy",
+                "A request with this Idempotency-Key is still running. Retry in a few seconds.",
+            )],
+            [],
+        ),
+        "429": document::too_fast(),
+        "500": document::fault()
+    });
+    document::body_denials(&mut responses, CHAT_BODY_MAX);
+    responses
 }

@@ -3,19 +3,18 @@
 //! Order of the checks of a call: path and method, key, replay, rate limit, parameters, credits, work. Every error is
 //! `{error, code}`, including internal errors.
 
-mod account;
-pub(crate) mod admission;
-pub(crate) mod body;
-pub(crate) mod chat;
-mod error;
-mod payments;
-pub(crate) mod rate;
-mod register;
-mod response_cache;
+pub(super) mod account;
+mod admission;
+mod body;
+mod cached;
+pub(super) mod chat;
+pub(super) mod document;
+pub(super) mod payments;
+pub(super) mod register;
 mod sse;
-mod transcript;
-mod verify;
-pub(crate) mod webhook;
+pub(super) mod transcript;
+pub(super) mod verify;
+pub(super) mod webhook;
 
 use std::panic::AssertUnwindSafe;
 
@@ -24,52 +23,18 @@ use axum::{
     extract::Request,
     middleware::{Next, from_fn},
     response::{IntoResponse, Response},
-    routing::{MethodRouter, get, post},
 };
 use futures_util::FutureExt;
-use http::{
-    HeaderName, HeaderValue, StatusCode,
-    header::{ALLOW, CACHE_CONTROL},
-};
+use http::{HeaderValue, StatusCode, header::CACHE_CONTROL};
 
-pub(crate) use body::BodyFields;
-pub(crate) use error::V1ErrorResponse;
-pub(crate) use response_cache::{PATH as TRANSCRIPT, V1ResponseCache, respond_cached};
-pub(crate) use sse::wants_events;
-pub(crate) use verify::weight;
+pub(super) use body::{BODY_MAX, BodyFields};
+pub(crate) use cached::respond_cached;
 
-use super::AppState;
+use crate::{api::V1ErrorResponse, state::AppState};
 
-/// Whether a transcript is from the archive: `HIT` or `MISS`.
-pub(crate) const X_CACHE: HeaderName = HeaderName::from_static("x-cache");
-/// Remaining credits (specification 4.16).
-pub(crate) const X_CREDITS_REMAINING: HeaderName = HeaderName::from_static("x-credits-remaining");
-
-/// Path prefix of the v1 API.
-pub(crate) const PREFIX: &str = "/api/v1";
-
-/// Routes below [`PREFIX`].
-pub(super) fn routes() -> Router<AppState> {
-    Router::new()
-        .route("/register", only("POST, OPTIONS", post(register::register)))
-        .route("/verify", only("GET, POST, OPTIONS", get(verify::open).post(verify::confirm)))
-        .route("/me", only("GET, OPTIONS", get(account::me)))
-        .route("/rotate-key", only("POST, OPTIONS", post(account::rotate_key)))
-        .route("/transcript", only("GET, OPTIONS", get(transcript::transcript)))
-        .route("/chat", only("POST, OPTIONS", post(chat::chat)))
-        .route("/subscribe", only("POST, OPTIONS", post(payments::subscribe)))
-        .route("/buy-credits", only("POST, OPTIONS", post(payments::buy_credits)))
-        .route("/webhooks/stripe", only("POST, OPTIONS", post(webhook::stripe)))
-        .fallback(unknown)
-        .layer(from_fn(panic_middleware))
-}
-
-/// Route with these methods, as listed in `Allow`.
-/// HEAD is not supported, because its response would have to be charged.
-pub(crate) fn only(methods: &'static str, route: MethodRouter<AppState>) -> MethodRouter<AppState> {
-    let options = (StatusCode::NO_CONTENT, [(ALLOW, HeaderValue::from_static(methods))]);
-    let wrong = move || std::future::ready(V1ErrorResponse::wrong_method(methods));
-    route.options(move || std::future::ready(options)).head(wrong).fallback(wrong)
+/// Adds what all routes below the prefix of the v1 API share.
+pub(super) fn finish_router(routes: Router<AppState>) -> Router<AppState> {
+    routes.fallback(unknown).layer(from_fn(panic_middleware))
 }
 
 /// Response to an unknown path.

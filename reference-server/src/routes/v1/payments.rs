@@ -5,17 +5,22 @@ use axum::{
     response::Response,
 };
 use http::{HeaderMap, StatusCode};
+use serde_json::{Value, json};
 use transcript_core::{
-    accounts::{RequestGuard, V1Endpoint},
-    wire::v1::{CreditsCheckout, PlanCheckout},
+    accounts::{RequestGuard, V1Endpoint, payments::Pack},
+    wire::v1::{BuyCreditsRequest, CreditsCheckout, PlanCheckout, SubscribeRequest},
 };
 
 use super::{
-    BodyFields, V1ErrorResponse,
-    admission::{IDEMPOTENCY_KEY, admit, finish, reject, reply},
-    body::{BODY_MAX, bytes},
+    BodyFields,
+    admission::{admit, finish, reject},
+    body::BODY_MAX,
+    document::{self, DocumentOptions, examples, parameters},
 };
-use crate::routes::AppState;
+use crate::{
+    api::{IDEMPOTENCY_KEY, V1ErrorResponse, read_body, reply},
+    state::AppState,
+};
 
 /// Opens a checkout session for a plan.
 pub(crate) async fn subscribe(State(app): State<AppState>, request: Request) -> Response {
@@ -65,7 +70,7 @@ async fn admit_with_field(
     field: &str,
 ) -> Result<(RequestGuard, String), Box<Response>> {
     let (mut parts, body) = request.into_parts();
-    let read = bytes(body, BODY_MAX).await;
+    let read = read_body(body, BODY_MAX).await.map_err(V1ErrorResponse::from);
     if read.is_err() {
         // Without a body there is nothing to bind the key to. The body's error is returned after authentication.
         parts.headers.remove(IDEMPOTENCY_KEY);
@@ -82,4 +87,120 @@ async fn admit_with_field(
 
 fn text(headers: &HeaderMap, body: &[u8], field: &str) -> Result<String, V1ErrorResponse> {
     BodyFields::parse(headers, body, &[field])?.text(field).map(str::to_owned)
+}
+
+/// Operation of `POST /api/v1/subscribe` in the `OpenAPI` document.
+pub(crate) fn subscribe_operation(options: &DocumentOptions<'_>) -> Value {
+    let options = options.accounts;
+    let errors = error_responses(&[
+        ("missing", "body: it is missing: send JSON such as {\"plan\": …}"),
+        ("plan", "plan: it must be one of starter, pro, scale"),
+        ("has", "plan: this account has the plan pro already"),
+        ("unsold", "plan: scale is not for sale here"),
+    ]);
+    let page = document::json_body::<PlanCheckout>(json!({
+        "page": document::example("A checkout page of the provider", examples::plan_checkout(options))
+    }));
+    json!({
+        "operationId": "subscribe",
+        "tags": ["payments"],
+        "summary": "Subscribe to a plan",
+        "description": "Returns the address of a hosted checkout page. The plan begins with the first payment and \
+                        renews until it is cancelled on that page. For an account with another plan \
+                        the page changes the plan.",
+        "security": document::key(),
+        "parameters": [parameters::idempotency_key()],
+        "requestBody": request_body(document::json_body::<SubscribeRequest>(json!({
+            "pro": document::example("A plan", json!(SubscribeRequest { plan: "pro".to_owned() }))
+        }))),
+        "responses": checkout_responses("The address of the checkout page.", page, errors)
+    })
+}
+
+/// Operation of `POST /api/v1/buy-credits` in the `OpenAPI` document.
+pub(crate) fn buy_credits_operation(options: &DocumentOptions<'_>) -> Value {
+    let options = options.accounts;
+    let names = Pack::ALL.map(|pack| pack.name).join(", ");
+    let unknown = format!("pack: it must be one of {names}");
+    let errors = error_responses(&[
+        ("missing", "body: it is missing: send JSON such as {\"pack\": …}"),
+        ("pack", &unknown),
+    ]);
+    let page = document::json_body::<CreditsCheckout>(json!({
+        "page": document::example("A checkout page of the provider", examples::credits_checkout(options))
+    }));
+    json!({
+        "operationId": "buyCredits",
+        "tags": ["payments"],
+        "summary": "Buy a pack of credits",
+        "description": "Returns the address of a hosted checkout page. The credits are added when the pack is paid, \
+                        and do not expire.",
+        "security": document::key(),
+        "parameters": [parameters::idempotency_key()],
+        "requestBody": request_body(document::json_body::<BuyCreditsRequest>(json!({
+            "small": document::example("The smallest pack", json!(BuyCreditsRequest { pack: "1k".to_owned() }))
+        }))),
+        "responses": checkout_responses("The address of the checkout page.", page, errors)
+    })
+}
+
+fn request_body(content: Value) -> Value {
+    json!({
+        "description": format!("At most {BODY_MAX} bytes; unknown fields are rejected."),
+        "required": true,
+        "content": content
+    })
+}
+
+fn checkout_responses(description: &str, content: Value, errors: Value) -> Value {
+    let mut headers = vec![document::replayed()];
+    headers.extend(document::rate_limit());
+    let mut responses = errors;
+    responses["200"] = document::answer(description, content, headers);
+    responses
+}
+
+/// Error responses of both checkout operations.
+fn error_responses(wrong: &[(&str, &str)]) -> Value {
+    let mut responses = json!({
+        "400": document::denial(
+            400,
+            "The body is missing, is not a JSON object, or a field is invalid; or the Idempotency-Key was used for \
+             another request.",
+            wrong,
+            document::rate_limit(),
+        ),
+        "401": document::no_key(),
+        "409": document::denial(
+            409,
+            "Another request with this Idempotency-Key is running, or its order is completed or a different one.",
+            &[
+                (
+                    "busy",
+                    "A request with this Idempotency-Key is still running. Retry in a few seconds.",
+                ),
+                (
+                    "other",
+                    "The order of this Idempotency-Key is paid, in payment, or a different one. Use a new key for a \
+                     new order.",
+                ),
+            ],
+            document::rate_limit(),
+        ),
+        "429": document::too_fast(),
+        "500": document::denial(
+            500,
+            "Payments are not configured, or the provider or the storage is unavailable. Nothing was charged.",
+            &[
+                ("notConfigured", "This server sells nothing: payments are not configured."),
+                (
+                    "away",
+                    "The payment page could not be opened: nothing was charged, please try again in a moment.",
+                ),
+            ],
+            document::rate_limit(),
+        )
+    });
+    document::body_denials(&mut responses, BODY_MAX);
+    responses
 }

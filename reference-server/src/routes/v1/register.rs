@@ -6,12 +6,17 @@ use axum::{
     response::Response,
 };
 use http::StatusCode;
-use transcript_core::wire::v1::RegisterResponse;
+use serde_json::{Value, json};
+use transcript_core::wire::v1::{RegisterRequest, RegisterResponse};
 
-use super::{BodyFields, V1ErrorResponse};
+use super::{
+    BodyFields,
+    body::BODY_MAX,
+    document::{self, DocumentOptions, examples},
+};
 use crate::{
-    http::{ClientAddress, json},
-    routes::AppState,
+    api::{ClientAddress, V1ErrorResponse, json},
+    state::AppState,
 };
 
 /// Response to every valid request, so that it does not reveal whether the address has an account.
@@ -28,4 +33,47 @@ pub(crate) async fn register(
     let fields = BodyFields::read(&parts.headers, body, &["email"]).await?;
     app.accounts.register(fields.text("email")?, Some(client.0)).await?;
     Ok(json(StatusCode::OK, &RegisterResponse { success: true, message: MESSAGE.to_owned() }))
+}
+
+/// Operation in the `OpenAPI` document.
+pub(crate) fn operation(_: &DocumentOptions<'_>) -> Value {
+    let mut responses = json!({
+        "200": document::answer(
+            "The mail is queued. The response is the same for addresses with and without an account.",
+            document::json_body::<RegisterResponse>(json!({ "mailed": document::example("Always the same", examples::registered()) })),
+            [],
+        ),
+        "400": document::denial(
+            400,
+            "The body is missing, is not a JSON object, or a field is invalid.",
+            &[
+                ("missing", "body: it is missing: send JSON such as {\"email\": …}"),
+                ("address", "email: give an e-mail address such as name@example.org"),
+            ],
+            [],
+        ),
+        "429": document::too_many(
+            "Too many registrations came from this network.",
+            "Too many registrations came from your network: please try again in 60 minutes.",
+        ),
+        "500": document::fault()
+    });
+    document::body_denials(&mut responses, BODY_MAX);
+    json!({
+        "operationId": "registerAccount",
+        "tags": ["accounts"],
+        "summary": "Create an account, or request a new key for one",
+        "description": "Sends a mail with a verification link to the address. If the address has an account, the link \
+                        issues a new key: the credits stay, and the old key stops working. After several mails within \
+                        an hour no more are sent to the address; the response is the same.",
+        "security": [],
+        "requestBody": {
+            "description": format!("At most {BODY_MAX} bytes; unknown fields are rejected."),
+            "required": true,
+            "content": document::json_body::<RegisterRequest>(json!({
+                "address": document::example("An e-mail address", examples::register())
+            }))
+        },
+        "responses": responses
+    })
 }

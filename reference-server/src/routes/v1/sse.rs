@@ -6,17 +6,10 @@
 //!
 //! A caller that disconnects after the first sentence is charged; see [`ChatStream`].
 
-use std::{convert::Infallible, time::Duration};
+use std::convert::Infallible;
 
-use axum::{
-    body::Body,
-    response::{IntoResponse, Response},
-};
+use axum::{body::Body, response::Response};
 use bytes::Bytes;
-use http::{
-    HeaderMap, HeaderName, HeaderValue,
-    header::{ACCEPT, CONTENT_TYPE},
-};
 use serde::Serialize;
 use tokio::time::timeout;
 use transcript_core::{
@@ -25,28 +18,10 @@ use transcript_core::{
     wire::v1::{ChatCitation, ErrorBody},
 };
 
-use super::{V1ErrorResponse, admission::finish, rate, verify::weight};
-
-/// Interval of comments while no event is sent.
-/// The server and proxies close silent connections as idle, and a model may need long for a sentence that passes
-/// verification.
-const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(15);
-/// Comment, which event parsers skip.
-const COMMENT: Bytes = Bytes::from_static(b":\n\n");
-/// Disables response buffering in nginx: delivered sentences are charged.
-const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
-
-/// Media type of the stream.
-const EVENTS: &str = "text/event-stream";
-
-/// Whether the caller accepts events by name.
-pub(crate) fn wants_events(headers: &HeaderMap) -> bool {
-    let ranges = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
-    ranges.flat_map(|value| value.split(',')).any(|range| {
-        let (kind, rest) = range.split_once(';').unwrap_or((range, ""));
-        kind.trim().eq_ignore_ascii_case(EVENTS) && weight(rest) > 0
-    })
-}
+use super::admission::finish;
+use crate::api::{
+    COMMENT, KEEPALIVE_INTERVAL, V1ErrorResponse, event, event_of_json, event_stream, rate_limit_headers,
+};
 
 /// Streams an answer, once the first sentence or the whole answer is ready.
 pub(super) async fn stream_response(mut stream: ChatStream, rate: RateLimitStatus) -> Response {
@@ -71,17 +46,15 @@ pub(super) async fn stream_response(mut stream: ChatStream, rate: RateLimitStatu
             ChatStreamEvent::Finished(outcome) => (Ok(last_event(outcome)), None),
         })
     });
-    let mut response = Body::from_stream(body).into_response();
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(EVENTS));
-    response.headers_mut().insert(X_ACCEL_BUFFERING, HeaderValue::from_static("no"));
-    response.headers_mut().extend(rate::fields(&rate));
+    let mut response = event_stream(Body::from_stream(body));
+    response.headers_mut().extend(rate_limit_headers(&rate));
     response
 }
 
 /// Last event: the whole answer, as stored for replays, or the error.
 fn last_event(outcome: Result<StoredResponse, V1Error>) -> Bytes {
     match outcome {
-        Ok(reply) => format_event("answer", &String::from_utf8_lossy(&reply.body)),
+        Ok(reply) => event_of_json("answer", &reply.body),
         Err(refused) => {
             let denial = V1ErrorResponse::from(refused);
             let (error, code) = (denial.message().to_owned(), denial.status().as_u16());
@@ -101,37 +74,5 @@ fn sentence_event(sentence: &Sentence) -> SentenceEvent<'_> {
     SentenceEvent {
         text: &sentence.text,
         citations: sentence.citations.iter().map(ChatCitation::from).collect(),
-    }
-}
-
-/// Formats an event. JSON output contains no line feed.
-fn event(name: &str, data: &impl Serialize) -> Bytes {
-    // The wire types always serialize.
-    format_event(name, &serde_json::to_string(data).unwrap_or_default())
-}
-
-fn format_event(name: &str, data: &str) -> Bytes {
-    Bytes::from(format!("event: {name}\ndata: {data}\n\n"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn wants_events_named_media_type_is_true() {
-        for (accept, expect) in [
-            ("text/event-stream", true),
-            ("application/json, Text/Event-Stream;q=0.5", true),
-            ("text/event-stream; q=0", false),
-            ("*/*", false),
-            ("text/*", false),
-            ("", false),
-        ] {
-            let mut headers = HeaderMap::new();
-            headers.insert(ACCEPT, accept.parse().unwrap());
-            assert_eq!(wants_events(&headers), expect, "{accept}");
-        }
-        assert!(!wants_events(&HeaderMap::new()));
     }
 }

@@ -4,16 +4,20 @@ use std::borrow::Cow;
 
 use axum::{extract::State, response::Response};
 use http::{HeaderMap, StatusCode, Uri};
+use serde_json::{Value, json};
 use transcript_core::{
     accounts::{PreparedTranscript, StoredHeader, StoredResponse, TranscriptParams, V1Endpoint},
     wire::v1::VideoTranscript,
 };
 
 use super::{
-    V1ErrorResponse, X_CACHE, X_CREDITS_REMAINING,
-    admission::{admit, finish, reject, reply},
+    admission::{admit, finish, reject},
+    document::{self, DocumentOptions, examples, parameters},
 };
-use crate::routes::{AppState, query::parameter};
+use crate::{
+    api::{V1ErrorResponse, X_CACHE, X_CREDITS_REMAINING, parameter, reply},
+    state::AppState,
+};
 
 /// Returns the transcript of a video.
 /// Credits are charged on delivery: if the transcript is ready and the caller still connected. A disconnect drops this
@@ -63,4 +67,68 @@ fn answer(ready: &PreparedTranscript) -> StoredResponse {
         header(&X_CREDITS_REMAINING, left.to_string());
     }
     reply
+}
+
+/// Operation in the `OpenAPI` document.
+pub(crate) fn operation(options: &DocumentOptions<'_>) -> Value {
+    let options = options.accounts;
+    let cost = options.credits_per_transcript;
+    let mut headers = vec![
+        document::X_CACHE.header("Whether the transcript is from the archive."),
+        document::X_CREDITS_REMAINING.header("The remaining credits, if known."),
+        document::replayed(),
+    ];
+    headers.extend(document::rate_limit());
+    json!({
+        "operationId": "getVideoTranscript",
+        "tags": ["accounts"],
+        "summary": "Get the transcript of a video for credits",
+        "description": format!(
+            "Costs {cost} on delivery, archived or not: if the response is ready and the caller still connected. A \
+             failure is free. Send either `video_id` or `url`; `lang` is a language tag, English by default. Order of \
+             the checks: key, replay, rate limit, parameters, credits, work."
+        ),
+        "security": document::key(),
+        "parameters": [
+            parameters::video_id(), parameters::url(), parameters::lang(), parameters::idempotency_key()
+        ],
+        "responses": {
+            "200": document::answer(
+                "The transcript.",
+                document::json_body::<VideoTranscript>(
+                    json!({ "english": document::example("English captions", examples::transcript()) }),
+                ),
+                headers,
+            ),
+            "400": document::denial(
+                400,
+                "A parameter is missing or invalid, or the Idempotency-Key was used for another request.",
+                &[("missing", "video_id: give the video's 11-character id, or its full link as url")],
+                document::rate_limit(),
+            ),
+            "401": document::no_key(),
+            "402": document::no_credits(),
+            "404": document::denial(
+                404,
+                "There is no transcript: no captions, not in this language, or the video is private or removed.",
+                &[(
+                    "language",
+                    "This video has no English transcript. It has: fr, de; name one of them as lang.",
+                )],
+                document::rate_limit(),
+            ),
+            "409": document::denial(
+                409,
+                "Another request with this Idempotency-Key is running. A retry counts toward the rate limit of \
+                 repeats.",
+                &[(
+                    "busy",
+                    "A request with this Idempotency-Key is still running. Retry in a few seconds.",
+                )],
+                [],
+            ),
+            "429": document::too_fast(),
+            "500": document::fault()
+        }
+    })
 }

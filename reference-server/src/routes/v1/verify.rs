@@ -15,23 +15,22 @@ use http::{
     header::{CONTENT_TYPE, VARY},
 };
 use maud::Markup;
+use serde_json::{Value, json};
 use transcript_core::{
     accounts::{IssuedAccountKey, VerifyOutcome},
     wire::v1::VerifyResponse,
 };
 
 use super::{
-    BodyFields, V1ErrorResponse,
-    body::{BODY_MAX, bytes},
+    BodyFields,
+    body::BODY_MAX,
+    document::{self, DocumentOptions, examples, parameters},
 };
 use crate::{
-    http::{ClientAddress, json},
+    api::{ClientAddress, V1ErrorResponse, json, parameter, read_body, wants_page},
     page::{self, PagePolicy},
-    routes::{
-        AppState,
-        html::{self, wants_page},
-        query::parameter,
-    },
+    routes::html,
+    state::AppState,
 };
 
 /// The link: a page with a button for browsers; other clients get the key of a new account at once.
@@ -59,7 +58,7 @@ pub(crate) async fn confirm(
 ) -> Response {
     let (parts, body) = request.into_parts();
     let outcome = async {
-        let body = bytes(body, BODY_MAX).await?;
+        let body = read_body(body, BODY_MAX).await?;
         let token = request_token(&parts.headers, &parts.uri, &body)?;
         redeem(&app, &token, true, client).await
     };
@@ -131,15 +130,86 @@ fn request_token(headers: &HeaderMap, uri: &Uri, body: &[u8]) -> Result<String, 
     }
 }
 
-/// The `q` of a media range in thousandths; 0 if invalid.
-pub(crate) fn weight(parameters: &str) -> u32 {
-    let q = parameters.split(';').find_map(|one| {
-        let (name, value) = one.split_once('=')?;
-        name.trim().eq_ignore_ascii_case("q").then_some(value.trim())
-    });
-    match q.map(str::parse::<f32>) {
-        None => 1_000,
-        Some(Ok(q)) if (0.0..=1.0).contains(&q) => (q * 1_000.0) as u32,
-        Some(_) => 0,
-    }
+/// Operation of GET in the `OpenAPI` document.
+pub(crate) fn open_operation(_: &DocumentOptions<'_>) -> Value {
+    let mut responses = verification("Get your API key");
+    responses["409"] = document::denial(
+        409,
+        "The address has an account, whose key would stop working: use POST. Nothing was changed.",
+        &[(
+            "known",
+            "This address has an account with an API key. To replace the key, open the link in a browser and \
+             press the button, or send the same request as POST.",
+        )],
+        [],
+    );
+    json!({
+        "operationId": "openVerificationLink",
+        "tags": ["accounts"],
+        "summary": "Open the link of a verification mail",
+        "description": "Creates the account of a new address and returns its key. If Accept prefers HTML, the response \
+                        is a page with a button that sends the POST. If the address has an account, nothing changes, \
+                        whatever Accept says: mail scanners open links, too.",
+        "security": [],
+        "parameters": [parameters::token()],
+        "responses": responses
+    })
+}
+
+/// Operation of POST in the `OpenAPI` document.
+pub(crate) fn confirm_operation(_: &DocumentOptions<'_>) -> Value {
+    let mut responses = verification("Your API key");
+    document::body_denials(&mut responses, BODY_MAX);
+    json!({
+        "operationId": "confirmVerification",
+        "tags": ["accounts"],
+        "summary": "Redeem the token of a verification mail",
+        "description": "Sent by the button of the page. Creates the account of the address, or issues a new key for \
+                        its account, which invalidates the old key. The token is in a form, in JSON, or, without a \
+                        body, in the query.",
+        "security": [],
+        "requestBody": {
+            "description": format!("At most {BODY_MAX} bytes."),
+            "required": true,
+            "content": {
+                "application/x-www-form-urlencoded": parameters::token_body(),
+                "application/json": parameters::token_body()
+            }
+        },
+        "responses": responses
+    })
+}
+
+/// Responses of both ways to redeem a token: JSON for programs, a page for browsers.
+fn verification(shown: &str) -> Value {
+    let with_page = |mut response: Value, title: &str| {
+        response["content"]["text/html"] = document::page_body(title);
+        response
+    };
+    let mut content = document::json_body::<VerifyResponse>(
+        json!({ "issued": document::example("A new account", examples::verified()) }),
+    );
+    content["text/html"] = document::page_body(shown);
+    let invalid = "token: this verification link is invalid, was used, or is older than 24 hours; POST \
+                   /api/v1/register sends a new one";
+    json!({
+        "200": document::answer("The new key, shown only once; a page for browsers.", content, [document::vary("accept")]),
+        "400": with_page(
+            document::denial(
+                400,
+                "The token is missing or invalid. Unknown, used and expired tokens get the same response.",
+                &[("token", invalid)],
+                [document::vary("accept")],
+            ),
+            "No API key",
+        ),
+        "429": with_page(
+            document::too_many(
+                "Too many verification links were opened from this network.",
+                "Too many verification links were opened from your network: please try again in 1 minute.",
+            ),
+            "No API key",
+        ),
+        "500": with_page(document::fault(), "No API key")
+    })
 }

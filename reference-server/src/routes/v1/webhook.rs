@@ -10,17 +10,24 @@ use axum::{
     response::Response,
 };
 use http::{HeaderMap, HeaderName, StatusCode};
+use serde_json::{Value, json};
 use transcript_core::{
     ErrorKind,
     accounts::payments::{WebhookOutcome, WebhookRequest},
     wire::v1::WebhookAck,
 };
 
-use super::{V1ErrorResponse, body::bytes};
-use crate::{http::json, routes::AppState};
+use super::{
+    body::BODY_MAX,
+    document::{self, DocumentOptions},
+};
+use crate::{
+    api::{V1ErrorResponse, json, read_body},
+    state::AppState,
+};
 
 /// Limit of an event, in bytes. Events with several invoice lines have tens of kilobytes.
-pub(crate) const EVENT_MAX: usize = 512 * 1024;
+const EVENT_MAX: usize = 512 * 1024;
 /// Time until the provider gets an error response.
 /// The processing continues, and the event is sent again.
 const PROCESSING_TIMEOUT: Duration = Duration::from_secs(8);
@@ -38,7 +45,7 @@ pub(crate) async fn stripe(
     }
     let (parts, body) = request.into_parts();
     let request =
-        WebhookRequest { signature: signature(&parts.headers), body: bytes(body, EVENT_MAX).await? };
+        WebhookRequest { signature: signature(&parts.headers), body: read_body(body, EVENT_MAX).await? };
     let payments = app.payments.clone();
     // A separate task, so that a disconnect does not interrupt the processing.
     let work = tokio::spawn(async move { payments.handle_webhook(request).await });
@@ -75,4 +82,77 @@ fn signature(headers: &HeaderMap) -> Option<String> {
     let first = values.next()?;
     let is_one = values.next().is_none();
     Some(first.to_str().ok().filter(|_| is_one).unwrap_or_default().to_owned())
+}
+
+/// Operation in the `OpenAPI` document.
+pub(crate) fn operation(_: &DocumentOptions<'_>) -> Value {
+    let mut responses = json!({
+        "200": document::answer(
+            "The event is processed.",
+            document::json_body::<WebhookAck>(json!({ "taken": document::example("Always the same", json!(WebhookAck { received: true })) })),
+            [],
+        ),
+        "400": document::denial(
+            400,
+            "The event's signature is missing, invalid or too old. The event was not read.",
+            &[
+                ("missing", "The event was rejected: the header Stripe-Signature is missing."),
+                ("forged", "The event was rejected: the signature matches none of stripe.webhook_secrets."),
+                ("stale", "The event was rejected: the signature is 301 s old; at most 300 s are accepted."),
+            ],
+            [],
+        ),
+        "404": document::denial(
+            404,
+            "Payments are not configured.",
+            &[("notConfigured", "This server accepts no events: payments are not configured.")],
+            [],
+        ),
+        "500": document::denial(
+            500,
+            "The event could not be processed: the provider must send it again.",
+            &[("again", "The event could not be processed. Send it again.")],
+            [],
+        )
+    });
+    document::body_denials(&mut responses, BODY_MAX);
+    let large = format!("The body is too large: at most {EVENT_MAX} bytes are read.");
+    responses["413"] = document::denial(413, "The event is too large.", &[("large", &large)], []);
+    if let Some(responses) = responses.as_object_mut() {
+        // The signature decides whether the body is an event, whatever its content type.
+        responses.remove("415");
+    }
+    json!({
+        "operationId": "takeStripeEvent",
+        "tags": ["payments"],
+        "summary": "Receive a Stripe event",
+        "description": "For Stripe only. An event is a hint: the payment's state is read from Stripe on each event, so \
+                        order and repetition of events do not matter. The signature covers the raw body and is at most \
+                        300 seconds old.",
+        "security": [],
+        "parameters": [{
+            "name": "Stripe-Signature",
+            "in": "header",
+            "required": true,
+            "description": "Time and signature of the event.",
+            "schema": { "type": "string", "pattern": "^t=[0-9]{1,12},v1=[0-9a-f]{64}$" },
+            "examples": { "signed": { "value": format!("t=1795132800,v1={}", "0".repeat(64)) } }
+        }],
+        "requestBody": {
+            "description": format!("At most {EVENT_MAX} bytes."),
+            "required": true,
+            "content": {
+                "application/json": {
+                    "schema": { "type": "object", "description": "Stripe's event object." },
+                    "examples": { "completed": { "value": {
+                        "id": "evt_1",
+                        "object": "event",
+                        "type": "checkout.session.completed",
+                        "data": { "object": { "id": "cs_1", "object": "checkout.session" } }
+                    } } }
+                }
+            }
+        },
+        "responses": responses
+    })
 }

@@ -5,13 +5,9 @@
 
 use std::{convert::Infallible, pin::Pin, time::Duration};
 
-use axum::{
-    body::Body,
-    response::{IntoResponse, Response},
-};
+use axum::{body::Body, response::Response};
 use bytes::Bytes;
 use futures_util::stream;
-use http::{HeaderName, HeaderValue, header::CONTENT_TYPE};
 use serde::Serialize;
 use serde_json::json;
 use tokio::time::{Instant, timeout_at};
@@ -22,14 +18,10 @@ use transcript_core::{
     wire::lookup::TranscriptResult,
 };
 
+use crate::api::{COMMENT, KEEPALIVE_INTERVAL, event, event_of_json, event_stream};
+
 /// Interval at which the progress is read.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
-/// Interval of comments while no event is sent: proxies close silent connections as idle.
-const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(15);
-/// Comment, which event parsers skip.
-const COMMENT: Bytes = Bytes::from_static(b":\n\n");
-/// Disables response buffering in nginx.
-const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 /// Payload of a `progress` event.
 #[derive(Debug, PartialEq, Serialize)]
@@ -114,13 +106,6 @@ pub(super) fn result_response(answer: &LookupResponse) -> Response {
     event_stream(Body::from(result_event(answer)))
 }
 
-fn event_stream(body: Body) -> Response {
-    let mut response = body.into_response();
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    response.headers_mut().insert(X_ACCEL_BUFFERING, HeaderValue::from_static("no"));
-    response
-}
-
 fn last_event(outcome: Result<LookupResponse, ReferenceError>) -> Bytes {
     match outcome {
         Ok(answer) => result_event(&answer),
@@ -129,14 +114,5 @@ fn last_event(outcome: Result<LookupResponse, ReferenceError>) -> Bytes {
 }
 
 fn result_event(answer: &LookupResponse) -> Bytes {
-    // JSON output contains no line feed.
-    format_event("result", &TranscriptResult::json(answer).unwrap_or_default())
-}
-
-fn event(name: &str, data: &impl Serialize) -> Bytes {
-    format_event(name, &serde_json::to_vec(data).unwrap_or_default())
-}
-
-fn format_event(name: &str, data: &[u8]) -> Bytes {
-    [b"event: ", name.as_bytes(), b"\ndata: ", data, b"\n\n"].concat().into()
+    event_of_json("result", &TranscriptResult::json(answer).unwrap_or_default())
 }

@@ -23,8 +23,8 @@ use transcript_core::{
 
 use super::{VideoPath, attribution_tag, parse_path, progress};
 use crate::{
-    http::{ClientAddress, ProblemResponse, read_body},
-    routes::{AppState, transcript::JSON, v1::wants_events},
+    api::{ClientAddress, JSON, ProblemResponse, read_body, retry_after_seconds, wants_events},
+    state::AppState,
 };
 
 /// Limit of the body, in bytes; a solution has about one kilobyte.
@@ -110,9 +110,7 @@ fn result(answer: Result<LookupResponse, ReferenceError>) -> Result<Response, Pr
     let json = TranscriptResult::json(&answer).unwrap_or_default();
     let mut response = ([(CONTENT_TYPE, JSON)], json).into_response();
     if let Availability::Unavailable { retry_after: Some(wait), .. } = &answer.availability {
-        // Rounded up.
-        let seconds = u64::try_from(wait.as_millis().div_ceil(1_000)).unwrap_or(u64::MAX).max(1);
-        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(retry_after_seconds(*wait)));
     }
     Ok(response)
 }

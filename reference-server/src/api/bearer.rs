@@ -1,22 +1,19 @@
-//! Bearer credential and proof of a paid plan, from the request headers.
+//! Bearer credential, proof of a paid plan and idempotency key, from the request headers.
 
-use http::{HeaderMap, header::AUTHORIZATION};
+use http::{HeaderMap, HeaderName, HeaderValue, header::AUTHORIZATION};
 use transcript_core::lookup::EntitlementProof;
 
 /// Header with a proof of a paid plan (specification 5).
-const ENTITLEMENT: &str = "x-verbatim-entitlement";
+const ENTITLEMENT: HeaderName = HeaderName::from_static("x-verbatim-entitlement");
+/// Header `Idempotency-Key`.
+pub(crate) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// Returns the bearer credential if the request has an Authorization header.
 ///
 /// A header of another scheme, and two headers with different values, give an empty text, which is no valid key. So
 /// the caller gets an error instead of anonymous access.
 pub(crate) fn bearer(headers: &HeaderMap) -> Option<String> {
-    let mut values = headers.get_all(AUTHORIZATION).iter();
-    let first = values.next()?;
-    if values.any(|other| other != first) {
-        return Some(String::new());
-    }
-    let Ok(text) = first.to_str() else { return Some(String::new()) };
+    let Some(text) = single(headers, &AUTHORIZATION)? else { return Some(String::new()) };
     let (scheme, credential) = text.trim().split_once([' ', '\t']).unwrap_or((text, ""));
     if scheme.eq_ignore_ascii_case("bearer") {
         Some(credential.trim().to_owned())
@@ -27,12 +24,23 @@ pub(crate) fn bearer(headers: &HeaderMap) -> Option<String> {
 
 /// Returns the proof of a paid plan, if sent. Two headers with different values are ignored.
 pub(crate) fn proof(headers: &HeaderMap) -> Option<EntitlementProof> {
-    let mut values = headers.get_all(ENTITLEMENT).iter();
-    let first = values.next()?;
-    if values.any(|other| other != first) {
-        return None;
-    }
-    first.to_str().ok().map(str::trim).filter(|text| !text.is_empty()).map(EntitlementProof::new)
+    let text = single(headers, &ENTITLEMENT)??.trim();
+    (!text.is_empty()).then(|| EntitlementProof::new(text))
+}
+
+/// Returns the idempotency key, if sent.
+///
+/// An unreadable value, and two headers with different values, give an empty text, which is rejected: the client relies
+/// on the header.
+pub(crate) fn idempotency_key(headers: &HeaderMap) -> Option<String> {
+    Some(single(headers, &IDEMPOTENCY_KEY)?.unwrap_or_default().to_owned())
+}
+
+/// Returns the text of a header, if sent; `Some(None)` if it is unreadable or repeated with another value.
+fn single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<Option<&'a str>> {
+    let mut values = headers.get_all(name).iter();
+    let first: &HeaderValue = values.next()?;
+    Some(first.to_str().ok().filter(|_| values.all(|other| other == first)))
 }
 
 #[cfg(test)]
@@ -56,7 +64,7 @@ mod tests {
         ] {
             let mut headers = HeaderMap::new();
             for value in values {
-                headers.append(AUTHORIZATION, http::HeaderValue::from_bytes(value.as_bytes()).unwrap());
+                headers.append(AUTHORIZATION, HeaderValue::from_bytes(value.as_bytes()).unwrap());
             }
             assert_eq!(bearer(&headers).as_deref(), expect, "{values:?}");
         }
@@ -74,7 +82,7 @@ mod tests {
         ] {
             let mut headers = HeaderMap::new();
             for value in values {
-                headers.append(ENTITLEMENT, http::HeaderValue::from_bytes(value.as_bytes()).unwrap());
+                headers.append(ENTITLEMENT, HeaderValue::from_bytes(value.as_bytes()).unwrap());
             }
             assert_eq!(proof(&headers).as_ref().map(EntitlementProof::reveal), expect, "{values:?}");
         }

@@ -1,31 +1,60 @@
-//! Responses shared by several operations, with headers and media types.
+//! Parts of the `OpenAPI` document that several operations share: responses, parameters and examples.
+
+pub(crate) mod examples;
+pub(crate) mod parameters;
 
 use schemars::JsonSchema;
 use serde_json::{Map, Value, json};
-use transcript_core::wire::Problem;
+use transcript_core::{accounts::AccountsOptions, lookup::LookupOptions, wire::Problem};
 
-use super::{examples, schemas::reference};
+/// Place of the schemas in the document.
+pub(crate) const SCHEMAS: &str = "/components/schemas";
+
+/// Settings that the document describes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DocumentOptions<'a> {
+    /// Settings of the lookup API.
+    pub(crate) lookup: &'a LookupOptions,
+    /// Settings of the v1 API.
+    pub(crate) accounts: &'a AccountsOptions,
+}
 
 /// Name and description of a response header.
-pub(super) type ResponseHeader = (&'static str, Value);
+pub(crate) type ResponseHeader = (&'static str, Value);
+
+/// Reference to the schema of a type.
+fn reference<T: JsonSchema>() -> Value {
+    json!({ "$ref": format!("#{SCHEMAS}/{}", T::schema_name()) })
+}
+
+/// Security: a key is optional.
+pub(crate) fn optional_key() -> Value {
+    json!([{}, { "bearer": [] }])
+}
 
 /// JSON body of a type.
-pub(super) fn json_body<T: JsonSchema>(named_examples: Value) -> Value {
+pub(crate) fn json_body<T: JsonSchema>(named_examples: Value) -> Value {
     json!({ "application/json": { "schema": reference::<T>(), "examples": named_examples } })
 }
 
 /// Example with a summary.
-pub(super) fn example(summary: &str, value: impl Into<Value>) -> Value {
+pub(crate) fn example(summary: &str, value: impl Into<Value>) -> Value {
     json!({ "summary": summary, "value": value.into() })
 }
 
 /// Text body.
-pub(super) fn text_body(named_examples: &Value) -> Value {
+pub(crate) fn text_body(named_examples: &Value) -> Value {
     json!({ "schema": { "type": "string" }, "examples": named_examples })
 }
 
+/// HTML body with this title.
+pub(crate) fn page_body(title: &str) -> Value {
+    let text = format!("<!DOCTYPE html><html lang=\"en\"><head><title>{title}</title></head></html>");
+    text_body(&json!({ "page": { "value": text } }))
+}
+
 /// Response with the common headers and these.
-pub(super) fn answer(
+pub(crate) fn answer(
     description: &str,
     content: Value,
     headers: impl IntoIterator<Item = ResponseHeader>,
@@ -44,12 +73,12 @@ pub(super) fn answer(
 }
 
 /// `Cache-Control` with one of these values.
-pub(super) fn cache_control(values: &[&str]) -> ResponseHeader {
+pub(crate) fn cache_control(values: &[&str]) -> ResponseHeader {
     ("Cache-Control", header("Caching rule of the response.", json!({ "type": "string", "enum": values })))
 }
 
 /// `Vary` with this value.
-pub(super) fn vary(on: &str) -> ResponseHeader {
+pub(crate) fn vary(on: &str) -> ResponseHeader {
     (
         "Vary",
         header("Request headers that the response depends on.", json!({ "type": "string", "const": on })),
@@ -57,27 +86,27 @@ pub(super) fn vary(on: &str) -> ResponseHeader {
 }
 
 /// `Retry-After` in seconds.
-pub(super) fn retry_after() -> ResponseHeader {
+pub(crate) fn retry_after() -> ResponseHeader {
     let schema = json!({ "type": "integer", "minimum": 1, "examples": [86_400] });
     ("Retry-After", header("Seconds until a retry is admitted.", schema))
 }
 
 /// `Retry-After` in seconds, for a failure that may pass.
-pub(super) fn retry_after_failure() -> ResponseHeader {
+pub(crate) fn retry_after_failure() -> ResponseHeader {
     let schema = json!({ "type": "integer", "minimum": 1, "examples": [40] });
     let what = "Seconds until a retry may succeed, if there is no transcript and the time is known.";
     ("Retry-After", optional_header(what, schema))
 }
 
 /// `WWW-Authenticate` of the bearer scheme.
-pub(super) fn www_authenticate() -> ResponseHeader {
+pub(crate) fn www_authenticate() -> ResponseHeader {
     let schema =
         json!({ "type": "string", "pattern": "^Bearer ", "examples": ["Bearer realm=\"verbatim\""] });
     ("WWW-Authenticate", header("How to authenticate.", schema))
 }
 
 /// Error as problem details.
-pub(super) fn refusal(
+pub(crate) fn refusal(
     status: (u16, &str),
     description: &str,
     details: &[(&str, &str)],
@@ -96,17 +125,17 @@ pub(super) fn refusal(
 }
 
 /// Response 500, possible for every operation.
-pub(super) fn fault() -> Value {
+pub(crate) fn fault() -> Value {
     let detail = "The server could not process the request. Retry in a moment.";
     refusal((500, "Internal Server Error"), "Internal error.", &[("fault", detail)], [])
 }
 
 /// Header that is always sent.
-pub(super) fn header(description: &str, schema: Value) -> Value {
+pub(crate) fn header(description: &str, schema: Value) -> Value {
     json!({ "description": description, "required": true, "schema": schema })
 }
 
 /// Header that is sent only if it has a value.
-pub(super) fn optional_header(description: &str, schema: Value) -> Value {
+pub(crate) fn optional_header(description: &str, schema: Value) -> Value {
     json!({ "description": description, "required": false, "schema": schema })
 }

@@ -11,7 +11,7 @@ use http::{
     HeaderMap, HeaderValue, Method,
     header::{
         ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-        ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ALLOW, ORIGIN, VARY,
+        ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ORIGIN, VARY,
     },
 };
 
@@ -19,7 +19,7 @@ use http::{
 #[derive(Clone, Debug)]
 pub(crate) struct CorsRule {
     /// The methods, as `Allow` lists them.
-    pub(crate) methods: &'static str,
+    methods: &'static str,
     origins: CorsOrigins,
 }
 
@@ -28,8 +28,6 @@ pub(crate) struct CorsRule {
 enum CorsOrigins {
     Any,
     Listed(Arc<[HeaderValue]>),
-    /// No other origin.
-    Own,
 }
 
 impl CorsRule {
@@ -43,17 +41,12 @@ impl CorsRule {
         Self { methods, origins: CorsOrigins::Listed(origins) }
     }
 
-    /// Allows no other origin: for pages and operator endpoints.
-    pub(crate) fn own(methods: &'static str) -> Self {
-        Self { methods, origins: CorsOrigins::Own }
-    }
-
     /// Adds the headers of this rule to a response.
     pub(crate) fn apply(&self, origin: Option<&HeaderValue>, preflight: bool, headers: &mut HeaderMap) {
         let allowed = match (&self.origins, origin) {
             (CorsOrigins::Any, _) => Some(HeaderValue::from_static("*")),
             (CorsOrigins::Listed(origins), Some(origin)) => origins.contains(origin).then(|| origin.clone()),
-            (CorsOrigins::Listed(_), None) | (CorsOrigins::Own, _) => None,
+            (CorsOrigins::Listed(_), None) => None,
         };
         if matches!(self.origins, CorsOrigins::Listed(_)) {
             headers.append(VARY, HeaderValue::from_static("origin"));
@@ -74,18 +67,11 @@ impl CorsRule {
     }
 }
 
-/// Adds the headers of the route's rule to responses and answers OPTIONS with `Allow`.
+/// Adds the headers of the route's rule to responses.
 pub(crate) async fn cors(State(rule): State<CorsRule>, request: Request, next: Next) -> Response {
     let origin = request.headers().get(ORIGIN).cloned();
-    let options = request.method() == Method::OPTIONS;
-    let mut response = if options {
-        let mut response = Response::new(axum::body::Body::empty());
-        *response.status_mut() = http::StatusCode::NO_CONTENT;
-        response.headers_mut().insert(ALLOW, HeaderValue::from_static(rule.methods));
-        response
-    } else {
-        next.run(request).await
-    };
-    rule.apply(origin.as_ref(), options, response.headers_mut());
+    let preflight = request.method() == Method::OPTIONS;
+    let mut response = next.run(request).await;
+    rule.apply(origin.as_ref(), preflight, response.headers_mut());
     response
 }

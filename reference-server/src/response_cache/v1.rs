@@ -7,34 +7,13 @@
 
 use std::io;
 
-use axum::{
-    body::Body,
-    response::{IntoResponse, Response},
-};
 use bytes::Bytes;
-use http::{
-    HeaderMap, HeaderValue, Method,
-    header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, VARY},
-    request::Parts,
-};
 use quick_cache::{Weighter, sync::Cache};
-use transcript_core::{
-    accounts::{CachedCharge, PreparedTranscript},
-    video::VideoId,
-};
+use transcript_core::{accounts::PreparedTranscript, video::VideoId};
 
-use super::{
-    V1ErrorResponse, X_CACHE, X_CREDITS_REMAINING,
-    admission::{IDEMPOTENCY_KEY, error_response, finish},
-    contain_panic, rate,
-};
-use crate::{
-    response_cache::{CacheUsage, ContentEncoding, compress},
-    routes::{AppState, JSON, bearer::bearer},
-};
+use super::{CacheUsage, body::compress};
+use crate::api::ContentEncoding;
 
-/// Path of the cached route.
-pub(crate) const PATH: &str = "/api/v1/transcript";
 /// Size limit of the bodies, in bytes.
 const BODIES_MAX: u64 = 32 << 20;
 /// Size limit of the queries, in bytes.
@@ -48,11 +27,13 @@ type QueryDigest = [u8; 32];
 
 /// Result of a cached query.
 #[derive(Clone, Debug)]
-struct KnownQuery {
-    content_sha256: QueryDigest,
-    video: VideoId,
+pub(crate) struct KnownQuery {
+    /// Digest of the transcript's content.
+    pub(crate) content_sha256: QueryDigest,
+    /// The video.
+    pub(crate) video: VideoId,
     /// Change counter of the archive, read before the transcript.
-    changes: u64,
+    pub(crate) changes: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -91,8 +72,13 @@ impl Default for V1ResponseCache {
 }
 
 impl V1ResponseCache {
+    /// Returns what a query means, if it is cached.
+    pub(crate) fn query(&self, query: &str) -> Option<KnownQuery> {
+        self.queries.get(query)
+    }
+
     /// Stores a query and its body, with the change counter read before the lookup.
-    pub(super) fn insert(&self, query: &str, ready: &PreparedTranscript, changes: u64, body: &[u8]) {
+    pub(crate) fn insert(&self, query: &str, ready: &PreparedTranscript, changes: u64, body: &[u8]) {
         let Ok(content_sha256) = ready.stored.content_sha256.as_slice().try_into() else { return };
         if query.len() > QUERY_LENGTH_MAX || !ready.from_cache {
             return;
@@ -115,7 +101,7 @@ impl V1ResponseCache {
     }
 
     /// Body in this encoding, compressed from the unencoded body if missing.
-    async fn body(&self, content_sha256: QueryDigest, encoding: ContentEncoding) -> Option<Bytes> {
+    pub(crate) async fn body(&self, content_sha256: QueryDigest, encoding: ContentEncoding) -> Option<Bytes> {
         if let Some(body) = self.bodies.get(&(content_sha256, encoding)) {
             return Some(body);
         }
@@ -126,54 +112,5 @@ impl V1ResponseCache {
         };
         let compressed = self.bodies.get_or_insert_async(&(content_sha256, encoding), compress_body).await;
         compressed.inspect_err(|error| tracing::warn!(%error, "response compression failed")).ok()
-    }
-}
-
-/// Responds from the cache after charging the caller, before the router runs.
-/// `None` if the response is not cached; then nothing was charged.
-pub(crate) async fn respond_cached(app: &AppState, head: &Parts) -> Option<Response> {
-    if head.uri.path() != PATH || head.method != Method::GET || head.headers.contains_key(IDEMPOTENCY_KEY) {
-        return None;
-    }
-    let known = app.ready.queries.get(head.uri.query().unwrap_or_default())?;
-    if app.bodies.changes().await? != known.changes {
-        return None;
-    }
-    // A caller that rejects all encodings gets the unencoded body, as on all v1 routes.
-    let encoding = ContentEncoding::negotiate(&head.headers).unwrap_or(ContentEncoding::Identity);
-    let body = app.ready.body(known.content_sha256, encoding).await?;
-    Some(contain_panic(answer(app, &known.video, encoding, body, &head.headers)).await)
-}
-
-async fn answer(
-    app: &AppState,
-    video: &VideoId,
-    encoding: ContentEncoding,
-    body: Bytes,
-    headers: &HeaderMap,
-) -> Response {
-    let bearer = bearer(headers);
-    match app.accounts.charge_cached(bearer.as_deref(), video).await {
-        Ok(CachedCharge { rate, paid: Ok(left) }) => {
-            let mut response = Response::new(Body::from(body));
-            let to = response.headers_mut();
-            // Reserves once for these headers and those of every response.
-            to.reserve(10);
-            to.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
-            if let Some(encoding) = encoding.header() {
-                to.insert(CONTENT_ENCODING, encoding);
-            }
-            to.insert(VARY, HeaderValue::from(ACCEPT_ENCODING));
-            to.insert(X_CACHE, HeaderValue::from_static("HIT"));
-            if let Some(left) = left {
-                to.insert(X_CREDITS_REMAINING, HeaderValue::from(left));
-            }
-            to.extend(rate::fields(&rate));
-            response
-        }
-        Ok(CachedCharge { rate, paid: Err(error) }) => {
-            finish(rate, Err(V1ErrorResponse::from(error))).into_response()
-        }
-        Err(error) => error_response(error, bearer.is_some()),
     }
 }

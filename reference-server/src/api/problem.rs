@@ -1,5 +1,7 @@
 //! Errors of the lookup API as problem details (RFC 9457).
 
+use std::time::Duration;
+
 use axum::response::{IntoResponse, Response};
 use http::{
     HeaderValue, StatusCode,
@@ -42,6 +44,11 @@ impl ProblemResponse {
             "The server could not process the request. Retry in a moment.",
         )
     }
+}
+
+/// Returns a time to wait as `Retry-After`: whole seconds, rounded up, at least 1.
+pub(crate) fn retry_after_seconds(wait: Duration) -> u64 {
+    u64::try_from(wait.as_millis().div_ceil(1_000)).unwrap_or(u64::MAX).max(1)
 }
 
 /// The sentence of a [`ProblemResponse`], attached to its response for other renderings.

@@ -9,27 +9,21 @@ use http::{
     HeaderValue, Request, Response, StatusCode,
     header::{CONNECTION, CONTENT_LENGTH, X_CONTENT_TYPE_OPTIONS},
 };
-use http_body_util::{Either, Full};
+use http_body_util::Either;
 use hyper::body::Body as _;
 use ipnet::IpNet;
 use tower::Service;
 use tracing::Instrument as _;
 
-use super::{
-    ClientAddress, ProblemResponse,
-    head::check_head,
-    request_id::{RequestId, X_REQUEST_ID},
-};
 #[cfg(feature = "otel")]
 use crate::traces;
 use crate::{
+    api::{ClientAddress, ProblemResponse, RequestId, ResponseBody, ResultOrigin, X_REQUEST_ID, check_head},
     log::{AccessLine, LogQueue},
-    metrics::{ConnectionGuard, HotCounters, Metrics, ResultOrigin},
-    routes::{AppState, HtmlError, in_form_of, v1},
+    metrics::{ConnectionGuard, HotCounters, Metrics},
+    routes::{HtmlError, in_form_of, respond_cached},
+    state::AppState,
 };
-
-/// Response body: cached bytes, or the body of a route.
-pub(crate) type ResponseBody = Either<Full<Bytes>, Body>;
 
 /// The router with everything that all requests pass.
 #[derive(Debug)]
@@ -126,7 +120,7 @@ impl HttpService {
                 if let Some((response, from)) = app.bodies.build_archived(&head, started).await {
                     return (response.map(Either::Left), Some(from));
                 }
-                if let Some(response) = v1::respond_cached(app, &head).await {
+                if let Some(response) = respond_cached(app, &head).await {
                     return (response.map(Either::Right), Some(ResultOrigin::Ready));
                 }
             }

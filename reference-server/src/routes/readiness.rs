@@ -18,10 +18,8 @@ use tokio::sync::Mutex;
 use transcript_core::Result;
 use verbatim::{StoreHealth, Verbatim};
 
-use crate::{
-    http::{ProblemResponse, json},
-    routes::health::health,
-};
+use super::health::health;
+use crate::api::{ProblemResponse, json};
 
 /// Timeout of a store.
 const TIMEOUT: Duration = Duration::from_secs(2);

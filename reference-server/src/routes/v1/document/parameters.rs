@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 use transcript_core::video::VideoLink;
 
-use crate::openapi::examples::VIDEO;
+use crate::routes::document::examples::VIDEO;
 
 /// `video_id`: the id of a YouTube video.
-pub(super) fn video_id() -> Value {
+pub(crate) fn video_id() -> Value {
     json!({
         "name": "video_id",
         "in": "query",
@@ -17,7 +17,7 @@ pub(super) fn video_id() -> Value {
 }
 
 /// `url`: a YouTube link.
-pub(super) fn url() -> Value {
+pub(crate) fn url() -> Value {
     json!({
         "name": "url",
         "in": "query",
@@ -31,7 +31,7 @@ pub(super) fn url() -> Value {
 }
 
 /// `lang`: a language.
-pub(super) fn lang() -> Value {
+pub(crate) fn lang() -> Value {
     json!({
         "name": "lang",
         "in": "query",
@@ -43,7 +43,7 @@ pub(super) fn lang() -> Value {
 }
 
 /// `Idempotency-Key`: identifies a request that may be repeated.
-pub(super) fn idempotency_key() -> Value {
+pub(crate) fn idempotency_key() -> Value {
     json!({
         "name": "Idempotency-Key",
         "in": "header",
@@ -57,7 +57,7 @@ pub(super) fn idempotency_key() -> Value {
 }
 
 /// `order` in the path of an order's pages.
-pub(super) fn order() -> Value {
+pub(crate) fn order() -> Value {
     json!({
         "name": "order",
         "in": "path",
@@ -69,7 +69,7 @@ pub(super) fn order() -> Value {
 }
 
 /// `token` of an order's sandbox page.
-pub(super) fn page_token() -> Value {
+pub(crate) fn page_token() -> Value {
     json!({
         "name": "token",
         "in": "query",
@@ -81,7 +81,7 @@ pub(super) fn page_token() -> Value {
 }
 
 /// `token` in the link of a mail.
-pub(super) fn token() -> Value {
+pub(crate) fn token() -> Value {
     json!({
         "name": "token",
         "in": "query",
@@ -93,7 +93,7 @@ pub(super) fn token() -> Value {
 }
 
 /// Body with the token.
-pub(super) fn token_body() -> Value {
+pub(crate) fn token_body() -> Value {
     json!({
         "schema": {
             "type": "object",

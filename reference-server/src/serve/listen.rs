@@ -14,9 +14,9 @@ use tokio::{
 
 use super::{
     HttpService,
-    head::READ_BYTES_MAX,
     stall_timeout::{BusyFlag, StallTimeoutStream, StallTimeouts},
 };
+use crate::api::READ_BYTES_MAX;
 
 /// Limits of the server's connections.
 #[derive(Clone, Copy, Debug)]

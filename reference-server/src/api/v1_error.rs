@@ -7,8 +7,12 @@ use http::{
 };
 use transcript_core::{accounts::V1Error, wire::v1::ErrorBody};
 
-use super::{X_CREDITS_REMAINING, rate};
-use crate::http::{ProblemResponse, json};
+use super::{ProblemResponse, json, rate_limit_headers};
+
+/// Whether a transcript is from the archive: `HIT` or `MISS`.
+pub(crate) const X_CACHE: HeaderName = HeaderName::from_static("x-cache");
+/// Remaining credits (specification 4.16).
+pub(crate) const X_CREDITS_REMAINING: HeaderName = HeaderName::from_static("x-credits-remaining");
 
 /// Error response of the v1 API.
 #[derive(Debug)]
@@ -35,7 +39,7 @@ impl V1ErrorResponse {
     }
 
     /// Response 405 with the supported methods.
-    pub(super) fn wrong_method(methods: &'static str) -> Self {
+    pub(crate) fn wrong_method(methods: &'static str) -> Self {
         let denial = Self::new(StatusCode::METHOD_NOT_ALLOWED, format!("This address takes {methods} only."));
         denial.with(ALLOW, HeaderValue::from_static(methods))
     }
@@ -71,7 +75,7 @@ impl From<V1Error> for V1ErrorResponse {
             V1Error::RateLimited { retry_after_s, rate: account_rate, .. } => {
                 denial = denial.with(RETRY_AFTER, retry_after_s);
                 if let Some(account_rate) = account_rate {
-                    denial.headers.extend(rate::fields(&account_rate));
+                    denial.headers.extend(rate_limit_headers(&account_rate));
                 }
             }
             V1Error::BadRequest(_) | V1Error::NotFound(_) | V1Error::Conflict(_) | V1Error::Internal(_) => {}

@@ -4,12 +4,12 @@ use http::{HeaderName, HeaderValue};
 use transcript_core::accounts::RateLimitStatus;
 
 /// Remaining requests and seconds until the reset.
-pub(crate) const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
+const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 /// Limit and window.
-pub(crate) const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 
-/// Header fields of an account's rate limit.
-pub(crate) fn fields(rate: &RateLimitStatus) -> impl Iterator<Item = (HeaderName, HeaderValue)> {
+/// Returns the headers of an account's rate limit.
+pub(crate) fn rate_limit_headers(rate: &RateLimitStatus) -> impl Iterator<Item = (HeaderName, HeaderValue)> {
     let RateLimitStatus { name, limit, window_s, remaining, reset_s } = rate;
     let fields = [
         (RATE_LIMIT_POLICY, format!("\"{name}\";q={limit};w={window_s}")),
@@ -28,7 +28,7 @@ mod tests {
     #[test]
     fn rate_limit_fields_name_same_limit() {
         let rate = RateLimitStatus { name: "account", limit: 10, window_s: 60, remaining: 3, reset_s: 41 };
-        let headers: HeaderMap = fields(&rate).collect();
+        let headers: HeaderMap = rate_limit_headers(&rate).collect();
         assert_eq!(headers[RATE_LIMIT_POLICY], "\"account\";q=10;w=60");
         assert_eq!(headers[RATE_LIMIT], "\"account\";r=3;t=41");
     }

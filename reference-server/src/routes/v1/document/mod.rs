@@ -1,47 +1,50 @@
-//! Responses shared by several operations of the v1 API.
+//! Parts of the `OpenAPI` document that several operations of the v1 API share.
+
+pub(crate) mod examples;
+pub(crate) mod parameters;
 
 use serde_json::{Map, Value, json};
 use transcript_core::wire::v1::ErrorBody;
 
-use super::{
-    super::responses::{ResponseHeader, cache_control, header, json_body, optional_header, www_authenticate},
-    examples,
+use crate::routes::document;
+pub(crate) use crate::routes::document::{
+    DocumentOptions, ResponseHeader, example, json_body, optional_header, page_body, vary,
 };
 
 /// Header of the v1 API with its schema.
-pub(super) struct KnownHeader {
+pub(crate) struct KnownHeader {
     name: &'static str,
     schema: fn() -> Value,
 }
 
 /// Header `X-Cache`.
-pub(super) const X_CACHE: KnownHeader =
+pub(crate) const X_CACHE: KnownHeader =
     KnownHeader { name: "X-Cache", schema: || json!({ "type": "string", "enum": ["HIT", "MISS"] }) };
 /// Header `X-Credits-Remaining`.
-pub(super) const X_CREDITS_REMAINING: KnownHeader = KnownHeader {
+pub(crate) const X_CREDITS_REMAINING: KnownHeader = KnownHeader {
     name: "X-Credits-Remaining",
     schema: || json!({ "type": "integer", "minimum": 0, "examples": [199] }),
 };
 
 impl KnownHeader {
     /// The header as an optional one.
-    pub(super) fn header(&self, description: &str) -> ResponseHeader {
+    pub(crate) fn header(&self, description: &str) -> ResponseHeader {
         (self.name, optional_header(description, (self.schema)()))
     }
 }
 
 /// Response with `Cache-Control: no-store`, the common headers and these.
-pub(super) fn answer(
+pub(crate) fn answer(
     description: &str,
     content: Value,
     headers: impl IntoIterator<Item = ResponseHeader>,
 ) -> Value {
-    let headers = std::iter::once(cache_control(&["no-store"])).chain(headers);
-    super::super::responses::answer(description, content, headers)
+    let headers = std::iter::once(document::cache_control(&["no-store"])).chain(headers);
+    document::answer(description, content, headers)
 }
 
 /// Error (specification 7.2): `{error, code}`.
-pub(super) fn denial(
+pub(crate) fn denial(
     status: u16,
     description: &str,
     messages: &[(&str, &str)],
@@ -55,19 +58,19 @@ pub(super) fn denial(
 }
 
 /// Response 401.
-pub(super) fn no_key() -> Value {
+pub(crate) fn no_key() -> Value {
     let message = "This needs an API key in the header Authorization: Bearer <API_KEY>. POST /api/v1/register sends \
                    one to your e-mail address.";
     denial(
         401,
         "The key is missing, unknown, replaced, of the lookup API, or of a blocked account.",
         &[("missing", message)],
-        [www_authenticate()],
+        [document::www_authenticate()],
     )
 }
 
 /// Response 402.
-pub(super) fn no_credits() -> Value {
+pub(crate) fn no_credits() -> Value {
     let message = "Not enough credits: this costs 1, and 0 are left. The plan's credits reset at \
                    2026-12-20T09:30:00Z; POST /api/v1/buy-credits adds credits now.";
     denial(
@@ -79,18 +82,18 @@ pub(super) fn no_credits() -> Value {
 }
 
 /// Response 429 for callers without a key.
-pub(super) fn too_many(description: &str, message: &str) -> Value {
+pub(crate) fn too_many(description: &str, message: &str) -> Value {
     denial(429, description, &[("network", message)], [retry_after()])
 }
 
 /// `Retry-After` in seconds.
-pub(super) fn retry_after() -> ResponseHeader {
+pub(crate) fn retry_after() -> ResponseHeader {
     let schema = json!({ "type": "integer", "minimum": 1, "examples": [7] });
-    ("Retry-After", header("Seconds until the next request is admitted.", schema))
+    ("Retry-After", document::header("Seconds until the next request is admitted.", schema))
 }
 
 /// Headers with the account's rate limit and its remaining requests.
-pub(super) fn rate_limit() -> impl Iterator<Item = ResponseHeader> {
+pub(crate) fn rate_limit() -> impl Iterator<Item = ResponseHeader> {
     let policy = json!({ "type": "string", "examples": ["\"account\";q=10;w=60"] });
     let state = json!({ "type": "string", "examples": ["\"account\";r=9;t=60"] });
     [
@@ -104,7 +107,7 @@ pub(super) fn rate_limit() -> impl Iterator<Item = ResponseHeader> {
 }
 
 /// Adds the error responses of any body.
-pub(super) fn body_denials(responses: &mut Value, limit: usize) {
+pub(crate) fn body_denials(responses: &mut Value, limit: usize) {
     let large = format!("The body is too large: at most {limit} bytes are read.");
     responses["408"] =
         denial(408, "The body did not arrive in time.", &[("slow", "The body took too long to arrive.")], []);
@@ -118,7 +121,7 @@ pub(super) fn body_denials(responses: &mut Value, limit: usize) {
 }
 
 /// Response 500, possible for every operation.
-pub(super) fn fault() -> Value {
+pub(crate) fn fault() -> Value {
     let messages = [
         ("fault", "The server could not process the request. Retry in a moment."),
         (
@@ -127,4 +130,26 @@ pub(super) fn fault() -> Value {
         ),
     ];
     denial(500, "An internal error, or an error of the platform. Nothing was charged.", &messages, [])
+}
+
+/// Security: an account's key is required.
+pub(crate) fn key() -> Value {
+    json!([{ "account": [] }])
+}
+
+/// Response 429 of the account's rate limit.
+pub(crate) fn too_fast() -> Value {
+    let message =
+        "Too many requests: this account may make 10 in any 60 seconds. Please try again in 7 seconds.";
+    let repeats = "Too many repeated requests: this account may make 60 in any 60 seconds. Please try again in 2 \
+                   seconds.";
+    denial(429, "The account's rate limit.", &[("account", message), ("repeats", repeats)], {
+        std::iter::once(retry_after()).chain(rate_limit())
+    })
+}
+
+/// `Idempotent-Replayed`, sent with a replay.
+pub(crate) fn replayed() -> ResponseHeader {
+    let schema = json!({ "type": "string", "const": "true" });
+    ("Idempotent-Replayed", optional_header("The response is a replay and costs nothing.", schema))
 }

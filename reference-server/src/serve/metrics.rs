@@ -6,12 +6,8 @@ use axum::{Router, extract::State, response::Response, routing::get};
 use http::{HeaderValue, StatusCode, header::CONTENT_TYPE};
 use tokio::net::TcpListener;
 
-use super::MetricsSources;
-use crate::{
-    http::{ConnectionLimits, HttpService, ProblemResponse, serve as accept},
-    log::LogQueue,
-    readiness,
-};
+use super::{ConnectionLimits, HttpService, serve as accept};
+use crate::{api::ProblemResponse, log::LogQueue, metrics::MetricsSources, routes::readiness};
 
 /// Media type of the metrics text.
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use percent_encoding::percent_decode_str;
 use transcript_core::lookup::{AttributionTag, VideoReference};
 
-use crate::http::ProblemResponse;
+use super::ProblemResponse;
 
 /// Form of a transcript response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -97,7 +97,7 @@ impl LookupQuery {
 ///
 /// # Errors
 /// 400 if the parameter is repeated or is not percent-encoded UTF-8.
-pub(super) fn parameter<'a>(
+pub(crate) fn parameter<'a>(
     query: &'a str,
     name: &'static str,
 ) -> Result<Option<Cow<'a, str>>, ProblemResponse> {

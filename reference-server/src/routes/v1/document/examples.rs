@@ -15,25 +15,25 @@ use transcript_core::{
     },
 };
 
-use crate::openapi::examples::{VIDEO, segments, value};
+use crate::routes::document::examples::{VIDEO, segments, value};
 
-pub(super) fn register() -> Value {
+pub(crate) fn register() -> Value {
     value(RegisterRequest { email: "ann@example.org".to_owned() })
 }
 
-pub(super) fn registered() -> Value {
+pub(crate) fn registered() -> Value {
     value(RegisterResponse {
         success: true,
         message: "Check your mailbox: the link in the mail creates your API key.".to_owned(),
     })
 }
 
-pub(super) fn verified() -> Value {
+pub(crate) fn verified() -> Value {
     let plan = Plan::Free.as_str().to_owned();
     value(VerifyResponse { success: true, api_key: key('0'), credits: 200, plan, notice: None })
 }
 
-pub(super) fn me(options: &AccountsOptions) -> Value {
+pub(crate) fn me(options: &AccountsOptions) -> Value {
     let credits = options.plans.terms(Plan::Free).credits;
     value(AccountInfo {
         email: "ann@example.org".to_owned(),
@@ -44,11 +44,11 @@ pub(super) fn me(options: &AccountsOptions) -> Value {
     })
 }
 
-pub(super) fn rotated() -> Value {
+pub(crate) fn rotated() -> Value {
     value(RotateKeyResponse { success: true, api_key: key('1') })
 }
 
-pub(super) fn transcript() -> Value {
+pub(crate) fn transcript() -> Value {
     value(VideoTranscript {
         video_id: VIDEO.to_owned(),
         title: "A talk".to_owned(),
@@ -58,7 +58,7 @@ pub(super) fn transcript() -> Value {
     })
 }
 
-pub(super) fn chat_question(is_follow_up: bool) -> Value {
+pub(crate) fn chat_question(is_follow_up: bool) -> Value {
     let turn = |role, content: &str| ChatTurn { role, content: content.to_owned() };
     let history = vec![
         turn(ChatRole::User, "When did the pier break?"),
@@ -74,16 +74,16 @@ pub(super) fn chat_question(is_follow_up: bool) -> Value {
     })
 }
 
-pub(super) fn chat_answer() -> Value {
+pub(crate) fn chat_answer() -> Value {
     value(answered())
 }
 
-pub(super) fn chat_not_covered() -> Value {
+pub(crate) fn chat_not_covered() -> Value {
     let response = transcript_core::chat::NOT_COVERED_SENTENCE.to_owned();
     value(ChatAnswer { response, citations: Vec::new(), ..answered() })
 }
 
-pub(super) fn chat_events() -> String {
+pub(crate) fn chat_events() -> String {
     let answer = answered();
     let sentence = serde_json::json!({ "text": answer.response, "citations": answer.citations });
     format!("event: sentence\ndata: {sentence}\n\nevent: answer\ndata: {}\n\n", value(answer))
@@ -106,11 +106,11 @@ fn answered() -> ChatAnswer {
     }
 }
 
-pub(super) fn plan_checkout(options: &AccountsOptions) -> Value {
+pub(crate) fn plan_checkout(options: &AccountsOptions) -> Value {
     value(PlanCheckout { success: true, checkout_url: sandbox(options) })
 }
 
-pub(super) fn credits_checkout(options: &AccountsOptions) -> Value {
+pub(crate) fn credits_checkout(options: &AccountsOptions) -> Value {
     let [pack, ..] = Pack::ALL;
     value(CreditsCheckout {
         checkout_url: sandbox(options),
@@ -121,7 +121,7 @@ pub(super) fn credits_checkout(options: &AccountsOptions) -> Value {
 }
 
 /// Id of the example order.
-pub(super) fn order() -> String {
+pub(crate) fn order() -> String {
     format!("buy-credits-{}", "0".repeat(32))
 }
 
@@ -129,7 +129,7 @@ fn sandbox(options: &AccountsOptions) -> String {
     format!("{}/checkout/{}/sandbox?token={}", options.base_url, order(), "0".repeat(64))
 }
 
-pub(super) fn error(code: u16, message: &str) -> Value {
+pub(crate) fn error(code: u16, message: &str) -> Value {
     value(ErrorBody { error: message.to_owned(), code })
 }
 

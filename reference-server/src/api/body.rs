@@ -1,13 +1,17 @@
-//! Reads request bodies within a size limit and a timeout.
+//! Bodies: requests are read within a size limit and a timeout.
 
 use std::time::Duration;
 
 use axum::body::Body;
+use bytes::Bytes;
 use http::StatusCode;
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use http_body_util::{BodyExt, Either, Full, LengthLimitError, Limited};
 use hyper::body::Body as _;
 
 use super::ProblemResponse;
+
+/// Response body: cached bytes, or the body of a route.
+pub(crate) type ResponseBody = Either<Full<Bytes>, Body>;
 
 /// Timeout of a body.
 const TIME_MAX: Duration = Duration::from_secs(10);

@@ -14,13 +14,13 @@ use transcript_core::{
     },
 };
 
-use super::INTERFACE_VERSION;
+use crate::api::INTERFACE_VERSION;
 
 /// Video of the examples.
-pub(super) const VIDEO: &str = "dQw4w9WgXcQ";
+pub(crate) const VIDEO: &str = "dQw4w9WgXcQ";
 
 /// Archived transcript, requested without a key.
-pub(super) fn archived(options: &LookupOptions) -> Value {
+pub(crate) fn archived(options: &LookupOptions) -> Value {
     value(TranscriptResult {
         available: true,
         from_cache: true,
@@ -31,7 +31,7 @@ pub(super) fn archived(options: &LookupOptions) -> Value {
 }
 
 /// Transcript fetched for this request.
-pub(super) fn fetched(options: &LookupOptions) -> Value {
+pub(crate) fn fetched(options: &LookupOptions) -> Value {
     value(TranscriptResult {
         available: true,
         source: Some("youtube-captions".to_owned()),
@@ -42,7 +42,7 @@ pub(super) fn fetched(options: &LookupOptions) -> Value {
 }
 
 /// Video that is not archived, requested without a key.
-pub(super) fn needs_verification(options: &LookupOptions) -> Value {
+pub(crate) fn needs_verification(options: &LookupOptions) -> Value {
     let src = AttributionTag::McpOther.as_str();
     value(TranscriptResult {
         watch_url: format!("{}?src={src}", watch_url(options)),
@@ -56,7 +56,7 @@ pub(super) fn needs_verification(options: &LookupOptions) -> Value {
 }
 
 /// Key with a spent allowance.
-pub(super) fn key_allowance(options: &LookupOptions) -> Value {
+pub(crate) fn key_allowance(options: &LookupOptions) -> Value {
     value(TranscriptResult {
         failure_reason: Some(FailureReason::KeyAllowance.as_str().to_owned()),
         failure_message: Some(
@@ -68,49 +68,49 @@ pub(super) fn key_allowance(options: &LookupOptions) -> Value {
 }
 
 /// Transcript as prose.
-pub(super) fn prose() -> String {
+pub(crate) fn prose() -> String {
     transcript::prose(&segments())
 }
 
 /// Transcript as Markdown.
-pub(super) fn markdown() -> String {
+pub(crate) fn markdown() -> String {
     format!(
         "# A talk\n\nby Ann\n\n[0:01](https://www.youtube.com/watch?v={VIDEO}&t=1s) It is so quiet here.\n"
     )
 }
 
 /// Transcript as SRT subtitles.
-pub(super) fn srt() -> String {
+pub(crate) fn srt() -> String {
     captions::write_srt(&segments())
 }
 
 /// Transcript as WebVTT subtitles.
-pub(super) fn webvtt() -> String {
+pub(crate) fn webvtt() -> String {
     captions::write_webvtt(&segments())
 }
 
 /// Failure as text: a sentence, then the watch page's address on the last line.
-pub(super) fn failure_text(options: &LookupOptions, sentence: &str) -> String {
+pub(crate) fn failure_text(options: &LookupOptions, sentence: &str) -> String {
     format!("{sentence}\n{}\n", watch_url(options))
 }
 
 /// Request for a key.
-pub(super) fn key_request() -> Value {
+pub(crate) fn key_request() -> Value {
     value(KeyRequest { label: Some("laptop".to_owned()), email: Some("ann@example.org".to_owned()) })
 }
 
 /// New key. Its check digits are wrong on purpose: it can never be a real key.
-pub(super) fn key_created(options: &LookupOptions) -> Value {
+pub(crate) fn key_created(options: &LookupOptions) -> Value {
     value(CreateKeyResponse { key: format!("vbk_{}", "0".repeat(36)), status: status(options, 0) })
 }
 
 /// Status of a key.
-pub(super) fn key_status(options: &LookupOptions) -> Value {
+pub(crate) fn key_status(options: &LookupOptions) -> Value {
     value(status(options, 1))
 }
 
 /// Problem with this status and detail.
-pub(super) fn problem(status: u16, title: &str, detail: &str) -> Value {
+pub(crate) fn problem(status: u16, title: &str, detail: &str) -> Value {
     value(Problem {
         kind: "about:blank".to_owned(),
         title: title.to_owned(),
@@ -121,7 +121,7 @@ pub(super) fn problem(status: u16, title: &str, detail: &str) -> Value {
 }
 
 /// Version response. The number is fixed, so that the document does not change with each release.
-pub(super) fn version() -> Value {
+pub(crate) fn version() -> Value {
     json!({ "name": "verbatim", "version": "0.1.0", "interface": INTERFACE_VERSION })
 }
 
@@ -145,7 +145,7 @@ fn watch_url(options: &LookupOptions) -> String {
 }
 
 /// Segments of the example transcript.
-pub(super) fn segments() -> Vec<transcript::Segment> {
+pub(crate) fn segments() -> Vec<transcript::Segment> {
     vec![
         transcript::Segment::new("It is so", 1_500, 1_250),
         transcript::Segment::new("quiet here.", 2_750, 2_000),
@@ -174,7 +174,7 @@ fn status(options: &LookupOptions, used: u64) -> KeyStatus {
 }
 
 /// JSON value of a body.
-pub(super) fn value(body: impl Serialize) -> Value {
+pub(crate) fn value(body: impl Serialize) -> Value {
     // The wire types always serialize.
     serde_json::to_value(body).unwrap_or_default()
 }

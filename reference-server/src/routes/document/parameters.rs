@@ -7,10 +7,10 @@ use transcript_core::{
 };
 
 use super::examples::VIDEO;
-use crate::routes::query::ResponseFormat;
+use crate::api::ResponseFormat;
 
 /// `url`: a link.
-pub(super) fn url() -> Value {
+pub(crate) fn url() -> Value {
     json!({
         "name": "url",
         "in": "query",
@@ -31,7 +31,7 @@ pub(super) fn url() -> Value {
 }
 
 /// `v`: the id of a YouTube video.
-pub(super) fn v() -> Value {
+pub(crate) fn v() -> Value {
     json!({
         "name": "v",
         "in": "query",
@@ -42,7 +42,7 @@ pub(super) fn v() -> Value {
 }
 
 /// `format`: the form of the response.
-pub(super) fn format() -> Value {
+pub(crate) fn format() -> Value {
     json!({
         "name": "format",
         "in": "query",
@@ -54,7 +54,7 @@ pub(super) fn format() -> Value {
 }
 
 /// `src`: the attribution tag.
-pub(super) fn src() -> Value {
+pub(crate) fn src() -> Value {
     json!({
         "name": "src",
         "in": "query",
@@ -65,7 +65,7 @@ pub(super) fn src() -> Value {
 }
 
 /// `x-verbatim-entitlement`: the proof of a paid plan.
-pub(super) fn entitlement() -> Value {
+pub(crate) fn entitlement() -> Value {
     json!({
         "name": "x-verbatim-entitlement",
         "in": "header",
@@ -77,7 +77,7 @@ pub(super) fn entitlement() -> Value {
 }
 
 /// `platform` in the path of a watch page.
-pub(super) fn platform() -> Value {
+pub(crate) fn platform() -> Value {
     json!({
         "name": "platform",
         "in": "path",
@@ -89,7 +89,7 @@ pub(super) fn platform() -> Value {
 }
 
 /// `id` in the path of a watch page.
-pub(super) fn id() -> Value {
+pub(crate) fn id() -> Value {
     json!({
         "name": "id",
         "in": "path",
@@ -102,7 +102,7 @@ pub(super) fn id() -> Value {
 }
 
 /// `operation`: an operation of the document.
-pub(super) fn operation() -> Value {
+pub(crate) fn operation() -> Value {
     json!({
         "name": "operation",
         "in": "path",

@@ -1,0 +1,44 @@
+//! What all requests and responses of both APIs share.
+
+mod accept;
+mod bearer;
+mod body;
+mod client;
+mod cors;
+mod encoding;
+mod head;
+mod health;
+mod json;
+mod origin;
+mod problem;
+mod query;
+mod rate_limit;
+mod request_id;
+mod sse;
+mod stored_response;
+mod v1_error;
+
+pub(crate) use accept::{wants_events, wants_page};
+pub(crate) use bearer::{IDEMPOTENCY_KEY, bearer, idempotency_key, proof};
+pub(crate) use body::{ResponseBody, read_body};
+pub(crate) use client::ClientAddress;
+pub(crate) use cors::{CorsRule, cors};
+pub(crate) use encoding::ContentEncoding;
+pub(crate) use head::{HEAD_BYTES_MAX, READ_BYTES_MAX, check_head};
+pub(crate) use health::{Health, INTERFACE_VERSION, Version};
+pub(crate) use json::{JSON, content_type, json};
+pub(crate) use origin::ResultOrigin;
+pub(crate) use problem::{ProblemDetail, ProblemResponse, retry_after_seconds};
+pub(crate) use query::{LookupQuery, ResponseFormat, parameter};
+pub(crate) use rate_limit::rate_limit_headers;
+pub(crate) use request_id::{RequestId, X_REQUEST_ID};
+pub(crate) use sse::{COMMENT, KEEPALIVE_INTERVAL, event, event_of_json, event_stream};
+pub(crate) use stored_response::{into_response, reply};
+pub(crate) use v1_error::{V1ErrorResponse, X_CACHE, X_CREDITS_REMAINING};
+
+/// Path of the lookup API's transcripts.
+pub(crate) const TRANSCRIPT_PATH: &str = "/api/transcript";
+/// Path prefix of the v1 API.
+pub(crate) const V1_PREFIX: &str = "/api/v1";
+/// Path of the v1 API's transcripts.
+pub(crate) const V1_TRANSCRIPT_PATH: &str = "/api/v1/transcript";

@@ -1,0 +1,51 @@
+//! Shared state of the routes.
+
+use std::sync::Arc;
+
+use transcript_core::{
+    accounts::{
+        Accounts,
+        payments::{Payments, Sandbox},
+    },
+    chat::Chat,
+    lookup::Lookup,
+};
+
+use crate::{
+    altcha::AltchaProvider,
+    response_cache::{ResponseCache, V1ResponseCache},
+};
+
+/// Shared state of the routes.
+#[derive(Clone, Debug)]
+pub(crate) struct AppState {
+    /// The lookup API.
+    pub(crate) lookup: Lookup,
+    /// The v1 API.
+    pub(crate) accounts: Accounts,
+    /// Chat about videos.
+    pub(crate) chat: Chat,
+    /// Plans and credit packs.
+    pub(crate) payments: Payments,
+    /// Sandbox checkout without real payments, if enabled.
+    pub(crate) sandbox: Option<Sandbox>,
+    /// Response cache of the lookup API.
+    pub(crate) bodies: Arc<ResponseCache>,
+    /// Response cache of the v1 API.
+    pub(crate) ready: Arc<V1ResponseCache>,
+}
+
+impl AppState {
+    /// Creates the state with empty caches.
+    pub(crate) fn new(
+        lookup: Lookup,
+        accounts: Accounts,
+        chat: Chat,
+        payments: Payments,
+        sandbox: Option<Sandbox>,
+    ) -> Self {
+        let lookup = lookup.with_challenges(Arc::new(AltchaProvider));
+        let bodies = Arc::new(ResponseCache::new(lookup.clone()));
+        Self { lookup, accounts, chat, payments, sandbox, bodies, ready: Arc::default() }
+    }
+}
