@@ -3,7 +3,8 @@
 use anyhow::Result;
 use proc_macro2::Span;
 use syn::{
-    Attribute, Block, ImplItemFn, ItemFn, ItemMod, TraitItemFn,
+    Attribute, Block, ImplItemFn, ItemFn, ItemMod, Meta, Token, TraitItemFn,
+    punctuated::Punctuated,
     visit::{self, Visit},
 };
 
@@ -23,8 +24,19 @@ pub(super) fn is_test_only(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         attribute.path().is_ident("test")
             || attribute.path().is_ident("cfg")
-                && attribute.parse_args::<syn::Path>().is_ok_and(|condition| condition.is_ident("test"))
+                && attribute.parse_args::<Meta>().is_ok_and(|cfg| requires_test(&cfg))
     })
+}
+
+/// Whether a condition is `test`, or `all(…)` with it.
+fn requires_test(condition: &Meta) -> bool {
+    match condition {
+        Meta::Path(name) => name.is_ident("test"),
+        Meta::List(list) if list.path.is_ident("all") => list
+            .parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated)
+            .is_ok_and(|all| all.iter().any(requires_test)),
+        _ => false,
+    }
 }
 
 /// Whether a file belongs to a test program, to which the rules about code do not apply.

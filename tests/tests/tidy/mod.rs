@@ -6,6 +6,7 @@
 mod crates;
 mod documents;
 mod functions;
+mod layers;
 mod oracles;
 mod purity;
 mod vocabulary;

@@ -83,7 +83,7 @@ pub(super) fn line(path: &syn::Path) -> usize {
 }
 
 /// Every full path that a use declaration imports.
-fn imports(tree: &UseTree, before: &str, found: &mut Vec<String>) {
+pub(super) fn imports(tree: &UseTree, before: &str, found: &mut Vec<String>) {
     let join =
         |name: &syn::Ident| if before.is_empty() { name.to_string() } else { format!("{before}::{name}") };
     match tree {
@@ -149,7 +149,7 @@ fn impurities(source: &SourceFile) -> Vec<Violation> {
 }
 
 /// The files that a file declares as modules for test builds only: `#[cfg(test)] mod tests;`.
-fn test_modules(source: &SourceFile) -> Vec<String> {
+pub(super) fn test_modules(source: &SourceFile) -> Vec<String> {
     let Ok(file) = parse(source) else { return Vec::new() };
     let (folder, name) = source.path.rsplit_once('/').unwrap_or(("", &source.path));
     let folder = match name {
