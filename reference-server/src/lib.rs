@@ -19,6 +19,5 @@ mod state;
 mod testing;
 #[cfg(feature = "otel")]
 mod traces;
-mod wiring;
 
 pub use command::run;

@@ -12,14 +12,15 @@ use transcript_core::{
     ledger::Ledger,
     lookup::LookupOptions,
     supplier::Supplier,
-    video::Platform,
 };
 
 use crate::{chat::ChatModelOptions, payments::PaymentOptions};
 
 mod entitlement;
+mod suppliers;
 
 pub use entitlement::EntitlementOptions;
+pub use suppliers::SupplierOptions;
 
 /// Options of the facade.
 ///
@@ -208,82 +209,6 @@ impl fmt::Debug for DatabaseOptions {
     }
 }
 
-/// Suppliers of each platform by name, in the order in which they are called.
-///
-/// The names are those of `source` on the wire. Built in are `youtube-captions`, `tiktok-captions` and `x-captions`;
-/// for every platform `yt-dlp` if its program is set, `verbatim-service` if [`Options::service`] is set, and
-/// `speech-to-text` if [`Options::speech`] is set.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SupplierOptions {
-    /// Suppliers for YouTube.
-    pub youtube: Vec<String>,
-    /// Suppliers for TikTok.
-    pub tiktok: Vec<String>,
-    /// Suppliers for Instagram.
-    pub instagram: Vec<String>,
-    /// Suppliers for X.
-    pub x: Vec<String>,
-}
-
-impl SupplierOptions {
-    /// No suppliers: only archived or imported transcripts are found.
-    pub fn none() -> Self {
-        Self { youtube: Vec::new(), tiktok: Vec::new(), instagram: Vec::new(), x: Vec::new() }
-    }
-
-    /// Adds built-in suppliers by name to every platform that they cover, after the present ones.
-    ///
-    /// Returns whether every name is known.
-    pub fn add<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) -> bool {
-        let mut all_known = true;
-        for name in names {
-            let platforms: &[Platform] = match name {
-                "youtube-captions" => &[Platform::YouTube],
-                "tiktok-captions" => &[Platform::TikTok],
-                "x-captions" => &[Platform::X],
-                "yt-dlp" | "verbatim-service" | "speech-to-text" => &Platform::ALL,
-                _ => &[],
-            };
-            all_known &= !platforms.is_empty();
-            self.add_for(name, platforms);
-        }
-        all_known
-    }
-
-    /// Adds a supplier of the caller ([`CustomPorts::suppliers`]), after the present ones.
-    pub fn add_custom(&mut self, custom: &dyn Supplier) {
-        let info = custom.info();
-        self.add_for(&info.name, &info.platforms);
-    }
-
-    fn add_for(&mut self, name: &str, platforms: &[Platform]) {
-        for platform in platforms {
-            match platform {
-                Platform::YouTube => &mut self.youtube,
-                Platform::TikTok => &mut self.tiktok,
-                Platform::Instagram => &mut self.instagram,
-                Platform::X => &mut self.x,
-            }
-            .push(name.to_owned());
-        }
-    }
-}
-
-impl Default for SupplierOptions {
-    fn default() -> Self {
-        if !cfg!(feature = "upstream") {
-            return Self::none();
-        }
-        let captions = |name: &str| vec![name.to_owned()];
-        Self {
-            youtube: captions("youtube-captions"),
-            tiktok: captions("tiktok-captions"),
-            instagram: Vec::new(),
-            x: captions("x-captions"),
-        }
-    }
-}
-
 /// Number of videos that each supplier processes concurrently, over all platforms; at least 1.
 ///
 /// Further videos wait in order.
@@ -332,7 +257,7 @@ impl Default for ConcurrencyOptions {
 }
 
 /// Network access to the platforms (feature `upstream`).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct UpstreamOptions {
     /// Proxies for all requests, used in rotation; empty: direct connections.
     pub proxies: Vec<String>,
@@ -344,6 +269,19 @@ pub struct UpstreamOptions {
     pub retries: u32,
     /// Maximum number of concurrent requests.
     pub concurrency: u32,
+}
+
+impl fmt::Debug for UpstreamOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The address of a proxy may contain a password.
+        f.debug_struct("UpstreamOptions")
+            .field("proxies", &self.proxies.len())
+            .field("ca_file", &self.ca_file)
+            .field("timeout", &self.timeout)
+            .field("retries", &self.retries)
+            .field("concurrency", &self.concurrency)
+            .finish()
+    }
 }
 
 impl Default for UpstreamOptions {

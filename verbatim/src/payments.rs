@@ -27,7 +27,7 @@ pub enum PaymentOptions {
 }
 
 /// Credentials of a Stripe account.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct StripeAccount {
     /// The secret key (`stripe.secret_key`).
     pub secret_key: String,

@@ -40,16 +40,9 @@ pub(crate) fn add_suppliers(
 
 /// Supplier names of each platform, in the order in which they are called.
 fn supplier_names(options: &Options) -> impl Iterator<Item = (Platform, &str)> {
-    let names = &options.suppliers;
-    let platforms = [
-        (Platform::YouTube, &names.youtube),
-        (Platform::TikTok, &names.tiktok),
-        (Platform::Instagram, &names.instagram),
-        (Platform::X, &names.x),
-    ];
-    platforms
-        .into_iter()
-        .flat_map(|(platform, names)| names.iter().map(move |name| (platform, name.as_str())))
+    Platform::ALL.into_iter().flat_map(|platform| {
+        options.suppliers.for_platform(platform).iter().map(move |name| (platform, name.as_str()))
+    })
 }
 
 /// The supplier of this name: the caller's, or a built-in one.

@@ -20,7 +20,7 @@ pub(super) async fn run(settings: &Settings) -> Result<(), CommandError> {
             "verbatim: this command serves the Model Context Protocol on standard input and output; an assistant starts it",
         );
     }
-    let verbatim = open_archive_with_wait(settings, settings.limits.wait).await?;
+    let verbatim = open_archive_with_wait(settings, settings.options.wait).await?;
     let tools = McpTools::for_archive(ArchiveBackend::new(verbatim.clone()));
     let transport = AsyncRwTransport::new_server(tokio::io::stdin(), tokio::io::stdout());
     let ended = match serve_server(tools, transport.with_max_line_length(MESSAGE_MAX)).await {

@@ -6,7 +6,7 @@ use transcript_core::engine::{EngineObserver, EngineOptions};
 use verbatim::{Options, StorageOptions, Verbatim};
 
 use super::CommandError;
-use crate::{config::Settings, wiring};
+use crate::config::Settings;
 
 /// Opens all stores.
 ///
@@ -89,5 +89,5 @@ fn archive_only(options: Options) -> Options {
 
 fn options(settings: &Settings) -> Result<Options, CommandError> {
     let base_url = settings.server.base_url_at(settings.server.listen);
-    Ok(Options { wait: EngineOptions::default().work_timeout, ..wiring::options(settings, base_url)? })
+    Ok(Options { wait: EngineOptions::default().work_timeout, ..settings.options(&base_url)? })
 }

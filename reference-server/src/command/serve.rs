@@ -21,7 +21,6 @@ use crate::{
     routes::{Readiness, readiness, register_peer_request, router},
     serve::{self, ConnectionLimits, HttpService, shutdown_signal},
     state::AppState,
-    wiring,
 };
 
 /// How long the stop waits until running fetches are archived and settled.
@@ -54,7 +53,7 @@ pub(super) async fn run(settings: Settings) -> Result<(), CommandError> {
     let base_url = settings.server.base_url_at(address);
     let mailer = mail::mailer(&settings)?;
     let metrics = new_metrics(&settings);
-    let options = wiring::options(&settings, base_url)?;
+    let options = settings.options(&base_url)?;
     let verbatim = Verbatim::open(Options { observer: Some(Arc::clone(&metrics) as _), ..options }).await?;
     let (sender, sweep) = (verbatim.start_mail(mailer), verbatim.start_sweep());
     log_warnings(&settings);
@@ -119,10 +118,8 @@ fn log_warnings(settings: &Settings) {
 
 fn connection_limits(settings: &Settings) -> ConnectionLimits {
     // An answer of a chat model may take longer than a fetch.
-    let longest = match settings.chat.model {
-        Some(_) => settings.limits.wait.max(settings.chat.timeout),
-        None => settings.limits.wait,
-    };
+    let options = &settings.options;
+    let longest = options.chat.as_ref().map_or(options.wait, |chat| options.wait.max(chat.timeout));
     ConnectionLimits { grace: longest + GRACE_BEYOND_WAIT, ..ConnectionLimits::default() }
 }
 
@@ -143,8 +140,8 @@ async fn shut_down(verbatim: &Verbatim, sender: MailSenderHandle, sweep: Option<
 fn new_metrics(settings: &Settings) -> Arc<Metrics> {
     let metrics = Metrics::default();
     for platform in Platform::ALL {
-        for supplier in settings.suppliers.for_platform(platform) {
-            metrics.expect(supplier.as_str(), platform);
+        for supplier in settings.options.suppliers.for_platform(platform) {
+            metrics.expect(supplier, platform);
         }
     }
     Arc::new(metrics)

@@ -9,10 +9,7 @@ use clap::{Args, Subcommand};
 use verbatim::{CopyProgress, StorageOptions, copy_storage};
 
 use super::{CommandError, print};
-use crate::{
-    config::{ParseSetting, RawSettings, Settings, StorageSettings, StoreUrl},
-    wiring,
-};
+use crate::config::{ParseSetting, RawSettings, Settings, StorageSettings, StoreUrl};
 
 /// Archive file next to the main file, if only the latter is named.
 const ARCHIVE_FILE: &str = "archive.db";
@@ -61,7 +58,7 @@ pub(super) async fn run(settings: &Settings, command: StorageCommand) -> Result<
     let StorageCommand::Copy(args) = command;
     let from = match &args.from {
         Some(from) => store_options(&settings.storage, "--from", from, args.from_archive.as_deref())?,
-        None => wiring::storage(&settings.storage)?,
+        None => settings.storage.options()?,
     };
     let to = store_options(&settings.storage, "--to", &args.to, args.to_archive.as_deref())?;
     let mut line = CopyProgressLine::default();
@@ -99,7 +96,7 @@ fn store_options(
         (None, StoreUrl::Sqlite(main)) => StoreUrl::Sqlite(archive_path(main)),
         (None, StoreUrl::Postgres(_)) => url.clone(),
     };
-    Ok(wiring::storage(&StorageSettings { url, archive_url, ..settings.clone() })?)
+    Ok(StorageSettings { url, archive_url, ..settings.clone() }.options()?)
 }
 
 fn archive_path(main: &std::path::Path) -> PathBuf {

@@ -62,16 +62,16 @@ pub enum RawSettings {
 
 /// A value and its origin.
 #[derive(Clone, Debug)]
-pub struct GivenSetting {
+pub(super) struct GivenSetting {
     /// The value.
-    pub raw: RawSettings,
+    pub(super) raw: RawSettings,
     /// Its origin.
-    pub origin: SettingOrigin,
+    pub(super) origin: SettingOrigin,
 }
 
 /// All values by setting name; later layers override earlier ones.
 #[derive(Debug, Default)]
-pub struct SettingLayers {
+pub(super) struct SettingLayers {
     top: BTreeMap<String, GivenSetting>,
     /// All names in all layers, including overridden ones, so that every unknown name is reported.
     names: Vec<(String, SettingOrigin)>,
@@ -79,19 +79,19 @@ pub struct SettingLayers {
 
 impl SettingLayers {
     /// Adds a value that overrides earlier ones.
-    pub fn add(&mut self, name: impl Into<String>, raw: RawSettings, origin: SettingOrigin) {
+    pub(super) fn add(&mut self, name: impl Into<String>, raw: RawSettings, origin: SettingOrigin) {
         let name = name.into();
         self.names.push((name.clone(), origin.clone()));
         self.top.insert(name, GivenSetting { raw, origin });
     }
 
     /// Returns the value of a setting, if set.
-    pub fn find(&self, name: &str) -> Option<&GivenSetting> {
+    pub(super) fn find(&self, name: &str) -> Option<&GivenSetting> {
         self.top.get(name)
     }
 
     /// Returns all names that were set, in layer order.
-    pub fn names(&self) -> &[(String, SettingOrigin)] {
+    pub(super) fn names(&self) -> &[(String, SettingOrigin)] {
         &self.names
     }
 
@@ -99,7 +99,7 @@ impl SettingLayers {
     ///
     /// # Errors
     /// The file is unreadable, too large or not TOML; the message names the line.
-    pub fn add_file(&mut self, path: &Path) -> Result<(), ConfigErrors> {
+    pub(super) fn add_file(&mut self, path: &Path) -> Result<(), ConfigErrors> {
         let unreadable = |why: &dyn fmt::Display| {
             ConfigErrors::new(format!("the settings file {} cannot be read: {why}", path.display()))
         };
@@ -138,7 +138,7 @@ impl SettingLayers {
     ///
     /// # Errors
     /// A variable with the prefix is not valid Unicode.
-    pub fn add_environment(
+    pub(super) fn add_environment(
         &mut self,
         variables: impl IntoIterator<Item = (OsString, OsString)>,
     ) -> Result<(), ConfigErrors> {

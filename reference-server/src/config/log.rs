@@ -4,7 +4,6 @@ use std::net::SocketAddr;
 
 use super::{
     layers::RawSettings,
-    reader::SettingsReader,
     value::{BaseUrl, ParseSetting},
 };
 
@@ -23,29 +22,14 @@ pub struct LogSettings {
     pub level: LogLevel,
 }
 
-impl LogSettings {
-    /// Reads the three sections.
-    pub fn read(reader: &mut SettingsReader<'_>) -> Self {
-        let metrics = reader.optional("metrics.listen");
-        let traces: Option<BaseUrl> = reader.optional("traces.endpoint");
-        if traces.is_some() && !cfg!(feature = "otel") {
-            let missing = "this build has no traces: it lacks the feature otel";
-            reader.refuse(
-                "traces.endpoint",
-                &missing,
-                "leave it out, or build the command with --features otel",
-            );
-        }
-        if traces.as_ref().is_some_and(|url| !url.as_str().starts_with("http://")) {
-            let allowed = "use a local collector that forwards them";
-            reader.refuse("traces.endpoint", &"traces are sent over http only", allowed);
-        }
+impl Default for LogSettings {
+    fn default() -> Self {
         Self {
-            metrics,
-            traces,
-            traces_sample_ratio: reader.ratio("traces.sample_ratio", 1.0),
-            format: reader.value("log.format", LogFormat::Text),
-            level: reader.value("log.level", LogLevel(tracing::Level::INFO)),
+            metrics: None,
+            traces: None,
+            traces_sample_ratio: 1.0,
+            format: LogFormat::Text,
+            level: LogLevel(tracing::Level::INFO),
         }
     }
 }

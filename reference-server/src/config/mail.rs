@@ -6,7 +6,6 @@ use url::{Host, Url};
 
 use super::{
     layers::RawSettings,
-    reader::SettingsReader,
     value::{ParseSetting, Secret, SecretUrl},
 };
 
@@ -14,7 +13,7 @@ use super::{
 pub(crate) const OUTBOX_FOLDER: &str = "outbox";
 
 /// `mail.*`
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct MailSettings {
     /// `mail.smtp_url`: the mail server. If unset, mails are written to a folder.
     pub smtp_url: Option<SmtpUrl>,
@@ -23,13 +22,6 @@ pub struct MailSettings {
 }
 
 impl MailSettings {
-    /// Reads the section.
-    pub fn read(reader: &mut SettingsReader<'_>) -> Self {
-        let mail = Self { smtp_url: reader.optional("mail.smtp_url"), from: reader.optional("mail.from") };
-        reader.needs(("mail.smtp_url", mail.smtp_url.is_some()), ("mail.from", mail.from.is_some()));
-        mail
-    }
-
     /// Returns the sender, or a default if it is not set.
     pub fn sender(&self) -> Mailbox {
         self.from.clone().unwrap_or_else(|| {
@@ -246,9 +238,6 @@ mod tests {
                 .map(|mailbox| ParseSetting::show(&mailbox));
             assert_eq!(read.is_some(), expect.is_some(), "{text}: {read:?}");
         }
-        assert_eq!(
-            MailSettings { smtp_url: None, from: None }.sender().to_string(),
-            "Verbatim <verbatim@localhost>"
-        );
+        assert_eq!(MailSettings::default().sender().to_string(), "Verbatim <verbatim@localhost>");
     }
 }

@@ -3,49 +3,39 @@
 //! Sources override each other in this order: defaults, settings file, environment, flags. An unknown name or an
 //! invalid value stops the start with a sentence that names it.
 
-mod chat;
 mod errors;
 mod layers;
-mod limits;
 mod log;
 mod mail;
+mod options;
 mod payment;
-mod plans;
 mod reader;
 mod report;
 mod server;
-mod service;
-mod speech;
 mod storage;
 mod suppliers;
-mod upstream;
+mod table;
 mod value;
 
-use std::{
-    ffi::OsString,
-    path::{Path, PathBuf},
-};
+use std::{ffi::OsString, path::PathBuf};
 
-pub use chat::ChatSettings;
+use verbatim::{ChatModelOptions, EntitlementOptions, Options, ServiceOptions, SpeechOptions, StripeAccount};
+
 pub use errors::ConfigErrors;
 pub use layers::{RawSettings, SettingOrigin};
-pub use limits::{AbsenceSettings, LimitSettings};
 pub use log::{LogFormat, LogLevel, LogSettings};
 pub(crate) use mail::OUTBOX_FOLDER;
 pub use mail::{MailSettings, SmtpSecurity, SmtpUrl};
-pub use payment::{EntitlementSettings, JwkSet, PaymentBackend, PaymentSettings};
-pub use plans::{PlanSettings, PlanTermSettings, PriceSetting};
+use payment::{JwkSet, PriceSetting};
 pub use reader::EffectiveSetting;
 pub use server::{ServerSettings, WebOrigin};
-pub use service::ServiceSettings;
-pub use speech::{SpeechFormat, SpeechSettings};
 pub use storage::{StorageSettings, StoreUrl};
-pub use suppliers::{SupplierName, SupplierSettings};
-pub use upstream::{ProxyUrl, UpstreamSettings, XSettings, YouTubeSettings, YtDlpSettings};
+use value::ProxyUrl;
 pub use value::{BaseUrl, ParseSetting, Secret, SecretUrl};
 
 use layers::SettingLayers;
 use reader::SettingsReader;
+use table::SECTIONS;
 
 /// Sources of the settings.
 #[derive(Clone, Debug)]
@@ -69,38 +59,24 @@ pub struct Settings {
     pub server: ServerSettings,
     /// The databases.
     pub storage: StorageSettings,
-    /// Requests to platforms.
-    pub upstream: UpstreamSettings,
-    /// The YouTube client.
-    pub youtube: YouTubeSettings,
-    /// The X client.
-    pub x: XSettings,
-    /// The yt-dlp program.
-    pub ytdlp: YtDlpSettings,
-    /// Another Verbatim server.
-    pub service: ServiceSettings,
-    /// The speech-to-text service.
-    pub speech: SpeechSettings,
-    /// Suppliers of each platform, in order.
-    pub suppliers: SupplierSettings,
-    /// The chat model.
-    pub chat: ChatSettings,
     /// The mail server.
     pub mail: MailSettings,
-    /// The payment provider.
-    pub payment: PaymentSettings,
-    /// Verification of entitlements.
-    pub entitlement: EntitlementSettings,
-    /// Allowances and rate limits.
-    pub limits: LimitSettings,
-    /// How long absences are stored.
-    pub absence: AbsenceSettings,
-    /// The plans of the v1 API.
-    pub plans: PlanSettings,
     /// Logs, metrics and traces.
     pub log: LogSettings,
+    /// `checkout.sandbox`: whether the sandbox checkout is open to all callers.
+    ///
+    /// If unset, it is open while links lead to this machine only and `server.trusted_proxies` is empty.
+    pub sandbox: Option<bool>,
+    /// Options of the library, without storage and base address ([`Settings::options`]).
+    pub options: Options,
     /// All settings by name, for the report.
     pub effective: Vec<EffectiveSetting>,
+    // These options are used only if the setting that enables them is set.
+    speech: SpeechOptions,
+    service: ServiceOptions,
+    chat: ChatModelOptions,
+    stripe: StripeAccount,
+    entitlement: EntitlementOptions,
 }
 
 impl Settings {
@@ -117,41 +93,40 @@ impl Settings {
         for (name, flag, value) in sources.flags {
             layers.add(name, RawSettings::Text(value), SettingOrigin::Flag(flag));
         }
-        Self::read(&layers, &sources.data)
+        Self::read(&layers, sources.data)
     }
 
-    fn read(layers: &SettingLayers, data: &Path) -> Result<Self, ConfigErrors> {
+    fn read(layers: &SettingLayers, data: PathBuf) -> Result<Self, ConfigErrors> {
         let mut reader = SettingsReader::new(layers);
-        let server = ServerSettings::read(&mut reader);
-        let storage = StorageSettings::read(&mut reader, data);
-        let upstream = UpstreamSettings::read(&mut reader);
-        let youtube = YouTubeSettings::read(&mut reader);
-        let x = XSettings::read(&mut reader);
-        let ytdlp = YtDlpSettings::read(&mut reader);
-        let service = ServiceSettings::read(&mut reader);
-        let speech = SpeechSettings::read(&mut reader);
-        let suppliers = SupplierSettings::read(&mut reader, &ytdlp, &service, &speech);
-        Ok(Self {
-            data: data.to_owned(),
-            server,
-            storage,
-            upstream,
-            youtube,
-            x,
-            ytdlp,
-            service,
-            speech,
-            suppliers,
-            chat: ChatSettings::read(&mut reader),
-            mail: MailSettings::read(&mut reader),
-            payment: PaymentSettings::read(&mut reader),
-            entitlement: EntitlementSettings::read(&mut reader),
-            limits: LimitSettings::read(&mut reader),
-            absence: AbsenceSettings::read(&mut reader),
-            plans: PlanSettings::read(&mut reader),
-            log: LogSettings::read(&mut reader),
-            effective: reader.finish()?,
-        })
+        let mut settings = Self::new(data);
+        for section in &SECTIONS {
+            for setting in section.settings {
+                reader.begin(setting.name);
+                (setting.read)(&mut reader, &mut settings);
+            }
+            (section.check)(&mut reader, &mut settings);
+        }
+        settings.effective = reader.finish()?;
+        Ok(settings)
+    }
+
+    /// The defaults.
+    fn new(data: PathBuf) -> Self {
+        Self {
+            server: ServerSettings::default(),
+            storage: StorageSettings::new(&data),
+            mail: MailSettings::default(),
+            log: LogSettings::default(),
+            sandbox: None,
+            options: Options::default(),
+            effective: Vec::new(),
+            speech: SpeechOptions::new("", ""),
+            service: ServiceOptions::new("", ""),
+            chat: ChatModelOptions::new("", ""),
+            stripe: StripeAccount::default(),
+            entitlement: EntitlementOptions::default(),
+            data,
+        }
     }
 }
 

@@ -1,119 +1,43 @@
-//! Settings of payments and entitlements.
-
-use std::time::Duration;
+//! Kinds of settings of payments and entitlements.
 
 use serde_json::Value;
 
-use super::{
-    layers::RawSettings,
-    reader::SettingsReader,
-    server::ServerSettings,
-    value::{BaseUrl, ParseSetting, Secret},
-};
+use super::{layers::RawSettings, value::ParseSetting};
 
-/// One day.
-const DAY: Duration = Duration::from_secs(86_400);
-
-/// Prefix of Stripe's signing secrets.
-const WEBHOOK_SECRET: &str = "whsec_";
-
-/// `stripe.*` and `checkout.*`
-#[derive(Clone, Debug)]
-pub struct PaymentSettings {
-    /// `stripe.secret_key`: Stripe's secret key. If unset, nothing is for sale except in the sandbox.
-    pub secret_key: Option<Secret>,
-    /// `stripe.webhook_secrets`: signing secrets of webhook events; several during a rotation.
-    pub webhook_secrets: Vec<Secret>,
-    /// `stripe.api_url`: address of Stripe's API, for tests.
-    pub api_url: Option<BaseUrl>,
-    /// `checkout.sandbox`: whether the sandbox checkout is open to all callers.
-    ///
-    /// If unset, it is open while links lead to this machine only and `server.trusted_proxies` is empty.
-    pub sandbox: Option<bool>,
-    /// `checkout.grace`: how long a paid plan continues after a failed payment.
-    pub grace: Duration,
-}
-
-impl PaymentSettings {
-    /// Reads both sections.
-    pub fn read(reader: &mut SettingsReader<'_>) -> Self {
-        let payment = Self {
-            secret_key: reader.optional("stripe.secret_key"),
-            webhook_secrets: reader.value("stripe.webhook_secrets", Vec::new()),
-            api_url: reader.optional("stripe.api_url"),
-            sandbox: reader.optional("checkout.sandbox"),
-            grace: reader.duration("checkout.grace", 7 * DAY, Duration::ZERO..=90 * DAY),
-        };
-        if payment.secret_key.is_some() && payment.webhook_secrets.is_empty() {
-            let what = "none is set, but stripe.secret_key is: payments could not be confirmed";
-            reader.refuse("stripe.webhook_secrets", &what, "set both or neither");
-        }
-        if !payment.webhook_secrets.iter().all(|secret| secret.reveal().starts_with(WEBHOOK_SECRET)) {
-            let what = "a secret does not begin with whsec_";
-            let allowed = "write [\"whsec_…\", \"whsec_…\"] in the settings file, and whsec_…,whsec_… without \
-                           brackets and quotes in the environment";
-            reader.refuse("stripe.webhook_secrets", &what, allowed);
-        }
-        payment
-    }
-}
-
-/// Active payment provider.
+/// A price in US dollars, stored in cents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PaymentBackend {
-    /// Stripe.
-    Stripe,
-    /// The sandbox checkout, which takes no money.
-    Sandbox,
-    /// None: nothing is for sale.
-    None,
+pub(super) struct PriceSetting {
+    /// The price in cents.
+    pub(super) cents: u64,
 }
 
-impl PaymentBackend {
-    /// Selects the provider.
-    ///
-    /// Stripe if it is set, otherwise the sandbox if the operator opened it, or did not close it and only this
-    /// machine can reach the server.
-    pub fn for_settings(payment: &PaymentSettings, server: &ServerSettings) -> Self {
-        let is_private = server.is_loopback() && server.trusted_proxies.is_empty();
-        match (&payment.secret_key, payment.sandbox.unwrap_or(is_private)) {
-            (Some(_), _) => Self::Stripe,
-            (None, true) => Self::Sandbox,
-            (None, false) => Self::None,
+impl ParseSetting for PriceSetting {
+    const ALLOWED: &'static str = "a price in dollars such as 9 or 9.99, from 0.01 to 100000";
+
+    fn read(raw: &RawSettings) -> Result<Self, Option<String>> {
+        let (RawSettings::Text(text) | RawSettings::Bare(text)) = raw else { return Err(None) };
+        let (dollars, cents) = text.trim().split_once('.').unwrap_or((text.trim(), ""));
+        let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        if dollars.is_empty() || dollars.len() > 6 || cents.len() > 2 || !digits(dollars) || !digits(cents) {
+            return Err(None);
         }
+        // Padding reads "9.5" as 950 cents; at most eight digits fit a u64.
+        let cents = format!("{dollars}{cents:0<2}").parse().map_err(|_| None)?;
+        if (1..=10_000_000).contains(&cents) { Ok(Self { cents }) } else { Err(None) }
     }
-}
 
-/// `entitlement.*`
-#[derive(Clone, Debug)]
-pub struct EntitlementSettings {
-    /// `entitlement.keys`: keys that verify entitlements. If unset, entitlements are not accepted.
-    pub keys: Option<JwkSet>,
-    /// `entitlement.audience`: required `aud` of an entitlement.
-    pub audience: Option<String>,
-    /// `entitlement.issuer`: required `iss` of an entitlement.
-    pub issuer: Option<String>,
-}
-
-impl EntitlementSettings {
-    /// Reads the section.
-    pub fn read(reader: &mut SettingsReader<'_>) -> Self {
-        Self {
-            keys: reader.optional("entitlement.keys"),
-            audience: reader.optional("entitlement.audience"),
-            issuer: reader.optional("entitlement.issuer"),
-        }
+    fn show(&self) -> String {
+        format!("{}.{:02}", self.cents / 100, self.cents % 100)
     }
 }
 
 /// A JSON Web Key Set, inline or the path of a file that contains it.
 #[derive(Clone, PartialEq, Eq)]
-pub struct JwkSet(String);
+pub(super) struct JwkSet(String);
 
-impl JwkSet {
-    /// Returns the set as JSON.
-    pub fn json(&self) -> &str {
-        &self.0
+impl From<JwkSet> for String {
+    fn from(set: JwkSet) -> Self {
+        set.0
     }
 }
 
@@ -147,5 +71,31 @@ impl ParseSetting for JwkSet {
 
     fn show(&self) -> String {
         "\"(not shown)\"".to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn price_text_is_parsed_in_cents() {
+        for (text, expect) in [
+            ("9", Some(900)),
+            ("9.99", Some(999)),
+            ("9.5", Some(950)),
+            ("0.01", Some(1)),
+            ("100000", Some(10_000_000)),
+            ("0", None),
+            ("100000.01", None),
+            ("9.999", None),
+            ("-1", None),
+            ("1e3", None),
+            ("", None),
+            (".", None),
+        ] {
+            let price = PriceSetting::read(&RawSettings::Text(text.to_owned())).ok().map(|price| price.cents);
+            assert_eq!(price, expect, "{text}");
+        }
     }
 }

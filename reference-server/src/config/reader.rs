@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fmt, ops::RangeInclusive, time::Duration};
 use super::{
     errors::ConfigErrors,
     layers::{RawSettings, SettingLayers, SettingOrigin, variable},
-    value::{DurationValue, ParseSetting, quoted},
+    value::{ByteSize, DurationValue, ParseSetting, quoted},
 };
 
 /// Settings renamed before the first release: old name and new name.
@@ -27,119 +27,154 @@ const RENAMED: [(&str, &str); 11] = [
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EffectiveSetting {
     /// Name.
-    pub name: String,
+    pub name: &'static str,
     /// Value as TOML, or a placeholder for a secret; `None` if it is not set.
     pub value: Option<String>,
     /// Origin of the value.
     pub origin: SettingOrigin,
+    /// Smallest and largest allowed value as TOML, if the setting has bounds.
+    pub bounds: Option<(String, String)>,
 }
 
 /// Reads settings from the layers and collects known names, effective values and errors.
 ///
-/// Reading never fails: an invalid value is recorded and replaced by the default, so that one start reports all
-/// errors. [`SettingsReader::finish`] returns them.
+/// Each method is a kind of setting and reads the one that [`SettingsReader::begin`] selected. Reading never fails:
+/// an invalid value is recorded and replaced by the default, so that one start reports all errors.
+/// [`SettingsReader::finish`] returns them.
 #[derive(Debug)]
-pub struct SettingsReader<'a> {
+pub(super) struct SettingsReader<'a> {
     layers: &'a SettingLayers,
+    name: &'static str,
     effective: Vec<EffectiveSetting>,
     wrong: Vec<String>,
 }
 
 impl<'a> SettingsReader<'a> {
     /// Creates a reader of these layers.
-    pub fn new(layers: &'a SettingLayers) -> Self {
-        Self { layers, effective: Vec::new(), wrong: Vec::new() }
+    pub(super) fn new(layers: &'a SettingLayers) -> Self {
+        Self { layers, name: "", effective: Vec::new(), wrong: Vec::new() }
     }
 
-    /// Reads a setting that has a default.
-    pub fn value<T: ParseSetting>(&mut self, name: &str, default: T) -> T {
-        let (value, origin) = match self.given::<T>(name) {
-            Some((value, origin)) => (value, origin),
-            None => (default, SettingOrigin::Default),
+    /// Selects the setting that is read next.
+    pub(super) fn begin(&mut self, name: &'static str) {
+        self.name = name;
+    }
+
+    /// Reads a setting whose default is in its place.
+    pub(super) fn value<T: ParseSetting>(&mut self, place: &mut T) {
+        let origin = match self.given::<T>() {
+            Some((value, origin)) => {
+                *place = value;
+                origin
+            }
+            None => SettingOrigin::Default,
         };
-        self.record(name, Some(value.show()), origin);
-        value
+        self.record(Some(place.show()), origin);
+    }
+
+    /// Reads a list and stores its items as texts.
+    pub(super) fn texts<T: ParseSetting + Into<String>>(&mut self, place: &mut Vec<String>) {
+        match self.given::<Vec<T>>() {
+            Some((items, origin)) => {
+                self.record(Some(items.show()), origin);
+                *place = items.into_iter().map(Into::into).collect();
+            }
+            None => self.record(Some(place.show()), SettingOrigin::Default),
+        }
     }
 
     /// Reads a setting that may be unset. An empty text counts as unset.
-    pub fn optional<T: ParseSetting>(&mut self, name: &str) -> Option<T> {
-        self.read_optional(name, None)
+    pub(super) fn optional<T: ParseSetting>(&mut self) -> Option<T> {
+        self.optional_or(None)
+    }
+
+    /// Reads a text that may be unset: it is empty then.
+    pub(super) fn text<T: ParseSetting + Into<String>>(&mut self) -> String {
+        self.optional::<T>().map(Into::into).unwrap_or_default()
     }
 
     /// Reads a setting that may be unset; `absent` is reported as its value then.
-    pub fn optional_or<T: ParseSetting>(&mut self, name: &str, absent: Option<String>) -> Option<T> {
-        self.read_optional(name, absent.map(|absent| absent.show()))
-    }
-
-    fn read_optional<T: ParseSetting>(&mut self, name: &str, absent: Option<String>) -> Option<T> {
+    pub(super) fn optional_or<T: ParseSetting>(&mut self, absent: Option<String>) -> Option<T> {
+        let absent = absent.map(|absent| absent.show());
         let empty = |raw: &RawSettings| matches!(raw, RawSettings::Text(text) if text.trim().is_empty());
-        if self.layers.find(name).is_some_and(|given| empty(&given.raw)) {
-            self.record(name, absent, SettingOrigin::Default);
+        if self.layers.find(self.name).is_some_and(|given| empty(&given.raw)) {
+            self.record(absent, SettingOrigin::Default);
             return None;
         }
-        let given = self.given::<T>(name);
-        let (value, origin) = match given {
-            Some((value, origin)) => (Some(value), origin),
-            None => (None, SettingOrigin::Default),
-        };
-        self.record(name, value.as_ref().map(ParseSetting::show).or(absent), origin);
+        let (value, origin) = self.given::<T>().unzip();
+        self.record(
+            value.as_ref().map(ParseSetting::show).or(absent),
+            origin.unwrap_or(SettingOrigin::Default),
+        );
         value
     }
 
     /// Reads a whole number within bounds.
-    pub fn number(&mut self, name: &str, default: u64, bounds: RangeInclusive<u64>) -> u64 {
-        let value = self.value(name, default);
-        self.within(name, value, default, &bounds)
+    pub(super) fn number(&mut self, place: &mut u64, bounds: RangeInclusive<u64>) {
+        self.within(place, &bounds);
     }
 
     /// Reads a whole number within 32-bit bounds.
-    pub fn small(&mut self, name: &str, default: u32, bounds: RangeInclusive<u32>) -> u32 {
-        let bounds = u64::from(*bounds.start())..=u64::from(*bounds.end());
-        u32::try_from(self.number(name, u64::from(default), bounds)).unwrap_or(default)
+    pub(super) fn small(&mut self, place: &mut u32, bounds: RangeInclusive<u32>) {
+        let mut value = u64::from(*place);
+        self.within(&mut value, &(u64::from(*bounds.start())..=u64::from(*bounds.end())));
+        *place = u32::try_from(value).unwrap_or(*place);
     }
 
     /// Reads a duration within bounds.
-    pub fn duration(&mut self, name: &str, default: Duration, bounds: RangeInclusive<Duration>) -> Duration {
-        let value = self.value(name, DurationValue(default));
-        let bounds = DurationValue(*bounds.start())..=DurationValue(*bounds.end());
-        self.within(name, value, DurationValue(default), &bounds).0
+    pub(super) fn duration(&mut self, place: &mut Duration, bounds: RangeInclusive<Duration>) {
+        let mut value = DurationValue(*place);
+        self.within(&mut value, &(DurationValue(*bounds.start())..=DurationValue(*bounds.end())));
+        *place = value.0;
+    }
+
+    /// Reads a number of bytes within bounds.
+    pub(super) fn size(&mut self, place: &mut u64, bounds: RangeInclusive<u64>) {
+        let mut value = ByteSize(*place);
+        self.within(&mut value, &(ByteSize(*bounds.start())..=ByteSize(*bounds.end())));
+        *place = value.0;
     }
 
     /// Reads a share from 0 to 1.
-    pub fn ratio(&mut self, name: &str, default: f64) -> f64 {
-        let value = self.value(name, default);
-        if (0.0..=1.0).contains(&value) {
-            return value;
+    pub(super) fn ratio(&mut self, place: &mut f64) {
+        let default = *place;
+        self.value(place);
+        if !(0.0..=1.0).contains(place) {
+            // The bounds as in docs/settings.md, not as `0.0` and `1.0`.
+            self.refuse_this(&format!("{} is not allowed", place.show()), "it must be from 0 to 1");
+            *place = default;
         }
-        // The bounds as in docs/settings.md, not as `0.0` and `1.0`.
-        self.refuse(name, &format!("{} is not allowed", value.show()), "it must be from 0 to 1");
-        default
+        self.record_bounds("0", "1");
     }
 
-    /// Returns the value if it is within bounds, otherwise records an error and returns the default.
-    pub fn within<T: ParseSetting + PartialOrd + Copy>(
-        &mut self,
-        name: &str,
-        value: T,
-        default: T,
-        bounds: &RangeInclusive<T>,
-    ) -> T {
-        if bounds.contains(&value) {
-            return value;
+    /// Reads a value; one that is out of bounds is an error and replaced by the default.
+    fn within<T: ParseSetting + PartialOrd + Copy>(&mut self, place: &mut T, bounds: &RangeInclusive<T>) {
+        let default = *place;
+        self.value(place);
+        let (from, to) = (bounds.start().show(), bounds.end().show());
+        if !bounds.contains(place) {
+            self.refuse_this(
+                &format!("{} is not allowed", place.show()),
+                &format!("it must be from {from} to {to}"),
+            );
+            *place = default;
         }
-        let allowed = format!("it must be from {} to {}", bounds.start().show(), bounds.end().show());
-        self.refuse(name, &format!("{} is not allowed", value.show()), &allowed);
-        default
+        self.record_bounds(&from, &to);
+    }
+
+    /// Records an error of the setting that was read last.
+    pub(super) fn refuse_this(&mut self, what: &dyn fmt::Display, allowed: &str) {
+        self.refuse(self.name, what, allowed);
     }
 
     /// Records an error of a setting.
-    pub fn refuse(&mut self, name: &str, what: &dyn fmt::Display, allowed: &str) {
+    pub(super) fn refuse(&mut self, name: &str, what: &dyn fmt::Display, allowed: &str) {
         let origin = self.layers.find(name).map_or(SettingOrigin::Default, |given| given.origin.clone());
         self.wrong.push(format!("{name}: {what} ({origin}); {allowed}"));
     }
 
     /// Records an error if `one` is set and `other`, which it requires, is not.
-    pub fn needs(&mut self, (one, is_set): (&str, bool), (other, is_there): (&str, bool)) {
+    pub(super) fn needs(&mut self, (one, is_set): (&str, bool), (other, is_there): (&str, bool)) {
         if is_set && !is_there {
             self.refuse(other, &format_args!("it is not set, but {one} is"), "set both or neither");
         }
@@ -149,8 +184,8 @@ impl<'a> SettingsReader<'a> {
     ///
     /// # Errors
     /// All invalid values and unknown names.
-    pub fn finish(mut self) -> Result<Vec<EffectiveSetting>, ConfigErrors> {
-        let known: BTreeSet<&str> = self.effective.iter().map(|setting| setting.name.as_str()).collect();
+    pub(super) fn finish(mut self) -> Result<Vec<EffectiveSetting>, ConfigErrors> {
+        let known: BTreeSet<&str> = self.effective.iter().map(|setting| setting.name).collect();
         for (name, origin) in self.layers.names() {
             if let Some((_, new)) = RENAMED.iter().find(|(old, _)| old == name) {
                 let new = match origin {
@@ -172,8 +207,8 @@ impl<'a> SettingsReader<'a> {
         }
     }
 
-    fn given<T: ParseSetting>(&mut self, name: &str) -> Option<(T, SettingOrigin)> {
-        let given = self.layers.find(name)?;
+    fn given<T: ParseSetting>(&mut self) -> Option<(T, SettingOrigin)> {
+        let given = self.layers.find(self.name)?;
         match T::read(&given.raw) {
             Ok(value) => Some((value, given.origin.clone())),
             Err(detail) => {
@@ -185,14 +220,20 @@ impl<'a> SettingsReader<'a> {
                     RawSettings::List(_) => "this list is not allowed".to_owned(),
                 };
                 let detail = detail.map_or(String::new(), |detail| format!(": {detail}"));
-                self.refuse(name, &format!("{what}{detail}"), &format!("give {}", T::ALLOWED));
+                self.refuse_this(&format!("{what}{detail}"), &format!("give {}", T::ALLOWED));
                 None
             }
         }
     }
 
-    fn record(&mut self, name: &str, value: Option<String>, origin: SettingOrigin) {
-        self.effective.push(EffectiveSetting { name: name.to_owned(), value, origin });
+    fn record(&mut self, value: Option<String>, origin: SettingOrigin) {
+        self.effective.push(EffectiveSetting { name: self.name, value, origin, bounds: None });
+    }
+
+    fn record_bounds(&mut self, from: &str, to: &str) {
+        if let Some(setting) = self.effective.last_mut() {
+            setting.bounds = Some((from.to_owned(), to.to_owned()));
+        }
     }
 }
 

@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 
 use transcript_core::{directory::Plan, video::Platform};
 
-use super::{BaseUrl, PaymentBackend, SettingOrigin, Settings, SmtpSecurity, mail::OUTBOX_FOLDER};
+use verbatim::{PaymentOptions, find_program};
+
+use super::{SettingOrigin, Settings, SmtpSecurity, mail::OUTBOX_FOLDER, value::is_exposed};
 
 impl Settings {
     /// Returns all effective settings with their origins, as TOML; secrets are not shown.
@@ -24,20 +26,15 @@ impl Settings {
         report
     }
 
-    /// Returns the active payment provider.
-    pub fn payment_backend(&self) -> PaymentBackend {
-        PaymentBackend::for_settings(&self.payment, &self.server)
-    }
-
     /// Describes the payment provider.
     fn payment_route(&self) -> String {
-        match self.payment_backend() {
-            PaymentBackend::Stripe => {
+        match self.options.checkout {
+            PaymentOptions::Stripe(_) => {
                 let base_url = self.server.base_url_at(self.server.listen);
                 format!("Stripe; send its webhook events to {base_url}/api/v1/webhooks/stripe")
             }
-            PaymentBackend::Sandbox => "sandbox: no money is taken, every order counts as paid".to_owned(),
-            PaymentBackend::None => "not configured: nothing is for sale".to_owned(),
+            PaymentOptions::Sandbox => "sandbox: no money is taken, every order counts as paid".to_owned(),
+            PaymentOptions::None => "not configured: nothing is for sale".to_owned(),
         }
     }
 
@@ -75,26 +72,26 @@ impl Settings {
             _ => {}
         }
         for platform in Platform::ALL {
-            if self.suppliers.for_platform(platform).is_empty() {
+            if self.options.suppliers.for_platform(platform).is_empty() {
                 warnings.push(format!(
                     "suppliers.{platform} is empty: lookups of new {} videos fail with config_error",
                     platform.name()
                 ));
             }
         }
-        match &self.speech.base_url {
+        match &self.options.speech {
             None => warnings
                 .push("speech.base_url is not set: videos without captions get no transcript".to_owned()),
-            Some(_) if !self.speech.has_ffmpeg() => warnings.push(format!(
+            Some(speech) if find_program(&speech.ffmpeg).is_none() => warnings.push(format!(
                 "speech.ffmpeg: there is no program {}: speech-to-text does not work",
-                self.speech.ffmpeg.display()
+                speech.ffmpeg.display()
             )),
-            Some(url) if url.is_exposed() && self.speech.api_key.is_some() => {
+            Some(speech) if is_exposed(&speech.base_url) && speech.api_key.is_some() => {
                 warnings.push("speech.base_url is http: the API key is sent unencrypted".to_owned())
             }
             Some(_) => {}
         }
-        if self.service.base_url.as_ref().is_some_and(BaseUrl::is_exposed) {
+        if self.options.service.as_ref().is_some_and(|service| is_exposed(&service.base_url)) {
             warnings.push("service.base_url is http: the API key is sent unencrypted".to_owned());
         }
         warnings.extend(self.payment_warnings());
@@ -112,16 +109,15 @@ impl Settings {
             ),
             Some(_) => {}
         }
-        let entitlement = &self.entitlement;
-        if entitlement.keys.is_none() && (entitlement.audience.is_some() || entitlement.issuer.is_some()) {
+        let set = |section: &str| {
+            let within = |name: &str| name.strip_prefix(section).is_some_and(|rest| rest.starts_with('.'));
+            self.effective.iter().any(|one| within(one.name) && one.origin != SettingOrigin::Default)
+        };
+        if self.options.entitlement.is_none() && set("entitlement") {
             warnings.push(
                 "entitlement.keys is not set: entitlements are not accepted and every key is free".to_owned(),
             );
         }
-        let set = |section: &str| {
-            let within = |name: &str| name.strip_prefix(section).is_some_and(|rest| rest.starts_with('.'));
-            self.effective.iter().any(|one| within(&one.name) && one.origin != SettingOrigin::Default)
-        };
         warnings.extend(self.chat_warning(set("chat")));
         warnings.extend(self.metrics_warning());
         warnings
@@ -137,9 +133,9 @@ impl Settings {
 
     /// Returns the warning about the chat model; `is_set` if a chat setting is not a default.
     fn chat_warning(&self, is_set: bool) -> Option<String> {
-        let warning = match &self.chat.base_url {
+        let warning = match &self.options.chat {
             None if is_set => "chat.base_url is not set: answers are passages of the transcript",
-            Some(url) if url.is_exposed() => {
+            Some(chat) if is_exposed(&chat.base_url) => {
                 "chat.base_url is http: questions and the API key are sent unencrypted"
             }
             None | Some(_) => return None,
@@ -149,15 +145,15 @@ impl Settings {
 
     /// Returns the warning about an open sandbox, the gravest of [`Settings::warnings`].
     pub fn sandbox_warning(&self) -> Option<String> {
-        let warning = match (self.payment_backend(), self.payment.sandbox) {
-            (PaymentBackend::Sandbox, None) => {
+        let warning = match (&self.options.checkout, self.sandbox) {
+            (PaymentOptions::Sandbox, None) => {
                 "stripe.secret_key is not set: credits and plans are sold in the sandbox, without money, because links \
                  lead to this machine only; checkout.sandbox = false closes it"
             }
-            (PaymentBackend::Sandbox, Some(_)) => {
+            (PaymentOptions::Sandbox, Some(_)) => {
                 "checkout.sandbox is true: every account gets credits and plans without payment"
             }
-            (PaymentBackend::Stripe | PaymentBackend::None, _) => return None,
+            (PaymentOptions::Stripe(_) | PaymentOptions::None, _) => return None,
         };
         Some(warning.to_owned())
     }
@@ -165,10 +161,10 @@ impl Settings {
     /// Returns the warnings about payments.
     fn payment_warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
-        match self.payment_backend() {
-            PaymentBackend::None => {
+        match self.options.checkout {
+            PaymentOptions::None => {
                 warnings.push("stripe.secret_key is not set: payments are not configured".to_owned());
-                if self.server.is_loopback() && self.payment.sandbox.is_none() {
+                if self.server.is_loopback() && self.sandbox.is_none() {
                     warnings.push(
                         "server.trusted_proxies is set, so other machines reach this server: the sandbox is closed \
                          unless checkout.sandbox is true"
@@ -176,8 +172,8 @@ impl Settings {
                     );
                 }
             }
-            PaymentBackend::Sandbox => warnings.extend(self.sandbox_warning()),
-            PaymentBackend::Stripe => {
+            PaymentOptions::Sandbox => warnings.extend(self.sandbox_warning()),
+            PaymentOptions::Stripe(_) => {
                 if self.server.is_loopback() {
                     warnings.push(
                         "stripe.secret_key is set, but links lead to this machine only: Stripe's events do not \
@@ -185,15 +181,15 @@ impl Settings {
                             .to_owned(),
                     );
                 }
-                if self.payment.sandbox == Some(true) {
+                if self.sandbox == Some(true) {
                     warnings.push(
                         "checkout.sandbox is true, but stripe.secret_key is set: the sandbox stays closed"
                             .to_owned(),
                     );
                 }
-                for terms in &self.plans.plans {
-                    if terms.plan != Plan::Free && terms.price.is_none() {
-                        let plan = terms.plan.as_str();
+                for plan in Plan::ALL {
+                    if plan != Plan::Free && self.options.accounts.plans.terms(plan).price_cents.is_none() {
+                        let plan = plan.as_str();
                         warnings.push(format!(
                             "plans.{plan}.price_usd is not set: the plan {plan} is not for sale"
                         ));

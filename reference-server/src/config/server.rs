@@ -10,12 +10,8 @@ use url::Url;
 
 use super::{
     layers::RawSettings,
-    reader::SettingsReader,
     value::{BaseUrl, ParseSetting},
 };
-
-/// Longest delay between the stop signal and the shutdown.
-const STOP_DELAY_MAX: Duration = Duration::from_secs(300);
 
 /// `server.*`
 #[derive(Clone, Debug)]
@@ -32,19 +28,22 @@ pub struct ServerSettings {
     pub cors_origins: Vec<WebOrigin>,
 }
 
-impl ServerSettings {
-    /// Reads the section.
-    pub fn read(reader: &mut SettingsReader<'_>) -> Self {
-        let listen: SocketAddr = reader.value("server.listen", (Ipv4Addr::LOCALHOST, 8080).into());
-        // Port 0: the port is not known yet.
-        let own_url = (listen.port() != 0).then(|| format!("http://{listen}"));
+impl Default for ServerSettings {
+    fn default() -> Self {
         Self {
-            listen,
-            base_url: reader.optional_or("server.base_url", own_url),
-            trusted_proxies: reader.value("server.trusted_proxies", Vec::new()),
-            cors_origins: reader.value("server.cors_origins", Vec::new()),
-            stop_delay: reader.duration("server.stop_delay", Duration::ZERO, Duration::ZERO..=STOP_DELAY_MAX),
+            listen: (Ipv4Addr::LOCALHOST, 8080).into(),
+            base_url: None,
+            trusted_proxies: Vec::new(),
+            stop_delay: Duration::ZERO,
+            cors_origins: Vec::new(),
         }
+    }
+}
+
+impl ServerSettings {
+    /// Returns the address of links without `server.base_url`; `None` while the port is not known.
+    pub(super) fn own_address(&self) -> Option<String> {
+        (self.listen.port() != 0).then(|| format!("http://{}", self.listen))
     }
 
     /// Whether links lead to this machine.

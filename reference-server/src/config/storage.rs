@@ -1,13 +1,12 @@
 //! Settings of the databases.
 
-use std::{
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::path::{Path, PathBuf};
+
+use verbatim::{DatabaseOptions, StorageOptions};
 
 use super::{
+    errors::ConfigErrors,
     layers::RawSettings,
-    reader::SettingsReader,
     value::{ParseSetting, SecretUrl},
 };
 
@@ -18,14 +17,8 @@ pub struct StorageSettings {
     pub url: StoreUrl,
     /// `storage.archive_url`: transcripts.
     pub archive_url: StoreUrl,
-    /// `storage.connections`: maximum number of open connections to each PostgreSQL database.
-    pub connections: u32,
-    /// `storage.connect_timeout`: timeout of opening a connection.
-    pub connect_timeout: Duration,
-    /// `storage.timeout`: timeout of a database call, retries included.
-    pub timeout: Duration,
-    /// `storage.pooler`: whether connections go through a pooler that assigns one for each transaction.
-    pub pooler: bool,
+    /// `storage.connections` and the timeouts of both databases; its own address is not used.
+    pub database: DatabaseOptions,
 }
 
 /// Location of a database.
@@ -38,25 +31,40 @@ pub enum StoreUrl {
 }
 
 impl StorageSettings {
-    /// Reads the section. By default both files are in `data`.
-    pub fn read(reader: &mut SettingsReader<'_>, data: &Path) -> Self {
-        let url = reader.value("storage.url", StoreUrl::Sqlite(data.join("verbatim.db")));
-        let archive = match &url {
-            StoreUrl::Sqlite(_) => StoreUrl::Sqlite(data.join("archive.db")),
-            StoreUrl::Postgres(_) => url.clone(),
-        };
-        let second = Duration::from_secs(1);
+    /// Settings with both files in `data`.
+    pub(super) fn new(data: &Path) -> Self {
+        let file = |name| StoreUrl::Sqlite(data.join(name));
         Self {
-            url,
-            archive_url: reader.value("storage.archive_url", archive),
-            connections: reader.small("storage.connections", 16, 1..=256),
-            connect_timeout: reader.duration(
-                "storage.connect_timeout",
-                2 * second,
-                second / 10..=60 * second,
-            ),
-            timeout: reader.duration("storage.timeout", 5 * second, second / 10..=600 * second),
-            pooler: reader.value("storage.pooler", false),
+            url: file("verbatim.db"),
+            archive_url: file("archive.db"),
+            database: DatabaseOptions::new(String::new()),
+        }
+    }
+
+    /// Puts the transcripts into the database of the rest, unless that is a file.
+    pub(super) fn set_default_archive(&mut self) {
+        if matches!(self.url, StoreUrl::Postgres(_)) {
+            self.archive_url = self.url.clone();
+        }
+    }
+
+    /// Returns the options of the library.
+    ///
+    /// # Errors
+    /// The two databases are of different kinds.
+    pub(crate) fn options(&self) -> Result<StorageOptions, ConfigErrors> {
+        let database =
+            |url: &SecretUrl| DatabaseOptions { url: url.reveal().to_owned(), ..self.database.clone() };
+        match (&self.url, &self.archive_url) {
+            (StoreUrl::Sqlite(main), StoreUrl::Sqlite(archive)) => {
+                Ok(StorageOptions::Files { main: main.clone(), archive: archive.clone() })
+            }
+            (StoreUrl::Postgres(main), StoreUrl::Postgres(archive)) => {
+                Ok(StorageOptions::Postgres { main: database(main), archive: database(archive) })
+            }
+            _ => Err(ConfigErrors::new(
+                "storage.archive_url: it must be of the same kind as storage.url: sqlite:// or postgres:// for both",
+            )),
         }
     }
 }

@@ -1,3 +1,5 @@
+mod documents;
+
 use super::*;
 
 fn load(toml: &str, environment: &[(&str, &str)], flags: &[(&str, &str)]) -> Result<Settings, String> {
@@ -24,18 +26,18 @@ fn settings_empty_sources_are_defaults() {
     let shown = shown.lines().find(|line| line.starts_with("server.base_url")).unwrap_or_default();
     assert!(shown.ends_with("= \"http://127.0.0.1:8080\"  # default"), "{shown}");
     assert_eq!(settings.storage.archive_url, StoreUrl::Sqlite("/data/archive.db".into()));
-    assert_eq!(settings.limits.free_per_month, 25);
-    assert_eq!(settings.limits.wait.as_secs(), 25);
-    assert_eq!(settings.absence.login.as_secs(), 900);
-    assert_eq!(settings.plans.plans[3].credits, 50_000);
+    assert_eq!(settings.options.lookup.free_per_month, 25);
+    assert_eq!(settings.options.wait.as_secs(), 25);
+    assert_eq!(settings.options.absence.login.as_secs(), 900);
+    assert_eq!(settings.options.accounts.plans.scale.credits, 50_000);
     assert_eq!(settings.speech.max_bytes, 25_000_000);
     let video_site = transcript_core::video::Platform::YouTube;
-    assert_eq!(settings.suppliers.for_platform(video_site), [SupplierName::YoutubeCaptions]);
+    assert_eq!(settings.options.suppliers.for_platform(video_site), ["youtube-captions"]);
     let short_video = transcript_core::video::Platform::TikTok;
-    assert_eq!(settings.suppliers.for_platform(short_video), [SupplierName::TiktokCaptions]);
+    assert_eq!(settings.options.suppliers.for_platform(short_video), ["tiktok-captions"]);
     let microblog = transcript_core::video::Platform::X;
-    assert_eq!(settings.suppliers.for_platform(microblog), [SupplierName::XCaptions]);
-    assert_eq!(settings.suppliers.for_platform(transcript_core::video::Platform::Instagram), []);
+    assert_eq!(settings.options.suppliers.for_platform(microblog), ["x-captions"]);
+    assert_eq!(settings.options.suppliers.for_platform(transcript_core::video::Platform::Instagram), [""; 0]);
     assert!(settings.effective.iter().all(|setting| setting.origin == SettingOrigin::Default));
 }
 
@@ -43,11 +45,11 @@ fn settings_empty_sources_are_defaults() {
 fn suppliers_speech_to_text_is_last_by_default() {
     use transcript_core::video::Platform;
     let settings = load("[speech]\nbase_url = \"https://s.example/v1\"\nmodel = \"m\"", &[], &[]).unwrap();
-    let of = |platform| settings.suppliers.for_platform(platform).to_vec();
-    let last_supplier = SupplierName::SpeechToText;
-    assert_eq!(of(Platform::YouTube), [SupplierName::YoutubeCaptions, last_supplier]);
-    assert_eq!(of(Platform::TikTok), [SupplierName::TiktokCaptions, last_supplier]);
-    assert_eq!(of(Platform::X), [SupplierName::XCaptions, last_supplier]);
+    let of = |platform| settings.options.suppliers.for_platform(platform).to_vec();
+    let last_supplier = "speech-to-text";
+    assert_eq!(of(Platform::YouTube), ["youtube-captions", last_supplier]);
+    assert_eq!(of(Platform::TikTok), ["tiktok-captions", last_supplier]);
+    assert_eq!(of(Platform::X), ["x-captions", last_supplier]);
     assert_eq!(of(Platform::Instagram), [last_supplier]);
     let unset = load("suppliers.reels = [\"speech-to-text\"]", &[], &[]).unwrap_err();
     assert!(unset.contains("its own settings are missing"), "{unset}");
@@ -55,26 +57,18 @@ fn suppliers_speech_to_text_is_last_by_default() {
 
 #[test]
 fn suppliers_breaker_and_concurrency_are_configurable() {
-    let settings = load("", &[], &[]).unwrap().suppliers;
-    assert_eq!(
-        (
-            settings.breaker_threshold,
-            settings.breaker_cooldown.as_secs(),
-            settings.breaker_cooldown_max.as_secs()
-        ),
-        (5, 30, 900)
-    );
-    assert_eq!(settings.max_concurrent_videos(SupplierName::SpeechToText), 4);
+    let options = load("", &[], &[]).unwrap().options;
+    let breaker = options.breaker;
+    assert_eq!((breaker.failures, breaker.cooldown.as_secs(), breaker.cooldown_max.as_secs()), (5, 30, 900));
+    assert_eq!(options.concurrency.speech_to_text, 4);
     let file = "suppliers.breaker_threshold = 0\nsuppliers.breaker_cooldown = \"1m\"\nytdlp.max_concurrent_videos = 7\ntiktok.max_concurrent_videos = 1";
-    let settings = load(file, &[("VERBATIM_SPEECH__MAX_CONCURRENT_VIDEOS", "1")], &[]).unwrap().suppliers;
-    assert_eq!((settings.breaker_threshold, settings.breaker_cooldown.as_secs()), (0, 60));
-    let videos = [
-        SupplierName::Ytdlp,
-        SupplierName::TiktokCaptions,
-        SupplierName::SpeechToText,
-        SupplierName::XCaptions,
-    ];
-    assert_eq!(videos.map(|supplier| settings.max_concurrent_videos(supplier)), [7, 1, 1, 32]);
+    let options = load(file, &[("VERBATIM_SPEECH__MAX_CONCURRENT_VIDEOS", "1")], &[]).unwrap().options;
+    assert_eq!((options.breaker.failures, options.breaker.cooldown.as_secs()), (0, 60));
+    let videos = options.concurrency;
+    assert_eq!(
+        [videos.ytdlp, videos.tiktok_captions, videos.speech_to_text, videos.x_captions],
+        [7, 1, 1, 32]
+    );
     for (wrong, named) in [
         ("suppliers.breaker_cooldown = \"1h\"", "longer than suppliers.breaker_cooldown_max"),
         ("suppliers.breaker_cooldown_max = \"2d\"", "suppliers.breaker_cooldown_max: \"2d\" is not allowed"),
@@ -87,86 +81,12 @@ fn suppliers_breaker_and_concurrency_are_configurable() {
 }
 
 #[test]
-fn settings_document_matches_program() {
-    let document = include_str!("../../../docs/settings.md");
-    let rows = document.lines().filter(|line| line.starts_with("| `"));
-    let rows: Vec<Vec<&str>> = rows.map(|line| line.split(" | ").collect()).collect();
-    let load = |environment| {
-        Settings::load(SettingSources { data: "DATA".into(), file: None, environment, flags: Vec::new() })
-    };
-    // A value above the maximum of every number, duration and size is refused with the bounds.
-    let bounds = |variable: &str| {
-        ["18446744073709551615", "9999y", "9999999GB"].iter().find_map(|far| {
-            let problem = load(vec![(variable.into(), far.into())]).err()?.to_string();
-            let (_, bounds) = problem.split_once("; it must be from ")?;
-            let (from, to) = bounds.lines().next()?.split_once(" to ")?;
-            Some(format!("`{from}` to `{to}`"))
-        })
-    };
-    let settings = load(Vec::new()).unwrap().effective;
-    let documented: Vec<&str> = rows.iter().filter_map(|row| row[0].split('`').nth(1)).collect();
-    let names: Vec<&str> = settings.iter().map(|setting| setting.name.as_str()).collect();
-    assert_eq!(documented, names, "docs/settings.md has other settings, or another order");
-    for (row, setting) in rows.iter().zip(settings) {
-        let [first, default, allowed, meaning] = row.as_slice() else {
-            panic!("{row:?} must have four cells")
-        };
-        let (name, variable) = (setting.name, first.split('`').nth(3).unwrap());
-        assert_eq!(variable, layers::variable(&name));
-        assert_eq!(
-            *default,
-            setting.value.map_or("not set".to_owned(), |value| format!("`{value}`")),
-            "{name}"
-        );
-        match bounds(variable) {
-            Some(bounds) => assert_eq!(*allowed, bounds, "{name}"),
-            None => assert!(!allowed.contains("` to `"), "{name}: {allowed}"),
-        }
-        assert!(meaning.len() > 3, "{name}: {meaning}");
-    }
-}
-
-#[test]
-fn example_file_has_every_setting_with_default() {
-    let example = include_str!("../../../deploy/verbatim.toml");
-    assert_eq!(load(example, &[], &[]).unwrap().effective, load("", &[], &[]).unwrap().effective);
-    let rows: Vec<(&str, &str)> = example
-        .lines()
-        .filter(|line| line.starts_with('#') && !line.starts_with("# ") && line.len() > 1)
-        .map(|line| line.trim_start_matches('#').split_once(" = ").unwrap())
-        .collect();
-    let sources =
-        SettingSources { data: "DATA".into(), file: None, environment: Vec::new(), flags: Vec::new() };
-    let settings = Settings::load(sources).unwrap().effective;
-    let names: Vec<&str> = settings.iter().map(|setting| setting.name.as_str()).collect();
-    let listed: Vec<&str> = rows.iter().map(|(name, _)| *name).collect();
-    assert_eq!(listed, names, "deploy/verbatim.toml has other settings, or another order");
-    for ((name, shown), setting) in rows.iter().zip(&settings) {
-        match &setting.value {
-            Some(value) => assert_eq!(shown, value, "{name}"),
-            None => assert!(example.contains(&format!("# (not set)\n#{name} = ")), "{name}"),
-        }
-    }
-    // All example values together are valid.
-    let all: Vec<String> = rows
-        .iter()
-        .filter(|(name, _)| cfg!(feature = "otel") || *name != "traces.endpoint")
-        .map(|(name, value)| format!("{name} = {value}"))
-        .collect();
-    // An existing file, and a secret that is required by another setting.
-    let all =
-        all.join("\n").replace("/etc/verbatim/roots.pem", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"));
-    let settings = load(&all, &[("VERBATIM_STRIPE__WEBHOOK_SECRETS", "whsec_example")], &[]).unwrap();
-    assert!(settings.effective.iter().all(|one| one.value.is_some() || one.name == "traces.endpoint"));
-}
-
-#[test]
 fn layers_later_source_overrides_earlier() {
     let file = "[limits]\nwait = \"1s\"\nplus_per_day = 1\nfree_per_month = 1\n[server]\nlisten = \"[::]:1\"";
     let environment = [("VERBATIM_LIMITS__WAIT", "2s"), ("VERBATIM_LIMITS__PLUS_PER_DAY", "2")];
     let settings = load(file, &environment, &[("limits.plus_per_day", "3")]).unwrap();
-    let limits = &settings.limits;
-    assert_eq!((limits.free_per_month, limits.wait.as_secs(), limits.plus_per_day), (1, 2, 3));
+    let (limits, wait) = (&settings.options.lookup, settings.options.wait);
+    assert_eq!((limits.free_per_month, wait.as_secs(), limits.plus_per_day), (1, 2, 3));
     let report = settings.report();
     assert!(report.contains("= 1  # "), "{report}");
     assert!(report.contains("= \"2s\"  # environment variable VERBATIM_LIMITS__WAIT\n"), "{report}");
@@ -185,8 +105,8 @@ fn environment_variable_sets_setting() {
         ("VERBATIM_DATA", "/elsewhere"),
     ];
     let settings = load("", &environment, &[]).unwrap();
-    assert_eq!(settings.plans.plans[0].credits, 7);
-    assert_eq!(settings.suppliers.for_platform(transcript_core::video::Platform::YouTube), []);
+    assert_eq!(settings.options.accounts.plans.free.credits, 7);
+    assert_eq!(settings.options.suppliers.for_platform(transcript_core::video::Platform::YouTube), [""; 0]);
     assert_eq!(settings.server.trusted_proxies.len(), 2);
     assert_eq!(settings.speech.api_key, None);
 }
@@ -358,9 +278,9 @@ fn warnings_name_risky_settings() {
 
 #[test]
 fn payment_backend_follows_settings() {
-    let check = |toml: &str, backend: PaymentBackend, route: &str, warnings: &[&str]| {
+    let check = |toml: &str, backend: &str, route: &str, warnings: &[&str]| {
         let settings = load(toml, &[], &[]).unwrap();
-        assert_eq!(settings.payment_backend(), backend, "{toml}");
+        assert!(format!("{:?}", settings.options.checkout).starts_with(backend), "{toml}");
         assert!(settings.report().ends_with(&format!("\n# payments: {route}\n")), "{}", settings.report());
         let listed = settings.warnings().join("\n");
         for warning in warnings {
@@ -369,47 +289,32 @@ fn payment_backend_follows_settings() {
         assert!(!format!("{listed}{}", settings.report()).contains("hush"));
     };
     let sandbox = "sandbox: no money is taken, every order counts as paid";
-    check("", PaymentBackend::Sandbox, sandbox, &["sold in the sandbox, without money"]);
+    check("", "Sandbox", sandbox, &["sold in the sandbox, without money"]);
     for here in ["http://localhost:8080", "http://[::1]", "https://v.localhost"] {
-        check(&format!("server.base_url = \"{here}\""), PaymentBackend::Sandbox, sandbox, &[]);
+        check(&format!("server.base_url = \"{here}\""), "Sandbox", sandbox, &[]);
     }
     let none = "not configured: nothing is for sale";
     let behind = "server.trusted_proxies = [\"127.0.0.1/32\"]";
-    check(
-        behind,
-        PaymentBackend::None,
-        none,
-        &["server.trusted_proxies is set, so other machines reach this server"],
-    );
-    check(
-        &format!("{behind}\ncheckout.sandbox = true"),
-        PaymentBackend::Sandbox,
-        sandbox,
-        &["gets credits and plans"],
-    );
-    check("checkout.sandbox = false", PaymentBackend::None, none, &["payments are not configured"]);
+    check(behind, "None", none, &["server.trusted_proxies is set, so other machines reach this server"]);
+    check(&format!("{behind}\ncheckout.sandbox = true"), "Sandbox", sandbox, &["gets credits and plans"]);
+    check("checkout.sandbox = false", "None", none, &["payments are not configured"]);
     let unset = "stripe.secret_key is not set: payments are not configured";
     for elsewhere in ["server.base_url = \"https://v.example\"", "server.listen = \"0.0.0.0:80\""] {
-        check(elsewhere, PaymentBackend::None, none, &[unset]);
+        check(elsewhere, "None", none, &[unset]);
         let open = format!("{elsewhere}\ncheckout.sandbox = true");
-        check(
-            &open,
-            PaymentBackend::Sandbox,
-            sandbox,
-            &["every account gets credits and plans without payment"],
-        );
+        check(&open, "Sandbox", sandbox, &["every account gets credits and plans without payment"]);
     }
     let stripe = "stripe.secret_key = \"sk_hush\"\nstripe.webhook_secrets = [\"whsec_hush\"]\n";
     let to = "Stripe; send its webhook events to";
     check(
         &format!("{stripe}server.base_url = \"https://v.example\"\ncheckout.sandbox = true"),
-        PaymentBackend::Stripe,
+        "Stripe",
         &format!("{to} https://v.example/api/v1/webhooks/stripe"),
         &["the sandbox stays closed", "plans.pro.price_usd is not set: the plan pro is not for sale"],
     );
     check(
         stripe,
-        PaymentBackend::Stripe,
+        "Stripe",
         &format!("{to} http://127.0.0.1:8080/api/v1/webhooks/stripe"),
         &["Stripe's events do not arrive"],
     );
@@ -421,7 +326,7 @@ fn webhook_secrets_variable_takes_comma_list() {
         let key = ("VERBATIM_STRIPE__SECRET_KEY", "sk_hush");
         load("", &[key, ("VERBATIM_STRIPE__WEBHOOK_SECRETS", secrets)], &[])
     };
-    let good = load("whsec_hush,whsec_hush2").unwrap().payment.webhook_secrets;
+    let good = load("whsec_hush,whsec_hush2").unwrap().stripe.webhook_secrets;
     assert_eq!(good.len(), 2);
     for junk in ["[\"whsec_hush\"]", "whsec_hush,hush", "\"whsec_hush\""] {
         let problem = load(junk).unwrap_err();

@@ -4,6 +4,7 @@ use std::{fmt, net::SocketAddr, path::PathBuf, time::Duration};
 
 use ipnet::IpNet;
 use url::Url;
+use verbatim::SoundFormat;
 
 use super::layers::RawSettings;
 
@@ -198,6 +199,28 @@ impl ParseSetting for PathBuf {
     }
 }
 
+impl ParseSetting for SoundFormat {
+    const ALLOWED: &'static str = "ogg, flac or wav";
+
+    fn read(raw: &RawSettings) -> Result<Self, Option<String>> {
+        match String::read(raw)?.as_str() {
+            "ogg" => Ok(Self::Ogg),
+            "flac" => Ok(Self::Flac),
+            "wav" => Ok(Self::Wav),
+            _ => Err(None),
+        }
+    }
+
+    fn show(&self) -> String {
+        let name = match self {
+            Self::Ogg => "ogg",
+            Self::Flac => "flac",
+            Self::Wav => "wav",
+        };
+        name.to_owned().show()
+    }
+}
+
 /// A list. The environment separates items with commas; an empty text is the empty list.
 impl<T: ParseSetting> ParseSetting for Vec<T> {
     const ALLOWED: &'static str = T::ALLOWED;
@@ -249,6 +272,12 @@ impl Secret {
     }
 }
 
+impl From<Secret> for String {
+    fn from(secret: Secret) -> Self {
+        secret.0
+    }
+}
+
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret(not shown)")
@@ -294,6 +323,17 @@ impl BaseUrl {
             Some(url::Host::Ipv6(address)) => address.is_loopback(),
             None => false,
         }
+    }
+}
+
+/// Whether requests to an address can be read in transit.
+pub(super) fn is_exposed(address: &str) -> bool {
+    Url::parse(address).is_ok_and(|url| BaseUrl(url).is_exposed())
+}
+
+impl From<BaseUrl> for String {
+    fn from(url: BaseUrl) -> Self {
+        url.as_str().to_owned()
     }
 }
 
@@ -350,6 +390,29 @@ impl SecretUrl {
 impl fmt::Debug for SecretUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "SecretUrl({})", self.redacted())
+    }
+}
+
+/// The address of a proxy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ProxyUrl(SecretUrl);
+
+impl From<ProxyUrl> for String {
+    fn from(url: ProxyUrl) -> Self {
+        url.0.reveal().to_owned()
+    }
+}
+
+impl ParseSetting for ProxyUrl {
+    const ALLOWED: &'static str = "one or several proxies such as http://host:3128 or socks5://host:1080";
+    const SECRET: bool = true;
+
+    fn read(raw: &RawSettings) -> Result<Self, Option<String>> {
+        SecretUrl::read(raw, &["http", "https", "socks5", "socks5h"]).map(Self)
+    }
+
+    fn show(&self) -> String {
+        self.0.redacted().show()
     }
 }
 

@@ -22,7 +22,7 @@ pub(crate) fn mailer(settings: &Settings) -> Result<Arc<dyn Mailer>, ConfigError
     let Some(url) = &mail.smtp_url else {
         return Ok(Arc::new(FileMailer::new(settings.data.join(OUTBOX_FOLDER), from)));
     };
-    let ca_file = settings.upstream.ca_file.as_deref();
+    let ca_file = settings.options.upstream.ca_file.as_deref();
     let roots = ca_file.map_or_else(|| Ok(Vec::new()), std::fs::read).map_err(|error| {
         ConfigErrors::new(format!("upstream.ca_file: cannot read the certificates: {error}"))
     })?;

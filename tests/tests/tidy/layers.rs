@@ -31,7 +31,7 @@ const SERVER: CrateLayers = CrateLayers {
     layers: &[
         &["config"],
         &["api"],
-        &["altcha", "docs", "mail", "traces", "wiring"],
+        &["altcha", "docs", "mail", "traces"],
         &["log", "response_cache"],
         &["page", "state"],
         &["mcp"],

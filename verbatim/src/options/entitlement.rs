@@ -5,7 +5,7 @@ use std::fmt;
 /// Verification of entitlements (feature `entitlement`).
 ///
 /// An entitlement is a JSON Web Token with `sub`, `plan` (which must be `plus`) and `exp`, signed by one of the keys.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct EntitlementOptions {
     /// A JSON Web Key Set, as JSON: RSA, EC (P-256, P-384), OKP (Ed25519) or oct keys.
     pub keys: String,

@@ -1,0 +1,90 @@
+//! Checks that concern several settings.
+
+use verbatim::{PaymentOptions, StripeAccount};
+
+use crate::config::{Settings, reader::SettingsReader};
+
+/// Prefix of Stripe's signing secrets.
+const WEBHOOK_SECRET: &str = "whsec_";
+
+pub(super) fn check_requests(reader: &mut SettingsReader<'_>, all: &mut Settings) {
+    if let Some(file) = all.options.upstream.ca_file.as_ref().filter(|file| !file.is_file()) {
+        let what = format!("there is no file {}", file.display());
+        reader.refuse("upstream.ca_file", &what, "give the path of a PEM file");
+    }
+}
+
+pub(super) fn check_service(reader: &mut SettingsReader<'_>, all: &mut Settings) {
+    let address = ("service.base_url", !all.service.base_url.is_empty());
+    let key = ("service.api_key", !all.service.api_key.is_empty());
+    reader.needs(address, key);
+    reader.needs(key, address);
+    all.options.service = address.1.then(|| all.service.clone());
+}
+
+pub(super) fn check_speech(reader: &mut SettingsReader<'_>, all: &mut Settings) {
+    let address = ("speech.base_url", !all.speech.base_url.is_empty());
+    reader.needs(address, ("speech.model", !all.speech.model.is_empty()));
+    all.options.speech = address.1.then(|| all.speech.clone());
+    // The default of every platform's suppliers.
+    all.options.add_named_sources();
+}
+
+pub(super) fn check_suppliers(reader: &mut SettingsReader<'_>, all: &mut Settings) {
+    if all.options.breaker.cooldown > all.options.breaker.cooldown_max {
+        reader.refuse(
+            "suppliers.breaker_cooldown",
+            &"it is longer than suppliers.breaker_cooldown_max",
+            "give a shorter time",
+        );
+    }
+}
+
+pub(super) fn check_chat(reader: &mut SettingsReader<'_>, all: &mut Settings) {
+    let address = ("chat.base_url", !all.chat.base_url.is_empty());
+    reader.needs(address, ("chat.model", !all.chat.model.is_empty()));
+    all.options.chat = address.1.then(|| all.chat.clone());
+}
+
+pub(super) fn check_mail(reader: &mut SettingsReader<'_>, all: &mut Settings) {
+    reader.needs(("mail.smtp_url", all.mail.smtp_url.is_some()), ("mail.from", all.mail.from.is_some()));
+}
+
+pub(super) fn check_payments(reader: &mut SettingsReader<'_>, all: &mut Settings) {
+    let StripeAccount { secret_key, webhook_secrets, .. } = &all.stripe;
+    if !secret_key.is_empty() && webhook_secrets.is_empty() {
+        let what = "none is set, but stripe.secret_key is: payments could not be confirmed";
+        reader.refuse("stripe.webhook_secrets", &what, "set both or neither");
+    }
+    if !webhook_secrets.iter().all(|secret| secret.starts_with(WEBHOOK_SECRET)) {
+        let what = "a secret does not begin with whsec_";
+        let allowed = "write [\"whsec_…\", \"whsec_…\"] in the settings file, and whsec_…,whsec_… without \
+                       brackets and quotes in the environment";
+        reader.refuse("stripe.webhook_secrets", &what, allowed);
+    }
+    // Stripe if it is set, otherwise the sandbox if the operator opened it, or did not close it and only this machine
+    // can reach the server.
+    let is_private = all.server.is_loopback() && all.server.trusted_proxies.is_empty();
+    all.options.checkout = match (secret_key.is_empty(), all.sandbox.unwrap_or(is_private)) {
+        (false, _) => PaymentOptions::Stripe(all.stripe.clone()),
+        (true, true) => PaymentOptions::Sandbox,
+        (true, false) => PaymentOptions::None,
+    };
+}
+
+pub(super) fn check_entitlements(_: &mut SettingsReader<'_>, all: &mut Settings) {
+    all.options.entitlement = (!all.entitlement.keys.is_empty()).then(|| all.entitlement.clone());
+}
+
+pub(super) fn check_traces(reader: &mut SettingsReader<'_>, all: &Settings) {
+    let Some(endpoint) = &all.log.traces else { return };
+    if !cfg!(feature = "otel") {
+        let missing = "this build has no traces: it lacks the feature otel";
+        let allowed = "leave it out, or build the command with --features otel";
+        reader.refuse("traces.endpoint", &missing, allowed);
+    }
+    if !endpoint.as_str().starts_with("http://") {
+        let allowed = "use a local collector that forwards them";
+        reader.refuse("traces.endpoint", &"traces are sent over http only", allowed);
+    }
+}

@@ -1,0 +1,100 @@
+//! Table of all settings: name, place in [`Settings`], kind, bounds and description of each.
+//!
+//! Settings are read in the order of this table, which is also the order of `check-config`, `docs/settings.md` and the
+//! sample file. The default is the value in the place.
+
+mod apis;
+mod checks;
+mod sources;
+
+use std::{ops::RangeInclusive, time::Duration};
+
+use super::{Settings, reader::SettingsReader};
+
+/// All sections, in order.
+pub(super) const SECTIONS: [Section; 14] = [
+    sources::SERVER,
+    sources::STORAGE,
+    sources::REQUESTS_TO_PLATFORMS,
+    sources::ANOTHER_VERBATIM_SERVER,
+    sources::SPEECH_TO_TEXT,
+    sources::SUPPLIERS,
+    apis::CHAT,
+    apis::MAIL,
+    apis::PAYMENTS,
+    apis::PLUS_KEYS,
+    apis::LIMITS,
+    apis::ABSENCES,
+    apis::PLANS_AND_PRICES,
+    apis::LOGS__METRICS_AND_TRACES,
+];
+
+/// Related settings.
+#[cfg_attr(not(test), expect(dead_code, reason = "a test writes the documents"))]
+pub(super) struct Section {
+    /// Title in the documents.
+    pub(super) title: &'static str,
+    /// What all settings of the section have in common, for the sample file; may be empty.
+    pub(super) note: &'static str,
+    /// The settings.
+    pub(super) settings: &'static [Setting],
+    /// Checks that concern several settings, after all of the section are read.
+    pub(super) check: fn(&mut SettingsReader<'_>, &mut Settings),
+}
+
+/// One setting.
+#[cfg_attr(not(test), expect(dead_code, reason = "a test writes the documents"))]
+pub(super) struct Setting {
+    /// Name.
+    pub(super) name: &'static str,
+    /// Reads the value into its place; the reader's method is the kind of the setting.
+    pub(super) read: fn(&mut SettingsReader<'_>, &mut Settings),
+    /// Allowed values; empty if the kind has bounds.
+    pub(super) allowed: &'static str,
+    /// Description, in Markdown.
+    pub(super) description: &'static str,
+    /// Example as TOML, for a setting that is not set by default.
+    pub(super) example: &'static str,
+}
+
+/// Setting with a default and bounds.
+const fn bounded(
+    name: &'static str,
+    read: fn(&mut SettingsReader<'_>, &mut Settings),
+    description: &'static str,
+) -> Setting {
+    Setting { name, read, allowed: "", description, example: "" }
+}
+
+/// Setting with a default.
+const fn setting(
+    name: &'static str,
+    read: fn(&mut SettingsReader<'_>, &mut Settings),
+    allowed: &'static str,
+    description: &'static str,
+) -> Setting {
+    Setting { name, read, allowed, description, example: "" }
+}
+
+/// Setting that is not set by default.
+const fn unset(
+    name: &'static str,
+    read: fn(&mut SettingsReader<'_>, &mut Settings),
+    allowed: &'static str,
+    description: &'static str,
+    example: &'static str,
+) -> Setting {
+    Setting { name, read, allowed, description, example }
+}
+
+const NOTHING: Duration = Duration::ZERO;
+const SECOND: Duration = Duration::from_secs(1);
+const MINUTE: Duration = Duration::from_secs(60);
+const HOUR: Duration = Duration::from_secs(3_600);
+const DAY: Duration = Duration::from_secs(86_400);
+/// Bounds of an allowance.
+const ALLOWANCE: RangeInclusive<u64> = 0..=1_000_000_000;
+/// Bounds of a rate limit. The maximum is that of the core's limiter.
+const RATE: RangeInclusive<u32> = 1..=transcript_core::limits::LIMIT_MAX;
+/// Bounds of concurrent videos of a supplier.
+const VIDEOS: RangeInclusive<u32> = 1..=1_024;
