@@ -46,21 +46,16 @@ const SERVER: CrateLayers = CrateLayers {
 const CORE: CrateLayers = CrateLayers {
     folder: "transcript-core/src",
     layers: &[
-        &["error", "ids", "page", "time"],
+        &["error", "ids", "page", "retry", "time"],
         &["transcript", "video"],
-        &["captions"],
+        &["body", "captions"],
         &["archive", "directory", "ledger", "limits", "supplier"],
         &["engine"],
         &["accounts", "chat", "lookup"],
         &["wire"],
         &["memory", "testing"],
     ],
-    exceptions: &[
-        ("transcript/limits.rs", "captions"),
-        ("transcript/srt.rs", "captions"),
-        ("transcript/subtitle_cue.rs", "captions"),
-        ("transcript/track.rs", "archive"),
-    ],
+    exceptions: &[],
 };
 
 /// Import from another module of the crate.
