@@ -50,8 +50,8 @@ pub struct RetryPolicy {
 
 /// Tries a call until it succeeds, `judge` forbids a further try, or the policy ends.
 ///
-/// - `call` gets the number of the try, counted from 0, and limits its own time. It is repeated while its outcome may be
-///   unknown, so it must be idempotent.
+/// - `call` gets the number of the try, counted from 0, and limits its own time. It may be repeated with an unknown
+///   outcome, so it must be idempotent.
 /// - `judge` gets the number of the failed try and its error. A pause that it names is kept as it is.
 /// - `jitter` returns a factor from 0 to 1 for each pause of the backoff.
 ///

@@ -32,8 +32,8 @@ pub enum PaymentHold {
 pub trait HeldPayment: fmt::Debug + Send + Sync {
     /// Ends the payment: what it charges depends on the result of the work.
     ///
-    /// The payer gets its outcome afterwards, so this takes at most one store timeout. It goes on by itself if it takes
-    /// longer.
+    /// The payer gets its outcome afterwards, so this takes at most one store timeout; a slower store is waited for in
+    /// a detached task.
     async fn end(self: Box<Self>, result: WorkResult);
 }
 

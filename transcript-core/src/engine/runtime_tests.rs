@@ -59,7 +59,7 @@ fn call_runs_on_caller_runtime_or_engine_runtime() {
         let outcome = caller.block_on(transcripts.refresh(&video(), &TrackSelector::Default));
         assert!(matches!(outcome, FetchOutcome::Fetched(_)), "{outcome:?}");
     }
-    // The flight and the supplier; a call from another runtime also has a task of its own.
+    // The flight and the supplier; a call from another runtime is one more task.
     let expect = [(&engine_runtime, 2), (&caller_runtime, 2), (&engine_runtime, 3), (&caller_runtime, 2)];
     let expect = expect.map(|(runtime, tasks)| (runtime.handle().id(), tasks));
     assert_eq!(*supplier.0.lock().unwrap(), expect);

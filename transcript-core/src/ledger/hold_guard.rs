@@ -1,4 +1,4 @@
-//! Holds that extend themselves, and are settled or released whatever becomes of the work they pay for.
+//! Holds that extend themselves until they are settled or released.
 
 use std::{sync::Arc, time::Duration};
 

@@ -351,12 +351,12 @@ impl ChatModel for OpenAiChat {
 
     async fn complete(
         &self,
-        complete_with_retries: ModelRequest,
+        request: ModelRequest,
         deltas: Option<Arc<dyn DeltaSink>>,
     ) -> Result<ModelReply> {
-        let messages = complete_with_retries.messages();
+        let messages = request.messages();
         let mut state = StreamState::new(deltas);
-        let call = self.complete_with_retries(&messages, complete_with_retries.output_tokens_max, &mut state);
+        let call = self.complete_with_retries(&messages, request.output_tokens_max, &mut state);
         let result = timeout(self.options.timeout, call).await;
         result.unwrap_or(Err(ChatFailure::Unreachable(HttpError::Timeout))).map_err(ChatFailure::error)?;
         state.end();
