@@ -15,6 +15,9 @@ pub(crate) enum DbError {
     /// A point read on the caller's thread failed.
     #[cfg(feature = "sqlite")]
     PointRead(rusqlite::Error),
+    /// A stored value has another type than its column.
+    #[cfg(feature = "sqlite")]
+    Unreadable,
     /// The work panicked; its connection is not reused.
     #[cfg(feature = "sqlite")]
     Panicked,
@@ -49,7 +52,7 @@ impl DbError {
         let code = match self {
             Self::Sql(error) => code(error),
             Self::PointRead(error) => point_read_code(error),
-            Self::Rejected(_) | Self::Panicked => None,
+            Self::Rejected(_) | Self::Unreadable | Self::Panicked => None,
         };
         matches!(code.map(primary), Some(5 | 6))
     }
@@ -66,7 +69,7 @@ impl DbError {
     /// the transaction back.
     pub(crate) fn is_limited_to_write(&self) -> bool {
         match self {
-            Self::Rejected(_) => true,
+            Self::Rejected(_) | Self::Unreadable => true,
             Self::Sql(error) => match code(error).map(primary) {
                 Some(code) => matches!(code, 1 | 18 | 19 | 20 | 25),
                 None => matches!(
@@ -91,6 +94,7 @@ impl DbError {
             Self::Rejected(error) => error,
             Self::Sql(error) => from_sql(&error, file),
             Self::PointRead(error) => from_point_read(&error, file),
+            Self::Unreadable => unreadable(file),
             Self::Panicked => Error::unexpected(format!(
                 "an internal error ended a write to the database {}",
                 file.display()

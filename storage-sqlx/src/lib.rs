@@ -49,6 +49,8 @@ mod postgres;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod sliding_window;
 #[cfg(feature = "sqlite")]
+mod sql;
+#[cfg(feature = "sqlite")]
 mod sqlite;
 
 #[cfg(all(feature = "postgres", feature = "sqlite"))]

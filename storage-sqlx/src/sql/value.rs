@@ -1,0 +1,122 @@
+//! Values of statement parameters and columns.
+
+use std::borrow::Cow;
+
+/// A value of a statement parameter or of a column.
+///
+/// A parameter borrows its text and bytes where it can; a column owns them.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Value<'a> {
+    Null,
+    Number(i64),
+    Text(Cow<'a, str>),
+    Bytes(Cow<'a, [u8]>),
+    /// A list of texts, only as a parameter. SQLite receives it as a JSON array.
+    Texts(Vec<Cow<'a, str>>),
+    /// A list of numbers, only as a parameter. SQLite receives it as a JSON array.
+    Numbers(Vec<i64>),
+}
+
+impl Value<'_> {
+    /// The value with its own text and bytes, for another thread.
+    pub(crate) fn into_owned(self) -> Value<'static> {
+        match self {
+            Self::Null => Value::Null,
+            Self::Number(number) => Value::Number(number),
+            Self::Text(text) => Value::Text(Cow::Owned(text.into_owned())),
+            Self::Bytes(bytes) => Value::Bytes(Cow::Owned(bytes.into_owned())),
+            Self::Texts(texts) => {
+                Value::Texts(texts.into_iter().map(|text| Cow::Owned(text.into_owned())).collect())
+            }
+            Self::Numbers(numbers) => Value::Numbers(numbers),
+        }
+    }
+}
+
+/// An array of parameter values, each converted with [`Value::from`].
+macro_rules! values {
+    ($($value:expr),* $(,)?) => { [$($crate::sql::Value::from($value)),*] };
+}
+pub(crate) use values;
+
+macro_rules! from_number {
+    ($($number:ty),*) => {
+        $(impl From<$number> for Value<'_> {
+            fn from(number: $number) -> Self {
+                Self::Number(number.into())
+            }
+        })*
+    };
+}
+from_number!(bool, i64, u16, u32);
+
+impl<'a> From<&'a str> for Value<'a> {
+    fn from(text: &'a str) -> Self {
+        Self::Text(Cow::Borrowed(text))
+    }
+}
+
+impl<'a> From<&'a String> for Value<'a> {
+    fn from(text: &'a String) -> Self {
+        Self::Text(Cow::Borrowed(text))
+    }
+}
+
+impl From<String> for Value<'_> {
+    fn from(text: String) -> Self {
+        Self::Text(Cow::Owned(text))
+    }
+}
+
+impl<'a> From<&'a [u8]> for Value<'a> {
+    fn from(bytes: &'a [u8]) -> Self {
+        Self::Bytes(Cow::Borrowed(bytes))
+    }
+}
+
+impl<'a> From<&'a Vec<u8>> for Value<'a> {
+    fn from(bytes: &'a Vec<u8>) -> Self {
+        Self::Bytes(Cow::Borrowed(bytes))
+    }
+}
+
+impl<'a> From<Vec<&'a str>> for Value<'a> {
+    fn from(texts: Vec<&'a str>) -> Self {
+        Self::Texts(texts.into_iter().map(Cow::Borrowed).collect())
+    }
+}
+
+impl From<Vec<i64>> for Value<'_> {
+    fn from(numbers: Vec<i64>) -> Self {
+        Self::Numbers(numbers)
+    }
+}
+
+impl<'a, T: Into<Self>> From<Option<T>> for Value<'a> {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Null, Into::into)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn value_conversion_selects_matching_variant() {
+        let text = "text".to_owned();
+        let bytes = vec![1, 2];
+        let converted = values![None::<i64>, Some(7_i64), true, &text, &bytes, vec!["a", "b"], vec![1, 2]];
+        let expected = [
+            Value::Null,
+            Value::Number(7),
+            Value::Number(1),
+            Value::Text("text".into()),
+            Value::Bytes(vec![1, 2].into()),
+            Value::Texts(vec!["a".into(), "b".into()]),
+            Value::Numbers(vec![1, 2]),
+        ];
+        assert_eq!(converted, expected);
+        assert_eq!(converted.map(Value::into_owned), expected);
+    }
+}
