@@ -4,7 +4,7 @@
 mod archive;
 mod baseline_hyper;
 mod baseline_reqwest;
-mod baseline_sqlx;
+mod baseline_rusqlite;
 mod budgets;
 mod chat;
 mod commits;

@@ -11,10 +11,11 @@ pub(crate) enum DbError {
     /// An error of the port, found while the transaction ran; the connection is intact.
     Rejected(Error),
     /// A statement or the database failed.
+    #[cfg(feature = "postgres")]
     Sql(sqlx::Error),
-    /// A point read on the caller's thread failed.
+    /// A statement or the file failed.
     #[cfg(feature = "sqlite")]
-    PointRead(rusqlite::Error),
+    Sqlite(rusqlite::Error),
     /// A stored value has another type than its column.
     #[cfg(feature = "sqlite")]
     Unreadable,
@@ -26,6 +27,7 @@ pub(crate) enum DbError {
 /// The result of work inside the database.
 pub(crate) type DbResult<T> = Result<T, DbError>;
 
+#[cfg(feature = "postgres")]
 impl From<sqlx::Error> for DbError {
     fn from(error: sqlx::Error) -> Self {
         Self::Sql(error)
@@ -35,7 +37,7 @@ impl From<sqlx::Error> for DbError {
 #[cfg(feature = "sqlite")]
 impl From<rusqlite::Error> for DbError {
     fn from(error: rusqlite::Error) -> Self {
-        Self::PointRead(error)
+        Self::Sqlite(error)
     }
 }
 
@@ -49,17 +51,12 @@ impl From<Error> for DbError {
 impl DbError {
     /// Whether another connection holds a needed lock: a retry can succeed.
     pub(crate) fn is_busy(&self) -> bool {
-        let code = match self {
-            Self::Sql(error) => code(error),
-            Self::PointRead(error) => point_read_code(error),
-            Self::Rejected(_) | Self::Unreadable | Self::Panicked => None,
-        };
-        matches!(code.map(primary), Some(5 | 6))
+        matches!(self.code().map(primary), Some(5 | 6))
     }
 
     /// Whether the disk failed to sync (`SQLITE_IOERR_FSYNC`): earlier writes may be lost as well.
     pub(crate) fn is_sync_failure(&self) -> bool {
-        matches!(self, Self::Sql(error) if code(error) == Some(1034))
+        self.code() == Some(1034)
     }
 
     /// Whether it is enough to undo one write: the transaction and its connection are intact.
@@ -70,35 +67,45 @@ impl DbError {
     pub(crate) fn is_limited_to_write(&self) -> bool {
         match self {
             Self::Rejected(_) | Self::Unreadable => true,
-            Self::Sql(error) => match code(error).map(primary) {
-                Some(code) => matches!(code, 1 | 18 | 19 | 20 | 25),
-                None => matches!(
-                    error,
-                    sqlx::Error::RowNotFound
-                        | sqlx::Error::ColumnIndexOutOfBounds { .. }
-                        | sqlx::Error::ColumnNotFound(_)
-                        | sqlx::Error::ColumnDecode { .. }
-                        | sqlx::Error::Decode(_)
-                        | sqlx::Error::Encode(_)
-                ),
-            },
-            // A point read changes nothing.
-            Self::PointRead(_) | Self::Panicked => false,
+            // Without a code the error is not one of the database.
+            Self::Sqlite(_) => self.code().is_none_or(|code| matches!(primary(code), 1 | 18 | 19 | 20 | 25)),
+            #[cfg(feature = "postgres")]
+            Self::Sql(_) => false,
+            Self::Panicked => false,
+        }
+    }
+
+    /// SQLite's extended result code.
+    fn code(&self) -> Option<i32> {
+        match self {
+            Self::Sqlite(error) => Some(error.sqlite_error()?.extended_code),
+            _ => None,
         }
     }
 
     /// The error that a port returns; its message names the file.
     #[cold]
     pub(crate) fn into_error(self, file: &Path) -> Error {
-        match self {
-            Self::Rejected(error) => error,
-            Self::Sql(error) => from_sql(&error, file),
-            Self::PointRead(error) => from_point_read(&error, file),
-            Self::Unreadable => unreadable(file),
-            Self::Panicked => Error::unexpected(format!(
+        match (self.code(), self) {
+            (_, Self::Rejected(error)) => error,
+            (_, Self::Unreadable) => {
+                corrupt(format!("a row of the database {} cannot be read back", file.display()))
+            }
+            (_, Self::Panicked) => Error::unexpected(format!(
                 "an internal error ended a write to the database {}",
                 file.display()
             )),
+            (Some(code), error) => {
+                tracing::debug!(?error, "database call failed");
+                from_code(code, file)
+            }
+            (None, error) => {
+                tracing::debug!(?error, "database call failed");
+                Error::unexpected(format!(
+                    "invalid query on the database {}: this is a defect, please report it",
+                    file.display()
+                ))
+            }
         }
     }
 }
@@ -131,17 +138,6 @@ pub(crate) fn incomplete_copy(name: impl std::fmt::Display) -> Error {
              the copied data and start over"
         ),
     )
-}
-
-/// SQLite's extended result code.
-#[cfg(feature = "sqlite")]
-fn code(error: &sqlx::Error) -> Option<i32> {
-    error.as_database_error()?.code()?.parse().ok()
-}
-
-#[cfg(feature = "sqlite")]
-fn point_read_code(error: &rusqlite::Error) -> Option<i32> {
-    Some(error.sqlite_error()?.extended_code)
 }
 
 /// A result code without its extension: the low byte.
@@ -196,77 +192,27 @@ fn from_code(code: i32, file: &Path) -> Error {
     Error::new(kind, retry, message)
 }
 
-/// Maps an error of sqlx.
-#[cfg(feature = "sqlite")]
-fn from_sql(error: &sqlx::Error, file: &Path) -> Error {
-    tracing::debug!(%error, "database call failed");
-    match (code(error), error) {
-        (Some(code), _) => from_code(code, file),
-        (None, sqlx::Error::Io(_)) => Error::new(
-            ErrorKind::Unavailable,
-            Retry::Backoff,
-            format!("the database {} cannot be reached", file.display()),
-        ),
-        (None, sqlx::Error::WorkerCrashed) => Error::new(
-            ErrorKind::Unavailable,
-            Retry::Backoff,
-            format!("the connection to the database {} was lost", file.display()),
-        ),
-        (None, sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_)) => unreadable(file),
-        (None, _) => invalid_query(file),
-    }
-}
-
-/// Maps an error of a point read.
-#[cfg(feature = "sqlite")]
-fn from_point_read(error: &rusqlite::Error, file: &Path) -> Error {
-    tracing::debug!(%error, "database call failed");
-    match (point_read_code(error), error) {
-        (Some(code), _) => from_code(code, file),
-        (None, rusqlite::Error::FromSqlConversionFailure(..)) => unreadable(file),
-        (None, _) => invalid_query(file),
-    }
-}
-
-#[cfg(feature = "sqlite")]
-fn unreadable(file: &Path) -> Error {
-    corrupt(format!("a row of the database {} cannot be read back", file.display()))
-}
-
-#[cfg(feature = "sqlite")]
-fn invalid_query(file: &Path) -> Error {
-    let message =
-        format!("invalid query on the database {}: this is a defect, please report it", file.display());
-    Error::new(ErrorKind::Unexpected, Retry::Never, message)
-}
-
 #[cfg(test)]
 #[cfg(feature = "sqlite")]
 mod tests {
     use std::time::Duration;
 
-    use sqlx::{ConnectOptions, sqlite::SqliteConnectOptions};
+    use rusqlite::{Connection, OpenFlags};
 
     use super::*;
 
     /// The error of a statement, on a new connection to a small file.
-    async fn failure(
-        options: impl FnOnce(SqliteConnectOptions) -> SqliteConnectOptions,
-        statements: &'static str,
-    ) -> Error {
+    fn failure(flags: OpenFlags, statements: &str) -> Error {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("small.db");
-        let known = SqliteConnectOptions::new().filename(&file).create_if_missing(true);
-        let known = known.busy_timeout(Duration::ZERO);
-        let mut first = known.connect().await.unwrap();
-        sqlx::raw_sql("CREATE TABLE small (x BLOB UNIQUE) STRICT").execute(&mut first).await.unwrap();
-        let mut connection = options(known.clone()).connect().await.unwrap();
-        if statements.is_empty() {
-            sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut first).await.unwrap();
+        let first = Connection::open(&file).unwrap();
+        first.execute_batch("CREATE TABLE small (x BLOB UNIQUE) STRICT").unwrap();
+        let connection = Connection::open_with_flags(&file, flags).unwrap();
+        connection.busy_timeout(Duration::ZERO).unwrap();
+        if statements == "BEGIN IMMEDIATE" {
+            first.execute_batch(statements).unwrap();
         }
-        let statements = if statements.is_empty() { "BEGIN IMMEDIATE" } else { statements };
-        let error = sqlx::raw_sql(statements).execute(&mut connection).await.unwrap_err();
-        let fault = DbError::from(error);
+        let fault = DbError::from(connection.execute_batch(statements).unwrap_err());
         assert_eq!(fault.is_busy(), statements == "BEGIN IMMEDIATE");
         fault.into_error(&file)
     }
@@ -277,31 +223,31 @@ mod tests {
         assert!(error.message().contains("small.db"), "{error}");
     }
 
-    #[tokio::test]
-    async fn sqlite_error_message_names_cause() {
+    #[test]
+    fn sqlite_error_message_names_cause() {
         use ErrorKind::{Unavailable, Unexpected, Unsupported};
-        let same = |options| options;
-        check(&failure(same, "").await, Unavailable, Retry::Backoff, "locked by another process");
-        let read_only = |options: SqliteConnectOptions| options.read_only(true);
-        let error = failure(read_only, "INSERT INTO small VALUES (x'00')").await;
+        let writable = OpenFlags::default();
+        check(
+            &failure(writable, "BEGIN IMMEDIATE"),
+            Unavailable,
+            Retry::Backoff,
+            "locked by another process",
+        );
+        let read_only = OpenFlags::SQLITE_OPEN_READ_ONLY;
+        let error = failure(read_only, "INSERT INTO small VALUES (x'00')");
         check(&error, Unsupported, Retry::Never, "read-only");
         let full = "PRAGMA max_page_count = 3; INSERT INTO small VALUES (zeroblob(100000))";
-        check(&failure(same, full).await, Unavailable, Retry::Backoff, "the disk is full");
+        check(&failure(writable, full), Unavailable, Retry::Backoff, "the disk is full");
         let twice = "INSERT INTO small VALUES (x'5E'), (x'5E')";
-        check(&failure(same, twice).await, Unexpected, Retry::Never, "code 2067");
+        check(&failure(writable, twice), Unexpected, Retry::Never, "code 2067");
     }
 
     #[test]
-    fn sqlx_error_kind_is_mapped() {
+    fn sqlite_error_without_code_is_mapped() {
         let file = Path::new("small.db");
-        let error = |fault: sqlx::Error| DbError::from(fault).into_error(file);
-        check(&error(sqlx::Error::WorkerCrashed), ErrorKind::Unavailable, Retry::Backoff, "was lost");
-        check(
-            &error(sqlx::Error::Decode("x".into())),
-            ErrorKind::Corrupt,
-            Retry::Never,
-            "cannot be read back",
-        );
-        check(&error(sqlx::Error::RowNotFound), ErrorKind::Unexpected, Retry::Never, "invalid query");
+        check(&DbError::Unreadable.into_error(file), ErrorKind::Corrupt, Retry::Never, "cannot be read back");
+        let missing = DbError::from(rusqlite::Error::QueryReturnedNoRows);
+        assert!(missing.is_limited_to_write());
+        check(&missing.into_error(file), ErrorKind::Unexpected, Retry::Never, "invalid query");
     }
 }

@@ -1,4 +1,4 @@
-//! The storage ports of Verbatim on SQLite and PostgreSQL, with sqlx.
+//! The storage ports of Verbatim on SQLite (with rusqlite) and PostgreSQL (with sqlx).
 //!
 //! Two files hold all data: [`SqliteStore`] has keys, accounts and the ledger, [`SqliteArchive`] has the
 //! transcripts. Each opens in one call, which creates the file or migrates its schema:
@@ -30,7 +30,7 @@
 //! - `sqlite` (default): the stores on SQLite, which is compiled in.
 //! - `postgres`: the stores on PostgreSQL 15 and newer, for several servers.
 
-#[cfg(any(feature = "postgres", feature = "sqlite"))]
+#[cfg(feature = "postgres")]
 mod allowance_spend;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod body;

@@ -1,6 +1,6 @@
 //! The stored form of rate limit windows.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use transcript_core::{Result, limits::rules::SlidingWindow};
 
 use crate::error::corrupt;
@@ -11,7 +11,7 @@ use crate::error::corrupt;
 const END_STEP_MS: i64 = 3_600_000;
 
 /// A window as columns hold it.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 pub(crate) struct StoredWindow {
     pub(crate) bucket: String,
     pub(crate) ends_at: i64,
@@ -19,10 +19,6 @@ pub(crate) struct StoredWindow {
 }
 
 impl StoredWindow {
-    pub(crate) fn new(window: &SlidingWindow) -> Self {
-        Self { bucket: window.bucket.clone(), ends_at: stored_end(window), taken: encode(window) }
-    }
-
     pub(crate) fn decode(&self) -> Result<SlidingWindow> {
         decode(&self.bucket, self.ends_at, &self.taken)
     }

@@ -5,15 +5,12 @@
 mod cold;
 
 use std::{
+    iter,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
 use async_trait::async_trait;
-use sqlx::{
-    AssertSqlSafe, ConnectOptions, Connection, QueryBuilder, Row as _, Sqlite, SqliteConnection,
-    sqlite::{SqliteLockingMode, SqliteRow},
-};
 use transcript_core::{Error, Result, ledger::rules::LegRow};
 
 use super::{
@@ -26,7 +23,8 @@ use super::{
 use crate::{
     codec::json,
     error::{DbError, DbResult, corrupt},
-    sqlite::{FileKind, kind_of_file, prepare_file, schema},
+    sql::{Row, Value, values},
+    sqlite::{FileKind, FileLocking, kind_of_file, prepare_file, schema, session::SqliteSession},
 };
 
 /// How long to wait for a lock: a command that is about to end may hold it.
@@ -41,7 +39,7 @@ pub(super) struct SqliteSide {
     part: &'static TablePart,
     file: PathBuf,
     name: String,
-    db: SqliteConnection,
+    db: SqliteSession,
 }
 
 impl SqliteSide {
@@ -57,7 +55,7 @@ impl SqliteSide {
             )));
         }
         let kind = kind_of_file(part.name);
-        let file = prepare_file(kind, path).await?;
+        let file = prepare_file(kind, path)?;
         let fault = |fault: DbError| match fault.is_busy() {
             true => conflict(format!(
                 "{} is in use: stop every server and command that has it open",
@@ -67,7 +65,7 @@ impl SqliteSide {
         };
         let started = Instant::now();
         let db = loop {
-            match Self::locked(kind, &file, role).await {
+            match Self::locked(kind, &file, role) {
                 Err(fault) if fault.is_busy() && started.elapsed() < LOCK_TIMEOUT => {
                     tokio::time::sleep(PAUSE).await
                 }
@@ -78,81 +76,83 @@ impl SqliteSide {
         Ok(Self { part, name, file, db })
     }
 
-    async fn locked(kind: &'static FileKind, file: &Path, role: CopyRole) -> DbResult<SqliteConnection> {
+    fn locked(kind: &FileKind, file: &Path, role: CopyRole) -> DbResult<SqliteSession> {
         if file.metadata().is_ok_and(|there| there.len() > 0) {
             // A file of another program stays unchanged, including its journal mode.
-            let mut probe = kind.probe(file, LOCK_TIMEOUT).connect().await?;
-            let version = schema::any_version(kind, file, &mut probe).await;
-            probe.close().await?;
-            version?;
+            let probe = FileKind::open_probe(file, LOCK_TIMEOUT)?;
+            schema::any_version(kind, file, &probe)?;
+            probe.close()?;
         }
-        let options = kind.writer(file, LOCK_TIMEOUT).locking_mode(SqliteLockingMode::Exclusive);
-        let mut db = options.connect().await?;
-        sqlx::raw_sql("BEGIN EXCLUSIVE; COMMIT").execute(&mut db).await?;
-        let is_incomplete = schema::any_version(kind, file, &mut db).await? == super::INCOMPLETE_COPY;
+        let db = kind.open_writer(file, LOCK_TIMEOUT, FileLocking::Exclusive)?;
+        db.batch("BEGIN EXCLUSIVE; COMMIT")?;
+        let is_incomplete = schema::any_version(kind, file, &db)? == super::INCOMPLETE_COPY;
         match role {
-            CopyRole::Target if is_incomplete => schema::check_incomplete_copy(kind, file, &mut db).await?,
+            CopyRole::Target if is_incomplete => schema::check_incomplete_copy(kind, file, &db)?,
             // A source that is itself an incomplete copy is rejected here.
-            CopyRole::Source | CopyRole::Target => schema::migrate(kind, file, &mut db).await?,
+            CopyRole::Source | CopyRole::Target => schema::migrate(kind, file, &db)?,
         }
         Ok(db)
     }
 
-    fn fault(&self) -> impl Fn(sqlx::Error) -> Error + use<> {
-        let file = self.file.clone();
-        move |error| DbError::from(error).into_error(&file)
+    /// Decodes the rows of a statement.
+    fn find<T>(
+        &self,
+        statement: &str,
+        values: &[Value<'_>],
+        form: impl Fn(&mut Row) -> DbResult<T>,
+    ) -> Result<Vec<T>> {
+        let rows = self.db.query_once(statement, values);
+        let found = rows.and_then(|mut rows| rows.iter_mut().map(form).collect());
+        found.map_err(|fault| fault.into_error(&self.file))
     }
 
-    fn work_fault(&self) -> impl Fn(DbError) -> Error + use<> {
-        let file = self.file.clone();
-        move |fault| fault.into_error(&file)
+    /// The number in the first row of a statement; 0 without a row.
+    fn find_number(&self, statement: &str, values: &[Value<'_>]) -> Result<i64> {
+        Ok(self.find(statement, values, |row| row.take(0))?.first().copied().unwrap_or_default())
     }
 
-    async fn rows(&mut self, mut query: QueryBuilder<Sqlite>) -> Result<Vec<SqliteRow>> {
-        let fault = self.fault();
-        query.build().persistent(false).fetch_all(&mut self.db).await.map_err(fault)
-    }
-
-    async fn run(&mut self, statement: String) -> Result<()> {
-        let fault = self.fault();
-        sqlx::raw_sql(AssertSqlSafe(statement)).execute(&mut self.db).await.map(drop).map_err(fault)
-    }
-
-    async fn is_empty(&mut self, table: &'static CopyTable) -> Result<bool> {
+    fn is_empty(&self, table: &'static CopyTable) -> Result<bool> {
         let filter = if table.name == table::CHANGES { " WHERE count > 0" } else { "" };
-        let query = QueryBuilder::new(format!("SELECT 1 FROM {}{filter} LIMIT 1", table.name));
-        Ok(self.rows(query).await?.is_empty())
+        let rows = self.find(&format!("SELECT 1 FROM {}{filter} LIMIT 1", table.name), &[], |_| Ok(()))?;
+        Ok(rows.is_empty())
     }
 
-    async fn store_within(&mut self, batches: Vec<CopyBatch>, position: &str) -> DbResult<()> {
-        let mut transaction = self.db.begin_with("BEGIN IMMEDIATE").await?;
-        for batch in &batches {
-            if batch.table.name == table::COLD {
-                cold::insert(batch, &mut transaction).await?;
-                continue;
+    /// Runs work in one transaction.
+    fn transact(&mut self, work: impl FnOnce(&mut SqliteSession) -> DbResult<()>) -> Result<()> {
+        let outcome = self.db.batch("BEGIN IMMEDIATE").and_then(|()| {
+            let outcome = work(&mut self.db).and_then(|()| self.db.batch("COMMIT"));
+            if outcome.is_err() {
+                // After some errors SQLite has rolled back itself.
+                self.db.batch("ROLLBACK").ok();
             }
-            for rows in batch.rows.chunks((VALUES_MAX / batch.columns.len().max(1)).max(1)) {
-                insert(batch.table, &batch.columns, rows)
-                    .build()
-                    .persistent(false)
-                    .execute(&mut *transaction)
-                    .await?;
-            }
-        }
-        let mut state = QueryBuilder::<Sqlite>::new(format!("UPDATE {STATE_TABLE} SET place = "));
-        state.push_bind(position).build().execute(&mut *transaction).await?;
-        Ok(transaction.commit().await?)
+            outcome
+        });
+        outcome.map_err(|fault| fault.into_error(&self.file))
     }
 }
 
-/// A statement that stores rows.
-fn insert(table: &CopyTable, columns: &[CopyColumn], rows: &[CopyRow]) -> QueryBuilder<Sqlite> {
+fn store(db: &mut SqliteSession, batches: &[CopyBatch], position: &str) -> DbResult<()> {
+    for batch in batches {
+        if batch.table.name == table::COLD {
+            cold::insert(batch, db)?;
+            continue;
+        }
+        for rows in batch.rows.chunks((VALUES_MAX / batch.columns.len().max(1)).max(1)) {
+            let (statement, values) = insert(batch.table, &batch.columns, rows);
+            db.query_once(&statement, &values)?;
+        }
+    }
+    db.query_once(&format!("UPDATE {STATE_TABLE} SET place = ?1"), &values![position])?;
+    Ok(())
+}
+
+/// A statement that stores rows, with its values.
+fn insert<'a>(table: &CopyTable, columns: &[CopyColumn], rows: &'a [CopyRow]) -> (String, Vec<Value<'a>>) {
     if table.name == table::CHANGES {
         // The only row exists from the start.
-        let mut set = QueryBuilder::new("UPDATE changes SET count = ");
         let count = columns.iter().position(|column| column.name == "count").unwrap_or_default();
-        set.push_bind(rows.first().and_then(|row| row.get(count)).map_or(0, CopyValue::number));
-        return set;
+        let count = rows.first().and_then(|row| row.get(count)).map_or(0, CopyValue::number);
+        return ("UPDATE changes SET count = ?1".to_owned(), values![count].into());
     }
     // In a file the row of the transcript has the video, and the row of the body does not.
     let carried = |column: &CopyColumn| !(table.name == table::BODIES && column.name == "video");
@@ -161,35 +161,30 @@ fn insert(table: &CopyTable, columns: &[CopyColumn], rows: &[CopyRow]) -> QueryB
         .filter(|column| carried(column))
         .map(|column| format!("\"{}\"", table.in_files(&column.name)))
         .collect();
-    let mut insert = QueryBuilder::new(format!("INSERT INTO {} ({}) ", table.name, names.join(", ")));
-    insert.push_values(rows, |mut tuple, row| {
-        for (_, value) in columns.iter().zip(row).filter(|(column, _)| carried(column)) {
-            match value {
-                CopyValue::None => tuple.push_bind(None::<i64>),
-                CopyValue::Number(number) => tuple.push_bind(*number),
-                CopyValue::Text(text) => tuple.push_bind(text.clone()),
-                CopyValue::Bytes(bytes) => tuple.push_bind(bytes.clone()),
-            };
-        }
-    });
-    insert
+    let tuples = vec![placeholders(names.len()); rows.len()].join(", ");
+    let values = rows.iter().flat_map(|row| columns.iter().zip(row));
+    let values = values.filter(|(column, _)| carried(column)).map(|(_, value)| bind(value)).collect();
+    (format!("INSERT INTO {} ({}) VALUES {tuples}", table.name, names.join(", ")), values)
+}
+
+/// A list of parameters in brackets.
+fn placeholders(count: usize) -> String {
+    format!("({})", iter::repeat_n("?", count).collect::<Vec<_>>().join(", "))
 }
 
 /// Decodes the columns of a row.
-fn read(table: &CopyTable, row: &SqliteRow, columns: &[CopyColumn]) -> DbResult<CopyRow> {
+fn read(table: &CopyTable, row: &mut Row, columns: &[CopyColumn]) -> DbResult<CopyRow> {
     let value = |(index, column): (usize, &CopyColumn)| -> DbResult<CopyValue> {
         if (table.name, column.name.as_str()) == (table::LEDGER_HOLDS, "legs") {
             // Statements write the fields in more than one order.
-            let legs: Vec<LegRow> = serde_json::from_str(row.try_get(index)?)
+            let legs: Vec<LegRow> = serde_json::from_str(row.get(index)?)
                 .map_err(|_| corrupt("a hold of the ledger is damaged"))?;
             return Ok(CopyValue::Text(json(&legs)?));
         }
         Ok(match column.kind {
-            ColumnKind::Number | ColumnKind::Flag => {
-                row.try_get::<Option<i64>, _>(index)?.map(CopyValue::Number)
-            }
-            ColumnKind::Text => row.try_get::<Option<String>, _>(index)?.map(CopyValue::Text),
-            ColumnKind::Bytes => row.try_get::<Option<Vec<u8>>, _>(index)?.map(CopyValue::Bytes),
+            ColumnKind::Number | ColumnKind::Flag => row.take::<Option<i64>>(index)?.map(CopyValue::Number),
+            ColumnKind::Text => row.take::<Option<String>>(index)?.map(CopyValue::Text),
+            ColumnKind::Bytes => row.take::<Option<Vec<u8>>>(index)?.map(CopyValue::Bytes),
         }
         .unwrap_or(CopyValue::None))
     };
@@ -205,24 +200,18 @@ fn names(table: &CopyTable, columns: &[CopyColumn]) -> String {
     columns.iter().map(name).collect::<Vec<_>>().join(", ")
 }
 
-fn bind(query: &mut QueryBuilder<Sqlite>, value: &CopyValue) {
+fn bind(value: &CopyValue) -> Value<'_> {
     match value {
-        CopyValue::None => query.push_bind(None::<i64>),
-        CopyValue::Number(number) => query.push_bind(*number),
-        CopyValue::Text(text) => query.push_bind(text.clone()),
-        CopyValue::Bytes(bytes) => query.push_bind(bytes.clone()),
-    };
+        CopyValue::None => Value::Null,
+        CopyValue::Number(number) => Value::from(*number),
+        CopyValue::Text(text) => Value::from(text),
+        CopyValue::Bytes(bytes) => Value::from(bytes),
+    }
 }
 
-fn push_list(query: &mut QueryBuilder<Sqlite>, values: impl IntoIterator<Item = CopyValue>) {
-    query.push(" (");
-    for (index, value) in values.into_iter().enumerate() {
-        if index > 0 {
-            query.push(", ");
-        }
-        bind(query, &value);
-    }
-    query.push(")");
+/// The names of videos as statement parameters.
+fn bind_all(videos: &[String]) -> Vec<Value<'_>> {
+    videos.iter().map(Value::from).collect()
 }
 
 #[async_trait]
@@ -244,13 +233,12 @@ impl CopySide for SqliteSide {
                 column("video", ColumnKind::Text),
             ]);
         }
-        let mut query = QueryBuilder::new("SELECT name, type FROM pragma_table_info(");
-        query.push_bind(table.name).push(")");
-        let fault = self.fault();
+        let statement = "SELECT name, type FROM pragma_table_info(?1)";
+        let found =
+            self.find(statement, &values![table.name], |row| Ok((row.take(0)?, row.take::<String>(1)?)))?;
         let mut columns = Vec::new();
-        for row in self.rows(query).await? {
-            let (name, kind): (String, String) =
-                (row.try_get(0).map_err(&fault)?, row.try_get(1).map_err(&fault)?);
+        for (name, kind) in found {
+            let name: String = name;
             let kind = match kind.as_str() {
                 "INTEGER" => ColumnKind::Number,
                 "BLOB" => ColumnKind::Bytes,
@@ -269,9 +257,7 @@ impl CopySide for SqliteSide {
     }
 
     async fn tables(&mut self) -> Result<Vec<String>> {
-        let query = QueryBuilder::new("SELECT name FROM sqlite_schema WHERE type = 'table'");
-        let fault = self.fault();
-        self.rows(query).await?.iter().map(|row| row.try_get(0).map_err(&fault)).collect()
+        self.find("SELECT name FROM sqlite_schema WHERE type = 'table'", &[], |row| row.take(0))
     }
 
     async fn count(&mut self, table: &'static CopyTable) -> Result<u64> {
@@ -284,9 +270,7 @@ impl CopySide for SqliteSide {
         if table.name == table::COLD {
             query.push_str(" WHERE id % 65536 = 0");
         }
-        let (rows, fault) = (self.rows(QueryBuilder::new(query)).await?, self.fault());
-        let count: i64 = rows.first().map_or(Ok(0), |row| row.try_get(0)).map_err(fault)?;
-        crate::codec::number(count)
+        crate::codec::number(self.find_number(&query, &[])?)
     }
 
     async fn page(
@@ -302,26 +286,18 @@ impl CopySide for SqliteSide {
         // First the remaining rows with the same first key column, then those after it: each is a range of an index.
         for within_first in [true, false] {
             let remaining = (table.batch as usize).saturating_sub(rows.len());
-            let mut query = QueryBuilder::new(&from);
-            match (after, key.as_slice()) {
+            let (filter, values) = match (after, key.as_slice()) {
                 (Some([first, second]), [one, two]) if within_first => {
-                    query.push(format!(" WHERE {one} = "));
-                    bind(&mut query, first);
-                    query.push(format!(" AND {two} > "));
-                    bind(&mut query, second);
+                    (format!(" WHERE {one} = ?1 AND {two} > ?2"), vec![bind(first), bind(second)])
                 }
                 (Some([first, ..]), [one, ..]) if !within_first => {
-                    query.push(format!(" WHERE {one} > "));
-                    bind(&mut query, first);
+                    (format!(" WHERE {one} > ?1"), vec![bind(first)])
                 }
-                (None, _) if !within_first => {}
+                (None, _) if !within_first => (String::new(), Vec::new()),
                 _ => continue,
-            }
-            query.push(format!(" ORDER BY {} LIMIT {remaining}", key.join(", ")));
-            let fault = self.work_fault();
-            for row in self.rows(query).await? {
-                rows.push(read(table, &row, columns).map_err(&fault)?);
-            }
+            };
+            let statement = format!("{from}{filter} ORDER BY {} LIMIT {remaining}", key.join(", "));
+            rows.extend(self.find(&statement, &values, |row| read(table, row, columns))?);
             if rows.len() >= table.batch as usize {
                 break;
             }
@@ -330,10 +306,8 @@ impl CopySide for SqliteSide {
     }
 
     async fn videos(&mut self, after: Option<&str>, limit: u32) -> Result<Vec<String>> {
-        let mut query = QueryBuilder::new("SELECT DISTINCT video FROM tracks WHERE video > ");
-        query.push_bind(after.unwrap_or_default().to_owned()).push(format!(" ORDER BY video LIMIT {limit}"));
-        let fault = self.fault();
-        self.rows(query).await?.iter().map(|row| row.try_get(0).map_err(&fault)).collect()
+        let statement = "SELECT DISTINCT video FROM tracks WHERE video > ?1 ORDER BY video LIMIT ?2";
+        self.find(statement, &values![after.unwrap_or_default(), limit], |row| row.take(0))
     }
 
     async fn rows_of_videos(
@@ -343,81 +317,64 @@ impl CopySide for SqliteSide {
         videos: &[String],
     ) -> Result<Vec<CopyRow>> {
         if table.name == table::COLD {
-            return cold::rows_of_videos(self, columns, videos).await;
+            return cold::rows_of_videos(self, columns, videos);
         }
         let (from, video) = match table.name {
             table::BODIES => ("bodies x JOIN transcripts t ON t.id = x.transcript".to_owned(), "t.video"),
             name => (format!("{name} x"), "x.video"),
         };
-        let mut query =
-            QueryBuilder::new(format!("SELECT {} FROM {from} WHERE {video} IN", names(table, columns)));
-        push_list(&mut query, videos.iter().cloned().map(CopyValue::Text));
         let last = table.key.last().copied().unwrap_or_default();
-        query.push(format!(" ORDER BY {video}, x.\"{last}\""));
-        let fault = self.work_fault();
-        self.rows(query).await?.iter().map(|row| read(table, row, columns).map_err(&fault)).collect()
+        let statement = format!(
+            "SELECT {} FROM {from} WHERE {video} IN {} ORDER BY {video}, x.\"{last}\"",
+            names(table, columns),
+            placeholders(videos.len())
+        );
+        self.find(&statement, &bind_all(videos), |row| read(table, row, columns))
     }
 
     async fn legacy_bodies(&mut self, videos: &[String]) -> Result<Vec<LegacyBody>> {
-        let mut query = QueryBuilder::new(
+        let statement = format!(
             "SELECT id, content_sha256, body_length, body FROM transcripts t
              WHERE NOT EXISTS (SELECT 1 FROM bodies b WHERE b.transcript = t.id)
-                AND NOT EXISTS (SELECT 1 FROM cold WHERE id = t.id * 65536) AND video IN",
+                AND NOT EXISTS (SELECT 1 FROM cold WHERE id = t.id * 65536) AND video IN {}",
+            placeholders(videos.len())
         );
-        push_list(&mut query, videos.iter().cloned().map(CopyValue::Text));
-        let fault = self.fault();
-        let legacy_body = |row: &SqliteRow| -> Result<LegacyBody> {
-            let (id, content, length, body) = (
-                row.try_get(0).map_err(&fault)?,
-                row.try_get(1).map_err(&fault)?,
-                row.try_get(2).map_err(&fault)?,
-                row.try_get(3).map_err(&fault)?,
-            );
-            LegacyBody::repack(id, content, length, body)
-        };
-        self.rows(query).await?.iter().map(legacy_body).collect()
+        self.find(&statement, &bind_all(videos), |row| {
+            Ok(LegacyBody::repack(row.take(0)?, row.take(1)?, row.take(2)?, row.take(3)?)?)
+        })
     }
 
     async fn copy_state(&mut self) -> Result<Option<CopyState>> {
         if !self.tables().await?.iter().any(|name| name == STATE_TABLE) {
             return Ok(None);
         }
-        let fault = self.fault();
-        let rows = self.rows(QueryBuilder::new(format!("SELECT source, place FROM {STATE_TABLE}"))).await?;
-        let state = |row: &SqliteRow| {
-            Ok::<_, Error>(CopyState {
-                source: row.try_get(0).map_err(&fault)?,
-                position: row.try_get(1).map_err(&fault)?,
-            })
-        };
-        rows.first().map(state).transpose()
+        let states = self.find(&format!("SELECT source, place FROM {STATE_TABLE}"), &[], |row| {
+            Ok(CopyState { source: row.take(0)?, position: row.take(1)? })
+        });
+        Ok(states?.into_iter().next())
     }
 
     async fn begin_copy(&mut self, state: &CopyState) -> Result<()> {
         for table in self.part.all() {
-            if !self.is_empty(table).await? {
+            if !self.is_empty(table)? {
                 return Err(conflict(format!(
                     "{} already has rows in {}: choose another file, or delete it if it is not needed",
                     self.name, table.name
                 )));
             }
         }
-        let fault = self.fault();
-        let begin = async {
-            let mut transaction = self.db.begin_with("BEGIN IMMEDIATE").await?;
-            let create = format!(
-                "CREATE TABLE {STATE_TABLE} (part TEXT PRIMARY KEY, source TEXT NOT NULL, place TEXT NOT NULL) STRICT;
-                 INSERT INTO schema_version (version, name, applied_at)
-                 VALUES ({}, 'half copied', CAST(unixepoch('subsec') * 1000 AS INTEGER))",
-                super::INCOMPLETE_COPY
-            );
-            sqlx::raw_sql(AssertSqlSafe(create)).execute(&mut *transaction).await?;
-            let mut query = QueryBuilder::<Sqlite>::new(format!("INSERT INTO {STATE_TABLE} VALUES ("));
-            query.push_bind(self.part.name).push(", ").push_bind(&state.source).push(", ");
-            query.push_bind(&state.position).push(")").build().execute(&mut *transaction).await?;
-            transaction.commit().await
-        };
-        begin.await.map_err(fault)
+        let create = format!(
+            "CREATE TABLE {STATE_TABLE} (part TEXT PRIMARY KEY, source TEXT NOT NULL, place TEXT NOT NULL) STRICT;
+             INSERT INTO schema_version (version, name, applied_at)
+             VALUES ({}, 'half copied', CAST(unixepoch('subsec') * 1000 AS INTEGER))",
+            super::INCOMPLETE_COPY
+        );
+        let row = values![self.part.name, &state.source, &state.position];
+        self.transact(|db| {
+            db.batch(&create)?;
+            db.query_once(&format!("INSERT INTO {STATE_TABLE} VALUES (?1, ?2, ?3)"), &row)?;
+            Ok(())
+        })
     }
 
     async fn take_over(&mut self) -> Result<CopyState> {
@@ -429,16 +386,16 @@ impl CopySide for SqliteSide {
     }
 
     async fn store(&mut self, batches: Vec<CopyBatch>, position: &str) -> Result<()> {
-        let file = self.file.clone();
-        self.store_within(batches, position).await.map_err(|fault| fault.into_error(&file))
+        self.transact(|db| store(db, &batches, position))
     }
 
     async fn end_copy(&mut self) -> Result<()> {
         let incomplete = super::INCOMPLETE_COPY;
-        self.run(format!(
-            "BEGIN IMMEDIATE; DROP TABLE {STATE_TABLE}; DELETE FROM schema_version WHERE version = {incomplete}; COMMIT"
-        ))
-        .await
+        self.transact(|db| {
+            db.batch(&format!(
+                "DROP TABLE {STATE_TABLE}; DELETE FROM schema_version WHERE version = {incomplete}"
+            ))
+        })
     }
 
     async fn used_numbers(&mut self, table: &'static CopyTable, numbers: &[i64]) -> Result<Vec<i64>> {
@@ -446,35 +403,28 @@ impl CopySide for SqliteSide {
         let mut used = Vec::new();
         for numbers in numbers.chunks(VALUES_MAX) {
             let column = table.in_files(number);
-            let mut query =
-                QueryBuilder::new(format!("SELECT \"{column}\" FROM {} WHERE \"{column}\" IN", table.name));
-            push_list(&mut query, numbers.iter().copied().map(CopyValue::Number));
-            let fault = self.fault();
-            for row in self.rows(query).await? {
-                used.push(row.try_get(0).map_err(&fault)?);
-            }
+            let list = placeholders(numbers.len());
+            let statement = format!("SELECT \"{column}\" FROM {} WHERE \"{column}\" IN {list}", table.name);
+            let values: Vec<Value<'_>> = numbers.iter().copied().map(Value::from).collect();
+            used.extend(self.find(&statement, &values, |row| row.take::<i64>(0))?);
         }
         Ok(used)
     }
 
     async fn newest_entry(&mut self, wallet: &str) -> Result<i64> {
-        let mut query = QueryBuilder::new("SELECT coalesce(max(seq), 0) FROM ledger_entries WHERE wallet = ");
-        query.push_bind(wallet.to_owned());
-        let (rows, fault) = (self.rows(query).await?, self.fault());
-        rows.first().map_or(Ok(0), |row| row.try_get(0)).map_err(fault)
+        let statement = "SELECT coalesce(max(seq), 0) FROM ledger_entries WHERE wallet = ?1";
+        self.find_number(statement, &values![wallet])
     }
 
     async fn largest_number(&mut self, table: &'static CopyTable) -> Result<i64> {
         let Some(number) = table.number else { return Ok(0) };
         let column = table.in_files(number);
-        let query = QueryBuilder::new(format!("SELECT coalesce(max(\"{column}\"), 0) FROM {}", table.name));
-        let (rows, fault) = (self.rows(query).await?, self.fault());
-        rows.first().map_or(Ok(0), |row| row.try_get(0)).map_err(fault)
+        self.find_number(&format!("SELECT coalesce(max(\"{column}\"), 0) FROM {}", table.name), &[])
     }
 
     async fn close(self: Box<Self>) {
-        if let Err(error) = self.db.close().await {
-            tracing::debug!(%error, "database file close failed");
+        if let Err(error) = self.db.close() {
+            tracing::debug!(?error, "database file close failed");
         }
     }
 }

@@ -88,7 +88,7 @@ pub(crate) fn into_error(fault: DbError, database: &str) -> Error {
         DbError::Rejected(error) => return error,
         DbError::Sql(error) => error,
         #[cfg(feature = "sqlite")]
-        DbError::PointRead(_) | DbError::Unreadable | DbError::Panicked => return defect(database),
+        DbError::Sqlite(_) | DbError::Unreadable | DbError::Panicked => return defect(database),
     };
     tracing::debug!(%error, "database call failed");
     let (kind, retry, message) = match (code(&error).as_deref(), &error) {

@@ -1,23 +1,23 @@
 //! The idempotency store in SQLite.
 
 use async_trait::async_trait;
-use sqlx::{Row, SqliteConnection};
 use transcript_core::{
     Result,
     accounts::{IdempotencyAttempt, IdempotencyState, IdempotencyStore, StoredHeader, StoredResponse},
     ids::Holder,
 };
 
-use super::{SqliteStore, writer::WriteTx};
+use super::SqliteStore;
 use crate::{
     codec,
     error::{DbResult, conflict, corrupt},
+    sql::{Session, WriteTx, values},
 };
 
-/// Deletes expired replies: of this key, and a few others.
-const DELETE_EXPIRED: &str = "DELETE FROM replies WHERE key = ?1 AND keep_until <= ?2;
-    DELETE FROM replies WHERE key IN (
-        SELECT key FROM replies WHERE keep_until <= ?2 ORDER BY keep_until LIMIT 16
+const DELETE_EXPIRED_REPLY: &str = "DELETE FROM replies WHERE key = ?1 AND keep_until <= ?2";
+/// Deletes a few expired replies of other keys.
+const DELETE_EXPIRED: &str = "DELETE FROM replies WHERE key IN (
+        SELECT key FROM replies WHERE keep_until <= ?1 ORDER BY keep_until LIMIT 16
     )";
 const FIND_REPLY: &str =
     "SELECT fingerprint, holder, lease_until, status, headers, body FROM replies WHERE key = ?1";
@@ -32,36 +32,44 @@ const RELEASE_REPLY: &str = "DELETE FROM replies WHERE key = ?1 AND holder = ?2 
 
 /// Statements that must not scan tables, for the test of the query plans.
 #[cfg(test)]
-pub(super) const INDEXED_STATEMENTS: [&str; 6] =
-    [DELETE_EXPIRED, FIND_REPLY, BEGIN_REPLY, COMPLETE_REPLY, IS_COMPLETE, RELEASE_REPLY];
+pub(super) const INDEXED_STATEMENTS: [&str; 7] = [
+    DELETE_EXPIRED_REPLY,
+    DELETE_EXPIRED,
+    FIND_REPLY,
+    BEGIN_REPLY,
+    COMPLETE_REPLY,
+    IS_COMPLETE,
+    RELEASE_REPLY,
+];
 
 impl WriteTx for IdempotencyAttempt {
     type Outcome = IdempotencyState;
 
-    async fn run(&self, db: &mut SqliteConnection) -> DbResult<IdempotencyState> {
+    async fn run<S: Session>(&self, db: &mut S) -> DbResult<IdempotencyState> {
         let now = self.now.as_millis();
-        sqlx::query(DELETE_EXPIRED).bind(self.key.clone()).bind(now).execute(&mut *db).await?;
-        if let Some(row) = sqlx::query(FIND_REPLY).bind(self.key.clone()).fetch_optional(&mut *db).await? {
-            if row.try_get::<&[u8], _>(0)? != self.fingerprint {
+        db.execute(DELETE_EXPIRED_REPLY, &values![&self.key, now]).await?;
+        db.execute(DELETE_EXPIRED, &values![now]).await?;
+        if let Some(mut row) = db.row(FIND_REPLY, &values![&self.key]).await? {
+            if row.get::<&[u8]>(0)? != self.fingerprint {
                 return Ok(IdempotencyState::Mismatch);
             }
-            if let Some(status) = row.try_get::<Option<u16>, _>(3)? {
-                let headers: Vec<(String, String)> = serde_json::from_str(row.try_get(4)?)
+            if let Some(status) = row.take::<Option<u16>>(3)? {
+                let headers: Vec<(String, String)> = serde_json::from_str(row.get(4)?)
                     .map_err(|_| corrupt("the headers of a stored reply are damaged"))?;
                 let headers = headers.into_iter().map(|(name, value)| StoredHeader { name, value }).collect();
                 return Ok(IdempotencyState::Completed(StoredResponse {
                     status,
                     headers,
-                    body: row.try_get(5)?,
+                    body: row.take(5)?,
                 }));
             }
-            if row.try_get::<&str, _>(1)? != self.holder.as_str() && row.try_get::<i64, _>(2)? > now {
+            if row.get::<&str>(1)? != self.holder.as_str() && row.get::<i64>(2)? > now {
                 return Ok(IdempotencyState::InProgress);
             }
         }
-        let begin = sqlx::query(BEGIN_REPLY).bind(self.key.clone()).bind(self.fingerprint.clone());
-        let begin = begin.bind(self.holder.as_str().to_owned()).bind(self.lease_until.as_millis());
-        begin.bind(self.keep_until.as_millis()).execute(db).await?;
+        let (lease_until, keep_until) = (self.lease_until.as_millis(), self.keep_until.as_millis());
+        let row = values![&self.key, &self.fingerprint, self.holder.as_str(), lease_until, keep_until];
+        db.execute(BEGIN_REPLY, &row).await?;
         Ok(IdempotencyState::New)
     }
 }
@@ -75,17 +83,16 @@ struct CompleteReplyTx {
 impl WriteTx for CompleteReplyTx {
     type Outcome = ();
 
-    async fn run(&self, db: &mut SqliteConnection) -> DbResult<()> {
+    async fn run<S: Session>(&self, db: &mut S) -> DbResult<()> {
         let headers: Vec<(&str, &str)> =
             self.reply.headers.iter().map(|header| (header.name.as_str(), header.value.as_str())).collect();
-        let (key, holder) = (self.key.clone(), self.holder.as_str().to_owned());
-        let complete = sqlx::query(COMPLETE_REPLY).bind(key.clone()).bind(holder.clone());
-        let complete =
-            complete.bind(self.reply.status).bind(codec::json(&headers)?).bind(self.reply.body.clone());
-        if complete.execute(&mut *db).await?.rows_affected() > 0 {
+        let (key, holder) = (&self.key, self.holder.as_str());
+        let headers = codec::json(&headers)?;
+        let row = values![key, holder, self.reply.status, headers, &self.reply.body];
+        if db.execute(COMPLETE_REPLY, &row).await? > 0 {
             return Ok(());
         }
-        match sqlx::query(IS_COMPLETE).bind(key).bind(holder).fetch_optional(db).await? {
+        match db.row(IS_COMPLETE, &values![key, holder]).await? {
             Some(_) => Ok(()),
             None => {
                 Err(conflict("the lease of this request was lost: another caller holds it, or it expired")
@@ -103,9 +110,8 @@ struct ReleaseReplyTx {
 impl WriteTx for ReleaseReplyTx {
     type Outcome = ();
 
-    async fn run(&self, db: &mut SqliteConnection) -> DbResult<()> {
-        let release = sqlx::query(RELEASE_REPLY).bind(self.key.clone());
-        release.bind(self.holder.as_str().to_owned()).execute(db).await?;
+    async fn run<S: Session>(&self, db: &mut S) -> DbResult<()> {
+        db.execute(RELEASE_REPLY, &values![&self.key, self.holder.as_str()]).await?;
         Ok(())
     }
 }

@@ -1,10 +1,11 @@
-//! The ledger in SQLite: one statement that loads, one that stores.
+//! The ledger in SQLite: each row is read and written by its own statement.
 //!
-//! Each takes one JSON document and expands it into rows inside the database. Spends run here only in unusual
-//! cases; otherwise they run in groups ([`super::charges`]).
+//! An operation loads its rows, the rules of the ledger decide on them ([`LedgerRows`]), and the changed rows are
+//! stored.
+
+use std::collections::BTreeSet;
 
 use async_trait::async_trait;
-use sqlx::{Row, SqliteConnection, sqlite::SqliteRow};
 use transcript_core::{
     Page, PageRequest, Result, Timestamp,
     ids::{HoldId, WalletId},
@@ -12,88 +13,51 @@ use transcript_core::{
         Balance, Entry, GrantOutcome, GrantRequest, HoldOutcome, HoldRequest, HoldState, Ledger,
         PeriodBalance, RevokeOutcome, RevokeRequest, SettleOutcome, SettleRequest, Terms,
         rules::{
-            self, ExpireRequest, ExtendRequest, HoldStep, LedgerRows, LedgerStep, PoolRow, RowKeys,
-            bucket_name, kind_from_name, pool_from_row,
+            self, ExpireRequest, ExtendRequest, HoldRow, HoldRowState, HoldStep, LedgerRows, LedgerStep,
+            PoolRow, RowKeys, TransferKind, TransferRow, bucket_name, kind_from_name, kind_name,
+            pool_from_row,
         },
     },
 };
 
-use super::{SqliteStore, writer::WriteTx};
+use super::{SqliteStore, charges::SpendTx};
 use crate::{
-    codec::{self, number},
+    codec::{self, column, number},
     error::{DbResult, corrupt},
+    sql::{Row, Session, WriteTx, values},
 };
 
 /// Most overdue holds that one transaction expires.
 const EXPIRE_MAX: u32 = 500;
 
-/// Loads the rows of [`RowKeys`], as three JSON texts.
-///
-/// `CROSS JOIN` fixes the join order: the planner would otherwise read all pools and look each up in `wanted`.
-const LOAD: &str = "WITH
-    holds AS (
-        SELECT id, state, expires_at, memo, legs FROM ledger_holds WHERE id = ?1 ->> '$.hold'
-        UNION
-        SELECT id, state, h.expires_at, memo, legs
-        FROM ledger_open o JOIN ledger_holds h ON h.id = o.hold
-        WHERE o.wallet IN (SELECT value FROM json_each(?1, '$.wallets')) AND o.expires_at <= ?1 ->> '$.now'
-        UNION
-        SELECT * FROM (
-            SELECT id, state, expires_at, memo, legs FROM ledger_holds
-            WHERE state = 'open' AND expires_at <= ?1 ->> '$.now'
-            ORDER BY expires_at, id LIMIT ?1 ->> '$.limit'
-        )
-    ),
-    transfers AS (
-        SELECT id, kind, wallet, of_grant, amount, taken, shortfall FROM ledger_transfers
-        WHERE id IN (SELECT value FROM json_each(?1, '$.transfers'))
-    ),
-    wanted (wallet, bucket) AS (
-        SELECT value ->> 0, value ->> 1 FROM json_each(?1, '$.pools')
-        UNION
-        SELECT leg.value ->> 'wallet', share.value ->> 'bucket'
-        FROM holds, json_each(holds.legs) leg, json_each(leg.value, '$.shares') share
-        WHERE holds.state = 'open'
-        UNION
-        SELECT wallet, '' FROM transfers
-    )
-SELECT
-    (SELECT json_group_array(json_object('wallet', p.wallet, 'bucket', p.bucket, 'cap', cap,
-            'spent', spent, 'held', held, 'granted', granted))
-        FROM wanted CROSS JOIN ledger_pools p
-            ON p.wallet = wanted.wallet AND p.bucket = wanted.bucket),
-    (SELECT json_group_array(json_object('id', id, 'state', state, 'expires_at', expires_at, 'memo', memo,
-            'legs', json(legs))) FROM holds),
-    (SELECT json_group_array(json_object('id', id, 'kind', kind, 'wallet', wallet, 'of_grant', of_grant,
-            'amount', amount, 'taken', taken, 'shortfall', shortfall)) FROM transfers)";
+const LOAD_HOLD: &str = "SELECT id, state, expires_at, memo, legs FROM ledger_holds WHERE id = ?1";
+const LOAD_OVERDUE_OF_WALLET: &str = "SELECT h.id, h.state, h.expires_at, h.memo, h.legs
+    FROM ledger_open o JOIN ledger_holds h ON h.id = o.hold
+    WHERE o.wallet = ?1 AND o.expires_at <= ?2";
+const LOAD_OVERDUE: &str = "SELECT id, state, expires_at, memo, legs FROM ledger_holds
+    WHERE state = 'open' AND expires_at <= ?1 ORDER BY expires_at, id LIMIT ?2";
+const LOAD_TRANSFER: &str = "SELECT id, kind, wallet, of_grant, amount, taken, shortfall
+    FROM ledger_transfers WHERE id = ?1";
+const LOAD_POOL: &str =
+    "SELECT cap, spent, held, granted FROM ledger_pools WHERE wallet = ?1 AND bucket = ?2";
 
-/// Stores the changes of an operation.
-const STORE: &str = "
-INSERT INTO ledger_pools (wallet, bucket, cap, spent, held, granted)
-    SELECT value ->> 'wallet', value ->> 'bucket', value ->> 'cap', value ->> 'spent', value ->> 'held',
-        value ->> 'granted'
-    FROM json_each(?1, '$.pools') WHERE true
+const PUT_POOL: &str = "INSERT INTO ledger_pools (wallet, bucket, cap, spent, held, granted)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6)
     ON CONFLICT (wallet, bucket) DO UPDATE SET cap = excluded.cap, spent = excluded.spent,
-        held = excluded.held, granted = excluded.granted;
-INSERT INTO ledger_holds (id, state, expires_at, memo, legs)
-    SELECT value ->> 'id', value ->> 'state', value ->> 'expires_at', value ->> 'memo', value -> 'legs'
-    FROM json_each(?1, '$.holds') WHERE true
+        held = excluded.held, granted = excluded.granted";
+const PUT_HOLD: &str =
+    "INSERT INTO ledger_holds (id, state, expires_at, memo, legs) VALUES (?1, ?2, ?3, ?4, ?5)
     ON CONFLICT (id) DO UPDATE SET state = excluded.state, expires_at = excluded.expires_at,
-        legs = excluded.legs;
-DELETE FROM ledger_open WHERE hold IN (SELECT value ->> 'id' FROM json_each(?1, '$.holds'));
-INSERT INTO ledger_open (hold, wallet, expires_at)
-    SELECT hold.value ->> 'id', leg.value ->> 'wallet', hold.value ->> 'expires_at'
-    FROM json_each(?1, '$.holds') hold, json_each(hold.value, '$.legs') leg
-    WHERE hold.value ->> 'state' = 'open';
-INSERT INTO ledger_transfers (id, kind, wallet, of_grant, amount, taken, shortfall)
-    SELECT value ->> 'id', value ->> 'kind', value ->> 'wallet', value ->> 'of_grant', value ->> 'amount',
-        value ->> 'taken', value ->> 'shortfall'
-    FROM json_each(?1, '$.transfers') WHERE true
-    ON CONFLICT (id) DO UPDATE SET taken = excluded.taken, shortfall = excluded.shortfall;
-INSERT INTO ledger_entries (at, wallet, bucket, cap, kind, amount, shortfall, cause, memo)
-    SELECT value ->> 'at', value ->> 'wallet', value ->> 'bucket', value ->> 'cap', value ->> 'kind',
-        value ->> 'amount', value ->> 'shortfall', value ->> 'cause', value ->> 'memo'
-    FROM json_each(?1, '$.entries') ORDER BY key";
+        legs = excluded.legs";
+const DELETE_OPEN: &str = "DELETE FROM ledger_open WHERE hold = ?1";
+const ADD_OPEN: &str = "INSERT INTO ledger_open (hold, wallet, expires_at) VALUES (?1, ?2, ?3)";
+const PUT_TRANSFER: &str =
+    "INSERT INTO ledger_transfers (id, kind, wallet, of_grant, amount, taken, shortfall)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+    ON CONFLICT (id) DO UPDATE SET taken = excluded.taken, shortfall = excluded.shortfall";
+const ADD_ENTRY: &str = "INSERT INTO ledger_entries
+    (at, wallet, bucket, cap, kind, amount, shortfall, cause, memo)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
 
 const POOLS: &str = "SELECT json_group_array(json_object('wallet', wallet, 'bucket', bucket, 'cap', cap,
         'spent', spent, 'held', held, 'granted', granted))
@@ -124,36 +88,142 @@ const WALLETS: &str = "WITH named AS (
 
 /// Statements of every request, for the test of the query plans.
 #[cfg(test)]
-pub(super) const INDEXED_STATEMENTS: [&str; 5] = [LOAD, STORE, POOLS, POOLS_SINCE, ENTRIES];
+pub(super) const INDEXED_STATEMENTS: [&str; 14] = [
+    LOAD_HOLD,
+    LOAD_OVERDUE_OF_WALLET,
+    LOAD_OVERDUE,
+    LOAD_TRANSFER,
+    LOAD_POOL,
+    PUT_POOL,
+    PUT_HOLD,
+    DELETE_OPEN,
+    ADD_OPEN,
+    PUT_TRANSFER,
+    ADD_ENTRY,
+    POOLS,
+    POOLS_SINCE,
+    ENTRIES,
+];
 
-async fn load(db: &mut SqliteConnection, keys: &RowKeys<'_>) -> DbResult<LedgerRows> {
-    let row = sqlx::query(LOAD).bind(codec::json(keys)?).fetch_one(db).await?;
-    let unreadable = |error: serde_json::Error| corrupt(format!("a row of the ledger is damaged: {error}"));
-    let pools = serde_json::from_str(row.try_get(0)?).map_err(unreadable)?;
-    let holds = serde_json::from_str(row.try_get(1)?).map_err(unreadable)?;
-    let transfers = serde_json::from_str(row.try_get(2)?).map_err(unreadable)?;
-    Ok(LedgerRows::new(pools, holds, transfers))
+/// The rows of an operation.
+struct LoadedRows {
+    ledger: LedgerRows,
+    /// Whether it needs holds that are stored already.
+    has_holds: bool,
 }
 
-async fn store(db: &mut SqliteConnection, ledger: &LedgerRows) -> DbResult<()> {
-    if let Some(changes) = ledger.changes() {
-        sqlx::query(STORE).bind(codec::json(&changes)?).execute(db).await?;
+async fn load<S: Session>(db: &mut S, keys: &RowKeys<'_>) -> DbResult<LoadedRows> {
+    let holds = load_holds(db, keys).await?;
+    let mut transfers: Vec<TransferRow> = Vec::with_capacity(keys.transfers.len());
+    for id in &keys.transfers {
+        if transfers.iter().all(|row| row.id != *id)
+            && let Some(mut row) = db.row(LOAD_TRANSFER, &values![*id]).await?
+        {
+            transfers.push(transfer(&mut row)?);
+        }
+    }
+    let mut wanted: BTreeSet<(&str, &str)> = keys.pools.iter().copied().collect();
+    for leg in holds.iter().filter(|hold| hold.state == HoldRowState::Open).flat_map(|hold| &hold.legs) {
+        wanted.extend(leg.shares.iter().map(|share| (leg.wallet.as_str(), share.bucket.as_str())));
+    }
+    wanted.extend(transfers.iter().map(|row| (row.wallet.as_str(), "")));
+    let mut pools = Vec::with_capacity(wanted.len());
+    for (wallet, bucket) in wanted {
+        if let Some(row) = db.row(LOAD_POOL, &values![wallet, bucket]).await? {
+            let [cap, spent, held, granted] =
+                [number(row.get(0)?)?, number(row.get(1)?)?, number(row.get(2)?)?, number(row.get(3)?)?];
+            let (wallet, bucket) = (wallet.to_owned(), bucket.to_owned());
+            pools.push(PoolRow { wallet, bucket, cap, spent, held, granted, touched: false });
+        }
+    }
+    let has_holds = !holds.is_empty();
+    Ok(LoadedRows { ledger: LedgerRows::new(pools, holds, transfers), has_holds })
+}
+
+/// Loads the named hold and the overdue ones, each once.
+async fn load_holds<S: Session>(db: &mut S, keys: &RowKeys<'_>) -> DbResult<Vec<HoldRow>> {
+    let mut rows = Vec::new();
+    if let Some(id) = keys.hold {
+        rows.extend(db.row(LOAD_HOLD, &values![id]).await?);
+    }
+    for wallet in &keys.wallets {
+        rows.extend(db.rows(LOAD_OVERDUE_OF_WALLET, &values![*wallet, keys.now]).await?);
+    }
+    if keys.limit > 0 {
+        rows.extend(db.rows(LOAD_OVERDUE, &values![keys.now, keys.limit]).await?);
+    }
+    let mut ids = BTreeSet::new();
+    let mut holds = Vec::with_capacity(rows.len());
+    for mut row in rows {
+        let hold = hold(&mut row)?;
+        if ids.insert(hold.id.clone()) {
+            holds.push(hold);
+        }
+    }
+    Ok(holds)
+}
+
+async fn store<S: Session>(db: &mut S, loaded: &LoadedRows) -> DbResult<()> {
+    let Some(changes) = loaded.ledger.changes() else { return Ok(()) };
+    for PoolRow { wallet, bucket, cap, spent, held, granted, .. } in changes.pools {
+        let [cap, spent, held, granted] = [column(*cap)?, column(*spent)?, column(*held)?, column(*granted)?];
+        db.execute(PUT_POOL, &values![wallet, bucket, cap, spent, held, granted]).await?;
+    }
+    for hold in changes.holds {
+        let HoldRow { id, state, expires_at, memo, legs, .. } = hold;
+        db.execute(PUT_HOLD, &values![id, state.name(), *expires_at, memo, codec::json(legs)?]).await?;
+        // A new hold has no rows to delete.
+        if loaded.has_holds {
+            db.execute(DELETE_OPEN, &values![id]).await?;
+        }
+        if *state == HoldRowState::Open {
+            for leg in legs {
+                db.execute(ADD_OPEN, &values![id, &leg.wallet, *expires_at]).await?;
+            }
+        }
+    }
+    for row in changes.transfers {
+        let TransferRow { id, kind, wallet, of_grant, amount, taken, shortfall, .. } = row;
+        let [amount, taken, shortfall] = [column(*amount)?, column(*taken)?, column(*shortfall)?];
+        let row = values![id, kind.name(), wallet, of_grant, amount, taken, shortfall];
+        db.execute(PUT_TRANSFER, &row).await?;
+    }
+    for entry in changes.entries {
+        let [cap, amount, shortfall] = [column(entry.cap)?, column(entry.amount)?, column(entry.shortfall)?];
+        let (wallet, bucket, cause) = (&entry.wallet, &entry.bucket, &entry.cause);
+        let row = values![
+            entry.at,
+            wallet,
+            bucket,
+            cap,
+            kind_name(entry.kind),
+            amount,
+            shortfall,
+            cause,
+            &entry.memo
+        ];
+        db.execute(ADD_ENTRY, &row).await?;
     }
     Ok(())
 }
 
-/// A step of the ledger on loaded rows.
-pub(super) struct LedgerTx<S>(pub(super) S);
+/// Applies a step to the rows that it needs, and stores the changed ones.
+pub(super) async fn apply<D: Session, S: LedgerStep>(db: &mut D, step: &S) -> DbResult<S::Outcome> {
+    let mut loaded = load(db, &step.keys()).await?;
+    let outcome = step.apply(&mut loaded.ledger)?;
+    // A rejected hold is stored too: it may have expired overdue holds of its wallets.
+    store(db, &loaded).await?;
+    Ok(outcome)
+}
+
+/// A step of the ledger.
+struct LedgerTx<S>(S);
 
 impl<S: LedgerStep> WriteTx for LedgerTx<S> {
     type Outcome = S::Outcome;
 
-    async fn run(&self, db: &mut SqliteConnection) -> DbResult<S::Outcome> {
-        let mut ledger = load(db, &self.0.keys()).await?;
-        let outcome = self.0.apply(&mut ledger)?;
-        // A rejected hold is stored too: it may have expired overdue holds of its wallets.
-        store(db, &ledger).await?;
-        Ok(outcome)
+    async fn run<D: Session>(&self, db: &mut D) -> DbResult<S::Outcome> {
+        apply(db, &self.0).await
     }
 }
 
@@ -166,7 +236,7 @@ impl Ledger for SqliteStore {
 
     async fn spend(&self, request: HoldRequest) -> Result<HoldOutcome> {
         request.check()?;
-        self.charge_queue.spend(request).await
+        self.database.run(SpendTx(HoldStep { request, spend: true })).await
     }
 
     async fn extend(&self, id: &HoldId, expires_at: Timestamp) -> Result<HoldState> {
@@ -190,10 +260,9 @@ impl Ledger for SqliteStore {
     async fn balance(&self, wallet: &WalletId, terms: &Terms) -> Result<Balance> {
         terms.check()?;
         let buckets: Vec<&str> = terms.pools.iter().map(bucket_name).collect();
-        let buckets = codec::json(&buckets)?;
-        let query = || sqlx::query(POOLS).bind(wallet.as_str().to_owned()).bind(buckets.clone());
-        let found = self.database.find(query, |row| pools(row.try_get(0)?)).await?;
-        Ok(rules::balance(found.first().map_or(&[], Vec::as_slice), wallet, terms))
+        let keys = values![wallet.as_str(), buckets];
+        let found = self.database.find_first(POOLS, &keys, |row| pools(row.get(0)?)).await?;
+        Ok(rules::balance(&found.unwrap_or_default(), wallet, terms))
     }
 
     async fn balance_since(
@@ -204,14 +273,11 @@ impl Ledger for SqliteStore {
     ) -> Result<PeriodBalance> {
         terms.check()?;
         let buckets: Vec<&str> = terms.pools.iter().map(bucket_name).collect();
-        let buckets = codec::json(&buckets)?;
-        let query = || {
-            let query = sqlx::query(POOLS_SINCE).bind(wallet.as_str().to_owned()).bind(buckets.clone());
-            query.bind(since.as_millis())
-        };
-        let read = |row: &SqliteRow| Ok((pools(row.try_get(0)?)?, number(row.try_get(1)?)?));
-        let found = self.database.find(query, read).await?.into_iter().next();
-        let (pools, purchased_spent) = found.unwrap_or_default();
+        let keys = values![wallet.as_str(), buckets, since.as_millis()];
+        // A wallet may have many entries, so this is read as a list.
+        let found =
+            self.database.find(POOLS_SINCE, &keys, |row| Ok((pools(row.get(0)?)?, number(row.get(1)?)?)));
+        let (pools, purchased_spent) = found.await?.into_iter().next().unwrap_or_default();
         Ok(PeriodBalance { balance: rules::balance(&pools, wallet, terms), purchased_spent })
     }
 
@@ -230,19 +296,18 @@ impl Ledger for SqliteStore {
 
     async fn entries(&self, wallet: &WalletId, page: PageRequest) -> Result<Page<Entry>> {
         let after = codec::numbered(page.after.as_ref())?;
-        let query =
-            || sqlx::query(ENTRIES).bind(wallet.as_str().to_owned()).bind(after).bind(codec::one_more(&page));
-        let found = self.database.find(query, |row| entry(wallet, row)).await?;
+        let bounds = values![wallet.as_str(), after, codec::one_more(&page)];
+        let found = self.database.find(ENTRIES, &bounds, |row| entry(wallet, row)).await?;
         Ok(codec::page_of(found, &page, |entry| entry.seq.to_string()))
     }
 
     async fn wallets(&self, page: PageRequest) -> Result<Page<Balance>> {
         let after = page.after.as_ref().map_or("", |cursor| cursor.as_str());
-        let query = || sqlx::query(WALLETS).bind(after.to_owned()).bind(codec::one_more(&page));
-        let found = self.database.find(query, |row| {
-            let rows = pools(row.try_get(1)?)?;
+        let bounds = values![after, codec::one_more(&page)];
+        let found = self.database.find(WALLETS, &bounds, |row| {
+            let rows = pools(row.get(1)?)?;
             let pools = rows.iter().map(PoolRow::balance).collect();
-            Ok(Balance { wallet: WalletId::new(row.try_get::<String, _>(0)?), pools })
+            Ok(Balance { wallet: WalletId::new(row.take::<String>(0)?), pools })
         });
         Ok(codec::page_of(found.await?, &page, |balance| balance.wallet.as_str().to_owned()))
     }
@@ -252,16 +317,42 @@ fn pools(json: &str) -> DbResult<Vec<PoolRow>> {
     Ok(serde_json::from_str(json).map_err(|_| corrupt("a balance of the ledger is damaged"))?)
 }
 
-fn entry(wallet: &WalletId, row: &SqliteRow) -> DbResult<Entry> {
-    let shortfall = number(row.try_get(6)?)?;
+fn hold(row: &mut Row) -> DbResult<HoldRow> {
+    let damaged = || corrupt("a hold of the ledger is damaged");
+    Ok(HoldRow {
+        state: HoldRowState::from_name(row.get(1)?).ok_or_else(damaged)?,
+        legs: serde_json::from_str(row.get(4)?).map_err(|_| damaged())?,
+        id: row.take(0)?,
+        expires_at: row.take(2)?,
+        memo: row.take(3)?,
+        touched: false,
+    })
+}
+
+fn transfer(row: &mut Row) -> DbResult<TransferRow> {
+    Ok(TransferRow {
+        kind: TransferKind::from_name(row.get(1)?)
+            .ok_or_else(|| corrupt("a transfer of the ledger has an unknown kind"))?,
+        id: row.take(0)?,
+        wallet: row.take(2)?,
+        of_grant: row.take(3)?,
+        amount: number(row.take(4)?)?,
+        taken: number(row.take(5)?)?,
+        shortfall: number(row.take(6)?)?,
+        touched: false,
+    })
+}
+
+fn entry(wallet: &WalletId, row: &mut Row) -> DbResult<Entry> {
+    let shortfall = number(row.take(6)?)?;
     Ok(Entry {
-        seq: number(row.try_get(0)?)?,
-        at: Timestamp::from_millis(row.try_get(1)?),
+        seq: number(row.take(0)?)?,
+        at: Timestamp::from_millis(row.take(1)?),
         wallet: wallet.clone(),
-        pool: pool_from_row(row.try_get(2)?, number(row.try_get(3)?)?),
-        kind: kind_from_name(row.try_get(4)?, shortfall)?,
-        amount: number(row.try_get(5)?)?,
-        cause: row.try_get(7)?,
-        memo: row.try_get(8)?,
+        pool: pool_from_row(row.take(2)?, number(row.take(3)?)?),
+        kind: kind_from_name(row.get(4)?, shortfall)?,
+        amount: number(row.take(5)?)?,
+        cause: row.take(7)?,
+        memo: row.take(8)?,
     })
 }

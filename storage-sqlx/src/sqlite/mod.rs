@@ -1,7 +1,7 @@
 //! The storage ports on SQLite, in two files.
 //!
-//! Each file has one connection that writes and a few that read; the archive has a few more for point reads,
-//! without threads. `verbatim.db` holds keys, accounts and the ledger, `archive.db` the transcripts. Their page
+//! Each file has one connection that writes, on its own thread, and a few that read, on the callers' threads.
+//! `verbatim.db` holds keys, accounts and the ledger, `archive.db` the transcripts. Their page
 //! sizes, privacy and growth differ, and no transaction spans both.
 
 mod archive;
@@ -14,32 +14,31 @@ mod limits;
 mod options;
 mod orders;
 mod outbox;
-mod point_reads;
 #[cfg(test)]
 mod query_plan_tests;
 mod read_pool;
 pub(crate) mod schema;
 mod secrets;
+pub(crate) mod session;
 mod wal_sync;
 mod writer;
 
-use std::{path::PathBuf, sync::Arc};
+use std::path::PathBuf;
 
-use rusqlite::types::Value;
-use sqlx::sqlite::SqliteRow;
 use tokio::runtime::Handle;
 use transcript_core::{Error, Result};
 
 pub use options::SqliteOptions;
 
-use charges::ChargeQueue;
-pub(crate) use options::FileKind;
-use point_reads::{PointReader, PointRow};
-use read_pool::{ReadPool, ReadRequest};
+pub(crate) use options::{FileKind, FileLocking};
+use read_pool::ReadPool;
 use schema::Migration;
-use writer::{WriteQueue, WriteTx};
+use writer::WriteQueue;
 
-use crate::error::DbResult;
+use crate::{
+    error::DbResult,
+    sql::{Row, Value, WriteTx},
+};
 
 macro_rules! migration {
     ($version:literal, $folder:literal, $name:literal) => {
@@ -99,12 +98,8 @@ pub(crate) fn kind_of_file(part: &str) -> &'static FileKind {
 
 /// Prepares a file for the storage copy; returns its full path.
 #[cfg(feature = "postgres")]
-pub(crate) async fn prepare_file(kind: &'static FileKind, path: &std::path::Path) -> Result<PathBuf> {
-    let path = path.to_owned();
-    let prepared = tokio::task::spawn_blocking(move || file_setup::prepare(&path, kind.private)).await;
-    let prepared =
-        prepared.map_err(|error| Error::unexpected(format!("checking a database file failed: {error}")))?;
-    prepared.map(|(file, _)| file)
+pub(crate) fn prepare_file(kind: &FileKind, path: &std::path::Path) -> Result<PathBuf> {
+    file_setup::prepare(path, kind.private).map(|(file, _)| file)
 }
 
 /// Ledger, directory, secrets, rate limits, idempotency store, outbox and orders, in one SQLite file.
@@ -118,18 +113,17 @@ pub(crate) async fn prepare_file(kind: &'static FileKind, path: &std::path::Path
 /// at once. Drop closes the file in the background; [`SqliteStore::close`] waits until it is closed.
 ///
 /// # Cancellation
-/// A write whose future is dropped is still done completely or not at all: it runs in a task of the store.
+/// A write whose future is dropped is still done completely or not at all: it runs on a thread of the store.
 #[derive(Debug)]
 pub struct SqliteStore {
     database: SqliteDatabase,
-    charge_queue: ChargeQueue,
 }
 
 impl SqliteStore {
     /// Opens the file; creates it or migrates its schema if needed.
     ///
-    /// Call it inside a tokio runtime with time enabled; writes run in its tasks. Any executor can poll the
-    /// futures of the ports' methods.
+    /// Call it inside a tokio runtime with time enabled; lists are read on its blocking threads. Any executor can
+    /// poll the futures of the ports' methods.
     ///
     /// # Errors
     /// - [`transcript_core::ErrorKind::Invalid`]: the path is a folder, or a database of another program.
@@ -139,9 +133,7 @@ impl SqliteStore {
     /// - [`transcript_core::ErrorKind::Unavailable`]: another process locks it for longer than
     ///   [`SqliteOptions::busy_timeout`], or it cannot be opened.
     pub async fn open(options: SqliteOptions) -> Result<Self> {
-        let database = SqliteDatabase::open(&MAIN, options).await?;
-        let charge_queue = ChargeQueue::new(&database);
-        Ok(Self { database, charge_queue })
+        Ok(Self { database: SqliteDatabase::open(&MAIN, options).await? })
     }
 
     /// Completes running calls and closes the file. Later calls fail.
@@ -155,8 +147,6 @@ impl SqliteStore {
 /// Several processes can open the same file; see [`SqliteStore`] for closing and cancellation.
 #[derive(Debug)]
 pub struct SqliteArchive {
-    /// Dropped first: the last connection to close must checkpoint the log, and a point reader must not.
-    point_reader: PointReader,
     database: SqliteDatabase,
 }
 
@@ -166,28 +156,12 @@ impl SqliteArchive {
     /// # Errors
     /// As [`SqliteStore::open`].
     pub async fn open(options: SqliteOptions) -> Result<Self> {
-        let options = options.bounded();
-        let (readers, busy_timeout) = (options.readers, options.busy_timeout);
-        let database = SqliteDatabase::open(&ARCHIVE, options).await?;
-        let point_reader = PointReader::new(&database.file, readers, busy_timeout);
-        Ok(Self { point_reader, database })
+        Ok(Self { database: SqliteDatabase::open(&ARCHIVE, options).await? })
     }
 
     /// Completes running calls and closes the file. Later calls fail.
     pub async fn close(&self) {
-        self.point_reader.close().await;
         self.database.close().await;
-    }
-
-    /// Decodes the row that a statement finds by its keys.
-    async fn look_up<T>(
-        &self,
-        statement: &'static str,
-        keys: &[Value],
-        form: impl FnOnce(PointRow) -> DbResult<T>,
-    ) -> Result<Option<T>> {
-        let found = self.point_reader.row(statement, keys).await.and_then(|row| row.map(form).transpose());
-        found.map_err(|fault| fault.into_error(&self.database.file))
     }
 }
 
@@ -195,50 +169,62 @@ impl SqliteArchive {
 #[derive(Debug)]
 struct SqliteDatabase {
     file: PathBuf,
-    queue: Arc<WriteQueue>,
-    readers: Arc<ReadPool>,
-    /// Runs tasks and timers, so that any executor can poll the futures of the ports.
+    /// Dropped first: the last connection to close must checkpoint the log, and a reader must not.
+    readers: ReadPool,
+    queue: WriteQueue,
+    /// Runs blocking work, so that any executor can poll the futures of the ports.
     runtime: Handle,
 }
 
 impl SqliteDatabase {
     async fn open(kind: &'static FileKind, options: SqliteOptions) -> Result<Self> {
-        let options = options.bounded();
+        let runtime = Handle::current();
+        let opening = runtime.spawn_blocking(move || Self::open_blocking(kind, options.bounded())).await;
+        opening.map_err(|error| Error::unexpected(format!("opening a database file failed: {error}")))?
+    }
+
+    fn open_blocking(kind: &'static FileKind, options: SqliteOptions) -> Result<Self> {
         let timeout = options.busy_timeout;
-        let (file, connection) = schema::prepare_and_open(kind, &options.path, timeout).await?;
-        let queue = WriteQueue::start(connection, kind.writer(&file, timeout), file.clone(), timeout)?;
-        let readers = Arc::new(ReadPool::new(kind.reader(&file, timeout), options.readers, timeout));
-        Ok(Self { file, queue: Arc::new(queue), readers, runtime: Handle::current() })
+        let (file, session) = schema::prepare_and_open(kind, &options.path, timeout)?;
+        let path = file.clone();
+        let reopen = move || kind.open_writer(&path, timeout, FileLocking::Normal);
+        let queue = WriteQueue::start(session, Box::new(reopen), file.clone(), timeout)?;
+        let readers = ReadPool::new(&file, options.readers, timeout);
+        Ok(Self { file, readers, queue, runtime: Handle::current() })
     }
 
     /// Runs a write, in its own transaction or one shared with others.
-    async fn run<C: WriteTx>(&self, change: C) -> Result<C::Outcome> {
-        self.queue.run(change).await
+    async fn run<C: WriteTx>(&self, write: C) -> Result<C::Outcome> {
+        self.queue.run(write).await.map_err(|failed| failed.error)
     }
 
-    /// Decodes all rows of one statement.
+    /// Decodes all rows of one statement, which is read on another thread.
     async fn find<T>(
         &self,
-        query: impl Fn() -> ReadRequest + Send + Sync,
-        form: impl Fn(&SqliteRow) -> DbResult<T>,
+        statement: &'static str,
+        values: &[Value<'_>],
+        form: impl Fn(&mut Row) -> DbResult<T>,
     ) -> Result<Vec<T>> {
-        let rows = self.readers.rows(query).await.map_err(|fault| fault.into_error(&self.file))?;
-        rows.iter().map(form).collect::<DbResult<_>>().map_err(|fault| fault.into_error(&self.file))
+        let rows = self.readers.rows(statement, values).await;
+        let found = rows.and_then(|mut rows| rows.iter_mut().map(form).collect());
+        found.map_err(|fault| fault.into_error(&self.file))
     }
 
-    /// Decodes the first row of one statement.
+    /// Decodes the first row of one statement, which must be quick to find.
     async fn find_first<T>(
         &self,
-        query: impl Fn() -> ReadRequest + Send + Sync,
-        form: impl Fn(&SqliteRow) -> DbResult<T>,
+        statement: &'static str,
+        values: &[Value<'_>],
+        form: impl FnOnce(&mut Row) -> DbResult<T>,
     ) -> Result<Option<T>> {
-        let row = self.readers.row(query).await.map_err(|fault| fault.into_error(&self.file))?;
-        row.as_ref().map(form).transpose().map_err(|fault| fault.into_error(&self.file))
+        let row = self.readers.row(statement, values).await;
+        let found = row.and_then(|row| row.map(|mut row| form(&mut row)).transpose());
+        found.map_err(|fault| fault.into_error(&self.file))
     }
 
     async fn close(&self) {
-        self.queue.close().await;
         self.readers.close().await;
+        self.queue.close().await;
     }
 }
 

@@ -6,8 +6,11 @@ use std::{
     time::Duration,
 };
 
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
+use rusqlite::{Connection, OpenFlags, types::ToSql};
 use transcript_core::{Error, Result};
+
+use super::session::SqliteSession;
+use crate::error::DbResult;
 
 /// Options of one SQLite file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,12 +19,10 @@ pub struct SqliteOptions {
     pub path: PathBuf,
     /// Number of connections that read in parallel: 1 to 64.
     ///
-    /// They are opened on first use and stay open; one more connection writes. An archive opens as many again for
-    /// point reads on the callers' threads.
+    /// This many read lists, and as many again single rows. They are opened on first use and stay open; one more
+    /// connection writes.
     pub readers: u32,
     /// How long a call waits in the queue and for a lock of another process: 100 ms to one hour.
-    ///
-    /// Spends and charges that run as one group share the timeout of the first of them.
     pub busy_timeout: Duration,
 }
 
@@ -66,8 +67,11 @@ const LOCK_WAIT_MAX: Duration = Duration::from_millis(100);
 const LOG_BYTES: u32 = 48 << 20;
 /// Page cache of the main file's writing connection.
 const CACHE_BYTES: u32 = 16 << 20;
-/// Each reader has a thread and a cache of pages.
+/// Each reader has a cache of pages.
 const READERS_MAX: u32 = 64;
+/// The bounds of [`reader_cache_kib`].
+const READER_CACHE_BYTES_MIN: u64 = 512 << 10;
+const READER_CACHE_BYTES_MAX: u64 = 16 << 20;
 
 impl SqliteOptions {
     /// The options, clamped to their bounds.
@@ -81,7 +85,10 @@ impl SqliteOptions {
 }
 
 /// Pragmas of every connection.
-pub(super) const SETTINGS: [(&str, &str); 6] = [
+///
+/// Memory mapping is off: it gains nothing for bodies of some 20 KB, and it made reads with a cold page cache ten
+/// times slower.
+const SETTINGS: [(&str, &str); 6] = [
     // On Apple systems only this waits for the disk itself; elsewhere it has no effect.
     ("fullfsync", "ON"),
     ("checkpoint_fullfsync", "ON"),
@@ -91,8 +98,16 @@ pub(super) const SETTINGS: [(&str, &str); 6] = [
     // A burst of writes must not leave a large log file behind.
     ("journal_size_limit", "67108864"),
 ];
-/// An additional pragma of reading connections.
-pub(super) const READS_ONLY: (&str, &str) = ("query_only", "ON");
+
+/// How a connection locks its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FileLocking {
+    /// Only during each transaction.
+    Normal,
+    /// From the first transaction until the connection is closed.
+    #[cfg(feature = "postgres")]
+    Exclusive,
+}
 
 /// One kind of file: its application id, format and migrations.
 #[derive(Debug)]
@@ -110,61 +125,68 @@ pub(crate) struct FileKind {
 }
 
 impl FileKind {
-    /// Connect options of such a file.
+    /// Opens a writing connection; [`super::wal_sync`] syncs its commits.
     ///
-    /// Commits are synced before they are acknowledged (`synchronous=FULL`, except on the connection of
-    /// [`Self::writer`]). Memory mapping is off: it gains nothing for bodies of some 20 KB, and it made reads with
-    /// a cold page cache ten times slower.
-    fn connection(&self, file: &Path, busy_timeout: Duration) -> SqliteConnectOptions {
-        let options = SqliteConnectOptions::new()
-            .filename(file)
-            .page_size(self.page_size)
-            .journal_mode(SqliteJournalMode::Wal)
-            .synchronous(SqliteSynchronous::Full)
-            .busy_timeout(busy_timeout)
-            .foreign_keys(true)
-            // Erased personal data must not remain in free pages.
-            .pragma("secure_delete", if self.private { "ON" } else { "OFF" })
-            .statement_cache_capacity(128);
-        SETTINGS.into_iter().fold(options, |options, (name, value)| options.pragma(name, value))
-    }
-
-    /// Options of the writing connection; [`super::wal_sync`] syncs its commits.
-    ///
-    /// It waits for a lock in short steps, so that the write queue can check deadlines in between. It checkpoints
-    /// the log only every 48 MiB: the pages of limits, balances and the entries' index are written many times, and
-    /// a checkpoint copies only the last version of each.
-    pub(crate) fn writer(&self, file: &Path, busy_timeout: Duration) -> SqliteConnectOptions {
-        let options = self.connection(file, busy_timeout.min(LOCK_WAIT_MAX));
-        let options = options.synchronous(SqliteSynchronous::Normal);
-        if !self.private {
-            return without_statement_log(options);
+    /// It waits for a lock in short steps, so that the write queue can check deadlines in between. On the main file
+    /// it checkpoints the log only every 48 MiB: the pages of limits, balances and the entries' index are written
+    /// many times, and a checkpoint copies only the last version of each.
+    pub(crate) fn open_writer(
+        &self,
+        file: &Path,
+        busy_timeout: Duration,
+        locking: FileLocking,
+    ) -> DbResult<SqliteSession> {
+        let connection = open(file, OpenFlags::SQLITE_OPEN_READ_WRITE, busy_timeout.min(LOCK_WAIT_MAX))?;
+        let set = |name, value: &dyn ToSql| connection.pragma_update(None, name, value);
+        // Page size and locking mode have no effect after the journal mode.
+        set("page_size", &self.page_size)?;
+        if locking != FileLocking::Normal {
+            set("locking_mode", &"EXCLUSIVE")?;
         }
-        let pages = LOG_BYTES / self.page_size;
-        let cache = format!("-{}", CACHE_BYTES / 1_024);
-        without_statement_log(
-            options.pragma("wal_autocheckpoint", pages.to_string()).pragma("cache_size", cache),
-        )
+        set("journal_mode", &"WAL")?;
+        set("synchronous", &"NORMAL")?;
+        set("foreign_keys", &"ON")?;
+        // Erased personal data must not remain in free pages.
+        set("secure_delete", &if self.private { "ON" } else { "OFF" })?;
+        if self.private {
+            set("wal_autocheckpoint", &(LOG_BYTES / self.page_size))?;
+            set("cache_size", &-i64::from(CACHE_BYTES / 1_024))?;
+        }
+        for (name, value) in SETTINGS {
+            set(name, &value)?;
+        }
+        Ok(SqliteSession::new(connection))
     }
 
-    /// Options of a connection that can only read.
-    pub(crate) fn reader(&self, file: &Path, busy_timeout: Duration) -> SqliteConnectOptions {
-        let options = self.connection(file, busy_timeout);
-        without_statement_log(options.pragma(READS_ONLY.0, READS_ONLY.1))
-    }
-
-    /// Options of a connection that changes nothing in the file, not even its journal mode.
-    pub(crate) fn probe(&self, file: &Path, busy_timeout: Duration) -> SqliteConnectOptions {
-        without_statement_log(
-            SqliteConnectOptions::new().filename(file).read_only(true).busy_timeout(busy_timeout),
-        )
+    /// Opens a connection that changes nothing in the file, not even its journal mode.
+    pub(crate) fn open_probe(file: &Path, busy_timeout: Duration) -> DbResult<SqliteSession> {
+        Ok(SqliteSession::new(open(file, OpenFlags::SQLITE_OPEN_READ_ONLY, busy_timeout)?))
     }
 }
 
-/// Disables the logging of single statements: operations log their events themselves.
-fn without_statement_log(options: SqliteConnectOptions) -> SqliteConnectOptions {
-    use sqlx::ConnectOptions;
-    options.disable_statement_logging()
+/// Opens a connection that can only read. It never waits for a lock, because that would block a thread.
+pub(super) fn open_reader(file: &Path) -> DbResult<SqliteSession> {
+    let connection = open(file, OpenFlags::SQLITE_OPEN_READ_WRITE, Duration::ZERO)?;
+    for (name, value) in SETTINGS.into_iter().chain([("query_only", "ON")]) {
+        connection.pragma_update(None, name, value)?;
+    }
+    let length = std::fs::metadata(file).map_or(0, |file| file.len());
+    connection.pragma_update(None, "cache_size", -reader_cache_kib(length))?;
+    Ok(SqliteSession::new(connection))
+}
+
+fn open(file: &Path, access: OpenFlags, busy_timeout: Duration) -> rusqlite::Result<Connection> {
+    let connection = Connection::open_with_flags(file, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    connection.busy_timeout(busy_timeout)?;
+    Ok(connection)
+}
+
+/// Page cache of a reading connection in KiB, for the inner index pages: about a thousandth of the file.
+///
+/// A row itself is seldom read twice, and is read faster through a small cache.
+fn reader_cache_kib(length: u64) -> i64 {
+    let bytes = (READER_CACHE_BYTES_MIN + length / 1_024).min(READER_CACHE_BYTES_MAX);
+    i64::try_from(bytes / 1_024).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

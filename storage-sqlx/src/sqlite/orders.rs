@@ -1,7 +1,6 @@
 //! The order store in SQLite.
 
 use async_trait::async_trait;
-use sqlx::{Row, SqliteConnection, sqlite::SqliteRow};
 use transcript_core::{
     Error, Page, PageRequest, Result, Timestamp,
     accounts::{Order, OrderItem, OrderState, OrderStore},
@@ -9,10 +8,11 @@ use transcript_core::{
     ids::{AccountId, Cursor, OrderId},
 };
 
-use super::{SqliteStore, read_pool::ReadRequest, writer::WriteTx};
+use super::SqliteStore;
 use crate::{
     codec::{column, json, number, one_more, page_of},
     error::{DbResult, conflict, corrupt},
+    sql::{Row, Session, WriteTx, values},
 };
 
 const OPEN_ORDER: &str = "INSERT INTO orders
@@ -40,13 +40,12 @@ struct OpenOrderTx(Order);
 impl WriteTx for OpenOrderTx {
     type Outcome = ();
 
-    async fn run(&self, db: &mut SqliteConnection) -> DbResult<()> {
+    async fn run<S: Session>(&self, db: &mut S) -> DbResult<()> {
         let Self(order) = self;
-        if insert_query(order)?.execute(&mut *db).await?.rows_affected() > 0 {
+        if insert(db, order).await? > 0 {
             return Ok(());
         }
-        let stored = sqlx::query(FIND_ORDER).bind(order.id.as_str().to_owned()).fetch_one(db).await?;
-        let stored = read(&stored)?;
+        let stored = read(&mut db.only_row(FIND_ORDER, &values![order.id.as_str()]).await?)?;
         // The same order, with the progress of the stored one.
         let requested = Order {
             version: stored.version,
@@ -71,34 +70,35 @@ struct UpdateOrderTx {
 impl WriteTx for UpdateOrderTx {
     type Outcome = bool;
 
-    async fn run(&self, db: &mut SqliteConnection) -> DbResult<bool> {
+    async fn run<S: Session>(&self, db: &mut S) -> DbResult<bool> {
         let Self { order, expected_version } = self;
-        let update =
-            sqlx::query(UPDATE_ORDER).bind(order.id.as_str().to_owned()).bind(column(*expected_version)?);
-        let update = update.bind(order.state.as_str()).bind(order.payment.clone());
-        let update = update.bind(json(&order.refunded_credits)?);
-        Ok(update.execute(db).await?.rows_affected() > 0)
+        let (version, refunds) = (column(*expected_version)?, json(&order.refunded_credits)?);
+        let row = values![order.id.as_str(), version, order.state.as_str(), order.payment.as_ref(), refunds];
+        Ok(db.execute(UPDATE_ORDER, &row).await? > 0)
     }
 }
 
-fn insert_query(order: &Order) -> Result<ReadRequest> {
+/// Stores a new order; returns the number of stored rows.
+async fn insert<S: Session>(db: &mut S, order: &Order) -> DbResult<u64> {
     let (item_kind, item) = match &order.item {
         OrderItem::Pack(name) => ("pack", name.as_str()),
         OrderItem::Plan(plan) => ("plan", plan.as_str()),
     };
-    Ok(sqlx::query(OPEN_ORDER)
-        .bind(order.id.as_str().to_owned())
-        .bind(column(order.version)?)
-        .bind(order.account.as_str().to_owned())
-        .bind(item_kind)
-        .bind(item.to_owned())
-        .bind(column(order.credits)?)
-        .bind(column(order.amount_minor)?)
-        .bind(order.currency.clone())
-        .bind(order.state.as_str())
-        .bind(order.payment.clone())
-        .bind(order.created_at.as_millis())
-        .bind(json(&order.refunded_credits)?))
+    let row = values![
+        order.id.as_str(),
+        column(order.version)?,
+        order.account.as_str(),
+        item_kind,
+        item,
+        column(order.credits)?,
+        column(order.amount_minor)?,
+        &order.currency,
+        order.state.as_str(),
+        order.payment.as_ref(),
+        order.created_at.as_millis(),
+        json(&order.refunded_credits)?,
+    ];
+    db.execute(OPEN_ORDER, &row).await
 }
 
 #[async_trait]
@@ -111,8 +111,7 @@ impl OrderStore for SqliteStore {
     }
 
     async fn order(&self, id: &OrderId) -> Result<Option<Order>> {
-        let query = || sqlx::query(FIND_ORDER).bind(id.as_str().to_owned());
-        Ok(self.database.find(query, read).await?.into_iter().next())
+        self.database.find_first(FIND_ORDER, &values![id.as_str()], read).await
     }
 
     async fn update(&self, order: Order, expected_version: u64) -> Result<bool> {
@@ -121,17 +120,14 @@ impl OrderStore for SqliteStore {
 
     async fn list_open(&self, page: PageRequest) -> Result<Page<Order>> {
         let (created_at, id) = cursor_position(page.after.as_ref())?;
-        let query = || sqlx::query(UNSETTLED_ORDERS).bind(created_at).bind(id.clone()).bind(one_more(&page));
-        Ok(page_of(self.database.find(query, read).await?, &page, cursor))
+        let bounds = values![created_at, id, one_more(&page)];
+        Ok(page_of(self.database.find(UNSETTLED_ORDERS, &bounds, read).await?, &page, cursor))
     }
 
     async fn list_for_account(&self, account: &AccountId, page: PageRequest) -> Result<Page<Order>> {
         let (created_at, id) = cursor_position(page.after.as_ref())?;
-        let query = || {
-            let query = sqlx::query(ORDERS_OF_ACCOUNT).bind(account.as_str().to_owned());
-            query.bind(created_at).bind(id.clone()).bind(one_more(&page))
-        };
-        Ok(page_of(self.database.find(query, read).await?, &page, cursor))
+        let bounds = values![account.as_str(), created_at, id, one_more(&page)];
+        Ok(page_of(self.database.find(ORDERS_OF_ACCOUNT, &bounds, read).await?, &page, cursor))
     }
 }
 
@@ -148,24 +144,24 @@ fn cursor_position(after: Option<&Cursor>) -> Result<(i64, String)> {
     cursor_position.ok_or_else(|| Error::invalid("the cursor is not from this store"))
 }
 
-fn read(row: &SqliteRow) -> DbResult<Order> {
+fn read(row: &mut Row) -> DbResult<Order> {
     let unknown = || corrupt("a stored order has an unknown item or state");
-    let item = match row.try_get(2)? {
-        "pack" => OrderItem::Pack(row.try_get(3)?),
-        _ => OrderItem::Plan(Plan::from_wire(row.try_get(3)?).ok_or_else(unknown)?),
+    let item = match row.get(2)? {
+        "pack" => OrderItem::Pack(row.take(3)?),
+        _ => OrderItem::Plan(Plan::from_wire(row.get(3)?).ok_or_else(unknown)?),
     };
     Ok(Order {
-        id: OrderId::new(row.try_get::<String, _>(11)?),
-        version: number(row.try_get(0)?)?,
-        account: AccountId::new(row.try_get::<String, _>(1)?),
+        id: OrderId::new(row.take::<String>(11)?),
+        version: number(row.take(0)?)?,
+        account: AccountId::new(row.take::<String>(1)?),
         item,
-        credits: number(row.try_get(4)?)?,
-        amount_minor: number(row.try_get(5)?)?,
-        currency: row.try_get(6)?,
-        state: OrderState::from_name(row.try_get(7)?).ok_or_else(unknown)?,
-        payment: row.try_get(8)?,
-        created_at: Timestamp::from_millis(row.try_get(9)?),
-        refunded_credits: serde_json::from_str(row.try_get(10)?)
+        credits: number(row.take(4)?)?,
+        amount_minor: number(row.take(5)?)?,
+        currency: row.take(6)?,
+        state: OrderState::from_name(row.get(7)?).ok_or_else(unknown)?,
+        payment: row.take(8)?,
+        created_at: Timestamp::from_millis(row.take(9)?),
+        refunded_credits: serde_json::from_str(row.get(10)?)
             .map_err(|_| corrupt("the refunds of a stored order are not a list of numbers"))?,
     })
 }

@@ -1,17 +1,17 @@
 //! The outbox in SQLite.
 
 use async_trait::async_trait;
-use sqlx::{Row, SqliteConnection, sqlite::SqliteRow};
 use transcript_core::{
     Result, Timestamp,
     accounts::{MailIntent, Outbox, WAITING_MAX},
     ids::Holder,
 };
 
-use super::{SqliteStore, writer::WriteTx};
+use super::SqliteStore;
 use crate::{
-    codec::{number, small},
+    codec::number,
     error::DbResult,
+    sql::{Row, Session, WriteTx, values},
 };
 
 /// How long the id of a finished mail is kept, so that it is not queued again: a week.
@@ -55,12 +55,11 @@ struct QueueMailTx {
 impl WriteTx for QueueMailTx {
     type Outcome = ();
 
-    async fn run(&self, db: &mut SqliteConnection) -> DbResult<()> {
+    async fn run<S: Session>(&self, db: &mut S) -> DbResult<()> {
         let forgotten = self.now.as_millis().saturating_sub(RETENTION_MS);
-        sqlx::query(DELETE_FINISHED).bind(forgotten).execute(&mut *db).await?;
+        db.execute(DELETE_FINISHED, &values![forgotten]).await?;
         let MailIntent { id, kind, to, attempts } = &self.intent;
-        let queue = sqlx::query(QUEUE_MAIL).bind(id.clone()).bind(kind.clone()).bind(to.clone());
-        queue.bind(*attempts).bind(self.now.as_millis()).execute(db).await?;
+        db.execute(QUEUE_MAIL, &values![id, kind, to, *attempts, self.now.as_millis()]).await?;
         Ok(())
     }
 }
@@ -74,16 +73,11 @@ struct LeaseMailTx {
 impl WriteTx for LeaseMailTx {
     type Outcome = Vec<MailIntent>;
 
-    async fn run(&self, db: &mut SqliteConnection) -> DbResult<Vec<MailIntent>> {
+    async fn run<S: Session>(&self, db: &mut S) -> DbResult<Vec<MailIntent>> {
         let now = self.now.as_millis();
-        let due = sqlx::query(DUE_MAIL).bind(now).bind(self.limit).fetch_all(&mut *db).await?;
-        sqlx::query(LEASE_MAIL)
-            .bind(now)
-            .bind(self.expires_at.as_millis())
-            .bind(self.limit)
-            .execute(db)
-            .await?;
-        due.iter().map(intent).collect()
+        let mut due = db.rows(DUE_MAIL, &values![now, self.limit]).await?;
+        db.execute(LEASE_MAIL, &values![now, self.expires_at.as_millis(), self.limit]).await?;
+        due.iter_mut().map(intent).collect()
     }
 }
 
@@ -95,12 +89,11 @@ struct FinishMailTx {
 impl WriteTx for FinishMailTx {
     type Outcome = ();
 
-    async fn run(&self, db: &mut SqliteConnection) -> DbResult<()> {
-        let done = match self.retry_at {
-            Some(at) => sqlx::query(RETRY_MAIL).bind(self.id.clone()).bind(at.as_millis()),
-            None => sqlx::query(FINISH_MAIL).bind(self.id.clone()),
+    async fn run<S: Session>(&self, db: &mut S) -> DbResult<()> {
+        match self.retry_at {
+            Some(at) => db.execute(RETRY_MAIL, &values![&self.id, at.as_millis()]).await?,
+            None => db.execute(FINISH_MAIL, &values![&self.id]).await?,
         };
-        done.execute(db).await?;
         Ok(())
     }
 }
@@ -113,9 +106,8 @@ struct DeleteAddressTx {
 impl WriteTx for DeleteAddressTx {
     type Outcome = u64;
 
-    async fn run(&self, db: &mut SqliteConnection) -> DbResult<u64> {
-        let delete = sqlx::query(DELETE_ADDRESS).bind(self.to.clone()).bind(self.now.as_millis());
-        Ok(delete.execute(db).await?.rows_affected())
+    async fn run<S: Session>(&self, db: &mut S) -> DbResult<u64> {
+        db.execute(DELETE_ADDRESS, &values![&self.to, self.now.as_millis()]).await
     }
 }
 
@@ -140,9 +132,8 @@ impl Outbox for SqliteStore {
     }
 
     async fn count_waiting(&self) -> Result<u64> {
-        let found =
-            self.database.find_first(|| sqlx::query(COUNT_WAITING), |row| Ok(number(row.try_get(0)?)?));
-        Ok(found.await?.unwrap_or_default())
+        let found = self.database.find(COUNT_WAITING, &[], |row| Ok(number(row.take(0)?)?)).await?;
+        Ok(found.first().copied().unwrap_or_default())
     }
 
     async fn finish(&self, id: &str, retry_at: Option<Timestamp>) -> Result<()> {
@@ -150,11 +141,6 @@ impl Outbox for SqliteStore {
     }
 }
 
-fn intent(row: &SqliteRow) -> DbResult<MailIntent> {
-    Ok(MailIntent {
-        id: row.try_get(1)?,
-        kind: row.try_get(2)?,
-        to: row.try_get(3)?,
-        attempts: small(row.try_get(4)?)?,
-    })
+fn intent(row: &mut Row) -> DbResult<MailIntent> {
+    Ok(MailIntent { id: row.take(1)?, kind: row.take(2)?, to: row.take(3)?, attempts: row.take(4)? })
 }

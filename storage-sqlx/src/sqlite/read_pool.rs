@@ -1,216 +1,170 @@
 //! Reading connections: opened on first use, then kept open.
 //!
-//! A pool of sqlx talks to a connection's thread on every return, which doubles the cost of a short read. Here a
-//! connection is borrowed and returned without that, also when the borrower is dropped in the middle of a read.
-//! Every read is one statement, so nothing stays open after it.
+//! A connection is borrowed for one statement, so nothing stays open after a read. A single row is read on the
+//! caller's thread, within one poll: a row in the page cache takes microseconds, and one on a fast disk about a
+//! hundred, which is less than a thread switch. On a slow disk these reads move to blocking threads
+//! ([`LatencyGate`]), so that they never delay other requests. Lists are always read on blocking threads, with
+//! permits of their own, so that a long list delays no single row.
+
+mod latency_gate;
 
 use std::{
-    sync::{Mutex, PoisonError},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
-use sqlx::{
-    ConnectOptions, Connection, Sqlite, SqliteConnection,
-    query::Query,
-    sqlite::{SqliteArguments, SqliteConnectOptions, SqliteRow},
-};
 use tokio::{
     runtime::Handle,
-    sync::{Semaphore, SemaphorePermit},
+    sync::{OwnedSemaphorePermit, Semaphore},
 };
 
-use crate::error::DbResult;
-
-/// A statement with its bound values.
-pub(crate) type ReadRequest = Query<'static, Sqlite, SqliteArguments>;
+use self::latency_gate::LatencyGate;
+use super::{closed, options::open_reader, session::SqliteSession};
+use crate::{
+    error::DbResult,
+    sql::{Row, Value},
+};
 
 /// Pause between two attempts at a read while another process holds the lock.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// The rows of a statement to fetch.
-#[derive(Clone, Copy, Debug)]
-enum RowLimit {
-    All,
-    First,
-}
-
 /// A small number of reading connections.
 #[derive(Debug)]
-pub(crate) struct ReadPool {
-    options: SqliteConnectOptions,
-    timeout: Duration,
+pub(super) struct ReadPool {
+    shared: Arc<ReadPoolShared>,
+    row_permits: Arc<Semaphore>,
+    list_permits: Arc<Semaphore>,
+    /// Number of permits of each kind.
     count: u32,
-    permits: Semaphore,
+    timeout: Duration,
     runtime: Handle,
-    free: Mutex<Vec<SqliteConnection>>,
+}
+
+#[derive(Debug)]
+struct ReadPoolShared {
+    file: PathBuf,
+    /// Locked briefly, never during a read.
+    free: Mutex<Vec<SqliteSession>>,
+    latency_gate: LatencyGate,
 }
 
 impl ReadPool {
-    pub(crate) fn new(options: SqliteConnectOptions, count: u32, timeout: Duration) -> Self {
-        let permits = Semaphore::new(count as usize);
-        Self { options, timeout, count, permits, runtime: Handle::current(), free: Mutex::default() }
-    }
-
-    /// The rows of one statement.
-    pub(crate) async fn rows(
-        &self,
-        query: impl Fn() -> ReadRequest + Send + Sync,
-    ) -> DbResult<Vec<SqliteRow>> {
-        self.read(RowLimit::All, query).await
+    pub(super) fn new(file: &Path, count: u32, timeout: Duration) -> Self {
+        let shared = ReadPoolShared {
+            file: file.to_owned(),
+            free: Mutex::default(),
+            latency_gate: LatencyGate::default(),
+        };
+        let permits = || Arc::new(Semaphore::new(count as usize));
+        let (shared, row_permits, list_permits) = (Arc::new(shared), permits(), permits());
+        Self { shared, row_permits, list_permits, count, timeout, runtime: Handle::current() }
     }
 
     /// The first row of one statement.
-    ///
-    /// Each further row, and the end of the statement, would wake the reader again.
-    pub(crate) async fn row(
-        &self,
-        query: impl Fn() -> ReadRequest + Send + Sync,
-    ) -> DbResult<Option<SqliteRow>> {
-        Ok(self.read(RowLimit::First, query).await?.pop())
+    pub(super) async fn row(&self, statement: &'static str, values: &[Value<'_>]) -> DbResult<Option<Row>> {
+        self.retry_while_locked(|| self.attempt_row(statement, values)).await
     }
 
-    async fn read(
-        &self,
-        wanted: RowLimit,
-        query: impl Fn() -> ReadRequest + Send + Sync,
-    ) -> DbResult<Vec<SqliteRow>> {
-        retry_while_locked(self.timeout, &self.runtime, || self.attempt(wanted, query())).await
+    /// The rows of one statement.
+    pub(super) async fn rows(&self, statement: &'static str, values: &[Value<'_>]) -> DbResult<Vec<Row>> {
+        self.retry_while_locked(|| self.attempt_rows(statement, values)).await
     }
 
-    async fn attempt(&self, wanted: RowLimit, query: ReadRequest) -> DbResult<Vec<SqliteRow>> {
-        let permit = self.permits.acquire().await.map_err(|_| super::closed())?;
-        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut borrowed = BorrowedReader { readers: self, connection: None, _permit: permit };
-        let connection = borrowed.connection.insert(match free {
-            Some(connection) => connection,
-            None => self.options.connect().await?,
-        });
-        let outcome = match wanted {
-            RowLimit::All => query.fetch_all(connection).await,
-            RowLimit::First => query.fetch_optional(connection).await.map(Vec::from_iter),
-        };
-        if outcome.is_err() {
-            // After an error a new connection is cheaper than checking the state of this one.
-            borrowed.connection = None;
+    async fn attempt_row(&self, statement: &'static str, values: &[Value<'_>]) -> DbResult<Option<Row>> {
+        let permit = Arc::clone(&self.row_permits).acquire_owned().await.map_err(|_| closed())?;
+        if self.shared.latency_gate.is_quick() {
+            return self.shared.read_row(permit, statement, values);
         }
-        Ok(outcome?)
+        let (shared, values) = (Arc::clone(&self.shared), owned(values));
+        let read = self.runtime.spawn_blocking(move || shared.read_row(permit, statement, &values));
+        read.await.map_err(|_| closed())?
+    }
+
+    async fn attempt_rows(&self, statement: &'static str, values: &[Value<'_>]) -> DbResult<Vec<Row>> {
+        let permit = Arc::clone(&self.list_permits).acquire_owned().await.map_err(|_| closed())?;
+        let (shared, values) = (Arc::clone(&self.shared), owned(values));
+        let read = move || shared.read(permit, |session| session.query(statement, &values));
+        self.runtime.spawn_blocking(read).await.map_err(|_| closed())?
+    }
+
+    /// Repeats a read while another process holds the lock, up to the timeout.
+    ///
+    /// A reader of a write-ahead log is blocked only briefly: while the log is recovered after a crash, or deleted
+    /// by the last process that closes the file.
+    async fn retry_while_locked<T, F: Future<Output = DbResult<T>> + Send>(
+        &self,
+        attempt: impl Fn() -> F + Send + Sync,
+    ) -> DbResult<T> {
+        let mut started = None;
+        loop {
+            match attempt().await {
+                // The time starts at the first blocked attempt, since most reads are never blocked.
+                Err(fault)
+                    if fault.is_busy()
+                        && started.get_or_insert_with(Instant::now).elapsed() < self.timeout =>
+                {
+                    // The caller's executor may have no timers.
+                    self.runtime.spawn(async { tokio::time::sleep(PAUSE).await }).await.ok();
+                }
+                outcome => return outcome,
+            }
+        }
     }
 
     /// Waits for running reads, rejects new ones and closes the connections.
-    pub(crate) async fn close(&self) {
-        // All permits together mean no running read. An error means that it is already closed.
-        let alone = self.permits.acquire_many(self.count).await;
-        self.permits.close();
-        drop(alone);
-        let free = std::mem::take(&mut *self.free.lock().unwrap_or_else(PoisonError::into_inner));
-        for connection in free {
-            if let Err(error) = connection.close().await {
-                tracing::debug!(%error, "reading connection close failed");
-            }
+    pub(super) async fn close(&self) {
+        for permits in [&self.row_permits, &self.list_permits] {
+            // All permits together mean no running read. An error means that it is already closed.
+            let all = permits.acquire_many(self.count).await;
+            permits.close();
+            drop(all);
         }
+        let free = std::mem::take(&mut *self.shared.free());
+        // Closing may wait for the disk.
+        self.runtime.spawn_blocking(move || drop(free)).await.ok();
     }
 }
 
-/// Repeats a read while another process holds the lock, up to the timeout.
-///
-/// A reader of a write-ahead log is blocked only briefly: while the log is recovered after a crash, or deleted by
-/// the last process that closes the file.
-pub(super) async fn retry_while_locked<T, F: Future<Output = DbResult<T>> + Send>(
-    timeout: Duration,
-    runtime: &Handle,
-    attempt: impl Fn() -> F + Send + Sync,
-) -> DbResult<T> {
-    let mut started = None;
-    loop {
-        match attempt().await {
-            // The time starts at the first blocked attempt, since most reads are never blocked.
-            Err(fault) if fault.is_busy() && started.get_or_insert_with(Instant::now).elapsed() < timeout => {
-                // The caller's executor may have no timers.
-                runtime.spawn(async { tokio::time::sleep(PAUSE).await }).await.ok();
-            }
-            outcome => return outcome,
-        }
+fn owned(values: &[Value<'_>]) -> Vec<Value<'static>> {
+    values.iter().cloned().map(Value::into_owned).collect()
+}
+
+impl ReadPoolShared {
+    fn free(&self) -> MutexGuard<'_, Vec<SqliteSession>> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
 
-/// A borrowed connection that returns to the pool on drop.
-struct BorrowedReader<'a> {
-    readers: &'a ReadPool,
-    connection: Option<SqliteConnection>,
-    _permit: SemaphorePermit<'a>,
-}
+    fn read_row(
+        &self,
+        permit: OwnedSemaphorePermit,
+        statement: &str,
+        values: &[Value<'_>],
+    ) -> DbResult<Option<Row>> {
+        let started = Instant::now();
+        let row = self.read(permit, |session| session.query_row(statement, values))?;
+        self.latency_gate.record(started.elapsed());
+        Ok(row)
+    }
 
-impl Drop for BorrowedReader<'_> {
-    fn drop(&mut self) {
-        if let Some(connection) = self.connection.take() {
-            self.readers.free.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
-        }
+    /// Reads on this thread. Returns the connection before it releases the permit.
+    fn read<T>(
+        &self,
+        permit: OwnedSemaphorePermit,
+        read: impl FnOnce(&SqliteSession) -> DbResult<T>,
+    ) -> DbResult<T> {
+        let free = self.free().pop();
+        let session = match free {
+            Some(session) => session,
+            None => open_reader(&self.file)?,
+        };
+        let outcome = read(&session)?;
+        // After an error a new connection is cheaper than checking the state of this one.
+        self.free().push(session);
+        drop(permit);
+        Ok(outcome)
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use sqlx::Row;
-
-    use super::*;
-
-    /// Counts to a number: some seconds for ten million, unless interrupted.
-    const LONG: &str = "WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < ?1)
-        SELECT x FROM n";
-
-    fn readers(count: u32) -> Arc<ReadPool> {
-        let options = SqliteConnectOptions::new().filename(":memory:");
-        Arc::new(ReadPool::new(options, count, Duration::from_secs(1)))
-    }
-
-    fn idle_count(readers: &ReadPool) -> usize {
-        readers.free.lock().unwrap().len()
-    }
-
-    #[tokio::test]
-    async fn read_pool_cancelled_read_returns_connection() {
-        let readers = readers(1);
-        readers.rows(|| sqlx::query(LONG).bind(1)).await.unwrap();
-        let reading = Arc::clone(&readers);
-        let long = tokio::spawn(async move { reading.rows(|| sqlx::query(LONG).bind(10_000_000)).await });
-        while idle_count(&readers) > 0 {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-        long.abort();
-        assert!(long.await.unwrap_err().is_cancelled());
-        assert_eq!(idle_count(&readers), 1);
-        let rows = readers.rows(|| sqlx::query(LONG).bind(3)).await.unwrap();
-        assert_eq!(rows.iter().map(|row| row.get(0)).collect::<Vec<i64>>(), [1, 2, 3]);
-        assert_eq!(idle_count(&readers), 1);
-    }
-
-    #[tokio::test]
-    async fn read_pool_close_waits_for_running_read() {
-        let readers = readers(2);
-        let reading = Arc::clone(&readers);
-        let long = tokio::spawn(async move { reading.rows(|| sqlx::query(LONG).bind(200_000)).await });
-        while readers.permits.available_permits() == 2 {
-            tokio::task::yield_now().await;
-        }
-        readers.close().await;
-        assert_eq!((readers.permits.available_permits(), idle_count(&readers)), (2, 0));
-        assert_eq!(long.await.unwrap().unwrap().len(), 200_000);
-        readers.rows(|| sqlx::query(LONG).bind(1)).await.unwrap_err();
-        readers.close().await;
-    }
-
-    #[tokio::test]
-    async fn read_pool_connections_open_on_demand_and_stay_open() {
-        let readers = readers(3);
-        assert_eq!(idle_count(&readers), 0);
-        let read = || async { readers.rows(|| sqlx::query(LONG).bind(1_000)).await.unwrap().len() };
-        assert_eq!(tokio::join!(read(), read(), read(), read(), read()), (1_000, 1_000, 1_000, 1_000, 1_000));
-        assert_eq!(idle_count(&readers), 3);
-        readers.rows(|| sqlx::query("SELECT wrong FROM nowhere")).await.unwrap_err();
-        assert_eq!(idle_count(&readers), 2);
-        readers.close().await;
-        readers.rows(|| sqlx::query(LONG).bind(1)).await.unwrap_err();
-    }
-}
+mod tests;

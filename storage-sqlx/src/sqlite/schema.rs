@@ -5,20 +5,24 @@
 //! lock row in a table, the system releases this lock as soon as its holder is killed.
 
 use std::{
-    path::Path,
+    path::{Path, PathBuf},
+    thread,
     time::{Duration, Instant},
 };
 
-use sqlx::{ConnectOptions, Connection, Row, SqliteConnection};
 use transcript_core::{Error, ErrorKind, Result, Retry};
 
 use super::{
     file_setup::{self, FileContent},
-    options::FileKind,
+    options::{FileKind, FileLocking},
+    session::SqliteSession,
 };
 #[cfg(feature = "postgres")]
 use crate::error::conflict;
-use crate::error::{DbError, DbResult, INCOMPLETE_COPY, incomplete_copy};
+use crate::{
+    error::{DbError, DbResult, INCOMPLETE_COPY, incomplete_copy},
+    sql::{Row, values},
+};
 
 /// One migration of a schema. A published migration never changes.
 #[derive(Debug)]
@@ -49,52 +53,43 @@ const READ_VERSION_BELOW: &str = "SELECT coalesce(max(version), 0) FROM schema_v
 const RECORD_MIGRATION: &str = "INSERT INTO schema_version (version, name, applied_at)
     VALUES (?1, ?2, CAST(unixepoch('subsec') * 1000 AS INTEGER))";
 
-/// Migrates a file to the newest schema and returns its writing connection.
+/// Prepares the file, migrates it to the newest schema and opens its writing connection.
 ///
-/// A file of another kind or of a newer version is rejected before anything in it changes.
-pub(crate) async fn open(
+/// A file of another kind or of a newer version is rejected before anything in it changes. It blocks the thread.
+pub(super) fn prepare_and_open(
     kind: &FileKind,
-    file: &Path,
-    content: FileContent,
+    path: &Path,
     timeout: Duration,
-) -> Result<SqliteConnection> {
+) -> Result<(PathBuf, SqliteSession)> {
+    let (file, content) = file_setup::prepare(path, kind.private)?;
     let started = Instant::now();
     loop {
-        match attempt(kind, file, content, timeout).await {
+        match attempt(kind, &file, content, timeout) {
             // SQLite waits for most locks itself, but not for the one that changes the journal mode of a new file.
-            Err(fault) if fault.is_busy() && started.elapsed() < timeout => tokio::time::sleep(PAUSE).await,
-            outcome => return outcome.map_err(|fault| fault.into_error(file)),
+            Err(fault) if fault.is_busy() && started.elapsed() < timeout => thread::sleep(PAUSE),
+            Err(fault) => return Err(fault.into_error(&file)),
+            Ok(session) => return Ok((file, session)),
         }
     }
 }
 
-async fn attempt(
-    kind: &FileKind,
-    file: &Path,
-    content: FileContent,
-    timeout: Duration,
-) -> DbResult<SqliteConnection> {
+fn attempt(kind: &FileKind, file: &Path, content: FileContent, timeout: Duration) -> DbResult<SqliteSession> {
     if content == FileContent::Something {
-        probe(kind, file, timeout).await?;
+        let probe = FileKind::open_probe(file, timeout)?;
+        version(kind, file, &probe)?;
+        probe.close()?;
     }
-    let mut connection = kind.writer(file, timeout).connect().await?;
+    let session = kind.open_writer(file, timeout, FileLocking::Normal)?;
     // The log of a process that died may be readable without being on disk, if its sync failed. Data written
     // after it would be lost with it; a checkpoint writes the log's content again. It does not wait for readers.
-    sqlx::raw_sql(CHECKPOINT_WAL).execute(&mut connection).await?;
-    migrate(kind, file, &mut connection).await?;
-    Ok(connection)
-}
-
-async fn probe(kind: &FileKind, file: &Path, timeout: Duration) -> DbResult<()> {
-    let mut connection = kind.probe(file, timeout).connect().await?;
-    let version = version(kind, file, &mut connection).await;
-    connection.close().await?;
-    version.map(drop)
+    session.batch(CHECKPOINT_WAL)?;
+    migrate(kind, file, &session)?;
+    Ok(session)
 }
 
 /// The schema version of a file; 0 without a schema.
-async fn version(kind: &FileKind, file: &Path, connection: &mut SqliteConnection) -> DbResult<u32> {
-    let version = any_version(kind, file, connection).await?;
+fn version(kind: &FileKind, file: &Path, session: &SqliteSession) -> DbResult<u32> {
+    let version = any_version(kind, file, session)?;
     let newest = newest(kind);
     if version == INCOMPLETE_COPY {
         return Err(DbError::Rejected(incomplete_copy(file.display())));
@@ -111,32 +106,27 @@ fn newest(kind: &FileKind) -> u32 {
 }
 
 /// The schema version of a file of this kind, without checking it.
-pub(crate) async fn any_version(
-    kind: &FileKind,
-    file: &Path,
-    connection: &mut SqliteConnection,
-) -> DbResult<u32> {
-    let row = sqlx::query(READ_FILE_KIND).fetch_one(&mut *connection).await?;
-    let (application_id, tables, versioned): (i32, i64, i64) =
-        (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
+pub(crate) fn any_version(kind: &FileKind, file: &Path, session: &SqliteSession) -> DbResult<u32> {
+    let mut row = only_row(session.query_row(READ_FILE_KIND, &[])?)?;
+    let (application_id, tables, versioned): (i64, i64, i64) = (row.take(0)?, row.take(1)?, row.take(2)?);
     if tables == 0 {
         return Ok(0);
     }
-    if application_id != kind.application_id || versioned == 0 {
+    if application_id != i64::from(kind.application_id) || versioned == 0 {
         return Err(DbError::Rejected(foreign_file(kind, file, application_id)));
     }
-    Ok(sqlx::query(READ_VERSION).fetch_one(connection).await?.try_get(0)?)
+    only_row(session.query_row(READ_VERSION, &[])?)?.take(0)
+}
+
+fn only_row(row: Option<Row>) -> DbResult<Row> {
+    Ok(row.ok_or_else(|| Error::unexpected("the schema of a database has no version"))?)
 }
 
 /// Rejects an incomplete copy whose tables are of another version.
 #[cfg(feature = "postgres")]
-pub(crate) async fn check_incomplete_copy(
-    kind: &FileKind,
-    file: &Path,
-    connection: &mut SqliteConnection,
-) -> DbResult<()> {
-    let below = sqlx::query(READ_VERSION_BELOW).bind(INCOMPLETE_COPY).fetch_one(connection).await?;
-    match below.try_get::<u32, _>(0)? == newest(kind) {
+pub(crate) fn check_incomplete_copy(kind: &FileKind, file: &Path, session: &SqliteSession) -> DbResult<()> {
+    let below = session.query_row(READ_VERSION_BELOW, &values![INCOMPLETE_COPY])?;
+    match only_row(below)?.take::<u32>(0)? == newest(kind) {
         true => Ok(()),
         false => Err(DbError::Rejected(conflict(&format!(
             "the copy to {} is incomplete and of another version of this program: continue it with that version, or \
@@ -146,21 +136,20 @@ pub(crate) async fn check_incomplete_copy(
     }
 }
 
-/// Runs the missing migrations.
-pub(crate) async fn migrate(kind: &FileKind, file: &Path, connection: &mut SqliteConnection) -> DbResult<()> {
+/// Runs the missing migrations. After an error the connection must be closed.
+pub(crate) fn migrate(kind: &FileKind, file: &Path, session: &SqliteSession) -> DbResult<()> {
     let newest = newest(kind);
-    if version(kind, file, connection).await? == newest {
+    if version(kind, file, session)? == newest {
         return Ok(());
     }
-    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
-    let current = version(kind, file, &mut transaction).await?;
+    session.batch("BEGIN IMMEDIATE")?;
+    let current = version(kind, file, session)?;
     for step in kind.migrations.iter().filter(|step| step.version > current) {
-        sqlx::raw_sql(step.sql).execute(&mut *transaction).await?;
-        sqlx::query(RECORD_MIGRATION).bind(step.version).bind(step.name).execute(&mut *transaction).await?;
+        session.batch(step.sql)?;
+        session.change(RECORD_MIGRATION, &values![step.version, step.name])?;
         tracing::info!(file = %file.display(), version = step.version, name = step.name, "schema migrated");
     }
-    transaction.commit().await?;
-    Ok(())
+    session.batch("COMMIT")
 }
 
 #[cold]
@@ -177,9 +166,12 @@ fn newer(file: &Path, version: u32, newest: u32) -> Error {
 }
 
 #[cold]
-fn foreign_file(kind: &FileKind, file: &Path, application_id: i32) -> Error {
+fn foreign_file(kind: &FileKind, file: &Path, application_id: i64) -> Error {
     let file = file.display();
-    match APPLICATION_IDS.iter().find(|(row, _)| *row == application_id && *row != kind.application_id) {
+    match APPLICATION_IDS
+        .iter()
+        .find(|(id, _)| i64::from(*id) == application_id && *id != kind.application_id)
+    {
         Some((_, other)) => Error::invalid(format!(
             "{file} is a database of {other}, not of {}: check whether two paths are swapped",
             kind.name
@@ -188,19 +180,4 @@ fn foreign_file(kind: &FileKind, file: &Path, application_id: i32) -> Error {
             Error::invalid(format!("{file} is a SQLite database of another program: choose another file"))
         }
     }
-}
-
-/// Prepares the file and opens it; see [`file_setup::prepare`] and [`open`].
-pub(crate) async fn prepare_and_open(
-    kind: &'static FileKind,
-    path: &Path,
-    timeout: Duration,
-) -> Result<(std::path::PathBuf, SqliteConnection)> {
-    let (path, private) = (path.to_owned(), kind.private);
-    let (file, content) =
-        tokio::task::spawn_blocking(move || file_setup::prepare(&path, private))
-            .await
-            .map_err(|error| Error::unexpected(format!("checking a database file failed: {error}")))??;
-    let connection = open(kind, &file, content, timeout).await?;
-    Ok((file, connection))
 }

@@ -4,8 +4,8 @@
 //! connection uses `synchronous=NORMAL`: in WAL mode a commit then writes the log completely, which survives a
 //! crash of the process but not of the machine. A separate thread syncs the log, once for all transactions
 //! committed since its last sync, while the next transaction runs. A later transaction cannot be on disk without
-//! the earlier ones: the log is one file, read only as far as it is valid. An uncontended connection waits for
-//! the disk itself ([`super::writer`]).
+//! the earlier ones: the log is one file, read only as far as it is valid. If no other write waits, the writer's
+//! thread syncs the log itself, because then no other thread has to wake up.
 //!
 //! After a failed sync the log is not synced again: the system may have dropped the pages that it could not
 //! write, and would then report success. Writes stay disabled until the file is reopened.
@@ -17,17 +17,16 @@ use std::{
     io,
     path::{Path, PathBuf},
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicUsize, Ordering},
+        mpsc::{self, SendError, SyncSender},
     },
-    thread,
+    thread::{self, JoinHandle},
 };
 
-use tokio::sync::{mpsc, oneshot};
 use transcript_core::{Error, ErrorKind, Result, Retry};
 
-use super::writer::QueuedWrite;
-use crate::error::DbError;
+use super::writer::{QueuedWrite, WriteError};
 
 /// Most transactions that wait for a sync. A writer beyond it waits too.
 const WAITING_MAX: usize = 64;
@@ -38,11 +37,17 @@ type CommitBatch = Vec<Box<dyn QueuedWrite>>;
 /// Syncs committed writes and sends their replies. Drop ends its thread.
 #[derive(Debug)]
 pub(super) struct WalSyncer {
-    sender: mpsc::Sender<CommitBatch>,
-    /// Number of transactions that wait for a sync.
-    pending_syncs: Arc<AtomicUsize>,
-    has_failed: Arc<AtomicBool>,
-    ended: oneshot::Receiver<()>,
+    sender: SyncSender<CommitBatch>,
+    shared: Arc<WalSyncerShared>,
+    thread: JoinHandle<()>,
+}
+
+#[derive(Debug)]
+struct WalSyncerShared {
+    log: Mutex<WalFile>,
+    /// Number of transactions that wait for a sync by the thread.
+    pending_syncs: AtomicUsize,
+    has_failed: AtomicBool,
     file: PathBuf,
 }
 
@@ -52,69 +57,93 @@ impl WalSyncer {
     /// # Errors
     /// [`transcript_core::ErrorKind::Unavailable`] if the system cannot start a thread.
     pub(super) fn start(file: &Path) -> Result<Self> {
-        let (sender, mut committed) = mpsc::channel::<CommitBatch>(WAITING_MAX);
-        let (end, ended) = oneshot::channel();
-        let (has_failed, pending_syncs) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let (sender, committed) = mpsc::sync_channel::<CommitBatch>(WAITING_MAX);
         let mut log = WalFile::for_database(file);
-        let (thread_failed, synced, path) =
-            (Arc::clone(&has_failed), Arc::clone(&pending_syncs), file.to_owned());
-        let keep = move || {
-            // The log may not exist yet.
-            log.opened().ok();
-            while let Some(first) = committed.blocking_recv() {
+        // The log may not exist yet.
+        log.opened().ok();
+        let shared = Arc::new(WalSyncerShared {
+            log: Mutex::new(log),
+            pending_syncs: AtomicUsize::new(0),
+            has_failed: AtomicBool::new(false),
+            file: file.to_owned(),
+        });
+        let syncing = Arc::clone(&shared);
+        let run = move || {
+            while let Ok(first) = committed.recv() {
                 let mut waiting = vec![first];
-                while let Ok(next) = committed.try_recv() {
-                    waiting.push(next);
-                }
-                if !thread_failed.load(Ordering::Acquire)
-                    && let Err(error) = log.sync()
-                {
-                    record_failure(&thread_failed, &error, &path);
-                }
-                // A commit on the connection may have failed to sync in between.
-                let has_failed = thread_failed.load(Ordering::Acquire);
-                let result = if has_failed { Err(sync_failed(&path)) } else { Ok(()) };
-                synced.fetch_sub(waiting.len(), Ordering::Release);
-                waiting.iter_mut().flatten().for_each(|change| change.reply(result.clone()));
+                waiting.extend(committed.try_iter());
+                let result = syncing.sync();
+                syncing.pending_syncs.fetch_sub(waiting.len(), Ordering::Release);
+                waiting.iter_mut().flatten().for_each(|write| write.reply(result.clone()));
             }
-            end.send(()).ok();
         };
-        let thread = thread::Builder::new().name("verbatim-wal-sync".to_owned());
-        thread.spawn(keep).map_err(|error| {
-            Error::unavailable(format!("cannot start a thread for the database {}: {error}", file.display()))
-        })?;
-        Ok(Self { sender, pending_syncs, has_failed, ended, file: file.to_owned() })
+        let thread = thread::Builder::new().name("verbatim-wal-sync".to_owned()).spawn(run);
+        let thread = thread.map_err(|error| cannot_start_thread(file, &error))?;
+        Ok(Self { sender, shared, thread })
     }
 
     /// The error of all writes, once a sync has failed.
     pub(super) fn failure(&self) -> Option<Error> {
-        self.has_failed.load(Ordering::Acquire).then(|| sync_failed(&self.file))
+        self.shared.has_failed.load(Ordering::Acquire).then(|| sync_failed(&self.shared.file))
     }
 
     /// Disables writes after a failed sync on the connection. Returns the error for the callers.
-    pub(super) fn mark_failed(&self, fault: &DbError) -> Error {
-        record_failure(&self.has_failed, fault, &self.file);
-        sync_failed(&self.file)
+    pub(super) fn mark_failed(&self, fault: &dyn fmt::Debug) -> Error {
+        self.shared.record_failure(fault);
+        sync_failed(&self.shared.file)
     }
 
     /// Whether no committed transaction waits for a sync.
     pub(super) fn is_idle(&self) -> bool {
-        self.pending_syncs.load(Ordering::Acquire) == 0
+        self.shared.pending_syncs.load(Ordering::Acquire) == 0
     }
 
-    /// Syncs the writes' transaction, then sends their replies.
-    pub(super) async fn sync_and_ack(&self, changes: CommitBatch) {
-        self.pending_syncs.fetch_add(1, Ordering::Relaxed);
-        if let Err(mpsc::error::SendError(mut changes)) = self.sender.send(changes).await {
-            changes.iter_mut().for_each(|change| change.reply(Err(sync_failed(&self.file))));
+    /// Syncs the writes' transaction on this thread, then sends their replies.
+    ///
+    /// Earlier transactions must be synced already ([`Self::is_idle`]).
+    pub(super) fn sync_here_and_ack(&self, mut batch: CommitBatch) {
+        let result = self.shared.sync();
+        batch.iter_mut().for_each(|write| write.reply(result.clone()));
+    }
+
+    /// Syncs the writes' transaction on the other thread, which then sends their replies.
+    pub(super) fn sync_and_ack(&self, batch: CommitBatch) {
+        self.shared.pending_syncs.fetch_add(1, Ordering::Relaxed);
+        if let Err(SendError(mut batch)) = self.sender.send(batch) {
+            let error = WriteError::unknown(sync_failed(&self.shared.file));
+            batch.iter_mut().for_each(|write| write.reply(Err(error.clone())));
         }
     }
 
     /// Waits until all committed transactions are synced and answered.
-    pub(super) async fn close(self) {
+    pub(super) fn close(self) {
         drop(self.sender);
-        // An error means that the thread has ended already.
-        self.ended.await.ok();
+        // An error means that the thread panicked, which has ended it too.
+        self.thread.join().ok();
+    }
+}
+
+impl WalSyncerShared {
+    /// Syncs the log, unless a sync failed before.
+    fn sync(&self) -> std::result::Result<(), WriteError> {
+        let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        if !self.has_failed.load(Ordering::Acquire)
+            && let Err(error) = log.sync()
+        {
+            self.record_failure(&error);
+        }
+        // A commit or a checkpoint on the connection may have failed to sync in between.
+        if self.has_failed.load(Ordering::Acquire) {
+            return Err(WriteError::unknown(sync_failed(&self.file)));
+        }
+        Ok(())
+    }
+
+    /// Records that a sync failed, and logs it once.
+    fn record_failure(&self, error: &dyn fmt::Debug) {
+        if !self.has_failed.swap(true, Ordering::AcqRel) {
+            tracing::error!(?error, file = %self.file.display(), "database sync failed, writes disabled");
+        }
     }
 }
 
@@ -214,11 +243,9 @@ fn sync_folder(_folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Records that a sync failed, and logs it once.
-fn record_failure(has_failed: &AtomicBool, error: &dyn fmt::Debug, file: &Path) {
-    if !has_failed.swap(true, Ordering::AcqRel) {
-        tracing::error!(?error, file = %file.display(), "database sync failed, writes disabled");
-    }
+#[cold]
+pub(super) fn cannot_start_thread(file: &Path, error: &io::Error) -> Error {
+    Error::unavailable(format!("cannot start a thread for the database {}: {error}", file.display()))
 }
 
 #[cold]
@@ -236,70 +263,80 @@ fn sync_failed(file: &Path) -> Error {
 mod tests {
     use std::time::{Duration, Instant};
 
-    use async_trait::async_trait;
-    use sqlx::SqliteConnection;
+    use super::*;
+    use crate::{error::DbResult, sqlite::session::SqliteSession};
 
-    use super::{super::writer::TxResult, *};
-    use crate::error::DbResult;
+    type SyncResult = std::result::Result<(), WriteError>;
 
     /// A write that only sends the reply it receives.
-    struct SyncOutcome(Option<oneshot::Sender<Result<()>>>);
+    struct SyncOutcome(mpsc::Sender<SyncResult>);
 
-    #[async_trait]
     impl QueuedWrite for SyncOutcome {
-        async fn run(&mut self, _: &mut SqliteConnection) -> DbResult<()> {
+        fn run(&mut self, _: &mut SqliteSession) -> DbResult<()> {
             Ok(())
-        }
-
-        async fn run_standalone(&mut self, _: &mut SqliteConnection) -> Option<TxResult<()>> {
-            None
         }
 
         fn reject(&mut self, _: Error) {}
 
-        fn reply(&mut self, committed: Result<()>) {
-            if let Some(sender) = self.0.take() {
-                sender.send(committed).ok();
-            }
+        fn reply(&mut self, committed: SyncResult) {
+            self.0.send(committed).ok();
         }
 
         fn deadline(&self) -> Instant {
             Instant::now() + Duration::from_secs(60)
         }
+
+        fn is_cancelled(&self) -> bool {
+            false
+        }
     }
 
-    async fn keep(syncer: &WalSyncer) -> Result<()> {
-        let (sender, reply) = oneshot::channel();
-        syncer.sync_and_ack(vec![Box::new(SyncOutcome(Some(sender)))]).await;
-        reply.await.unwrap()
+    fn batch() -> (CommitBatch, mpsc::Receiver<SyncResult>) {
+        let (sender, reply) = mpsc::channel();
+        (vec![Box::new(SyncOutcome(sender))], reply)
     }
 
-    #[tokio::test]
-    async fn wal_sync_close_waits_for_pending_acks() {
+    fn sync(syncer: &WalSyncer) -> SyncResult {
+        let (batch, reply) = batch();
+        syncer.sync_and_ack(batch);
+        reply.recv().unwrap()
+    }
+
+    fn sync_here(syncer: &WalSyncer) -> SyncResult {
+        let (batch, reply) = batch();
+        syncer.sync_here_and_ack(batch);
+        reply.try_recv().unwrap()
+    }
+
+    #[test]
+    fn wal_sync_close_waits_for_pending_acks() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("numbers.db");
         let syncer = WalSyncer::start(&file).unwrap();
         assert!(syncer.is_idle());
-        keep(&syncer).await.unwrap();
+        sync(&syncer).unwrap();
         assert!(syncer.is_idle(), "an acknowledged write is no longer counted");
         fs::write(folder.path().join("numbers.db-wal"), "a log").unwrap();
-        keep(&syncer).await.unwrap();
-        let (sender, reply) = oneshot::channel();
-        syncer.sync_and_ack(vec![Box::new(SyncOutcome(Some(sender)))]).await;
-        syncer.close().await;
-        reply.await.unwrap().unwrap();
+        sync(&syncer).unwrap();
+        sync_here(&syncer).unwrap();
+        let (batch, reply) = batch();
+        syncer.sync_and_ack(batch);
+        syncer.close();
+        reply.try_recv().unwrap().unwrap();
     }
 
-    #[tokio::test]
-    async fn wal_sync_after_failure_rejects_writes() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("gone").join("numbers.db");
-        let syncer = WalSyncer::start(&file).unwrap();
-        assert!(syncer.failure().is_none());
-        let error = keep(&syncer).await.unwrap_err();
-        assert!(error.message().contains("numbers.db"), "{error}");
-        fs::create_dir(folder.path().join("gone")).unwrap();
-        assert!(keep(&syncer).await.is_err());
-        assert!(syncer.failure().is_some());
+    #[test]
+    fn wal_sync_after_failure_rejects_writes() {
+        for sync_first in [sync, sync_here] {
+            let folder = tempfile::tempdir().unwrap();
+            let file = folder.path().join("gone").join("numbers.db");
+            let syncer = WalSyncer::start(&file).unwrap();
+            assert!(syncer.failure().is_none());
+            let failed = sync_first(&syncer).unwrap_err();
+            assert!(failed.may_be_stored && failed.error.message().contains("numbers.db"), "{failed:?}");
+            fs::create_dir(folder.path().join("gone")).unwrap();
+            assert!(sync(&syncer).is_err() && sync_here(&syncer).is_err());
+            assert!(syncer.failure().is_some());
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use sqlx::{ConnectOptions, Connection, Row, SqliteConnection, sqlite::SqliteConnectOptions};
+use rusqlite::Connection;
 use storage_sqlx::{SqliteOptions, SqliteStore};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
@@ -18,6 +18,7 @@ use crate::common::{
     charging::{account, charge_request, charged},
     check_audit, purchased, timestamp,
 };
+use crate::opening::foreign_connection;
 
 fn not_charged(outcome: &Result<ChargeOutcome>) -> Option<ErrorKind> {
     match outcome {
@@ -27,9 +28,8 @@ fn not_charged(outcome: &Result<ChargeOutcome>) -> Option<ErrorKind> {
 }
 
 /// A connection of another process.
-async fn other(folder: &TempDir) -> SqliteConnection {
-    let options = SqliteConnectOptions::new().filename(folder.path().join("verbatim.db"));
-    options.connect().await.unwrap()
+fn other(folder: &TempDir) -> Connection {
+    foreign_connection(&folder.path().join("verbatim.db"))
 }
 
 fn charge(store: &Arc<SqliteStore>, charge_request: ChargeRequest) -> JoinHandle<Result<ChargeOutcome>> {
@@ -48,14 +48,14 @@ async fn charge_damaged_limit_row_fails_only_its_charge() {
     for name in ["a", "b", "c"] {
         accounts.push(account(&*store, name).await);
     }
-    let mut other = other(&folder).await;
+    let other = other(&folder);
     let damage = "INSERT INTO limits VALUES ('api/b', 9000000000000, 'no moments')";
-    sqlx::raw_sql(damage).execute(&mut other).await.unwrap();
+    other.execute_batch(damage).unwrap();
     // They queue up while another process writes.
-    let lock = other.begin_with("BEGIN IMMEDIATE").await.unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let calls = [0, 1, 2, 0].map(|n| charge(&store, charge_request(&accounts[n], &format!("h{n}"))));
     tokio::task::yield_now().await;
-    lock.rollback().await.unwrap();
+    other.execute_batch("ROLLBACK").unwrap();
     let mut outcomes = Vec::new();
     for call in calls {
         outcomes.push(call.await.unwrap());
@@ -75,18 +75,18 @@ async fn charge_damaged_limit_row_fails_only_its_charge() {
 async fn charge_rejected_store_is_undone() {
     let (store, folder) = crate::store().await;
     let accounts = [account(&*store, "a").await, account(&*store, "b").await];
-    let mut other = other(&folder).await;
+    let other = other(&folder);
     // The last statement before the commit rejects it.
     let refuse = "CREATE TRIGGER refused BEFORE INSERT ON ledger_entries WHEN NEW.wallet = 'b'
         BEGIN SELECT RAISE(ABORT, 'refused'); END";
-    sqlx::raw_sql(refuse).execute(&mut other).await.unwrap();
+    other.execute_batch(refuse).unwrap();
     assert!(charged(&store.charge(charge_request(&accounts[0], "h0")).await));
     assert_eq!(
         not_charged(&store.charge(charge_request(&accounts[1], "h1")).await),
         Some(ErrorKind::Unexpected)
     );
     assert!(charged(&store.charge(charge_request(&accounts[0], "h2")).await));
-    sqlx::raw_sql("DROP TRIGGER refused").execute(&mut other).await.unwrap();
+    other.execute_batch("DROP TRIGGER refused").unwrap();
     assert_eq!([available(&store, &accounts[0]).await, available(&store, &accounts[1]).await], [8, 10]);
     assert!(charged(&store.charge(charge_request(&accounts[1], "h1")).await), "its id is unused");
     check_audit(&*store).await;
@@ -99,13 +99,13 @@ async fn charge_locked_file_is_not_charged() {
     options.busy_timeout = Duration::from_millis(100);
     let store = Arc::new(SqliteStore::open(options).await.unwrap());
     let account = account(&*store, "a").await;
-    let mut other = other(&folder).await;
-    let lock = other.begin_with("BEGIN IMMEDIATE").await.unwrap();
+    let other = other(&folder);
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let calls = ["h1", "h2"].map(|id| charge(&store, charge_request(&account, id)));
     for call in calls {
         assert_eq!(not_charged(&call.await.unwrap()), Some(ErrorKind::Unavailable));
     }
-    lock.rollback().await.unwrap();
+    other.execute_batch("ROLLBACK").unwrap();
     assert_eq!(available(&store, &account).await, 10);
     assert!(charged(&store.charge(charge_request(&account, "h1")).await), "its id is unused");
     store.close().await;
@@ -119,8 +119,8 @@ async fn charge_locked_file_is_not_charged() {
 async fn charge_group_mixes_spends_and_charges() {
     let (store, folder) = crate::store().await;
     let account = account(&*store, "a").await;
-    let mut other = other(&folder).await;
-    let lock = other.begin_with("BEGIN IMMEDIATE").await.unwrap();
+    let other = other(&folder);
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let spend = |id: &str| {
         let (store, charge_request) = (Arc::clone(&store), charge_request(&account, id).spend);
         tokio::spawn(async move { store.spend(charge_request).await })
@@ -129,7 +129,7 @@ async fn charge_group_mixes_spends_and_charges() {
     let spent: Vec<_> = ["h1", "h2", "h1", "h0"].map(spend).into();
     let charged_last = charge(&store, charge_request(&account, "h1"));
     tokio::task::yield_now().await;
-    lock.rollback().await.unwrap();
+    other.execute_batch("ROLLBACK").unwrap();
     assert!(charged(&charged_first.await.unwrap()));
     for (index, spent) in spent.into_iter().enumerate() {
         let outcome = spent.await.unwrap().unwrap();
@@ -156,14 +156,14 @@ async fn charge_group_mixes_spends_and_charges() {
 async fn charge_cancelled_while_queued_is_not_charged() {
     let (store, folder) = crate::store().await;
     let account = account(&*store, "a").await;
-    let mut other = other(&folder).await;
-    let lock = other.begin_with("BEGIN IMMEDIATE").await.unwrap();
+    let other = other(&folder);
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let (stays, leaves) =
         (charge(&store, charge_request(&account, "h1")), charge(&store, charge_request(&account, "h2")));
     tokio::task::yield_now().await;
     leaves.abort();
     assert!(leaves.await.unwrap_err().is_cancelled());
-    lock.rollback().await.unwrap();
+    other.execute_batch("ROLLBACK").unwrap();
     assert!(charged(&stays.await.unwrap()));
     assert_eq!(available(&store, &account).await, 9);
     assert!(is_unknown(&store, "h2").await);
@@ -193,14 +193,14 @@ fn spend(store: &Arc<SqliteStore>, id: &str, wallet: &str) -> JoinHandle<Result<
 async fn spend_cancelled_during_lock_wait_is_not_charged() {
     let (store, folder) = crate::store().await;
     assert!(spend(&store, "s1", "a").await.unwrap().is_ok());
-    let mut other = other(&folder).await;
-    let lock = other.begin_with("BEGIN IMMEDIATE").await.unwrap();
+    let other = other(&folder);
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let leaves = spend(&store, "s2", "a");
     // The spend itself now waits for the lock.
     tokio::time::sleep(Duration::from_millis(100)).await;
     leaves.abort();
     assert!(leaves.await.unwrap_err().is_cancelled());
-    lock.rollback().await.unwrap();
+    other.execute_batch("ROLLBACK").unwrap();
     let HoldOutcome::Held { balances } = spend(&store, "s3", "a").await.unwrap().unwrap() else {
         panic!("the allowance must have room")
     };
@@ -216,13 +216,13 @@ async fn single_spend_rows_equal_batched_rows() {
     for id in ["alone 1", "alone 2"] {
         outcomes.push(spend(&store, id, "w1").await.unwrap().unwrap());
     }
-    let mut other = other(&folder).await;
+    let other = other(&folder);
     for round in [1, 2] {
         // They queue up while another process writes.
-        let lock = other.begin_with("BEGIN IMMEDIATE").await.unwrap();
+        other.execute_batch("BEGIN IMMEDIATE").unwrap();
         let calls = ["w2", "w3"].map(|wallet| spend(&store, &format!("{wallet} {round}"), wallet));
         tokio::time::sleep(Duration::from_millis(100)).await;
-        lock.rollback().await.unwrap();
+        other.execute_batch("ROLLBACK").unwrap();
         for call in calls {
             outcomes.push(call.await.unwrap().unwrap());
         }
@@ -237,8 +237,9 @@ async fn single_spend_rows_equal_batched_rows() {
             || h.state || h.expires_at || h.memo || replace(h.legs, p.wallet, '')
             || e.at || e.bucket || e.cap || e.kind || e.amount || e.shortfall || e.memo
         FROM ledger_pools p JOIN ledger_entries e USING (wallet) JOIN ledger_holds h ON h.id = e.cause ORDER BY e.seq";
-    let rows = sqlx::query(rows).fetch_all(&mut other).await.unwrap();
-    let rows: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+    let mut rows = other.prepare(rows).unwrap();
+    let rows = rows.query_map([], |row| row.get(0)).unwrap();
+    let rows: Vec<String> = rows.collect::<rusqlite::Result<_>>().unwrap();
     assert_eq!(rows.len(), 6);
     assert!(rows.iter().all(|row| row == &rows[0] && row.contains("charged")), "{rows:#?}");
     check_audit(&*store).await;

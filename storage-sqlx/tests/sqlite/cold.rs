@@ -7,7 +7,6 @@ use std::{
     time::Duration,
 };
 
-use sqlx::Row;
 use transcript_core::{
     ErrorKind, PageRequest, Timestamp,
     archive::{Archive, CompactRequest, content_digest},
@@ -15,17 +14,15 @@ use transcript_core::{
 
 use crate::{
     common::cold::{compact, found, speech},
-    opening::{foreign_connection, run},
+    opening::{foreign_connection, run, value},
 };
 
 /// The folder, set for the process that is killed.
 const FOLDER: &str = "VERBATIM_TEST_COLD";
 const TRANSCRIPTS: u64 = 160;
 
-async fn count(file: &Path, what: &str) -> i64 {
-    let mut connection = foreign_connection(file).await;
-    let found = sqlx::query(sqlx::AssertSqlSafe(format!("SELECT count(*) FROM {what}")));
-    found.fetch_one(&mut connection).await.unwrap().get(0)
+fn count(file: &Path, what: &str) -> i64 {
+    value(&foreign_connection(file), &format!("SELECT count(*) FROM {what}"))
 }
 
 #[tokio::test]
@@ -67,18 +64,18 @@ async fn cold_row_damaged_on_disk_returns_error() {
     ] {
         let digest = content_digest(&kept.transcript);
         let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-        run(&file, &format!("CREATE TABLE sound AS SELECT * FROM cold; {damage}")).await;
+        run(&file, &format!("CREATE TABLE sound AS SELECT * FROM cold; {damage}"));
         let error = archive.find(&kept.video, &kept.selectors[0], kept.now).await.unwrap_err();
         assert_eq!(error.kind(), kind, "{damage}: {error}");
         assert!(!error.message().contains("said it"), "{error}");
         let error = archive.stored_body(&kept.video, &kept.selectors[0]).await.unwrap_err();
         assert_eq!(error.kind(), kind, "{damage}: {error}");
         let back = "DELETE FROM cold; INSERT INTO cold SELECT * FROM sound; DROP TABLE sound";
-        run(&file, &format!("{back}; UPDATE transcripts SET content_sha256 = x'{hex}' WHERE id = 1")).await;
+        run(&file, &format!("{back}; UPDATE transcripts SET content_sha256 = x'{hex}' WHERE id = 1"));
         assert_eq!(found(&*archive, &kept).await, sound, "{damage}");
     }
     // A transcript without either form is damaged.
-    run(&file, "DELETE FROM cold WHERE id / 65536 = 1").await;
+    run(&file, "DELETE FROM cold WHERE id / 65536 = 1");
     let error = archive.find(&kept.video, &kept.selectors[0], kept.now).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corrupt);
     assert_eq!(archive.stored_body(&kept.video, &kept.selectors[0]).await.unwrap(), None);
@@ -91,10 +88,10 @@ async fn compaction_damaged_body_is_reported_unchanged() {
         archive.put(speech(number)).await.unwrap();
     }
     let file = folder.path().join("archive.db");
-    run(&file, "UPDATE bodies SET segments = zeroblob(40) WHERE transcript = 2").await;
+    run(&file, "UPDATE bodies SET segments = zeroblob(40) WHERE transcript = 2");
     let done = compact(&*archive, 10).await;
     assert_eq!((done.scanned, done.compacted, done.damaged), (3, 2, vec![speech(2).video]));
-    assert_eq!(count(&file, "bodies WHERE transcript = 2 AND segments = zeroblob(40)").await, 1);
+    assert_eq!(count(&file, "bodies WHERE transcript = 2 AND segments = zeroblob(40)"), 1);
     let error = archive.find(&speech(2).video, &speech(2).selectors[0], speech(2).now).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corrupt);
     for number in [1, 3] {
@@ -110,10 +107,10 @@ async fn delete_compacted_transcript_removes_all_rows() {
     }
     compact(&*archive, 10).await;
     let file = folder.path().join("archive.db");
-    assert_eq!(count(&file, "bodies").await, 0);
-    let parts = count(&file, "cold WHERE id / 65536 = 2").await;
+    assert_eq!(count(&file, "bodies"), 0);
+    let parts = count(&file, "cold WHERE id / 65536 = 2");
     archive.delete(&speech(1).video).await.unwrap();
-    assert_eq!(count(&file, "cold").await, parts);
+    assert_eq!(count(&file, "cold"), parts);
     let stats = archive.stats().await.unwrap();
     assert_eq!((stats.videos, stats.transcripts, stats.compact), (1, 1, 1));
     archive.delete(&speech(2).video).await.unwrap();
@@ -146,8 +143,8 @@ fn compaction_killed_midway_loses_nothing() {
         let stats = archive.stats().await.unwrap();
         archive.close().await;
         let file = folder.path().join("archive.db");
-        let compact = count(&file, "cold WHERE id % 65536 = 0").await;
-        assert_eq!(count(&file, "bodies").await + compact, 160, "each has one of the two forms");
+        let compact = count(&file, "cold WHERE id % 65536 = 0");
+        assert_eq!(count(&file, "bodies") + compact, 160, "each has one of the two forms");
         assert_eq!((stats.transcripts, stats.compact), (TRANSCRIPTS, compact.unsigned_abs()));
         stats.compact
     };

@@ -3,13 +3,16 @@
 use std::{sync::Arc, time::Duration};
 
 use transcript_core::{
+    PageRequest,
     archive::{Archive, FindOutcome, TrackSelector},
     ids::WalletId,
-    ledger::Ledger,
+    ledger::{HoldOutcome, Ledger},
 };
 
-use crate::common::timestamp;
-use crate::common::{self, check_audit, grant, poll_without_runtime, purchased, request};
+use crate::{
+    common::{self, check_audit, grant, poll_without_runtime, purchased, request, timestamp},
+    opening::foreign_connection,
+};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn ledger_two_stores_drain_wallet_to_zero() {
@@ -39,7 +42,7 @@ fn ledger_runtime_shutdown_leaves_no_partial_write() {
             });
         }
         std::thread::sleep(Duration::from_millis(2 * round));
-        // The writing task is dropped at any point of its work.
+        // The callers are dropped at any point of the work.
         runtime.shutdown_background();
     }
     let runtime = runtime();
@@ -50,18 +53,23 @@ fn ledger_runtime_shutdown_leaves_no_partial_write() {
     });
 }
 
+/// No call waits forever: the writer has its own thread, and lists need a thread of the runtime.
 #[test]
-fn spend_after_runtime_shutdown_returns_closed() {
+fn call_after_runtime_shutdown_ends() {
     let folder = tempfile::tempdir().unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let store = runtime.block_on(crate::store_in(folder.path()));
     runtime.block_on(grant(&*store, "bought", "w", 5));
     drop(runtime);
     for n in 0..3 {
-        let spent = poll_without_runtime(store.spend(request(format!("s{n}"), "w", 1)));
-        let error = spent.unwrap_err();
-        assert!(error.message().contains("closed"), "{error}");
+        let spent = poll_without_runtime(store.spend(request(format!("s{n}"), "w", 1))).unwrap();
+        assert!(matches!(spent, HoldOutcome::Held { .. }), "{spent:?}");
     }
+    let wallet = WalletId::new("w");
+    let balance = poll_without_runtime(store.balance(&wallet, &purchased())).unwrap();
+    assert_eq!(balance.available(), 2);
+    let error = poll_without_runtime(store.entries(&wallet, PageRequest::first())).unwrap_err();
+    assert!(error.message().contains("closed"), "{error}");
 }
 
 #[test]
@@ -91,19 +99,17 @@ async fn ledger_special_characters_are_stored_unchanged() {
 
 #[tokio::test]
 async fn ledger_entries_reject_update_and_delete() {
-    use sqlx::ConnectOptions;
     let (store, folder) = crate::store().await;
     grant(&*store, "bought", "w", 5).await;
-    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(folder.path().join("verbatim.db"));
-    let mut foreign_connection = options.connect().await.unwrap();
+    let other = foreign_connection(&folder.path().join("verbatim.db"));
     for statement in [
         "UPDATE ledger_entries SET amount = 50",
         "DELETE FROM ledger_entries",
         "INSERT OR REPLACE INTO ledger_entries SELECT seq, at, wallet, bucket, cap, kind, 50, 0, cause, memo
             FROM ledger_entries",
     ] {
-        sqlx::raw_sql(statement).execute(&mut foreign_connection).await.unwrap_err();
+        other.execute_batch(statement).unwrap_err();
     }
-    sqlx::raw_sql("UPDATE ledger_pools SET spent = 6").execute(&mut foreign_connection).await.unwrap_err();
+    other.execute_batch("UPDATE ledger_pools SET spent = 6").unwrap_err();
     check_audit(&*store).await;
 }

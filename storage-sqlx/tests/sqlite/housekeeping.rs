@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use sqlx::{ConnectOptions, Row};
 use transcript_core::{
     Timestamp,
     accounts::{MailIntent, Outbox},
@@ -11,13 +10,15 @@ use transcript_core::{
     video::{Platform, VideoId},
 };
 
-use crate::common::timestamp;
+use crate::{
+    common::timestamp,
+    opening::{foreign_connection, value},
+};
 
 const HOUR: i64 = 3_600_000;
 
-async fn count(file: &Path, statement: &'static str) -> i64 {
-    let mut other = sqlx::sqlite::SqliteConnectOptions::new().filename(file).connect().await.unwrap();
-    sqlx::query(statement).fetch_one(&mut other).await.unwrap().get(0)
+fn count(file: &Path, statement: &str) -> i64 {
+    value(&foreign_connection(file), statement)
 }
 
 fn video(number: u32) -> VideoId {
@@ -56,10 +57,8 @@ async fn lease_acquire_deletes_expired_leases_and_absences() {
         [(30, HOUR, 21, 21), (31, 2 * HOUR, 6, 5), (32, 2 * HOUR, 3, 1), (33, 2 * HOUR, 4, 1)]
     {
         archive.acquire_lease(lease(number, timestamp(now))).await.unwrap();
-        let found = (
-            count(&file, "SELECT count(*) FROM leases").await,
-            count(&file, "SELECT count(*) FROM absences").await,
-        );
+        let found =
+            (count(&file, "SELECT count(*) FROM leases"), count(&file, "SELECT count(*) FROM absences"));
         assert_eq!(found, (leases, absences), "{number}");
     }
     let lasting = archive.find(&video(50), &TrackSelector::Default, timestamp(2 * HOUR)).await.unwrap();
@@ -84,7 +83,7 @@ async fn outbox_queue_deletes_old_finished_mails() {
     }
     for (number, now, left) in [(20, 100 * HOUR, 21), (21, 200 * HOUR, 6), (22, 200 * HOUR, 5)] {
         store.queue(mail(number), timestamp(now)).await.unwrap();
-        assert_eq!(count(&file, "SELECT count(*) FROM outbox").await, left, "{number}");
+        assert_eq!(count(&file, "SELECT count(*) FROM outbox"), left, "{number}");
     }
     let due =
         store.lease_due(&Holder::new("h"), timestamp(100 * HOUR), timestamp(101 * HOUR), 10).await.unwrap();

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use sqlx::{AssertSqlSafe, Connection, Row, SqliteConnection};
+use rusqlite::Connection;
 use transcript_core::{
     PageRequest,
     ids::WalletId,
@@ -11,7 +11,7 @@ use transcript_core::{
 
 use crate::{
     common::{check_audit, purchased, request, timestamp},
-    opening::foreign_connection,
+    opening::{foreign_connection, value},
     store_in,
 };
 
@@ -32,13 +32,12 @@ const BEFORE: [(u32, &str); 9] = [
 const CHARGES: u64 = 5_000;
 
 /// Creates the file with a connection of the older program, which stays open.
-async fn older(file: &Path) -> SqliteConnection {
-    let mut older = foreign_connection(file).await;
-    sqlx::raw_sql("PRAGMA journal_mode = WAL").execute(&mut older).await.unwrap();
+fn older(file: &Path) -> Connection {
+    let older = foreign_connection(file);
+    older.execute_batch("PRAGMA journal_mode = WAL").unwrap();
     for (version, step) in BEFORE {
-        sqlx::raw_sql(step).execute(&mut older).await.unwrap();
-        let note = sqlx::query("INSERT INTO schema_version VALUES (?1, 'before', 0)").bind(version);
-        note.execute(&mut older).await.unwrap();
+        older.execute_batch(step).unwrap();
+        older.execute("INSERT INTO schema_version VALUES (?1, 'before', 0)", [version]).unwrap();
     }
     let at = timestamp(0).as_millis();
     let fill = format!(
@@ -51,12 +50,8 @@ async fn older(file: &Path) -> SqliteConnection {
             SELECT {at} + n, 'w', '', 0, kinds.column1, 1, 0, 'h' || n, '' FROM numbers, (VALUES ('held'), ('spent')) kinds
             ORDER BY n, kinds.column1;"
     );
-    sqlx::raw_sql(AssertSqlSafe(fill)).execute(&mut older).await.unwrap();
+    older.execute_batch(&fill).unwrap();
     older
-}
-
-async fn number(connection: &mut SqliteConnection, query: &'static str) -> i64 {
-    sqlx::query(query).fetch_one(connection).await.unwrap().get(0)
 }
 
 #[tokio::test]
@@ -66,8 +61,8 @@ async fn migration_previous_ledger_keeps_entries_and_sums() {
         "INSERT INTO ledger_entries (at, wallet, bucket, cap, kind, amount, shortfall, cause, memo)
         VALUES (0, 'w', '', 0, 'held', 1, 0, 'older', '')";
     let folder = tempfile::tempdir().unwrap();
-    let mut older = older(&folder.path().join("verbatim.db")).await;
-    let root_page = number(&mut older, PLACE).await;
+    let older = older(&folder.path().join("verbatim.db"));
+    let root_page: i64 = value(&older, PLACE);
     let store = store_in(folder.path()).await;
     let wallet = WalletId::new("w");
     let since = async |millis| {
@@ -76,7 +71,7 @@ async fn migration_previous_ledger_keeps_entries_and_sums() {
     };
     check_audit(&*store).await;
     assert_eq!((since(0).await, since(1_001).await), (CHARGES, CHARGES - 1_000), "both sums are unchanged");
-    assert_eq!(number(&mut older, PLACE).await, root_page, "a large ledger is not copied");
+    assert_eq!(value::<i64>(&older, PLACE), root_page, "a large ledger is not copied");
 
     // New charges are one entry each, after all existing ones, and count like the old ones.
     for n in 0..2 {
@@ -99,9 +94,9 @@ async fn migration_previous_ledger_keeps_entries_and_sums() {
     check_audit(&*store).await;
 
     // The older program still writes its own kinds of entries, and the table's constraints still hold.
-    sqlx::raw_sql(HELD).execute(&mut older).await.unwrap();
-    let mut newer = foreign_connection(&folder.path().join("verbatim.db")).await;
-    for connection in [&mut older, &mut newer] {
+    older.execute_batch(HELD).unwrap();
+    let newer = foreign_connection(&folder.path().join("verbatim.db"));
+    for connection in [&older, &newer] {
         for refused in [
             "INSERT INTO ledger_entries SELECT NULL, at, wallet, bucket, cap, 'taken', 1, 0, cause, memo
                 FROM ledger_entries LIMIT 1",
@@ -110,16 +105,13 @@ async fn migration_previous_ledger_keeps_entries_and_sums() {
             "INSERT OR REPLACE INTO ledger_entries SELECT seq, at, wallet, bucket, cap, kind, 50, 0, cause, memo
                 FROM ledger_entries WHERE kind = 'charged'",
         ] {
-            sqlx::raw_sql(refused).execute(&mut *connection).await.unwrap_err();
+            connection.execute_batch(refused).unwrap_err();
         }
-        let sound = sqlx::query("PRAGMA integrity_check").fetch_one(&mut *connection).await.unwrap();
-        assert_eq!(sound.get::<String, _>(0), "ok");
+        assert_eq!(value::<String>(connection, "PRAGMA integrity_check"), "ok");
     }
     // It has also read the new constraint.
     let charged =
         "INSERT INTO ledger_entries SELECT NULL, at, wallet, bucket, cap, 'charged', 1, 0, cause, memo
         FROM ledger_entries LIMIT 1";
-    sqlx::raw_sql(charged).execute(&mut older).await.unwrap();
-    older.close().await.unwrap();
-    newer.close().await.unwrap();
+    older.execute_batch(charged).unwrap();
 }

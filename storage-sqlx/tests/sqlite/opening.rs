@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Row, SqliteConnection, sqlite::SqliteConnectOptions};
+use rusqlite::{Connection, types::FromSql};
 use storage_sqlx::{SqliteArchive, SqliteOptions, SqliteStore};
 use transcript_core::{
     Error, ErrorKind, PageRequest, Retry, Timestamp,
@@ -18,23 +18,24 @@ use transcript_core::{
 };
 
 /// A connection of another program.
-pub(crate) async fn foreign_connection(file: &Path) -> SqliteConnection {
-    SqliteConnectOptions::new().filename(file).create_if_missing(true).connect().await.unwrap()
+pub(crate) fn foreign_connection(file: &Path) -> Connection {
+    Connection::open(file).unwrap()
 }
 
-pub(crate) async fn run(file: &Path, statement: &str) {
-    let mut connection = foreign_connection(file).await;
-    sqlx::raw_sql(AssertSqlSafe(statement.to_owned())).execute(&mut connection).await.unwrap();
-    connection.close().await.unwrap();
+pub(crate) fn run(file: &Path, statement: &str) {
+    foreign_connection(file).execute_batch(statement).unwrap();
+}
+
+/// The first value of a statement's first row.
+pub(crate) fn value<T: FromSql>(connection: &Connection, statement: &str) -> T {
+    connection.query_row(statement, [], |row| row.get(0)).unwrap()
 }
 
 /// The recorded versions of a file, each as often as it was recorded.
-async fn versions(file: &Path) -> Vec<i64> {
-    let mut connection = foreign_connection(file).await;
-    let rows = sqlx::query("SELECT version FROM schema_version ORDER BY version").fetch_all(&mut connection);
-    let versions = rows.await.unwrap().iter().map(|row| row.get(0)).collect();
-    connection.close().await.unwrap();
-    versions
+fn versions(file: &Path) -> Vec<i64> {
+    let connection = foreign_connection(file);
+    let mut statement = connection.prepare("SELECT version FROM schema_version ORDER BY version").unwrap();
+    statement.query_map([], |row| row.get(0)).unwrap().collect::<rusqlite::Result<_>>().unwrap()
 }
 
 fn short_timeout(path: impl Into<PathBuf>) -> SqliteOptions {
@@ -58,11 +59,11 @@ async fn sqlite_open_new_file_migrates_existing_stays() {
     let store = SqliteStore::open(SqliteOptions::new(&file)).await.unwrap();
     store.get_or_create("cookies", vec![1]).await.unwrap();
     store.close().await;
-    assert_eq!(versions(&file).await, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+    assert_eq!(versions(&file), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
     let again = SqliteStore::open(SqliteOptions::new(&file)).await.unwrap();
     assert_eq!(again.get_or_create("cookies", vec![2]).await.unwrap(), [1]);
     again.close().await;
-    assert_eq!(versions(&file).await, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+    assert_eq!(versions(&file), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
     assert_eq!(again.get_or_create("cookies", vec![3]).await.unwrap_err().kind(), ErrorKind::Unavailable);
     assert_eq!(again.wallets(PageRequest::first()).await.unwrap_err().kind(), ErrorKind::Unavailable);
 }
@@ -74,10 +75,9 @@ async fn sqlite_open_sets_page_size_by_file_kind() {
     SqliteStore::open(SqliteOptions::new(&main)).await.unwrap().close().await;
     SqliteArchive::open(SqliteOptions::new(&archive)).await.unwrap().close().await;
     for (file, size) in [(main, 4_096_i64), (archive, 16_384)] {
-        let mut connection = foreign_connection(&file).await;
-        let row = sqlx::query("SELECT page_size, journal_mode FROM pragma_page_size, pragma_journal_mode");
-        let row = row.fetch_one(&mut connection).await.unwrap();
-        assert_eq!((row.get::<i64, _>(0), row.get::<&str, _>(1)), (size, "wal"), "{}", file.display());
+        let connection = foreign_connection(&file);
+        assert_eq!(value::<i64>(&connection, "PRAGMA page_size"), size, "{}", file.display());
+        assert_eq!(value::<String>(&connection, "PRAGMA journal_mode"), "wal", "{}", file.display());
     }
 }
 
@@ -95,7 +95,7 @@ async fn sqlite_open_newer_version_is_rejected_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("verbatim.db");
     SqliteStore::open(SqliteOptions::new(&file)).await.unwrap().close().await;
-    run(&file, "INSERT INTO schema_version VALUES (99, '0099_later', 0); CREATE TABLE later (x)").await;
+    run(&file, "INSERT INTO schema_version VALUES (99, '0099_later', 0); CREATE TABLE later (x)");
     let before = fs::read(&file).unwrap();
     let error = check_rejected(&file, ErrorKind::Unsupported, "newer version").await;
     assert_eq!(error.retry(), Retry::Never);
@@ -108,8 +108,8 @@ async fn sqlite_open_newer_version_in_log_is_rejected_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let (file, log) = (folder.path().join("verbatim.db"), folder.path().join("verbatim.db-wal"));
     SqliteStore::open(SqliteOptions::new(&file)).await.unwrap().close().await;
-    let mut other = foreign_connection(&file).await;
-    sqlx::query("INSERT INTO schema_version VALUES (99, 'later', 0)").execute(&mut other).await.unwrap();
+    let other = foreign_connection(&file);
+    other.execute_batch("INSERT INTO schema_version VALUES (99, 'later', 0)").unwrap();
     // As after a kill: the newer version is only in the log.
     let copy = folder.path().join("killed.db");
     fs::copy(&file, &copy).unwrap();
@@ -134,7 +134,7 @@ async fn sqlite_concurrent_open_migrates_once() {
         for (store, number) in stores.iter().zip(0..) {
             assert_eq!(store.get_or_create("cookies", vec![number]).await.unwrap(), first);
         }
-        assert_eq!(versions(&file).await, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+        assert_eq!(versions(&file), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
     }
 }
 
@@ -161,7 +161,7 @@ async fn sqlite_open_from_several_processes_migrates_once() {
     for mut process in opening {
         assert!(process.wait().unwrap().success());
     }
-    assert_eq!(versions(&file).await, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+    assert_eq!(versions(&file), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
 }
 
 #[tokio::test]
@@ -175,7 +175,7 @@ async fn sqlite_open_foreign_file_is_rejected() {
     fs::write(in_folder("text.db"), "This is a letter. ".repeat(500)).unwrap();
     check_rejected(&in_folder("text.db"), ErrorKind::Corrupt, "no SQLite database").await;
 
-    run(&in_folder("foreign.db"), "CREATE TABLE recipes (name TEXT)").await;
+    run(&in_folder("foreign.db"), "CREATE TABLE recipes (name TEXT)");
     let before = fs::read(in_folder("foreign.db")).unwrap();
     check_rejected(&in_folder("foreign.db"), ErrorKind::Invalid, "another program").await;
     assert_eq!(fs::read(in_folder("foreign.db")).unwrap(), before);
@@ -263,23 +263,23 @@ async fn sqlite_open_locked_file_times_out_with_file_name() {
     let store = SqliteStore::open(short_timeout(&file)).await.unwrap();
     store.get_or_create("cookies", vec![1]).await.unwrap();
 
-    let mut other = foreign_connection(&file).await;
-    sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut other).await.unwrap();
+    let other = foreign_connection(&file);
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let error = store.get_or_create("salt", vec![2]).await.unwrap_err();
     assert_eq!((error.kind(), error.retry()), (ErrorKind::Unavailable, Retry::Backoff));
     assert!(error.message().contains("verbatim.db is locked by another process"), "{error}");
     // Reads and opens still work: neither needs the lock.
     store.wallets(PageRequest::first()).await.unwrap();
     SqliteStore::open(short_timeout(&file)).await.unwrap().close().await;
-    sqlx::raw_sql("ROLLBACK").execute(&mut other).await.unwrap();
+    other.execute_batch("ROLLBACK").unwrap();
     assert_eq!(store.get_or_create("salt", vec![3]).await.unwrap(), [3]);
     store.close().await;
 
-    sqlx::raw_sql("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE").execute(&mut other).await.unwrap();
+    other.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE").unwrap();
     check_rejected(&file, ErrorKind::Unavailable, "locked by another process").await;
     let fresh = folder.path().join("fresh.db");
-    let mut holder = foreign_connection(&fresh).await;
-    sqlx::raw_sql("CREATE TABLE x (y); DROP TABLE x; BEGIN EXCLUSIVE").execute(&mut holder).await.unwrap();
+    let holder = foreign_connection(&fresh);
+    holder.execute_batch("CREATE TABLE x (y); DROP TABLE x; BEGIN EXCLUSIVE").unwrap();
     let error = check_rejected(&fresh, ErrorKind::Unavailable, "locked by another process").await;
     assert_eq!(error.retry(), Retry::Backoff);
 }
@@ -296,13 +296,12 @@ async fn sqlite_open_after_crash_checkpoints_log() {
     let file = alone.path().join("verbatim.db");
     fs::copy(left.path().join("verbatim.db"), &file).unwrap();
     let secrets = "SELECT count(*) FROM sqlite_schema WHERE name = 'secrets'";
-    let found = sqlx::query(secrets).fetch_one(&mut foreign_connection(&file).await).await.unwrap();
-    assert_eq!(found.get::<i64, _>(0), 0, "all tables are only in the log");
+    let found: i64 = value(&foreign_connection(&file), secrets);
+    assert_eq!(found, 0, "all tables are only in the log");
 
     let opened = crate::store_in(left.path()).await;
     fs::copy(left.path().join("verbatim.db"), &file).unwrap();
-    let found =
-        sqlx::query("SELECT count(*) FROM secrets").fetch_one(&mut foreign_connection(&file).await).await;
-    assert_eq!(found.unwrap().get::<i64, _>(0), 1);
+    let found: i64 = value(&foreign_connection(&file), "SELECT count(*) FROM secrets");
+    assert_eq!(found, 1);
     opened.close().await;
 }

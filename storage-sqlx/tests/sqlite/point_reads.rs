@@ -125,7 +125,7 @@ async fn point_read_changed_tables_stay_readable() {
     let found = FindOutcome::Transcript(stored);
     assert_eq!(archive.find(&kept.video, &TrackSelector::Default, kept.now).await.unwrap(), found);
     let changes = "ALTER TABLE bodies ADD COLUMN later TEXT; ALTER TABLE wishes ADD COLUMN later TEXT; CREATE TABLE later (x)";
-    crate::opening::run(&folder.path().join("archive.db"), changes).await;
+    crate::opening::run(&folder.path().join("archive.db"), changes);
     assert_eq!(archive.find(&kept.video, &TrackSelector::Default, kept.now).await.unwrap(), found);
     assert!(archive.find_lazy(&kept.video, &TrackSelector::Default).await.unwrap().is_some());
     let body = archive.stored_body(&kept.video, &TrackSelector::Default).await.unwrap();

@@ -2,7 +2,6 @@
 
 use std::{fs, path::Path, sync::Arc};
 
-use sqlx::Row;
 use storage_sqlx::{SqliteArchive, SqliteOptions};
 use transcript_core::{
     ErrorKind,
@@ -13,7 +12,7 @@ use transcript_core::{
 
 use crate::{
     common::cold::compact,
-    opening::{foreign_connection, run},
+    opening::{foreign_connection, run, value},
 };
 
 #[tokio::test]
@@ -26,7 +25,7 @@ async fn body_damaged_on_disk_returns_corrupt() {
     archive.put(other).await.unwrap();
     let sound = archive.stored_body(&video, &selector).await.unwrap().unwrap();
     let file = folder.path().join("archive.db");
-    run(&file, "CREATE TABLE sound AS SELECT * FROM bodies").await;
+    run(&file, "CREATE TABLE sound AS SELECT * FROM bodies");
     // Each with whether it is detected when the body is sent without decoding, and when it is decoded.
     for (damage, unread, read) in [
         ("segments = zeroblob(40)", true, true),
@@ -45,7 +44,7 @@ async fn body_damaged_on_disk_returns_corrupt() {
             true,
         ),
     ] {
-        run(&file, &format!("UPDATE bodies SET {damage} WHERE transcript = 1")).await;
+        run(&file, &format!("UPDATE bodies SET {damage} WHERE transcript = 1"));
         let corrupt = |shows: bool| shows.then_some(ErrorKind::Corrupt);
         let error = archive.stored_body(&video, &selector).await.err();
         assert_eq!(error.map(|error| error.kind()), corrupt(unread), "{damage}");
@@ -56,21 +55,21 @@ async fn body_damaged_on_disk_returns_corrupt() {
         let error = archive.find(&video, &selector, now).await.err();
         assert!(error.as_ref().is_none_or(|error| !error.message().contains("words")), "{error:?}");
         assert_eq!(error.map(|error| error.kind()), corrupt(read), "{damage}");
-        run(&file, "DELETE FROM bodies; INSERT INTO bodies SELECT * FROM sound").await;
+        run(&file, "DELETE FROM bodies; INSERT INTO bodies SELECT * FROM sound");
         assert_eq!(archive.stored_body(&video, &selector).await.unwrap().unwrap(), sound, "{damage}");
     }
     for damage in ["content_sha256 = zeroblob(32)", "body_length = -1", "body_length = 1"] {
         let whole = "CREATE TABLE whole AS SELECT * FROM transcripts";
-        run(&file, &format!("{whole}; UPDATE transcripts SET {damage} WHERE id = 1")).await;
+        run(&file, &format!("{whole}; UPDATE transcripts SET {damage} WHERE id = 1"));
         let error = archive.find(&video, &selector, now).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Corrupt, "{damage}");
         let back =
             "UPDATE transcripts SET (content_sha256, body_length) = (SELECT content_sha256, body_length
             FROM whole WHERE whole.id = transcripts.id); DROP TABLE whole";
-        run(&file, back).await;
+        run(&file, back);
     }
     // A transcript without its body is damaged.
-    run(&file, "DELETE FROM bodies WHERE transcript = 1").await;
+    run(&file, "DELETE FROM bodies WHERE transcript = 1");
     assert_eq!(archive.find(&video, &selector, now).await.unwrap_err().kind(), ErrorKind::Corrupt);
     assert_eq!(archive.stored_body(&video, &selector).await.unwrap(), None);
     assert!(archive.find_lazy(&video, &selector).await.unwrap().is_none());
@@ -97,17 +96,16 @@ async fn delete_video_removes_its_bodies() {
     archive.put(kept.clone()).await.unwrap();
     archive.put(crate::put_request("bbbbbbbbbbb", "other words")).await.unwrap();
     archive.delete(&kept.video).await.unwrap();
-    let mut connection = foreign_connection(&folder.path().join("archive.db")).await;
-    let left = sqlx::query("SELECT count(*) FROM bodies").fetch_one(&mut connection).await.unwrap();
-    assert_eq!(left.get::<i64, _>(0), 1);
+    let connection = foreign_connection(&folder.path().join("archive.db"));
+    assert_eq!(value::<i64>(&connection, "SELECT count(*) FROM bodies"), 1);
 }
 
 /// Creates an archive of schema version 3, with this transcript as the video's default.
-async fn archive_of_version_3(folder: &Path, kept: &PutRequest) {
+fn archive_of_version_3(folder: &Path, kept: &PutRequest) {
     let file = folder.join("archive.db");
     for name in ["0001_create_archive", "0002_index_transcripts_by_track", "0003_count_changes"] {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("migrations/archive/{name}.sql"));
-        run(&file, &fs::read_to_string(path).unwrap()).await;
+        run(&file, &fs::read_to_string(path).unwrap());
     }
     let transcript = &kept.transcript;
     let (mut before, mut starts) = (0, Vec::new());
@@ -131,25 +129,17 @@ async fn archive_of_version_3(folder: &Path, kept: &PutRequest) {
         "texts": transcript.segments.iter().map(|segment| &segment.text).collect::<Vec<_>>(),
     })
     .to_string();
-    let mut connection = foreign_connection(&file).await;
-    sqlx::raw_sql(
+    run(
+        &file,
         "INSERT INTO schema_version VALUES (1, '0001', 0), (2, '0002', 0), (3, '0003', 0);
         INSERT INTO tracks VALUES (1, 'video_site/aaaaaaaaaaa', 'en', 'human', NULL, 0);",
-    )
-    .execute(&mut connection)
-    .await
-    .unwrap();
-    sqlx::query(
-        "INSERT INTO transcripts VALUES (1, 'video_site/aaaaaaaaaaa', 1, 1, 1, ?1, ?2, ?3, length(?4), ?4);
-        INSERT INTO wishes VALUES ('video_site/aaaaaaaaaaa', 'default', 1)",
-    )
-    .bind(kept.now.as_millis())
-    .bind(content_digest(transcript))
-    .bind(document.len() as i64)
-    .bind(zstd::bulk::compress(document.as_bytes(), 9).unwrap())
-    .execute(&mut connection)
-    .await
-    .unwrap();
+    );
+    let body = zstd::bulk::compress(document.as_bytes(), 9).unwrap();
+    let transcript =
+        "INSERT INTO transcripts VALUES (1, 'video_site/aaaaaaaaaaa', 1, 1, 1, ?1, ?2, ?3, length(?4), ?4)";
+    let values = (kept.now.as_millis(), content_digest(&kept.transcript), document.len() as i64, body);
+    foreign_connection(&file).execute(transcript, values).unwrap();
+    run(&file, "INSERT INTO wishes VALUES ('video_site/aaaaaaaaaaa', 'default', 1)");
 }
 
 #[tokio::test]
@@ -159,7 +149,7 @@ async fn archive_version_3_is_read_and_extended() {
     let transcript = Arc::make_mut(&mut kept.transcript);
     transcript.title = Some("A title".to_owned());
     transcript.segments.push(Segment::new("and the last", 1_000, 2_345));
-    archive_of_version_3(folder.path(), &kept).await;
+    archive_of_version_3(folder.path(), &kept);
 
     let archive = SqliteArchive::open(SqliteOptions::new(folder.path().join("archive.db"))).await.unwrap();
     let found = archive.find(&kept.video, &TrackSelector::Default, kept.now).await.unwrap();

@@ -1,50 +1,53 @@
 //! Cold transcripts, which are several rows each in a file and one row each on a server.
 
-use sqlx::{QueryBuilder, Row as _, SqliteConnection};
-use transcript_core::Result;
+use futures_util::FutureExt;
+use transcript_core::{Error, Result};
 
 use super::{
     super::{
         row::{CopyColumn, CopyRow, CopyValue},
         side::{CopyBatch, column_index},
     },
-    SqliteSide, push_list,
+    SqliteSide, bind_all, placeholders,
 };
-use crate::{error::DbResult, sqlite::put_cold};
+use crate::{
+    error::DbResult,
+    sqlite::{put_cold, session::SqliteSession},
+};
 
 /// Stores cold transcripts, each in its parts.
-pub(super) async fn insert(batch: &CopyBatch, db: &mut SqliteConnection) -> DbResult<()> {
+pub(super) fn insert(batch: &CopyBatch, db: &mut SqliteSession) -> DbResult<()> {
     let (transcript, body) =
         (column_index(&batch.columns, "transcript")?, column_index(&batch.columns, "body")?);
+    let waits = || Error::unexpected("a write to a SQLite database waited for something else");
     for row in &batch.rows {
         if let (Some(transcript), Some(CopyValue::Bytes(body))) = (row.get(transcript), row.get(body)) {
-            put_cold(db, transcript.number(), body).await?;
+            put_cold(db, transcript.number(), body).now_or_never().ok_or_else(waits)??;
         }
     }
     Ok(())
 }
 
 /// Loads the cold transcripts of some videos and joins their parts.
-pub(super) async fn rows_of_videos(
-    side: &mut SqliteSide,
+pub(super) fn rows_of_videos(
+    side: &SqliteSide,
     columns: &[CopyColumn],
     videos: &[String],
 ) -> Result<Vec<CopyRow>> {
-    let mut query = QueryBuilder::new(
+    let statement = format!(
         "SELECT t.video, t.id, c.bytes FROM transcripts t
-         JOIN cold c ON c.id BETWEEN t.id * 65536 AND t.id * 65536 + 65535 WHERE t.video IN",
+         JOIN cold c ON c.id BETWEEN t.id * 65536 AND t.id * 65536 + 65535
+         WHERE t.video IN {} ORDER BY t.video, t.id, c.id",
+        placeholders(videos.len())
     );
-    push_list(&mut query, videos.iter().cloned().map(CopyValue::Text));
-    query.push(" ORDER BY t.video, t.id, c.id");
-    let fault = side.fault();
+    let parts = side.find(&statement, &bind_all(videos), |row| {
+        Ok((row.take::<String>(0)?, row.take::<i64>(1)?, row.take::<Vec<u8>>(2)?))
+    })?;
     let mut forms: Vec<(String, i64, Vec<u8>)> = Vec::new();
-    for row in side.rows(query).await? {
-        let (video, transcript): (String, i64) =
-            (row.try_get(0).map_err(&fault)?, row.try_get(1).map_err(&fault)?);
-        let part: &[u8] = row.try_get(2).map_err(&fault)?;
+    for (video, transcript, part) in parts {
         match forms.last_mut().filter(|(_, last, _)| *last == transcript) {
-            Some((.., bytes)) => bytes.extend_from_slice(part),
-            None => forms.push((video, transcript, part.to_vec())),
+            Some((.., bytes)) => bytes.extend_from_slice(&part),
+            None => forms.push((video, transcript, part)),
         }
     }
     let row = |(video, transcript, bytes): (String, i64, Vec<u8>)| -> Result<CopyRow> {

@@ -11,7 +11,7 @@ use crate::{
     body::check_stored,
     codec::{number, small},
     error::DbResult,
-    sqlite::point_reads::PointRow,
+    sql::Row,
 };
 
 /// The body of a selector; nulls if the transcript is stored in another form.
@@ -35,14 +35,14 @@ pub(super) enum BodyRead {
 impl SqliteArchive {
     /// Reads the body of a selector.
     pub(super) async fn read_body(&self, video: &VideoId, selector: &TrackSelector) -> Result<BodyRead> {
-        self.look_up(BODY, &names(video, selector), |row| BodyRead::decode(video, row))
-            .await
-            .map(|found| found.unwrap_or(BodyRead::Absent))
+        let keys = names(video, selector);
+        let found = self.database.find_first(BODY, &keys, |row| BodyRead::decode(video, row));
+        found.await.map(|found| found.unwrap_or(BodyRead::Absent))
     }
 }
 
 impl BodyRead {
-    fn decode(video: &VideoId, mut row: PointRow) -> DbResult<Self> {
+    fn decode(video: &VideoId, row: &mut Row) -> DbResult<Self> {
         let Some(content_sha256) = row.take::<Option<Vec<u8>>>(0)? else { return Ok(Self::OtherForm) };
         let (stored, length) = (small(row.take(1)?)?, number(row.take(2)?)?);
         Ok(Self::Body(check_stored(

@@ -1,6 +1,5 @@
 //! Cold storage in SQLite: in parts, each a row, so that pages fill.
 
-use sqlx::{Row as _, SqliteConnection};
 use transcript_core::{
     Error, Result,
     archive::{CompactOutcome, CompactRequest, StoredBody, TrackSelector},
@@ -17,7 +16,8 @@ use crate::{
         compaction::{self, ColdRows},
     },
     error::DbResult,
-    sqlite::{SqliteDatabase, point_reads::PointRow, writer::WriteTx},
+    sql::{Session, WriteTx, values},
+    sqlite::SqliteDatabase,
 };
 
 /// The joined cold parts of the transcript `t` that has no body `b`.
@@ -80,27 +80,25 @@ struct ReplaceBodyTx {
 impl WriteTx for ReplaceBodyTx {
     type Outcome = bool;
 
-    async fn run(&self, db: &mut SqliteConnection) -> DbResult<bool> {
+    async fn run<S: Session>(&self, db: &mut S) -> DbResult<bool> {
         let ColdKey { transcript, video, revision } = &self.key;
-        let take =
-            sqlx::query(DELETE_BODY).bind(*transcript).bind(self.checksum).bind(self.content_sha256.clone());
-        let taken = take.bind(video.to_string()).bind(*revision).execute(&mut *db).await?;
-        if taken.rows_affected() == 0 {
+        let body = values![*transcript, self.checksum, &self.content_sha256, video.to_string(), *revision];
+        if db.execute(DELETE_BODY, &body).await? == 0 {
             return Ok(false);
         }
         put(db, *transcript, &self.compact).await?;
         let bytes = codec::column(self.compact.len() as u64)?;
-        sqlx::query(UPDATE_SIZE).bind(*transcript).bind(bytes).execute(db).await?;
+        db.execute(UPDATE_SIZE, &values![*transcript, bytes]).await?;
         Ok(true)
     }
 }
 
 /// Stores the cold form of a transcript that has none.
-pub(crate) async fn put(db: &mut SqliteConnection, transcript: i64, compact: &[u8]) -> DbResult<()> {
+pub(crate) async fn put<S: Session>(db: &mut S, transcript: i64, compact: &[u8]) -> DbResult<()> {
     let first = transcript.checked_mul(PARTS_MAX);
     let first = first.ok_or_else(|| Error::unexpected("a transcript id is too large for cold storage"))?;
     for (index, part) in (0..PARTS_MAX).zip(compact.chunks(PART)) {
-        sqlx::query(PUT_COLD).bind(first + index).bind(part.to_vec()).execute(&mut *db).await?;
+        db.execute(PUT_COLD, &values![first + index, part]).await?;
     }
     Ok(())
 }
@@ -113,15 +111,14 @@ impl ColdRows for SqliteDatabase {
     }
 
     async fn read(&self, key: &ColdKey) -> Result<Option<EncodedBody>> {
-        let query =
-            || sqlx::query(READ_BODY).bind(key.transcript).bind(key.video.to_string()).bind(key.revision);
-        self.find_first(query, |row| {
+        let keys = values![key.transcript, key.video.to_string(), key.revision];
+        self.find_first(READ_BODY, &keys, |row| {
             Ok(EncodedBody {
-                content_sha256: row.try_get(0)?,
-                source: row.try_get(1)?,
-                length: number(row.try_get(2)?)?,
-                about: row.try_get(3)?,
-                segments: row.try_get(4)?,
+                content_sha256: row.take(0)?,
+                source: row.take(1)?,
+                length: number(row.take(2)?)?,
+                about: row.take(3)?,
+                segments: row.take(4)?,
             })
         })
         .await
@@ -143,8 +140,11 @@ impl SqliteArchive {
         video: &VideoId,
         selector: &TrackSelector,
     ) -> Result<Option<StoredBody>> {
-        let form = |mut row: PointRow| Ok((row.take::<Vec<u8>>(0)?, row.take::<Option<Vec<u8>>>(1)?));
-        match self.look_up(READ_COLD, &names(video, selector), form).await? {
+        let keys = names(video, selector);
+        let found = self.database.find_first(READ_COLD, &keys, |row| {
+            Ok((row.take::<Vec<u8>>(0)?, row.take::<Option<Vec<u8>>>(1)?))
+        });
+        match found.await? {
             Some((content_sha256, Some(compact))) => {
                 cold::rebuild_body(video.clone(), content_sha256, compact, &self.database.runtime)
                     .await
@@ -157,15 +157,14 @@ impl SqliteArchive {
     pub(super) async fn compact_page(&self, request: &CompactRequest) -> Result<CompactOutcome> {
         let after = codec::numbered(request.page.after.as_ref())?;
         let limit = i64::try_from(request.page.size()).unwrap_or(i64::MAX);
-        let next =
-            || sqlx::query(NEXT_BODIES).bind(after).bind(request.stored_before.as_millis()).bind(limit);
-        let found = self.database.find(next, |row| {
+        let bounds = values![after, request.stored_before.as_millis(), limit];
+        let found = self.database.find(NEXT_BODIES, &bounds, |row| {
             let key = ColdKey {
-                transcript: row.try_get(0)?,
-                video: codec::video(row.try_get(1)?)?,
-                revision: row.try_get(2)?,
+                transcript: row.take(0)?,
+                video: codec::video(row.get(1)?)?,
+                revision: row.take(2)?,
             };
-            Ok((key, row.try_get::<bool, _>(3)?))
+            Ok((key, row.take::<bool>(3)?))
         });
         let found = found.await?;
         let (scanned, last) = (found.len(), found.last().map(|(key, _)| key.transcript));

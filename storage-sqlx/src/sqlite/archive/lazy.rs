@@ -13,7 +13,7 @@ use crate::{
     body::{EncodedBody, damaged, misplaced},
     codec::{number, small},
     error::DbResult,
-    sqlite::point_reads::PointRow,
+    sql::Row,
 };
 
 /// A transcript in the form of [`crate::body`]. Withdrawn ones and other stored forms have no row.
@@ -47,14 +47,14 @@ impl SqliteArchive {
         video: &VideoId,
         selector: &TrackSelector,
     ) -> Result<Option<Arc<dyn LazyTranscript>>> {
-        let found =
-            self.look_up(UNREAD, &names(video, selector), |row| LazyRow::decode(video.clone(), row)).await?;
-        Ok(found.map(|unread| Arc::new(unread) as _))
+        let keys = names(video, selector);
+        let found = self.database.find_first(UNREAD, &keys, |row| LazyRow::decode(video.clone(), row));
+        Ok(found.await?.map(|unread| Arc::new(unread) as _))
     }
 }
 
 impl LazyRow {
-    fn decode(video: VideoId, mut row: PointRow) -> DbResult<Self> {
+    fn decode(video: VideoId, row: &mut Row) -> DbResult<Self> {
         let changes = number(row.take(0)?)?;
         let (revision, parser_version) = (small(row.take(1)?)?, small(row.take(2)?)?);
         let (stored_at, stored) = (Timestamp::from_millis(row.take(3)?), small(row.take(4)?)?);

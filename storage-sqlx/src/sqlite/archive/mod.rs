@@ -11,8 +11,6 @@ use cold::compact;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use rusqlite::types::Value;
-use sqlx::{Row as _, SqliteConnection, sqlite::SqliteRow};
 use transcript_core::{
     Error, ErrorKind, Page, PageRequest, Result, Retry, Timestamp,
     archive::{
@@ -24,12 +22,13 @@ use transcript_core::{
     video::{ShortLink, VideoId},
 };
 
-use super::{SqliteArchive, point_reads::PointRow, writer::WriteTx};
+use super::SqliteArchive;
 use crate::{
     body::{EncodedBody, misplaced},
     body_v1::BodyV1,
     codec::{self, number, small},
     error::{DbResult, corrupt},
+    sql::{Row, Session, Value, WriteTx, values},
 };
 
 /// Everything stored about a selector, in one row.
@@ -50,21 +49,21 @@ const PUT_ABSENCE: &str = "INSERT INTO absences (video, wish, reason, message, a
     ON CONFLICT (video, wish) DO UPDATE SET reason = excluded.reason, message = excluded.message,
         asked = excluded.asked, until = excluded.until";
 
-/// Acquires a lease, which is its only row.
-///
-/// First it deletes a few leases and absences that ended long ago. A fetch acquires a lease before it stores an
-/// absence, so no more rows are added than deleted.
-const ACQUIRE_LEASE: &str = "
-DELETE FROM leases WHERE (video, wish) IN (
+/// Deletes a few leases that ended long ago.
+const DELETE_EXPIRED_LEASES: &str = "DELETE FROM leases WHERE (video, wish) IN (
     SELECT video, wish FROM leases WHERE until < ?1 ORDER BY until LIMIT 16
-);
-DELETE FROM absences WHERE (video, wish) IN (
+)";
+/// Deletes a few absences that ended long ago.
+///
+/// A fetch acquires a lease before it stores an absence, so no more rows are added than deleted.
+const DELETE_EXPIRED_ABSENCES: &str = "DELETE FROM absences WHERE (video, wish) IN (
     SELECT video, wish FROM absences WHERE until < ?1 ORDER BY until LIMIT 16
-);
-INSERT INTO leases (video, wish, holder, until) VALUES (?2, ?3, ?4, ?6)
+)";
+/// Acquires a lease; without a row it is held.
+const ACQUIRE_LEASE: &str = "INSERT INTO leases (video, wish, holder, until) VALUES (?1, ?2, ?3, ?5)
     ON CONFLICT (video, wish) DO UPDATE SET holder = excluded.holder,
         until = iif(leases.holder = excluded.holder, max(leases.until, excluded.until), excluded.until)
-    WHERE leases.holder = excluded.holder OR leases.until <= ?5
+    WHERE leases.holder = excluded.holder OR leases.until <= ?4
     RETURNING until";
 const LEASE_EXPIRY: &str = "SELECT until FROM leases WHERE video = ?1 AND wish = ?2";
 const RELEASE_LEASE: &str = "DELETE FROM leases WHERE video = ?1 AND wish = ?2 AND holder = ?3";
@@ -79,10 +78,13 @@ const PUT_WITHDRAWAL: &str =
     "INSERT INTO withdrawals (video, at) VALUES (?1, ?2) ON CONFLICT (video) DO NOTHING";
 const DELETE_WITHDRAWAL: &str = "DELETE FROM withdrawals WHERE video = ?1";
 
-const DELETE_VIDEO: &str = "DELETE FROM wishes WHERE video = ?1;
-    DELETE FROM transcripts WHERE video = ?1;
-    DELETE FROM tracks WHERE video = ?1;
-    DELETE FROM absences WHERE video = ?1";
+/// Delete a video, in this order.
+const DELETE_VIDEO: [&str; 4] = [
+    "DELETE FROM wishes WHERE video = ?1",
+    "DELETE FROM transcripts WHERE video = ?1",
+    "DELETE FROM tracks WHERE video = ?1",
+    "DELETE FROM absences WHERE video = ?1",
+];
 
 macro_rules! tracks {
     ($rest:literal) => {
@@ -116,16 +118,21 @@ const STATS: &str =
 
 /// Statements that must not scan tables, for the test of the query plans.
 #[cfg(test)]
-pub(super) const INDEXED_STATEMENTS: [&str; 11] = [
+pub(super) const INDEXED_STATEMENTS: [&str; 16] = [
     FIND,
     bodies::BODY,
     lazy::UNREAD,
     PUT_ABSENCE,
+    DELETE_EXPIRED_LEASES,
+    DELETE_EXPIRED_ABSENCES,
     ACQUIRE_LEASE,
     LEASE_EXPIRY,
     RELEASE_LEASE,
     FIND_LINK,
-    DELETE_VIDEO,
+    DELETE_VIDEO[0],
+    DELETE_VIDEO[1],
+    DELETE_VIDEO[2],
+    DELETE_VIDEO[3],
     TRACKS,
     STATS,
 ];
@@ -134,10 +141,11 @@ const CHANGES: &str = "SELECT count FROM changes";
 impl WriteTx for Absence {
     type Outcome = ();
 
-    async fn run(&self, db: &mut SqliteConnection) -> DbResult<()> {
-        let absence = sqlx::query(PUT_ABSENCE).bind(self.video.to_string()).bind(self.selector.to_string());
-        let absence = absence.bind(self.reason.clone()).bind(self.message.clone());
-        absence.bind(codec::json(&self.suppliers_tried)?).bind(self.until.as_millis()).execute(db).await?;
+    async fn run<S: Session>(&self, db: &mut S) -> DbResult<()> {
+        let (video, suppliers) = (self.video.to_string(), codec::json(&self.suppliers_tried)?);
+        let (selector, until) = (self.selector.as_str(), self.until.as_millis());
+        let absence = values![video, selector, &self.reason, &self.message, suppliers, until];
+        db.execute(PUT_ABSENCE, &absence).await?;
         Ok(())
     }
 }
@@ -145,19 +153,18 @@ impl WriteTx for Absence {
 impl WriteTx for FetchLease {
     type Outcome = LeaseOutcome;
 
-    async fn run(&self, db: &mut SqliteConnection) -> DbResult<LeaseOutcome> {
-        let (video, selector) = (self.video.to_string(), self.selector.to_string());
+    async fn run<S: Session>(&self, db: &mut S) -> DbResult<LeaseOutcome> {
+        let (video, selector) = (self.video.to_string(), self.selector.as_str());
         let now = self.now.as_millis();
-        // Bound in order: sqlx runs out of parameters if a statement skips one.
-        let acquire = sqlx::query(ACQUIRE_LEASE).bind(now.saturating_sub(RETENTION_MS));
-        let acquire =
-            acquire.bind(video.clone()).bind(selector.clone()).bind(self.holder.as_str().to_owned());
-        let acquire = acquire.bind(now).bind(self.until.as_millis());
-        if acquire.fetch_optional(&mut *db).await?.is_some() {
+        let forgotten = now.saturating_sub(RETENTION_MS);
+        db.execute(DELETE_EXPIRED_LEASES, &values![forgotten]).await?;
+        db.execute(DELETE_EXPIRED_ABSENCES, &values![forgotten]).await?;
+        let lease = values![&video, selector, self.holder.as_str(), now, self.until.as_millis()];
+        if db.row(ACQUIRE_LEASE, &lease).await?.is_some() {
             return Ok(LeaseOutcome::Acquired);
         }
-        let held = sqlx::query(LEASE_EXPIRY).bind(video).bind(selector).fetch_one(db).await?;
-        Ok(LeaseOutcome::Busy { until: Timestamp::from_millis(held.try_get(0)?) })
+        let held = db.only_row(LEASE_EXPIRY, &values![&video, selector]).await?;
+        Ok(LeaseOutcome::Busy { until: Timestamp::from_millis(held.get(0)?) })
     }
 }
 
@@ -170,9 +177,9 @@ struct ReleaseLeaseTx {
 impl WriteTx for ReleaseLeaseTx {
     type Outcome = ();
 
-    async fn run(&self, db: &mut SqliteConnection) -> DbResult<()> {
-        let release = sqlx::query(RELEASE_LEASE).bind(self.video.to_string()).bind(self.selector.to_string());
-        release.bind(self.holder.as_str().to_owned()).execute(db).await?;
+    async fn run<S: Session>(&self, db: &mut S) -> DbResult<()> {
+        let lease = values![self.video.to_string(), self.selector.as_str(), self.holder.as_str()];
+        db.execute(RELEASE_LEASE, &lease).await?;
         Ok(())
     }
 }
@@ -185,8 +192,8 @@ struct PutShortLinkTx {
 impl WriteTx for PutShortLinkTx {
     type Outcome = ();
 
-    async fn run(&self, db: &mut SqliteConnection) -> DbResult<()> {
-        sqlx::query(PUT_LINK).bind(self.address.clone()).bind(self.video.to_string()).execute(db).await?;
+    async fn run<S: Session>(&self, db: &mut S) -> DbResult<()> {
+        db.execute(PUT_LINK, &values![&self.address, self.video.to_string()]).await?;
         Ok(())
     }
 }
@@ -200,12 +207,13 @@ struct WithdrawTx {
 impl WriteTx for WithdrawTx {
     type Outcome = ();
 
-    async fn run(&self, db: &mut SqliteConnection) -> DbResult<()> {
-        let statement =
-            if self.withdrawn { sqlx::query(PUT_WITHDRAWAL) } else { sqlx::query(DELETE_WITHDRAWAL) };
-        let statement = statement.bind(self.video.to_string());
-        let statement = if self.withdrawn { statement.bind(self.now.as_millis()) } else { statement };
-        statement.execute(db).await?;
+    async fn run<S: Session>(&self, db: &mut S) -> DbResult<()> {
+        let video = self.video.to_string();
+        if self.withdrawn {
+            db.execute(PUT_WITHDRAWAL, &values![video, self.now.as_millis()]).await?;
+        } else {
+            db.execute(DELETE_WITHDRAWAL, &values![video]).await?;
+        }
         Ok(())
     }
 }
@@ -215,8 +223,11 @@ struct DeleteVideoTx(VideoId);
 impl WriteTx for DeleteVideoTx {
     type Outcome = ();
 
-    async fn run(&self, db: &mut SqliteConnection) -> DbResult<()> {
-        sqlx::query(DELETE_VIDEO).bind(self.0.to_string()).execute(db).await?;
+    async fn run<S: Session>(&self, db: &mut S) -> DbResult<()> {
+        let video = self.0.to_string();
+        for statement in DELETE_VIDEO {
+            db.execute(statement, &values![&video]).await?;
+        }
         Ok(())
     }
 }
@@ -224,10 +235,9 @@ impl WriteTx for DeleteVideoTx {
 #[async_trait]
 impl Archive for SqliteArchive {
     async fn find(&self, video: &VideoId, selector: &TrackSelector, now: Timestamp) -> Result<FindOutcome> {
-        let [video_name, selector_name] = names(video, selector);
-        let bound = [video_name, selector_name, Value::Integer(now.as_millis())];
-        let found = self.look_up(FIND, &bound, |row| decode_find(video, selector, row)).await?;
-        found.ok_or_else(|| Error::unexpected("the database returned no row for a selector"))
+        let keys = values![video.to_string(), selector.as_str(), now.as_millis()];
+        let found = self.database.find_first(FIND, &keys, |row| decode_find(video, selector, row));
+        found.await?.ok_or_else(|| Error::unexpected("the database returned no row for a selector"))
     }
 
     async fn stored_body(&self, video: &VideoId, selector: &TrackSelector) -> Result<Option<StoredBody>> {
@@ -247,8 +257,8 @@ impl Archive for SqliteArchive {
     }
 
     async fn tracks(&self, video: &VideoId) -> Result<Vec<ArchivedTrack>> {
-        let found = self.database.find(|| sqlx::query(TRACKS).bind(video.to_string()), archived);
-        Ok(found.await?.into_iter().map(|(_, track)| track).collect())
+        let found = self.database.find(TRACKS, &values![video.to_string()], archived).await?;
+        Ok(found.into_iter().map(|(_, track)| track).collect())
     }
 
     async fn put(&self, request: PutRequest) -> Result<StoredTranscript> {
@@ -274,8 +284,8 @@ impl Archive for SqliteArchive {
     }
 
     async fn short_link(&self, link: &ShortLink) -> Result<Option<VideoId>> {
-        let bound = [Value::Text(link.address().to_owned())];
-        self.look_up(FIND_LINK, &bound, |mut row| Ok(codec::video(&row.take::<String>(0)?)?)).await
+        let keys = values![link.address()];
+        self.database.find_first(FIND_LINK, &keys, |row| Ok(codec::video(row.get(0)?)?)).await
     }
 
     async fn put_short_link(&self, link: &ShortLink, video: &VideoId) -> Result<()> {
@@ -292,40 +302,36 @@ impl Archive for SqliteArchive {
     }
 
     async fn change_counter(&self) -> Result<u64> {
-        let found = self.look_up(CHANGES, &[], |mut row| Ok(number(row.take(0)?)?)).await?;
-        found.ok_or_else(|| corrupt("the change counter is missing"))
+        let found = self.database.find_first(CHANGES, &[], |row| Ok(number(row.take(0)?)?));
+        found.await?.ok_or_else(|| corrupt("the change counter is missing"))
     }
 
     async fn list_tracks(&self, page: PageRequest) -> Result<Page<ArchivedTrack>> {
         let (video, id) = page.after.as_ref().map_or(Ok((String::new(), 0)), read_cursor)?;
-        let query = || sqlx::query(PAGE).bind(video.clone()).bind(id).bind(codec::one_more(&page));
-        let found = self.database.find(query, archived).await?;
+        let bounds = values![video, id, codec::one_more(&page)];
+        let found = self.database.find(PAGE, &bounds, archived).await?;
         let found = codec::page_of(found, &page, |(id, track)| format!("{}/{id}", track.video));
         Ok(Page { items: found.items.into_iter().map(|(_, track)| track).collect(), next: found.next })
     }
 
     async fn list_withdrawn(&self, page: PageRequest) -> Result<Page<VideoId>> {
-        let after = page.after.as_ref().map_or("", Cursor::as_str).to_owned();
-        let query = || sqlx::query(LIST_WITHDRAWN).bind(after.clone()).bind(codec::one_more(&page));
-        let found = self.database.find(query, |row| Ok(codec::video(row.try_get(0)?)?)).await?;
+        let bounds = values![page.after.as_ref().map_or("", Cursor::as_str), codec::one_more(&page)];
+        let found = self.database.find(LIST_WITHDRAWN, &bounds, |row| Ok(codec::video(row.get(0)?)?)).await?;
         Ok(codec::page_of(found, &page, VideoId::to_string))
     }
 
     async fn stats(&self) -> Result<ArchiveStats> {
-        let found = self.database.find_first(
-            || sqlx::query(STATS),
-            |row| {
-                Ok(ArchiveStats {
-                    videos: number(row.try_get(0)?)?,
-                    transcripts: number(row.try_get(1)?)?,
-                    absences: number(row.try_get(2)?)?,
-                    withdrawn: number(row.try_get(3)?)?,
-                    links: number(row.try_get(4)?)?,
-                    bytes: number(row.try_get(5)?)?,
-                    compact: number(row.try_get(6)?)?,
-                })
-            },
-        );
+        let found = self.database.find_first(STATS, &[], |row| {
+            Ok(ArchiveStats {
+                videos: number(row.take(0)?)?,
+                transcripts: number(row.take(1)?)?,
+                absences: number(row.take(2)?)?,
+                withdrawn: number(row.take(3)?)?,
+                links: number(row.take(4)?)?,
+                bytes: number(row.take(5)?)?,
+                compact: number(row.take(6)?)?,
+            })
+        });
         Ok(found.await?.unwrap_or_default())
     }
 
@@ -335,15 +341,15 @@ impl Archive for SqliteArchive {
 }
 
 /// A video and a selector as statement parameters.
-fn names(video: &VideoId, selector: &TrackSelector) -> [Value; 2] {
-    [Value::Text(video.to_string()), Value::Text(selector.to_string())]
+fn names<'a>(video: &VideoId, selector: &'a TrackSelector) -> [Value<'a>; 2] {
+    values![video.to_string(), selector.as_str()]
 }
 
-fn decode_find(video: &VideoId, selector: &TrackSelector, mut row: PointRow) -> DbResult<FindOutcome> {
+fn decode_find(video: &VideoId, selector: &TrackSelector, row: &mut Row) -> DbResult<FindOutcome> {
     if row.take::<i64>(0)? != 0 {
         return Ok(FindOutcome::Withdrawn);
     }
-    if let Some(stored) = stored(&mut row)? {
+    if let Some(stored) = stored(row)? {
         // The digest covers the video, but not the row in which it is stored.
         return if stored.transcript.video == *video {
             Ok(FindOutcome::Transcript(stored))
@@ -359,13 +365,13 @@ fn decode_find(video: &VideoId, selector: &TrackSelector, mut row: PointRow) -> 
         selector: selector.clone(),
         reason,
         message: row.take(11)?,
-        suppliers_tried: listed(&row.take::<String>(12)?)?,
+        suppliers_tried: listed(row.get(12)?)?,
         until: Timestamp::from_millis(row.take(13)?),
     }))
 }
 
 /// Decodes the transcript in a row of [`FIND`].
-fn stored(row: &mut PointRow) -> DbResult<Option<StoredTranscript>> {
+fn stored(row: &mut Row) -> DbResult<Option<StoredTranscript>> {
     let Some(revision) = row.take::<Option<i64>>(1)? else {
         return Ok(None);
     };
@@ -393,22 +399,22 @@ fn stored(row: &mut PointRow) -> DbResult<Option<StoredTranscript>> {
 }
 
 /// Decodes a row of [`TRACKS`] or [`PAGE`]: the track and its id.
-fn archived(row: &SqliteRow) -> DbResult<(i64, ArchivedTrack)> {
-    let kind = TrackKind::from_name(row.try_get(3)?);
-    let names: Vec<String> = listed(row.try_get(6)?)?;
+fn archived(row: &mut Row) -> DbResult<(i64, ArchivedTrack)> {
+    let kind = TrackKind::from_name(row.get(3)?);
+    let names: Vec<String> = listed(row.get(6)?)?;
     let track = ArchivedTrack {
-        video: codec::video(row.try_get(0)?)?,
+        video: codec::video(row.get(0)?)?,
         track: TrackInfo {
-            language: LanguageTag::from_canonical(row.try_get::<String, _>(2)?),
+            language: LanguageTag::from_canonical(row.take::<String>(2)?),
             kind: kind.ok_or_else(|| corrupt("a stored track has an unknown kind"))?,
-            name: row.try_get(4)?,
-            original: row.try_get(5)?,
+            name: row.take(4)?,
+            original: row.take(5)?,
         },
         selectors: names.iter().map(|name| TrackSelector::from_name(name)).collect(),
-        revision: row.try_get::<Option<i64>, _>(7)?.map(small).transpose()?,
-        stored_at: row.try_get::<Option<i64>, _>(8)?.map(Timestamp::from_millis),
+        revision: row.take::<Option<i64>>(7)?.map(small).transpose()?,
+        stored_at: row.take::<Option<i64>>(8)?.map(Timestamp::from_millis),
     };
-    Ok((row.try_get(1)?, track))
+    Ok((row.take(1)?, track))
 }
 
 fn listed<T: serde::de::DeserializeOwned>(json: &str) -> Result<Vec<T>> {

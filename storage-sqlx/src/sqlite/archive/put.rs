@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-use sqlx::{Row as _, SqliteConnection};
+use serde::Deserialize;
 use transcript_core::{
     Error, Result, Timestamp,
     archive::{PutRequest, StoredTranscript, TrackSelector},
@@ -16,7 +15,7 @@ use crate::{
     body::EncodedBody,
     codec::{self, small},
     error::{DbResult, conflict},
-    sqlite::{point_reads::PointRow, writer::WriteTx},
+    sql::{Session, WriteTx, values},
 };
 
 /// The state before a transcript is stored.
@@ -32,22 +31,21 @@ const LOAD_BEFORE_PUT: &str = "SELECT
     (SELECT json_group_array(json_object('id', id, 'language', language, 'kind', kind, 'name', name,
             'original', original)) FROM tracks WHERE video = ?1)";
 
-/// Stores tracks and deletes absences; its one document is a [`TrackUpdate`].
-const UPDATE_TRACKS: &str = "
-UPDATE tracks SET original = 1 WHERE id IN (SELECT value FROM json_each(?1, '$.originals'));
-INSERT INTO tracks (video, language, kind, name, original)
-    SELECT ?1 ->> '$.video', value ->> 'language', value ->> 'kind', value ->> 'name', value ->> 'original'
-    FROM json_each(?1, '$.tracks') ORDER BY key;
-DELETE FROM absences
-    WHERE video = ?1 ->> '$.video' AND wish IN (SELECT value FROM json_each(?1, '$.wishes'))";
+const MARK_ORIGINALS: &str = "UPDATE tracks SET original = 1 WHERE id IN (SELECT value FROM json_each(?1))";
+const ADD_TRACK: &str =
+    "INSERT INTO tracks (video, language, kind, name, original) VALUES (?1, ?2, ?3, ?4, ?5)";
+const DELETE_ABSENCES: &str =
+    "DELETE FROM absences WHERE video = ?1 AND wish IN (SELECT value FROM json_each(?2))";
 
-const ADD_TRANSCRIPT: &str = "
-INSERT INTO transcripts
+const ADD_TRANSCRIPT: &str = "INSERT INTO transcripts
     (video, track, revision, parser_version, stored_at, content_sha256, body_length, body_bytes, body)
     VALUES (?1, (SELECT id FROM tracks WHERE video = ?1 AND language = ?2 AND kind = ?3 AND name IS ?4),
-        ?5, ?6, ?7, ?8, ?9, ?10, x'');
-INSERT INTO bodies (transcript, content_sha256, source, length, checksum, about, segments)
-    VALUES (last_insert_rowid(), ?8, ?11, ?9, ?12, ?13, ?14)";
+        ?5, ?6, ?7, ?8, ?9, ?10, x'')
+    RETURNING id";
+/// A body has the id of its transcript.
+const ADD_BODY: &str = "INSERT INTO bodies
+    (transcript, content_sha256, source, length, checksum, about, segments)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
 
 /// Points selectors to a transcript: all of them, or only those without one.
 const PUT_SELECTORS: &str = "INSERT INTO wishes (video, wish, transcript)
@@ -60,8 +58,16 @@ const STORED_TRANSCRIPT: &str = "SELECT t.revision, t.parser_version, t.stored_a
 
 /// Statements that must not scan tables, for the test of the query plans.
 #[cfg(test)]
-pub(in crate::sqlite) const INDEXED_STATEMENTS: [&str; 5] =
-    [LOAD_BEFORE_PUT, UPDATE_TRACKS, ADD_TRANSCRIPT, PUT_SELECTORS, STORED_TRANSCRIPT];
+pub(in crate::sqlite) const INDEXED_STATEMENTS: [&str; 8] = [
+    LOAD_BEFORE_PUT,
+    MARK_ORIGINALS,
+    ADD_TRACK,
+    DELETE_ABSENCES,
+    ADD_TRANSCRIPT,
+    ADD_BODY,
+    PUT_SELECTORS,
+    STORED_TRANSCRIPT,
+];
 
 /// A transcript to store, with its encoded body; otherwise as [`PutRequest`].
 pub(super) struct PutTranscriptTx {
@@ -111,17 +117,13 @@ impl StoredTrack {
     }
 }
 
-#[derive(Serialize)]
+/// Tracks to add, and those now known to be in the spoken language.
+#[derive(Default)]
 struct TrackUpdate<'a> {
-    video: String,
-    #[serde(rename = "wishes")]
-    selectors: Vec<&'a str>,
-    /// Tracks now known to be in the spoken language.
     originals: Vec<i64>,
     tracks: Vec<NewTrack<'a>>,
 }
 
-#[derive(Serialize)]
 struct NewTrack<'a> {
     language: &'a str,
     kind: &'static str,
@@ -131,12 +133,7 @@ struct NewTrack<'a> {
 
 impl<'a> TrackUpdate<'a> {
     fn new(put: &'a PutTranscriptTx, known: &[StoredTrack]) -> Self {
-        let mut update = Self {
-            video: put.video.to_string(),
-            selectors: put.selectors.iter().map(TrackSelector::as_str).collect(),
-            originals: Vec::new(),
-            tracks: Vec::new(),
-        };
+        let mut update = Self::default();
         for track in put.known_tracks.iter().chain([&put.transcript.track]) {
             let original = i64::from(track.original);
             if let Some(known) = known.iter().find(|known| known.matches(track)) {
@@ -159,77 +156,83 @@ impl<'a> TrackUpdate<'a> {
 }
 
 impl PutTranscriptTx {
-    async fn add_transcript(&self, db: &mut SqliteConnection, revision: u32) -> DbResult<i64> {
+    fn selector_names(&self) -> Vec<&str> {
+        self.selectors.iter().map(TrackSelector::as_str).collect()
+    }
+
+    /// Stores the tracks and deletes the absences.
+    async fn update_tracks<S: Session>(&self, db: &mut S, known: &[StoredTrack]) -> DbResult<()> {
+        let TrackUpdate { originals, tracks } = TrackUpdate::new(self, known);
+        let video = self.video.to_string();
+        if !originals.is_empty() {
+            db.execute(MARK_ORIGINALS, &values![originals]).await?;
+        }
+        for NewTrack { language, kind, name, original } in tracks {
+            db.execute(ADD_TRACK, &values![&video, language, kind, name, original]).await?;
+        }
+        db.execute(DELETE_ABSENCES, &values![&video, self.selector_names()]).await?;
+        Ok(())
+    }
+
+    async fn add_transcript<S: Session>(&self, db: &mut S, revision: u32) -> DbResult<i64> {
         let (track, body) = (&self.transcript.track, &self.body);
-        let added = sqlx::query(ADD_TRANSCRIPT)
-            .bind(self.video.to_string())
-            .bind(track.language.as_str().to_owned())
-            .bind(track.kind.as_str())
-            .bind(track.name.clone())
-            .bind(revision)
-            .bind(self.parser_version)
-            .bind(self.now.as_millis())
-            .bind(body.content_sha256.clone())
-            .bind(codec::column(body.length)?)
-            .bind(codec::column(body.bytes())?)
-            .bind(body.source.clone())
-            .bind(body.checksum(&self.video))
-            .bind(body.about.clone())
-            .bind(body.segments.clone())
-            .execute(db)
-            .await?;
-        // A body has the id of its transcript.
-        Ok(added.last_insert_rowid())
+        let length = codec::column(body.length)?;
+        let transcript = values![
+            self.video.to_string(),
+            track.language.as_str(),
+            track.kind.as_str(),
+            track.name.as_ref(),
+            revision,
+            self.parser_version,
+            self.now.as_millis(),
+            &body.content_sha256,
+            length,
+            codec::column(body.bytes())?,
+        ];
+        let id: i64 = db.only_row(ADD_TRANSCRIPT, &transcript).await?.take(0)?;
+        let checksum = body.checksum(&self.video);
+        let row =
+            values![id, &body.content_sha256, &body.source, length, checksum, &body.about, &body.segments];
+        db.execute(ADD_BODY, &row).await?;
+        Ok(id)
     }
 
     /// The transcript of the first selector after the write, as stored.
     ///
     /// If its digest equals that of the written transcript, the text is not read again; otherwise it is read.
-    async fn stored_result(&self, db: &mut SqliteConnection) -> DbResult<StoredTranscript> {
+    async fn stored_result<S: Session>(&self, db: &mut S) -> DbResult<StoredTranscript> {
         let video = self.video.to_string();
-        let first = self.selectors.first().map_or("", TrackSelector::as_str).to_owned();
-        let row = sqlx::query(STORED_TRANSCRIPT)
-            .bind(video.clone())
-            .bind(first.clone())
-            .fetch_one(&mut *db)
-            .await?;
-        let content_sha256: Vec<u8> = row.try_get(3)?;
+        let first = self.selectors.first().map_or("", TrackSelector::as_str);
+        let mut row = db.only_row(STORED_TRANSCRIPT, &values![&video, first]).await?;
+        let content_sha256: Vec<u8> = row.take(3)?;
         if content_sha256 == self.body.content_sha256 {
             return Ok(StoredTranscript {
                 transcript: Arc::clone(&self.transcript),
-                revision: small(row.try_get(0)?)?,
+                revision: small(row.take(0)?)?,
                 content_sha256,
-                parser_version: small(row.try_get(1)?)?,
-                stored_at: Timestamp::from_millis(row.try_get(2)?),
+                parser_version: small(row.take(1)?)?,
+                stored_at: Timestamp::from_millis(row.take(2)?),
             });
         }
-        let now = self.now.as_millis();
-        let row = sqlx::query(FIND).bind(video).bind(first).bind(now).fetch_one(db).await?;
+        let mut row = db.only_row(FIND, &values![&video, first, self.now.as_millis()]).await?;
         let missing = || Error::unexpected("a selector has no transcript after one was stored for it");
-        Ok(stored(&mut PointRow::from_sqlx(&row)?)?.ok_or_else(missing)?)
+        Ok(stored(&mut row)?.ok_or_else(missing)?)
     }
 }
 
 impl WriteTx for PutTranscriptTx {
     type Outcome = StoredTranscript;
 
-    async fn run(&self, db: &mut SqliteConnection) -> DbResult<StoredTranscript> {
+    async fn run<S: Session>(&self, db: &mut S) -> DbResult<StoredTranscript> {
         let video = self.video.to_string();
-        let before = sqlx::query(LOAD_BEFORE_PUT)
-            .bind(video.clone())
-            .bind(self.body.content_sha256.clone())
-            .fetch_one(&mut *db)
-            .await?;
-        if before.try_get(0)? {
+        let mut before = db.only_row(LOAD_BEFORE_PUT, &values![&video, &self.body.content_sha256]).await?;
+        if before.take(0)? {
             return Err(conflict("the video is withdrawn").into());
         }
-        let mut states: Vec<SelectorState> = listed(before.try_get(1)?)?;
+        let mut states: Vec<SelectorState> = listed(before.get(1)?)?;
         states.retain(|stored| self.selectors.iter().any(|selector| selector.as_str() == stored.selector));
-        let known: Vec<StoredTrack> = listed(before.try_get(3)?)?;
-        sqlx::query(UPDATE_TRACKS)
-            .bind(codec::json(&TrackUpdate::new(self, &known))?)
-            .execute(&mut *db)
-            .await?;
+        let known: Vec<StoredTrack> = listed(before.get(3)?)?;
+        self.update_tracks(db, &known).await?;
 
         let replaces = self.replace && states.iter().any(|stored| !stored.same);
         let has_missing = self
@@ -240,7 +243,7 @@ impl WriteTx for PutTranscriptTx {
             let highest = states.iter().map(|stored| stored.revision).max().unwrap_or(0);
             Some(self.add_transcript(db, highest.saturating_add(1)).await?)
         } else if has_missing {
-            match before.try_get::<Option<i64>, _>(2)? {
+            match before.take::<Option<i64>>(2)? {
                 Some(same) => Some(same),
                 None => Some(self.add_transcript(db, 1).await?),
             }
@@ -248,9 +251,8 @@ impl WriteTx for PutTranscriptTx {
             None
         };
         if let Some(transcript) = transcript {
-            let selectors: Vec<&str> = self.selectors.iter().map(TrackSelector::as_str).collect();
-            let answer = sqlx::query(PUT_SELECTORS).bind(video.clone()).bind(codec::json(&selectors)?);
-            answer.bind(transcript).bind(replaces).execute(&mut *db).await?;
+            let row = values![&video, self.selector_names(), transcript, replaces];
+            db.execute(PUT_SELECTORS, &row).await?;
         }
         self.stored_result(db).await
     }

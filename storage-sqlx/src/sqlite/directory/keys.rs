@@ -1,6 +1,5 @@
 //! API keys in SQLite: add, renew, rotate, revoke.
 
-use sqlx::{Row, SqliteConnection, sqlite::SqliteRow};
 use transcript_core::{
     Timestamp,
     directory::{AddKeyOutcome, LookupKey, NewKeyRecord, RenewRequest, RotateOutcome},
@@ -9,7 +8,7 @@ use transcript_core::{
 
 use crate::{
     error::{DbResult, conflict},
-    sqlite::writer::WriteTx,
+    sql::{Row, Session, WriteTx, values},
 };
 
 /// Number of keys with this id or digest, and of those with both.
@@ -59,13 +58,9 @@ enum KeyState {
     Conflict,
 }
 
-async fn check_existing(db: &mut SqliteConnection, key: &NewKeyRecord) -> DbResult<KeyState> {
-    let row = sqlx::query(COUNT_MATCHES)
-        .bind(key.id.as_str().to_owned())
-        .bind(key.digest.clone())
-        .fetch_one(db)
-        .await?;
-    Ok(match (row.try_get::<i64, _>(0)?, row.try_get::<i64, _>(1)?) {
+async fn check_existing<S: Session>(db: &mut S, key: &NewKeyRecord) -> DbResult<KeyState> {
+    let row = db.only_row(COUNT_MATCHES, &values![key.id.as_str(), &key.digest]).await?;
+    Ok(match (row.get::<i64>(0)?, row.get::<i64>(1)?) {
         (0, _) => KeyState::Absent,
         (1, 1) => KeyState::Same,
         _ => KeyState::Conflict,
@@ -81,7 +76,7 @@ pub(super) struct AddLookupKeyTx {
 impl WriteTx for AddLookupKeyTx {
     type Outcome = AddKeyOutcome;
 
-    async fn run(&self, db: &mut SqliteConnection) -> DbResult<AddKeyOutcome> {
+    async fn run<S: Session>(&self, db: &mut S) -> DbResult<AddKeyOutcome> {
         let LookupKey { key, wallet, label, email, subject, entitled_until } = &self.key;
         match check_existing(db, key).await? {
             KeyState::Absent => {}
@@ -92,53 +87,49 @@ impl WriteTx for AddLookupKeyTx {
             let Some(last) = self.live_per_subject.checked_sub(1) else {
                 return Ok(AddKeyOutcome::SubjectFull { room_at: None });
             };
-            let query = sqlx::query(LIMIT_EXPIRY)
-                .bind(subject.clone())
-                .bind(key.now.as_millis())
-                .bind(i64::from(last));
-            if let Some(row) = query.fetch_optional(&mut *db).await? {
-                let room_at = Some(Timestamp::from_millis(row.try_get(0)?));
+            let bounds = values![subject, key.now.as_millis(), last];
+            if let Some(row) = db.row(LIMIT_EXPIRY, &bounds).await? {
+                let room_at = Some(Timestamp::from_millis(row.get(0)?));
                 return Ok(AddKeyOutcome::SubjectFull { room_at });
             }
         }
-        let add = sqlx::query(ADD_KEY)
-            .bind(key.id.as_str().to_owned())
-            .bind(key.digest.clone())
-            .bind(key.hint.clone())
-            .bind(key.now.as_millis())
-            .bind(wallet.as_str().to_owned())
-            .bind(label.clone())
-            .bind(email.clone())
-            .bind(subject.clone())
-            .bind(entitled_until.map(Timestamp::as_millis));
-        add.execute(db).await?;
+        let row = values![
+            key.id.as_str(),
+            &key.digest,
+            &key.hint,
+            key.now.as_millis(),
+            wallet.as_str(),
+            label.as_ref(),
+            email.as_ref(),
+            subject.as_ref(),
+            entitled_until.map(Timestamp::as_millis),
+        ];
+        db.execute(ADD_KEY, &row).await?;
         Ok(AddKeyOutcome::Added)
     }
 }
 
 /// Adds a key of the v1 API.
-pub(super) async fn add_account_key(
-    db: &mut SqliteConnection,
+pub(super) async fn add_account_key<S: Session>(
+    db: &mut S,
     key: &NewKeyRecord,
     account: &str,
 ) -> DbResult<()> {
     if check_existing(db, key).await? != KeyState::Absent {
         return Err(key_conflict());
     }
-    let add = sqlx::query(ADD_ACCOUNT_KEY).bind(key.id.as_str().to_owned()).bind(key.digest.clone());
-    let add = add.bind(key.hint.clone()).bind(key.now.as_millis()).bind(account.to_owned());
-    add.execute(db).await?;
+    let row = values![key.id.as_str(), &key.digest, &key.hint, key.now.as_millis(), account];
+    db.execute(ADD_ACCOUNT_KEY, &row).await?;
     Ok(())
 }
 
 impl WriteTx for RenewRequest {
     type Outcome = bool;
 
-    async fn run(&self, db: &mut SqliteConnection) -> DbResult<bool> {
-        let renew =
-            sqlx::query(RENEW_ENTITLEMENT).bind(self.key.as_str().to_owned()).bind(self.subject.clone());
-        let renew = renew.bind(self.until.as_millis()).bind(self.now.as_millis());
-        Ok(renew.bind(i64::from(self.live_per_subject)).execute(db).await?.rows_affected() > 0)
+    async fn run<S: Session>(&self, db: &mut S) -> DbResult<bool> {
+        let (until, now) = (self.until.as_millis(), self.now.as_millis());
+        let row = values![self.key.as_str(), &self.subject, until, now, self.live_per_subject];
+        Ok(db.execute(RENEW_ENTITLEMENT, &row).await? > 0)
     }
 }
 
@@ -150,26 +141,17 @@ pub(super) struct RotateKeyTx {
 impl WriteTx for RotateKeyTx {
     type Outcome = RotateOutcome;
 
-    async fn run(&self, db: &mut SqliteConnection) -> DbResult<RotateOutcome> {
-        let live = sqlx::query(IS_LIVE).bind(self.old_digest.clone()).fetch_optional(&mut *db).await?;
-        if live.is_none() {
+    async fn run<S: Session>(&self, db: &mut S) -> DbResult<RotateOutcome> {
+        if db.row(IS_LIVE, &values![&self.old_digest]).await?.is_none() {
             return Ok(RotateOutcome::Stale);
         }
         if check_existing(db, &self.new).await? != KeyState::Absent {
             return Err(key_conflict());
         }
-        let rotate = sqlx::query(ADD_SUCCESSOR)
-            .bind(self.old_digest.clone())
-            .bind(self.new.id.as_str().to_owned())
-            .bind(self.new.digest.clone())
-            .bind(self.new.hint.clone())
-            .bind(self.new.now.as_millis());
-        rotate.execute(&mut *db).await?;
-        sqlx::query(REVOKE_BY_DIGEST)
-            .bind(self.old_digest.clone())
-            .bind(self.new.now.as_millis())
-            .execute(db)
-            .await?;
+        let NewKeyRecord { id, digest, hint, now } = &self.new;
+        let row = values![&self.old_digest, id.as_str(), digest, hint, now.as_millis()];
+        db.execute(ADD_SUCCESSOR, &row).await?;
+        db.execute(REVOKE_BY_DIGEST, &values![&self.old_digest, now.as_millis()]).await?;
         Ok(RotateOutcome::Rotated)
     }
 }
@@ -182,9 +164,8 @@ pub(super) struct RevokeKeyTx {
 impl WriteTx for RevokeKeyTx {
     type Outcome = bool;
 
-    async fn run(&self, db: &mut SqliteConnection) -> DbResult<bool> {
-        let revoke = sqlx::query(REVOKE_KEY).bind(self.key.as_str().to_owned()).bind(self.now.as_millis());
-        Ok(revoke.execute(db).await?.rows_affected() > 0)
+    async fn run<S: Session>(&self, db: &mut S) -> DbResult<bool> {
+        Ok(db.execute(REVOKE_KEY, &values![self.key.as_str(), self.now.as_millis()]).await? > 0)
     }
 }
 
@@ -194,18 +175,18 @@ fn key_conflict() -> crate::error::DbError {
 }
 
 /// Decodes a key of the lookup API from this column on.
-pub(super) fn lookup_key(row: &SqliteRow, first: usize) -> DbResult<LookupKey> {
+pub(super) fn lookup_key(row: &mut Row, first: usize) -> DbResult<LookupKey> {
     Ok(LookupKey {
         key: NewKeyRecord {
-            id: KeyId::new(row.try_get::<String, _>(first)?),
-            digest: row.try_get(first + 1)?,
-            hint: row.try_get(first + 2)?,
-            now: Timestamp::from_millis(row.try_get(first + 3)?),
+            id: KeyId::new(row.take::<String>(first)?),
+            digest: row.take(first + 1)?,
+            hint: row.take(first + 2)?,
+            now: Timestamp::from_millis(row.take(first + 3)?),
         },
-        wallet: WalletId::new(row.try_get::<String, _>(first + 4)?),
-        label: row.try_get(first + 5)?,
-        email: row.try_get(first + 6)?,
-        subject: row.try_get(first + 7)?,
-        entitled_until: row.try_get::<Option<i64>, _>(first + 8)?.map(Timestamp::from_millis),
+        wallet: WalletId::new(row.take::<String>(first + 4)?),
+        label: row.take(first + 5)?,
+        email: row.take(first + 6)?,
+        subject: row.take(first + 7)?,
+        entitled_until: row.take::<Option<i64>>(first + 8)?.map(Timestamp::from_millis),
     })
 }

@@ -20,7 +20,6 @@ pub(super) mod keys;
 pub(super) mod redeem;
 
 use async_trait::async_trait;
-use sqlx::{Row, SqliteConnection, sqlite::SqliteRow};
 use transcript_core::{
     Error, Page, PageRequest, Result, Timestamp,
     directory::{
@@ -31,10 +30,11 @@ use transcript_core::{
     ids::{AccountId, KeyId, WalletId},
 };
 
-use super::{SqliteStore, writer::WriteTx};
+use super::SqliteStore;
 use crate::{
     codec::{self, column, number},
     error::{DbResult, conflict, corrupt},
+    sql::{Row, Session, WriteTx, values},
 };
 
 /// Number of columns that [`read_account`] reads.
@@ -74,14 +74,13 @@ const UPDATE_ACCOUNT: &str = "UPDATE accounts SET version = ?2, plan = ?3, ancho
 const ERASE_ACCOUNT: &str = "UPDATE accounts SET version = version + 1, email = NULL, customer = NULL,
         subscription = NULL, erased_at = ?2
     WHERE id = ?1 AND erased_at IS NULL";
-/// Runs before [`ERASE`], while the address is stored.
-const ERASE_KEYS_AND_TOKENS: &str =
-    "DELETE FROM tokens WHERE email = (SELECT email FROM accounts WHERE id = ?1);
-    DELETE FROM keys WHERE account = ?1";
+/// Runs before [`ERASE_ACCOUNT`], while the address is stored.
+const ERASE_TOKENS: &str = "DELETE FROM tokens WHERE email = (SELECT email FROM accounts WHERE id = ?1)";
+const ERASE_KEYS: &str = "DELETE FROM keys WHERE account = ?1";
 
 /// Statements that must not scan tables, for the test of the query plans.
 #[cfg(test)]
-pub(super) const INDEXED_STATEMENTS: [&str; 8] = [
+pub(super) const INDEXED_STATEMENTS: [&str; 9] = [
     KEY_OWNER,
     ACCOUNT_BY_ID,
     ACCOUNT_BY_EMAIL,
@@ -89,7 +88,8 @@ pub(super) const INDEXED_STATEMENTS: [&str; 8] = [
     CUSTOMER_IN_USE,
     UPDATE_ACCOUNT,
     ERASE_ACCOUNT,
-    ERASE_KEYS_AND_TOKENS,
+    ERASE_TOKENS,
+    ERASE_KEYS,
 ];
 
 struct UpdateAccountTx(Account);
@@ -97,21 +97,20 @@ struct UpdateAccountTx(Account);
 impl WriteTx for UpdateAccountTx {
     type Outcome = UpdateOutcome;
 
-    async fn run(&self, db: &mut SqliteConnection) -> DbResult<UpdateOutcome> {
+    async fn run<S: Session>(&self, db: &mut S) -> DbResult<UpdateOutcome> {
         let Self(account) = self;
-        let id = account.id.as_str().to_owned();
-        let Some(stored) = sqlx::query(ACCOUNT_BY_ID).bind(id.clone()).fetch_optional(&mut *db).await? else {
+        let id = account.id.as_str();
+        let Some(mut stored) = db.row(ACCOUNT_BY_ID, &values![id]).await? else {
             return Ok(UpdateOutcome::Missing);
         };
-        let stored = read_account(&stored)?;
+        let stored = read_account(&mut stored)?;
         if stored.version != account.version {
             return Ok(UpdateOutcome::Stale);
         }
-        if let Some(customer) = &account.customer {
-            let taken = sqlx::query(CUSTOMER_IN_USE).bind(customer.clone()).bind(id.clone());
-            if taken.fetch_optional(&mut *db).await?.is_some() {
-                return Err(conflict("the customer id belongs to another account").into());
-            }
+        if let Some(customer) = &account.customer
+            && db.row(CUSTOMER_IN_USE, &values![customer, id]).await?.is_some()
+        {
+            return Err(conflict("the customer id belongs to another account").into());
         }
         let changed = Account {
             version: stored.version.saturating_add(1),
@@ -119,20 +118,21 @@ impl WriteTx for UpdateAccountTx {
             wallet: stored.wallet,
             ..account.clone()
         };
-        let change = sqlx::query(UPDATE_ACCOUNT)
-            .bind(id)
-            .bind(column(changed.version)?)
-            .bind(changed.plan.as_str())
-            .bind(changed.anchor.as_millis())
-            .bind(changed.customer.clone())
-            .bind(changed.subscription.clone())
-            .bind(changed.blocked)
-            .bind(changed.paid.map(|paid| paid.from.as_millis()))
-            .bind(changed.paid.map(|paid| paid.through.as_millis()))
-            .bind(changed.paid.map(|paid| column(paid.credits)).transpose()?)
-            .bind(changed.paid.map(|paid| column(paid.monthly_credits)).transpose()?)
-            .bind(changed.paid.map(|paid| paid.anchor_before.as_millis()));
-        change.execute(db).await?;
+        let row = values![
+            id,
+            column(changed.version)?,
+            changed.plan.as_str(),
+            changed.anchor.as_millis(),
+            changed.customer.as_ref(),
+            changed.subscription.as_ref(),
+            changed.blocked,
+            changed.paid.map(|paid| paid.from.as_millis()),
+            changed.paid.map(|paid| paid.through.as_millis()),
+            changed.paid.map(|paid| column(paid.credits)).transpose()?,
+            changed.paid.map(|paid| column(paid.monthly_credits)).transpose()?,
+            changed.paid.map(|paid| paid.anchor_before.as_millis()),
+        ];
+        db.execute(UPDATE_ACCOUNT, &row).await?;
         Ok(UpdateOutcome::Changed(changed))
     }
 }
@@ -146,17 +146,17 @@ struct EraseAccountTx {
 impl WriteTx for EraseAccountTx {
     type Outcome = EraseOutcome;
 
-    async fn run(&self, db: &mut SqliteConnection) -> DbResult<EraseOutcome> {
-        let id = self.id.as_str().to_owned();
-        let stored = sqlx::query(ACCOUNT_BY_ID).bind(id.clone()).fetch_optional(&mut *db).await?;
-        let Some(stored) = stored.as_ref().map(read_account).transpose()? else {
+    async fn run<S: Session>(&self, db: &mut S) -> DbResult<EraseOutcome> {
+        let id = self.id.as_str();
+        let Some(mut stored) = db.row(ACCOUNT_BY_ID, &values![id]).await? else {
             return Ok(EraseOutcome::Missing);
         };
-        if stored.version != self.version {
+        if read_account(&mut stored)?.version != self.version {
             return Ok(EraseOutcome::Stale);
         }
-        sqlx::query(ERASE_KEYS_AND_TOKENS).bind(id.clone()).execute(&mut *db).await?;
-        sqlx::query(ERASE_ACCOUNT).bind(id).bind(self.now.as_millis()).execute(db).await?;
+        db.execute(ERASE_TOKENS, &values![id]).await?;
+        db.execute(ERASE_KEYS, &values![id]).await?;
+        db.execute(ERASE_ACCOUNT, &values![id, self.now.as_millis()]).await?;
         Ok(EraseOutcome::Erased)
     }
 }
@@ -164,8 +164,7 @@ impl WriteTx for EraseAccountTx {
 #[async_trait]
 impl Directory for SqliteStore {
     async fn key_owner(&self, key_digest: &[u8]) -> Result<Option<KeyOwner>> {
-        let query = || sqlx::query(KEY_OWNER).bind(key_digest.to_vec());
-        Ok(self.database.find(query, owner).await?.into_iter().next())
+        self.database.find_first(KEY_OWNER, &values![key_digest], owner).await
     }
 
     async fn add_key(&self, key: LookupKey, live_per_subject: u32) -> Result<AddKeyOutcome> {
@@ -188,10 +187,10 @@ impl Directory for SqliteStore {
 
     async fn keys(&self, page: PageRequest) -> Result<Page<KeySummary>> {
         let after = codec::numbered(page.after.as_ref())?;
-        let query = || sqlx::query(LIST_KEYS).bind(after).bind(codec::one_more(&page));
-        let found = self.database.find(query, |row| {
-            let revoked_at = row.try_get::<Option<i64>, _>(1)?.map(Timestamp::from_millis);
-            Ok((row.try_get::<i64, _>(0)?, KeySummary { key: keys::lookup_key(row, 2)?, revoked_at }))
+        let bounds = values![after, codec::one_more(&page)];
+        let found = self.database.find(LIST_KEYS, &bounds, |row| {
+            let revoked_at = row.take::<Option<i64>>(1)?.map(Timestamp::from_millis);
+            Ok((row.take::<i64>(0)?, KeySummary { key: keys::lookup_key(row, 2)?, revoked_at }))
         });
         let found = codec::page_of(found.await?, &page, |(seq, _)| seq.to_string());
         Ok(Page { items: found.items.into_iter().map(|(_, key)| key).collect(), next: found.next })
@@ -213,8 +212,7 @@ impl Directory for SqliteStore {
             AccountRef::Email(email) => (ACCOUNT_BY_EMAIL, email.as_str()),
             AccountRef::Customer(customer) => (ACCOUNT_BY_CUSTOMER, customer.as_str()),
         };
-        let found = self.database.find(|| sqlx::query(statement).bind(name.to_owned()), read_account);
-        Ok(found.await?.into_iter().next())
+        self.database.find_first(statement, &values![name], read_account).await
     }
 
     async fn update_account(&self, account: Account) -> Result<UpdateOutcome> {
@@ -227,10 +225,10 @@ impl Directory for SqliteStore {
 
     async fn accounts(&self, page: PageRequest) -> Result<Page<Account>> {
         let after = codec::numbered(page.after.as_ref())?;
-        let query = || sqlx::query(LIST_ACCOUNTS).bind(after).bind(codec::one_more(&page));
+        let bounds = values![after, codec::one_more(&page)];
         let found = self
             .database
-            .find(query, |row| Ok((row.try_get::<i64, _>(ACCOUNT_COLUMNS)?, read_account(row)?)));
+            .find(LIST_ACCOUNTS, &bounds, |row| Ok((row.take::<i64>(ACCOUNT_COLUMNS)?, read_account(row)?)));
         let found = codec::page_of(found.await?, &page, |(seq, _)| seq.to_string());
         Ok(Page { items: found.items.into_iter().map(|(_, account)| account).collect(), next: found.next })
     }
@@ -240,42 +238,42 @@ fn check_digest(digest: &[u8]) -> Result<()> {
     if digest.len() == DIGEST_LENGTH { Ok(()) } else { Err(Error::invalid("a digest must have 32 bytes")) }
 }
 
-/// Decodes the key's owner from a row of [`OWNER`].
-fn owner(row: &SqliteRow) -> DbResult<KeyOwner> {
-    if row.try_get::<Option<&str>, _>(0)?.is_none() {
+/// Decodes the key's owner from a row of [`KEY_OWNER`].
+fn owner(row: &mut Row) -> DbResult<KeyOwner> {
+    if row.get::<Option<&str>>(0)?.is_none() {
         return Ok(KeyOwner::Lookup(keys::lookup_key(row, ACCOUNT_COLUMNS)?));
     }
     Ok(KeyOwner::Account {
-        key: KeyId::new(row.try_get::<String, _>(ACCOUNT_COLUMNS)?),
+        key: KeyId::new(row.take::<String>(ACCOUNT_COLUMNS)?),
         account: read_account(row)?,
     })
 }
 
 /// Decodes the account in the first columns of a row.
-fn read_account(row: &SqliteRow) -> DbResult<Account> {
+fn read_account(row: &mut Row) -> DbResult<Account> {
     Ok(Account {
-        id: AccountId::new(row.try_get::<String, _>(0)?),
-        version: number(row.try_get(1)?)?,
-        email: row.try_get(2)?,
-        wallet: WalletId::new(row.try_get::<String, _>(3)?),
-        plan: Plan::from_wire(row.try_get(4)?).ok_or_else(|| corrupt("a stored plan is unknown"))?,
-        anchor: Timestamp::from_millis(row.try_get(5)?),
-        customer: row.try_get(6)?,
-        subscription: row.try_get(7)?,
-        blocked: row.try_get(8)?,
+        id: AccountId::new(row.take::<String>(0)?),
+        version: number(row.take(1)?)?,
+        email: row.take(2)?,
+        wallet: WalletId::new(row.take::<String>(3)?),
+        plan: Plan::from_wire(row.get(4)?).ok_or_else(|| corrupt("a stored plan is unknown"))?,
+        anchor: Timestamp::from_millis(row.get(5)?),
+        customer: row.take(6)?,
+        subscription: row.take(7)?,
+        blocked: row.take(8)?,
         paid: paid_period(row)?,
     })
 }
 
 /// The paid period of an account. `None` unless all of its columns are set.
-fn paid_period(row: &SqliteRow) -> DbResult<Option<PaidPeriod>> {
+fn paid_period(row: &Row) -> DbResult<Option<PaidPeriod>> {
     let [from, through, credits, monthly]: [Option<i64>; 4] =
-        [row.try_get(9)?, row.try_get(10)?, row.try_get(11)?, row.try_get(12)?];
+        [row.get(9)?, row.get(10)?, row.get(11)?, row.get(12)?];
     let (Some(from), Some(through), Some(credits), Some(monthly)) = (from, through, credits, monthly) else {
         return Ok(None);
     };
     // Older versions stored no previous anchor: the current one applies then.
-    let before = row.try_get::<Option<i64>, _>(13)?.map_or_else(|| row.try_get(5), Ok)?;
+    let before = row.get::<Option<i64>>(13)?.map_or_else(|| row.get(5), Ok)?;
     Ok(Some(PaidPeriod {
         from: Timestamp::from_millis(from),
         through: Timestamp::from_millis(through),

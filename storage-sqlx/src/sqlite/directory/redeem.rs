@@ -1,6 +1,5 @@
 //! Verification tokens in SQLite: stored, and redeemed for a key.
 
-use sqlx::{Row, SqliteConnection};
 use transcript_core::{
     Error,
     directory::{Plan, RedeemOutcome, RedeemRequest, VerificationToken},
@@ -9,7 +8,7 @@ use transcript_core::{
 use super::{ACCOUNT_BY_EMAIL, ACCOUNT_COLUMNS, keys, read_account};
 use crate::{
     error::{DbResult, conflict},
-    sqlite::writer::WriteTx,
+    sql::{Session, WriteTx, values},
 };
 
 /// How long a token is kept after it expired, in milliseconds: a day.
@@ -52,13 +51,13 @@ pub(in crate::sqlite) const INDEXED_STATEMENTS: [&str; 9] = [
 impl WriteTx for VerificationToken {
     type Outcome = ();
 
-    async fn run(&self, db: &mut SqliteConnection) -> DbResult<()> {
+    async fn run<S: Session>(&self, db: &mut S) -> DbResult<()> {
         let delete_before = self.now.as_millis().saturating_sub(RETENTION_MS);
-        sqlx::query(DELETE_EXPIRED).bind(delete_before).execute(&mut *db).await?;
-        let put = sqlx::query(PUT_TOKEN).bind(self.digest.clone()).bind(self.email.clone());
-        put.bind(self.expires_at.as_millis()).execute(&mut *db).await?;
-        let stored = sqlx::query(TOKEN_EMAIL).bind(self.digest.clone()).fetch_one(db).await?;
-        if stored.try_get::<&str, _>(0)? == self.email {
+        db.execute(DELETE_EXPIRED, &values![delete_before]).await?;
+        let token = values![&self.digest, &self.email, self.expires_at.as_millis()];
+        db.execute(PUT_TOKEN, &token).await?;
+        let stored = db.only_row(TOKEN_EMAIL, &values![&self.digest]).await?;
+        if stored.get::<&str>(0)? == self.email {
             Ok(())
         } else {
             Err(conflict("the token's digest is stored for another mail address").into())
@@ -69,48 +68,41 @@ impl WriteTx for VerificationToken {
 impl WriteTx for RedeemRequest {
     type Outcome = RedeemOutcome;
 
-    async fn run(&self, db: &mut SqliteConnection) -> DbResult<RedeemOutcome> {
+    async fn run<S: Session>(&self, db: &mut S) -> DbResult<RedeemOutcome> {
         let now = self.key.now.as_millis();
-        let token =
-            sqlx::query(FIND_VALID).bind(self.digest.clone()).bind(now).fetch_optional(&mut *db).await?;
-        let Some(token) = token else {
+        let Some(mut token) = db.row(FIND_VALID, &values![&self.digest, now]).await? else {
             return repeated_outcome(self, db).await;
         };
-        let email: String = token.try_get(0)?;
-        let known = sqlx::query(ACCOUNT_BY_EMAIL).bind(email.clone()).fetch_optional(&mut *db).await?;
-        let first = known.is_none();
+        let email: String = token.take(0)?;
+        let first = db.row(ACCOUNT_BY_EMAIL, &values![&email]).await?.is_none();
         if first {
-            let insert = sqlx::query(CREATE_ACCOUNT)
-                .bind(self.new_account.as_str().to_owned())
-                .bind(email.clone())
-                .bind(self.new_wallet.as_str().to_owned())
-                .bind(Plan::Free.as_str())
-                .bind(now);
-            if insert.execute(&mut *db).await?.rows_affected() == 0 {
+            let (id, wallet) = (self.new_account.as_str(), self.new_wallet.as_str());
+            let row = values![id, &email, wallet, Plan::Free.as_str(), now];
+            if db.execute(CREATE_ACCOUNT, &row).await? == 0 {
                 return Err(conflict("the account id belongs to another account").into());
             }
         } else if !self.confirmed {
             return Ok(RedeemOutcome::NeedsConfirmation);
         }
-        let stored = sqlx::query(ACCOUNT_BY_EMAIL).bind(email.clone()).fetch_optional(&mut *db).await?;
-        let stored = stored.ok_or_else(|| Error::unexpected("a newly created account is missing"))?;
-        let account = read_account(&stored)?;
-        sqlx::query(VOID_TOKENS).bind(email).bind(now).execute(&mut *db).await?;
+        let stored = db.row(ACCOUNT_BY_EMAIL, &values![&email]).await?;
+        let mut stored = stored.ok_or_else(|| Error::unexpected("a newly created account is missing"))?;
+        let account = read_account(&mut stored)?;
+        db.execute(VOID_TOKENS, &values![&email, now]).await?;
         let id = account.id.as_str();
-        sqlx::query(REVOKE_KEYS).bind(id.to_owned()).bind(now).execute(&mut *db).await?;
+        db.execute(REVOKE_KEYS, &values![id, now]).await?;
         keys::add_account_key(db, &self.key, id).await?;
-        let used = sqlx::query(MARK_USED).bind(self.digest.clone()).bind(self.key.id.as_str().to_owned());
-        used.bind(first).execute(db).await?;
+        db.execute(MARK_USED, &values![&self.digest, self.key.id.as_str(), first]).await?;
         Ok(RedeemOutcome::Issued { account, first })
     }
 }
 
 /// The first outcome of a repeated redemption; else the token is invalid.
-async fn repeated_outcome(request: &RedeemRequest, db: &mut SqliteConnection) -> DbResult<RedeemOutcome> {
-    let redeemed =
-        sqlx::query(FIND_REDEEMED).bind(request.digest.clone()).bind(request.key.id.as_str().to_owned());
-    let Some(row) = redeemed.bind(request.key.digest.clone()).fetch_optional(db).await? else {
+async fn repeated_outcome<S: Session>(request: &RedeemRequest, db: &mut S) -> DbResult<RedeemOutcome> {
+    let key = &request.key;
+    let Some(mut row) =
+        db.row(FIND_REDEEMED, &values![&request.digest, key.id.as_str(), &key.digest]).await?
+    else {
         return Ok(RedeemOutcome::Invalid);
     };
-    Ok(RedeemOutcome::Issued { account: read_account(&row)?, first: row.try_get(ACCOUNT_COLUMNS)? })
+    Ok(RedeemOutcome::Issued { account: read_account(&mut row)?, first: row.take(ACCOUNT_COLUMNS)? })
 }

@@ -5,11 +5,14 @@ use std::sync::{
     atomic::{AtomicU32, Ordering::Relaxed},
 };
 
-use sqlx::{ConnectOptions, Row, sqlite::SqliteSynchronous};
+use rusqlite::Connection;
 use transcript_core::ErrorKind;
 
 use super::*;
-use crate::error::conflict;
+use crate::{
+    error::conflict,
+    sql::{Session, values},
+};
 
 /// Adds a number to a table, waits, then adds its negative.
 struct AddTx {
@@ -26,6 +29,8 @@ enum WriteEnding {
     /// A statement fails in the database.
     DatabaseError,
     Panic,
+    /// Waits for something that no statement can provide.
+    Pending,
     /// Waits longer than [`TIMEOUT`].
     Timeout,
 }
@@ -33,56 +38,35 @@ enum WriteEnding {
 impl WriteTx for AddTx {
     type Outcome = i64;
 
-    async fn run(&self, db: &mut SqliteConnection) -> DbResult<i64> {
+    async fn run<S: Session>(&self, db: &mut S) -> DbResult<i64> {
         self.runs.fetch_add(1, Relaxed);
-        sqlx::query("INSERT INTO numbers VALUES (?1)").bind(self.number).execute(&mut *db).await?;
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        db.execute("INSERT INTO numbers VALUES (?1)", &values![self.number]).await?;
+        thread::sleep(Duration::from_millis(20));
         match self.ending {
             WriteEnding::Success => {}
             WriteEnding::Rejection => return Err(conflict("this number is rejected").into()),
             WriteEnding::DatabaseError => {
-                sqlx::query("INSERT INTO nowhere VALUES (1)").execute(&mut *db).await?;
+                db.execute("INSERT INTO nowhere VALUES (1)", &[]).await?;
             }
             WriteEnding::Panic => panic!("test panic"),
-            WriteEnding::Timeout => tokio::time::sleep(2 * TIMEOUT).await,
+            WriteEnding::Pending => std::future::pending().await,
+            WriteEnding::Timeout => thread::sleep(2 * TIMEOUT),
         }
-        sqlx::query("INSERT INTO numbers VALUES (?1)").bind(-self.number).execute(db).await?;
+        db.execute("INSERT INTO numbers VALUES (?1)", &values![-self.number]).await?;
         Ok(self.number)
     }
 }
 
-/// Adds a number's negative in a separate transaction; in a shared transaction it runs as [`AddTx`].
-struct SingleTx(AddTx);
+/// An [`AddTx`] that is not run for a caller that disconnected.
+struct CancellableTx(AddTx);
 
-impl WriteTx for SingleTx {
+impl WriteTx for CancellableTx {
     type Outcome = i64;
 
-    async fn run(&self, db: &mut SqliteConnection) -> DbResult<i64> {
+    const IS_CANCELLABLE: bool = true;
+
+    async fn run<S: Session>(&self, db: &mut S) -> DbResult<i64> {
         self.0.run(db).await
-    }
-
-    async fn run_standalone(&self, db: &mut SqliteConnection) -> Option<TxResult<i64>> {
-        Some(self.begin_and_commit(db).await)
-    }
-}
-
-impl SingleTx {
-    async fn begin_and_commit(&self, db: &mut SqliteConnection) -> TxResult<i64> {
-        let number = -self.0.number;
-        let first = sqlx::query("BEGIN IMMEDIATE; INSERT INTO numbers VALUES (?)").bind(number);
-        first.execute(&mut *db).await.map_err(|error| TxError::at_first(error.into()))?;
-        self.0.runs.fetch_add(1, Relaxed);
-        match self.0.ending {
-            WriteEnding::Rejection => return Err(TxError::from_write(conflict("this number is rejected"))),
-            WriteEnding::DatabaseError => {
-                let nowhere = sqlx::query("INSERT INTO nowhere VALUES (1)");
-                nowhere.execute(&mut *db).await.map_err(TxError::from_write)?;
-            }
-            WriteEnding::Panic => panic!("test panic"),
-            WriteEnding::Success | WriteEnding::Timeout => {}
-        }
-        sqlx::raw_sql("COMMIT").execute(db).await.map_err(TxError::to_commit)?;
-        Ok(number)
     }
 }
 
@@ -91,68 +75,91 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 
 struct WriterFixture {
     queue: Arc<WriteQueue>,
-    options: SqliteConnectOptions,
+    file: PathBuf,
     runs: Arc<AtomicU32>,
     _folder: tempfile::TempDir,
 }
 
+/// A connection to the file of a fixture.
+fn open(file: &Path) -> Connection {
+    let connection = Connection::open(file).unwrap();
+    connection.busy_timeout(Duration::from_millis(50)).unwrap();
+    connection.execute_batch("PRAGMA synchronous = NORMAL").unwrap();
+    connection
+}
+
 impl WriterFixture {
-    async fn new() -> Self {
-        Self::with_timeout(Duration::from_secs(30)).await
+    fn new() -> Self {
+        Self::with_timeout(Duration::from_secs(30))
     }
 
-    async fn with_timeout(timeout: Duration) -> Self {
+    fn with_timeout(timeout: Duration) -> Self {
+        Self::with_journal(timeout, "WAL")
+    }
+
+    fn with_journal(timeout: Duration, journal: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("numbers.db");
-        let options = SqliteConnectOptions::new().filename(&file).create_if_missing(true);
-        let options = options.busy_timeout(Duration::from_millis(50));
-        let mut connection = options.connect().await.unwrap();
-        sqlx::raw_sql("PRAGMA journal_mode = WAL; CREATE TABLE numbers (number INTEGER PRIMARY KEY)")
-            .execute(&mut connection)
-            .await
-            .unwrap();
-        let queue = WriteQueue::start(connection, options.clone(), file, timeout).unwrap();
-        Self { queue: Arc::new(queue), options, runs: Arc::default(), _folder: folder }
+        let connection = open(&file);
+        connection.pragma_update(None, "journal_mode", journal).unwrap();
+        connection.execute_batch("CREATE TABLE numbers (number INTEGER PRIMARY KEY)").unwrap();
+        let path = file.clone();
+        let reopen = Box::new(move || Ok(SqliteSession::new(open(&path))));
+        let session = SqliteSession::new(connection);
+        let queue = WriteQueue::start(session, reopen, file.clone(), timeout).unwrap();
+        Self { queue: Arc::new(queue), file, runs: Arc::default(), _folder: folder }
     }
 
-    fn add(&self, number: i64, ending: WriteEnding) -> tokio::task::JoinHandle<Result<i64>> {
+    fn tx(&self, number: i64, ending: WriteEnding) -> AddTx {
+        AddTx { number, ending, runs: Arc::clone(&self.runs) }
+    }
+
+    fn run<C: WriteTx>(&self, write: C) -> tokio::task::JoinHandle<WriteResult<C::Outcome>> {
         let queue = Arc::clone(&self.queue);
-        let runs = Arc::clone(&self.runs);
-        tokio::spawn(async move { queue.run(AddTx { number, ending, runs }).await })
+        tokio::spawn(async move { queue.run(write).await })
     }
 
-    fn add_standalone(&self, number: i64, ending: WriteEnding) -> tokio::task::JoinHandle<Result<i64>> {
-        let queue = Arc::clone(&self.queue);
-        let runs = Arc::clone(&self.runs);
-        tokio::spawn(async move { queue.run(SingleTx(AddTx { number, ending, runs })).await })
+    fn add(&self, number: i64, ending: WriteEnding) -> tokio::task::JoinHandle<WriteResult<i64>> {
+        self.run(self.tx(number, ending))
     }
 
-    async fn numbers(&self) -> Vec<i64> {
-        let mut other = self.options.connect().await.unwrap();
-        let rows = sqlx::query("SELECT number FROM numbers ORDER BY abs(number), number");
-        rows.fetch_all(&mut other).await.unwrap().iter().map(|row| row.get(0)).collect()
+    fn numbers(&self) -> Vec<i64> {
+        let other = open(&self.file);
+        let mut statement = other.prepare("SELECT number FROM numbers ORDER BY abs(number), number").unwrap();
+        statement.query_map([], |row| row.get(0)).unwrap().collect::<rusqlite::Result<_>>().unwrap()
     }
+
+    /// Waits until a write runs.
+    async fn running(&self) {
+        while self.runs.load(Relaxed) == 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+}
+
+/// The kind of an error after which the write is certainly not stored.
+fn kind(failed: WriteError) -> ErrorKind {
+    assert!(!failed.may_be_stored, "{failed:?}");
+    failed.error.kind()
 }
 
 #[tokio::test]
 async fn writer_cancelled_caller_write_completes() {
-    let fixture = WriterFixture::new().await;
+    let fixture = WriterFixture::new();
     let call = fixture.add(1, WriteEnding::Success);
-    while fixture.runs.load(Relaxed) == 0 {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    fixture.running().await;
     call.abort();
     assert!(call.await.unwrap_err().is_cancelled());
     fixture.queue.close().await;
-    assert_eq!(fixture.numbers().await, [-1, 1]);
+    assert_eq!(fixture.numbers(), [-1, 1]);
 }
 
 #[tokio::test]
 async fn writer_failed_write_leaves_batch_intact() {
-    let fixture = WriterFixture::new().await;
+    let fixture = WriterFixture::new();
     // While the first one runs, the others queue up and share the next transaction.
     let first = fixture.add(1, WriteEnding::Success);
-    tokio::time::sleep(Duration::from_millis(5)).await;
+    fixture.running().await;
     let queued = [
         fixture.add(2, WriteEnding::Success),
         fixture.add(3, WriteEnding::Rejection),
@@ -163,11 +170,11 @@ async fn writer_failed_write_leaves_batch_intact() {
     assert_eq!(first.await.unwrap().unwrap(), 1);
     let mut kinds = Vec::new();
     for call in queued {
-        kinds.push(call.await.unwrap().map_err(|error| error.kind()));
+        kinds.push(call.await.unwrap().map_err(kind));
     }
     let (rejected, failed) = (Err(ErrorKind::Conflict), Err(ErrorKind::Unexpected));
     assert_eq!(kinds, [Ok(2), rejected, Ok(4), failed, Ok(6)]);
-    assert_eq!(fixture.numbers().await, [-1, 1, -2, 2, -4, 4, -6, 6]);
+    assert_eq!(fixture.numbers(), [-1, 1, -2, 2, -4, 4, -6, 6]);
     assert_eq!(
         fixture.runs.load(Relaxed),
         1 + 2 + 5,
@@ -175,92 +182,81 @@ async fn writer_failed_write_leaves_batch_intact() {
     );
     fixture.runs.store(0, Relaxed);
     let single = fixture.add(7, WriteEnding::Rejection).await.unwrap();
-    assert_eq!(single.unwrap_err().kind(), ErrorKind::Conflict);
+    assert_eq!(single.map_err(kind), Err(ErrorKind::Conflict));
     assert_eq!(fixture.runs.load(Relaxed), 1, "a single write runs once");
     assert_eq!(fixture.add(8, WriteEnding::Success).await.unwrap().unwrap(), 8);
-    assert_eq!(fixture.numbers().await.len(), 10);
+    assert_eq!(fixture.numbers().len(), 10);
 }
 
 #[tokio::test]
 async fn writer_panicked_write_leaves_batch_intact() {
-    let fixture = WriterFixture::new().await;
+    let fixture = WriterFixture::new();
     let first = fixture.add(1, WriteEnding::Success);
-    tokio::time::sleep(Duration::from_millis(5)).await;
+    fixture.running().await;
     let queued = [
         fixture.add(2, WriteEnding::Success),
         fixture.add(3, WriteEnding::Panic),
-        fixture.add(4, WriteEnding::Success),
+        fixture.add(4, WriteEnding::Pending),
+        fixture.add(5, WriteEnding::Success),
     ];
     first.await.unwrap().unwrap();
     let mut kinds = Vec::new();
     for call in queued {
-        kinds.push(call.await.unwrap().map_err(|error| error.kind()));
+        kinds.push(call.await.unwrap().map_err(kind));
     }
-    assert_eq!(kinds, [Ok(2), Err(ErrorKind::Unexpected), Ok(4)]);
-    assert_eq!(fixture.add(5, WriteEnding::Success).await.unwrap().unwrap(), 5);
-    assert_eq!(fixture.numbers().await, [-1, 1, -2, 2, -4, 4, -5, 5]);
+    let failed = Err(ErrorKind::Unexpected);
+    assert_eq!(kinds, [Ok(2), failed, failed, Ok(5)]);
+    assert_eq!(fixture.add(6, WriteEnding::Success).await.unwrap().unwrap(), 6);
+    assert_eq!(fixture.numbers(), [-1, 1, -2, 2, -5, 5, -6, 6]);
 }
 
 #[tokio::test]
-async fn writer_failed_standalone_write_leaves_others_intact() {
-    let fixture = WriterFixture::new().await;
-    assert_eq!(fixture.add_standalone(1, WriteEnding::Success).await.unwrap().unwrap(), -1);
-    for (number, ending, kind) in [
-        (2, WriteEnding::Rejection, ErrorKind::Conflict),
-        (3, WriteEnding::DatabaseError, ErrorKind::Unexpected),
-        (4, WriteEnding::Panic, ErrorKind::Unexpected),
-    ] {
-        assert_eq!(fixture.add_standalone(number, ending).await.unwrap().unwrap_err().kind(), kind);
-        assert_eq!(
-            fixture.add_standalone(number + 10, WriteEnding::Success).await.unwrap().unwrap(),
-            -number - 10
-        );
-    }
-    assert_eq!(fixture.numbers().await, [-1, -12, -13, -14], "failed writes left no rows");
-    // While one runs, the others queue up and share a transaction that is begun for them.
-    let first = fixture.add(21, WriteEnding::Success);
-    tokio::time::sleep(Duration::from_millis(5)).await;
-    let queued = [
-        fixture.add_standalone(22, WriteEnding::Success),
-        fixture.add_standalone(23, WriteEnding::Rejection),
-        fixture.add(24, WriteEnding::Success),
-    ];
-    first.await.unwrap().unwrap();
-    let mut outcomes = Vec::new();
-    for call in queued {
-        outcomes.push(call.await.unwrap().map_err(|error| error.kind()));
-    }
-    assert_eq!(outcomes, [Ok(22), Err(ErrorKind::Conflict), Ok(24)]);
-    assert_eq!(fixture.numbers().await[4..], [-21, 21, -22, 22, -24, 24]);
+async fn writer_cancelled_write_is_skipped_if_cancellable() {
+    let fixture = WriterFixture::new();
+    let first = fixture.add(1, WriteEnding::Success);
+    fixture.running().await;
+    let stays = fixture.run(CancellableTx(fixture.tx(2, WriteEnding::Success)));
+    let leaves = fixture.run(CancellableTx(fixture.tx(3, WriteEnding::Success)));
+    let leaves_too = fixture.add(4, WriteEnding::Success);
+    tokio::task::yield_now().await;
+    leaves.abort();
+    leaves_too.abort();
+    assert!(leaves.await.unwrap_err().is_cancelled() && leaves_too.await.unwrap_err().is_cancelled());
+    assert_eq!((first.await.unwrap().unwrap(), stays.await.unwrap().unwrap()), (1, 2));
+    fixture.queue.close().await;
+    assert_eq!(fixture.numbers(), [-1, 1, -2, 2, -4, 4]);
 }
 
+/// A file with a journal cannot be committed while another process reads it.
 #[tokio::test]
-async fn writer_standalone_write_waits_for_lock() {
-    let fixture = WriterFixture::with_timeout(TIMEOUT).await;
-    let mut other = fixture.options.connect().await.unwrap();
-    let lock = other.begin_with("BEGIN IMMEDIATE").await.unwrap();
-    let late = fixture.add_standalone(1, WriteEnding::Success).await.unwrap().unwrap_err();
-    assert_eq!((late.kind(), fixture.runs.load(Relaxed)), (ErrorKind::Unavailable, 0));
-    let waits = fixture.add_standalone(2, WriteEnding::Success);
-    tokio::time::sleep(Duration::from_millis(5)).await;
-    lock.rollback().await.unwrap();
-    assert_eq!(waits.await.unwrap().unwrap(), -2);
-    assert_eq!(fixture.numbers().await, [-2]);
+async fn writer_blocked_commit_runs_again() {
+    let fixture = WriterFixture::with_journal(TIMEOUT, "DELETE");
+    fixture.add(1, WriteEnding::Success).await.unwrap().unwrap();
+    let other = open(&fixture.file);
+    let read_numbers = "BEGIN; SELECT count(*) FROM numbers";
+    other.execute_batch(read_numbers).unwrap();
+    fixture.runs.store(0, Relaxed);
+    let late = fixture.add(2, WriteEnding::Success).await.unwrap().map_err(kind);
+    assert_eq!(late, Err(ErrorKind::Unavailable));
+    assert!(fixture.runs.load(Relaxed) > 1);
+    let waits = fixture.add(3, WriteEnding::Success);
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    other.execute_batch("ROLLBACK").unwrap();
+    assert_eq!(waits.await.unwrap().unwrap(), 3);
+    assert_eq!(fixture.numbers(), [-1, 1, -3, 3]);
 }
 
 #[tokio::test]
 async fn writer_write_past_deadline_is_rejected() {
-    let fixture = WriterFixture::with_timeout(TIMEOUT).await;
+    let fixture = WriterFixture::with_timeout(TIMEOUT);
     let slow = fixture.add(-1, WriteEnding::Timeout);
-    while fixture.runs.load(Relaxed) == 0 {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    fixture.running().await;
     let started = Instant::now();
-    // More than the queue's capacity: some wait in it, some for room.
+    // More than the queue's capacity: some wait in it, some are rejected at once.
     let last = i64::try_from(QUEUE_MAX).unwrap() + 50;
     let calls: Vec<_> = (2..=last).map(|number| fixture.add(number, WriteEnding::Success)).collect();
     for call in calls {
-        assert_eq!(call.await.unwrap().unwrap_err().kind(), ErrorKind::Unavailable);
+        assert_eq!(call.await.unwrap().map_err(kind), Err(ErrorKind::Unavailable));
     }
     assert!(started.elapsed() < 15 * TIMEOUT, "{:?}", started.elapsed());
     assert_eq!(slow.await.unwrap().unwrap(), -1);
@@ -270,105 +266,101 @@ async fn writer_write_past_deadline_is_rejected() {
 
 #[tokio::test]
 async fn writer_locked_file_times_out_then_recovers() {
-    let fixture = WriterFixture::with_timeout(TIMEOUT).await;
-    let mut other = fixture.options.connect().await.unwrap();
-    let lock = other.begin_with("BEGIN IMMEDIATE").await.unwrap();
+    let fixture = WriterFixture::with_timeout(TIMEOUT);
+    let other = open(&fixture.file);
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let calls = [fixture.add(1, WriteEnding::Success), fixture.add(2, WriteEnding::Success)];
     for call in calls {
-        assert_eq!(call.await.unwrap().unwrap_err().kind(), ErrorKind::Unavailable);
+        assert_eq!(call.await.unwrap().map_err(kind), Err(ErrorKind::Unavailable));
     }
     assert_eq!(fixture.runs.load(Relaxed), 0);
-    lock.rollback().await.unwrap();
+    other.execute_batch("ROLLBACK").unwrap();
     assert_eq!(fixture.add(1, WriteEnding::Success).await.unwrap().unwrap(), 1);
 }
 
 #[tokio::test]
 async fn writer_close_completes_queued_writes() {
-    let fixture = WriterFixture::new().await;
+    let fixture = WriterFixture::new();
     let calls: Vec<_> = (1..=3).map(|number| fixture.add(number, WriteEnding::Success)).collect();
     tokio::time::sleep(Duration::from_millis(5)).await;
     fixture.queue.close().await;
     for call in calls {
         call.await.unwrap().unwrap();
     }
-    assert_eq!(fixture.numbers().await, [-1, 1, -2, 2, -3, 3]);
-    let late = fixture.add(4, WriteEnding::Success).await.unwrap().unwrap_err();
-    assert_eq!(late.kind(), ErrorKind::Unavailable);
+    assert_eq!(fixture.numbers(), [-1, 1, -2, 2, -3, 3]);
+    let late = fixture.add(4, WriteEnding::Success).await.unwrap().map_err(kind);
+    assert_eq!(late, Err(ErrorKind::Unavailable));
     fixture.queue.close().await;
 }
 
 #[tokio::test]
 async fn writer_dropped_queue_closes_file() {
-    let fixture = WriterFixture::new().await;
+    let fixture = WriterFixture::new();
     fixture.add(1, WriteEnding::Success).await.unwrap().unwrap();
     drop(fixture.queue);
-    let mut other = fixture.options.connect().await.unwrap();
+    let other = open(&fixture.file);
     // Only the last connection to a file can take this lock.
-    let mut single = Err(String::new());
+    let mut mode = Err(String::new());
     for _ in 0..100 {
-        let exclusive = sqlx::raw_sql("PRAGMA journal_mode = DELETE");
-        let row = exclusive.fetch_one(&mut other).await;
-        single = row.map(|row| row.get::<String, _>(0)).map_err(|error| error.to_string());
-        if single.as_deref() == Ok("delete") {
+        let row = other.query_row("PRAGMA journal_mode = DELETE", [], |row| row.get::<_, String>(0));
+        mode = row.map_err(|error| error.to_string());
+        if mode.as_deref() == Ok("delete") {
             return;
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    panic!("the file is still open: {single:?}");
+    panic!("the file is still open: {mode:?}");
 }
 
-/// The synchronous level of the writer's connection: 1 is NORMAL, 3 is EXTRA.
-async fn level(writer: &mut Writer) -> i64 {
-    let connection = writer.connection.as_mut().unwrap();
-    let row = sqlx::raw_sql("PRAGMA synchronous").fetch_one(&mut connection.connection).await.unwrap();
-    let level: i64 = row.get(0);
-    assert_eq!(connection.syncs_on_commit(), level == 3);
-    level
+/// A write that sends the thread which acknowledges it.
+struct AckThread(std::sync::mpsc::Sender<thread::ThreadId>);
+
+impl QueuedWrite for AckThread {
+    fn run(&mut self, db: &mut SqliteSession) -> DbResult<()> {
+        db.change("INSERT INTO numbers VALUES (1)", &[]).map(drop)
+    }
+
+    fn reject(&mut self, error: Error) {
+        panic!("{error}");
+    }
+
+    fn reply(&mut self, committed: WriteResult<()>) {
+        committed.unwrap();
+        self.0.send(thread::current().id()).unwrap();
+    }
+
+    fn deadline(&self) -> Instant {
+        Instant::now() + TIMEOUT
+    }
+
+    fn is_cancelled(&self) -> bool {
+        false
+    }
 }
 
-#[tokio::test]
-async fn writer_uncontended_commits_sync_themselves() {
-    let fixture = WriterFixture::new().await;
-    let file = fixture.options.get_filename().to_owned();
-    let options = fixture.options.clone().synchronous(SqliteSynchronous::Normal);
+#[test]
+fn writer_syncs_log_itself_only_if_nothing_waits() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("numbers.db");
+    let connection = open(&file);
+    connection.execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE numbers (number)").unwrap();
+    let (queued, queue) = mpsc::channel(QUEUE_MAX);
     let mut writer = Writer {
-        connection: None,
-        options,
+        session: Some(SqliteSession::new(connection)),
+        open: Box::new(|| panic!("the connection is intact")),
+        queue,
         syncer: WalSyncer::start(&file).unwrap(),
-        uncontended: UncontendedCount::default(),
         file,
     };
-    let add = |number| {
-        let write = AddTx { number, ending: WriteEnding::Success, runs: Arc::clone(&fixture.runs) };
-        let (reply, outcome) = oneshot::channel();
-        let deadline = Instant::now() + TIMEOUT;
-        let request = WriteRequest { write, outcome: None, deadline, reply: Some(reply) };
-        (Box::new(request) as Box<dyn QueuedWrite>, outcome)
-    };
-    let mut number = 0;
-    for _ in 0..3 {
-        // Other writes compete repeatedly.
-        for (others, expect) in [(1, 1), (0, 1)] {
-            let (batch, outcomes): (Vec<_>, Vec<_>) = (0..=others)
-                .map(|_| {
-                    number += 1;
-                    add(number)
-                })
-                .unzip();
-            assert!(writer.write(batch).await.is_empty());
-            for outcome in outcomes {
-                outcome.await.unwrap().unwrap();
-            }
-            assert_eq!(level(&mut writer).await, expect);
-            writer.uncontended.record(others == 0);
-        }
-        (0..10).for_each(|_| writer.uncontended.record(true));
-        number += 1;
-        let (write, mut outcome) = add(number);
-        assert!(writer.write(vec![write]).await.is_empty());
-        assert_eq!(outcome.try_recv().unwrap().unwrap(), number, "the commit is already on disk");
-        assert_eq!(level(&mut writer).await, 3);
-        assert!(writer.syncer.is_idle());
-    }
-    assert_eq!(fixture.numbers().await.len() as i64, 2 * number);
+    let (sender, acks) = std::sync::mpsc::channel();
+    let write = || -> Box<dyn QueuedWrite> { Box::new(AckThread(sender.clone())) };
+    assert!(writer.write(vec![write(), write()]).is_empty());
+    let here = thread::current().id();
+    assert_eq!([acks.try_recv().unwrap(), acks.try_recv().unwrap()], [here, here]);
+    assert!(queued.try_send(WriterMessage::Write(write())).is_ok());
+    assert!(writer.write(vec![write()]).is_empty());
+    assert_ne!(acks.recv().unwrap(), here);
+    drop(queued);
+    writer.run();
+    assert_eq!(acks.try_recv().unwrap(), here);
 }

@@ -261,6 +261,11 @@ impl TransferKind {
             Self::Revocation => "revocation",
         }
     }
+
+    /// Returns the kind with this name; `None` if there is none.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Grant, Self::Revocation].into_iter().find(|kind| kind.name() == name)
+    }
 }
 
 impl EntryRow {

@@ -1,0 +1,142 @@
+//! A SQLite connection as a session: every statement runs on the calling thread.
+
+use std::future::{self, Future};
+
+use rusqlite::{
+    Connection, Statement, params_from_iter,
+    types::{ToSql, ToSqlOutput, Value as SqliteValue, ValueRef},
+};
+
+use crate::{
+    codec,
+    error::{DbError, DbResult},
+    sql::{Row, Session, Value},
+};
+
+/// Prepared statements that a connection keeps.
+const STATEMENTS_MAX: usize = 128;
+
+/// A connection to a file.
+#[derive(Debug)]
+pub(crate) struct SqliteSession(Connection);
+
+impl SqliteSession {
+    pub(crate) fn new(connection: Connection) -> Self {
+        connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+        Self(connection)
+    }
+
+    /// Runs statements without parameters, one after the other.
+    pub(crate) fn batch(&self, statements: &str) -> DbResult<()> {
+        Ok(self.0.execute_batch(statements)?)
+    }
+
+    /// The rows of a statement, which stays prepared.
+    pub(crate) fn query(&self, statement: &str, values: &[Value<'_>]) -> DbResult<Vec<Row>> {
+        read_rows(&mut *self.0.prepare_cached(statement)?, values)
+    }
+
+    /// The first row of a statement, which stays prepared.
+    pub(crate) fn query_row(&self, statement: &str, values: &[Value<'_>]) -> DbResult<Option<Row>> {
+        let mut statement = self.0.prepare_cached(statement)?;
+        let (columns, changes_rows) = (statement.column_count(), !statement.readonly());
+        let mut rows = statement.query(params_from_iter(values))?;
+        let first = rows.next()?.map(|row| copy_row(row, columns)).transpose()?;
+        // SQLite checks foreign keys at the end of a statement.
+        while changes_rows && rows.next()?.is_some() {}
+        Ok(first)
+    }
+
+    /// Runs a statement, which stays prepared; returns the number of changed rows.
+    pub(crate) fn change(&self, statement: &str, values: &[Value<'_>]) -> DbResult<u64> {
+        Ok(self.0.prepare_cached(statement)?.execute(params_from_iter(values))? as u64)
+    }
+
+    /// The rows of a statement that runs once.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn query_once(&self, statement: &str, values: &[Value<'_>]) -> DbResult<Vec<Row>> {
+        read_rows(&mut self.0.prepare(statement)?, values)
+    }
+
+    /// The number of parameters of a statement.
+    #[cfg(test)]
+    pub(crate) fn parameter_count(&self, statement: &str) -> usize {
+        self.0.prepare(statement).unwrap().parameter_count()
+    }
+
+    /// Closes the connection.
+    pub(crate) fn close(self) -> DbResult<()> {
+        self.0.close().map_err(|(_, error)| error.into())
+    }
+}
+
+impl Session for SqliteSession {
+    fn rows(
+        &mut self,
+        statement: &'static str,
+        values: &[Value<'_>],
+    ) -> impl Future<Output = DbResult<Vec<Row>>> + Send {
+        future::ready(self.query(statement, values))
+    }
+
+    fn row(
+        &mut self,
+        statement: &'static str,
+        values: &[Value<'_>],
+    ) -> impl Future<Output = DbResult<Option<Row>>> + Send {
+        future::ready(self.query_row(statement, values))
+    }
+
+    fn execute(
+        &mut self,
+        statement: &'static str,
+        values: &[Value<'_>],
+    ) -> impl Future<Output = DbResult<u64>> + Send {
+        future::ready(self.change(statement, values))
+    }
+}
+
+fn read_rows(statement: &mut Statement<'_>, values: &[Value<'_>]) -> DbResult<Vec<Row>> {
+    let columns = statement.column_count();
+    let mut rows = statement.query(params_from_iter(values))?;
+    let mut copied = Vec::new();
+    while let Some(row) = rows.next()? {
+        copied.push(copy_row(row, columns)?);
+    }
+    Ok(copied)
+}
+
+fn copy_row(row: &rusqlite::Row<'_>, columns: usize) -> DbResult<Row> {
+    let mut values = Vec::with_capacity(columns);
+    for column in 0..columns {
+        values.push(match row.get_ref(column)? {
+            ValueRef::Null => Value::Null,
+            ValueRef::Integer(number) => Value::Number(number),
+            ValueRef::Text(text) => {
+                let text = str::from_utf8(text).map_err(|_| DbError::Unreadable)?;
+                Value::Text(text.to_owned().into())
+            }
+            ValueRef::Blob(bytes) => Value::Bytes(bytes.to_owned().into()),
+            // No column of these files is a floating-point number.
+            ValueRef::Real(_) => return Err(DbError::Unreadable),
+        });
+    }
+    Ok(Row::new(values))
+}
+
+impl ToSql for Value<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        let list = |json: transcript_core::Result<String>| {
+            let json = json.map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
+            Ok(ToSqlOutput::Owned(SqliteValue::Text(json)))
+        };
+        Ok(ToSqlOutput::Borrowed(match self {
+            Self::Null => ValueRef::Null,
+            Self::Number(number) => ValueRef::Integer(*number),
+            Self::Text(text) => ValueRef::Text(text.as_bytes()),
+            Self::Bytes(bytes) => ValueRef::Blob(bytes),
+            Self::Texts(texts) => return list(codec::json(texts)),
+            Self::Numbers(numbers) => return list(codec::json(numbers)),
+        }))
+    }
+}
