@@ -4,7 +4,8 @@
 //! traits provide them: the stores ([`archive::Archive`], [`ledger::Ledger`], [`directory::Directory`], …),
 //! the suppliers ([`supplier::Supplier`]), [`Clock`] and [`Random`].
 //! [`memory`] has in-memory stores. With the feature `testing`, the `testing` module has the conformance
-//! suite that every other implementation must pass.
+//! suite that every other implementation must pass. With the feature `service`, the `service` module has the
+//! interface of the service for callers.
 
 #![cfg_attr(
     not(all(
@@ -35,6 +36,8 @@ pub mod lookup;
 pub mod memory;
 pub mod page;
 pub mod retry;
+#[cfg(feature = "service")]
+pub mod service;
 pub mod supplier;
 mod tasks;
 #[cfg(feature = "testing")]

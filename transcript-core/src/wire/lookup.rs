@@ -157,7 +157,7 @@ impl TranscriptResult {
         Ok(json)
     }
 
-    fn without_segments(response: &LookupResponse) -> Self {
+    pub(crate) fn without_segments(response: &LookupResponse) -> Self {
         let mut result = Self {
             platform: response.platform.as_str().to_owned(),
             video_id: response.video_id.clone(),

@@ -1,0 +1,160 @@
+//! The service as one interface: both APIs, within the process or of a server.
+//!
+//! Bindings, tools and commands call [`Service`] and do not know which implementation they have: the service within
+//! the process, a user's own archive, or the HTTP client of a server. Values are owned, and a transcript is shared
+//! instead of serialized. HTTP routes call [`crate::lookup`] and [`crate::accounts`] directly, because they need entity
+//! tags, events and stored responses.
+
+mod caller;
+mod error;
+mod reply;
+mod request;
+
+use std::fmt;
+
+use async_trait::async_trait;
+
+pub use caller::Caller;
+pub use error::{ServiceError, ServiceErrorKind, ServiceResult};
+pub use reply::{
+    LookupReply, RateLimit, ResponseMeta, ServiceReply, TextResponse, TrackList, unarchived, v1_transcript,
+};
+pub use request::{ServiceLookup, ServiceQuestion, TextFormat};
+
+use crate::{
+    accounts::TranscriptParams,
+    archive::StoredTranscript,
+    error::Result,
+    wire::{
+        lookup::{CreateKeyResponse, KeyRequest, KeyStatus},
+        v1::{
+            AccountInfo, BuyCreditsRequest, ChatAnswer, CreditsCheckout, PlanCheckout, RegisterRequest,
+            RegisterResponse, RotateKeyResponse, SubscribeRequest, VerifyResponse,
+        },
+    },
+};
+
+/// The name of a service as a supplier, and the source of its v1 transcripts, which do not name their own.
+pub const SERVICE_SUPPLIER: &str = "verbatim-service";
+
+/// The operations of both APIs, for one caller at a time.
+///
+/// An implementation without an operation inherits the default, which fails with
+/// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported).
+///
+/// # Errors
+/// Every operation: [`ServiceError`]. An operation that fails charges nothing.
+///
+/// # Cancellation
+/// Dropping a future releases what it holds; a started fetch continues, and its transcript is archived.
+#[async_trait]
+pub trait Service: fmt::Debug + Send + Sync + 'static {
+    /// Checks the form of a key before it is used. By default every text passes, and a call rejects an unknown key.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid).
+    fn check_key(&self, key: &str) -> Result<()> {
+        let _ = key;
+        Ok(())
+    }
+
+    /// Looks up a transcript. A missing transcript is a reply with a reason and the watch URL.
+    async fn look_up(&self, caller: &Caller, request: ServiceLookup) -> ServiceResult<LookupReply>;
+
+    /// Looks up a transcript as text, Markdown or subtitles.
+    async fn text(
+        &self,
+        caller: &Caller,
+        request: ServiceLookup,
+        format: TextFormat,
+    ) -> ServiceResult<TextResponse> {
+        let ServiceReply { body, meta } = self.look_up(caller, request).await?;
+        Ok(ServiceReply { body: TextResponse::new(body, format), meta })
+    }
+
+    /// Lists the archived and known tracks of a video. It fetches nothing for credits or allowances.
+    async fn tracks(&self, caller: &Caller, request: ServiceLookup) -> ServiceResult<TrackList> {
+        let _ = (caller, request);
+        Err(ServiceError::unsupported("This service does not list the tracks of a video."))
+    }
+
+    /// Returns the transcript of a YouTube video for credits.
+    ///
+    /// Requests with the same idempotency key are charged once.
+    async fn transcript(
+        &self,
+        caller: &Caller,
+        request: TranscriptParams,
+    ) -> ServiceResult<StoredTranscript> {
+        let _ = (caller, request);
+        Err(no_accounts())
+    }
+
+    /// Answers a question about a video, for a credit where answers are charged.
+    ///
+    /// Requests with the same idempotency key are charged once.
+    async fn chat(&self, caller: &Caller, request: ServiceQuestion) -> ServiceResult<ChatAnswer>;
+
+    /// Creates a key of the lookup API, which only this reply contains. The caller's own key is not used.
+    async fn create_key(&self, caller: &Caller, request: KeyRequest) -> ServiceResult<CreateKeyResponse> {
+        let _ = (caller, request);
+        Err(no_accounts())
+    }
+
+    /// The plan and the remaining allowance of the caller's key; the caller's proof of a paid plan renews it.
+    async fn key_status(&self, caller: &Caller) -> ServiceResult<KeyStatus> {
+        let _ = caller;
+        Err(no_accounts())
+    }
+
+    /// Requests a verification mail. The reply is the same whether or not the address has an account.
+    async fn register(&self, caller: &Caller, request: RegisterRequest) -> ServiceResult<RegisterResponse> {
+        let _ = (caller, request);
+        Err(no_accounts())
+    }
+
+    /// Redeems the token of a verification mail for the account's key, which only this reply contains.
+    ///
+    /// Unless `confirmed`, a token that would replace a key fails with [`ServiceErrorKind::Conflict`].
+    async fn verify(&self, caller: &Caller, token: String, confirmed: bool) -> ServiceResult<VerifyResponse> {
+        let _ = (caller, token, confirmed);
+        Err(no_accounts())
+    }
+
+    /// The account of the caller's key.
+    async fn me(&self, caller: &Caller) -> ServiceResult<AccountInfo> {
+        let _ = caller;
+        Err(no_accounts())
+    }
+
+    /// Replaces the caller's key; the old one is invalid at once.
+    async fn rotate_key(&self, caller: &Caller) -> ServiceResult<RotateKeyResponse> {
+        let _ = caller;
+        Err(no_accounts())
+    }
+
+    /// Opens a checkout page for a plan.
+    async fn subscribe(&self, caller: &Caller, request: SubscribeRequest) -> ServiceResult<PlanCheckout> {
+        let _ = (caller, request);
+        Err(no_payments())
+    }
+
+    /// Opens a checkout page for a credit pack.
+    async fn buy_credits(
+        &self,
+        caller: &Caller,
+        request: BuyCreditsRequest,
+    ) -> ServiceResult<CreditsCheckout> {
+        let _ = (caller, request);
+        Err(no_payments())
+    }
+}
+
+fn no_accounts() -> ServiceError {
+    ServiceError::unsupported("This service has no keys and accounts: everything is free.")
+}
+
+/// Only a server has payment pages.
+fn no_payments() -> ServiceError {
+    ServiceError::unsupported("The service in the process sells nothing. Use a server.")
+}

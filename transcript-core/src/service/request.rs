@@ -1,0 +1,129 @@
+//! Requests of the service that have no type of their own elsewhere.
+
+use std::fmt;
+
+use crate::{
+    chat::{ChatRole, ChatTurn},
+    error::{Error, Result},
+    lookup::VideoReference,
+    transcript::{LanguageTag, Transcript, markdown, prose, srt, webvtt},
+    video::{Platform, VideoLink},
+    wire::v1,
+};
+
+/// A video to look up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServiceLookup {
+    /// The video: a link, or a YouTube id.
+    pub reference: VideoReference,
+    /// The language; `None`: English if there is English, else the spoken language. A server returns the default only.
+    pub language: Option<LanguageTag>,
+    /// Whether a transcript that is not archived may be fetched and paid for.
+    pub may_fetch: bool,
+}
+
+impl ServiceLookup {
+    /// Looks up the video of this link.
+    pub fn url(url: impl Into<String>) -> Self {
+        Self { reference: VideoReference::Url(url.into()), language: None, may_fetch: true }
+    }
+
+    /// Looks up the YouTube video with this id.
+    pub fn id(id: impl Into<String>) -> Self {
+        Self { reference: VideoReference::Id(id.into()), ..Self::url("") }
+    }
+}
+
+/// A question about a video.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ServiceQuestion {
+    /// The video. Where answers cost credits, it is a YouTube video.
+    pub reference: VideoReference,
+    /// The question.
+    pub message: String,
+    /// Earlier messages of the conversation, oldest first: the service stores none.
+    pub history: Vec<ChatTurn>,
+}
+
+impl ServiceQuestion {
+    /// The body of a question to the v1 API.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) if a link is not that of a YouTube video.
+    pub fn to_wire(&self) -> Result<v1::ChatQuestion> {
+        let video_id = match &self.reference {
+            VideoReference::Id(id) => id.clone(),
+            VideoReference::Url(link) => {
+                match VideoLink::parse(link).map_err(|error| Error::invalid(error.to_string()))? {
+                    VideoLink::Video(video) if video.platform() == Platform::YouTube => video.id().to_owned(),
+                    VideoLink::Video(_) | VideoLink::Short(_) => {
+                        let platform = Platform::YouTube.name();
+                        return Err(Error::invalid(format!(
+                            "questions are answered for videos on {platform} only"
+                        )));
+                    }
+                }
+            }
+        };
+        let turn = |turn: &ChatTurn| v1::ChatTurn {
+            role: match turn.role {
+                ChatRole::User => v1::ChatRole::User,
+                ChatRole::Assistant => v1::ChatRole::Assistant,
+            },
+            content: turn.content.clone(),
+        };
+        let history: Vec<_> = self.history.iter().map(turn).collect();
+        let conversation_history = (!history.is_empty()).then_some(history);
+        Ok(v1::ChatQuestion { video_id, message: self.message.clone(), conversation_history })
+    }
+}
+
+impl fmt::Debug for ServiceQuestion {
+    /// Without the texts.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServiceQuestion").field("reference", &self.reference).finish_non_exhaustive()
+    }
+}
+
+/// Transcript formats other than JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TextFormat {
+    /// `text`: plain text.
+    Text,
+    /// `md`: Markdown with timestamps.
+    Markdown,
+    /// `srt`: SRT subtitles.
+    Srt,
+    /// `vtt`: WebVTT subtitles.
+    WebVtt,
+}
+
+impl TextFormat {
+    /// All formats.
+    pub const ALL: [Self; 4] = [Self::Text, Self::Markdown, Self::Srt, Self::WebVtt];
+
+    /// The wire value.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Markdown => "md",
+            Self::Srt => "srt",
+            Self::WebVtt => "vtt",
+        }
+    }
+
+    /// The format with this wire value.
+    pub fn from_wire(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|format| format.as_str() == name)
+    }
+
+    /// Formats a transcript.
+    pub fn format(self, transcript: &Transcript) -> String {
+        match self {
+            Self::Text => prose(&transcript.segments),
+            Self::Markdown => markdown(transcript),
+            Self::Srt => srt(&transcript.segments),
+            Self::WebVtt => webvtt(&transcript.segments),
+        }
+    }
+}
