@@ -12,9 +12,9 @@ use verbatim::{
 };
 
 use crate::{
+    connection::Connection,
     exceptions::BindingError,
     lazy_open::LazyVerbatim,
-    local_connection::LocalConnection,
     options,
     pending::{self, PendingCall},
     ports::{PyMailer, SupplyRequest},
@@ -206,8 +206,8 @@ impl Engine {
     }
 
     /// Connects a client of the service with this key.
-    fn connect(&self, key: Option<String>) -> LocalConnection {
-        LocalConnection::new(Arc::clone(&self.lazy), key)
+    fn connect(&self, key: Option<String>) -> Connection {
+        Connection::local(Arc::clone(&self.lazy), key)
     }
 
     fn close(&self, py: Python<'_>) -> PyResult<PendingCall> {

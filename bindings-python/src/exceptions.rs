@@ -1,8 +1,11 @@
 //! Conversion of errors to Python exceptions.
 
 use pyo3::{exceptions::PyRuntimeError, prelude::*, types::PyDict};
-use transcript_core::{Error, ErrorKind, Retry, accounts::V1Error, lookup::FailureReason};
-use verbatim::{UnavailableTranscript, service::ServiceError};
+use transcript_core::{Error, ErrorKind, lookup::FailureReason};
+use verbatim::{
+    UnavailableTranscript,
+    service::{ServiceError, ServiceErrorKind},
+};
 
 use crate::exception_cause;
 
@@ -11,12 +14,8 @@ use crate::exception_cause;
 pub(crate) enum BindingError {
     /// There is no transcript.
     Missing(Box<UnavailableTranscript>),
-    /// A store error, or an invalid argument.
-    Core(Error),
-    /// An error response of another server, or a failed request to it.
+    /// A failed call: a store error, an invalid argument, or a failure of a service.
     Service(ServiceError),
-    /// An error of the service in the process.
-    V1(Box<V1Error>),
     /// The call was interrupted.
     Interrupted,
     /// The object is closed.
@@ -25,7 +24,7 @@ pub(crate) enum BindingError {
 
 impl From<Error> for BindingError {
     fn from(error: Error) -> Self {
-        Self::Core(error)
+        Self::Service(error.into())
     }
 }
 
@@ -39,9 +38,7 @@ impl BindingError {
     pub(crate) fn into_py_err(self, py: Python<'_>) -> PyErr {
         match self {
             Self::Missing(missing) => unavailable(py, &missing),
-            Self::Core(error) => core_exception(py, &error),
             Self::Service(error) => service_exception(py, &error),
-            Self::V1(error) => v1_exception(py, &error),
             Self::Interrupted => PyRuntimeError::new_err("the call was interrupted"),
             Self::Closed => exception(py, "ClosedError", "the object is closed", []),
         }
@@ -104,73 +101,38 @@ fn unavailable(py: Python<'_>, missing: &UnavailableTranscript) -> PyErr {
 
 /// The exception of a core error. `Invalid` always concerns an argument.
 pub(crate) fn core_exception(py: Python<'_>, error: &Error) -> PyErr {
-    let class = match error.kind() {
-        ErrorKind::Invalid => "InvalidInput",
-        ErrorKind::Unavailable => "StorageUnavailable",
-        ErrorKind::NotFound => "NotFoundError",
-        ErrorKind::Conflict => "ConflictError",
-        ErrorKind::Corrupt => "StorageCorrupt",
-        ErrorKind::Unsupported => "UnsupportedError",
-        _ => "VerbatimError",
-    };
-    let retry_after = match error.retry() {
-        Retry::After(wait) => Some(AttributeValue::Seconds(wait.as_secs_f64())),
-        _ => None,
-    };
-    let created = exception(py, class, error.message(), [("retry_after", retry_after)]);
-    exception_cause::with_cause(py, created, error.message())
+    service_exception(py, &error.clone().into())
 }
 
 fn service_exception(py: Python<'_>, error: &ServiceError) -> PyErr {
-    let message = error.to_string();
-    let Some(refusal) = error.rejection() else {
-        let class = match error {
-            ServiceError::Invalid(_) => "InvalidInput",
-            ServiceError::Timeout => "ServiceTimeout",
-            ServiceError::Unreachable(_) | ServiceError::CutOff => "ServiceUnreachable",
-            _ => "ServiceError",
-        };
-        return exception(py, class, &message, []);
-    };
-    let class = status_class(refusal.status);
-    let meta = &refusal.meta;
-    exception(
-        py,
-        class,
-        &message,
-        [
-            ("status", Some(AttributeValue::Number(refusal.status.into()))),
-            ("reason", refusal.failure_reason.map(|reason| AttributeValue::Text(reason.as_str()))),
-            ("retry_after", meta.retry_after.map(|wait| AttributeValue::Seconds(wait.as_secs_f64()))),
-            ("credits_remaining", meta.credits_remaining.map(AttributeValue::Number)),
-            ("request_id", meta.request_id.as_deref().map(AttributeValue::Text)),
-        ],
-    )
-}
+    use ServiceErrorKind as Kind;
 
-/// The exception class of an error response with this status.
-fn status_class(status: u16) -> &'static str {
-    match status {
-        401 => "Unauthorized",
-        402 => "PaymentRequired",
-        404 => "ServiceNotFound",
-        409 => "ServiceConflict",
-        429 => "TooManyRequests",
+    let class = match error.kind {
+        Kind::Core(ErrorKind::Invalid) => "InvalidInput",
+        Kind::Core(ErrorKind::Unavailable) => "StorageUnavailable",
+        Kind::Core(ErrorKind::NotFound) => "NotFoundError",
+        Kind::Core(ErrorKind::Conflict) => "ConflictError",
+        Kind::Core(ErrorKind::Corrupt) => "StorageCorrupt",
+        Kind::Core(ErrorKind::Unsupported) => "UnsupportedError",
+        Kind::Core(_) => "VerbatimError",
+        Kind::Timeout => "ServiceTimeout",
+        Kind::Unreachable | Kind::CutOff => "ServiceUnreachable",
+        Kind::Unreadable => "ServiceError",
+        Kind::Unauthorized => "Unauthorized",
+        Kind::PaymentRequired => "PaymentRequired",
+        Kind::NotFound => "ServiceNotFound",
+        Kind::Conflict => "ServiceConflict",
+        Kind::RateLimited => "TooManyRequests",
         _ => "ServiceRefused",
-    }
-}
-
-fn v1_exception(py: Python<'_>, error: &V1Error) -> PyErr {
-    let (retry_after, credits_remaining) = match error {
-        V1Error::RateLimited { retry_after_s, .. } => (Some(*retry_after_s as f64), None),
-        V1Error::PaymentRequired { credits_remaining, .. } => (None, Some(*credits_remaining)),
-        _ => (None, None),
     };
-    let status = Some(AttributeValue::Number(error.code().into()));
-    let (retry_after, credits_remaining) =
-        (retry_after.map(AttributeValue::Seconds), credits_remaining.map(AttributeValue::Number));
-    let attributes =
-        [("status", status), ("retry_after", retry_after), ("credits_remaining", credits_remaining)];
-    let created = exception(py, status_class(error.code()), error.message(), attributes);
-    exception_cause::with_cause(py, created, error.message())
+    let retry_after = error.retry_after().map(|wait| AttributeValue::Seconds(wait.as_secs_f64()));
+    let attributes = [
+        ("status", error.status.map(|status| AttributeValue::Number(status.into()))),
+        ("reason", error.reason.map(|reason| AttributeValue::Text(reason.as_str()))),
+        ("retry_after", retry_after),
+        ("credits_remaining", error.meta.credits_remaining.map(AttributeValue::Number)),
+        ("request_id", error.meta.request_id.as_deref().map(AttributeValue::Text)),
+    ];
+    let created = exception(py, class, &error.message, attributes);
+    exception_cause::with_cause(py, created, &error.message)
 }

@@ -5,15 +5,14 @@
 use pyo3::prelude::*;
 
 mod batch;
-mod client;
 mod conformance;
+mod connection;
 mod document;
 mod engine;
 mod exception_cause;
 mod exceptions;
 mod lazy_open;
 mod lifecycle;
-mod local_connection;
 mod memory;
 mod options;
 mod pages;
@@ -29,11 +28,10 @@ mod _native {
     #[pymodule_export]
     use crate::{
         batch::Batch,
-        client::RemoteConnection,
         conformance::{_cases, _content_digest, _run_case},
+        connection::Connection,
         engine::Engine,
         lifecycle::{_after_fork, _after_fork_in_child, _at_exit, _before_fork},
-        local_connection::LocalConnection,
         memory::MemoryStore,
         pages::{_parse_raw_timedtext, PageTransport},
         pending::PendingCall,

@@ -2,15 +2,11 @@
 
 use std::{fmt, time::Duration};
 
-use transcript_core::{
-    Error, ErrorKind, Retry,
-    accounts::V1Error,
-    lookup::{FailureReason, ReferenceError},
-    video::Platform,
+use transcript_core::{Error, ErrorKind, Retry, lookup::FailureReason, video::Platform};
+use verbatim::{
+    UnavailableTranscript,
+    service::{ServiceError, ServiceErrorKind},
 };
-use verbatim::UnavailableTranscript;
-#[cfg(feature = "service")]
-use verbatim::service::ServiceError;
 
 /// Kind of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, uniffi::Enum)]
@@ -182,20 +178,41 @@ impl From<UnavailableTranscript> for VerbatimError {
 
 impl From<Error> for VerbatimError {
     fn from(error: Error) -> Self {
-        let kind = match error.kind() {
-            ErrorKind::Unavailable => FailureKind::Unavailable,
-            ErrorKind::Invalid => FailureKind::InvalidInput,
-            ErrorKind::NotFound => FailureKind::NotFound,
-            ErrorKind::Conflict => FailureKind::Conflict,
-            ErrorKind::Corrupt => FailureKind::Corrupt,
-            ErrorKind::Unsupported => FailureKind::Unsupported,
-            _ => FailureKind::Unexpected,
+        ServiceError::from(error).into()
+    }
+}
+
+impl From<ServiceError> for VerbatimError {
+    fn from(error: ServiceError) -> Self {
+        use ServiceErrorKind as Kind;
+
+        let kind = match error.kind {
+            Kind::Core(ErrorKind::Unavailable) => FailureKind::Unavailable,
+            Kind::Core(ErrorKind::Invalid) => FailureKind::InvalidInput,
+            Kind::Core(ErrorKind::NotFound) => FailureKind::NotFound,
+            Kind::Core(ErrorKind::Conflict) | Kind::Conflict => FailureKind::Conflict,
+            Kind::Core(ErrorKind::Corrupt) => FailureKind::Corrupt,
+            Kind::Core(ErrorKind::Unsupported) => FailureKind::Unsupported,
+            Kind::Core(_) => FailureKind::Unexpected,
+            Kind::Timeout => FailureKind::ServerTimeout,
+            Kind::Unreachable | Kind::CutOff => FailureKind::ServerUnreachable,
+            Kind::Unreadable => FailureKind::ServerUnreadable,
+            Kind::Unauthorized => FailureKind::Unauthorized,
+            Kind::PaymentRequired => FailureKind::PaymentRequired,
+            Kind::NotFound => FailureKind::ServiceNotFound,
+            Kind::RateLimited => FailureKind::TooManyRequests,
+            _ => FailureKind::Refused,
         };
-        let retry_after = match error.retry() {
-            Retry::After(wait) => Some(wait),
-            _ => None,
-        };
-        Failure { retry_after, ..Failure::new(kind, error.message()) }.into()
+        let meta = *error.meta;
+        Failure {
+            reason: error.reason.map(|reason| reason.as_str().to_owned()),
+            status: error.status,
+            retry_after: meta.retry_after,
+            credits_remaining: meta.credits_remaining.map(count),
+            request_id: meta.request_id,
+            ..Failure::new(kind, error.message)
+        }
+        .into()
     }
 }
 
@@ -220,62 +237,5 @@ impl From<uniffi::UnexpectedUniFFICallbackError> for VerbatimError {
     /// An undeclared exception of Kotlin or Swift code, or an invalid value that it returned.
     fn from(error: uniffi::UnexpectedUniFFICallbackError) -> Self {
         Failure::error(FailureKind::Unexpected, format!("the app's own code failed: {}", error.reason))
-    }
-}
-
-/// Kind of a rejection with this HTTP status.
-fn kind_for_status(status: u16) -> FailureKind {
-    match status {
-        401 => FailureKind::Unauthorized,
-        402 => FailureKind::PaymentRequired,
-        404 => FailureKind::ServiceNotFound,
-        409 => FailureKind::Conflict,
-        429 => FailureKind::TooManyRequests,
-        _ => FailureKind::Refused,
-    }
-}
-
-#[cfg(feature = "service")]
-impl From<ServiceError> for VerbatimError {
-    fn from(error: ServiceError) -> Self {
-        let message = error.to_string();
-        let Some(rejection) = error.rejection() else {
-            let kind = match error {
-                ServiceError::Invalid(_) => FailureKind::InvalidInput,
-                ServiceError::Timeout => FailureKind::ServerTimeout,
-                ServiceError::Unreachable(_) | ServiceError::CutOff => FailureKind::ServerUnreachable,
-                _ => FailureKind::ServerUnreadable,
-            };
-            return Failure::error(kind, message);
-        };
-        let meta = &rejection.meta;
-        Failure {
-            reason: rejection.failure_reason.map(|reason| reason.as_str().to_owned()),
-            status: Some(rejection.status),
-            retry_after: meta.retry_after,
-            credits_remaining: meta.credits_remaining.map(count),
-            request_id: meta.request_id.clone(),
-            ..Failure::new(kind_for_status(rejection.status), message)
-        }
-        .into()
-    }
-}
-
-impl From<V1Error> for VerbatimError {
-    fn from(error: V1Error) -> Self {
-        let (retry_after, credits_remaining) = match &error {
-            V1Error::RateLimited { retry_after_s, .. } => (Some(Duration::from_secs(*retry_after_s)), None),
-            V1Error::PaymentRequired { credits_remaining, .. } => (None, Some(count(*credits_remaining))),
-            _ => (None, None),
-        };
-        let status = error.code();
-        let plain = Failure::new(kind_for_status(status), error.message());
-        Failure { status: Some(status), retry_after, credits_remaining, ..plain }.into()
-    }
-}
-
-impl From<ReferenceError> for VerbatimError {
-    fn from(error: ReferenceError) -> Self {
-        Failure::invalid_input(error.message)
     }
 }

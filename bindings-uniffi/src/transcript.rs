@@ -5,6 +5,7 @@ use transcript_core::{
     transcript::{LanguageTag, TrackInfo, TrackKind},
     video::{Platform, VideoId},
 };
+use verbatim::service::TextFormat;
 
 use crate::error::{Failure, VerbatimError, count};
 
@@ -101,7 +102,7 @@ pub enum TranscriptFormat {
 /// `InvalidInput` if the id, the language or a time is invalid.
 #[uniffi::export]
 pub fn render(transcript: Transcript, format: TranscriptFormat) -> Result<String, VerbatimError> {
-    Ok(format_transcript(&transcript.into_core()?, format))
+    Ok(TextFormat::from(format).format(&transcript.into_core()?))
 }
 
 /// Parses captions in any format of the platforms: WebVTT, SRT, TTML, YouTube's own.
@@ -116,12 +117,14 @@ pub fn parse_captions(captions: Vec<u8>) -> Result<Vec<Segment>, VerbatimError> 
     Ok(segments.iter().map(Segment::from).collect())
 }
 
-pub(crate) fn format_transcript(transcript: &transcript::Transcript, format: TranscriptFormat) -> String {
-    match format {
-        TranscriptFormat::Text => transcript::prose(&transcript.segments),
-        TranscriptFormat::Markdown => transcript::markdown(transcript),
-        TranscriptFormat::Srt => captions::write_srt(&transcript.segments),
-        TranscriptFormat::WebVtt => captions::write_webvtt(&transcript.segments),
+impl From<TranscriptFormat> for TextFormat {
+    fn from(format: TranscriptFormat) -> Self {
+        match format {
+            TranscriptFormat::Text => Self::Text,
+            TranscriptFormat::Markdown => Self::Markdown,
+            TranscriptFormat::Srt => Self::Srt,
+            TranscriptFormat::WebVtt => Self::WebVtt,
+        }
     }
 }
 

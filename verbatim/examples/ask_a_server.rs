@@ -8,9 +8,9 @@
 //! last, the address of the watch page on standard error, and exits with status 3. Without an API key only archived
 //! transcripts are found.
 
-use std::{error::Error, process::ExitCode};
+use std::{error::Error, process::ExitCode, time::Duration};
 
-use verbatim::service::{ServiceClient, ServiceLookup, ServiceOptions};
+use verbatim::service::{Caller, Service, ServiceClient, ServiceLookup, ServiceOptions};
 
 #[expect(clippy::print_stdout, reason = "its purpose is to print")]
 #[tokio::main(flavor = "current_thread")]
@@ -38,16 +38,17 @@ pub(crate) async fn fetch_lines(
     key: Option<&str>,
     link: &str,
 ) -> Result<Result<Vec<String>, String>, Box<dyn Error>> {
-    let mut client = ServiceClient::new(&ServiceOptions::new(server))?;
-    if let Some(key) = key {
-        client = client.with_key(key)?;
-    }
-    let response = client.look_up(&ServiceLookup::url(link)).await?.body;
-    if !response.available {
+    let client = ServiceClient::new(&ServiceOptions::new(server))?;
+    let caller = key.map(Caller::with_key).unwrap_or_default();
+    let reply = client.look_up(&caller, ServiceLookup::url(link)).await?.body;
+    let Some(stored) = reply.transcript else {
         // The address is printed as the server sent it.
-        return Ok(Err(format!("{}\n{}", response.failure_message.unwrap_or_default(), response.watch_url)));
-    }
-    let line =
-        |segment: &verbatim::core::wire::lookup::Segment| format!("{} {}", segment.start, segment.text);
-    Ok(Ok(response.transcript.iter().map(line).collect()))
+        let (result, reason) = (&reply.result, reply.result.failure_message.as_deref().unwrap_or_default());
+        return Ok(Err(format!("{reason}\n{}", result.watch_url)));
+    };
+    let line = |segment: &verbatim::core::transcript::Segment| {
+        let start = Duration::from_millis(segment.start_ms);
+        format!("{} {}", start.as_secs_f64(), segment.text)
+    };
+    Ok(Ok(stored.transcript.segments.iter().map(line).collect()))
 }

@@ -17,9 +17,9 @@ mod observed_ledger;
 mod options;
 mod payment_sweep;
 mod payments;
-mod purchases;
 mod search;
 mod server_group;
+pub mod service;
 mod storage;
 mod storage_copy;
 mod suppliers;
@@ -44,7 +44,6 @@ pub use options::{
 };
 pub use payment_sweep::PaymentSweepHandle;
 pub use payments::{PaymentOptions, SAMPLE_PRICES, StripeAccount};
-pub use purchases::{PurchaseAuth, PurchaseReceipt, PurchasedAnswer, PurchasedTranscript};
 pub use search::{SearchHit, SearchRequest};
 pub use storage_copy::{CopyProgress, CopySummary, copy_storage};
 pub use system::{SystemClock, SystemRandom};
@@ -52,9 +51,6 @@ pub use transcript_cache::{ArchivedTranscript, TranscriptCache};
 #[cfg(any(feature = "speech", feature = "ytdlp"))]
 pub use upstream_reqwest::find_program;
 
-/// Client of other Verbatim servers, for programs that do not use the rest of this crate.
-#[cfg(feature = "service")]
-pub use upstream_reqwest::service;
 /// Page client of YouTube, for programs with a fetching flow different from the suppliers'.
 #[cfg(feature = "upstream")]
 pub use upstream_reqwest::{PageClient, PageClientOptions, PageFetch, PageHeader, PageResponse};

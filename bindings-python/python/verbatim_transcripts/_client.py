@@ -14,7 +14,7 @@ from ._errors import (
     ServiceNotFound,
     TranscriptUnavailable,
 )
-from ._native import LocalConnection, PendingCall, RemoteConnection, Transcript
+from ._native import Connection, PendingCall, Transcript
 
 __all__ = [
     "AccountInfo",
@@ -181,9 +181,7 @@ class Client:
         retries: int = 2,
         ca_file: str | os.PathLike[str] | None = None,
     ) -> None:
-        self._connection: RemoteConnection | LocalConnection = RemoteConnection(
-            base_url, key, timeout, retries, ca_file
-        )
+        self._connection = Connection(base_url, key, timeout, retries, ca_file)
         self._is_account = (key or "").startswith("vba_")
         self._base_url = base_url
 

@@ -1,13 +1,25 @@
 //! Client of the lookup API and the v1 API, of a server or of the service in the process.
 
-mod local;
 mod records;
+
+use std::{
+    future::Future,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use transcript_core::{
+    accounts::TranscriptParams,
+    lookup::{AttributionTag, EntitlementProof, VideoReference},
+    wire::{
+        lookup::KeyRequest,
+        v1::{BuyCreditsRequest, RegisterRequest, SubscribeRequest},
+    },
+};
 #[cfg(feature = "service")]
-mod remote;
-
-use std::sync::{Arc, Mutex, PoisonError};
-
-use transcript_core::{lookup::AttributionTag, wire::v1::VideoTranscript};
+use verbatim::service::ServiceClient;
+use verbatim::service::{
+    Caller, LocalService, Service, ServiceLookup, ServiceQuestion, ServiceReply, ServiceResult,
+};
 
 pub use records::{
     AccountInfo, ChatAnswer, ChatTurn, CheckoutSession, Citation, ClientOptions, CreateKeyRequest,
@@ -16,37 +28,41 @@ pub use records::{
 };
 pub use transcript_core::chat::ChatRole;
 
+#[cfg(not(feature = "service"))]
+use crate::error::FailureKind;
 use crate::{
     call::{CallOptions, run},
-    error::{Failure, FailureKind, VerbatimError},
+    error::{Failure, VerbatimError},
     lazy_open::LazyVerbatim,
     redacted_debug::redacted_debug,
-    transcript::{Transcript, TranscriptFormat},
+    transcript::TranscriptFormat,
 };
 
 /// Receiver of the calls.
 #[derive(Clone)]
-enum ClientBackend {
-    Local(local::LocalBackend),
+enum ClientTarget {
+    /// The service in the process.
+    Local(Arc<LazyVerbatim>),
     #[cfg(feature = "service")]
-    Remote(remote::RemoteBackend),
+    Server(Arc<ServiceClient>),
 }
 
-/// Runs the same call on either backend.
-macro_rules! dispatch {
-    ($backend:expr, $inner:ident => $call:expr) => {
-        match $backend {
-            ClientBackend::Local($inner) => $call.await,
+impl ClientTarget {
+    /// The service. Call this on the runtime.
+    async fn service(self) -> Result<Arc<dyn Service>, VerbatimError> {
+        Ok(match self {
+            Self::Local(lazy) => Arc::new(LocalService::from(&lazy.open().await?)),
             #[cfg(feature = "service")]
-            ClientBackend::Remote($inner) => $call.await,
-        }
-    };
+            Self::Server(client) => client,
+        })
+    }
 }
 
 /// A client with a key or without one. It is thread-safe.
 #[derive(uniffi::Object)]
 pub struct Client {
-    backend: Mutex<ClientBackend>,
+    target: ClientTarget,
+    key: Mutex<Option<String>>,
 }
 
 redacted_debug!(Client);
@@ -54,11 +70,38 @@ redacted_debug!(Client);
 impl Client {
     /// A client of the service in the process.
     pub(crate) fn local(lazy: Arc<LazyVerbatim>, key: Option<String>) -> Arc<Self> {
-        Arc::new(Self { backend: Mutex::new(ClientBackend::Local(local::LocalBackend { lazy, key })) })
+        Arc::new(Self { target: ClientTarget::Local(lazy), key: Mutex::new(key) })
     }
 
-    fn backend(&self) -> ClientBackend {
-        self.backend.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    fn lock_key(&self) -> MutexGuard<'_, Option<String>> {
+        self.key.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The caller of a request.
+    fn caller(&self) -> Caller {
+        Caller { key: self.lock_key().clone(), ..Caller::default() }
+    }
+
+    /// The caller of a request that is charged once per idempotency key.
+    fn caller_once(&self, idempotency_key: Option<String>) -> Caller {
+        Caller { idempotency_key, ..self.caller() }
+    }
+
+    /// Runs a call of the service, and converts its reply on the runtime.
+    async fn run<T, R, F>(
+        &self,
+        options: Option<CallOptions>,
+        caller: Caller,
+        call: impl FnOnce(Arc<dyn Service>, Caller) -> F + Send + 'static,
+        convert: impl FnOnce(ServiceReply<T>) -> R + Send + 'static,
+    ) -> Result<R, VerbatimError>
+    where
+        T: Send + 'static,
+        R: Send + 'static,
+        F: Future<Output = ServiceResult<T>> + Send + 'static,
+    {
+        let target = self.target.clone();
+        run(options, async move { Ok(convert(call(target.service().await?, caller).await?)) }).await
     }
 }
 
@@ -70,7 +113,7 @@ impl Client {
     /// `InvalidInput` with the name of the invalid option; `Unsupported` in a build without the feature `service`.
     #[uniffi::constructor]
     pub fn new(options: ClientOptions) -> Result<Arc<Self>, VerbatimError> {
-        Ok(Arc::new(Self { backend: Mutex::new(remote_backend(options)?) }))
+        server_client(options)
     }
 
     /// Uses another key from now on.
@@ -78,12 +121,12 @@ impl Client {
     /// # Errors
     /// `InvalidInput` if the key is invalid.
     pub fn use_key(&self, key: String) -> Result<(), VerbatimError> {
-        let mut backend = self.backend.lock().unwrap_or_else(PoisonError::into_inner);
-        match &mut *backend {
-            ClientBackend::Local(local) => local.key = Some(key),
+        match &self.target {
+            ClientTarget::Local(_) => {}
             #[cfg(feature = "service")]
-            ClientBackend::Remote(remote) => *remote = remote.with_key(&key)?,
+            ClientTarget::Server(client) => client.check_key(&key)?,
         }
+        *self.lock_key() = Some(key);
         Ok(())
     }
 
@@ -100,8 +143,10 @@ impl Client {
         src: Option<String>,
         call: Option<CallOptions>,
     ) -> Result<LookupResponse, VerbatimError> {
-        let (backend, src) = (self.backend(), parse_tag(src)?);
-        run(call, async move { dispatch!(backend, inner => inner.look_up(link, src)) }).await
+        let caller = Caller { src: parse_tag(src)?, ..self.caller() };
+        let lookup = ServiceLookup::url(link);
+        let work = |service: Arc<dyn Service>, caller| async move { service.look_up(&caller, lookup).await };
+        self.run(call, caller, work, LookupResponse::from).await
     }
 
     /// Looks up a transcript as text, Markdown or subtitles.
@@ -116,8 +161,12 @@ impl Client {
         src: Option<String>,
         call: Option<CallOptions>,
     ) -> Result<TextResponse, VerbatimError> {
-        let (backend, src) = (self.backend(), parse_tag(src)?);
-        run(call, async move { dispatch!(backend, inner => inner.text(link, format, src)) }).await
+        let caller = Caller { src: parse_tag(src)?, ..self.caller() };
+        let (lookup, format) = (ServiceLookup::url(link), format.into());
+        let work = move |service: Arc<dyn Service>, caller| async move {
+            service.text(&caller, lookup, format).await
+        };
+        self.run(call, caller, work, |reply| reply.body.into()).await
     }
 
     /// Creates a key of the lookup API. Only this response contains it.
@@ -130,8 +179,12 @@ impl Client {
         request: CreateKeyRequest,
         call: Option<CallOptions>,
     ) -> Result<CreateKeyResponse, VerbatimError> {
-        let backend = self.backend();
-        run(call, async move { dispatch!(backend, inner => inner.create_key(request)) }).await
+        let CreateKeyRequest { label, email, entitlement } = request;
+        let request = KeyRequest { label, email };
+        let caller = Caller { proof: entitlement.map(EntitlementProof::new), ..self.caller() };
+        let work =
+            |service: Arc<dyn Service>, caller| async move { service.create_key(&caller, request).await };
+        self.run(call, caller, work, |reply| reply.body.into()).await
     }
 
     /// Allowance and usage of the key of the lookup API; `entitlement` is the proof of a paid plan.
@@ -144,8 +197,9 @@ impl Client {
         entitlement: Option<String>,
         call: Option<CallOptions>,
     ) -> Result<KeyStatus, VerbatimError> {
-        let backend = self.backend();
-        run(call, async move { dispatch!(backend, inner => inner.key_status(entitlement)) }).await
+        let caller = Caller { proof: entitlement.map(EntitlementProof::new), ..self.caller() };
+        let work = |service: Arc<dyn Service>, caller| async move { service.key_status(&caller).await };
+        self.run(call, caller, work, |reply| reply.body.into()).await
     }
 
     /// Registers an account; a mail contains the verification token. Returns a message for the user.
@@ -154,8 +208,10 @@ impl Client {
     /// `Refused` if the address is invalid; `TooManyRequests`.
     #[uniffi::method(default(call = None))]
     pub async fn register(&self, email: String, call: Option<CallOptions>) -> Result<String, VerbatimError> {
-        let backend = self.backend();
-        run(call, async move { dispatch!(backend, inner => inner.register(email)) }).await
+        let request = RegisterRequest { email };
+        let work =
+            |service: Arc<dyn Service>, caller| async move { service.register(&caller, request).await };
+        self.run(call, self.caller(), work, |reply| reply.body.message).await
     }
 
     /// Redeems the token of a mail for the key of the account.
@@ -171,8 +227,10 @@ impl Client {
         confirmed: bool,
         call: Option<CallOptions>,
     ) -> Result<VerifyResponse, VerbatimError> {
-        let backend = self.backend();
-        run(call, async move { dispatch!(backend, inner => inner.verify(token, confirmed)) }).await
+        let work = move |service: Arc<dyn Service>, caller| async move {
+            service.verify(&caller, token, confirmed).await
+        };
+        self.run(call, self.caller(), work, |reply| reply.body.into()).await
     }
 
     /// The account of the key.
@@ -181,8 +239,8 @@ impl Client {
     /// `Unauthorized`; failures of a server.
     #[uniffi::method(default(call = None))]
     pub async fn me(&self, call: Option<CallOptions>) -> Result<AccountInfo, VerbatimError> {
-        let backend = self.backend();
-        run(call, async move { dispatch!(backend, inner => inner.me()) }).await
+        let work = |service: Arc<dyn Service>, caller| async move { service.me(&caller).await };
+        self.run(call, self.caller(), work, |reply| reply.body.into()).await
     }
 
     /// Replaces the account's key; the old one is invalid at once. Pass the new one to [`Client::use_key`].
@@ -191,8 +249,8 @@ impl Client {
     /// `Unauthorized`; failures of a server.
     #[uniffi::method(default(call = None))]
     pub async fn rotate_key(&self, call: Option<CallOptions>) -> Result<String, VerbatimError> {
-        let backend = self.backend();
-        run(call, async move { dispatch!(backend, inner => inner.rotate_key()) }).await
+        let work = |service: Arc<dyn Service>, caller| async move { service.rotate_key(&caller).await };
+        self.run(call, self.caller(), work, |reply| reply.body.api_key).await
     }
 
     /// Buys a transcript for credits. Repeats with the same `idempotency_key` are charged once.
@@ -208,12 +266,10 @@ impl Client {
         idempotency_key: Option<String>,
         call: Option<CallOptions>,
     ) -> Result<PurchasedTranscript, VerbatimError> {
-        let backend = self.backend();
-        run(
-            call,
-            async move { dispatch!(backend, inner => inner.transcript(link, language, idempotency_key)) },
-        )
-        .await
+        let params = TranscriptParams { url: Some(link), lang: language, video_id: None };
+        let work =
+            |service: Arc<dyn Service>, caller| async move { service.transcript(&caller, params).await };
+        self.run(call, self.caller_once(idempotency_key), work, PurchasedTranscript::from).await
     }
 
     /// Buys an answer about a video for one credit, including its transcript.
@@ -229,11 +285,10 @@ impl Client {
         idempotency_key: Option<String>,
         call: Option<CallOptions>,
     ) -> Result<ChatAnswer, VerbatimError> {
-        let backend = self.backend();
-        run(call, async move {
-            dispatch!(backend, inner => inner.chat(video_id, message, history, idempotency_key))
-        })
-        .await
+        let history = history.into_iter().map(Into::into).collect();
+        let question = ServiceQuestion { reference: VideoReference::Id(video_id), message, history };
+        let work = |service: Arc<dyn Service>, caller| async move { service.chat(&caller, question).await };
+        self.run(call, self.caller_once(idempotency_key), work, |reply| reply.body.into()).await
     }
 
     /// Opens a checkout session for a plan.
@@ -247,8 +302,10 @@ impl Client {
         idempotency_key: Option<String>,
         call: Option<CallOptions>,
     ) -> Result<CheckoutSession, VerbatimError> {
-        let backend = self.backend();
-        run(call, async move { dispatch!(backend, inner => inner.subscribe(plan, idempotency_key)) }).await
+        let request = SubscribeRequest { plan };
+        let work =
+            |service: Arc<dyn Service>, caller| async move { service.subscribe(&caller, request).await };
+        self.run(call, self.caller_once(idempotency_key), work, |reply| reply.body.into()).await
     }
 
     /// Opens a checkout session for a pack of credits.
@@ -262,18 +319,25 @@ impl Client {
         idempotency_key: Option<String>,
         call: Option<CallOptions>,
     ) -> Result<CheckoutSession, VerbatimError> {
-        let backend = self.backend();
-        run(call, async move { dispatch!(backend, inner => inner.buy_credits(pack, idempotency_key)) }).await
+        let request = BuyCreditsRequest { pack };
+        let work =
+            |service: Arc<dyn Service>, caller| async move { service.buy_credits(&caller, request).await };
+        self.run(call, self.caller_once(idempotency_key), work, |reply| reply.body.into()).await
     }
 }
 
 #[cfg(feature = "service")]
-fn remote_backend(options: ClientOptions) -> Result<ClientBackend, VerbatimError> {
-    Ok(ClientBackend::Remote(remote::RemoteBackend::new(options)?))
+fn server_client(options: ClientOptions) -> Result<Arc<Client>, VerbatimError> {
+    let client = ServiceClient::new(&options.service_options())?;
+    if let Some(key) = &options.key {
+        client.check_key(key)?;
+    }
+    let target = ClientTarget::Server(Arc::new(client));
+    Ok(Arc::new(Client { target, key: Mutex::new(options.key) }))
 }
 
 #[cfg(not(feature = "service"))]
-fn remote_backend(_: ClientOptions) -> Result<ClientBackend, VerbatimError> {
+fn server_client(_: ClientOptions) -> Result<Arc<Client>, VerbatimError> {
     Err(Failure::error(FailureKind::Unsupported, "this build has no client: enable the feature service"))
 }
 
@@ -282,15 +346,4 @@ fn parse_tag(name: Option<String>) -> Result<Option<AttributionTag>, VerbatimErr
     let Some(name) = name else { return Ok(None) };
     let tag = AttributionTag::from_wire(&name);
     tag.map(Some).ok_or_else(|| Failure::invalid_input(format!("unknown attribution tag {name:?}")))
-}
-
-/// `source` of purchased transcripts, also of those from the service in the process.
-const SERVER: &str = "verbatim-service";
-
-/// The transcript of a purchase.
-fn purchased_transcript(body: VideoTranscript, from_cache: bool) -> Result<Transcript, VerbatimError> {
-    let inner = body.into_transcript(SERVER).map_err(|error| {
-        Failure::error(FailureKind::ServerUnreadable, format!("the server's response is invalid: {error}"))
-    })?;
-    Ok(Transcript::from_core(&inner, from_cache, 0))
 }

@@ -2,13 +2,19 @@
 //!
 //! Counts are signed; times are seconds or ISO 8601, as on the wire.
 
+#[cfg(feature = "service")]
+use std::path::PathBuf;
 use std::time::Duration;
 
 use transcript_core::{
+    archive::StoredTranscript,
     chat::{self, ChatRole, VerifiedAnswer},
     video::Platform,
     wire::{lookup, v1},
 };
+#[cfg(feature = "service")]
+use verbatim::service::ServiceOptions;
+use verbatim::service::{self, LookupReply, ServiceReply, v1_transcript};
 
 use crate::{error::count, redacted_debug::redacted_debug, transcript::Transcript};
 
@@ -29,6 +35,20 @@ pub struct ClientOptions {
     /// PEM file with root certificates that are trusted in addition to the system's.
     #[uniffi(default = None)]
     pub ca_file: Option<String>,
+}
+
+#[cfg(feature = "service")]
+impl ClientOptions {
+    /// Options of the client without its key.
+    pub(super) fn service_options(&self) -> ServiceOptions {
+        let defaults = ServiceOptions::new(&self.base_url);
+        ServiceOptions {
+            ca_file: self.ca_file.as_ref().map(PathBuf::from),
+            timeout: self.timeout.unwrap_or(defaults.timeout),
+            retries: self.retries.unwrap_or(defaults.retries),
+            ..defaults
+        }
+    }
 }
 
 /// Usage of a key's allowance.
@@ -74,6 +94,26 @@ pub struct LookupResponse {
     pub key: Option<KeyUsage>,
 }
 
+impl From<ServiceReply<LookupReply>> for LookupResponse {
+    fn from(reply: ServiceReply<LookupReply>) -> Self {
+        let ServiceReply { body, meta } = reply;
+        let platform = body.platform();
+        let LookupReply { result, transcript } = body;
+        let transcript = transcript
+            .map(|stored| Transcript::from_core(&stored.transcript, result.from_cache, stored.revision));
+        Self {
+            transcript,
+            platform,
+            video_id: result.video_id,
+            watch_url: result.watch_url,
+            reason: result.failure_reason,
+            message: result.failure_message,
+            retry_after: meta.retry_after,
+            key: result.key.map(Into::into),
+        }
+    }
+}
+
 /// A transcript as text, or why there is none.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct TextResponse {
@@ -85,6 +125,22 @@ pub struct TextResponse {
     pub watch_url: Option<String>,
     /// Whether the key's allowance is spent.
     pub is_allowance_spent: bool,
+}
+
+impl From<service::TextResponse> for TextResponse {
+    fn from(response: service::TextResponse) -> Self {
+        match response {
+            service::TextResponse::Text(text) => {
+                Self { text: Some(text), message: None, watch_url: None, is_allowance_spent: false }
+            }
+            service::TextResponse::Missing { is_allowance_spent, message, watch_url } => Self {
+                text: None,
+                message: Some(message),
+                watch_url: Some(watch_url).filter(|url| !url.is_empty()),
+                is_allowance_spent,
+            },
+        }
+    }
 }
 
 /// Properties of a new key.
@@ -130,6 +186,12 @@ pub struct CreateKeyResponse {
     pub key: String,
     /// Status of the key.
     pub status: KeyStatus,
+}
+
+impl From<lookup::CreateKeyResponse> for CreateKeyResponse {
+    fn from(created: lookup::CreateKeyResponse) -> Self {
+        Self { key: created.key, status: created.status.into() }
+    }
 }
 
 /// The key of a verified account.
@@ -190,6 +252,17 @@ pub struct PurchasedTranscript {
     pub is_replayed: bool,
 }
 
+impl From<ServiceReply<StoredTranscript>> for PurchasedTranscript {
+    fn from(reply: ServiceReply<StoredTranscript>) -> Self {
+        let ServiceReply { body, meta } = reply;
+        Self {
+            transcript: Transcript::from_core(&v1_transcript(body), meta.is_cached.unwrap_or_default(), 0),
+            credits_remaining: meta.credits_remaining.map(count),
+            is_replayed: meta.is_replayed,
+        }
+    }
+}
+
 /// Author of a message in a conversation.
 #[uniffi::remote(Enum)]
 pub enum ChatRole {
@@ -212,16 +285,6 @@ impl From<ChatTurn> for chat::ChatTurn {
     fn from(turn: ChatTurn) -> Self {
         let ChatTurn { role, content } = turn;
         Self { role, content }
-    }
-}
-
-impl From<ChatTurn> for v1::ChatTurn {
-    fn from(turn: ChatTurn) -> Self {
-        let role = match turn.role {
-            ChatRole::User => v1::ChatRole::User,
-            ChatRole::Assistant => v1::ChatRole::Assistant,
-        };
-        Self { role, content: turn.content }
     }
 }
 
@@ -295,6 +358,19 @@ pub struct CheckoutSession {
     pub credits: Option<i64>,
     /// Price in US dollars; `None` for a plan.
     pub price_usd: Option<f64>,
+}
+
+impl From<v1::PlanCheckout> for CheckoutSession {
+    fn from(session: v1::PlanCheckout) -> Self {
+        Self { checkout_url: session.checkout_url, credits: None, price_usd: None }
+    }
+}
+
+impl From<v1::CreditsCheckout> for CheckoutSession {
+    fn from(session: v1::CreditsCheckout) -> Self {
+        let (credits, price_usd) = (Some(count(session.credits)), Some(session.price_usd));
+        Self { checkout_url: session.checkout_url, credits, price_usd }
+    }
 }
 
 redacted_debug!(ClientOptions, CreateKeyResponse, VerifyResponse, AccountInfo);

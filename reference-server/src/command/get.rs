@@ -1,13 +1,13 @@
 //! `verbatim get`: prints a transcript.
 
 use transcript_core::{
-    captions::{write_srt, write_webvtt},
-    lookup::{Availability, LookupResponse},
-    transcript::{LanguageTag, markdown, prose},
-    video::VideoLink,
-    wire::lookup::TranscriptResult,
+    ErrorKind,
+    transcript::{LanguageTag, Transcript},
+    wire::lookup::{Segment, TranscriptResult},
 };
-use verbatim::{FoundTranscript, GetOutcome, GetRequest, Verbatim};
+use verbatim::service::{
+    ArchiveService, Caller, Service, ServiceError, ServiceErrorKind, ServiceLookup, TextFormat,
+};
 
 use super::{
     CommandError,
@@ -18,61 +18,68 @@ use super::{
 };
 use crate::config::Settings;
 
+impl From<ServiceError> for CommandError {
+    fn from(error: ServiceError) -> Self {
+        match error.kind {
+            ServiceErrorKind::Core(ErrorKind::Invalid) => Self::Wrong(error.message),
+            _ => Self::Fault(error.message),
+        }
+    }
+}
+
 /// Prints the transcript.
 pub(super) async fn run(settings: &Settings, args: arguments::GetArgs) -> Result<(), CommandError> {
+    let language = args.lang.as_deref().map(LanguageTag::parse).transpose()?;
     let (line, observer) = FetchStatusLine::new();
     let verbatim = open_archive_with_observer(settings, Some(observer)).await?;
-    let outcome =
-        line.show_during(verbatim.get(GetRequest { link: args.link, language: args.lang.clone() })).await;
-    let printed = match outcome {
-        Ok(GetOutcome::Found(found)) => {
-            report_language(args.lang.as_deref(), &found);
-            let print = if args.format == OutputFormat::Json { print_json } else { print };
-            text(&verbatim, &found, args.format).and_then(|text| print(&text))
-        }
-        Ok(GetOutcome::Missing(missing)) => Err(CommandError::Missing(
-            format!("{}: {}", missing.reason.as_str(), missing.message),
-            missing.watch_url,
-        )),
+    let service = ArchiveService::new(verbatim.clone());
+    let lookup = ServiceLookup { language: language.clone(), ..ServiceLookup::url(args.link) };
+    let printed = match line.show_during(service.look_up(&Caller::default(), lookup)).await {
+        Ok(reply) => match reply.body.transcript {
+            Some(stored) => {
+                report_language(language.as_ref(), &stored.transcript);
+                let print = if args.format == OutputFormat::Json { print_json } else { print };
+                text(reply.body.result, &stored.transcript, args.format).and_then(|text| print(&text))
+            }
+            None => Err(missing(reply.body.result)),
+        },
         Err(error) => Err(error.into()),
     };
     verbatim.close().await;
     printed
 }
 
+fn missing(result: TranscriptResult) -> CommandError {
+    let reason = result.failure_reason.unwrap_or_default();
+    let message = result.failure_message.unwrap_or_default();
+    CommandError::Missing(format!("{reason}: {message}"), result.watch_url)
+}
+
 /// Prints the language of the transcript on standard error if it differs from the requested one.
 ///
 /// Most formats do not contain it.
-fn report_language(requested: Option<&str>, found: &FoundTranscript) {
-    let language = &found.stored.transcript.track.language;
-    if let Some(requested) = requested
-        && LanguageTag::parse(requested).is_ok_and(|requested| requested != *language)
-    {
+fn report_language(requested: Option<&LanguageTag>, transcript: &Transcript) {
+    let language = &transcript.track.language;
+    if let Some(requested) = requested.filter(|requested| *requested != language) {
         print_stderr(&format!("verbatim: the best match for {requested} is in {language}"));
     }
 }
 
-fn text(verbatim: &Verbatim, found: &FoundTranscript, format: OutputFormat) -> Result<String, CommandError> {
-    let transcript = &found.stored.transcript;
-    match format {
-        OutputFormat::Text => Ok(prose(&transcript.segments)),
-        OutputFormat::Md => Ok(markdown(transcript)),
-        OutputFormat::Srt => Ok(write_srt(&transcript.segments)),
-        OutputFormat::Vtt => Ok(write_webvtt(&transcript.segments)),
+fn text(
+    result: TranscriptResult,
+    transcript: &Transcript,
+    format: OutputFormat,
+) -> Result<String, CommandError> {
+    let format = match format {
+        OutputFormat::Text => TextFormat::Text,
+        OutputFormat::Md => TextFormat::Markdown,
+        OutputFormat::Srt => TextFormat::Srt,
+        OutputFormat::Vtt => TextFormat::WebVtt,
         OutputFormat::Json => {
-            let video = &transcript.video;
-            let answer = LookupResponse {
-                platform: video.platform(),
-                video_id: video.id().to_owned(),
-                watch_url: verbatim.lookup().options().watch_url(&VideoLink::Video(video.clone()), None),
-                key: None,
-                availability: Availability::Available {
-                    stored: found.stored.clone(),
-                    from_cache: found.from_cache,
-                },
-            };
-            let json = serde_json::to_string_pretty(&TranscriptResult::from(&answer));
-            json.map(|json| json + "\n").map_err(|error| CommandError::Fault(error.to_string()))
+            let segments = transcript.segments.iter().map(Segment::from).collect();
+            let json = serde_json::to_string_pretty(&TranscriptResult { transcript: segments, ..result });
+            return json.map(|json| json + "\n").map_err(|error| CommandError::Fault(error.to_string()));
         }
-    }
+    };
+    Ok(format.format(transcript))
 }

@@ -7,7 +7,7 @@ use rmcp::{serve_server, service::ServerInitializeError, transport::async_rw::As
 use super::{CommandError, open::open_archive_with_wait, print_stderr};
 use crate::{
     config::Settings,
-    mcp::{ArchiveBackend, MESSAGE_MAX, McpTools},
+    mcp::{MESSAGE_MAX, McpTools},
 };
 
 /// Serves until standard input ends.
@@ -21,7 +21,7 @@ pub(super) async fn run(settings: &Settings) -> Result<(), CommandError> {
         );
     }
     let verbatim = open_archive_with_wait(settings, settings.options.wait).await?;
-    let tools = McpTools::for_archive(ArchiveBackend::new(verbatim.clone()));
+    let tools = McpTools::for_archive(verbatim.clone());
     let transport = AsyncRwTransport::new_server(tokio::io::stdin(), tokio::io::stdout());
     let ended = match serve_server(tools, transport.with_max_line_length(MESSAGE_MAX)).await {
         Ok(running) => running.waiting().await.map(|_| ()).map_err(|error| error.to_string()),

@@ -3,10 +3,7 @@
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
-use super::{
-    backend::{ToolError, TranscriptQuery},
-    cursor::PassageCursor,
-};
+use super::{cursor::PassageCursor, error::ToolError, transcript::TranscriptQuery};
 
 /// Default size of a transcript page, in characters: about 5,000 tokens of English.
 pub(super) const PAGE_CHARS: usize = 20_000;
@@ -45,7 +42,7 @@ pub(super) struct GetTranscriptArgs {
 impl GetTranscriptArgs {
     /// The requested transcript.
     pub(super) fn query(&self, may_fetch: bool) -> Result<TranscriptQuery, ToolError> {
-        Ok(TranscriptQuery { may_fetch, ..TranscriptQuery::new(&self.video, self.lang.as_deref())? })
+        TranscriptQuery::new(&self.video, self.lang.as_deref(), may_fetch)
     }
 
     /// Start of the page; `None` for the start of the transcript.

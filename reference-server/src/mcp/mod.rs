@@ -1,21 +1,22 @@
 //! Model Context Protocol: four tools for assistants.
 //!
-//! They are served over HTTP ([`ServiceBackend`]) and on standard input and output ([`ArchiveBackend`]).
+//! Over HTTP they use the service of this server ([`LocalService`]), on standard input and output the user's archive
+//! ([`ArchiveService`]).
 //!
-//! A tool turns its arguments into calls of the core, as a route does, and the result into text. The core decides what
-//! is free, what a key pays for, and when. A failure that a caller can act on is a tool result; only a message that is
+//! A tool turns its arguments into calls of the [`Service`], and the result into text. The service decides what is
+//! free, what a key pays for, and when. A failure that a caller can act on is a tool result; only a message that is
 //! not a tool call is a protocol error.
 
-mod archive_backend;
 mod arguments;
-mod backend;
+mod caller;
 mod cursor;
+mod error;
 mod page;
 mod result;
-mod service_backend;
 #[cfg(test)]
 mod tests;
 mod tools;
+mod transcript;
 
 use std::{fmt, panic::AssertUnwindSafe, sync::Arc};
 
@@ -29,13 +30,16 @@ use rmcp::{
     service::RequestContext,
 };
 use serde_json::{Map, Value};
-
-pub(crate) use archive_backend::ArchiveBackend;
-pub(crate) use backend::ToolCaller;
-pub(crate) use service_backend::ServiceBackend;
+use transcript_core::{chat::Chat, lookup::VideoReference};
+use verbatim::{
+    Verbatim,
+    service::{ArchiveService, Caller, LocalService, Service, ServiceLookup, ServiceQuestion},
+};
 
 use arguments::{AskVideoArgs, GetTranscriptArgs, ListLanguagesArgs, SearchTranscriptArgs, read};
-use backend::{ToolBackend, ToolError, TranscriptQuery};
+use caller::caller;
+use error::ToolError;
+use transcript::TranscriptQuery;
 
 /// Limit of a message, in bytes.
 pub(crate) const MESSAGE_MAX: usize = 64 * 1024;
@@ -43,28 +47,32 @@ pub(crate) const MESSAGE_MAX: usize = 64 * 1024;
 /// The list changes with the server's version.
 const TOOLS_TTL_MS: u64 = 60 * 60 * 1000;
 
-/// MCP tools over one backend. Clones share it.
+/// MCP tools over one service. Clones share it.
 #[derive(Clone)]
 pub(crate) struct McpTools {
-    backend: Arc<dyn ToolBackend>,
+    service: Arc<dyn Service>,
+    /// Divides and searches transcripts.
+    chat: Chat,
     all: Arc<[Tool]>,
 }
 
 impl fmt::Debug for McpTools {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("McpTools").field("backend", &self.backend).finish_non_exhaustive()
+        f.debug_struct("McpTools").field("service", &self.service).finish_non_exhaustive()
     }
 }
 
 impl McpTools {
     /// Tools of a service over HTTP.
-    pub(crate) fn for_service(service: ServiceBackend) -> Self {
-        Self { backend: Arc::new(service), all: tools::all(tools::ToolScope::Service).into() }
+    pub(crate) fn for_service(service: LocalService, chat: Chat) -> Self {
+        Self { service: Arc::new(service), chat, all: tools::all(tools::ToolScope::Service).into() }
     }
 
     /// Tools over the user's archive.
-    pub(crate) fn for_archive(local: ArchiveBackend) -> Self {
-        Self { backend: Arc::new(local), all: tools::all(tools::ToolScope::Archive).into() }
+    pub(crate) fn for_archive(verbatim: Verbatim) -> Self {
+        let chat = verbatim.chat().clone();
+        let service = Arc::new(ArchiveService::new(verbatim));
+        Self { service, chat, all: tools::all(tools::ToolScope::Archive).into() }
     }
 
     /// Calls a tool; `None` if the name is unknown.
@@ -72,7 +80,7 @@ impl McpTools {
         &self,
         name: &str,
         arguments: Map<String, Value>,
-        caller: ToolCaller,
+        caller: &Caller,
     ) -> Option<CallToolResult> {
         let result = match name {
             tools::GET_TRANSCRIPT => self.get_transcript(arguments, caller).await,
@@ -87,15 +95,14 @@ impl McpTools {
     async fn get_transcript(
         &self,
         arguments: Map<String, Value>,
-        caller: ToolCaller,
+        caller: &Caller,
     ) -> Result<CallToolResult, ToolError> {
         let args = read::<GetTranscriptArgs>(arguments)?;
         let (from, max_chars) = (args.cursor()?, args.max_chars()?);
         let timestamps = args.timestamps.unwrap_or(true);
         // Later pages are read from the archive: they fetch and charge nothing.
-        let got = self.backend.transcript(args.query(from.is_none())?, caller).await?;
-        let passages = self.backend.chat().passages(Arc::clone(&got.stored.transcript)).await;
-        let passages = passages.map_err(|error| ToolError::from_error(&error))?;
+        let got = self.transcript(args.query(from.is_none())?, caller).await?;
+        let passages = self.chat.passages(Arc::clone(&got.stored.transcript)).await?;
         let page =
             page::page(&got.stored, &passages, from, max_chars, timestamps).map_err(ToolError::invalid)?;
         Ok(result::transcript(&got, &page, from.is_none()))
@@ -104,43 +111,39 @@ impl McpTools {
     async fn list_languages(
         &self,
         arguments: Map<String, Value>,
-        caller: ToolCaller,
+        caller: &Caller,
     ) -> Result<CallToolResult, ToolError> {
         let args = read::<ListLanguagesArgs>(arguments)?;
-        let languages = self.backend.languages(args.video, caller).await?;
-        Ok(result::languages(&languages))
+        let reply = self.service.tracks(caller, ServiceLookup::url(args.video)).await?;
+        let (lookup, tracks) = (reply.body.lookup, reply.body.tracks);
+        match lookup.transcript {
+            Some(stored) => Ok(result::languages(&stored.transcript, &tracks, &lookup.result.watch_url)),
+            None => Err(ToolError::missing(lookup.result, &reply.meta)),
+        }
     }
 
     async fn ask_video(
         &self,
         arguments: Map<String, Value>,
-        caller: ToolCaller,
+        caller: &Caller,
     ) -> Result<CallToolResult, ToolError> {
         let args = read::<AskVideoArgs>(arguments)?;
-        let answer = self.backend.answer(args.video, args.question, caller).await?;
+        let reference = VideoReference::Url(args.video);
+        let question = ServiceQuestion { reference, message: args.question, history: Vec::new() };
+        let answer = self.service.chat(caller, question).await?;
         Ok(result::answer(&answer))
     }
 
     async fn search_transcript(
         &self,
         arguments: Map<String, Value>,
-        caller: ToolCaller,
+        caller: &Caller,
     ) -> Result<CallToolResult, ToolError> {
         let args = read::<SearchTranscriptArgs>(arguments)?;
         let limit = args.limit()?;
-        let got = self
-            .backend
-            .transcript(
-                TranscriptQuery {
-                    may_fetch: true,
-                    ..TranscriptQuery::new(&args.video, args.lang.as_deref())?
-                },
-                caller,
-            )
-            .await?;
-        let transcript = Arc::clone(&got.stored.transcript);
-        let hits = self.backend.chat().search(transcript, &args.query, limit).await;
-        let hits = hits.map_err(|error| ToolError::from_error(&error))?;
+        let query = TranscriptQuery::new(&args.video, args.lang.as_deref(), true)?;
+        let got = self.transcript(query, caller).await?;
+        let hits = self.chat.search(Arc::clone(&got.stored.transcript), &args.query, limit).await?;
         Ok(result::hits(&got, &args.query, &hits))
     }
 }
@@ -174,8 +177,8 @@ impl ServerHandler for McpTools {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let caller = ToolCaller::from_extensions(&context.extensions);
-        let call = self.call(&request.name, request.arguments.unwrap_or_default(), caller);
+        let caller = caller(&context.extensions);
+        let call = self.call(&request.name, request.arguments.unwrap_or_default(), &caller);
         let called = tokio::select! {
             // The panic hook has logged the message and location.
             called = AssertUnwindSafe(call).catch_unwind() => called,

@@ -10,13 +10,11 @@ use transcript_core::{
     archive::ArchivedTrack,
     chat::TranscriptHits,
     transcript::{TrackInfo, TrackKind, Transcript, format_timestamp},
+    wire::v1::ChatAnswer,
 };
+use verbatim::service::ServiceReply;
 
-use super::{
-    backend::{LanguageList, ToolAnswer, ToolError, ToolTranscript},
-    page::PassagePage,
-    tools::GET_TRANSCRIPT,
-};
+use super::{error::ToolError, page::PassagePage, tools::GET_TRANSCRIPT, transcript::ToolTranscript};
 
 /// Limit of a title or name, in characters.
 const LINE_MAX: usize = 300;
@@ -67,23 +65,27 @@ pub(super) fn transcript(got: &ToolTranscript, page: &PassagePage, is_first: boo
 }
 
 /// Languages of a video.
-pub(super) fn languages(languages: &LanguageList) -> CallToolResult {
-    let mut text = about(&languages.stored.transcript);
+pub(super) fn languages(
+    transcript: &Transcript,
+    tracks: &[ArchivedTrack],
+    watch_url: &str,
+) -> CallToolResult {
+    let mut text = about(transcript);
     text.push_str("Transcripts of this video:\n");
     let archived = |one: &ArchivedTrack| !one.selectors.is_empty();
-    for one in &languages.tracks {
+    for one in tracks {
         let state = if archived(one) { "archived" } else { "known, not fetched yet" };
         text.push_str(&format!("- {}; {state}\n", track(&one.track)));
     }
     text.push_str(&format!("Pass one of them as \"lang\" to {GET_TRANSCRIPT}."));
-    let list = languages.tracks.iter().map(|one| {
+    let list = tracks.iter().map(|one| {
         json!({
             "language": one.track.language.as_str(),
             "kind": one.track.kind.as_str(),
             "archived": archived(one)
         })
     });
-    good(text, [("verbatim/languages", list.collect()), ("verbatim/watch_url", json!(languages.watch_url))])
+    good(text, [("verbatim/languages", list.collect()), ("verbatim/watch_url", json!(watch_url))])
 }
 
 /// Hits of a search.
@@ -122,7 +124,8 @@ pub(super) fn hits(got: &ToolTranscript, query: &str, hits: &TranscriptHits) -> 
 }
 
 /// Answer to a question about a video.
-pub(super) fn answer(answer: &ToolAnswer) -> CallToolResult {
+pub(super) fn answer(reply: &ServiceReply<ChatAnswer>) -> CallToolResult {
+    let ServiceReply { body: answer, meta } = reply;
     let mut text = format!("{}\n", answer.response);
     if !answer.citations.is_empty() {
         text.push_str("\nCited passages:\n");
@@ -136,8 +139,10 @@ pub(super) fn answer(answer: &ToolAnswer) -> CallToolResult {
     if percent < 100.0 {
         text.push_str(&format!("\n{percent} % of the transcript was read for this answer.\n"));
     }
-    for note in &answer.notes {
-        text.push_str(&format!("\n{note}"));
+    if meta.is_replayed {
+        text.push_str("\nThis answer is a replay and costs nothing.");
+    } else if let Some(cost) = meta.credits_charged {
+        text.push_str(&format!("\nCredits charged: {cost}; {} are left.", answer.credits.remaining));
     }
     let citations = serde_json::to_value(&answer.citations).unwrap_or_default();
     good(text, [("verbatim/citations", citations), ("verbatim/coverage", json!(answer.coverage))])

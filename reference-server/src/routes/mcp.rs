@@ -25,10 +25,11 @@ use rmcp::{
     },
 };
 use serde_json::{Value, json};
+use verbatim::service::LocalService;
 
 use crate::{
     api::{json as as_json, read_body},
-    mcp::{MESSAGE_MAX, McpTools, ServiceBackend},
+    mcp::{MESSAGE_MAX, McpTools},
     state::AppState,
 };
 
@@ -56,7 +57,8 @@ impl std::fmt::Debug for McpEndpoint {
 impl McpEndpoint {
     /// Endpoint over this state; pages of these origins may call it.
     pub(super) fn new(app: AppState, origins: Arc<[HeaderValue]>) -> Self {
-        let tools = McpTools::for_service(ServiceBackend::new(app));
+        let service = LocalService::new(app.lookup, app.accounts, app.chat.clone());
+        let tools = McpTools::for_service(service, app.chat);
         // Host checks are off because proxies rewrite the host. The origin is checked here instead.
         let config = StreamableHttpServerConfig::default()
             .with_legacy_session_mode(false)

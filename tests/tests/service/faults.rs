@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use transcript_core::{
     accounts::TranscriptParams,
+    service::{Caller, Service as _, ServiceErrorKind, ServiceLookup, TextFormat},
     wire::{lookup::KeyRequest, v1::RegisterRequest},
 };
-use upstream_reqwest::service::{
-    RejectionKind, ServiceClient, ServiceError, ServiceLookup, ServiceOptions, TextFormat,
-};
+use upstream_reqwest::service::{ServiceClient, ServiceOptions};
 
 use super::{
     fake::{FakeReply, FakeService, header},
@@ -21,6 +20,11 @@ const FAULT: &str = r#"{"error":"Something went wrong on our side.","code":500}"
 
 fn options(fake: &FakeService) -> ServiceOptions {
     ServiceOptions::new(&fake.url).with_key(KEY)
+}
+
+/// A caller whose key is that of the client.
+fn caller() -> Caller {
+    Caller::default()
 }
 
 fn client(fake: &FakeService) -> Result<ServiceClient> {
@@ -49,7 +53,7 @@ async fn service_transient_failure_is_retried_with_same_key() -> Result<()> {
         _ => transcript(),
     })
     .await?;
-    let response = client(&fake)?.transcript(&transcript_params(), None).await?;
+    let response = client(&fake)?.transcript(&caller(), transcript_params()).await?;
     assert_eq!((response.meta.credits_remaining, response.meta.is_cached), (Some(7), Some(false)));
     let requests = fake.requests();
     let keys: Vec<_> = requests.iter().map(|head| header(head, "idempotency-key")).collect();
@@ -68,15 +72,18 @@ async fn service_unsafe_call_is_not_retried() -> Result<()> {
     let fake = FakeService::start(|_| FakeReply::new(500, "", FAULT)).await?;
     let client = client(&fake)?;
     let register = RegisterRequest { email: "ann@example.org".to_owned() };
-    assert_eq!(client.register(&register).await.unwrap_err().kind(), Some(RejectionKind::ServerError));
-    assert!(client.create_key(&KeyRequest::default(), None).await.is_err());
-    assert!(client.verify("token").await.is_err() && client.verify_confirmed("token").await.is_err());
+    let error = client.register(&caller(), register).await.unwrap_err();
+    assert_eq!(error.kind, ServiceErrorKind::ServerError);
+    assert!(client.create_key(&caller(), KeyRequest::default()).await.is_err());
+    for confirmed in [false, true] {
+        assert!(client.verify(&caller(), "token".to_owned(), confirmed).await.is_err());
+    }
     // No key is sent to endpoints that need none.
     assert!(fake.requests().iter().all(|head| header(head, "authorization").is_none()));
-    assert!(client.rotate_key().await.is_err());
+    assert!(client.rotate_key(&caller()).await.is_err());
     assert_eq!(fake.requests().len(), 5);
     // A call without side effects is sent three times in total.
-    assert!(client.me().await.is_err());
+    assert!(client.me(&caller()).await.is_err());
     assert_eq!(fake.requests().len(), 8);
     Ok(())
 }
@@ -93,10 +100,10 @@ async fn service_short_retry_after_is_honored() -> Result<()> {
     let fake =
         FakeService::start(move |before| if before == 0 { limited("1") } else { transcript() }).await?;
     let began = std::time::Instant::now();
-    client(&fake)?.transcript(&transcript_params(), None).await?;
+    client(&fake)?.transcript(&caller(), transcript_params()).await?;
     assert!(began.elapsed() >= Duration::from_secs(1) && fake.requests().len() == 2);
     let fake = FakeService::start(move |_| limited("60")).await?;
-    let error = client(&fake)?.transcript(&transcript_params(), None).await.unwrap_err();
+    let error = client(&fake)?.transcript(&caller(), transcript_params()).await.unwrap_err();
     assert_eq!((error.retry_after(), fake.requests().len()), (Some(Duration::from_secs(60)), 1));
     Ok(())
 }
@@ -108,8 +115,8 @@ async fn service_redirect_is_not_followed() -> Result<()> {
     for status in [301, 302, 307, 308] {
         let location = location.clone();
         let fake = FakeService::start(move |_| FakeReply::new(status, &location, "")).await?;
-        let error = client(&fake)?.me().await.unwrap_err();
-        assert_eq!(error.kind(), Some(RejectionKind::Redirected), "{error}");
+        let error = client(&fake)?.me(&caller()).await.unwrap_err();
+        assert_eq!(error.kind, ServiceErrorKind::Redirected, "{error}");
         assert_eq!(fake.requests().len(), 1);
     }
     assert!(elsewhere.requests().is_empty());
@@ -120,7 +127,10 @@ async fn service_redirect_is_not_followed() -> Result<()> {
 async fn service_slow_server_fails_at_timeout() -> Result<()> {
     let fake = FakeService::start(|_| FakeReply::Never).await?;
     let options = ServiceOptions { timeout: Duration::from_secs(1), retries: 1, ..options(&fake) };
-    assert_eq!(ServiceClient::new(&options)?.me().await.unwrap_err(), ServiceError::Timeout);
+    assert_eq!(
+        ServiceClient::new(&options)?.me(&caller()).await.unwrap_err().kind,
+        ServiceErrorKind::Timeout
+    );
     // The server may receive a request after the client's timeout.
     let both = async {
         while fake.requests().len() < 2 {
@@ -132,8 +142,8 @@ async fn service_slow_server_fails_at_timeout() -> Result<()> {
     let start = "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{";
     let fake = FakeService::start(move |_| FakeReply::Raw(start.to_owned())).await?;
     let options = ServiceOptions { retries: 0, ..super::faults::options(&fake) };
-    let error = ServiceClient::new(&options)?.me().await.unwrap_err();
-    assert_eq!(error, ServiceError::CutOff);
+    let error = ServiceClient::new(&options)?.me(&caller()).await.unwrap_err();
+    assert_eq!(error.kind, ServiceErrorKind::CutOff);
     Ok(())
 }
 
@@ -144,10 +154,11 @@ async fn service_oversized_response_is_rejected() -> Result<()> {
         let fake = FakeService::start(move |_| FakeReply::Endless(start.clone())).await?;
         let client = client(&fake)?;
         for error in [
-            client.me().await.unwrap_err(),
-            client.look_up(&ServiceLookup::url(link(VIDEO))).await.unwrap_err(),
+            client.me(&caller()).await.unwrap_err(),
+            client.look_up(&caller(), ServiceLookup::url(link(VIDEO))).await.unwrap_err(),
         ] {
-            assert_eq!(error, ServiceError::Unreadable("it is too large"));
+            assert_eq!(error.kind, ServiceErrorKind::Unreadable);
+            assert_eq!(error.message, "The server's response is invalid: it is too large.");
         }
         assert_eq!(fake.requests().len(), 2);
     }
@@ -155,8 +166,8 @@ async fn service_oversized_response_is_rejected() -> Result<()> {
     let start = "HTTP/1.1 503 X\r\nconnection: close\r\n\r\n";
     let fake = FakeService::start(move |_| FakeReply::Endless(start.to_owned())).await?;
     let options = ServiceOptions { retries: 0, ..options(&fake) };
-    let error = ServiceClient::new(&options)?.me().await.unwrap_err();
-    assert_eq!(error.rejection().context("no rejection")?.status, 503);
+    let error = ServiceClient::new(&options)?.me(&caller()).await.unwrap_err();
+    assert_eq!(error.status, Some(503));
     Ok(())
 }
 
@@ -164,22 +175,22 @@ async fn service_oversized_response_is_rejected() -> Result<()> {
 async fn service_invalid_body_is_unreadable() -> Result<()> {
     for body in ["", "<html>Please log in</html>", "[]", "{}", "{\"email\": 7}", "\u{0}", "null"] {
         let fake = FakeService::start(move |_| FakeReply::new(200, "", body)).await?;
-        let error = client(&fake)?.me().await.unwrap_err();
-        assert!(matches!(error, ServiceError::Unreadable(_)), "{body}: {error:?}");
+        let error = client(&fake)?.me(&caller()).await.unwrap_err();
+        assert_eq!(error.kind, ServiceErrorKind::Unreadable, "{body}: {error:?}");
         assert_eq!(fake.requests().len(), 1);
     }
     for body in ["Not Found", "<html></html>\n"] {
         let fake = FakeService::start(move |_| FakeReply::new(404, "", body)).await?;
         let error =
-            client(&fake)?.look_up_text(&ServiceLookup::id(VIDEO), TextFormat::Text).await.unwrap_err();
-        assert!(matches!(error, ServiceError::Unreadable(_)), "{body}: {error:?}");
+            client(&fake)?.text(&caller(), ServiceLookup::id(VIDEO), TextFormat::Text).await.unwrap_err();
+        assert_eq!(error.kind, ServiceErrorKind::Unreadable, "{body}: {error:?}");
     }
     // An error contains no key from the response.
     let fake = FakeService::start(|_| {
         FakeReply::new(200, "", &format!("{{\"success\": true, \"api_key\": [\"{KEY}\"]}}"))
     })
     .await?;
-    let error = client(&fake)?.rotate_key().await.unwrap_err();
+    let error = client(&fake)?.rotate_key(&caller()).await.unwrap_err();
     assert!(!format!("{error:?} {error}").contains("hush"));
     Ok(())
 }
@@ -191,8 +202,8 @@ async fn service_unreachable_server_and_invalid_key_fail() -> Result<()> {
     taken.bind(([127, 0, 0, 1], 0).into())?;
     let gone = format!("http://{}", taken.local_addr()?);
     let options = ServiceOptions { retries: 0, ..ServiceOptions::new(&gone) };
-    let error = ServiceClient::new(&options)?.me().await.unwrap_err();
-    assert!(matches!(error, ServiceError::Unreachable(_)), "{error:?}");
+    let error = ServiceClient::new(&options)?.me(&caller()).await.unwrap_err();
+    assert_eq!(error.kind, ServiceErrorKind::Unreachable, "{error:?}");
     for key in ["", "two words", "line\nbreak", "ключ"] {
         let error = ServiceClient::new(&options.clone().with_key(key)).unwrap_err();
         assert!(

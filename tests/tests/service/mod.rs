@@ -4,6 +4,7 @@
 
 mod accounts;
 mod chain;
+mod conformance;
 mod example;
 mod fake;
 mod faults;

@@ -46,13 +46,14 @@ const SERVER: CrateLayers = CrateLayers {
 const CORE: CrateLayers = CrateLayers {
     folder: "transcript-core/src",
     layers: &[
-        &["error", "ids", "page", "retry", "time"],
+        &["error", "ids", "page", "retry", "tasks", "time"],
         &["transcript", "video"],
         &["body", "captions"],
         &["archive", "directory", "ledger", "limits", "supplier"],
         &["engine"],
         &["accounts", "chat", "lookup"],
         &["wire"],
+        &["service"],
         &["memory", "testing"],
     ],
     exceptions: &[],

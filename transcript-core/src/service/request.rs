@@ -3,10 +3,11 @@
 use std::fmt;
 
 use crate::{
+    captions::{write_srt, write_webvtt},
     chat::{ChatRole, ChatTurn},
     error::{Error, Result},
     lookup::VideoReference,
-    transcript::{LanguageTag, Transcript, markdown, prose, srt, webvtt},
+    transcript::{LanguageTag, Transcript, markdown, prose},
     video::{Platform, VideoLink},
     wire::v1,
 };
@@ -122,8 +123,8 @@ impl TextFormat {
         match self {
             Self::Text => prose(&transcript.segments),
             Self::Markdown => markdown(transcript),
-            Self::Srt => srt(&transcript.segments),
-            Self::WebVtt => webvtt(&transcript.segments),
+            Self::Srt => write_srt(&transcript.segments),
+            Self::WebVtt => write_webvtt(&transcript.segments),
         }
     }
 }

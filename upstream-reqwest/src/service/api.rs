@@ -6,11 +6,17 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, timeout};
-use transcript_core::{Error, Result as CoreResult, Retry, retry::retry};
+use transcript_core::{
+    Error, Result as CoreResult, Retry,
+    retry::retry,
+    service::{ResponseMeta, ServiceErrorKind, ServiceReply},
+};
 use url::Url;
 
 use super::{
-    IdempotencyKey, RejectionKind, ResponseMeta, ServiceError, ServiceOptions, ServiceRejection, ServiceReply,
+    IdempotencyKey, ServiceOptions,
+    call_error::{CallError, rejection},
+    response_meta,
 };
 use crate::http::{HttpError, bearer, build_service_client, pause, read_body, retry_policy};
 
@@ -72,9 +78,9 @@ impl ServiceCall {
     }
 
     /// The same call with a body.
-    pub(super) fn with_body(self, body: &impl serde::Serialize) -> Result<Self, ServiceError> {
-        let body = serde_json::to_vec(body)
-            .map_err(|_| ServiceError::Invalid("its body cannot be encoded as JSON"))?;
+    pub(super) fn with_body(self, body: &impl serde::Serialize) -> Result<Self, CallError> {
+        let body =
+            serde_json::to_vec(body).map_err(|_| CallError::Invalid("its body cannot be encoded as JSON"))?;
         Ok(Self { body: Some(body.into()), ..self })
     }
 }
@@ -89,22 +95,18 @@ pub(super) struct ServiceResponse {
 
 impl ServiceResponse {
     /// Returns an error for a rejected call.
-    fn check_status(self, call: &ServiceCall) -> Result<Self, ServiceError> {
+    fn check_status(self, call: &ServiceCall) -> Result<Self, CallError> {
         match self.status.is_success() || call.answers.contains(&self.status.as_u16()) {
             true => Ok(self),
-            false => Err(ServiceError::Rejected(Box::new(ServiceRejection::new(
-                self.status,
-                self.meta,
-                &self.body,
-            )))),
+            false => Err(CallError::Rejected(rejection(self.status, self.meta, &self.body))),
         }
     }
 
     /// Parses the body as JSON.
-    pub(super) fn read<T: DeserializeOwned>(self) -> Result<ServiceReply<T>, ServiceError> {
+    pub(super) fn read<T: DeserializeOwned>(self) -> Result<ServiceReply<T>, CallError> {
         // serde's message quotes values, and a value may be a key.
         let body = serde_json::from_slice(&self.body)
-            .map_err(|_| ServiceError::Unreadable("it does not match the API"))?;
+            .map_err(|_| CallError::Unreadable("it does not match the API"))?;
         Ok(ServiceReply { body, meta: self.meta })
     }
 }
@@ -151,18 +153,18 @@ impl ServiceConnection {
     ///
     /// # Errors
     /// The last error; a status is one unless the call accepts it.
-    pub(super) async fn execute(&self, call: &ServiceCall) -> Result<ServiceResponse, ServiceError> {
-        let judge = |attempt, error: &ServiceError| self.retry_after_error(call, attempt, error);
+    pub(super) async fn execute(&self, call: &ServiceCall) -> Result<ServiceResponse, CallError> {
+        let judge = |attempt, error: &CallError| self.retry_after_error(call, attempt, error);
         let send = |_| async { self.attempt(call).await?.check_status(call) };
         retry(retry_policy(self.retries), rand::random, judge, send).await
     }
 
     /// Whether and when a call is retried.
-    fn retry_after_error(&self, call: &ServiceCall, attempt: u32, error: &ServiceError) -> Retry {
+    fn retry_after_error(&self, call: &ServiceCall, attempt: u32, error: &CallError) -> Retry {
         if call.repeat == RetrySafety::Never {
             return Retry::Never;
         }
-        if error.kind() == Some(RejectionKind::Conflict) {
+        if error.kind() == Some(ServiceErrorKind::Conflict) {
             // The original request is still running and its response was lost: repeat it with the same key.
             return match call.repeat {
                 RetrySafety::Keyed(_) => Retry::After(CONFLICT_PAUSE.saturating_mul(1 << attempt.min(4))),
@@ -176,12 +178,12 @@ impl ServiceConnection {
             Some(named) if named > self.named_wait_max => Retry::Never,
             Some(named) => Retry::After(named + pause(0, rand::random())),
             // A rate limit without a `Retry-After`: a retry would make it worse.
-            None if error.kind() == Some(RejectionKind::RateLimited) => Retry::Never,
+            None if error.kind() == Some(ServiceErrorKind::RateLimited) => Retry::Never,
             None => Retry::Backoff,
         }
     }
 
-    async fn attempt(&self, call: &ServiceCall) -> Result<ServiceResponse, ServiceError> {
+    async fn attempt(&self, call: &ServiceCall) -> Result<ServiceResponse, CallError> {
         let mut url = self.base.clone();
         // A cannot-be-a-base URL has no host and was rejected before.
         if let Ok(mut path) = url.path_segments_mut() {
@@ -204,7 +206,7 @@ impl ServiceConnection {
         let started = Instant::now();
         let sent = timeout(self.timeout, send(request, call.max)).await;
         let answer =
-            sent.unwrap_or(Err(HttpError::Timeout)).map_err(|fault| ServiceError::from_http_error(&fault));
+            sent.unwrap_or(Err(HttpError::Timeout)).map_err(|fault| CallError::from_http_error(&fault));
         tracing::debug!(
             path = call.path.join("/"),
             elapsed_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
@@ -224,7 +226,7 @@ fn authorization(key: &str) -> CoreResult<HeaderValue> {
 
 async fn send(request: reqwest::RequestBuilder, max: usize) -> Result<ServiceResponse, HttpError> {
     let response = request.send().await.map_err(|error| HttpError::from_reqwest(&error))?;
-    let (status, meta) = (response.status(), ResponseMeta::from_headers(response.headers()));
+    let (status, meta) = (response.status(), response_meta::from_headers(response.headers()));
     let body = match status.is_success() {
         true => read_body(response, max).await?,
         // An error response is valid without a readable body.

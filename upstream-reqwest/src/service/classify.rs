@@ -6,15 +6,14 @@ use transcript_core::{
     archive::TrackSelector,
     body::segments,
     lookup::FailureReason,
+    service::{ResponseMeta, SERVICE_SUPPLIER, ServiceErrorKind, ServiceReply},
     supplier::{SupplyError, SupplyOutput, SupplyReason, SupplyRequest},
     time::Timestamp,
     transcript::{LanguageTag, TrackInfo, TrackKind, Transcript, best_track},
     wire::lookup::TranscriptResult,
 };
 
-use super::{
-    RejectionKind, ResponseMeta, SERVICE_SUPPLIER, ServiceError, ServiceReply, rejection::single_line,
-};
+use super::call_error::{CallError, single_line};
 
 /// Maximum length of a supplier's name in bytes; a longer one is replaced.
 const SOURCE_MAX: usize = 64;
@@ -188,36 +187,38 @@ fn with_page(sentence: String, address: &str) -> String {
 }
 
 /// The supply error of a failed call.
-pub(super) fn supply_error(error: &ServiceError) -> SupplyError {
+pub(super) fn supply_error(error: &CallError) -> SupplyError {
     let server = "The other Verbatim server";
     let (reason, message) = match error {
-        ServiceError::Timeout => (SupplyReason::Timeout, format!("{server} took too long to respond.")),
-        ServiceError::Unreachable(how) => {
+        CallError::Timeout => (SupplyReason::Timeout, format!("{server} took too long to respond.")),
+        CallError::Unreachable(how) => {
             (SupplyReason::Unreachable, format!("{server} could not be reached: {how}."))
         }
-        ServiceError::CutOff => (SupplyReason::Unreadable, format!("{server} ended its response early.")),
-        ServiceError::Unreadable(what) => return unreadable(what),
-        ServiceError::Invalid(what) => {
+        CallError::CutOff => (SupplyReason::Unreadable, format!("{server} ended its response early.")),
+        CallError::Unreadable(what) => return unreadable(what),
+        CallError::Invalid(what) => {
             (SupplyReason::Misconfigured, format!("{server} was not called: {what}."))
         }
-        ServiceError::Rejected(no) => {
-            let status = no.status;
+        CallError::Rejected(no) => {
+            let status = no.status.unwrap_or_default();
             match no.kind {
-                RejectionKind::Unauthorized => (
+                ServiceErrorKind::Unauthorized => (
                     SupplyReason::Misconfigured,
                     format!("{server} rejected the API key. The operator can correct service.api_key."),
                 ),
-                RejectionKind::NotFound | RejectionKind::WrongMethod | RejectionKind::Redirected => (
-                    SupplyReason::Misconfigured,
-                    format!(
-                        "No Verbatim server responds at service.base_url (HTTP {status}). The operator can correct it."
-                    ),
-                ),
-                RejectionKind::RateLimited => (
+                ServiceErrorKind::NotFound | ServiceErrorKind::WrongMethod | ServiceErrorKind::Redirected => {
+                    (
+                        SupplyReason::Misconfigured,
+                        format!(
+                            "No Verbatim server responds at service.base_url (HTTP {status}). The operator can correct it."
+                        ),
+                    )
+                }
+                ServiceErrorKind::RateLimited => (
                     SupplyReason::Throttled(no.meta.retry_after),
                     format!("{server} receives too many requests from this one (HTTP 429)."),
                 ),
-                RejectionKind::ServerError => (
+                ServiceErrorKind::ServerError => (
                     SupplyReason::PlatformFault,
                     format!("{server} failed with an internal error (HTTP {status}). Try again in a moment."),
                 ),

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
-use super::ServiceError;
+use super::call_error::CallError;
 
 /// Maximum length of a key in bytes.
 const LENGTH_MAX: usize = 255;
@@ -11,11 +11,11 @@ const LENGTH_MAX: usize = 255;
 ///
 /// For 24 hours, a request repeated with the same key and body returns the first response and is not charged.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub struct IdempotencyKey(String);
+pub(super) struct IdempotencyKey(String);
 
 impl IdempotencyKey {
     /// Creates a new key of 128 random bits.
-    pub fn random() -> Self {
+    pub(super) fn random() -> Self {
         let mut text = String::with_capacity(32);
         for byte in rand::random::<[u8; 16]>() {
             // Writing to a string cannot fail.
@@ -27,21 +27,21 @@ impl IdempotencyKey {
     /// Creates a key from a text, such as an order's id, for a request that may have been sent before.
     ///
     /// # Errors
-    /// [`ServiceError::Invalid`] unless it has 1 to 255 visible ASCII characters.
-    pub fn new(text: impl Into<String>) -> Result<Self, ServiceError> {
+    /// [`CallError::Invalid`] unless it has 1 to 255 visible ASCII characters.
+    pub(super) fn new(text: impl Into<String>) -> Result<Self, CallError> {
         let text = text.into();
         let is_plain =
             (1..=LENGTH_MAX).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
         match is_plain {
             true => Ok(Self(text)),
             false => {
-                Err(ServiceError::Invalid("an Idempotency-Key must have 1 to 255 visible ASCII characters"))
+                Err(CallError::Invalid("an Idempotency-Key must have 1 to 255 visible ASCII characters"))
             }
         }
     }
 
-    /// The key as text. A program that stores it before the request can repeat the request after a crash.
-    pub fn as_str(&self) -> &str {
+    /// The key as text.
+    pub(super) fn as_str(&self) -> &str {
         &self.0
     }
 }

@@ -10,51 +10,42 @@
 //! loops between servers: see [`PeerRequests`].
 
 mod api;
+mod call_error;
 mod classify;
+mod client;
 mod idempotency_key;
 mod lookup;
 mod options;
 mod peer_requests;
 mod rate;
-mod rejection;
 mod response_meta;
 mod supplier;
-mod v1;
 
 use transcript_core::Result;
 
-pub use idempotency_key::IdempotencyKey;
-pub use lookup::{ServiceLookup, TextFormat, TextResponse};
 pub use options::ServiceOptions;
 pub use peer_requests::{HOP, PeerRequestGuard, PeerRequests};
-pub use rate::RateLimit;
-pub use rejection::{RejectionKind, ServiceError, ServiceRejection};
-pub use response_meta::ResponseMeta;
-pub use supplier::{SERVICE_SUPPLIER, ServiceSupplier};
+pub use supplier::ServiceSupplier;
 
 use api::ServiceConnection;
+use idempotency_key::IdempotencyKey;
 
-/// A response body with the metadata of its headers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ServiceReply<T> {
-    /// The body.
-    pub body: T,
-    /// Metadata of the headers.
-    pub meta: ResponseMeta,
-}
-
-/// A client of one Verbatim server, with one key or none. Clones share its connections.
+/// The [`Service`](transcript_core::service::Service) of one Verbatim server. Clones share its connections.
+///
+/// A caller without a key calls with the key of the options, if there is one.
 ///
 /// ```no_run
-/// use upstream_reqwest::service::{ServiceClient, ServiceLookup, ServiceOptions};
+/// use transcript_core::service::{Caller, Service, ServiceLookup};
+/// use upstream_reqwest::service::{ServiceClient, ServiceOptions};
 ///
 /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
 /// let client = ServiceClient::new(&ServiceOptions::new("https://verbatim.example"))?;
-/// let answer = client.look_up(&ServiceLookup::url("https://youtu.be/dQw4w9WgXcQ")).await?.body;
-/// match answer.available {
-///     true => answer.transcript.iter().for_each(|segment| println!("{}", segment.text)),
+/// let lookup = ServiceLookup::url("https://youtu.be/dQw4w9WgXcQ");
+/// let reply = client.look_up(&Caller::default(), lookup).await?.body;
+/// match reply.transcript {
+///     Some(stored) => stored.transcript.segments.iter().for_each(|segment| println!("{}", segment.text)),
 ///     // The page for a person, as the server sent it.
-///     false => println!("{}", answer.watch_url),
+///     None => println!("{}", reply.result.watch_url),
 /// }
 /// # Ok(()) }
 /// ```
@@ -70,13 +61,5 @@ impl ServiceClient {
     /// [`transcript_core::ErrorKind::Invalid`], naming the option that is wrong.
     pub fn new(options: &ServiceOptions) -> Result<Self> {
         Ok(Self { api: ServiceConnection::new(options)? })
-    }
-
-    /// A client with another key that shares the connections.
-    ///
-    /// # Errors
-    /// [`transcript_core::ErrorKind::Invalid`] when the text is not a key.
-    pub fn with_key(&self, key: &str) -> Result<Self> {
-        Ok(Self { api: self.api.with_key(key)? })
     }
 }

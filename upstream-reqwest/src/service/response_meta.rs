@@ -1,11 +1,9 @@
 //! Metadata in the headers of a response.
 
-use std::time::Duration;
-
 use http::{HeaderMap, HeaderName, header};
-use transcript_core::transcript::LanguageTag;
+use transcript_core::{service::ResponseMeta, transcript::LanguageTag};
 
-use super::RateLimit;
+use super::rate::parse_rate_limit;
 use crate::http::parse_retry_after;
 
 /// Request id, for questions to the operator.
@@ -23,52 +21,25 @@ const ID_MAX: usize = 200;
 /// Maximum length of a failure detail in bytes; a longer one is dropped.
 const DETAIL_MAX: usize = 32;
 
-/// Metadata in the headers of a response; `None` if absent or invalid.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ResponseMeta {
-    /// The server's id of the request (`x-request-id`), for questions to its operator.
-    pub request_id: Option<String>,
-    /// The remaining credits (`X-Credits-Remaining`, specification 4.16).
-    pub credits_remaining: Option<u64>,
-    /// Whether the response came from the archive (`X-Cache`, specification 4.16).
-    pub is_cached: Option<bool>,
-    /// The account's rate limit and its remaining requests (`RateLimit` and `RateLimit-Policy`).
-    pub rate: Option<RateLimit>,
-    /// How long to wait before a retry (`Retry-After`, specification 4.16).
-    pub retry_after: Option<Duration>,
-    /// Whether this is a stored response, which is not charged again (`Idempotent-Replayed`).
-    pub is_replayed: bool,
-    /// The language of the transcript (`Content-Language`), in the response to a lookup with a key.
-    pub language: Option<LanguageTag>,
-    /// Whether the captions are generated (`X-Is-Generated`), in the response to a lookup with a key.
-    pub is_generated: Option<bool>,
-    /// Detail of a failure reason (`X-Failure-Detail`), in the response to a lookup with a key: at most 32
-    /// lowercase letters and underscores.
-    pub failure_detail: Option<String>,
-}
-
-impl ResponseMeta {
-    pub(super) fn from_headers(headers: &HeaderMap) -> Self {
-        let text = |name: &HeaderName| headers.get(name)?.to_str().ok().map(str::trim);
-        let is =
-            |name: &HeaderName, known: &str| text(name).is_some_and(|text| text.eq_ignore_ascii_case(known));
-        Self {
-            request_id: text(&X_REQUEST_ID)
-                .filter(|id| !id.is_empty() && id.len() <= ID_MAX)
-                .map(str::to_owned),
-            credits_remaining: text(&X_CREDITS_REMAINING).and_then(|text| text.parse().ok()),
-            is_cached: text(&X_CACHE).and_then(|_| match (is(&X_CACHE, "hit"), is(&X_CACHE, "miss")) {
-                (true, _) => Some(true),
-                (_, true) => Some(false),
-                _ => None,
-            }),
-            rate: RateLimit::parse(text(&RATE_LIMIT), text(&RATE_LIMIT_POLICY)),
-            retry_after: parse_retry_after(headers),
-            is_replayed: is(&IDEMPOTENT_REPLAYED, "true"),
-            language: text(&header::CONTENT_LANGUAGE).and_then(|tag| LanguageTag::parse(tag).ok()),
-            is_generated: text(&X_IS_GENERATED).and_then(|text| text.parse().ok()),
-            failure_detail: text(&X_FAILURE_DETAIL).filter(|text| is_detail(text)).map(str::to_owned),
-        }
+/// Reads the metadata of a response.
+pub(super) fn from_headers(headers: &HeaderMap) -> ResponseMeta {
+    let text = |name: &HeaderName| headers.get(name)?.to_str().ok().map(str::trim);
+    let is = |name: &HeaderName, known: &str| text(name).is_some_and(|text| text.eq_ignore_ascii_case(known));
+    ResponseMeta {
+        request_id: text(&X_REQUEST_ID).filter(|id| !id.is_empty() && id.len() <= ID_MAX).map(str::to_owned),
+        credits_remaining: text(&X_CREDITS_REMAINING).and_then(|text| text.parse().ok()),
+        credits_charged: None,
+        is_cached: text(&X_CACHE).and_then(|_| match (is(&X_CACHE, "hit"), is(&X_CACHE, "miss")) {
+            (true, _) => Some(true),
+            (_, true) => Some(false),
+            _ => None,
+        }),
+        rate: parse_rate_limit(text(&RATE_LIMIT), text(&RATE_LIMIT_POLICY)),
+        retry_after: parse_retry_after(headers),
+        is_replayed: is(&IDEMPOTENT_REPLAYED, "true"),
+        language: text(&header::CONTENT_LANGUAGE).and_then(|tag| LanguageTag::parse(tag).ok()),
+        is_generated: text(&X_IS_GENERATED).and_then(|text| text.parse().ok()),
+        failure_detail: text(&X_FAILURE_DETAIL).filter(|text| is_detail(text)).map(str::to_owned),
     }
 }
 
@@ -79,6 +50,8 @@ fn is_detail(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -96,7 +69,7 @@ mod tests {
         ] {
             headers.insert(name, value.parse().unwrap());
         }
-        let meta = ResponseMeta::from_headers(&headers);
+        let meta = from_headers(&headers);
         assert_eq!(meta.request_id.as_deref(), Some("req-1"));
         assert_eq!((meta.credits_remaining, meta.is_cached, meta.is_replayed), (Some(199), Some(true), true));
         assert_eq!(meta.language.as_ref().map(LanguageTag::as_str), Some("pt-BR"));
@@ -106,6 +79,6 @@ mod tests {
             headers.insert(name, "-1 /x".parse().unwrap());
         }
         headers.insert(X_REQUEST_ID, "x".repeat(ID_MAX + 1).parse().unwrap());
-        assert_eq!(ResponseMeta::from_headers(&headers), ResponseMeta::default());
+        assert_eq!(from_headers(&headers), ResponseMeta::default());
     }
 }

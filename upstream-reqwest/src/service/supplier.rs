@@ -8,6 +8,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use transcript_core::{
     Error, Result,
     directory::api_key::ApiKind,
+    service::{SERVICE_SUPPLIER, ServiceLookup},
     supplier::{
         Supplier, SupplierInfo, SupplierKind, SupplyError, SupplyMonitor, SupplyOutput, SupplyReason,
         SupplyRequest,
@@ -17,14 +18,13 @@ use transcript_core::{
 };
 
 use super::{
-    HOP, PeerRequests, ServiceClient, ServiceError, ServiceLookup, ServiceOptions,
+    HOP, PeerRequests, ServiceClient, ServiceOptions,
     api::ServiceCall,
+    call_error::CallError,
     classify::{SupplyDecision, classify_response, supply_error},
     lookup::lookup,
 };
 
-/// The supplier's name.
-pub const SERVICE_SUPPLIER: &str = "verbatim-service";
 /// The stage that is reported to waiters.
 const STAGE: &str = "asking a server";
 /// Safety margin before the caller's deadline.
@@ -68,8 +68,7 @@ impl ServiceSupplier {
         deadline: Instant,
     ) -> std::result::Result<SupplyDecision, SupplyError> {
         let response = timeout_at(deadline, self.client.api.execute(call)).await;
-        let answer =
-            response.unwrap_or(Err(ServiceError::Timeout)).and_then(super::api::ServiceResponse::read);
+        let answer = response.unwrap_or(Err(CallError::Timeout)).and_then(super::api::ServiceResponse::read);
         Ok(classify_response(answer.map_err(|error| supply_error(&error))?, request, self.clock.now()))
     }
 }
@@ -97,7 +96,7 @@ impl Supplier for ServiceSupplier {
     ) -> std::result::Result<SupplyOutput, SupplyError> {
         let left = request.deadline.since(self.clock.now());
         let deadline = Instant::now() + left.saturating_sub(DEADLINE_MARGIN);
-        let mut call = lookup(&ServiceLookup::url(request.video.address()), None);
+        let mut call = lookup(&ServiceLookup::url(request.video.address()), None, None);
         call.headers.insert(HeaderName::from_static(HOP), HeaderValue::from_static("1"));
         let mut last_failure = None;
         loop {

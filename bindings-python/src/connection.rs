@@ -1,0 +1,329 @@
+//! The calls of a service: of a Verbatim server, or of the service in the process.
+
+use std::{
+    future::Future,
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use pyo3::{exceptions::PyValueError, prelude::*, types::PyDict};
+use serde::Serialize;
+use transcript_core::{
+    accounts::TranscriptParams,
+    chat::{ChatRole, ChatTurn},
+    lookup::{AttributionTag, EntitlementProof, VideoReference},
+    wire::{
+        lookup::KeyRequest,
+        v1::{BuyCreditsRequest, RegisterRequest, SubscribeRequest},
+    },
+};
+use verbatim::service::{
+    Caller, LocalService, ResponseMeta, Service, ServiceClient, ServiceLookup, ServiceOptions,
+    ServiceQuestion, ServiceReply, ServiceResult, TextFormat, TextResponse, v1_transcript,
+};
+
+use crate::{
+    exceptions::core_exception, lazy_open::LazyVerbatim, pending::PendingCall, runtime::PerProcess,
+    transcript::Transcript,
+};
+
+/// Receiver of the calls.
+enum Target {
+    /// The service in the process.
+    Local(Arc<LazyVerbatim>),
+    /// A server. A forked child creates its own client, with its own connections.
+    Server { options: ServiceOptions, client: Mutex<Option<PerProcess<Arc<ServiceClient>>>> },
+}
+
+/// A service and the key for its requests. Every call returns a [`PendingCall`].
+#[pyclass(frozen, module = "verbatim_transcripts._native")]
+pub(crate) struct Connection {
+    target: Target,
+    /// Locked briefly and only while attached to the interpreter.
+    key: Mutex<Option<String>>,
+}
+
+impl Connection {
+    /// A connection to the service in the process.
+    pub(crate) fn local(lazy: Arc<LazyVerbatim>, key: Option<String>) -> Self {
+        Self { target: Target::Local(lazy), key: Mutex::new(key) }
+    }
+
+    fn lock_key(&self) -> MutexGuard<'_, Option<String>> {
+        self.key.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The caller of a request.
+    fn caller(&self) -> Caller {
+        Caller { key: self.lock_key().clone(), ..Caller::default() }
+    }
+
+    /// The caller of a request that is charged once per idempotency key.
+    fn caller_once(&self, idempotency_key: Option<String>) -> Caller {
+        Caller { idempotency_key, ..self.caller() }
+    }
+
+    /// Returns a call of the service, and the conversion of its reply to a Python object.
+    fn call<T, F>(
+        &self,
+        py: Python<'_>,
+        caller: Caller,
+        call: impl FnOnce(Arc<dyn Service>, Caller) -> F + Send + 'static,
+        make: impl FnOnce(Python<'_>, ServiceReply<T>) -> PyResult<Py<PyAny>> + Send + 'static,
+    ) -> PyResult<PendingCall>
+    where
+        T: Send + 'static,
+        F: Future<Output = ServiceResult<T>> + Send + 'static,
+    {
+        Ok(match &self.target {
+            Target::Local(lazy) => {
+                let open = lazy.open(py)?;
+                let work = async move { Ok(call(Arc::new(LocalService::from(&open.await?)), caller).await?) };
+                PendingCall::new(work, make)
+            }
+            Target::Server { options, client } => {
+                let client = server_client(py, options, client)?;
+                PendingCall::new(async move { Ok(call(client, caller).await?) }, make)
+            }
+        })
+    }
+
+    /// Returns a call whose reply is JSON for Python.
+    fn json<T, F>(
+        &self,
+        py: Python<'_>,
+        caller: Caller,
+        call: impl FnOnce(Arc<dyn Service>, Caller) -> F + Send + 'static,
+    ) -> PyResult<PendingCall>
+    where
+        T: Serialize + Send + 'static,
+        F: Future<Output = ServiceResult<T>> + Send + 'static,
+    {
+        self.call(py, caller, call, |py, ServiceReply { body, meta }| {
+            Ok((json_object(py, &body)?, meta_dict(py, &meta)?).into_pyobject(py)?.into_any().unbind())
+        })
+    }
+}
+
+/// The client of this process.
+fn server_client(
+    py: Python<'_>,
+    options: &ServiceOptions,
+    client: &Mutex<Option<PerProcess<Arc<ServiceClient>>>>,
+) -> PyResult<Arc<ServiceClient>> {
+    let mut client = client.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(client) = client.as_ref().and_then(PerProcess::get) {
+        return Ok(Arc::clone(client));
+    }
+    let created = Arc::new(ServiceClient::new(options).map_err(|error| core_exception(py, &error))?);
+    *client = Some(PerProcess::new(Arc::clone(&created)));
+    Ok(created)
+}
+
+fn json_object<'py>(py: Python<'py>, body: &impl Serialize) -> PyResult<Bound<'py, PyAny>> {
+    let json = serde_json::to_string(body).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    py.import("json")?.call_method1("loads", (json,))
+}
+
+/// The metadata of a reply as a dictionary.
+fn meta_dict<'py>(py: Python<'py>, meta: &ResponseMeta) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("request_id", meta.request_id.as_deref())?;
+    dict.set_item("credits_remaining", meta.credits_remaining)?;
+    dict.set_item("is_cached", meta.is_cached)?;
+    dict.set_item("is_replayed", meta.is_replayed)?;
+    dict.set_item("retry_after", meta.retry_after.map(|wait| wait.as_secs_f64()))?;
+    let rate = meta.rate.as_ref();
+    dict.set_item("rate_remaining", rate.map(|rate| rate.remaining))?;
+    dict.set_item("rate_reset", rate.map(|rate| rate.reset.as_secs_f64()))?;
+    Ok(dict)
+}
+
+#[pymethods]
+impl Connection {
+    /// A connection to a server.
+    #[new]
+    fn new(
+        py: Python<'_>,
+        base_url: String,
+        key: Option<String>,
+        timeout: f64,
+        retries: u32,
+        ca_file: Option<PathBuf>,
+    ) -> PyResult<Self> {
+        let timeout = Duration::try_from_secs_f64(timeout).ok().filter(|timeout| !timeout.is_zero());
+        let timeout = timeout
+            .ok_or_else(|| PyValueError::new_err("timeout must be a number of seconds greater than 0"))?;
+        let options = ServiceOptions { ca_file, timeout, retries, ..ServiceOptions::new(base_url) };
+        let client = ServiceClient::new(&options).map_err(|error| core_exception(py, &error))?;
+        if let Some(key) = &key {
+            client.check_key(key).map_err(|error| core_exception(py, &error))?;
+        }
+        let client = Mutex::new(Some(PerProcess::new(Arc::new(client))));
+        Ok(Self { target: Target::Server { options, client }, key: Mutex::new(key) })
+    }
+
+    /// Replaces the key.
+    fn use_key(&self, py: Python<'_>, key: String) -> PyResult<()> {
+        if let Target::Server { options, client } = &self.target {
+            let client = server_client(py, options, client)?;
+            client.check_key(&key).map_err(|error| core_exception(py, &error))?;
+        }
+        *self.lock_key() = Some(key);
+        Ok(())
+    }
+
+    fn lookup(&self, py: Python<'_>, link: String, src: Option<String>) -> PyResult<PendingCall> {
+        let caller = Caller { src: parse_tag(src)?, ..self.caller() };
+        let lookup = ServiceLookup::url(link);
+        self.call(
+            py,
+            caller,
+            |service, caller| async move { service.look_up(&caller, lookup).await },
+            |py, ServiceReply { body, meta }| {
+                let transcript = body
+                    .transcript
+                    .map(|stored| Bound::new(py, Transcript::from_stored(&stored, body.result.from_cache)));
+                let fields = (transcript.transpose()?, json_object(py, &body.result)?, meta_dict(py, &meta)?);
+                Ok(fields.into_pyobject(py)?.into_any().unbind())
+            },
+        )
+    }
+
+    fn get_text(
+        &self,
+        py: Python<'_>,
+        link: String,
+        format: &str,
+        src: Option<String>,
+    ) -> PyResult<PendingCall> {
+        let format = TextFormat::from_wire(format).ok_or_else(|| {
+            PyValueError::new_err(format!("format must be 'text', 'md', 'srt' or 'vtt', not {format:?}"))
+        })?;
+        let caller = Caller { src: parse_tag(src)?, ..self.caller() };
+        let lookup = ServiceLookup::url(link);
+        self.call(
+            py,
+            caller,
+            move |service, caller| async move { service.text(&caller, lookup, format).await },
+            |py, reply| {
+                let fields = match reply.body {
+                    TextResponse::Text(text) => (Some(text), None, None, false),
+                    TextResponse::Missing { is_allowance_spent, message, watch_url } => {
+                        (None, Some(message), Some(watch_url), is_allowance_spent)
+                    }
+                };
+                Ok(fields.into_pyobject(py)?.into_any().unbind())
+            },
+        )
+    }
+
+    fn create_key(
+        &self,
+        py: Python<'_>,
+        label: Option<String>,
+        email: Option<String>,
+        entitlement: Option<String>,
+    ) -> PyResult<PendingCall> {
+        let request = KeyRequest { label, email };
+        let caller = Caller { proof: entitlement.map(EntitlementProof::new), ..self.caller() };
+        self.json(py, caller, |service, caller| async move { service.create_key(&caller, request).await })
+    }
+
+    fn key_status(&self, py: Python<'_>, entitlement: Option<String>) -> PyResult<PendingCall> {
+        let caller = Caller { proof: entitlement.map(EntitlementProof::new), ..self.caller() };
+        self.json(py, caller, |service, caller| async move { service.key_status(&caller).await })
+    }
+
+    fn register(&self, py: Python<'_>, email: String) -> PyResult<PendingCall> {
+        let request = RegisterRequest { email };
+        self.json(
+            py,
+            self.caller(),
+            |service, caller| async move { service.register(&caller, request).await },
+        )
+    }
+
+    fn verify(&self, py: Python<'_>, token: String, confirmed: bool) -> PyResult<PendingCall> {
+        self.json(py, self.caller(), move |service, caller| async move {
+            service.verify(&caller, token, confirmed).await
+        })
+    }
+
+    fn me(&self, py: Python<'_>) -> PyResult<PendingCall> {
+        self.json(py, self.caller(), |service, caller| async move { service.me(&caller).await })
+    }
+
+    fn rotate_key(&self, py: Python<'_>) -> PyResult<PendingCall> {
+        self.json(py, self.caller(), |service, caller| async move { service.rotate_key(&caller).await })
+    }
+
+    fn transcript(
+        &self,
+        py: Python<'_>,
+        link: String,
+        lang: Option<String>,
+        idempotency_key: Option<String>,
+    ) -> PyResult<PendingCall> {
+        let params = TranscriptParams { url: Some(link), lang, video_id: None };
+        self.call(
+            py,
+            self.caller_once(idempotency_key),
+            |service, caller| async move {
+                let ServiceReply { body, meta } = service.transcript(&caller, params).await?;
+                let is_cached = meta.is_cached.unwrap_or(false);
+                Ok(ServiceReply { body: Transcript::from_core(v1_transcript(body), is_cached), meta })
+            },
+            |py, ServiceReply { body, meta }| {
+                let transcript = Bound::new(py, body)?;
+                Ok((transcript, meta_dict(py, &meta)?).into_pyobject(py)?.into_any().unbind())
+            },
+        )
+    }
+
+    fn chat(
+        &self,
+        py: Python<'_>,
+        video_id: String,
+        message: String,
+        history: Vec<(String, String)>,
+        idempotency_key: Option<String>,
+    ) -> PyResult<PendingCall> {
+        let to_turn = |(role, content): (String, String)| match ChatRole::from_name(&role) {
+            Some(role) => Ok(ChatTurn { role, content }),
+            None => Err(PyValueError::new_err(format!("a role must be 'user' or 'assistant', not {role:?}"))),
+        };
+        let history = history.into_iter().map(to_turn).collect::<PyResult<Vec<_>>>()?;
+        let question = ServiceQuestion { reference: VideoReference::Id(video_id), message, history };
+        let caller = self.caller_once(idempotency_key);
+        self.json(py, caller, |service, caller| async move { service.chat(&caller, question).await })
+    }
+
+    fn subscribe(
+        &self,
+        py: Python<'_>,
+        plan: String,
+        idempotency_key: Option<String>,
+    ) -> PyResult<PendingCall> {
+        let (request, caller) = (SubscribeRequest { plan }, self.caller_once(idempotency_key));
+        self.json(py, caller, |service, caller| async move { service.subscribe(&caller, request).await })
+    }
+
+    fn buy_credits(
+        &self,
+        py: Python<'_>,
+        pack: String,
+        idempotency_key: Option<String>,
+    ) -> PyResult<PendingCall> {
+        let (request, caller) = (BuyCreditsRequest { pack }, self.caller_once(idempotency_key));
+        self.json(py, caller, |service, caller| async move { service.buy_credits(&caller, request).await })
+    }
+}
+
+/// The attribution tag with this name.
+fn parse_tag(name: Option<String>) -> PyResult<Option<AttributionTag>> {
+    let Some(name) = name else { return Ok(None) };
+    let tag = AttributionTag::from_wire(&name);
+    tag.map(Some).ok_or_else(|| PyValueError::new_err(format!("unknown attribution tag {name:?}")))
+}

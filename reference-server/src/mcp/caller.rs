@@ -1,0 +1,21 @@
+//! The caller of a tool.
+
+use http::request::Parts;
+use rmcp::model::Extensions;
+use transcript_core::lookup::AttributionTag;
+use verbatim::service::Caller;
+
+use crate::api::{ClientAddress, bearer, idempotency_key, proof};
+
+/// Reads the caller from the HTTP request of a message; on standard input and output there is none.
+pub(super) fn caller(extensions: &Extensions) -> Caller {
+    let src = Some(AttributionTag::McpOther);
+    let Some(parts) = extensions.get::<Parts>() else { return Caller { src, ..Caller::default() } };
+    Caller {
+        key: bearer(&parts.headers),
+        proof: proof(&parts.headers),
+        idempotency_key: idempotency_key(&parts.headers),
+        client: parts.extensions.get::<ClientAddress>().map(|address| address.0),
+        src,
+    }
+}

@@ -1,0 +1,87 @@
+//! Failures of a tool call.
+
+use std::time::Duration;
+
+use transcript_core::{Error, ErrorKind, wire::lookup::TranscriptResult};
+use verbatim::service::{ResponseMeta, ServiceError, ServiceErrorKind};
+
+/// Failure of a tool call.
+#[derive(Clone, Debug)]
+pub(super) enum ToolError {
+    /// The lookup finished, and there is no transcript: the expected answer to a valid request.
+    Missing {
+        /// Failure reason, as on the wire.
+        reason: String,
+        /// Failure reason, as a sentence.
+        message: String,
+        /// Watch page of the video.
+        watch_url: String,
+        /// Time after which a retry may succeed, if known.
+        retry_after: Option<Duration>,
+    },
+    /// The call is invalid, was rejected, or failed.
+    Refused {
+        /// HTTP status code of the failure.
+        code: u16,
+        /// Sentence that says what the caller can do.
+        message: String,
+        /// Watch page, if the call names a video.
+        watch_url: Option<String>,
+    },
+}
+
+impl ToolError {
+    /// An argument is invalid; the message begins with its name.
+    pub(super) fn invalid(message: impl Into<String>) -> Self {
+        Self::Refused { code: 400, message: message.into(), watch_url: None }
+    }
+
+    /// Internal error. The details are in the log.
+    pub(super) fn fault() -> Self {
+        let message = "Internal server error. Retry in a few seconds.".to_owned();
+        Self::Refused { code: 500, message, watch_url: None }
+    }
+
+    /// A lookup without a transcript.
+    pub(super) fn missing(result: TranscriptResult, meta: &ResponseMeta) -> Self {
+        Self::Missing {
+            reason: result.failure_reason.unwrap_or_default(),
+            message: result.failure_message.unwrap_or_default(),
+            watch_url: result.watch_url,
+            retry_after: meta.retry_after,
+        }
+    }
+}
+
+impl From<Error> for ToolError {
+    /// Invalid arguments are described, internal errors are not.
+    fn from(error: Error) -> Self {
+        if error.kind() == ErrorKind::Invalid {
+            return Self::invalid(error.message());
+        }
+        tracing::error!(%error, "MCP tool failed");
+        Self::fault()
+    }
+}
+
+impl From<ServiceError> for ToolError {
+    /// Converts the failure of a call that names a video: without a status, an invalid argument is the video.
+    fn from(error: ServiceError) -> Self {
+        match error {
+            ServiceError { reason: Some(reason), watch_url: Some(watch_url), message, meta, .. } => {
+                let (reason, retry_after) = (reason.as_str().to_owned(), meta.retry_after);
+                Self::Missing { reason, message, watch_url, retry_after }
+            }
+            ServiceError { status: Some(code), message, watch_url, .. } => {
+                Self::Refused { code, message, watch_url }
+            }
+            ServiceError { kind: ServiceErrorKind::Core(ErrorKind::Invalid), message, .. } => {
+                Self::invalid(format!("video: {message}"))
+            }
+            error => {
+                tracing::error!(%error, "MCP tool failed");
+                Self::fault()
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! The transcript that a tool needs, by a lookup or for a credit.
+
+use transcript_core::{
+    accounts::TranscriptParams,
+    archive::StoredTranscript,
+    transcript::LanguageTag,
+    video::{Platform, VideoId},
+};
+use verbatim::service::{Caller, LookupReply, ServiceLookup, ServiceReply};
+
+use super::{McpTools, error::ToolError};
+
+/// Requested transcript.
+#[derive(Clone, Debug)]
+pub(super) struct TranscriptQuery {
+    /// Link or id of the video.
+    video: String,
+    /// Language; `None`: English if available, else the spoken language.
+    language: Option<LanguageTag>,
+    /// Whether a transcript that is not archived may be fetched and paid for.
+    may_fetch: bool,
+}
+
+impl TranscriptQuery {
+    /// Creates a query for this video and, if given, this language.
+    pub(super) fn new(video: &str, lang: Option<&str>, may_fetch: bool) -> Result<Self, ToolError> {
+        // Models send empty strings for optional arguments.
+        let lang = lang.map(str::trim).filter(|lang| !lang.is_empty());
+        let language = lang.map(LanguageTag::parse).transpose();
+        let language = language.map_err(|error| ToolError::invalid(format!("lang: {error}")))?;
+        Ok(Self { video: video.to_owned(), language, may_fetch })
+    }
+}
+
+/// Transcript as a tool result.
+#[derive(Clone, Debug)]
+pub(super) struct ToolTranscript {
+    /// The transcript.
+    pub(super) stored: StoredTranscript,
+    /// Watch page of the video.
+    pub(super) watch_url: String,
+    /// What it cost, and how it differs from the request, as whole sentences.
+    pub(super) notes: Vec<String>,
+}
+
+impl McpTools {
+    /// Gets a transcript: by the rules of the lookup API, or for a credit of an account.
+    pub(super) async fn transcript(
+        &self,
+        query: TranscriptQuery,
+        caller: &Caller,
+    ) -> Result<ToolTranscript, ToolError> {
+        let TranscriptQuery { video, language, may_fetch } = query;
+        let has_account_key = caller.has_account_key();
+        let lookup = ServiceLookup {
+            language: language.clone(),
+            may_fetch: may_fetch && !has_account_key,
+            ..ServiceLookup::url(video)
+        };
+        let ServiceReply { body, meta } = self.service.look_up(caller, lookup).await?;
+        let is_for_credits = may_fetch && has_account_key && body.platform() == Some(Platform::YouTube);
+        let LookupReply { result, transcript } = body;
+        let Some(stored) = transcript else {
+            if is_for_credits && let Ok(video) = VideoId::new(Platform::YouTube, &result.video_id) {
+                return self.buy_transcript(&video, language, result.watch_url, caller).await;
+            }
+            return Err(ToolError::missing(result, &meta));
+        };
+        let mut notes = Vec::new();
+        if let Some(key) = result.key.filter(|_| !result.from_cache) {
+            let (used, allowance) = (key.used, key.allowance);
+            notes.push(format!("New transcript, charged to the API key: {used} of {allowance} are used."));
+        }
+        let found = &stored.transcript.track.language;
+        if let Some(requested) = language.filter(|requested| !requested.matches(found)) {
+            notes.push(format!("No transcript in {requested} exists: this one is in {found}."));
+        }
+        Ok(ToolTranscript { stored, watch_url: result.watch_url, notes })
+    }
+
+    /// Gets a transcript for a credit, as the v1 API does. The credit is charged at delivery.
+    async fn buy_transcript(
+        &self,
+        video: &VideoId,
+        language: Option<LanguageTag>,
+        watch_url: String,
+        caller: &Caller,
+    ) -> Result<ToolTranscript, ToolError> {
+        let params = TranscriptParams {
+            video_id: Some(video.id().to_owned()),
+            url: None,
+            lang: language.map(|language| language.as_str().to_owned()),
+        };
+        // A repeated call needs no idempotency key: the transcript is archived then, and free.
+        let caller = Caller { idempotency_key: None, ..caller.clone() };
+        let ServiceReply { body: stored, meta } = self.service.transcript(&caller, params).await?;
+        let left = meta.credits_remaining.map_or(String::new(), |left| format!("; {left} are left"));
+        let note = |cost| format!("Credits charged for this transcript: {cost}{left}.");
+        let notes = meta.credits_charged.map(note).into_iter().collect();
+        Ok(ToolTranscript { stored, watch_url, notes })
+    }
+}

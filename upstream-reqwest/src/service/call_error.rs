@@ -1,0 +1,180 @@
+//! Errors of one call, with the parts of their sentences.
+
+use std::{fmt, time::Duration};
+
+use http::StatusCode;
+use serde_json::Value;
+use transcript_core::{
+    ErrorKind,
+    lookup::FailureReason,
+    service::{ResponseMeta, ServiceError, ServiceErrorKind},
+    wire::{Problem, v1::ErrorBody},
+};
+
+use crate::http::HttpError;
+
+/// Maximum length of a server's message in characters; a longer one is cut.
+const MESSAGE_MAX: usize = 500;
+
+/// Why a call failed. The supplier and [`ServiceError`] word it differently.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum CallError {
+    /// The call is invalid; nothing was sent.
+    Invalid(&'static str),
+    /// The server rejected the call.
+    Rejected(ServiceError),
+    /// The server did not respond in time.
+    Timeout,
+    /// The connection failed; the text says at which step.
+    Unreachable(&'static str),
+    /// The response ended early.
+    CutOff,
+    /// The response is not that of a Verbatim server, or too large; the text says what is wrong.
+    Unreadable(&'static str),
+}
+
+/// Parses a rejected response, in the error format of either API.
+pub(super) fn rejection(status: StatusCode, meta: ResponseMeta, body: &[u8]) -> ServiceError {
+    let (message, reason) = match serde_json::from_slice::<Value>(body) {
+        Ok(json) => error_message(json),
+        Err(_) => (None, None),
+    };
+    let message = message.as_deref().and_then(single_line).unwrap_or_else(|| {
+        let words = status.canonical_reason().unwrap_or("unknown status");
+        format!("The server returned HTTP {}: {words}.", status.as_u16())
+    });
+    ServiceError {
+        reason: reason.as_deref().and_then(FailureReason::from_wire),
+        meta: Box::new(meta),
+        ..ServiceError::rejected(status.as_u16(), message)
+    }
+}
+
+/// The message in an error body of either API, and the failure reason next to it.
+fn error_message(json: Value) -> (Option<String>, Option<String>) {
+    match serde_json::from_value::<Problem>(json.clone()) {
+        Ok(problem) => (Some(problem.detail), problem.failure_reason),
+        Err(_) => (serde_json::from_value::<ErrorBody>(json).ok().map(|body| body.error), None),
+    }
+}
+
+/// A server's message on one line and of bounded length; `None` if empty.
+pub(super) fn single_line(text: &str) -> Option<String> {
+    let plain = |c: char| if c.is_control() { ' ' } else { c };
+    // The first bound limits the work for a long text.
+    let text: String = text.chars().take(4 * MESSAGE_MAX).map(plain).collect();
+    let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let cut: String = joined.chars().take(MESSAGE_MAX).collect();
+    (!cut.is_empty()).then_some(cut)
+}
+
+impl CallError {
+    fn rejection(&self) -> Option<&ServiceError> {
+        match self {
+            Self::Rejected(rejection) => Some(rejection),
+            _ => None,
+        }
+    }
+
+    /// The kind of rejection, if the server rejected the call.
+    pub(super) fn kind(&self) -> Option<ServiceErrorKind> {
+        self.rejection().map(|rejection| rejection.kind)
+    }
+
+    /// Time after which a retry may succeed, if the server names one.
+    pub(super) fn retry_after(&self) -> Option<Duration> {
+        self.rejection()?.retry_after()
+    }
+
+    pub(super) fn from_http_error(fault: &HttpError) -> Self {
+        match fault {
+            HttpError::Timeout => Self::Timeout,
+            HttpError::Unreachable(how) => Self::Unreachable(how),
+            HttpError::TooLarge => Self::Unreadable("it is too large"),
+            HttpError::Encoded => Self::Unreadable("it is compressed in an unsupported way"),
+            _ => Self::CutOff,
+        }
+    }
+
+    /// Whether a retry of the same request may succeed soon.
+    pub(super) fn is_transient(&self) -> bool {
+        match self {
+            Self::Timeout | Self::Unreachable(_) | Self::CutOff => true,
+            Self::Rejected(no) => {
+                matches!(no.kind, ServiceErrorKind::ServerError | ServiceErrorKind::RateLimited)
+                    || no.status == Some(408)
+            }
+            Self::Invalid(_) | Self::Unreadable(_) => false,
+        }
+    }
+}
+
+impl From<CallError> for ServiceError {
+    fn from(error: CallError) -> Self {
+        let kind = match &error {
+            CallError::Rejected(_) => ServiceErrorKind::Other,
+            CallError::Invalid(_) => ServiceErrorKind::Core(ErrorKind::Invalid),
+            CallError::Timeout => ServiceErrorKind::Timeout,
+            CallError::Unreachable(_) => ServiceErrorKind::Unreachable,
+            CallError::CutOff => ServiceErrorKind::CutOff,
+            CallError::Unreadable(_) => ServiceErrorKind::Unreadable,
+        };
+        match error {
+            CallError::Rejected(rejection) => rejection,
+            error => Self::new(kind, error.to_string()),
+        }
+    }
+}
+
+impl fmt::Display for CallError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Invalid(what) => write!(f, "The request was not sent: {what}."),
+            Self::Rejected(rejection) => f.write_str(&rejection.message),
+            Self::Timeout => f.write_str("The server took too long to respond."),
+            Self::Unreachable(how) => write!(f, "The server could not be reached: {how}."),
+            Self::CutOff => f.write_str("The server's response ended early."),
+            Self::Unreadable(what) => write!(f, "The server's response is invalid: {what}."),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rejected(status: u16, body: &str) -> ServiceError {
+        rejection(StatusCode::from_u16(status).unwrap(), ResponseMeta::default(), body.as_bytes())
+    }
+
+    #[test]
+    fn rejection_error_of_either_api_is_parsed() {
+        let plain = rejected(402, r#"{"error":"No credits are left.","code":402}"#);
+        assert_eq!(
+            (plain.kind, plain.message.as_str()),
+            (ServiceErrorKind::PaymentRequired, "No credits are left.")
+        );
+        let problem = r#"{"type":"about:blank","title":"x","status":429,"detail":"Too\n many.","failureReason":"fair_use"}"#;
+        let read = rejected(429, problem);
+        assert_eq!((read.message.as_str(), read.reason), ("Too many.", Some(FailureReason::FairUse)));
+        let expected = "The server returned HTTP 502: Bad Gateway.";
+        for body in ["<html>", "", "[]", "7", r#"{"error":7}"#, r#"{"error":" \u0000 ","code":502}"#] {
+            assert_eq!(rejected(502, body).message, expected, "{body}");
+        }
+        let long = format!(r#"{{"error":"{}","code":500}}"#, "word ".repeat(10_000));
+        assert!(rejected(500, &long).message.chars().count() <= MESSAGE_MAX);
+    }
+
+    #[test]
+    fn call_error_only_transient_kinds_are_retried() {
+        let refused = |status| CallError::Rejected(rejected(status, ""));
+        for passing in [CallError::Timeout, refused(500), refused(503), refused(429), refused(408)] {
+            assert!(passing.is_transient(), "{passing}");
+        }
+        for lasting in [refused(400), refused(401), refused(404), refused(302), refused(508), refused(409)] {
+            assert!(!lasting.is_transient(), "{lasting}");
+        }
+        assert!(!CallError::from_http_error(&HttpError::TooLarge).is_transient());
+        assert!(CallError::from_http_error(&HttpError::CutOff).is_transient());
+    }
+}

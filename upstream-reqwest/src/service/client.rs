@@ -1,0 +1,166 @@
+//! Both APIs of a server as a [`Service`] (specification 4.1 to 4.11).
+//!
+//! Reads are retried after transient errors. A charged call has an idempotency key, so that retries are charged once.
+//! A call that creates a key, sends a mail or rotates a key is sent once.
+
+use std::borrow::Cow;
+
+use async_trait::async_trait;
+use http::{HeaderValue, Method, header};
+use serde::de::DeserializeOwned;
+use transcript_core::{
+    Result,
+    accounts::TranscriptParams,
+    archive::StoredTranscript,
+    service::{
+        Caller, LookupReply, SERVICE_SUPPLIER, Service, ServiceError, ServiceLookup, ServiceQuestion,
+        ServiceReply, ServiceResult, TextFormat, TextResponse, unarchived,
+    },
+    wire::{
+        lookup::{CreateKeyResponse, KeyRequest, KeyStatus},
+        v1::{
+            AccountInfo, BuyCreditsRequest, ChatAnswer, CreditsCheckout, PlanCheckout, RegisterRequest,
+            RegisterResponse, RotateKeyResponse, SubscribeRequest, VerifyResponse, VideoTranscript,
+        },
+    },
+};
+
+use super::{
+    IdempotencyKey, ServiceClient,
+    api::{RetrySafety, ServiceCall, ServiceConnection, ServiceResponse, TRANSCRIPT_MAX},
+    call_error::CallError,
+    lookup::{lookup, lookup_reply, text_reply, with_proof},
+};
+
+impl ServiceClient {
+    /// Sends a call with the caller's key.
+    async fn send(&self, caller: &Caller, call: ServiceCall) -> Result<ServiceResponse, ServiceError> {
+        let api: Cow<'_, ServiceConnection> = match &caller.key {
+            Some(key) => Cow::Owned(self.api.with_key(key)?),
+            None => Cow::Borrowed(&self.api),
+        };
+        Ok(api.execute(&call).await?)
+    }
+
+    /// Sends a call and parses its JSON response.
+    async fn json<T: DeserializeOwned>(&self, caller: &Caller, call: ServiceCall) -> ServiceResult<T> {
+        Ok(self.send(caller, call).await?.read()?)
+    }
+}
+
+#[async_trait]
+impl Service for ServiceClient {
+    fn check_key(&self, key: &str) -> Result<()> {
+        self.api.with_key(key).map(|_| ())
+    }
+
+    async fn look_up(&self, caller: &Caller, request: ServiceLookup) -> ServiceResult<LookupReply> {
+        check_language(&request)?;
+        let call = with_proof(lookup(&request, caller.src, None), caller)?;
+        Ok(lookup_reply(self.json(caller, call).await?)?)
+    }
+
+    async fn text(
+        &self,
+        caller: &Caller,
+        request: ServiceLookup,
+        format: TextFormat,
+    ) -> ServiceResult<TextResponse> {
+        check_language(&request)?;
+        let call = with_proof(lookup(&request, caller.src, Some(format)), caller)?;
+        Ok(text_reply(self.send(caller, call).await?)?)
+    }
+
+    async fn transcript(
+        &self,
+        caller: &Caller,
+        request: TranscriptParams,
+    ) -> ServiceResult<StoredTranscript> {
+        let TranscriptParams { video_id, url, lang } = request;
+        let parameters = [("video_id", video_id), ("url", url), ("lang", lang)];
+        let query = parameters.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
+        let call = ServiceCall::new(Method::GET, &["api", "v1", "transcript"]);
+        let call = with_idempotency_key(ServiceCall { query, max: TRANSCRIPT_MAX, ..call }, caller)?;
+        let ServiceReply { body, meta } = self.json::<VideoTranscript>(caller, call).await?;
+        let transcript = body.into_transcript(SERVICE_SUPPLIER).map_err(CallError::Unreadable)?;
+        Ok(ServiceReply { body: unarchived(transcript), meta })
+    }
+
+    async fn chat(&self, caller: &Caller, request: ServiceQuestion) -> ServiceResult<ChatAnswer> {
+        let call = ServiceCall::new(Method::POST, &["api", "v1", "chat"]).with_body(&request.to_wire()?)?;
+        self.json(caller, with_idempotency_key(call, caller)?).await
+    }
+
+    async fn create_key(&self, caller: &Caller, request: KeyRequest) -> ServiceResult<CreateKeyResponse> {
+        let call = ServiceCall::new(Method::POST, &["api", "keys"]).with_body(&request)?;
+        let call = ServiceCall { is_keyed: false, repeat: RetrySafety::Never, ..call };
+        self.json(caller, with_proof(call, caller)?).await
+    }
+
+    async fn key_status(&self, caller: &Caller) -> ServiceResult<KeyStatus> {
+        let call = ServiceCall::new(Method::GET, &["api", "keys", "me"]);
+        self.json(caller, with_proof(call, caller)?).await
+    }
+
+    async fn register(&self, caller: &Caller, request: RegisterRequest) -> ServiceResult<RegisterResponse> {
+        let call = ServiceCall::new(Method::POST, &["api", "v1", "register"]).with_body(&request)?;
+        self.json(caller, ServiceCall { is_keyed: false, repeat: RetrySafety::Never, ..call }).await
+    }
+
+    async fn verify(&self, caller: &Caller, token: String, confirmed: bool) -> ServiceResult<VerifyResponse> {
+        let method = if confirmed { Method::POST } else { Method::GET };
+        let call = ServiceCall::new(method, &["api", "v1", "verify"]);
+        let mut call = match confirmed {
+            // In the body the token does not appear in access logs.
+            true => call.with_body(&serde_json::json!({ "token": token }))?,
+            false => ServiceCall { query: vec![("token", token)], ..call },
+        };
+        // Requests JSON instead of a page.
+        call.headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
+        // The key is shown once: a retry would lose it.
+        self.json(caller, ServiceCall { is_keyed: false, repeat: RetrySafety::Never, ..call }).await
+    }
+
+    async fn me(&self, caller: &Caller) -> ServiceResult<AccountInfo> {
+        self.json(caller, ServiceCall::new(Method::GET, &["api", "v1", "me"])).await
+    }
+
+    async fn rotate_key(&self, caller: &Caller) -> ServiceResult<RotateKeyResponse> {
+        let call = ServiceCall::new(Method::POST, &["api", "v1", "rotate-key"]);
+        // If the response is lost, a verification mail restores access.
+        self.json(caller, ServiceCall { repeat: RetrySafety::Never, ..call }).await
+    }
+
+    async fn subscribe(&self, caller: &Caller, request: SubscribeRequest) -> ServiceResult<PlanCheckout> {
+        let call = ServiceCall::new(Method::POST, &["api", "v1", "subscribe"]).with_body(&request)?;
+        self.json(caller, with_idempotency_key(call, caller)?).await
+    }
+
+    async fn buy_credits(
+        &self,
+        caller: &Caller,
+        request: BuyCreditsRequest,
+    ) -> ServiceResult<CreditsCheckout> {
+        let call = ServiceCall::new(Method::POST, &["api", "v1", "buy-credits"]).with_body(&request)?;
+        self.json(caller, with_idempotency_key(call, caller)?).await
+    }
+}
+
+/// Rejects a lookup in a language: the endpoint has no parameter for it.
+fn check_language(request: &ServiceLookup) -> Result<(), ServiceError> {
+    match request.language {
+        Some(_) => {
+            Err(ServiceError::unsupported("A server looks up the default transcript of a video only."))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Adds the caller's idempotency key to a call, or a random one.
+fn with_idempotency_key(call: ServiceCall, caller: &Caller) -> Result<ServiceCall, CallError> {
+    let key = match &caller.idempotency_key {
+        Some(key) => IdempotencyKey::new(key.as_str())?,
+        None => IdempotencyKey::random(),
+    };
+    Ok(ServiceCall { repeat: RetrySafety::Keyed(key), ..call })
+}

@@ -1,0 +1,302 @@
+//! The service within the process, with the rules of both APIs.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde::{Serialize, de::DeserializeOwned};
+use transcript_core::{
+    Error,
+    accounts::{
+        Accounts, ChatParams, RequestGuard, StoredHeader, StoredResponse, TranscriptParams, V1Admission,
+        V1Endpoint, V1Error, V1Request, VerifyOutcome,
+    },
+    archive::StoredTranscript,
+    chat::Chat,
+    lookup::{
+        Availability, CreateKeyOutcome, CreateKeyRequest, FailureReason, KeyOrigin, Lookup, LookupRequest,
+        LookupResponse, ReferenceError,
+    },
+    service::{
+        Caller, LookupReply, ResponseMeta, SERVICE_SUPPLIER, Service, ServiceError, ServiceErrorKind,
+        ServiceLookup, ServiceQuestion, ServiceReply, ServiceResult, TrackList, unarchived,
+    },
+    video::VideoLink,
+    wire::{
+        lookup::{CreateKeyResponse, KeyRequest, KeyStatus},
+        v1::{
+            AccountInfo, ChatAnswer, RegisterRequest, RegisterResponse, RotateKeyResponse, VerifyResponse,
+            VideoTranscript,
+        },
+    },
+};
+
+use crate::Verbatim;
+
+/// Headers of a stored response, as the v1 API sends them.
+const CONTENT_TYPE: &str = "content-type";
+const CREDITS: &str = "x-credits-remaining";
+const CACHE: &str = "x-cache";
+
+/// The lookup API and the v1 API within the process: keys, allowances and credits, without HTTP.
+///
+/// It has no payment pages. Clones are handles to the same service.
+#[derive(Clone, Debug)]
+pub struct LocalService {
+    lookup: Lookup,
+    accounts: Accounts,
+    chat: Chat,
+}
+
+impl LocalService {
+    /// The service of these parts, which must use the same stores.
+    pub fn new(lookup: Lookup, accounts: Accounts, chat: Chat) -> Self {
+        Self { lookup, accounts, chat }
+    }
+
+    /// Admits a request of the v1 API, or returns the stored response to replay as `Err`.
+    async fn admit(
+        &self,
+        route: V1Endpoint,
+        caller: &Caller,
+        idempotency_key: Option<String>,
+        body: Vec<u8>,
+    ) -> Result<Result<RequestGuard, StoredResponse>, ServiceError> {
+        let request = V1Request { route, bearer: caller.key.clone(), idempotency_key, body };
+        Ok(match self.accounts.admit(request).await? {
+            V1Admission::Admitted(guard) => Ok(guard),
+            V1Admission::Replayed(response) => Err(response),
+        })
+    }
+
+    /// Admits a request whose endpoint accepts no idempotency key.
+    async fn admit_unkeyed(&self, route: V1Endpoint, caller: &Caller) -> Result<RequestGuard, ServiceError> {
+        let admitted = self.admit(route, caller, None, Vec::new()).await?;
+        admitted.map_err(|_| defect("a request without an idempotency key was replayed"))
+    }
+
+    /// The error of the v1 API for a video, with the watch page if there is no transcript.
+    fn video_error(&self, error: V1Error, link: Option<VideoLink>, caller: &Caller) -> ServiceError {
+        let watch_url = match (&error, link) {
+            (V1Error::NotFound(_), Some(link)) => Some(self.lookup.options().watch_url(&link, caller.src)),
+            _ => None,
+        };
+        ServiceError { watch_url, ..error.into() }
+    }
+}
+
+impl From<&Verbatim> for LocalService {
+    fn from(verbatim: &Verbatim) -> Self {
+        Self::new(verbatim.lookup().clone(), verbatim.accounts().clone(), verbatim.chat().clone())
+    }
+}
+
+#[async_trait]
+impl Service for LocalService {
+    async fn look_up(&self, caller: &Caller, request: ServiceLookup) -> ServiceResult<LookupReply> {
+        let lookup = &self.lookup;
+        let ServiceLookup { language, may_fetch, .. } = request.clone();
+        let request = lookup_request(caller, request);
+        let response = match &language {
+            None if may_fetch => lookup.look_up(request).await,
+            None => lookup.look_up_archived(request).await,
+            Some(language) => match lookup.archived_in(request.clone(), language).await {
+                // The default track is English if an English track exists.
+                Ok(found) if may_fetch && language.is_english() && needs_fetch(&found) => {
+                    lookup.look_up(request).await
+                }
+                found => found,
+            },
+        };
+        Ok(response.map_err(reference_error)?.into())
+    }
+
+    async fn tracks(&self, caller: &Caller, request: ServiceLookup) -> ServiceResult<TrackList> {
+        let found = self.lookup.languages(lookup_request(caller, request)).await;
+        let (response, tracks) = found.map_err(reference_error)?;
+        let ServiceReply { body: lookup, meta } = response.into();
+        Ok(ServiceReply { body: TrackList { lookup, tracks }, meta })
+    }
+
+    async fn transcript(
+        &self,
+        caller: &Caller,
+        request: TranscriptParams,
+    ) -> ServiceResult<StoredTranscript> {
+        let TranscriptParams { video_id, url, lang } = &request;
+        let fingerprint = format!("{:?}", (video_id, url, lang)).into_bytes();
+        let link = video_id.as_deref().or(url.as_deref()).and_then(|link| VideoLink::parse(link).ok());
+        let key = caller.idempotency_key.clone();
+        let guard = match self.admit(V1Endpoint::Transcript, caller, key, fingerprint).await? {
+            Ok(guard) => guard,
+            Err(replayed) => {
+                let body: VideoTranscript = read(&replayed)?;
+                let transcript = body.into_transcript(SERVICE_SUPPLIER).map_err(defect)?;
+                return Ok(ServiceReply { body: unarchived(transcript), meta: replay_meta(&replayed) });
+            }
+        };
+        let failed = |error| self.video_error(error, link.clone(), caller);
+        let ready = self.accounts.transcript(guard, request).await.map_err(failed)?;
+        let stored = ready.stored.clone();
+        let meta = ResponseMeta {
+            credits_remaining: ready.credits_remaining,
+            credits_charged: Some(self.accounts.options().credits_per_transcript),
+            is_cached: Some(ready.from_cache),
+            ..ResponseMeta::default()
+        };
+        let response = stored_response(caller, &meta, || VideoTranscript::from(stored.transcript.as_ref()))?;
+        ready.deliver(response).await.map_err(failed)?;
+        Ok(ServiceReply { body: stored, meta })
+    }
+
+    async fn chat(&self, caller: &Caller, request: ServiceQuestion) -> ServiceResult<ChatAnswer> {
+        let question = request.to_wire()?;
+        let fingerprint =
+            serde_json::to_vec(&question).map_err(|_| defect("a question cannot be encoded as JSON"))?;
+        let key = caller.idempotency_key.clone();
+        let guard = match self.admit(V1Endpoint::Chat, caller, key, fingerprint).await? {
+            Ok(guard) => guard,
+            Err(replayed) => {
+                return Ok(ServiceReply { body: read(&replayed)?, meta: replay_meta(&replayed) });
+            }
+        };
+        let link = VideoLink::parse(&question.video_id).ok();
+        let failed = |error| self.video_error(error, link.clone(), caller);
+        let ServiceQuestion { message, history, .. } = request;
+        let params = ChatParams { video_id: question.video_id, message, history };
+        let ready = self.accounts.chat(guard, &self.chat, params).await.map_err(failed)?;
+        let answer = ChatAnswer::from(&ready);
+        let meta = ResponseMeta {
+            credits_remaining: Some(ready.credits.remaining),
+            credits_charged: Some(self.accounts.options().credits_per_message),
+            is_cached: Some(ready.from_cache),
+            ..ResponseMeta::default()
+        };
+        ready.deliver(stored_response(caller, &meta, || &answer)?).await.map_err(failed)?;
+        Ok(ServiceReply { body: answer, meta })
+    }
+
+    async fn create_key(&self, caller: &Caller, request: KeyRequest) -> ServiceResult<CreateKeyResponse> {
+        let KeyRequest { label, email } = request;
+        let origin = match caller.client {
+            Some(client) => KeyOrigin::Network(Some(client)),
+            None => KeyOrigin::Operator,
+        };
+        let request = CreateKeyRequest { label, email, proof: caller.proof.clone(), origin };
+        match self.lookup.create_key(request).await? {
+            CreateKeyOutcome::Created(created) => Ok(CreateKeyResponse::from(&created).into()),
+            CreateKeyOutcome::Invalid(error) => Err(Error::invalid(error.to_string()).into()),
+            CreateKeyOutcome::SubjectFull { limit, retry_after_ms } => {
+                let message = format!("This plan already has {limit} active keys, the maximum.");
+                Err(ServiceError::rejected(429, message).with_retry_after(retry_after_ms.map(whole_seconds)))
+            }
+            CreateKeyOutcome::Limited { retry_after_ms } => {
+                let error = ServiceError::rejected(429, "Too many keys were created. Retry later.");
+                Err(error.with_retry_after(Some(whole_seconds(retry_after_ms))))
+            }
+        }
+    }
+
+    async fn key_status(&self, caller: &Caller) -> ServiceResult<KeyStatus> {
+        let key = caller.key.as_deref().unwrap_or_default();
+        match self.lookup.key_status(key, caller.proof.as_ref()).await? {
+            Some(status) => Ok(KeyStatus::from(&status).into()),
+            None => Err(ServiceError::rejected(401, "Unknown API key.")),
+        }
+    }
+
+    async fn register(&self, caller: &Caller, request: RegisterRequest) -> ServiceResult<RegisterResponse> {
+        self.accounts.register(&request.email, caller.client).await?;
+        let message = "A verification mail is on its way.".to_owned();
+        Ok(RegisterResponse { success: true, message }.into())
+    }
+
+    async fn verify(&self, caller: &Caller, token: String, confirmed: bool) -> ServiceResult<VerifyResponse> {
+        match self.accounts.verify(&token, confirmed, caller.client).await? {
+            VerifyOutcome::Issued(issued) => Ok(VerifyResponse::from(&issued).into()),
+            VerifyOutcome::NeedsConfirmation => {
+                let message = "The account has an active key. Confirm to replace it.";
+                Err(ServiceError::rejected(409, message))
+            }
+        }
+    }
+
+    async fn me(&self, caller: &Caller) -> ServiceResult<AccountInfo> {
+        let guard = self.admit_unkeyed(V1Endpoint::Me, caller).await?;
+        Ok(AccountInfo::from(&self.accounts.me(guard).await?).into())
+    }
+
+    async fn rotate_key(&self, caller: &Caller) -> ServiceResult<RotateKeyResponse> {
+        let guard = self.admit_unkeyed(V1Endpoint::RotateKey, caller).await?;
+        Ok(RotateKeyResponse::from(&self.accounts.rotate(guard).await?).into())
+    }
+}
+
+fn lookup_request(caller: &Caller, request: ServiceLookup) -> LookupRequest {
+    LookupRequest {
+        reference: request.reference,
+        src: caller.src,
+        key: caller.key.clone(),
+        proof: caller.proof.clone(),
+        client: caller.client,
+        default_only: false,
+    }
+}
+
+/// Whether the transcript is missing only because it was never fetched.
+fn needs_fetch(response: &LookupResponse) -> bool {
+    matches!(
+        response.availability,
+        Availability::Unavailable { reason: FailureReason::NeedsVerification, .. }
+    )
+}
+
+fn reference_error(error: ReferenceError) -> ServiceError {
+    Error::invalid(error.message).into()
+}
+
+#[cold]
+fn defect(what: &str) -> ServiceError {
+    ServiceError { kind: ServiceErrorKind::ServerError, ..ServiceError::rejected(500, what) }
+}
+
+/// Milliseconds as whole seconds, rounded up, at least 1.
+fn whole_seconds(millis: u64) -> Duration {
+    Duration::from_secs(millis.div_ceil(1_000).max(1))
+}
+
+/// The response for the idempotency store; an empty one for a request that is not stored.
+fn stored_response<T: Serialize>(
+    caller: &Caller,
+    meta: &ResponseMeta,
+    body: impl FnOnce() -> T,
+) -> Result<StoredResponse, ServiceError> {
+    if caller.idempotency_key.is_none() {
+        return Ok(StoredResponse { status: 200, headers: Vec::new(), body: Vec::new() });
+    }
+    let body = serde_json::to_vec(&body()).map_err(|_| defect("a response cannot be encoded as JSON"))?;
+    let header = |name: &str, value: String| StoredHeader { name: name.to_owned(), value };
+    let mut headers = vec![header(CONTENT_TYPE, "application/json; charset=utf-8".to_owned())];
+    headers.extend(
+        meta.is_cached.map(|is_cached| header(CACHE, if is_cached { "HIT" } else { "MISS" }.to_owned())),
+    );
+    headers.extend(meta.credits_remaining.map(|left| header(CREDITS, left.to_string())));
+    Ok(StoredResponse { status: 200, headers, body })
+}
+
+fn read<T: DeserializeOwned>(response: &StoredResponse) -> Result<T, ServiceError> {
+    serde_json::from_slice(&response.body).map_err(|_| defect("a stored response cannot be decoded"))
+}
+
+/// Metadata of a replayed response, which costs nothing.
+fn replay_meta(response: &StoredResponse) -> ResponseMeta {
+    let header = |name: &str| {
+        let found = response.headers.iter().find(|header| header.name.eq_ignore_ascii_case(name));
+        found.map(|header| header.value.as_str())
+    };
+    ResponseMeta {
+        credits_remaining: header(CREDITS).and_then(|left| left.parse().ok()),
+        is_cached: header(CACHE).map(|cache| cache == "HIT"),
+        is_replayed: true,
+        ..ResponseMeta::default()
+    }
+}

@@ -1,0 +1,14 @@
+//! The service as one interface: within the process, over the user's own archive, or of a server.
+
+mod archive;
+mod local;
+
+pub use archive::ArchiveService;
+pub use local::LocalService;
+pub use transcript_core::service::{
+    Caller, LookupReply, RateLimit, ResponseMeta, SERVICE_SUPPLIER, Service, ServiceError, ServiceErrorKind,
+    ServiceLookup, ServiceQuestion, ServiceReply, ServiceResult, TextFormat, TextResponse, TrackList,
+    v1_transcript,
+};
+#[cfg(feature = "service")]
+pub use upstream_reqwest::service::{HOP, PeerRequestGuard, PeerRequests, ServiceClient, ServiceOptions};
