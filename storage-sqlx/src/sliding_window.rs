@@ -1,5 +1,6 @@
 //! The stored form of rate limit windows.
 
+#[cfg(feature = "sqlite")]
 use serde::Deserialize;
 use transcript_core::{Result, limits::rules::SlidingWindow};
 
@@ -11,6 +12,7 @@ use crate::error::corrupt;
 const END_STEP_MS: i64 = 3_600_000;
 
 /// A window as columns hold it.
+#[cfg(feature = "sqlite")]
 #[derive(Debug, Deserialize)]
 pub(crate) struct StoredWindow {
     pub(crate) bucket: String,
@@ -18,6 +20,7 @@ pub(crate) struct StoredWindow {
     pub(crate) taken: String,
 }
 
+#[cfg(feature = "sqlite")]
 impl StoredWindow {
     pub(crate) fn decode(&self) -> Result<SlidingWindow> {
         decode(&self.bucket, self.ends_at, &self.taken)
