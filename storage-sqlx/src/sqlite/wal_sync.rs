@@ -170,7 +170,11 @@ impl WalFile {
     /// Syncs the log.
     fn sync(&mut self) -> io::Result<()> {
         match self.opened() {
-            Ok(log) => log.sync_data(),
+            Ok(opened) => {
+                opened.log.sync_data()?;
+                // The name of a new log must survive a power cut as well as its content.
+                if std::mem::take(&mut opened.is_new) { sync_folder(&self.folder) } else { Ok(()) }
+            }
             // There is no log if it was checkpointed, or if the file has a journal instead, as some network file
             // systems require. Then the commit waited for the disk, and the journal's end is in the folder.
             Err(error) if error.kind() == io::ErrorKind::NotFound => sync_folder(&self.folder),
@@ -183,7 +187,7 @@ impl WalFile {
     /// It stays open: a newly opened file does not report earlier write errors, and SQLite checkpoints the log
     /// without reporting such errors. SQLite creates a new log whenever the last connection to the file was
     /// closed. Closing this file releases no locks of SQLite: those are on other files.
-    fn opened(&mut self) -> io::Result<&File> {
+    fn opened(&mut self) -> io::Result<&mut OpenedWal> {
         if cfg!(not(unix)) {
             // On these systems an open file keeps its path, and SQLite could not create another.
             self.open = None;
@@ -191,9 +195,9 @@ impl WalFile {
         let name = WalName::read(&self.path)?;
         let opened = match self.open.take() {
             Some(opened) if opened.name == name => opened,
-            _ => OpenedWal { log: open(&self.path)?, name },
+            _ => OpenedWal { log: open(&self.path)?, name, is_new: true },
         };
-        Ok(&self.open.insert(opened).log)
+        Ok(self.open.insert(opened))
     }
 }
 
@@ -201,6 +205,8 @@ impl WalFile {
 struct OpenedWal {
     log: File,
     name: WalName,
+    /// Whether its folder was not synced since it was opened.
+    is_new: bool,
 }
 
 /// Distinguishes a file from a later one with the same path.
