@@ -11,10 +11,7 @@ use transcript_core::{
     lookup::Lookup,
 };
 
-use crate::{
-    altcha::AltchaProvider,
-    response_cache::{ResponseCache, V1ResponseCache},
-};
+use crate::{altcha::AltchaProvider, response_cache::ResponseCache};
 
 /// Shared state of the routes.
 #[derive(Clone, Debug)]
@@ -29,10 +26,8 @@ pub(crate) struct AppState {
     pub(crate) payments: Payments,
     /// Sandbox checkout without real payments, if enabled.
     pub(crate) sandbox: Option<Sandbox>,
-    /// Response cache of the lookup API.
+    /// Response cache of both APIs and the watch pages.
     pub(crate) bodies: Arc<ResponseCache>,
-    /// Response cache of the v1 API.
-    pub(crate) ready: Arc<V1ResponseCache>,
 }
 
 impl AppState {
@@ -46,6 +41,6 @@ impl AppState {
     ) -> Self {
         let lookup = lookup.with_challenges(Arc::new(AltchaProvider));
         let bodies = Arc::new(ResponseCache::new(lookup.clone()));
-        Self { lookup, accounts, chat, payments, sandbox, bodies, ready: Arc::default() }
+        Self { lookup, accounts, chat, payments, sandbox, bodies }
     }
 }

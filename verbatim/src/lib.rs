@@ -17,6 +17,7 @@ mod observed_ledger;
 mod options;
 mod payment_sweep;
 mod payments;
+pub mod read_cache;
 mod search;
 mod server_group;
 pub mod service;

@@ -1,60 +1,59 @@
-//! Cache of recently requested archived transcripts.
+//! Cache of recently requested archived transcripts, for programs.
 
-use std::{
-    collections::{HashMap, VecDeque},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::sync::Arc;
 
 use tokio::time::Instant;
 use transcript_core::{
-    archive::{self, LazyTranscript, StoredTranscript},
+    archive::{self, LazyTranscript, StoredTranscript, TrackSelector},
     transcript::{Segment, Transcript},
-    video::VideoLink,
+    video::{VideoId, VideoLink},
 };
 
-use crate::{GetRequest, Verbatim};
+use crate::{
+    GetRequest, Verbatim,
+    read_cache::{FormCost, FormKey, ReadCache, ReadCacheBudget},
+};
 
 mod archived_transcript;
-mod ghost_list;
 
 pub use archived_transcript::ArchivedTranscript;
 use archived_transcript::LazyEntry;
-use ghost_list::GhostList;
 
-/// Maximum age of the change counter: the longest time for which a change by another process is unseen.
-const COUNTER_AGE_MAX: Duration = Duration::from_millis(50);
 /// Maximum length of a link in the cache; real links are shorter.
 const LINK_MAX: usize = 512;
+/// Part of the budget that holds the selections.
+const SELECTIONS_PART: u64 = 4;
 
-/// A facade with a cache of archived transcripts, for programs that repeat requests.
+/// A facade with a [`ReadCache`] of archived transcripts, for programs that repeat requests.
 ///
 /// A clone shares the cache. A transcript is cached on its second request, unless the requests in between would have
 /// evicted it. A single pass over many videos therefore evicts nothing, and its reads reuse memory that is in the CPU
 /// cache.
 ///
 /// If the archive supports lazy transcripts, an entry stays encoded until its text is accessed: a transcript that is
-/// only passed on is never decompressed and takes a fraction of the memory. Entries are valid while the change counter
-/// of the archive is unchanged. The counter is read at most 50 ms before use. A program that changes the archive
-/// through the same facade calls [`TranscriptCache::invalidate_all`].
+/// only passed on is never decompressed and takes a fraction of the memory. A program that changes the archive through
+/// the same facade calls [`TranscriptCache::invalidate_all`].
 #[derive(Clone, Debug)]
 pub struct TranscriptCache {
     verbatim: Arc<Verbatim>,
-    state: Arc<Mutex<CacheState>>,
+    cache: Arc<CachedTranscripts>,
 }
 
-#[derive(Debug, Default)]
-struct CacheState {
-    /// The change counter of the archive, and the time before it was read.
-    counter: Option<(u64, Instant)>,
-    transcripts: HashMap<Arc<GetRequest>, (CachedForm, u64)>,
-    /// Oldest first.
-    order: VecDeque<Arc<GetRequest>>,
-    bytes: u64,
-    bytes_max: u64,
-    ghosts: GhostList,
-    /// Number of invalidations. A transcript that was read before an invalidation is not cached after it.
-    invalidations: u64,
+type CachedTranscripts = ReadCache<Arc<GetRequest>, Arc<TranscriptKey>, Arc<TranscriptKey>, CachedForm>;
+
+/// Names the content of a transcript: what a selector selects is the same until the change counter grows.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct TranscriptKey {
+    video: VideoId,
+    selector: TrackSelector,
+    changes: u64,
+}
+
+impl FormKey for Arc<TranscriptKey> {
+    fn cost(&self) -> FormCost {
+        // Lazy and decoded transcripts share the budget, since one replaces the other.
+        FormCost::Cheap
+    }
 }
 
 /// A cached transcript: decoded or lazy.
@@ -74,80 +73,6 @@ impl CachedForm {
     }
 }
 
-impl CacheState {
-    fn is_fresh(&self) -> bool {
-        self.counter.is_some_and(|(_, read)| read.elapsed() < COUNTER_AGE_MAX)
-    }
-
-    fn invalidate_all(&mut self) {
-        let (invalidations, ghosts) = (self.invalidations + 1, std::mem::take(&mut self.ghosts));
-        *self = Self { invalidations, ghosts, bytes_max: self.bytes_max, ..Self::default() };
-    }
-
-    /// Records the change counter that was read after `read`, unless a newer value is known.
-    fn record_counter(&mut self, changes: u64, read: Instant) {
-        if let Some((known, known_since)) = self.counter {
-            if read < known_since {
-                return;
-            }
-            if known != changes {
-                self.invalidate_all();
-            }
-        }
-        self.counter = Some((changes, read));
-    }
-
-    /// Caches a transcript if it was requested before and fits.
-    fn insert(&mut self, request: Arc<GetRequest>, form: CachedForm) {
-        let bytes = form.memory_bytes();
-        if bytes > self.bytes_max || request.link.len() > LINK_MAX {
-            return;
-        }
-        if !self.ghosts.check_and_record(&*request, bytes, self.bytes_max)
-            || self.transcripts.contains_key(&request)
-        {
-            return;
-        }
-        self.transcripts.insert(Arc::clone(&request), (form, bytes));
-        self.order.push_back(request);
-        self.bytes += bytes;
-        self.make_room();
-    }
-
-    /// Replaces a lazy entry by its decoded transcript.
-    fn replace_decoded(
-        &mut self,
-        request: &GetRequest,
-        lazy: &Arc<dyn LazyTranscript>,
-        stored: &StoredTranscript,
-    ) {
-        let form = CachedForm::Decoded(stored.clone());
-        let more = form.memory_bytes();
-        match self.transcripts.get_mut(request) {
-            Some((known @ CachedForm::Lazy(_), bytes)) if more <= self.bytes_max => {
-                if !matches!(known, CachedForm::Lazy(known) if Arc::ptr_eq(known, lazy)) {
-                    return;
-                }
-                *known = form;
-                self.bytes = self.bytes.saturating_sub(*bytes) + more;
-                *bytes = more;
-            }
-            _ => return,
-        }
-        self.make_room();
-    }
-
-    fn make_room(&mut self) {
-        while self.bytes > self.bytes_max {
-            let Some((_, bytes)) = self.order.pop_front().and_then(|oldest| self.transcripts.remove(&oldest))
-            else {
-                return;
-            };
-            self.bytes = self.bytes.saturating_sub(bytes);
-        }
-    }
-}
-
 /// Approximate memory of a transcript in bytes.
 fn transcript_bytes(transcript: &Transcript) -> u64 {
     let each = size_of::<Segment>() as u64 + 16;
@@ -156,12 +81,15 @@ fn transcript_bytes(transcript: &Transcript) -> u64 {
 }
 
 impl TranscriptCache {
-    /// Creates an empty cache of about `bytes_max` bytes; the oldest entries are evicted first.
+    /// Creates an empty cache of about `bytes_max` bytes.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime, which reads the change counter in the background.
     pub fn new(verbatim: Verbatim, bytes_max: u64) -> Self {
-        Self {
-            verbatim: Arc::new(verbatim),
-            state: Arc::new(Mutex::new(CacheState { bytes_max, ..CacheState::default() })),
-        }
+        let selections = bytes_max / SELECTIONS_PART;
+        let budget = ReadCacheBudget { selections, cheap_forms: bytes_max - selections, costly_forms: 0 };
+        let cache = Arc::new(ReadCache::new(verbatim.transcripts().clone(), budget));
+        Self { verbatim: Arc::new(verbatim), cache }
     }
 
     /// The underlying facade.
@@ -171,9 +99,9 @@ impl TranscriptCache {
 
     /// Returns a cached transcript that is known to be valid, without waiting.
     pub fn peek(&self, request: &GetRequest) -> Option<ArchivedTranscript> {
-        let state = self.state();
-        let (request, (form, _)) = state.transcripts.get_key_value(request).filter(|_| state.is_fresh())?;
-        Some(self.archived_as(request, form.clone()))
+        let key = self.cache.selection(request, Instant::now())?;
+        let form = self.cache.form(&key)?;
+        Some(self.archived(key, form))
     }
 
     /// Returns the archived transcript of exactly this request, from the cache or the archive.
@@ -181,98 +109,57 @@ impl TranscriptCache {
     /// `None` if there is none, or if the archive fails; [`Verbatim::get`] returns the reason. It can be awaited on any
     /// executor. A lazy transcript takes one read of the archive.
     pub async fn get(&self, request: &Arc<GetRequest>) -> Option<ArchivedTranscript> {
-        let (is_known, invalidations) = {
-            let state = self.state();
-            (state.transcripts.contains_key(request), state.invalidations)
-        };
-        if is_known
-            && self.refresh_counter().await.is_some()
-            && let Some(archived) = self.peek(request)
+        if let Some(key) = self.cache.selection_or_wait(&**request).await
+            && let Some(form) = self.cache.form(&key)
         {
-            return Some(archived);
+            return Some(self.archived(key, form));
         }
         let selector = request.selector().ok()?;
         let Ok(VideoLink::Video(video)) = VideoLink::parse(&request.link) else { return None };
-        let started = Instant::now();
-        let request = Arc::clone(request);
+        let started_at = Instant::now();
         if let Some(lazy) = self.verbatim.transcripts().find_lazy(&video, &selector).await.ok()? {
-            let changes = Some((lazy.change_counter(), started));
-            return Some(self.cache_unless_invalidated(
+            let changes = lazy.change_counter();
+            self.cache.monitor().record(changes, started_at);
+            return Some(self.insert(
                 request,
+                TranscriptKey { video, selector, changes },
                 CachedForm::Lazy(lazy),
-                invalidations,
-                changes,
             ));
         }
-        let invalidations = self.refresh_counter().await?;
+        let changes = self.cache.monitor().read().await?;
         match self.verbatim.transcripts().find(&video, &selector).await {
-            Ok(archive::FindOutcome::Transcript(stored)) => {
-                Some(self.cache_unless_invalidated(request, CachedForm::Decoded(stored), invalidations, None))
-            }
+            Ok(archive::FindOutcome::Transcript(stored)) => Some(self.insert(
+                request,
+                TranscriptKey { video, selector, changes },
+                CachedForm::Decoded(stored),
+            )),
             _ => None,
         }
     }
 
-    /// Caches a transcript unless the cache was invalidated since `invalidations` was read.
-    ///
-    /// Records the change counter that was read with it, and the time before that read.
-    fn cache_unless_invalidated(
-        &self,
-        request: Arc<GetRequest>,
-        form: CachedForm,
-        invalidations: u64,
-        changes: Option<(u64, Instant)>,
-    ) -> ArchivedTranscript {
-        let mut state = self.state();
-        let is_current = state.invalidations == invalidations;
-        if let Some((changes, read)) = changes {
-            state.record_counter(changes, read);
+    /// Caches a transcript if it was requested before.
+    fn insert(&self, request: &Arc<GetRequest>, key: TranscriptKey, form: CachedForm) -> ArchivedTranscript {
+        let (key, link_bytes, bytes) = (Arc::new(key), request.link.len(), form.memory_bytes());
+        if link_bytes <= LINK_MAX && self.cache.admit(&**request, bytes) {
+            let changes = key.changes;
+            self.cache.insert_selection(Arc::clone(request), link_bytes as u64, Arc::clone(&key), changes);
+            self.cache.insert_form(Arc::clone(&key), form.clone(), bytes);
         }
-        // A counter older than the known one may also be older than the last change.
-        let is_newest = changes.is_none_or(|(_, read)| state.counter.is_some_and(|(_, known)| known == read));
-        if is_current && is_newest {
-            state.insert(Arc::clone(&request), form.clone());
-        }
-        drop(state);
-        self.archived_as(&request, form)
+        self.archived(key, form)
     }
 
-    fn archived_as(&self, request: &Arc<GetRequest>, form: CachedForm) -> ArchivedTranscript {
+    fn archived(&self, key: Arc<TranscriptKey>, form: CachedForm) -> ArchivedTranscript {
         match form {
             CachedForm::Decoded(stored) => ArchivedTranscript::decoded(stored),
-            CachedForm::Lazy(lazy) => ArchivedTranscript::lazy(LazyEntry {
-                lazy,
-                state: Arc::downgrade(&self.state),
-                request: Arc::clone(request),
-            }),
+            CachedForm::Lazy(lazy) => {
+                ArchivedTranscript::lazy(LazyEntry { lazy, cache: Arc::downgrade(&self.cache), key })
+            }
         }
     }
 
     /// Removes all entries; required after a change of the archive.
     pub fn invalidate_all(&self) {
-        self.state().invalidate_all();
-    }
-
-    /// Ensures a recent change counter and returns the number of invalidations.
-    ///
-    /// `None` if the counter cannot be read.
-    async fn refresh_counter(&self) -> Option<u64> {
-        {
-            let state = self.state();
-            if state.is_fresh() {
-                return Some(state.invalidations);
-            }
-        }
-        let read = Instant::now();
-        let changes = self.verbatim.transcripts().changes().await.ok()?;
-        let mut state = self.state();
-        state.record_counter(changes, read);
-        Some(state.invalidations)
-    }
-
-    fn state(&self) -> MutexGuard<'_, CacheState> {
-        // No operation on the state can panic half-way.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.cache.invalidate_all();
     }
 }
 

@@ -26,7 +26,7 @@ pub(crate) struct MetricsSources {
     pub(crate) metrics: Arc<Metrics>,
     /// The facade, for load and queued mails.
     pub(crate) verbatim: Verbatim,
-    /// The routes' state, for the response caches.
+    /// The routes' state, for the response cache.
     pub(crate) app: AppState,
     /// Health of the stores.
     pub(crate) readiness: Arc<Readiness>,
@@ -44,7 +44,7 @@ struct MetricsSnapshot {
     main_answers: bool,
     archive_answers: bool,
     is_ready: bool,
-    /// Entries, bytes and limit in bytes of the response caches.
+    /// Entries and bytes of the response cache by API, and its limit in bytes, which both share.
     caches: [(ApiKind, u64, u64, u64); 2],
     lines_dropped: u64,
     process: ProcessFigures,
@@ -59,7 +59,8 @@ impl MetricsSources {
         let (state, mails) = tokio::join!(self.readiness.state(), async {
             tokio::time::timeout(STORE_TIMEOUT, self.verbatim.waiting_mails()).await.ok()?.ok()
         });
-        let (bodies, ready) = (self.app.bodies.usage(), self.app.ready.usage());
+        let (lookup, v1) = (self.app.bodies.usage(false), self.app.bodies.usage(true));
+        let bytes_max = self.app.bodies.bytes_max();
         let snapshot = MetricsSnapshot {
             metrics: Arc::clone(&self.metrics),
             load: self.verbatim.transcripts().load(),
@@ -68,8 +69,8 @@ impl MetricsSources {
             archive_answers: state.archive.is_ok(),
             is_ready: state.is_ready(),
             caches: [
-                (ApiKind::Lookup, bodies.entries, bodies.bytes, bodies.bytes_max),
-                (ApiKind::V1, ready.entries, ready.bytes, ready.bytes_max),
+                (ApiKind::Lookup, lookup.entries, lookup.bytes, bytes_max),
+                (ApiKind::V1, v1.entries, v1.bytes, bytes_max),
             ],
             lines_dropped: self.log.lines_dropped(),
             process: ProcessFigures::now(),

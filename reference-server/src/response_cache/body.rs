@@ -1,6 +1,10 @@
 //! One body in one encoding, with the headers that describe it.
 
-use std::io::{self, Write};
+use std::{
+    collections::HashMap,
+    io::{self, Write},
+    sync::{Arc, LazyLock, Mutex, PoisonError},
+};
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use bytes::Bytes;
@@ -27,6 +31,8 @@ const ZSTD_LEVEL: i32 = 3;
 const BROTLI_QUALITY: i32 = 5;
 const GZIP_LEVEL: u32 = 6;
 
+/// Memory of a body besides its bytes.
+const SMALL_PARTS: u64 = 256;
 /// Number of digest bytes in a tag.
 const TAG_BYTES: usize = 18;
 
@@ -44,8 +50,40 @@ pub(crate) struct RenderedBody {
 pub(crate) struct CachedBody {
     bytes: Bytes,
     etag: HeaderValue,
-    /// All response headers for a caller without a key.
-    headers: HeaderMap,
+    /// All response headers for a caller without a key, with an empty tag.
+    headers: Arc<HeaderMap>,
+}
+
+/// Returns the headers of all bodies of a media type and an encoding, which are shared: a map takes a kilobyte.
+fn shared_headers(kind: &'static str, encoding: ContentEncoding) -> Arc<HeaderMap> {
+    type SharedHeaders = HashMap<(&'static str, ContentEncoding), Arc<HeaderMap>>;
+    static HEADERS: LazyLock<Mutex<SharedHeaders>> = LazyLock::new(Mutex::default);
+    let mut known = HEADERS.lock().unwrap_or_else(PoisonError::into_inner);
+    let headers = known.entry((kind, encoding)).or_insert_with(|| Arc::new(headers(kind, encoding)));
+    Arc::clone(headers)
+}
+
+fn headers(kind: &'static str, encoding: ContentEncoding) -> HeaderMap {
+    // Spare capacity: cloning a larger map exceeds the allocator's size class.
+    let mut headers = HeaderMap::with_capacity(9);
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    if let Some(encoding) = encoding.header() {
+        headers.insert(CONTENT_ENCODING, encoding);
+    }
+    // Each response inserts its own tag and id; the slots are reserved here so that a clone of the map does not grow.
+    headers.insert(ETAG, HeaderValue::from_static(""));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    headers.insert(VARY, VARIES_BY);
+    CorsRule::open("").apply(None, false, &mut headers);
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(X_REQUEST_ID, HeaderValue::from_static(""));
+    headers
+}
+
+/// Memory that a body of this length takes: the allocator's sizes are a quarter of a power of two apart.
+pub(super) fn memory_bytes(length: usize) -> u64 {
+    let step = (length.max(1).next_power_of_two() >> 3).max(16);
+    length.next_multiple_of(step) as u64 + SMALL_PARTS
 }
 
 impl CachedBody {
@@ -75,39 +113,27 @@ impl CachedBody {
         let digest = digest.get(..TAG_BYTES).unwrap_or(digest);
         let etag = HeaderValue::try_from(format!("\"{}\"", URL_SAFE_NO_PAD.encode(digest)));
         let etag = etag.map_err(io::Error::other)?;
-        // Spare capacity: cloning a larger map exceeds the allocator's size class.
-        let mut headers = HeaderMap::with_capacity(9);
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
-        if let Some(encoding) = encoding.header() {
-            headers.insert(CONTENT_ENCODING, encoding);
-        }
-        headers.insert(ETAG, etag.clone());
-        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-        headers.insert(VARY, VARIES_BY);
-        CorsRule::open("").apply(None, false, &mut headers);
-        headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-        // Each response inserts its own id; the slot is reserved here so that a clone of the map does not grow.
-        headers.insert(X_REQUEST_ID, HeaderValue::from_static(""));
-        Ok(Self { bytes, etag, headers })
+        Ok(Self { bytes, etag, headers: shared_headers(kind, encoding) })
     }
 
-    /// Length in bytes.
-    pub(super) fn length(&self) -> u64 {
-        self.bytes.len() as u64
+    /// The bytes that are sent.
+    pub(crate) fn bytes(&self) -> Bytes {
+        self.bytes.clone()
+    }
+
+    /// Memory in bytes.
+    pub(super) fn memory_bytes(&self) -> u64 {
+        memory_bytes(self.bytes.len())
     }
 
     /// Returns a 200 response with this body, or 304 if the client has it.
     ///
     /// Dates and ranges are ignored: the tag is more precise, and a complete body is always a correct response.
     pub(crate) fn response(&self, request_headers: &HeaderMap, method: &Method) -> Response<Full<Bytes>> {
-        let copy = Self { bytes: self.bytes.clone(), etag: self.etag.clone(), headers: self.headers.clone() };
-        copy.into_response(request_headers, method)
-    }
-
-    /// Like [`Self::response`], for a body that is sent once.
-    pub(super) fn into_response(self, request_headers: &HeaderMap, method: &Method) -> Response<Full<Bytes>> {
-        let Self { bytes, etag, mut headers } = self;
-        let (status, body) = if is_not_modified(request_headers, &etag) {
+        let Self { bytes, etag, headers } = self;
+        let mut headers = HeaderMap::clone(headers);
+        headers.insert(ETAG, etag.clone());
+        let (status, body) = if is_not_modified(request_headers, etag) {
             for header in [CONTENT_TYPE, CONTENT_ENCODING] {
                 headers.remove(header);
             }
@@ -117,7 +143,7 @@ impl CachedBody {
             headers.insert(CONTENT_LENGTH, HeaderValue::from(bytes.len()));
             (StatusCode::OK, Full::default())
         } else {
-            (StatusCode::OK, Full::new(bytes))
+            (StatusCode::OK, Full::new(bytes.clone()))
         };
         let mut response = Response::new(body);
         *response.status_mut() = status;

@@ -1,19 +1,14 @@
 //! Response cache of archived transcripts: rendered once, compressed once, sent without copying.
 //!
-//! The response for an archived transcript is the same for all callers without a key. Two bounded caches store it.
-//! One maps a query string to the content's digest and to the archive's change counter at that time. The other
-//! maps a content digest to bodies, which never become invalid and are evicted when they are unused.
+//! The body of an archived transcript is the same for all callers without a key of the lookup API, for all callers of
+//! the v1 API, and for all visitors of its page. One [`ReadCache`] holds them: what a query selects, valid while the
+//! archive's change counter is unchanged, and bodies by content digest, form and encoding, which never become invalid.
 //!
-//! If the archive stores a transcript in wire form, a missing response is built around the stored bytes ([`wrap`]):
-//! for clients that accept zstd nothing is decompressed, parsed or compressed. This costs little more than sending
-//! a cached body, so an entry is admitted on its second request only ([`admission`]).
-//!
-//! Operator commands change the archive from other processes. Before a cached response is sent, the change counter
-//! must have been read within the last 50 ms and be equal to the entry's ([`freshness`]).
+//! If the archive stores a transcript in wire form, a missing body is built around the stored bytes ([`wrap`]): for
+//! clients that accept zstd nothing is decompressed, parsed or compressed. This costs little more than sending a cached
+//! body, so such a body is admitted on its second request only.
 
-mod admission;
 mod body;
-mod freshness;
 mod precondition;
 mod v1;
 mod wrap;
@@ -21,32 +16,29 @@ mod wrap;
 use std::{io, sync::Arc, time::Instant};
 
 use bytes::Bytes;
-use http::{HeaderMap, Method, Request, Response, header::AUTHORIZATION, request::Parts};
+use http::{HeaderMap, Method, Response, header::AUTHORIZATION};
 use http_body_util::Full;
-use quick_cache::{Weighter, sync::Cache};
+use quick_cache::Equivalent;
 use transcript_core::{
-    archive::StoredTranscript,
-    lookup::{ArchivedResponse, AttributionTag, Lookup, LookupResponse},
+    archive::{StoredBody, StoredTranscript},
+    lookup::{AttributionTag, Lookup, LookupResponse},
+    wire::lookup::TranscriptResult,
 };
+use verbatim::read_cache::{FormCost, FormKey, ReadCache, ReadCacheBudget, ReadCacheUsage};
 
 pub(crate) use body::{CachedBody, RenderedBody, VARIES_BY, compress};
-pub(crate) use freshness::EXPIRE;
-pub(crate) use v1::V1ResponseCache;
+pub(crate) use v1::V1Body;
+use v1::V1Source;
+pub(crate) use verbatim::read_cache::CHANGE_COUNTER_AGE_MAX as EXPIRE;
 
-use crate::api::{
-    ContentEncoding, LookupQuery, ProblemResponse, ResponseFormat, ResultOrigin, TRANSCRIPT_PATH,
-};
-use admission::AdmissionFilter;
-use freshness::ChangeMonitor;
+use crate::api::{ContentEncoding, LookupQuery, ProblemResponse, ResponseFormat, ResultOrigin};
 
-/// Capacity for bodies, in bytes.
-const BODIES_MAX: u64 = 64 << 20;
-/// Capacity for queries, in bytes.
-const QUERIES_MAX: u64 = 8 << 20;
+/// A body that is cheap to build saves half of the time of a response, so few are held. One that must be compressed
+/// or rendered takes milliseconds.
+const BUDGET: ReadCacheBudget =
+    ReadCacheBudget { selections: 8 << 20, cheap_forms: 24 << 20, costly_forms: 64 << 20 };
 /// Longest query that is cached, in bytes.
 const QUERY_LENGTH_MAX: usize = 512;
-/// Approximate overhead of an entry, in bytes.
-const OVERHEAD: u64 = 256;
 
 /// Variant of a response: the request parameters besides the video.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -57,84 +49,90 @@ pub(crate) struct ResponseVariant {
     pub(crate) src: Option<AttributionTag>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct CachedBodyKey {
-    content_sha256: [u8; 32],
-    variant: ResponseVariant,
-    encoding: ContentEncoding,
+/// Route whose queries are cached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum CachedRoute {
+    /// Transcripts of the lookup API.
+    Lookup,
+    /// Transcripts of the v1 API.
+    V1,
+    /// Watch pages.
+    Page,
 }
 
-/// Fill level of the body cache.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct CacheUsage {
-    /// Number of bodies.
-    pub(crate) entries: u64,
-    /// Their size, in bytes.
-    pub(crate) bytes: u64,
-    /// The capacity, in bytes.
-    pub(crate) bytes_max: u64,
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct QueryKey {
+    route: CachedRoute,
+    query: Box<str>,
 }
 
-/// The response that a query selects.
-#[derive(Clone, Copy, Debug)]
-struct CachedQuery {
-    content_sha256: [u8; 32],
-    variant: ResponseVariant,
-    /// The archive's change counter, read before the transcript was.
-    changes: u64,
+/// A [`QueryKey`] that is looked up. Both hash alike.
+#[derive(Debug, Hash)]
+struct QueryRef<'a> {
+    route: CachedRoute,
+    query: &'a str,
 }
 
-#[derive(Clone, Debug)]
-struct ByteWeighter;
-
-impl Weighter<CachedBodyKey, Arc<CachedBody>> for ByteWeighter {
-    fn weight(&self, _: &CachedBodyKey, body: &Arc<CachedBody>) -> u64 {
-        body.length() + 4 * OVERHEAD
+impl Equivalent<QueryKey> for QueryRef<'_> {
+    fn equivalent(&self, key: &QueryKey) -> bool {
+        self.route == key.route && *self.query == *key.query
     }
 }
 
-impl Weighter<Box<str>, CachedQuery> for ByteWeighter {
-    fn weight(&self, query: &Box<str>, _: &CachedQuery) -> u64 {
-        query.len() as u64 + OVERHEAD
+/// Form of a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum BodyForm {
+    Lookup(ResponseVariant),
+    V1,
+}
+
+/// The body that a query selects, in any encoding.
+#[derive(Clone, Debug)]
+struct Selection {
+    content_sha256: [u8; 32],
+    form: BodyForm,
+    /// How to build the body of the v1 API.
+    source: Option<Arc<V1Source>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct BodyKey {
+    content_sha256: [u8; 32],
+    form: BodyForm,
+    encoding: ContentEncoding,
+}
+
+impl FormKey for BodyKey {
+    fn cost(&self) -> FormCost {
+        let is_json = match self.form {
+            BodyForm::Lookup(variant) => variant.format == ResponseFormat::Json,
+            BodyForm::V1 => true,
+        };
+        let is_cheap = is_json && self.encoding == ContentEncoding::Zstd;
+        if is_cheap { FormCost::Cheap } else { FormCost::Costly }
     }
 }
 
 /// Response cache of one server.
 #[derive(Debug)]
 pub(crate) struct ResponseCache {
-    queries: Cache<Box<str>, CachedQuery, ByteWeighter>,
-    bodies: Cache<CachedBodyKey, Arc<CachedBody>, ByteWeighter>,
-    admission: AdmissionFilter,
-    freshness: Arc<ChangeMonitor>,
+    cache: ReadCache<QueryKey, Selection, BodyKey, Arc<CachedBody>>,
     lookup: Lookup,
 }
 
 impl ResponseCache {
     /// Creates an empty cache over this lookup's archive.
     pub(crate) fn new(lookup: Lookup) -> Self {
-        let transcripts = lookup.transcripts().clone();
-        Self {
-            lookup,
-            admission: AdmissionFilter::default(),
-            queries: Cache::with_weighter((QUERIES_MAX / (2 * OVERHEAD)) as usize, QUERIES_MAX, ByteWeighter),
-            bodies: Cache::with_weighter((BODIES_MAX >> 14) as usize, BODIES_MAX, ByteWeighter),
-            freshness: Arc::new(ChangeMonitor::new(transcripts)),
-        }
+        let cache = ReadCache::new(lookup.transcripts().clone(), BUDGET);
+        Self { cache, lookup }
     }
 
-    /// Returns the cached response to a request if it is valid at `now`. Neither waits nor copies the body.
-    pub(crate) fn get<B>(&self, request: &Request<B>, now: Instant) -> Option<Response<Full<Bytes>>> {
-        if request.uri().path() != TRANSCRIPT_PATH || !matches!(*request.method(), Method::GET | Method::HEAD)
-        {
-            return None;
-        }
-        self.get_for_query(request.uri().query()?, request.headers(), request.method(), now)
-    }
-
-    /// Like [`Self::get`], for a query at [`TRANSCRIPT_PATH`].
-    pub(crate) fn get_for_query(
+    /// Returns the cached response to a query if it is valid at `now`. Neither waits nor copies the body.
+    ///
+    /// `None` for a request with a key, whose response is its own.
+    pub(crate) fn get(
         &self,
-        query: &str,
+        (route, query): (CachedRoute, &str),
         headers: &HeaderMap,
         method: &Method,
         now: Instant,
@@ -142,77 +140,82 @@ impl ResponseCache {
         if query.len() > QUERY_LENGTH_MAX || headers.contains_key(AUTHORIZATION) {
             return None;
         }
-        let CachedQuery { content_sha256, variant, changes } = self.queries.get(query)?;
-        if self.freshness.changes(now)? != changes {
-            return None;
-        }
-        let key = CachedBodyKey { content_sha256, variant, encoding: ContentEncoding::negotiate(headers)? };
-        Some(self.bodies.get(&key)?.response(headers, method))
+        let selection = self.cache.selection(&QueryRef { route, query }, now.into())?;
+        let key = selection.key(ContentEncoding::negotiate(headers)?);
+        Some(self.cache.form(&key)?.response(headers, method))
     }
 
-    /// Builds the response to an uncached request without a key from a body in wire form.
+    /// Builds the response to a query of the lookup API without a key from a body in wire form.
     ///
     /// `None` means that the route must answer.
     pub(crate) async fn build_archived(
         &self,
-        head: &Parts,
+        query: &str,
+        headers: &HeaderMap,
+        method: &Method,
         now: Instant,
     ) -> Option<(Response<Full<Bytes>>, ResultOrigin)> {
-        if head.uri.path() != TRANSCRIPT_PATH || !matches!(head.method, Method::GET | Method::HEAD) {
-            return None;
-        }
-        let (query, headers) = (head.uri.query()?, &head.headers);
         if headers.contains_key(AUTHORIZATION) {
             return None;
         }
-        let query_options = LookupQuery::parse(query)
-            .ok()
-            .filter(|query_options| query_options.format == ResponseFormat::Json)?;
+        let options = LookupQuery::parse(query).ok()?;
         let encoding = ContentEncoding::negotiate(headers)?;
         // Read before the archive, so that a concurrent change is detected.
-        let changes = match self.freshness.changes(now) {
+        let changes = match self.cache.monitor().changes(now.into()) {
             Some(changes) => changes,
             None => {
-                let changes = self.freshness.read().await?;
-                if let Some(ready) = self.get_for_query(query, headers, &head.method, Instant::now()) {
+                let changes = self.changes().await?;
+                let found = self.get((CachedRoute::Lookup, query), headers, method, Instant::now());
+                if let Some(ready) = found {
                     return Some((ready, ResultOrigin::Ready));
                 }
                 changes
             }
         };
-        let answer = self.lookup.archived_response(&query_options.reference, query_options.src).await?;
-        let content_sha256 = answer.body.content_sha256.as_slice().try_into().ok()?;
-        let variant = ResponseVariant { format: query_options.format, src: query_options.src };
-        let key = CachedBodyKey { content_sha256, variant, encoding };
-        if encoding == ContentEncoding::Zstd && !self.admission.admit(&content_sha256) {
-            let body = wrap::wrap(&answer, encoding).inspect_err(log_failure).ok()?;
-            return Some((body.into_response(headers, &head.method), ResultOrigin::Stored));
+        if options.format != ResponseFormat::Json {
+            return None;
         }
-        let body = self.get_or_wrap(answer, key).await.inspect_err(log_failure).ok()?;
-        self.store_query(query, CachedQuery { content_sha256, variant, changes });
-        Some((body.response(headers, &head.method), ResultOrigin::Stored))
+        let archived = self.lookup.archived_response(&options.reference, options.src).await?;
+        let before = TranscriptResult::from(&archived).before_segments().ok()?;
+        let form = BodyForm::Lookup(ResponseVariant { format: options.format, src: options.src });
+        let content_sha256 = digest(&archived.body.content_sha256)?;
+        let selection = Selection { content_sha256, form, source: None };
+        let body = self.get_or_wrap(before, archived.body, selection.key(encoding)).await?;
+        match body {
+            WrappedBody::Cached(body) => {
+                self.store((CachedRoute::Lookup, query), selection, changes);
+                Some((body.response(headers, method), ResultOrigin::Stored))
+            }
+            WrappedBody::Single(body) => Some((body.response(headers, method), ResultOrigin::Stored)),
+        }
     }
 
-    /// Returns the cached body of this key, or builds it from the stored bytes.
-    async fn get_or_wrap(&self, answer: ArchivedResponse, key: CachedBodyKey) -> io::Result<Arc<CachedBody>> {
+    /// Returns the cached body of this key, or builds it around the stored bytes.
+    async fn get_or_wrap(&self, before: Vec<u8>, stored: StoredBody, key: BodyKey) -> Option<WrappedBody> {
         let encoding = key.encoding;
-        if !wrap::is_cheap(&answer, encoding) {
-            let make = render_blocking(move || wrap::wrap(&answer, encoding));
-            return self.bodies.get_or_insert_async(&key, make).await;
+        let bytes = body::memory_bytes(stored.segments.len());
+        if key.cost() == FormCost::Cheap && !self.cache.admit(&key, bytes) {
+            let body = wrap::wrap(&before, &stored, encoding).inspect_err(log_failure).ok()?;
+            return Some(WrappedBody::Single(body));
         }
-        if let Some(body) = self.bodies.get(&key) {
-            return Ok(body);
+        if !wrap::is_cheap(&stored, encoding) {
+            let make = render_blocking(move || wrap::wrap(&before, &stored, encoding));
+            let body = self.cache.form_or_make(&key, make).await;
+            return body.inspect_err(log_failure).ok().map(WrappedBody::Cached);
         }
-        let body = Arc::new(wrap::wrap(&answer, encoding)?);
-        self.bodies.insert(key, Arc::clone(&body));
-        Ok(body)
+        if let Some(body) = self.cache.form(&key) {
+            return Some(WrappedBody::Cached(body));
+        }
+        let body = Arc::new(wrap::wrap(&before, &stored, encoding).inspect_err(log_failure).ok()?);
+        self.cache.insert_form(key, Arc::clone(&body), body.memory_bytes());
+        Some(WrappedBody::Cached(body))
     }
 
     /// Returns the archive's change counter, read within the last 50 ms.
     ///
     /// `None` if it cannot be read; then nothing is sent from the cache and nothing is added to it.
     pub(crate) async fn changes(&self) -> Option<u64> {
-        self.freshness.read().await
+        self.cache.monitor().read().await
     }
 
     /// Returns the body of a response that contains this transcript.
@@ -229,11 +232,11 @@ impl ResponseCache {
         encoding: ContentEncoding,
         render: fn(&LookupResponse, ResponseFormat) -> RenderedBody,
     ) -> Result<Arc<CachedBody>, ProblemResponse> {
-        let content_sha256 = digest(stored).ok_or_else(ProblemResponse::fault)?;
+        let content_sha256 = digest(&stored.content_sha256).ok_or_else(ProblemResponse::fault)?;
+        let key = BodyKey { content_sha256, form: BodyForm::Lookup(variant), encoding };
         let answer = answer.clone();
         let make = render_blocking(move || CachedBody::render(render(&answer, variant.format), encoding));
-        let made =
-            self.bodies.get_or_insert_async(&CachedBodyKey { content_sha256, variant, encoding }, make).await;
+        let made = self.cache.form_or_make(&key, make).await;
         made.map_err(|error| {
             tracing::error!(%error, "response body failed");
             ProblemResponse::fault()
@@ -243,30 +246,47 @@ impl ResponseCache {
     /// Caches the response that a query selects, valid while the archive's change counter is `changes`.
     pub(crate) fn insert_query(
         &self,
-        query: &str,
+        query: (CachedRoute, &str),
         stored: &StoredTranscript,
         variant: ResponseVariant,
         changes: u64,
     ) {
-        if let Some(content_sha256) = digest(stored) {
-            self.store_query(query, CachedQuery { content_sha256, variant, changes });
+        if let Some(content_sha256) = digest(&stored.content_sha256) {
+            let selection = Selection { content_sha256, form: BodyForm::Lookup(variant), source: None };
+            self.store(query, selection, changes);
         }
     }
 
-    /// Returns the fill level of the body cache.
-    pub(crate) fn usage(&self) -> CacheUsage {
-        CacheUsage {
-            entries: self.bodies.len() as u64,
-            bytes: self.bodies.weight(),
-            bytes_max: self.bodies.capacity(),
-        }
+    /// Returns the fill level of the cache, for the bodies of the v1 API or all others.
+    pub(crate) fn usage(&self, is_v1: bool) -> ReadCacheUsage {
+        self.cache.usage(|key| (key.form == BodyForm::V1) == is_v1)
     }
 
-    fn store_query(&self, query: &str, entry: CachedQuery) {
+    /// Size limit of all bodies.
+    pub(crate) fn bytes_max(&self) -> u64 {
+        self.cache.budget().forms()
+    }
+
+    fn store(&self, (route, query): (CachedRoute, &str), selection: Selection, changes: u64) {
         if query.len() <= QUERY_LENGTH_MAX {
-            self.queries.insert(query.into(), entry);
+            let bytes = query.len() as u64 + selection.source.as_ref().map_or(0, |source| source.bytes());
+            self.cache.insert_selection(QueryKey { route, query: query.into() }, bytes, selection, changes);
         }
     }
+}
+
+impl Selection {
+    fn key(&self, encoding: ContentEncoding) -> BodyKey {
+        BodyKey { content_sha256: self.content_sha256, form: self.form, encoding }
+    }
+}
+
+/// A body around stored bytes.
+enum WrappedBody {
+    /// In the cache.
+    Cached(Arc<CachedBody>),
+    /// For this response only.
+    Single(CachedBody),
 }
 
 fn log_failure(error: &io::Error) {
@@ -276,11 +296,13 @@ fn log_failure(error: &io::Error) {
 /// Builds a body on a blocking thread. The panic hook has logged a panic.
 async fn render_blocking(
     make: impl FnOnce() -> io::Result<CachedBody> + Send + 'static,
-) -> io::Result<Arc<CachedBody>> {
-    tokio::task::spawn_blocking(make).await.map_err(io::Error::other).flatten().map(Arc::new)
+) -> io::Result<(Arc<CachedBody>, u64)> {
+    let body = tokio::task::spawn_blocking(make).await.map_err(io::Error::other).flatten()?;
+    let bytes = body.memory_bytes();
+    Ok((Arc::new(body), bytes))
 }
 
 /// The content digest as a key; it always has 32 bytes.
-fn digest(stored: &StoredTranscript) -> Option<[u8; 32]> {
-    stored.content_sha256.as_slice().try_into().ok()
+fn digest(content_sha256: &[u8]) -> Option<[u8; 32]> {
+    content_sha256.try_into().ok()
 }

@@ -1,116 +1,91 @@
-//! Response cache of `GET /api/v1/transcript`: bodies are rendered once and charged on every use.
-//!
-//! The body of a transcript is the same for all callers; caller-specific values are in the headers. As for the lookup
-//! API there are two bounded caches: queries with the content digest and the archive's change counter at that time, and
-//! bodies by content digest. A body is sent after its charge is durable, and only while the counter, read within the
-//! last 50 ms, is unchanged.
+//! Bodies of `GET /api/v1/transcript`: the same for all callers, each of whom is charged.
 
-use std::io;
+use std::sync::Arc;
 
-use bytes::Bytes;
-use quick_cache::{Weighter, sync::Cache};
-use transcript_core::{accounts::PreparedTranscript, video::VideoId};
+use transcript_core::{
+    accounts::PreparedTranscript, archive::TrackSelector, transcript::LanguageTag, video::VideoId,
+    wire::v1::VideoTranscript,
+};
 
-use super::{CacheUsage, body::compress};
-use crate::api::ContentEncoding;
+use super::{
+    BodyForm, CachedBody, CachedRoute, QUERY_LENGTH_MAX, QueryRef, ResponseCache, Selection, WrappedBody,
+    digest,
+};
+use crate::api::{ContentEncoding, ResultOrigin};
 
-/// Size limit of the bodies, in bytes.
-const BODIES_MAX: u64 = 32 << 20;
-/// Size limit of the queries, in bytes.
-const QUERIES_MAX: u64 = 4 << 20;
-/// Longer queries are not cached.
-const QUERY_LENGTH_MAX: usize = 512;
-/// Approximate overhead of an entry, in bytes.
-const OVERHEAD: u64 = 256;
-
-type QueryDigest = [u8; 32];
-
-/// Result of a cached query.
-#[derive(Clone, Debug)]
-pub(crate) struct KnownQuery {
-    /// Digest of the transcript's content.
-    pub(crate) content_sha256: QueryDigest,
+/// How to build the body of a query again.
+#[derive(Debug)]
+pub(crate) struct V1Source {
     /// The video.
     pub(crate) video: VideoId,
-    /// Change counter of the archive, read before the transcript.
-    pub(crate) changes: u64,
+    /// Selectors under which the archive may have the transcript.
+    selectors: Vec<TrackSelector>,
+    /// The response before the segments.
+    before: Vec<u8>,
 }
 
-#[derive(Clone, Debug)]
-struct QueryWeighter;
-
-impl Weighter<Box<str>, KnownQuery> for QueryWeighter {
-    fn weight(&self, query: &Box<str>, _: &KnownQuery) -> u64 {
-        query.len() as u64 + OVERHEAD
-    }
-}
-
-impl Weighter<(QueryDigest, ContentEncoding), Bytes> for QueryWeighter {
-    fn weight(&self, _: &(QueryDigest, ContentEncoding), body: &Bytes) -> u64 {
-        body.len() as u64 + OVERHEAD
+impl V1Source {
+    /// Approximate memory in bytes.
+    pub(super) fn bytes(&self) -> u64 {
+        (size_of::<Self>() + self.before.len() + 64 * self.selectors.len()) as u64
     }
 }
 
-/// Response cache of one server process.
-#[derive(Debug)]
-pub(crate) struct V1ResponseCache {
-    queries: Cache<Box<str>, KnownQuery, QueryWeighter>,
-    bodies: Cache<(QueryDigest, ContentEncoding), Bytes, QueryWeighter>,
+/// Body of a query, ready to be charged and sent.
+pub(crate) struct V1Body {
+    /// The body.
+    pub(crate) body: Arc<CachedBody>,
+    /// The video.
+    pub(crate) source: Arc<V1Source>,
+    /// Where the body comes from.
+    pub(crate) origin: ResultOrigin,
 }
 
-impl Default for V1ResponseCache {
-    fn default() -> Self {
-        Self {
-            queries: Cache::with_weighter(
-                (QUERIES_MAX / (2 * OVERHEAD)) as usize,
-                QUERIES_MAX,
-                QueryWeighter,
-            ),
-            bodies: Cache::with_weighter((BODIES_MAX >> 14) as usize, BODIES_MAX, QueryWeighter),
-        }
-    }
-}
-
-impl V1ResponseCache {
-    /// Returns what a query means, if it is cached.
-    pub(crate) fn query(&self, query: &str) -> Option<KnownQuery> {
-        self.queries.get(query)
-    }
-
-    /// Stores a query and its body, with the change counter read before the lookup.
-    pub(crate) fn insert(&self, query: &str, ready: &PreparedTranscript, changes: u64, body: &[u8]) {
-        let Ok(content_sha256) = ready.stored.content_sha256.as_slice().try_into() else { return };
-        if query.len() > QUERY_LENGTH_MAX || !ready.from_cache {
-            return;
-        }
-        let key = (content_sha256, ContentEncoding::Identity);
-        if self.bodies.get(&key).is_none() {
-            self.bodies.insert(key, Bytes::copy_from_slice(body));
-        }
-        let video = ready.stored.transcript.video.clone();
-        self.queries.insert(query.into(), KnownQuery { content_sha256, video, changes });
+impl ResponseCache {
+    /// Caches what a query with this `lang` selects, with the change counter read before the lookup.
+    pub(crate) fn insert_v1(
+        &self,
+        query: &str,
+        lang: Option<&str>,
+        ready: &PreparedTranscript,
+        changes: u64,
+    ) {
+        let stored = &ready.stored;
+        let (Some(content_sha256), true) = (digest(&stored.content_sha256), ready.from_cache) else { return };
+        let Ok(before) = VideoTranscript::before_segments(&stored.transcript) else { return };
+        // A language that is not stored is answered by a matching track.
+        let requested = lang.and_then(|lang| LanguageTag::parse(lang).ok()).map(TrackSelector::Language);
+        let found = TrackSelector::Language(stored.transcript.track.language.clone());
+        let mut selectors = Vec::from_iter(requested.into_iter().chain([TrackSelector::Default, found]));
+        selectors.dedup();
+        let source = V1Source { video: stored.transcript.video.clone(), selectors, before };
+        let selection = Selection { content_sha256, form: BodyForm::V1, source: Some(Arc::new(source)) };
+        self.store((CachedRoute::V1, query), selection, changes);
     }
 
-    /// Entries and bytes of the cache.
-    pub(crate) fn usage(&self) -> CacheUsage {
-        CacheUsage {
-            entries: self.bodies.len() as u64,
-            bytes: self.bodies.weight(),
-            bytes_max: self.bodies.capacity(),
+    /// Returns the body of a query that is known and valid, from the cache or around the stored bytes.
+    ///
+    /// `None` means that the route must answer.
+    pub(crate) async fn v1_body(&self, query: &str, encoding: ContentEncoding) -> Option<V1Body> {
+        if query.len() > QUERY_LENGTH_MAX {
+            return None;
         }
-    }
-
-    /// Body in this encoding, compressed from the unencoded body if missing.
-    pub(crate) async fn body(&self, content_sha256: QueryDigest, encoding: ContentEncoding) -> Option<Bytes> {
-        if let Some(body) = self.bodies.get(&(content_sha256, encoding)) {
-            return Some(body);
+        let known = self.cache.selection_or_wait(&QueryRef { route: CachedRoute::V1, query }).await?;
+        let (key, source) = (known.key(encoding), known.source?);
+        if let Some(body) = self.cache.form(&key) {
+            return Some(V1Body { body, source, origin: ResultOrigin::Ready });
         }
-        let whole = self.bodies.get(&(content_sha256, ContentEncoding::Identity))?;
-        let compress_body = async {
-            let compressed = tokio::task::spawn_blocking(move || compress(whole.to_vec(), encoding)).await;
-            compressed.map_err(io::Error::other).flatten().map(Bytes::from)
-        };
-        let compressed = self.bodies.get_or_insert_async(&(content_sha256, encoding), compress_body).await;
-        compressed.inspect_err(|error| tracing::warn!(%error, "response compression failed")).ok()
+        for selector in &source.selectors {
+            // A failing archive is reported by the route.
+            let stored = self.lookup.transcripts().stored_body(&source.video, selector).await.ok()?;
+            if let Some(stored) = stored.filter(|stored| stored.content_sha256 == known.content_sha256) {
+                let body = match self.get_or_wrap(source.before.clone(), stored, key).await? {
+                    WrappedBody::Cached(body) => body,
+                    WrappedBody::Single(body) => Arc::new(body),
+                };
+                return Some(V1Body { body, source, origin: ResultOrigin::Stored });
+            }
+        }
+        None
     }
 }

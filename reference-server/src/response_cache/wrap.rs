@@ -3,11 +3,7 @@
 use std::{cell::RefCell, io};
 
 use sha2::{Digest, Sha256};
-use transcript_core::{
-    body::zstd_frame::ZstdFrame,
-    lookup::ArchivedResponse,
-    wire::lookup::{AFTER_SEGMENTS, TranscriptResult},
-};
+use transcript_core::{archive::StoredBody, body::zstd_frame::ZstdFrame, wire::lookup::AFTER_SEGMENTS};
 use zstd::bulk::Decompressor;
 
 use super::{CachedBody, body::compress};
@@ -19,15 +15,15 @@ const CHEAP_MAX: u64 = 128 << 10;
 const LENGTH_MAX: u64 = 64 << 20;
 
 /// Whether building the body takes no longer than a handover to another thread.
-pub(super) fn is_cheap(response: &ArchivedResponse, encoding: ContentEncoding) -> bool {
+pub(super) fn is_cheap(stored: &StoredBody, encoding: ContentEncoding) -> bool {
     match encoding {
         ContentEncoding::Zstd => true,
-        ContentEncoding::Identity => response.body.length <= CHEAP_MAX,
+        ContentEncoding::Identity => stored.length <= CHEAP_MAX,
         ContentEncoding::Gzip | ContentEncoding::Brotli => false,
     }
 }
 
-/// Builds the body of the response.
+/// Builds a body: `before`, the stored segments, and the end of the JSON.
 ///
 /// The tag is derived from the content digest, the stored bytes' checksum, the bytes before the segments and the
 /// encoding, without hashing the body.
@@ -35,35 +31,34 @@ pub(super) fn is_cheap(response: &ArchivedResponse, encoding: ContentEncoding) -
 /// # Errors
 /// The decompressor failed, the stored bytes are not a zstd frame that can be extended, or their length differs
 /// from the recorded one.
-pub(super) fn wrap(response: &ArchivedResponse, encoding: ContentEncoding) -> io::Result<CachedBody> {
-    let before = TranscriptResult::from(response).before_segments().map_err(io::Error::other)?;
+pub(super) fn wrap(before: &[u8], stored: &StoredBody, encoding: ContentEncoding) -> io::Result<CachedBody> {
     let name = Sha256::new()
-        .chain_update(&response.body.content_sha256)
-        .chain_update(response.body.checksum.to_be_bytes())
+        .chain_update(&stored.content_sha256)
+        .chain_update(stored.checksum.to_be_bytes())
         .chain_update([encoding as u8])
-        .chain_update(&before)
+        .chain_update(before)
         .finalize();
     let bytes = match encoding {
         ContentEncoding::Zstd => {
-            let frame = ZstdFrame::read(&response.body.segments).map_err(io::Error::other)?;
-            frame.wrap_between(&before, AFTER_SEGMENTS)
+            let frame = ZstdFrame::read(&stored.segments).map_err(io::Error::other)?;
+            frame.wrap_between(before, AFTER_SEGMENTS)
         }
-        _ => compress(decompress(response, before)?, encoding)?,
+        _ => compress(decompress(before, stored)?, encoding)?,
     };
     CachedBody::with_digest(JSON, bytes, encoding, &name)
 }
 
 /// Returns the uncompressed response.
-fn decompress(response: &ArchivedResponse, before: Vec<u8>) -> io::Result<Vec<u8>> {
+fn decompress(before: &[u8], stored: &StoredBody) -> io::Result<Vec<u8>> {
     thread_local! {
         // Creating a decompressor takes a fifth of the time of one decompression.
         static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
     }
     let too_long = || io::Error::other("stored body exceeds the maximum length");
-    let length = Some(response.body.length).filter(|length| *length <= LENGTH_MAX);
+    let length = Some(stored.length).filter(|length| *length <= LENGTH_MAX);
     let length = length.and_then(|length| usize::try_from(length).ok()).ok_or_else(too_long)?;
-    let mut bytes = before;
-    bytes.reserve_exact(length + AFTER_SEGMENTS.len());
+    let mut bytes = Vec::with_capacity(before.len() + length + AFTER_SEGMENTS.len());
+    bytes.extend_from_slice(before);
     let read = DECOMPRESSOR.with_borrow_mut(|cell| {
         let decompressor = match cell {
             Some(decompressor) => decompressor,
@@ -71,7 +66,7 @@ fn decompress(response: &ArchivedResponse, before: Vec<u8>) -> io::Result<Vec<u8
         };
         let mut into = io::Cursor::new(&mut bytes);
         into.set_position(into.get_ref().len() as u64);
-        decompressor.decompress_to_buffer(&response.body.segments, &mut into)
+        decompressor.decompress_to_buffer(&stored.segments, &mut into)
     })?;
     if read != length {
         return Err(io::Error::other("stored body has an unexpected length"));

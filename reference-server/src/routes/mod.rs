@@ -1,5 +1,6 @@
 //! Routes of both APIs, the front page, the watch page, the order pages and the service endpoints.
 
+mod archived;
 mod checkout;
 mod docs;
 pub(crate) mod document;
@@ -15,11 +16,11 @@ mod transcript;
 mod v1;
 mod watch;
 
+pub(crate) use archived::{archived, cached};
 pub(crate) use html::HtmlError;
 pub(crate) use peer_request::register_peer_request;
 pub(crate) use readiness::Readiness;
 pub(crate) use table::ENDPOINTS;
-pub(crate) use v1::respond_cached;
 
 use std::sync::Arc;
 

@@ -1,7 +1,5 @@
 //! `GET /api/transcript` (specification 4.1; failures as text: 7.1).
 
-use std::time::Instant;
-
 use axum::{
     Extension,
     body::Body,
@@ -27,7 +25,7 @@ use crate::{
         ClientAddress, ContentEncoding, JSON, LookupQuery, ProblemResponse, ResponseFormat, ResultOrigin,
         bearer, proof, retry_after_seconds,
     },
-    response_cache::{RenderedBody, ResponseVariant, VARIES_BY},
+    response_cache::{CachedRoute, RenderedBody, ResponseVariant, VARIES_BY},
     state::AppState,
 };
 
@@ -51,13 +49,6 @@ pub(crate) async fn look_up(
     let query = uri.query().unwrap_or_default();
     // Read before the archive, so that a concurrent change invalidates the cached body.
     let changes = if keyed { None } else { app.bodies.changes().await };
-    if changes.is_some()
-        && let Some(ready) = app.bodies.get_for_query(query, &headers, &method, Instant::now())
-    {
-        let mut response = ready.map(Body::new);
-        response.extensions_mut().insert(ResultOrigin::Ready);
-        return Ok(response);
-    }
     let answer = match method {
         Method::HEAD => app.lookup.look_up_archived(request).await,
         _ => app.lookup.look_up(request).await,
@@ -69,7 +60,7 @@ pub(crate) async fn look_up(
             let encoding = ContentEncoding::negotiate(&headers).ok_or_else(not_acceptable)?;
             let body = app.bodies.get_or_render(stored, &answer, form, encoding, render).await?;
             if let Some(changes) = changes {
-                app.bodies.insert_query(query, stored, form, changes);
+                app.bodies.insert_query((CachedRoute::Lookup, query), stored, form, changes);
             }
             body.response(&headers, &method).map(Body::new)
         }

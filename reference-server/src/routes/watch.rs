@@ -30,7 +30,7 @@ use super::{
 use crate::{
     api::{ContentEncoding, ProblemResponse, ResponseFormat, parameter},
     page::{self, PagePolicy, no_transcript::TranscribeOffer},
-    response_cache::{CachedBody, RenderedBody, ResponseVariant},
+    response_cache::{CachedBody, CachedRoute, RenderedBody, ResponseVariant},
     state::AppState,
 };
 
@@ -110,12 +110,12 @@ async fn video_page(
     method: &Method,
     headers: &HeaderMap,
 ) -> Response {
-    // API queries never begin with NUL, so a page and an API response cannot share a cache entry.
-    let name = format!("\0{video}\0{}", src.map_or("", AttributionTag::as_str));
+    let name = format!("{video}\0{}", src.map_or("", AttributionTag::as_str));
+    let query = (CachedRoute::Page, name.as_str());
     // Read before the archive, so that a concurrent change invalidates the cached body.
     let changes = app.bodies.changes().await;
     if changes.is_some()
-        && let Some(ready) = app.bodies.get_for_query(&name, headers, method, Instant::now())
+        && let Some(ready) = app.bodies.get(query, headers, method, Instant::now())
     {
         return with_page_headers(ready.map(Body::new));
     }
@@ -133,7 +133,7 @@ async fn video_page(
                 if let (Availability::Available { stored, .. }, Some(changes)) =
                     (&answer.availability, changes)
                 {
-                    app.bodies.insert_query(&name, stored, form, changes);
+                    app.bodies.insert_query(query, stored, form, changes);
                 }
                 with_page_headers(body.response(headers, method).map(Body::new))
             }

@@ -21,7 +21,7 @@ use crate::{
     api::{ClientAddress, ProblemResponse, RequestId, ResponseBody, ResultOrigin, X_REQUEST_ID, check_head},
     log::{AccessLine, LogQueue},
     metrics::{ConnectionGuard, HotCounters, Metrics},
-    routes::{HtmlError, in_form_of, respond_cached},
+    routes::{self, HtmlError, in_form_of},
     state::AppState,
 };
 
@@ -69,11 +69,11 @@ impl HttpService {
         let refusal = check_head(&request);
         let ready = match &refusal {
             Some(_) => None,
-            None => self.app.as_ref().and_then(|app| app.bodies.get(&request, started)),
+            None => self.app.as_ref().and_then(|app| routes::cached(app, &request, started)),
         };
         let counters = HotCounters::for_path(request.uri().path());
         let (mut response, from) = match (ready, refusal) {
-            (Some(ready), _) => (ready.map(Either::Left), Some(ResultOrigin::Ready)),
+            (Some(ready), _) => (ready, Some(ResultOrigin::Ready)),
             (None, Some(refusal)) => (in_form_of(request.uri().path(), refusal).map(Either::Right), None),
             // Boxed, so that a cached response does not carry the state of the slow path.
             (None, None) => Box::pin(self.make(request, peer, started, &id)).await,
@@ -116,13 +116,10 @@ impl HttpService {
         let (head, body) = request.into_parts();
         let html_error = HtmlError::for_request(&head.uri, &head.headers);
         let call = AssertUnwindSafe(async {
-            if let Some(app) = &self.app {
-                if let Some((response, from)) = app.bodies.build_archived(&head, started).await {
-                    return (response.map(Either::Left), Some(from));
-                }
-                if let Some(response) = respond_cached(app, &head).await {
-                    return (response.map(Either::Right), Some(ResultOrigin::Ready));
-                }
+            if let Some(app) = &self.app
+                && let Some((response, from)) = routes::archived(app, &head, started).await
+            {
+                return (response, Some(from));
             }
             // Every log line of the request has its id. The span is also exported as a trace.
             let span = tracing::error_span!("request", request_id = %id);

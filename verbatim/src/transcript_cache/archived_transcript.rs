@@ -2,7 +2,7 @@
 
 use std::{
     fmt,
-    sync::{Arc, Mutex, OnceLock, Weak},
+    sync::{Arc, OnceLock, Weak},
 };
 
 use transcript_core::{
@@ -10,8 +10,7 @@ use transcript_core::{
     archive::{LazyTranscript, StoredTranscript},
 };
 
-use super::CacheState;
-use crate::GetRequest;
+use super::{CachedForm, CachedTranscripts, TranscriptKey};
 
 /// An archived transcript, decoded on first access. A clone shares the decoded form.
 #[derive(Clone)]
@@ -28,8 +27,8 @@ struct ArchivedState {
 /// A lazy transcript, and the cache whose entry is replaced once it is decoded.
 pub(super) struct LazyEntry {
     pub(super) lazy: Arc<dyn LazyTranscript>,
-    pub(super) state: Weak<Mutex<CacheState>>,
-    pub(super) request: Arc<GetRequest>,
+    pub(super) cache: Weak<CachedTranscripts>,
+    pub(super) key: Arc<TranscriptKey>,
 }
 
 impl fmt::Debug for ArchivedTranscript {
@@ -69,11 +68,10 @@ impl ArchivedTranscript {
             return state.read.get().ok_or_else(missing_form);
         };
         let stored = lazy.lazy.load()?;
-        // In a forked child the mutex may stay locked, so the cache is skipped then.
-        if let Some(state) = lazy.state.upgrade()
-            && let Ok(mut cache) = state.try_lock()
-        {
-            cache.replace_decoded(&lazy.request, &lazy.lazy, &stored);
+        if let Some(cache) = lazy.cache.upgrade() {
+            let form = CachedForm::Decoded(stored.clone());
+            let bytes = form.memory_bytes();
+            cache.try_replace_form(&lazy.key, form, bytes);
         }
         // A concurrent caller has decoded the same transcript.
         Ok(state.read.get_or_init(|| stored))

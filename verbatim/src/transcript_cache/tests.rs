@@ -1,7 +1,7 @@
-use std::time::Duration;
-
 use super::*;
-use crate::{GetOutcome, ImportRequest, Options, StorageOptions, SupplierOptions};
+use crate::{
+    GetOutcome, ImportRequest, Options, StorageOptions, SupplierOptions, read_cache::CHANGE_COUNTER_AGE_MAX,
+};
 
 const LINK: &str = "https://youtu.be/dQw4w9WgXcQ";
 
@@ -37,7 +37,7 @@ async fn text(cache: &TranscriptCache) -> String {
 async fn cached_text(cache: &TranscriptCache) -> String {
     text(cache).await;
     let text = text(cache).await;
-    assert!(cache.state().transcripts.contains_key(&request(LINK)));
+    assert!(cache.peek(&request(LINK)).is_some());
     text
 }
 
@@ -68,12 +68,12 @@ async fn cache_entry_is_revalidated_after_max_age() {
     );
     // A change by another caller is detected once the counter is too old.
     import(cache.verbatim(), LINK, "two", true).await;
-    tokio::time::advance(COUNTER_AGE_MAX).await;
+    tokio::time::advance(CHANGE_COUNTER_AGE_MAX).await;
     assert!(cache.peek(&request(LINK)).is_none());
     assert_eq!(text(&cache).await, "two");
     // Nothing has changed: the entry is valid without another read.
-    tokio::time::advance(COUNTER_AGE_MAX).await;
-    assert_eq!(cache.refresh_counter().await, Some(1));
+    tokio::time::advance(CHANGE_COUNTER_AGE_MAX).await;
+    assert_eq!(cache.cache.monitor().read().await, Some(1));
     assert_eq!(decoded_text(&cache.peek(&request(LINK)).unwrap()), "two");
 }
 
@@ -91,45 +91,44 @@ async fn cache_invalidated_after_delete_is_empty() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn cache_read_before_invalidation_is_not_stored() {
+async fn cache_read_before_own_change_is_not_returned() {
     let cache = open_cache(1 << 20).await;
     import(cache.verbatim(), LINK, "one", false).await;
-    let invalidations = cache.refresh_counter().await.unwrap();
+    cached_text(&cache).await;
+    // A call that read the archive before the change, and stores what it read after the invalidation.
+    let changes = cache.cache.monitor().read().await.unwrap();
     let stored = cache.get(&request(LINK)).await.unwrap().read().unwrap().clone();
+    import(cache.verbatim(), LINK, "two", true).await;
     cache.invalidate_all();
-    let now = cache.refresh_counter().await.unwrap();
-    let insert = |invalidations| {
-        cache.cache_unless_invalidated(
-            request(LINK),
-            CachedForm::Decoded(stored.clone()),
-            invalidations,
-            None,
-        );
-    };
-    insert(invalidations);
+    let video = cache.verbatim().known_video(LINK).await.unwrap();
+    let key = TranscriptKey { video, selector: TrackSelector::Default, changes };
+    for _ in 0..2 {
+        cache.insert(&request(LINK), key.clone(), CachedForm::Decoded(stored.clone()));
+    }
     assert!(cache.peek(&request(LINK)).is_none());
-    insert(now);
-    assert!(cache.peek(&request(LINK)).is_some());
+    tokio::time::advance(std::time::Duration::from_millis(1)).await;
+    assert_eq!(cache.cache.monitor().read().await, Some(changes + 1));
+    assert!(cache.peek(&request(LINK)).is_none());
+    assert_eq!(text(&cache).await, "two");
+    assert_eq!(decoded_text(&cache.peek(&request(LINK)).unwrap()), "two");
+}
+
+fn forms_bytes(cache: &TranscriptCache) -> u64 {
+    cache.cache.usage(|_| true).bytes
 }
 
 #[tokio::test(start_paused = true)]
 async fn cache_size_is_bounded() {
-    let cache = open_cache(20_000).await;
+    let cache = open_cache(30_000).await;
     for number in 0..20 {
         let link = format!("{number:011}");
         import(cache.verbatim(), &link, &"x".repeat(4_000), false).await;
         for _ in 0..2 {
             cache.get(&request(&link)).await.unwrap();
         }
+        assert!(forms_bytes(&cache) <= cache.cache.budget().forms());
     }
-    {
-        let state = cache.state();
-        assert_eq!((state.transcripts.len(), state.order.len()), (3, 3));
-        assert!(state.bytes <= 20_000);
-    }
-    tokio::time::advance(Duration::from_millis(1)).await;
-    assert!(cache.peek(&request(&format!("{:011}", 19))).is_some());
-    assert!(cache.peek(&request(&format!("{:011}", 1))).is_none());
+    assert!(forms_bytes(&cache) > cache.cache.budget().forms() / 2);
     import(cache.verbatim(), LINK, &"x".repeat(30_000), false).await;
     for _ in 0..2 {
         assert_eq!(text(&cache).await.len(), 30_000);
@@ -146,13 +145,13 @@ async fn cache_scan_evicts_nothing() {
     for link in &links {
         import(cache.verbatim(), link, &"x".repeat(4_000), false).await;
     }
-    // In the second round no key is in the ghost list any more.
+    // In the second round no request is recorded any more.
     for link in links.iter().chain(&links) {
         cache.get(&request(link)).await.unwrap();
         assert!(cache.peek(&request(link)).is_none());
     }
     assert!(cache.peek(&request(LINK)).is_some());
-    // Requested again while its key is in the ghost list.
+    // Requested again while its request is recorded.
     cache.get(&request(&links[19])).await.unwrap();
     assert!(cache.peek(&request(&links[19])).is_some());
 }
@@ -174,15 +173,15 @@ mod on_disk {
     }
 
     fn is_read(cache: &TranscriptCache, number: u32) -> Option<bool> {
-        let state = cache.state();
-        state.transcripts.get(&request(&link(number))).map(|(form, _)| matches!(form, CachedForm::Decoded(_)))
+        let key = cache.cache.selection(&*request(&link(number)), Instant::now())?;
+        cache.cache.form(&key).map(|form| matches!(form, CachedForm::Decoded(_)))
     }
 
     #[tokio::test]
     async fn cache_decoded_entry_counts_decoded_size() {
-        let (cache, _folder) = open_cache(20_000).await;
+        let (cache, _folder) = open_cache(80_000).await;
         for number in 1..=8 {
-            import(cache.verbatim(), &link(number), &"x".repeat(6_000), false).await;
+            import(cache.verbatim(), &link(number), &"x".repeat(20_000), false).await;
             assert_eq!(is_read(&cache, number), None);
             for _ in 0..2 {
                 let archived = cache.get(&request(&link(number))).await.unwrap();
@@ -191,22 +190,19 @@ mod on_disk {
         }
         // All lazy entries fit.
         assert!((1..=8).all(|number| is_read(&cache, number) == Some(false)));
-        assert!(cache.state().bytes < 8_000);
+        assert!(forms_bytes(&cache) < 10_000);
         let third = cache.get(&request(&link(3))).await.unwrap();
-        assert_eq!(decoded_text(&third).len(), 6_000);
+        assert_eq!(decoded_text(&third).len(), 20_000);
         assert_eq!(is_read(&cache, 3), Some(true));
-        // Two more decoded entries leave no room for others.
-        for number in [7, 8] {
+        assert!((20_000..40_000).contains(&forms_bytes(&cache)));
+        // Decoded entries leave no room for all others.
+        for number in 4..=8 {
             decoded_text(&cache.get(&request(&link(number))).await.unwrap());
+            assert!(forms_bytes(&cache) <= cache.cache.budget().forms());
         }
-        assert_eq!((is_read(&cache, 1), is_read(&cache, 3)), (None, None));
-        assert_eq!((is_read(&cache, 7), is_read(&cache, 8)), (Some(true), Some(true)));
-        let state = cache.state();
-        assert_eq!(state.bytes, state.transcripts.values().map(|(_, bytes)| bytes).sum::<u64>());
-        assert!(state.bytes <= 20_000);
+        assert!((1..=8).filter(|number| is_read(&cache, *number) == Some(true)).count() <= 2);
         // An evicted transcript stays usable for its holder.
-        drop(state);
-        assert_eq!(decoded_text(&third).len(), 6_000);
+        assert_eq!(decoded_text(&third).len(), 20_000);
     }
 
     #[tokio::test]
@@ -233,36 +229,32 @@ mod on_disk {
         let options = Options { storage, suppliers: SupplierOptions::none(), ..Options::default() };
         let other = Verbatim::open(options).await.unwrap();
         import(&other, LINK, "two", true).await;
-        tokio::time::sleep(COUNTER_AGE_MAX).await;
+        tokio::time::sleep(CHANGE_COUNTER_AGE_MAX).await;
         assert_eq!(text(&cache).await, "two");
         other.delete(&other.known_video(LINK).await.unwrap()).await.unwrap();
-        tokio::time::sleep(COUNTER_AGE_MAX).await;
+        tokio::time::sleep(CHANGE_COUNTER_AGE_MAX).await;
         assert!(cache.get(&request(LINK)).await.is_none());
     }
 
     #[tokio::test]
-    async fn cache_entry_with_old_counter_is_not_stored() {
-        let (cache, _folder) = open_cache(1 << 20).await;
+    async fn cache_row_read_before_foreign_change_is_not_returned() {
+        let (cache, folder) = open_cache(1 << 20).await;
         import(cache.verbatim(), LINK, "one", false).await;
         assert_eq!(text(&cache).await, "one");
-        let invalidations = cache.state().invalidations;
-        let before = Instant::now();
-        let lazy = {
-            let VideoLink::Video(video) = VideoLink::parse(LINK).unwrap() else { panic!("{LINK}") };
-            cache
-                .verbatim()
-                .transcripts()
-                .find_lazy(&video, &archive::TrackSelector::Default)
-                .await
-                .unwrap()
-                .unwrap()
-        };
-        import(cache.verbatim(), LINK, "two", true).await;
-        tokio::time::sleep(COUNTER_AGE_MAX).await;
-        cache.refresh_counter().await.unwrap();
-        let changes = Some((lazy.change_counter(), before));
-        let archived =
-            cache.cache_unless_invalidated(request(LINK), CachedForm::Lazy(lazy), invalidations, changes);
+        let started_at = Instant::now();
+        let video = cache.verbatim().known_video(LINK).await.unwrap();
+        let selector = TrackSelector::Default;
+        let lazy = cache.verbatim().transcripts().find_lazy(&video, &selector).await.unwrap().unwrap();
+        let storage = StorageOptions::ArchiveFile(folder.path().join("archive.db"));
+        let options = Options { storage, suppliers: SupplierOptions::none(), ..Options::default() };
+        let other = Verbatim::open(options).await.unwrap();
+        import(&other, LINK, "two", true).await;
+        tokio::time::sleep(CHANGE_COUNTER_AGE_MAX).await;
+        cache.cache.monitor().read().await.unwrap();
+        let changes = lazy.change_counter();
+        cache.cache.monitor().record(changes, started_at);
+        let key = TranscriptKey { video, selector, changes };
+        let archived = cache.insert(&request(LINK), key, CachedForm::Lazy(lazy));
         assert_eq!(decoded_text(&archived), "one");
         assert!(cache.peek(&request(LINK)).is_none());
         assert_eq!(text(&cache).await, "two");

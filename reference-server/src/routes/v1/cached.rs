@@ -1,16 +1,13 @@
 //! `GET /api/v1/transcript` from the response cache: charged, without the router.
 
-use axum::{
-    body::Body,
-    response::{IntoResponse, Response},
-};
-use bytes::Bytes;
+use axum::body::Body;
 use http::{
-    HeaderMap, HeaderValue, Method,
+    HeaderMap, HeaderValue, Method, Response,
     header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, VARY},
     request::Parts,
 };
-use transcript_core::{accounts::CachedCharge, video::VideoId};
+use http_body_util::Either;
+use transcript_core::accounts::CachedCharge;
 
 use super::{
     admission::{error_response, finish},
@@ -18,42 +15,42 @@ use super::{
 };
 use crate::{
     api::{
-        ContentEncoding, IDEMPOTENCY_KEY, JSON, V1_TRANSCRIPT_PATH, V1ErrorResponse, X_CACHE,
+        ContentEncoding, IDEMPOTENCY_KEY, JSON, ResponseBody, ResultOrigin, V1ErrorResponse, X_CACHE,
         X_CREDITS_REMAINING, bearer, rate_limit_headers,
     },
+    response_cache::V1Body,
     state::AppState,
 };
 
-/// Responds from the cache after charging the caller, before the router runs.
-/// `None` if the response is not cached; then nothing was charged.
-pub(crate) async fn respond_cached(app: &AppState, head: &Parts) -> Option<Response> {
-    if head.uri.path() != V1_TRANSCRIPT_PATH
-        || head.method != Method::GET
-        || head.headers.contains_key(IDEMPOTENCY_KEY)
-    {
-        return None;
-    }
-    let known = app.ready.query(head.uri.query().unwrap_or_default())?;
-    if app.bodies.changes().await? != known.changes {
+/// Charges the caller and returns the cached transcript that the query selects, before the router runs.
+///
+/// `None` if it is not cached; then nothing was charged.
+pub(crate) async fn cached_transcript(
+    app: &AppState,
+    head: &Parts,
+) -> Option<(Response<ResponseBody>, ResultOrigin)> {
+    if head.method != Method::GET || head.headers.contains_key(IDEMPOTENCY_KEY) {
         return None;
     }
     // A caller that rejects all encodings gets the unencoded body, as on all v1 routes.
     let encoding = ContentEncoding::negotiate(&head.headers).unwrap_or(ContentEncoding::Identity);
-    let body = app.ready.body(known.content_sha256, encoding).await?;
-    Some(contain_panic(answer(app, &known.video, encoding, body, &head.headers)).await)
+    let found = app.bodies.v1_body(head.uri.query().unwrap_or_default(), encoding).await?;
+    let origin = found.origin;
+    let response = contain_panic(charge(app, found, encoding, &head.headers)).await;
+    Some((response.map(Either::Right), origin))
 }
 
-async fn answer(
+/// Charges the caller for a body.
+async fn charge(
     app: &AppState,
-    video: &VideoId,
+    found: V1Body,
     encoding: ContentEncoding,
-    body: Bytes,
     headers: &HeaderMap,
-) -> Response {
+) -> Response<Body> {
     let bearer = bearer(headers);
-    match app.accounts.charge_cached(bearer.as_deref(), video).await {
+    match app.accounts.charge_cached(bearer.as_deref(), &found.source.video).await {
         Ok(CachedCharge { rate, paid: Ok(left) }) => {
-            let mut response = Response::new(Body::from(body));
+            let mut response = Response::new(Body::from(found.body.bytes()));
             let to = response.headers_mut();
             // Reserves once for these headers and those of every response.
             to.reserve(10);
@@ -69,9 +66,7 @@ async fn answer(
             to.extend(rate_limit_headers(&rate));
             response
         }
-        Ok(CachedCharge { rate, paid: Err(error) }) => {
-            finish(rate, Err(V1ErrorResponse::from(error))).into_response()
-        }
+        Ok(CachedCharge { rate, paid: Err(error) }) => finish(rate, Err(V1ErrorResponse::from(error))),
         Err(error) => error_response(error, bearer.is_some()),
     }
 }

@@ -28,7 +28,7 @@ use futures_util::FutureExt;
 use http::{HeaderValue, StatusCode, header::CACHE_CONTROL};
 
 pub(super) use body::{BODY_MAX, BodyFields};
-pub(crate) use cached::respond_cached;
+pub(super) use cached::cached_transcript;
 
 use crate::{api::V1ErrorResponse, state::AppState};
 

@@ -21,7 +21,7 @@ use crate::{
 
 /// Returns the transcript of a video.
 /// Credits are charged on delivery: if the transcript is ready and the caller still connected. A disconnect drops this
-/// future, which releases the hold. Cached responses are sent earlier (`super::respond_cached`).
+/// future, which releases the hold. Cached responses are sent earlier ([`super::cached`]).
 pub(crate) async fn transcript(State(app): State<AppState>, headers: HeaderMap, uri: Uri) -> Response {
     let query = uri.query().unwrap_or_default();
     // Read before the archive, so that a concurrent change invalidates the cached body.
@@ -35,11 +35,12 @@ pub(crate) async fn transcript(State(app): State<AppState>, headers: HeaderMap, 
         Ok(params) => params,
         Err(denial) => return finish(rate, Err(reject(guard, denial).await)),
     };
+    let lang = params.lang.clone();
     let outcome = match app.accounts.transcript(guard, params).await {
         Ok(ready) => {
             let reply = answer(&ready);
             if let Some(changes) = changes {
-                app.ready.insert(query, &ready, changes, &reply.body);
+                app.bodies.insert_v1(query, lang.as_deref(), &ready, changes);
             }
             ready.deliver(reply).await
         }

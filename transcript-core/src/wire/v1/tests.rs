@@ -5,6 +5,7 @@ use serde_json::{Value, json, to_value};
 use super::*;
 use crate::{
     accounts::{CreditBalance, IssuedAccountKey, Profile, V1Error},
+    body::segments,
     directory::{
         Plan,
         api_key::{ApiKey, ApiKind},
@@ -12,6 +13,7 @@ use crate::{
     time::{Random, Timestamp},
     transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
     video::{Platform, VideoId},
+    wire::lookup::AFTER_SEGMENTS,
 };
 
 #[derive(Debug)]
@@ -37,7 +39,8 @@ fn transcript(title: Option<&str>, kind: TrackKind) -> Transcript {
 
 #[test]
 fn v1_transcript_has_specified_fields() {
-    let wire = VideoTranscript::from(&transcript(Some("Never"), TrackKind::Generated));
+    let never = transcript(Some("Never"), TrackKind::Generated);
+    let wire = VideoTranscript::from(&never);
     let expect = json!({
         "video_id": "dQw4w9WgXcQ",
         "title": "Never",
@@ -47,6 +50,10 @@ fn v1_transcript_has_specified_fields() {
     });
     assert_eq!(to_value(&wire).unwrap(), expect);
     assert_eq!(serde_json::from_value::<VideoTranscript>(expect).unwrap(), wire);
+    let mut joined = VideoTranscript::before_segments(&never).unwrap();
+    joined.extend(segments::write(&never.segments).unwrap());
+    joined.extend_from_slice(AFTER_SEGMENTS);
+    assert_eq!(joined, serde_json::to_vec(&wire).unwrap());
     let other = VideoTranscript::from(&transcript(None, TrackKind::Human));
     assert_eq!((other.title.as_str(), other.is_generated), ("", false));
 }

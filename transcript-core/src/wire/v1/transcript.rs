@@ -4,8 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     body::segments::{self, Segment},
+    error::{Error, Result},
     transcript::{LanguageTag, TrackInfo, TrackKind, Transcript},
     video::{Platform, VideoId, VideoLink},
+    wire::lookup::AFTER_SEGMENTS,
 };
 
 /// Transcript (specification 2.5), the response of `GET /api/v1/transcript`.
@@ -29,6 +31,31 @@ pub struct VideoTranscript {
 }
 
 impl VideoTranscript {
+    /// Returns the JSON of a transcript before its segments; [`AFTER_SEGMENTS`] follows them.
+    ///
+    /// A caller that has the segments as JSON joins the three parts.
+    ///
+    /// # Errors
+    /// Only if the serializer fails; no transcript causes that.
+    pub fn before_segments(transcript: &Transcript) -> Result<Vec<u8>> {
+        let json = serde_json::to_vec(&Self::without_segments(transcript));
+        let mut json =
+            json.map_err(|error| Error::unexpected(format!("cannot serialize a v1 transcript: {error}")))?;
+        // The segments come last, so the JSON ends with their empty list and the end of the object.
+        json.truncate(json.len().saturating_sub("[]".len() + AFTER_SEGMENTS.len()));
+        Ok(json)
+    }
+
+    fn without_segments(transcript: &Transcript) -> Self {
+        Self {
+            video_id: transcript.video.id().to_owned(),
+            title: transcript.title.clone().unwrap_or_default(),
+            language: transcript.track.language.as_str().to_owned(),
+            is_generated: transcript.track.is_generated(),
+            segments: Vec::new(),
+        }
+    }
+
     /// Converts the response to a transcript.
     ///
     /// The response does not name its supplier, so the caller provides `source`. A `video_id` that is not a YouTube id
@@ -36,7 +63,7 @@ impl VideoTranscript {
     ///
     /// # Errors
     /// The invalid part: the video, the language or a time.
-    pub fn into_transcript(self, source: impl Into<String>) -> Result<Transcript, &'static str> {
+    pub fn into_transcript(self, source: impl Into<String>) -> std::result::Result<Transcript, &'static str> {
         let video = VideoId::new(Platform::YouTube, &self.video_id).ok();
         let linked = || match VideoLink::parse(&self.video_id) {
             Ok(VideoLink::Video(video)) => Some(video),
@@ -59,12 +86,7 @@ impl VideoTranscript {
 
 impl From<&Transcript> for VideoTranscript {
     fn from(transcript: &Transcript) -> Self {
-        Self {
-            video_id: transcript.video.id().to_owned(),
-            title: transcript.title.clone().unwrap_or_default(),
-            language: transcript.track.language.as_str().to_owned(),
-            is_generated: transcript.track.is_generated(),
-            segments: transcript.segments.iter().map(Segment::from).collect(),
-        }
+        let segments = transcript.segments.iter().map(Segment::from).collect();
+        Self { segments, ..Self::without_segments(transcript) }
     }
 }

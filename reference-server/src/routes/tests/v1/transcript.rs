@@ -1,4 +1,4 @@
-use std::sync::atomic::Ordering;
+use std::{io::Read, sync::atomic::Ordering};
 
 use http_body_util::BodyExt;
 use transcript_core::{
@@ -9,7 +9,9 @@ use transcript_core::{
 
 use super::errors::check;
 use crate::response_cache::EXPIRE;
-use crate::testing::{ARCHIVED, DEFECT, NEW, PaymentSetup, SILENT, ServiceFixture, TestResponse, request};
+use crate::testing::{
+    ARCHIVED, DEFECT, NEW, PaymentSetup, SILENT, ServiceFixture, TestResponse, request, transcript,
+};
 
 async fn get(service: &ServiceFixture, key: &str, query: &str) -> TestResponse {
     service.get_with(&format!("/api/v1/transcript?{query}"), key).await
@@ -170,6 +172,50 @@ async fn v1_cached_transcript_is_equal_and_charged() {
     assert_eq!(get_once(&service, &ann, "a-name", &query).await.header("x-credits-remaining"), Some("194"));
     assert_eq!(get_once(&service, &ann, "a-name", &query).await.header("idempotent-replayed"), Some("true"));
     assert_eq!(left(&service, &ann).await, 194);
+}
+
+#[tokio::test]
+async fn v1_cached_transcript_follows_archive_changes() {
+    let service = ServiceFixture::start().await;
+    let key = service.account("ann@example.org").await;
+    let video = VideoId::new(Platform::YouTube, ARCHIVED).unwrap();
+    for lang in ["", "&lang=en", "&lang=en-GB"] {
+        let target = format!("/api/v1/transcript?video_id={ARCHIVED}{lang}");
+        let bearer = format!("Bearer {key}");
+        let bodies = || async {
+            let mut bodies = Vec::new();
+            for encoding in ["identity", "zstd", "gzip", "zstd"] {
+                service.clock.advance(std::time::Duration::from_secs(6));
+                let headers = [("authorization", bearer.as_str()), ("accept-encoding", encoding)];
+                let request = request("GET", &target, &headers, "");
+                let (head, body) = service.http.answer(request, [192, 0, 2, 1].into()).await.into_parts();
+                assert_eq!(head.status, 200, "{head:?}");
+                let body = body.collect().await.unwrap().to_bytes().to_vec();
+                bodies.push(match head.headers.get("content-encoding").map(|is| is.to_str().unwrap()) {
+                    Some("zstd") => zstd::decode_all(body.as_slice()).unwrap(),
+                    Some("gzip") => {
+                        let mut text = Vec::new();
+                        flate2::read::GzDecoder::new(body.as_slice()).read_to_end(&mut text).unwrap();
+                        text
+                    }
+                    _ => body,
+                });
+            }
+            bodies.dedup();
+            assert_eq!(bodies.len(), 1, "{lang}");
+            serde_json::from_slice::<serde_json::Value>(&bodies[0]).unwrap()
+        };
+        for text in ["It is so", "It was so"] {
+            service.archive.delete(&video).await.unwrap();
+            let mut other = transcript(&video);
+            other.segments[0].text = text.to_owned();
+            service.keep(other).await;
+            tokio::time::sleep(EXPIRE).await;
+            for _ in 0..3 {
+                assert_eq!(bodies().await["segments"][0]["text"], text, "{lang}");
+            }
+        }
+    }
 }
 
 #[tokio::test]

@@ -1,0 +1,129 @@
+//! Change monitor: reads the archive's change counter periodically for all requests.
+//!
+//! One statement per request would cost more than the remaining work of a response. Under traffic the counter is read
+//! every 20 ms in the background. A value is valid only if the counter was read after the request arrived, or within
+//! the last 50 ms. Within that time every change reaches every process. Without requests nothing is read.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::{runtime::Handle, sync::Mutex, time::Instant};
+use transcript_core::engine::Transcripts;
+
+/// Age at which a reading is refreshed in the background.
+const RENEW: Duration = Duration::from_millis(20);
+/// Age at which a reading of the change counter is invalid: the longest time for which a change may be unseen.
+pub const CHANGE_COUNTER_AGE_MAX: Duration = Duration::from_millis(50);
+
+/// The change counter of one archive, read recently.
+#[derive(Debug)]
+pub struct ChangeMonitor {
+    transcripts: Transcripts,
+    /// Start of the last successful reading, in microseconds after `start`; 0 before the first.
+    read_at: AtomicU64,
+    /// Start of the last failed reading, in microseconds after `start`.
+    failed_at: AtomicU64,
+    /// Readings that started earlier are invalid.
+    valid_from: AtomicU64,
+    /// The counter. It may be newer than `read_at`, never older.
+    count: AtomicU64,
+    start: Instant,
+    /// Whether a background reading is in progress.
+    renewing: AtomicBool,
+    /// Held during a reading that requests wait for.
+    reading: Mutex<()>,
+    runtime: Handle,
+}
+
+impl ChangeMonitor {
+    /// Creates the monitor.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime, which performs the readings in the background.
+    pub(super) fn new(transcripts: Transcripts) -> Self {
+        Self {
+            transcripts,
+            read_at: AtomicU64::new(0),
+            failed_at: AtomicU64::new(0),
+            // The first reading is due immediately.
+            valid_from: AtomicU64::new(1),
+            count: AtomicU64::new(0),
+            start: Instant::now(),
+            renewing: AtomicBool::new(false),
+            reading: Mutex::default(),
+            runtime: Handle::current(),
+        }
+    }
+
+    /// Returns the counter unless its reading is invalid; [`Self::read`] then reads it.
+    ///
+    /// Starts a background reading if it is about to expire.
+    pub fn changes(self: &Arc<Self>, now: Instant) -> Option<u64> {
+        let read_at = self.read_at.load(Ordering::Acquire);
+        let age = Duration::from_micros(self.micros(now).saturating_sub(read_at));
+        if age >= CHANGE_COUNTER_AGE_MAX || read_at < self.valid_from.load(Ordering::Acquire) {
+            return None;
+        }
+        if age > RENEW && !self.renewing.swap(true, Ordering::Relaxed) {
+            let this = Arc::clone(self);
+            self.runtime.spawn(async move {
+                this.renew().await;
+                this.renewing.store(false, Ordering::Relaxed);
+            });
+        }
+        Some(self.count.load(Ordering::Relaxed))
+    }
+
+    /// Returns the counter and waits for a reading if necessary; `None` if it cannot be read.
+    ///
+    /// Any executor can poll this.
+    pub async fn read(self: &Arc<Self>) -> Option<u64> {
+        let now = Instant::now();
+        if let Some(changes) = self.changes(now) {
+            return Some(changes);
+        }
+        let requested_at = self.micros(now);
+        let _reading = self.reading.lock().await;
+        // One waiter reads for all: a reading that started after this request serves it, however long it took. A
+        // failed reading is not repeated by each waiter.
+        if self.read_at.load(Ordering::Acquire) < requested_at
+            && self.failed_at.load(Ordering::Relaxed) < requested_at
+        {
+            self.renew().await;
+        }
+        (self.read_at.load(Ordering::Acquire) >= requested_at).then(|| self.count.load(Ordering::Relaxed))
+    }
+
+    /// Records a counter that was read with a row, after `started_at`.
+    pub fn record(&self, count: u64, started_at: Instant) {
+        // The counter never shrinks; the newer of two overlapping readings wins.
+        self.count.fetch_max(count, Ordering::Relaxed);
+        self.read_at.fetch_max(self.micros(started_at), Ordering::Release);
+    }
+
+    /// Invalidates all readings that have started, also those of this microsecond.
+    pub(super) fn invalidate(&self) {
+        self.valid_from.fetch_max(self.micros(Instant::now()) + 1, Ordering::Release);
+    }
+
+    /// Microseconds since the start, from 1.
+    fn micros(&self, now: Instant) -> u64 {
+        now.saturating_duration_since(self.start).as_micros() as u64 + 1
+    }
+
+    async fn renew(&self) {
+        let started_at = Instant::now();
+        match self.transcripts.changes().await {
+            Ok(count) => self.record(count, started_at),
+            Err(error) => {
+                self.failed_at.fetch_max(self.micros(started_at), Ordering::Relaxed);
+                tracing::warn!(%error, "change counter read failed");
+            }
+        }
+    }
+}

@@ -1,0 +1,174 @@
+use std::{
+    future::ready,
+    sync::atomic::{AtomicU32, Ordering},
+    time::Duration,
+};
+
+use transcript_core::{
+    Timestamp,
+    archive::{Archive, PutRequest, TrackSelector},
+    memory::MemoryArchive,
+    transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
+    video::{Platform, VideoId},
+};
+
+use super::*;
+use crate::{SystemClock, SystemRandom};
+
+const MIB: u64 = 1 << 20;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Key(u32, bool);
+
+impl FormKey for Key {
+    fn cost(&self) -> FormCost {
+        if self.1 { FormCost::Costly } else { FormCost::Cheap }
+    }
+}
+
+type TestCache = ReadCache<String, u32, Key, u32>;
+
+fn open() -> (Arc<MemoryArchive>, TestCache) {
+    let archive = Arc::new(MemoryArchive::default());
+    let runtime = tokio::runtime::Handle::current();
+    let ports =
+        (Arc::clone(&archive), Arc::new(SystemClock::default()), Arc::new(SystemRandom::open().unwrap()));
+    let transcripts = Transcripts::builder(ports.0, ports.1, ports.2, runtime).build();
+    let budget = ReadCacheBudget { selections: MIB, cheap_forms: MIB, costly_forms: 2 * MIB };
+    (archive, ReadCache::new(transcripts, budget))
+}
+
+/// Archives a transcript, so that a withdrawal grows the change counter.
+async fn put(archive: &MemoryArchive) -> VideoId {
+    let video = VideoId::new(Platform::YouTube, "dQw4w9WgXcQ").unwrap();
+    let track = TrackInfo::new(LanguageTag::english(), TrackKind::Human);
+    let transcript = Arc::new(Transcript {
+        video: video.clone(),
+        title: None,
+        author: None,
+        duration_ms: None,
+        track: track.clone(),
+        source: "test".to_owned(),
+        segments: vec![Segment::new("one", 0, 1)],
+    });
+    let request = PutRequest {
+        video: video.clone(),
+        selectors: vec![TrackSelector::Default],
+        transcript,
+        known_tracks: vec![track],
+        parser_version: 1,
+        replace: false,
+        now: Timestamp::from_millis(0),
+    };
+    archive.put(request).await.unwrap();
+    video
+}
+
+#[tokio::test(start_paused = true)]
+async fn selection_is_valid_within_counter_age_only() {
+    let (archive, cache) = open();
+    let video = put(&archive).await;
+    assert_eq!(cache.selection("q", Instant::now()), None);
+    let changes = cache.monitor().read().await.unwrap();
+    cache.insert_selection("q".to_owned(), 1, 7, changes);
+    assert_eq!(cache.selection("q", Instant::now()), Some(7));
+    archive.withdraw(&video, true, Timestamp::from_millis(0)).await.unwrap();
+    // Another process's change may be unseen for 50 ms, and no longer.
+    tokio::time::advance(CHANGE_COUNTER_AGE_MAX - Duration::from_millis(31)).await;
+    assert_eq!(cache.selection("q", Instant::now()), Some(7));
+    tokio::time::advance(Duration::from_millis(31)).await;
+    assert_eq!(cache.selection("q", Instant::now()), None);
+    assert_eq!(cache.selection_or_wait("q").await, None);
+    // The counter is known now, and differs.
+    assert!(cache.monitor().changes(Instant::now()).is_some());
+    assert_eq!(cache.selection("q", Instant::now()), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn selection_is_refreshed_in_background_under_traffic() {
+    let (_archive, cache) = open();
+    let changes = cache.monitor().read().await.unwrap();
+    cache.insert_selection("q".to_owned(), 1, 7, changes);
+    for _ in 0..20 {
+        tokio::time::advance(Duration::from_millis(21)).await;
+        assert_eq!(cache.selection("q", Instant::now()), Some(7));
+        // The background reading takes a few polls of its tasks.
+        for _ in 0..8 {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn selection_of_older_counter_is_never_valid() {
+    let (archive, cache) = open();
+    let video = put(&archive).await;
+    let before = cache.monitor().read().await.unwrap();
+    archive.withdraw(&video, true, Timestamp::from_millis(0)).await.unwrap();
+    tokio::time::advance(CHANGE_COUNTER_AGE_MAX).await;
+    let after = cache.monitor().read().await.unwrap();
+    assert!(before < after);
+    // A slow reader stores what it read before the change.
+    cache.insert_selection("q".to_owned(), 1, 7, before);
+    cache.monitor().record(before, Instant::now());
+    assert_eq!(cache.selection("q", Instant::now()), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn invalidated_cache_reads_counter_again() {
+    let (archive, cache) = open();
+    let video = put(&archive).await;
+    let changes = cache.monitor().read().await.unwrap();
+    cache.insert_selection("q".to_owned(), 1, 7, changes);
+    cache.insert_form(Key(7, true), 70, 1);
+    archive.withdraw(&video, true, Timestamp::from_millis(0)).await.unwrap();
+    tokio::time::advance(Duration::from_millis(1)).await;
+    cache.invalidate_all();
+    assert_eq!((cache.selection("q", Instant::now()), cache.form(&Key(7, true))), (None, None));
+    // A call that began before the change stores its result late.
+    cache.insert_selection("q".to_owned(), 1, 7, changes);
+    assert_eq!(cache.selection("q", Instant::now()), None);
+    assert_eq!(cache.selection_or_wait("q").await, None);
+    assert_eq!(cache.monitor().read().await, Some(changes + 1));
+}
+
+#[tokio::test]
+async fn costly_forms_are_not_evicted_by_cheap_ones() {
+    let (_archive, cache) = open();
+    cache.insert_form(Key(0, true), 1, MIB);
+    for number in 0..1_000 {
+        cache.insert_form(Key(number, false), number, 64 << 10);
+    }
+    assert_eq!(cache.form(&Key(0, true)), Some(1));
+    let cheap = cache.usage(|key| !key.1);
+    assert!(cheap.bytes <= MIB && 4 < cheap.entries && cheap.entries < 17, "{cheap:?}");
+    assert_eq!(cache.usage(|key| key.1), ReadCacheUsage { entries: 1, bytes: MIB + OVERHEAD });
+}
+
+#[tokio::test]
+async fn costly_form_is_made_once_for_concurrent_callers() {
+    let (_archive, cache) = open();
+    let made = AtomicU32::new(0);
+    let make = || async {
+        tokio::task::yield_now().await;
+        made.fetch_add(1, Ordering::Relaxed);
+        Ok::<_, ()>((5, 100))
+    };
+    let key = Key(1, true);
+    let callers = tokio::join!(cache.form_or_make(&key, make()), cache.form_or_make(&key, make()));
+    assert_eq!((callers, made.load(Ordering::Relaxed)), ((Ok(5), Ok(5)), 1));
+    // A failure is not stored.
+    assert_eq!(cache.form_or_make(&Key(2, true), ready(Err("failed"))).await, Err("failed"));
+    assert_eq!(cache.form_or_make(&Key(2, true), ready(Ok::<_, ()>((6, 100)))).await, Ok(6));
+}
+
+#[tokio::test]
+async fn replaced_form_is_cached_only_if_it_was() {
+    let (_archive, cache) = open();
+    cache.try_replace_form(&Key(1, false), 1, 10);
+    assert_eq!(cache.form(&Key(1, false)), None);
+    cache.insert_form(Key(1, false), 1, 10);
+    cache.try_replace_form(&Key(1, false), 2, 20);
+    assert_eq!(cache.form(&Key(1, false)), Some(2));
+    assert_eq!(cache.usage(|_| true), ReadCacheUsage { entries: 1, bytes: 20 + OVERHEAD });
+}
