@@ -18,7 +18,7 @@
 //! With the feature `payments`, `StripeProvider` is the payment provider of credits and plans. It has a separate HTTP client.
 
 #![cfg_attr(
-    not(any(feature = "chat_model", feature = "payments", feature = "service", feature = "speech")),
+    not(all(feature = "chat_model", feature = "payments", feature = "service", feature = "speech")),
     allow(dead_code, unused_imports, reason = "helpers of modules that are not compiled")
 )]
 

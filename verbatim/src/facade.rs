@@ -5,11 +5,7 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 use transcript_core::{
     Clock, Result,
-    accounts::{
-        Accounts, AccountsDeps, AccountsOptions,
-        mail::{NotifyingOutbox, OutboxNotifier},
-        payments::{Payments, Sandbox},
-    },
+    accounts::{Accounts, AccountsDeps, AccountsOptions, Outbox},
     archive::Archive,
     chat::Chat,
     engine::{EngineOptions, Transcripts},
@@ -17,16 +13,21 @@ use transcript_core::{
     lookup::{EntitlementVerifier, Lookup, LookupDeps},
 };
 
+#[cfg(feature = "mail")]
+use transcript_core::accounts::mail::{NotifyingOutbox, OutboxNotifier};
+#[cfg(feature = "payments")]
+use transcript_core::accounts::payments::{Payments, Sandbox};
+
 use crate::{
     chat::chat,
     housekeeping::Housekeeping,
     options::Options,
-    payments::payments,
-    server_group::ServerGroup,
     storage::Stores,
     suppliers::{SharedTransports, add_suppliers},
     system::{SystemClock, SystemRandom},
 };
+#[cfg(feature = "payments")]
+use crate::{payments::payments, server_group::ServerGroup};
 
 /// Timestamped transcripts of videos. A clone is a handle to the same parts.
 #[derive(Clone, Debug)]
@@ -36,14 +37,18 @@ pub struct Verbatim {
     lookup: Lookup,
     accounts: Accounts,
     chat: Chat,
+    #[cfg(feature = "payments")]
     pub(crate) payments: Payments,
+    #[cfg(feature = "payments")]
     pub(crate) sandbox: Option<Sandbox>,
     /// State that suppliers and front ends share.
     #[cfg(feature = "service")]
     shared: SharedTransports,
     /// The servers that share the database.
+    #[cfg(feature = "payments")]
     pub(crate) servers: ServerGroup,
     /// Wakes the mail sender.
+    #[cfg(feature = "mail")]
     pub(crate) outbox_notifier: OutboxNotifier,
     /// Stops with the last handle.
     _housekeeping: Arc<Housekeeping>,
@@ -64,39 +69,33 @@ impl Verbatim {
         let stores = Stores::open(&options.storage).await?.with_custom(&options.custom);
         let stores = Arc::new(stores.with_observer(options.observer.as_ref()));
         let servers = stores.servers(random.as_ref(), &clock).await?;
-        let engine = Transcripts::builder(
-            Arc::clone(&stores.archive),
-            Arc::clone(&clock) as _,
-            Arc::clone(&random) as _,
-            Handle::current(),
-        )
-        .options(engine_options(&options));
-        let engine = match &options.observer {
-            Some(observer) => engine.observer(Arc::clone(observer)),
-            None => engine,
-        };
-        let engine = match &options.custom.caller_runtime {
-            Some(beside) => engine.caller_runtime(beside.clone()),
-            None => engine,
-        };
         let shared = SharedTransports::default();
-        let transcripts = add_suppliers(engine, &options, Arc::clone(&clock) as _, &shared)?.build();
+        let transcripts = build_engine(&options, &stores, &clock, &random, &shared)?;
+        #[cfg(feature = "payments")]
         let (payments, sandbox) =
             payments(&options, &stores, Arc::clone(&clock) as _, random.as_ref()).await?;
         let chat = chat(&options, Handle::current())?;
+        #[cfg(feature = "payments")]
+        let sells = payments.is_configured();
+        #[cfg(not(feature = "payments"))]
+        let sells = false;
+        let outbox: Arc<dyn Outbox> = Arc::clone(&stores.outbox);
+        #[cfg(feature = "mail")]
         let outbox_notifier = OutboxNotifier::default();
+        #[cfg(feature = "mail")]
+        let outbox: Arc<dyn Outbox> = Arc::new(NotifyingOutbox::new(outbox, outbox_notifier.clone()));
         let accounts = AccountsDeps {
             transcripts: transcripts.clone(),
             ledger: Arc::clone(&stores.ledger),
             directory: Arc::clone(&stores.directory),
             charges: Arc::clone(&stores.charges),
             orders: Arc::clone(&stores.orders),
-            outbox: Arc::new(NotifyingOutbox::new(Arc::clone(&stores.outbox), outbox_notifier.clone())),
+            outbox,
             replies: Arc::clone(&stores.replies),
             limiter: Arc::clone(&stores.limiter),
             clock: Arc::clone(&clock) as _,
             random: Arc::clone(&random) as _,
-            options: AccountsOptions { sells: payments.is_configured(), ..options.accounts },
+            options: AccountsOptions { sells, ..options.accounts },
         };
         let accounts = Accounts::open(accounts, stores.secrets.as_ref()).await?;
         let parts = LookupDeps {
@@ -117,17 +116,22 @@ impl Verbatim {
             lookup,
             accounts,
             chat,
+            #[cfg(feature = "payments")]
             payments,
+            #[cfg(feature = "payments")]
             sandbox,
             #[cfg(feature = "service")]
             shared,
+            #[cfg(feature = "payments")]
             servers,
+            #[cfg(feature = "mail")]
             outbox_notifier,
             _housekeeping: Arc::new(housekeeping),
         })
     }
 
     /// Clock of all parts.
+    #[cfg(feature = "payments")]
     pub(crate) fn system_clock(&self) -> Arc<SystemClock> {
         Arc::clone(&self.clock)
     }
@@ -191,6 +195,32 @@ fn with_entitlements(lookup: Lookup, entitlements: Option<Arc<dyn EntitlementVer
         Some(entitlements) => lookup.with_entitlements(entitlements),
         None => lookup,
     }
+}
+
+/// The engine with its suppliers.
+fn build_engine(
+    options: &Options,
+    stores: &Stores,
+    clock: &Arc<SystemClock>,
+    random: &Arc<SystemRandom>,
+    shared: &SharedTransports,
+) -> Result<Transcripts> {
+    let engine = Transcripts::builder(
+        Arc::clone(&stores.archive),
+        Arc::clone(clock) as _,
+        Arc::clone(random) as _,
+        Handle::current(),
+    )
+    .options(engine_options(options));
+    let engine = match &options.observer {
+        Some(observer) => engine.observer(Arc::clone(observer)),
+        None => engine,
+    };
+    let engine = match &options.custom.caller_runtime {
+        Some(runtime) => engine.caller_runtime(runtime.clone()),
+        None => engine,
+    };
+    Ok(add_suppliers(engine, options, Arc::clone(clock) as _, shared)?.build())
 }
 
 /// Timeouts and limits of the engine.

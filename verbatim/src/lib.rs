@@ -12,10 +12,13 @@ mod health;
 mod housekeeping;
 mod import;
 mod import_draft;
+#[cfg(feature = "mail")]
 mod mail;
 mod observed_ledger;
 mod options;
+#[cfg(feature = "payments")]
 mod payment_sweep;
+#[cfg(feature = "payments")]
 mod payments;
 pub mod read_cache;
 mod search;
@@ -43,7 +46,9 @@ pub use options::{
     SoundFormat, SpeechOptions, StorageOptions, SupplierOptions, UpstreamOptions, XOptions, YouTubeOptions,
     YtDlpOptions,
 };
+#[cfg(feature = "payments")]
 pub use payment_sweep::PaymentSweepHandle;
+#[cfg(feature = "payments")]
 pub use payments::{PaymentOptions, SAMPLE_PRICES, StripeAccount};
 pub use search::{SearchHit, SearchRequest};
 pub use storage_copy::{CopyProgress, CopySummary, copy_storage};

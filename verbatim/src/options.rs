@@ -14,7 +14,9 @@ use transcript_core::{
     supplier::Supplier,
 };
 
-use crate::{chat::ChatModelOptions, payments::PaymentOptions};
+use crate::chat::ChatModelOptions;
+#[cfg(feature = "payments")]
+use crate::payments::PaymentOptions;
 
 mod entitlement;
 mod suppliers;
@@ -59,7 +61,8 @@ pub struct Options {
     pub lookup: LookupOptions,
     /// Plans, prices and limits of the v1 API.
     pub accounts: AccountsOptions,
-    /// Payment provider for packs and plans.
+    /// Payment provider for packs and plans (feature `payments`).
+    #[cfg(feature = "payments")]
     pub checkout: PaymentOptions,
     /// Keys that sign entitlements; `None`: no entitlement is accepted, and every key is free.
     pub entitlement: Option<EntitlementOptions>,
@@ -130,6 +133,7 @@ impl Default for Options {
             absence: AbsencePolicy::default(),
             lookup: LookupOptions::default(),
             accounts: AccountsOptions::default(),
+            #[cfg(feature = "payments")]
             checkout: PaymentOptions::default(),
             entitlement: None,
             detach_unpaid: true,

@@ -72,6 +72,7 @@ impl Options {
     /// if the system trusts no certificate.
     pub fn check(&self) -> Result<()> {
         entitlements(self)?;
+        #[cfg(feature = "payments")]
         crate::payments::check(self)?;
         crate::chat::check(self)?;
         let factory =
