@@ -67,7 +67,7 @@ pub struct Settings {
     ///
     /// If unset, it is open while links lead to this machine only and `server.trusted_proxies` is empty.
     pub sandbox: Option<bool>,
-    /// Options of the library, without storage and base address ([`Settings::options`]).
+    /// Options of the library, without storage and base address (see `Settings::options`).
     pub options: Options,
     /// All settings by name, for the report.
     pub effective: Vec<EffectiveSetting>,
