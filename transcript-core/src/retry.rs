@@ -11,13 +11,17 @@ const STORE_PAUSE_MAX: Duration = Duration::from_secs(2);
 /// Pauses between tries of a store call: 50, 100, 200, … ms.
 const STORE_BACKOFF: Backoff = Backoff { first: Duration::from_millis(50), max: STORE_PAUSE_MAX };
 
+/// The longest wait: 30 years, for callers that want no limit.
+const WAIT_MAX: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
+
 /// The end of a wait that begins now.
 #[expect(
     clippy::disallowed_methods,
     reason = "waits use tokio's clock, as its timers do, and tests pause it"
 )]
 pub(crate) fn deadline_after(wait: Duration) -> Instant {
-    Instant::now() + wait
+    let now = Instant::now();
+    now.checked_add(wait).unwrap_or(now + WAIT_MAX)
 }
 
 /// Pauses that double with every try.
@@ -123,7 +127,9 @@ where
         async move { tried.await.unwrap_or_else(|_| Err(timed_out())) }
     };
     let result = retry(retries, || 1.0, judge, attempt).await;
-    result.map_err(|error| last.filter(|_| deadline <= deadline_after(Duration::ZERO)).unwrap_or(error))
+    let was_cut_short =
+        |error: &Error| error.retry() != Retry::Never && deadline <= deadline_after(Duration::ZERO);
+    result.map_err(|error| last.filter(|_| was_cut_short(&error)).unwrap_or(error))
 }
 
 /// The error of a store call that did not end in time.

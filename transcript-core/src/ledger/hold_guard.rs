@@ -87,7 +87,7 @@ impl HoldManager {
     /// Opens a hold under a new ID.
     ///
     /// # Errors
-    /// The ledger's: nothing is held. A hold that the ledger may have opened is released.
+    /// The ledger's: nothing is held. A hold that the ledger may have opened is released, or expires.
     ///
     /// # Cancellation
     /// Dropping the future releases the hold. One that a slow ledger opens after that expires.
@@ -114,10 +114,23 @@ impl HoldManager {
                 Ok(HoldResult::Refused(outcome))
             }
             Err(error) => {
-                guard.release().await;
+                guard.pending = None;
+                if error.kind() != ErrorKind::Invalid {
+                    self.release_unconfirmed(&guard).await;
+                }
                 Err(error)
             }
         }
+    }
+
+    /// Releases a hold that the ledger did not confirm, with one try.
+    ///
+    /// Without a heartbeat such a hold expires. More tries would only burden a ledger that fails already.
+    async fn release_unconfirmed(&self, guard: &HoldGuard) {
+        let spent = vec![0; guard.amounts.len()];
+        let request = SettleRequest { id: guard.id.clone(), spent, now: self.0.clock.now() };
+        let released = with_timeout(self.0.times.store_timeout, self.0.ledger.settle(request)).await;
+        report_end(&guard.id, &[], released);
     }
 
     /// Holds and spends in one step, for work that is done.
@@ -247,8 +260,11 @@ impl Drop for HoldGuard {
         let Some(spent) = self.pending.take() else { return };
         let (manager, id) = (self.manager.clone(), self.id.clone());
         let heartbeat = std::mem::take(&mut self.heartbeat);
+        let times = &manager.0.times;
+        // A hold that the ledger did not confirm has no heartbeat: it expires soon.
+        let policy = if heartbeat.is_empty() { times.request_policy() } else { times.end_policy() };
         self.manager.0.tasks.detach(async move {
-            let settled = manager.settle_with(manager.0.times.end_policy(), &id, spent.clone()).await;
+            let settled = manager.settle_with(policy, &id, spent.clone()).await;
             drop(heartbeat);
             report_end(&id, &spent, settled);
         });
