@@ -10,8 +10,6 @@ mod step;
 mod tests;
 mod transfers;
 
-use serde::Serialize;
-
 pub use rows::{
     EntryRow, HoldRow, HoldRowState, LegRow, PoolRow, ShareRow, TransferKind, TransferRow, bucket_name,
     cap_of, kind_from_name, kind_name, pool_from_row,
@@ -41,7 +39,7 @@ pub struct LedgerRows {
 }
 
 /// The changed rows of a step, to store.
-#[derive(Debug, Serialize)]
+#[derive(Debug)]
 pub struct LedgerChanges<'a> {
     /// New and changed pools; new ones in the order of their first use.
     pub pools: Vec<&'a PoolRow>,

@@ -1,6 +1,6 @@
 //! The rows of the ledger and their stored names.
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use super::corrupt;
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// One pool of a wallet.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 pub struct PoolRow {
     /// The wallet.
     pub wallet: String,
@@ -31,8 +31,7 @@ pub struct PoolRow {
 }
 
 /// State of a hold in its row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HoldRowState {
     /// The amounts are held.
     Open,
@@ -43,7 +42,7 @@ pub enum HoldRowState {
 }
 
 /// A hold.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct HoldRow {
     /// Id of the hold.
     pub id: String,
@@ -56,7 +55,6 @@ pub struct HoldRow {
     /// Its legs.
     pub legs: Vec<LegRow>,
     /// Whether a step changed the row since it was loaded.
-    #[serde(skip)]
     pub touched: bool,
 }
 
@@ -85,7 +83,7 @@ pub struct ShareRow {
 }
 
 /// A new entry.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub struct EntryRow {
     /// Time of the change, in milliseconds.
     pub at: i64,
@@ -96,7 +94,6 @@ pub struct EntryRow {
     /// The last known limit of the allowance; 0 for purchased credits.
     pub cap: u64,
     /// Kind of change.
-    #[serde(serialize_with = "write_kind")]
     pub kind: EntryKind,
     /// Changed amount.
     pub amount: u64,
@@ -109,8 +106,7 @@ pub struct EntryRow {
 }
 
 /// Operation that a transfer records.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransferKind {
     /// Credits were added.
     Grant,
@@ -119,7 +115,7 @@ pub enum TransferKind {
 }
 
 /// A grant or a revocation.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct TransferRow {
     /// Id of the grant or revocation.
     pub id: String,
@@ -136,7 +132,6 @@ pub struct TransferRow {
     /// Requested amount that was not available; of a grant, the sum over its revocations.
     pub shortfall: u64,
     /// Whether a step changed the row since it was loaded.
-    #[serde(skip)]
     pub touched: bool,
 }
 
@@ -282,10 +277,6 @@ impl EntryRow {
             memo: self.memo.clone(),
         }
     }
-}
-
-fn write_kind<S: Serializer>(kind: &EntryKind, to: S) -> std::result::Result<S::Ok, S::Error> {
-    to.serialize_str(kind_name(*kind))
 }
 
 /// Returns the stored name of an entry kind.

@@ -1,7 +1,5 @@
 //! Steps: operations as values, with the rows that they need.
 
-use serde::Serialize;
-
 use super::{HoldRow, HoldRowState, LedgerRows, TransferRow, bucket_name};
 use crate::{
     error::Result,
@@ -42,7 +40,7 @@ pub trait LedgerStep: Send + Sync + 'static {
 ///
 /// With each loaded hold that is open, its pools are needed too, and with each transfer the purchased credits of its
 /// wallet ([`RowKeys::pools_with`]).
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default)]
 pub struct RowKeys<'a> {
     /// The hold with this id.
     pub hold: Option<&'a str>,
