@@ -157,20 +157,23 @@ impl CachedBody {
 /// # Errors
 /// The compressor failed.
 pub(crate) fn compress(bytes: Vec<u8>, encoding: ContentEncoding) -> io::Result<Vec<u8>> {
-    match encoding {
-        ContentEncoding::Identity => Ok(bytes),
-        ContentEncoding::Zstd => zstd::bulk::compress(&bytes, ZSTD_LEVEL),
+    let mut compressed = match encoding {
+        ContentEncoding::Identity => bytes,
+        ContentEncoding::Zstd => zstd::bulk::compress(&bytes, ZSTD_LEVEL)?,
         ContentEncoding::Gzip => {
             let mut encoder = GzEncoder::new(Vec::new(), Compression::new(GZIP_LEVEL));
             encoder.write_all(&bytes)?;
-            encoder.finish()
+            encoder.finish()?
         }
         ContentEncoding::Brotli => {
             let parameters =
                 brotli::enc::BrotliEncoderParams { quality: BROTLI_QUALITY, ..Default::default() };
             let mut out = Vec::new();
             brotli::BrotliCompress(&mut bytes.as_slice(), &mut out, &parameters)?;
-            Ok(out)
+            out
         }
-    }
+    };
+    // The compressors reserve for the worst case; a cached body is counted by its length.
+    compressed.shrink_to_fit();
+    Ok(compressed)
 }

@@ -192,6 +192,9 @@ impl ResponseCache {
 
     /// Returns the cached body of this key, or builds it around the stored bytes.
     async fn get_or_wrap(&self, before: Vec<u8>, stored: StoredBody, key: BodyKey) -> Option<WrappedBody> {
+        if let Some(body) = self.cache.form(&key) {
+            return Some(WrappedBody::Cached(body));
+        }
         let encoding = key.encoding;
         let bytes = body::memory_bytes(stored.segments.len());
         if key.cost() == FormCost::Cheap && !self.cache.admit(&key, bytes) {
@@ -202,9 +205,6 @@ impl ResponseCache {
             let make = render_blocking(move || wrap::wrap(&before, &stored, encoding));
             let body = self.cache.form_or_make(&key, make).await;
             return body.inspect_err(log_failure).ok().map(WrappedBody::Cached);
-        }
-        if let Some(body) = self.cache.form(&key) {
-            return Some(WrappedBody::Cached(body));
         }
         let body = Arc::new(wrap::wrap(&before, &stored, encoding).inspect_err(log_failure).ok()?);
         self.cache.insert_form(key, Arc::clone(&body), body.memory_bytes());
