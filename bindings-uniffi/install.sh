@@ -9,7 +9,7 @@ command -v mvn >/dev/null || missing+=(maven)
 command -v clang >/dev/null || missing+=(clang)
 command -v python3 >/dev/null || missing+=(python3)
 if [ ${#missing[@]} -gt 0 ]; then
-  apt-get update -q && apt-get install -qy --no-install-recommends "${missing[@]}"
+  ../tests/apt.sh "${missing[@]}"
 fi
 # Swift is not available for every system. Without it, test.sh reports that the Swift tests do not run.
 swift/toolchain.sh install || echo "mobile: Swift installation failed" >&2

@@ -2,6 +2,7 @@
 # venv.sh FOLDER REQUIREMENTS [OPTION...]: creates a Python virtual environment from a requirements file, unless FOLDER
 # already contains it. Options are passed to pip. Prints nothing on standard output.
 set -euo pipefail
+here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 venv="$1"
 requirements="$2"
 shift 2
@@ -14,8 +15,8 @@ echo "installing the packages of $requirements" >&2
 rm -rf "$venv"
 # Without python3-venv the module `venv` exists, but cannot install pip.
 if ! python3 -c 'import venv, ensurepip' 2>/dev/null; then
-  { apt-get update -q && apt-get install -qy --no-install-recommends python3 python3-venv; } >&2
+  "$here/apt.sh" python3 python3-venv
 fi
 python3 -m venv "$venv" >&2
-"$venv/bin/pip" install --quiet --disable-pip-version-check "$@" --requirement "$requirements" >&2
+"$here/retry.sh" "$venv/bin/pip" install --quiet --disable-pip-version-check "$@" --requirement "$requirements" >&2
 cp "$requirements" "$venv/installed.txt"

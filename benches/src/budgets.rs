@@ -6,6 +6,7 @@ use std::{
 };
 
 use anyhow::Result;
+use http_body_util::BodyExt as _;
 use serde_json::json;
 use tempfile::TempDir;
 use transcript_core::{
@@ -18,7 +19,7 @@ use url::Url;
 
 use crate::{
     corpus::{self, WordSource},
-    http_client::{HttpClient, text},
+    http_client::{HttpClient, get, text},
     lookup::fill,
     process::{serve, wrk},
     report::{Goal, line, median, ratio},
@@ -60,6 +61,26 @@ async fn server() -> Result<()> {
         count += wrk(&server, "/", &["accept-encoding: zstd"], Some(VIDEOS), Duration::from_secs(1))?.0;
     }
     line(&format!("memory, after {count} lookups of {VIDEOS} videos"), server.resident_mib()?, "MiB");
+    Ok(())
+}
+
+/// Memory after some lookups of many videos, in each encoding.
+async fn memory_of_many() -> Result<()> {
+    const MANY: u64 = 2_000;
+    const LOOKUPS: u64 = 10_000;
+    let folder = TempDir::new()?;
+    fill(folder.path(), MANY).await?;
+    for encoding in ["zstd", "gzip", "identity"] {
+        let server = serve(folder.path(), &[])?;
+        let (client, mut sequence) = (HttpClient::new(), corpus::Lcg::new(1));
+        for _ in 0..LOOKUPS {
+            let path = format!("/api/transcript?v=bench-{:05}", sequence.below(MANY));
+            let response = get(&client, server.address(), &path, &[("accept-encoding", encoding)]).await?;
+            response.into_body().collect().await?;
+        }
+        let what = format!("memory, after {LOOKUPS} lookups of {MANY} videos, {encoding}");
+        line(&what, server.resident_mib()?, "MiB");
+    }
     Ok(())
 }
 
@@ -121,6 +142,7 @@ fn caption_file() -> Result<()> {
 /// Runs all budget measurements.
 pub(crate) async fn run() -> Result<()> {
     server().await?;
+    memory_of_many().await?;
     links()?;
     caption_file()
 }

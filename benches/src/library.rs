@@ -19,7 +19,7 @@ use transcript_core::{
     video::{Platform, VideoId},
 };
 use upstream_reqwest::{HttpOptions, HttpTransport, InstagramMedia, MediaSource as _};
-use verbatim::{GetOutcome, GetRequest, Options, SystemClock, UpstreamOptions, Verbatim};
+use verbatim::{GetOutcome, GetRequest, Options, SystemClock, Verbatim};
 use verbatim_tests::replay::ReplayProxy;
 
 use crate::{platform::video, process::cpu_seconds, social::REELS};
@@ -91,11 +91,11 @@ async fn run_batches(all: impl AsyncFn(usize, usize) -> Result<()>) -> Result<()
 
 /// Runs the process that fetches transcripts.
 pub(crate) async fn serve(proxy: String, ca_file: PathBuf, prefix: String, concurrency: usize) -> Result<()> {
-    let upstream = UpstreamOptions {
+    let upstream = HttpOptions {
         proxies: vec![proxy],
         ca_file: Some(ca_file),
         concurrency: 64,
-        ..UpstreamOptions::default()
+        ..HttpOptions::default()
     };
     let verbatim = Verbatim::open(Options { upstream, ..Options::default() }).await?;
     run_batches(async |first, count| {
@@ -139,7 +139,7 @@ pub(crate) async fn serve_posts(proxy: String, ca_file: PathBuf, prefix: String,
     let http = HttpOptions { proxies: proxies.clone(), ca_file: ca_file.clone(), ..HttpOptions::default() };
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
     let reels = InstagramMedia::new(Arc::new(HttpTransport::new(http)?), Arc::clone(&clock));
-    let upstream = UpstreamOptions { proxies, ca_file, ..UpstreamOptions::default() };
+    let upstream = HttpOptions { proxies, ca_file, ..HttpOptions::default() };
     let verbatim = Verbatim::open(Options { upstream, ..Options::default() }).await?;
     run_batches(async |from, count| {
         for number in (first..).skip(from).take(count) {

@@ -15,12 +15,14 @@ mod http_client;
 mod library;
 mod lookup;
 mod markov_text;
+mod overload;
 mod pages;
 mod platform;
 mod postgres;
 mod posts;
 mod process;
 mod report;
+mod soak;
 mod social;
 mod sound;
 mod v1_transcripts;
@@ -67,7 +69,15 @@ enum BenchTopic {
         #[arg(long)]
         fill: bool,
     },
-    /// Run all measurements.
+    /// Measure hours of mixed load with faults: memory, descriptors and latency.
+    Soak {
+        /// Duration in minutes.
+        #[arg(long, default_value_t = 120)]
+        minutes: u64,
+    },
+    /// Measure load far beyond capacity, compared with the peak.
+    Overload,
+    /// Run all measurements, except the soak.
     All,
     /// Train the dictionary of the compact form.
     Dictionary {
@@ -135,6 +145,8 @@ async fn main() -> Result<()> {
         BenchTopic::Postgres => postgres::run().await,
         BenchTopic::Chat => chat::run().await,
         BenchTopic::Budgets => budgets::run().await,
+        BenchTopic::Overload => overload::run().await,
+        BenchTopic::Soak { minutes } => soak::run(minutes).await,
         BenchTopic::All => {
             lookup::run().await?;
             pages::run().await?;
@@ -146,6 +158,7 @@ async fn main() -> Result<()> {
             postgres::run().await?;
             chat::run().await?;
             archive::run(None, false).await?;
+            overload::run().await?;
             budgets::run().await
         }
         BenchTopic::Archive { data, fill } => archive::run(data.as_deref(), fill).await,

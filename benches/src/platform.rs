@@ -8,7 +8,7 @@ use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 
 use crate::corpus::WordSource;
 
-const HOST: &str = "www.youtube.com";
+pub(crate) const HOST: &str = "www.youtube.com";
 /// Bytes of a watch page, which compresses to a quarter.
 const PAGE_BYTES: usize = 1_020_000;
 /// Bytes of a player response.
@@ -67,7 +67,7 @@ fn page(word_source: &mut WordSource) -> String {
     )
 }
 
-fn player(video: &str, padding: &str) -> serde_json::Value {
+pub(crate) fn player(video: &str, padding: &str) -> serde_json::Value {
     json!({
         "playabilityStatus": { "status": "OK" },
         "streamingData": { "formats": [padding] },
@@ -86,7 +86,7 @@ fn player(video: &str, padding: &str) -> serde_json::Value {
     })
 }
 
-fn captions(word_source: &mut WordSource) -> serde_json::Value {
+pub(crate) fn captions(word_source: &mut WordSource) -> serde_json::Value {
     let event = |n: u64| json!({ "tStartMs": n * 2_611, "dDurationMs": 2_570, "segs": [{ "utf8": word_source.generate(8) }] });
     json!({ "wireMagic": "pb3", "events": (0..690).map(event).collect::<Vec<_>>() })
 }

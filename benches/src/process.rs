@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
 
 /// A running server; drop kills it.
 #[derive(Debug)]
@@ -32,6 +32,10 @@ impl BenchServer {
     /// Its listen address: `127.0.0.1:PORT`.
     pub(crate) fn address(&self) -> &str {
         &self.address
+    }
+
+    pub(crate) fn process_id(&self) -> u32 {
+        self.child.id()
     }
 
     /// CPU time of all its threads so far, see [`cpu_seconds`].
@@ -62,7 +66,8 @@ impl BenchServer {
     }
 }
 
-fn status_mib(process: u32, name: &str) -> Result<f64> {
+/// A figure of `/proc/PROCESS/status`, in MiB.
+pub(crate) fn status_mib(process: u32, name: &str) -> Result<f64> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status"))?;
     let line =
         status.lines().find_map(|line| line.strip_prefix(name)).with_context(|| format!("no {name}"))?;
@@ -169,7 +174,7 @@ pub(crate) fn wrk(
     wrk_with(server, path, headers, &ProcessLoad { connections: 32, script, variables: &variables, time })
 }
 
-/// Sends requests of wrk with these arguments.
+/// Sends requests of wrk with these arguments, none of which may fail.
 ///
 /// Returns the number of responses, and the responses a second.
 pub(crate) fn wrk_with(
@@ -178,6 +183,29 @@ pub(crate) fn wrk_with(
     headers: &[&str],
     load: &ProcessLoad<'_>,
 ) -> Result<(u64, f64)> {
+    let output = run_wrk(server, path, headers, load)?;
+    ensure!(!output.contains("Non-2xx") && !output.contains("Socket errors"), "wrk: {output}");
+    wrk_figures(&output)
+}
+
+/// Sends requests of wrk with these arguments, some of which may be refused.
+///
+/// Returns the number of successful responses, and these a second.
+pub(crate) fn wrk_tolerant(
+    server: &BenchServer,
+    path: &str,
+    headers: &[&str],
+    load: &ProcessLoad<'_>,
+) -> Result<(u64, f64)> {
+    let output = run_wrk(server, path, headers, load)?;
+    let (count, rate) = wrk_figures(&output)?;
+    let refused = output.lines().find_map(|line| line.trim().strip_prefix("Non-2xx or 3xx responses:"));
+    let refused: u64 = refused.map_or(Ok(0), |refused| refused.trim().parse())?;
+    let succeeded = count - refused;
+    Ok((succeeded, rate * succeeded as f64 / count.max(1) as f64))
+}
+
+fn run_wrk(server: &BenchServer, path: &str, headers: &[&str], load: &ProcessLoad<'_>) -> Result<String> {
     let mut command = Command::new("wrk");
     let connections = format!("-c{}", load.connections);
     command.args(["-t1", &connections, &format!("-d{}s", load.time.as_secs().max(1))]);
@@ -189,11 +217,15 @@ pub(crate) fn wrk_with(
     }
     command.arg(format!("http://{}{path}", server.address()));
     let output = command.output().context("wrk is missing: apt-get install wrk")?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    if !output.status.success() || text.contains("Non-2xx") || text.contains("Socket errors") {
-        bail!("wrk: {text}{}", String::from_utf8_lossy(&output.stderr));
-    }
-    let count = text.lines().find_map(|line| line.trim().split_once(" requests in ")).context("no count")?;
-    let rate = text.lines().find_map(|line| line.strip_prefix("Requests/sec:")).context("no rate")?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    ensure!(output.status.success(), "wrk: {text}{}", String::from_utf8_lossy(&output.stderr));
+    Ok(text)
+}
+
+/// The number of responses in wrk's output, and the responses a second.
+fn wrk_figures(output: &str) -> Result<(u64, f64)> {
+    let count =
+        output.lines().find_map(|line| line.trim().split_once(" requests in ")).context("no count")?;
+    let rate = output.lines().find_map(|line| line.strip_prefix("Requests/sec:")).context("no rate")?;
     Ok((count.0.parse()?, rate.trim().parse()?))
 }

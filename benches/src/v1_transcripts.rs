@@ -25,7 +25,7 @@ use transcript_core::{
 use crate::{
     http_client::{HttpClient, text},
     lookup::fill,
-    process::{BenchServer, ProcessLoad, serve, wrk_with},
+    process::{BenchServer, ProcessLoad, serve, wrk_tolerant, wrk_with},
     report::{Goal, line, median, ratio},
 };
 
@@ -125,7 +125,7 @@ async fn credits_left(server: &BenchServer, keys: &[ApiKey]) -> Result<u64> {
 pub(crate) struct ChargedFixture {
     folder: TempDir,
     keys: Vec<ApiKey>,
-    server: BenchServer,
+    pub(crate) server: BenchServer,
 }
 
 impl ChargedFixture {
@@ -139,6 +139,7 @@ impl ChargedFixture {
             ("VERBATIM_LOG__LEVEL", "warn".to_owned()),
             ("VERBATIM_PLANS__FREE__CREDITS", CREDITS.to_string()),
             ("VERBATIM_PLANS__FREE__REQUESTS_PER_MINUTE", "100000".to_owned()),
+            ("VERBATIM_SERVER__CONNECTIONS_PER_NETWORK", "10000".to_owned()),
         ];
         let server = serve(folder.path(), &settings)?;
         Ok(Self { folder, keys, server })
@@ -148,14 +149,35 @@ impl ChargedFixture {
     ///
     /// They are GETs of a path, or POSTs of a body to it. Returns the number of responses, and the responses a second.
     pub(crate) fn load(&self, clients: u32, path: &str, body: &str) -> Result<(u64, f64)> {
+        self.load_with(clients, path, body, TIME, wrk_with)
+    }
+
+    /// The same for another duration, where requests may be refused; counts those that succeeded.
+    pub(crate) fn overload(&self, clients: u32, path: &str, time: Duration) -> Result<(u64, f64)> {
+        self.load_with(clients, path, "", time, wrk_tolerant)
+    }
+
+    /// The key of the account with this number.
+    pub(crate) fn key(&self, number: usize) -> String {
+        self.keys.get(number).map(|key| key.reveal().to_owned()).unwrap_or_default()
+    }
+
+    fn load_with(
+        &self,
+        clients: u32,
+        path: &str,
+        body: &str,
+        time: Duration,
+        wrk: impl Fn(&BenchServer, &str, &[&str], &ProcessLoad<'_>) -> Result<(u64, f64)>,
+    ) -> Result<(u64, f64)> {
         let variables = [
             ("KEYS", self.folder.path().join("keys").display().to_string()),
             ("TARGET", path.to_owned()),
             ("BODY", body.to_owned()),
         ];
         let script = Some(concat!(env!("CARGO_MANIFEST_DIR"), "/charged.lua"));
-        let load = ProcessLoad { connections: clients, script, variables: &variables, time: TIME };
-        wrk_with(&self.server, "/", &[], &load)
+        let load = ProcessLoad { connections: clients, script, variables: &variables, time };
+        wrk(&self.server, "/", &[], &load)
     }
 }
 

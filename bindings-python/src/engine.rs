@@ -111,7 +111,7 @@ impl Engine {
         let open = self.lazy.open_to_change(py)?;
         let work = async move {
             let (verbatim, _guard) = open.await?;
-            match verbatim.refresh(GetRequest { link, language }).await? {
+            match verbatim.tools().refresh(GetRequest { link, language }).await? {
                 RefreshOutcome::Changed(stored) => Ok((true, Transcript::from_stored(&stored, false))),
                 RefreshOutcome::Unchanged(stored) => Ok((false, Transcript::from_stored(&stored, false))),
                 RefreshOutcome::Missing(missing) => Err(BindingError::Missing(Box::new(missing))),
@@ -138,7 +138,7 @@ impl Engine {
         let import = ImportRequest { link, captions, language, title, author, generated, replace };
         let work = async move {
             let (verbatim, _guard) = open.await?;
-            Ok(verbatim.import(import).await?)
+            Ok(verbatim.tools().import(import).await?)
         };
         Ok(PendingCall::new(work, |py, imported| import_tuple(py, &imported)))
     }
@@ -151,7 +151,8 @@ impl Engine {
         limit: u32,
     ) -> PyResult<PendingCall> {
         let open = self.lazy.open(py)?;
-        let work = async move { Ok(open.await?.search(SearchRequest { query, language, limit }).await?) };
+        let work =
+            async move { Ok(open.await?.tools().search(SearchRequest { query, language, limit }).await?) };
         Ok(PendingCall::new(work, |py, hits| {
             let hits: PyResult<Vec<_>> = hits
                 .into_iter()
@@ -169,15 +170,15 @@ impl Engine {
         let open = self.lazy.open_to_change(py)?;
         let work = async move {
             let (verbatim, _guard) = open.await?;
-            let video = verbatim.known_video(&link).await?;
-            Ok(verbatim.delete(&video).await?)
+            let video = verbatim.tools().known_video(&link).await?;
+            Ok(verbatim.tools().delete(&video).await?)
         };
         Ok(PendingCall::new(work, |py, ()| Ok(py_none(py))))
     }
 
     fn stats(&self, py: Python<'_>) -> PyResult<PendingCall> {
         let open = self.lazy.open(py)?;
-        let work = async move { Ok(open.await?.stats().await?) };
+        let work = async move { Ok(open.await?.tools().stats().await?) };
         Ok(PendingCall::new(work, |py, stats| {
             let dict = PyDict::new(py);
             dict.set_item("transcripts", stats.transcripts)?;
@@ -198,8 +199,8 @@ impl Engine {
         let open = self.lazy.open(py)?;
         let work = async move {
             let verbatim = open.await?;
-            let view =
-                verbatim.accounts().grant(&account, GrantId::operator_grant(id), credits, &memo).await?;
+            let (admin, id) = (&verbatim.accounts().admin, GrantId::operator_grant(id));
+            let view = admin.grant(&account, id, credits, &memo).await?;
             Ok((view.account.email, view.credits.remaining))
         };
         Ok(PendingCall::new(work, |py, balance| Ok(balance.into_pyobject(py)?.into_any().unbind())))

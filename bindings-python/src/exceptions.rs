@@ -129,6 +129,7 @@ fn service_exception(py: Python<'_>, error: &ServiceError) -> PyErr {
     let attributes = [
         ("status", error.status.map(|status| AttributeValue::Number(status.into()))),
         ("reason", error.reason.map(|reason| AttributeValue::Text(reason.as_str()))),
+        ("watch_url", error.watch_url.as_deref().map(AttributeValue::Text)),
         ("retry_after", retry_after),
         ("credits_remaining", error.meta.credits_remaining.map(AttributeValue::Number)),
         ("request_id", error.meta.request_id.as_deref().map(AttributeValue::Text)),

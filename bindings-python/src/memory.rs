@@ -65,106 +65,56 @@ fn unknown_method(method: &str) -> Error {
     Error::invalid(format!("unknown method {method:?}"))
 }
 
+/// Calls a method of a store with arguments that are read from the JSON array `arguments`.
+macro_rules! call {
+    ($store:ident.$method:ident($($value:expr),*), $arguments:ident: ($($name:ident: $kind:ty),*)) => {{
+        let ($($name,)*): ($($kind,)*) = decode($arguments)?;
+        encode(&$store.$method($($value),*).await?)
+    }};
+}
+
 async fn ledger(store: &dyn Ledger, method: &str, arguments: &str) -> Result<String> {
     match method {
-        "hold" => {
-            let (a,): (HoldRequest,) = decode(arguments)?;
-            encode(&store.hold(a).await?)
-        }
-        "spend" => {
-            let (a,): (HoldRequest,) = decode(arguments)?;
-            encode(&store.spend(a).await?)
-        }
-        "extend" => {
-            let (a, b): (HoldId, Timestamp) = decode(arguments)?;
-            encode(&store.extend(&a, b).await?)
-        }
-        "settle" => {
-            let (a,): (SettleRequest,) = decode(arguments)?;
-            encode(&store.settle(a).await?)
-        }
-        "grant" => {
-            let (a,): (GrantRequest,) = decode(arguments)?;
-            encode(&store.grant(a).await?)
-        }
-        "revoke" => {
-            let (a,): (RevokeRequest,) = decode(arguments)?;
-            encode(&store.revoke(a).await?)
-        }
-        "balance" => {
-            let (a, b): (WalletId, Terms) = decode(arguments)?;
-            encode(&store.balance(&a, &b).await?)
-        }
+        "hold" => call!(store.hold(request), arguments: (request: HoldRequest)),
+        "spend" => call!(store.spend(request), arguments: (request: HoldRequest)),
+        "extend" => call!(store.extend(&id, expires_at), arguments: (id: HoldId, expires_at: Timestamp)),
+        "settle" => call!(store.settle(request), arguments: (request: SettleRequest)),
+        "grant" => call!(store.grant(request), arguments: (request: GrantRequest)),
+        "revoke" => call!(store.revoke(request), arguments: (request: RevokeRequest)),
+        "balance" => call!(store.balance(&wallet, &terms), arguments: (wallet: WalletId, terms: Terms)),
         "balance_since" => {
-            let (a, b, c): (WalletId, Terms, Timestamp) = decode(arguments)?;
-            encode(&store.balance_since(&a, &b, c).await?)
+            call!(
+                store.balance_since(&wallet, &terms, since),
+                arguments: (wallet: WalletId, terms: Terms, since: Timestamp)
+            )
         }
-        "expire" => {
-            let (a, b): (Timestamp, u32) = decode(arguments)?;
-            encode(&store.expire(a, b).await?)
-        }
-        "entries" => {
-            let (a, b): (WalletId, PageRequest) = decode(arguments)?;
-            encode(&store.entries(&a, b).await?)
-        }
-        "wallets" => {
-            let (a,): (PageRequest,) = decode(arguments)?;
-            encode(&store.wallets(a).await?)
-        }
+        "expire" => call!(store.expire(now, limit), arguments: (now: Timestamp, limit: u32)),
+        "entries" => call!(store.entries(&wallet, page), arguments: (wallet: WalletId, page: PageRequest)),
+        "wallets" => call!(store.wallets(page), arguments: (page: PageRequest)),
         _ => Err(unknown_method(method)),
     }
 }
 
 async fn directory(store: &dyn Directory, method: &str, arguments: &str) -> Result<String> {
     match method {
-        "key_owner" => {
-            let (a,): (Vec<u8>,) = decode(arguments)?;
-            encode(&store.key_owner(&a).await?)
-        }
+        "key_owner" => call!(store.key_owner(&key_digest), arguments: (key_digest: Vec<u8>)),
         "add_key" => {
-            let (a, b): (LookupKey, u32) = decode(arguments)?;
-            encode(&store.add_key(a, b).await?)
+            call!(store.add_key(key, live_per_subject), arguments: (key: LookupKey, live_per_subject: u32))
         }
-        "renew_entitlement" => {
-            let (a,): (RenewRequest,) = decode(arguments)?;
-            encode(&store.renew_entitlement(a).await?)
-        }
+        "renew_entitlement" => call!(store.renew_entitlement(request), arguments: (request: RenewRequest)),
         "rotate" => {
-            let (a, b): (Vec<u8>, NewKeyRecord) = decode(arguments)?;
-            encode(&store.rotate(&a, b).await?)
+            call!(store.rotate(&old_digest, new), arguments: (old_digest: Vec<u8>, new: NewKeyRecord))
         }
-        "revoke_key" => {
-            let (a, b): (KeyId, Timestamp) = decode(arguments)?;
-            encode(&store.revoke_key(&a, b).await?)
-        }
-        "keys" => {
-            let (a,): (PageRequest,) = decode(arguments)?;
-            encode(&store.keys(a).await?)
-        }
-        "put_token" => {
-            let (a,): (VerificationToken,) = decode(arguments)?;
-            encode(&store.put_token(a).await?)
-        }
-        "redeem" => {
-            let (a,): (RedeemRequest,) = decode(arguments)?;
-            encode(&store.redeem(a).await?)
-        }
-        "account" => {
-            let (a,): (AccountRef,) = decode(arguments)?;
-            encode(&store.account(&a).await?)
-        }
-        "update_account" => {
-            let (a,): (Account,) = decode(arguments)?;
-            encode(&store.update_account(a).await?)
-        }
+        "revoke_key" => call!(store.revoke_key(&key, now), arguments: (key: KeyId, now: Timestamp)),
+        "keys" => call!(store.keys(page), arguments: (page: PageRequest)),
+        "put_token" => call!(store.put_token(token), arguments: (token: VerificationToken)),
+        "redeem" => call!(store.redeem(request), arguments: (request: RedeemRequest)),
+        "account" => call!(store.account(&reference), arguments: (reference: AccountRef)),
+        "update_account" => call!(store.update_account(account), arguments: (account: Account)),
         "erase_account" => {
-            let (a, b, c): (AccountId, u64, Timestamp) = decode(arguments)?;
-            encode(&store.erase_account(&a, b, c).await?)
+            call!(store.erase_account(&id, version, now), arguments: (id: AccountId, version: u64, now: Timestamp))
         }
-        "accounts" => {
-            let (a,): (PageRequest,) = decode(arguments)?;
-            encode(&store.accounts(a).await?)
-        }
+        "accounts" => call!(store.accounts(page), arguments: (page: PageRequest)),
         _ => Err(unknown_method(method)),
     }
 }

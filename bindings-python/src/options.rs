@@ -16,8 +16,8 @@ use pyo3::{
     types::{PyDict, PyString},
 };
 use verbatim::{
-    ChatModelOptions, CustomPorts, Options, ServiceOptions, SpeechOptions, StorageOptions, SupplierOptions,
-    YtDlpOptions,
+    ChatModelOptions, CustomPorts, Options, SpeechOptions, StorageOptions, SupplierOptions, YtDlpOptions,
+    service::ServiceOptions,
 };
 
 use crate::{
@@ -111,16 +111,18 @@ pub(crate) fn read(keywords: &Bound<'_, PyDict>) -> PyResult<(Options, u64)> {
     options.youtube.clients = keywords.texts("youtube_clients")?;
     options.ytdlp = YtDlpOptions { program: keywords.read::<PathBuf>("ytdlp")? };
     if let Some((base_url, api_key)) = keywords.read::<(String, String)>("server")? {
-        options.service = Some(ServiceOptions::new(base_url, api_key));
+        options.service = Some(ServiceOptions::new(base_url).with_key(api_key));
     }
     if let Some(speech) = keywords.read::<ModelOption>("speech")? {
-        options.speech = Some(SpeechOptions { api_key: speech.2, ..SpeechOptions::new(speech.0, speech.1) });
+        let (base_url, model, api_key) = speech;
+        options.speech = Some(SpeechOptions { base_url, model, api_key, ..SpeechOptions::default() });
     }
     let chat = keywords.value("chat")?;
     if let Some(custom) = chat.as_ref().filter(|chat| has_method(chat, "complete")) {
         options.custom.chat_model = Some(Arc::new(PyChatModel::new(custom.clone())?));
     } else if let Some(chat) = keywords.read::<ModelOption>("chat")? {
-        options.chat = Some(ChatModelOptions { api_key: chat.2, ..ChatModelOptions::new(chat.0, chat.1) });
+        let (base_url, model, api_key) = chat;
+        options.chat = Some(ChatModelOptions { base_url, model, api_key, ..ChatModelOptions::default() });
     }
     suppliers(&keywords, owner, &mut options)?;
     limits(&keywords, &mut options)?;

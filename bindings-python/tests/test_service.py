@@ -89,8 +89,11 @@ def test_account_credits_are_charged_and_granted(service, mailer):
     answer = client.chat("dQw4w9WgXcQ", "When does the gate open?", [("user", "Hi"), ("assistant", "Hello")])
     assert "gate opens at nine" in answer.response and answer.citations[0].start == 5.0
     assert client.me().credits_remaining == before - 2 == answer.credits_remaining
-    with pytest.raises(vt.TranscriptUnavailable):
-        client.get("https://youtu.be/nothing-000")
+    for call in (client.get, lambda link: client.chat("nothing-000", "When?")):
+        with pytest.raises(vt.TranscriptUnavailable) as raised:
+            call("https://youtu.be/nothing-000")
+        assert raised.value.watch_url == "https://v.example/watch/video_site/nothing-000"
+        assert raised.value.__cause__.watch_url == raised.value.watch_url
     assert asyncio.run(client.ame()).credits_remaining == before - 2
     assert service.grant("ann@example.org", 5, id="gift") == before + 3
     assert asyncio.run(service.agrant("ann@example.org", 5, id="gift")) == before + 3
@@ -112,7 +115,7 @@ def test_service_invalid_input_raises_error(service):
         service.client("vbk_x").key_status()
     with pytest.raises(vt.ServiceRefused) as raised:
         service.client().register("no address")
-    assert raised.value.status == 400
+    assert raised.value.status == 400 and raised.value.watch_url is None
     with pytest.raises(vt.ServiceRefused):
         service.client().verify("no token")
     with pytest.raises(ValueError, match="role"):

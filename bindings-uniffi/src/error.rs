@@ -2,11 +2,10 @@
 
 use std::{fmt, time::Duration};
 
-use transcript_core::{Error, ErrorKind, Retry, lookup::FailureReason, video::Platform};
-use verbatim::{
-    UnavailableTranscript,
-    service::{ServiceError, ServiceErrorKind},
-};
+use transcript_core::{Error, ErrorKind, Retry, engine::FailureReason, video::Platform};
+use verbatim::UnavailableTranscript;
+#[cfg(any(feature = "local-service", feature = "service"))]
+use verbatim::service::{ServiceError, ServiceErrorKind};
 
 /// Kind of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, uniffi::Enum)]
@@ -169,6 +168,7 @@ impl From<UnavailableTranscript> for VerbatimError {
             reason: Some(missing.reason.as_str().to_owned()),
             platform: Some(missing.platform),
             video_id: Some(missing.video_id),
+            #[cfg(feature = "local-service")]
             watch_url: Some(missing.watch_url),
             ..Failure::new(kind, missing.message)
         }
@@ -178,22 +178,36 @@ impl From<UnavailableTranscript> for VerbatimError {
 
 impl From<Error> for VerbatimError {
     fn from(error: Error) -> Self {
-        ServiceError::from(error).into()
+        let wait = match error.retry() {
+            Retry::After(wait) => Some(wait),
+            Retry::Never | Retry::Backoff => None,
+        };
+        Failure { retry_after: wait, ..Failure::new(error.kind().into(), error.message()) }.into()
     }
 }
 
+impl From<ErrorKind> for FailureKind {
+    fn from(kind: ErrorKind) -> Self {
+        match kind {
+            ErrorKind::Unavailable => Self::Unavailable,
+            ErrorKind::Invalid => Self::InvalidInput,
+            ErrorKind::NotFound => Self::NotFound,
+            ErrorKind::Conflict => Self::Conflict,
+            ErrorKind::Corrupt => Self::Corrupt,
+            ErrorKind::Unsupported => Self::Unsupported,
+            _ => Self::Unexpected,
+        }
+    }
+}
+
+#[cfg(any(feature = "local-service", feature = "service"))]
 impl From<ServiceError> for VerbatimError {
     fn from(error: ServiceError) -> Self {
         use ServiceErrorKind as Kind;
 
         let kind = match error.kind {
-            Kind::Core(ErrorKind::Unavailable) => FailureKind::Unavailable,
-            Kind::Core(ErrorKind::Invalid) => FailureKind::InvalidInput,
-            Kind::Core(ErrorKind::NotFound) => FailureKind::NotFound,
-            Kind::Core(ErrorKind::Conflict) | Kind::Conflict => FailureKind::Conflict,
-            Kind::Core(ErrorKind::Corrupt) => FailureKind::Corrupt,
-            Kind::Core(ErrorKind::Unsupported) => FailureKind::Unsupported,
-            Kind::Core(_) => FailureKind::Unexpected,
+            Kind::Core(kind) => kind.into(),
+            Kind::Conflict => FailureKind::Conflict,
             Kind::Timeout => FailureKind::ServerTimeout,
             Kind::Unreachable | Kind::CutOff => FailureKind::ServerUnreachable,
             Kind::Unreadable => FailureKind::ServerUnreadable,
@@ -206,6 +220,7 @@ impl From<ServiceError> for VerbatimError {
         let meta = *error.meta;
         Failure {
             reason: error.reason.map(|reason| reason.as_str().to_owned()),
+            watch_url: error.watch_url,
             status: error.status,
             retry_after: meta.retry_after,
             credits_remaining: meta.credits_remaining.map(count),
@@ -237,5 +252,18 @@ impl From<uniffi::UnexpectedUniFFICallbackError> for VerbatimError {
     /// An undeclared exception of Kotlin or Swift code, or an invalid value that it returned.
     fn from(error: uniffi::UnexpectedUniFFICallbackError) -> Self {
         Failure::error(FailureKind::Unexpected, format!("the app's own code failed: {}", error.reason))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn service_error_keeps_watch_url() {
+        let address = Some("https://verbatim.example/watch/video_site/aaaaaaaaaaa".to_owned());
+        let error = ServiceError { watch_url: address.clone(), ..ServiceError::rejected(404, "None.") };
+        assert_eq!(VerbatimError::from(error).failure().watch_url, address);
+        assert_eq!(VerbatimError::from(ServiceError::rejected(404, "None.")).failure().watch_url, None);
     }
 }

@@ -10,12 +10,15 @@ use std::{
 };
 
 use tokio::sync::OnceCell;
-use transcript_core::{Error, ErrorKind, Retry, accounts::mail::MailSenderHandle};
+#[cfg(feature = "local-service")]
+use transcript_core::accounts::mail::MailSenderHandle;
+use transcript_core::{Error, ErrorKind, Retry};
 use verbatim::{Options, Verbatim};
 
+#[cfg(feature = "local-service")]
+use crate::ports::{ForeignMailer, Mailer};
 use crate::{
     error::{Failure, FailureKind, VerbatimError},
-    ports::{ForeignMailer, Mailer},
     runtime,
 };
 
@@ -25,6 +28,7 @@ type OpenCell = Arc<OnceCell<OpenVerbatim>>;
 struct OpenVerbatim {
     verbatim: Verbatim,
     /// Sends mails until it is dropped.
+    #[cfg(feature = "local-service")]
     _mail_sender: Option<MailSenderHandle>,
 }
 
@@ -33,6 +37,7 @@ pub(crate) struct LazyVerbatim {
     options: Options,
     /// Folder of the files, created if it does not exist.
     folder: Option<PathBuf>,
+    #[cfg(feature = "local-service")]
     mailer: Option<Arc<dyn Mailer>>,
     is_closed: AtomicBool,
     cell: Mutex<OpenCell>,
@@ -45,8 +50,22 @@ impl fmt::Debug for LazyVerbatim {
 }
 
 impl LazyVerbatim {
-    pub(crate) fn new(options: Options, folder: Option<PathBuf>, mailer: Option<Arc<dyn Mailer>>) -> Self {
-        Self { options, folder, mailer, is_closed: AtomicBool::new(false), cell: Mutex::default() }
+    pub(crate) fn new(options: Options, folder: Option<PathBuf>) -> Self {
+        Self {
+            options,
+            folder,
+            #[cfg(feature = "local-service")]
+            mailer: None,
+            is_closed: AtomicBool::new(false),
+            cell: Mutex::default(),
+        }
+    }
+
+    /// Sends mails through this mailer; `None`: mails stay queued.
+    #[cfg(feature = "local-service")]
+    pub(crate) fn with_mailer(mut self, mailer: Option<Arc<dyn Mailer>>) -> Self {
+        self.mailer = mailer;
+        self
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -67,9 +86,14 @@ impl LazyVerbatim {
                 create_folder(folder).await?;
             }
             let verbatim = Verbatim::open(self.options.clone()).await?;
-            let mailer = self.mailer.clone();
-            let _mail_sender = mailer.map(|mailer| verbatim.start_mail(Arc::new(ForeignMailer(mailer))));
-            Ok::<_, Error>(OpenVerbatim { verbatim, _mail_sender })
+            Ok::<_, Error>(OpenVerbatim {
+                #[cfg(feature = "local-service")]
+                _mail_sender: self
+                    .mailer
+                    .clone()
+                    .map(|mailer| verbatim.start_mail(Arc::new(ForeignMailer(mailer)))),
+                verbatim,
+            })
         };
         Ok(cell.get_or_try_init(open).await?.verbatim.clone())
     }

@@ -9,24 +9,32 @@
 )]
 
 mod call;
+#[cfg(feature = "chat")]
+mod chat;
+#[cfg(any(feature = "local-service", feature = "service"))]
 mod client;
 #[cfg(feature = "testing")]
 mod conformance;
 mod error;
 mod lazy_open;
+#[cfg(feature = "local-service")]
+mod local_service;
 mod options;
 mod ports;
 mod progress;
-mod redacted_debug;
 mod runtime;
+#[cfg(feature = "chat")]
+mod search;
 mod transcript;
 mod transcripts;
 
 pub use call::{CallOptions, CancelToken};
+#[cfg(feature = "chat")]
+pub use chat::{ChatAnswer, ChatRole, ChatTurn, Citation};
+#[cfg(any(feature = "local-service", feature = "service"))]
 pub use client::{
-    AccountInfo, ChatAnswer, ChatRole, ChatTurn, CheckoutSession, Citation, Client, ClientOptions,
-    CreateKeyRequest, CreateKeyResponse, KeyStatus, KeyUsage, LookupResponse, PurchasedTranscript,
-    TextResponse, VerifyResponse,
+    AccountInfo, CheckoutSession, Client, ClientOptions, CreateKeyRequest, CreateKeyResponse, KeyStatus,
+    KeyUsage, LookupResponse, PurchasedTranscript, TextResponse, VerifyResponse,
 };
 #[cfg(feature = "testing")]
 pub use conformance::{
@@ -35,17 +43,22 @@ pub use conformance::{
 };
 pub use error::{Failure, FailureKind, VerbatimError};
 pub use options::{ModelService, RemoteServer, Storage, SupplierSpec, TranscriptsOptions};
+#[cfg(feature = "local-service")]
 pub use ports::{
-    AccountPage, ArchiveStore, BalancePage, ChatMessage, ChatModel, DirectoryStore, EntryPage, FindOutcome,
-    KeyOwner, KeyPage, LedgerStore, MailMessage, Mailer, PutRequest, RedeemOutcome, ShortLink,
-    StoredTranscript, Supplier, SupplyFailure, SupplyMonitor, SupplyReason, SupplyRequest, TrackPage,
-    UpdateOutcome, Video, VideoPage,
+    AccountPage, BalancePage, DirectoryStore, EntryPage, KeyOwner, KeyPage, LedgerStore, MailMessage, Mailer,
+    RedeemOutcome, UpdateOutcome,
 };
+pub use ports::{
+    ArchiveStore, FindOutcome, PutRequest, ShortLink, StoredTranscript, Supplier, SupplyFailure,
+    SupplyMonitor, SupplyReason, SupplyRequest, TrackPage, Video, VideoPage,
+};
+#[cfg(feature = "chat")]
+pub use ports::{ChatMessage, ChatModel};
 pub use progress::{ProgressListener, Stage};
+#[cfg(feature = "chat")]
+pub use search::SearchHit;
 pub use transcript::{Segment, Transcript, TranscriptFormat, parse_captions, render};
-pub use transcripts::{
-    BatchResult, ImportEffect, ImportOutcome, ImportRequest, RefreshOutcome, SearchHit, Transcripts,
-};
+pub use transcripts::{BatchResult, ImportEffect, ImportOutcome, ImportRequest, RefreshOutcome, Transcripts};
 
 uniffi::setup_scaffolding!();
 

@@ -3,16 +3,20 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use transcript_core::{supplier::SupplierKind, video::Platform};
-use verbatim::{ChatModelOptions, Options, ServiceOptions, SpeechOptions, StorageOptions, SupplierOptions};
+#[cfg(feature = "chat-model")]
+use verbatim::ChatModelOptions;
+#[cfg(feature = "service")]
+use verbatim::service::ServiceOptions;
+use verbatim::{Options, StorageOptions, SupplierOptions};
 
+#[cfg(feature = "chat")]
+use crate::ports::{ChatModel, ForeignChatModel};
+#[cfg(feature = "local-service")]
+use crate::ports::{DirectoryStore, LedgerStore, Mailer};
 use crate::{
-    error::{Failure, VerbatimError},
-    ports::{
-        ArchiveStore, ChatModel, DirectoryStore, ForeignChatModel, ForeignStore, ForeignSupplier,
-        LedgerStore, Mailer, Supplier,
-    },
+    error::{Failure, FailureKind, VerbatimError},
+    ports::{ArchiveStore, ForeignStore, ForeignSupplier, Supplier},
     progress::Progress,
-    redacted_debug::redacted_debug,
 };
 
 /// Maximum of all timeouts.
@@ -22,6 +26,7 @@ const STORE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Default of `supplier_timeout`.
 const SUPPLIER_TIMEOUT: Duration = Duration::from_secs(300);
 /// Default of `chat_context_tokens`.
+#[cfg(feature = "chat")]
 const CONTEXT_TOKENS: u32 = 32_000;
 
 /// How a supplier obtains transcripts.
@@ -112,21 +117,27 @@ pub struct TranscriptsOptions {
     #[uniffi(default = None)]
     pub archive: Option<Arc<dyn ArchiveStore>>,
     /// Ledger of the app, instead of the storage's.
+    #[cfg(feature = "local-service")]
     #[uniffi(default = None)]
     pub ledger: Option<Arc<dyn LedgerStore>>,
     /// Directory of keys and accounts of the app, instead of the storage's.
+    #[cfg(feature = "local-service")]
     #[uniffi(default = None)]
     pub directory: Option<Arc<dyn DirectoryStore>>,
     /// Mailer of the app for registrations of the service in the process; `None`: mails stay queued.
+    #[cfg(feature = "local-service")]
     #[uniffi(default = None)]
     pub mailer: Option<Arc<dyn Mailer>>,
     /// Chat model of the app.
+    #[cfg(feature = "chat")]
     #[uniffi(default = None)]
     pub chat_model: Option<Arc<dyn ChatModel>>,
     /// Context size of the app's chat model in tokens; `None`: 32,000.
+    #[cfg(feature = "chat")]
     #[uniffi(default = None)]
     pub chat_context_tokens: Option<u32>,
     /// Chat model of a service; `None`: answers consist of passages of the transcript.
+    #[cfg(feature = "chat-model")]
     #[uniffi(default = None)]
     pub chat: Option<ModelService>,
     /// Speech recognition for videos without captions: the supplier `speech-to-text`.
@@ -135,6 +146,7 @@ pub struct TranscriptsOptions {
     #[uniffi(default = None)]
     pub speech: Option<ModelService>,
     /// Another Verbatim server: the supplier `verbatim-service`.
+    #[cfg(feature = "service")]
     #[uniffi(default = None)]
     pub server: Option<RemoteServer>,
     /// Maximum wait of a caller for a new transcript; `None`: a day. Each call can have a shorter timeout.
@@ -162,9 +174,11 @@ pub struct TranscriptsOptions {
     #[uniffi(default = None)]
     pub store_timeout: Option<Duration>,
     /// Base URL of links to the watch page; `None`: the built-in one.
+    #[cfg(feature = "local-service")]
     #[uniffi(default = None)]
     pub base_url: Option<String>,
     /// New transcripts per month for a key without a plan; `None`: the built-in number.
+    #[cfg(feature = "local-service")]
     #[uniffi(default = None)]
     pub free_per_month: Option<u32>,
 }
@@ -188,26 +202,43 @@ pub(crate) fn convert(
 ) -> Result<(Options, Option<PathBuf>), VerbatimError> {
     let mut options = Options { detach_unpaid: false, observer: Some(progress), ..Options::default() };
     options.wait = timeout("wait", given.wait, TIMEOUT_MAX)?;
-    let upstream = &mut options.upstream;
-    upstream.timeout = timeout("request_timeout", given.request_timeout, upstream.timeout)?;
-    upstream.retries = given.retries.unwrap_or(upstream.retries);
-    upstream.proxies.clone_from(&given.proxies);
-    upstream.ca_file = given.ca_file.clone().map(PathBuf::from);
-    options.youtube.clients.clone_from(&given.youtube_clients);
-    options.service = given.server.as_ref().map(|server| ServiceOptions::new(&server.base_url, &server.key));
-    options.speech = given.speech.as_ref().map(|speech| SpeechOptions {
-        api_key: speech.api_key.clone(),
-        ..SpeechOptions::new(&speech.base_url, &speech.model)
-    });
-    options.chat = given.chat.as_ref().map(|chat| ChatModelOptions {
-        api_key: chat.api_key.clone(),
-        ..ChatModelOptions::new(&chat.base_url, &chat.model)
-    });
-    if let Some(base_url) = &given.base_url {
-        options.set_base_url(base_url);
+    #[cfg(feature = "upstream")]
+    {
+        let upstream = &mut options.upstream;
+        upstream.timeout = timeout("request_timeout", given.request_timeout, upstream.timeout)?;
+        upstream.retries = given.retries.unwrap_or(upstream.retries);
+        upstream.proxies.clone_from(&given.proxies);
+        upstream.ca_file = given.ca_file.clone().map(PathBuf::from);
     }
-    if let Some(free) = given.free_per_month {
-        options.lookup.free_per_month = free.into();
+    options.youtube.clients.clone_from(&given.youtube_clients);
+    #[cfg(feature = "service")]
+    {
+        let server = given.server.as_ref();
+        options.service = server.map(|server| ServiceOptions::new(&server.base_url).with_key(&server.key));
+    }
+    if given.speech.is_some() {
+        return Err(Failure::error(
+            FailureKind::Unsupported,
+            "this build cannot transcribe audio: it lacks the feature speech, or is not for Unix",
+        ));
+    }
+    #[cfg(feature = "chat-model")]
+    {
+        options.chat = given.chat.as_ref().map(|chat| ChatModelOptions {
+            base_url: chat.base_url.clone(),
+            model: chat.model.clone(),
+            api_key: chat.api_key.clone(),
+            ..ChatModelOptions::default()
+        });
+    }
+    #[cfg(feature = "local-service")]
+    {
+        if let Some(base_url) = &given.base_url {
+            options.set_base_url(base_url);
+        }
+        if let Some(free) = given.free_per_month {
+            options.lookup.free_per_month = free.into();
+        }
     }
     let folder = set_storage(given.storage.as_ref(), &mut options)?;
     set_custom_ports(given, &mut options)?;
@@ -242,9 +273,14 @@ fn set_custom_ports(given: TranscriptsOptions, options: &mut Options) -> Result<
     let ports = &mut options.custom;
     ports.archive =
         given.archive.map(|store| Arc::new(ForeignStore::new("archive", store, store_timeout)) as _);
-    ports.ledger = given.ledger.map(|store| Arc::new(ForeignStore::new("ledger", store, store_timeout)) as _);
-    ports.directory =
-        given.directory.map(|store| Arc::new(ForeignStore::new("directory", store, store_timeout)) as _);
+    #[cfg(feature = "local-service")]
+    {
+        ports.ledger =
+            given.ledger.map(|store| Arc::new(ForeignStore::new("ledger", store, store_timeout)) as _);
+        ports.directory =
+            given.directory.map(|store| Arc::new(ForeignStore::new("directory", store, store_timeout)) as _);
+    }
+    #[cfg(feature = "chat")]
     if let Some(model) = given.chat_model {
         let tokens = given.chat_context_tokens.unwrap_or(CONTEXT_TOKENS).max(1);
         ports.chat_model = Some(Arc::new(ForeignChatModel::new(model, tokens)));
@@ -277,4 +313,7 @@ fn set_custom_ports(given: TranscriptsOptions, options: &mut Options) -> Result<
     Ok(())
 }
 
-redacted_debug!(SupplierSpec, ModelService, RemoteServer, TranscriptsOptions);
+transcript_core::debug_fields!(SupplierSpec {});
+transcript_core::debug_fields!(ModelService {});
+transcript_core::debug_fields!(RemoteServer {});
+transcript_core::debug_fields!(TranscriptsOptions {});

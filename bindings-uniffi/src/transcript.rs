@@ -1,11 +1,11 @@
 //! Transcripts as plain records.
 
 use transcript_core::{
-    captions, transcript,
+    captions::{self, TextFormat},
+    transcript,
     transcript::{LanguageTag, TrackInfo, TrackKind},
     video::{Platform, VideoId},
 };
-use verbatim::service::TextFormat;
 
 use crate::error::{Failure, VerbatimError, count};
 

@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use tokio::{sync::Semaphore, task::JoinSet};
-use transcript_core::{archive::ArchiveStats, chat::Question, ids::GrantId, video::VideoLink};
-use verbatim::{GetOutcome, GetRequest, SearchRequest, Verbatim};
+use transcript_core::{archive::ArchiveStats, video::VideoLink};
+use verbatim::{GetOutcome, GetRequest, Verbatim};
 
 use crate::{
     call::{CallOptions, run},
-    client::{ChatAnswer, ChatTurn, Client},
     error::{Failure, VerbatimError, count},
     lazy_open::LazyVerbatim,
     options::{self, TranscriptsOptions},
@@ -91,21 +90,6 @@ pub struct ImportOutcome {
     pub left_out: i64,
 }
 
-/// A passage of an archived transcript that contains all words of a query.
-#[derive(Clone, Debug, PartialEq, uniffi::Record)]
-pub struct SearchHit {
-    /// The transcript.
-    pub transcript: Transcript,
-    /// Start of the passage in milliseconds.
-    pub start_ms: i64,
-    /// End of the passage in milliseconds.
-    pub end_ms: i64,
-    /// Text of the passage, on one line.
-    pub text: String,
-    /// URL of the video at the start of the passage.
-    pub url: String,
-}
-
 /// An archive with suppliers. It opens on the first call and is thread-safe.
 #[derive(Debug, uniffi::Object)]
 pub struct Transcripts {
@@ -132,9 +116,13 @@ impl Transcripts {
     pub fn new(options: Option<TranscriptsOptions>) -> Result<Arc<Self>, VerbatimError> {
         let progress = Arc::<Progress>::default();
         let options = options.unwrap_or_default();
+        #[cfg(feature = "local-service")]
         let mailer = options.mailer.clone();
         let (options, folder) = options::convert(options, Arc::clone(&progress))?;
-        Ok(Arc::new(Self { lazy: Arc::new(LazyVerbatim::new(options, folder, mailer)), progress }))
+        let lazy = LazyVerbatim::new(options, folder);
+        #[cfg(feature = "local-service")]
+        let lazy = lazy.with_mailer(mailer);
+        Ok(Arc::new(Self { lazy: Arc::new(lazy), progress }))
     }
 
     /// Returns the transcript of a video: archived, or fetched and archived.
@@ -212,12 +200,12 @@ impl Transcripts {
     ) -> Result<RefreshOutcome, VerbatimError> {
         let lazy = Arc::clone(&self.lazy);
         run(call, async move {
-            let (is_changed, stored) = match lazy.open().await?.refresh(GetRequest { link, language }).await?
-            {
-                verbatim::RefreshOutcome::Changed(stored) => (true, stored),
-                verbatim::RefreshOutcome::Unchanged(stored) => (false, stored),
-                verbatim::RefreshOutcome::Missing(missing) => return Err(missing.into()),
-            };
+            let (is_changed, stored) =
+                match lazy.open().await?.tools().refresh(GetRequest { link, language }).await? {
+                    verbatim::RefreshOutcome::Changed(stored) => (true, stored),
+                    verbatim::RefreshOutcome::Unchanged(stored) => (false, stored),
+                    verbatim::RefreshOutcome::Missing(missing) => return Err(missing.into()),
+                };
             let transcript = Transcript::from_core(&stored.transcript, false, stored.revision);
             Ok(RefreshOutcome { is_changed, transcript })
         })
@@ -246,64 +234,7 @@ impl Transcripts {
                 generated: is_generated,
                 replace,
             };
-            Ok(lazy.open().await?.import(request).await?.into())
-        })
-        .await
-    }
-
-    /// Searches archived transcripts for passages with all words, in any spelling variant.
-    ///
-    /// Returns at most `limit` passages, by default 50.
-    ///
-    /// # Errors
-    /// `InvalidInput` if the query has no word or the language is invalid.
-    ///
-    /// # Errors
-    /// `InvalidInput` when there is no word in the query or the language is none.
-    #[uniffi::method(default(language = None, limit = None, call = None))]
-    pub async fn search(
-        &self,
-        query: String,
-        language: Option<String>,
-        limit: Option<u32>,
-        call: Option<CallOptions>,
-    ) -> Result<Vec<SearchHit>, VerbatimError> {
-        let lazy = Arc::clone(&self.lazy);
-        run(call, async move {
-            let search = SearchRequest { query, language, limit: limit.unwrap_or(50) };
-            let hits = lazy.open().await?.search(search).await?;
-            Ok(hits.into_iter().map(SearchHit::from).collect())
-        })
-        .await
-    }
-
-    /// Answers a question about a video from its transcript, which is fetched if it is not archived. Free.
-    ///
-    /// The library verifies all quotes and citations against the transcript.
-    ///
-    /// # Errors
-    /// As [`Transcripts::get`]; `InvalidInput` if the question is invalid; failures of the model.
-    #[uniffi::method(name = "ask", default(history = [], call = None))]
-    pub async fn answer(
-        &self,
-        link: String,
-        question: String,
-        history: Vec<ChatTurn>,
-        call: Option<CallOptions>,
-    ) -> Result<ChatAnswer, VerbatimError> {
-        let lazy = Arc::clone(&self.lazy);
-        run(call, async move {
-            let question = Question::new(&question, history.into_iter().map(Into::into).collect());
-            let question = question.map_err(|error| Failure::invalid_input(error.to_string()))?;
-            let verbatim = lazy.open().await?;
-            match verbatim.get(GetRequest { link, language: None }).await? {
-                GetOutcome::Missing(missing) => Err(missing.into()),
-                GetOutcome::Found(found) => {
-                    let video = found.stored.transcript.video.id().to_owned();
-                    let answer = verbatim.chat().answer(found.stored.transcript, question).await?;
-                    Ok(ChatAnswer::free(video, answer))
-                }
-            }
+            Ok(lazy.open().await?.tools().import(request).await?.into())
         })
         .await
     }
@@ -317,8 +248,8 @@ impl Transcripts {
         let lazy = Arc::clone(&self.lazy);
         run(call, async move {
             let verbatim = lazy.open().await?;
-            let video = verbatim.known_video(&link).await?;
-            Ok(verbatim.delete(&video).await?)
+            let video = verbatim.tools().known_video(&link).await?;
+            Ok(verbatim.tools().delete(&video).await?)
         })
         .await
     }
@@ -330,28 +261,7 @@ impl Transcripts {
     #[uniffi::method(default(call = None))]
     pub async fn stats(&self, call: Option<CallOptions>) -> Result<ArchiveStats, VerbatimError> {
         let lazy = Arc::clone(&self.lazy);
-        run(call, async move { Ok(lazy.open().await?.stats().await?) }).await
-    }
-
-    /// Grants credits to an account of the service in the process, once per id, and returns its balance.
-    ///
-    /// # Errors
-    /// `NotFound` if there is no such account; failures of a store.
-    pub async fn grant(&self, email: String, credits: u32, id: String) -> Result<i64, VerbatimError> {
-        let lazy = Arc::clone(&self.lazy);
-        run(None, async move {
-            let verbatim = lazy.open().await?;
-            let id = GrantId::operator_grant(id);
-            let view = verbatim.accounts().grant(&email, id, credits.into(), "granted by the app").await?;
-            Ok(count(view.credits.remaining))
-        })
-        .await
-    }
-
-    /// Client of the service in the process, with this key. It needs no server.
-    #[uniffi::method(default(key = None))]
-    pub fn service(&self, key: Option<String>) -> Arc<Client> {
-        Client::local(Arc::clone(&self.lazy), key)
+        run(call, async move { Ok(lazy.open().await?.tools().stats().await?) }).await
     }
 
     /// Waits for running work and closes the files; the next call opens them again.
@@ -446,18 +356,6 @@ impl From<verbatim::ImportOutcome> for ImportOutcome {
             },
             unreadable: count(outcome.unreadable.count),
             left_out: count(outcome.left_out.count),
-        }
-    }
-}
-
-impl From<verbatim::SearchHit> for SearchHit {
-    fn from(hit: verbatim::SearchHit) -> Self {
-        Self {
-            transcript: Transcript::from_core(&hit.stored.transcript, true, hit.stored.revision),
-            start_ms: count(hit.start_ms),
-            end_ms: count(hit.end_ms),
-            text: hit.text,
-            url: hit.url,
         }
     }
 }

@@ -9,6 +9,7 @@
 # Both need root if the system has no Swift: for apt-get, and for the mounts of the unpacked system.
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
+retry="$here/../../tests/retry.sh"
 root="$(realpath -m "${CARGO_TARGET_DIR:-$here/../../target}")/swift-toolchain"
 # Debian's package installs no command `swift`, a name of another package. The commands are in this folder.
 programs=/usr/libexec/swift/bin
@@ -35,9 +36,9 @@ APT::Install-Recommends "false";
 APT::Sandbox::User "root";
 CONF
   export APT_CONFIG="$work/apt.conf"
-  apt-get update -q
+  "$retry" apt-get update -q
   # Also a shell and `env`, which every Debian has installed.
-  apt-get install -qy --download-only "${packages[@]}" base-files dash coreutils
+  "$retry" apt-get install -qy --download-only "${packages[@]}" base-files dash coreutils
   for package in "${left_out[@]}"; do exclude+=(--exclude="$package"); done
   # base-files first: it contains the links from /lib to /usr/lib.
   for package in "$work"/cache/archives/base-files_*.deb "$work"/cache/archives/*.deb; do
@@ -48,9 +49,9 @@ CONF
 case "${1:-}" in
   install)
     if command -v swiftc >/dev/null || [ -x $programs/swiftc ] || [ -d "$root" ]; then exit; fi
-    apt-get update -q
+    "$retry" apt-get update -q
     if apt-cache show swiftlang >/dev/null 2>&1; then
-      apt-get install -qy --no-install-recommends "${packages[@]}"
+      "$retry" apt-get install -qy --no-install-recommends "${packages[@]}"
       exit
     fi
     work="$root.new"

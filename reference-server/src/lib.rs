@@ -5,6 +5,9 @@ mod api;
 mod command;
 pub mod config;
 mod docs;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod log;
 mod mail;
 mod mcp;
@@ -15,7 +18,9 @@ mod response_cache;
 mod routes;
 mod serve;
 mod state;
-#[cfg(test)]
+#[cfg(any(test, feature = "fuzzing"))]
+#[allow(clippy::unwrap_used, reason = "a fixture of tests")]
+#[cfg_attr(not(test), allow(dead_code, reason = "some of it is for tests only"))]
 mod testing;
 #[cfg(feature = "otel")]
 mod traces;

@@ -8,16 +8,18 @@ use transcript_core::{
         payments::{Payments, Sandbox},
     },
     chat::Chat,
-    lookup::Lookup,
+    lookup::{Lookup, Visitors},
 };
 
-use crate::{altcha::AltchaProvider, response_cache::ResponseCache};
+use crate::{altcha::AltchaProvider, api::ByteBudget, response_cache::ResponseCache};
 
 /// Shared state of the routes.
 #[derive(Clone, Debug)]
 pub(crate) struct AppState {
     /// The lookup API.
     pub(crate) lookup: Lookup,
+    /// Visitors of the watch page.
+    pub(crate) visitors: Visitors,
     /// The v1 API.
     pub(crate) accounts: Accounts,
     /// Chat about videos.
@@ -28,6 +30,8 @@ pub(crate) struct AppState {
     pub(crate) sandbox: Option<Sandbox>,
     /// Response cache of both APIs and the watch pages.
     pub(crate) bodies: Arc<ResponseCache>,
+    /// Memory of large bodies that are not shared.
+    pub(crate) body_budget: ByteBudget,
 }
 
 impl AppState {
@@ -38,9 +42,10 @@ impl AppState {
         chat: Chat,
         payments: Payments,
         sandbox: Option<Sandbox>,
+        body_budget: ByteBudget,
     ) -> Self {
-        let lookup = lookup.with_challenges(Arc::new(AltchaProvider));
-        let bodies = Arc::new(ResponseCache::new(lookup.clone()));
-        Self { lookup, accounts, chat, payments, sandbox, bodies }
+        let visitors = Visitors::new(lookup.clone(), Some(Arc::new(AltchaProvider)));
+        let bodies = Arc::new(ResponseCache::new(lookup.clone(), body_budget.clone()));
+        Self { lookup, visitors, accounts, chat, payments, sandbox, bodies, body_budget }
     }
 }

@@ -23,10 +23,7 @@ use transcript_core::{
     Clock, Random, Timestamp,
     accounts::{
         Accounts, AccountsDeps, AccountsOptions, SequentialCharges,
-        mail::{
-            MailBranding, MailMessage, MailSender, MailSenderDeps, MailSenderHandle, Mailer, NotifyingOutbox,
-            OutboxNotifier,
-        },
+        mail::{MailMessage, MailSenderHandle, Mailer, NotifyingOutbox, OutboxNotifier},
     },
     archive::{Archive, PutRequest, TrackSelector},
     chat::Chat,
@@ -45,9 +42,11 @@ use transcript_core::{
 };
 
 use crate::{
+    api::ByteBudget,
     config::{LogFormat, SettingSources, Settings},
     log::{LogGuard, LogQueue},
     openapi,
+    response_cache::ResponseCache,
     routes::router,
     serve::HttpService,
     state::AppState,
@@ -70,6 +69,8 @@ pub(crate) struct ServiceFixture {
     pub(crate) http: HttpService,
     pub(crate) clock: Arc<FrozenClock>,
     pub(crate) archive: Arc<MemoryArchive>,
+    pub(crate) bodies: Arc<ResponseCache>,
+    pub(crate) transcripts: Transcripts,
     pub(crate) supplier_calls: Arc<AtomicU32>,
     mails: Mutex<mpsc::UnboundedReceiver<MailMessage>>,
     _sender: MailSenderHandle,
@@ -127,15 +128,6 @@ impl ServiceFixture {
         let notifier = OutboxNotifier::default();
         let outbox = Arc::new(NotifyingOutbox::new(Arc::new(MemoryOutbox::default()), notifier.clone()));
         let (sent_mails, mails) = mpsc::unbounded_channel();
-        let sender = MailSenderDeps {
-            outbox: Arc::clone(&outbox) as _,
-            directory: Arc::clone(&directory) as _,
-            mailer: Arc::new(FakeMailer(sent_mails)),
-            clock: Arc::clone(&clock) as _,
-            random: Arc::clone(&random) as _,
-            branding: MailBranding { base_url: BASE_URL.to_owned(), ..MailBranding::default() },
-        };
-        let sender = MailSender::new(sender, notifier).start(&Handle::current());
         let accounts = AccountsDeps {
             transcripts: transcripts.clone(),
             ledger: Arc::clone(&ledger) as _,
@@ -153,27 +145,37 @@ impl ServiceFixture {
                 ..AccountsOptions::default()
             },
         };
+        let (payments, sandbox) = payment_setup.build(&accounts, &secrets).await;
         let accounts = Accounts::open(accounts, &secrets).await.unwrap();
-        let parts = LookupDeps {
+        let mailer = Arc::new(FakeMailer(sent_mails));
+        let _sender = accounts.keys.mail_sender(mailer, notifier).start(&Handle::current());
+        let lookup = LookupDeps {
             transcripts,
             ledger,
             directory,
             limiter,
             clock: Arc::clone(&clock) as _,
             random,
+            entitlements: None,
             options: LookupOptions { base_url: BASE_URL.to_owned(), ..options },
         };
-        let lookup = Lookup::open(parts, &secrets).await.unwrap();
-        let (log, guard) = LogQueue::start(std::io::sink(), LogFormat::Text, true);
-        let environment = vec![("VERBATIM_SERVER__CORS_ORIGINS".into(), "https://app.example".into())];
-        let sources = SettingSources { data: "/data".into(), file: None, environment, flags: Vec::new() };
-        let settings = Settings::load(sources).unwrap();
-        let (payments, sandbox) = payment_setup.build(accounts.deps(), &secrets).await;
-        let app = AppState::new(lookup, accounts, Chat::extractive(Handle::current()), payments, sandbox);
-        let routes = router(app.clone(), &settings.server.cors_origins, openapi::document);
+        let lookup = Lookup::open(lookup, &secrets).await.unwrap();
+        let transcripts = lookup.transcripts().clone();
+        let (log, _log) = LogQueue::start(std::io::sink(), LogFormat::Text, true);
+        let app = AppState::new(
+            lookup,
+            accounts,
+            Chat::extractive(Handle::current()),
+            payments,
+            sandbox,
+            ByteBudget::new(1 << 20),
+        );
+        let bodies = Arc::clone(&app.bodies);
+        let routes = router(app.clone(), &settings_for_pages().server.cors_origins, openapi::document);
         let http = HttpService::new(routes, vec!["10.0.0.0/8".parse().unwrap()], log).with_app(app);
         let mails = Mutex::new(mails);
-        let service = Self { http, clock, archive, supplier_calls, mails, _sender: sender, _log: guard };
+        let service =
+            Self { http, clock, archive, bodies, transcripts, supplier_calls, mails, _sender, _log };
         service.keep(transcript(&VideoId::new(Platform::YouTube, ARCHIVED).unwrap())).await;
         service
     }
@@ -242,6 +244,13 @@ impl ServiceFixture {
         assert_eq!(answer.status, 201, "{answer:?}");
         answer.json()["key"].as_str().unwrap().to_owned()
     }
+}
+
+/// Settings that let the pages of one other origin read.
+fn settings_for_pages() -> Settings {
+    let environment = vec![("VERBATIM_SERVER__CORS_ORIGINS".into(), "https://app.example".into())];
+    let sources = SettingSources { data: "/data".into(), file: None, environment, flags: Vec::new() };
+    Settings::load(sources).unwrap()
 }
 
 /// Charges over these stores.
@@ -341,6 +350,8 @@ impl Supplier for FakeSupplier {
         self.0.fetch_add(1, Ordering::Relaxed);
         match request.video.id() {
             SILENT => Err(SupplyError::new(SupplyReason::NoCaptions, "This video\nhas no captions.")),
+            // The fuzzer counts every panic as a finding.
+            #[cfg(test)]
             DEFECT => panic!("a supplier's defect"),
             _ => Ok(SupplyOutput { transcripts: vec![transcript(&request.video)], known_tracks: Vec::new() }),
         }

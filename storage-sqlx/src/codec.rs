@@ -20,11 +20,6 @@ pub(crate) fn number(column: i64) -> Result<u64> {
     u64::try_from(column).map_err(|_| corrupt("a stored number is negative"))
 }
 
-/// Decodes a small column that is never negative.
-pub(crate) fn small(column: i64) -> Result<u32> {
-    u32::try_from(column).map_err(|_| corrupt("a stored number is out of its range"))
-}
-
 /// Encodes a number for a column.
 pub(crate) fn column(number: u64) -> Result<i64> {
     i64::try_from(number)

@@ -17,7 +17,6 @@ pub(crate) enum DbError {
     #[cfg(feature = "sqlite")]
     Sqlite(rusqlite::Error),
     /// A stored value has another type than its column.
-    #[cfg(feature = "sqlite")]
     Unreadable,
     /// The work panicked; its connection is not reused.
     #[cfg(feature = "sqlite")]
@@ -110,12 +109,6 @@ impl DbError {
     }
 }
 
-/// The error for a request that contradicts stored data.
-#[cold]
-pub(crate) fn conflict(message: &str) -> Error {
-    Error::new(ErrorKind::Conflict, Retry::Never, message)
-}
-
 /// The error for stored data that cannot be decoded.
 #[cold]
 pub(crate) fn corrupt(message: impl Into<String>) -> Error {
@@ -130,14 +123,10 @@ pub(crate) const INCOMPLETE_COPY: u32 = 1_000_000_000;
 /// The error for a database whose copy is incomplete.
 #[cold]
 pub(crate) fn incomplete_copy(name: impl std::fmt::Display) -> Error {
-    Error::new(
-        ErrorKind::Unsupported,
-        Retry::Never,
-        format!(
-            "the copy to {name} is incomplete: run the same `verbatim storage copy` again to continue it, or delete \
+    Error::unsupported(format!(
+        "the copy to {name} is incomplete: run the same `verbatim storage copy` again to continue it, or delete \
              the copied data and start over"
-        ),
-    )
+    ))
 }
 
 /// A result code without its extension: the low byte.

@@ -30,11 +30,9 @@
 //! - `sqlite` (default): the stores on SQLite, which is compiled in.
 //! - `postgres`: the stores on PostgreSQL 15 and newer, for several servers.
 
-#[cfg(feature = "postgres")]
-mod allowance_spend;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod body;
-#[cfg(feature = "sqlite")]
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod body_v1;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod codec;
@@ -48,10 +46,12 @@ mod error;
 mod postgres;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod sliding_window;
-#[cfg(feature = "sqlite")]
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod sql;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod store;
 
 #[cfg(all(feature = "postgres", feature = "sqlite"))]
 pub use copy::{CopyProgress, CopySummary, StorageLocation, copy_stores};
@@ -59,6 +59,8 @@ pub use copy::{CopyProgress, CopySummary, StorageLocation, copy_stores};
 pub use postgres::{PostgresArchive, PostgresOptions, PostgresStore};
 #[cfg(feature = "sqlite")]
 pub use sqlite::{SqliteArchive, SqliteOptions, SqliteStore};
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+pub use store::{SqlArchive, Store};
 
 /// Doc tests of the crate's README.
 #[cfg(all(doctest, feature = "sqlite"))]

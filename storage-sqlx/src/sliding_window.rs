@@ -1,7 +1,5 @@
 //! The stored form of rate limit windows.
 
-#[cfg(feature = "sqlite")]
-use serde::Deserialize;
 use transcript_core::{Result, limits::rules::SlidingWindow};
 
 use crate::error::corrupt;
@@ -10,22 +8,6 @@ use crate::error::corrupt;
 ///
 /// It is only needed to delete expired windows, and an unchanged end needs no write to the row or its index.
 const END_STEP_MS: i64 = 3_600_000;
-
-/// A window as columns hold it.
-#[cfg(feature = "sqlite")]
-#[derive(Debug, Deserialize)]
-pub(crate) struct StoredWindow {
-    pub(crate) bucket: String,
-    pub(crate) ends_at: i64,
-    pub(crate) taken: String,
-}
-
-#[cfg(feature = "sqlite")]
-impl StoredWindow {
-    pub(crate) fn decode(&self) -> Result<SlidingWindow> {
-        decode(&self.bucket, self.ends_at, &self.taken)
-    }
-}
 
 /// The end of a window in its row.
 pub(crate) fn stored_end(window: &SlidingWindow) -> i64 {
@@ -41,9 +23,9 @@ pub(crate) fn encode(window: &SlidingWindow) -> String {
 ///
 /// # Errors
 /// [`transcript_core::ErrorKind::Corrupt`] if it is malformed.
-pub(crate) fn decode(bucket: &str, ends_at: i64, taken: &str) -> Result<SlidingWindow> {
+pub(crate) fn decode(bucket: impl Into<String>, ends_at: i64, taken: &str) -> Result<SlidingWindow> {
     let taken = read(taken).ok_or_else(|| corrupt("a stored rate limit is damaged"))?;
-    Ok(SlidingWindow { bucket: bucket.to_owned(), taken, ends_at })
+    Ok(SlidingWindow { bucket: bucket.into(), taken, ends_at })
 }
 
 /// Writes counts: `1795132800000 12x3 250`.

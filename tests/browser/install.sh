@@ -16,13 +16,13 @@ command -v npm >/dev/null || missing+=(npm)
 # Without this font, screenshots show boxes for Hebrew text.
 [ -n "$(compgen -G '/usr/share/fonts/truetype/noto/NotoSansHebrew*')" ] || missing+=(fonts-noto-core)
 if [ ${#missing[@]} -gt 0 ]; then
-  { apt-get update -q && apt-get install -qy --no-install-recommends "${missing[@]}"; } >&2
+  "$here/../apt.sh" "${missing[@]}"
 fi
 if ! cmp -s package.json "$folder/installed.json"; then
   rm -rf "$folder/node_modules"
   cp package.json "$folder/package.json"
   # Both packages have no dependencies, so two pinned versions are a complete lock file.
-  (cd "$folder" && npm install --no-package-lock --no-audit --no-fund --ignore-scripts --loglevel=error) >&2
+  (cd "$folder" && "$here/../retry.sh" npm install --no-package-lock --no-audit --no-fund --ignore-scripts --loglevel=error) >&2
   cp package.json "$folder/installed.json"
 fi
 echo "$folder"

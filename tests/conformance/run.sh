@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Checks the running server against the OpenAPI document it serves: validates the document, and lets schemathesis send
-# valid and invalid requests with all checks. SEED=n selects other requests. Archived responses are decoded in every
-# encoding by independent decoders, and subtitle files are parsed by independent libraries.
+# Checks the running server against the OpenAPI document it serves: validates and lints the document, and lets
+# schemathesis send valid and invalid requests with all checks. SEED=n selects other requests. Archived responses are
+# decoded in every encoding by independent decoders, and subtitle files are parsed by independent libraries.
 #
 # No request leaves this machine: the proxy setting for the platforms names a closed port.
 set -euo pipefail
@@ -91,6 +91,7 @@ while IFS= read -r name; do clean+=(-u "$name"); done < <(compgen -e VERBATIM_ |
 
 # The tools, in the versions of requirements.txt.
 ../venv.sh "$venv" requirements.txt
+spectral="$(spectral/install.sh)"
 (cd "$root" && cargo build --quiet --package verbatim-reference-server --bin verbatim)
 verbatim import "$root/docs/examples/lighthouse.vtt" --video https://youtu.be/dQw4w9WgXcQ --lang en >/dev/null
 "$venv/bin/python" -c 'for n in range(3500): print(f"{n+1}\n00:{n//60:02}:{n%60:02},000 --> 00:{n//60:02}:{n%60:02},900\nThis is line {n*n}.\n")' \
@@ -127,6 +128,9 @@ start "${high_limits[@]}"
 for document in "$work/openapi.json" "$root/docs/openapi.json"; do
   printf '  %-36s ' "${document##*/} of $([ "$document" = "$work/openapi.json" ] && echo the server || echo docs/)"
   "$venv/bin/python" validate.py "$document"
+  # Warnings count: the document has none.
+  "$spectral" lint --quiet --ruleset spectral/ruleset.yaml --fail-severity hint "$document" ||
+    fail "spectral has findings"
 done
 printf '  %-36s ' "archived responses"
 "$venv/bin/python" encodings.py "$address" dQw4w9WgXcQ longlonglon

@@ -6,5 +6,5 @@ command -v curl >/dev/null || missing+=(curl)
 command -v python3 >/dev/null || missing+=(python3)
 command -v node >/dev/null || missing+=(nodejs)
 if [ ${#missing[@]} -gt 0 ]; then
-  { apt-get update -q && apt-get install -qy --no-install-recommends "${missing[@]}"; } >&2
+  "$(dirname "${BASH_SOURCE[0]}")/../apt.sh" "${missing[@]}"
 fi

@@ -9,6 +9,6 @@ exec 9>"$venv.lock"
 flock 9
 # ffmpeg synthesises the speech of the tests, and decodes audio.
 if ! command -v ffmpeg >/dev/null; then
-  { apt-get update -q && apt-get install -qy --no-install-recommends ffmpeg; } >&2
+  "$here/../apt.sh" ffmpeg
 fi
 echo "$venv/bin/python"

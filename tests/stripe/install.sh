@@ -18,18 +18,18 @@ flock 9
 
 if [ "$(cat "$folder/mock.txt" 2>/dev/null)" != "$mock" ]; then
   if ! command -v go >/dev/null; then
-    { apt-get update -q && apt-get install -qy --no-install-recommends golang-go ca-certificates; } >&2
+    "$here/../apt.sh" golang-go ca-certificates
   fi
   export GOPATH="$folder/go" GOBIN="$folder/bin" GOFLAGS=-modcacherw
   go=go
   if [ "$(go env GOVERSION | sed 's/^go1\.\([0-9]*\).*/\1/')" -lt "$go_minor_min" ]; then
     # A newer Go, which is available as a module; its programs must be made executable.
     name="golang.org/toolchain@$toolchain-$(go env GOARCH)"
-    (cd "$folder" && go mod download "$name")
+    (cd "$folder" && "$here/../retry.sh" go mod download "$name")
     chmod -R +x "$GOPATH/pkg/mod/$name/bin" "$GOPATH/pkg/mod/$name/pkg/tool"
     go="$GOPATH/pkg/mod/$name/bin/go"
   fi
-  "$go" install "github.com/stripe/stripe-mock@$mock" >&2
+  "$here/../retry.sh" "$go" install "github.com/stripe/stripe-mock@$mock" >&2
   cp "$GOPATH/pkg/mod/github.com/stripe/stripe-mock@$mock/embedded/openapi/spec3.json" "$folder/spec3.json"
   chmod u+w "$folder/spec3.json"
   rm -rf "$GOPATH"

@@ -84,6 +84,18 @@ impl Error {
         Self::new(ErrorKind::Invalid, Retry::Never, message)
     }
 
+    /// Creates an error for a request that contradicts stored data: [`ErrorKind::Conflict`], never retried.
+    #[cold]
+    pub fn conflict(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Conflict, Retry::Never, message)
+    }
+
+    /// Creates an error for what this build or system cannot do: [`ErrorKind::Unsupported`], never retried.
+    #[cold]
+    pub fn unsupported(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Unsupported, Retry::Never, message)
+    }
+
     /// Creates an error for an unreachable backend: [`ErrorKind::Unavailable`], retried with backoff.
     #[cold]
     pub fn unavailable(message: impl Into<String>) -> Self {

@@ -25,6 +25,7 @@ pub mod body;
 pub mod captions;
 #[cfg(feature = "chat")]
 pub mod chat;
+mod debug_fields;
 pub mod directory;
 pub mod engine;
 pub mod error;
@@ -34,6 +35,7 @@ pub mod limits;
 #[cfg(feature = "lookup")]
 pub mod lookup;
 pub mod memory;
+mod names;
 pub mod page;
 pub mod retry;
 #[cfg(feature = "service")]

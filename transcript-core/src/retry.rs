@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use crate::error::{Error, Result, Retry};
+use crate::error::{Error, ErrorKind, Result, Retry};
 
 /// The longest pause between two tries of a store call, whatever the error requests.
 const STORE_PAUSE_MAX: Duration = Duration::from_secs(2);
@@ -22,6 +22,11 @@ const WAIT_MAX: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
 pub(crate) fn deadline_after(wait: Duration) -> Instant {
     let now = Instant::now();
     now.checked_add(wait).unwrap_or(now + WAIT_MAX)
+}
+
+/// Whether a deadline has passed.
+pub(crate) fn is_over(deadline: Instant) -> bool {
+    deadline <= deadline_after(Duration::ZERO)
 }
 
 /// Pauses that double with every try.
@@ -111,7 +116,7 @@ where
     let mut last = None;
     let judge = |_, error: &Error| {
         // The error of a try that the deadline cut short says less than the one before it.
-        if deadline <= deadline_after(Duration::ZERO) {
+        if is_over(deadline) {
             return Retry::Never;
         }
         last = Some(error.clone());
@@ -127,9 +132,30 @@ where
         async move { tried.await.unwrap_or_else(|_| Err(timed_out())) }
     };
     let result = retry(retries, || 1.0, judge, attempt).await;
-    let was_cut_short =
-        |error: &Error| error.retry() != Retry::Never && deadline <= deadline_after(Duration::ZERO);
+    let was_cut_short = |error: &Error| error.retry() != Retry::Never && is_over(deadline);
     result.map_err(|error| last.filter(|_| was_cut_short(&error)).unwrap_or(error))
+}
+
+/// Makes a call that charges, so that its outcome must be known: one try, then `retries` if that failed.
+///
+/// The flag is whether the outcome is certain. After a failed first try it is not: that try may still take effect in a
+/// slow store.
+///
+/// # Errors
+/// [`ErrorKind::Invalid`]: no try has an effect.
+pub(crate) async fn retry_uncertain<T, F>(
+    first_try: impl Future<Output = Result<T>>,
+    retries: impl FnOnce() -> F,
+) -> Result<(Result<T>, bool)>
+where
+    F: Future<Output = Result<T>>,
+{
+    match first_try.await {
+        Err(error) if error.kind() == ErrorKind::Invalid => Err(error),
+        Err(error) if error.retry() == Retry::Never => Ok((Err(error), false)),
+        Err(_) => Ok((retries().await, false)),
+        outcome => Ok((outcome, true)),
+    }
 }
 
 /// The error of a store call that did not end in time.
@@ -170,7 +196,7 @@ mod tests {
         // 50 + 100 + 200 + 400 + 800 + 1,600 ms; the next pause of 2 s would end after 5 s.
         assert_eq!(failing(Error::unavailable("busy")).await, (7, 3_150));
         assert_eq!(failing(Error::invalid("wrong")).await, (1, 0));
-        let later = Error::new(crate::ErrorKind::Unavailable, Retry::After(Duration::from_secs(60)), "later");
+        let later = Error::new(ErrorKind::Unavailable, Retry::After(Duration::from_secs(60)), "later");
         // A named pause of a store is cut to 2 s.
         assert_eq!(failing(later).await, (3, 4_000));
     }

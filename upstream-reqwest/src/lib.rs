@@ -18,12 +18,16 @@
 //! With the feature `payments`, `StripeProvider` is the payment provider of credits and plans. It has a separate HTTP client.
 
 #![cfg_attr(
-    not(all(feature = "chat_model", feature = "payments", feature = "service", feature = "speech")),
+    not(all(feature = "chat_model", feature = "payments", feature = "service", feature = "speech", unix)),
     allow(dead_code, unused_imports, reason = "helpers of modules that are not compiled")
 )]
 
+mod base_url;
 #[cfg(feature = "chat_model")]
 mod chat;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod http;
 mod instagram;
 #[cfg(any(feature = "ytdlp", feature = "speech"))]
@@ -34,6 +38,8 @@ mod short_links;
 mod social;
 #[cfg(all(feature = "speech", unix))]
 mod speech;
+#[cfg(feature = "speech")]
+mod speech_options;
 #[cfg(feature = "payments")]
 mod stripe;
 mod tiktok;
@@ -53,7 +59,9 @@ pub use process::find_program;
 pub use short_links::HttpShortLinkResolver;
 pub use social::{Media, MediaAddress, MediaSource};
 #[cfg(all(feature = "speech", unix))]
-pub use speech::{AudioFormat, SpeechOptions, SpeechToText};
+pub use speech::SpeechToText;
+#[cfg(feature = "speech")]
+pub use speech_options::{AudioFormat, SpeechOptions};
 #[cfg(feature = "payments")]
 pub use stripe::{StripeOptions, StripeProvider};
 pub use tiktok::TikTokCaptions;

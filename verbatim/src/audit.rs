@@ -15,8 +15,6 @@ use transcript_core::{
     page::{PAGE_LIMIT, PageRequest},
 };
 
-use crate::Verbatim;
-
 /// Maximum number of reads of a wallet that changes during the audit.
 const READS_MAX: u32 = 100;
 /// Number of pools per balance call: the maximum of one `Terms`.
@@ -72,40 +70,31 @@ pub enum AuditFinding {
     },
 }
 
-impl Verbatim {
-    /// Checks that every balance of the ledger equals the sum of its entries.
-    ///
-    /// Others may write during the audit: a balance is compared only if no entry was added to its wallet since its
-    /// entries were read. Wallets created during the audit may be left out.
-    ///
-    /// # Errors
-    /// Errors of the storage.
-    pub async fn audit(&self) -> Result<AuditReport> {
-        let ledger = self.ledger();
-        let mut audit = AuditReport::default();
-        let mut open = HashSet::new();
-        let mut page = PageRequest::first();
-        loop {
-            let wallets = ledger.wallets(page).await?;
-            for balance in &wallets.items {
-                audit.wallets += 1;
-                let mut scan = WalletScan::new(ledger.as_ref(), balance);
-                let mut found = scan.run().await?;
-                if balance.pools.is_empty() && scan.entries == 0 {
-                    found.disagreements.push(AuditFinding::OrphanHold { wallet: balance.wallet.clone() });
-                }
-                audit.entries = audit.entries.saturating_add(scan.entries);
-                open.extend(scan.open.into_keys());
-                audit.take(found);
+/// Implements [`crate::Verbatim::audit`].
+pub(crate) async fn audit(ledger: &dyn Ledger) -> Result<AuditReport> {
+    let mut audit = AuditReport::default();
+    let mut open = HashSet::new();
+    let mut page = PageRequest::first();
+    loop {
+        let wallets = ledger.wallets(page).await?;
+        for balance in &wallets.items {
+            audit.wallets += 1;
+            let mut scan = WalletScan::new(ledger, balance);
+            let mut found = scan.run().await?;
+            if balance.pools.is_empty() && scan.entries == 0 {
+                found.disagreements.push(AuditFinding::OrphanHold { wallet: balance.wallet.clone() });
             }
-            match wallets.next {
-                Some(next) => page = PageRequest { after: Some(next), limit: PAGE_LIMIT },
-                None => break,
-            }
+            audit.entries = audit.entries.saturating_add(scan.entries);
+            open.extend(scan.open.into_keys());
+            audit.take(found);
         }
-        audit.open_holds = open.len() as u64;
-        Ok(audit)
+        match wallets.next {
+            Some(next) => page = PageRequest { after: Some(next), limit: PAGE_LIMIT },
+            None => break,
+        }
     }
+    audit.open_holds = open.len() as u64;
+    Ok(audit)
 }
 
 impl AuditReport {

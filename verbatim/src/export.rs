@@ -8,7 +8,7 @@ use transcript_core::{
     video::VideoId,
 };
 
-use crate::Verbatim;
+use crate::ArchiveTools;
 
 /// Name and version of the format that [`TranscriptExport::to_json`] writes.
 pub(crate) const FORMAT: &str = "verbatim-export/1";
@@ -24,17 +24,17 @@ pub struct TranscriptExport {
     pub known_tracks: Vec<TrackInfo>,
 }
 
-impl Verbatim {
+impl ArchiveTools {
     /// Returns all archived transcripts of a video; none of a withdrawn one.
     ///
     /// # Errors
     /// Errors of the storage.
     pub async fn archived(&self, video: &VideoId) -> Result<Vec<TranscriptExport>> {
-        let tracks = self.archive().tracks(video).await?;
+        let tracks = self.archive.tracks(video).await?;
         let known: Vec<TrackInfo> = tracks.iter().map(|track| track.track.clone()).collect();
         let mut archived: Vec<TranscriptExport> = Vec::new();
         for selector in tracks.into_iter().flat_map(|track| track.selectors) {
-            let FindOutcome::Transcript(stored) = self.archive().find(video, &selector, self.now()).await?
+            let FindOutcome::Transcript(stored) = self.archive.find(video, &selector, self.now()).await?
             else {
                 continue;
             };

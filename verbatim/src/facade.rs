@@ -1,57 +1,74 @@
 //! The facade: ports and services, assembled from options.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use tokio::runtime::Handle;
-use transcript_core::{
-    Clock, Result,
-    accounts::{Accounts, AccountsDeps, AccountsOptions, Outbox},
-    archive::Archive,
-    chat::Chat,
-    engine::{EngineOptions, Transcripts},
-    ledger::Ledger,
-    lookup::{EntitlementVerifier, Lookup, LookupDeps},
-};
-
 #[cfg(feature = "mail")]
-use transcript_core::accounts::mail::{NotifyingOutbox, OutboxNotifier};
+use transcript_core::accounts::mail::{MailSenderHandle, Mailer, NotifyingOutbox, OutboxNotifier};
 #[cfg(feature = "payments")]
 use transcript_core::accounts::payments::{Payments, Sandbox};
+#[cfg(feature = "accounts")]
+use transcript_core::accounts::{Accounts, AccountsDeps, AccountsOptions, Outbox};
+#[cfg(feature = "chat")]
+use transcript_core::chat::Chat;
+#[cfg(feature = "lookup")]
+use transcript_core::lookup::{EntitlementVerifier, Lookup, LookupDeps};
+use transcript_core::{
+    Result,
+    archive::Archive,
+    engine::{EngineOptions, Transcripts},
+};
 
+#[cfg(feature = "lookup")]
+use crate::AuditReport;
+#[cfg(feature = "payments")]
+use crate::PaymentSweepHandle;
 use crate::{
-    chat::chat,
-    housekeeping::Housekeeping,
+    ArchiveTools, GetOutcome, GetRequest, StoreHealth,
     options::Options,
     storage::Stores,
     suppliers::{SharedTransports, add_suppliers},
     system::{SystemClock, SystemRandom},
 };
-#[cfg(feature = "payments")]
-use crate::{payments::payments, server_group::ServerGroup};
+#[cfg(feature = "lookup")]
+use crate::{housekeeping::Housekeeping, main_stores::MainStores, server_group::ServerGroup};
 
 /// Timestamped transcripts of videos. A clone is a handle to the same parts.
 #[derive(Clone, Debug)]
 pub struct Verbatim {
     stores: Arc<Stores>,
-    clock: Arc<SystemClock>,
+    tools: ArchiveTools,
+    #[cfg(feature = "lookup")]
     lookup: Lookup,
+    #[cfg(feature = "accounts")]
     accounts: Accounts,
+    #[cfg(feature = "chat")]
     chat: Chat,
     #[cfg(feature = "payments")]
-    pub(crate) payments: Payments,
+    payments: Payments,
     #[cfg(feature = "payments")]
-    pub(crate) sandbox: Option<Sandbox>,
+    sandbox: Option<Sandbox>,
     /// State that suppliers and front ends share.
     #[cfg(feature = "service")]
     shared: SharedTransports,
     /// The servers that share the database.
     #[cfg(feature = "payments")]
-    pub(crate) servers: ServerGroup,
-    /// Wakes the mail sender.
+    servers: ServerGroup,
     #[cfg(feature = "mail")]
-    pub(crate) outbox_notifier: OutboxNotifier,
+    outbox_notifier: OutboxNotifier,
     /// Stops with the last handle.
+    #[cfg(feature = "lookup")]
     _housekeeping: Arc<Housekeeping>,
+}
+
+/// What the APIs are assembled from.
+#[cfg(feature = "lookup")]
+struct ApiDeps<'a> {
+    options: &'a Options,
+    stores: &'a MainStores,
+    clock: &'a Arc<SystemClock>,
+    random: &'a Arc<SystemRandom>,
+    transcripts: &'a Transcripts,
 }
 
 impl Verbatim {
@@ -65,56 +82,58 @@ impl Verbatim {
     pub async fn open(options: Options) -> Result<Self> {
         let clock = Arc::new(SystemClock::default());
         let random = Arc::new(SystemRandom::open()?);
+        #[cfg(feature = "lookup")]
         let entitlements = entitlements(&options)?;
-        let stores = Stores::open(&options.storage).await?.with_custom(&options.custom);
-        let stores = Arc::new(stores.with_observer(options.observer.as_ref()));
-        let servers = stores.servers(random.as_ref(), &clock).await?;
+        let stores = Arc::new(Stores::open(&options).await?);
+        #[cfg(feature = "lookup")]
+        let servers = join_servers(&stores, &clock, random.as_ref()).await?;
         let shared = SharedTransports::default();
         let transcripts = build_engine(&options, &stores, &clock, &random, &shared)?;
+        #[cfg(feature = "lookup")]
+        let deps = ApiDeps {
+            options: &options,
+            stores: &stores.main,
+            clock: &clock,
+            random: &random,
+            transcripts: &transcripts,
+        };
         #[cfg(feature = "payments")]
-        let (payments, sandbox) =
-            payments(&options, &stores, Arc::clone(&clock) as _, random.as_ref()).await?;
-        let chat = chat(&options, Handle::current())?;
-        #[cfg(feature = "payments")]
-        let sells = payments.is_configured();
-        #[cfg(not(feature = "payments"))]
-        let sells = false;
-        let outbox: Arc<dyn Outbox> = Arc::clone(&stores.outbox);
+        let (payments, sandbox) = deps.open_payments().await?;
+        #[cfg(feature = "chat")]
+        let chat = crate::chat::chat(&options, Handle::current())?;
         #[cfg(feature = "mail")]
         let outbox_notifier = OutboxNotifier::default();
-        #[cfg(feature = "mail")]
-        let outbox: Arc<dyn Outbox> = Arc::new(NotifyingOutbox::new(outbox, outbox_notifier.clone()));
-        let accounts = AccountsDeps {
-            transcripts: transcripts.clone(),
-            ledger: Arc::clone(&stores.ledger),
-            directory: Arc::clone(&stores.directory),
-            charges: Arc::clone(&stores.charges),
-            orders: Arc::clone(&stores.orders),
-            outbox,
-            replies: Arc::clone(&stores.replies),
-            limiter: Arc::clone(&stores.limiter),
-            clock: Arc::clone(&clock) as _,
-            random: Arc::clone(&random) as _,
-            options: AccountsOptions { sells, ..options.accounts },
+        #[cfg(feature = "accounts")]
+        let accounts = {
+            #[cfg(feature = "mail")]
+            let outbox = deps.outbox(&outbox_notifier);
+            #[cfg(not(feature = "mail"))]
+            let outbox = Arc::clone(&stores.main.accounts.outbox);
+            let sells = cfg!(feature = "payments");
+            #[cfg(feature = "payments")]
+            let sells = sells && payments.is_configured();
+            deps.open_accounts(outbox, sells).await?
         };
-        let accounts = Accounts::open(accounts, stores.secrets.as_ref()).await?;
-        let parts = LookupDeps {
-            transcripts,
-            ledger: Arc::clone(&stores.ledger),
-            directory: Arc::clone(&stores.directory),
-            limiter: Arc::clone(&stores.limiter),
-            clock: Arc::clone(&clock) as _,
-            random,
-            options: options.lookup,
-        };
-        let lookup = with_entitlements(Lookup::open(parts, stores.secrets.as_ref()).await?, entitlements);
-        let housekeeping =
-            Housekeeping::start(Arc::clone(&stores.ledger), Arc::clone(&clock), servers.clone());
         Ok(Self {
+            #[cfg(feature = "lookup")]
+            lookup: deps.open_lookup(entitlements).await?,
+            #[cfg(feature = "lookup")]
+            _housekeeping: Arc::new(Housekeeping::start(
+                Arc::clone(&stores.main.ledger),
+                Arc::clone(&clock),
+                servers.clone(),
+            )),
+            tools: ArchiveTools {
+                archive: Arc::clone(&stores.archive),
+                transcripts,
+                clock,
+                #[cfg(feature = "lookup")]
+                lookup: options.lookup,
+            },
             stores,
-            clock,
-            lookup,
+            #[cfg(feature = "accounts")]
             accounts,
+            #[cfg(feature = "chat")]
             chat,
             #[cfg(feature = "payments")]
             payments,
@@ -126,34 +145,58 @@ impl Verbatim {
             servers,
             #[cfg(feature = "mail")]
             outbox_notifier,
-            _housekeeping: Arc::new(housekeeping),
         })
     }
 
-    /// Clock of all parts.
-    #[cfg(feature = "payments")]
-    pub(crate) fn system_clock(&self) -> Arc<SystemClock> {
-        Arc::clone(&self.clock)
+    /// Returns the transcript of a video: archived, or fetched and archived. Free of charge.
+    ///
+    /// If there is none, an archived transcript that matches less well is returned: in a language that matches the
+    /// requested one, or in any language if none was requested. Its track names the language.
+    ///
+    /// # Errors
+    /// [`transcript_core::ErrorKind::Invalid`] if the link or the language is invalid; otherwise errors of the storage.
+    pub async fn get(&self, request: GetRequest) -> Result<GetOutcome> {
+        self.tools.get(request).await
+    }
+
+    /// Import, export, search, refresh, and the functions of an operator.
+    pub fn tools(&self) -> &ArchiveTools {
+        &self.tools
     }
 
     /// The lookup API: keys with allowances.
+    #[cfg(feature = "lookup")]
     pub fn lookup(&self) -> &Lookup {
         &self.lookup
     }
 
     /// The v1 API: accounts with credits.
+    #[cfg(feature = "accounts")]
     pub fn accounts(&self) -> &Accounts {
         &self.accounts
     }
 
     /// Answers to questions about videos.
+    #[cfg(feature = "chat")]
     pub fn chat(&self) -> &Chat {
         &self.chat
     }
 
+    /// Sale of packs and plans, and fulfillment of paid orders.
+    #[cfg(feature = "payments")]
+    pub fn payments(&self) -> &Payments {
+        &self.payments
+    }
+
+    /// The sandbox checkout, if it is in use; a server serves its pages.
+    #[cfg(feature = "payments")]
+    pub fn sandbox(&self) -> Option<&Sandbox> {
+        self.sandbox.as_ref()
+    }
+
     /// The engine: archive first, then the suppliers.
     pub fn transcripts(&self) -> &Transcripts {
-        self.lookup.transcripts()
+        &self.tools.transcripts
     }
 
     /// The archive.
@@ -167,6 +210,41 @@ impl Verbatim {
         &self.shared.peer_requests
     }
 
+    /// Starts sending the queued mails, and every later one, through `mailer`.
+    ///
+    /// Without it mails stay queued, so a server of the v1 API calls this once. Must be called inside a Tokio runtime.
+    #[cfg(feature = "mail")]
+    pub fn start_mail(&self, mailer: Arc<dyn Mailer>) -> MailSenderHandle {
+        self.accounts.keys.mail_sender(mailer, self.outbox_notifier.clone()).start(&Handle::current())
+    }
+
+    /// Starts the reconciliation of open orders, renewals and refunds whose events may be lost.
+    ///
+    /// It runs at once and then every half hour. `None` if nothing is sold. Without it a payment whose event is lost is
+    /// never fulfilled, so a server of the v1 API calls this once. Must be called inside a Tokio runtime.
+    #[cfg(feature = "payments")]
+    pub fn start_sweep(&self) -> Option<PaymentSweepHandle> {
+        let clock = Arc::clone(&self.tools.clock);
+        PaymentSweepHandle::start_if_selling(&self.payments, self.servers.clone(), clock)
+    }
+
+    /// Sends a small read to both stores concurrently, with this timeout for each.
+    pub async fn ready(&self, timeout: Duration) -> StoreHealth {
+        StoreHealth::check(&self.stores, timeout).await
+    }
+
+    /// Checks that every balance of the ledger equals the sum of its entries.
+    ///
+    /// Others may write during the audit: a balance is compared only if no entry was added to its wallet since its
+    /// entries were read. Wallets created during the audit may be left out.
+    ///
+    /// # Errors
+    /// Errors of the storage.
+    #[cfg(feature = "lookup")]
+    pub async fn audit(&self) -> Result<AuditReport> {
+        crate::audit::audit(self.stores.main.ledger.as_ref()).await
+    }
+
     /// Waits for running work, then closes the storage.
     pub async fn close(&self) {
         self.transcripts().close().await;
@@ -177,24 +255,74 @@ impl Verbatim {
     ///
     /// # Errors
     /// Errors of the storage.
+    #[cfg(feature = "accounts")]
     pub async fn waiting_mails(&self) -> Result<u64> {
-        self.stores.outbox.count_waiting().await
-    }
-
-    pub(crate) fn ledger(&self) -> &Arc<dyn Ledger> {
-        &self.stores.ledger
-    }
-
-    pub(crate) fn now(&self) -> transcript_core::Timestamp {
-        self.clock.now()
+        self.stores.main.accounts.outbox.count_waiting().await
     }
 }
 
-fn with_entitlements(lookup: Lookup, entitlements: Option<Arc<dyn EntitlementVerifier>>) -> Lookup {
-    match entitlements {
-        Some(entitlements) => lookup.with_entitlements(entitlements),
-        None => lookup,
+#[cfg(feature = "lookup")]
+impl ApiDeps<'_> {
+    /// The lookup API.
+    async fn open_lookup(&self, entitlements: Option<Arc<dyn EntitlementVerifier>>) -> Result<Lookup> {
+        let main = self.stores;
+        let deps = LookupDeps {
+            transcripts: self.transcripts.clone(),
+            ledger: Arc::clone(&main.ledger),
+            directory: Arc::clone(&main.directory),
+            limiter: Arc::clone(&main.limiter),
+            clock: Arc::clone(self.clock) as _,
+            random: Arc::clone(self.random) as _,
+            entitlements,
+            options: self.options.lookup.clone(),
+        };
+        Lookup::open(deps, main.secrets.as_ref()).await
     }
+
+    /// The v1 API.
+    #[cfg(feature = "accounts")]
+    async fn open_accounts(&self, outbox: Arc<dyn Outbox>, sells: bool) -> Result<Accounts> {
+        let main = self.stores;
+        let deps = AccountsDeps {
+            transcripts: self.transcripts.clone(),
+            ledger: Arc::clone(&main.ledger),
+            directory: Arc::clone(&main.directory),
+            charges: Arc::clone(&main.accounts.charges),
+            orders: Arc::clone(&main.accounts.orders),
+            outbox,
+            replies: Arc::clone(&main.accounts.replies),
+            limiter: Arc::clone(&main.limiter),
+            clock: Arc::clone(self.clock) as _,
+            random: Arc::clone(self.random) as _,
+            options: AccountsOptions { sells, ..self.options.accounts.clone() },
+        };
+        Accounts::open(deps, main.secrets.as_ref()).await
+    }
+
+    /// The mails of the v1 API. A new one wakes the mail sender.
+    #[cfg(feature = "mail")]
+    fn outbox(&self, notifier: &OutboxNotifier) -> Arc<dyn Outbox> {
+        Arc::new(NotifyingOutbox::new(Arc::clone(&self.stores.accounts.outbox), notifier.clone()))
+    }
+
+    /// Sale of packs and plans, and the sandbox if it is in use.
+    #[cfg(feature = "payments")]
+    async fn open_payments(&self) -> Result<(Payments, Option<Sandbox>)> {
+        let clock = Arc::clone(self.clock) as _;
+        crate::payments::payments(self.options, self.stores, clock, self.random.as_ref()).await
+    }
+}
+
+/// The servers that share these stores. Sets the clock to their time.
+#[cfg(feature = "lookup")]
+async fn join_servers(stores: &Stores, clock: &SystemClock, random: &SystemRandom) -> Result<ServerGroup> {
+    #[cfg(feature = "postgres")]
+    let servers = ServerGroup::new(stores.shared_databases(), random);
+    #[cfg(not(feature = "postgres"))]
+    let servers = ServerGroup::single_server(random);
+    let _ = stores;
+    servers.sync_clock(clock).await?;
+    Ok(servers)
 }
 
 /// The engine with its suppliers.
@@ -229,6 +357,7 @@ fn engine_options(options: &Options) -> EngineOptions {
         wait_timeout: options.wait,
         absence: options.absence,
         breaker: options.breaker,
+        waiting_fetches: options.waiting_fetches,
         detach_unpaid: options.detach_unpaid,
         ..EngineOptions::default()
     }
@@ -242,13 +371,11 @@ pub(crate) fn entitlements(options: &Options) -> Result<Option<Arc<dyn Entitleme
 }
 
 /// Verifier of entitlements: `None` in this build.
-#[cfg(not(feature = "entitlement"))]
+#[cfg(all(feature = "lookup", not(feature = "entitlement")))]
 pub(crate) fn entitlements(options: &Options) -> Result<Option<Arc<dyn EntitlementVerifier>>> {
     match options.entitlement {
         None => Ok(None),
-        Some(_) => Err(transcript_core::Error::new(
-            transcript_core::ErrorKind::Unsupported,
-            transcript_core::Retry::Never,
+        Some(_) => Err(transcript_core::Error::unsupported(
             "this build cannot verify entitlements: it lacks the feature entitlement",
         )),
     }

@@ -9,7 +9,7 @@ use transcript_core::{
     video::{Platform, VideoId, VideoLink},
 };
 
-use crate::Verbatim;
+use crate::ArchiveTools;
 
 /// Request for a transcript.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -33,7 +33,7 @@ impl GetRequest {
     }
 }
 
-/// Outcome of [`Verbatim::get`].
+/// Outcome of [`crate::Verbatim::get`].
 #[derive(Clone, Debug)]
 pub enum GetOutcome {
     /// The transcript.
@@ -62,40 +62,65 @@ pub struct UnavailableTranscript {
     pub reason: FailureReason,
     /// Reason as a sentence for users.
     pub message: String,
-    /// Page on which a user can read the transcript once there is one.
+    /// Page on which a user can read the transcript once there is one (feature `lookup`).
+    #[cfg(feature = "lookup")]
     pub watch_url: String,
 }
 
 /// Message after a timeout if work ends with its last waiter: a retry finds no running work.
 const TIMEOUT_MESSAGE: &str = "The transcript was not ready within the timeout. Retry with more time.";
 
-impl Verbatim {
-    /// Returns the transcript of a video: archived, or fetched and archived. Free of charge.
-    ///
-    /// If there is none, an archived transcript that matches less well is returned: in a language that matches the
-    /// requested one, or in any language if none was requested. Its track names the language.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Invalid`] if the link or the language is invalid; otherwise errors of the storage.
-    pub async fn get(&self, request: GetRequest) -> Result<GetOutcome> {
+impl ArchiveTools {
+    /// Implements [`crate::Verbatim::get`].
+    pub(crate) async fn get(&self, request: GetRequest) -> Result<GetOutcome> {
         let selector = request.selector()?;
-        let video = match self.video(&request.link).await? {
+        let video = match self.video(&request.link, true).await? {
             Ok(video) => video,
             Err(missing) => return Ok(GetOutcome::Missing(missing)),
         };
         let accepts_any = selector == TrackSelector::Default;
         let outcome =
-            self.transcripts().get(FetchRequest { video: video.clone(), selector, payer: None }).await;
+            self.transcripts.get(FetchRequest { video: video.clone(), selector, payer: None }).await;
         if accepts_any
             && matches!(
                 outcome,
-                FetchOutcome::SupplyFailed(_) | FetchOutcome::Absent(_) | FetchOutcome::NoSupplier
+                FetchOutcome::SupplyFailed(_)
+                    | FetchOutcome::Absent(_)
+                    | FetchOutcome::NoSupplier
+                    | FetchOutcome::Busy(_)
             )
             && let Ok(archive::FindOutcome::Transcript(stored)) =
-                self.transcripts().find_best_available(&video).await
+                self.transcripts.find_best_available(&video).await
         {
             return Ok(GetOutcome::Found(FoundTranscript { stored, from_cache: true }));
         }
+        self.to_get_outcome(&video, outcome)
+    }
+
+    /// As [`crate::Verbatim::get`], but from the archive only: calls no supplier and resolves no unknown short link.
+    #[cfg(feature = "local-service")]
+    pub(crate) async fn get_archived(&self, request: GetRequest) -> Result<GetOutcome> {
+        let selector = request.selector()?;
+        let video = match self.video(&request.link, false).await? {
+            Ok(video) => video,
+            Err(missing) => return Ok(GetOutcome::Missing(missing)),
+        };
+        let mut found = self.transcripts.find(&video, &selector).await?;
+        if selector == TrackSelector::Default
+            && matches!(found, archive::FindOutcome::Absence(_) | archive::FindOutcome::NotFound)
+            && let best @ archive::FindOutcome::Transcript(_) =
+                self.transcripts.find_best_available(&video).await?
+        {
+            found = best;
+        }
+        let outcome = match found {
+            archive::FindOutcome::Transcript(stored) => FetchOutcome::Archived(stored),
+            archive::FindOutcome::Absence(absence) => FetchOutcome::Absent(absence),
+            archive::FindOutcome::Withdrawn => FetchOutcome::Withdrawn,
+            archive::FindOutcome::NotFound => {
+                return Ok(GetOutcome::Missing(self.not_archived(VideoLink::Video(video))));
+            }
+        };
         self.to_get_outcome(&video, outcome)
     }
 
@@ -107,7 +132,7 @@ impl Verbatim {
             FetchOutcome::NoSupplier => {
                 Some(format!("There is no source of new transcripts for {}.", platform.name()))
             }
-            FetchOutcome::InProgress(_) if !self.transcripts().options().detach_unpaid => {
+            FetchOutcome::InProgress(_) if !self.transcripts.options().detach_unpaid => {
                 Some(TIMEOUT_MESSAGE.to_owned())
             }
             _ => None,
@@ -122,19 +147,29 @@ impl Verbatim {
         })
     }
 
-    /// Returns the video of a link; a short link is resolved.
-    pub(crate) async fn video(&self, link: &str) -> Result<Result<VideoId, UnavailableTranscript>> {
+    /// Returns the video of a link. An unknown short link is resolved by its platform only if `query_platform` is set.
+    pub(crate) async fn video(
+        &self,
+        link: &str,
+        query_platform: bool,
+    ) -> Result<Result<VideoId, UnavailableTranscript>> {
         let short = match VideoLink::parse(link).map_err(|error| Error::invalid(error.to_string()))? {
             VideoLink::Video(video) => return Ok(Ok(video)),
             VideoLink::Short(short) => short,
         };
-        let none = match self.transcripts().resolve(&short, true).await {
+        let none = match self.transcripts.resolve(&short, query_platform).await {
             Ok(Some(ResolveOutcome::Video(video))) => return Ok(Ok(video)),
             Ok(Some(ResolveOutcome::NotAVideo(why))) => return Err(Error::invalid(why)),
+            Ok(None) if !query_platform => return Ok(Err(self.not_archived(VideoLink::Short(short)))),
             Ok(None) => NoTranscript::new(FailureReason::FetchError, "The short link could not be followed."),
             Err(failure) => NoTranscript::from_supply_error(&failure, self.now()),
         };
         Ok(Err(self.missing(VideoLink::Short(short), none.reason, none.message)))
+    }
+
+    fn not_archived(&self, link: VideoLink) -> UnavailableTranscript {
+        let message = "This video is not archived yet.".to_owned();
+        self.missing(link, FailureReason::NeedsVerification, message)
     }
 
     fn missing(&self, link: VideoLink, reason: FailureReason, message: String) -> UnavailableTranscript {
@@ -147,7 +182,8 @@ impl Verbatim {
             video_id: id.to_owned(),
             reason,
             message,
-            watch_url: self.lookup().options().watch_url(&link, None),
+            #[cfg(feature = "lookup")]
+            watch_url: self.lookup.watch_url(&link, None),
         }
     }
 }

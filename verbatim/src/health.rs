@@ -2,21 +2,23 @@
 
 use std::time::Duration;
 
+use transcript_core::{Error, Result};
+#[cfg(feature = "lookup")]
 use transcript_core::{
-    Error, Result,
     ids::WalletId,
     ledger::{Pool, Terms},
 };
 
-use crate::Verbatim;
+use crate::storage::Stores;
 
 /// Wallet of the health check: it does not exist, and nothing is stored for it.
+#[cfg(feature = "lookup")]
 const CHECK_WALLET: &str = "readiness";
 
 /// Health of both stores.
 #[derive(Clone, Debug)]
 pub struct StoreHealth {
-    /// Result of the store of keys, accounts and the ledger.
+    /// Result of the store of keys, accounts and the ledger; `Ok` in a build without the feature `lookup`.
     pub main: Result<()>,
     /// Result of the archive.
     pub archive: Result<()>,
@@ -29,16 +31,19 @@ impl StoreHealth {
     }
 }
 
-impl Verbatim {
-    /// Sends a small read to both stores concurrently, with this timeout for each.
-    pub async fn ready(&self, timeout: Duration) -> StoreHealth {
+impl StoreHealth {
+    /// Implements [`crate::Verbatim::ready`].
+    pub(crate) async fn check(stores: &Stores, timeout: Duration) -> Self {
+        #[cfg(not(feature = "lookup"))]
+        let main = async { Ok(()) };
+        #[cfg(feature = "lookup")]
         let main = async {
             let terms = Terms { pools: vec![Pool::Purchased], resets_at: None };
-            self.ledger().balance(&WalletId::new(CHECK_WALLET), &terms).await.map(|_| ())
+            stores.main.ledger.balance(&WalletId::new(CHECK_WALLET), &terms).await.map(|_| ())
         };
-        let archive = async { self.archive().change_counter().await.map(|_| ()) };
+        let archive = async { stores.archive.change_counter().await.map(|_| ()) };
         let (main, archive) = tokio::join!(with_timeout(timeout, main), with_timeout(timeout, archive));
-        StoreHealth { main, archive }
+        Self { main, archive }
     }
 }
 
@@ -54,7 +59,7 @@ mod tests {
     use transcript_core::memory::MemoryArchive;
 
     use super::*;
-    use crate::{CustomPorts, Options};
+    use crate::{CustomPorts, Options, Verbatim};
 
     #[tokio::test]
     async fn health_responding_stores_are_ready() {
@@ -63,6 +68,7 @@ mod tests {
         let verbatim = Verbatim::open(Options { custom, ..Options::default() }).await.unwrap();
         let ready = verbatim.ready(Duration::from_secs(5)).await;
         assert!(ready.is_ready(), "{ready:?}");
+        #[cfg(feature = "accounts")]
         assert_eq!(verbatim.waiting_mails().await.unwrap(), 0);
         let late = with_timeout(Duration::ZERO, std::future::pending()).await;
         assert!(!StoreHealth { main: late, ..ready }.is_ready());

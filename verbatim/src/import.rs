@@ -3,14 +3,14 @@
 use std::{mem, sync::Arc};
 
 use transcript_core::{
-    Error, ErrorKind, Result, Retry,
+    Error, Result,
     archive::{FindOutcome, PutRequest, StoredTranscript, TrackSelector, content_digest},
     captions::{self, Occurrences},
     transcript::{LanguageTag, TrackInfo, TrackKind, Transcript, best_track},
     video::VideoId,
 };
 
-use crate::{ImportDraft, Verbatim};
+use crate::{ArchiveTools, ImportDraft};
 
 /// `source` of transcripts that name none.
 const SOURCE: &str = "import";
@@ -98,7 +98,7 @@ pub enum ImportEffect {
     Unchanged,
 }
 
-impl Verbatim {
+impl ArchiveTools {
     /// Imports captions into the archive, where they are found like any other transcript.
     ///
     /// They answer their own language, and also the default if they are the best known track of the video.
@@ -132,7 +132,7 @@ impl Verbatim {
     /// if it is the best known track of the video.
     ///
     /// # Errors
-    /// As [`Verbatim::import`]; `Invalid` also if the draft has no video.
+    /// As [`ArchiveTools::import`]; `Invalid` also if the draft has no video.
     pub async fn import_draft(&self, request: ImportDraftRequest) -> Result<ImportOutcome> {
         let ImportDraftRequest { mut draft, replace, dry_run } = request;
         let (unreadable, left_out) = (mem::take(&mut draft.unreadable), mem::take(&mut draft.left_out));
@@ -144,7 +144,7 @@ impl Verbatim {
         }
         let named_selectors = draft.selectors.clone();
         let mut known: Vec<TrackInfo> =
-            self.archive().tracks(&video).await?.into_iter().map(|archived| archived.track).collect();
+            self.archive.tracks(&video).await?.into_iter().map(|archived| archived.track).collect();
         let parser_version = draft.parser_version.unwrap_or(captions::PARSER_VERSION);
         let mut tracks = draft.known_tracks.clone();
         let transcript = transcript(&video, draft)?;
@@ -174,7 +174,7 @@ impl Verbatim {
         };
         put.check()?;
         if !dry_run {
-            self.archive().put(put).await?;
+            self.archive.put(put).await?;
         }
         let selectors = selectors.iter().zip(before).map(|(selector, before)| SelectorImport {
             selector: selector.as_str().to_owned(),
@@ -186,10 +186,10 @@ impl Verbatim {
 
     /// Withdraws a video that was withdrawn in the archive that the draft comes from.
     async fn import_withdrawal(&self, video: VideoId, dry_run: bool) -> Result<ImportOutcome> {
-        let found = self.archive().find(&video, &TrackSelector::Default, self.now()).await?;
+        let found = self.archive.find(&video, &TrackSelector::Default, self.now()).await?;
         let is_withdrawn = found == FindOutcome::Withdrawn;
         if !is_withdrawn && !dry_run {
-            self.archive().withdraw(&video, true, self.now()).await?;
+            self.archive.withdraw(&video, true, self.now()).await?;
         }
         Ok(ImportOutcome {
             video,
@@ -213,12 +213,12 @@ impl Verbatim {
     ) -> Result<Vec<Option<StoredTranscript>>> {
         let mut stored = Vec::with_capacity(selectors.len());
         for selector in selectors {
-            stored.push(match self.archive().find(video, selector, self.now()).await? {
+            stored.push(match self.archive.find(video, selector, self.now()).await? {
                 FindOutcome::Transcript(transcript) => Some(transcript),
                 FindOutcome::Absence(_) | FindOutcome::NotFound => None,
                 FindOutcome::Withdrawn => {
                     let message = "the video was withdrawn by the operator, so nothing of it can be imported";
-                    return Err(Error::new(ErrorKind::Conflict, Retry::Never, message));
+                    return Err(Error::conflict(message));
                 }
             });
         }

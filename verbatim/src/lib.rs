@@ -1,7 +1,9 @@
 #![doc = include_str!("../README.md")]
 
-mod admin;
+mod archive_tools;
+#[cfg(feature = "lookup")]
 mod audit;
+#[cfg(feature = "chat")]
 mod chat;
 #[cfg(feature = "entitlement")]
 mod entitlement;
@@ -9,11 +11,15 @@ mod export;
 mod facade;
 mod get;
 mod health;
+#[cfg(feature = "lookup")]
 mod housekeeping;
 mod import;
 mod import_draft;
-#[cfg(feature = "mail")]
-mod mail;
+#[cfg(all(test, feature = "mail"))]
+mod mail_tests;
+#[cfg(feature = "lookup")]
+mod main_stores;
+#[cfg(feature = "lookup")]
 mod observed_ledger;
 mod options;
 #[cfg(feature = "payments")]
@@ -21,8 +27,11 @@ mod payment_sweep;
 #[cfg(feature = "payments")]
 mod payments;
 pub mod read_cache;
+#[cfg(feature = "chat")]
 mod search;
+#[cfg(feature = "lookup")]
 mod server_group;
+#[cfg(any(feature = "local-service", feature = "service"))]
 pub mod service;
 mod storage;
 mod storage_copy;
@@ -30,9 +39,9 @@ mod suppliers;
 mod system;
 mod transcript_cache;
 
-pub use admin::{RefreshOutcome, VideoReport};
+pub use archive_tools::{ArchiveTools, RefreshOutcome, VideoReport};
+#[cfg(feature = "lookup")]
 pub use audit::{AuditFinding, AuditReport};
-pub use chat::ChatModelOptions;
 #[cfg(feature = "entitlement")]
 pub use entitlement::TokenEntitlements;
 pub use export::{TranscriptExport, withdrawal_to_json};
@@ -41,21 +50,31 @@ pub use get::{FoundTranscript, GetOutcome, GetRequest, UnavailableTranscript};
 pub use health::StoreHealth;
 pub use import::{ImportDraftRequest, ImportEffect, ImportOutcome, ImportRequest, SelectorImport};
 pub use import_draft::{DRAFT_BYTES_MAX, ImportDraft};
+#[cfg(feature = "lookup")]
+pub use options::EntitlementOptions;
 pub use options::{
-    ConcurrencyOptions, CustomPorts, DatabaseOptions, EntitlementOptions, Options, ServiceOptions,
-    SoundFormat, SpeechOptions, StorageOptions, SupplierOptions, UpstreamOptions, XOptions, YouTubeOptions,
-    YtDlpOptions,
+    ConcurrencyOptions, CustomPorts, DatabaseOptions, Options, StorageOptions, SupplierOptions, XOptions,
+    YouTubeOptions, YtDlpOptions,
 };
 #[cfg(feature = "payments")]
 pub use payment_sweep::PaymentSweepHandle;
 #[cfg(feature = "payments")]
-pub use payments::{PaymentOptions, SAMPLE_PRICES, StripeAccount};
+pub use payments::{PaymentOptions, SAMPLE_PRICES};
+#[cfg(feature = "chat")]
 pub use search::{SearchHit, SearchRequest};
 pub use storage_copy::{CopyProgress, CopySummary, copy_storage};
 pub use system::{SystemClock, SystemRandom};
 pub use transcript_cache::{ArchivedTranscript, TranscriptCache};
+#[cfg(feature = "chat-model")]
+pub use upstream_reqwest::ChatModelOptions;
+#[cfg(feature = "upstream")]
+pub use upstream_reqwest::HttpOptions;
+#[cfg(all(feature = "payments", feature = "upstream"))]
+pub use upstream_reqwest::StripeOptions;
 #[cfg(any(feature = "speech", feature = "ytdlp"))]
 pub use upstream_reqwest::find_program;
+#[cfg(feature = "speech")]
+pub use upstream_reqwest::{AudioFormat, SpeechOptions};
 
 /// Page client of YouTube, for programs with a fetching flow different from the suppliers'.
 #[cfg(feature = "upstream")]

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+#[cfg(feature = "accounts")]
+use transcript_core::accounts::{ChargeOutcome, ChargeRequest, ChargeStore};
 use transcript_core::{
     Result, Timestamp,
-    accounts::{ChargeOutcome, ChargeRequest, ChargeStore},
     engine::EngineObserver,
     ids::{HoldId, WalletId},
     ledger::{
@@ -137,6 +138,7 @@ impl Ledger for ObservedLedger<dyn Ledger> {
     }
 }
 
+#[cfg(feature = "accounts")]
 #[async_trait]
 impl ChargeStore for ObservedLedger<dyn ChargeStore> {
     async fn charge(&self, request: ChargeRequest) -> Result<ChargeOutcome> {
@@ -159,12 +161,16 @@ impl ChargeStore for ObservedLedger<dyn ChargeStore> {
 mod tests {
     use std::sync::Mutex;
 
+    #[cfg(feature = "accounts")]
     use transcript_core::{
         accounts::SequentialCharges,
+        memory::{MemoryDirectory, MemoryRateLimiter},
+    };
+    use transcript_core::{
         engine::FetchStage,
         ids::GrantId,
         ledger::{Leg, Pool},
-        memory::{MemoryDirectory, MemoryLedger, MemoryRateLimiter},
+        memory::MemoryLedger,
     };
 
     use super::*;
@@ -236,6 +242,7 @@ mod tests {
         assert_eq!(take_reports(), [("hold", "failed", 0)]);
     }
 
+    #[cfg(feature = "accounts")]
     #[tokio::test]
     async fn stale_charge_is_not_reported() {
         let recorder = Arc::new(RecordingObserver::default());

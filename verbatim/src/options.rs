@@ -1,26 +1,38 @@
 //! Options of a [`crate::Verbatim`].
 
-use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use tokio::runtime::Handle;
+#[cfg(feature = "accounts")]
+use transcript_core::accounts::AccountsOptions;
+#[cfg(feature = "chat")]
+use transcript_core::chat::ChatModel;
+#[cfg(feature = "lookup")]
+use transcript_core::lookup::LookupOptions;
 use transcript_core::{
-    accounts::AccountsOptions,
     archive::Archive,
-    chat::ChatModel,
-    directory::Directory,
     engine::{AbsencePolicy, BreakerPolicy, EngineObserver},
-    ledger::Ledger,
-    lookup::LookupOptions,
     supplier::Supplier,
 };
+#[cfg(feature = "lookup")]
+use transcript_core::{directory::Directory, ledger::Ledger};
+#[cfg(feature = "chat-model")]
+use upstream_reqwest::ChatModelOptions;
+#[cfg(feature = "upstream")]
+use upstream_reqwest::HttpOptions;
+#[cfg(feature = "speech")]
+use upstream_reqwest::SpeechOptions;
+#[cfg(feature = "service")]
+use upstream_reqwest::service::ServiceOptions;
 
-use crate::chat::ChatModelOptions;
 #[cfg(feature = "payments")]
 use crate::payments::PaymentOptions;
 
+#[cfg(feature = "lookup")]
 mod entitlement;
 mod suppliers;
 
+#[cfg(feature = "lookup")]
 pub use entitlement::EntitlementOptions;
 pub use suppliers::SupplierOptions;
 
@@ -33,22 +45,32 @@ pub struct Options {
     pub storage: StorageOptions,
     /// Suppliers of transcripts that are not archived.
     pub suppliers: SupplierOptions,
-    /// Network access to the platforms.
-    pub upstream: UpstreamOptions,
+    /// Network access to the platforms (feature `upstream`).
+    #[cfg(feature = "upstream")]
+    pub upstream: HttpOptions,
     /// Client identities for YouTube.
     pub youtube: YouTubeOptions,
     /// Query of X.
     pub x: XOptions,
     /// The yt-dlp program.
     pub ytdlp: YtDlpOptions,
-    /// Speech-to-text for videos without captions; `None`: disabled.
+    /// Speech-to-text for videos without captions; `None`: disabled (feature `speech`, on Unix).
+    ///
+    /// Without a `ca_file` it uses that of [`Options::upstream`], as `chat`, `service` and `checkout` do.
+    #[cfg(feature = "speech")]
     pub speech: Option<SpeechOptions>,
-    /// Model that answers questions about videos; `None`: the answers are passages of the transcript.
+    /// Model that answers questions about videos; `None`: the answers are passages of the transcript (feature
+    /// `chat-model`).
+    #[cfg(feature = "chat-model")]
     pub chat: Option<ChatModelOptions>,
-    /// Another Verbatim server as a supplier; `None`: no other server.
+    /// Another Verbatim server as a supplier, called with a key of its lookup API; `None`: no other server (feature
+    /// `service`).
+    #[cfg(feature = "service")]
     pub service: Option<ServiceOptions>,
     /// Number of videos that each supplier processes concurrently.
     pub concurrency: ConcurrencyOptions,
+    /// How many fetches may wait for each supplier (`limits.fetches`).
+    pub waiting_fetches: u32,
     /// When and for how long the circuit breaker of a failing supplier opens.
     pub breaker: BreakerPolicy,
     /// Observer of the progress of fetches and of the state of suppliers.
@@ -57,14 +79,17 @@ pub struct Options {
     pub wait: Duration,
     /// How long absences are stored.
     pub absence: AbsencePolicy,
-    /// Limits and addresses of the lookup API.
+    /// Limits and addresses of the lookup API (feature `lookup`).
+    #[cfg(feature = "lookup")]
     pub lookup: LookupOptions,
-    /// Plans, prices and limits of the v1 API.
+    /// Plans, prices and limits of the v1 API (feature `accounts`).
+    #[cfg(feature = "accounts")]
     pub accounts: AccountsOptions,
     /// Payment provider for packs and plans (feature `payments`).
     #[cfg(feature = "payments")]
     pub checkout: PaymentOptions,
-    /// Keys that sign entitlements; `None`: no entitlement is accepted, and every key is free.
+    /// Keys that sign entitlements; `None`: no entitlement is accepted, and every key is free (feature `lookup`).
+    #[cfg(feature = "lookup")]
     pub entitlement: Option<EntitlementOptions>,
     /// Whether a fetch without payment continues after its last waiter disconnects.
     pub detach_unpaid: bool,
@@ -77,13 +102,16 @@ pub struct Options {
 pub struct CustomPorts {
     /// The archive; `None`: that of [`Options::storage`].
     pub archive: Option<Arc<dyn Archive>>,
-    /// The ledger; `None`: that of [`Options::storage`].
+    /// The ledger; `None`: that of [`Options::storage`] (feature `lookup`).
+    #[cfg(feature = "lookup")]
     pub ledger: Option<Arc<dyn Ledger>>,
-    /// The keys and accounts; `None`: those of [`Options::storage`].
+    /// The keys and accounts; `None`: those of [`Options::storage`] (feature `lookup`).
+    #[cfg(feature = "lookup")]
     pub directory: Option<Arc<dyn Directory>>,
     /// Suppliers; [`SupplierOptions`] names them like built-in ones. One with a built-in name replaces it.
     pub suppliers: Vec<Arc<dyn Supplier>>,
-    /// The model that answers questions; `None`: that of [`Options::chat`].
+    /// The model that answers questions; `None`: that of [`Options::chat`] (feature `chat`).
+    #[cfg(feature = "chat")]
     pub chat_model: Option<Arc<dyn ChatModel>>,
     /// Runtime of the caller, in addition to the one on which the ports are opened.
     ///
@@ -99,18 +127,21 @@ impl Options {
     pub fn add_named_sources(&mut self) {
         let named = [
             (self.ytdlp.program.is_some(), "yt-dlp"),
+            #[cfg(feature = "service")]
             (self.service.is_some(), "verbatim-service"),
+            #[cfg(feature = "speech")]
             (self.speech.is_some(), "speech-to-text"),
         ];
         self.suppliers.add(named.into_iter().filter(|(is_named, _)| *is_named).map(|(_, name)| name));
     }
 
     /// Sets the base address of all links in both APIs.
+    #[cfg(feature = "lookup")]
     pub fn set_base_url(&mut self, address: &str) {
         let address = address.trim_end_matches('/');
-        for base_url in [&mut self.lookup.base_url, &mut self.accounts.base_url] {
-            address.clone_into(base_url);
-        }
+        address.clone_into(&mut self.lookup.base_url);
+        #[cfg(feature = "accounts")]
+        address.clone_into(&mut self.accounts.base_url);
     }
 }
 
@@ -119,22 +150,30 @@ impl Default for Options {
         Self {
             storage: StorageOptions::Memory,
             suppliers: SupplierOptions::default(),
-            upstream: UpstreamOptions::default(),
+            #[cfg(feature = "upstream")]
+            upstream: HttpOptions::default(),
             youtube: YouTubeOptions::default(),
             x: XOptions::default(),
             ytdlp: YtDlpOptions::default(),
+            #[cfg(feature = "speech")]
             speech: None,
+            #[cfg(feature = "chat-model")]
             chat: None,
+            #[cfg(feature = "service")]
             service: None,
             concurrency: ConcurrencyOptions::default(),
+            waiting_fetches: 1_000,
             breaker: BreakerPolicy::default(),
             observer: None,
             wait: Duration::from_secs(25),
             absence: AbsencePolicy::default(),
+            #[cfg(feature = "lookup")]
             lookup: LookupOptions::default(),
+            #[cfg(feature = "accounts")]
             accounts: AccountsOptions::default(),
             #[cfg(feature = "payments")]
             checkout: PaymentOptions::default(),
+            #[cfg(feature = "lookup")]
             entitlement: None,
             detach_unpaid: true,
             custom: CustomPorts::default(),
@@ -201,17 +240,8 @@ impl DatabaseOptions {
     }
 }
 
-impl fmt::Debug for DatabaseOptions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The URL may contain a password.
-        f.debug_struct("DatabaseOptions")
-            .field("connections", &self.connections)
-            .field("connect_timeout", &self.connect_timeout)
-            .field("timeout", &self.timeout)
-            .field("pooler", &self.pooler)
-            .finish_non_exhaustive()
-    }
-}
+// The URL may contain a password.
+transcript_core::debug_fields!(DatabaseOptions { connections, connect_timeout, timeout, pooler });
 
 /// Number of videos that each supplier processes concurrently, over all platforms; at least 1.
 ///
@@ -260,46 +290,6 @@ impl Default for ConcurrencyOptions {
     }
 }
 
-/// Network access to the platforms (feature `upstream`).
-#[derive(Clone, PartialEq, Eq)]
-pub struct UpstreamOptions {
-    /// Proxies for all requests, used in rotation; empty: direct connections.
-    pub proxies: Vec<String>,
-    /// PEM file with root certificates that are trusted in addition to the system's.
-    pub ca_file: Option<PathBuf>,
-    /// Timeout of one request.
-    pub timeout: Duration,
-    /// Maximum number of retries after a transient error.
-    pub retries: u32,
-    /// Maximum number of concurrent requests.
-    pub concurrency: u32,
-}
-
-impl fmt::Debug for UpstreamOptions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The address of a proxy may contain a password.
-        f.debug_struct("UpstreamOptions")
-            .field("proxies", &self.proxies.len())
-            .field("ca_file", &self.ca_file)
-            .field("timeout", &self.timeout)
-            .field("retries", &self.retries)
-            .field("concurrency", &self.concurrency)
-            .finish()
-    }
-}
-
-impl Default for UpstreamOptions {
-    fn default() -> Self {
-        Self {
-            proxies: Vec::new(),
-            ca_file: None,
-            timeout: Duration::from_secs(20),
-            retries: 2,
-            concurrency: 32,
-        }
-    }
-}
-
 /// Client identities for YouTube.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct YouTubeOptions {
@@ -323,109 +313,6 @@ pub struct XOptions {
 pub struct YtDlpOptions {
     /// Path, or name in `PATH`; `None`: yt-dlp is not used.
     pub program: Option<PathBuf>,
-}
-
-/// Speech-to-text for videos without captions (feature `speech`, on Unix).
-///
-/// The service is OpenAI-compatible; the ffmpeg program decodes the audio.
-#[derive(Clone, PartialEq, Eq)]
-pub struct SpeechOptions {
-    /// Address of the service, `/v1` included.
-    pub base_url: String,
-    /// Model of the service.
-    pub model: String,
-    /// API key, if the service needs one.
-    pub api_key: Option<String>,
-    /// Maximum duration of a video; longer ones are not transcribed.
-    pub max_duration: Duration,
-    /// Maximum size of an upload in bytes.
-    pub max_bytes: u64,
-    /// Maximum size of a media file from a platform, in bytes.
-    pub max_download: u64,
-    /// Maximum duration of one audio chunk.
-    pub part: Duration,
-    /// Encoding of the audio chunks.
-    pub format: SoundFormat,
-    /// Timeout of the service for one chunk.
-    pub timeout: Duration,
-    /// Maximum number of retries of a chunk after a transient error.
-    pub retries: u32,
-    /// Maximum number of concurrent chunks, over all videos.
-    pub concurrency: u32,
-    /// The ffmpeg program: a path, or a name in `PATH`.
-    pub ffmpeg: PathBuf,
-}
-
-/// Another Verbatim server as a supplier, called with an API key of its lookup API (feature `service`).
-#[derive(Clone, PartialEq, Eq)]
-pub struct ServiceOptions {
-    /// Base address, to which `/api/…` is appended.
-    pub base_url: String,
-    /// API key of that server: `vbk_…`.
-    pub api_key: String,
-    /// Timeout of one response.
-    pub timeout: Duration,
-}
-
-impl ServiceOptions {
-    /// The server at this address with this API key and a timeout of 60 s.
-    pub fn new(base_url: impl Into<String>, api_key: impl Into<String>) -> Self {
-        Self { base_url: base_url.into(), api_key: api_key.into(), timeout: Duration::from_secs(60) }
-    }
-}
-
-impl fmt::Debug for ServiceOptions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Without the API key.
-        f.debug_struct("ServiceOptions")
-            .field("base_url", &self.base_url)
-            .field("timeout", &self.timeout)
-            .finish_non_exhaustive()
-    }
-}
-
-/// Encoding of audio chunks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SoundFormat {
-    /// Opus in Ogg: the smallest.
-    Ogg,
-    /// FLAC: lossless, five times as large.
-    Flac,
-    /// WAV: uncompressed, ten times as large.
-    Wav,
-}
-
-impl SpeechOptions {
-    /// The service at this address with this model, without an API key.
-    ///
-    /// Defaults: videos up to 4 h, uploads up to 25 MB, media files up to 1 GB, chunks up to 10 min in Ogg, a timeout
-    /// of 10 min per chunk, 3 retries, 2 concurrent chunks.
-    pub fn new(base_url: impl Into<String>, model: impl Into<String>) -> Self {
-        Self {
-            base_url: base_url.into(),
-            model: model.into(),
-            api_key: None,
-            max_duration: Duration::from_secs(4 * 3_600),
-            max_bytes: 25_000_000,
-            max_download: 1_000_000_000,
-            part: Duration::from_secs(600),
-            format: SoundFormat::Ogg,
-            timeout: Duration::from_secs(600),
-            retries: 3,
-            concurrency: 2,
-            ffmpeg: PathBuf::from("ffmpeg"),
-        }
-    }
-}
-
-impl fmt::Debug for SpeechOptions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Without the API key.
-        f.debug_struct("SpeechOptions")
-            .field("base_url", &self.base_url)
-            .field("model", &self.model)
-            .finish_non_exhaustive()
-    }
 }
 
 #[cfg(test)]

@@ -15,26 +15,12 @@ use transcript_core::{
     accounts::payments::{Payments, SWEEP_EVERY},
 };
 
-use crate::{Verbatim, server_group::ServerGroup, system::SystemClock};
+use crate::{server_group::ServerGroup, system::SystemClock};
 
 /// Name of the leader lease: of the servers on one database, one at a time reconciles.
 const LEADER_NAME: &str = "payments";
 /// Time after which another server may lead although the sweep has not ended.
 const LEAD_TIMEOUT: Duration = Duration::from_secs(600);
-
-impl Verbatim {
-    /// Starts the reconciliation of open orders, renewals and refunds whose events may be lost.
-    ///
-    /// It runs at once and then every half hour. `None` if nothing is sold. Without it a payment whose event is lost is
-    /// never fulfilled, so a server of the v1 API calls this once. Must be called inside a Tokio runtime.
-    pub fn start_sweep(&self) -> Option<PaymentSweepHandle> {
-        let payments = self.payments();
-        let leader = SweepLeader { servers: self.servers.clone(), clock: self.system_clock() };
-        payments
-            .is_configured()
-            .then(|| PaymentSweepHandle::start(&Handle::current(), payments.clone(), leader))
-    }
-}
 
 /// The running sweep. Drop stops it at once; the next sweep continues where it stopped.
 #[derive(Debug)]
@@ -44,6 +30,16 @@ pub struct PaymentSweepHandle {
 }
 
 impl PaymentSweepHandle {
+    /// Implements [`crate::Verbatim::start_sweep`].
+    pub(crate) fn start_if_selling(
+        payments: &Payments,
+        servers: ServerGroup,
+        clock: Arc<SystemClock>,
+    ) -> Option<Self> {
+        let leader = SweepLeader { servers, clock };
+        payments.is_configured().then(|| Self::start(&Handle::current(), payments.clone(), leader))
+    }
+
     fn start(runtime: &Handle, payments: Payments, leader: SweepLeader) -> Self {
         let (stop, stopped) = oneshot::channel();
         Self { stop: Some(stop), task: runtime.spawn(run(payments, leader, stopped)) }

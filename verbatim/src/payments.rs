@@ -1,19 +1,16 @@
 //! Payment options, the payment provider and the sandbox.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use transcript_core::{
     Clock, Random, Result,
-    accounts::{
-        AccountsOptions,
-        payments::{PaymentDeps, PaymentProvider, Payments, Sandbox, SandboxDeps},
-    },
+    accounts::payments::{PaymentDeps, PaymentProvider, Payments, Sandbox, SandboxDeps},
 };
 
-use crate::{Verbatim, options::Options, storage::Stores};
+use crate::{main_stores::MainStores, options::Options};
 
 /// Payment provider for packs and plans.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub enum PaymentOptions {
     /// No provider: nothing is sold.
     #[default]
@@ -22,25 +19,9 @@ pub enum PaymentOptions {
     ///
     /// Plans without a price have one of [`SAMPLE_PRICES`] there.
     Sandbox,
-    /// Stripe (feature `upstream`).
-    Stripe(StripeAccount),
-}
-
-/// Credentials of a Stripe account.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct StripeAccount {
-    /// The secret key (`stripe.secret_key`).
-    pub secret_key: String,
-    /// Secrets that sign events (`stripe.webhook_secrets`); several during a rotation.
-    pub webhook_secrets: Vec<String>,
-    /// Address of the API; `None`: Stripe's own (`stripe.api_url`).
-    pub api_url: Option<String>,
-}
-
-impl fmt::Debug for StripeAccount {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StripeAccount").field("api_url", &self.api_url).finish_non_exhaustive()
-    }
+    /// Stripe (feature `upstream`). The plans and the address of this service are those of [`Options::accounts`].
+    #[cfg(feature = "upstream")]
+    Stripe(Box<upstream_reqwest::StripeOptions>),
 }
 
 /// Prices in the sandbox of plans that have none, in US cents.
@@ -52,22 +33,10 @@ pub const SAMPLE_PRICES: [(transcript_core::directory::Plan, u64); 3] = [
     (transcript_core::directory::Plan::Scale, 9_900),
 ];
 
-impl Verbatim {
-    /// Sale of packs and plans, and fulfillment of paid orders.
-    pub fn payments(&self) -> &Payments {
-        &self.payments
-    }
-
-    /// The sandbox checkout, if it is in use; a server serves its pages.
-    pub fn sandbox(&self) -> Option<&Sandbox> {
-        self.sandbox.as_ref()
-    }
-}
-
 /// Creates the payments over these stores, and the sandbox if it is in use.
 pub(crate) async fn payments(
     options: &Options,
-    stores: &Stores,
+    stores: &MainStores,
     clock: Arc<dyn Clock>,
     random: &dyn Random,
 ) -> Result<(Payments, Option<Sandbox>)> {
@@ -81,7 +50,7 @@ pub(crate) async fn payments(
                 plans.terms_mut(plan).price_cents.get_or_insert(cents);
             }
             let parts = SandboxDeps {
-                orders: Arc::clone(&stores.orders),
+                orders: Arc::clone(&stores.accounts.orders),
                 clock: Arc::clone(&clock),
                 base_url: accounts.base_url.clone(),
             };
@@ -89,10 +58,11 @@ pub(crate) async fn payments(
             sandbox = Some(opened.clone());
             Some(Arc::new(opened))
         }
-        PaymentOptions::Stripe(account) => Some(stripe(options, accounts, account)?),
+        #[cfg(feature = "upstream")]
+        PaymentOptions::Stripe(account) => Some(Arc::new(stripe(options, account)?)),
     };
     let parts = PaymentDeps {
-        orders: Arc::clone(&stores.orders),
+        orders: Arc::clone(&stores.accounts.orders),
         directory: Arc::clone(&stores.directory),
         ledger: Arc::clone(&stores.ledger),
         limiter: Arc::clone(&stores.limiter),
@@ -106,7 +76,8 @@ pub(crate) async fn payments(
 /// Checks the options of payments without network access.
 pub(crate) fn check(options: &Options) -> Result<()> {
     match &options.checkout {
-        PaymentOptions::Stripe(account) => stripe(options, &options.accounts, account).map(drop),
+        #[cfg(feature = "upstream")]
+        PaymentOptions::Stripe(account) => stripe(options, account).map(drop),
         PaymentOptions::None | PaymentOptions::Sandbox => Ok(()),
     }
 }
@@ -114,26 +85,12 @@ pub(crate) fn check(options: &Options) -> Result<()> {
 #[cfg(feature = "upstream")]
 fn stripe(
     options: &Options,
-    accounts: &AccountsOptions,
-    account: &StripeAccount,
-) -> Result<Arc<dyn PaymentProvider>> {
-    let checkout = upstream_reqwest::StripeProvider::new(upstream_reqwest::StripeOptions {
-        secret_key: account.secret_key.clone(),
-        webhook_secrets: account.webhook_secrets.clone(),
-        api_url: account.api_url.clone(),
-        ca_file: options.upstream.ca_file.clone(),
-        base_url: accounts.base_url.clone(),
-        plans: accounts.plans,
-        ..upstream_reqwest::StripeOptions::default()
-    })?;
-    Ok(Arc::new(checkout))
-}
-
-#[cfg(not(feature = "upstream"))]
-fn stripe(_: &Options, _: &AccountsOptions, _: &StripeAccount) -> Result<Arc<dyn PaymentProvider>> {
-    Err(transcript_core::Error::new(
-        transcript_core::ErrorKind::Unsupported,
-        transcript_core::Retry::Never,
-        "this build cannot make HTTP requests: it lacks the feature upstream",
-    ))
+    account: &upstream_reqwest::StripeOptions,
+) -> Result<upstream_reqwest::StripeProvider> {
+    upstream_reqwest::StripeProvider::new(upstream_reqwest::StripeOptions {
+        ca_file: account.ca_file.clone().or_else(|| options.upstream.ca_file.clone()),
+        base_url: options.accounts.base_url.clone(),
+        plans: options.accounts.plans,
+        ..account.clone()
+    })
 }

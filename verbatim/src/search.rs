@@ -8,7 +8,7 @@ use transcript_core::{
     transcript::LanguageTag,
 };
 
-use crate::Verbatim;
+use crate::ArchiveTools;
 
 /// Request to search the archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub struct SearchHit {
     pub url: String,
 }
 
-impl Verbatim {
+impl ArchiveTools {
     /// Returns the passages of archived transcripts that contain all words, by video and then by time.
     ///
     /// The search reads the archived transcripts one by one until there are enough hits, so it suits archives of a few
@@ -54,7 +54,7 @@ impl Verbatim {
         let mut hits = Vec::new();
         let mut page = PageRequest::first();
         while hits.len() < limit {
-            let found = self.archive().list_tracks(page).await?;
+            let found = self.archive.list_tracks(page).await?;
             for track in found.items {
                 if language.as_ref().is_some_and(|wanted| !wanted.matches(&track.track.language)) {
                     continue;
@@ -75,7 +75,7 @@ impl Verbatim {
     /// Transcript of an archived track; `None` if another one has replaced it.
     async fn track_transcript(&self, track: &ArchivedTrack) -> Result<Option<StoredTranscript>> {
         let Some(selector) = track.selectors.first() else { return Ok(None) };
-        match self.archive().find(&track.video, selector, self.now()).await? {
+        match self.archive.find(&track.video, selector, self.now()).await? {
             FindOutcome::Transcript(stored) => Ok(Some(stored)),
             FindOutcome::Absence(_) | FindOutcome::Withdrawn | FindOutcome::NotFound => Ok(None),
         }
@@ -104,7 +104,7 @@ fn add_hits(stored: &StoredTranscript, words: &WordQuery, limit: usize, hits: &m
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ImportRequest, Options};
+    use crate::{ImportRequest, Options, Verbatim};
 
     #[tokio::test]
     async fn search_finds_passages_with_all_words() {
@@ -116,13 +116,14 @@ mod tests {
             let link = format!("https://youtu.be/{id}");
             let language = Some(language.to_owned());
             verbatim
+                .tools()
                 .import(ImportRequest { link, captions, language, ..ImportRequest::default() })
                 .await
                 .unwrap();
         }
         let search = async |query: &str, language: Option<&str>, limit| {
             let (query, language) = (query.to_owned(), language.map(str::to_owned));
-            let hits = verbatim.search(SearchRequest { query, language, limit }).await.unwrap();
+            let hits = verbatim.tools().search(SearchRequest { query, language, limit }).await.unwrap();
             hits.into_iter().map(|hit| hit.url).collect::<Vec<_>>()
         };
         let at = |id: &str| format!("https://www.youtube.com/watch?v={id}&t=61s");
@@ -132,6 +133,6 @@ mod tests {
         assert_eq!(search("cafe", None, 1).await, [at("aaaaaaaaaaa")]);
         assert!(search("water", None, 10).await.is_empty());
         let nothing = SearchRequest { query: " … ".to_owned(), language: None, limit: 1 };
-        assert!(verbatim.search(nothing).await.unwrap_err().message().contains("at least one word"));
+        assert!(verbatim.tools().search(nothing).await.unwrap_err().message().contains("at least one word"));
     }
 }

@@ -4,43 +4,33 @@ use std::time::Duration;
 
 use transcript_core::{Clock, Random, ids::Holder};
 
+#[cfg(feature = "postgres")]
+use crate::storage::PostgresDatabases;
 use crate::system::SystemClock;
 
 /// The servers on one database, as one of them sees them. A server with its own storage is alone.
 #[derive(Clone, Debug)]
 pub(crate) struct ServerGroup {
+    /// The archive is the source of the time if the servers share nothing else.
     #[cfg(feature = "postgres")]
-    store: Option<std::sync::Arc<storage_sqlx::PostgresStore>>,
-    /// Source of the time if the servers share only an archive.
-    #[cfg(feature = "postgres")]
-    archive: Option<std::sync::Arc<storage_sqlx::PostgresArchive>>,
+    databases: PostgresDatabases,
     holder: Holder,
 }
 
 impl ServerGroup {
-    #[cfg(feature = "postgres")]
-    pub(crate) fn new(
-        store: Option<std::sync::Arc<storage_sqlx::PostgresStore>>,
-        archive: Option<std::sync::Arc<storage_sqlx::PostgresArchive>>,
-        random: &dyn Random,
-    ) -> Self {
-        Self { store, archive, holder: holder(random) }
-    }
-
-    #[cfg(not(feature = "postgres"))]
-    pub(crate) fn new(random: &dyn Random) -> Self {
-        Self { holder: holder(random) }
-    }
-
-    #[cfg(test)]
+    /// A server with its own storage.
     pub(crate) fn single_server(random: &dyn Random) -> Self {
         Self {
             #[cfg(feature = "postgres")]
-            store: None,
-            #[cfg(feature = "postgres")]
-            archive: None,
+            databases: PostgresDatabases::default(),
             holder: holder(random),
         }
+    }
+
+    /// The servers on these databases.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn new(databases: PostgresDatabases, random: &dyn Random) -> Self {
+        Self { databases, ..Self::single_server(random) }
     }
 
     /// Sets the clock to the database time, which all servers share.
@@ -53,7 +43,7 @@ impl ServerGroup {
         #[cfg(feature = "postgres")]
         {
             let started = clock.elapsed_ms();
-            let theirs = match (&self.store, &self.archive) {
+            let theirs = match (&self.databases.main, &self.databases.archive) {
                 (Some(store), _) => store.now().await?,
                 (None, Some(archive)) => archive.now().await?,
                 (None, None) => return Ok(()),
@@ -68,7 +58,7 @@ impl ServerGroup {
     /// Tries to lead a job; no other server leads it for `lasting`, or until the lead is released.
     pub(crate) async fn try_lead(&self, name: &'static str, clock: &dyn Clock, lasting: Duration) -> bool {
         #[cfg(feature = "postgres")]
-        if let Some(store) = &self.store {
+        if let Some(store) = &self.databases.main {
             let now = clock.now();
             let expires_at = now.plus(lasting);
             return store.try_lead(name, &self.holder, now, expires_at).await.unwrap_or_else(|error| {
@@ -83,7 +73,7 @@ impl ServerGroup {
     /// Releases the lead of a job.
     pub(crate) async fn release_lead(&self, name: &'static str, clock: &dyn Clock) {
         #[cfg(feature = "postgres")]
-        if let Some(store) = &self.store {
+        if let Some(store) = &self.databases.main {
             let now = clock.now();
             if let Err(error) = store.try_lead(name, &self.holder, now, now).await {
                 // The lease expires anyway.

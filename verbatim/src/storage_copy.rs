@@ -51,7 +51,9 @@ pub async fn copy_storage(
     #[cfg(not(all(feature = "postgres", feature = "sqlite")))]
     {
         let _ = (from, to, on_progress);
-        Err(crate::storage::unsupported("this build cannot copy: it lacks the feature sqlite or postgres"))
+        Err(transcript_core::Error::unsupported(
+            "this build cannot copy: it lacks the feature sqlite or postgres",
+        ))
     }
 }
 

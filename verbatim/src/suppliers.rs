@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use transcript_core::{Clock, Error, Result, engine::EngineBuilder, supplier::Supplier, video::Platform};
 
-#[cfg(feature = "upstream")]
-use crate::SpeechOptions;
-use crate::{SystemClock, facade::entitlements, options::Options};
+#[cfg(feature = "lookup")]
+use crate::facade::entitlements;
+use crate::{SystemClock, options::Options};
 
 /// State that suppliers and front ends share.
 #[derive(Clone, Debug, Default)]
@@ -71,9 +71,11 @@ impl Options {
     /// [`transcript_core::ErrorKind::Invalid`], naming the invalid setting; [`transcript_core::ErrorKind::Unsupported`]
     /// if the system trusts no certificate.
     pub fn check(&self) -> Result<()> {
+        #[cfg(feature = "lookup")]
         entitlements(self)?;
         #[cfg(feature = "payments")]
         crate::payments::check(self)?;
+        #[cfg(feature = "chat-model")]
         crate::chat::check(self)?;
         let factory =
             SupplierFactory::open(self, Arc::new(SystemClock::default()), &SharedTransports::default())?;
@@ -99,7 +101,9 @@ struct SupplierFactory {
     #[cfg(feature = "ytdlp")]
     ytdlp: Option<Arc<upstream_reqwest::YtDlp>>,
     links: Arc<upstream_reqwest::HttpShortLinkResolver>,
+    #[cfg(feature = "service")]
     service: Option<Arc<dyn Supplier>>,
+    #[cfg(feature = "speech")]
     speech: Option<Arc<dyn Supplier>>,
 }
 
@@ -107,18 +111,10 @@ struct SupplierFactory {
 impl SupplierFactory {
     fn open(options: &Options, clock: Arc<dyn Clock>, shared: &SharedTransports) -> Result<Self> {
         use upstream_reqwest::{
-            HttpOptions, HttpShortLinkResolver, HttpTransport, TikTokCaptions, XCaptions, XOptions,
-            YouTubeCaptions, YouTubeOptions,
+            HttpShortLinkResolver, HttpTransport, TikTokCaptions, XCaptions, XOptions, YouTubeCaptions,
+            YouTubeOptions,
         };
-        let upstream = &options.upstream;
-        let http = Arc::new(HttpTransport::new(HttpOptions {
-            proxies: upstream.proxies.clone(),
-            ca_file: upstream.ca_file.clone(),
-            timeout: upstream.timeout,
-            retries: upstream.retries,
-            concurrency: upstream.concurrency,
-            ..HttpOptions::default()
-        })?);
+        let http = Arc::new(HttpTransport::new(options.upstream.clone())?);
         let clients = &options.youtube.clients;
         let youtube = if clients.is_empty() {
             YouTubeOptions::default()
@@ -134,7 +130,7 @@ impl SupplierFactory {
             upstream_reqwest::YtDlp::new(program, Arc::clone(&http), Arc::clone(&clock)).map(Arc::new)
         });
         let youtube = YouTubeCaptions::new(Arc::clone(&http), youtube, Arc::clone(&clock));
-        let mut factory = Self {
+        let factory = Self {
             http,
             youtube: Arc::new(youtube),
             tiktok: Arc::new(tiktok),
@@ -142,11 +138,16 @@ impl SupplierFactory {
             #[cfg(feature = "ytdlp")]
             ytdlp: ytdlp.transpose()?,
             links: Arc::new(links),
+            #[cfg(feature = "service")]
             service: other_server(options, &clock, shared)?,
+            #[cfg(feature = "speech")]
             speech: None,
         };
+        let _ = shared;
+        #[cfg(feature = "speech")]
         if let Some(speech) = &options.speech {
-            factory.speech = Some(factory.speech_supplier(speech, options, clock)?);
+            let speech = Some(factory.speech_supplier(speech, options, clock)?);
+            return Ok(Self { speech, ..factory });
         }
         Ok(factory)
     }
@@ -155,11 +156,11 @@ impl SupplierFactory {
     #[cfg(all(feature = "speech", unix))]
     fn speech_supplier(
         &self,
-        speech: &SpeechOptions,
+        speech: &upstream_reqwest::SpeechOptions,
         options: &Options,
         clock: Arc<dyn Clock>,
     ) -> Result<Arc<dyn Supplier>> {
-        use upstream_reqwest::{AudioFormat, InstagramMedia, MediaSource, SpeechToText};
+        use upstream_reqwest::{InstagramMedia, MediaSource, SpeechToText};
         let http = Arc::clone(&self.http);
         let instagram = InstagramMedia::new(Arc::clone(&http), Arc::clone(&clock));
         let mut videos = vec![
@@ -169,25 +170,8 @@ impl SupplierFactory {
             Arc::clone(&self.x) as _,
         ];
         videos.extend(self.ytdlp_media());
-        let speech = upstream_reqwest::SpeechOptions {
-            base_url: speech.base_url.clone(),
-            model: speech.model.clone(),
-            api_key: speech.api_key.clone(),
-            ca_file: options.upstream.ca_file.clone(),
-            max_duration: speech.max_duration,
-            max_bytes: speech.max_bytes,
-            max_download: speech.max_download,
-            part: speech.part,
-            format: match speech.format {
-                crate::SoundFormat::Ogg => AudioFormat::Ogg,
-                crate::SoundFormat::Flac => AudioFormat::Flac,
-                crate::SoundFormat::Wav => AudioFormat::Wav,
-            },
-            timeout: speech.timeout,
-            retries: speech.retries,
-            concurrency: speech.concurrency,
-            ffmpeg: speech.ffmpeg.clone(),
-        };
+        let ca_file = speech.ca_file.clone().or_else(|| options.upstream.ca_file.clone());
+        let speech = upstream_reqwest::SpeechOptions { ca_file, ..speech.clone() };
         Ok(Arc::new(SpeechToText::new(http, speech, clock, videos)?))
     }
 
@@ -205,17 +189,15 @@ impl SupplierFactory {
         Vec::new()
     }
 
-    /// Speech-to-text: unavailable in this build.
-    #[cfg(not(all(feature = "speech", unix)))]
+    /// Speech-to-text: unavailable on this system.
+    #[cfg(all(feature = "speech", not(unix)))]
     fn speech_supplier(
         &self,
-        _: &SpeechOptions,
+        _: &upstream_reqwest::SpeechOptions,
         _: &Options,
         _: Arc<dyn Clock>,
     ) -> Result<Arc<dyn Supplier>> {
-        Err(Error::new(
-            transcript_core::ErrorKind::Unsupported,
-            transcript_core::Retry::Never,
+        Err(Error::unsupported(
             "this build cannot transcribe audio: it lacks the feature speech, or is not for Unix",
         ))
     }
@@ -243,12 +225,14 @@ impl SupplierFactory {
                 Some(ytdlp) => Ok(Arc::clone(ytdlp) as _),
                 None => Err(Error::invalid("yt-dlp is configured as a supplier, but its program is not set")),
             },
+            #[cfg(feature = "service")]
             (_, "verbatim-service") => match &self.service {
                 Some(service) => Ok(Arc::clone(service)),
                 None => Err(Error::invalid(
                     "verbatim-service is configured as a supplier, but its server is not set",
                 )),
             },
+            #[cfg(feature = "speech")]
             (platform, "speech-to-text") => match &self.speech {
                 Some(speech) if speech.info().platforms.contains(&platform) => Ok(Arc::clone(speech)),
                 _ => Err(unknown(platform, name)),
@@ -267,30 +251,10 @@ fn other_server(
 ) -> Result<Option<Arc<dyn Supplier>>> {
     use upstream_reqwest::service::{ServiceOptions, ServiceSupplier};
     let Some(service) = &options.service else { return Ok(None) };
-    let options = ServiceOptions {
-        ca_file: options.upstream.ca_file.clone(),
-        timeout: service.timeout,
-        ..ServiceOptions::new(&service.base_url).with_key(&service.api_key)
-    };
+    let ca_file = service.ca_file.clone().or_else(|| options.upstream.ca_file.clone());
+    let options = ServiceOptions { ca_file, ..service.clone() };
     let supplier = ServiceSupplier::new(&options, Arc::clone(clock), shared.peer_requests.clone())?;
     Ok(Some(Arc::new(supplier)))
-}
-
-/// The other server as a supplier: none in this build.
-#[cfg(all(feature = "upstream", not(feature = "service")))]
-fn other_server(
-    options: &Options,
-    _: &Arc<dyn Clock>,
-    _: &SharedTransports,
-) -> Result<Option<Arc<dyn Supplier>>> {
-    match options.service {
-        None => Ok(None),
-        Some(_) => Err(Error::new(
-            transcript_core::ErrorKind::Unsupported,
-            transcript_core::Retry::Never,
-            "this build cannot call another server: it lacks the feature service",
-        )),
-    }
 }
 
 /// A build without suppliers.

@@ -1,6 +1,9 @@
 //! Cache of recently requested archived transcripts, for programs.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
 use tokio::time::Instant;
 use transcript_core::{
@@ -37,6 +40,8 @@ const SELECTIONS_PART: u64 = 4;
 pub struct TranscriptCache {
     verbatim: Arc<Verbatim>,
     cache: Arc<CachedTranscripts>,
+    /// The largest change counter of a cached transcript. Those with a smaller one can no longer be selected.
+    latest_changes: Arc<AtomicU64>,
 }
 
 type CachedTranscripts = ReadCache<Arc<GetRequest>, Arc<TranscriptKey>, Arc<TranscriptKey>, CachedForm>;
@@ -89,7 +94,7 @@ impl TranscriptCache {
         let selections = bytes_max / SELECTIONS_PART;
         let budget = ReadCacheBudget { selections, cheap_forms: bytes_max - selections, costly_forms: 0 };
         let cache = Arc::new(ReadCache::new(verbatim.transcripts().clone(), budget));
-        Self { verbatim: Arc::new(verbatim), cache }
+        Self { verbatim: Arc::new(verbatim), cache, latest_changes: Arc::default() }
     }
 
     /// The underlying facade.
@@ -142,6 +147,12 @@ impl TranscriptCache {
         let (key, link_bytes, bytes) = (Arc::new(key), request.link.len(), form.memory_bytes());
         if link_bytes <= LINK_MAX && self.cache.admit(&**request, bytes) {
             let changes = key.changes;
+            let latest = self.latest_changes.fetch_max(changes, Ordering::Relaxed);
+            if latest < changes {
+                self.cache.retain_forms(|key| changes <= key.changes);
+            } else if changes < latest {
+                return self.archived(key, form);
+            }
             self.cache.insert_selection(Arc::clone(request), link_bytes as u64, Arc::clone(&key), changes);
             self.cache.insert_form(Arc::clone(&key), form.clone(), bytes);
         }

@@ -105,7 +105,7 @@ async fn fill_archive(data: &Path, size: u64, is_cold: bool) -> Result<PathBuf> 
         for number in 0..size {
             // An earlier run that was interrupted may have left out any of the transcripts that it wrote concurrently.
             if stats.transcripts == 0
-                || archive.stored_body(&video(number)?, &TrackSelector::Default).await?.is_none()
+                || archive.find_lazy(&video(number)?, &TrackSelector::Default).await?.is_none()
             {
                 missing.push(number);
             }
@@ -168,7 +168,8 @@ impl BenchArchive {
         for _ in 0..LOOKUPS {
             let video = video(self.sequence.below(self.size))?;
             let started = Instant::now();
-            let body = self.archive.stored_body(&video, &TrackSelector::Default).await?;
+            let found = self.archive.find_lazy(&video, &TrackSelector::Default).await?;
+            let body = found.map(|found| found.body()).transpose()?;
             durations.push(started.elapsed());
             ensure!(body.is_some(), "{video} is not archived");
         }

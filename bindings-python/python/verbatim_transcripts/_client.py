@@ -375,7 +375,9 @@ def _check_no_lang(lang: str | None) -> None:
 
 
 def _no_transcript(error: ServiceNotFound) -> TranscriptUnavailable:
-    return _unavailable(str(error), error.reason or "no_captions", "", "", "", error.retry_after)
+    return _unavailable(
+        str(error), error.reason or "no_captions", error.watch_url or "", "", "", error.retry_after
+    )
 
 
 def _lookup_response(

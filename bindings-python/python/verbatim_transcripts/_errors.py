@@ -16,7 +16,7 @@
     └── ServiceError                        a failed request to a server
         ├── ServiceTimeout
         ├── ServiceUnreachable
-        └── ServiceRefused                  `.status`, `.retry_after`, `.credits_remaining`, `.request_id`
+        └── ServiceRefused                  `.status`, `.retry_after`, `.watch_url`, `.request_id`, …
             ├── Unauthorized                401
             ├── PaymentRequired             402
             ├── ServiceNotFound             404
@@ -195,6 +195,8 @@ class ServiceRefused(ServiceError):
     status: int
     #: The failure reason of a lookup; None if the response has none.
     reason: str | None
+    #: The watch page of a video without a transcript; None if it is unknown.
+    watch_url: str | None
     #: The remaining credits; None if the response does not contain them.
     credits_remaining: int | None
     #: The request id of the server, for questions to its operator.
@@ -208,10 +210,12 @@ class ServiceRefused(ServiceError):
         retry_after: float | None = None,
         credits_remaining: int | None = None,
         request_id: str | None = None,
+        watch_url: str | None = None,
     ) -> None:
         super().__init__(message, retry_after)
         self.status = status
         self.reason = reason
+        self.watch_url = watch_url
         self.credits_remaining = credits_remaining
         self.request_id = request_id
 

@@ -1,6 +1,6 @@
 //! A Python object as a chat model.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use pyo3::{
@@ -25,11 +25,7 @@ pub(crate) struct PyChatModel {
     context_tokens: u32,
 }
 
-impl fmt::Debug for PyChatModel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PyChatModel").field("context_tokens", &self.context_tokens).finish_non_exhaustive()
-    }
-}
+transcript_core::debug_fields!(PyChatModel { context_tokens });
 
 impl PyChatModel {
     /// Reads the attributes of the model.

@@ -4,8 +4,6 @@
 //! records: dictionaries, lists, texts and numbers. A variant with fields is `{"held": {…}}`, one without fields is
 //! `"conflict"`.
 
-use std::fmt;
-
 use async_trait::async_trait;
 use pyo3::{prelude::*, types::PyTuple};
 use serde::{Serialize, de::DeserializeOwned};
@@ -37,11 +35,7 @@ pub(crate) struct PyStore {
     name: &'static str,
 }
 
-impl fmt::Debug for PyStore {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PyStore").field("name", &self.name).finish_non_exhaustive()
-    }
-}
+transcript_core::debug_fields!(PyStore { name });
 
 impl PyStore {
     /// Wraps the object as the port with this name.

@@ -15,26 +15,25 @@ use transcript_core::{
         v1::{BuyCreditsRequest, RegisterRequest, SubscribeRequest},
     },
 };
+#[cfg(feature = "local-service")]
+use verbatim::service::LocalService;
 #[cfg(feature = "service")]
 use verbatim::service::ServiceClient;
-use verbatim::service::{
-    Caller, LocalService, Service, ServiceLookup, ServiceQuestion, ServiceReply, ServiceResult,
-};
+use verbatim::service::{Caller, Service, ServiceLookup, ServiceQuestion, ServiceReply, ServiceResult};
 
 pub use records::{
-    AccountInfo, ChatAnswer, ChatTurn, CheckoutSession, Citation, ClientOptions, CreateKeyRequest,
-    CreateKeyResponse, KeyStatus, KeyUsage, LookupResponse, PurchasedTranscript, TextResponse,
-    VerifyResponse,
+    AccountInfo, CheckoutSession, ClientOptions, CreateKeyRequest, CreateKeyResponse, KeyStatus, KeyUsage,
+    LookupResponse, PurchasedTranscript, TextResponse, VerifyResponse,
 };
-pub use transcript_core::chat::ChatRole;
 
 #[cfg(not(feature = "service"))]
 use crate::error::FailureKind;
+#[cfg(feature = "local-service")]
+use crate::lazy_open::LazyVerbatim;
 use crate::{
     call::{CallOptions, run},
+    chat::{ChatAnswer, ChatTurn},
     error::{Failure, VerbatimError},
-    lazy_open::LazyVerbatim,
-    redacted_debug::redacted_debug,
     transcript::TranscriptFormat,
 };
 
@@ -42,6 +41,7 @@ use crate::{
 #[derive(Clone)]
 enum ClientTarget {
     /// The service in the process.
+    #[cfg(feature = "local-service")]
     Local(Arc<LazyVerbatim>),
     #[cfg(feature = "service")]
     Server(Arc<ServiceClient>),
@@ -51,6 +51,7 @@ impl ClientTarget {
     /// The service. Call this on the runtime.
     async fn service(self) -> Result<Arc<dyn Service>, VerbatimError> {
         Ok(match self {
+            #[cfg(feature = "local-service")]
             Self::Local(lazy) => Arc::new(LocalService::from(&lazy.open().await?)),
             #[cfg(feature = "service")]
             Self::Server(client) => client,
@@ -65,10 +66,11 @@ pub struct Client {
     key: Mutex<Option<String>>,
 }
 
-redacted_debug!(Client);
+transcript_core::debug_fields!(Client {});
 
 impl Client {
     /// A client of the service in the process.
+    #[cfg(feature = "local-service")]
     pub(crate) fn local(lazy: Arc<LazyVerbatim>, key: Option<String>) -> Arc<Self> {
         Arc::new(Self { target: ClientTarget::Local(lazy), key: Mutex::new(key) })
     }
@@ -122,6 +124,7 @@ impl Client {
     /// `InvalidInput` if the key is invalid.
     pub fn use_key(&self, key: String) -> Result<(), VerbatimError> {
         match &self.target {
+            #[cfg(feature = "local-service")]
             ClientTarget::Local(_) => {}
             #[cfg(feature = "service")]
             ClientTarget::Server(client) => client.check_key(&key)?,

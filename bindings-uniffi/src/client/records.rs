@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use transcript_core::{
     archive::StoredTranscript,
-    chat::{self, ChatRole, VerifiedAnswer},
     video::Platform,
     wire::{lookup, v1},
 };
@@ -16,7 +15,11 @@ use transcript_core::{
 use verbatim::service::ServiceOptions;
 use verbatim::service::{self, LookupReply, ServiceReply, v1_transcript};
 
-use crate::{error::count, redacted_debug::redacted_debug, transcript::Transcript};
+use crate::{
+    chat::{ChatAnswer, Citation},
+    error::count,
+    transcript::Transcript,
+};
 
 /// Address of a server, with the API key.
 #[derive(Clone, uniffi::Record)]
@@ -263,59 +266,6 @@ impl From<ServiceReply<StoredTranscript>> for PurchasedTranscript {
     }
 }
 
-/// Author of a message in a conversation.
-#[uniffi::remote(Enum)]
-pub enum ChatRole {
-    /// The user.
-    User,
-    /// The model.
-    Assistant,
-}
-
-/// One message of a conversation.
-#[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
-pub struct ChatTurn {
-    /// Author of the message.
-    pub role: ChatRole,
-    /// Text of the message.
-    pub content: String,
-}
-
-impl From<ChatTurn> for chat::ChatTurn {
-    fn from(turn: ChatTurn) -> Self {
-        let ChatTurn { role, content } = turn;
-        Self { role, content }
-    }
-}
-
-/// A passage that an answer cites.
-#[derive(Clone, Debug, PartialEq, uniffi::Record)]
-pub struct Citation {
-    /// Start in seconds.
-    pub start: f64,
-    /// End in seconds.
-    pub end: f64,
-    /// Text of the passage.
-    pub text: String,
-    /// URL of the video at the start of the passage.
-    pub url: String,
-}
-
-/// An answer about a video.
-#[derive(Clone, Debug, PartialEq, uniffi::Record)]
-pub struct ChatAnswer {
-    /// The video.
-    pub video_id: String,
-    /// The text, with a marker such as `[1:05]` for each citation.
-    pub response: String,
-    /// The cited passages.
-    pub citations: Vec<Citation>,
-    /// Share of the transcript that was used, from 0 to 1.
-    pub coverage: f64,
-    /// Credits left; `None` if the answer was free.
-    pub credits_remaining: Option<i64>,
-}
-
 impl From<v1::ChatCitation> for Citation {
     fn from(citation: v1::ChatCitation) -> Self {
         let v1::ChatCitation { start, end, text, url } = citation;
@@ -331,20 +281,6 @@ impl From<v1::ChatAnswer> for ChatAnswer {
             citations: answer.citations.into_iter().map(Into::into).collect(),
             coverage: answer.coverage,
             credits_remaining: Some(count(answer.credits.remaining)),
-        }
-    }
-}
-
-impl ChatAnswer {
-    /// An answer that is not charged.
-    pub(crate) fn free(video_id: String, answer: VerifiedAnswer) -> Self {
-        let citations = answer.citations.iter().map(|citation| v1::ChatCitation::from(citation).into());
-        Self {
-            video_id,
-            response: answer.response,
-            citations: citations.collect(),
-            coverage: answer.coverage,
-            credits_remaining: None,
         }
     }
 }
@@ -373,4 +309,7 @@ impl From<v1::CreditsCheckout> for CheckoutSession {
     }
 }
 
-redacted_debug!(ClientOptions, CreateKeyResponse, VerifyResponse, AccountInfo);
+transcript_core::debug_fields!(ClientOptions {});
+transcript_core::debug_fields!(CreateKeyResponse {});
+transcript_core::debug_fields!(VerifyResponse {});
+transcript_core::debug_fields!(AccountInfo {});

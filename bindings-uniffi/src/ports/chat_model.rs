@@ -1,6 +1,6 @@
 //! Chat model of the app.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use transcript_core::{
@@ -33,13 +33,7 @@ pub(crate) struct ForeignChatModel {
     context_tokens: u32,
 }
 
-impl fmt::Debug for ForeignChatModel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ForeignChatModel")
-            .field("context_tokens", &self.context_tokens)
-            .finish_non_exhaustive()
-    }
-}
+transcript_core::debug_fields!(ForeignChatModel { context_tokens });
 
 impl ForeignChatModel {
     pub(crate) fn new(model: Arc<dyn ChatModel>, context_tokens: u32) -> Self {

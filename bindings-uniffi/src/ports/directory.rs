@@ -103,6 +103,8 @@ pub struct Account {
     pub subscription: Option<String>,
     /// Whether the account is blocked.
     pub blocked: bool,
+    /// Until when the account may have a prepaid delivery.
+    pub prepaid_until: Option<Timestamp>,
 }
 
 /// Reference to an account.
@@ -210,6 +212,7 @@ pub enum KeyOwner {
 
 /// Outcome of redeeming a token.
 #[derive(Clone, Debug, uniffi::Enum)]
+#[expect(clippy::large_enum_variant, reason = "converted once, at the boundary")]
 pub enum RedeemOutcome {
     /// The key is issued.
     Issued {
@@ -226,6 +229,7 @@ pub enum RedeemOutcome {
 
 /// Outcome of updating an account.
 #[derive(Clone, Debug, uniffi::Enum)]
+#[expect(clippy::large_enum_variant, reason = "converted once, at the boundary")]
 pub enum UpdateOutcome {
     /// The account is updated.
     Changed {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use transcript_core::{Error, Result, accounts::mail};
 
-use crate::{error::VerbatimError, redacted_debug::redacted_debug};
+use crate::error::VerbatimError;
 
 /// A mail message.
 #[derive(Clone, uniffi::Record)]
@@ -31,7 +31,8 @@ pub trait Mailer: Send + Sync {
 /// A mailer of the app as a port of the core.
 pub(crate) struct ForeignMailer(pub(crate) Arc<dyn Mailer>);
 
-redacted_debug!(MailMessage, ForeignMailer);
+transcript_core::debug_fields!(MailMessage {});
+transcript_core::debug_fields!(ForeignMailer {});
 
 #[async_trait]
 impl mail::Mailer for ForeignMailer {

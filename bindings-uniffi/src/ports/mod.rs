@@ -3,9 +3,13 @@
 //! Errors, invalid values and missing responses of the app's code affect only the call that uses it.
 
 mod archive;
+#[cfg(feature = "chat")]
 mod chat_model;
+#[cfg(feature = "local-service")]
 mod directory;
+#[cfg(feature = "local-service")]
 mod ledger;
+#[cfg(feature = "local-service")]
 mod mailer;
 mod records;
 mod supplier;
@@ -15,14 +19,20 @@ use std::{fmt, future::Future, sync::Arc, time::Duration};
 use transcript_core::{Error, Result};
 
 pub use archive::{ArchiveStore, FindOutcome, PutRequest, StoredTranscript, TrackPage, VideoPage};
+#[cfg(feature = "chat")]
 pub use chat_model::{ChatMessage, ChatModel};
+#[cfg(feature = "local-service")]
 pub use directory::{AccountPage, DirectoryStore, KeyOwner, KeyPage, RedeemOutcome, UpdateOutcome};
+#[cfg(feature = "local-service")]
 pub use ledger::{BalancePage, EntryPage, LedgerStore};
+#[cfg(feature = "local-service")]
 pub use mailer::{MailMessage, Mailer};
 pub use records::{ShortLink, Video};
 pub use supplier::{Supplier, SupplyFailure, SupplyMonitor, SupplyReason, SupplyRequest};
 
+#[cfg(feature = "chat")]
 pub(crate) use chat_model::ForeignChatModel;
+#[cfg(feature = "local-service")]
 pub(crate) use mailer::ForeignMailer;
 pub(crate) use supplier::ForeignSupplier;
 

@@ -1,39 +1,111 @@
-//! Bodies: requests are read within a size limit and a timeout.
+//! Bodies: requests are read within a size limit, a timeout and the memory budget.
 
-use std::time::Duration;
+use std::{
+    pin::Pin,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
 
 use axum::body::Body;
 use bytes::Bytes;
 use http::StatusCode;
-use http_body_util::{BodyExt, Either, Full, LengthLimitError, Limited};
-use hyper::body::Body as _;
+use http_body_util::{BodyExt, Either, Full};
+use hyper::body::{Body as _, Frame, SizeHint};
 
-use super::ProblemResponse;
+use super::{BudgetedBytes, ByteBudget, ProblemResponse, ReservedBytes};
 
 /// Response body: cached bytes, or the body of a route.
 pub(crate) type ResponseBody = Either<Full<Bytes>, Body>;
 
-/// Timeout of a body.
+/// Request body that was read.
+pub(crate) type RequestBody = BudgetedBytes<Vec<u8>>;
+
+/// Timeout of a body. It is also the minimum rate of one: at most half a megabyte is read.
 const TIME_MAX: Duration = Duration::from_secs(10);
 
-/// Reads a whole body of at most `limit` bytes.
+/// Largest request body that is read without a reservation, in bytes.
+const UNRESERVED_BYTES: usize = 16 * 1024;
+/// Memory that a large request takes, as a multiple of its body: the bytes, and what is parsed from them.
+const PARSED_FACTOR: usize = 2;
+
+/// Reads a whole body of at most `limit` bytes. A large one reserves memory until the returned value is dropped.
 ///
 /// # Errors
-/// 413 if it is larger, 408 after the timeout, 400 if it is incomplete.
-pub(crate) async fn read_body(body: Body, limit: usize) -> Result<Vec<u8>, ProblemResponse> {
-    let too_large = || {
-        let detail = format!("The body is too large: at most {limit} bytes are read.");
-        Err(ProblemResponse::new(StatusCode::PAYLOAD_TOO_LARGE, detail))
-    };
+/// 413 if it is larger, 408 after the timeout, 400 if it is incomplete, 503 if `budget` is exhausted.
+pub(crate) async fn read_body(
+    body: Body,
+    limit: usize,
+    budget: &ByteBudget,
+) -> Result<RequestBody, ProblemResponse> {
     // A body that is announced as too large is not read.
     if body.size_hint().lower() > limit as u64 {
-        return too_large();
+        return Err(too_large(limit));
     }
-    match tokio::time::timeout(TIME_MAX, Limited::new(body, limit).collect()).await {
-        Ok(Ok(body)) => Ok(body.to_bytes().to_vec()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => too_large(),
-        Ok(Err(_)) => Err(ProblemResponse::bad("body", "it is incomplete")),
+    match tokio::time::timeout(TIME_MAX, read_within(body, limit, budget)).await {
+        Ok(read) => read,
         Err(_) => Err(ProblemResponse::new(StatusCode::REQUEST_TIMEOUT, "The body took too long to arrive.")),
+    }
+}
+
+async fn read_within(
+    mut body: Body,
+    limit: usize,
+    budget: &ByteBudget,
+) -> Result<RequestBody, ProblemResponse> {
+    let (mut bytes, mut reserved) = (Vec::new(), None::<ReservedBytes>);
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_| ProblemResponse::bad("body", "it is incomplete"))?;
+        // Trailers are discarded.
+        let Ok(data) = frame.into_data() else { continue };
+        let length = bytes.len() + data.len();
+        if length > limit {
+            return Err(too_large(limit));
+        }
+        if length > UNRESERVED_BYTES && reserved.is_none() {
+            // All at once, so that bodies that are read in parts never wait for each other.
+            reserved = Some(budget.reserve(PARSED_FACTOR * limit).await?);
+        }
+        bytes.extend_from_slice(&data);
+    }
+    Ok(RequestBody::new(bytes, reserved))
+}
+
+fn too_large(limit: usize) -> ProblemResponse {
+    let detail = format!("The body is too large: at most {limit} bytes are read.");
+    ProblemResponse::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
+}
+
+/// Returns the body with this reservation, which ends when its last byte is sent or dropped.
+pub(crate) fn budgeted(body: Body, reserved: ReservedBytes) -> Body {
+    Body::new(BudgetedBody { body, reserved: Some(reserved) })
+}
+
+/// Body whose first frame takes the reservation along: a body of known length has one frame of data.
+struct BudgetedBody {
+    body: Body,
+    reserved: Option<ReservedBytes>,
+}
+
+impl hyper::body::Body for BudgetedBody {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let Self { body, reserved } = self.get_mut();
+        let frame = ready!(Pin::new(body).poll_frame(cx));
+        let budgeted = |data| BudgetedBytes::new(data, reserved.take()).into_bytes();
+        Poll::Ready(frame.map(|frame| frame.map(|frame| frame.map_data(budgeted))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }
 
@@ -46,7 +118,7 @@ mod tests {
     use super::*;
 
     async fn check(body: Body, expect: Result<usize, u16>) {
-        let read = read_body(body, 8).await;
+        let read = read_body(body, 8, &ByteBudget::new(1)).await;
         let read = read.map(|bytes| bytes.len()).map_err(|refusal| refusal.into_response().status().as_u16());
         assert_eq!(read, expect);
     }
@@ -61,5 +133,16 @@ mod tests {
         check(Body::from_stream(some().chain(stream::pending())), Err(408)).await;
         let broken = stream::iter([Err(std::io::Error::other("gone"))]);
         check(Body::from_stream(some().chain(broken)), Err(400)).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn body_large_reserves_memory_until_dropped() {
+        let budget = ByteBudget::new(100 * 1024);
+        let read = async |bytes: usize| read_body(Body::from(vec![0; bytes]), 50 * 1024, &budget).await;
+        let large = read(UNRESERVED_BYTES + 1).await.unwrap();
+        assert_eq!(read(UNRESERVED_BYTES).await.unwrap().len(), UNRESERVED_BYTES);
+        assert_eq!(read(UNRESERVED_BYTES + 1).await.unwrap_err().status(), StatusCode::SERVICE_UNAVAILABLE);
+        drop(large);
+        assert!(read(UNRESERVED_BYTES + 1).await.is_ok());
     }
 }

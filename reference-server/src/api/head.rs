@@ -21,12 +21,17 @@ pub(crate) fn check_head<B>(request: &Request<B>) -> Option<ProblemResponse> {
     too_large(request).or_else(|| without_host(request))
 }
 
-/// HTTP/1.1 requires exactly one host (RFC 9112, 3.2).
+/// HTTP/1.1 requires exactly one host (RFC 9112, 3.2); HTTP/2 may send it as `:authority` instead.
 ///
-/// Its value is not used: links begin with the configured address.
+/// Its value is used for [`super::AllowedHosts`] only: links begin with the configured address.
 fn without_host<B>(request: &Request<B>) -> Option<ProblemResponse> {
     let hosts = request.headers().get_all(HOST).iter().count();
-    let is_missing = hosts == 0 && request.version() >= Version::HTTP_11;
+    let is_missing = hosts == 0
+        && match request.version() {
+            Version::HTTP_09 | Version::HTTP_10 => false,
+            Version::HTTP_11 => true,
+            _ => request.uri().authority().is_none(),
+        };
     (is_missing || hosts > 1).then(|| ProblemResponse::bad("Host", "the header is required exactly once"))
 }
 

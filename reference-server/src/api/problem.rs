@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::response::{IntoResponse, Response};
 use http::{
     HeaderValue, StatusCode,
-    header::{CACHE_CONTROL, CONTENT_TYPE},
+    header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER},
 };
 use transcript_core::wire::Problem;
 
@@ -51,6 +51,9 @@ pub(crate) fn retry_after_seconds(wait: Duration) -> u64 {
     u64::try_from(wait.as_millis().div_ceil(1_000)).unwrap_or(u64::MAX).max(1)
 }
 
+/// `Retry-After` of a response that was refused because the server is busy.
+pub(crate) const RETRY_AFTER_BUSY: HeaderValue = HeaderValue::from_static("5");
+
 /// The sentence of a [`ProblemResponse`], attached to its response for other renderings.
 #[derive(Clone, Debug)]
 pub(crate) struct ProblemDetail(pub(crate) String);
@@ -72,6 +75,9 @@ impl IntoResponse for ProblemResponse {
             (CACHE_CONTROL, HeaderValue::from_static("no-store")),
         ];
         let mut response = (self.status, headers, body).into_response();
+        if response.status() == StatusCode::SERVICE_UNAVAILABLE {
+            response.headers_mut().insert(RETRY_AFTER, RETRY_AFTER_BUSY);
+        }
         response.extensions_mut().insert(detail);
         response
     }

@@ -3,7 +3,10 @@
 use std::borrow::Cow;
 
 use percent_encoding::percent_decode_str;
-use transcript_core::lookup::{AttributionTag, VideoReference};
+use transcript_core::{
+    captions::TextFormat,
+    lookup::{AttributionTag, VideoReference},
+};
 
 use super::ProblemResponse;
 
@@ -12,31 +15,21 @@ use super::ProblemResponse;
 pub(crate) enum ResponseFormat {
     /// `json`, the default.
     Json,
-    /// `text`: prose.
-    Text,
-    /// `md`: Markdown with timestamps.
-    Markdown,
-    /// `srt`: SRT subtitles, an extension.
-    Srt,
-    /// `vtt`: WebVTT subtitles, an extension.
-    WebVtt,
+    /// `text`: prose, `md`: Markdown with timestamps, or subtitles, an extension.
+    Text(TextFormat),
     /// The watch page, which has its own path and no name here.
     Page,
 }
 
 impl ResponseFormat {
-    /// Formats that can be requested, with their names.
-    pub(crate) const ALL: [(&'static str, Self); 5] = [
-        ("json", Self::Json),
-        ("text", Self::Text),
-        ("md", Self::Markdown),
-        ("srt", Self::Srt),
-        ("vtt", Self::WebVtt),
-    ];
+    /// Names of the formats that can be requested.
+    pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+        std::iter::once("json").chain(TextFormat::ALL.map(TextFormat::as_str))
+    }
 
     /// Returns the format with this name.
     pub(crate) fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, format)| *format)
+        if name == "json" { Some(Self::Json) } else { TextFormat::from_wire(name).map(Self::Text) }
     }
 }
 
@@ -153,15 +146,30 @@ mod tests {
                 ResponseFormat::Json,
                 None,
             ),
-            ("v=a+b%2B&format=text", VideoReference::Id("a b+".to_owned()), ResponseFormat::Text, None),
+            (
+                "v=a+b%2B&format=text",
+                VideoReference::Id("a b+".to_owned()),
+                ResponseFormat::Text(TextFormat::Text),
+                None,
+            ),
             (
                 "&v=&format=md&src=mcp_other&",
                 VideoReference::Id(String::new()),
-                ResponseFormat::Markdown,
+                ResponseFormat::Text(TextFormat::Markdown),
                 Some(AttributionTag::McpOther),
             ),
-            ("v=x&format=srt", VideoReference::Id("x".to_owned()), ResponseFormat::Srt, None),
-            ("v=x&format=vtt", VideoReference::Id("x".to_owned()), ResponseFormat::WebVtt, None),
+            (
+                "v=x&format=srt",
+                VideoReference::Id("x".to_owned()),
+                ResponseFormat::Text(TextFormat::Srt),
+                None,
+            ),
+            (
+                "v=x&format=vtt",
+                VideoReference::Id("x".to_owned()),
+                ResponseFormat::Text(TextFormat::WebVtt),
+                None,
+            ),
             ("u%72l=x&format=json", url("x"), ResponseFormat::Json, None),
         ] {
             assert_eq!(read(query).unwrap(), LookupQuery { reference, format, src }, "{query}");

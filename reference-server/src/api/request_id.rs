@@ -90,7 +90,9 @@ fn digits(process: u32, count: u64) -> ([u8; 25], usize) {
 fn is_valid(id: &[u8]) -> bool {
     let allowed = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b':');
     // A key sent by mistake must not be logged.
-    let key = id.starts_with(b"vbk_") || id.starts_with(b"vba_");
+    let key = id
+        .windows(4)
+        .any(|part| [&b"vbk_"[..], b"vba_"].iter().any(|prefix| part.eq_ignore_ascii_case(prefix)));
     !id.is_empty() && id.len() <= LENGTH_MAX && id.iter().all(allowed) && !key
 }
 
@@ -108,6 +110,7 @@ mod tests {
             ("a\"b", false),
             (long.as_str(), false),
             ("vbk_0123456789", false),
+            ("key:VBA_0123456789", false),
         ] {
             let mut headers = HeaderMap::new();
             headers.insert(X_REQUEST_ID, given.parse().unwrap());

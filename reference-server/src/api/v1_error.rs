@@ -7,7 +7,7 @@ use http::{
 };
 use transcript_core::{accounts::V1Error, wire::v1::ErrorBody};
 
-use super::{ProblemResponse, json, rate_limit_headers};
+use super::{ProblemResponse, RETRY_AFTER_BUSY, json, rate_limit_headers};
 
 /// Whether a transcript is from the archive: `HIT` or `MISS`.
 pub(crate) const X_CACHE: HeaderName = HeaderName::from_static("x-cache");
@@ -87,7 +87,11 @@ impl From<V1Error> for V1ErrorResponse {
 /// Errors that both APIs share, such as a repeated parameter or a body that is too large.
 impl From<ProblemResponse> for V1ErrorResponse {
     fn from(refusal: ProblemResponse) -> Self {
-        Self::new(refusal.status(), refusal.detail())
+        let denial = Self::new(refusal.status(), refusal.detail());
+        match refusal.status() {
+            StatusCode::SERVICE_UNAVAILABLE => denial.with(RETRY_AFTER, RETRY_AFTER_BUSY),
+            _ => denial,
+        }
     }
 }
 

@@ -2,12 +2,12 @@
 //!
 //! Servers do not cache accounts, so a change applies to the next request of a running server.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, sync::Arc};
 
 use serde::Serialize;
 use transcript_core::{
     Random,
-    accounts::{AccountView, Accounts, PlanState, Profile, ProviderRefs},
+    accounts::{AccountAdmin, AccountView, PlanState, Profile, ProviderRefs},
     ids::GrantId,
     ledger::Entry,
     wire::v1::{AccountExport, AccountInfo, StatementLine},
@@ -32,7 +32,7 @@ const MEMO_MAX: usize = 200;
 /// Runs a subcommand of `accounts`.
 pub(super) async fn run(settings: &Settings, command: AccountsCommand) -> Result<(), CommandError> {
     let verbatim = open_existing(settings).await?;
-    let accounts = verbatim.accounts();
+    let accounts = &verbatim.accounts().admin;
     let done = match command {
         AccountsCommand::List(args) => list(accounts, &args).await,
         AccountsCommand::Show(args) => show(accounts, &args).await,
@@ -47,11 +47,11 @@ pub(super) async fn run(settings: &Settings, command: AccountsCommand) -> Result
     done
 }
 
-async fn list(accounts: &Accounts, args: &ListAccountsArgs) -> Result<(), CommandError> {
+async fn list(accounts: &Arc<AccountAdmin>, args: &ListAccountsArgs) -> Result<(), CommandError> {
     print_all::<AccountRow, _, _>(args.json, |page| accounts.list(page), table).await
 }
 
-async fn show(accounts: &Accounts, args: &ShowAccountArgs) -> Result<(), CommandError> {
+async fn show(accounts: &Arc<AccountAdmin>, args: &ShowAccountArgs) -> Result<(), CommandError> {
     let view = accounts.show(&args.account.selector).await?;
     match args.json {
         true => print_json(&pretty(&AccountRow::from(&view))),
@@ -59,7 +59,7 @@ async fn show(accounts: &Accounts, args: &ShowAccountArgs) -> Result<(), Command
     }
 }
 
-async fn grant(accounts: &Accounts, args: &GrantArgs) -> Result<(), CommandError> {
+async fn grant(accounts: &Arc<AccountAdmin>, args: &GrantArgs) -> Result<(), CommandError> {
     let id = match &args.id {
         Some(name) => GrantId::operator_grant(name),
         None => {
@@ -71,18 +71,22 @@ async fn grant(accounts: &Accounts, args: &GrantArgs) -> Result<(), CommandError
     print(&format!("{}: {} credits left\n", view.account.email, view.credits.remaining))
 }
 
-async fn set_blocked(accounts: &Accounts, selector: &str, blocked: bool) -> Result<(), CommandError> {
+async fn set_blocked(
+    accounts: &Arc<AccountAdmin>,
+    selector: &str,
+    blocked: bool,
+) -> Result<(), CommandError> {
     let account = accounts.set_blocked(selector, blocked).await?;
     print(&format!("{}: {}\n", account.email, if account.blocked { "blocked" } else { "not blocked" }))
 }
 
-async fn statement(accounts: &Accounts, args: &ShowAccountArgs) -> Result<(), CommandError> {
+async fn statement(accounts: &Arc<AccountAdmin>, args: &ShowAccountArgs) -> Result<(), CommandError> {
     let selector = args.account.selector.as_str();
     print_all::<StatementLine, _, _>(args.json, |page| accounts.statement(selector, page), statement_table)
         .await
 }
 
-async fn export(accounts: &Accounts, selector: &str) -> Result<(), CommandError> {
+async fn export(accounts: &Arc<AccountAdmin>, selector: &str) -> Result<(), CommandError> {
     print_json(&pretty(&AccountExport::from(&accounts.export(selector).await?)))
 }
 
@@ -91,7 +95,7 @@ async fn delete(
     verbatim: &Verbatim,
     args: &DeleteAccountArgs,
 ) -> Result<(), CommandError> {
-    let accounts = verbatim.accounts();
+    let accounts = &verbatim.accounts().admin;
     let view = accounts.show(&args.account.selector).await?;
     let (account, remaining) = (&view.account, view.credits.remaining);
     let question = format!("Erase the account of {}, with {remaining} credits left?", account.email);

@@ -43,7 +43,7 @@ pub(super) fn unknown_video(video: &VideoReport) -> CommandError {
 }
 
 async fn show(verbatim: &Verbatim, args: &ShowArgs) -> Result<(), CommandError> {
-    let video = verbatim.show(&args.link).await?;
+    let video = verbatim.tools().show(&args.link).await?;
     if !video.is_known() {
         return Err(unknown_video(&video));
     }
@@ -146,7 +146,7 @@ fn as_json(video: &VideoReport) -> serde_json::Value {
 }
 
 async fn delete(verbatim: &Verbatim, args: &DeleteArgs) -> Result<(), CommandError> {
-    let video = verbatim.show(&args.link).await?;
+    let video = verbatim.tools().show(&args.link).await?;
     if !video.is_known() {
         return Err(unknown_video(&video));
     }
@@ -154,24 +154,24 @@ async fn delete(verbatim: &Verbatim, args: &DeleteArgs) -> Result<(), CommandErr
     if !args.yes && !confirm(&question)? {
         return Err(CommandError::Fault("nothing was deleted".to_owned()));
     }
-    verbatim.delete(&video.video).await?;
+    verbatim.tools().delete(&video.video).await?;
     print(&format!("{}: deleted\n", video.video))
 }
 
 async fn withdraw(verbatim: &Verbatim, args: &WithdrawArgs) -> Result<(), CommandError> {
-    let video = verbatim.show(&args.link).await?;
+    let video = verbatim.tools().show(&args.link).await?;
     let state = match (args.undo, video.withdrawn) {
         (false, false) => "withdrawn",
         (false, true) => "withdrawn already",
         (true, true) => "restored",
         (true, false) => "not withdrawn",
     };
-    verbatim.withdraw(&video.video, !args.undo).await?;
+    verbatim.tools().withdraw(&video.video, !args.undo).await?;
     print(&format!("{}: {state}\n", video.video))
 }
 
 async fn refresh(verbatim: &Verbatim, args: RefreshArgs) -> Result<(), CommandError> {
-    let refreshed = verbatim.refresh(GetRequest { link: args.link, language: args.lang }).await?;
+    let refreshed = verbatim.tools().refresh(GetRequest { link: args.link, language: args.lang }).await?;
     let (stored, effect) = match refreshed {
         RefreshOutcome::Changed(stored) => (stored, "archived as"),
         RefreshOutcome::Unchanged(stored) => (stored, "unchanged, still"),
@@ -192,7 +192,7 @@ async fn refresh(verbatim: &Verbatim, args: RefreshArgs) -> Result<(), CommandEr
 }
 
 async fn stats(verbatim: &Verbatim, args: &StatsArgs) -> Result<(), CommandError> {
-    let stats = verbatim.stats().await?;
+    let stats = verbatim.tools().stats().await?;
     let totals = [
         ("videos", stats.videos),
         ("transcripts", stats.transcripts),

@@ -17,12 +17,12 @@ use super::{
 const NAMED_MAX: usize = 20;
 
 pub(super) async fn compact(verbatim: &Verbatim, args: &CompactArgs) -> Result<(), CommandError> {
-    let all = verbatim.stats().await?;
+    let all = verbatim.tools().stats().await?;
     let mut progress = ProgressLine::new("looked at", Some(all.transcripts.saturating_sub(all.compact)));
     let on_progress = |done: &transcript_core::archive::CompactOutcome| {
         progress.reach(done.scanned, &format!("{} compacted", done.compacted));
     };
-    let done = verbatim.compact(args.older_than, on_progress).await?;
+    let done = verbatim.tools().compact(args.older_than, on_progress).await?;
     drop(progress);
     if args.json {
         let damaged: Vec<_> = done.damaged.iter().map(ToString::to_string).collect();

@@ -8,9 +8,8 @@ use std::{
 
 use tempfile::NamedTempFile;
 use transcript_core::{
-    captions::{write_srt, write_webvtt},
+    captions::TextFormat,
     page::{PAGE_LIMIT, PageRequest},
-    transcript::{markdown, prose},
     video::VideoId,
 };
 use verbatim::{TranscriptExport, Verbatim, withdrawal_to_json};
@@ -37,7 +36,7 @@ pub(super) async fn run(verbatim: &Verbatim, args: &ExportArgs) -> Result<(), Co
     } else {
         let mut progress = ProgressLine::new("exported", Some(args.links.len() as u64));
         for link in &args.links {
-            let video = verbatim.show(link).await?;
+            let video = verbatim.tools().show(link).await?;
             if video.withdrawn && args.format == OutputFormat::Json {
                 export_withdrawal(args, &video.video, &mut written, &progress)?;
             } else if video.archived.is_empty() {
@@ -66,7 +65,7 @@ async fn export_all(
     args: &ExportArgs,
     written: &mut WriteCounts,
 ) -> Result<(), CommandError> {
-    let mut progress = ProgressLine::new("exported", Some(verbatim.stats().await?.videos));
+    let mut progress = ProgressLine::new("exported", Some(verbatim.tools().stats().await?.videos));
     let mut page = PageRequest::first();
     let mut last: Option<VideoId> = None;
     loop {
@@ -75,7 +74,7 @@ async fn export_all(
             if last.as_ref() == Some(&track.video) {
                 continue;
             }
-            let archived = verbatim.archived(&track.video).await?;
+            let archived = verbatim.tools().archived(&track.video).await?;
             export(args, &track.video, &archived, written, &progress)?;
             progress.step(&track.video.to_string());
             last = Some(track.video);
@@ -182,13 +181,10 @@ fn put(
 
 /// Renders a transcript and returns it with the file extension.
 fn render(archived: &TranscriptExport, format: OutputFormat) -> Result<(String, &'static str), CommandError> {
-    let transcript = &archived.stored.transcript;
-    Ok(match format {
-        OutputFormat::Json => (archived.to_json()?, "json"),
-        OutputFormat::Text => (prose(&transcript.segments), "txt"),
-        OutputFormat::Md => (markdown(transcript), "md"),
-        OutputFormat::Srt => (write_srt(&transcript.segments), "srt"),
-        OutputFormat::Vtt => (write_webvtt(&transcript.segments), "vtt"),
+    Ok(match format.text_format() {
+        None => (archived.to_json()?, "json"),
+        Some(TextFormat::Text) => (TextFormat::Text.format(&archived.stored.transcript), "txt"),
+        Some(format) => (format.format(&archived.stored.transcript), format.as_str()),
     })
 }
 

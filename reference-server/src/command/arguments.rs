@@ -3,6 +3,7 @@
 use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use transcript_core::captions::TextFormat;
 
 use super::{
     accounts_arguments::AccountsCommand,
@@ -147,6 +148,19 @@ pub(super) enum OutputFormat {
     Srt,
     /// WebVTT subtitles
     Vtt,
+}
+
+impl OutputFormat {
+    /// Returns the text format; `None` for JSON.
+    pub(super) fn text_format(self) -> Option<TextFormat> {
+        match self {
+            Self::Json => None,
+            Self::Text => Some(TextFormat::Text),
+            Self::Md => Some(TextFormat::Markdown),
+            Self::Srt => Some(TextFormat::Srt),
+            Self::Vtt => Some(TextFormat::WebVtt),
+        }
+    }
 }
 
 #[derive(Args, Debug)]

@@ -5,9 +5,7 @@ use transcript_core::{
     transcript::{LanguageTag, Transcript},
     wire::lookup::{Segment, TranscriptResult},
 };
-use verbatim::service::{
-    ArchiveService, Caller, Service, ServiceError, ServiceErrorKind, ServiceLookup, TextFormat,
-};
+use verbatim::service::{ArchiveService, Caller, Service, ServiceError, ServiceErrorKind, ServiceLookup};
 
 use super::{
     CommandError,
@@ -70,16 +68,10 @@ fn text(
     transcript: &Transcript,
     format: OutputFormat,
 ) -> Result<String, CommandError> {
-    let format = match format {
-        OutputFormat::Text => TextFormat::Text,
-        OutputFormat::Md => TextFormat::Markdown,
-        OutputFormat::Srt => TextFormat::Srt,
-        OutputFormat::Vtt => TextFormat::WebVtt,
-        OutputFormat::Json => {
-            let segments = transcript.segments.iter().map(Segment::from).collect();
-            let json = serde_json::to_string_pretty(&TranscriptResult { transcript: segments, ..result });
-            return json.map(|json| json + "\n").map_err(|error| CommandError::Fault(error.to_string()));
-        }
-    };
-    Ok(format.format(transcript))
+    if let Some(format) = format.text_format() {
+        return Ok(format.format(transcript));
+    }
+    let segments = transcript.segments.iter().map(Segment::from).collect();
+    let json = serde_json::to_string_pretty(&TranscriptResult { transcript: segments, ..result });
+    json.map(|json| json + "\n").map_err(|error| CommandError::Fault(error.to_string()))
 }

@@ -1,6 +1,8 @@
 //! `verbatim import`: imports caption files and folders.
 
 mod folder;
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
 mod info;
 mod name;
 mod report;
@@ -51,7 +53,7 @@ async fn import(
     is_one: bool,
 ) -> Result<(), CommandError> {
     let video = match &args.video {
-        Some(link) => Some(verbatim.known_video(link).await?),
+        Some(link) => Some(verbatim.tools().known_video(link).await?),
         None => None,
     };
     let work = ImportWork { verbatim, args, video, language, infos: InfoFiles::default() };
@@ -214,7 +216,7 @@ impl ImportWork<'_> {
             self.complete(&mut draft, file, &name)?;
             let request =
                 ImportDraftRequest { draft, replace: self.args.replace, dry_run: self.args.dry_run };
-            done.push(self.verbatim.import_draft(request).await?);
+            done.push(self.verbatim.tools().import_draft(request).await?);
         }
         Ok(())
     }

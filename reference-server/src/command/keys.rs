@@ -42,7 +42,7 @@ async fn create(verbatim: &Verbatim, args: CreateKeysArgs) -> Result<(), Command
             proof: None,
             origin: KeyOrigin::Operator,
         };
-        match verbatim.lookup().create_key(request).await? {
+        match verbatim.lookup().keys().create(request).await? {
             CreateKeyOutcome::Created(created) => {
                 if let Err(failure) = print(&format!("{}\n", created.key.reveal())) {
                     return Err(revoke_unprinted(verbatim, &created.status.id, failure).await);
@@ -63,7 +63,7 @@ async fn revoke_unprinted(verbatim: &Verbatim, key: &KeyId, failure: CommandErro
         CommandError::Fault(why) => why,
         _ => "standard output was closed".to_owned(),
     };
-    let what = match verbatim.lookup().revoke_key(key).await {
+    let what = match verbatim.lookup().keys().revoke(key).await {
         Ok(_) => "the unprinted key was revoked",
         Err(_) => "the unprinted key still exists; revoke it with `verbatim keys revoke`",
     };
@@ -71,11 +71,11 @@ async fn revoke_unprinted(verbatim: &Verbatim, key: &KeyId, failure: CommandErro
 }
 
 async fn list(verbatim: &Verbatim, args: ListKeysArgs) -> Result<(), CommandError> {
-    print_all::<KeyRow, _, _>(args.json, |page| verbatim.lookup().keys(page), table_part).await
+    print_all::<KeyRow, _, _>(args.json, |page| verbatim.lookup().keys().list(page), table_part).await
 }
 
 async fn revoke(verbatim: &Verbatim, args: RevokeKeyArgs) -> Result<(), CommandError> {
-    match verbatim.lookup().revoke_key(&KeyId::new(args.id.as_str())).await? {
+    match verbatim.lookup().keys().revoke(&KeyId::new(args.id.as_str())).await? {
         true => Ok(()),
         // Only an id is repeated: a key that was passed by mistake stays secret.
         false if args.id.starts_with("key-") => {

@@ -28,6 +28,9 @@ use clap::Parser;
 use etcetera::{BaseStrategy, choose_base_strategy};
 use transcript_core::{Error, ErrorKind};
 
+#[cfg(feature = "fuzzing")]
+pub(crate) use import::fuzzing;
+
 use crate::{
     config::{ConfigErrors, SettingSources, Settings},
     response_cache::EXPIRE,

@@ -36,13 +36,12 @@ pub(super) async fn open_existing_archive(settings: &Settings) -> Result<Verbati
 
 /// Like [`open_archive`], for commands that only read: a missing archive is not created.
 pub(super) async fn open_archive_read_only(settings: &Settings) -> Result<Verbatim, CommandError> {
-    let mut options = options(settings)?;
-    options.storage = match options.storage {
-        StorageOptions::Files { archive, .. } if check_exists(&archive).is_err() => StorageOptions::Memory,
-        StorageOptions::Files { archive, .. } => StorageOptions::ArchiveFile(archive),
-        StorageOptions::Postgres { archive, .. } => StorageOptions::ArchivePostgres(archive),
-        other => other,
-    };
+    let mut options = archive_only(options(settings)?);
+    if let StorageOptions::ArchiveFile(archive) = &options.storage
+        && check_exists(archive).is_err()
+    {
+        options.storage = StorageOptions::Memory;
+    }
     Ok(Verbatim::open(options).await?)
 }
 

@@ -13,13 +13,17 @@ use super::{CommandError, print};
 #[cfg(feature = "otel")]
 use crate::traces;
 use crate::{
-    config::Settings,
+    api::{AllowedHosts, ByteBudget},
+    config::{ServerSettings, Settings},
     log::{self, LogQueue},
     mail,
     metrics::{self, Metrics, MetricsSources},
     openapi,
     routes::{Readiness, readiness, register_peer_request, router},
-    serve::{self, ConnectionLimits, HttpService, shutdown_signal},
+    serve::{
+        self, ConnectionLimits, HttpService, StallTimeouts, connections_within, raise_file_limit,
+        shutdown_signal,
+    },
     state::AppState,
 };
 
@@ -57,12 +61,14 @@ pub(super) async fn run(settings: Settings) -> Result<(), CommandError> {
     let verbatim = Verbatim::open(Options { observer: Some(Arc::clone(&metrics) as _), ..options }).await?;
     let (sender, sweep) = (verbatim.start_mail(mailer), verbatim.start_sweep());
     log_warnings(&settings);
+    let limits = connection_limits(&settings);
     let app = AppState::new(
         verbatim.lookup().clone(),
         verbatim.accounts().clone(),
         verbatim.chat().clone(),
         verbatim.payments().clone(),
         verbatim.sandbox().cloned(),
+        ByteBudget::new(settings.server.body_memory),
     );
     let routes = router(app.clone(), &settings.server.cors_origins, openapi::document);
     let readiness = Readiness::new(verbatim.clone());
@@ -70,10 +76,12 @@ pub(super) async fn run(settings: Settings) -> Result<(), CommandError> {
     let routes = routes.merge(readiness::router(Arc::clone(&readiness))).layer(from_fn(metrics::matched));
     let front = HttpService::new(routes, settings.server.trusted_proxies.clone(), log.log());
     let front = front.with_app(app.clone()).with_metrics(Arc::clone(&metrics));
+    let front = front.with_hosts(AllowedHosts::new(address, &settings.server));
     let probe = Arc::clone(&readiness);
     let sources =
         MetricsSources { metrics, verbatim: verbatim.clone(), app, readiness: probe, log: log.log() };
-    let metrics_listener = metrics_listener.map(|bound| serve_metrics(bound, sources, &log.log()));
+    let metrics_listener =
+        metrics_listener.map(|bound| serve_metrics(bound, sources, &log.log(), &settings.server));
     let line = format!("verbatim {} listening on http://{address}\n", env!("CARGO_PKG_VERSION"));
     // A closed standard output is not an error.
     if print(&line).is_err() {
@@ -85,7 +93,7 @@ pub(super) async fn run(settings: Settings) -> Result<(), CommandError> {
         readiness.stop();
         tokio::time::sleep(delay).await;
     };
-    serve::serve(listener, front, connection_limits(&settings), stop).await;
+    serve::serve(listener, front, limits, stop).await;
     shut_down(&verbatim, sender, sweep).await;
     if let Some(metrics_listener) = metrics_listener {
         metrics_listener.abort();
@@ -116,11 +124,32 @@ fn log_warnings(settings: &Settings) {
     }
 }
 
+/// Returns the limits of connections, after the file limit of the process is raised.
 fn connection_limits(settings: &Settings) -> ConnectionLimits {
+    let server = &settings.server;
+    let files = raise_file_limit();
+    let connections = connections_within(files, server.connections);
+    if connections < server.connections {
+        tracing::warn!(
+            file_limit = files,
+            connections,
+            setting = server.connections,
+            "server.connections reduced to the file limit; raise the hard limit of open files"
+        );
+    } else {
+        tracing::info!(file_limit = files, connections, "connection limit");
+    }
+
     // An answer of a chat model may take longer than a fetch.
     let options = &settings.options;
     let longest = options.chat.as_ref().map_or(options.wait, |chat| options.wait.max(chat.timeout));
-    ConnectionLimits { grace: longest + GRACE_BEYOND_WAIT, ..ConnectionLimits::default() }
+    ConnectionLimits {
+        connections: connections as usize,
+        connections_per_network: server.connections_per_network,
+        stall_timeouts: StallTimeouts { bytes_per_second: server.min_read_rate, ..StallTimeouts::default() },
+        grace: longest + GRACE_BEYOND_WAIT,
+        ..ConnectionLimits::default()
+    }
 }
 
 /// Stops the background tasks after the last request.
@@ -152,10 +181,13 @@ fn serve_metrics(
     (listener, address): (TcpListener, SocketAddr),
     sources: MetricsSources,
     log: &LogQueue,
+    settings: &ServerSettings,
 ) -> AbortHandle {
     tracing::info!("metrics are served at http://{address}/metrics");
     let (routes, log) = (serve::metrics::router(sources), log.clone());
-    let serve = async move { serve::metrics::serve(listener, routes, &log, std::future::pending()).await };
+    let hosts = AllowedHosts::new(address, settings);
+    let serve =
+        async move { serve::metrics::serve(listener, routes, &log, hosts, std::future::pending()).await };
     tokio::spawn(serve).abort_handle()
 }
 

@@ -19,7 +19,9 @@ mod value;
 
 use std::{ffi::OsString, path::PathBuf};
 
-use verbatim::{ChatModelOptions, EntitlementOptions, Options, ServiceOptions, SpeechOptions, StripeAccount};
+use verbatim::{
+    ChatModelOptions, EntitlementOptions, Options, SpeechOptions, StripeOptions, service::ServiceOptions,
+};
 
 pub use errors::ConfigErrors;
 pub use layers::{RawSettings, SettingOrigin};
@@ -28,10 +30,10 @@ pub(crate) use mail::OUTBOX_FOLDER;
 pub use mail::{MailSettings, SmtpSecurity, SmtpUrl};
 use payment::{JwkSet, PriceSetting};
 pub use reader::EffectiveSetting;
-pub use server::{ServerSettings, WebOrigin};
+pub use server::{HostPattern, ServerSettings, WebOrigin};
 pub use storage::{StorageSettings, StoreUrl};
 use value::ProxyUrl;
-pub use value::{BaseUrl, ParseSetting, Secret, SecretUrl};
+pub use value::{BaseUrl, ParseSetting, Secret, SecretUrl, is_loopback_host};
 
 use layers::SettingLayers;
 use reader::SettingsReader;
@@ -63,9 +65,10 @@ pub struct Settings {
     pub mail: MailSettings,
     /// Logs, metrics and traces.
     pub log: LogSettings,
-    /// `checkout.sandbox`: whether the sandbox checkout is open to all callers.
+    /// `checkout.sandbox`: whether the sandbox checkout is open to callers on this machine.
     ///
-    /// If unset, it is open while links lead to this machine only and `server.trusted_proxies` is empty.
+    /// If unset, it is open while the listening address and links are of this machine and `server.trusted_proxies` is
+    /// empty.
     pub sandbox: Option<bool>,
     /// Options of the library, without storage and base address (see `Settings::options`).
     pub options: Options,
@@ -75,7 +78,7 @@ pub struct Settings {
     speech: SpeechOptions,
     service: ServiceOptions,
     chat: ChatModelOptions,
-    stripe: StripeAccount,
+    stripe: StripeOptions,
     entitlement: EntitlementOptions,
 }
 
@@ -120,10 +123,10 @@ impl Settings {
             sandbox: None,
             options: Options::default(),
             effective: Vec::new(),
-            speech: SpeechOptions::new("", ""),
-            service: ServiceOptions::new("", ""),
-            chat: ChatModelOptions::new("", ""),
-            stripe: StripeAccount::default(),
+            speech: SpeechOptions::default(),
+            service: ServiceOptions::new(""),
+            chat: ChatModelOptions::default(),
+            stripe: StripeOptions::default(),
             entitlement: EntitlementOptions::default(),
             data,
         }

@@ -151,7 +151,7 @@ impl Settings {
                  lead to this machine only; checkout.sandbox = false closes it"
             }
             (PaymentOptions::Sandbox, Some(_)) => {
-                "checkout.sandbox is true: every account gets credits and plans without payment"
+                "checkout.sandbox is true: every caller on this machine gets credits and plans without payment"
             }
             (PaymentOptions::Stripe(_) | PaymentOptions::None, _) => return None,
         };
@@ -165,11 +165,17 @@ impl Settings {
             PaymentOptions::None => {
                 warnings.push("stripe.secret_key is not set: payments are not configured".to_owned());
                 if self.server.is_loopback() && self.sandbox.is_none() {
-                    warnings.push(
-                        "server.trusted_proxies is set, so other machines reach this server: the sandbox is closed \
-                         unless checkout.sandbox is true"
-                            .to_owned(),
-                    );
+                    let why = match self.server.is_local_only() {
+                        true => {
+                            "server.trusted_proxies is set, so other machines reach this server: the sandbox is \
+                             closed unless checkout.sandbox is true, and serves this machine only"
+                        }
+                        false => {
+                            "server.listen is not a loopback address, so other machines may reach this server: the \
+                             sandbox is closed"
+                        }
+                    };
+                    warnings.push(why.to_owned());
                 }
             }
             PaymentOptions::Sandbox => warnings.extend(self.sandbox_warning()),

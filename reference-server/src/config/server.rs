@@ -6,7 +6,7 @@ use std::{
 };
 
 use ipnet::IpNet;
-use url::Url;
+use url::{Host, Url};
 
 use super::{
     layers::RawSettings,
@@ -22,10 +22,20 @@ pub struct ServerSettings {
     pub base_url: Option<BaseUrl>,
     /// `server.trusted_proxies`: networks whose forwarding headers are trusted.
     pub trusted_proxies: Vec<IpNet>,
+    /// `server.allowed_hosts`: further host names that requests may name.
+    pub allowed_hosts: Vec<HostPattern>,
     /// `server.stop_delay`: how long the server serves after the stop signal while it is not ready.
     pub stop_delay: Duration,
     /// `server.cors_origins`: origins of pages that may call `/api/keys` and `/mcp`.
     pub cors_origins: Vec<WebOrigin>,
+    /// `server.connections`: most open connections.
+    pub connections: u32,
+    /// `server.connections_per_network`: most open connections of a network that is no trusted proxy.
+    pub connections_per_network: u32,
+    /// `server.min_read_rate`: slowest rate at which a client may read a response, in bytes per second.
+    pub min_read_rate: u64,
+    /// `server.body_memory`: memory of all large bodies that are not shared, in bytes.
+    pub body_memory: u64,
 }
 
 impl Default for ServerSettings {
@@ -34,8 +44,13 @@ impl Default for ServerSettings {
             listen: (Ipv4Addr::LOCALHOST, 8080).into(),
             base_url: None,
             trusted_proxies: Vec::new(),
+            allowed_hosts: Vec::new(),
             stop_delay: Duration::ZERO,
             cors_origins: Vec::new(),
+            connections: 10_000,
+            connections_per_network: 512,
+            min_read_rate: 4 << 10,
+            body_memory: 256 << 20,
         }
     }
 }
@@ -51,9 +66,50 @@ impl ServerSettings {
         self.base_url.as_ref().map_or_else(|| self.listen.ip().is_loopback(), BaseUrl::is_loopback)
     }
 
+    /// Whether both the listening address and links are of this machine.
+    pub fn is_local_only(&self) -> bool {
+        self.listen.ip().to_canonical().is_loopback() && self.is_loopback()
+    }
+
     /// Returns the prefix of links while the server listens at `address`.
     pub fn base_url_at(&self, address: SocketAddr) -> String {
         self.base_url.as_ref().map_or_else(|| format!("http://{address}"), |url| url.as_str().to_owned())
+    }
+}
+
+/// Host that requests may name: one name or address, or all names below a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostPattern {
+    host: Host,
+    /// Whether it matches the names below `host`, and not `host`.
+    is_below: bool,
+}
+
+impl HostPattern {
+    /// Whether a host fits.
+    pub fn matches(&self, host: &Host) -> bool {
+        match (host, &self.host) {
+            (Host::Domain(name), Host::Domain(known)) if self.is_below => {
+                name.strip_suffix(known.as_str()).is_some_and(|below| below.ends_with('.'))
+            }
+            (host, known) => !self.is_below && host == known,
+        }
+    }
+}
+
+impl ParseSetting for HostPattern {
+    const ALLOWED: &'static str = "host names such as example.org or *.example.org, without a port";
+
+    fn read(raw: &RawSettings) -> Result<Self, Option<String>> {
+        let text = String::read(raw)?;
+        let (is_below, name) = text.strip_prefix("*.").map_or((false, text.as_str()), |name| (true, name));
+        let host = Host::parse(name).map_err(|_| None)?;
+        let fits = !is_below || matches!(host, Host::Domain(_));
+        fits.then_some(Self { host, is_below }).ok_or(None)
+    }
+
+    fn show(&self) -> String {
+        format!("\"{}{}\"", if self.is_below { "*." } else { "" }, self.host)
     }
 }
 

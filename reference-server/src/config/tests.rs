@@ -246,6 +246,64 @@ fn secrets_are_not_in_reports_or_errors() {
 }
 
 #[test]
+fn refused_value_with_credentials_is_not_shown() {
+    let names: Vec<_> = load("", &[], &[]).unwrap().effective.iter().map(|setting| setting.name).collect();
+    for value in [
+        "https://me:hush@host.example:port/",
+        "https://me:hush@host.example/?hush",
+        "https://host.example/?key=hush#hush",
+        "https://hush@host.example",
+        "https:me:hush",
+        "http://me:hush@[::1/",
+        "postgres://me:hush@db/v",
+        "mysql://me:hush@db/v",
+        "sqlite://:memory:?key=hush",
+        "smtp://me:hush@mail.example?tls=hush",
+        "socks4://me:hush@proxy:1080",
+        "me:hush@proxy:3128",
+        "sk_live_hush",
+        "sk-hush",
+        "whsec_hush",
+        "vbk_hush",
+        "Bearer hush",
+        "hush0123456789abcdefghij",
+    ] {
+        let quoted = toml::Value::from(value).to_string();
+        let lines = |value: &str| names.iter().map(|name| format!("{name} = {value}\n")).collect::<String>();
+        let variables: Vec<_> = names.iter().map(|name| layers::variable(name)).collect();
+        let environment: Vec<_> = variables.iter().map(|name| (name.as_str(), value)).collect();
+        for outcome in [
+            load("", &environment, &[]),
+            load(&lines(&quoted), &[], &[]),
+            load(&lines(&format!("[{quoted}]")), &[], &[]),
+            load(&format!("{quoted} = 1"), &[], &[]),
+        ] {
+            let problem = outcome.unwrap_err();
+            assert!(!problem.contains("hush"), "{value}: {problem}");
+        }
+    }
+}
+
+#[test]
+fn refused_address_error_names_its_fault() {
+    for (value, fault) in [
+        ("example.org", "it has no scheme, or its host or port is wrong"),
+        ("https://me:hush@example.org", "it has a user name or a password"),
+        ("https://example.org/?key=hush", "it has a query or a fragment"),
+        ("ftp://example.org", "its scheme is not http or https"),
+    ] {
+        for name in
+            ["server.base_url", "chat.base_url", "speech.base_url", "service.base_url", "stripe.api_url"]
+        {
+            let problem = load(&format!("{name} = \"{value}\""), &[], &[]).unwrap_err();
+            let expect =
+                format!("{name}: its value (not shown) is not allowed: {fault} (v.toml, line 1); give an");
+            assert!(problem.contains(&expect), "{problem}");
+        }
+    }
+}
+
+#[test]
 fn warnings_name_risky_settings() {
     let warnings = |toml: &str| load(toml, &[], &[]).unwrap().warnings().join("\n");
     assert!(warnings("").contains("speech.base_url is not set"));
@@ -297,12 +355,19 @@ fn payment_backend_follows_settings() {
     let behind = "server.trusted_proxies = [\"127.0.0.1/32\"]";
     check(behind, "None", none, &["server.trusted_proxies is set, so other machines reach this server"]);
     check(&format!("{behind}\ncheckout.sandbox = true"), "Sandbox", sandbox, &["gets credits and plans"]);
+    // Published ports of a container: links lead to this machine, but every machine reaches the server.
+    let published = "server.listen = \"0.0.0.0:8080\"\nserver.base_url = \"http://localhost:8080\"";
+    check(published, "None", none, &["server.listen is not a loopback address"]);
     check("checkout.sandbox = false", "None", none, &["payments are not configured"]);
     let unset = "stripe.secret_key is not set: payments are not configured";
     for elsewhere in ["server.base_url = \"https://v.example\"", "server.listen = \"0.0.0.0:80\""] {
         check(elsewhere, "None", none, &[unset]);
-        let open = format!("{elsewhere}\ncheckout.sandbox = true");
-        check(&open, "Sandbox", sandbox, &["every account gets credits and plans without payment"]);
+    }
+    for elsewhere in ["server.base_url = \"https://v.example\"", "server.listen = \"0.0.0.0:80\"", published]
+    {
+        let problem = load(&format!("{elsewhere}\ncheckout.sandbox = true"), &[], &[]).unwrap_err();
+        assert!(problem.starts_with("checkout.sandbox: it is true, but server."), "{problem}");
+        assert!(problem.contains("give server.listen and server.base_url addresses"), "{problem}");
     }
     let stripe = "stripe.secret_key = \"sk_hush\"\nstripe.webhook_secrets = [\"whsec_hush\"]\n";
     let to = "Stripe; send its webhook events to";

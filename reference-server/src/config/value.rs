@@ -3,8 +3,8 @@
 use std::{fmt, net::SocketAddr, path::PathBuf, time::Duration};
 
 use ipnet::IpNet;
-use url::Url;
-use verbatim::SoundFormat;
+use url::{Host, Url};
+use verbatim::AudioFormat;
 
 use super::layers::RawSettings;
 
@@ -15,7 +15,7 @@ const SHOWN_MAX: usize = 80;
 pub trait ParseSetting: Sized {
     /// The allowed values, as the end of a sentence that begins with "give".
     const ALLOWED: &'static str;
-    /// Whether the value must never be shown.
+    /// Whether a refused value must not be shown.
     const SECRET: bool = false;
 
     /// Parses a value.
@@ -28,11 +28,31 @@ pub trait ParseSetting: Sized {
     fn show(&self) -> String;
 }
 
-/// Quotes a text, escapes its control characters and truncates it to [`SHOWN_MAX`].
+/// Quotes a refused text, escapes its control characters and truncates it to [`SHOWN_MAX`].
+///
+/// A text that may contain a password or key is not shown: it may have been meant for another setting.
 pub(super) fn quoted(text: &str) -> String {
+    if may_have_secret(text) {
+        return "a text (not shown)".to_owned();
+    }
     let cut: String = text.chars().take(SHOWN_MAX).collect();
     let more = if cut.len() < text.len() { "…" } else { "" };
     format!("{cut:?}{more}")
+}
+
+/// Whether a text is an address, which may have a user name or a query, or looks like a key.
+fn may_have_secret(text: &str) -> bool {
+    const KEY_PREFIXES: [&str; 9] =
+        ["sk_", "rk_", "pk_", "sk-", "whsec_", "vbk_", "vba_", "bearer ", "-----begin"];
+    /// Length of a run of letters and digits that may be a key. Longer names have no digits.
+    const RUN: usize = 20;
+    let text = text.trim().to_ascii_lowercase();
+    let is_address = text.contains("://") || text.contains('@') || text.starts_with("http");
+    let is_run_end = |c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '+' | '='));
+    let is_key_like = |run: &str| run.len() >= RUN && run.contains(|c: char| c.is_ascii_digit());
+    is_address
+        || KEY_PREFIXES.iter().any(|prefix| text.contains(prefix))
+        || text.split(is_run_end).any(is_key_like)
 }
 
 /// Returns a text value; bare values are refused.
@@ -199,7 +219,7 @@ impl ParseSetting for PathBuf {
     }
 }
 
-impl ParseSetting for SoundFormat {
+impl ParseSetting for AudioFormat {
     const ALLOWED: &'static str = "ogg, flac or wav";
 
     fn read(raw: &RawSettings) -> Result<Self, Option<String>> {
@@ -317,12 +337,24 @@ impl BaseUrl {
 
     /// Whether it is an address of this machine.
     pub fn is_loopback(&self) -> bool {
-        match self.0.host() {
-            Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-            Some(url::Host::Ipv4(address)) => address.is_loopback(),
-            Some(url::Host::Ipv6(address)) => address.is_loopback(),
-            None => false,
+        self.host().is_some_and(|host| is_loopback_host(&host))
+    }
+
+    /// Returns the host.
+    pub fn host(&self) -> Option<Host> {
+        self.0.host().map(|host| host.to_owned())
+    }
+}
+
+/// Whether a host is this machine: `localhost`, a name below it, or a loopback address.
+pub fn is_loopback_host(host: &Host) -> bool {
+    match host {
+        Host::Domain(name) => {
+            let name = name.strip_suffix('.').unwrap_or(name);
+            name == "localhost" || name.ends_with(".localhost")
         }
+        Host::Ipv4(address) => address.is_loopback(),
+        Host::Ipv6(address) => address.to_canonical().is_loopback(),
     }
 }
 
@@ -339,16 +371,24 @@ impl From<BaseUrl> for String {
 
 impl ParseSetting for BaseUrl {
     const ALLOWED: &'static str = "an address such as https://example.org, without a query or a user name";
+    // The text may contain a password, so an invalid one is not repeated.
+    const SECRET: bool = true;
 
     fn read(raw: &RawSettings) -> Result<Self, Option<String>> {
-        let url = Url::parse(text(raw)?).map_err(refused)?;
-        let plain = matches!(url.scheme(), "http" | "https")
-            && url.host().is_some()
-            && url.query().is_none()
-            && url.fragment().is_none()
-            && url.username().is_empty()
-            && url.password().is_none();
-        plain.then_some(Self(url)).ok_or(None)
+        let wrong = |what: &str| Err(Some(what.to_owned()));
+        let Ok(url) = Url::parse(text(raw)?) else {
+            return wrong("it has no scheme, or its host or port is wrong");
+        };
+        match url.scheme() {
+            "http" | "https" if !url.username().is_empty() || url.password().is_some() => {
+                wrong("it has a user name or a password")
+            }
+            "http" | "https" if url.query().is_some() || url.fragment().is_some() => {
+                wrong("it has a query or a fragment")
+            }
+            "http" | "https" if url.host().is_some() => Ok(Self(url)),
+            _ => wrong("its scheme is not http or https"),
+        }
     }
 
     fn show(&self) -> String {
@@ -376,13 +416,26 @@ impl SecretUrl {
         self.0.as_str()
     }
 
-    /// Returns the address without its password and query.
+    /// Returns the address without its password, query and fragment.
+    ///
+    /// A user name without a password is not shown either: it may be the token of a proxy. With an `@` in the path
+    /// nothing is shown: a password with an unencoded `/` ends in the path.
     pub fn redacted(&self) -> String {
+        let not_shown = || format!("{}://(not shown)", self.0.scheme());
+        if self.0.path().contains('@') {
+            return not_shown();
+        }
         let mut url = self.0.clone();
-        if url.password().is_some() && url.set_password(Some("…")).is_err() {
-            return format!("{}://(not shown)", self.0.scheme());
+        let replaced = match (url.username().is_empty(), url.password().is_some()) {
+            (_, true) => url.set_password(Some("…")),
+            (false, false) => url.set_username("…"),
+            (true, false) => Ok(()),
+        };
+        if replaced.is_err() {
+            return not_shown();
         }
         url.set_query(None);
+        url.set_fragment(None);
         url.as_str().replace("%E2%80%A6", "…")
     }
 }

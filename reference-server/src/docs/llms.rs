@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::{list, operations, string};
+use super::{operations, string, tags};
 
 /// Renders the text as Markdown.
 pub(crate) fn llms_txt(document: &Value) -> String {
@@ -21,7 +21,7 @@ pub(crate) fn llms_txt(document: &Value) -> String {
          - If there is no transcript, return the `watchUrl` to the user unchanged and do not invent text.\n"
     );
     let all = operations(document);
-    for tag in list(&document["tags"]) {
+    for tag in tags(document) {
         let name = string(&tag["name"]);
         let _ = writeln!(text, "## {}\n", capital(name));
         for operation in all.iter().filter(|operation| operation.tag == name) {

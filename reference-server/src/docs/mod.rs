@@ -39,7 +39,7 @@ const METHODS: [(&str, &str); 5] =
 
 /// Returns the operations of a document, by the order of tags, then by path.
 fn operations(document: &Value) -> Vec<DocsOperation<'_>> {
-    let tags = names(document);
+    let tags: Vec<&str> = tags(document).iter().map(|tag| string(&tag["name"])).collect();
     let mut found: Vec<DocsOperation<'_>> = Vec::new();
     for (path, item) in object(&document["paths"]) {
         for (name, method) in METHODS {
@@ -53,9 +53,11 @@ fn operations(document: &Value) -> Vec<DocsOperation<'_>> {
     found
 }
 
-/// Returns the names of the tags, in document order.
-fn names(document: &Value) -> Vec<&str> {
-    list(&document["tags"]).iter().map(|tag| string(&tag["name"])).collect()
+/// Returns the tags in reading order: lookups first, then as in the document, which is alphabetical.
+fn tags(document: &Value) -> Vec<&Value> {
+    let mut tags: Vec<&Value> = list(&document["tags"]).iter().collect();
+    tags.sort_by_key(|tag| tag["name"] != "transcripts");
+    tags
 }
 
 /// Returns the text of a value, or an empty text.

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use super::{
-    list, object, operations, shell, string,
+    object, operations, shell, string, tags,
     text::{inline, prose},
 };
 
@@ -36,7 +36,7 @@ pub(crate) fn overview(document: &Value) -> Markup {
             code { "get_transcript" } ", " code { "search_transcript" } ", " code { "list_languages" } " and "
             code { "ask_video" } "."
         }
-        @for tag in list(&document["tags"]) {
+        @for tag in tags(document) {
             @let name = string(&tag["name"]);
             h2 id=(name) { (name) }
             p { (inline(string(&tag["description"]))) }

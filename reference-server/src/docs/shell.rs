@@ -8,7 +8,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::{list, operations, string};
+use super::{operations, string, tags};
 
 /// Style sheet, inline in each page, so that one request loads the page.
 pub(super) const SHEET: &str = include_str!("style.css");
@@ -56,7 +56,7 @@ pub(super) fn page(document: &Value, title: &str, here: Option<&str>, root: &str
 fn contents(document: &Value, here: Option<&str>, root: &str) -> Markup {
     let all = operations(document);
     let lists = html! {
-        @for tag in list(&document["tags"]) {
+        @for tag in tags(document) {
             @let name = string(&tag["name"]);
             p.tag { (name) }
             ul {

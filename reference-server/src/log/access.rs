@@ -5,10 +5,8 @@ use std::{borrow::Cow, io, time::Duration};
 use http::{Method, StatusCode};
 use serde::Serialize;
 
+use super::escape::request_text;
 use crate::{api::RequestId, config::LogFormat};
-
-/// Longest path that is logged, in characters.
-const PATH_MAX: usize = 120;
 
 /// Data of a request at the start of its response.
 #[derive(Debug)]
@@ -49,11 +47,11 @@ impl AccessLine {
     /// # Errors
     /// The serializer failed.
     pub(super) fn write(&self, now: &str, format: LogFormat, to: &mut Vec<u8>) -> io::Result<()> {
-        let path = shown(&self.path);
-        let (status, method) = (self.status, self.method.as_str());
+        let (path, method) = (request_text(&self.path), request_text(self.method.as_str()));
+        let status = self.status;
         match format {
             LogFormat::Text => {
-                for part in [now, "  INFO ", status.as_str(), " ", method, " ", &path, " "] {
+                for part in [now, "  INFO ", status.as_str(), " ", &method, " ", &path, " "] {
                     to.extend_from_slice(part.as_bytes());
                 }
                 milliseconds(self.took, to);
@@ -70,7 +68,7 @@ impl AccessLine {
                     level: "INFO",
                     message: "request",
                     status: status.as_u16(),
-                    method,
+                    method: &method,
                     path: &path,
                     took_ms: self.took.as_micros() as f64 / 1000.0,
                     bytes: self.bytes,
@@ -97,21 +95,6 @@ fn milliseconds(took: Duration, to: &mut Vec<u8>) {
         to.push(b'0' + (rest / divisor) as u8);
         rest %= divisor;
         divisor /= 10;
-    }
-}
-
-/// Truncates a path to the maximum length, and before anything that looks like a key.
-///
-/// A client may have put a key there by mistake.
-fn shown(path: &str) -> Cow<'_, str> {
-    if path.len() <= PATH_MAX && !path.contains("vb") {
-        return Cow::Borrowed(path);
-    }
-    let key = ["vbk_", "vba_"].into_iter().filter_map(|prefix| path.find(prefix)).min();
-    let end = path.char_indices().nth(PATH_MAX).map(|(at, _)| at).unwrap_or(path.len());
-    match key.filter(|at| *at < end).unwrap_or(end) {
-        end if end == path.len() => Cow::Borrowed(path),
-        end => Cow::Owned(format!("{}…", &path[..end])),
     }
 }
 
@@ -156,6 +139,8 @@ mod tests {
     fn access_path_is_cut_at_key_and_limit() {
         assert!(line("/api/keys/vbk_secret", LogFormat::Text).contains(" /api/keys/… "));
         assert!(line("/vb/x?vba_secret", LogFormat::Text).contains(" /vb/x?… "));
+        assert!(line("/%76bk_secret", LogFormat::Json).contains("\"/…\""));
         assert!(line(&"é".repeat(5_000), LogFormat::Text).len() < 400);
+        assert!(line("/\u{9b}2J\u{202e}", LogFormat::Text).is_ascii());
     }
 }

@@ -1,9 +1,10 @@
 //! The log: one thread writes to standard error, so that requests do not wait for it.
 //!
 //! Lines go through a bounded queue. If it is full they are dropped and counted, and the count is logged as soon as
-//! there is space. Lines contain no query, key or client address.
+//! there is space. Lines contain no query, key or client address, and only visible characters.
 
 mod access;
+mod escape;
 mod writer;
 
 use std::io::IsTerminal;
@@ -24,17 +25,17 @@ pub(crate) fn start(
     let requests = settings.level.0 >= tracing::Level::INFO;
     let (log, guard) = LogQueue::start(std::io::stderr(), settings.format, requests);
     let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let ansi = colour && settings.format == LogFormat::Text;
     #[cfg(feature = "otel")]
     if let Some(tracer) = tracer {
-        let ansi = colour && settings.format == LogFormat::Text;
-        crate::traces::log_and_trace(settings, ansi, tracer, is_loggable, move || log.line_writer());
+        crate::traces::log_and_trace(settings, ansi, tracer, is_loggable, move || log.line_writer(ansi));
         set_panic_hook();
         return guard;
     }
     let lines = tracing_subscriber::fmt()
         .with_max_level(settings.level.0)
-        .with_ansi(colour && settings.format == LogFormat::Text)
-        .with_writer(move || log.line_writer());
+        .with_ansi(ansi)
+        .with_writer(move || log.line_writer(ansi));
     let loggable = filter_fn(is_loggable);
     // A second start in one process keeps the first subscriber.
     let _ = match settings.format {

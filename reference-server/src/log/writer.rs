@@ -15,7 +15,7 @@ use std::{
 use http::Uri;
 use transcript_core::Timestamp;
 
-use super::AccessLine;
+use super::{AccessLine, escape::escape_line};
 use crate::{api::TRANSCRIPT_PATH, config::LogFormat};
 
 /// Capacity of the queue, in lines; further lines are dropped and counted.
@@ -92,9 +92,9 @@ impl LogQueue {
         }
     }
 
-    /// Creates a writer of one formatted line.
-    pub(super) fn line_writer(&self) -> LineWriter {
-        LineWriter { log: self.clone(), line: Vec::new() }
+    /// Creates a writer of one formatted line; `has_colours` if its format uses escape sequences.
+    pub(super) fn line_writer(&self, has_colours: bool) -> LineWriter {
+        LineWriter { log: self.clone(), line: Vec::new(), has_colours }
     }
 
     fn put(&self, line: LogLine) {
@@ -127,6 +127,7 @@ impl Drop for LogGuard {
 pub(crate) struct LineWriter {
     log: LogQueue,
     line: Vec<u8>,
+    has_colours: bool,
 }
 
 impl Write for LineWriter {
@@ -143,7 +144,8 @@ impl Write for LineWriter {
 impl Drop for LineWriter {
     fn drop(&mut self) {
         if !self.line.is_empty() {
-            self.log.put(LogLine::Ready(std::mem::take(&mut self.line)));
+            let line = escape_line(std::mem::take(&mut self.line), self.has_colours);
+            self.log.put(LogLine::Ready(line));
         }
     }
 }
@@ -240,7 +242,7 @@ mod tests {
         let (release, go) = mpsc::channel();
         let (log, guard) = LogQueue::start(SlowWriter { text: Arc::clone(&text), go }, LogFormat::Text, true);
         for number in 0..3 * QUEUE {
-            writeln!(log.line_writer(), "line {number}").unwrap();
+            writeln!(log.line_writer(false), "line {number}").unwrap();
         }
         drop(release);
         drop(guard);

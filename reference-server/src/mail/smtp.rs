@@ -4,7 +4,7 @@
 //! a full queue) is retryable, and only a reply to the message itself can be final. Connections are not pooled: after
 //! an interrupted mail, replies would be assigned to the wrong mail.
 
-use std::{fmt, io, time::Duration};
+use std::{io, time::Duration};
 
 use async_trait::async_trait;
 use lettre::{
@@ -56,11 +56,7 @@ pub(crate) struct SmtpMailer {
     timeouts: SmtpTimeouts,
 }
 
-impl fmt::Debug for SmtpMailer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SmtpMailer").field("url", &self.url).field("from", &self.from).finish_non_exhaustive()
-    }
-}
+transcript_core::debug_fields!(SmtpMailer { url, from });
 
 impl SmtpMailer {
     /// Creates a mailer for this server.

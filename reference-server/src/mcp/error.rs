@@ -27,19 +27,21 @@ pub(super) enum ToolError {
         message: String,
         /// Watch page, if the call names a video.
         watch_url: Option<String>,
+        /// Time after which a retry may succeed, if known.
+        retry_after: Option<Duration>,
     },
 }
 
 impl ToolError {
     /// An argument is invalid; the message begins with its name.
     pub(super) fn invalid(message: impl Into<String>) -> Self {
-        Self::Refused { code: 400, message: message.into(), watch_url: None }
+        Self::Refused { code: 400, message: message.into(), watch_url: None, retry_after: None }
     }
 
     /// Internal error. The details are in the log.
     pub(super) fn fault() -> Self {
         let message = "Internal server error. Retry in a few seconds.".to_owned();
-        Self::Refused { code: 500, message, watch_url: None }
+        Self::Refused { code: 500, message, watch_url: None, retry_after: None }
     }
 
     /// A lookup without a transcript.
@@ -72,8 +74,8 @@ impl From<ServiceError> for ToolError {
                 let (reason, retry_after) = (reason.as_str().to_owned(), meta.retry_after);
                 Self::Missing { reason, message, watch_url, retry_after }
             }
-            ServiceError { status: Some(code), message, watch_url, .. } => {
-                Self::Refused { code, message, watch_url }
+            ServiceError { status: Some(code), message, watch_url, meta, .. } => {
+                Self::Refused { code, message, watch_url, retry_after: meta.retry_after }
             }
             ServiceError { kind: ServiceErrorKind::Core(ErrorKind::Invalid), message, .. } => {
                 Self::invalid(format!("video: {message}"))

@@ -12,6 +12,7 @@ mod caller;
 mod cursor;
 mod error;
 mod page;
+mod passages;
 mod result;
 #[cfg(test)]
 mod tests;
@@ -30,7 +31,7 @@ use rmcp::{
     service::RequestContext,
 };
 use serde_json::{Map, Value};
-use transcript_core::{chat::Chat, lookup::VideoReference};
+use transcript_core::{chat::Chat, engine::Transcripts, lookup::VideoReference};
 use verbatim::{
     Verbatim,
     service::{ArchiveService, Caller, LocalService, Service, ServiceLookup, ServiceQuestion},
@@ -39,6 +40,7 @@ use verbatim::{
 use arguments::{AskVideoArgs, GetTranscriptArgs, ListLanguagesArgs, SearchTranscriptArgs, read};
 use caller::caller;
 use error::ToolError;
+use passages::PassageCache;
 use transcript::TranscriptQuery;
 
 /// Limit of a message, in bytes.
@@ -51,8 +53,9 @@ const TOOLS_TTL_MS: u64 = 60 * 60 * 1000;
 #[derive(Clone)]
 pub(crate) struct McpTools {
     service: Arc<dyn Service>,
-    /// Divides and searches transcripts.
+    /// Searches transcripts.
     chat: Chat,
+    passages: PassageCache,
     all: Arc<[Tool]>,
 }
 
@@ -63,16 +66,20 @@ impl fmt::Debug for McpTools {
 }
 
 impl McpTools {
-    /// Tools of a service over HTTP.
-    pub(crate) fn for_service(service: LocalService, chat: Chat) -> Self {
-        Self { service: Arc::new(service), chat, all: tools::all(tools::ToolScope::Service).into() }
+    /// Tools of a service over HTTP, whose transcripts come from this engine.
+    pub(crate) fn for_service(service: LocalService, transcripts: Transcripts, chat: Chat) -> Self {
+        Self::new(Arc::new(service), transcripts, chat, tools::ToolScope::Service)
     }
 
     /// Tools over the user's archive.
     pub(crate) fn for_archive(verbatim: Verbatim) -> Self {
-        let chat = verbatim.chat().clone();
-        let service = Arc::new(ArchiveService::new(verbatim));
-        Self { service, chat, all: tools::all(tools::ToolScope::Archive).into() }
+        let (chat, transcripts) = (verbatim.chat().clone(), verbatim.transcripts().clone());
+        Self::new(Arc::new(ArchiveService::new(verbatim)), transcripts, chat, tools::ToolScope::Archive)
+    }
+
+    fn new(service: Arc<dyn Service>, transcripts: Transcripts, chat: Chat, scope: tools::ToolScope) -> Self {
+        let passages = PassageCache::new(transcripts, chat.clone());
+        Self { service, chat, passages, all: tools::all(scope).into() }
     }
 
     /// Calls a tool; `None` if the name is unknown.
@@ -83,13 +90,28 @@ impl McpTools {
         caller: &Caller,
     ) -> Option<CallToolResult> {
         let result = match name {
-            tools::GET_TRANSCRIPT => self.get_transcript(arguments, caller).await,
-            tools::LIST_LANGUAGES => self.list_languages(arguments, caller).await,
             tools::ASK_VIDEO => self.ask_video(arguments, caller).await,
-            tools::SEARCH_TRANSCRIPT => self.search_transcript(arguments, caller).await,
+            tools::GET_TRANSCRIPT | tools::LIST_LANGUAGES | tools::SEARCH_TRANSCRIPT => {
+                self.read_for_free(name, arguments, caller).await
+            }
             _ => return None,
         };
         Some(result.unwrap_or_else(|error| result::failure(&error)))
+    }
+
+    /// Calls a tool that is free for archived transcripts, and therefore limited without a key.
+    async fn read_for_free(
+        &self,
+        name: &str,
+        arguments: Map<String, Value>,
+        caller: &Caller,
+    ) -> Result<CallToolResult, ToolError> {
+        self.service.admit_tool_call(caller).await?;
+        match name {
+            tools::GET_TRANSCRIPT => self.get_transcript(arguments, caller).await,
+            tools::LIST_LANGUAGES => self.list_languages(arguments, caller).await,
+            _ => self.search_transcript(arguments, caller).await,
+        }
     }
 
     async fn get_transcript(
@@ -102,7 +124,7 @@ impl McpTools {
         let timestamps = args.timestamps.unwrap_or(true);
         // Later pages are read from the archive: they fetch and charge nothing.
         let got = self.transcript(args.query(from.is_none())?, caller).await?;
-        let passages = self.chat.passages(Arc::clone(&got.stored.transcript)).await?;
+        let passages = self.passages.get(&got.stored).await?;
         let page =
             page::page(&got.stored, &passages, from, max_chars, timestamps).map_err(ToolError::invalid)?;
         Ok(result::transcript(&got, &page, from.is_none()))
@@ -143,7 +165,8 @@ impl McpTools {
         let limit = args.limit()?;
         let query = TranscriptQuery::new(&args.video, args.lang.as_deref(), true)?;
         let got = self.transcript(query, caller).await?;
-        let hits = self.chat.search(Arc::clone(&got.stored.transcript), &args.query, limit).await?;
+        let passages = self.passages.get(&got.stored).await?;
+        let hits = self.chat.search(passages, &args.query, limit).await?;
         Ok(result::hits(&got, &args.query, &hits))
     }
 }

@@ -154,9 +154,7 @@ pub(super) fn failure(error: &ToolError) -> CallToolResult {
         ToolError::Missing { reason, message, watch_url, retry_after } => {
             let retry_after_s = retry_after.map(seconds);
             let mut text = format!("No transcript ({reason}): {}\n", within(message, SENTENCE_MAX));
-            if let Some(seconds) = retry_after_s {
-                text.push_str(&format!("Retry in {seconds} seconds.\n"));
-            }
+            text.push_str(&retry_note(retry_after_s));
             text.push_str(&watch_page_note(watch_url));
             good(
                 text,
@@ -167,15 +165,26 @@ pub(super) fn failure(error: &ToolError) -> CallToolResult {
                 ],
             )
         }
-        ToolError::Refused { code, message, watch_url } => {
+        ToolError::Refused { code, message, watch_url, retry_after } => {
+            let retry_after_s = retry_after.map(seconds);
             let mut text = format!("{}\n", within(message, SENTENCE_MAX));
+            text.push_str(&retry_note(retry_after_s));
             if let Some(watch_url) = watch_url {
                 text.push_str(&watch_page_note(watch_url));
             }
-            let values = [("verbatim/code", json!(code)), ("verbatim/watch_url", json!(watch_url))];
+            let values = [
+                ("verbatim/code", json!(code)),
+                ("verbatim/retry_after", json!(retry_after_s)),
+                ("verbatim/watch_url", json!(watch_url)),
+            ];
             CallToolResult::error(vec![block(&text)]).with_meta(Some(meta(values)))
         }
     }
+}
+
+/// When to call again, as a line.
+fn retry_note(seconds: Option<u64>) -> String {
+    seconds.map_or(String::new(), |seconds| format!("Retry in {seconds} seconds.\n"))
 }
 
 /// The watch page's address on its own line, so that no other text is read as part of it.

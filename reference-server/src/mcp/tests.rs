@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use transcript_core::{
     Timestamp,
     archive::{StoredTranscript, content_digest},
-    chat::passages,
+    chat::{Chat, passages},
     transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
     video::{Platform, VideoId},
 };
@@ -12,8 +12,10 @@ use transcript_core::{
 use super::{
     cursor::PassageCursor,
     page::{self, PassagePage},
+    passages::PassageCache,
     tools,
 };
+use crate::testing::ServiceFixture;
 
 fn stored(segments: Vec<Segment>) -> StoredTranscript {
     let transcript = Transcript {
@@ -126,4 +128,20 @@ fn tools_all_arguments_are_described() {
             }
         }
     }
+}
+
+#[tokio::test]
+async fn passages_of_one_content_are_cut_once() {
+    let chat = Chat::extractive(tokio::runtime::Handle::current());
+    let fixture = ServiceFixture::start().await;
+    let cache = PassageCache::new(fixture.transcripts.clone(), chat);
+    let one = stored(vec![Segment::new("It is so quiet here.", 0, 1_000)]);
+    let other = stored(vec![Segment::new("Another one.", 0, 1_000)]);
+    let first = cache.get(&one).await.unwrap();
+    // The same content again, read from the archive a second time.
+    let again = cache.get(&stored(one.transcript.segments.clone())).await.unwrap();
+    assert!(Arc::ptr_eq(&first, &again));
+    assert_eq!(cache.get(&other).await.unwrap()[0].text, "Another one.");
+    assert_eq!(cache.len(), 2);
+    assert_eq!(first.to_vec(), passages(&one.transcript.segments));
 }

@@ -46,6 +46,8 @@ struct MetricsSnapshot {
     is_ready: bool,
     /// Entries and bytes of the response cache by API, and its limit in bytes, which both share.
     caches: [(ApiKind, u64, u64, u64); 2],
+    /// Bytes of large bodies, and their limit.
+    bodies: (u64, u64),
     lines_dropped: u64,
     process: ProcessFigures,
 }
@@ -72,6 +74,7 @@ impl MetricsSources {
                 (ApiKind::Lookup, lookup.entries, lookup.bytes, bytes_max),
                 (ApiKind::V1, v1.entries, v1.bytes, bytes_max),
             ],
+            bodies: self.app.body_budget.usage(),
             lines_dropped: self.log.lines_dropped(),
             process: ProcessFigures::now(),
         };
@@ -210,6 +213,9 @@ impl MetricsSnapshot {
         to.gauges(active, None, each(|one| one.active))?;
         let queued = ("supplier_queued", "Videos that wait for a permit of a supplier");
         to.gauges(queued, None, each(|one| one.queued))?;
+        let refused =
+            load.suppliers.iter().map(|one| ([("supplier", one.supplier.as_str())], one.refused as f64));
+        to.counters(("fetches_refused", "Fetches refused because too many waited for a supplier"), refused)?;
         let help = "Queued mails, up to 10000; absent if the store does not respond";
         to.gauge(("mail_queued", help), None, self.mails.map(|mails| mails as f64))?;
         let dropped = ("log_lines_dropped", "Dropped log lines");
@@ -229,7 +235,11 @@ impl MetricsSnapshot {
         let bytes = caches().map(|(api, _, bytes, _)| (label(*api), *bytes as f64));
         to.gauges(("ready_bodies_size", "Size of the response caches"), Some(&Unit::Bytes), bytes)?;
         let most = caches().map(|(api, _, _, most)| (label(*api), *most as f64));
-        to.gauges(("ready_bodies_limit", "Size limit of the response caches"), Some(&Unit::Bytes), most)
+        to.gauges(("ready_bodies_limit", "Size limit of the response caches"), Some(&Unit::Bytes), most)?;
+        let (bodies, bodies_max) = self.bodies;
+        let help = "Memory of large bodies that the caches do not hold";
+        to.gauge(("body_memory", help), Some(&Unit::Bytes), Some(bodies as f64))?;
+        to.gauge(("body_memory_limit", "Limit of this memory"), Some(&Unit::Bytes), Some(bodies_max as f64))
     }
 
     fn process(&self, to: &mut FamilyWriter<'_>) -> fmt::Result {

@@ -11,15 +11,16 @@ use serde_json::{Map, Value, json};
 use transcript_core::{accounts::AccountsOptions, lookup::LookupOptions};
 
 use crate::{
-    api::{HEAD_BYTES_MAX, INTERFACE_VERSION, READ_BYTES_MAX},
+    api::INTERFACE_VERSION,
     routes::{
         ENDPOINTS,
-        document::{self, DocumentOptions},
+        document::{DocumentOptions, add_common_responses},
     },
 };
 
 /// Document of a service with these settings.
 pub(crate) fn document(options: &LookupOptions, accounts: &AccountsOptions) -> Value {
+    let base_url = options.base_url.trim_end_matches('/');
     json!({
         "openapi": "3.1.1",
         "jsonSchemaDialect": "https://json-schema.org/draft/2020-12/schema",
@@ -28,15 +29,16 @@ pub(crate) fn document(options: &LookupOptions, accounts: &AccountsOptions) -> V
             "summary": "Timestamped transcripts of YouTube, TikTok, Instagram and X videos.",
             "description": DESCRIPTION,
             "version": INTERFACE_VERSION,
-            "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" }
+            "contact": { "name": "Operator of this service", "url": base_url },
+            "license": { "name": "MIT OR Apache-2.0", "url": "https://www.apache.org/licenses/LICENSE-2.0" }
         },
-        "servers": [{ "url": options.base_url.trim_end_matches('/'), "description": "This service." }],
+        "servers": [{ "url": base_url, "description": "This service." }],
         "tags": [
-            { "name": "transcripts", "description": "Lookup of transcripts." },
-            { "name": "keys", "description": "Creation and status of API keys." },
             { "name": "accounts", "description": "The v1 API: accounts with credits, transcripts and chat." },
+            { "name": "keys", "description": "Creation and status of API keys." },
             { "name": "payments", "description": "Plans and credit packs, paid on a hosted page." },
-            { "name": "service", "description": "Health, version and documentation of the service." }
+            { "name": "service", "description": "Health, version and documentation of the service." },
+            { "name": "transcripts", "description": "Lookup of transcripts." }
         ],
         "paths": paths(options, accounts),
         "components": {
@@ -66,23 +68,11 @@ fn paths(options: &LookupOptions, accounts: &AccountsOptions) -> Value {
     for endpoint in ENDPOINTS {
         let Some(operation) = endpoint.operation else { continue };
         let mut operation = operation(&settings);
-        // Checked before the request is parsed further.
-        operation["responses"]["431"] = large_head();
+        add_common_responses(endpoint, &mut operation);
         paths[endpoint.path][endpoint.method.as_str().to_ascii_lowercase()] = operation;
     }
     samples::add(&mut paths, &options.base_url);
     paths
-}
-
-fn large_head() -> Value {
-    let kib = HEAD_BYTES_MAX / 1024;
-    let what = format!(
-        "The request head, its link included, is larger than {kib} KiB. The response has no body if the head is larger \
-         than {} KiB or has more than 100 headers.",
-        READ_BYTES_MAX / 1024
-    );
-    let detail = format!("The request's headers are too large: its head may have {kib} KiB altogether.");
-    document::refusal((431, "Request Header Fields Too Large"), &what, &[("large", &detail)], [])
 }
 
 /// Description of the whole document.

@@ -30,32 +30,25 @@ pub(crate) struct TranscribeOffer {
 
 /// Page of a video without a transcript. Without an offer there is no button, only the reason.
 pub(crate) fn video(video: &VideoId, why: &str, offer: Option<&TranscribeOffer>) -> Markup {
+    video_page(video, "No transcript yet", why, offer)
+}
+
+/// Page of a video that cannot be transcribed, or whose state is unknown.
+pub(crate) fn closed(video: &VideoId, kicker: &str, why: &str) -> Markup {
+    video_page(video, kicker, why, None)
+}
+
+fn video_page(video: &VideoId, kicker: &str, why: &str, offer: Option<&TranscribeOffer>) -> Markup {
     let platform = video.platform().name();
     let title = format!("{platform} video {}", video.id());
     page(
         &title,
         offer,
         html! {
-            p.kicker { "No transcript yet" }
-            h1 { (title) }
-            p { (why) }
-            @if let Some(offer) = offer { (button(offer)) }
-            p.about { a href=(video.address()) rel="noreferrer" { "Watch it on " (platform) } }
-        },
-    )
-}
-
-/// Page of a video that cannot be transcribed, or whose state is unknown.
-pub(crate) fn closed(video: &VideoId, kicker: &str, why: &str) -> Markup {
-    let platform = video.platform().name();
-    let title = format!("{platform} video {}", video.id());
-    page(
-        &title,
-        None,
-        html! {
             p.kicker { (kicker) }
             h1 { (title) }
             p { (why) }
+            @if let Some(offer) = offer { (button(offer)) }
             p.about { a href=(video.address()) rel="noreferrer" { "Watch it on " (platform) } }
         },
     )

@@ -15,9 +15,10 @@ mod wrap;
 
 use std::{io, sync::Arc, time::Instant};
 
+use axum::{body::Body, response::IntoResponse};
 use bytes::Bytes;
 use http::{HeaderMap, Method, Response, header::AUTHORIZATION};
-use http_body_util::Full;
+use http_body_util::{Either, Full};
 use quick_cache::Equivalent;
 use transcript_core::{
     archive::{StoredBody, StoredTranscript},
@@ -27,11 +28,14 @@ use transcript_core::{
 use verbatim::read_cache::{FormCost, FormKey, ReadCache, ReadCacheBudget, ReadCacheUsage};
 
 pub(crate) use body::{CachedBody, RenderedBody, VARIES_BY, compress};
-pub(crate) use v1::V1Body;
 use v1::V1Source;
+pub(crate) use v1::{V1Body, V1Selection};
 pub(crate) use verbatim::read_cache::CHANGE_COUNTER_AGE_MAX as EXPIRE;
 
-use crate::api::{ContentEncoding, LookupQuery, ProblemResponse, ResponseFormat, ResultOrigin};
+use crate::api::{
+    ByteBudget, ContentEncoding, LookupQuery, ProblemResponse, ReservedBytes, ResponseBody, ResponseFormat,
+    ResultOrigin, budgeted,
+};
 
 /// A body that is cheap to build saves half of the time of a response, so few are held. One that must be compressed
 /// or rendered takes milliseconds.
@@ -108,7 +112,8 @@ impl FormKey for BodyKey {
             BodyForm::Lookup(variant) => variant.format == ResponseFormat::Json,
             BodyForm::V1 => true,
         };
-        let is_cheap = is_json && self.encoding == ContentEncoding::Zstd;
+        // Stored bodies are zstd, which is decompressed as fast as a row is found.
+        let is_cheap = is_json && matches!(self.encoding, ContentEncoding::Zstd | ContentEncoding::Identity);
         if is_cheap { FormCost::Cheap } else { FormCost::Costly }
     }
 }
@@ -118,13 +123,15 @@ impl FormKey for BodyKey {
 pub(crate) struct ResponseCache {
     cache: ReadCache<QueryKey, Selection, BodyKey, Arc<CachedBody>>,
     lookup: Lookup,
+    /// Memory of bodies that are built and may not fit into the cache.
+    body_budget: ByteBudget,
 }
 
 impl ResponseCache {
     /// Creates an empty cache over this lookup's archive.
-    pub(crate) fn new(lookup: Lookup) -> Self {
+    pub(crate) fn new(lookup: Lookup, body_budget: ByteBudget) -> Self {
         let cache = ReadCache::new(lookup.transcripts().clone(), BUDGET);
-        Self { cache, lookup }
+        Self { cache, lookup, body_budget }
     }
 
     /// Returns the cached response to a query if it is valid at `now`. Neither waits nor copies the body.
@@ -147,14 +154,14 @@ impl ResponseCache {
 
     /// Builds the response to a query of the lookup API without a key from a body in wire form.
     ///
-    /// `None` means that the route must answer.
+    /// `None` means that the route must answer. The response is 503 if there is no memory for the body.
     pub(crate) async fn build_archived(
         &self,
         query: &str,
         headers: &HeaderMap,
         method: &Method,
         now: Instant,
-    ) -> Option<(Response<Full<Bytes>>, ResultOrigin)> {
+    ) -> Option<(Response<ResponseBody>, ResultOrigin)> {
         if headers.contains_key(AUTHORIZATION) {
             return None;
         }
@@ -167,7 +174,7 @@ impl ResponseCache {
                 let changes = self.changes().await?;
                 let found = self.get((CachedRoute::Lookup, query), headers, method, Instant::now());
                 if let Some(ready) = found {
-                    return Some((ready, ResultOrigin::Ready));
+                    return Some((ready.map(Either::Left), ResultOrigin::Ready));
                 }
                 changes
             }
@@ -180,31 +187,58 @@ impl ResponseCache {
         let form = BodyForm::Lookup(ResponseVariant { format: options.format, src: options.src });
         let content_sha256 = digest(&archived.body.content_sha256)?;
         let selection = Selection { content_sha256, form, source: None };
-        let body = self.get_or_wrap(before, archived.body, selection.key(encoding)).await?;
-        match body {
+        let (body, reserved) = match self.get_or_wrap(before, archived.body, selection.key(encoding)).await? {
+            Ok(built) => built,
+            Err(exhausted) => {
+                return Some((exhausted.into_response().map(Either::Right), ResultOrigin::Nothing));
+            }
+        };
+        let response = match body {
             WrappedBody::Cached(body) => {
                 self.store((CachedRoute::Lookup, query), selection, changes);
-                Some((body.response(headers, method), ResultOrigin::Stored))
+                body.response(headers, method)
             }
-            WrappedBody::Single(body) => Some((body.response(headers, method), ResultOrigin::Stored)),
-        }
+            WrappedBody::Single(body) => body.response(headers, method),
+        };
+        let response = match reserved {
+            None => response.map(Either::Left),
+            Some(reserved) => response.map(|body| Either::Right(budgeted(Body::new(body), reserved))),
+        };
+        Some((response, ResultOrigin::Stored))
     }
 
     /// Returns the cached body of this key, or builds it around the stored bytes.
-    async fn get_or_wrap(&self, before: Vec<u8>, stored: StoredBody, key: BodyKey) -> Option<WrappedBody> {
+    ///
+    /// A large body is built with a reservation: the cache may not admit it, or remove it before it is sent. The error
+    /// is that there is no memory for it.
+    async fn get_or_wrap(&self, before: Vec<u8>, stored: StoredBody, key: BodyKey) -> Option<BuiltBody> {
         if let Some(body) = self.cache.form(&key) {
-            return Some(WrappedBody::Cached(body));
+            return Some(Ok((WrappedBody::Cached(body), None)));
         }
+        let reserved = match self.body_budget.reserve_response(wrap::length(&stored, key.encoding)).await {
+            Ok(reserved) => reserved,
+            Err(exhausted) => return Some(Err(exhausted)),
+        };
+        let body = self.wrap(before, stored, key).await?;
+        Some(Ok((body, reserved)))
+    }
+
+    /// Builds the body of this key around the stored bytes.
+    async fn wrap(&self, before: Vec<u8>, stored: StoredBody, key: BodyKey) -> Option<WrappedBody> {
         let encoding = key.encoding;
-        let bytes = body::memory_bytes(stored.segments.len());
-        if key.cost() == FormCost::Cheap && !self.cache.admit(&key, bytes) {
-            let body = wrap::wrap(&before, &stored, encoding).inspect_err(log_failure).ok()?;
-            return Some(WrappedBody::Single(body));
-        }
+        let bytes = body::memory_bytes(wrap::length(&stored, encoding));
+        let is_admitted = key.cost() == FormCost::Costly || self.cache.admit(&key, bytes);
         if !wrap::is_cheap(&stored, encoding) {
             let make = render_blocking(move || wrap::wrap(&before, &stored, encoding));
-            let body = self.cache.form_or_make(&key, make).await;
-            return body.inspect_err(log_failure).ok().map(WrappedBody::Cached);
+            let body = match is_admitted {
+                true => self.cache.form_or_make(&key, make).await.map(WrappedBody::Cached),
+                false => make.await.map(|(body, _)| WrappedBody::Cached(body)),
+            };
+            return body.inspect_err(log_failure).ok();
+        }
+        if !is_admitted {
+            let body = wrap::wrap(&before, &stored, encoding).inspect_err(log_failure).ok()?;
+            return Some(WrappedBody::Single(body));
         }
         let body = Arc::new(wrap::wrap(&before, &stored, encoding).inspect_err(log_failure).ok()?);
         self.cache.insert_form(key, Arc::clone(&body), body.memory_bytes());
@@ -288,6 +322,9 @@ enum WrappedBody {
     /// For this response only.
     Single(CachedBody),
 }
+
+/// A body with the memory that it reserves, or the response if there is no memory.
+type BuiltBody = Result<(WrappedBody, Option<ReservedBytes>), ProblemResponse>;
 
 fn log_failure(error: &io::Error) {
     tracing::warn!(%error, "stored response body failed");

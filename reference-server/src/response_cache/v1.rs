@@ -11,7 +11,7 @@ use super::{
     BodyForm, CachedBody, CachedRoute, QUERY_LENGTH_MAX, QueryRef, ResponseCache, Selection, WrappedBody,
     digest,
 };
-use crate::api::{ContentEncoding, ResultOrigin};
+use crate::api::{ContentEncoding, ProblemResponse, ReservedBytes, ResultOrigin};
 
 /// How to build the body of a query again.
 #[derive(Debug)]
@@ -31,14 +31,21 @@ impl V1Source {
     }
 }
 
+/// What a query selects: a body that is cached or can be built.
+pub(crate) struct V1Selection {
+    selection: Selection,
+    /// The video, and how to build the body.
+    pub(crate) source: Arc<V1Source>,
+}
+
 /// Body of a query, ready to be charged and sent.
 pub(crate) struct V1Body {
     /// The body.
     pub(crate) body: Arc<CachedBody>,
-    /// The video.
-    pub(crate) source: Arc<V1Source>,
     /// Where the body comes from.
     pub(crate) origin: ResultOrigin,
+    /// Memory of a large body.
+    pub(crate) reserved: Option<ReservedBytes>,
 }
 
 impl ResponseCache {
@@ -63,27 +70,43 @@ impl ResponseCache {
         self.store((CachedRoute::V1, query), selection, changes);
     }
 
-    /// Returns the body of a query that is known and valid, from the cache or around the stored bytes.
+    /// Returns what a query selects if that is known and valid. Builds nothing.
     ///
     /// `None` means that the route must answer.
-    pub(crate) async fn v1_body(&self, query: &str, encoding: ContentEncoding) -> Option<V1Body> {
+    pub(crate) async fn v1_selection(&self, query: &str) -> Option<V1Selection> {
         if query.len() > QUERY_LENGTH_MAX {
             return None;
         }
-        let known = self.cache.selection_or_wait(&QueryRef { route: CachedRoute::V1, query }).await?;
-        let (key, source) = (known.key(encoding), known.source?);
+        let selection = self.cache.selection_or_wait(&QueryRef { route: CachedRoute::V1, query }).await?;
+        let source = selection.source.clone()?;
+        Some(V1Selection { selection, source })
+    }
+
+    /// Returns the selected body, from the cache or around the stored bytes.
+    ///
+    /// `None` means that the route must answer. The error is that there is no memory for the body.
+    pub(crate) async fn v1_body(
+        &self,
+        selected: &V1Selection,
+        encoding: ContentEncoding,
+    ) -> Option<Result<V1Body, ProblemResponse>> {
+        let V1Selection { selection: known, source } = selected;
+        let key = known.key(encoding);
         if let Some(body) = self.cache.form(&key) {
-            return Some(V1Body { body, source, origin: ResultOrigin::Ready });
+            return Some(Ok(V1Body { body, origin: ResultOrigin::Ready, reserved: None }));
         }
         for selector in &source.selectors {
             // A failing archive is reported by the route.
             let stored = self.lookup.transcripts().stored_body(&source.video, selector).await.ok()?;
             if let Some(stored) = stored.filter(|stored| stored.content_sha256 == known.content_sha256) {
-                let body = match self.get_or_wrap(source.before.clone(), stored, key).await? {
-                    WrappedBody::Cached(body) => body,
-                    WrappedBody::Single(body) => Arc::new(body),
-                };
-                return Some(V1Body { body, source, origin: ResultOrigin::Stored });
+                let built = self.get_or_wrap(source.before.clone(), stored, key).await?;
+                return Some(built.map(|(body, reserved)| {
+                    let body = match body {
+                        WrappedBody::Cached(body) => body,
+                        WrappedBody::Single(body) => Arc::new(body),
+                    };
+                    V1Body { body, origin: ResultOrigin::Stored, reserved }
+                }));
             }
         }
         None

@@ -23,6 +23,15 @@ pub(super) fn is_cheap(stored: &StoredBody, encoding: ContentEncoding) -> bool {
     }
 }
 
+/// Memory of the body while it is built and sent, in bytes: nothing is longer than the stored segments before
+/// compression.
+pub(super) fn length(stored: &StoredBody, encoding: ContentEncoding) -> usize {
+    match encoding {
+        ContentEncoding::Zstd => stored.segments.len(),
+        _ => usize::try_from(stored.length).unwrap_or(usize::MAX),
+    }
+}
+
 /// Builds a body: `before`, the stored segments, and the end of the JSON.
 ///
 /// The tag is derived from the content digest, the stored bytes' checksum, the bytes before the segments and the

@@ -35,8 +35,7 @@ pub(crate) async fn archived(
         return v1::cached_transcript(app, head).await;
     }
     let query = lookup_query(&head.method, &head.uri)?;
-    let archived = app.bodies.build_archived(query, &head.headers, &head.method, now).await;
-    archived.map(|(response, from)| (response.map(Either::Left), from))
+    app.bodies.build_archived(query, &head.headers, &head.method, now).await
 }
 
 /// Query of a lookup; `None` for other requests.

@@ -6,17 +6,16 @@
 use std::time::Duration;
 
 use axum::{
-    extract::{Path, Request, State, rejection::PathRejection},
+    extract::{FromRequestParts, Path, Request, State, rejection::PathRejection},
     response::Response,
 };
-use http::{HeaderValue, StatusCode, Uri, header::LOCATION};
+use http::{HeaderValue, StatusCode, Uri, header::LOCATION, request::Parts};
 use maud::Markup;
 use serde_json::{Value, json};
 use transcript_core::{
     Result,
     accounts::payments::{OrderStatus, Sandbox, SandboxAction, SandboxOrder},
     ids::OrderId,
-    limits::{LimitOutcome, LimitRequest},
 };
 
 use super::{
@@ -25,19 +24,34 @@ use super::{
     v1::{BODY_MAX, document::parameters},
 };
 use crate::{
-    api::{parameter, read_body},
+    api::{is_local, parameter, read_body},
     page::{PagePolicy, checkout as page},
     state::AppState,
 };
 
 /// Longest order id, in bytes.
 const ORDER_MAX: usize = 128;
-/// Provider queries per order page and minute.
-const REFRESHES_PER_MINUTE: u32 = 20;
 /// Timeout of a provider query; after it the page shows the stored status.
 const REFRESH_TIMEOUT: Duration = Duration::from_secs(8);
 
 type OrderPath = std::result::Result<Path<String>, PathRejection>;
+
+/// A caller on this machine. The sandbox gives credits without payment, so it serves no others.
+#[derive(Debug)]
+pub(super) struct LocalCaller;
+
+impl FromRequestParts<AppState> for LocalCaller {
+    type Rejection = Response;
+
+    async fn from_request_parts(head: &mut Parts, app: &AppState) -> std::result::Result<Self, Response> {
+        if app.sandbox.is_none() || is_local(head) {
+            return Ok(Self);
+        }
+        let why = "The test checkout serves the server's own machine only, at a loopback address and without a proxy \
+                   or tunnel.";
+        Err(respond(StatusCode::FORBIDDEN, page::error(why, page::SANDBOX_ROOT)))
+    }
+}
 
 /// Order status: the provider's page sends buyers here after a payment or a cancellation.
 pub(super) async fn order_page(State(app): State<AppState>, path: OrderPath) -> Response {
@@ -50,7 +64,12 @@ pub(super) async fn order_page(State(app): State<AppState>, path: OrderPath) -> 
 }
 
 /// Sandbox checkout page of an order.
-pub(super) async fn sandbox_page(State(app): State<AppState>, path: OrderPath, uri: Uri) -> Response {
+pub(super) async fn sandbox_page(
+    State(app): State<AppState>,
+    _: LocalCaller,
+    path: OrderPath,
+    uri: Uri,
+) -> Response {
     let token = parameter(uri.query().unwrap_or_default(), "token").ok().flatten();
     let (Some(sandbox), Some(id), Some(token)) = (&app.sandbox, order_id(path), token) else {
         return missing(page::SANDBOX_ROOT);
@@ -65,13 +84,14 @@ pub(super) async fn sandbox_page(State(app): State<AppState>, path: OrderPath, u
 /// Button of the sandbox page.
 pub(super) async fn sandbox_action(
     State(app): State<AppState>,
+    _: LocalCaller,
     path: OrderPath,
     request: Request,
 ) -> Response {
     let (Some(sandbox), Some(id)) = (&app.sandbox, order_id(path)) else {
         return missing(page::SANDBOX_ROOT);
     };
-    let form = match read_body(request.into_body(), BODY_MAX).await {
+    let form = match read_body(request.into_body(), BODY_MAX, &app.body_budget).await {
         Ok(form) => form,
         Err(refusal) => return respond(refusal.status(), page::error(refusal.detail(), page::SANDBOX_ROOT)),
     };
@@ -112,7 +132,7 @@ async fn apply(
 /// Returns the order's status, refreshed from the provider if its payment may have changed.
 async fn order_status(app: &AppState, id: &OrderId) -> Result<Option<OrderStatus>> {
     let Some(stored) = app.payments.stored_status(id).await? else { return Ok(None) };
-    if !stored.needs_refresh() || !may_refresh(app, id).await? {
+    if !stored.needs_refresh() || !app.payments.count_refresh(id).await? {
         return Ok(Some(stored));
     }
     match tokio::time::timeout(REFRESH_TIMEOUT, app.payments.refreshed_status(id)).await {
@@ -124,14 +144,6 @@ async fn order_status(app: &AppState, id: &OrderId) -> Result<Option<OrderStatus
         }
         Err(_) => Ok(Some(stored)),
     }
-}
-
-/// Whether another provider query is admitted. Reloading a page cannot cause unlimited provider calls.
-async fn may_refresh(app: &AppState, id: &OrderId) -> Result<bool> {
-    let parts = app.accounts.deps();
-    let bucket = format!("checkout/{id}");
-    let request = LimitRequest { bucket, max: REFRESHES_PER_MINUTE, window_ms: 60_000, cost: 1 };
-    Ok(matches!(parts.limiter.acquire(vec![request], parts.clock.now()).await?, LimitOutcome::Allowed { .. }))
 }
 
 /// Order id of a path; `None` if it is malformed.
@@ -214,12 +226,13 @@ pub(crate) fn sandbox_operation(_: &DocumentOptions<'_>) -> Value {
         "operationId": "getSandboxPage",
         "tags": ["payments"],
         "summary": "Show a sandbox order in the browser",
-        "description": "The test checkout, without real payments. It is enabled on a loopback address, or by the \
-                        operator. GET changes nothing.",
+        "description": "The test checkout, without real payments. It serves the server's own machine only. GET \
+                        changes nothing.",
         "security": [],
         "parameters": [parameters::order(), parameters::page_token()],
         "responses": {
             "200": html_response("The order, with buttons for its actions.", "Test checkout", []),
+            "403": not_local(),
             "404": no_such_order(),
             "500": document::fault(),
             "503": unavailable_response()
@@ -265,6 +278,7 @@ pub(crate) fn sandbox_action_operation(_: &DocumentOptions<'_>) -> Value {
         "responses": {
             "303": html_response("The action is done.", "Done", [("Location", location)]),
             "400": html_response("Unknown action.", "That did not work", []),
+            "403": not_local(),
             "404": no_such_order(),
             "408": html_response("The form did not arrive in time.", "That did not work", []),
             "413": html_response("The form is too large.", "That did not work", []),
@@ -287,6 +301,10 @@ fn html_response(
 
 fn no_such_order() -> Value {
     html_response("Unknown order, or its page is closed.", "No such order", [])
+}
+
+fn not_local() -> Value {
+    html_response("The request is not of the server's machine, or passed a proxy.", "That did not work", [])
 }
 
 fn unavailable_response() -> Value {

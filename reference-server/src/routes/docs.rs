@@ -93,6 +93,7 @@ pub(crate) fn open_api_operation(_: &DocumentOptions<'_>) -> Value {
         "operationId": "getOpenApi",
         "tags": ["service"],
         "summary": "Get this document",
+        "description": "The OpenAPI document, with the limits and prices of this service.",
         "security": [],
         "responses": { "200": document::answer("This document.", content, []), "500": document::fault() }
     })
@@ -104,6 +105,7 @@ pub(crate) fn overview_operation(_: &DocumentOptions<'_>) -> Value {
         "operationId": "getDocs",
         "tags": ["service"],
         "summary": "Read this document in the browser",
+        "description": "A page that lists all operations, made from the OpenAPI document.",
         "security": [],
         "responses": { "200": docs_page("The overview of all operations."), "500": document::fault() }
     })
@@ -115,6 +117,7 @@ pub(crate) fn operation_page_operation(_: &DocumentOptions<'_>) -> Value {
         "operationId": "getDocsOfOperation",
         "tags": ["service"],
         "summary": "Read about one operation in the browser",
+        "description": "A page about the operation, made from the OpenAPI document.",
         "security": [],
         "parameters": [parameters::operation()],
         "responses": {
@@ -137,6 +140,7 @@ pub(crate) fn llms_txt_operation(_: &DocumentOptions<'_>) -> Value {
         "operationId": "getLlmsTxt",
         "tags": ["service"],
         "summary": "Get a summary of this service for language models",
+        "description": "How to call the service, and links to all operations.",
         "security": [],
         "responses": { "200": document::answer("Markdown text.", json!({ "text/plain": body }), []), "500": document::fault() }
     })

@@ -5,14 +5,14 @@ use http::{
     HeaderMap, HeaderName, HeaderValue, StatusCode, Uri,
     header::{
         ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, CACHE_CONTROL, CONTENT_LENGTH,
-        CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, VARY,
+        CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, RETRY_AFTER, VARY,
     },
 };
 use http_body_util::Either;
 use maud::Markup;
 
 use crate::{
-    api::{ProblemDetail, ResponseBody, wants_page},
+    api::{ProblemDetail, RETRY_AFTER_BUSY, ResponseBody, wants_page},
     page::{self, PagePolicy},
 };
 
@@ -38,6 +38,9 @@ pub(super) fn html(status: StatusCode, page: Markup, cache_mode: CacheMode, poli
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(HTML));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static(cache));
+    if status == StatusCode::SERVICE_UNAVAILABLE {
+        headers.insert(RETRY_AFTER, RETRY_AFTER_BUSY);
+    }
     confine(headers, policy);
     response
 }

@@ -39,7 +39,7 @@ pub(crate) async fn create(
     request: Request,
 ) -> Result<Response, ProblemResponse> {
     let (parts, body) = request.into_parts();
-    let body = read_body(body, BODY_MAX).await?;
+    let body = read_body(body, BODY_MAX, &app.body_budget).await?;
     let fields = fields(&parts.headers, &body)?;
     let request = CreateKeyRequest {
         label: text(&fields, "label")?,
@@ -47,7 +47,7 @@ pub(crate) async fn create(
         proof: proof(&parts.headers),
         origin: KeyOrigin::Network(Some(client.0)),
     };
-    match app.lookup.create_key(request).await.map_err(store_error)? {
+    match app.lookup.keys().create(request).await.map_err(store_error)? {
         CreateKeyOutcome::Created(created) => {
             Ok(([NO_STORE], json(StatusCode::CREATED, &CreateKeyResponse::from(&created))).into_response())
         }
@@ -81,7 +81,7 @@ pub(crate) async fn status(
     let credential = bearer(&headers);
     let status = match &credential {
         Some(credential) => {
-            app.lookup.key_status(credential, proof(&headers).as_ref()).await.map_err(store_error)?
+            app.lookup.keys().status(credential, proof(&headers).as_ref()).await.map_err(store_error)?
         }
         None => None,
     };
@@ -230,6 +230,7 @@ pub(crate) fn status_operation(options: &DocumentOptions<'_>) -> Value {
         "operationId": "getKeyStatus",
         "tags": ["keys"],
         "summary": "Get the plan and remaining allowance of an API key",
+        "description": "The call is free and counts toward no limit.",
         "security": [{ "bearer": [] }],
         "responses": {
             "200": document::answer(

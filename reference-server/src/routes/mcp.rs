@@ -11,7 +11,6 @@ use axum::{
     extract::{Request, State},
     response::{IntoResponse, Response},
 };
-use bytes::Bytes;
 use http::{
     HeaderMap, HeaderValue, StatusCode,
     header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, ORIGIN},
@@ -28,7 +27,7 @@ use serde_json::{Value, json};
 use verbatim::service::LocalService;
 
 use crate::{
-    api::{json as as_json, read_body},
+    api::{ByteBudget, RequestBody, json as as_json, read_body},
     mcp::{MESSAGE_MAX, McpTools},
     state::AppState,
 };
@@ -46,6 +45,7 @@ pub(crate) struct McpEndpoint {
     service: StreamableHttpService<McpTools, NeverSessionManager>,
     /// Origins whose pages may call: the server's own, and those of `server.cors_origins`.
     origins: Arc<[HeaderValue]>,
+    body_budget: ByteBudget,
 }
 
 impl std::fmt::Debug for McpEndpoint {
@@ -57,8 +57,10 @@ impl std::fmt::Debug for McpEndpoint {
 impl McpEndpoint {
     /// Endpoint over this state; pages of these origins may call it.
     pub(super) fn new(app: AppState, origins: Arc<[HeaderValue]>) -> Self {
+        let transcripts = app.lookup.transcripts().clone();
+        let body_budget = app.body_budget;
         let service = LocalService::new(app.lookup, app.accounts, app.chat.clone());
-        let tools = McpTools::for_service(service, app.chat);
+        let tools = McpTools::for_service(service, transcripts, app.chat);
         // Host checks are off because proxies rewrite the host. The origin is checked here instead.
         let config = StreamableHttpServerConfig::default()
             .with_legacy_session_mode(false)
@@ -66,7 +68,7 @@ impl McpEndpoint {
             .with_max_request_body_bytes(MESSAGE_MAX)
             .disable_allowed_hosts();
         let service = StreamableHttpService::new(move || Ok(tools.clone()), Arc::default(), config);
-        Self { service, origins }
+        Self { service, origins, body_budget }
     }
 }
 
@@ -75,7 +77,7 @@ pub(super) async fn post(State(endpoint): State<McpEndpoint>, request: Request) 
     let (mut parts, body) = request.into_parts();
     let mut answer = match message(&endpoint, &mut parts, body).await {
         Ok((id, body)) => {
-            let request = http::Request::from_parts(parts, Full::new(Bytes::from(body)));
+            let request = http::Request::from_parts(parts, Full::new(body.into_bytes()));
             to_json_rpc(endpoint.service.handle(request).await.map(Body::new), id).await
         }
         Err(refusal) => *refusal,
@@ -89,11 +91,11 @@ async fn message(
     endpoint: &McpEndpoint,
     parts: &mut Parts,
     body: Body,
-) -> Result<(Value, Vec<u8>), Box<Response>> {
+) -> Result<(Value, RequestBody), Box<Response>> {
     check_origin(&parts.headers, &endpoint.origins)?;
     check_accept(&mut parts.headers)?;
     check_content_type(&parts.headers)?;
-    let body = read_body(body, MESSAGE_MAX).await.map_err(|refusal| {
+    let body = read_body(body, MESSAGE_MAX, &endpoint.body_budget).await.map_err(|refusal| {
         error(refusal.status(), Value::Null, ErrorCode::INVALID_REQUEST, refusal.detail(), None)
     })?;
     let bad = |id: Value, code, message: &str| error(StatusCode::BAD_REQUEST, id, code, message, None);

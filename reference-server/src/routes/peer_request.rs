@@ -32,7 +32,7 @@ pub(crate) async fn register_peer_request(
 
 /// Id of a key. If it cannot be read, the key cannot fetch either.
 async fn key_id(verbatim: &Verbatim, credential: Option<String>) -> Option<KeyId> {
-    verbatim.lookup().key_id(&credential?).await.ok().flatten()
+    verbatim.lookup().keys().id(&credential?).await.ok().flatten()
 }
 
 /// Video of a lookup query. Peers send the video's own address.

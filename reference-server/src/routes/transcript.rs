@@ -12,9 +12,10 @@ use http::{
 };
 use serde_json::{Value, json};
 use transcript_core::{
-    captions::{write_srt, write_webvtt},
+    captions::TextFormat,
+    engine::NoTranscript,
     lookup::{Availability, FailureReason, LookupOptions, LookupRequest, LookupResponse, ReferenceError},
-    transcript::{TrackInfo, markdown, prose},
+    transcript::TrackInfo,
     wire::lookup::TranscriptResult,
 };
 use verbatim::service::HOP;
@@ -28,11 +29,6 @@ use crate::{
     response_cache::{CachedRoute, RenderedBody, ResponseVariant, VARIES_BY},
     state::AppState,
 };
-
-const PLAIN: &str = "text/plain; charset=utf-8";
-const MARKDOWN: &str = "text/markdown; charset=utf-8";
-const SRT: &str = "application/x-subrip; charset=utf-8";
-const WEBVTT: &str = "text/vtt; charset=utf-8";
 
 /// Looks up a transcript and fetches a missing one if the caller's key pays for it.
 ///
@@ -66,13 +62,13 @@ pub(crate) async fn look_up(
         }
         _ => reply(&answer, format),
     };
-    if let Availability::Unavailable { retry_after: Some(wait), .. } = &answer.availability {
+    if let Availability::Unavailable(NoTranscript { retry_after: Some(wait), .. }) = &answer.availability {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(retry_after_seconds(*wait)));
     }
     response.extensions_mut().insert(match &answer.availability {
         Availability::Available { from_cache: true, .. } => ResultOrigin::Archive,
         Availability::Available { from_cache: false, .. } => ResultOrigin::Fetched,
-        Availability::Unavailable { .. } => ResultOrigin::Nothing,
+        Availability::Unavailable(_) => ResultOrigin::Nothing,
     });
     let cached = !keyed && matches!(answer.availability, Availability::Available { .. });
     let cache = if cached { "no-cache" } else { "no-store" };
@@ -80,7 +76,7 @@ pub(crate) async fn look_up(
         Availability::Available { stored, .. } if keyed => {
             describe(&stored.transcript.track, response.headers_mut());
         }
-        Availability::Unavailable { detail: Some(detail), .. } if keyed => {
+        Availability::Unavailable(NoTranscript { detail: Some(detail), .. }) if keyed => {
             // Details are letters and underscores.
             if let Ok(detail) = HeaderValue::from_str(detail) {
                 response.headers_mut().insert(X_FAILURE_DETAIL, detail);
@@ -140,19 +136,10 @@ fn not_acceptable() -> ProblemResponse {
 /// Body in the requested format. A response without a transcript is rendered as JSON.
 fn render(answer: &LookupResponse, format: ResponseFormat) -> RenderedBody {
     match (format, &answer.availability) {
-        (ResponseFormat::Text, Availability::Available { stored, .. }) => {
-            RenderedBody { kind: PLAIN, bytes: prose(&stored.transcript.segments).into_bytes() }
+        (ResponseFormat::Text(format), Availability::Available { stored, .. }) => {
+            RenderedBody { kind: format.media_type(), bytes: format.format(&stored.transcript).into_bytes() }
         }
-        (ResponseFormat::Markdown, Availability::Available { stored, .. }) => {
-            RenderedBody { kind: MARKDOWN, bytes: markdown(&stored.transcript).into_bytes() }
-        }
-        (ResponseFormat::Srt, Availability::Available { stored, .. }) => {
-            RenderedBody { kind: SRT, bytes: write_srt(&stored.transcript.segments).into_bytes() }
-        }
-        (ResponseFormat::WebVtt, Availability::Available { stored, .. }) => {
-            RenderedBody { kind: WEBVTT, bytes: write_webvtt(&stored.transcript.segments).into_bytes() }
-        }
-        (ResponseFormat::Json | ResponseFormat::Page, _) | (_, Availability::Unavailable { .. }) => {
+        (ResponseFormat::Json | ResponseFormat::Page, _) | (_, Availability::Unavailable(_)) => {
             // The wire types always serialize.
             RenderedBody { kind: JSON, bytes: TranscriptResult::json(answer).unwrap_or_default() }
         }
@@ -165,7 +152,7 @@ fn reply(answer: &LookupResponse, format: ResponseFormat) -> Response {
         (ResponseFormat::Json, _) | (_, Availability::Available { .. }) => {
             (StatusCode::OK, render(answer, format))
         }
-        (_, Availability::Unavailable { reason, message, .. }) => {
+        (_, Availability::Unavailable(NoTranscript { reason, message, .. })) => {
             let status = match reason {
                 FailureReason::KeyAllowance => StatusCode::PAYMENT_REQUIRED,
                 _ => StatusCode::NOT_FOUND,
@@ -173,7 +160,7 @@ fn reply(answer: &LookupResponse, format: ResponseFormat) -> Response {
             // The message may come from a platform. It is kept on one line, so that the last line is the address.
             let sentence = message.split_whitespace().collect::<Vec<_>>().join(" ");
             let text = format!("{sentence}\n{}\n", answer.watch_url);
-            (status, RenderedBody { kind: PLAIN, bytes: text.into_bytes() })
+            (status, RenderedBody { kind: TextFormat::Text.media_type(), bytes: text.into_bytes() })
         }
     };
     (status, [(CONTENT_TYPE, HeaderValue::from_static(body.kind))], body.bytes).into_response()
@@ -312,11 +299,11 @@ fn is_generated() -> document::ResponseHeader {
 
 /// `X-Failure-Detail`, for callers with a key.
 fn failure_detail() -> document::ResponseHeader {
-    let schema =
-        json!({ "type": "string", "pattern": "^[a-z_]{1,32}$", "examples": ["private", "still_working"] });
+    let schema = json!({ "type": "string", "pattern": "^[a-z_]{1,32}$", "examples": ["private", "still_working", "busy"] });
     let what = "Detail of the failure reason, for callers with a key. With `no_captions`: the state of the video \
                 (`private`, `removed`, `region`, `age`, `members`, `payment`, `login`, `live`, `upcoming`, \
-                `no_language`, `no_captions`, `withdrawn`). With `fetch_error`: the work continues (`still_working`).";
+                `no_language`, `no_captions`, `withdrawn`). With `fetch_error`: the work continues (`still_working`), \
+                or too many fetches wait and nothing was charged (`busy`).";
     ("X-Failure-Detail", document::optional_header(what, schema))
 }
 

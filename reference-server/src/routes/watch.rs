@@ -18,6 +18,7 @@ use maud::Markup;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 use transcript_core::{
+    engine::NoTranscript,
     lookup::{AttributionTag, Availability, FailureReason, LookupRequest, LookupResponse, VideoReference},
     supplier::ResolveOutcome,
     video::{Platform, ShortLink, VideoId, VideoLink},
@@ -93,7 +94,7 @@ fn offer(app: &AppState, link: &VideoLink, src: Option<AttributionTag>) -> Optio
         VideoLink::Video(video) => (video.platform(), video.id().to_owned()),
         VideoLink::Short(link) => (link.platform(), link.name()),
     };
-    let is_offered = app.lookup.serves_visitors() && app.lookup.transcripts().has_supplier(platform);
+    let is_offered = app.visitors.can_fetch() && app.lookup.transcripts().has_supplier(platform);
     is_offered.then(|| TranscribeOffer {
         // The leading `./` keeps a name with a colon from being parsed as a URL scheme.
         base: format!("./{}", utf8_percent_encode(&name, SEGMENT)),
@@ -170,7 +171,7 @@ fn render_page(answer: &LookupResponse) -> RenderedBody {
         Availability::Available { stored, .. } => {
             page::transcript::transcript(&stored.transcript, &answer.watch_url).into_string()
         }
-        Availability::Unavailable { .. } => String::new(),
+        Availability::Unavailable(_) => String::new(),
     };
     RenderedBody { kind: HTML, bytes: page.into_bytes() }
 }
@@ -182,7 +183,7 @@ fn no_transcript_page(
     src: Option<AttributionTag>,
     answer: &LookupResponse,
 ) -> Response {
-    let Availability::Unavailable { reason, message, detail, .. } = &answer.availability else {
+    let Availability::Unavailable(NoTranscript { reason, message, detail, .. }) = &answer.availability else {
         return html(StatusCode::OK, page::no_transcript::unavailable(video), PagePolicy::Static);
     };
     if detail.as_deref() == Some("withdrawn") {

@@ -14,6 +14,7 @@ use tokio::{
 
 use super::{
     HttpService,
+    network_limit::NetworkLimit,
     stall_timeout::{BusyFlag, StallTimeoutStream, StallTimeouts},
 };
 use crate::api::READ_BYTES_MAX;
@@ -23,6 +24,8 @@ use crate::api::READ_BYTES_MAX;
 pub(crate) struct ConnectionLimits {
     /// Maximum number of open connections; further ones wait to be accepted.
     pub(crate) connections: usize,
+    /// Maximum number of open connections of a network that is no trusted proxy; further ones are closed.
+    pub(crate) connections_per_network: u32,
     /// Largest request head that is read, in bytes; a larger one gets 431 without a body.
     pub(crate) head_bytes: usize,
     /// Timeouts of stalled connections.
@@ -35,6 +38,7 @@ impl Default for ConnectionLimits {
     fn default() -> Self {
         Self {
             connections: 10_000,
+            connections_per_network: u32::MAX,
             head_bytes: READ_BYTES_MAX,
             stall_timeouts: StallTimeouts::default(),
             grace: Duration::from_secs(30),
@@ -54,6 +58,7 @@ pub(crate) async fn serve(
 ) {
     let front = Arc::new(front);
     let open = Arc::new(Semaphore::new(limits.connections));
+    let networks = NetworkLimit::new(limits.connections_per_network, front.trusted_proxies().to_vec());
     let graceful = GracefulShutdown::new();
     let mut stop = std::pin::pin!(stop);
     loop {
@@ -68,11 +73,15 @@ pub(crate) async fn serve(
         };
         match accepted {
             Ok((stream, peer)) => {
+                let Some(counted_by_network) = networks.acquire(peer.ip()) else {
+                    tracing::debug!("connection above the limit of its network closed");
+                    continue;
+                };
                 let connection = connection(stream, peer, Arc::clone(&front), &limits);
                 let watched = graceful.watch(connection);
                 let counted = front.connection();
                 tokio::spawn(async move {
-                    let _guards = (permit, counted);
+                    let _guards = (permit, counted, counted_by_network);
                     // A connection that its peer ends is not an error of the server.
                     if let Err(error) = watched.await {
                         tracing::debug!(%error, "connection ended early");

@@ -7,7 +7,12 @@ use http::{HeaderValue, StatusCode, header::CONTENT_TYPE};
 use tokio::net::TcpListener;
 
 use super::{ConnectionLimits, HttpService, serve as accept};
-use crate::{api::ProblemResponse, log::LogQueue, metrics::MetricsSources, routes::readiness};
+use crate::{
+    api::{AllowedHosts, ProblemResponse},
+    log::LogQueue,
+    metrics::MetricsSources,
+    routes::readiness,
+};
 
 /// Media type of the metrics text.
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -42,9 +47,10 @@ pub(crate) async fn serve(
     listener: TcpListener,
     routes: Router,
     log: &LogQueue,
+    hosts: AllowedHosts,
     stop: impl Future<Output = ()>,
 ) {
-    let service = HttpService::new(routes, Vec::new(), log.without_requests());
+    let service = HttpService::new(routes, Vec::new(), log.without_requests()).with_hosts(hosts);
     let limits = ConnectionLimits {
         connections: CONNECTIONS,
         grace: Duration::from_secs(1),

@@ -18,7 +18,10 @@ use tracing::Instrument as _;
 #[cfg(feature = "otel")]
 use crate::traces;
 use crate::{
-    api::{ClientAddress, ProblemResponse, RequestId, ResponseBody, ResultOrigin, X_REQUEST_ID, check_head},
+    api::{
+        AllowedHosts, ByteBudget, ClientAddress, PeerAddress, ProblemResponse, RequestId, ResponseBody,
+        ResultOrigin, UNRESERVED_RESPONSE_BYTES, V1_PREFIX, X_REQUEST_ID, budgeted, check_head,
+    },
     log::{AccessLine, LogQueue},
     metrics::{ConnectionGuard, HotCounters, Metrics},
     routes::{self, HtmlError, in_form_of},
@@ -31,6 +34,7 @@ pub(crate) struct HttpService {
     router: Router,
     trusted_proxies: Vec<IpNet>,
     log: LogQueue,
+    hosts: AllowedHosts,
     app: Option<AppState>,
     metrics: Option<Arc<Metrics>>,
 }
@@ -38,7 +42,12 @@ pub(crate) struct HttpService {
 impl HttpService {
     /// Creates a service for this router.
     pub(crate) fn new(router: Router, trusted_proxies: Vec<IpNet>, log: LogQueue) -> Self {
-        Self { router, trusted_proxies, log, app: None, metrics: None }
+        Self { router, trusted_proxies, log, hosts: AllowedHosts::default(), app: None, metrics: None }
+    }
+
+    /// Answers for these hosts only; by default for every host.
+    pub(crate) fn with_hosts(self, hosts: AllowedHosts) -> Self {
+        Self { hosts, ..self }
     }
 
     /// Adds the app whose cached responses are sent before the router is called.
@@ -49,6 +58,11 @@ impl HttpService {
     /// Adds metrics of responses and connections.
     pub(crate) fn with_metrics(self, metrics: Arc<Metrics>) -> Self {
         Self { metrics: Some(metrics), ..self }
+    }
+
+    /// Proxies whose forwarding headers are trusted.
+    pub(crate) fn trusted_proxies(&self) -> &[IpNet] {
+        &self.trusted_proxies
     }
 
     /// Counts a connection until the guard is dropped.
@@ -66,7 +80,7 @@ impl HttpService {
         let id = RequestId::from_headers(request.headers());
         let method = request.method().clone();
         let path = self.log.path(request.uri());
-        let refusal = check_head(&request);
+        let refusal = check_head(&request).or_else(|| self.hosts.check(&request));
         let ready = match &refusal {
             Some(_) => None,
             None => self.app.as_ref().and_then(|app| routes::cached(app, &request, started)),
@@ -115,6 +129,7 @@ impl HttpService {
     {
         let (head, body) = request.into_parts();
         let html_error = HtmlError::for_request(&head.uri, &head.headers);
+        let uri = head.uri.clone();
         let call = AssertUnwindSafe(async {
             if let Some(app) = &self.app
                 && let Some((response, from)) = routes::archived(app, &head, started).await
@@ -132,25 +147,31 @@ impl HttpService {
             (response.map(Either::Right), None)
         });
         // The panic hook has logged the panic.
-        let fault = |_| (ProblemResponse::fault().into_response().map(Either::Right), None);
+        let fault = |_| (in_form_of(uri.path(), ProblemResponse::fault()).map(Either::Right), None);
         let (answer, from) = call.catch_unwind().await.unwrap_or_else(fault);
         (html_error.apply(answer), from)
     }
 
     async fn route(&self, mut request: Request<Body>, peer: IpAddr) -> Response<Body> {
+        let has_body = !request.body().is_end_stream();
+        let is_v1 = request.uri().path().starts_with(V1_PREFIX);
         let client = ClientAddress::from_request(peer, request.headers(), &self.trusted_proxies);
         request.extensions_mut().insert(client);
+        request.extensions_mut().insert(PeerAddress(peer));
         match self.router.clone().call(request).await {
             Ok(mut response) => {
                 if response.status() == StatusCode::NOT_MODIFIED {
                     // The router counts the bytes of the omitted body.
                     response.headers_mut().remove(CONTENT_LENGTH);
                 }
-                if matches!(response.status(), StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT) {
+                if has_body && is_before_end_of_body(response.status()) {
                     // The unread rest of the body blocks the connection, so the client must not reuse it.
                     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
                 }
-                response
+                match &self.app {
+                    Some(app) => reserve(&app.body_budget, response, is_v1),
+                    None => response,
+                }
             }
             Err(never) => match never {},
         }
@@ -163,5 +184,35 @@ impl HttpService {
         peer: IpAddr,
     ) -> Result<Response<ResponseBody>, Infallible> {
         Ok(self.answer(request, peer).await)
+    }
+}
+
+/// Whether a response with this status may be sent before the request body is read.
+fn is_before_end_of_body(status: StatusCode) -> bool {
+    matches!(
+        status,
+        StatusCode::UNAUTHORIZED
+            | StatusCode::PAYLOAD_TOO_LARGE
+            | StatusCode::REQUEST_TIMEOUT
+            | StatusCode::SERVICE_UNAVAILABLE
+    )
+}
+
+/// Returns a large response with a reservation of its memory, or 503 if there is none.
+///
+/// A response of the v1 API may be paid, so it is always sent; its route reserves before the charge.
+fn reserve(budget: &ByteBudget, response: Response<Body>, is_v1: bool) -> Response<Body> {
+    let bytes = response.body().size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok());
+    let Some(bytes) = bytes.filter(|bytes| *bytes > UNRESERVED_RESPONSE_BYTES) else { return response };
+    let reserved = match is_v1 {
+        true => budget.reserve_available(bytes),
+        false => match budget.try_reserve(bytes) {
+            Ok(reserved) => Some(reserved),
+            Err(exhausted) => return exhausted.into_response(),
+        },
+    };
+    match reserved {
+        Some(reserved) => response.map(|body| budgeted(body, reserved)),
+        None => response,
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! hyper has one timeout for a request head, which also runs while the connection is idle. Connections of proxies are
 //! idle for a minute, but a head that takes a minute is an attack. This stream therefore distinguishes both. It also
-//! closes connections whose peer does not read the response.
+//! closes connections whose peer does not read the response, or reads it too slowly: a response that waits to be sent
+//! takes memory.
 
 use std::{
     future::Future,
@@ -31,8 +32,10 @@ pub(crate) struct StallTimeouts {
     pub(crate) idle: Duration,
     /// From the first to the last byte of a request head.
     pub(crate) head: Duration,
-    /// Until the peer reads more.
+    /// Until the peer reads more, and how long it may be behind the minimum rate.
     pub(crate) write: Duration,
+    /// Minimum rate at which the peer reads a response that waits for it, in bytes per second.
+    pub(crate) bytes_per_second: u64,
     /// After the last response, until the peer stops sending.
     pub(crate) leave: Duration,
 }
@@ -44,8 +47,17 @@ impl Default for StallTimeouts {
             idle: Duration::from_secs(75),
             head: Duration::from_secs(10),
             write: Duration::from_secs(30),
+            bytes_per_second: 4 * 1024,
             leave: Duration::from_secs(2),
         }
+    }
+}
+
+impl StallTimeouts {
+    /// Returns the time by which more must be read, after this many bytes were.
+    pub(super) fn extended(&self, by: Instant, bytes: usize, now: Instant) -> Instant {
+        let nanos = (bytes as u64).saturating_mul(1_000_000_000) / self.bytes_per_second.max(1);
+        (by + Duration::from_nanos(nanos)).min(now + self.write)
     }
 }
 
@@ -91,7 +103,9 @@ pub(crate) struct StallTimeoutStream<S> {
     /// Whether a part of a head has arrived.
     in_head: bool,
     was_busy: bool,
-    /// When the peer must have read more; `None` while it reads.
+    /// When the peer must have read more; `None` while everything is sent at once.
+    ///
+    /// Each byte that it reads moves this time by the duration of a byte at the minimum rate.
     write_by: Option<Pin<Box<Sleep>>>,
     /// State after the local end was closed.
     closing: Option<DisconnectGuard>,
@@ -179,10 +193,13 @@ impl<S: AsyncRead + Unpin> AsyncRead for StallTimeoutStream<S> {
 }
 
 impl<S: AsyncWrite + Unpin> StallTimeoutStream<S> {
-    /// Returns a write's result, or an error if the peer has not read for too long.
-    fn written<T>(&mut self, cx: &mut Context<'_>, result: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
-        if result.is_ready() {
-            self.write_by = None;
+    /// Returns a write's result, or an error if the peer has read nothing, or too little, for too long.
+    fn written(&mut self, cx: &mut Context<'_>, result: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(written) = &result {
+            if let (Some(by), Ok(bytes)) = (&mut self.write_by, written) {
+                let extended = self.timeouts.extended(by.deadline(), *bytes, Instant::now());
+                by.as_mut().reset(extended);
+            }
             self.restart_idle();
             // hyper may not read again before the socket is ready, so the timer must wake the task.
             let _ = self.is_overdue(cx);
@@ -216,8 +233,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for StallTimeoutStream<S> {
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // A socket's flush is always ready; whether the peer reads shows in the writes.
-        Pin::new(&mut self.get_mut().stream).poll_flush(cx)
+        // A socket's flush is always ready; whether the peer reads shows in the writes. hyper flushes when nothing
+        // waits to be sent: an idle event stream is not slow.
+        let this = self.get_mut();
+        this.write_by = None;
+        Pin::new(&mut this.stream).poll_flush(cx)
     }
 
     /// Closes the local end, then discards what the peer still sends, within bounds.

@@ -17,6 +17,12 @@ use crate::{
     log::{LogGuard, LogQueue},
 };
 
+async fn defect() {
+    if true {
+        panic!("a defect")
+    }
+}
+
 struct RunningServer {
     address: SocketAddr,
     stop: Option<oneshot::Sender<()>>,
@@ -36,14 +42,8 @@ impl RunningServer {
                 }),
             )
             .route("/large", get(|| async { "x".repeat(64 << 20) }))
-            .route(
-                "/panic",
-                get(|| async {
-                    if true {
-                        panic!("a defect")
-                    }
-                }),
-            );
+            .route("/panic", get(defect))
+            .route("/api/v1/panic", get(defect));
         let (log, guard) = LogQueue::start(std::io::sink(), LogFormat::Text, true);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -66,8 +66,13 @@ impl RunningServer {
 
 fn short_timeouts() -> ConnectionLimits {
     let millis = Duration::from_millis;
-    let stall_timeouts =
-        StallTimeouts { idle: millis(1_000), head: millis(500), write: millis(500), leave: millis(500) };
+    let stall_timeouts = StallTimeouts {
+        idle: millis(1_000),
+        head: millis(500),
+        write: millis(500),
+        bytes_per_second: 64 << 20,
+        leave: millis(500),
+    };
     ConnectionLimits { stall_timeouts, grace: Duration::from_secs(5), ..ConnectionLimits::default() }
 }
 
@@ -179,6 +184,43 @@ async fn connection_peer_not_reading_is_closed() {
     drop(stream);
 }
 
+/// The peer reads without a pause, but far below the minimum rate.
+#[tokio::test]
+async fn connection_peer_reading_slowly_is_closed() {
+    let mut running = RunningServer::start(short_timeouts()).await;
+    let mut stream = running.connect().await;
+    stream.write_all(b"GET /large HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+    let mut bytes = vec![0; 64 << 10];
+    stream.read_exact(&mut bytes).await.unwrap();
+    running.stop();
+    let mut read = bytes.len();
+    let slow = async {
+        while let Ok(count @ 1..) = stream.read(&mut bytes).await {
+            read += count;
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(Duration::from_secs(20), slow).await.expect("the connection was kept");
+    assert!(read < 64 << 20, "{read}");
+}
+
+/// Half of the minimum rate is too slow after twice the allowed delay; the rate itself never is.
+#[test]
+fn stall_deadline_moves_with_bytes_read() {
+    let timeouts = StallTimeouts { bytes_per_second: 1_000, ..StallTimeouts::default() };
+    let start = Instant::now();
+    for (bytes_per_second, expect) in [(0, Some(30)), (500, Some(59)), (1_000, None), (1_000_000, None)] {
+        let second = |n: u64| start + Duration::from_secs(n);
+        let mut by = second(30);
+        let overdue = (1..1_000).find(|n| {
+            let is_overdue = by <= second(*n);
+            by = timeouts.extended(by, bytes_per_second, second(*n));
+            is_overdue
+        });
+        assert_eq!(overdue, expect, "{bytes_per_second}");
+    }
+}
+
 #[tokio::test]
 async fn panic_returns_500_and_keeps_connection() {
     let running = RunningServer::start(short_timeouts()).await;
@@ -189,6 +231,9 @@ async fn panic_returns_500_and_keeps_connection() {
     .await;
     assert!(text.starts_with("HTTP/1.1 500 ") && text.contains("application/problem+json"), "{text}");
     assert!(!text.contains("a defect") && text.ends_with("hello"), "{text}");
+    // Before the router, too, an error has the form of the API.
+    let text = exchange(&running, "GET /api/v1/panic HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await;
+    assert!(text.starts_with("HTTP/1.1 500 ") && text.ends_with(",\"code\":500}"), "{text}");
 }
 
 #[tokio::test]

@@ -11,17 +11,19 @@
 //! [`ErrorKind::Unsupported`], and content that does not match its digest is [`ErrorKind::Corrupt`]: a different
 //! text is never returned.
 //!
+//! [`ErrorKind::Corrupt`]: transcript_core::ErrorKind::Corrupt
+//! [`ErrorKind::Unsupported`]: transcript_core::ErrorKind::Unsupported
+//!
 //! The module is public for programs that measure it or train dictionaries.
 
-pub(crate) mod compaction;
 mod dictionary;
 mod times;
 
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
 use transcript_core::{
-    Error, ErrorKind, Result, Retry,
-    archive::{StoredBody, content_digest},
+    Error, Result,
+    archive::content_digest,
     transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
     video::VideoId,
 };
@@ -73,11 +75,7 @@ pub struct Packer {
     dictionary: Dictionary,
 }
 
-impl std::fmt::Debug for Packer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Packer").field("dictionary", &self.dictionary).finish_non_exhaustive()
-    }
-}
+transcript_core::debug_fields!(Packer { dictionary });
 
 impl Packer {
     /// Creates a packer that compresses with this dictionary.
@@ -99,7 +97,7 @@ impl Packer {
     /// Encodes a transcript: some milliseconds for half an hour of speech.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] if the transcript exceeds the archive's limit.
+    /// [`Invalid`](transcript_core::ErrorKind::Invalid) if the transcript exceeds the archive's limit.
     pub fn pack(&mut self, transcript: &Transcript) -> Result<Vec<u8>> {
         let times = times::write(&transcript.segments).ok_or_else(too_large)?;
         let texts = texts(transcript)?;
@@ -143,6 +141,9 @@ pub fn texts(transcript: &Transcript) -> Result<Vec<u8>> {
 /// # Errors
 /// [`ErrorKind::Corrupt`] if the bytes are damaged; [`ErrorKind::Unsupported`] if their codec or dictionary is of a
 /// newer version.
+///
+/// [`ErrorKind::Corrupt`]: transcript_core::ErrorKind::Corrupt
+/// [`ErrorKind::Unsupported`]: transcript_core::ErrorKind::Unsupported
 pub fn unpack(bytes: &[u8], content_sha256: &[u8]) -> Result<Transcript> {
     let (&codec, rest) = bytes.split_first().ok_or_else(damaged)?;
     let (&number, frames) = rest.split_first().ok_or_else(damaged)?;
@@ -164,14 +165,10 @@ pub(crate) async fn rebuild_body(
     content_sha256: Vec<u8>,
     compact: Vec<u8>,
     runtime: &Handle,
-) -> Result<StoredBody> {
+) -> Result<EncodedBody> {
     let rebuilding = runtime.spawn_blocking(move || {
         let transcript = unpack(&compact, &content_sha256)?;
-        if transcript.video == video {
-            Ok(EncodedBody::pack(&transcript)?.stored(&video))
-        } else {
-            Err(misplaced())
-        }
+        if transcript.video == video { EncodedBody::pack(&transcript) } else { Err(misplaced()) }
     });
     let rebuilt = rebuilding.await;
     rebuilt.map_err(|error| Error::unexpected(format!("unpacking a transcript failed: {error}"))).flatten()
@@ -236,7 +233,7 @@ fn newer_version_error(what: String) -> Error {
         "an archived transcript uses an encoding that this version cannot read ({what}): use the version that \
         compacted it, or a newer one"
     );
-    Error::new(ErrorKind::Unsupported, Retry::Never, message)
+    Error::unsupported(message)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use transcript_core::{Error, Result};
 use super::{
     CopyProgress, CopySummary, PARTS, check,
     row::{ColumnKind, CopyColumn, CopyValue},
-    side::{CopyBatch, CopySide, CopyState, column_index, conflict},
+    side::{CopyBatch, CopySide, CopyState, column_index},
     table::{CopyTable, LEDGER_ENTRIES, TablePart, VIDEO_TABLES, VIDEOS},
     videos::{VideoColumns, VideoCopier},
 };
@@ -159,7 +159,7 @@ impl<'a> Copier<'a> {
         let states = (main.copy_state().await?, archive.copy_state().await?);
         for (state, target) in [(&states.0, &*main), (&states.1, &*archive)] {
             if let Some(state) = state.as_ref().filter(|state| state.source != source) {
-                return Err(conflict(format!(
+                return Err(Error::conflict(format!(
                     "the copy to {} is incomplete and has another source, {}: continue that copy, or delete the target",
                     target.name(),
                     state.source
@@ -168,7 +168,10 @@ impl<'a> Copier<'a> {
         }
         if states.0.is_none() {
             if states.1.is_some() {
-                return Err(conflict(format!("{} belongs to another incomplete copy", archive.name())));
+                return Err(Error::conflict(format!(
+                    "{} belongs to another incomplete copy",
+                    archive.name()
+                )));
             }
             main.begin_copy(&initial).await?;
             if let Err(error) = archive.begin_copy(&initial).await {
@@ -274,7 +277,7 @@ impl<'a> Copier<'a> {
                 let source_sum = check::sum(source.as_mut(), unit, &mut report).await?;
                 let target_sum = check::sum(target.as_mut(), unit, &mut report).await?;
                 if source_sum != target_sum {
-                    return Err(conflict(format!(
+                    return Err(Error::conflict(format!(
                         "{} of {} and {} are not the same ({} rows and {}): data changed during the copy; delete the \
                          copy and start over",
                         unit.name(),

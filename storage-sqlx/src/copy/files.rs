@@ -16,7 +16,7 @@ use transcript_core::{Error, Result, ledger::rules::LegRow};
 use super::{
     copier::STATE_TABLE,
     row::{ColumnKind, CopyColumn, CopyRow, CopyValue},
-    side::{CopyBatch, CopyRole, CopySide, CopyState, conflict},
+    side::{CopyBatch, CopyRole, CopySide, CopyState},
     table::{self, CopyTable, TablePart},
     videos::LegacyBody,
 };
@@ -57,7 +57,7 @@ impl SqliteSide {
         let kind = kind_of_file(part.name);
         let file = prepare_file(kind, path)?;
         let fault = |fault: DbError| match fault.is_busy() {
-            true => conflict(format!(
+            true => Error::conflict(format!(
                 "{} is in use: stop every server and command that has it open",
                 file.display()
             )),
@@ -357,7 +357,7 @@ impl CopySide for SqliteSide {
     async fn begin_copy(&mut self, state: &CopyState) -> Result<()> {
         for table in self.part.all() {
             if !self.is_empty(table)? {
-                return Err(conflict(format!(
+                return Err(Error::conflict(format!(
                     "{} already has rows in {}: choose another file, or delete it if it is not needed",
                     self.name, table.name
                 )));
@@ -382,7 +382,7 @@ impl CopySide for SqliteSide {
         let name = self.name.clone();
         self.copy_state()
             .await?
-            .ok_or_else(|| conflict(format!("the copy to {name} is no longer in progress")))
+            .ok_or_else(|| Error::conflict(format!("the copy to {name} is no longer in progress")))
     }
 
     async fn store(&mut self, batches: Vec<CopyBatch>, position: &str) -> Result<()> {

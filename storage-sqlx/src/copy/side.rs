@@ -1,7 +1,7 @@
 //! One side of a copy, source or target: a part (main or archive) in a file or in a database.
 
 use async_trait::async_trait;
-use transcript_core::{Error, ErrorKind, Result, Retry};
+use transcript_core::{Error, Result};
 
 use super::{
     row::{CopyColumn, CopyRow, CopyValue},
@@ -103,12 +103,6 @@ pub(super) struct CopyBatch {
     pub(super) table: &'static CopyTable,
     pub(super) columns: Vec<CopyColumn>,
     pub(super) rows: Vec<CopyRow>,
-}
-
-/// The error for a state that the operator must correct first.
-#[cold]
-pub(super) fn conflict(message: impl Into<String>) -> Error {
-    Error::new(ErrorKind::Conflict, Retry::Never, message)
 }
 
 /// The index of a column.

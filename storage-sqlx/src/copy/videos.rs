@@ -59,7 +59,7 @@ impl LegacyBody {
                 "length" => CopyValue::Number(codec::column(body.length)?),
                 "checksum" => CopyValue::Number(self.checksum.into()),
                 "about" => CopyValue::Text(body.about.clone()),
-                "segments" => CopyValue::Bytes(body.segments.clone()),
+                "segments" => CopyValue::Bytes(body.segments.to_vec()),
                 other => return Err(Error::unexpected(format!("a body has no column {other}"))),
             })
         };

@@ -6,9 +6,6 @@
 //! again, on the new state.
 
 use std::{
-    collections::hash_map::RandomState,
-    fmt,
-    hash::{BuildHasher, Hasher},
     panic::AssertUnwindSafe,
     sync::{
         Arc, Mutex, PoisonError,
@@ -35,10 +32,13 @@ use transcript_core::{
 
 use super::{
     options::{PostgresOptions, is_private},
+    session::{PgSession, bind, read_row},
     sqlstate::{self, Retryability, closed, defect, into_error, is_contradicted, retryability, timed_out},
-    text::encode,
 };
-use crate::error::{DbError, DbResult};
+use crate::{
+    error::{DbError, DbResult},
+    sql::{self, Database, Row, Statement, Value},
+};
 
 /// A statement with its bound values.
 pub(super) type BoundQuery = Query<'static, Postgres, PgArguments>;
@@ -89,49 +89,9 @@ pub(super) trait WriteTx: Send + Sync + 'static {
 
 /// A statement that only reads, with its bound values: it can run again.
 #[derive(Clone, Debug)]
-pub(super) struct ReadQuery {
+struct ReadQuery {
     statement: &'static str,
-    values: Vec<BoundValue>,
-}
-
-#[derive(Clone, Debug)]
-enum BoundValue {
-    Text(String),
-    Texts(Vec<String>),
-    Number(i64),
-    Bytes(Vec<u8>),
-}
-
-impl ReadQuery {
-    /// The statement, still without values for `$1` and later parameters.
-    pub(super) fn new(statement: &'static str) -> Self {
-        Self { statement, values: Vec::new() }
-    }
-
-    /// Binds a text.
-    pub(super) fn text(self, value: &str) -> Self {
-        self.with(BoundValue::Text(encode(value)))
-    }
-
-    /// Binds a list of texts.
-    pub(super) fn texts<'a>(self, values: impl IntoIterator<Item = &'a str>) -> Self {
-        self.with(BoundValue::Texts(values.into_iter().map(encode).collect()))
-    }
-
-    /// Binds a number.
-    pub(super) fn number(self, value: i64) -> Self {
-        self.with(BoundValue::Number(value))
-    }
-
-    /// Binds bytes.
-    pub(super) fn bytes(self, value: &[u8]) -> Self {
-        self.with(BoundValue::Bytes(value.to_vec()))
-    }
-
-    fn with(mut self, value: BoundValue) -> Self {
-        self.values.push(value);
-        self
-    }
+    values: Vec<Value<'static>>,
 }
 
 impl WriteTx for ReadQuery {
@@ -139,19 +99,29 @@ impl WriteTx for ReadQuery {
     const IS_SINGLE_STATEMENT: bool = true;
 
     async fn run(&self, db: &mut PgConnection) -> DbResult<Vec<PgRow>> {
-        let bind = |query: BoundQuery, value: &BoundValue| match value {
-            BoundValue::Text(text) => query.bind(text.clone()),
-            BoundValue::Texts(texts) => query.bind(texts.clone()),
-            BoundValue::Number(number) => query.bind(*number),
-            BoundValue::Bytes(bytes) => query.bind(bytes.clone()),
-        };
-        Ok(self.values.iter().fold(sqlx::query(self.statement), bind).fetch_all(db).await?)
+        Ok(bind(self.statement, &self.values).fetch_all(db).await?)
+    }
+}
+
+/// A write that names no database.
+struct SessionTx<C> {
+    write: C,
+    database: PgDatabase,
+}
+
+impl<C: sql::WriteTx> WriteTx for SessionTx<C> {
+    type Outcome = C::Outcome;
+    const IS_SINGLE_STATEMENT: bool = C::IS_SINGLE_STATEMENT;
+    const IS_IDEMPOTENT: bool = C::IS_IDEMPOTENT;
+
+    async fn run(&self, connection: &mut PgConnection) -> DbResult<C::Outcome> {
+        self.write.run(&mut PgSession { connection, database: &self.database }).await
     }
 }
 
 /// One database, with a bounded number of connections.
 #[derive(Clone, Debug)]
-pub(super) struct PgDatabase {
+pub struct PgDatabase {
     shared: Arc<PgDatabaseState>,
     runtime: Handle,
 }
@@ -165,12 +135,8 @@ struct PgDatabaseState {
     numbers: AtomicI64,
 }
 
-impl fmt::Debug for PgDatabaseState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The connect options contain a password.
-        f.debug_struct("PgDatabaseState").field("name", &self.name).finish_non_exhaustive()
-    }
-}
+// The connect options contain a password.
+transcript_core::debug_fields!(PgDatabaseState { name });
 
 impl PgDatabase {
     /// Creates the database of these options. Opens no connection yet.
@@ -259,24 +225,15 @@ impl PgDatabase {
         work.await.unwrap_or_else(|_| Err(defect(self.name()).into()))
     }
 
-    /// Decodes all rows of one statement.
-    pub(super) async fn find<T>(
+    /// Decodes all rows of one statement, which may have values that [`Row`] has no form for.
+    pub(super) async fn find_decoded<T>(
         &self,
-        read: ReadQuery,
-        form: impl Fn(&PgRow) -> DbResult<T>,
+        statement: &'static str,
+        values: &[Value<'_>],
+        decode: impl Fn(&PgRow) -> DbResult<T>,
     ) -> Result<Vec<T>> {
-        let rows = self.run(read).await?;
-        rows.iter().map(form).collect::<DbResult<_>>().map_err(|fault| self.error(fault))
-    }
-
-    /// Decodes the first row of one statement.
-    pub(super) async fn find_first<T>(
-        &self,
-        read: ReadQuery,
-        form: impl Fn(&PgRow) -> DbResult<T>,
-    ) -> Result<Option<T>> {
-        let rows = self.run(read).await?;
-        rows.first().map(form).transpose().map_err(|fault| self.error(fault))
+        let rows = self.run(ReadQuery { statement, values: Value::to_owned_list(values) }).await?;
+        rows.iter().map(decode).collect::<DbResult<_>>().map_err(|fault| self.error(fault))
     }
 
     /// Waits for running work, rejects new work and closes the connections.
@@ -295,6 +252,32 @@ impl PgDatabase {
         });
         // The runtime may be shutting down, and its connections with it.
         closing.await.ok();
+    }
+}
+
+impl Database for PgDatabase {
+    const IS_REMOTE: bool = true;
+
+    async fn run<C: sql::WriteTx>(&self, write: C) -> Result<C::Outcome> {
+        Self::run(self, SessionTx { write, database: self.clone() }).await
+    }
+
+    async fn rows(&self, statement: Statement, values: &[Value<'_>]) -> DbResult<Vec<Row>> {
+        let values = Value::to_owned_list(values);
+        let rows = self.attempt(ReadQuery { statement: statement.postgres, values }).await?;
+        rows.iter().map(read_row).collect()
+    }
+
+    async fn row(&self, statement: Statement, values: &[Value<'_>]) -> DbResult<Option<Row>> {
+        Ok(self.rows(statement, values).await?.into_iter().next())
+    }
+
+    fn runtime(&self) -> &Handle {
+        &self.runtime
+    }
+
+    fn error(&self, fault: DbError) -> transcript_core::Error {
+        Self::error(self, fault)
     }
 }
 
@@ -412,10 +395,7 @@ fn random_share() -> f64 {
     random_below(1 << 20) as f64 / f64::from(1 << 20)
 }
 
-/// A random number below a bound, such as for retry pauses that spread conflicting writes.
-pub(super) fn random_below(below: u64) -> u64 {
-    RandomState::new().build_hasher().finish() % below.max(1)
-}
+pub(super) use crate::store::random_below;
 
 /// Whether a table does not exist yet.
 pub(super) use sqlstate::{already_exists, is_missing_table};

@@ -1,36 +1,13 @@
 //! Leader leases: one server runs a periodic job, by an expiring row.
 
-use sqlx::{PgConnection, Row};
 use transcript_core::{Error, Result, Timestamp, ids::Holder};
 
-use super::{
-    PostgresArchive, PostgresStore,
-    database::{PgDatabase, ReadQuery, WriteTx},
-    text::encode,
-};
-use crate::error::DbResult;
+use super::{PostgresArchive, PostgresStore, database::PgDatabase};
+use crate::sql::{Database as _, values};
 
 const TRY_LEAD: &str = "INSERT INTO turns (name, holder, until) VALUES ($1, $2, $4)
     ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.until
     WHERE turns.holder = excluded.holder OR turns.until <= $3";
-
-struct TryLeadTx {
-    name: &'static str,
-    holder: Holder,
-    now: Timestamp,
-    expires_at: Timestamp,
-}
-
-impl WriteTx for TryLeadTx {
-    type Outcome = bool;
-    const IS_SINGLE_STATEMENT: bool = true;
-
-    async fn run(&self, db: &mut PgConnection) -> DbResult<bool> {
-        let take = sqlx::query(TRY_LEAD).bind(self.name).bind(encode(self.holder.as_str()));
-        let take = take.bind(self.now.as_millis()).bind(self.expires_at.as_millis());
-        Ok(take.execute(db).await?.rows_affected() > 0)
-    }
-}
 
 impl PostgresStore {
     /// Acquires the leader lease `name` until a time; returns whether `holder` has it now.
@@ -46,7 +23,8 @@ impl PostgresStore {
         now: Timestamp,
         expires_at: Timestamp,
     ) -> Result<bool> {
-        self.database.run(TryLeadTx { name, holder: holder.clone(), now, expires_at }).await
+        let turn = values![name, holder.as_str(), now.as_millis(), expires_at.as_millis()];
+        Ok(self.database.execute(TRY_LEAD, &turn).await? > 0)
     }
 }
 
@@ -73,6 +51,6 @@ impl PostgresArchive {
 }
 
 async fn now(database: &PgDatabase) -> Result<Timestamp> {
-    let found = database.find_first(ReadQuery::new(NOW), |row| Ok(Timestamp::from_millis(row.try_get(0)?)));
+    let found = database.find_first(NOW, &[], |row| Ok(Timestamp::from_millis(row.take(0)?)));
     found.await?.ok_or_else(|| Error::unexpected("the database returned no row for its time"))
 }

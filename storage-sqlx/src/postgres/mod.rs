@@ -3,20 +3,14 @@
 //! Only features that compatible engines also have are used; decision 0024 lists them. No operation depends on session
 //! state, so a pooler can sit between.
 
-mod archive;
 mod batch_queue;
 mod charges;
 mod database;
-mod directory;
-mod idempotency;
 mod leader_lease;
 mod ledger;
-mod limits;
 mod options;
-mod orders;
-mod outbox;
 mod schema;
-mod secrets;
+mod session;
 mod sqlstate;
 mod text;
 
@@ -26,6 +20,8 @@ pub use options::PostgresOptions;
 
 use database::PgDatabase;
 use schema::{Migration, SchemaPart};
+
+use crate::store::{SqlArchive, Store};
 
 macro_rules! migration {
     ($version:literal, $folder:literal, $name:literal) => {
@@ -43,6 +39,7 @@ const MAIN: SchemaPart = SchemaPart {
     migrations: &[
         migration!(1, "postgres-main", "0001_create_main"),
         migration!(2, "postgres-main", "0002_tell_charges_in_one_entry"),
+        migration!(3, "postgres-main", "0003_mark_prepaid_accounts"),
     ],
 };
 
@@ -110,11 +107,13 @@ pub(crate) fn random_number() -> i64 {
 ///
 /// # Cancellation
 /// A write whose future is dropped is still done completely or not at all: it runs in a task of the store.
+pub type PostgresStore = Store<PgDatabase, PgQueues>;
+
+/// The batch queues of a store.
 #[derive(Debug)]
-pub struct PostgresStore {
-    database: PgDatabase,
-    charge_queue: charges::ChargeBatchers,
-    spend_batcher: ledger::SpendBatcher,
+pub struct PgQueues {
+    charges: charges::ChargeBatchers,
+    spends: ledger::SpendBatcher,
 }
 
 impl PostgresStore {
@@ -134,9 +133,11 @@ impl PostgresStore {
         let batch_threshold = options.batch_threshold;
         let database = PgDatabase::for_keys(options)?;
         schema::migrate(&database, &MAIN).await?;
-        let (charge_queue, spend_batcher) =
-            (charges::ChargeBatchers::new(&database), ledger::SpendBatcher::new(&database, batch_threshold));
-        Ok(Self { charge_queue, spend_batcher, database })
+        let queues = PgQueues {
+            charges: charges::ChargeBatchers::new(&database),
+            spends: ledger::SpendBatcher::new(&database, batch_threshold),
+        };
+        Ok(Self { database, queues })
     }
 
     /// Completes running calls and closes the connections. Later calls fail.
@@ -150,10 +151,7 @@ impl PostgresStore {
 /// It implements [`transcript_core::archive::Archive`].
 ///
 /// Any number of servers can use the same database; see [`PostgresStore`] for cancellation.
-#[derive(Debug)]
-pub struct PostgresArchive {
-    database: PgDatabase,
-}
+pub type PostgresArchive = SqlArchive<PgDatabase>;
 
 impl PostgresArchive {
     /// Connects, and creates or migrates the tables if needed.

@@ -7,7 +7,7 @@
 use std::time::{Duration, Instant};
 
 use sqlx::{PgConnection, Row};
-use transcript_core::{Error, ErrorKind, Result, Retry};
+use transcript_core::{Error, Result};
 
 use super::database::{PgDatabase, WriteTx, already_exists, is_missing_table, random_below};
 use crate::error::{DbResult, INCOMPLETE_COPY, incomplete_copy};
@@ -223,12 +223,8 @@ impl WriteTx for MigrationStep {
 
 #[cold]
 fn newer(database: &str, version: i64, known: i64) -> Error {
-    Error::new(
-        ErrorKind::Unsupported,
-        Retry::Never,
-        format!(
-            "the database {database} was written by a newer version of this program (schema {version}, this one knows \
+    Error::unsupported(format!(
+        "the database {database} was written by a newer version of this program (schema {version}, this one knows \
              {known}): update this program; the database is unchanged"
-        ),
-    )
+    ))
 }

@@ -2,7 +2,7 @@
 
 use transcript_core::{Error, ErrorKind, Retry};
 
-use crate::error::DbError;
+use crate::error::{DbError, corrupt};
 
 /// How to continue after a database error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,12 +83,13 @@ pub(super) fn already_exists(fault: &DbError) -> bool {
 /// The server's messages are omitted: they may quote stored data.
 #[cold]
 pub(crate) fn into_error(fault: DbError, database: &str) -> Error {
-    use ErrorKind::{Corrupt, Unavailable, Unexpected, Unsupported};
+    use ErrorKind::{Unavailable, Unexpected, Unsupported};
     let error = match fault {
         DbError::Rejected(error) => return error,
         DbError::Sql(error) => error,
+        DbError::Unreadable => return unreadable(database),
         #[cfg(feature = "sqlite")]
-        DbError::Sqlite(_) | DbError::Unreadable | DbError::Panicked => return defect(database),
+        DbError::Sqlite(_) | DbError::Panicked => return defect(database),
     };
     tracing::debug!(%error, "database call failed");
     let (kind, retry, message) = match (code(&error).as_deref(), &error) {
@@ -139,9 +140,7 @@ pub(crate) fn into_error(fault: DbError, database: &str) -> Error {
             Retry::Never,
             format!("no encrypted connection to the database {database}: check sslmode and its certificates"),
         ),
-        (None, sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_)) => {
-            (Corrupt, Retry::Never, format!("a row of the database {database} cannot be read back"))
-        }
+        (None, sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_)) => return unreadable(database),
         (None, _) => match retryability(&DbError::Sql(error)) {
             Retryability::Fatal => {
                 let message =
@@ -152,6 +151,11 @@ pub(crate) fn into_error(fault: DbError, database: &str) -> Error {
         },
     };
     Error::new(kind, retry, message)
+}
+
+#[cold]
+fn unreadable(database: &str) -> Error {
+    corrupt(format!("a row of the database {database} cannot be read back"))
 }
 
 #[cold]

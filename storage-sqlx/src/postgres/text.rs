@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use sqlx::{Row, postgres::PgRow};
 
-use crate::error::{DbResult, corrupt};
+use crate::error::DbResult;
 
 /// The escape character.
 const MARK: char = '\u{1A}';
@@ -26,11 +26,6 @@ pub(crate) fn encode(value: &str) -> String {
     text(value).into_owned()
 }
 
-/// Encodes an optional text for a parameter.
-pub(super) fn encode_optional(value: Option<&str>) -> Option<String> {
-    value.map(encode)
-}
-
 /// Decodes the text of a column.
 pub(crate) fn decode(column: String) -> String {
     if column.contains(MARK) { column.replace("\u{1A}0", "\0").replace("\u{1A}1", "\u{1A}") } else { column }
@@ -39,16 +34,6 @@ pub(crate) fn decode(column: String) -> String {
 /// Decodes the text in a column of a row.
 pub(super) fn read(row: &PgRow, column: usize) -> DbResult<String> {
     Ok(decode(row.try_get(column)?))
-}
-
-/// Decodes the text in a nullable column of a row.
-pub(super) fn read_optional(row: &PgRow, column: usize) -> DbResult<Option<String>> {
-    Ok(row.try_get::<Option<String>, _>(column)?.map(decode))
-}
-
-/// Decodes the JSON list in a column.
-pub(super) fn read_list<T: serde::de::DeserializeOwned>(json: &str) -> DbResult<Vec<T>> {
-    Ok(serde_json::from_str(json).map_err(|_| corrupt("a stored list is damaged"))?)
 }
 
 #[cfg(test)]

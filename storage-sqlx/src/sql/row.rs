@@ -1,5 +1,7 @@
 //! Rows that were read, without their connection.
 
+use std::borrow::Cow;
+
 use super::Value;
 use crate::error::{DbError, DbResult};
 
@@ -25,7 +27,7 @@ impl FromValue for i64 {
     }
 }
 
-macro_rules! from_small_number {
+macro_rules! from_other_number {
     ($($number:ty),*) => {
         $(impl FromValue for $number {
             fn from_value(value: Value<'static>) -> Option<Self> {
@@ -34,11 +36,15 @@ macro_rules! from_small_number {
         })*
     };
 }
-from_small_number!(u16, u32);
+from_other_number!(u16, u32, u64);
 
 impl FromValue for bool {
     fn from_value(value: Value<'static>) -> Option<Self> {
-        i64::from_value(value).map(|number| number != 0)
+        if let Value::Flag(flag) = value {
+            Some(flag)
+        } else {
+            i64::from_value(value).map(|number| number != 0)
+        }
     }
 }
 
@@ -51,6 +57,16 @@ impl FromValue for String {
 impl FromValue for Vec<u8> {
     fn from_value(value: Value<'static>) -> Option<Self> {
         if let Value::Bytes(bytes) = value { Some(bytes.into_owned()) } else { None }
+    }
+}
+
+impl FromValue for Vec<String> {
+    fn from_value(value: Value<'static>) -> Option<Self> {
+        match value {
+            Value::Texts(texts) => Some(texts.into_iter().map(Cow::into_owned).collect()),
+            Value::Text(json) => serde_json::from_str(&json).ok(),
+            _ => None,
+        }
     }
 }
 

@@ -9,9 +9,11 @@ use std::borrow::Cow;
 pub(crate) enum Value<'a> {
     Null,
     Number(i64),
+    /// A boolean. SQLite stores it as a number.
+    Flag(bool),
     Text(Cow<'a, str>),
     Bytes(Cow<'a, [u8]>),
-    /// A list of texts, only as a parameter. SQLite receives it as a JSON array.
+    /// A list of texts. On SQLite it is a JSON array.
     Texts(Vec<Cow<'a, str>>),
     /// A list of numbers, only as a parameter. SQLite receives it as a JSON array.
     Numbers(Vec<i64>),
@@ -23,6 +25,7 @@ impl Value<'_> {
         match self {
             Self::Null => Value::Null,
             Self::Number(number) => Value::Number(number),
+            Self::Flag(flag) => Value::Flag(flag),
             Self::Text(text) => Value::Text(Cow::Owned(text.into_owned())),
             Self::Bytes(bytes) => Value::Bytes(Cow::Owned(bytes.into_owned())),
             Self::Texts(texts) => {
@@ -30,6 +33,13 @@ impl Value<'_> {
             }
             Self::Numbers(numbers) => Value::Numbers(numbers),
         }
+    }
+}
+
+impl Value<'static> {
+    /// The values with their own texts and bytes.
+    pub(crate) fn to_owned_list(values: &[Value<'_>]) -> Vec<Self> {
+        values.iter().cloned().map(Value::into_owned).collect()
     }
 }
 
@@ -48,7 +58,13 @@ macro_rules! from_number {
         })*
     };
 }
-from_number!(bool, i64, u16, u32);
+from_number!(i64, u16, u32);
+
+impl From<bool> for Value<'_> {
+    fn from(flag: bool) -> Self {
+        Self::Flag(flag)
+    }
+}
 
 impl<'a> From<&'a str> for Value<'a> {
     fn from(text: &'a str) -> Self {
@@ -110,7 +126,7 @@ mod tests {
         let expected = [
             Value::Null,
             Value::Number(7),
-            Value::Number(1),
+            Value::Flag(true),
             Value::Text("text".into()),
             Value::Bytes(vec![1, 2].into()),
             Value::Texts(vec!["a".into(), "b".into()]),

@@ -9,11 +9,12 @@ use transcript_core::{
     limits::LimitRequest,
 };
 
-use super::{SqliteStore, ledger, limits};
+use super::{SqliteStore, ledger};
 use crate::{
     codec::column,
     error::DbResult,
     sql::{Session, WriteTx, values},
+    store::limits,
 };
 
 /// The key of a charge, if it is live and its account has the expected version.
@@ -57,6 +58,10 @@ impl WriteTx for ChargeTx {
     type Outcome = ChargeOutcome;
 
     const IS_CANCELLABLE: bool = true;
+
+    fn needs_sync(&self, outcome: &ChargeOutcome) -> bool {
+        !matches!(outcome, ChargeOutcome::Stale | ChargeOutcome::Limited { .. })
+    }
 
     async fn run<S: Session>(&self, db: &mut S) -> DbResult<ChargeOutcome> {
         let Self { key_digest, account, version, limit_request, spend } = self;

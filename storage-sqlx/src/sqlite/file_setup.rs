@@ -114,11 +114,10 @@ fn warn_if_readable(file: &Path, metadata: &fs::Metadata, private: bool) {
 
 #[cold]
 fn read_only(path: &Path) -> Error {
-    Error::new(
-        ErrorKind::Unsupported,
-        Retry::Never,
-        format!("{} is read-only: allow this user to write it, or choose another location", path.display()),
-    )
+    Error::unsupported(format!(
+        "{} is read-only: allow this user to write it, or choose another location",
+        path.display()
+    ))
 }
 
 #[cold]

@@ -24,7 +24,7 @@ use super::{SqliteStore, charges::SpendTx};
 use crate::{
     codec::{self, column, number},
     error::{DbResult, corrupt},
-    sql::{Row, Session, WriteTx, values},
+    sql::{Database, Row, Session, WriteTx, values},
 };
 
 /// Most overdue holds that one transaction expires.
@@ -227,11 +227,31 @@ impl<S: LedgerStep> WriteTx for LedgerTx<S> {
     }
 }
 
+/// A hold that is settled later.
+struct HoldTx(HoldStep);
+
+impl WriteTx for HoldTx {
+    type Outcome = HoldOutcome;
+
+    /// The log keeps the order of commits, so a settle that is on disk follows its hold there, and a hold that a crash
+    /// undoes was never charged.
+    ///
+    /// A hold of no credits is a record that no settle follows, and a known hold may have been charged.
+    fn needs_sync(&self, outcome: &HoldOutcome) -> bool {
+        let holds_credits = self.0.request.legs.iter().any(|leg| leg.amount > 0);
+        !(holds_credits && matches!(outcome, HoldOutcome::Held { .. }))
+    }
+
+    async fn run<D: Session>(&self, db: &mut D) -> DbResult<HoldOutcome> {
+        apply(db, &self.0).await
+    }
+}
+
 #[async_trait]
 impl Ledger for SqliteStore {
     async fn hold(&self, request: HoldRequest) -> Result<HoldOutcome> {
         request.check()?;
-        self.database.run(LedgerTx(HoldStep { request, spend: false })).await
+        self.database.run(HoldTx(HoldStep { request, spend: false })).await
     }
 
     async fn spend(&self, request: HoldRequest) -> Result<HoldOutcome> {

@@ -4,21 +4,14 @@
 //! `verbatim.db` holds keys, accounts and the ledger, `archive.db` the transcripts. Their page
 //! sizes, privacy and growth differ, and no transaction spans both.
 
-mod archive;
 mod charges;
-mod directory;
 mod file_setup;
-mod idempotency;
 mod ledger;
-mod limits;
 mod options;
-mod orders;
-mod outbox;
 #[cfg(test)]
 mod query_plan_tests;
 mod read_pool;
 pub(crate) mod schema;
-mod secrets;
 pub(crate) mod session;
 mod wal_sync;
 mod writer;
@@ -36,8 +29,9 @@ use schema::Migration;
 use writer::WriteQueue;
 
 use crate::{
-    error::DbResult,
-    sql::{Row, Value, WriteTx},
+    error::{DbError, DbResult},
+    sql::{Database, Row, Statement, Value, WriteTx},
+    store::{SqlArchive, Store},
 };
 
 macro_rules! migration {
@@ -67,6 +61,7 @@ const MAIN: FileKind = FileKind {
         migration!(8, "main", "0008_keep_the_anchor_before"),
         migration!(9, "main", "0009_index_orders_of_accounts"),
         migration!(10, "main", "0010_tell_charges_in_one_entry"),
+        migration!(11, "main", "0011_mark_prepaid_accounts"),
     ],
 };
 
@@ -86,9 +81,6 @@ const ARCHIVE: FileKind = FileKind {
         migration!(5, "archive", "0005_keep_cold_rows"),
     ],
 };
-
-#[cfg(feature = "postgres")]
-pub(crate) use archive::cold::put as put_cold;
 
 /// The kind of the file that holds a part of the storage copy.
 #[cfg(feature = "postgres")]
@@ -114,10 +106,7 @@ pub(crate) fn prepare_file(kind: &FileKind, path: &std::path::Path) -> Result<Pa
 ///
 /// # Cancellation
 /// A write whose future is dropped is still done completely or not at all: it runs on a thread of the store.
-#[derive(Debug)]
-pub struct SqliteStore {
-    database: SqliteDatabase,
-}
+pub type SqliteStore = Store<SqliteDatabase>;
 
 impl SqliteStore {
     /// Opens the file; creates it or migrates its schema if needed.
@@ -133,7 +122,7 @@ impl SqliteStore {
     /// - [`transcript_core::ErrorKind::Unavailable`]: another process locks it for longer than
     ///   [`SqliteOptions::busy_timeout`], or it cannot be opened.
     pub async fn open(options: SqliteOptions) -> Result<Self> {
-        Ok(Self { database: SqliteDatabase::open(&MAIN, options).await? })
+        Ok(Self { database: SqliteDatabase::open(&MAIN, options).await?, queues: () })
     }
 
     /// Completes running calls and closes the file. Later calls fail.
@@ -145,10 +134,7 @@ impl SqliteStore {
 /// The archive, in one SQLite file. It implements [`transcript_core::archive::Archive`].
 ///
 /// Several processes can open the same file; see [`SqliteStore`] for closing and cancellation.
-#[derive(Debug)]
-pub struct SqliteArchive {
-    database: SqliteDatabase,
-}
+pub type SqliteArchive = SqlArchive<SqliteDatabase>;
 
 impl SqliteArchive {
     /// Opens the file; creates it or migrates its schema if needed.
@@ -167,12 +153,11 @@ impl SqliteArchive {
 
 /// One open file.
 #[derive(Debug)]
-struct SqliteDatabase {
+pub struct SqliteDatabase {
     file: PathBuf,
     /// Dropped first: the last connection to close must checkpoint the log, and a reader must not.
     readers: ReadPool,
     queue: WriteQueue,
-    /// Runs blocking work, so that any executor can poll the futures of the ports.
     runtime: Handle,
 }
 
@@ -193,38 +178,34 @@ impl SqliteDatabase {
         Ok(Self { file, readers, queue, runtime: Handle::current() })
     }
 
-    /// Runs a write, in its own transaction or one shared with others.
+    async fn close(&self) {
+        self.readers.close().await;
+        self.queue.close().await;
+    }
+}
+
+impl Database for SqliteDatabase {
+    const IS_REMOTE: bool = false;
+
     async fn run<C: WriteTx>(&self, write: C) -> Result<C::Outcome> {
         self.queue.run(write).await.map_err(|failed| failed.error)
     }
 
-    /// Decodes all rows of one statement, which is read on another thread.
-    async fn find<T>(
-        &self,
-        statement: &'static str,
-        values: &[Value<'_>],
-        form: impl Fn(&mut Row) -> DbResult<T>,
-    ) -> Result<Vec<T>> {
-        let rows = self.readers.rows(statement, values).await;
-        let found = rows.and_then(|mut rows| rows.iter_mut().map(form).collect());
-        found.map_err(|fault| fault.into_error(&self.file))
+    /// Reads on another thread.
+    async fn rows(&self, statement: Statement, values: &[Value<'_>]) -> DbResult<Vec<Row>> {
+        self.readers.rows(statement.sqlite, values).await
     }
 
-    /// Decodes the first row of one statement, which must be quick to find.
-    async fn find_first<T>(
-        &self,
-        statement: &'static str,
-        values: &[Value<'_>],
-        form: impl FnOnce(&mut Row) -> DbResult<T>,
-    ) -> Result<Option<T>> {
-        let row = self.readers.row(statement, values).await;
-        let found = row.and_then(|row| row.map(|mut row| form(&mut row)).transpose());
-        found.map_err(|fault| fault.into_error(&self.file))
+    async fn row(&self, statement: Statement, values: &[Value<'_>]) -> DbResult<Option<Row>> {
+        self.readers.row(statement.sqlite, values).await
     }
 
-    async fn close(&self) {
-        self.readers.close().await;
-        self.queue.close().await;
+    fn runtime(&self) -> &Handle {
+        &self.runtime
+    }
+
+    fn error(&self, fault: DbError) -> Error {
+        fault.into_error(&self.file)
     }
 }
 

@@ -76,14 +76,14 @@ impl ReadPool {
         if self.shared.latency_gate.is_quick() {
             return self.shared.read_row(permit, statement, values);
         }
-        let (shared, values) = (Arc::clone(&self.shared), owned(values));
+        let (shared, values) = (Arc::clone(&self.shared), Value::to_owned_list(values));
         let read = self.runtime.spawn_blocking(move || shared.read_row(permit, statement, &values));
         read.await.map_err(|_| closed())?
     }
 
     async fn attempt_rows(&self, statement: &'static str, values: &[Value<'_>]) -> DbResult<Vec<Row>> {
         let permit = Arc::clone(&self.list_permits).acquire_owned().await.map_err(|_| closed())?;
-        let (shared, values) = (Arc::clone(&self.shared), owned(values));
+        let (shared, values) = (Arc::clone(&self.shared), Value::to_owned_list(values));
         let read = move || shared.read(permit, |session| session.query(statement, &values));
         self.runtime.spawn_blocking(read).await.map_err(|_| closed())?
     }
@@ -124,10 +124,6 @@ impl ReadPool {
         // Closing may wait for the disk.
         self.runtime.spawn_blocking(move || drop(free)).await.ok();
     }
-}
-
-fn owned(values: &[Value<'_>]) -> Vec<Value<'static>> {
-    values.iter().cloned().map(Value::into_owned).collect()
 }
 
 impl ReadPoolShared {

@@ -10,15 +10,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use transcript_core::{Error, ErrorKind, Result, Retry};
+use transcript_core::{Error, Result};
 
 use super::{
     file_setup::{self, FileContent},
     options::{FileKind, FileLocking},
     session::SqliteSession,
 };
-#[cfg(feature = "postgres")]
-use crate::error::conflict;
 use crate::{
     error::{DbError, DbResult, INCOMPLETE_COPY, incomplete_copy},
     sql::{Row, values},
@@ -128,7 +126,7 @@ pub(crate) fn check_incomplete_copy(kind: &FileKind, file: &Path, session: &Sqli
     let below = session.query_row(READ_VERSION_BELOW, &values![INCOMPLETE_COPY])?;
     match only_row(below)?.take::<u32>(0)? == newest(kind) {
         true => Ok(()),
-        false => Err(DbError::Rejected(conflict(&format!(
+        false => Err(DbError::Rejected(Error::conflict(format!(
             "the copy to {} is incomplete and of another version of this program: continue it with that version, or \
              remove it and start over",
             file.display()
@@ -154,15 +152,11 @@ pub(crate) fn migrate(kind: &FileKind, file: &Path, session: &SqliteSession) -> 
 
 #[cold]
 fn newer(file: &Path, version: u32, newest: u32) -> Error {
-    Error::new(
-        ErrorKind::Unsupported,
-        Retry::Never,
-        format!(
-            "{} was written by a newer version of this program (schema {version}, this one supports up to {newest}): \
-             update this program; the file is unchanged",
-            file.display()
-        ),
-    )
+    Error::unsupported(format!(
+        "{} was written by a newer version of this program (schema {version}, this one supports up to {newest}): \
+         update this program; the file is unchanged",
+        file.display()
+    ))
 }
 
 #[cold]

@@ -3,14 +3,15 @@
 use std::future::{self, Future};
 
 use rusqlite::{
-    Connection, Statement, params_from_iter,
+    Connection,
     types::{ToSql, ToSqlOutput, Value as SqliteValue, ValueRef},
 };
+use transcript_core::Timestamp;
 
 use crate::{
     codec,
     error::{DbError, DbResult},
-    sql::{Row, Session, Value},
+    sql::{Row, Session, Statement, Value},
 };
 
 /// Prepared statements that a connection keeps.
@@ -40,7 +41,8 @@ impl SqliteSession {
     pub(crate) fn query_row(&self, statement: &str, values: &[Value<'_>]) -> DbResult<Option<Row>> {
         let mut statement = self.0.prepare_cached(statement)?;
         let (columns, changes_rows) = (statement.column_count(), !statement.readonly());
-        let mut rows = statement.query(params_from_iter(values))?;
+        bind(&mut statement, values)?;
+        let mut rows = statement.raw_query();
         let first = rows.next()?.map(|row| copy_row(row, columns)).transpose()?;
         // SQLite checks foreign keys at the end of a statement.
         while changes_rows && rows.next()?.is_some() {}
@@ -49,19 +51,15 @@ impl SqliteSession {
 
     /// Runs a statement, which stays prepared; returns the number of changed rows.
     pub(crate) fn change(&self, statement: &str, values: &[Value<'_>]) -> DbResult<u64> {
-        Ok(self.0.prepare_cached(statement)?.execute(params_from_iter(values))? as u64)
+        let mut statement = self.0.prepare_cached(statement)?;
+        bind(&mut statement, values)?;
+        Ok(statement.raw_execute()? as u64)
     }
 
     /// The rows of a statement that runs once.
     #[cfg(feature = "postgres")]
     pub(crate) fn query_once(&self, statement: &str, values: &[Value<'_>]) -> DbResult<Vec<Row>> {
         read_rows(&mut self.0.prepare(statement)?, values)
-    }
-
-    /// The number of parameters of a statement.
-    #[cfg(test)]
-    pub(crate) fn parameter_count(&self, statement: &str) -> usize {
-        self.0.prepare(statement).unwrap().parameter_count()
     }
 
     /// Closes the connection.
@@ -71,34 +69,52 @@ impl SqliteSession {
 }
 
 impl Session for SqliteSession {
+    const IS_REMOTE: bool = false;
+
+    fn next_number(&self, _now: Timestamp) -> Option<i64> {
+        None
+    }
+
     fn rows(
         &mut self,
-        statement: &'static str,
+        statement: impl Into<Statement> + Send,
         values: &[Value<'_>],
     ) -> impl Future<Output = DbResult<Vec<Row>>> + Send {
-        future::ready(self.query(statement, values))
+        future::ready(self.query(statement.into().sqlite, values))
     }
 
     fn row(
         &mut self,
-        statement: &'static str,
+        statement: impl Into<Statement> + Send,
         values: &[Value<'_>],
     ) -> impl Future<Output = DbResult<Option<Row>>> + Send {
-        future::ready(self.query_row(statement, values))
+        future::ready(self.query_row(statement.into().sqlite, values))
     }
 
     fn execute(
         &mut self,
-        statement: &'static str,
+        statement: impl Into<Statement> + Send,
         values: &[Value<'_>],
     ) -> impl Future<Output = DbResult<u64>> + Send {
-        future::ready(self.change(statement, values))
+        future::ready(self.change(statement.into().sqlite, values))
     }
 }
 
-fn read_rows(statement: &mut Statement<'_>, values: &[Value<'_>]) -> DbResult<Vec<Row>> {
+/// Binds each value by the number in its parameter: SQLite itself numbers `$2` in the order of appearance.
+fn bind(statement: &mut rusqlite::Statement<'_>, values: &[Value<'_>]) -> DbResult<()> {
+    for index in 1..=statement.parameter_count() {
+        let named = statement.parameter_name(index).and_then(|name| name.get(1..)?.parse().ok());
+        let number: usize = named.unwrap_or(index);
+        let missing = || rusqlite::Error::InvalidParameterCount(values.len(), number);
+        statement.raw_bind_parameter(index, values.get(number.wrapping_sub(1)).ok_or_else(missing)?)?;
+    }
+    Ok(())
+}
+
+fn read_rows(statement: &mut rusqlite::Statement<'_>, values: &[Value<'_>]) -> DbResult<Vec<Row>> {
     let columns = statement.column_count();
-    let mut rows = statement.query(params_from_iter(values))?;
+    bind(statement, values)?;
+    let mut rows = statement.raw_query();
     let mut copied = Vec::new();
     while let Some(row) = rows.next()? {
         copied.push(copy_row(row, columns)?);
@@ -133,6 +149,7 @@ impl ToSql for Value<'_> {
         Ok(ToSqlOutput::Borrowed(match self {
             Self::Null => ValueRef::Null,
             Self::Number(number) => ValueRef::Integer(*number),
+            Self::Flag(flag) => ValueRef::Integer((*flag).into()),
             Self::Text(text) => ValueRef::Text(text.as_bytes()),
             Self::Bytes(bytes) => ValueRef::Blob(bytes),
             Self::Texts(texts) => return list(codec::json(texts)),

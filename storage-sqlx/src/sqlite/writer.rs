@@ -1,9 +1,10 @@
 //! The write queue: one thread owns the writing connection and shares each transaction among queued writes.
 //!
 //! A commit must reach the disk ([`super::wal_sync`]). Therefore all writes in the queue when a transaction begins
-//! share it: many writes, one commit, and a reply to each once the commit is on disk. Writes are rarely rejected:
-//! only when one was rejected does the batch run again with a savepoint before each write, so that rejected writes
-//! are undone and the others stay. A caller that disconnects leaves no partial transaction: a write that has started
+//! share it: many writes, one commit, and a reply to each once the commit is on disk. An outcome that a crash of the
+//! machine may undo ([`WriteTx::needs_sync`]) is replied to after the commit, without a sync. Writes are rarely
+//! rejected: only when one was rejected does the batch run again with a savepoint before each write, so that rejected
+//! writes are undone and the others stay. A caller that disconnects leaves no partial transaction: a write that has started
 //! runs to its end.
 
 use std::{
@@ -135,6 +136,11 @@ pub(super) trait QueuedWrite: Send {
     /// Stores the reason why the write was undone, for [`Self::reply`].
     fn reject(&mut self, error: Error);
 
+    /// As [`WriteTx::needs_sync`], of the stored outcome.
+    fn needs_sync(&self) -> bool {
+        true
+    }
+
     /// Sends the outcome, or the error of the commit, to the caller.
     fn reply(&mut self, committed: WriteResult<()>);
 
@@ -161,6 +167,10 @@ impl<C: WriteTx> QueuedWrite for WriteRequest<C> {
 
     fn reject(&mut self, error: Error) {
         self.outcome = Some(Err(WriteError::not_stored(error)));
+    }
+
+    fn needs_sync(&self) -> bool {
+        !matches!(&self.outcome, Some(Ok(outcome)) if !self.write.needs_sync(outcome))
     }
 
     fn reply(&mut self, committed: WriteResult<()>) {
@@ -269,7 +279,16 @@ impl Writer {
             }
             let error = match self.attempt(&mut batch, savepoints) {
                 Ok(()) => {
-                    self.acknowledge(batch);
+                    batch.retain_mut(|write| {
+                        let needs_sync = write.needs_sync();
+                        if !needs_sync {
+                            write.reply(Ok(()));
+                        }
+                        needs_sync
+                    });
+                    if !batch.is_empty() {
+                        self.acknowledge(batch);
+                    }
                     return Vec::new();
                 }
                 Err(TxError::Rejected(_)) if batch.len() > 1 => {

@@ -11,11 +11,14 @@ use std::{
 
 use transcript_core::{
     PageRequest, Timestamp,
+    accounts::{MailIntent, Outbox},
     archive::{PutRequest, TrackSelector},
-    ids::{GrantId, HoldId, WalletId},
+    directory::SecretStore,
+    ids::{GrantId, HoldId, Holder, WalletId},
     ledger::{
         GrantRequest, HoldOutcome, HoldRequest, Ledger, Leg, Pool, SettleOutcome, SettleRequest, Terms, audit,
     },
+    limits::{LimitOutcome, LimitRequest, RateLimiter},
     transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
     video::{Platform, VideoId},
 };
@@ -182,6 +185,33 @@ pub(crate) async fn check_texts_stored(store: &dyn Ledger) {
         assert!(entries.iter().all(|entry| entry.cause == text && entry.wallet.as_str() == text));
         assert_eq!(entries[1].memo, text);
         assert_eq!(store.wallets(PageRequest::first()).await.unwrap().items.len(), index + 1);
+    }
+}
+
+/// Checks that texts with special characters are stored unchanged, alone and in lists.
+pub(crate) async fn check_names_stored<S: Outbox + RateLimiter + SecretStore>(store: &S) {
+    let names = ["\0", "\u{1A}", "\u{1A}0", "a\0b", "\"'\\", "\u{1F600}\u{FFFF}", "null"];
+    for (index, name) in (0_u8..).zip(names) {
+        assert_eq!(store.get_or_create(name, vec![index]).await.unwrap(), [index], "{name:?}");
+        let text = || name.to_owned();
+        store
+            .queue(MailIntent { id: text(), kind: text(), to: text(), attempts: 0 }, timestamp(0))
+            .await
+            .unwrap();
+    }
+    let mails = store.lease_due(&Holder::new("h"), timestamp(1), timestamp(2), 10).await.unwrap();
+    let found: Vec<_> =
+        mails.iter().map(|mail| (mail.id.as_str(), mail.kind.as_str(), mail.to.as_str())).collect();
+    assert_eq!(found, names.map(|name| (name, name, name)));
+    let windows =
+        names.map(|bucket| LimitRequest { bucket: bucket.to_owned(), max: 2, window_ms: 1_000, cost: 1 });
+    for _ in 0..2 {
+        let outcome = store.acquire(windows.to_vec(), timestamp(0)).await.unwrap();
+        assert!(matches!(outcome, LimitOutcome::Allowed { .. }), "{outcome:?}");
+    }
+    for window in windows {
+        let outcome = store.acquire(vec![window], timestamp(0)).await.unwrap();
+        assert!(matches!(outcome, LimitOutcome::Limited { .. }), "{outcome:?}");
     }
 }
 

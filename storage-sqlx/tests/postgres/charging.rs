@@ -2,18 +2,70 @@
 
 use std::sync::Arc;
 
+use futures_util::future::join_all;
 use sqlx::{ConnectOptions, postgres::PgConnectOptions};
 use transcript_core::{
     ErrorKind,
-    accounts::{ChargeOutcome, ChargeStore},
-    ledger::{HoldOutcome, Ledger},
+    accounts::{ChargeOutcome, ChargeRequest, ChargeStore, SequentialCharges},
+    ids::HoldId,
+    ledger::{HoldOutcome, Ledger, Pool},
     limits::LimitRequest,
 };
 
 use crate::common::{
     charging::{account, charge_request, charged},
-    check_audit, purchased,
+    check_audit, purchased, timestamp,
 };
+
+/// Waiting charges have the outcomes of single calls in the same order, with repeated ids, used-up limits and credits,
+/// stale keys and overdue holds.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn charge_groups_match_sequential_calls() {
+    let ((store, _database), (single, _other_database)) = (crate::store().await, crate::store().await);
+    let steps = SequentialCharges {
+        directory: Arc::clone(&single) as _,
+        limiter: Arc::clone(&single) as _,
+        ledger: Arc::clone(&single) as _,
+    };
+    let mut accounts = Vec::new();
+    for name in ["a", "b", "c"] {
+        account(&*single, name).await;
+        accounts.push(account(&*store, name).await);
+    }
+    let mut state = 7_u64;
+    let mut below = |bound: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % bound
+    };
+    for round in 0..25_i64 {
+        let requests = (0..16).map(|_| {
+            let account = &accounts[usize::try_from(below(3)).unwrap()];
+            let mut request = charge_request(account, &format!("{}-{}", account.id, below(200)));
+            request.limit_request.cost = u32::from(below(8) > 0);
+            request.version += u64::from(below(16) == 0);
+            (request.spend.now, request.spend.expires_at) = (timestamp(round * 400), timestamp(100_000));
+            let leg = &mut request.spend.legs[0];
+            let limit = u64::try_from(round).unwrap() + 4;
+            leg.terms.pools.insert(0, Pool::Allowance { bucket: "month".to_owned(), limit });
+            leg.amount = below(3);
+            request
+        });
+        let requests: Vec<ChargeRequest> = requests.collect();
+        let mut hold = requests[0].spend.clone();
+        (hold.id, hold.expires_at) = (HoldId::new(format!("hold {round}")), timestamp(round * 400 + 500));
+        for store in [&store, &single] {
+            store.hold(hold.clone()).await.unwrap();
+        }
+        let outcomes = join_all(requests.iter().map(|request| store.charge(request.clone()))).await;
+        for (request, outcome) in requests.into_iter().zip(outcomes) {
+            let expected = steps.charge(request.clone()).await;
+            assert_eq!(format!("{outcome:?}"), format!("{expected:?}"), "round {round}: {request:?}");
+        }
+    }
+    for store in [&store, &single] {
+        check_audit(&**store).await;
+    }
+}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn charge_several_servers_spend_exact_credits() {
@@ -28,10 +80,8 @@ async fn charge_several_servers_spend_exact_credits() {
     for (account, n) in accounts.iter().flat_map(|account| (0..15).map(move |n| (account, n))) {
         let charge_request = charge_request(account, &format!("{}-{n}", account.id));
         let limit_request = LimitRequest { max: 100, ..charge_request.limit_request.clone() };
-        let (store, charge_request) = (
-            Arc::clone(&stores[n % 3]),
-            transcript_core::accounts::ChargeRequest { limit_request, ..charge_request },
-        );
+        let (store, charge_request) =
+            (Arc::clone(&stores[n % 3]), ChargeRequest { limit_request, ..charge_request });
         calls.push(tokio::spawn(async move { store.charge(charge_request).await.unwrap() }));
     }
     let (mut paid, mut refused) = (0, 0);

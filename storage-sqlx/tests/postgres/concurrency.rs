@@ -34,6 +34,12 @@ async fn ledger_special_characters_are_stored_unchanged() {
     common::check_texts_stored(&*store).await;
 }
 
+#[tokio::test]
+async fn store_special_characters_are_stored_unchanged() {
+    let (store, _database) = crate::store().await;
+    common::check_names_stored(&*store).await;
+}
+
 #[test]
 fn store_futures_complete_without_runtime() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();

@@ -119,11 +119,16 @@ async fn foreign_connection(database: &TestDatabase<'_>) -> sqlx::PgConnection {
     options.connect().await.unwrap()
 }
 
-/// Waits until a transaction waits for a row lock.
+/// Waits until a transaction waits for a lock.
 async fn wait_for_lock_waiter(watcher: &mut sqlx::PgConnection) {
+    wait_for_lock_waiters(watcher, 1).await;
+}
+
+/// Waits until this many transactions wait for a lock.
+async fn wait_for_lock_waiters(watcher: &mut sqlx::PgConnection, count: i64) {
     let waiting = "SELECT count(*) FROM pg_stat_activity
         WHERE datname = current_database() AND wait_event_type = 'Lock'";
-    while sqlx::query(waiting).fetch_one(&mut *watcher).await.unwrap().get::<i64, _>(0) == 0 {
+    while sqlx::query(waiting).fetch_one(&mut *watcher).await.unwrap().get::<i64, _>(0) < count {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
@@ -203,6 +208,37 @@ async fn window_deleted_and_recreated_gets_new_version() {
         versions[0] < versions[1],
         "a reader of the first window would take the second for it: {versions:?}"
     );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn window_created_and_changed_meanwhile_is_not_overwritten() {
+    let (store, database) = crate::store().await;
+    let take = |bucket: &str, now: i64| {
+        let limit_request = LimitRequest { bucket: bucket.to_owned(), max: 10, window_ms: 1_000, cost: 5 };
+        let store = Arc::clone(&store);
+        tokio::spawn(async move { store.acquire(vec![limit_request], timestamp(now)).await.unwrap() })
+    };
+    // With an earlier time than this, unused numbers follow each other.
+    take("api/other", 10).await.unwrap();
+    let (mut locks, mut watcher) = (foreign_connection(&database).await, foreign_connection(&database).await);
+    // The first two changes stop once they have loaded that there is no window: the first before lock 1, the other
+    // one before lock 2.
+    let stops = "CREATE SEQUENCE changes;
+        CREATE FUNCTION wait_for_turn() RETURNS trigger LANGUAGE plpgsql
+            AS $$ BEGIN PERFORM pg_advisory_xact_lock(nextval('changes')); RETURN NEW; END $$;
+        CREATE TRIGGER turn BEFORE INSERT ON limits FOR EACH ROW EXECUTE FUNCTION wait_for_turn();
+        SELECT pg_advisory_lock(1), pg_advisory_lock(2)";
+    sqlx::raw_sql(stops).execute(&mut locks).await.unwrap();
+    let first = take("api/a", 0);
+    wait_for_lock_waiters(&mut watcher, 1).await;
+    let slow = take("api/a", 0);
+    wait_for_lock_waiters(&mut watcher, 2).await;
+    sqlx::raw_sql("SELECT pg_advisory_unlock(1)").execute(&mut locks).await.unwrap();
+    assert!(matches!(first.await.unwrap(), LimitOutcome::Allowed { .. }));
+    assert!(matches!(take("api/a", 0).await.unwrap(), LimitOutcome::Allowed { .. }));
+    sqlx::raw_sql("SELECT pg_advisory_unlock(2)").execute(&mut locks).await.unwrap();
+    let outcome = slow.await.unwrap();
+    assert!(matches!(outcome, LimitOutcome::Limited { .. }), "15 of 10 were taken: {outcome:?}");
 }
 
 /// Renews a row that is about to be deleted, and returns whether it still exists afterwards.

@@ -98,6 +98,12 @@ async fn ledger_special_characters_are_stored_unchanged() {
 }
 
 #[tokio::test]
+async fn store_special_characters_are_stored_unchanged() {
+    let (store, _folder) = crate::store().await;
+    common::check_names_stored(&*store).await;
+}
+
+#[tokio::test]
 async fn ledger_entries_reject_update_and_delete() {
     let (store, folder) = crate::store().await;
     grant(&*store, "bought", "w", 5).await;

@@ -14,6 +14,7 @@ mod migration;
 mod opening;
 mod point_reads;
 mod stored;
+mod sync;
 
 use std::{path::Path, sync::Arc};
 

@@ -35,7 +35,6 @@ async fn point_read_concurrent_reads_open_few_files() {
         let (archive, kept) = (Arc::clone(&archive), kept.clone());
         tokio::spawn(async move {
             assert!(archive.find_lazy(&kept.video, &TrackSelector::Default).await.unwrap().is_some());
-            assert!(archive.stored_body(&kept.video, &TrackSelector::Default).await.unwrap().is_some());
             archive.change_counter().await.unwrap();
         })
     });
@@ -50,7 +49,6 @@ async fn point_read_concurrent_reads_open_few_files() {
     assert_eq!(descriptors(&file), 0);
     // The last connection has checkpointed the log.
     assert!(!folder.path().join("archive.db-wal").exists());
-    assert!(archive.stored_body(&kept.video, &TrackSelector::Default).await.is_err());
     assert!(archive.find_lazy(&kept.video, &TrackSelector::Default).await.is_err());
     std::fs::remove_file(&file).unwrap();
 }
@@ -103,9 +101,9 @@ async fn point_read_concurrent_writes_return_whole_versions() {
                 found_count += 1;
             }
             if let Some(unread) = archive.find_lazy(video, &TrackSelector::Default).await.unwrap() {
+                unread.body().unwrap();
                 assert!(is_one(&*unread.load().unwrap().transcript));
             }
-            archive.stored_body(video, &TrackSelector::Default).await.unwrap();
         }
     }
     changing.await.unwrap();
@@ -127,7 +125,6 @@ async fn point_read_changed_tables_stay_readable() {
     let changes = "ALTER TABLE bodies ADD COLUMN later TEXT; ALTER TABLE wishes ADD COLUMN later TEXT; CREATE TABLE later (x)";
     crate::opening::run(&folder.path().join("archive.db"), changes);
     assert_eq!(archive.find(&kept.video, &TrackSelector::Default, kept.now).await.unwrap(), found);
-    assert!(archive.find_lazy(&kept.video, &TrackSelector::Default).await.unwrap().is_some());
-    let body = archive.stored_body(&kept.video, &TrackSelector::Default).await.unwrap();
-    assert_eq!(body.unwrap().source, kept.transcript.source);
+    let lazy = archive.find_lazy(&kept.video, &TrackSelector::Default).await.unwrap().unwrap();
+    assert_eq!(lazy.body().unwrap().source, kept.transcript.source);
 }

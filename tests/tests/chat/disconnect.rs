@@ -25,6 +25,8 @@ use crate::{
 
 const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/examples/lighthouse.vtt");
 const ADDRESS: &str = "ann@example.org";
+/// The header line that selects a stream.
+const EVENT_STREAM: &str = "accept: text/event-stream\r\n";
 /// Upper bound of every wait.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -54,13 +56,18 @@ impl DisconnectFixture {
         Ok(Self { data, server, key })
     }
 
-    /// Sends a chat request with these further header lines.
+    /// Sends a chat request for a stream with these further header lines.
     async fn send_chat(&self, header_lines: &str) -> Result<TcpStream> {
+        self.send_request(&format!("{EVENT_STREAM}{header_lines}")).await
+    }
+
+    /// Sends a chat request with these further header lines.
+    async fn send_request(&self, header_lines: &str) -> Result<TcpStream> {
         let mut stream = TcpStream::connect(self.server.address()).await?;
         let body = json!({ "video_id": "L1ghth0use1", "message": "How long?" }).to_string();
         let head = format!(
             "POST /api/v1/chat HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {}\r\ncontent-type: application/json\r\n\
-             accept: text/event-stream\r\nconnection: close\r\n{header_lines}content-length: {}\r\n\r\n",
+             connection: close\r\n{header_lines}content-length: {}\r\n\r\n",
             self.key,
             body.len()
         );
@@ -127,23 +134,46 @@ async fn disconnect_after_sentence_is_charged() -> Result<()> {
     Ok(())
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn disconnect_before_first_sentence_is_free() -> Result<()> {
-    // The model has begun a sentence, which is verified only when it is complete.
-    let never = Arc::new(Semaphore::new(0));
-    let begins = move |_: &_, _| {
-        SpeechReply::Partial(EVENTS, stream_start(&["It took nine"]), Arc::clone(&never), None)
+/// A model that sends the beginning of an answer, and the rest once the semaphore has a permit.
+async fn start_gated_service() -> Result<(FakeSpeechService, Arc<Semaphore>)> {
+    let go_on = Arc::new(Semaphore::new(0));
+    let gate = Arc::clone(&go_on);
+    let rest = || {
+        event(&json!({ "choices": [{ "index": 0, "delta": { "content": " was lit [s1]." } }] }))
+            + &stream_end()
     };
-    let service = FakeSpeechService::start(begins).await?;
-    let fixture = DisconnectFixture::start(&service).await?;
-    let stream = fixture.send_chat("").await?;
+    let service = FakeSpeechService::start(move |_, _| {
+        SpeechReply::Partial(EVENTS, stream_start(FIRST), Arc::clone(&gate), Some(rest()))
+    })
+    .await?;
+    Ok((service, go_on))
+}
+
+/// Waits until the service has received a request.
+async fn wait_for_model_call(service: &FakeSpeechService) -> Result<()> {
     let deadline = Instant::now() + TIMEOUT;
     while service.requests().is_empty() {
         ensure!(Instant::now() < deadline, "the service received no request");
         tokio::task::yield_now().await;
     }
-    drop(stream);
-    assert_eq!(fixture.wait_for_hold_end().await?, ("returned".to_owned(), 200));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn disconnect_after_model_call_is_charged() -> Result<()> {
+    for accept in [EVENT_STREAM, ""] {
+        // The model has begun a sentence, which is verified only when it is complete.
+        let never = Arc::new(Semaphore::new(0));
+        let begins = move |_: &_, _| {
+            SpeechReply::Partial(EVENTS, stream_start(&["It took nine"]), Arc::clone(&never), None)
+        };
+        let service = FakeSpeechService::start(begins).await?;
+        let fixture = DisconnectFixture::start(&service).await?;
+        let stream = fixture.send_request(accept).await?;
+        wait_for_model_call(&service).await?;
+        drop(stream);
+        assert_eq!(fixture.wait_for_hold_end().await?, ("spent".to_owned(), 199));
+    }
     Ok(())
 }
 
@@ -176,16 +206,7 @@ async fn model_failure_during_answer_is_free() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn answer_after_disconnect_is_replayed() -> Result<()> {
-    let go_on = Arc::new(Semaphore::new(0));
-    let gate = Arc::clone(&go_on);
-    let rest = || {
-        event(&json!({ "choices": [{ "index": 0, "delta": { "content": " was lit [s1]." } }] }))
-            + &stream_end()
-    };
-    let service = FakeSpeechService::start(move |_, _| {
-        SpeechReply::Partial(EVENTS, stream_start(FIRST), Arc::clone(&gate), Some(rest()))
-    })
-    .await?;
+    let (service, go_on) = start_gated_service().await?;
     let fixture = DisconnectFixture::start(&service).await?;
     let named = "idempotency-key: once\r\n";
     read_until(&mut fixture.send_chat(named).await?, "event: sentence\ndata: ").await?;
@@ -196,6 +217,22 @@ async fn answer_after_disconnect_is_replayed() -> Result<()> {
         received.contains("idempotent-replayed: true") && received.contains("nine winters [0:01]."),
         "{received}"
     );
+    assert_eq!((remaining_credits(&fixture.server, &fixture.key).await?, service.requests().len()), (199, 1));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn json_answer_after_disconnect_is_replayed() -> Result<()> {
+    let (service, go_on) = start_gated_service().await?;
+    let fixture = DisconnectFixture::start(&service).await?;
+    let named = "idempotency-key: once\r\n";
+    let stream = fixture.send_request(named).await?;
+    wait_for_model_call(&service).await?;
+    drop(stream);
+    go_on.add_permits(1);
+    assert_eq!(fixture.wait_for_hold_end().await?, ("spent".to_owned(), 199));
+    let received = read_until(&mut fixture.send_request(named).await?, "was lit [0:01].").await?;
+    assert!(received.contains("idempotent-replayed: true"), "{received}");
     assert_eq!((remaining_credits(&fixture.server, &fixture.key).await?, service.requests().len()), (199, 1));
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! Chat models behind OpenAI-compatible services, working and failing ones.
 
+mod claims;
 mod disconnect;
 mod faults;
 mod hostile;

@@ -48,6 +48,8 @@ pub(super) struct TalkQuestion {
 pub(super) struct TestTalk {
     pub(super) transcript: Arc<Transcript>,
     pub(super) questions: Vec<TalkQuestion>,
+    /// The spoken lines, without filler.
+    pub(super) lines: Vec<String>,
     /// The text that an instruction in the talk demands.
     pub(super) canary: Option<String>,
 }
@@ -76,7 +78,8 @@ fn talk(index: usize, file: &Path) -> Result<TestTalk> {
         source: "our-own".to_owned(),
         segments: segments(&written),
     };
-    Ok(TestTalk { transcript: Arc::new(transcript), questions: written.question, canary: written.canary })
+    let WrittenTalk { question: questions, lines, canary, .. } = written;
+    Ok(TestTalk { transcript: Arc::new(transcript), questions, lines, canary })
 }
 
 fn segments(written: &WrittenTalk) -> Vec<Segment> {

@@ -13,7 +13,10 @@ use transcript_core::{
 };
 use upstream_reqwest::{InstagramMedia, Media, MediaSource};
 use verbatim::SystemClock;
-use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
+use verbatim_tests::{
+    ConnectionTrap, foreign_urls,
+    replay::{ReplayProxy, ReplayResponse, Rule, Script},
+};
 
 use crate::social::{
     read_recording,
@@ -118,5 +121,19 @@ async fn instagram_faults_carry_reason() -> Result<()> {
         assert!(proxy.tunnels().iter().all(|tunnel| tunnel.host == HOST && tunnel.granted), "{response:?}");
         assert!(proxy.requests().len() <= 6);
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn instagram_foreign_redirect_is_not_followed() -> Result<()> {
+    let trap = ConnectionTrap::bind()?;
+    for address in foreign_urls(HOST, trap.port()?) {
+        let redirect = ReplayResponse::status(302).header("location", &address);
+        let (outcome, proxy) = replay_page(redirect, CODE).await?;
+        assert!(outcome.is_err(), "{address} gave {outcome:?}");
+        assert_eq!(proxy.requests().len(), 1, "{address}");
+        assert!(proxy.tunnels().iter().all(|tunnel| tunnel.host == HOST && tunnel.port == 443), "{address}");
+    }
+    assert_eq!(trap.connections(), 0);
     Ok(())
 }

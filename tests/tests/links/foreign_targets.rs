@@ -1,7 +1,11 @@
 //! A response to a short link never causes requests to other hosts, nor a wrong video.
 
 use anyhow::{Context as _, Result, ensure};
-use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
+use transcript_core::{supplier::ResolveOutcome, video::VideoLink};
+use verbatim_tests::{
+    ConnectionTrap, foreign_urls,
+    replay::{ReplayProxy, ReplayResponse, Rule, Script},
+};
 
 use super::fixture::{
     INSTAGRAM, TIKTOK, X, check_failure, check_hosts, check_no_video, follow, redirect, redirecting,
@@ -57,6 +61,37 @@ async fn redirect_to_foreign_host_sends_no_request() -> Result<()> {
         check(target).await?;
     }
     Ok(())
+}
+
+#[tokio::test]
+async fn redirect_to_internal_or_look_alike_host_sends_no_request() -> Result<()> {
+    let trap = ConnectionTrap::bind()?;
+    for (link, host, path) in LINKS {
+        for target in foreign_urls(host, trap.port()?) {
+            let proxy = ReplayProxy::start(redirecting(host, path, &target))?;
+            let outcome = follow(&proxy, link).await?;
+            ensure!(!matches!(outcome, Ok(ResolveOutcome::Video(_))), "{link} to {target}: {outcome:?}");
+            ensure!(proxy.requests().len() == 1, "{link} to {target}: {:?}", proxy.requests());
+            ensure!(proxy.tunnels().len() == 1, "{link} to {target}: {:?}", proxy.tunnels());
+            check_hosts(&proxy)?;
+        }
+    }
+    ensure!(trap.connections() == 0, "a redirect was followed");
+    Ok(())
+}
+
+/// The same URLs, sent by a caller: no link of a video or none at all, so there is nothing to request.
+#[test]
+fn link_to_internal_or_look_alike_host_is_no_video() {
+    for (_, host, path) in LINKS.into_iter().chain([("", "www.youtube.com", "/watch?v=dQw4w9WgXcQ")]) {
+        for url in foreign_urls(host, 8443) {
+            let url = format!("{}{path}", url.trim_end_matches('/'));
+            if let Ok(link) = VideoLink::parse(&url) {
+                let VideoLink::Short(link) = &link else { continue };
+                assert!(link.address().starts_with(&format!("https://{host}/")), "{url} leads to {link:?}");
+            }
+        }
+    }
 }
 
 #[tokio::test]

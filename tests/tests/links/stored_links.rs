@@ -6,12 +6,13 @@ use anyhow::{Context as _, Result, bail, ensure};
 use tempfile::TempDir;
 use transcript_core::{
     ErrorKind,
+    engine::NoTranscript,
     lookup::{
         Availability, CreateKeyOutcome, CreateKeyRequest, FailureReason, KeyOrigin, LookupOptions,
         LookupRequest, LookupResponse, VideoReference,
     },
 };
-use verbatim::{GetRequest, Options, StorageOptions, SupplierOptions, UpstreamOptions, Verbatim};
+use verbatim::{GetRequest, HttpOptions, Options, StorageOptions, SupplierOptions, Verbatim};
 use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 
 use super::fixture::{INSTAGRAM, TIKTOK, X, check_hosts, redirect};
@@ -44,11 +45,11 @@ async fn open(data: &TempDir, proxy: &ReplayProxy, lookup: LookupOptions) -> Res
             archive: data.path().join("archive.db"),
         },
         suppliers: SupplierOptions { youtube: video_site, ..SupplierOptions::none() },
-        upstream: UpstreamOptions {
+        upstream: HttpOptions {
             proxies: vec![proxy.url()],
             ca_file: Some(proxy.ca_file().to_owned()),
             retries: 0,
-            ..UpstreamOptions::default()
+            ..HttpOptions::default()
         },
         lookup,
         ..Options::default()
@@ -58,7 +59,7 @@ async fn open(data: &TempDir, proxy: &ReplayProxy, lookup: LookupOptions) -> Res
 
 async fn key(verbatim: &Verbatim) -> Result<String> {
     let request = CreateKeyRequest { label: None, email: None, proof: None, origin: KeyOrigin::Operator };
-    match verbatim.lookup().create_key(request).await? {
+    match verbatim.lookup().keys().create(request).await? {
         CreateKeyOutcome::Created(new) => Ok(new.key.reveal().to_owned()),
         other => bail!("{other:?}"),
     }
@@ -79,7 +80,7 @@ fn lookup_request(link: &str, key: Option<&str>) -> LookupRequest {
 fn check(answer: &LookupResponse, id: &str, expect: FailureReason) -> Result<()> {
     ensure!(answer.video_id == id, "{answer:?}");
     match &answer.availability {
-        Availability::Unavailable { reason, .. } if *reason == expect => Ok(()),
+        Availability::Unavailable(NoTranscript { reason, .. }) if *reason == expect => Ok(()),
         other => bail!("{id}: {other:?}"),
     }
 }

@@ -15,7 +15,7 @@ use crate::server::harness::ServerFixture;
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/mcp");
 
 /// The protocol revision that the client chooses by default, and the previous one.
-pub(super) const REVISIONS: [(&str, &str); 2] = [("auto", "2026-07-28"), ("legacy", "2025-11-25")];
+pub(crate) const REVISIONS: [(&str, &str); 2] = [("auto", "2026-07-28"), ("legacy", "2025-11-25")];
 
 /// The Python that has the client. The first call installs it.
 fn python() -> Result<&'static PathBuf> {
@@ -29,23 +29,23 @@ fn python() -> Result<&'static PathBuf> {
 }
 
 /// A tool call that reads one page.
-pub(super) fn call(tool: &str, arguments: Value) -> Value {
+pub(crate) fn call(tool: &str, arguments: Value) -> Value {
     json!({ "tool": tool, "arguments": arguments })
 }
 
 /// A tool call that reads every page of its result.
-pub(super) fn paged_call(tool: &str, arguments: Value) -> Value {
+pub(crate) fn paged_call(tool: &str, arguments: Value) -> Value {
     json!({ "tool": tool, "arguments": arguments, "follow": true })
 }
 
 /// The address and headers with which the client reaches a server.
-pub(super) fn http_target(server: &ServerFixture, key: Option<&str>) -> Value {
+pub(crate) fn http_target(server: &ServerFixture, key: Option<&str>) -> Value {
     let headers = key.map_or(json!({}), |key| json!({ "Authorization": format!("Bearer {key}") }));
     json!({ "url": format!("http://{}/mcp", server.address()), "headers": headers })
 }
 
 /// Runs these calls in the client; returns the negotiated version, the tools and all results.
-pub(super) fn run_calls(target: &Value, mode: &str, calls: &[Value]) -> Result<Value> {
+pub(crate) fn run_calls(target: &Value, mode: &str, calls: &[Value]) -> Result<Value> {
     let mut input = target.clone();
     input["mode"] = json!(mode);
     input["calls"] = json!(calls);
@@ -64,11 +64,11 @@ pub(super) fn run_calls(target: &Value, mode: &str, calls: &[Value]) -> Result<V
 }
 
 /// The pages of the result at an index.
-pub(super) fn pages(report: &Value, at: usize) -> &[Value] {
+pub(crate) fn pages(report: &Value, at: usize) -> &[Value] {
     report["results"][at].as_array().map_or(&[], Vec::as_slice)
 }
 
 /// The first page's text of the result at an index.
-pub(super) fn text(report: &Value, at: usize) -> &str {
+pub(crate) fn text(report: &Value, at: usize) -> &str {
     report["results"][at][0]["text"].as_str().unwrap_or_default()
 }

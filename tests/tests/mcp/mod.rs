@@ -1,6 +1,6 @@
 //! The MCP tools, called by the official Model Context Protocol client over both of its transports.
 
-mod client;
+pub(crate) mod client;
 mod http;
 mod log;
 mod stdio;

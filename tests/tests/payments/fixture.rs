@@ -88,7 +88,7 @@ impl PaymentFixture {
     /// Creates the fixture with one account, in a runtime with paused time.
     pub(crate) async fn start() -> Self {
         let ledger = Arc::new(MemoryLedger::default());
-        let limits = OracleLimits { key: 0, service: 0, free_account: 0 };
+        let limits = OracleLimits { key: 0, service: 0, accounts: 0, free_account: 0 };
         let directory = Arc::new(MemoryDirectory::default());
         let archive = Arc::new(MemoryArchive::default());
         let oracle = Oracle::new((archive, Arc::clone(&ledger) as _, Arc::clone(&directory) as _), limits);

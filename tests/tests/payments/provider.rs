@@ -251,6 +251,7 @@ impl ProviderState {
             Some(id) => self.subscription(id),
             None => vec![PaymentSnapshot::Payment(PaymentState {
                 order: payment.order.id.clone(),
+                session: Some(name.to_owned()),
                 progress: payment.progress,
                 money: payment.money.clone(),
             })],

@@ -9,6 +9,7 @@ mod nth_call;
 use std::{sync::Arc, time::Duration};
 
 use transcript_core::{
+    engine::NoTranscript,
     lookup::{Availability, FailureReason, LookupResponse},
     video::{Platform, VideoId},
 };
@@ -97,7 +98,7 @@ fn end(answer: &LookupResponse) -> ScenarioResult {
     match &answer.availability {
         Availability::Available { from_cache: false, .. } => ScenarioResult::New,
         Availability::Available { from_cache: true, .. } => ScenarioResult::Archived,
-        Availability::Unavailable { reason, .. } => ScenarioResult::None(*reason),
+        Availability::Unavailable(NoTranscript { reason, .. }) => ScenarioResult::None(*reason),
     }
 }
 
@@ -108,7 +109,7 @@ fn check(answer: &LookupResponse, expect: ScenarioResult) {
 
 #[track_caller]
 fn check_message(answer: &LookupResponse, part: &str) {
-    let Availability::Unavailable { message, .. } = &answer.availability else {
+    let Availability::Unavailable(NoTranscript { message, .. }) = &answer.availability else {
         panic!("unexpected transcript: {}", summary(answer));
     };
     assert!(message.contains(part), "{message:?} does not contain {part:?}");
@@ -117,7 +118,7 @@ fn check_message(answer: &LookupResponse, part: &str) {
 /// The retry time of a response, in seconds.
 #[track_caller]
 fn retry_after_s(answer: &LookupResponse) -> Option<u64> {
-    let Availability::Unavailable { retry_after, .. } = &answer.availability else {
+    let Availability::Unavailable(NoTranscript { retry_after, .. }) = &answer.availability else {
         panic!("unexpected transcript: {}", summary(answer));
     };
     retry_after.map(|wait| wait.as_secs())

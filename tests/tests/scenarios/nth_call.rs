@@ -303,8 +303,8 @@ fn new_key_and_status_survive_each_fault() {
             let lookup = &fixture.life.lookups[0];
             let request =
                 CreateKeyRequest { label: None, email: None, proof: None, origin: KeyOrigin::Network(None) };
-            let Ok(CreateKeyOutcome::Created(created)) = lookup.create_key(request).await else { return };
-            let status = lookup.key_status(created.key.reveal(), None).await;
+            let Ok(CreateKeyOutcome::Created(created)) = lookup.keys().create(request).await else { return };
+            let status = lookup.keys().status(created.key.reveal(), None).await;
             assert!(!matches!(status, Ok(None)), "an issued key is not live");
         }
         .boxed()

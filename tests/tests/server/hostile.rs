@@ -35,7 +35,7 @@ fn status(response: &str) -> u16 {
 async fn malformed_bytes_get_status_below_500_and_server_continues() -> Result<()> {
     let data = TempDir::new()?;
     let server = ServerFixture::start(&data, &[])?;
-    let request = |line: &str, rest: &str| format!("{line}\r\nHost: x\r\n{rest}\r\n").into_bytes();
+    let request = |line: &str, rest: &str| format!("{line}\r\nHost: localhost\r\n{rest}\r\n").into_bytes();
     let long_header = format!("X-Long: {}\r\n", "a".repeat(200_000));
     let many_headers = "A: b\r\n".repeat(5_000);
     let mut cases: Vec<(&str, Vec<u8>)> = vec![
@@ -97,7 +97,8 @@ async fn oversized_head_or_body_is_rejected() -> Result<()> {
     let json_body = [("content-type", "application/json")];
     // The server rejects both while the client still sends; the response must arrive every time.
     for _ in 0..10 {
-        let head = format!("GET /health HTTP/1.1\r\nHost: x\r\nX-Long: {}\r\n\r\n", "a".repeat(1_000_000));
+        let head =
+            format!("GET /health HTTP/1.1\r\nHost: localhost\r\nX-Long: {}\r\n\r\n", "a".repeat(1_000_000));
         assert_eq!(status(&send_raw(&server, head.as_bytes()).await?), 431);
         let body = format!("{{\"label\":\"{}\"}}", "a".repeat(2_000_000));
         assert_eq!(server.send(http::Method::POST, "/api/keys", &json_body, body).await?.status, 413);
@@ -120,11 +121,17 @@ async fn request_with_wrong_host_or_excessive_length_is_rejected_early() -> Resu
     let server = ServerFixture::start(&data, &[])?;
     for (head, expect) in [
         ("GET /health HTTP/1.1\r\n", 400),
-        ("GET /health HTTP/1.1\r\nHost: a\r\nHost: b\r\n", 400),
-        ("GET /health HTTP/1.1\r\nHost: a\r\n", 200),
+        ("GET /health HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n", 400),
+        ("GET http://localhost/health HTTP/1.1\r\n", 400),
+        ("GET /health HTTP/1.1\r\nHost: localhost\r\n", 200),
+        // A name of another site that was made to point here.
+        ("GET /health HTTP/1.1\r\nHost: evil.example\r\n", 421),
+        ("GET http://evil.example/health HTTP/1.1\r\nHost: localhost\r\n", 421),
+        ("POST /mcp HTTP/1.1\r\nHost: evil.example\r\n", 421),
+        ("GET /api/v1/me HTTP/1.1\r\nHost: evil.example\r\n", 421),
         ("GET /health HTTP/1.0\r\n", 200),
         (
-            "POST /api/keys HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 9999999999\r\n",
+            "POST /api/keys HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9999999999\r\n",
             413,
         ),
     ] {

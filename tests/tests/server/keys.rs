@@ -1,6 +1,6 @@
 //! Keys over HTTP and on the command line: paid plans, their end and renewal, limits, revocation.
 
-mod issuer;
+pub(super) mod issuer;
 mod mint;
 mod operator;
 mod plus;

@@ -1,9 +1,12 @@
 //! The built server and its commands over real HTTP, with recordings instead of the platforms.
 
+mod bounds;
 mod caching;
 mod commands;
+mod compression_bombs;
 mod concurrent_callers;
 mod crash;
+mod fetch_queue;
 pub(crate) mod harness;
 mod hostile;
 mod keys;
@@ -16,6 +19,8 @@ pub(crate) mod platform;
 mod postgres;
 mod preload;
 mod samples;
+mod slow_readers;
+mod smuggling;
 mod social;
 mod storage;
 mod storage_copy;

@@ -69,3 +69,26 @@ async fn openapi_paths_allow_documented_methods() -> Result<()> {
     }
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn openapi_common_errors_have_form_of_api() -> Result<()> {
+    let (_data, server, document) = fetch_document().await?;
+    for (path, item) in document["paths"].as_object().context("paths")? {
+        for (method, operation) in item.as_object().into_iter().flatten() {
+            let responses = &operation["responses"];
+            let kind =
+                if path.starts_with("/api/v1/") { "application/json" } else { "application/problem+json" };
+            for status in ["421", "431", "503"] {
+                let content = &responses[status]["content"];
+                ensure!(method == "head" || content[kind].is_object(), "{method} {path} {status}: {content}");
+            }
+            let wait = &responses["503"]["headers"]["Retry-After"];
+            ensure!(wait["required"] == true, "{method} {path}: {wait}");
+        }
+    }
+    for (path, field) in [("/api/v1/me", "code"), ("/api/keys/me", "status")] {
+        let reply = server.send(Method::GET, path, &[("host", "evil.example")], "").await?;
+        assert_eq!((reply.status.as_u16(), &reply.json()[field]), (421, &421.into()), "{path}");
+    }
+    Ok(())
+}

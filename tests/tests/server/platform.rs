@@ -8,7 +8,7 @@ use tokio::sync::Semaphore;
 use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 
 /// The host that the supplier requests.
-const HOST: &str = "www.youtube.com";
+pub(crate) const HOST: &str = "www.youtube.com";
 
 /// Starts a proxy for a platform on which each video has English captions; every response takes `latency`.
 pub(crate) fn start_platform(videos: &[&str], latency: Duration) -> Result<ReplayProxy> {
@@ -48,7 +48,8 @@ pub(crate) fn fetch_count(proxy: &ReplayProxy, video: &str) -> usize {
     proxy.count(|request| request.json("/videoId").is_some_and(|id| id == video))
 }
 
-fn player(video: &str) -> serde_json::Value {
+/// The player response of a video with English captions.
+pub(crate) fn player(video: &str) -> serde_json::Value {
     json!({
         "playabilityStatus": { "status": "OK" },
         "videoDetails": {

@@ -18,7 +18,7 @@ use transcript_core::{
     },
     wire::{lookup::KeyRequest, v1::RegisterRequest},
 };
-use verbatim::{Options, SupplierOptions, UpstreamOptions, Verbatim, service::LocalService};
+use verbatim::{HttpOptions, Options, SupplierOptions, Verbatim, service::LocalService};
 
 use super::fixture::{NONE, OTHER, ServiceFixture, VIDEO, link};
 use crate::server::{
@@ -58,10 +58,10 @@ impl Mailer for FolderMailer {
 async fn service_in_process_conforms() -> Result<()> {
     let proxy = start_platform(&[VIDEO, OTHER], Duration::ZERO)?;
     let youtube = SupplierOptions::default().youtube;
-    let upstream = UpstreamOptions {
+    let upstream = HttpOptions {
         proxies: vec![proxy.url()],
         ca_file: Some(proxy.ca_file().to_owned()),
-        ..UpstreamOptions::default()
+        ..HttpOptions::default()
     };
     let suppliers = SupplierOptions { youtube, ..SupplierOptions::none() };
     let mut options = Options { suppliers, upstream, ..Options::default() };

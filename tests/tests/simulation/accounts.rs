@@ -68,7 +68,7 @@ impl SimAccount {
     /// Creates an account through a verification token. Requires a fault-free plan.
     pub(crate) async fn create(life: &ProcessLife, email: &str) -> Self {
         let token = issue_token(life, email).await.unwrap();
-        let verified = life.accounts[0].verify(&token, false, None).await.unwrap();
+        let verified = life.accounts[0].keys.verify(&token, false, None).await.unwrap();
         let VerifyOutcome::Issued(issued) = verified else { panic!("a new address needs no confirmation") };
         let account_ref = AccountRef::Email(email.to_owned());
         let account = life.world.directory.account(&account_ref).await.unwrap().unwrap();
@@ -80,7 +80,7 @@ impl SimAccount {
     /// Returns the credits that the v1 API reports. Requires a fault-free plan.
     pub(crate) async fn credits(&self, life: &ProcessLife) -> CreditBalance {
         let guard = self.admit_unkeyed(&life.accounts[0], V1Endpoint::Me).await.unwrap();
-        life.accounts[0].me(guard).await.unwrap().credits
+        life.accounts[0].credits.profile(guard).await.unwrap().credits
     }
 
     /// Calls `work` with the payments of this account.
@@ -110,7 +110,7 @@ impl SimAccount {
             idempotency_key: idempotency_key.map(str::to_owned),
             body: body.as_bytes().to_vec(),
         };
-        accounts.admit(call).await
+        accounts.admission.admit(call).await
     }
 
     /// Requests admission to an endpoint without an idempotency key.
@@ -120,7 +120,7 @@ impl SimAccount {
         route: V1Endpoint,
     ) -> Result<RequestGuard, V1Error> {
         match self.admit(accounts, route, None, "").await? {
-            V1Admission::Admitted(guard) => Ok(guard),
+            V1Admission::Admitted(guard) => Ok(*guard),
             V1Admission::Replayed(_) => panic!("a call without an idempotency key was replayed"),
         }
     }
@@ -174,12 +174,16 @@ impl PaidRequest<'_> {
     pub(crate) async fn send(&self, give_up: Option<Duration>) -> Option<AccountAnswer> {
         let oracle = &self.life.world.oracle;
         let memo = format!("transcript {}", self.video);
-        let call = PaidCall::begin(oracle, &self.account.wallet, memo, self.idempotency_key.clone());
+        // An abandoned request frees its key, which may then name a request for another transcript.
+        let request = self.idempotency_key.as_ref().map(|key| format!("{key} {:?}", self.lang));
+        let call = PaidCall::begin(oracle, &self.account.wallet, memo, request);
         match timeout(give_up.unwrap_or(call_timeout(self.life)), self.answer()).await {
             Ok(answer) => {
                 self.life.world.gate.trace(|| format!("answer: {answer:?}"));
                 call.end(match &answer {
                     AccountAnswer::New { .. } | AccountAnswer::Replayed => CallEnd::Delivered,
+                    // The fetch goes on, and is charged when the transcript is archived.
+                    AccountAnswer::Refused(refused) if is_in_progress(refused) => CallEnd::OpenEnded,
                     AccountAnswer::Refused(_) => CallEnd::Refused,
                 });
                 if let AccountAnswer::Refused(refused) = &answer {
@@ -207,7 +211,7 @@ impl PaidRequest<'_> {
         }
         let guard =
             match self.account.admit(self.accounts, V1Endpoint::Transcript, idempotency_key, &body).await {
-                Ok(V1Admission::Admitted(guard)) => guard,
+                Ok(V1Admission::Admitted(guard)) => *guard,
                 Ok(V1Admission::Replayed(reply)) => {
                     oracle.reach("replayed");
                     if reply.body != self.video.id().as_bytes() {
@@ -225,7 +229,7 @@ impl PaidRequest<'_> {
             url: None,
             lang: self.lang.map(str::to_owned),
         };
-        let ready = match self.accounts.transcript(guard, request).await {
+        let ready = match self.accounts.delivery.transcript(guard, request).await {
             Ok(ready) => ready,
             Err(refused) => return AccountAnswer::Refused(refused),
         };
@@ -240,14 +244,19 @@ impl PaidRequest<'_> {
     /// Answers from the archive as the server does: only for the default track, if it is English.
     async fn answer_cached(&self) -> Option<AccountAnswer> {
         let oracle = &self.life.world.oracle;
-        let found = self.accounts.deps().transcripts.find(&self.video, &TrackSelector::Default).await;
+        let found = self.accounts.transcripts().find(&self.video, &TrackSelector::Default).await;
         let Ok(FindOutcome::Transcript(stored)) = found else { return None };
         let is_english = stored.transcript.track.language == LanguageTag::english();
         if self.lang.is_some() || !is_english {
             return None;
         }
         let key = self.account.key();
-        Some(match self.accounts.charge_cached(Some(&key), &self.video).await {
+        let charges = &self.accounts.cached_charges;
+        let charged = match charges.known_caller(Some(&key)).await {
+            Ok(caller) => charges.charge(caller, &self.video).await,
+            Err(refused) => Err(refused),
+        };
+        Some(match charged.transpose()? {
             Ok(CachedCharge { paid: Ok(left), .. }) => {
                 oracle.reach("charged from cache");
                 oracle.check_response(&self.video, &stored);
@@ -267,6 +276,11 @@ impl PaidRequest<'_> {
             oracle.report(format_args!("a conflict without an idempotency key: {refused}"));
         }
     }
+}
+
+/// Whether the fetch of a call goes on after its error.
+pub(crate) fn is_in_progress(refused: &V1Error) -> bool {
+    refused.message().contains("still being transcribed")
 }
 
 /// Longest duration of a call: admission, transcript and delivery.
@@ -314,7 +328,7 @@ impl AccountOp {
             Self::Me => {
                 let me = async {
                     let guard = account.admit_unkeyed(&accounts, V1Endpoint::Me).await?;
-                    accounts.me(guard).await
+                    accounts.credits.profile(guard).await
                 };
                 if let Ok(Ok(profile)) = timeout(limit, me).await
                     && profile.credits.remaining > profile.credits.total
@@ -324,12 +338,12 @@ impl AccountOp {
             }
             Self::Rotate => rotate(&life, &accounts, &account).await,
             Self::Register => {
-                let _ = timeout(limit, accounts.register(&account.email, None)).await;
+                let _ = timeout(limit, accounts.keys.register(&account.email, None)).await;
             }
             Self::Recover { confirmed } => recover(&life, &accounts, &account, confirmed).await,
             Self::Grant { amount } => {
                 let id = format!("grant {number}");
-                let grant = accounts.grant(account.id.as_str(), GrantId::new(id.clone()), amount, "");
+                let grant = accounts.admin.grant(account.id.as_str(), GrantId::new(id.clone()), amount, "");
                 if let Ok(Ok(_)) = timeout(limit, grant).await {
                     life.world.oracle.on_granted(&account.wallet, &id, amount);
                 }
@@ -337,7 +351,7 @@ impl AccountOp {
             Self::Pay { plan } => pay(&life, engine, &account, plan, number).await,
             Self::Buy => buy(&life, engine, &account, number).await,
             Self::Block { blocked } => {
-                let _ = timeout(limit, accounts.set_blocked(account.id.as_str(), blocked)).await;
+                let _ = timeout(limit, accounts.admin.set_blocked(account.id.as_str(), blocked)).await;
             }
         }
     }
@@ -347,7 +361,7 @@ async fn rotate(life: &ProcessLife, accounts: &Accounts, account: &SimAccount) {
     let old = account.key();
     let rotate = async {
         let guard = account.admit_unkeyed(accounts, V1Endpoint::RotateKey).await?;
-        accounts.rotate(guard).await
+        accounts.keys.rotate(guard).await
     };
     match timeout(call_timeout(life), rotate).await {
         Ok(Ok(new)) => {
@@ -366,7 +380,7 @@ async fn recover(life: &ProcessLife, accounts: &Accounts, account: &SimAccount, 
     let Ok(Ok(token)) = timeout(call_timeout(life), issue_token(life, &account.email)).await else { return };
     let old = account.key();
     let was_live = life.world.oracle.is_live(&digest(&old));
-    match timeout(call_timeout(life), accounts.verify(&token, confirmed, None)).await {
+    match timeout(call_timeout(life), accounts.keys.verify(&token, confirmed, None)).await {
         Ok(Ok(VerifyOutcome::Issued(issued))) => {
             account.store_key(&issued.key);
             life.world.oracle.reach("recovered");
@@ -387,7 +401,7 @@ async fn recover(life: &ProcessLife, accounts: &Accounts, account: &SimAccount, 
 pub(crate) async fn check_final(life: &ProcessLife, account: &SimAccount, video: &VideoId) {
     let (accounts, oracle) = (&life.accounts[0], &life.world.oracle);
     check_fulfilled(life, account).await;
-    accounts.set_blocked(account.id.as_str(), false).await.unwrap();
+    accounts.admin.set_blocked(account.id.as_str(), false).await.unwrap();
     recover(life, accounts, account, true).await;
     life.world.archive.withdraw(video, false, life.now()).await.unwrap();
     life.world.archive.delete(video).await.unwrap();

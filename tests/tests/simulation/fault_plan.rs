@@ -92,6 +92,8 @@ pub(crate) enum FaultPlan {
     Nth { n: u64, fault: FaultKind },
     /// Every call whose name starts with `stores` fails until the plan changes.
     StoreDown { stores: &'static str },
+    /// Every call whose name starts with `stores` waits for `delay` before its effect, and again after it.
+    SlowStore { stores: &'static str, delay: Duration },
     /// No store is reachable until the plan changes: calls hang, or they fail immediately.
     Disconnected { hangs: bool },
     /// Random faults.
@@ -189,7 +191,10 @@ impl FaultPlan {
             Self::Nth { n, fault } if *n == number => fault.call_fault(),
             Self::Nth { .. } => CallFault::NONE,
             Self::StoreDown { stores } if call.starts_with(*stores) => CallFault::fault(false),
-            Self::StoreDown { .. } => CallFault::NONE,
+            Self::SlowStore { stores, delay } if call.starts_with(*stores) => {
+                CallFault { before: *delay, after: *delay, ..CallFault::NONE }
+            }
+            Self::StoreDown { .. } | Self::SlowStore { .. } => CallFault::NONE,
             Self::Disconnected { hangs: true } => CallFault::hang(false),
             Self::Disconnected { hangs: false } => CallFault::fault(false),
             Self::Seeded(rates) => rates.call_fault(),

@@ -111,6 +111,7 @@ fn simulation_seeds_cover_every_case() {
     let others = others.into_iter().chain(entries).chain(suppliers).chain(accounts);
     let calls = [
         "archive.put",
+        "archive.put_and_release",
         "archive.acquire_lease",
         "archive.release_lease",
         "ledger.hold",

@@ -5,7 +5,7 @@ use std::{net::IpAddr, sync::Arc, time::Duration};
 use tokio::time::timeout;
 use transcript_core::{
     archive::TrackSelector,
-    engine::{FetchOutcome, FetchRequest},
+    engine::{FetchOutcome, FetchRequest, NoTranscript},
     lookup::{
         AttributionTag, Availability, CreateKeyOutcome, CreateKeyRequest, FailureReason, KeyOrigin, Lookup,
         LookupRequest, LookupResponse, VideoReference,
@@ -140,7 +140,7 @@ impl Op {
             Self::Fetch { video, selector, give_up } => fetch(&life, &lookup, video, selector, give_up).await,
             Self::CreateKey { client } => create_key(&life, &lookup, client).await,
             Self::KeyStatus { key } => {
-                match timeout(life.call_timeout(), lookup.key_status(&key.text, None)).await {
+                match timeout(life.call_timeout(), lookup.keys().status(&key.text, None)).await {
                     Ok(Ok(Some(status))) if status.usage.used <= status.usage.allowance => {}
                     Ok(Err(_)) => {}
                     other => {
@@ -265,7 +265,7 @@ impl SimRequest<'_> {
                 }
                 if *from_cache { LookupEnd::Free } else { LookupEnd::New }
             }
-            Availability::Unavailable { reason, message, retry_after, .. } => {
+            Availability::Unavailable(NoTranscript { reason, message, retry_after, .. }) => {
                 oracle.reach(reason.as_str());
                 if message.contains("is paused") {
                     oracle.reach("is paused");
@@ -313,7 +313,7 @@ pub(crate) fn summary(answer: &LookupResponse) -> String {
         Availability::Available { stored, from_cache } => {
             format!("{platform}/{id} {} cache={from_cache}", stored.transcript.segments[0].text)
         }
-        Availability::Unavailable { reason, message, .. } => {
+        Availability::Unavailable(NoTranscript { reason, message, .. }) => {
             format!("{platform}/{id} {} ({message})", reason.as_str())
         }
     }
@@ -347,7 +347,7 @@ async fn create_key(life: &ProcessLife, lookup: &Lookup, client: Option<IpAddr>)
     let call_timeout = life.world.config.engine.store_timeout * 6 + Duration::from_secs(2);
     match timeout(
         call_timeout,
-        lookup.create_key(CreateKeyRequest { label: None, email: None, proof: None, origin }),
+        lookup.keys().create(CreateKeyRequest { label: None, email: None, proof: None, origin }),
     )
     .await
     {
@@ -355,7 +355,7 @@ async fn create_key(life: &ProcessLife, lookup: &Lookup, client: Option<IpAddr>)
             if created.status.usage.used != 0 {
                 oracle.report("a new key has usage");
             }
-            let status = timeout(life.call_timeout(), lookup.key_status(created.key.reveal(), None)).await;
+            let status = timeout(life.call_timeout(), lookup.keys().status(created.key.reveal(), None)).await;
             if !matches!(status, Ok(Ok(Some(_)) | Err(_))) {
                 oracle.report("an issued key is not live");
             }

@@ -199,6 +199,7 @@ impl SimWorld {
         let limits = OracleLimits {
             key: config.lookup.free_per_month,
             service: config.lookup.service_per_day,
+            accounts: config.accounts.fetches_per_day,
             free_account: config.accounts.plans.free.credits,
         };
         let memory_directory = Arc::new(MemoryDirectory::default());
@@ -384,7 +385,9 @@ impl SimWorld {
         };
         let accounts = Accounts::open(deps, &KnownSecret).await.unwrap();
         let (clock, random, options) = (clock(), random(), self.config.lookup.clone());
-        let deps = LookupDeps { transcripts, ledger, directory, limiter, clock, random, options };
+        let entitlements = None;
+        let deps =
+            LookupDeps { transcripts, ledger, directory, limiter, clock, random, entitlements, options };
         let lookup = Lookup::open(deps, &KnownSecret).await.unwrap();
         life.payments.push(payments);
         life.accounts.push(accounts);
@@ -422,7 +425,7 @@ impl SimWorld {
     /// Creates a key as the operator. Requires a fault-free plan.
     pub(crate) async fn make_key(&self, lookup: &Lookup) -> SimKey {
         let request = CreateKeyRequest { label: None, email: None, proof: None, origin: KeyOrigin::Operator };
-        let outcome = lookup.create_key(request).await.unwrap();
+        let outcome = lookup.keys().create(request).await.unwrap();
         let CreateKeyOutcome::Created(created) = outcome else { panic!("no key: {outcome:?}") };
         self.sim_key(&created.key).await
     }

@@ -186,6 +186,28 @@ async fn payment_of_other_shop_grants_nothing() {
 }
 
 #[tokio::test]
+async fn session_of_other_program_for_same_order_grants_nothing() {
+    for metadata in [json!({}), json!({ "order": "order-1" }), json!({ "verbatim_order": "order-1" })] {
+        let fixture = StripeFixture::start().await;
+        fixture.buy("order-1", "1k").await;
+        let own = fixture.stripe.session("order-1");
+        let events = fixture.stripe.pay_elsewhere("order-1", metadata.clone(), now_s());
+        let other = fixture.stripe.session("order-1");
+        fixture.deliver(events).await;
+        assert_eq!(fixture.purchased().await, 0, "{metadata}");
+        // Nor does a refund of that payment, or the end of its page, change the order.
+        fixture.deliver(fixture.stripe.refund(&fixture.stripe.payment("order-1"), 100)).await;
+        fixture.stripe.change(&other, "payment_status", "unpaid");
+        fixture.deliver(fixture.stripe.expire("order-1")).await;
+        assert_eq!(fixture.order("order-1").await.state, OrderState::Open, "{metadata}");
+        fixture.stripe.delete(&other);
+        assert_eq!(fixture.stripe.session("order-1"), own);
+        fixture.deliver(fixture.stripe.pay("order-1", now_s())).await;
+        assert_eq!(fixture.purchased().await, 1_000, "{metadata}");
+    }
+}
+
+#[tokio::test]
 async fn open_sessions_expire_before_account_erasure() {
     let fixture = StripeFixture::start().await;
     for order in ["order-1", "order-2", "order-3"] {

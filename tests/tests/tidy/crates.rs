@@ -40,6 +40,7 @@ const INWARD: &[(&str, &[&str])] = &[
             "verbatim-tests-postgres",
         ],
     ),
+    ("verbatim-fuzz", &["transcript-core", "upstream-reqwest", "verbatim", "reference-server"]),
 ];
 
 /// Libraries that a single crate may depend on, so that they can be replaced.

@@ -39,6 +39,8 @@ const SERVER: CrateLayers = CrateLayers {
         &["metrics", "openapi"],
         &["serve"],
         &["command"],
+        &["testing"],
+        &["fuzzing"],
     ],
     exceptions: &[],
 };
@@ -46,7 +48,7 @@ const SERVER: CrateLayers = CrateLayers {
 const CORE: CrateLayers = CrateLayers {
     folder: "transcript-core/src",
     layers: &[
-        &["error", "ids", "page", "retry", "tasks", "time"],
+        &["debug_fields", "error", "ids", "names", "page", "retry", "tasks", "time"],
         &["transcript", "video"],
         &["body", "captions"],
         &["archive", "directory", "ledger", "limits", "supplier"],

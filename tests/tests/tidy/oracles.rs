@@ -14,7 +14,7 @@ const ORACLES: &[&str] = &[
 ];
 
 /// The modules with the arithmetic of the stores, and the stores in memory, which use it.
-const SHARED: &[&str] = &["rules", "allocate", "charge_batch", "MemoryLedger", "MemoryRateLimiter"];
+const SHARED: &[&str] = &["rules", "allocate", "MemoryLedger", "MemoryRateLimiter"];
 
 fn is_part_of(source: &SourceFile, oracle: &str) -> bool {
     source.path == oracle || source.is_within(oracle)

@@ -33,6 +33,7 @@ const FREE: &[(&str, &str)] = &[
     ("tests/chat/talks", "transcripts of the chat tests"),
     ("tests/tests/tidy", "tests of these rules plant violations"),
     ("transcript-core/src/chat/common_words.rs", "common words of spoken English"),
+    ("transcript-core/src/chat/verify/negation_words.rs", "negating words of spoken English"),
     ("transcript-core/src/chat/prompt.rs", "text for chat models, measured as it is"),
     ("reference-server/src/page/altcha", "released files of another project"),
 ];

@@ -2,7 +2,10 @@
 
 use anyhow::Result;
 use serde_json::json;
-use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
+use verbatim_tests::{
+    ConnectionTrap, foreign_urls,
+    replay::{ReplayProxy, ReplayResponse, Rule, Script},
+};
 
 use super::{CAPTIONS, FILES, HOST, PAGE, VIDEO, good_captions, good_page, make, replay_script, script};
 use crate::social::supplier_calls::{behind, check_failure, fetch, reason};
@@ -27,6 +30,12 @@ const ELSEWHERE: [&str; 16] = [
     "https://[",
 ];
 
+/// All addresses that must not be requested; those with `port` lead to a listener.
+fn elsewhere(port: u16) -> Vec<String> {
+    let own = [HOST, FILES].into_iter().flat_map(|host| foreign_urls(host, port));
+    own.chain(ELSEWHERE.map(str::to_owned)).collect()
+}
+
 /// A page whose only track has these addresses.
 fn page(addresses: &[&str]) -> ReplayResponse {
     let state = json!({"__DEFAULT_SCOPE__": {"webapp.video-detail": {"statusCode": 0, "itemInfo": {"itemStruct": {
@@ -40,12 +49,14 @@ fn page(addresses: &[&str]) -> ReplayResponse {
 
 #[tokio::test]
 async fn tiktok_foreign_caption_address_is_not_requested() -> Result<()> {
-    for address in ELSEWHERE {
+    let trap = ConnectionTrap::bind()?;
+    for address in &elsewhere(trap.port()?) {
         let (outcome, proxy) = replay_script(script(vec![page(&[address])], vec![])).await?;
         assert!(outcome.is_err(), "{address} gave {outcome:?}");
         assert_eq!(proxy.requests().len(), 1, "{address} was requested: {:?}", proxy.requests());
         assert!(proxy.tunnels().iter().all(|tunnel| tunnel.host == HOST && tunnel.port == 443), "{address}");
     }
+    assert_eq!(trap.connections(), 0);
     // The second address of the list belongs to TikTok.
     let good = format!("//{FILES}{CAPTIONS}");
     let (outcome, _) =
@@ -57,7 +68,9 @@ async fn tiktok_foreign_caption_address_is_not_requested() -> Result<()> {
 
 #[tokio::test]
 async fn tiktok_foreign_redirect_is_not_followed() -> Result<()> {
-    for address in ELSEWHERE.into_iter().filter(|address| !address.ends_with('[')) {
+    let trap = ConnectionTrap::bind()?;
+    let addresses = elsewhere(trap.port()?);
+    for address in addresses.iter().filter(|address| !address.ends_with('[')) {
         let redirect = ReplayResponse::status(302).header("location", address);
         for script in [script(vec![redirect.clone()], vec![]), script(vec![good_page()?], vec![redirect])] {
             let (outcome, proxy) = replay_script(script).await?;
@@ -66,6 +79,7 @@ async fn tiktok_foreign_redirect_is_not_followed() -> Result<()> {
             assert!(proxy.tunnels().iter().all(|tunnel| own(&tunnel.host) && tunnel.granted), "{address}");
         }
     }
+    assert_eq!(trap.connections(), 0);
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! No response of X causes a request to a foreign host.
 
 use anyhow::Result;
-use verbatim_tests::replay::ReplayResponse;
+use verbatim_tests::{ConnectionTrap, foreign_urls, replay::ReplayResponse};
 
 use super::{API, FILES, MASTER, SITE, SYNDICATION, XFixture, replay_script};
 use crate::social::supplier_calls::check_failure;
@@ -24,6 +24,12 @@ const ELSEWHERE: [&str; 14] = [
     "data:text/vtt,WEBVTT",
 ];
 
+/// All addresses that must not be requested; those with the trap's port lead to it.
+fn elsewhere(trap: &ConnectionTrap) -> Result<Vec<String>> {
+    let foreign = foreign_urls(FILES, trap.port()?);
+    Ok(foreign.into_iter().chain(ELSEWHERE.map(str::to_owned)).collect())
+}
+
 /// Fails unless the call fails and all its requests go to hosts of X.
 async fn check(fixture: XFixture, address: &str) -> Result<()> {
     let (outcome, proxy) = replay_script(fixture).await?;
@@ -38,7 +44,8 @@ async fn check(fixture: XFixture, address: &str) -> Result<()> {
 
 #[tokio::test]
 async fn x_foreign_playlist_address_is_not_requested() -> Result<()> {
-    for address in ELSEWHERE {
+    let trap = ConnectionTrap::bind()?;
+    for address in &elsewhere(&trap)? {
         let master = format!("#EXTM3U\n#EXT-X-MEDIA:TYPE=SUBTITLES,LANGUAGE=\"en\",URI=\"{address}\"\n");
         check(XFixture { master: vec![ReplayResponse::text(master)], ..XFixture::good()? }, address).await?;
         let subtitle_list = format!("#EXTM3U\n#EXTINF:9,\n{address}\n");
@@ -48,6 +55,7 @@ async fn x_foreign_playlist_address_is_not_requested() -> Result<()> {
         )
         .await?;
     }
+    assert_eq!(trap.connections(), 0);
     Ok(())
 }
 
@@ -59,16 +67,19 @@ async fn x_foreign_post_address_is_not_requested() -> Result<()> {
     ))?)?;
     let own = format!("https://{FILES}{MASTER}?tag=21&v=cfc");
     assert!(post.contains(&own));
-    for address in ELSEWHERE {
-        let post = ReplayResponse::text(post.replace(&own, address));
+    let trap = ConnectionTrap::bind()?;
+    for address in &elsewhere(&trap)? {
+        let post = ReplayResponse::text(post.replace(&own, &address.replace('\\', "\\\\")));
         check(XFixture { post: vec![post], ..XFixture::good()? }, address).await?;
     }
+    assert_eq!(trap.connections(), 0);
     Ok(())
 }
 
 #[tokio::test]
 async fn x_foreign_redirect_is_not_followed() -> Result<()> {
-    for address in ELSEWHERE {
+    let trap = ConnectionTrap::bind()?;
+    for address in &elsewhere(&trap)? {
         let redirect = || vec![ReplayResponse::status(302).header("location", address)];
         check(XFixture { guest_token: redirect(), syndication: redirect(), ..XFixture::good()? }, address)
             .await?;
@@ -76,6 +87,7 @@ async fn x_foreign_redirect_is_not_followed() -> Result<()> {
         check(XFixture { master: redirect(), ..XFixture::good()? }, address).await?;
         check(XFixture { captions: redirect(), ..XFixture::good()? }, address).await?;
     }
+    assert_eq!(trap.connections(), 0);
     Ok(())
 }
 

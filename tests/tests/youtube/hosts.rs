@@ -2,7 +2,10 @@
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
+use verbatim_tests::{
+    ConnectionTrap, foreign_urls,
+    replay::{ReplayProxy, ReplayResponse, Rule, Script},
+};
 
 use super::supplier_calls::{behind, check_failure, fetch};
 
@@ -27,23 +30,29 @@ fn script(address: &str) -> Script {
 
 #[tokio::test]
 async fn youtube_foreign_caption_address_is_not_requested() -> Result<()> {
-    for address in [
-        "https://captions.example/api/timedtext?v=vb-hosts-00",
-        "http://www.youtube.com/api/timedtext?v=vb-hosts-00",
-        "https://www.youtube.com:8443/api/timedtext",
-        "https://www.youtube.com.example/api/timedtext",
-        "https://someone@www.youtube.com/api/timedtext",
-        "https://www.youtube.com@captions.example/api/timedtext",
-        "https://127.0.0.1/api/timedtext",
-        "http://127.0.0.1:9/api/timedtext",
-        "https://[::1]/api/timedtext",
-        "https://169.254.169.254/latest/meta-data",
-        "https://2130706433/",
-        "//captions.example/api/timedtext",
-        "file:///etc/hostname",
-        "data:application/json,{}",
-        "https://[",
-    ] {
+    let trap = ConnectionTrap::bind()?;
+    let mut addresses = foreign_urls(HOST, trap.port()?);
+    addresses.extend(
+        [
+            "https://captions.example/api/timedtext?v=vb-hosts-00",
+            "http://www.youtube.com/api/timedtext?v=vb-hosts-00",
+            "https://www.youtube.com:8443/api/timedtext",
+            "https://www.youtube.com.example/api/timedtext",
+            "https://someone@www.youtube.com/api/timedtext",
+            "https://www.youtube.com@captions.example/api/timedtext",
+            "https://127.0.0.1/api/timedtext",
+            "http://127.0.0.1:9/api/timedtext",
+            "https://[::1]/api/timedtext",
+            "https://169.254.169.254/latest/meta-data",
+            "https://2130706433/",
+            "//captions.example/api/timedtext",
+            "file:///etc/hostname",
+            "data:application/json,{}",
+            "https://[",
+        ]
+        .map(str::to_owned),
+    );
+    for address in &addresses {
         let proxy = ReplayProxy::start(script(address))?;
         let outcome = fetch(&behind(&proxy)?, VIDEO, None).await?;
         assert!(outcome.is_err(), "{address} gave {outcome:?}");
@@ -51,6 +60,7 @@ async fn youtube_foreign_caption_address_is_not_requested() -> Result<()> {
         assert_eq!(caption_requests, 0, "{address} was requested: {:?}", proxy.requests());
         assert!(proxy.tunnels().iter().all(|tunnel| tunnel.host == HOST && tunnel.port == 443), "{address}");
     }
+    assert_eq!(trap.connections(), 0);
     Ok(())
 }
 
@@ -58,13 +68,18 @@ async fn youtube_foreign_caption_address_is_not_requested() -> Result<()> {
 async fn youtube_redirect_is_not_followed() -> Result<()> {
     let elsewhere = ReplayResponse::status(302).header("location", "https://evil.example/player");
     let here = ReplayResponse::status(307).header("location", "https://www.youtube.com/other");
-    for response in [elsewhere, here] {
+    let trap = ConnectionTrap::bind()?;
+    let foreign = foreign_urls(HOST, trap.port()?);
+    let foreign = foreign.iter().map(|url| ReplayResponse::status(302).header("location", url));
+    for response in [elsewhere, here].into_iter().chain(foreign) {
         let rule = Rule::post(HOST, "/youtubei/v1/player").respond(response);
         let proxy = ReplayProxy::start(Script::new().rule(rule))?;
         check_failure(&fetch(&behind(&proxy)?, VIDEO, None).await?, "platform_fault")?;
         assert!(proxy.unexpected().is_empty(), "{:?}", proxy.unexpected());
-        assert!(proxy.tunnels().iter().all(|tunnel| tunnel.host == HOST));
+        assert!(proxy.tunnels().iter().all(|tunnel| tunnel.host == HOST && tunnel.port == 443));
+        assert_eq!(proxy.requests().iter().filter(|request| request.method != "POST").count(), 0);
     }
+    assert_eq!(trap.connections(), 0);
     Ok(())
 }
 

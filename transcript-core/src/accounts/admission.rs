@@ -1,25 +1,27 @@
 //! Admission of v1 calls: authentication, replay of stored responses and rate limits.
 
-use std::{fmt, time::Duration};
+use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
 use super::{
-    AccountPrincipal, Accounts, IdempotencyAttempt, IdempotencyState, RequestGuard, StoredHeader,
-    StoredResponse, V1Error, authenticate::parse_key, charge::derive_hold_id, reply_metadata::ReplyMetadata,
-    request_guard::IdempotencyLease,
+    AccountCredits, AccountPrincipal, Authenticator, IdempotencyState, IdempotencyStore, RequestGuard,
+    StoredHeader, StoredResponse, V1Error,
+    call_context::CallContext,
+    charge::derive_hold_id,
+    idempotency_lease::{IdempotencyLease, KeyedAttempt},
+    rate_limit::AccountLimits,
+    reply_metadata::ReplyMetadata,
 };
 use crate::{
     archive::{FindOutcome, TrackSelector},
-    directory::api_key::ApiKey,
+    debug_fields,
     engine::NoTranscript,
-    ids::{Holder, random_id},
-    time::Timestamp,
+    ids::Holder,
+    names::names,
     video::VideoId,
 };
 
-/// How long a response is stored for replays.
-const RESPONSE_RETENTION: Duration = Duration::from_secs(24 * 3600);
 /// The longest `Idempotency-Key`, in bytes.
 const IDEMPOTENCY_KEY_MAX: usize = 255;
 /// The message for a malformed `Idempotency-Key`.
@@ -44,23 +46,16 @@ pub enum V1Endpoint {
     BuyCredits,
 }
 
+names!(V1Endpoint {
+    Transcript = "transcript",
+    Chat = "chat",
+    Me = "me",
+    RotateKey = "rotate-key",
+    Subscribe = "subscribe",
+    BuyCredits = "buy-credits",
+});
+
 impl V1Endpoint {
-    /// All endpoints, in the specification's order.
-    pub const ALL: [Self; 6] =
-        [Self::Transcript, Self::Chat, Self::Me, Self::RotateKey, Self::Subscribe, Self::BuyCredits];
-
-    /// The last segment of the endpoint's path.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Transcript => "transcript",
-            Self::Chat => "chat",
-            Self::Me => "me",
-            Self::RotateKey => "rotate-key",
-            Self::Subscribe => "subscribe",
-            Self::BuyCredits => "buy-credits",
-        }
-    }
-
     /// Whether the endpoint supports `Idempotency-Key`; never if its response would contain an API key.
     pub fn accepts_idempotency_key(self) -> bool {
         match self {
@@ -83,11 +78,7 @@ pub struct V1Request {
     pub body: Vec<u8>,
 }
 
-impl fmt::Debug for V1Request {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("V1Request").field("route", &self.route).finish_non_exhaustive()
-    }
-}
+debug_fields!(V1Request { route });
 
 /// Outcome of the admission of a request.
 #[derive(Debug)]
@@ -95,10 +86,23 @@ pub enum V1Admission {
     /// The stored response of the same request. It costs nothing and counts only for the limit of repeats.
     Replayed(StoredResponse),
     /// The request is admitted.
-    Admitted(RequestGuard),
+    Admitted(Box<RequestGuard>),
 }
 
-impl Accounts {
+/// Admits requests: key, replay and rate limit.
+///
+/// Uses the idempotency store, the engine's archive, the ledger for the hold of a replay, the directory and the rate
+/// limiter.
+#[derive(Debug)]
+pub struct Admission {
+    pub(super) context: Arc<CallContext>,
+    pub(super) authenticator: Arc<Authenticator>,
+    pub(super) limits: Arc<AccountLimits>,
+    pub(super) credits: Arc<AccountCredits>,
+    pub(super) replies: Arc<dyn IdempotencyStore>,
+}
+
+impl Admission {
     /// Admits a request.
     /// The order of the checks (specification 5, 8): 401, then the replay, then 429.
     ///
@@ -113,15 +117,42 @@ impl Accounts {
     ///
     /// # Cancellation
     /// Dropping the future leaves nothing held; the lease of an idempotency key is released.
-    pub async fn admit(&self, request: V1Request) -> Result<V1Admission, V1Error> {
-        let key = parse_key(request.bearer.as_deref())?;
-        let accounts = self.clone();
-        self.task(async move { accounts.admit_on_runtime(&key, request).await }).await
+    pub async fn admit(self: &Arc<Self>, request: V1Request) -> Result<V1Admission, V1Error> {
+        let caller = self.authenticate(request.bearer.as_deref()).await?;
+        self.admit_caller(caller, request).await
     }
 
-    async fn admit_on_runtime(&self, key: &ApiKey, request: V1Request) -> Result<V1Admission, V1Error> {
-        let caller = self.principal(key).await?;
-        let mut guard = RequestGuard::new(self, caller, request.route);
+    /// Authenticates a bearer credential: the first check of [`Admission::admit`], before a body is read.
+    ///
+    /// # Errors
+    /// See [`Authenticator::authenticate`].
+    pub async fn authenticate(&self, bearer: Option<&str>) -> Result<AccountPrincipal, V1Error> {
+        self.authenticator.authenticate(bearer).await
+    }
+
+    /// Admits the request of an authenticated caller: the checks of [`Admission::admit`] after the first.
+    /// The credential of the request is not read.
+    ///
+    /// # Errors
+    /// Those of [`Admission::admit`], except [`V1Error::Unauthorized`].
+    ///
+    /// # Cancellation
+    /// As for [`Admission::admit`].
+    pub async fn admit_caller(
+        self: &Arc<Self>,
+        caller: AccountPrincipal,
+        request: V1Request,
+    ) -> Result<V1Admission, V1Error> {
+        let admission = Arc::clone(self);
+        self.context.task(async move { admission.admit_on_runtime(caller, request).await }).await
+    }
+
+    async fn admit_on_runtime(
+        &self,
+        caller: AccountPrincipal,
+        request: V1Request,
+    ) -> Result<V1Admission, V1Error> {
+        let mut guard = RequestGuard::new(&self.credits, caller, request.route);
         let key_text = request.idempotency_key.as_deref().filter(|_| request.route.accepts_idempotency_key());
         let is_valid = key_text.is_none_or(is_valid_key);
         if let Some(text) = key_text.filter(|_| is_valid)
@@ -129,14 +160,14 @@ impl Accounts {
         {
             return Ok(V1Admission::Replayed(response));
         }
-        match self.count_request(&guard.caller().account, self.deps.clock.now()).await {
+        match self.limits.count_request(&guard.caller().account, self.context.now()).await {
             Ok(rate) => guard.set_rate(rate),
             Err(error) => return Err(guard.reject(error).await),
         }
         if !is_valid {
             return Err(guard.reject(V1Error::BadRequest(MALFORMED_KEY.to_owned())).await);
         }
-        Ok(V1Admission::Admitted(guard))
+        Ok(V1Admission::Admitted(Box::new(guard)))
     }
 
     /// Acquires the lease of an idempotency key; returns the stored response if there is one.
@@ -146,20 +177,23 @@ impl Accounts {
         text: &str,
         body: &[u8],
     ) -> Result<Option<StoredResponse>, V1Error> {
-        let is_counted_as_repeat = self.count_keyed(&guard.caller().account, self.deps.clock.now()).await?;
-        let lease = IdempotencyLease {
+        let is_counted_as_repeat =
+            self.limits.count_keyed(&guard.caller().account, self.context.now()).await?;
+        let attempt = Arc::new(KeyedAttempt {
+            context: Arc::clone(&self.context),
+            replies: Arc::clone(&self.replies),
             key: scoped_key(guard.caller(), guard.route(), text),
-            holder: Holder::new(random_id(self.deps.random.as_ref(), "call")),
+            holder: Holder::new(self.context.random_id("call")),
             fingerprint: Sha256::digest(body).to_vec(),
-        };
+        });
         // The guard gets the lease before the store call, so that it is released whatever the outcome.
-        guard.set_lease(lease.clone());
-        let begin = || self.deps.replies.begin(self.attempt(&lease, self.deps.clock.now()));
-        let state = self.retry_store(begin).await?;
+        guard.set_lease(&attempt.key, IdempotencyLease::new(Arc::clone(&attempt)));
+        let begun = self.context.retry_store(|| attempt.begin()).await;
+        let state = begun.map_err(V1Error::from_store_error)?;
         if state != IdempotencyState::New {
             guard.discard_lease();
             if !is_counted_as_repeat {
-                self.count_repeat(&guard.caller().account, self.deps.clock.now()).await?;
+                self.limits.count_repeat(&guard.caller().account, self.context.now()).await?;
             }
         }
         match state {
@@ -175,18 +209,6 @@ impl Accounts {
         }
     }
 
-    /// The attempt of a lease, started or renewed at `now`.
-    pub(super) fn attempt(&self, lease: &IdempotencyLease, now: Timestamp) -> IdempotencyAttempt {
-        IdempotencyAttempt {
-            key: lease.key.clone(),
-            fingerprint: lease.fingerprint.clone(),
-            holder: lease.holder.clone(),
-            now,
-            lease_until: now.plus(self.deps.transcripts.options().lease),
-            keep_until: now.plus(RESPONSE_RETENTION),
-        }
-    }
-
     /// Replays a stored response.
     /// The process that stored it may have died before it settled the hold, so the hold is settled here; that
     /// changes nothing if it was settled or has expired.
@@ -199,8 +221,8 @@ impl Accounts {
             None => Ok(()),
         };
         match (&hold, &withdrawal) {
-            (Some(hold), Ok(())) => self.settle_hold(hold).await?,
-            (Some(hold), Err(V1Error::NotFound(_))) => self.release_hold(hold).await,
+            (Some(hold), Ok(())) => self.credits.settle_hold(hold).await?,
+            (Some(hold), Err(V1Error::NotFound(_))) => self.credits.release_hold(hold).await,
             _ => {}
         }
         withdrawal?;
@@ -210,8 +232,8 @@ impl Accounts {
 
     /// Fails if the video was withdrawn.
     async fn check_not_withdrawn(&self, video: &VideoId) -> Result<(), V1Error> {
-        let found = self.deps.transcripts.find(video, &TrackSelector::Default).await;
-        match found.map_err(|error| V1Error::from_store_error(&error))? {
+        let found = self.context.transcripts.find(video, &TrackSelector::Default).await;
+        match found.map_err(V1Error::from_store_error)? {
             FindOutcome::Withdrawn => Err(NoTranscript::withdrawn().into()),
             FindOutcome::Transcript(_) | FindOutcome::Absence(_) | FindOutcome::NotFound => Ok(()),
         }

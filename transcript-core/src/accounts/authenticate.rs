@@ -1,11 +1,11 @@
 //! Authentication of v1 API keys.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
-use super::{Accounts, V1Error};
+use super::{V1Error, call_context::CallContext};
 use crate::{
     directory::{
-        Account, KeyOwner,
+        Account, Directory, KeyOwner,
         api_key::{ApiKey, ApiKind},
     },
     ids::KeyId,
@@ -35,7 +35,14 @@ impl fmt::Debug for AccountPrincipal {
     }
 }
 
-impl Accounts {
+/// Authenticates v1 API keys. Uses the directory.
+#[derive(Debug)]
+pub struct Authenticator {
+    pub(super) context: Arc<CallContext>,
+    pub(super) directory: Arc<dyn Directory>,
+}
+
+impl Authenticator {
     /// Authenticates a bearer credential.
     /// A typo, and a key of the lookup API, are detected without a lookup.
     ///
@@ -44,23 +51,21 @@ impl Accounts {
     ///
     /// # Errors
     /// [`V1Error::Unauthorized`] with the reason; [`V1Error::Internal`] if the directory is unavailable.
-    pub async fn authenticate(&self, bearer: Option<&str>) -> Result<AccountPrincipal, V1Error> {
+    pub async fn authenticate(self: &Arc<Self>, bearer: Option<&str>) -> Result<AccountPrincipal, V1Error> {
         let key = parse_key(bearer)?;
-        let accounts = self.clone();
-        self.task(async move { accounts.principal(&key).await }).await
-    }
-
-    /// As [`Accounts::authenticate`], on the engine's runtime.
-    pub(super) async fn principal(&self, key: &ApiKey) -> Result<AccountPrincipal, V1Error> {
-        let key_digest = key.digest();
-        match self.call_store(self.deps.directory.key_owner(&key_digest)).await? {
-            Some(KeyOwner::Account { account, .. }) if account.blocked => Err(unauthorized(BLOCKED)),
-            Some(KeyOwner::Account { key, account }) => Ok(AccountPrincipal { account, key, key_digest }),
-            Some(KeyOwner::Lookup(_)) | None => Err(unauthorized(
-                "The API key is unknown, or was replaced by a newer one. A lost key is replaced by registering \
-                 again with the same e-mail address.",
-            )),
-        }
+        let authenticator = Arc::clone(self);
+        let work = async move {
+            let key_digest = key.digest();
+            match authenticator.context.call_store(authenticator.directory.key_owner(&key_digest)).await? {
+                Some(KeyOwner::Account { account, .. }) if account.blocked => Err(unauthorized(BLOCKED)),
+                Some(KeyOwner::Account { key, account }) => Ok(AccountPrincipal { account, key, key_digest }),
+                Some(KeyOwner::Lookup(_)) | None => Err(unauthorized(
+                    "The API key is unknown, or was replaced by a newer one. A lost key is replaced by registering \
+                     again with the same e-mail address.",
+                )),
+            }
+        };
+        self.context.task(work).await
     }
 }
 

@@ -1,24 +1,29 @@
 //! Charging a call whose answer is cached: admission, rate limit and credits in one store call.
 //!
+//! [`CachedCharges::known_caller`] comes first, so that no work is done for an unknown key.
+//!
 //! The principal of a key is cached from earlier calls. The cache is not trusted: the store charges only if
 //! the key still belongs to the cached version of the account, and otherwise returns [`ChargeOutcome::Stale`].
 
 use std::sync::Arc;
 
+use quick_cache::sync::Cache;
 use sha2::{Digest, Sha256};
 
 use super::{
-    AccountPrincipal, Accounts, ChargeOutcome, ChargeRequest, EffectivePlan, RateLimitStatus, V1Endpoint,
-    V1Error,
+    AccountCredits, AccountPrincipal, Authenticator, ChargeOutcome, ChargeRequest, ChargeStore,
+    RateLimitStatus, V1Endpoint, V1Error,
     authenticate::parse_key,
-    charge::{credits_left, hold_error},
+    call_context::CallContext,
+    prepaid::has_prepaid,
+    rate_limit::{RateLimit, call_limit_request},
 };
 use crate::{
     directory::api_key::ApiKey,
-    error::{ErrorKind, Result as StoreResult, Retry},
-    ids::{HoldId, random_id},
-    ledger::{HoldOutcome, HoldState},
-    retry::retry_store,
+    error::Result as StoreResult,
+    ids::HoldId,
+    ledger::SpendResult,
+    retry::{retry_store, retry_uncertain},
     video::VideoId,
 };
 
@@ -35,11 +40,45 @@ pub struct CachedCharge {
     pub paid: Result<Option<u64>, V1Error>,
 }
 
-impl Accounts {
+/// A caller whose key has an owner.
+#[derive(Clone, Debug)]
+pub struct KnownCaller {
+    key: ApiKey,
+    digest: [u8; 32],
+    principal: Arc<AccountPrincipal>,
+}
+
+/// Charges calls for cached answers. Uses the charge store, and the directory where a key is not cached.
+#[derive(Debug)]
+pub struct CachedCharges {
+    pub(super) context: Arc<CallContext>,
+    pub(super) authenticator: Arc<Authenticator>,
+    pub(super) credits: Arc<AccountCredits>,
+    pub(super) charges: Arc<dyn ChargeStore>,
+    /// Recently charged keys: digest to principal. A cache; the store verifies each entry on use.
+    pub(super) principals: Cache<[u8; 32], Arc<AccountPrincipal>>,
+}
+
+impl CachedCharges {
+    /// Returns the caller with this bearer key, for [`Self::charge`].
+    ///
+    /// The owner may be cached from an earlier call; the charge verifies it.
+    ///
+    /// # Errors
+    /// [`V1Error::Unauthorized`], [`V1Error::Internal`].
+    pub async fn known_caller(&self, bearer: Option<&str>) -> Result<KnownCaller, V1Error> {
+        let key = parse_key(bearer)?;
+        let digest: [u8; 32] = Sha256::digest(key.reveal().as_bytes()).into();
+        let principal = self.cached_principal(&key, digest).await?;
+        Ok(KnownCaller { key, digest, principal })
+    }
+
     /// Admits, counts and charges a call for an archived transcript that is ready to be sent.
     ///
-    /// After success the answer is sent. For calls without an `Idempotency-Key`. The checks have the order of
-    /// [`Accounts::admit`] and [`Accounts::transcript`], and the prices are the same.
+    /// After success the answer is sent. `None` if the delivery may be prepaid: nothing was counted or charged, and
+    /// [`Delivery::transcript`](super::Delivery::transcript) must do the call. For calls without an
+    /// `Idempotency-Key`. The checks have the order of [`Admission::admit`](super::Admission::admit) and
+    /// [`Delivery::transcript`](super::Delivery::transcript), and the prices are the same.
     ///
     /// Unlike other methods it does not use the engine's runtime unless a store call must be retried or a key
     /// looked up: it runs where it is awaited.
@@ -48,24 +87,28 @@ impl Accounts {
     /// [`V1Error::Unauthorized`], [`V1Error::RateLimited`], [`V1Error::Internal`]: the call was not counted.
     ///
     /// # Cancellation
-    /// Dropping the future leaves the call charged or not charged. As in [`Accounts::transcript`], a cached
-    /// answer counts as delivered when it is requested.
-    pub async fn charge_cached(
+    /// Dropping the future leaves the call charged or not charged. As in
+    /// [`Delivery::transcript`](super::Delivery::transcript), a cached answer counts as delivered when it is
+    /// requested.
+    pub async fn charge(
         &self,
-        bearer: Option<&str>,
+        caller: KnownCaller,
         video: &VideoId,
-    ) -> Result<CachedCharge, V1Error> {
-        let key = parse_key(bearer)?;
-        let digest: [u8; 32] = Sha256::digest(key.reveal().as_bytes()).into();
+    ) -> Result<Option<CachedCharge>, V1Error> {
+        let KnownCaller { key, digest, principal } = caller;
         let memo = format!("transcript {video}");
+        let mut known = Some(principal);
         for _ in 0..LOOKUPS_MAX {
-            let principal = match self.state.principals.get(&digest) {
+            let principal = match known.take() {
                 Some(principal) => principal,
-                None => self.cache_principal(&key, digest).await?,
+                None => self.cached_principal(&key, digest).await?,
             };
+            if has_prepaid(&principal.account, self.context.now()) {
+                return Ok(None);
+            }
             match self.charge_principal(&principal, &memo).await? {
-                Some(charge) => return Ok(charge),
-                None => self.state.principals.remove(&digest),
+                Some(charge) => return Ok(Some(charge)),
+                None => self.principals.remove(&digest),
             };
         }
         Err(V1Error::Internal(
@@ -74,16 +117,17 @@ impl Accounts {
         ))
     }
 
-    /// Looks up the principal of a key and caches it.
-    async fn cache_principal(
+    /// Returns the cached principal of a key, or looks it up and caches it.
+    async fn cached_principal(
         &self,
         key: &ApiKey,
         digest: [u8; 32],
     ) -> Result<Arc<AccountPrincipal>, V1Error> {
-        let (accounts, key) = (self.clone(), key.clone());
-        let principal = self.task(async move { accounts.principal(&key).await }).await?;
-        let principal = Arc::new(principal);
-        self.state.principals.insert(digest, Arc::clone(&principal));
+        if let Some(principal) = self.principals.get(&digest) {
+            return Ok(principal);
+        }
+        let principal = Arc::new(self.authenticator.authenticate(Some(key.reveal())).await?);
+        self.principals.insert(digest, Arc::clone(&principal));
         Ok(principal)
     }
 
@@ -94,40 +138,23 @@ impl Accounts {
         memo: &str,
     ) -> Result<Option<CachedCharge>, V1Error> {
         let request = self.charge_request(principal, memo);
-        let limit = self.rate_limit(&request.limit_request)?;
-        let attempt = self.deps.transcripts.options().store_timeout / 2;
-        let first_try =
-            self.deps.transcripts.with_timeout(attempt, self.deps.charges.charge(request.clone())).await;
-        let is_outcome_known = first_try.is_ok();
-        let outcome = match first_try {
-            Err(error) if error.kind() == ErrorKind::Invalid => {
-                return Err(V1Error::from_store_error(&error));
-            }
-            Err(error) if error.retry() == Retry::Never => Err(error),
-            Err(_) => self.charge_with_retries(request.clone()).await,
-            Ok(outcome) => Ok(outcome),
-        };
+        let limit = RateLimit::for_call(&request.limit_request)?;
+        let transcripts = &self.context.transcripts;
+        let timeout = transcripts.options().store_timeout / 2;
+        let first_try = transcripts.with_timeout(timeout, self.charges.charge(request.clone()));
+        let charged = retry_uncertain(first_try, || self.charge_with_retries(request.clone())).await;
+        let (outcome, is_certain) = charged.map_err(V1Error::from_store_error)?;
         match outcome {
             Ok(ChargeOutcome::Accepted { remaining, reset_ms, spent }) => {
-                let paid = match spent {
-                    HoldOutcome::Held { balances }
-                    | HoldOutcome::Exists { state: HoldState::Settled { .. }, balances } => {
-                        Ok(Some(credits_left(&balances)))
-                    }
-                    // The first try failed, but may still take effect in a slow store.
-                    _ if !is_outcome_known => Ok(None),
-                    outcome => Err(hold_error(&request.spend, outcome, self.options().sells)),
-                };
+                let paid = self.credits.credits_after(&request.spend, SpendResult::new(spent, is_certain));
                 Ok(Some(CachedCharge { rate: limit.state(remaining, reset_ms), paid }))
             }
-            Ok(ChargeOutcome::Limited { retry_after_ms }) if is_outcome_known => {
+            Ok(ChargeOutcome::Limited { retry_after_ms }) if is_certain => {
                 Err(limit.to_error(retry_after_ms))
             }
-            Ok(ChargeOutcome::Stale) if is_outcome_known => Ok(None),
-            Ok(ChargeOutcome::NotCharged(error)) if is_outcome_known => {
-                Err(V1Error::from_store_error(&error))
-            }
-            // It is unknown whether a try took effect: the answer is sent, as in `Accounts::spend`.
+            Ok(ChargeOutcome::Stale) if is_certain => Ok(None),
+            Ok(ChargeOutcome::NotCharged(error)) if is_certain => Err(V1Error::from_store_error(error)),
+            // It is unknown whether a try took effect: the answer is sent, as for a spend.
             outcome => {
                 tracing::error!(hold = %request.spend.id, ?outcome, "credit spend outcome unknown");
                 Ok(Some(CachedCharge { rate: limit.state(0, 0), paid: Ok(None) }))
@@ -136,26 +163,26 @@ impl Accounts {
     }
 
     fn charge_request(&self, principal: &AccountPrincipal, memo: &str) -> ChargeRequest {
-        let (account, cost) = (&principal.account, self.options().credits_per_transcript);
-        let now = self.deps.clock.now();
+        let (account, options, now) = (&principal.account, &self.context.options, self.context.now());
         // Ids that grow with time are adjacent in a store's index. There is only ever one attempt at this work.
         let work_id = format!("{}-{:012x}", V1Endpoint::Transcript.as_str(), now.as_millis());
-        let id = HoldId::new(random_id(self.deps.random.as_ref(), &work_id) + "-once");
-        let effective_plan = EffectivePlan::new(account, self.options(), now);
-        let spend = self.hold_request_at(now, account, &effective_plan, id, cost, memo);
+        let id = HoldId::new(self.context.random_id(&work_id) + "-once");
+        let (effective_plan, cost) =
+            (self.context.effective_plan(account, now), options.credits_per_transcript);
+        let spend = self.credits.hold_request_at(now, account, &effective_plan, id, cost, memo);
         ChargeRequest {
             key_digest: principal.key_digest.clone(),
             account: account.id.clone(),
             version: account.version,
-            limit_request: Self::call_limit_request(account, &effective_plan),
+            limit_request: call_limit_request(account, &effective_plan),
             spend,
         }
     }
 
     /// Retries the charge until its outcome is known or the time of a request is over.
     async fn charge_with_retries(&self, request: ChargeRequest) -> StoreResult<ChargeOutcome> {
-        let (policy, charges) =
-            (self.deps.transcripts.options().request_policy(), Arc::clone(&self.deps.charges));
+        let transcripts = &self.context.transcripts;
+        let (policy, charges) = (transcripts.options().request_policy(), Arc::clone(&self.charges));
         let retry = move || {
             let (charges, request) = (Arc::clone(&charges), request.clone());
             async move {
@@ -166,6 +193,6 @@ impl Accounts {
                 }
             }
         };
-        self.deps.transcripts.task(async move { retry_store(policy, retry).await }).await?
+        transcripts.task(async move { retry_store(policy, retry).await }).await?
     }
 }

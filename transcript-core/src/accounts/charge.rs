@@ -1,14 +1,31 @@
 //! The credits of one call: held before the work, settled on delivery, otherwise released.
 
+use std::sync::Arc;
+
 use sha2::{Digest, Sha256};
 
-use super::{Accounts, EffectivePlan, V1Error};
+use super::{
+    EffectivePlan, V1Error, call_context::CallContext, fetch_payment::AbandonedFetches,
+    rate_limit::AccountLimits,
+};
 use crate::{
-    directory::Account,
-    ids::{HoldId, random_id},
-    ledger::{Balance, HoldGuard, HoldOutcome, HoldRequest, HoldResult, Leg, SpendResult},
+    directory::{Account, Directory},
+    ids::HoldId,
+    ledger::{Balance, HoldGuard, HoldManager, HoldOutcome, HoldRequest, Ledger, Leg, Pool, SpendResult},
     time::Timestamp,
 };
+
+/// The credits of accounts: balances, holds and spends. Uses the ledger, and the directory for prepaid
+/// deliveries.
+#[derive(Debug)]
+pub struct AccountCredits {
+    pub(super) context: Arc<CallContext>,
+    pub(super) ledger: Arc<dyn Ledger>,
+    pub(super) holds: HoldManager,
+    pub(super) directory: Arc<dyn Directory>,
+    pub(super) limits: Arc<AccountLimits>,
+    pub(super) abandoned_fetches: AbandonedFetches,
+}
 
 /// The hold that pays for a response, as it is stored with the response.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,11 +53,11 @@ pub(super) fn derive_hold_id(parts: &[&str]) -> String {
     digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-impl Accounts {
+impl AccountCredits {
     /// Builds a hold request for an account now; its id begins with `name`.
     pub(super) fn hold_request(&self, account: &Account, name: &str, cost: u64, memo: &str) -> HoldRequest {
-        let (now, id) = (self.deps.clock.now(), HoldId::new(random_id(self.deps.random.as_ref(), name)));
-        self.hold_request_at(now, account, &EffectivePlan::new(account, self.options(), now), id, cost, memo)
+        let (now, id) = (self.context.now(), HoldId::new(self.context.random_id(name)));
+        self.hold_request_at(now, account, &self.context.effective_plan(account, now), id, cost, memo)
     }
 
     /// Builds a hold request with the given id, time and effective plan.
@@ -58,17 +75,20 @@ impl Accounts {
             id,
             legs: vec![leg],
             now,
-            expires_at: self.state.holds.expires_at(now),
+            expires_at: self.holds.expires_at(now),
             memo: memo.to_owned(),
         }
     }
 
-    /// Holds credits; returns the hold and the credits left.
-    pub(super) async fn hold(&self, request: HoldRequest) -> Result<(Box<HoldGuard>, u64), V1Error> {
-        let held = self.state.holds.hold(request.clone()).await;
-        match held.map_err(|error| V1Error::from_store_error(&error))? {
-            HoldResult::Held(hold, balances) => Ok((hold, credits_left(&balances))),
-            HoldResult::Refused(outcome) => Err(hold_error(&request, outcome, self.options().sells)),
+    /// Opens a prepared hold; returns the credits left, and whether some of them are purchased.
+    pub(super) async fn open_hold(
+        &self,
+        hold: &mut HoldGuard,
+        request: &HoldRequest,
+    ) -> Result<(u64, bool), V1Error> {
+        match hold.open(request).await.map_err(V1Error::from_store_error)? {
+            Ok(balances) => Ok((credits_left(&balances), has_purchased(&balances))),
+            Err(outcome) => Err(hold_error(request, outcome, self.context.options.sells)),
         }
     }
 
@@ -76,35 +96,50 @@ impl Accounts {
     ///
     /// `None` if the outcome is unknown: then the answer must be delivered.
     pub(super) async fn spend(&self, request: &HoldRequest) -> Result<Option<u64>, V1Error> {
-        let spent = self.state.holds.spend(request).await;
-        match spent.map_err(|error| V1Error::from_store_error(&error))? {
+        let spent = self.holds.spend(request).await;
+        self.credits_after(request, spent.map_err(V1Error::from_store_error)?)
+    }
+
+    /// The credits left after a spend; `None` if its outcome is unknown.
+    pub(super) fn credits_after(
+        &self,
+        request: &HoldRequest,
+        spent: SpendResult,
+    ) -> Result<Option<u64>, V1Error> {
+        match spent {
             SpendResult::Spent(balances) => Ok(Some(credits_left(&balances))),
-            SpendResult::Refused(outcome) => Err(hold_error(request, outcome, self.options().sells)),
+            SpendResult::Refused(outcome) => Err(hold_error(request, outcome, self.context.options.sells)),
             SpendResult::Unknown => Ok(None),
         }
     }
 
     /// Settles the hold of a stored response with its full amount.
     pub(super) async fn settle_hold(&self, hold: &CreditHold) -> Result<(), V1Error> {
-        let settled = self.state.holds.settle(&hold.id, vec![hold.amount]).await;
-        settled.map(|_| ()).map_err(|error| V1Error::from_store_error(&error))
+        let settled = self.holds.settle(&hold.id, vec![hold.amount]).await;
+        settled.map(|_| ()).map_err(V1Error::from_store_error)
     }
 
     /// Releases the hold of a stored response. If that fails, the hold expires.
     pub(super) async fn release_hold(&self, hold: &CreditHold) {
-        if let Err(error) = self.state.holds.settle(&hold.id, vec![0]).await {
+        if let Err(error) = self.holds.settle(&hold.id, vec![0]).await {
             tracing::warn!(hold = %hold.id, %error, "hold release failed");
         }
     }
 }
 
 /// The credits left, from the balances of a hold's only leg.
-pub(super) fn credits_left(balances: &[Balance]) -> u64 {
+fn credits_left(balances: &[Balance]) -> u64 {
     balances.first().map_or(0, Balance::available)
 }
 
+/// Whether the balances of a hold's only leg have purchased credits, the held ones included.
+fn has_purchased(balances: &[Balance]) -> bool {
+    let pools = balances.first().map_or(&[][..], |balance| &balance.pools);
+    pools.iter().any(|pool| pool.pool == Pool::Purchased && pool.granted > pool.spent)
+}
+
 /// Maps an outcome that is not a hold to the caller's error.
-pub(super) fn hold_error(request: &HoldRequest, outcome: HoldOutcome, sells: bool) -> V1Error {
+fn hold_error(request: &HoldRequest, outcome: HoldOutcome, sells: bool) -> V1Error {
     let HoldOutcome::Insufficient { balance, .. } = outcome else {
         tracing::error!(hold = %request.id, ?outcome, "new hold id already exists");
         return V1Error::Internal(

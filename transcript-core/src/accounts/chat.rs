@@ -1,17 +1,24 @@
 //! Chat answers for credits (specification 2.6, 4.5 and 15).
 
-use std::fmt;
+use std::{
+    fmt,
+    pin::pin,
+    sync::{Arc, atomic::Ordering},
+};
+
+use tokio::sync::oneshot;
 
 use super::{
-    Accounts, RequestGuard, StoredResponse, TranscriptParams, V1Error, transcript::LanguagePreference,
+    Delivery, RequestGuard, StoredResponse, TranscriptParams, V1Error,
+    transcript::{LanguagePreference, parse_video},
 };
 use crate::{
     archive::StoredTranscript,
     chat::{Chat, ChatTurn, Question, SentenceSink, VerifiedAnswer},
+    debug_fields,
     error::{Error, ErrorKind},
     video::VideoId,
 };
-use std::sync::Arc;
 
 /// Parameters of a chat request, unvalidated.
 #[derive(Clone, PartialEq, Eq)]
@@ -44,7 +51,7 @@ pub struct ChatCredits {
 
 /// An answer that is ready for delivery. Drop releases its hold, if it has one.
 pub struct PreparedChat {
-    pub(super) guard: RequestGuard,
+    guard: RequestGuard,
     /// The video.
     pub video: VideoId,
     /// The answer.
@@ -55,17 +62,14 @@ pub struct PreparedChat {
     pub from_cache: bool,
 }
 
-impl fmt::Debug for PreparedChat {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PreparedChat")
-            .field("guard", &self.guard)
-            .field("from_cache", &self.from_cache)
-            .field("credits", &self.credits)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(PreparedChat { guard, from_cache, credits });
 
 impl PreparedChat {
+    fn new(guard: RequestGuard, answer: ObtainedAnswer) -> Self {
+        let (video, answer, credits, from_cache) = answer;
+        Self { guard, video, answer, credits, from_cache }
+    }
+
     /// Delivers the response made of the answer; see [`RequestGuard::deliver`].
     ///
     /// # Errors
@@ -75,6 +79,9 @@ impl PreparedChat {
     }
 }
 
+/// The video, its answer, the credits left, and whether the transcript was archived before.
+type ObtainedAnswer = (VideoId, VerifiedAnswer, ChatCredits, bool);
+
 /// A validated chat request.
 pub(super) struct ValidatedChat {
     video: VideoId,
@@ -82,7 +89,7 @@ pub(super) struct ValidatedChat {
     sink: Option<Arc<dyn SentenceSink>>,
 }
 
-impl Accounts {
+impl Delivery {
     /// Answers a question about a YouTube video for `credits.per_message`, the transcript included.
     ///
     /// The result is ready for delivery. A failure costs nothing.
@@ -91,70 +98,99 @@ impl Accounts {
     /// All errors except 401 and 429; nothing is charged, and hold and lease are released.
     ///
     /// # Cancellation
-    /// Dropping the future releases hold and lease. A started fetch continues, and its transcript is archived.
+    /// Dropping the future ends the work. Before the model is called that is free, apart from a fetch; see
+    /// [`Delivery::transcript`]. After that the answer is charged; with an idempotency key it is completed, and
+    /// `render` makes the response that is stored for the replay.
     pub async fn chat(
-        &self,
+        self: &Arc<Self>,
         guard: RequestGuard,
         chat: &Chat,
         params: ChatParams,
+        render: impl FnOnce(&PreparedChat) -> StoredResponse + Send + 'static,
     ) -> Result<PreparedChat, V1Error> {
-        let (accounts, chat) = (self.clone(), chat.clone());
-        self.task(async move { accounts.prepare_chat(guard, &chat, params).await }).await
+        let request = match validate(params, None) {
+            Ok(request) => request,
+            Err(error) => return Err(guard.reject(error).await),
+        };
+        let (delivery, chat) = (Arc::clone(self), chat.clone());
+        if !guard.has_idempotency_key() || chat.is_extractive() {
+            let work =
+                async move { delivery.answer_connected(guard, &chat, request, std::future::pending()).await };
+            return self.context.task(work).await;
+        }
+        let (mut sender, receiver) = oneshot::channel();
+        self.context.transcripts.background().detach(async move {
+            let answer = delivery.answer_connected(guard, &chat, request, sender.closed()).await;
+            if let Err(Ok(undelivered)) = sender.send(answer) {
+                let response = render(&undelivered);
+                // The client has left.
+                let _ = undelivered.deliver(response).await;
+            }
+        });
+        receiver.await.unwrap_or_else(|_| Err(V1Error::interrupted()))
     }
 
-    async fn prepare_chat(
+    /// The answer for a client, until it disconnects.
+    ///
+    /// Once the model is called, a client that disconnects is charged, and an answer with an idempotency key is
+    /// completed.
+    pub(super) async fn answer_connected(
         &self,
         mut guard: RequestGuard,
         chat: &Chat,
-        params: ChatParams,
+        request: ValidatedChat,
+        disconnect: impl Future<Output = ()>,
     ) -> Result<PreparedChat, V1Error> {
-        let outcome = match validate(params, None) {
-            Ok(request) => self.obtain_answer(&mut guard, chat, request).await,
-            Err(error) => Err(error),
+        let (served, is_repeatable) = (guard.served(), guard.has_idempotency_key());
+        let outcome = {
+            let mut answer = pin!(self.obtain_answer(&mut guard, chat, request));
+            tokio::select! {
+                biased;
+                outcome = &mut answer => Some(outcome),
+                () = disconnect => match is_repeatable && served.load(Ordering::Relaxed) {
+                    true => Some(answer.await),
+                    false => None,
+                },
+            }
         };
         match outcome {
-            Ok((video, answer, credits, from_cache)) => {
-                Ok(PreparedChat { guard, video, answer, credits, from_cache })
-            }
-            Err(error) => Err(guard.reject(error).await),
+            Some(Ok(answer)) => Ok(PreparedChat::new(guard, answer)),
+            Some(Err(error)) => Err(guard.reject(error).await),
+            // The drop of the guard charges the call or releases its hold.
+            None => Err(V1Error::interrupted()),
         }
     }
 
-    pub(super) async fn obtain_answer(
+    async fn obtain_answer(
         &self,
         guard: &mut RequestGuard,
         chat: &Chat,
         request: ValidatedChat,
-    ) -> Result<(VideoId, VerifiedAnswer, ChatCredits, bool), V1Error> {
-        guard.set_video(&request.video);
-        let (cost, memo) = (self.options().credits_per_message, format!("chat {}", request.video));
-        let archived = self.find_archived(&request.video, &LanguagePreference::Any).await?;
-        let before = self
-            .credits_on_runtime(&guard.caller().account)
-            .await
-            .map_err(|error| V1Error::from_store_error(&error))?;
-        let is_immediate = chat.is_extractive() && before.remaining >= cost;
-        let (stored, from_cache, answer, credits_left) = match archived {
-            // An extractive answer is made at once and free of cost, so it is paid in one step, like an archived
-            // transcript.
-            Some((stored, from_cache)) if is_immediate && request.sink.is_none() => {
-                let answer = answer(chat, &stored, &request).await?;
-                let credits_left = guard.charge(cost, &memo).await?;
-                (stored, from_cache, answer, credits_left.unwrap_or(before.remaining.saturating_sub(cost)))
-            }
-            archived => {
-                let credits_left = guard.hold_on_runtime(cost, &memo).await?;
-                let (stored, from_cache) = match archived {
-                    Some(obtained) => obtained,
-                    None => self.fetch(&request.video, &LanguagePreference::Any).await?,
-                };
-                let answer = answer(chat, &stored, &request).await?;
-                (stored, from_cache, answer, credits_left)
-            }
+    ) -> Result<ObtainedAnswer, V1Error> {
+        let video = &request.video;
+        guard.set_video(video);
+        let (cost, memo) = (self.context.options.credits_per_message, format!("chat {video}"));
+        let archived = self.find_archived(video, &LanguagePreference::Any).await?;
+        let before = guard.credits.balance(&guard.caller().account).await;
+        let before = before.map_err(V1Error::from_store_error)?;
+        let from_cache = archived.is_some();
+        // An extractive answer is made at once and free of cost, so it is paid in one step, like an archived
+        // transcript.
+        let is_immediate =
+            from_cache && chat.is_extractive() && before.remaining >= cost && request.sink.is_none();
+        let source = Self::source(guard, archived, video, &LanguagePreference::Any).await?;
+        let served = guard.served();
+        let work = async {
+            let stored = self.read_source(source, video, &LanguagePreference::Any).await?;
+            // From here on the operator pays for the model.
+            served.store(!chat.is_extractive(), Ordering::Relaxed);
+            let answer = answer(chat, &stored, &request).await?;
+            Ok((stored.transcript.video.clone(), answer))
         };
-        let used = before.total.saturating_sub(credits_left);
-        let credits = ChatCredits { used, limit: before.total, remaining: credits_left };
-        Ok((stored.transcript.video.clone(), answer, credits, from_cache))
+        let ((video, answer), credits_left) = guard.work_for_credits(cost, &memo, is_immediate, work).await?;
+        let remaining = credits_left.unwrap_or(before.remaining.saturating_sub(cost));
+        let used = before.total.saturating_sub(remaining);
+        Ok((video, answer, ChatCredits { used, limit: before.total, remaining }, from_cache))
     }
 }
 
@@ -187,7 +223,7 @@ pub(super) fn validate(
     sink: Option<Arc<dyn SentenceSink>>,
 ) -> Result<ValidatedChat, V1Error> {
     let by_id = TranscriptParams { video_id: Some(params.video_id), ..TranscriptParams::default() };
-    let video = Accounts::video(&by_id)?;
+    let video = parse_video(&by_id)?;
     let question = Question::new(&params.message, params.history);
     let question = question.map_err(|error| V1Error::BadRequest(error.to_string()))?;
     Ok(ValidatedChat { video, question, sink })

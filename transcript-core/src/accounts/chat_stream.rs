@@ -1,15 +1,15 @@
 //! Streaming of chat answers, and the charge of a client that disconnects (specification 15).
 //!
-//! The credit is held before the model is called. Once the first sentence is delivered, a client that
-//! disconnects is charged in full; otherwise it could read nearly all of the answer for free. If the model
+//! The credit is held before the model is called. From then on a client that disconnects is charged in full, since the
+//! operator pays for the model. An extractive answer is charged from its first delivered sentence on. If the model
 //! fails, the hold is released, because a client cannot cause that.
 
-use std::{fmt, sync::Arc};
+use std::sync::{Arc, atomic::Ordering};
 
 use tokio::sync::{mpsc, oneshot};
 
 use super::{
-    Accounts, ChatParams, PreparedChat, RequestGuard, StoredResponse, V1Error,
+    ChatParams, Delivery, PreparedChat, RequestGuard, StoredResponse, V1Error,
     chat::{ValidatedChat, validate},
 };
 use crate::chat::{Chat, Sentence, SentenceSink};
@@ -35,8 +35,8 @@ enum DisconnectPoint {
 
 /// A streamed answer.
 ///
-/// Drop, for example when the client disconnects, releases hold and lease before
-/// [`ChatStream::mark_delivered`]; after it, the answer is charged. With an idempotency key the answer is then
+/// Drop, for example when the client disconnects, releases hold and lease before the model is called and before
+/// [`ChatStream::mark_delivered`]; after either, the answer is charged. With an idempotency key the answer is then
 /// completed and stored for the replay.
 pub struct ChatStream {
     sentences: mpsc::UnboundedReceiver<Sentence>,
@@ -45,11 +45,7 @@ pub struct ChatStream {
     delivered: DisconnectPoint,
 }
 
-impl fmt::Debug for ChatStream {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ChatStream").field("delivered", &self.delivered).finish_non_exhaustive()
-    }
-}
+crate::debug_fields!(ChatStream { delivered });
 
 impl ChatStream {
     /// The next event. Must not be called again after [`ChatStreamEvent::Finished`].
@@ -93,13 +89,13 @@ impl SentenceSink for ChannelSink {
     }
 }
 
-impl Accounts {
-    /// As [`Accounts::chat`], but streamed; the end is the response that `render` makes.
+impl Delivery {
+    /// As [`Delivery::chat`], but streamed; the end is the response that `render` makes.
     ///
     /// Errors arrive as [`ChatStreamEvent::Finished`]. For the charge of a client that disconnects, see
     /// [`ChatStream`].
     pub fn chat_stream(
-        &self,
+        self: &Arc<Self>,
         guard: RequestGuard,
         chat: &Chat,
         params: ChatParams,
@@ -108,10 +104,10 @@ impl Accounts {
         let (sentence_sender, sentences) = mpsc::unbounded_channel();
         let (outcome_sender, outcome_receiver) = oneshot::channel();
         let (disconnect_sender, mut disconnect) = oneshot::channel();
-        let (accounts, chat) = (self.clone(), chat.clone());
-        self.deps.transcripts.background().detach(async move {
+        let (delivery, chat) = (Arc::clone(self), chat.clone());
+        self.context.transcripts.background().detach(async move {
             let outcome = match validate(params, Some(Arc::new(ChannelSink(sentence_sender)))) {
-                Ok(request) => accounts.run_chat_stream(guard, &chat, request, render, &mut disconnect).await,
+                Ok(request) => delivery.run_chat_stream(guard, &chat, request, render, &mut disconnect).await,
                 Err(error) => Err(guard.reject(error).await),
             };
             let _ = outcome_sender.send(outcome);
@@ -132,35 +128,17 @@ impl Accounts {
         render: fn(&PreparedChat) -> StoredResponse,
         disconnect: &mut oneshot::Receiver<DisconnectPoint>,
     ) -> Result<StoredResponse, V1Error> {
-        let has_idempotency_key = guard.has_idempotency_key();
-        let result = {
-            let mut answer = std::pin::pin!(self.obtain_answer(&mut guard, chat, request));
-            tokio::select! {
-                biased;
-                result = &mut answer => match disconnect.try_recv() {
-                    Ok(DisconnectPoint::BeforeSentence) => Err(DisconnectPoint::BeforeSentence),
-                    _ => Ok(result),
-                },
-                disconnect = &mut *disconnect => match disconnect {
-                    Ok(DisconnectPoint::AfterSentence) if has_idempotency_key => Ok(answer.await),
-                    disconnect => Err(disconnect.unwrap_or(DisconnectPoint::BeforeSentence)),
-                },
+        let served = guard.served();
+        let disconnected = async {
+            if let Ok(DisconnectPoint::AfterSentence) = (&mut *disconnect).await {
+                served.store(true, Ordering::Relaxed);
             }
         };
-        match result {
-            Ok(Ok((video, answer, credits, from_cache))) => {
-                let prepared = PreparedChat { guard, video, answer, credits, from_cache };
-                let response = render(&prepared);
-                prepared.deliver(response).await
-            }
-            Ok(Err(error)) => Err(guard.reject(error).await),
-            Err(disconnect) => {
-                if disconnect == DisconnectPoint::AfterSentence {
-                    guard.settle_disconnected().await;
-                }
-                // Otherwise the drop of the guard releases hold and lease.
-                Err(V1Error::interrupted())
-            }
+        let prepared = self.answer_connected(guard, chat, request, disconnected).await?;
+        if disconnect.try_recv() == Ok(DisconnectPoint::BeforeSentence) && !served.load(Ordering::Relaxed) {
+            return Err(V1Error::interrupted());
         }
+        let response = render(&prepared);
+        prepared.deliver(response).await
     }
 }

@@ -1,6 +1,8 @@
 //! Erasing an account: what prevents it, and what is deleted.
 
-use super::{Accounts, Order, OrderState, orders::is_sandbox};
+use std::sync::Arc;
+
+use super::{AccountAdmin, Order, OrderState, orders::is_sandbox};
 use crate::{
     directory::{Account, EraseOutcome},
     error::{Error, ErrorKind, Result, Retry},
@@ -25,14 +27,23 @@ impl ProviderRefs {
     }
 }
 
-impl Accounts {
+impl AccountAdmin {
     /// The payment provider's references of an account.
     ///
     /// # Errors
     /// The errors of the ports.
-    pub async fn provider_refs(&self, account: &Account) -> Result<ProviderRefs> {
-        let (accounts, account) = (self.clone(), account.clone());
-        self.deps.transcripts.task(async move { accounts.provider_refs_on_runtime(&account).await }).await?
+    pub async fn provider_refs(self: &Arc<Self>, account: &Account) -> Result<ProviderRefs> {
+        let (admin, account) = (Arc::clone(self), account.clone());
+        let work = async move {
+            // Sandbox payments charge no money and end with the account.
+            let is_real = |name: &String| !is_sandbox(name);
+            let is_payable =
+                |order: &Order| order.state == OrderState::Open && order.payment.as_ref().is_none_or(is_real);
+            let orders = admin.orders_of(&account).await?.into_iter().filter(is_payable);
+            let orders = orders.map(|order| order.id).collect();
+            Ok(ProviderRefs { subscription: account.subscription.filter(is_real), orders })
+        };
+        self.context.transcripts.task(work).await?
     }
 
     /// Erases an account: its address, keys, tokens, queued mails and provider ids.
@@ -42,52 +53,40 @@ impl Accounts {
     ///
     /// `account` is the version that the decision was based on: the call erases that version or fails. `force`
     /// also erases an account that has [`ProviderRefs`]. A later payment for it is logged, to be refunded.
+    ///
     /// # Errors
     /// [`ErrorKind::NotFound`]; [`ErrorKind::Conflict`] if it has provider references, or has changed since it
     /// was read; the errors of the ports.
-    pub async fn delete(&self, account: &Account, force: bool) -> Result<()> {
-        let (accounts, account) = (self.clone(), account.clone());
-        let work = async move { accounts.delete_on_runtime(&account, force).await };
-        self.deps.transcripts.task(work).await?
-    }
-
-    async fn delete_on_runtime(&self, account: &Account, force: bool) -> Result<()> {
-        if !force && !self.provider_refs_on_runtime(account).await?.is_empty() {
-            return Err(conflict("the account has a subscription, or orders that may still be paid"));
-        }
-        let (directory, now) = (&self.deps.directory, self.deps.clock.now());
-        // Mails are cancelled first, so that a repeat after a failure still finds the account.
-        self.retry_port(|| self.deps.outbox.cancel_for_address(&account.email, now)).await?;
-        let mut is_retry = false;
-        let erase = || {
-            // An earlier try whose result was lost may have taken effect.
-            let missing = if std::mem::replace(&mut is_retry, true) {
-                EraseOutcome::Erased
-            } else {
-                EraseOutcome::Missing
+    pub async fn delete(self: &Arc<Self>, account: &Account, force: bool) -> Result<()> {
+        let (admin, account) = (Arc::clone(self), account.clone());
+        let work = async move {
+            if !force && !admin.provider_refs(&account).await?.is_empty() {
+                return Err(conflict("the account has a subscription, or orders that may still be paid"));
+            }
+            let AccountAdmin { context, directory, outbox, .. } = &*admin;
+            let now = context.now();
+            // Mails are cancelled first, so that a repeat after a failure still finds the account.
+            context.retry_store(|| outbox.cancel_for_address(&account.email, now)).await?;
+            let mut is_retry = false;
+            let erase = || {
+                // An earlier try whose result was lost may have taken effect.
+                let missing = match std::mem::replace(&mut is_retry, true) {
+                    true => EraseOutcome::Erased,
+                    false => EraseOutcome::Missing,
+                };
+                let erased = directory.erase_account(&account.id, account.version, now);
+                async move {
+                    let erased = erased.await?;
+                    Ok(if erased == EraseOutcome::Missing { missing } else { erased })
+                }
             };
-            async move {
-                let erased = directory.erase_account(&account.id, account.version, now).await?;
-                Ok(if erased == EraseOutcome::Missing { missing } else { erased })
+            match context.retry_store(erase).await? {
+                EraseOutcome::Erased => Ok(()),
+                EraseOutcome::Stale => Err(conflict("the account has changed since it was read")),
+                EraseOutcome::Missing => Err(super::admin::account_not_found()),
             }
         };
-        match self.retry_port(erase).await? {
-            EraseOutcome::Erased => Ok(()),
-            EraseOutcome::Stale => Err(conflict("the account has changed since it was read")),
-            EraseOutcome::Missing => Err(super::admin::account_not_found()),
-        }
-    }
-
-    async fn provider_refs_on_runtime(&self, account: &Account) -> Result<ProviderRefs> {
-        // Sandbox payments charge no money and end with the account.
-        let is_real = |name: &String| !is_sandbox(name);
-        let is_payable =
-            |order: &Order| order.state == OrderState::Open && order.payment.as_ref().is_none_or(is_real);
-        let orders = self.orders_of(account).await?.into_iter().filter(is_payable);
-        Ok(ProviderRefs {
-            subscription: account.subscription.clone().filter(is_real),
-            orders: orders.map(|order| order.id).collect(),
-        })
+        self.context.transcripts.task(work).await?
     }
 }
 

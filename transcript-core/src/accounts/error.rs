@@ -6,7 +6,7 @@ use super::RateLimitStatus;
 use crate::{
     engine::{FailureReason, NoTranscript},
     error::Error,
-    time::format_wait,
+    time::{ceil_seconds, format_wait},
 };
 
 /// Error of a v1 call. Each variant has a message that states the reason and how to proceed.
@@ -33,7 +33,7 @@ pub enum V1Error {
         message: String,
         /// After how many seconds the next request is admitted, if no other request uses the slot.
         retry_after_s: u64,
-        /// The account's limit; `None` for a limit of a network or an address.
+        /// The account's limit of requests; `None` for any other limit.
         rate: Option<RateLimitStatus>,
     },
     /// The service failed; nothing was charged.
@@ -76,7 +76,7 @@ impl V1Error {
     }
 
     /// Maps a store error and logs its details.
-    pub(crate) fn from_store_error(error: &Error) -> Self {
+    pub(crate) fn from_store_error(error: Error) -> Self {
         tracing::error!(%error, "v1 API store call failed");
         Self::Internal(
             "The service could not reach its storage: nothing was charged, please try again in a moment."
@@ -98,9 +98,14 @@ impl V1Error {
 }
 
 impl From<NoTranscript> for V1Error {
-    /// 404 if the video has no transcript, else 500.
+    /// 404 if the video has no transcript, 429 at the daily cap and if too many fetches wait, else 500.
     fn from(none: NoTranscript) -> Self {
+        let is_limit = none.reason == FailureReason::DailyCap || none.is_busy();
         match none.reason {
+            _ if is_limit => {
+                let retry_after_s = none.retry_after.map_or(1, ceil_seconds).max(1);
+                Self::RateLimited { message: none.message, retry_after_s, rate: None }
+            }
             FailureReason::NoCaptions => Self::NotFound(none.message),
             _ => Self::Internal(none.message),
         }

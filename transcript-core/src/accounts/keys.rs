@@ -1,18 +1,21 @@
 //! Keys of the v1 API: issue, rotation, and recovery of a lost key.
 
-use std::net::IpAddr;
+use std::{net::IpAddr, sync::Arc};
 
 use sha2::{Digest, Sha256};
 
-use super::{Accounts, EffectivePlan, RequestGuard, V1Error, authenticate::unauthorized};
+use super::{
+    AccountCredits, Outbox, RequestGuard, V1Error, authenticate::unauthorized, call_context::CallContext,
+    rate_limit::AccountLimits,
+};
 use crate::{
     directory::{
-        KeyOwner, NewKeyRecord, Plan, RedeemOutcome, RedeemRequest, RotateOutcome,
+        Directory, KeyOwner, NewKeyRecord, Plan, RedeemOutcome, RedeemRequest, RotateOutcome,
         api_key::{ApiKey, ApiKind},
     },
     error::Result,
-    ids::{AccountId, KeyId, WalletId, random_id},
-    retry::retry_store,
+    ids::{AccountId, KeyId, WalletId},
+    limits::network::NetworkHasher,
     time::Timestamp,
 };
 
@@ -45,7 +48,21 @@ pub struct IssuedAccountKey {
     pub is_blocked: bool,
 }
 
-impl Accounts {
+/// Registers addresses, and issues and rotates the keys of accounts.
+///
+/// Uses the outbox, the directory, the rate limiter, and the ledger for the credits that are reported with a key.
+#[derive(Debug)]
+pub struct AccountKeys {
+    pub(super) context: Arc<CallContext>,
+    pub(super) limits: Arc<AccountLimits>,
+    pub(super) credits: Arc<AccountCredits>,
+    pub(super) directory: Arc<dyn Directory>,
+    pub(super) outbox: Arc<dyn Outbox>,
+    /// Digests networks and addresses for their rate limits, so that neither is stored.
+    pub(super) networks: NetworkHasher,
+}
+
+impl AccountKeys {
     /// Redeems a verification token.
     /// Creates the account of its address, or replaces the key of that account.
     ///
@@ -57,62 +74,56 @@ impl Accounts {
     /// [`V1Error::BadRequest`] for a token that cannot be redeemed; [`V1Error::RateLimited`] after too many
     /// attempts from the network; [`V1Error::Internal`].
     pub async fn verify(
-        &self,
+        self: &Arc<Self>,
         token: &str,
         confirmed: bool,
         client: Option<IpAddr>,
     ) -> Result<VerifyOutcome, V1Error> {
-        let (accounts, token) = (self.clone(), token.to_owned());
-        self.task(async move { accounts.redeem_token(&token, confirmed, client).await }).await
-    }
-
-    async fn redeem_token(
-        &self,
-        token: &str,
-        confirmed: bool,
-        client: Option<IpAddr>,
-    ) -> Result<VerifyOutcome, V1Error> {
-        let deps = &self.deps;
-        let now = deps.clock.now();
-        let limit = self.options().verify_per_network_per_minute;
-        let limits = self.state.networks.limit_requests("verify", client, limit, MINUTE_MS, now);
-        if let Some((_, retry_after_ms)) = self.check_limits(limits, now).await? {
-            return Err(V1Error::rate_limited(
-                "Too many verification links were opened from your network",
-                retry_after_ms,
-            ));
-        }
-        let is_token = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-        if token.len() != TOKEN_LENGTH || !token.bytes().all(is_token) {
-            return Err(invalid_token());
-        }
-        let (key, record) = self.new_key(now)?;
-        let redeem = RedeemRequest {
-            digest: Sha256::digest(token.as_bytes()).to_vec(),
-            confirmed,
-            new_account: AccountId::new(random_id(deps.random.as_ref(), "account")),
-            new_wallet: WalletId::new(random_id(deps.random.as_ref(), "account")),
-            key: record,
-        };
-        match self.retry_store(|| deps.directory.redeem(redeem.clone())).await? {
-            RedeemOutcome::Issued { account, first } => {
-                let effective_plan = EffectivePlan::new(&account, self.options(), now);
-                // The key exists: it is returned whether or not the ledger is available.
-                let credits_remaining = match first {
-                    true => Some(effective_plan.plan_credits),
-                    false => self.credits_on_runtime(&account).await.ok().map(|credits| credits.remaining),
-                };
-                Ok(VerifyOutcome::Issued(IssuedAccountKey {
-                    key,
-                    is_new_account: first,
-                    plan: effective_plan.plan,
-                    credits_remaining,
-                    is_blocked: account.blocked,
-                }))
+        let (keys, token) = (Arc::clone(self), token.to_owned());
+        let work = async move {
+            let (options, now) = (&keys.context.options, keys.context.now());
+            let limit = options.verify_per_network_per_minute;
+            let limits = keys.networks.limit_requests("verify", client, limit, MINUTE_MS, now);
+            if let Some(retry_after_ms) = keys.limits.acquire(limits, now).await? {
+                return Err(V1Error::rate_limited(
+                    "Too many verification links were opened from your network",
+                    retry_after_ms,
+                ));
             }
-            RedeemOutcome::NeedsConfirmation => Ok(VerifyOutcome::NeedsConfirmation),
-            RedeemOutcome::Invalid => Err(invalid_token()),
-        }
+            let is_token = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+            if token.len() != TOKEN_LENGTH || !token.bytes().all(is_token) {
+                return Err(invalid_token());
+            }
+            let (key, record) = keys.new_key(now)?;
+            let redeem = RedeemRequest {
+                digest: Sha256::digest(token.as_bytes()).to_vec(),
+                confirmed,
+                new_account: AccountId::new(keys.context.random_id("account")),
+                new_wallet: WalletId::new(keys.context.random_id("account")),
+                key: record,
+            };
+            let redeemed = keys.context.retry_store(|| keys.directory.redeem(redeem.clone())).await;
+            match redeemed.map_err(V1Error::from_store_error)? {
+                RedeemOutcome::Issued { account, first } => {
+                    let effective_plan = keys.context.effective_plan(&account, now);
+                    // The key exists: it is returned whether or not the ledger is available.
+                    let credits_remaining = match first {
+                        true => Some(effective_plan.plan_credits),
+                        false => keys.credits.balance(&account).await.ok().map(|credits| credits.remaining),
+                    };
+                    Ok(VerifyOutcome::Issued(IssuedAccountKey {
+                        key,
+                        is_new_account: first,
+                        plan: effective_plan.plan,
+                        credits_remaining,
+                        is_blocked: account.blocked,
+                    }))
+                }
+                RedeemOutcome::NeedsConfirmation => Ok(VerifyOutcome::NeedsConfirmation),
+                RedeemOutcome::Invalid => Err(invalid_token()),
+            }
+        };
+        self.context.task(work).await
     }
 
     /// Replaces the key of the request. Of two concurrent calls one succeeds, the other gets 401.
@@ -122,44 +133,43 @@ impl Accounts {
     ///
     /// # Cancellation
     /// Dropping the future leaves the key replaced or not replaced.
-    pub async fn rotate(&self, guard: RequestGuard) -> Result<ApiKey, V1Error> {
-        let accounts = self.clone();
+    pub async fn rotate(self: &Arc<Self>, guard: RequestGuard) -> Result<ApiKey, V1Error> {
+        let keys = Arc::clone(self);
         let old_digest = guard.caller().key_digest.clone();
-        self.task(async move { accounts.replace_key(&old_digest).await }).await
-    }
-
-    async fn replace_key(&self, old_digest: &[u8]) -> Result<ApiKey, V1Error> {
-        let (key, record) = self.new_key(self.deps.clock.now())?;
-        let directory = &self.deps.directory;
-        let rotate_key = || async {
-            match directory.rotate(old_digest, record.clone()).await? {
-                RotateOutcome::Rotated => Ok(true),
-                // An earlier try of this call may have taken effect: then the new key is live.
-                RotateOutcome::Stale => {
-                    let owner = directory.key_owner(&record.digest).await?;
-                    Ok(matches!(owner, Some(KeyOwner::Account { key, .. }) if key == record.id))
+        let work = async move {
+            let (key, record) = keys.new_key(keys.context.now())?;
+            let directory = &keys.directory;
+            let rotate_key = || async {
+                match directory.rotate(&old_digest, record.clone()).await? {
+                    RotateOutcome::Rotated => Ok(true),
+                    // An earlier try of this call may have taken effect: then the new key is live.
+                    RotateOutcome::Stale => {
+                        let owner = directory.key_owner(&record.digest).await?;
+                        Ok(matches!(owner, Some(KeyOwner::Account { key, .. }) if key == record.id))
+                    }
+                }
+            };
+            match keys.context.retry_store(rotate_key).await {
+                Ok(true) => Ok(key),
+                Ok(false) => Err(unauthorized("The API key was replaced by a newer one at the same time.")),
+                Err(error) => {
+                    tracing::error!(%error, "key rotation outcome unknown");
+                    Err(V1Error::Internal(
+                        "The service could not reach its storage, and your key may have been replaced. If it no longer \
+                         works, register again with the same e-mail address to get a new one."
+                            .to_owned(),
+                    ))
                 }
             }
         };
-        match retry_store(self.deps.transcripts.options().request_policy(), rotate_key).await {
-            Ok(true) => Ok(key),
-            Ok(false) => Err(unauthorized("The API key was replaced by a newer one at the same time.")),
-            Err(error) => {
-                tracing::error!(%error, "key rotation outcome unknown");
-                Err(V1Error::Internal(
-                    "The service could not reach its storage, and your key may have been replaced. If it no longer \
-                     works, register again with the same e-mail address to get a new one."
-                        .to_owned(),
-                ))
-            }
-        }
+        self.context.task(work).await
     }
 
     /// Generates a key, and its record for storage.
     fn new_key(&self, now: Timestamp) -> Result<(ApiKey, NewKeyRecord), V1Error> {
-        let random = self.deps.random.as_ref();
-        let key = ApiKey::generate(ApiKind::V1, random).map_err(|error| V1Error::from_store_error(&error))?;
-        let id = KeyId::new(random_id(random, "key"));
+        let key = ApiKey::generate(ApiKind::V1, self.context.random.as_ref());
+        let key = key.map_err(V1Error::from_store_error)?;
+        let id = KeyId::new(self.context.random_id("key"));
         let record = NewKeyRecord { id, digest: key.digest(), hint: key.hint(), now };
         Ok((key, record))
     }

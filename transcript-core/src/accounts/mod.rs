@@ -9,8 +9,9 @@ mod admission;
 mod authenticate;
 mod billing_month;
 mod cached_charge;
+mod call_context;
+mod change_account;
 mod charge;
-pub mod charge_batch;
 mod charges;
 #[cfg(feature = "chat")]
 mod chat;
@@ -20,7 +21,9 @@ mod effective_plan;
 mod email;
 mod erase;
 mod error;
+mod fetch_payment;
 mod idempotency;
+mod idempotency_lease;
 mod keys;
 #[cfg(feature = "mail")]
 pub mod mail;
@@ -32,6 +35,7 @@ mod paid_periods;
 pub mod payments;
 #[cfg(test)]
 mod period_tests;
+mod prepaid;
 mod rate_limit;
 mod register;
 mod reply_metadata;
@@ -41,12 +45,13 @@ mod usage;
 
 use std::sync::Arc;
 
-pub use admin::{AccountExport, AccountView};
-pub use admission::{V1Admission, V1Endpoint, V1Request};
-pub use authenticate::AccountPrincipal;
+pub use admin::{AccountAdmin, AccountExport, AccountView};
+pub use admission::{Admission, V1Admission, V1Endpoint, V1Request};
 pub(crate) use authenticate::BLOCKED;
+pub use authenticate::{AccountPrincipal, Authenticator};
 pub use billing_month::BillingMonth;
-pub use cached_charge::CachedCharge;
+pub use cached_charge::{CachedCharge, CachedCharges, KnownCaller};
+pub use charge::AccountCredits;
 pub use charges::{ChargeOutcome, ChargeRequest, ChargeStore, SequentialCharges};
 #[cfg(feature = "chat")]
 pub use chat::{ChatCredits, ChatParams, PreparedChat};
@@ -57,17 +62,21 @@ pub use email::{Email, EmailError};
 pub use erase::ProviderRefs;
 pub use error::V1Error;
 pub use idempotency::{IdempotencyAttempt, IdempotencyState, IdempotencyStore, StoredHeader, StoredResponse};
-pub use keys::{IssuedAccountKey, VerifyOutcome};
+pub use keys::{AccountKeys, IssuedAccountKey, VerifyOutcome};
 pub use options::{AccountsOptions, PlanTable, PlanTerms};
 pub use orders::{Order, OrderItem, OrderState, OrderStore};
 pub use outbox::{MailIntent, MailKind, Outbox, WAITING_MAX};
 pub use paid_periods::{PlanPayment, apply_payments};
 pub use rate_limit::RateLimitStatus;
 pub use request_guard::RequestGuard;
-pub use transcript::{PreparedTranscript, TranscriptParams};
+pub use transcript::{Delivery, PreparedTranscript, TranscriptParams};
 pub use usage::{CreditBalance, Profile};
 
 use quick_cache::sync::Cache;
+
+use call_context::CallContext;
+use fetch_payment::AbandonedFetches;
+use rate_limit::AccountLimits;
 
 use crate::{
     directory::{Directory, SecretStore},
@@ -75,7 +84,6 @@ use crate::{
     error::Result,
     ledger::{HoldManager, HoldTimes, Ledger},
     limits::{RateLimiter, network::NetworkHasher},
-    retry::{retry_store, with_timeout},
     time::{Clock, Random},
 };
 
@@ -107,22 +115,23 @@ pub struct AccountsDeps {
     pub options: AccountsOptions,
 }
 
-/// The v1 API. Clones share one instance.
+/// The v1 API: its parts, each with the ports that it uses. Clones share one instance.
 #[derive(Clone, Debug)]
 pub struct Accounts {
-    deps: Arc<AccountsDeps>,
-    state: Arc<AccountsState>,
-}
-
-/// Internal state of [`Accounts`].
-#[derive(Debug)]
-struct AccountsState {
-    /// Digests networks and addresses for their rate limits, so that neither is stored.
-    networks: NetworkHasher,
-    /// Recently charged keys: digest to principal. A cache; the store verifies each entry on use.
-    principals: Cache<[u8; 32], Arc<AccountPrincipal>>,
-    /// Holds credits.
-    holds: HoldManager,
+    /// Authenticates keys.
+    pub authenticator: Arc<Authenticator>,
+    /// Admits requests: key, replay and rate limit.
+    pub admission: Arc<Admission>,
+    /// Charges calls for cached answers in one step.
+    pub cached_charges: Arc<CachedCharges>,
+    /// Transcripts and chat answers for admitted requests.
+    pub delivery: Arc<Delivery>,
+    /// Registration, and the keys of accounts.
+    pub keys: Arc<AccountKeys>,
+    /// The credits of accounts.
+    pub credits: Arc<AccountCredits>,
+    /// Operator functions.
+    pub admin: Arc<AccountAdmin>,
 }
 
 /// The largest number of cached principals, about 512 bytes each.
@@ -137,51 +146,66 @@ impl Accounts {
     /// As [`SecretStore::get_or_create`].
     pub async fn open(deps: AccountsDeps, secrets: &dyn SecretStore) -> Result<Self> {
         let secret = secrets.get_or_create("server", deps.random.bytes(SECRET_LENGTH)).await?;
-        let EngineOptions { lease: lifetime, heartbeat, store_timeout, .. } = *deps.transcripts.options();
+        let AccountsDeps { transcripts, ledger, directory, charges, orders, outbox, replies, .. } = deps;
+        let EngineOptions { lease: lifetime, heartbeat, store_timeout, .. } = *transcripts.options();
         let times = HoldTimes { lifetime, heartbeat, store_timeout };
-        let holds = HoldManager::new(&deps.ledger, &deps.clock, times, deps.transcripts.background());
-        let (networks, principals) = (NetworkHasher::new(secret), Cache::new(PRINCIPALS_MAX));
-        let state = AccountsState { networks, principals, holds };
-        Ok(Self { deps: Arc::new(deps), state: Arc::new(state) })
+        let holds = HoldManager::new(&ledger, &deps.clock, times, transcripts.background());
+        let (clock, random, options) = (deps.clock, deps.random, deps.options);
+        let shared = Arc::new(CallContext { transcripts, clock, random, options });
+        let context = || Arc::clone(&shared);
+        let limits = Arc::new(AccountLimits { context: context(), limiter: deps.limiter });
+        let credits = Arc::new(AccountCredits {
+            context: context(),
+            ledger,
+            holds,
+            directory: Arc::clone(&directory),
+            limits: Arc::clone(&limits),
+            abandoned_fetches: AbandonedFetches::default(),
+        });
+        let authenticator = Authenticator { context: context(), directory: Arc::clone(&directory) };
+        let authenticator = Arc::new(authenticator);
+        let admission = Admission {
+            context: context(),
+            authenticator: Arc::clone(&authenticator),
+            limits: Arc::clone(&limits),
+            credits: Arc::clone(&credits),
+            replies,
+        };
+        let cached_charges = CachedCharges {
+            context: context(),
+            authenticator: Arc::clone(&authenticator),
+            credits: Arc::clone(&credits),
+            charges,
+            principals: Cache::new(PRINCIPALS_MAX),
+        };
+        let keys = AccountKeys {
+            context: context(),
+            limits,
+            credits: Arc::clone(&credits),
+            directory: Arc::clone(&directory),
+            outbox: Arc::clone(&outbox),
+            networks: NetworkHasher::new(secret),
+        };
+        let admin =
+            AccountAdmin { context: context(), credits: Arc::clone(&credits), directory, orders, outbox };
+        Ok(Self {
+            authenticator,
+            admission: Arc::new(admission),
+            cached_charges: Arc::new(cached_charges),
+            delivery: Arc::new(Delivery { context: context() }),
+            keys: Arc::new(keys),
+            credits,
+            admin: Arc::new(admin),
+        })
     }
 
     /// The settings.
     pub fn options(&self) -> &AccountsOptions {
-        &self.deps.options
+        &self.credits.context.options
     }
 
-    /// The dependencies.
-    pub fn deps(&self) -> &AccountsDeps {
-        &self.deps
-    }
-
-    /// Runs `work` on the engine's runtime, so that any executor may await it. A store error becomes
-    /// [`V1Error::Internal`].
-    ///
-    /// # Cancellation
-    /// Dropping the future stops the work at its next await.
-    async fn task<T: Send + 'static>(
-        &self,
-        work: impl Future<Output = Result<T, V1Error>> + Send + 'static,
-    ) -> Result<T, V1Error> {
-        match self.deps.transcripts.task(work).await {
-            Ok(outcome) => outcome,
-            Err(error) => Err(V1Error::from_store_error(&error)),
-        }
-    }
-
-    /// Makes one store call, limited by the store timeout.
-    async fn call_store<T>(&self, call: impl Future<Output = Result<T>>) -> Result<T, V1Error> {
-        let timeout = self.deps.transcripts.options().store_timeout;
-        with_timeout(timeout, call).await.map_err(|error| V1Error::from_store_error(&error))
-    }
-
-    /// Makes an idempotent store call, with the retries of calls that a caller waits for.
-    async fn retry_store<T, F>(&self, call: impl FnMut() -> F) -> Result<T, V1Error>
-    where
-        F: Future<Output = Result<T>>,
-    {
-        let policy = self.deps.transcripts.options().request_policy();
-        retry_store(policy, call).await.map_err(|error| V1Error::from_store_error(&error))
+    /// The engine.
+    pub fn transcripts(&self) -> &Transcripts {
+        &self.credits.context.transcripts
     }
 }

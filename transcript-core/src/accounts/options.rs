@@ -84,6 +84,11 @@ pub struct AccountsOptions {
     pub register_per_network_per_hour: u32,
     /// Mails to one address per hour, from all clients together.
     pub register_per_address_per_hour: u32,
+    /// Fetches of an account per hour that it abandoned or that found no transcript
+    /// (`limits.attempts_per_account_per_hour`).
+    pub attempts_per_account_per_hour: u32,
+    /// New transcripts of all accounts together per UTC day (`limits.accounts_per_day`).
+    pub fetches_per_day: u64,
     /// Attempts to redeem a verification token, per network per minute.
     pub verify_per_network_per_minute: u32,
 }
@@ -99,6 +104,8 @@ impl Default for AccountsOptions {
             grace: Duration::from_secs(7 * 24 * 3600),
             register_per_network_per_hour: 5,
             register_per_address_per_hour: 5,
+            attempts_per_account_per_hour: 60,
+            fetches_per_day: 10_000,
             verify_per_network_per_minute: 120,
         }
     }

@@ -8,6 +8,7 @@ use crate::{
     directory::Plan,
     error::Result,
     ids::{AccountId, OrderId},
+    names::names,
     page::{Page, PageRequest},
     retry::{StorePolicy, retry_store},
     time::Timestamp,
@@ -45,25 +46,13 @@ pub enum OrderState {
     Disputed,
 }
 
-impl OrderState {
-    /// The permanent name, for storage.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::Fulfilled => "fulfilled",
-            Self::Expired => "expired",
-            Self::Refunded => "refunded",
-            Self::Disputed => "disputed",
-        }
-    }
-
-    /// The state with this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Open, Self::Fulfilled, Self::Expired, Self::Refunded, Self::Disputed]
-            .into_iter()
-            .find(|state| state.as_str() == name)
-    }
-}
+names!(OrderState, from_name {
+    Open = "open",
+    Fulfilled = "fulfilled",
+    Expired = "expired",
+    Refunded = "refunded",
+    Disputed = "disputed",
+});
 
 /// A sale: item, buyer and price.
 #[derive(Clone, Debug, PartialEq, Eq)]

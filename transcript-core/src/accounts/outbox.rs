@@ -4,7 +4,10 @@ use std::fmt;
 
 use async_trait::async_trait;
 
-use crate::{error::Result, ids::Holder, time::Timestamp};
+use crate::{
+    names::names,
+    {error::Result, ids::Holder, time::Timestamp},
+};
 
 /// A queued mail.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,23 +31,10 @@ pub enum MailKind {
     Recover,
 }
 
-impl MailKind {
-    /// All of them.
-    pub const ALL: [Self; 2] = [Self::Verify, Self::Recover];
-
-    /// The permanent name, for storage.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Verify => "verify",
-            Self::Recover => "recover",
-        }
-    }
-
-    /// The kind with this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
-    }
-}
+names!(MailKind, from_name {
+    Verify = "verify",
+    Recover = "recover",
+});
 
 /// Counting of waiting mails stops here: for monitoring, more are the same.
 pub const WAITING_MAX: u64 = 10_000;

@@ -164,6 +164,7 @@ fn account(anchor: Timestamp) -> Account {
         customer: None,
         subscription: Some("sub".to_owned()),
         blocked: false,
+        prepaid_until: None,
     }
 }
 

@@ -4,15 +4,20 @@
 //! counts for a separate, higher limit. So a client that lost a response gets it even after it has reached the
 //! first limit, and the number of repeats is still bounded.
 
-use super::{Accounts, EffectivePlan, V1Error, error};
+use std::sync::Arc;
+
+use super::{EffectivePlan, V1Error, call_context::CallContext, error};
 use crate::{
     directory::Account,
-    limits::{LIMIT_MAX, LimitOutcome, LimitRequest},
+    ids::AccountId,
+    limits::{self, LIMIT_MAX, LimitOutcome, LimitRequest, RateLimiter},
     time::{Timestamp, format_wait},
 };
 
 /// The window of the rate limit, in milliseconds (specification 8: requests per minute).
 const WINDOW_MS: u64 = 60 * 1000;
+/// The window of failed and abandoned fetches, in milliseconds.
+const FETCH_WINDOW_MS: u64 = 3600 * 1000;
 /// Repeats per request of the limit.
 /// On the free plan one per second, for a client that waits for a request that is still running.
 const REPEATS_PER_REQUEST: u32 = 6;
@@ -51,24 +56,23 @@ pub struct RateLimitStatus {
     pub reset_s: u64,
 }
 
-impl Accounts {
-    /// Acquires slots of limits.
-    /// If that is refused, returns the index of the limit with the longest wait, and the wait in
-    /// milliseconds. A limit of 0 is refused without a store call.
-    pub(super) async fn check_limits(
+/// Counts calls against the limits of accounts, networks and addresses. Uses the rate limiter.
+#[derive(Debug)]
+pub(super) struct AccountLimits {
+    pub(super) context: Arc<CallContext>,
+    pub(super) limiter: Arc<dyn RateLimiter>,
+}
+
+impl AccountLimits {
+    /// Counts against all limits, or none; see [`limits::acquire_all`].
+    pub(super) async fn acquire(
         &self,
         requests: Vec<LimitRequest>,
         now: Timestamp,
-    ) -> Result<Option<(usize, u64)>, V1Error> {
-        if let Some((index, zero)) = requests.iter().enumerate().find(|(_, request)| request.max == 0) {
-            return Ok(Some((index, zero.window_ms)));
-        }
-        Ok(match self.call_store(self.deps.limiter.acquire(requests, now)).await? {
-            LimitOutcome::Allowed { .. } => None,
-            LimitOutcome::Limited { limit_index, retry_after_ms } => {
-                Some((limit_index as usize, retry_after_ms))
-            }
-        })
+    ) -> Result<Option<u64>, V1Error> {
+        let timeout = self.context.transcripts.options().store_timeout;
+        let acquired = limits::acquire_all(self.limiter.as_ref(), requests, now, timeout).await;
+        acquired.map_err(V1Error::from_store_error)
     }
 
     /// Counts one request of an account.
@@ -89,6 +93,33 @@ impl Accounts {
         self.count(REPEATS, account, now).await
     }
 
+    /// Checks the limit of failed and abandoned fetches of an account. Counts nothing.
+    pub(super) async fn check_fetch(&self, account: &AccountId, now: Timestamp) -> Result<(), V1Error> {
+        let timeout = self.context.transcripts.options().store_timeout;
+        let wait = limits::wait_for_unit(self.limiter.as_ref(), self.fetch_attempt(account), now, timeout);
+        match wait.await.map_err(V1Error::from_store_error)? {
+            None => Ok(()),
+            Some(retry_after_ms) => {
+                const REASON: &str = "Too many new transcripts of this account failed or were not waited for";
+                Err(V1Error::rate_limited(REASON, retry_after_ms))
+            }
+        }
+    }
+
+    /// Counts a failed or abandoned fetch of an account. The fetch has ended, so an error has no effect.
+    pub(super) async fn count_fetch(&self, account: &AccountId, now: Timestamp) {
+        let _ = self.acquire(vec![self.fetch_attempt(account)], now).await;
+    }
+
+    fn fetch_attempt(&self, account: &AccountId) -> LimitRequest {
+        LimitRequest {
+            bucket: format!("fetch/{account}"),
+            max: self.context.options.attempts_per_account_per_hour.min(LIMIT_MAX),
+            window_ms: FETCH_WINDOW_MS,
+            cost: 1,
+        }
+    }
+
     /// Checks the limits before an idempotency key is looked up.
     /// If the account has no request left, the request counts as a repeat, so that a new key per request
     /// does not bypass the limit. Returns whether it was counted.
@@ -96,7 +127,7 @@ impl Accounts {
         let probe = LimitRequest { cost: 0, ..self.limit_request(REQUESTS, account, now) };
         if probe.max > 0
             && let LimitOutcome::Allowed { remaining: 1.., .. } =
-                self.call_store(self.deps.limiter.acquire(vec![probe], now)).await?
+                self.context.call_store(self.limiter.acquire(vec![probe], now)).await?
         {
             return Ok(false);
         }
@@ -108,21 +139,8 @@ impl Accounts {
             .unwrap_or(as_repeat))
     }
 
-    /// The limit request of one call of an account with this plan.
-    pub(super) fn call_limit_request(account: &Account, effective_plan: &EffectivePlan) -> LimitRequest {
-        build_limit_request(REQUESTS, account, effective_plan)
-    }
-
-    /// The rate limit of a call with this limit request.
-    ///
-    /// # Errors
-    /// [`V1Error::RateLimited`] if the limit is 0.
-    pub(super) fn rate_limit(&self, request: &LimitRequest) -> Result<RateLimit, V1Error> {
-        RateLimit { kind: REQUESTS, max: request.max }.check_open()
-    }
-
     fn limit_request(&self, kind: RateKind, account: &Account, now: Timestamp) -> LimitRequest {
-        build_limit_request(kind, account, &EffectivePlan::new(account, self.options(), now))
+        build_limit_request(kind, account, &self.context.effective_plan(account, now))
     }
 
     async fn count(
@@ -133,11 +151,16 @@ impl Accounts {
     ) -> Result<RateLimitStatus, V1Error> {
         let request = self.limit_request(kind, account, now);
         let limit = RateLimit { kind, max: request.max }.check_open()?;
-        match self.call_store(self.deps.limiter.acquire(vec![request], now)).await? {
+        match self.context.call_store(self.limiter.acquire(vec![request], now)).await? {
             LimitOutcome::Allowed { remaining, reset_ms } => Ok(limit.state(remaining, reset_ms)),
             LimitOutcome::Limited { retry_after_ms, .. } => Err(limit.to_error(retry_after_ms)),
         }
     }
+}
+
+/// The limit request of one call of an account with this plan.
+pub(super) fn call_limit_request(account: &Account, effective_plan: &EffectivePlan) -> LimitRequest {
+    build_limit_request(REQUESTS, account, effective_plan)
 }
 
 fn build_limit_request(kind: RateKind, account: &Account, effective_plan: &EffectivePlan) -> LimitRequest {
@@ -157,6 +180,14 @@ pub(super) struct RateLimit {
 }
 
 impl RateLimit {
+    /// The rate limit of a call with this limit request.
+    ///
+    /// # Errors
+    /// [`V1Error::RateLimited`] if the limit is 0.
+    pub(super) fn for_call(request: &LimitRequest) -> Result<Self, V1Error> {
+        Self { kind: REQUESTS, max: request.max }.check_open()
+    }
+
     /// Returns the limit, or the error if it is 0.
     fn check_open(self) -> Result<Self, V1Error> {
         if self.max == 0 { Err(self.to_error(WINDOW_MS)) } else { Ok(self) }

@@ -1,10 +1,11 @@
 //! Registration of an address: queues a mail; the response is the same for every address.
 
-use std::net::IpAddr;
+use std::{net::IpAddr, sync::Arc};
 
-use super::{Accounts, Email, MailIntent, MailKind, V1Error};
+#[cfg(feature = "mail")]
+use super::mail::{MailBranding, MailSender, MailSenderDeps, Mailer, OutboxNotifier};
+use super::{AccountKeys, Email, MailIntent, MailKind, V1Error};
 use crate::{
-    ids::random_id,
     ledger::terms::AllowancePeriod,
     limits::{LIMIT_MAX, LimitRequest},
     time::Timestamp,
@@ -12,7 +13,7 @@ use crate::{
 
 const HOUR_MS: u64 = 3600 * 1000;
 
-impl Accounts {
+impl AccountKeys {
     /// Queues a verification mail.
     /// The response is the same whether or not the address has an account, and does not wait for the mail:
     /// the token is made when the mail is sent ([`super::mail`]).
@@ -23,45 +24,60 @@ impl Accounts {
     /// # Errors
     /// [`V1Error::BadRequest`] for an invalid address, which counts for no limit; [`V1Error::RateLimited`]
     /// if the network registered too often; [`V1Error::Internal`].
-    pub async fn register(&self, email: &str, client: Option<IpAddr>) -> Result<(), V1Error> {
+    pub async fn register(self: &Arc<Self>, email: &str, client: Option<IpAddr>) -> Result<(), V1Error> {
         let email = Email::parse(email).map_err(|error| V1Error::BadRequest(error.to_string()))?;
-        let accounts = self.clone();
-        self.task(async move { accounts.queue_verification(&email, client).await }).await
+        let keys = Arc::clone(self);
+        let work = async move {
+            let (options, now) = (&keys.context.options, keys.context.now());
+            let network_limits = keys.networks.limit_requests(
+                "register",
+                client,
+                options.register_per_network_per_hour,
+                HOUR_MS,
+                now,
+            );
+            if let Some(retry_after_ms) = keys.limits.acquire(network_limits, now).await? {
+                return Err(V1Error::rate_limited(
+                    "Too many registrations came from your network",
+                    // Network digests change at midnight, and with them the counts.
+                    retry_after_ms.min(wait_ms(now, AllowancePeriod::Day.end(now))),
+                ));
+            }
+            // Separate from the network's limit, which counts every attempt.
+            let address_limit = LimitRequest {
+                bucket: format!("mail/{}", keys.networks.digest(email.as_str(), now)),
+                max: options.register_per_address_per_hour.min(LIMIT_MAX),
+                window_ms: HOUR_MS,
+                cost: 1,
+            };
+            if keys.limits.acquire(vec![address_limit], now).await?.is_some() {
+                return Ok(());
+            }
+            let intent = MailIntent {
+                id: keys.context.random_id("mail"),
+                kind: MailKind::Verify.as_str().to_owned(),
+                to: email.as_str().to_owned(),
+                attempts: 0,
+            };
+            let queued = keys.context.retry_store(|| keys.outbox.queue(intent.clone(), now)).await;
+            queued.map_err(V1Error::from_store_error)
+        };
+        self.context.task(work).await
     }
 
-    async fn queue_verification(&self, email: &Email, client: Option<IpAddr>) -> Result<(), V1Error> {
-        let (options, now) = (self.options(), self.deps.clock.now());
-        let network_limits = self.state.networks.limit_requests(
-            "register",
-            client,
-            options.register_per_network_per_hour,
-            HOUR_MS,
-            now,
-        );
-        if let Some((_, retry_after_ms)) = self.check_limits(network_limits, now).await? {
-            return Err(V1Error::rate_limited(
-                "Too many registrations came from your network",
-                // Network digests change at midnight, and with them the counts.
-                retry_after_ms.min(wait_ms(now, AllowancePeriod::Day.end(now))),
-            ));
-        }
-        // Separate from the network's limit, which counts every attempt.
-        let address_limit = LimitRequest {
-            bucket: format!("mail/{}", self.state.networks.digest(email.as_str(), now)),
-            max: options.register_per_address_per_hour.min(LIMIT_MAX),
-            window_ms: HOUR_MS,
-            cost: 1,
+    /// The sender of the queued mails, which `notifier` wakes.
+    #[cfg(feature = "mail")]
+    pub fn mail_sender(&self, mailer: Arc<dyn Mailer>, notifier: OutboxNotifier) -> MailSender {
+        let base_url = self.context.options.base_url.clone();
+        let deps = MailSenderDeps {
+            outbox: Arc::clone(&self.outbox),
+            directory: Arc::clone(&self.directory),
+            mailer,
+            clock: Arc::clone(&self.context.clock),
+            random: Arc::clone(&self.context.random),
+            branding: MailBranding { base_url, ..MailBranding::default() },
         };
-        if self.check_limits(vec![address_limit], now).await?.is_some() {
-            return Ok(());
-        }
-        let intent = MailIntent {
-            id: random_id(self.deps.random.as_ref(), "mail"),
-            kind: MailKind::Verify.as_str().to_owned(),
-            to: email.as_str().to_owned(),
-            attempts: 0,
-        };
-        self.retry_store(|| self.deps.outbox.queue(intent.clone(), now)).await
+        MailSender::new(deps, notifier)
     }
 }
 

@@ -1,42 +1,42 @@
 //! An admitted call, from admission to its response.
 //!
 //! What it acquires (an idempotency lease, a hold) is released if it ends without a response, also when the
-//! client disconnects and everything is dropped.
+//! client disconnects and everything is dropped. A hold that pays for a fetch is then charged or left to the flight
+//! ([`FetchPayment`]).
 
-use std::fmt;
-
-use tokio::{sync::oneshot, task::JoinSet};
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
 use super::{
-    AccountPrincipal, Accounts, RateLimitStatus, StoredResponse, V1Endpoint, V1Error, charge::CreditHold,
+    AccountCredits, AccountPrincipal, PlanState, RateLimitStatus, StoredResponse, V1Endpoint, V1Error,
+    charge::CreditHold,
+    fetch_payment::{FetchKey, FetchPayment, RequestEnd},
+    idempotency_lease::IdempotencyLease,
+    prepaid::{Consumption, PrepaidDelivery},
     reply_metadata::ReplyMetadata,
 };
 use crate::{
-    error::ErrorKind,
-    ids::{Holder, random_id},
+    archive::TrackSelector,
+    debug_fields,
     ledger::{HoldGuard, HoldRequest},
-    retry::{retry_store, with_timeout},
     video::VideoId,
 };
 
-/// The lease of an idempotency key.
-#[derive(Clone, Debug)]
-pub(super) struct IdempotencyLease {
-    /// The key, bound to account and endpoint.
-    pub(super) key: String,
-    /// The guard's id in the idempotency store.
-    pub(super) holder: Holder,
-    /// The digest of the request.
-    pub(super) fingerprint: Vec<u8>,
-}
-
 /// Resources of a call, to be released or settled at its end.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct GuardedResources {
     lease: Option<IdempotencyLease>,
-    /// Renews the lease; ends with it.
-    heartbeat: JoinSet<()>,
-    hold: Option<Box<HoldGuard>>,
+    hold: Option<HoldGuard>,
+    /// The fetch that the hold pays for.
+    fetch: Option<Arc<FetchPayment>>,
+    /// The delivery of an archived transcript, if it may be prepaid.
+    prepaid: Option<Box<PrepaidDelivery>>,
+    /// Whether the response has used the prepaid delivery in place of a hold.
+    is_consumed: bool,
+    /// Whether the call is charged if the client disconnects; see [`RequestGuard::served`].
+    served: Option<Arc<AtomicBool>>,
     /// The video of the response; there is nothing to release.
     video: Option<VideoId>,
 }
@@ -45,12 +45,59 @@ impl GuardedResources {
     fn is_empty(&self) -> bool {
         self.lease.is_none() && self.hold.is_none()
     }
+
+    /// Stores the response for replays, if there is an idempotency key.
+    async fn store_response(&self, response: &StoredResponse) -> Result<(), V1Error> {
+        let Some(lease) = &self.lease else { return Ok(()) };
+        let mut stored = response.clone();
+        let hold = self.hold.as_ref().map(CreditHold::from);
+        ReplyMetadata { hold, video: self.video.clone() }.put(&mut stored);
+        lease.complete(stored).await
+    }
+
+    /// Settles the hold in full, unless the delivery was prepaid.
+    async fn settle(self) {
+        match (self.hold, self.fetch, self.prepaid) {
+            (Some(hold), Some(fetch), _) => fetch.deliver(hold).await,
+            (Some(hold), None, Some(prepaid)) => prepaid.charge_unless_prepaid(hold).await,
+            (Some(hold), None, None) => hold.settle_in_full().await,
+            (None, ..) => {}
+        }
+    }
+
+    /// Whether a client that disconnects is charged.
+    fn is_served(&self) -> bool {
+        self.served.as_ref().is_some_and(|served| served.load(Ordering::Relaxed))
+    }
+
+    /// Ends hold and lease, the credits first: an immediate retry needs them.
+    async fn release(mut self, end: RequestEnd) {
+        if let Some(lease) = &mut self.lease {
+            lease.stop_renewal();
+        }
+        let is_charged = end == RequestEnd::Disconnected && self.is_served();
+        match (self.hold, self.fetch) {
+            (Some(hold), Some(fetch)) if is_charged => fetch.deliver(hold).await,
+            (Some(hold), None) if is_charged => hold.settle_in_full().await,
+            (Some(hold), Some(fetch)) => fetch.end_request(hold, end).await,
+            (Some(hold), None) => hold.release().await,
+            (None, _) => {}
+        }
+        if let Some(prepaid) = self.prepaid.filter(|_| self.is_consumed)
+            && let Err(error) = prepaid.record().await
+        {
+            tracing::error!(%error, "prepaid delivery not returned");
+        }
+        if let Some(lease) = self.lease {
+            lease.release().await;
+        }
+    }
 }
 
 /// An admitted call. It ends with a response ([`RequestGuard::deliver`]) or an error
-/// ([`RequestGuard::reject`]). Drop, for example when the client disconnects, releases its hold and lease.
+/// ([`RequestGuard::reject`]). Drop, for example when the client disconnects, ends its hold and releases its lease.
 pub struct RequestGuard {
-    accounts: Accounts,
+    pub(super) credits: Arc<AccountCredits>,
     caller: Box<AccountPrincipal>,
     route: V1Endpoint,
     rate: RateLimitStatus,
@@ -59,39 +106,29 @@ pub struct RequestGuard {
     resources: GuardedResources,
 }
 
-impl fmt::Debug for RequestGuard {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RequestGuard")
-            .field("caller", &self.caller)
-            .field("route", &self.route)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(RequestGuard { caller, route });
 
 impl RequestGuard {
-    pub(super) fn new(accounts: &Accounts, caller: AccountPrincipal, route: V1Endpoint) -> Self {
+    pub(super) fn new(credits: &Arc<AccountCredits>, caller: AccountPrincipal, route: V1Endpoint) -> Self {
         let rate = RateLimitStatus { name: "", limit: 0, window_s: 0, remaining: 0, reset_s: 0 };
-        let work_id = random_id(accounts.deps().random.as_ref(), route.as_str());
-        let (accounts, caller) = (accounts.clone(), Box::new(caller));
-        Self { accounts, caller, route, rate, work_id, resources: GuardedResources::default() }
+        let work_id = credits.context.random_id(route.as_str());
+        let (credits, caller) = (Arc::clone(credits), Box::new(caller));
+        Self { credits, caller, route, rate, work_id, resources: GuardedResources::default() }
     }
 
     pub(super) fn set_rate(&mut self, rate: RateLimitStatus) {
         self.rate = rate;
     }
 
-    pub(super) fn set_lease(&mut self, lease: IdempotencyLease) {
-        self.work_id = format!("{}-{}", self.route.as_str(), lease.key);
-        let (accounts, renewed) = (self.accounts.clone(), lease.clone());
-        let runtime = self.accounts.deps().transcripts.background().runtime();
-        self.resources.heartbeat.spawn_on(async move { accounts.renew(&renewed).await }, runtime);
+    /// Stores the lease of `key`, which also names the work.
+    pub(super) fn set_lease(&mut self, key: &str, lease: IdempotencyLease) {
+        self.work_id = format!("{}-{key}", self.route.as_str());
         self.resources.lease = Some(lease);
     }
 
     /// Drops the lease without releasing it: another attempt has it.
     pub(super) fn discard_lease(&mut self) {
         self.resources.lease = None;
-        self.resources.heartbeat.abort_all();
     }
 
     /// The authenticated caller.
@@ -118,8 +155,49 @@ impl RequestGuard {
     }
 
     /// Sets the video of the response. After its withdrawal a stored response is not replayed.
-    pub fn set_video(&mut self, video: &VideoId) {
+    pub(super) fn set_video(&mut self, video: &VideoId) {
         self.resources.video = Some(video.clone());
+    }
+
+    /// Starts the payment of a fetch; the work for credits that follows passes it to the engine.
+    ///
+    /// A repeated request takes back the hold of the fetch that it repeats.
+    ///
+    /// # Errors
+    /// [`V1Error::RateLimited`] after too many failed and abandoned fetches; [`V1Error::Internal`].
+    pub(super) async fn start_fetch(
+        &mut self,
+        video: &VideoId,
+        selector: TrackSelector,
+    ) -> Result<Arc<FetchPayment>, V1Error> {
+        let (account, route) = (self.caller.account.id.clone(), self.route);
+        let delivery = PrepaidDelivery::new(&self.credits, &self.caller.account, video, &selector);
+        let key = FetchKey { account, route, video: video.clone(), selector };
+        let fetch = match self.credits.abandoned_fetches.adopt(&key) {
+            Some((fetch, hold)) => {
+                self.resources.hold = Some(hold);
+                fetch
+            }
+            None => {
+                self.credits.limits.check_fetch(&key.account, self.credits.context.now()).await?;
+                let context = &self.credits.context;
+                let plan = context.effective_plan(&self.caller.account, context.now());
+                FetchPayment::new(&self.credits, key, delivery, plan.state != PlanState::Free)
+            }
+        };
+        Ok(Arc::clone(self.resources.fetch.insert(fetch)))
+    }
+
+    /// Looks for a prepaid delivery of this transcript before its charge.
+    pub(super) fn use_prepaid(&mut self, video: &VideoId, selector: &TrackSelector) {
+        let prepaid = PrepaidDelivery::new(&self.credits, &self.caller.account, video, selector);
+        self.resources.prepaid = prepaid.may_exist().then(|| Box::new(prepaid));
+    }
+
+    /// The credits left.
+    async fn credits_left(&self) -> Result<u64, V1Error> {
+        let balance = self.credits.balance(&self.caller.account).await;
+        Ok(balance.map_err(V1Error::from_store_error)?.remaining)
     }
 
     /// Holds credits for the work that follows; returns the credits left. Call it once.
@@ -127,34 +205,79 @@ impl RequestGuard {
     /// `memo` is the purpose, for the account's statement: no text of a person, at most 256 bytes.
     ///
     /// # Errors
-    /// [`V1Error::PaymentRequired`], [`V1Error::Internal`]: nothing is held, and the call should be
-    /// rejected with the error.
-    pub async fn hold(&mut self, cost: u64, memo: &str) -> Result<u64, V1Error> {
-        let (accounts, request) = (self.accounts.clone(), self.hold_request(cost, memo));
-        let (hold, credits_left) = self.accounts.task(async move { accounts.hold(request).await }).await?;
-        self.resources.hold = Some(hold);
-        Ok(credits_left)
-    }
-
-    /// As [`RequestGuard::hold`], on the engine's runtime.
-    pub(super) async fn hold_on_runtime(&mut self, cost: u64, memo: &str) -> Result<u64, V1Error> {
-        let (hold, credits_left) = self.accounts.hold(self.hold_request(cost, memo)).await?;
-        self.resources.hold = Some(hold);
-        Ok(credits_left)
+    /// [`V1Error::PaymentRequired`], [`V1Error::Internal`]: nothing is held.
+    ///
+    /// # Cancellation
+    /// If the future is dropped, the guard releases a hold that the ledger may have opened.
+    async fn hold(&mut self, cost: u64, memo: &str) -> Result<u64, V1Error> {
+        if self.resources.hold.is_some() {
+            return self.credits_left().await;
+        }
+        let request = self.hold_request(cost, memo);
+        // The guard has the hold before the ledger is called. So if the client disconnects during the call, one task
+        // releases first the hold and then the lease.
+        let hold = self.resources.hold.insert(self.credits.holds.prepare(&request));
+        let opened = self.credits.open_hold(hold, &request).await;
+        match &opened {
+            Ok((_, true)) => self.resources.fetch.iter().for_each(|fetch| fetch.set_pays()),
+            Ok((_, false)) => {}
+            Err(_) => self.resources.hold = None,
+        }
+        opened.map(|(credits_left, _)| credits_left)
     }
 
     fn hold_request(&self, cost: u64, memo: &str) -> HoldRequest {
-        self.accounts.hold_request(&self.caller.account, &self.work_id, cost, memo)
+        self.credits.hold_request(&self.caller.account, &self.work_id, cost, memo)
     }
 
     /// Charges credits for an answer that is ready; returns the credits left, if known.
     ///
     /// If the response is to be stored, the credits are only held, and settled when it is.
-    pub(super) async fn charge(&mut self, cost: u64, memo: &str) -> Result<Option<u64>, V1Error> {
+    async fn charge(&mut self, cost: u64, memo: &str) -> Result<Option<u64>, V1Error> {
         if self.resources.lease.is_some() {
-            return self.hold_on_runtime(cost, memo).await.map(Some);
+            return self.hold_or_consume(cost, memo).await.map(Some);
         }
-        self.accounts.spend(&self.hold_request(cost, memo)).await
+        let consumption = match &self.resources.prepaid {
+            Some(prepaid) => prepaid.consume().await,
+            None => Consumption::Missing,
+        };
+        match consumption {
+            Consumption::Used => Ok(self.credits_left().await.ok()),
+            // As after a spend of unknown outcome.
+            Consumption::Unknown(_) => Ok(None),
+            Consumption::Missing => self.credits.spend(&self.hold_request(cost, memo)).await,
+        }
+    }
+
+    /// Holds credits; without enough of them, uses a prepaid delivery. Returns the credits left.
+    async fn hold_or_consume(&mut self, cost: u64, memo: &str) -> Result<u64, V1Error> {
+        let held = self.hold(cost, memo).await;
+        if let (Err(V1Error::PaymentRequired { .. }), Some(prepaid)) = (&held, &self.resources.prepaid)
+            && !matches!(prepaid.consume().await, Consumption::Missing)
+        {
+            self.resources.is_consumed = true;
+            return self.credits_left().await;
+        }
+        held
+    }
+
+    /// Does the work of the call for credits; returns its result, and the credits left if known.
+    ///
+    /// Work that is immediate, and free of cost for the operator, is charged in one step when it is done. Other
+    /// work is held for first; [`RequestGuard::deliver`] settles the hold. Failed work is not charged.
+    pub(super) async fn work_for_credits<T>(
+        &mut self,
+        cost: u64,
+        memo: &str,
+        is_immediate: bool,
+        work: impl Future<Output = Result<T, V1Error>>,
+    ) -> Result<(T, Option<u64>), V1Error> {
+        if is_immediate {
+            let result = work.await?;
+            return Ok((result, self.charge(cost, memo).await?));
+        }
+        let credits_left = self.hold(cost, memo).await?;
+        Ok((work.await?, Some(credits_left)))
     }
 
     /// Ends the call with a response for a connected client.
@@ -171,28 +294,23 @@ impl RequestGuard {
     /// Once polled, the work continues to its end, also when the future is dropped: the answer was ready and
     /// the client was connected.
     pub async fn deliver(mut self, response: StoredResponse) -> Result<StoredResponse, V1Error> {
-        let is_success = (200..300).contains(&response.status);
         let resources = std::mem::take(&mut self.resources);
         if resources.is_empty() {
             return Ok(response);
         }
-        let accounts = self.accounts.clone();
-        let (sender, receiver) = oneshot::channel();
-        self.accounts.deps().transcripts.background().detach(async move {
-            let error = match is_success {
-                true => accounts.store_response(&resources, &response).await.err(),
-                false => None,
+        let work = async move {
+            let is_success = (200..300).contains(&response.status);
+            let stored = match is_success {
+                true => resources.store_response(&response).await,
+                false => Ok(()),
             };
-            if is_success && error.is_none() {
-                if let Some(hold) = resources.hold {
-                    hold.settle_in_full().await;
-                }
-            } else {
-                accounts.release_resources(resources).await;
+            match is_success && stored.is_ok() {
+                true => resources.settle().await,
+                false => resources.release(RequestEnd::Failed).await,
             }
-            let _ = sender.send(error.map_or(Ok(response), Err));
-        });
-        receiver.await.unwrap_or_else(|_| Err(V1Error::interrupted()))
+            stored.map(|()| response)
+        };
+        self.credits.context.finish(work).await.unwrap_or_else(|| Err(V1Error::interrupted()))
     }
 
     /// Ends the call without a response; returns the error once hold and lease are released.
@@ -210,13 +328,9 @@ impl RequestGuard {
         response
     }
 
-    /// Ends the call of a client that disconnected after a part of the answer: settles the hold in full.
-    /// Nothing is stored.
-    pub(super) async fn settle_disconnected(mut self) {
-        let resources = std::mem::take(&mut self.resources);
-        if let Some(hold) = resources.hold {
-            hold.settle_in_full().await;
-        }
+    /// The flag that charges a client that disconnects in full.
+    pub(super) fn served(&mut self) -> Arc<AtomicBool> {
+        Arc::clone(self.resources.served.get_or_insert_default())
     }
 
     /// Whether the call has an idempotency key, so that a repeat gets the same response.
@@ -226,17 +340,11 @@ impl RequestGuard {
 
     /// Releases hold and lease, and waits for that.
     async fn release_and_wait(&mut self) {
-        let (accounts, resources) = (self.accounts.clone(), std::mem::take(&mut self.resources));
-        if resources.is_empty() {
-            return;
+        let resources = std::mem::take(&mut self.resources);
+        if !resources.is_empty() {
+            // If the runtime ends first, nothing is released; hold and lease then expire.
+            self.credits.context.finish(resources.release(RequestEnd::Failed)).await;
         }
-        let (sender, receiver) = oneshot::channel();
-        self.accounts.deps().transcripts.background().detach(async move {
-            accounts.release_resources(resources).await;
-            let _ = sender.send(());
-        });
-        // If the runtime ends first, nothing is released; hold and lease then expire.
-        let _ = receiver.await;
     }
 }
 
@@ -244,58 +352,7 @@ impl Drop for RequestGuard {
     fn drop(&mut self) {
         let resources = std::mem::take(&mut self.resources);
         if !resources.is_empty() {
-            let accounts = self.accounts.clone();
-            let tasks = self.accounts.deps().transcripts.background();
-            tasks.detach(async move { accounts.release_resources(resources).await });
-        }
-    }
-}
-
-impl Accounts {
-    /// Renews a lease in a loop. A failed renewal is retried by the next heartbeat.
-    async fn renew(&self, lease: &IdempotencyLease) {
-        let options = self.deps.transcripts.options();
-        loop {
-            tokio::time::sleep(options.heartbeat).await;
-            let begin = self.deps.replies.begin(self.attempt(lease, self.deps.clock.now()));
-            if let Err(error) = with_timeout(options.store_timeout, begin).await {
-                tracing::warn!(%error, "idempotency lease renewal failed");
-            }
-        }
-    }
-
-    /// Stores the response for replays, if there is an idempotency key.
-    async fn store_response(
-        &self,
-        resources: &GuardedResources,
-        response: &StoredResponse,
-    ) -> Result<(), V1Error> {
-        let Some(lease) = &resources.lease else { return Ok(()) };
-        let mut stored = response.clone();
-        let hold = resources.hold.as_ref().map(|hold| CreditHold::from(hold.as_ref()));
-        ReplyMetadata { hold, video: resources.video.clone() }.put(&mut stored);
-        let complete = || self.deps.replies.complete(&lease.key, &lease.holder, stored.clone());
-        match retry_store(self.deps.transcripts.options().request_policy(), complete).await {
-            Ok(()) => Ok(()),
-            Err(error) if error.kind() == ErrorKind::Conflict => Err(V1Error::Conflict(
-                "Another request with this Idempotency-Key took over. Repeat the request with the same key."
-                    .to_owned(),
-            )),
-            Err(error) => Err(V1Error::from_store_error(&error)),
-        }
-    }
-
-    /// Releases hold and lease, the credits first: an immediate retry needs them.
-    async fn release_resources(&self, mut resources: GuardedResources) {
-        resources.heartbeat.abort_all();
-        if let Some(hold) = resources.hold {
-            hold.release().await;
-        }
-        if let Some(lease) = &resources.lease {
-            let release = self.deps.replies.release(&lease.key, &lease.holder);
-            if let Err(error) = with_timeout(self.deps.transcripts.options().store_timeout, release).await {
-                tracing::warn!(%error, "idempotency key release failed");
-            }
+            self.credits.context.transcripts.background().detach(resources.release(RequestEnd::Disconnected));
         }
     }
 }

@@ -1,10 +1,11 @@
 //! Transcripts for credits (specification 2.5 and 4.4).
 
-use std::fmt;
+use std::sync::Arc;
 
-use super::{Accounts, RequestGuard, StoredResponse, V1Error};
+use super::{RequestGuard, StoredResponse, V1Error, call_context::CallContext, fetch_payment::FetchPayment};
 use crate::{
     archive::{FindOutcome, StoredTranscript, TrackSelector},
+    debug_fields,
     engine::{CostNote, FetchRequest, NoTranscript},
     transcript::{LanguageTag, TrackKind},
     video::{Platform, VideoId, VideoLink},
@@ -35,15 +36,7 @@ pub struct PreparedTranscript {
     pub credits_remaining: Option<u64>,
 }
 
-impl fmt::Debug for PreparedTranscript {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PreparedTranscript")
-            .field("guard", &self.guard)
-            .field("from_cache", &self.from_cache)
-            .field("credits_remaining", &self.credits_remaining)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(PreparedTranscript { guard, from_cache, credits_remaining });
 
 impl PreparedTranscript {
     /// Delivers the response made of the transcript; see [`RequestGuard::deliver`].
@@ -83,40 +76,50 @@ impl LanguagePreference {
     }
 }
 
-/// A transcript, and whether it was archived before.
-pub(super) type ObtainedTranscript = (StoredTranscript, bool);
+/// Where a transcript comes from.
+pub(super) enum TranscriptSource {
+    /// It is archived.
+    Archive(StoredTranscript),
+    /// A fetch, with its payment.
+    Fetch(Arc<FetchPayment>),
+}
 
-impl Accounts {
+/// Does the work of admitted requests for credits: transcripts and chat answers.
+///
+/// Uses the engine; the guard of a request uses the ledger.
+#[derive(Debug)]
+pub struct Delivery {
+    pub(super) context: Arc<CallContext>,
+}
+
+impl Delivery {
     /// The transcript of a YouTube video for `credits.per_transcript`, ready for delivery.
     ///
     /// The price is the same from the archive and from a supplier; a failure costs nothing. Concurrent callers
     /// share one fetch, and each of them pays.
     ///
     /// # Errors
-    /// All errors except 401 and 429; nothing is charged, and hold and lease are released.
+    /// All errors except 401; nothing is charged, and hold and lease are released. If the fetch is still running,
+    /// it keeps the hold, as after a cancellation.
     ///
     /// # Cancellation
-    /// Dropping the future releases hold and lease. A started fetch continues, and its transcript is archived.
+    /// Dropping the future releases hold and lease. A fetch that was started for it continues: if the transcript is
+    /// archived, it is charged, and the account's next delivery of it is prepaid for 24 hours.
     pub async fn transcript(
-        &self,
-        guard: RequestGuard,
+        self: &Arc<Self>,
+        mut guard: RequestGuard,
         params: TranscriptParams,
     ) -> Result<PreparedTranscript, V1Error> {
-        let accounts = self.clone();
-        self.task(async move { accounts.prepare_transcript(guard, &params).await }).await
-    }
-
-    async fn prepare_transcript(
-        &self,
-        mut guard: RequestGuard,
-        params: &TranscriptParams,
-    ) -> Result<PreparedTranscript, V1Error> {
-        match self.obtain(&mut guard, params).await {
-            Ok((stored, from_cache, credits_remaining)) => {
-                Ok(PreparedTranscript { guard, stored, from_cache, credits_remaining })
+        let delivery = Arc::clone(self);
+        let work = async move {
+            match delivery.obtain(&mut guard, &params).await {
+                Ok((stored, from_cache, credits_remaining)) => {
+                    Ok(PreparedTranscript { guard, stored, from_cache, credits_remaining })
+                }
+                Err(error) => Err(guard.reject(error).await),
             }
-            Err(error) => Err(guard.reject(error).await),
-        }
+        };
+        self.context.task(work).await
     }
 
     async fn obtain(
@@ -125,45 +128,18 @@ impl Accounts {
         params: &TranscriptParams,
     ) -> Result<(StoredTranscript, bool, Option<u64>), V1Error> {
         let preference = parse_language(params.lang.as_deref())?;
-        let video = Self::video(params)?;
+        let video = parse_video(params)?;
         guard.set_video(&video);
-        let (cost, memo) = (self.options().credits_per_transcript, format!("transcript {video}"));
-        match self.find_archived(&video, &preference).await? {
-            Some((stored, from_cache)) => {
-                let credits_left = guard.charge(cost, &memo).await?;
-                Ok((stored, from_cache, credits_left))
-            }
-            None => {
-                let credits_left = guard.hold_on_runtime(cost, &memo).await?;
-                let (stored, from_cache) = self.fetch(&video, &preference).await?;
-                Ok((stored, from_cache, Some(credits_left)))
-            }
+        let (cost, memo) = (self.context.options.credits_per_transcript, format!("transcript {video}"));
+        let archived = self.find_archived(&video, &preference).await?;
+        let from_cache = archived.is_some();
+        if from_cache {
+            guard.use_prepaid(&video, &preference.selector());
         }
-    }
-
-    /// The requested video: by its id, or by a YouTube link.
-    pub(super) fn video(params: &TranscriptParams) -> Result<VideoId, V1Error> {
-        let (parameter, link) = match (&params.video_id, &params.url) {
-            (Some(id), None) => ("video_id", VideoId::new(Platform::YouTube, id).map(VideoLink::Video)),
-            (None, Some(url)) => ("url", VideoLink::parse(url)),
-            (None, None) => {
-                return Err(bad_request(
-                    "video_id: give the video's 11-character id, or its full link as url",
-                ));
-            }
-            (Some(_), Some(_)) => return Err(bad_request("video_id and url: give one of them, not both")),
-        };
-        let link = link.map_err(|error| bad_request(&format!("{parameter}: {error}")))?;
-        let platform = match link {
-            VideoLink::Video(video) if video.platform() == Platform::YouTube => return Ok(video),
-            VideoLink::Video(video) => video.platform(),
-            VideoLink::Short(short) => short.platform(),
-        };
-        Err(bad_request(&format!(
-            "url: the v1 API is for videos on {}; /api/transcript takes links to {}",
-            Platform::YouTube.name(),
-            platform.name()
-        )))
+        let source = Self::source(guard, archived, &video, &preference).await?;
+        let work = self.read_source(source, &video, &preference);
+        let (stored, credits_left) = guard.work_for_credits(cost, &memo, from_cache, work).await?;
+        Ok((stored, from_cache, credits_left))
     }
 
     /// The archived transcript; `None` if it must be fetched.
@@ -171,16 +147,16 @@ impl Accounts {
         &self,
         video: &VideoId,
         preference: &LanguagePreference,
-    ) -> Result<Option<ObtainedTranscript>, V1Error> {
-        let found = self.deps.transcripts.find_best(video, &preference.selector()).await;
-        match found.map_err(|error| V1Error::from_store_error(&error))? {
-            FindOutcome::Transcript(stored) if preference.is_met_by(&stored) => Ok(Some((stored, true))),
+    ) -> Result<Option<StoredTranscript>, V1Error> {
+        let found = self.context.transcripts.find_best(video, &preference.selector()).await;
+        match found.map_err(V1Error::from_store_error)? {
+            FindOutcome::Transcript(stored) if preference.is_met_by(&stored) => Ok(Some(stored)),
             FindOutcome::Transcript(_) => match self.find_archived_english(video).await? {
-                Some(stored) => Ok(Some((stored, true))),
+                Some(stored) => Ok(Some(stored)),
                 None => Err(self.no_english_error(video).await),
             },
             FindOutcome::Absence(absence) => {
-                Err(NoTranscript::from_absence(absence, self.deps.clock.now()).into())
+                Err(NoTranscript::from_absence(absence, self.context.now()).into())
             }
             FindOutcome::Withdrawn => Err(NoTranscript::withdrawn().into()),
             FindOutcome::NotFound => Ok(None),
@@ -192,8 +168,8 @@ impl Accounts {
     /// Machine translations are excluded.
     async fn find_archived_english(&self, video: &VideoId) -> Result<Option<StoredTranscript>, V1Error> {
         let selector = TrackSelector::Language(LanguageTag::english());
-        let found = self.deps.transcripts.find_best(video, &selector).await;
-        Ok(match found.map_err(|error| V1Error::from_store_error(&error))? {
+        let found = self.context.transcripts.find_best(video, &selector).await;
+        Ok(match found.map_err(V1Error::from_store_error)? {
             FindOutcome::Transcript(stored) if stored.transcript.track.kind != TrackKind::Translated => {
                 Some(stored)
             }
@@ -201,30 +177,58 @@ impl Accounts {
         })
     }
 
-    /// Fetches the transcript from the suppliers, or joins a running fetch.
-    /// The call costs only its own hold.
-    pub(super) async fn fetch(
-        &self,
+    /// The source of a transcript: the archive, or a fetch that the request pays for.
+    pub(super) async fn source(
+        guard: &mut RequestGuard,
+        archived: Option<StoredTranscript>,
         video: &VideoId,
         preference: &LanguagePreference,
-    ) -> Result<ObtainedTranscript, V1Error> {
-        let fetch = FetchRequest { video: video.clone(), selector: preference.selector(), payer: None };
-        let outcome = self.deps.transcripts.get(fetch).await;
-        let now = self.deps.clock.now();
+    ) -> Result<TranscriptSource, V1Error> {
+        Ok(match archived {
+            Some(stored) => TranscriptSource::Archive(stored),
+            None => TranscriptSource::Fetch(guard.start_fetch(video, preference.selector()).await?),
+        })
+    }
+
+    /// The transcript from its source.
+    pub(super) async fn read_source(
+        &self,
+        source: TranscriptSource,
+        video: &VideoId,
+        preference: &LanguagePreference,
+    ) -> Result<StoredTranscript, V1Error> {
+        match source {
+            TranscriptSource::Archive(stored) => Ok(stored),
+            TranscriptSource::Fetch(payment) => self.fetch(&payment, video, preference).await,
+        }
+    }
+
+    /// The transcript of a new fetch from the suppliers or of a running one.
+    async fn fetch(
+        &self,
+        payment: &Arc<FetchPayment>,
+        video: &VideoId,
+        preference: &LanguagePreference,
+    ) -> Result<StoredTranscript, V1Error> {
+        let payer = Some(payment.payer());
+        let fetch = FetchRequest { video: video.clone(), selector: preference.selector(), payer };
+        let outcome = self.context.transcripts.get(fetch).await;
+        let cost_note =
+            if payment.is_working() { CostNote::ChargedWhenReady } else { CostNote::NothingCharged };
         let (stored, _) = outcome
-            .into_transcript(video.platform(), now, CostNote::NothingCharged)
-            .map_err(|error| V1Error::from_store_error(&error))??;
+            .into_transcript(video.platform(), self.context.now(), cost_note)
+            .map_err(V1Error::from_store_error)??;
         match preference.is_met_by(&stored) {
-            true => Ok((stored, false)),
+            true => Ok(stored),
             false => Err(self.no_english_error(video).await),
         }
     }
 
     /// The error for a video without an English transcript; the message lists its languages.
     async fn no_english_error(&self, video: &VideoId) -> V1Error {
-        let tracks = match self.deps.transcripts.tracks(video).await {
+        let tracks = match self.context.transcripts.tracks(video).await {
             Ok(tracks) => tracks,
-            Err(error) => return V1Error::from_store_error(&error),
+            Err(error) => return V1Error::from_store_error(error),
         };
         let mut languages: Vec<&str> = Vec::new();
         for track in tracks.iter().filter(|track| track.track.kind != TrackKind::Translated) {
@@ -240,6 +244,29 @@ impl Accounts {
             languages.join(", ")
         ))
     }
+}
+
+/// The requested video: by its id, or by a YouTube link.
+pub(super) fn parse_video(params: &TranscriptParams) -> Result<VideoId, V1Error> {
+    let (parameter, link) = match (&params.video_id, &params.url) {
+        (Some(id), None) => ("video_id", VideoId::new(Platform::YouTube, id).map(VideoLink::Video)),
+        (None, Some(url)) => ("url", VideoLink::parse(url)),
+        (None, None) => {
+            return Err(bad_request("video_id: give the video's 11-character id, or its full link as url"));
+        }
+        (Some(_), Some(_)) => return Err(bad_request("video_id and url: give one of them, not both")),
+    };
+    let link = link.map_err(|error| bad_request(&format!("{parameter}: {error}")))?;
+    let platform = match link {
+        VideoLink::Video(video) if video.platform() == Platform::YouTube => return Ok(video),
+        VideoLink::Video(video) => video.platform(),
+        VideoLink::Short(short) => short.platform(),
+    };
+    Err(bad_request(&format!(
+        "url: the v1 API is for videos on {}; /api/transcript takes links to {}",
+        Platform::YouTube.name(),
+        platform.name()
+    )))
 }
 
 fn parse_language(lang: Option<&str>) -> Result<LanguagePreference, V1Error> {

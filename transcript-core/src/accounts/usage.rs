@@ -1,7 +1,10 @@
 //! The credit balance of an account (specification 2.7).
 
-use super::{Accounts, EffectivePlan, RequestGuard, V1Error};
+use std::sync::Arc;
+
+use super::{AccountCredits, EffectivePlan, RequestGuard, V1Error};
 use crate::{
+    debug_fields,
     directory::{Account, Plan},
     error::Result,
     ledger::{PeriodBalance, Pool, PoolBalance},
@@ -32,41 +35,30 @@ pub struct Profile {
     pub credits: CreditBalance,
 }
 
-impl std::fmt::Debug for Profile {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Addresses stay out of logs.
-        f.debug_struct("Profile").field("credits", &self.credits).finish_non_exhaustive()
-    }
-}
+// Addresses stay out of logs.
+debug_fields!(Profile { credits });
 
-impl Accounts {
+impl AccountCredits {
     /// The account of a request.
     ///
     /// # Errors
     /// [`V1Error::Internal`].
-    pub async fn me(&self, guard: RequestGuard) -> Result<Profile, V1Error> {
-        let account = guard.caller().account.clone();
-        let credits = self.credits(&account).await.map_err(|error| V1Error::from_store_error(&error))?;
-        Ok(Profile { email: account.email, credits })
+    pub async fn profile(self: &Arc<Self>, guard: RequestGuard) -> Result<Profile, V1Error> {
+        let (account_credits, account) = (Arc::clone(self), guard.caller().account.clone());
+        let work = async move {
+            let balance = account_credits.balance(&account).await;
+            let credits = balance.map_err(V1Error::from_store_error)?;
+            Ok(Profile { email: account.email, credits })
+        };
+        self.context.task(work).await
     }
 
     /// The credits of an account now.
-    ///
-    /// # Errors
-    /// The ledger's errors.
-    pub async fn credits(&self, account: &Account) -> Result<CreditBalance> {
-        let (accounts, account) = (self.clone(), account.clone());
-        self.deps.transcripts.task(async move { accounts.credits_on_runtime(&account).await }).await?
-    }
-
-    /// As [`Accounts::credits`], on the engine's runtime.
-    pub(super) async fn credits_on_runtime(&self, account: &Account) -> Result<CreditBalance> {
-        let effective_plan = EffectivePlan::new(account, self.options(), self.deps.clock.now());
+    pub(super) async fn balance(&self, account: &Account) -> Result<CreditBalance> {
+        let effective_plan = self.context.effective_plan(account, self.context.now());
         let (terms, since) = (effective_plan.terms(), effective_plan.period.start);
-        let balance = || self.deps.ledger.balance_since(&account.wallet, &terms, since);
-        let found =
-            crate::retry::retry_store(self.deps.transcripts.options().request_policy(), balance).await?;
-        Ok(credits(&effective_plan, &found))
+        let balance = || self.ledger.balance_since(&account.wallet, &terms, since);
+        Ok(credits(&effective_plan, &self.context.retry_store(balance).await?))
     }
 }
 

@@ -1,8 +1,8 @@
-//! Archived transcript that is decoded on first access.
+//! Archived transcript that is sent as it is stored, or decoded on first access.
 
 use std::fmt;
 
-use super::StoredTranscript;
+use super::{StoredBody, StoredTranscript};
 use crate::error::Result;
 
 /// Archived transcript that was found but is not decoded yet.
@@ -18,6 +18,12 @@ pub trait LazyTranscript: fmt::Debug + Send + Sync + 'static {
 
     /// Approximate size in memory, in bytes.
     fn memory_bytes(&self) -> u64;
+
+    /// Returns the stored body, to be sent without decoding.
+    ///
+    /// # Errors
+    /// Only if a store that keeps decoded transcripts cannot encode this one.
+    fn body(&self) -> Result<StoredBody>;
 
     /// Decodes the transcript: what [`super::Archive::find`] returned when it was found.
     ///

@@ -32,9 +32,10 @@ use crate::{
 /// Its key is (video, [`TrackSelector`]). A transcript is stored once and may serve several selectors. Which
 /// transcript serves a selector is decided when it is stored, never when it is read.
 ///
-/// Every method but [`Archive::compact`] is one transaction: all of it happens or nothing, and an acknowledged
-/// change survives a crash. Each call may be repeated with the same arguments after a fault whose outcome is
-/// unknown. Dropping a future at any await leaves the call done or not done, nothing in between.
+/// Every method but [`Archive::compact`] and the default [`Archive::put_and_release`] is one transaction: all of it
+/// happens or nothing, and an acknowledged change survives a crash.
+/// Each call may be repeated with the same arguments after a fault whose outcome is unknown. Dropping a future at any
+/// await leaves the call done or not done, nothing in between.
 ///
 /// Every method fails with [`crate::ErrorKind::Unavailable`] if the store cannot be reached,
 /// [`crate::ErrorKind::Corrupt`] if stored data cannot be read back, and
@@ -49,29 +50,16 @@ pub trait Archive: fmt::Debug + Send + Sync + 'static {
     /// - An absence whose `until` is at or before `now` is [`FindOutcome::NotFound`].
     async fn find(&self, video: &VideoId, selector: &TrackSelector, now: Timestamp) -> Result<FindOutcome>;
 
-    /// Returns a selector's transcript as it is stored, to be sent without decoding: the hottest path.
-    ///
-    /// **Behaviour**
-    /// - It belongs to the transcript that [`Archive::find`] returns at that moment; `None` if `find` has none.
-    /// - Also `None` if the transcript is not stored in this form; the caller then calls `find`. The default
-    ///   implementation always returns `None`.
-    /// - Data damaged on disk is [`crate::ErrorKind::Corrupt`] or `None`. A checksum of the returned data is enough
-    ///   to detect damage: the text is checked against its digest when `find` returns the transcript.
-    /// - Unlike other methods, it is awaited on the caller's executor: any executor may poll it.
-    async fn stored_body(&self, video: &VideoId, selector: &TrackSelector) -> Result<Option<StoredBody>> {
-        let _ = (video, selector);
-        Ok(None)
-    }
-
-    /// Finds a selector's transcript without decoding it, for callers that may never need its text.
+    /// Finds a selector's transcript without decoding it, to be sent as it is stored or decoded on request.
     ///
     /// **Behaviour**
     /// - It decodes to what [`Archive::find`] returns at that moment, in one snapshot with its
     ///   [`LazyTranscript::change_counter`]; `None` if `find` has none.
     /// - Also `None` if the transcript is not stored in a form that can stay undecoded; the caller then calls
     ///   `find`. The default implementation always returns `None`.
-    /// - Data damaged on disk is [`crate::ErrorKind::Corrupt`], here or in [`LazyTranscript::load`].
-    /// - Like [`Archive::stored_body`], it is awaited on the caller's executor: any executor may poll it.
+    /// - Data damaged on disk is `None` or [`crate::ErrorKind::Corrupt`], here or in [`LazyTranscript::load`]. A
+    ///   checksum of the stored bytes is enough here: decoding checks the text against its digest.
+    /// - Unlike other methods, it is awaited on the caller's executor: any executor may poll it.
     async fn find_lazy(
         &self,
         video: &VideoId,
@@ -79,6 +67,15 @@ pub trait Archive: fmt::Debug + Send + Sync + 'static {
     ) -> Result<Option<Arc<dyn LazyTranscript>>> {
         let _ = (video, selector);
         Ok(None)
+    }
+
+    /// Returns a selector's transcript as it is stored, to be sent without decoding: the hottest path.
+    ///
+    /// **Behaviour**
+    /// - It is [`LazyTranscript::body`] of what [`Archive::find_lazy`] returns at that moment, and awaited like it. The
+    ///   default implementation calls both; a store overrides it if it can read the body with less work.
+    async fn stored_body(&self, video: &VideoId, selector: &TrackSelector) -> Result<Option<StoredBody>> {
+        self.find_lazy(video, selector).await?.map(|found| found.body()).transpose()
     }
 
     /// Lists the tracks of a video, archived or only known, in the order in which they became known.
@@ -107,6 +104,26 @@ pub trait Archive: fmt::Debug + Send + Sync + 'static {
     /// [`crate::ErrorKind::Invalid`] if there is no selector, no segment, or the transcript belongs to another
     /// video.
     async fn put(&self, request: PutRequest) -> Result<StoredTranscript>;
+
+    /// Stores a transcript and releases the holder's lease of the first selector.
+    ///
+    /// **Behaviour**
+    /// - As [`Archive::put`], then as [`Archive::release_lease`]. If the put fails, the lease stays.
+    /// - The default implementation calls both, and ignores a failed release: the lease expires. A store overrides it
+    ///   if it can do both in one transaction.
+    ///
+    /// # Errors
+    /// As [`Archive::put`].
+    async fn put_and_release(&self, request: PutRequest, holder: &Holder) -> Result<StoredTranscript> {
+        let lease = request.selectors.first().map(|selector| (request.video.clone(), selector.clone()));
+        let stored = self.put(request).await?;
+        if let Some((video, selector)) = lease
+            && let Err(error) = self.release_lease(&video, &selector, holder).await
+        {
+            tracing::warn!(%video, %error, "lease release failed");
+        }
+        Ok(stored)
+    }
 
     /// Stores an absence of a selector until it expires. It replaces an earlier absence.
     ///

@@ -5,8 +5,8 @@ use bytes::Bytes;
 /// Segments of a transcript in the form in which they are sent.
 ///
 /// It makes archived responses cheap: the server sends it without decompressing, parsing, checking and encoding
-/// it; see [`crate::body::zstd_frame`]. The rest of the transcript, including its title, is only returned by
-/// [`super::Archive::find`].
+/// it; see [`crate::body::zstd_frame`]. [`super::Archive::stored_body`] returns it. The rest of the transcript,
+/// including its title, is only in the decoded form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredBody {
     /// [`super::content_digest`] of the transcript: 32 bytes.

@@ -15,15 +15,17 @@ use serde::{
 };
 
 use super::{
-    CaptionError, SEGMENTS_MAX,
+    CaptionError,
     cue_collector::{self, CueCollector},
-    lenient::{LenientMillis, LenientObject, LenientText, accept_other_types},
+    lenient::{
+        LenientList, LenientMillis, LenientObject, LenientText, TextItem, accept_other_types, parse_object,
+    },
 };
 
 #[derive(Deserialize)]
 struct Json3Body<'a> {
     #[serde(borrow, default)]
-    events: Option<Json3Events<'a>>,
+    events: Option<LenientList<Json3Event<'a>>>,
     #[serde(default, rename = "wireMagic")]
     magic: Option<IgnoredAny>,
 }
@@ -44,37 +46,15 @@ struct Json3Segment<'a> {
     utf8: LenientText<'a>,
 }
 
-/// Events with text, at most one more than [`SEGMENTS_MAX`].
-#[derive(Default)]
-struct Json3Events<'a>(Vec<Json3Event<'a>>);
-
 /// Joined text of all segments of an event.
 ///
 /// It is joined while it is read, so that a body of countless empty segments takes no memory.
 #[derive(Default)]
 struct Json3Segments<'a>(Cow<'a, str>);
 
-impl<'de: 'a, 'a> Deserialize<'de> for Json3Events<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Json3EventsVisitor<'a>(std::marker::PhantomData<&'a ()>);
-        impl<'de: 'a, 'a> Visitor<'de> for Json3EventsVisitor<'a> {
-            type Value = Json3Events<'a>;
-            accept_other_types!(Json3Events::default(); unit, bool, number, str, map);
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Json3Events<'a>, A::Error> {
-                let mut events = Vec::new();
-                while let Some(LenientObject(event)) = list.next_element::<LenientObject<Json3Event<'a>>>()? {
-                    if let Some(event) = event
-                        && events.len() <= SEGMENTS_MAX
-                        && !cue_collector::is_blank(&event.pieces.0)
-                    {
-                        events.push(event);
-                    }
-                }
-                Ok(Json3Events(events))
-            }
-        }
-        deserializer.deserialize_any(Json3EventsVisitor(std::marker::PhantomData))
+impl TextItem for Json3Event<'_> {
+    fn is_blank(&self) -> bool {
+        cue_collector::is_blank(&self.pieces.0)
     }
 }
 
@@ -102,18 +82,14 @@ impl<'de: 'a, 'a> Deserialize<'de> for Json3Segments<'a> {
 }
 
 pub(super) fn parse(text: &str) -> Result<CueCollector, CaptionError> {
-    let body: LenientObject<Json3Body<'_>> = serde_json::from_str(text).map_err(|error| {
-        let what = if error.is_eof() { "are truncated" } else { "are not well-formed JSON" };
-        CaptionError::malformed(format!("The captions {what}. Fetch them again."))
-    })?;
-    let Some(Json3Body { events, magic }) = body.0 else {
+    let Some(Json3Body { events, magic }) = parse_object(text)? else {
         return Err(CaptionError::not_captions("This is JSON without captions."));
     };
     if events.is_none() && magic.is_none() {
         return Err(CaptionError::not_captions("This is JSON without caption events."));
     }
     let mut cues = CueCollector::default();
-    for event in events.unwrap_or_default().0 {
+    for event in events.map_or_else(Vec::new, |events| events.0) {
         // An absent start is the beginning; a start that is not a number is unknown.
         if let Some(start) = event.start.unwrap_or(LenientMillis(Some(0))).0 {
             cues.add_with_duration(event.pieces.0.into_owned(), start, event.duration.0.unwrap_or(0))?;

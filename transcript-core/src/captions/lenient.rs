@@ -7,7 +7,7 @@ use serde::{
     de::{self, IgnoredAny, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer},
 };
 
-use super::decimal::milliseconds;
+use super::{CaptionError, SEGMENTS_MAX, decimal::milliseconds};
 
 /// Time in milliseconds: a number, or a number in a string. `None` for anything else.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -122,6 +122,49 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for LenientObject<T> {
         }
         deserializer.deserialize_any(LenientObjectVisitor(PhantomData))
     }
+}
+
+/// Item of a list in a body of captions.
+pub(super) trait TextItem {
+    /// Whether it has no text.
+    fn is_blank(&self) -> bool;
+}
+
+/// Items with text, at most one more than [`SEGMENTS_MAX`]. Empty for anything but a list.
+pub(super) struct LenientList<T>(pub(super) Vec<T>);
+
+impl<'de, T: Deserialize<'de> + TextItem> Deserialize<'de> for LenientList<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct LenientListVisitor<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de> + TextItem> Visitor<'de> for LenientListVisitor<T> {
+            type Value = LenientList<T>;
+
+            accept_other_types!(LenientList(Vec::new()); unit, bool, number, str, map);
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<LenientList<T>, A::Error> {
+                let mut items = Vec::new();
+                while let Some(LenientObject(item)) = list.next_element::<LenientObject<T>>()? {
+                    items.extend(item.filter(|item| items.len() <= SEGMENTS_MAX && !item.is_blank()));
+                }
+                Ok(LenientList(items))
+            }
+        }
+
+        deserializer.deserialize_any(LenientListVisitor(PhantomData))
+    }
+}
+
+/// Parses the object of a body; `None` if it is other JSON.
+///
+/// # Errors
+/// [`super::CaptionErrorKind::Malformed`] if the body is no JSON.
+pub(super) fn parse_object<'a, T: Deserialize<'a>>(body: &'a str) -> Result<Option<T>, CaptionError> {
+    let object: LenientObject<T> = serde_json::from_str(body).map_err(|error| {
+        let what = if error.is_eof() { "are truncated" } else { "are not well-formed JSON" };
+        CaptionError::malformed(format!("The captions {what}. Fetch them again."))
+    })?;
+    Ok(object.0)
 }
 
 #[cfg(test)]

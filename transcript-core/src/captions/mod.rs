@@ -43,7 +43,7 @@ pub use error::{CaptionError, CaptionErrorKind};
 pub use parsed::{LINES_MAX, Occurrences, ParsedCaptions};
 pub use raw_timedtext::{RawCue, parse_raw_timedtext};
 pub use sniff::sniff;
-pub use write::{write_srt, write_webvtt};
+pub use write::{TextFormat, write_srt, write_webvtt};
 
 use crate::transcript::{SEGMENTS_MAX, Segment, TIME_MAX_MS};
 

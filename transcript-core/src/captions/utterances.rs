@@ -4,23 +4,18 @@
 //!
 //! The text has no markup and stays unchanged. Fields of an unexpected type count as absent.
 
-use std::fmt;
-
-use serde::{
-    Deserialize, Deserializer,
-    de::{self, IgnoredAny, MapAccess, SeqAccess, Visitor},
-};
+use serde::Deserialize;
 
 use super::{
-    CaptionError, SEGMENTS_MAX,
+    CaptionError,
     cue_collector::{self, CueCollector},
-    lenient::{LenientMillis, LenientObject, LenientText, accept_other_types},
+    lenient::{LenientList, LenientMillis, LenientText, TextItem, parse_object},
 };
 
 #[derive(Deserialize)]
 struct UtterancesBody<'a> {
     #[serde(borrow, default)]
-    utterances: Option<Utterances<'a>>,
+    utterances: Option<LenientList<Utterance<'a>>>,
 }
 
 #[derive(Deserialize)]
@@ -33,42 +28,14 @@ struct Utterance<'a> {
     end_time: LenientMillis,
 }
 
-/// Utterances with text, at most one more than [`SEGMENTS_MAX`].
-#[derive(Default)]
-struct Utterances<'a>(Vec<Utterance<'a>>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Utterances<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct UtterancesVisitor<'a>(std::marker::PhantomData<&'a ()>);
-        impl<'de: 'a, 'a> Visitor<'de> for UtterancesVisitor<'a> {
-            type Value = Utterances<'a>;
-            accept_other_types!(Utterances::default(); unit, bool, number, str, map);
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Utterances<'a>, A::Error> {
-                let mut utterances = Vec::new();
-                while let Some(LenientObject(utterance)) =
-                    list.next_element::<LenientObject<Utterance<'a>>>()?
-                {
-                    if let Some(utterance) = utterance
-                        && utterances.len() <= SEGMENTS_MAX
-                        && !cue_collector::is_blank(utterance.text.0.as_deref().unwrap_or(""))
-                    {
-                        utterances.push(utterance);
-                    }
-                }
-                Ok(Utterances(utterances))
-            }
-        }
-        deserializer.deserialize_any(UtterancesVisitor(std::marker::PhantomData))
+impl TextItem for Utterance<'_> {
+    fn is_blank(&self) -> bool {
+        cue_collector::is_blank(self.text.0.as_deref().unwrap_or(""))
     }
 }
 
 pub(super) fn parse(text: &str) -> Result<CueCollector, CaptionError> {
-    let body: LenientObject<UtterancesBody<'_>> = serde_json::from_str(text).map_err(|error| {
-        let what = if error.is_eof() { "are truncated" } else { "are not well-formed JSON" };
-        CaptionError::malformed(format!("The captions {what}. Fetch them again."))
-    })?;
-    let Some(UtterancesBody { utterances: Some(utterances) }) = body.0 else {
+    let Some(UtterancesBody { utterances: Some(utterances) }) = parse_object(text)? else {
         return Err(CaptionError::not_captions("This is JSON without utterances."));
     };
     let mut cues = CueCollector::default();

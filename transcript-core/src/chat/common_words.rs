@@ -40,9 +40,9 @@ const SPANISH: &str = "al algo alguna algunos ante antes aqui asi aun aunque cad
     esto estos explica fue fueron ha habia habla hace hacen hacer han hasta hay la las le les lo los mas me menciona mi mientras mucho muy nada ni \
     no nos o otra otro para pero poco por porque pues que quien quienes se segun ser si sido sin sobre son su sus \
     tambien tan tanto te tiene tienen todo todos tras tu un una uno unos usa video y ya yo";
-const PORTUGUESE: &str = "ao aos as ate com como da das depois dela dele diz do dos ela ele eles em entao essa esse \
-    estao eu foi foram isso isto ja mais mas mesmo muito na nas nao nem no nos num numa onde os ou pela pelo pelos qual quais \
-    quando quanto quantos quem sao sem seu seus so sua suas tem um uma voce";
+const PORTUGUESE: &str = "a ao aos as ate com como da das depois dela dele diz do dos e ela ele eles em entao essa esse \
+    estao eu foi foram isso isto ja mais mas mesmo muito na nas nao nem no nos num numa o onde os ou pela pelo pelos qual quais \
+    quando quanto quantos que quem sao sem seu seus so sua suas tem um uma voce";
 const ITALIAN: &str = "agli ai al alla alle anche che chi ci col come con cosa cui da dagli dai dal dalla dei del della \
     delle dello di dice dove e ed era erano gli ha hanno il io la lo loro ma mi nei nel nella non o ogni per perche piu \
     poi qual quale quali quando quanto quanti quello questa queste questi questo se si sono su sua sue sui sul sulla suo tra tutti tutto un una uno viene";
@@ -217,8 +217,10 @@ pub(super) fn is_common_word(word: &str) -> bool {
     COMMON_WORDS.contains_key(word)
 }
 
-/// Whether the common words of a text show another language than this primary tag.
-pub(super) fn is_other_language(text: &str, primary: &str) -> bool {
+/// The language that the common words of a text show: a primary tag, or an empty one for the languages of the last list.
+///
+/// It is `primary` unless they show another one.
+pub(super) fn language_of<'a>(text: &str, primary: &'a str) -> &'a str {
     let mut hits = [0_u32; LISTS.len()];
     terms(text, |term| {
         if let Term::Word(word) = term
@@ -229,12 +231,19 @@ pub(super) fn is_other_language(text: &str, primary: &str) -> bool {
             }
         }
     });
-    let hits_for = |wanted: &str| {
-        let index = LISTS.iter().position(|(language, _)| *language == wanted).unwrap_or(LISTS.len() - 1);
-        hits.get(index).copied().unwrap_or(0)
-    };
-    let hits_max = hits.iter().copied().max().unwrap_or(0);
-    hits_max >= LANGUAGE_HITS_MIN && hits_max > hits_for(primary)
+    let index = LISTS.iter().position(|(language, _)| *language == primary).unwrap_or(LISTS.len() - 1);
+    let own_hits = hits.get(index).copied().unwrap_or(0);
+    let most = hits.iter().copied().max().unwrap_or(0);
+    let other = LISTS.iter().zip(hits).find(|(_, hits)| *hits == most);
+    match other {
+        Some(((language, _), _)) if most >= LANGUAGE_HITS_MIN && most > own_hits => language,
+        _ => primary,
+    }
+}
+
+/// Whether the common words of a text show another language than this primary tag.
+pub(super) fn is_other_language(text: &str, primary: &str) -> bool {
+    language_of(text, primary) != primary
 }
 
 /// Number of common words of a language from which a text counts as that language.

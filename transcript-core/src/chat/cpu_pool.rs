@@ -8,8 +8,10 @@ use crate::error::{Error, Result};
 
 /// Texts of fewer bytes are processed inline: that takes less time than a thread switch.
 const INLINE_BYTES: usize = 32 * 1024;
-/// Maximum of long texts in work at the same time. More would only take CPU time from other work.
-const CONCURRENCY_MAX: usize = 4;
+/// Maximum of long texts that answers process at the same time. More would only take CPU time from other work.
+pub(super) const ANSWERS_MAX: usize = 4;
+/// Maximum of long texts that free searches process at the same time.
+pub(super) const SEARCHES_MAX: usize = 1;
 
 /// Bounded pool for CPU-bound work. Clones share the bound.
 #[derive(Clone, Debug)]
@@ -19,8 +21,9 @@ pub(super) struct CpuPool {
 }
 
 impl CpuPool {
-    pub(super) fn new(runtime: Handle) -> Self {
-        Self { runtime, permits: Arc::new(Semaphore::new(CONCURRENCY_MAX)) }
+    /// Creates a pool that processes at most `concurrency_max` long texts at the same time.
+    pub(super) fn new(runtime: Handle, concurrency_max: usize) -> Self {
+        Self { runtime, permits: Arc::new(Semaphore::new(concurrency_max)) }
     }
 
     /// Runs work whose cost grows with a text of `bytes` bytes.
@@ -65,7 +68,7 @@ mod tests {
 
     #[tokio::test]
     async fn cpu_pool_long_work_runs_on_few_other_threads() {
-        let pool = CpuPool::new(Handle::current());
+        let pool = CpuPool::new(Handle::current(), ANSWERS_MAX);
         let here = thread::current().id();
         assert_eq!(pool.work(INLINE_BYTES - 1, || thread::current().id()).await.unwrap(), here);
         assert_ne!(pool.work(INLINE_BYTES, || thread::current().id()).await.unwrap(), here);
@@ -83,8 +86,8 @@ mod tests {
         while let Some(done) = all.join_next().await {
             done.unwrap().unwrap();
         }
-        assert!(most.load(Ordering::SeqCst) <= CONCURRENCY_MAX);
+        assert!(most.load(Ordering::SeqCst) <= ANSWERS_MAX);
         assert!(pool.work::<()>(INLINE_BYTES, || panic!("a defect")).await.is_err());
-        assert_eq!(pool.permits.available_permits(), CONCURRENCY_MAX);
+        assert_eq!(pool.permits.available_permits(), ANSWERS_MAX);
     }
 }

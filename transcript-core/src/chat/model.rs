@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use async_trait::async_trait;
 
 use super::{ChatRole, ChatTurn, Passage, prompt};
-use crate::error::Result;
+use crate::{debug_fields, error::Result};
 
 /// Request to a model.
 ///
@@ -62,11 +62,7 @@ pub struct ChatMessage {
     pub content: String,
 }
 
-impl fmt::Debug for ChatMessage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ChatMessage").field("role", &self.role).finish_non_exhaustive()
-    }
-}
+debug_fields!(ChatMessage { role });
 
 /// Author of a message to a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,11 +101,7 @@ pub struct ModelReply {
     pub usage: Option<TokenUsage>,
 }
 
-impl fmt::Debug for ModelReply {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ModelReply").field("usage", &self.usage).finish_non_exhaustive()
-    }
-}
+debug_fields!(ModelReply { usage });
 
 /// Tokens counted by a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

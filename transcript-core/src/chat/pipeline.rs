@@ -8,7 +8,7 @@ use super::{
     AnswerOrigin, ChatModel, ChatOptions, ChatTurn, ExtractiveModel, ModelReply, ModelRequest, ModelTask,
     NOT_COVERED_SENTENCE, Passage, Question, Sentence, TokenUsage, VerifiedAnswer,
     answer::NOT_COVERED_IN_PART,
-    cpu_pool::CpuPool,
+    cpu_pool::{ANSWERS_MAX, CpuPool, SEARCHES_MAX},
     delta_buffer::DeltaBuffer,
     intent::{Intent, intent},
     passages, prompt,
@@ -37,7 +37,10 @@ pub trait SentenceSink: fmt::Debug + Send + Sync + 'static {
 #[derive(Clone, Debug)]
 pub struct Chat {
     runtime: Handle,
+    /// Work of answers, which are paid.
     pub(super) cpu_pool: CpuPool,
+    /// Work of searches, which are free and open to callers without a key. An answer never waits for it.
+    pub(super) search_pool: CpuPool,
     pub(super) model: Arc<dyn ChatModel>,
     pub(super) options: Arc<ChatOptions>,
     /// Whether answers are the transcript's own passages, without a model or a network call.
@@ -47,8 +50,9 @@ pub struct Chat {
 impl Chat {
     /// Creates a chat with a model. Work and timers run on `runtime`, so any executor can await an answer.
     pub fn new(runtime: Handle, model: Arc<dyn ChatModel>, options: ChatOptions) -> Self {
-        let cpu_pool = CpuPool::new(runtime.clone());
-        Self { runtime, cpu_pool, model, options: Arc::new(options), is_extractive: false }
+        let cpu_pool = CpuPool::new(runtime.clone(), ANSWERS_MAX);
+        let search_pool = CpuPool::new(runtime.clone(), SEARCHES_MAX);
+        Self { runtime, cpu_pool, search_pool, model, options: Arc::new(options), is_extractive: false }
     }
 
     /// Creates a chat that answers with the transcript's own passages; see [`ExtractiveModel`].

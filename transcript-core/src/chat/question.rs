@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::{debug_fields, names::names};
+
 /// Maximum of Unicode scalar values in a message (specification 8).
 pub const MESSAGE_CHARS_MAX: usize = 2_000;
 /// Maximum of items in a conversation's history (specification 8).
@@ -18,20 +20,10 @@ pub enum ChatRole {
     Assistant,
 }
 
-impl ChatRole {
-    /// Wire name of the role (specification 4.5, `conversation_history`).
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::User => "user",
-            Self::Assistant => "assistant",
-        }
-    }
-
-    /// Returns the role with this wire name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        [Self::User, Self::Assistant].into_iter().find(|role| role.as_str() == name)
-    }
-}
+names!(ChatRole, from_name {
+    User = "user",
+    Assistant = "assistant",
+});
 
 /// One turn of a conversation.
 #[derive(Clone, PartialEq, Eq)]
@@ -42,12 +34,8 @@ pub struct ChatTurn {
     pub content: String,
 }
 
-impl fmt::Debug for ChatTurn {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // User text stays out of logs.
-        f.debug_struct("ChatTurn").field("role", &self.role).finish_non_exhaustive()
-    }
-}
+// User text stays out of logs.
+debug_fields!(ChatTurn { role });
 
 /// A question about a video: a message and the turns before it.
 #[derive(Clone, PartialEq, Eq)]

@@ -26,14 +26,16 @@ pub struct TranscriptHits {
 impl Chat {
     /// Splits a transcript into passages, on the blocking pool if it is long; see [`passages`].
     ///
+    /// Searches have a bound of concurrent work apart from that of answers.
+    ///
     /// # Errors
     /// [`crate::ErrorKind::Unavailable`] if the service is stopping.
-    pub async fn passages(&self, transcript: Arc<Transcript>) -> Result<Vec<Passage>> {
-        let text_bytes = text_bytes(&transcript);
-        self.cpu_pool.work(text_bytes, move || passages(&transcript.segments)).await
+    pub async fn passages(&self, transcript: Arc<Transcript>) -> Result<Arc<[Passage]>> {
+        let text_bytes = transcript.segments.iter().map(|segment| segment.text.len()).sum();
+        self.search_pool.work(text_bytes, move || passages(&transcript.segments).into()).await
     }
 
-    /// Finds the passages that contain all words of a query, otherwise those that match it best.
+    /// Finds the passages of a transcript that contain all words of a query, otherwise those that match it best.
     ///
     /// No model is called. [`WordQuery`] defines the comparison. At most `limit` passages are returned.
     ///
@@ -42,25 +44,19 @@ impl Chat {
     /// stopping.
     pub async fn search(
         &self,
-        transcript: Arc<Transcript>,
+        passages: Arc<[Passage]>,
         query: &str,
         limit: usize,
     ) -> Result<TranscriptHits> {
         let words = WordQuery::new(query)
             .ok_or_else(|| Error::invalid("query: it has no word: enter at least one word"))?;
         let query = query.to_owned();
-        let text_bytes = text_bytes(&transcript);
-        self.cpu_pool.work(text_bytes, move || search(&transcript, &words, &query, limit)).await
+        let text_bytes = passages.iter().map(|passage| passage.text.len()).sum();
+        self.search_pool.work(text_bytes, move || search(&passages, &words, &query, limit)).await
     }
 }
 
-/// Bytes of a transcript's text.
-fn text_bytes(transcript: &Transcript) -> usize {
-    transcript.segments.iter().map(|segment| segment.text.len()).sum()
-}
-
-fn search(transcript: &Transcript, words: &WordQuery, query: &str, limit: usize) -> TranscriptHits {
-    let all = passages(&transcript.segments);
+fn search(all: &[Passage], words: &WordQuery, query: &str, limit: usize) -> TranscriptHits {
     let exact: Vec<usize> = all
         .iter()
         .enumerate()
@@ -73,7 +69,7 @@ fn search(transcript: &Transcript, words: &WordQuery, query: &str, limit: usize)
     } else {
         let mut wanted = Bm25Query::default();
         wanted.add_informative(query);
-        sort_by_score(&score_all(&all, &wanted))
+        sort_by_score(&score_all(all, &wanted))
     };
     let found = indices.iter().take(limit).filter_map(|index| all.get(*index).cloned()).collect();
     TranscriptHits { is_exact, total: indices.len(), passages: found }
@@ -89,15 +85,13 @@ mod tests {
         video::{Platform, VideoId},
     };
 
-    async fn found(query: &str, limit: usize) -> Result<(bool, usize, Vec<String>)> {
-        let spoken =
-            ["The Café by the mill.", "Bread, and a mill.", "A quiet harbour.", "The café was full."];
+    fn transcript(spoken: &[&str]) -> Arc<Transcript> {
         let segments = spoken
             .iter()
             .enumerate()
             .map(|(n, text)| Segment::new(*text, n as u64 * 60_000, 5_000))
             .collect();
-        let transcript = Transcript {
+        Arc::new(Transcript {
             video: VideoId::new(Platform::YouTube, "dQw4w9WgXcQ").unwrap(),
             title: None,
             author: None,
@@ -105,9 +99,14 @@ mod tests {
             track: TrackInfo::new(LanguageTag::english(), TrackKind::Human),
             source: "imported".to_owned(),
             segments,
-        };
+        })
+    }
+
+    async fn found(query: &str, limit: usize) -> Result<(bool, usize, Vec<String>)> {
+        let spoken =
+            ["The Café by the mill.", "Bread, and a mill.", "A quiet harbour.", "The café was full."];
         let chat = Chat::extractive(Handle::current());
-        let hits = chat.search(Arc::new(transcript), query, limit).await?;
+        let hits = chat.search(chat.passages(transcript(&spoken)).await?, query, limit).await?;
         let texts = hits.passages.into_iter().map(|passage| passage.text).collect();
         Ok((hits.is_exact, hits.total, texts))
     }
@@ -123,5 +122,34 @@ mod tests {
         assert!(texts.contains(&"A quiet harbour.".to_owned()), "{texts:?}");
         assert_eq!(found("xylophone", 10).await.unwrap(), (false, 0, Vec::new()));
         assert!(found(" … ", 10).await.unwrap_err().message().contains("at least one word"));
+    }
+
+    #[tokio::test]
+    async fn search_queue_does_not_delay_answers() {
+        let spoken: Vec<String> =
+            (0..1_000).map(|n| format!("The mill of year {n} made bread in a harbour.")).collect();
+        let long = transcript(&spoken.iter().map(String::as_str).collect::<Vec<_>>());
+        let chat = Chat::extractive(Handle::current());
+        let all = chat.passages(Arc::clone(&long)).await.unwrap();
+        // One search runs until the end of the test, and all others wait for it.
+        let (release, released) = std::sync::mpsc::channel::<()>();
+        let pool = chat.search_pool.clone();
+        let blocked =
+            tokio::spawn(async move { pool.work(usize::MAX, move || released.recv().is_err()).await });
+        let mut searches = tokio::task::JoinSet::new();
+        for _ in 0..48 {
+            let (chat, all) = (chat.clone(), Arc::clone(&all));
+            searches.spawn(async move { chat.search(all, "year 77", 10).await });
+        }
+        tokio::task::yield_now().await;
+        let question = crate::chat::Question::new("What did the mill make?", Vec::new()).unwrap();
+        let answer = chat.answer(long, question).await.unwrap();
+        assert!(answer.response.contains("bread"), "{}", answer.response);
+        assert!(!blocked.is_finished() && searches.try_join_next().is_none());
+        drop(release);
+        assert!(blocked.await.unwrap().unwrap());
+        while let Some(hits) = searches.join_next().await {
+            assert_eq!(hits.unwrap().unwrap().total, 1);
+        }
     }
 }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     ids::{AccountId, KeyId, WalletId},
+    names::names,
     time::Timestamp,
 };
 
@@ -60,25 +61,15 @@ pub enum Plan {
     Scale,
 }
 
-impl Plan {
-    /// All plans, smallest first.
-    pub const ALL: [Self; 4] = [Self::Free, Self::Starter, Self::Pro, Self::Scale];
-
-    /// Wire name of the plan.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Free => "free",
-            Self::Starter => "starter",
-            Self::Pro => "pro",
-            Self::Scale => "scale",
-        }
+names!(
+    /// The smallest is first.
+    Plan, from_wire {
+        Free = "free",
+        Starter = "starter",
+        Pro = "pro",
+        Scale = "scale",
     }
-
-    /// Returns the plan with this wire name.
-    pub fn from_wire(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|plan| plan.as_str() == name)
-    }
-}
+);
 
 /// An account of the v1 API.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -103,6 +94,9 @@ pub struct Account {
     pub subscription: Option<String>,
     /// Whether the operator blocked the account.
     pub blocked: bool,
+    /// Until when the account may have a prepaid delivery; `None` if it never had one.
+    #[serde(default)]
+    pub prepaid_until: Option<Timestamp>,
 }
 
 /// A period of a plan that was paid for.
@@ -208,6 +202,7 @@ pub struct RedeemRequest {
 /// Outcome of redeeming a token.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "one outcome of a rare call")]
 pub enum RedeemOutcome {
     /// The key is issued.
     Issued {
@@ -247,6 +242,7 @@ pub enum EraseOutcome {
 /// Outcome of changing an account.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "one outcome of a rare call")]
 pub enum UpdateOutcome {
     /// The account as stored now.
     Changed(Account),

@@ -64,7 +64,8 @@ impl EngineBuilder {
 
     /// Limits the number of videos that the supplier of this name works on at once; at least 1.
     ///
-    /// The limit covers all its platforms. Further requests queue in order. Without this there is no limit.
+    /// The limit covers all its platforms. Further fetches wait for fair turns, at most
+    /// [`EngineOptions::waiting_fetches`] of them. Without this there is no limit.
     #[must_use]
     pub fn concurrency(mut self, supplier: &str, videos: u32) -> Self {
         self.concurrency.insert(supplier.to_owned(), videos.max(1));
@@ -108,7 +109,7 @@ impl EngineBuilder {
         Transcripts {
             inner: Arc::new(EngineInner {
                 archive: self.archive,
-                suppliers: SupplierPool::new(self.suppliers, &self.concurrency, self.options.breaker),
+                suppliers: SupplierPool::new(self.suppliers, &self.concurrency, &self.options),
                 resolvers: self.resolvers,
                 observer: self.observer,
                 clock: self.clock,

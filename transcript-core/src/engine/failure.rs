@@ -6,8 +6,9 @@ use super::{FetchOutcome, WorkInProgress};
 use crate::{
     archive::{Absence, StoredTranscript},
     error::Result,
+    names::names,
     supplier::{SupplyError, SupplyReason},
-    time::Timestamp,
+    time::{Timestamp, ceil_seconds, format_wait},
     video::Platform,
 };
 
@@ -34,40 +35,19 @@ pub enum FailureReason {
     ConfigError,
 }
 
+names!(FailureReason, from_wire {
+    NeedsVerification = "needs_verification",
+    NoCaptions = "no_captions",
+    KeyAllowance = "key_allowance",
+    Allowance = "allowance",
+    DailyCap = "daily_cap",
+    FairUse = "fair_use",
+    RateLimited = "rate_limited",
+    FetchError = "fetch_error",
+    ConfigError = "config_error",
+});
+
 impl FailureReason {
-    /// All reasons, in the specification's order.
-    pub const ALL: [Self; 9] = [
-        Self::NeedsVerification,
-        Self::NoCaptions,
-        Self::KeyAllowance,
-        Self::Allowance,
-        Self::DailyCap,
-        Self::FairUse,
-        Self::RateLimited,
-        Self::FetchError,
-        Self::ConfigError,
-    ];
-
-    /// The name on the wire.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::NeedsVerification => "needs_verification",
-            Self::NoCaptions => "no_captions",
-            Self::KeyAllowance => "key_allowance",
-            Self::Allowance => "allowance",
-            Self::DailyCap => "daily_cap",
-            Self::FairUse => "fair_use",
-            Self::RateLimited => "rate_limited",
-            Self::FetchError => "fetch_error",
-            Self::ConfigError => "config_error",
-        }
-    }
-
-    /// The reason with this wire name.
-    pub fn from_wire(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|reason| reason.as_str() == name)
-    }
-
     /// The reason of a supplier's failure.
     pub fn for_supply_error(failure: &SupplyError) -> Self {
         match failure.reason() {
@@ -87,13 +67,16 @@ pub struct NoTranscript {
     /// The reason.
     pub reason: FailureReason,
     /// A machine-readable detail: for a video without transcript the name of a [`SupplyReason`] or `withdrawn`, for a
-    /// transient failure `still_working` while the work goes on. `None` if there is no further detail.
+    /// transient failure `still_working` while the work goes on, or `busy` if too many fetches wait. `None` if there is no further detail.
     pub detail: Option<String>,
     /// The message for people.
     pub message: String,
     /// When a retry may succeed, if known.
     pub retry_after: Option<Duration>,
 }
+
+/// The detail if too many fetches wait.
+const BUSY: &str = "busy";
 
 /// What a message says about the cost of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,6 +85,8 @@ pub enum CostNote {
     None,
     /// That nothing was charged, where a retry may succeed.
     NothingCharged,
+    /// As `NothingCharged`, but work in progress is charged when it is done.
+    ChargedWhenReady,
 }
 
 impl NoTranscript {
@@ -147,14 +132,37 @@ impl NoTranscript {
     fn no_supplier(platform: Platform, cost_note: CostNote) -> Self {
         let end = match cost_note {
             CostNote::None => "",
-            CostNote::NothingCharged => ": nothing was charged",
+            CostNote::NothingCharged | CostNote::ChargedWhenReady => ": nothing was charged",
         };
         let message = format!("This service has no source of new transcripts for {}{end}.", platform.name());
         Self::new(FailureReason::ConfigError, message)
     }
 
+    fn busy(retry_after: Duration, cost_note: CostNote) -> Self {
+        let charged = match cost_note {
+            CostNote::None => "",
+            CostNote::NothingCharged | CostNote::ChargedWhenReady => "; nothing was charged",
+        };
+        let message = format!(
+            "The service is busy with other videos{charged}. Try again in {}.",
+            format_wait(ceil_seconds(retry_after).max(1))
+        );
+        Self::new(FailureReason::FetchError, message).with_detail(BUSY).with_retry_after(retry_after)
+    }
+
+    /// Whether too many fetches wait.
+    pub fn is_busy(&self) -> bool {
+        self.reason == FailureReason::FetchError && self.detail.as_deref() == Some(BUSY)
+    }
+
     fn in_progress(work: WorkInProgress, cost_note: CostNote) -> Self {
-        let charged = (cost_note == CostNote::NothingCharged).then_some("nothing was charged");
+        let charged = match cost_note {
+            CostNote::None => None,
+            CostNote::NothingCharged => Some("nothing was charged"),
+            CostNote::ChargedWhenReady => {
+                Some("it is charged when it is ready, and your next request gets it")
+            }
+        };
         let none = Self::new(FailureReason::FetchError, work.message(charged)).with_detail("still_working");
         none.with_retry_after(work.retry_after)
     }
@@ -180,9 +188,10 @@ impl FetchOutcome {
             Self::Refused(refusal) => refusal,
             Self::NoSupplier => NoTranscript::no_supplier(platform, cost_note),
             Self::InProgress(work) => NoTranscript::in_progress(work, cost_note),
+            Self::Busy(retry_after) => NoTranscript::busy(retry_after, cost_note),
             Self::SupplyFailed(failure) => {
                 let mut none = NoTranscript::from_supply_error(&failure, now);
-                if cost_note == CostNote::NothingCharged && none.reason != FailureReason::NoCaptions {
+                if cost_note != CostNote::None && none.reason != FailureReason::NoCaptions {
                     none.message.push_str(" Nothing was charged.");
                 }
                 none
@@ -234,6 +243,13 @@ mod tests {
                 Some("still_working"),
                 Some(Duration::from_secs(2)),
                 "The video is still being transcribed; nothing was charged. Try again in 2 seconds.",
+            ),
+            (
+                FetchOutcome::Busy(Duration::from_secs(10)),
+                FailureReason::FetchError,
+                Some("busy"),
+                Some(Duration::from_secs(10)),
+                "The service is busy with other videos; nothing was charged. Try again in 10 seconds.",
             ),
         ] {
             let none = none(outcome, CostNote::NothingCharged);

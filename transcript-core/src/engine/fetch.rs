@@ -1,6 +1,6 @@
 //! Requests to the engine, and their outcomes.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use super::{NoTranscript, Payer, WorkInProgress};
 use crate::{
@@ -9,6 +9,9 @@ use crate::{
     supplier::SupplyError,
     video::VideoId,
 };
+
+/// When a caller retries after [`FetchOutcome::Busy`].
+pub(super) const BUSY_RETRY_AFTER: Duration = Duration::from_secs(10);
 
 /// A request for a transcript, with the payer of a fetch if one is needed.
 #[derive(Clone, Debug)]
@@ -42,6 +45,8 @@ pub enum FetchOutcome {
     ///
     /// The same request joins the same flight, free of charge.
     InProgress(WorkInProgress),
+    /// Too many fetches wait for a supplier: retry after this time. Nothing was charged.
+    Busy(Duration),
     /// A store failed; nothing was charged without delivery.
     StoreFailed(Error),
 }

@@ -8,14 +8,15 @@ use std::{
     convert::Infallible,
     sync::{
         Arc,
-        atomic::{AtomicU32, Ordering},
+        atomic::{AtomicBool, AtomicU32, Ordering},
     },
     time::Duration,
 };
 
 use super::{
-    EngineInner, FetchOutcome, HeldPayment, PaymentHold, WorkInProgress, WorkResult, absence,
+    EngineInner, FetchOutcome, HeldPayment, PaymentHold, QueueOwner, WorkInProgress, WorkResult, absence,
     archived_outcome,
+    fetch::BUSY_RETRY_AFTER,
     single_flight::{FetchPurpose, FlightLeader, FlightWaiter},
     supply::SupplyResult,
 };
@@ -31,7 +32,15 @@ use crate::{
 /// Runs a flight to its end.
 pub(super) async fn run_flight(inner: Arc<EngineInner>, leader: FlightLeader) {
     let worker = random_id(inner.random.as_ref(), "worker");
-    FlightTask { inner: &inner, leader: &leader, worker, lease_count: AtomicU32::new(0) }.run().await;
+    let flight = FlightTask {
+        inner: &inner,
+        leader: &leader,
+        worker,
+        lease_count: AtomicU32::new(0),
+        late_renewals: AtomicU32::new(0),
+        is_released: AtomicBool::new(false),
+    };
+    flight.run().await;
 }
 
 /// The shortest time between two heartbeats.
@@ -53,6 +62,10 @@ struct FlightTask<'a> {
     /// The next lease gets a new holder name: a store may release the old lease long after this task has stopped
     /// waiting for that.
     lease_count: AtomicU32,
+    /// Renewals that may take effect after the put that releases the lease, and acquire it again.
+    late_renewals: AtomicU32,
+    /// Whether the put released the lease.
+    is_released: AtomicBool,
 }
 
 /// Outcome of acquiring the lease.
@@ -100,23 +113,30 @@ impl FlightTask<'_> {
     /// Releases the lease, notifies the other waiters, and ends the payment.
     async fn finish(&self, result: FlightResult, payer: FlightWaiter) {
         let FlightResult { own, others, payment, work_result } = result;
+        // Ended here and not in the caller's task: a caller must not avoid the cost by disconnecting.
         let end = async {
-            // Ended here and not in the caller's task: a caller must not avoid the cost by disconnecting.
             if let Some(payment) = payment {
                 payment.end(work_result).await;
             }
-            // The receiver may be gone.
-            let _ = payer.reply.send(own);
         };
-        // The others pay nothing, so they do not wait for a slow ledger.
+        // The receiver may be gone.
+        let reply = || drop(payer.reply.send(own));
+        // The others pay nothing, so they do not wait for a slow ledger, nor the payment for a slow archive.
         if matches!((&others, self.leader.key().2), (FetchOutcome::Archived(_), FetchPurpose::Fetch)) {
             // Later callers find the transcript in the archive and never need the lease.
             self.leader.notify_all(&others);
-            tokio::join!(self.release(), end);
+            tokio::join!(self.release(), async {
+                end.await;
+                reply();
+            });
         } else {
-            self.release().await;
-            self.leader.notify_all(&others);
-            end.await;
+            let notify = async {
+                self.release().await;
+                self.leader.notify_all(&others);
+            };
+            tokio::join!(notify, end);
+            // Only now, so that a retry of the payer starts a new flight instead of joining this one.
+            reply();
         }
     }
 
@@ -134,6 +154,12 @@ impl FlightTask<'_> {
 
     /// Runs the flight for one waiter: acquires the lease, reads the archive again, holds, fetches.
     async fn run_waiter_turn(&self, waiter: &FlightWaiter) -> WaiterTurn {
+        let owner = QueueOwner::for_payer(waiter.payer.as_deref());
+        let platform = self.leader.key().0.platform();
+        // Overload must cost neither the stores nor the ledger anything.
+        if self.inner.suppliers.refuses(platform, &owner, self.inner.clock.now()) {
+            return WaiterTurn::Next(FetchOutcome::Busy(BUSY_RETRY_AFTER));
+        }
         let lease_expires_at = match self.acquire(waiter).await {
             Ok(LeaseClaim::Acquired(expires_at)) => expires_at,
             Ok(LeaseClaim::Known(outcome)) => return end_with(outcome),
@@ -160,8 +186,15 @@ impl FlightTask<'_> {
         };
         tokio::select! {
             biased;
-            result = self.fetch(lease_expires_at) => {
+            result = self.fetch(lease_expires_at, &owner) => {
                 let ((own, others), work_result) = result;
+                if matches!(own, FetchOutcome::Busy(_)) {
+                    // The next waiter may have another owner, with a place in the queue.
+                    if let Some(payment) = payment {
+                        payment.end(work_result).await;
+                    }
+                    return WaiterTurn::Next(own);
+                }
                 WaiterTurn::Over(Box::new(FlightResult { own, others, payment, work_result }))
             }
             // A waiter that joins later starts again from the lease.
@@ -195,6 +228,7 @@ impl FlightTask<'_> {
     /// archive lookup and the lease.
     async fn acquire(&self, waiter: &FlightWaiter) -> Result<LeaseClaim> {
         let policy = self.inner.options.request_policy();
+        self.is_released.store(false, Ordering::Relaxed);
         loop {
             let lease = self.lease();
             let outcome = retry_store(policy, || self.inner.archive.acquire_lease(lease.clone())).await?;
@@ -227,11 +261,16 @@ impl FlightTask<'_> {
         Holder::new(format!("{}-{}", self.worker, self.lease_count.load(Ordering::Relaxed)))
     }
 
-    /// Releases the lease. If the store is unavailable, the lease expires and no new attempt is made.
+    /// Releases the lease, unless the put did.
+    ///
+    /// If the store is unavailable, the lease expires and no new attempt is made.
     async fn release(&self) {
         let (video, selector, _) = self.leader.key();
         let holder = self.holder();
         self.lease_count.fetch_add(1, Ordering::Relaxed);
+        if self.is_released.load(Ordering::Relaxed) {
+            return;
+        }
         let release = || self.inner.archive.release_lease(video, selector, &holder);
         if let Err(error) = retry_store(self.inner.options.request_policy(), release).await {
             tracing::warn!(%video, %error, "lease release failed");
@@ -241,8 +280,12 @@ impl FlightTask<'_> {
     /// Calls the suppliers and stores their output; only then may the payment be settled.
     ///
     /// Returns the payer's outcome and that of the others.
-    async fn fetch(&self, lease_expires_at: Timestamp) -> ((FetchOutcome, FetchOutcome), WorkResult) {
-        match self.supply(lease_expires_at).await {
+    async fn fetch(
+        &self,
+        lease_expires_at: Timestamp,
+        owner: &QueueOwner,
+    ) -> ((FetchOutcome, FetchOutcome), WorkResult) {
+        match self.supply(lease_expires_at, owner).await {
             None => (same_for_all(FetchOutcome::StoreFailed(lease_lost())), WorkResult::NotAttempted),
             Some(supply) => tokio::select! {
                 biased;
@@ -255,7 +298,7 @@ impl FlightTask<'_> {
     /// Calls the suppliers while the lease is renewed.
     ///
     /// `None` if the lease ended before a supplier was called: then another worker may be fetching the same track.
-    async fn supply(&self, lease_expires_at: Timestamp) -> Option<SupplyResult> {
+    async fn supply(&self, lease_expires_at: Timestamp, owner: &QueueOwner) -> Option<SupplyResult> {
         let lease_expires_at = if self.remaining_lease(lease_expires_at) > self.inner.options.heartbeat {
             lease_expires_at
         } else {
@@ -265,12 +308,13 @@ impl FlightTask<'_> {
         };
         tokio::select! {
             biased;
-            supply = self.inner.supply(self.leader.key(), self.leader.tracker()) => Some(supply),
+            supply = self.inner.supply(self.leader.key(), self.leader.tracker(), owner) => Some(supply),
             () = self.heartbeat(lease_expires_at) => {
                 let message = "The fetch was interrupted because the archive was unreachable. Try again.".to_owned();
                 let has_started = self.leader.tracker().has_started();
                 let failure = if has_started { SupplyError::new } else { SupplyError::before_request };
-                Some(SupplyResult { result: Err(failure(SupplyReason::Cancelled, message)), suppliers_tried: Vec::new() })
+                let result = Err(failure(SupplyReason::Cancelled, message));
+                Some(SupplyResult { result, suppliers_tried: Vec::new(), is_refused: false })
             }
         }
     }
@@ -282,17 +326,26 @@ impl FlightTask<'_> {
         let supplied = match supply.result {
             Ok(supplied) => supplied,
             Err(failure) => {
-                self.store_absence(&failure, supply.suppliers_tried).await;
                 let work_result =
                     if failure.was_attempted() { WorkResult::Failed } else { WorkResult::NotAttempted };
+                if supply.is_refused {
+                    return (same_for_all(FetchOutcome::Busy(BUSY_RETRY_AFTER)), work_result);
+                }
+                self.store_absence(&failure, supply.suppliers_tried).await;
                 return (same_for_all(FetchOutcome::SupplyFailed(failure)), work_result);
             }
         };
-        match self.inner.store_tracks(self.leader.key(), supplied).await {
-            Ok(stored) => (
-                (FetchOutcome::Fetched(stored.clone()), FetchOutcome::Archived(stored)),
-                WorkResult::Delivered,
-            ),
+        // A refresh that is stored again after a lost reply must not replace a later one: it keeps its lease.
+        let lease_holder = (self.leader.key().2 == FetchPurpose::Fetch).then(|| self.holder());
+        match self.inner.store_tracks(self.leader.key(), supplied, lease_holder.as_ref()).await {
+            Ok(stored) => {
+                let is_released = lease_holder.is_some() && self.late_renewals.load(Ordering::Relaxed) == 0;
+                self.is_released.store(is_released, Ordering::Relaxed);
+                (
+                    (FetchOutcome::Fetched(stored.clone()), FetchOutcome::Archived(stored)),
+                    WorkResult::Delivered,
+                )
+            }
             Err(error) if error.kind() == ErrorKind::Conflict => {
                 (same_for_all(FetchOutcome::Withdrawn), WorkResult::NotArchived)
             }
@@ -306,6 +359,8 @@ impl FlightTask<'_> {
     async fn keep_lease(&self) -> Infallible {
         loop {
             tokio::time::sleep(self.inner.options.heartbeat).await;
+            // Even if the renewal ends before the put, its effect may follow that of the put.
+            self.late_renewals.fetch_add(1, Ordering::Relaxed);
             self.renew(self.inner.options.heartbeat, self.inner.clock.now()).await;
         }
     }
@@ -340,7 +395,12 @@ impl FlightTask<'_> {
         let lease = self.lease();
         let until = lease.until;
         let limit = limit.min(self.inner.options.store_timeout);
-        match with_timeout(limit, self.inner.archive.acquire_lease(lease)).await {
+        self.late_renewals.fetch_add(1, Ordering::Relaxed);
+        let renewed = with_timeout(limit, self.inner.archive.acquire_lease(lease)).await;
+        if renewed.is_ok() {
+            self.late_renewals.fetch_sub(1, Ordering::Relaxed);
+        }
+        match renewed {
             Ok(LeaseOutcome::Acquired) => Some(until),
             Ok(LeaseOutcome::Busy { .. }) => None,
             // It is unknown whether the renewal took effect: only the end that was granted before is certain.

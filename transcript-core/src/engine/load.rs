@@ -2,7 +2,7 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicU32, Ordering},
+    atomic::{AtomicU32, AtomicU64, Ordering},
 };
 
 use super::Transcripts;
@@ -27,6 +27,8 @@ pub struct SupplierLoad {
     pub active: u32,
     /// Requests that wait for a permit.
     pub queued: u32,
+    /// Requests that were refused because too many waited, since the start.
+    pub refused: u64,
 }
 
 impl Transcripts {
@@ -42,6 +44,7 @@ impl Transcripts {
 pub(super) struct LoadCounts {
     active: Arc<AtomicU32>,
     queued: Arc<AtomicU32>,
+    refused: AtomicU64,
 }
 
 /// Counts one until it is dropped.
@@ -57,11 +60,16 @@ impl LoadCounts {
         LoadGuard::begin(&self.queued)
     }
 
+    pub(super) fn count_refused(&self) {
+        self.refused.fetch_add(1, Ordering::Relaxed);
+    }
+
     pub(super) fn snapshot(&self, supplier: &str) -> SupplierLoad {
         SupplierLoad {
             supplier: supplier.to_owned(),
             active: self.active.load(Ordering::Relaxed),
             queued: self.queued.load(Ordering::Relaxed),
+            refused: self.refused.load(Ordering::Relaxed),
         }
     }
 }

@@ -13,6 +13,7 @@ mod circuit_breaker;
 #[cfg(test)]
 mod deadline_tests;
 mod failure;
+mod fair_queue;
 mod fetch;
 mod flight;
 mod load;
@@ -22,6 +23,8 @@ mod observer;
 mod options;
 mod payer;
 mod progress;
+#[cfg(test)]
+mod queue_tests;
 #[cfg(test)]
 mod refresh_tests;
 #[cfg(test)]
@@ -46,7 +49,7 @@ pub use fetch::{FetchOutcome, FetchRequest};
 pub use load::{Load, SupplierLoad};
 pub use observer::{EngineObserver, FetchStage, SupplierCall};
 pub use options::{AbsencePolicy, EngineOptions};
-pub use payer::{HeldPayment, Payer, PaymentHold, WorkResult};
+pub use payer::{HeldPayment, Payer, PaymentHold, QueueOwner, QueueOwnerId, WorkResult};
 pub use progress::{FetchProgress, WorkInProgress};
 
 use short_links::ShortLinkCache;
@@ -56,7 +59,7 @@ use supplier_pool::SupplierPool;
 use crate::{
     archive::{Archive, FindOutcome, LazyTranscript, StoredBody, TrackSelector},
     error::{Error, Result},
-    retry::{deadline_after, timed_out, with_timeout},
+    retry::{deadline_after, is_over, timed_out, with_timeout},
     supplier::{LinkResolver, ResolveOutcome, SupplyError, SupplyReason},
     tasks::BackgroundTasks,
     time::{Clock, Random},
@@ -133,10 +136,17 @@ impl Transcripts {
     /// For a caller that has just received [`FindOutcome::NotFound`] from [`Transcripts::find`]. The flight looks in
     /// the archive again as its first step, so nothing is fetched twice. Returns at `deadline`, the caller's.
     ///
+    /// After `deadline` it starts nothing: `None` if no fetch of the track is running.
+    ///
     /// # Cancellation
     /// As [`Transcripts::get`].
-    pub async fn fetch_missing(&self, fetch: FetchRequest, deadline: Instant) -> FetchOutcome {
-        self.run_call(fetch, FetchPurpose::Fetch, ArchiveCheck::Done, deadline).await
+    pub async fn fetch_missing(&self, fetch: FetchRequest, deadline: Instant) -> Option<FetchOutcome> {
+        if is_over(deadline) {
+            let key = (fetch.video, fetch.selector, FetchPurpose::Fetch);
+            let tracker = self.inner.flights.tracker(&key)?;
+            return Some(FetchOutcome::InProgress(tracker.work_in_progress(self.inner.clock.now())));
+        }
+        Some(self.run_call(fetch, FetchPurpose::Fetch, ArchiveCheck::Done, deadline).await)
     }
 
     /// The deadline of a call that begins now: `options.wait_timeout` later.
@@ -205,7 +215,7 @@ impl Transcripts {
             .await
     }
 
-    /// The archived transcript of exactly this selector, decoded on first access; never fetches.
+    /// The archived transcript of exactly this selector, sent as stored or decoded on first access; never fetches.
     ///
     /// `None` if the store has no lazy form. Like [`Transcripts::stored_body`] it is polled on the caller's executor.
     ///

@@ -24,6 +24,8 @@ pub struct EngineOptions {
     pub absence: AbsencePolicy,
     /// When the circuit breaker of a failing supplier opens.
     pub breaker: BreakerPolicy,
+    /// How many fetches may wait for each supplier (`limits.fetches`); a further one is [`super::FetchOutcome::Busy`].
+    pub waiting_fetches: u32,
     /// Whether an unpaid fetch goes on after its last waiter has disconnected. A paid fetch always does.
     pub detach_unpaid: bool,
 }
@@ -39,6 +41,7 @@ impl Default for EngineOptions {
             store_timeout: Duration::from_secs(5),
             absence: AbsencePolicy::default(),
             breaker: BreakerPolicy::default(),
+            waiting_fetches: 1_000,
             detach_unpaid: true,
         }
     }
@@ -51,7 +54,7 @@ impl EngineOptions {
     }
 
     /// For data that must not be lost: as long as a lease lasts.
-    pub(super) fn lease_policy(&self) -> StorePolicy {
+    pub(crate) fn lease_policy(&self) -> StorePolicy {
         StorePolicy { attempt: self.store_timeout, total: self.lease }
     }
 }

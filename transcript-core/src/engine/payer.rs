@@ -4,8 +4,11 @@ use std::fmt;
 
 use async_trait::async_trait;
 
-use super::NoTranscript;
-use crate::error::Result;
+use super::{NoTranscript, fair_queue::TurnOwner};
+use crate::{
+    error::Result,
+    ids::{AccountId, KeyId, WalletId},
+};
 
 /// Pays for a fetch, if one is needed.
 #[async_trait]
@@ -16,6 +19,44 @@ pub trait Payer: fmt::Debug + Send + Sync {
     /// Nothing is held. [`crate::ErrorKind::Unavailable`] fails the flight for all of its waiters, any other error for
     /// this payer only.
     async fn hold(&self) -> Result<PaymentHold>;
+
+    /// The owner of the fetch while it waits for a supplier.
+    fn queue_owner(&self) -> QueueOwner;
+}
+
+/// Owner of fetches that wait for a supplier: owners take turns.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct QueueOwner {
+    /// The owner.
+    pub id: QueueOwnerId,
+    /// Whether it pays: paying owners come first.
+    pub pays: bool,
+}
+
+/// The identity of a [`QueueOwner`].
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum QueueOwnerId {
+    /// An account of the v1 API.
+    Account(AccountId),
+    /// A key of the lookup API.
+    Key(KeyId),
+    /// A network of visitors, by the wallet of its allowance.
+    Network(WalletId),
+    /// The operator, or the program that embeds the engine: fetches without a payer, and refreshes.
+    System,
+}
+
+impl QueueOwner {
+    /// The owner of a fetch with this payer.
+    pub(super) fn for_payer(payer: Option<&dyn Payer>) -> Self {
+        payer.map_or(Self { id: QueueOwnerId::System, pays: false }, Payer::queue_owner)
+    }
+}
+
+impl TurnOwner for QueueOwner {
+    fn pays(&self) -> bool {
+        self.pays
+    }
 }
 
 /// Outcome of [`Payer::hold`].

@@ -10,6 +10,7 @@ use crate::{
     archive::{PutRequest, StoredTranscript, TrackSelector},
     captions::PARSER_VERSION,
     error::{Error, Result},
+    ids::Holder,
     retry::retry_store,
     supplier::SupplyOutput,
     transcript::{TrackInfo, Transcript, best_track},
@@ -19,11 +20,12 @@ impl EngineInner {
     /// Stores all tracks. Returns the transcript that now serves the flight's selector.
     ///
     /// The track that serves the selector is stored first: once it is stored the flight has succeeded, and a failure
-    /// with the other tracks is only logged.
+    /// with the other tracks is only logged. With a holder, storing that track also releases its lease.
     pub(super) async fn store_tracks(
         &self,
         key: &FlightKey,
         supplied: SupplyOutput,
+        lease_holder: Option<&Holder>,
     ) -> Result<StoredTranscript> {
         let SupplyOutput { transcripts: tracks, mut known_tracks } = supplied;
         for transcript in &tracks {
@@ -46,7 +48,10 @@ impl EngineInner {
                 replace: key.2 == FetchPurpose::Refresh,
                 now: self.clock.now(),
             };
-            let put = || self.archive.put(request.clone());
+            let put = || match lease_holder.filter(|_| answer.is_none()) {
+                Some(holder) => self.archive.put_and_release(request.clone(), holder),
+                None => self.archive.put(request.clone()),
+            };
             match (retry_store(self.options.lease_policy(), put).await, &answer) {
                 (Ok(stored), None) => answer = Some(stored),
                 (Err(error), None) => return Err(error),

@@ -7,13 +7,13 @@ use std::{
     time::Duration,
 };
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-
 use super::{
+    EngineOptions, QueueOwner,
     circuit_breaker::{
-        BreakerDecision, BreakerEvent, BreakerPermit, BreakerPolicy, BreakerTransition, CircuitBreaker,
-        HealthSignal, cooldown_error,
+        BreakerDecision, BreakerEvent, BreakerPermit, BreakerTransition, CircuitBreaker, HealthSignal,
+        cooldown_error,
     },
+    fair_queue::{FairQueue, QueueFull, QueuePermit},
     load::{LoadCounts, LoadGuard, SupplierLoad},
     observer::SupplierCall,
 };
@@ -28,7 +28,7 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct SupplierPermit {
     /// `None` for a supplier without a limit.
-    _permit: Option<OwnedSemaphorePermit>,
+    _permit: Option<QueuePermit<QueueOwner>>,
     _active: LoadGuard,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct SupplierSlot {
     platform: Platform,
     breaker: Mutex<CircuitBreaker>,
     /// The permits of the supplier, shared by its platforms; `None` without a limit.
-    permits: Option<Arc<Semaphore>>,
+    permits: Option<Arc<FairQueue<QueueOwner>>>,
     /// The load counters, shared by its platforms.
     counts: Arc<LoadCounts>,
 }
@@ -57,18 +57,19 @@ impl SupplierPool {
     pub(super) fn new(
         list: Vec<(Platform, Arc<dyn Supplier>)>,
         concurrency: &HashMap<String, u32>,
-        breaker_policy: BreakerPolicy,
+        options: &EngineOptions,
     ) -> Self {
-        let permits: HashMap<&String, Arc<Semaphore>> = concurrency
+        let waiting_max = options.waiting_fetches as usize;
+        let permits: HashMap<&String, Arc<FairQueue<QueueOwner>>> = concurrency
             .iter()
-            .map(|(name, count)| (name, Arc::new(Semaphore::new(*count as usize))))
+            .map(|(name, count)| (name, Arc::new(FairQueue::new(*count as usize, waiting_max))))
             .collect();
         let mut platforms: HashMap<Platform, Vec<SupplierSlot>> = HashMap::new();
         let mut counts: HashMap<String, Arc<LoadCounts>> = HashMap::new();
         for (platform, supplier) in list {
             let SupplierInfo { name, kind, .. } = supplier.info();
             let permits = permits.get(&name).map(Arc::clone);
-            let breaker = Mutex::new(CircuitBreaker::new(breaker_policy));
+            let breaker = Mutex::new(CircuitBreaker::new(options.breaker));
             let counts = Arc::clone(counts.entry(name.clone()).or_default());
             let slot = SupplierSlot { name, kind, supplier, platform, breaker, permits, counts };
             platforms.entry(platform).or_default().push(slot);
@@ -79,6 +80,18 @@ impl SupplierPool {
     /// The suppliers of a platform, in order.
     pub(super) fn for_platform(&self, platform: Platform) -> &[SupplierSlot] {
         self.platforms.get(&platform).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether the platform's first supplier with a closed breaker would refuse this owner now; counts the refusal.
+    pub(super) fn refuses(&self, platform: Platform, owner: &QueueOwner, now: Timestamp) -> bool {
+        let Some(slot) = self.for_platform(platform).iter().find(|slot| slot.check(now).is_ok()) else {
+            return false;
+        };
+        let is_full = slot.permits.as_ref().is_some_and(|permits| permits.is_full_for(owner));
+        if is_full {
+            slot.counts.count_refused();
+        }
+        is_full
     }
 
     /// The names of a platform's suppliers, in order.
@@ -120,17 +133,19 @@ impl SupplierSlot {
         }
     }
 
-    /// Waits for a permit, in order of arrival. Dropping the future leaves the queue.
-    pub(super) async fn acquire(&self) -> SupplierPermit {
+    /// Waits for a permit, in fair turns. Dropping the future leaves the queue.
+    ///
+    /// # Errors
+    /// [`QueueFull`] if too many wait, also later if another owner takes the place.
+    pub(super) async fn acquire(&self, owner: &QueueOwner) -> Result<SupplierPermit, QueueFull> {
         let permit = match &self.permits {
             Some(permits) => {
                 let _waiting = self.counts.track_queued();
-                // The semaphore is never closed.
-                Arc::clone(permits).acquire_owned().await.ok()
+                Some(permits.acquire(owner).await.inspect_err(|QueueFull| self.counts.count_refused())?)
             }
             None => None,
         };
-        SupplierPermit { _permit: permit, _active: self.counts.track_active() }
+        Ok(SupplierPermit { _permit: permit, _active: self.counts.track_active() })
     }
 
     /// The observer's record of a call.
@@ -223,7 +238,10 @@ mod tests {
     use async_trait::async_trait;
 
     use super::*;
-    use crate::supplier::{SupplyMonitor, SupplyRequest};
+    use crate::{
+        engine::BreakerPolicy,
+        supplier::{SupplyMonitor, SupplyRequest},
+    };
 
     #[derive(Debug)]
     struct SilentSupplier;
@@ -252,8 +270,9 @@ mod tests {
     fn breaker_dropped_trial_admits_next_call() {
         let list =
             [Platform::Instagram, Platform::X].map(|platform| (platform, Arc::new(SilentSupplier) as _));
-        let breaker_policy = BreakerPolicy { failures: 1, ..BreakerPolicy::default() };
-        let suppliers = SupplierPool::new(list.into(), &HashMap::new(), breaker_policy);
+        let breaker = BreakerPolicy { failures: 1, ..BreakerPolicy::default() };
+        let options = EngineOptions { breaker, ..EngineOptions::default() };
+        let suppliers = SupplierPool::new(list.into(), &HashMap::new(), &options);
         let slot = &suppliers.for_platform(Platform::Instagram)[0];
         let video = VideoId::new(Platform::Instagram, "DdG4RIxIPyf").unwrap();
         let now = Timestamp::from_millis(0);

@@ -11,7 +11,8 @@ use std::{
 use tracing::Instrument as _;
 
 use super::{
-    BreakerEvent, Cooldown, EngineInner, EngineObserver, FetchStage,
+    BreakerEvent, Cooldown, EngineInner, EngineObserver, FetchStage, QueueOwner,
+    fair_queue::QueueFull,
     progress::ProgressTracker,
     single_flight::FlightKey,
     supplier_pool::{SupplierPermit, SupplierSlot},
@@ -39,6 +40,26 @@ pub(super) struct SupplyResult {
     pub(super) result: Result<SupplyOutput, SupplyError>,
     /// The suppliers that reached an upstream; all suppliers if a failure is final for all.
     pub(super) suppliers_tried: Vec<String>,
+    /// Whether too many fetches wait for a supplier. No further supplier is called then.
+    pub(super) is_refused: bool,
+}
+
+/// Why one supplier gave no transcript.
+enum CallFailure {
+    Failed(SupplyError),
+    Refused(QueueFull),
+}
+
+impl From<SupplyError> for CallFailure {
+    fn from(failure: SupplyError) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+impl From<QueueFull> for CallFailure {
+    fn from(full: QueueFull) -> Self {
+        Self::Refused(full)
+    }
 }
 
 /// The monitor of one supplier call: reports progress, and whether the work is cancelled.
@@ -78,25 +99,39 @@ impl Drop for CancelOnDrop {
 
 impl EngineInner {
     /// Calls the platform's suppliers in order until one has a transcript or fails for all.
-    pub(super) async fn supply(&self, key: &FlightKey, tracker: &Arc<ProgressTracker>) -> SupplyResult {
+    pub(super) async fn supply(
+        &self,
+        key: &FlightKey,
+        tracker: &Arc<ProgressTracker>,
+        owner: &QueueOwner,
+    ) -> SupplyResult {
         let platform = key.0.platform();
         let deadline = self.clock.now().plus(self.options.work_timeout);
         let mut failures = Vec::new();
         let mut suppliers_tried = Vec::new();
+        let mut is_refused = false;
         for slot in self.suppliers.for_platform(platform) {
             // After the deadline no further supplier is called, unless none was called at all.
             if !failures.is_empty() && self.clock.now() >= deadline {
                 failures.push(SupplyError::before_request(SupplyReason::Timeout, TIMEOUT_MESSAGE));
                 break;
             }
-            let answer = self.try_supplier(slot, key, tracker, deadline).await;
+            let answer = match self.try_supplier(slot, key, tracker, (deadline, owner)).await {
+                Err(CallFailure::Refused(QueueFull)) => {
+                    failures.push(slot.busy_error());
+                    is_refused = true;
+                    break;
+                }
+                Err(CallFailure::Failed(failure)) => Err(failure),
+                Ok(supplied) => Ok(supplied),
+            };
             if let (Some(observer), Err(failure)) = (&self.observer, &answer)
                 && !failure.was_attempted()
             {
                 observer.on_supplier_call(slot.call_record(&answer, Duration::ZERO));
             }
             let failure = match answer {
-                Ok(supplied) => return SupplyResult { result: Ok(supplied), suppliers_tried },
+                Ok(supplied) => return SupplyResult { result: Ok(supplied), suppliers_tried, is_refused },
                 Err(failure) => failure,
             };
             if failure.was_attempted() {
@@ -116,6 +151,7 @@ impl EngineInner {
         SupplyResult {
             result: Err(if was_attempted { failure.mark_attempted() } else { failure }),
             suppliers_tried,
+            is_refused,
         }
     }
 
@@ -125,14 +161,14 @@ impl EngineInner {
         slot: &SupplierSlot,
         key: &FlightKey,
         tracker: &Arc<ProgressTracker>,
-        deadline: Timestamp,
-    ) -> Result<SupplyOutput, SupplyError> {
+        (deadline, owner): (Timestamp, &QueueOwner),
+    ) -> Result<SupplyOutput, CallFailure> {
         // Do not queue for a supplier with an open breaker.
         slot.check(self.clock.now())?;
         // A permit that arrives after half of the remaining time would leave too little for the call.
         let permit_timeout = deadline.since(self.clock.now()) / 2;
-        let permit =
-            tokio::time::timeout(permit_timeout, slot.acquire()).await.map_err(|_| slot.busy_error())?;
+        let acquired = tokio::time::timeout(permit_timeout, slot.acquire(owner)).await;
+        let permit = acquired.map_err(|_| slot.busy_error())??;
         let guard = slot.begin(&key.0, self.clock.now())?;
         let request = SupplyRequest { video: key.0.clone(), selector: key.1.clone(), deadline };
         // The permit is held until the health signal is recorded: the next request in the queue must see an open
@@ -150,7 +186,7 @@ impl EngineInner {
         {
             observer.on_supplier_call(slot.call_record(&answer, now.since(started_at)));
         }
-        answer
+        answer.map_err(CallFailure::Failed)
     }
 
     /// Logs a breaker event and passes it to the observer.

@@ -78,7 +78,10 @@ impl EngineInner {
     ) -> FetchOutcome {
         let failed = matches!(
             outcome,
-            FetchOutcome::SupplyFailed(_) | FetchOutcome::Absent(_) | FetchOutcome::NoSupplier
+            FetchOutcome::SupplyFailed(_)
+                | FetchOutcome::Absent(_)
+                | FetchOutcome::NoSupplier
+                | FetchOutcome::Busy(_)
         );
         if !failed || *selector == TrackSelector::Default {
             return outcome;

@@ -8,7 +8,7 @@ use super::{Balance, HoldOutcome, HoldRequest, HoldState, Ledger, SettleOutcome,
 use crate::{
     error::{ErrorKind, Result, Retry},
     ids::HoldId,
-    retry::{StorePolicy, retry_store, with_timeout},
+    retry::{StorePolicy, retry_store, retry_uncertain, with_timeout},
     tasks::BackgroundTasks,
     time::{Clock, Timestamp},
 };
@@ -51,8 +51,8 @@ struct HoldManagerInner {
 /// Outcome of opening a hold.
 #[derive(Debug)]
 pub(crate) enum HoldResult {
-    /// The hold is open. The balances are those after it.
-    Held(Box<HoldGuard>, Vec<Balance>),
+    /// The hold is open.
+    Held(Box<HoldGuard>),
     /// Nothing is held; the outcome is never `Held`.
     Refused(HoldOutcome),
 }
@@ -66,6 +66,18 @@ pub(crate) enum SpendResult {
     Refused(HoldOutcome),
     /// The ledger did not confirm: the amount may be spent, now or later.
     Unknown,
+}
+
+impl SpendResult {
+    /// The result of an outcome, which is certain if no earlier try may still take effect.
+    pub(crate) fn new(outcome: HoldOutcome, is_certain: bool) -> Self {
+        match outcome {
+            HoldOutcome::Held { balances }
+            | HoldOutcome::Exists { state: HoldState::Settled { .. }, balances } => Self::Spent(balances),
+            outcome if is_certain => Self::Refused(outcome),
+            _ => Self::Unknown,
+        }
+    }
 }
 
 impl HoldManager {
@@ -92,34 +104,21 @@ impl HoldManager {
     /// # Cancellation
     /// Dropping the future releases the hold. One that a slow ledger opens after that expires.
     pub(crate) async fn hold(&self, request: HoldRequest) -> Result<HoldResult> {
-        let amounts: Vec<u64> = request.legs.iter().map(|leg| leg.amount).collect();
-        let mut guard = HoldGuard {
+        let mut guard = Box::new(self.prepare(&request));
+        Ok(match guard.open(&request).await? {
+            Ok(_) => HoldResult::Held(guard),
+            Err(outcome) => HoldResult::Refused(outcome),
+        })
+    }
+
+    /// The guard of a hold that is still to be opened.
+    pub(crate) fn prepare(&self, request: &HoldRequest) -> HoldGuard {
+        HoldGuard {
             manager: self.clone(),
             id: request.id.clone(),
-            pending: Some(vec![0; amounts.len()]),
-            amounts,
+            amounts: request.legs.iter().map(|leg| leg.amount).collect(),
+            pending: None,
             heartbeat: JoinSet::new(),
-        };
-        match retry_store(self.0.times.request_policy(), || self.0.ledger.hold(request.clone())).await {
-            // Exists: an earlier try of this call took effect.
-            Ok(
-                HoldOutcome::Held { balances }
-                | HoldOutcome::Exists { state: HoldState::Open { .. }, balances },
-            ) => {
-                guard.start_heartbeat();
-                Ok(HoldResult::Held(Box::new(guard), balances))
-            }
-            Ok(outcome) => {
-                guard.pending = None;
-                Ok(HoldResult::Refused(outcome))
-            }
-            Err(error) => {
-                guard.pending = None;
-                if error.kind() != ErrorKind::Invalid {
-                    self.release_unconfirmed(&guard).await;
-                }
-                Err(error)
-            }
         }
     }
 
@@ -143,23 +142,10 @@ impl HoldManager {
     pub(crate) async fn spend(&self, request: &HoldRequest) -> Result<SpendResult> {
         let policy = self.0.times.request_policy();
         let spend = || self.0.ledger.spend(request.clone());
-        let first_try = with_timeout(policy.attempt, spend()).await;
-        let is_outcome_known = first_try.is_ok();
-        let outcome = match first_try {
-            Err(error) if error.kind() == ErrorKind::Invalid => return Err(error),
-            Err(error) if error.retry() == Retry::Never => Err(error),
-            Err(_) => retry_store(policy, spend).await,
-            Ok(outcome) => Ok(outcome),
-        };
-        Ok(match outcome {
-            Ok(
-                HoldOutcome::Held { balances }
-                | HoldOutcome::Exists { state: HoldState::Settled { .. }, balances },
-            ) => SpendResult::Spent(balances),
-            Ok(outcome) if is_outcome_known => SpendResult::Refused(outcome),
-            // The first try failed, but may still take effect in a slow ledger.
-            Ok(_) => SpendResult::Unknown,
-            Err(error) => {
+        let first_try = with_timeout(policy.attempt, spend());
+        Ok(match retry_uncertain(first_try, || retry_store(policy, spend)).await? {
+            (Ok(outcome), is_certain) => SpendResult::new(outcome, is_certain),
+            (Err(error), _) => {
                 tracing::error!(hold = %request.id, %error, "spend outcome unknown");
                 SpendResult::Unknown
             }
@@ -211,6 +197,39 @@ pub(crate) struct HoldGuard {
 }
 
 impl HoldGuard {
+    /// Opens the hold under its new ID; returns the balances after it, or the outcome that refuses it.
+    ///
+    /// # Errors
+    /// As [`HoldManager::hold`].
+    ///
+    /// # Cancellation
+    /// If the future is dropped, the end of the guard also ends a hold that the ledger may have opened.
+    pub(crate) async fn open(&mut self, request: &HoldRequest) -> Result<Result<Vec<Balance>, HoldOutcome>> {
+        self.pending = Some(vec![0; self.amounts.len()]);
+        let HoldManagerInner { ledger, times, .. } = &*self.manager.0;
+        match retry_store(times.request_policy(), || ledger.hold(request.clone())).await {
+            // Exists: an earlier try of this call took effect.
+            Ok(
+                HoldOutcome::Held { balances }
+                | HoldOutcome::Exists { state: HoldState::Open { .. }, balances },
+            ) => {
+                self.start_heartbeat();
+                Ok(Ok(balances))
+            }
+            Ok(outcome) => {
+                self.pending = None;
+                Ok(Err(outcome))
+            }
+            Err(error) => {
+                self.pending = None;
+                if error.kind() != ErrorKind::Invalid {
+                    self.manager.release_unconfirmed(self).await;
+                }
+                Err(error)
+            }
+        }
+    }
+
     pub(crate) fn id(&self) -> &HoldId {
         &self.id
     }
@@ -230,7 +249,9 @@ impl HoldGuard {
     pub(crate) async fn settle(mut self, spent: Vec<u64>) {
         self.pending = Some(spent.clone());
         let settled = self.manager.settle(&self.id, spent.clone()).await;
-        if settled.as_ref().err().is_none_or(|error| error.retry() == Retry::Never) {
+        let is_final = settled.as_ref().err().is_none_or(|error| error.retry() == Retry::Never);
+        // A hold that the ledger did not confirm has no heartbeat: it expires soon.
+        if is_final || self.heartbeat.is_empty() {
             self.pending = None;
             report_end(&self.id, &spent, settled);
         }

@@ -34,10 +34,11 @@ use crate::{
 
 /// Store of wallets, holds, grants and their entries.
 ///
-/// Each method is one transaction: it applies entirely or not at all, and an acknowledged change survives a crash.
-/// Each is idempotent by its id: after a fault with an unknown outcome, the caller repeats the call and receives the
-/// outcome of the first one. Wallets are locked in the order of their ids, so two calls cannot deadlock. If a future is
-/// dropped, the call has either applied or not.
+/// Each method is one transaction: it applies entirely or not at all, and an acknowledged change survives a crash. Only
+/// a new hold of credits may be lost when the machine crashes, until a later change of its wallets is acknowledged.
+/// Each method is idempotent by its id: after a fault with an unknown outcome, the caller repeats the call and receives
+/// the outcome of the first one. Wallets are locked in the order of their ids, so two calls cannot deadlock. If a future
+/// is dropped, the call has either applied or not.
 ///
 /// No balance is ever negative, and the spent and held amounts of a bucket never exceed its limit.
 ///

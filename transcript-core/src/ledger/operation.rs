@@ -1,5 +1,7 @@
 //! Ledger operations as events for metrics.
 
+use crate::names::names;
+
 /// An operation of the ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LedgerOperation {
@@ -43,36 +45,19 @@ pub enum LedgerOperationResult {
     Failed,
 }
 
-impl LedgerOperationKind {
-    /// All kinds.
-    pub const ALL: [Self; 7] =
-        [Self::Hold, Self::Spend, Self::Settle, Self::Release, Self::Expire, Self::Grant, Self::Revoke];
+names!(LedgerOperationKind {
+    Hold = "hold",
+    Spend = "spend",
+    Settle = "settle",
+    Release = "release",
+    Expire = "expire",
+    Grant = "grant",
+    Revoke = "revoke",
+});
 
-    /// Stable name for metrics.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Hold => "hold",
-            Self::Spend => "spend",
-            Self::Settle => "settle",
-            Self::Release => "release",
-            Self::Expire => "expire",
-            Self::Grant => "grant",
-            Self::Revoke => "revoke",
-        }
-    }
-}
-
-impl LedgerOperationResult {
-    /// All results.
-    pub const ALL: [Self; 4] = [Self::Done, Self::Refused, Self::Duplicate, Self::Failed];
-
-    /// Stable name for metrics.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Refused => "refused",
-            Self::Duplicate => "known",
-            Self::Failed => "failed",
-        }
-    }
-}
+names!(LedgerOperationResult {
+    Done = "done",
+    Refused = "refused",
+    Duplicate = "known",
+    Failed = "failed",
+});

@@ -3,7 +3,7 @@
 use jiff::{ToSpan, civil};
 
 use super::{Pool, Terms};
-use crate::time::Timestamp;
+use crate::{names::names, time::Timestamp};
 
 /// UTC calendar period of an allowance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -14,18 +14,12 @@ pub enum AllowancePeriod {
     Day,
 }
 
+names!(AllowancePeriod {
+    Month = "month",
+    Day = "day",
+});
+
 impl AllowancePeriod {
-    /// All periods, in the specification's order.
-    pub const ALL: [Self; 2] = [Self::Month, Self::Day];
-
-    /// Wire name (specification 2.4).
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Month => "month",
-            Self::Day => "day",
-        }
-    }
-
     /// Name of the bucket at this time: `month/2026-11`, `day/2026-11-20`.
     pub fn bucket(self, now: Timestamp) -> String {
         let today = now.civil().date();

@@ -1,6 +1,6 @@
 //! Rate limits over sliding windows.
 
-pub(crate) mod network;
+pub mod network;
 pub mod rules;
 
 use std::fmt;
@@ -69,6 +69,53 @@ pub fn check(requests: &[LimitRequest]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Charges all limits, or none, within `timeout`. If one refuses, returns the time until a retry in milliseconds.
+///
+/// A limit of 0 refuses without a store call.
+///
+/// # Errors
+/// As [`RateLimiter::acquire`]; unavailable after the timeout.
+#[cfg(any(feature = "accounts", feature = "lookup"))]
+pub(crate) async fn acquire_all(
+    limiter: &dyn RateLimiter,
+    requests: Vec<LimitRequest>,
+    now: Timestamp,
+    timeout: std::time::Duration,
+) -> Result<Option<u64>> {
+    if let Some(refusing) = requests.iter().find(|request| request.max == 0) {
+        return Ok(Some(refusing.window_ms));
+    }
+    Ok(match crate::retry::with_timeout(timeout, limiter.acquire(requests, now)).await? {
+        LimitOutcome::Allowed { .. } => None,
+        LimitOutcome::Limited { retry_after_ms, .. } => Some(retry_after_ms),
+    })
+}
+
+/// Time until one more unit of a limit may be taken, in milliseconds; `None` if it may be taken now.
+///
+/// Takes nothing, unless the last unit has just become free: then the unit is taken, because only a refused request
+/// returns the wait.
+///
+/// # Errors
+/// As [`acquire_all`].
+#[cfg(any(feature = "accounts", feature = "lookup"))]
+pub(crate) async fn wait_for_unit(
+    limiter: &dyn RateLimiter,
+    unit: LimitRequest,
+    now: Timestamp,
+    timeout: std::time::Duration,
+) -> Result<Option<u64>> {
+    if unit.max == 0 {
+        return Ok(Some(unit.window_ms));
+    }
+    let probe = vec![LimitRequest { cost: 0, ..unit.clone() }];
+    match crate::retry::with_timeout(timeout, limiter.acquire(probe, now)).await? {
+        LimitOutcome::Allowed { remaining: 0, .. } => acquire_all(limiter, vec![unit], now, timeout).await,
+        LimitOutcome::Allowed { .. } => Ok(None),
+        LimitOutcome::Limited { retry_after_ms, .. } => Ok(Some(retry_after_ms)),
+    }
 }
 
 /// Outcome of a rate limit request.

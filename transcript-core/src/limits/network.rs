@@ -1,8 +1,8 @@
-//! Client networks, for counting misses and new keys. Stores no address, only a keyed digest.
+//! Client networks, for counting misses, new keys and connections. Stores no address, only a keyed digest.
 
 use std::{
     fmt,
-    net::{IpAddr, Ipv6Addr},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
     sync::Arc,
 };
 
@@ -14,6 +14,40 @@ use crate::{ledger::terms::AllowancePeriod, time::Timestamp};
 
 /// Factor between the limit of a /64 and that of its /48.
 const PREFIX_48_FACTOR: u32 = 4;
+
+/// A network whose clients share a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ClientNetwork {
+    /// An IPv4 address.
+    V4(Ipv4Addr),
+    /// The prefix of an IPv6 address, and its length.
+    V6(Ipv6Addr, u8),
+}
+
+impl ClientNetwork {
+    /// The networks of a client, each with the factor of its limit.
+    ///
+    /// An IPv4 address is one network. An IPv6 network is a /64, and its /48 has four times the limit.
+    pub fn of_client(client: IpAddr) -> impl Iterator<Item = (Self, u32)> {
+        let (nearest, site) = match client.to_canonical() {
+            IpAddr::V4(address) => (Self::V4(address), None),
+            IpAddr::V6(address) => (
+                Self::V6(prefix(address, 64), 64),
+                Some((Self::V6(prefix(address, 48), 48), PREFIX_48_FACTOR)),
+            ),
+        };
+        std::iter::once((nearest, 1)).chain(site)
+    }
+}
+
+impl fmt::Display for ClientNetwork {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::V4(address) => write!(f, "{address}"),
+            Self::V6(prefix, length) => write!(f, "{prefix}/{length}"),
+        }
+    }
+}
 
 /// Digests networks with the server's secret and a daily salt.
 #[derive(Clone)]
@@ -36,8 +70,7 @@ impl NetworkHasher {
     ///
     /// `purpose` is the kind of action, and the prefix of the buckets.
     ///
-    /// An IPv4 address is one network. An IPv6 network is a /64, and its /48 has four times the limit. Clients without
-    /// a known address share one network.
+    /// See [`ClientNetwork::of_client`]. Clients without a known address share one network.
     pub(crate) fn limit_requests(
         &self,
         purpose: &str,
@@ -58,13 +91,11 @@ impl NetworkHasher {
     /// The digests of a client's networks on that day, each with its limit factor.
     pub(crate) fn digests(&self, client: Option<IpAddr>, now: Timestamp) -> Vec<(String, u32)> {
         let name = |network: String, times| (self.digest(&network, now), times);
-        match client.map(|address| address.to_canonical()) {
+        match client {
             None => vec![name("unknown".to_owned(), 1)],
-            Some(IpAddr::V4(address)) => vec![name(address.to_string(), 1)],
-            Some(IpAddr::V6(address)) => vec![
-                name(format!("{}/64", prefix(address, 64)), 1),
-                name(format!("{}/48", prefix(address, 48)), PREFIX_48_FACTOR),
-            ],
+            Some(client) => ClientNetwork::of_client(client)
+                .map(|(network, times)| name(network.to_string(), times))
+                .collect(),
         }
     }
 

@@ -33,14 +33,9 @@ impl Lookup {
         // A short link must be resolved first.
         let link = reference.link().ok()?;
         let VideoLink::Video(video) = &link else { return None };
-        let body = match self.deps.transcripts.stored_body(video, &TrackSelector::Default).await {
-            Ok(body) => body?,
-            Err(error) => {
-                tracing::debug!(%error, "stored body read failed");
-                return None;
-            }
-        };
-        let watch_url = self.deps.options.watch_url(&link, src);
+        let body = self.transcripts.stored_body(video, &TrackSelector::Default).await;
+        let body = body.inspect_err(|error| tracing::debug!(%error, "stored body read failed")).ok()??;
+        let watch_url = self.options.watch_url(&link, src);
         Some(ArchivedResponse {
             platform: video.platform(),
             video_id: video.id().to_owned(),

@@ -3,9 +3,9 @@
 //! A challenge (specification 4.14) is signed, made for one page, valid for some minutes, and good for one transcript.
 //! A [`ChallengeProvider`] defines the proof of work; the lookup API decides whether a solution is accepted.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, time::Duration};
 
-use super::{Lookup, visitor::KeyedDigest};
+use super::{Visitors, visitor::KeyedDigest};
 use crate::{
     error::{Error, Result},
     ids::random_id,
@@ -58,16 +58,10 @@ pub(super) enum SolutionVerdict {
     Rejected(&'static str),
 }
 
-impl Lookup {
-    /// Sets the challenge provider. Without one, visitors get archived transcripts only.
-    #[must_use]
-    pub fn with_challenges(self, provider: Arc<dyn ChallengeProvider>) -> Self {
-        Self { challenges: Some(provider), ..self }
-    }
-
+impl Visitors {
     /// Whether visitors of the watch page can get new transcripts.
-    pub fn serves_visitors(&self) -> bool {
-        let options = &self.deps.options;
+    pub fn can_fetch(&self) -> bool {
+        let options = &self.lookup.options;
         let allowances =
             [options.visitor_per_day, options.visitor_per_network_per_day, options.service_per_day];
         self.challenges.is_some() && !allowances.contains(&0)
@@ -80,23 +74,23 @@ impl Lookup {
     /// # Errors
     /// As [`ChallengeProvider::challenge`].
     pub fn challenge(&self, link: &VideoLink) -> Result<Option<String>> {
-        let Some(provider) = self.challenges.as_ref().filter(|_| self.serves_visitors()) else {
+        let Some(provider) = self.challenges.as_ref().filter(|_| self.can_fetch()) else {
             return Ok(None);
         };
-        let id = random_id(self.deps.random.as_ref(), PURPOSE);
-        let expires_at = self.deps.clock.now().plus(LIFETIME);
+        let id = random_id(self.random(), PURPOSE);
+        let expires_at = self.lookup.clock.now().plus(LIFETIME);
         let claims = ChallengeClaims { id, page: page(link), expires_at };
-        provider.challenge(&self.keyed_digest.digest(PURPOSE, ""), &claims).map(Some)
+        provider.challenge(&self.lookup.keyed_digest.digest(PURPOSE, ""), &claims).map(Some)
     }
 
     /// Verifies a solution for the page of a link. The returned rate limit request uses it up.
     pub(super) fn check_solution(&self, link: &VideoLink, solution: &str, now: Timestamp) -> SolutionVerdict {
-        let Some(provider) = self.challenges.as_ref().filter(|_| self.serves_visitors()) else {
+        let Some(provider) = self.challenges.as_ref().filter(|_| self.can_fetch()) else {
             return SolutionVerdict::Rejected(
                 "This server transcribes videos for callers with an API key only.",
             );
         };
-        check_claims(provider.as_ref(), &self.keyed_digest, &page(link), solution, now)
+        check_claims(provider.as_ref(), &self.lookup.keyed_digest, &page(link), solution, now)
     }
 }
 

@@ -3,9 +3,9 @@
 //! The issuer of a proof is trusted only for the subject and the end of a plan: a proof applies to keys of its subject
 //! only, and only for a bounded time.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, time::Duration};
 
-use super::Lookup;
+use super::LookupKeys;
 use crate::{
     directory::{LookupKey, RenewRequest},
     error::Result,
@@ -64,13 +64,7 @@ pub trait EntitlementVerifier: fmt::Debug + Send + Sync + 'static {
     fn verify(&self, proof: &EntitlementProof, now: Timestamp) -> Option<Entitlement>;
 }
 
-impl Lookup {
-    /// Sets the verifier of proofs; without one no proof is accepted.
-    #[must_use]
-    pub fn with_entitlements(self, entitlements: Arc<dyn EntitlementVerifier>) -> Self {
-        Self { entitlements: Some(entitlements), ..self }
-    }
-
+impl LookupKeys {
     /// The entitlement of a proof, within the limits of this module.
     pub(super) fn entitlement(
         &self,
@@ -90,7 +84,7 @@ impl Lookup {
     pub(super) async fn apply_proof(&self, key: LookupKey, proof: Option<&EntitlementProof>) -> LookupKey {
         // A key without a subject was created without a proof, and ignores proofs.
         let Some(subject) = &key.subject else { return key };
-        let now = self.deps.clock.now();
+        let now = self.clock.now();
         let proven = self.entitlement(proof, now).filter(|proven| proven.subject == *subject);
         let Some(expires_at) = proven
             .map(|proven| proven.expires_at)
@@ -120,9 +114,9 @@ impl Lookup {
             subject: subject.to_owned(),
             until: expires_at,
             now,
-            live_per_subject: self.deps.options.plus_keys_per_subject,
+            live_per_subject: self.options.plus_keys_per_subject,
         };
-        self.with_store_timeout(self.deps.directory.renew_entitlement(request)).await
+        self.with_store_timeout(self.directory.renew_entitlement(request)).await
     }
 }
 

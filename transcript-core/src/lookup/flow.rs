@@ -1,6 +1,6 @@
 //! The flow of a lookup (specification 11): link, archive, key, engine, response.
 
-use std::{net::IpAddr, time::Duration};
+use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 
@@ -10,18 +10,13 @@ use super::{
 };
 use crate::{
     archive::{FindOutcome, TrackSelector},
-    directory::LookupKey,
-    engine::NoTranscript,
+    engine::{CostNote, FetchOutcome, FetchRequest, NoTranscript},
     error::{Error, Result},
-    limits::{LIMIT_MAX, LimitOutcome, LimitRequest},
-    retry::deadline_after,
+    retry::{deadline_after, is_over},
     supplier::ResolveOutcome,
-    time::{Timestamp, format_wait},
+    time::format_wait,
     video::{ShortLink, VideoId, VideoLink},
 };
-
-const MINUTE_MS: u64 = 60 * 1000;
-const HOUR_MS: u64 = 60 * MINUTE_MS;
 
 /// One running lookup.
 pub(super) struct LookupFlow<'a> {
@@ -72,7 +67,7 @@ impl Lookup {
         let link = request.reference.link()?;
         let (lookup, target, src) = (self.clone(), link.clone(), request.src);
         let work = async move { lookup.run(&request, target, may_fetch).await };
-        match self.deps.transcripts.task(work).await {
+        match self.transcripts.task(work).await {
             Ok(answer) => answer,
             Err(error) => Ok(self.build_response(&link, src, None, store_failure_response(&error))),
         }
@@ -88,13 +83,13 @@ impl Lookup {
         link: VideoLink,
         may_fetch: bool,
     ) -> Result<LookupResponse, ReferenceError> {
-        let caller = self.caller(request.key.as_deref(), request.proof.as_ref()).await;
-        let deadline = deadline_after(self.deps.transcripts.options().wait_timeout);
+        let caller = self.keys.principal(request.key.as_deref(), request.proof.as_ref()).await;
+        let deadline = deadline_after(self.transcripts.options().wait_timeout);
         let flow = LookupFlow { request, caller: &caller, may_fetch, deadline };
         let (link, availability) = self.resolve_and_find(&flow, link).await?;
         // The usage is read after the work, so that it contains this lookup's own charge.
         let key = match &caller {
-            Ok(LookupPrincipal::Key(key)) => self.key_usage(key, self.deps.clock.now()).await.ok(),
+            Ok(LookupPrincipal::Key(key)) => self.keys.usage(key, self.clock.now()).await.ok(),
             _ => None,
         };
         Ok(self.build_response(&link, request.src, key, availability))
@@ -126,7 +121,7 @@ impl Lookup {
             VideoLink::Video(video) => (video.platform(), video.id()),
             VideoLink::Short(link) => (link.platform(), link.code()),
         };
-        let watch_url = self.deps.options.watch_url(link, src);
+        let watch_url = self.options.watch_url(link, src);
         LookupResponse { platform, video_id: id.to_owned(), watch_url, key, availability }
     }
 
@@ -142,7 +137,7 @@ impl Lookup {
             VideoLink::Video(video) => return Ok(LinkOutcome::Video { video, counted: false }),
             VideoLink::Short(link) => link,
         };
-        let transcripts = &self.deps.transcripts;
+        let transcripts = &self.transcripts;
         let mut resolved = transcripts.resolve(&link, false).await;
         let counted = flow.may_fetch && matches!(resolved, Ok(None));
         if counted {
@@ -150,6 +145,10 @@ impl Lookup {
                 return Ok(LinkOutcome::Unresolved(link, store_failure_response(error)));
             }
             match self.count_attempt(flow).await {
+                // After the deadline nothing is started.
+                Ok(None) if is_over(flow.deadline) => {
+                    return Ok(LinkOutcome::Unresolved(link, timeout_response()));
+                }
                 Ok(None) => match timeout_at(flow.deadline, transcripts.resolve(&link, true)).await {
                     Ok(answer) => resolved = answer,
                     Err(_) => return Ok(LinkOutcome::Unresolved(link, timeout_response())),
@@ -165,7 +164,7 @@ impl Lookup {
             }
             Ok(None) => Ok(LinkOutcome::Unresolved(link, needs_key_response(""))),
             Err(failure) => {
-                let none = NoTranscript::from_supply_error(&failure, self.deps.clock.now());
+                let none = NoTranscript::from_supply_error(&failure, self.clock.now());
                 Ok(LinkOutcome::Unresolved(link, none.into()))
             }
         }
@@ -178,7 +177,7 @@ impl Lookup {
         flow: &LookupFlow<'_>,
         counted: bool,
     ) -> Result<Availability> {
-        let absence = match self.deps.transcripts.find(video, &TrackSelector::Default).await? {
+        let absence = match self.transcripts.find(video, &TrackSelector::Default).await? {
             FindOutcome::Transcript(stored) => {
                 return Ok(Availability::Available { stored, from_cache: true });
             }
@@ -192,7 +191,7 @@ impl Lookup {
             caller => return self.without_fetching(video, caller, flow, counted).await,
         };
         let (answer, other_language_helps) = match absence {
-            Some(absence) => (NoTranscript::from_absence(absence, self.deps.clock.now()).into(), true),
+            Some(absence) => (NoTranscript::from_absence(absence, self.clock.now()).into(), true),
             None => self.fetch(video, payer, flow.deadline, counted).await?,
         };
         // A caller with a key gets no less than one without: archived transcripts in other languages are free.
@@ -200,7 +199,7 @@ impl Lookup {
             return Ok(answer);
         }
         // The caller's own answer is ready: a slow archive must not delay it by more than one store call.
-        let limit = flow.deadline + self.deps.transcripts.options().store_timeout;
+        let limit = flow.deadline + self.transcripts.options().store_timeout;
         let found = timeout_at(limit, self.find_best_available(video)).await;
         Ok(found.ok().and_then(Result::ok).flatten().unwrap_or(answer))
     }
@@ -234,64 +233,62 @@ impl Lookup {
 
     /// The best archived transcript for a caller that cannot get the default track.
     async fn find_best_available(&self, video: &VideoId) -> Result<Option<Availability>> {
-        Ok(match self.deps.transcripts.find_best_available(video).await? {
+        Ok(match self.transcripts.find_best_available(video).await? {
             FindOutcome::Transcript(stored) => Some(Availability::Available { stored, from_cache: true }),
             FindOutcome::Absence(_) | FindOutcome::Withdrawn | FindOutcome::NotFound => None,
         })
     }
 
-    /// The refusal for a key with too many failed attempts within an hour.
+    /// Fetches the default transcript, for 1 of the payer's allowance and 1 of the daily cap.
     ///
-    /// Counts nothing: waiters of a running flight, and callers whose fetch succeeds, make no failed attempt.
-    pub(super) async fn check_failed_attempts(&self, key: &LookupKey) -> Result<Option<Availability>> {
-        let attempt = LimitRequest { cost: 0, ..self.attempt_limit_request(key) };
-        if attempt.max == 0 {
-            return Ok(Some(too_many_attempts(attempt.window_ms)));
+    /// Also returns whether a transcript in another language would be a better response.
+    async fn fetch(
+        &self,
+        video: &VideoId,
+        payer: LookupPayer,
+        deadline: Instant,
+        counted: bool,
+    ) -> Result<(Availability, bool)> {
+        let transcripts = &self.transcripts;
+        // Resolving a short link was already counted as this lookup's attempt, even if it was the last one.
+        if let LookupPayer::Key(key) = &payer
+            && transcripts.has_supplier(video.platform())
+            && !counted
+            && let Some(retry_after_ms) = self.limits.check_failed_attempts(key, self.clock.now()).await?
+        {
+            return Ok((too_many_attempts(retry_after_ms), true));
         }
-        let now = self.deps.clock.now();
-        let outcome = self.with_store_timeout(self.deps.limiter.acquire(vec![attempt], now)).await?;
-        Ok(match outcome {
-            // Only a refused request returns the wait. If one attempt has just become free, it is taken, and the lookup
-            // goes on.
-            LimitOutcome::Allowed { remaining: 0, .. } => {
-                self.check_limits(vec![self.attempt_limit_request(key)], now).await?.map(too_many_attempts)
-            }
-            LimitOutcome::Allowed { .. } => None,
-            LimitOutcome::Limited { retry_after_ms, .. } => Some(too_many_attempts(retry_after_ms)),
+        let payer = Some(self.payments.payer(video, payer, counted));
+        let fetch = FetchRequest { video: video.clone(), selector: TrackSelector::Default, payer };
+        let Some(outcome) = transcripts.fetch_missing(fetch, deadline).await else {
+            return Ok((timeout_response(), true));
+        };
+        // While the work goes on, the transcript that the caller will be charged for is still to come.
+        let has_ended = !matches!(outcome, FetchOutcome::InProgress(_) | FetchOutcome::Withdrawn);
+        let now = self.clock.now();
+        Ok(match outcome.into_transcript(video.platform(), now, CostNote::None) {
+            Ok(Ok((stored, from_cache))) => (Availability::Available { stored, from_cache }, false),
+            Ok(Err(none)) => (none.into(), has_ended),
+            Err(error) => (store_failure_response(&error), true),
         })
-    }
-
-    pub(super) fn attempt_limit_request(&self, key: &LookupKey) -> LimitRequest {
-        LimitRequest {
-            bucket: format!("attempt/{}", key.key.id),
-            max: self.deps.options.attempts_per_key_per_hour.min(LIMIT_MAX),
-            window_ms: HOUR_MS,
-            cost: 1,
-        }
     }
 
     /// Counts a request beyond the archive, once per lookup. Returns the refusal if there were too many.
     ///
     /// It counts an attempt of the key, or a miss of the network.
     async fn count_attempt(&self, flow: &LookupFlow<'_>) -> Result<Option<Availability>> {
-        let now = self.deps.clock.now();
+        let now = self.clock.now();
         let requests = match flow.caller {
-            Ok(LookupPrincipal::Key(key)) => vec![self.attempt_limit_request(key)],
+            Ok(LookupPrincipal::Key(key)) => vec![self.limits.attempt(key)],
             // The visitor was counted at admission.
             Ok(LookupPrincipal::Visitor(_)) => return Ok(None),
-            _ => self.miss_limit_requests(flow.request.client, now),
+            _ => self.limits.miss(flow.request.client, now),
         };
-        let Some(retry_after_ms) = self.check_limits(requests, now).await? else { return Ok(None) };
+        let Some(retry_after_ms) = self.limits.check(requests, now).await? else { return Ok(None) };
         Ok(Some(match flow.caller {
             Ok(LookupPrincipal::Key(_)) => too_many_attempts(retry_after_ms),
             _ => too_many_misses_response(retry_after_ms),
         }))
-    }
-
-    /// The rate limits of a miss of a network.
-    pub(super) fn miss_limit_requests(&self, client: Option<IpAddr>, now: Timestamp) -> Vec<LimitRequest> {
-        let limit = self.deps.options.misses_per_network_per_minute;
-        self.networks.limit_requests("miss", client, limit, MINUTE_MS, now)
     }
 }
 
@@ -314,7 +311,8 @@ fn too_many_attempts(retry_after_ms: u64) -> Availability {
     none.with_retry_after(Duration::from_millis(retry_after_ms)).into()
 }
 
-/// The response when a short link is not resolved by the caller's deadline. Work that has started goes on.
+/// The response when a short link is not resolved by the caller's deadline, or no fetch was started by then. Work that
+/// has started goes on.
 fn timeout_response() -> Availability {
     Availability::none(FailureReason::FetchError, "The lookup took too long. Try again in a moment.")
 }

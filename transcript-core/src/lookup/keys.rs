@@ -1,25 +1,26 @@
 //! API keys of the lookup API: creation and usage.
 
-use std::{fmt, net::IpAddr};
+use std::{fmt, net::IpAddr, sync::Arc};
 
-use super::{Entitlement, EntitlementProof, KeyPlan, Lookup, visitor::Visitor};
+use super::{
+    Entitlement, EntitlementProof, EntitlementVerifier, KeyPlan, LookupOptions, limits::LookupLimits,
+    visitor::Visitor,
+};
 use crate::{
     directory::{
-        AddKeyOutcome, KeyOwner, LookupKey, NewKeyRecord,
+        AddKeyOutcome, Directory, KeyOwner, LookupKey, NewKeyRecord,
         api_key::{ApiKey, ApiKind},
     },
+    engine::Transcripts,
     error::{Error, Result},
     ids::{KeyId, WalletId, random_id},
     ledger::{
-        Terms,
+        Ledger, Terms,
         terms::{self, AllowancePeriod},
     },
-    retry::retry_store,
-    time::Timestamp,
+    retry::{retry_store, with_timeout},
+    time::{Clock, Random, Timestamp},
 };
-
-/// One day, the window of the limit of new keys.
-const DAY_MS: u64 = 24 * 3600 * 1000;
 
 /// A request for a new key (specification 4.2).
 #[derive(Clone, Debug)]
@@ -138,54 +139,68 @@ pub(super) enum LookupPrincipal {
     Visitor(Visitor),
 }
 
-impl Lookup {
+/// The keys of the lookup API. A clone is a handle to the same keys.
+#[derive(Clone, Debug)]
+pub struct LookupKeys {
+    /// Runs the calls on the engine's runtime.
+    pub(super) transcripts: Transcripts,
+    pub(super) directory: Arc<dyn Directory>,
+    pub(super) ledger: Arc<dyn Ledger>,
+    pub(super) limits: LookupLimits,
+    pub(super) clock: Arc<dyn Clock>,
+    /// Randomness for new keys.
+    pub(super) random: Arc<dyn Random>,
+    /// Verifies proofs of paid plans; `None` if no proof is accepted.
+    pub(super) entitlements: Option<Arc<dyn EntitlementVerifier>>,
+    pub(super) options: Arc<LookupOptions>,
+}
+
+impl LookupKeys {
     /// Creates a new key.
     ///
     /// # Errors
     /// The ports' errors: nothing was created, or a key that was never shown.
-    pub async fn create_key(&self, request: CreateKeyRequest) -> Result<CreateKeyOutcome> {
-        let lookup = self.clone();
-        self.deps.transcripts.task(async move { lookup.make_key(request).await }).await?
+    pub async fn create(&self, request: CreateKeyRequest) -> Result<CreateKeyOutcome> {
+        let keys = self.clone();
+        self.transcripts.task(async move { keys.create_in_task(request).await }).await?
     }
 
-    async fn make_key(&self, request: CreateKeyRequest) -> Result<CreateKeyOutcome> {
-        let deps = &self.deps;
+    async fn create_in_task(&self, request: CreateKeyRequest) -> Result<CreateKeyOutcome> {
         let (label, email) = match (clean_label(request.label), clean_email(request.email)) {
             (Ok(label), Ok(email)) => (label, email),
             (Err(error), _) | (_, Err(error)) => return Ok(CreateKeyOutcome::Invalid(error)),
         };
-        let now = deps.clock.now();
+        let now = self.clock.now();
         if let KeyOrigin::Network(client) = request.origin {
-            let limit = deps.options.mint_per_network_per_day;
-            let requests = self.networks.limit_requests("mint", client, limit, DAY_MS, now);
-            if let Some(limited_ms) = self.check_limits(requests, now).await? {
+            let requests = self.limits.new_key(client, now);
+            if let Some(limited_ms) = self.limits.check(requests, now).await? {
                 // Network digests change at midnight, so nothing is counted under the new ones yet.
                 let midnight_ms = wait_ms(now, AllowancePeriod::Day.end(now));
                 return Ok(CreateKeyOutcome::Limited { retry_after_ms: limited_ms.min(midnight_ms) });
             }
         }
-        let key = ApiKey::generate(ApiKind::Lookup, deps.random.as_ref())?;
+        let key = ApiKey::generate(ApiKind::Lookup, self.random.as_ref())?;
         let (subject, entitled_until) = match self.entitlement(request.proof.as_ref(), now) {
             Some(Entitlement { subject, expires_at: until }) => (Some(subject), Some(until)),
             None => (None, None),
         };
         let record = LookupKey {
             key: NewKeyRecord {
-                id: KeyId::new(random_id(deps.random.as_ref(), "key")),
+                id: KeyId::new(random_id(self.random.as_ref(), "key")),
                 digest: key.digest(),
                 hint: key.hint(),
                 now,
             },
-            wallet: WalletId::new(random_id(deps.random.as_ref(), "key")),
+            wallet: WalletId::new(random_id(self.random.as_ref(), "key")),
             label,
             email,
             subject,
             entitled_until,
         };
         // Retried when the outcome is unknown: a key that was never shown is useless.
-        let plus_keys = deps.options.plus_keys_per_subject;
-        let add = || deps.directory.add_key(record.clone(), plus_keys);
-        match retry_store(deps.transcripts.options().request_policy(), add).await? {
+        let plus_keys = self.options.plus_keys_per_subject;
+        let add = || self.directory.add_key(record.clone(), plus_keys);
+        match retry_store(self.transcripts.options().request_policy(), add).await? {
             AddKeyOutcome::Added => {}
             AddKeyOutcome::SubjectFull { room_at } => {
                 return Ok(CreateKeyOutcome::SubjectFull {
@@ -195,7 +210,7 @@ impl Lookup {
             }
         }
         // A new key has no usage, so no store call can fail after its creation.
-        let status = self.status(&record, self.usage(&record, now, 0), now);
+        let status = key_status(&record, self.usage_of(&record, now, 0), now);
         Ok(CreateKeyOutcome::Created(IssuedLookupKey { key, status }))
     }
 
@@ -205,17 +220,17 @@ impl Lookup {
     ///
     /// # Errors
     /// The ports' errors.
-    pub async fn key_id(&self, credential: &str) -> Result<Option<KeyId>> {
-        let (lookup, credential) = (self.clone(), credential.to_owned());
+    pub async fn id(&self, credential: &str) -> Result<Option<KeyId>> {
+        let (keys, credential) = (self.clone(), credential.to_owned());
         let work = async move {
-            Ok(match lookup.caller(Some(&credential), None).await? {
+            Ok(match keys.principal(Some(&credential), None).await? {
                 LookupPrincipal::Key(key) => Some(key.key.id),
                 LookupPrincipal::Anonymous | LookupPrincipal::UnknownKey(_) | LookupPrincipal::Visitor(_) => {
                     None
                 }
             })
         };
-        self.deps.transcripts.task(work).await?
+        self.transcripts.task(work).await?
     }
 
     /// A key's plan and remaining allowance; `None` if the credential is no live key of the lookup API.
@@ -224,27 +239,27 @@ impl Lookup {
     ///
     /// # Errors
     /// The ports' errors.
-    pub async fn key_status(
+    pub async fn status(
         &self,
         credential: &str,
         proof: Option<&EntitlementProof>,
     ) -> Result<Option<KeyStatus>> {
-        let (lookup, credential, proof) = (self.clone(), credential.to_owned(), proof.cloned());
+        let (keys, credential, proof) = (self.clone(), credential.to_owned(), proof.cloned());
         let work = async move {
-            let LookupPrincipal::Key(key) = lookup.caller(Some(&credential), proof.as_ref()).await? else {
+            let LookupPrincipal::Key(key) = keys.principal(Some(&credential), proof.as_ref()).await? else {
                 return Ok(None);
             };
-            let now = lookup.deps.clock.now();
-            let usage = lookup.key_usage(&key, now).await?;
-            Ok(Some(lookup.status(&key, usage, now)))
+            let now = keys.clock.now();
+            let usage = keys.usage(&key, now).await?;
+            Ok(Some(key_status(&key, usage, now)))
         };
-        self.deps.transcripts.task(work).await?
+        self.transcripts.task(work).await?
     }
 
     /// The principal of a credential.
     ///
     /// A valid proof of the key's own subject renews a plus key. A typo is detected without a directory lookup.
-    pub(super) async fn caller(
+    pub(super) async fn principal(
         &self,
         credential: Option<&str>,
         proof: Option<&EntitlementProof>,
@@ -261,7 +276,7 @@ impl Lookup {
                  that begins with vbk_.",
             ));
         }
-        Ok(match self.with_store_timeout(self.deps.directory.key_owner(&key.digest())).await? {
+        Ok(match self.with_store_timeout(self.directory.key_owner(&key.digest())).await? {
             Some(KeyOwner::Lookup(key)) => LookupPrincipal::Key(self.apply_proof(key, proof).await),
             _ => LookupPrincipal::UnknownKey(
                 "The API key in the Authorization header is unknown, or was revoked.",
@@ -269,36 +284,48 @@ impl Lookup {
         })
     }
 
-    pub(super) fn status(&self, key: &LookupKey, usage: KeyUsage, now: Timestamp) -> KeyStatus {
-        KeyStatus {
-            id: key.key.id.clone(),
-            label: key.label.clone(),
-            usage,
-            resets_at: usage.period.end(now),
-            created_at: key.key.now,
-        }
+    /// Whether a credential is a key of this server, of either API.
+    pub(super) async fn is_known(&self, credential: Option<&str>) -> Result<bool> {
+        let Some(key) = credential.and_then(|text| ApiKey::parse(text.trim())) else { return Ok(false) };
+        Ok(self.with_store_timeout(self.directory.key_owner(&key.digest())).await?.is_some())
     }
 
     /// A key's usage at a time.
-    pub(super) async fn key_usage(&self, key: &LookupKey, now: Timestamp) -> Result<KeyUsage> {
-        let terms = self.key_terms(key, now);
-        let balance = self.with_store_timeout(self.deps.ledger.balance(&key.wallet, &terms)).await?;
+    pub(super) async fn usage(&self, key: &LookupKey, now: Timestamp) -> Result<KeyUsage> {
+        let terms = self.terms(key, now);
+        let balance = self.with_store_timeout(self.ledger.balance(&key.wallet, &terms)).await?;
         let pool =
             balance.pools.first().ok_or_else(|| Error::unexpected("the balance lacks the requested pool"))?;
-        Ok(self.usage(key, now, pool.used()))
+        Ok(self.usage_of(key, now, pool.used()))
     }
 
-    fn usage(&self, key: &LookupKey, now: Timestamp, used: u64) -> KeyUsage {
+    fn usage_of(&self, key: &LookupKey, now: Timestamp, used: u64) -> KeyUsage {
         let plan = KeyPlan::for_key(key, now);
-        let allowance = plan.allowance(&self.deps.options);
+        let allowance = plan.allowance(&self.options);
         let remaining = allowance.saturating_sub(used);
         KeyUsage { plan, period: plan.period(), used, allowance, remaining }
     }
 
+    /// Awaits a store call, with the store timeout.
+    pub(super) async fn with_store_timeout<T>(&self, call: impl Future<Output = Result<T>>) -> Result<T> {
+        with_timeout(self.transcripts.options().store_timeout, call).await
+    }
+
     /// A key's pools and limits at a time.
-    pub(super) fn key_terms(&self, key: &LookupKey, now: Timestamp) -> Terms {
+    pub(super) fn terms(&self, key: &LookupKey, now: Timestamp) -> Terms {
         let plan = KeyPlan::for_key(key, now);
-        terms::allowance(plan.period(), plan.allowance(&self.deps.options), now)
+        terms::allowance(plan.period(), plan.allowance(&self.options), now)
+    }
+}
+
+/// A key's plan and remaining allowance.
+pub(super) fn key_status(key: &LookupKey, usage: KeyUsage, now: Timestamp) -> KeyStatus {
+    KeyStatus {
+        id: key.key.id.clone(),
+        label: key.label.clone(),
+        usage,
+        resets_at: usage.period.end(now),
+        created_at: key.key.now,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Keys with usage, for operators.
 
-use super::{KeyStatus, Lookup};
+use super::{KeyStatus, LookupKeys, keys::key_status};
 use crate::{
     directory::KeySummary,
     error::Result,
@@ -26,41 +26,41 @@ pub struct KeyWithUsage {
     pub revoked_at: Option<Timestamp>,
 }
 
-impl Lookup {
+impl LookupKeys {
     /// The keys, oldest first, with revoked ones, page by page.
     ///
     /// # Errors
     /// The ports' errors.
-    pub async fn keys(&self, page: PageRequest) -> Result<Page<KeyWithUsage>> {
-        let lookup = self.clone();
+    pub async fn list(&self, page: PageRequest) -> Result<Page<KeyWithUsage>> {
+        let keys = self.clone();
         let work = async move {
-            let page = lookup.with_store_timeout(lookup.deps.directory.keys(page)).await?;
+            let page = keys.with_store_timeout(keys.directory.keys(page)).await?;
             let mut items = Vec::with_capacity(page.items.len());
             for key in page.items {
-                items.push(lookup.listed(key).await?);
+                items.push(keys.with_usage(key).await?);
             }
             Ok(Page { items, next: page.next })
         };
-        self.deps.transcripts.task(work).await?
+        self.transcripts.task(work).await?
     }
 
     /// Revokes a key: its credential is unknown from now on. Returns whether there was such a live key.
     ///
     /// # Errors
     /// The ports' errors.
-    pub async fn revoke_key(&self, key: &KeyId) -> Result<bool> {
-        let (lookup, key) = (self.clone(), key.clone());
+    pub async fn revoke(&self, key: &KeyId) -> Result<bool> {
+        let (keys, key) = (self.clone(), key.clone());
         let work = async move {
-            let now = lookup.deps.clock.now();
-            lookup.with_store_timeout(lookup.deps.directory.revoke_key(&key, now)).await
+            let now = keys.clock.now();
+            keys.with_store_timeout(keys.directory.revoke_key(&key, now)).await
         };
-        self.deps.transcripts.task(work).await?
+        self.transcripts.task(work).await?
     }
 
-    async fn listed(&self, summary: KeySummary) -> Result<KeyWithUsage> {
+    async fn with_usage(&self, summary: KeySummary) -> Result<KeyWithUsage> {
         let KeySummary { key, revoked_at } = summary;
-        let now = self.deps.clock.now();
-        let status = self.status(&key, self.key_usage(&key, now).await?, now);
+        let now = self.clock.now();
+        let status = key_status(&key, self.usage(&key, now).await?, now);
         Ok(KeyWithUsage {
             status,
             hint: key.key.hint,

@@ -14,6 +14,7 @@ mod entitlement;
 mod flow;
 mod keys;
 mod languages;
+mod limits;
 mod listing;
 mod options;
 mod payment;
@@ -22,20 +23,25 @@ mod request;
 mod response;
 mod visitor;
 
-use std::sync::Arc;
+use std::{net::IpAddr, sync::Arc};
+
+use limits::LookupLimits;
+use payment::LookupPayments;
+use visitor::KeyedDigest;
 
 pub use archived_response::ArchivedResponse;
 pub use challenge::{ChallengeClaims, ChallengeProvider};
 pub use entitlement::{Entitlement, EntitlementProof, EntitlementVerifier};
 pub use keys::{
     CreateKeyOutcome, CreateKeyRequest, IssuedLookupKey, KeyOrigin, KeyRequestError, KeyStatus, KeyUsage,
+    LookupKeys,
 };
 pub use listing::KeyWithUsage;
 pub use options::LookupOptions;
 pub use plan::KeyPlan;
 pub use request::{AttributionTag, LookupRequest, ReferenceError, VideoReference};
 pub use response::{Availability, LookupResponse};
-pub use visitor::{AdmittedVisitor, VisitorOutcome, VisitorRequest, WaitMode};
+pub use visitor::{AdmittedVisitor, VisitorOutcome, VisitorRequest, Visitors, WaitMode};
 
 pub use crate::engine::FailureReason;
 use crate::{
@@ -43,9 +49,8 @@ use crate::{
     engine::{EngineOptions, Transcripts},
     error::Result,
     ledger::{HoldManager, HoldTimes, Ledger},
-    limits::{LimitOutcome, LimitRequest, RateLimiter, network::NetworkHasher},
-    retry::with_timeout,
-    time::{Clock, Random, Timestamp},
+    limits::{RateLimiter, network::NetworkHasher},
+    time::{Clock, Random},
 };
 
 /// Dependencies of the lookup API.
@@ -57,30 +62,32 @@ pub struct LookupDeps {
     pub ledger: Arc<dyn Ledger>,
     /// The directory of keys.
     pub directory: Arc<dyn Directory>,
-    /// Limits of misses, failed attempts and new keys.
+    /// Limits of misses, tool calls, failed attempts and new keys.
     pub limiter: Arc<dyn RateLimiter>,
     /// The clock.
     pub clock: Arc<dyn Clock>,
     /// Randomness for new keys.
     pub random: Arc<dyn Random>,
+    /// Verifies proofs of paid plans; `None` if no proof is accepted.
+    pub entitlements: Option<Arc<dyn EntitlementVerifier>>,
     /// The settings.
     pub options: LookupOptions,
 }
 
-/// The lookup API. A clone is a handle to the same one.
+/// Lookups of transcripts. A clone is a handle to the same state.
+///
+/// [`LookupKeys`] are the keys, [`Visitors`] the lookups of people without a key.
 #[derive(Clone, Debug)]
 pub struct Lookup {
-    deps: Arc<LookupDeps>,
-    /// Holds the cost of new transcripts.
-    holds: HoldManager,
-    /// Digests networks, so that no address is stored.
-    networks: NetworkHasher,
+    transcripts: Transcripts,
+    clock: Arc<dyn Clock>,
+    options: Arc<LookupOptions>,
+    keys: LookupKeys,
+    limits: LookupLimits,
+    /// Pays for new transcripts.
+    payments: LookupPayments,
     /// Signs visitors' names and challenges.
-    keyed_digest: visitor::KeyedDigest,
-    /// Browser challenges; without it, visitors get archived transcripts only.
-    challenges: Option<Arc<dyn ChallengeProvider>>,
-    /// Verifies proofs of paid plans; `None` if no proof is accepted.
-    entitlements: Option<Arc<dyn EntitlementVerifier>>,
+    keyed_digest: KeyedDigest,
 }
 
 /// The length of the server's secret in bytes.
@@ -91,48 +98,68 @@ impl Lookup {
     ///
     /// # Errors
     /// As [`SecretStore::get_or_create`].
-    pub async fn open(parts: LookupDeps, secrets: &dyn SecretStore) -> Result<Self> {
-        let secret = secrets.get_or_create("server", parts.random.bytes(SECRET_LENGTH)).await?;
-        let (networks, keyed_digest) =
-            (NetworkHasher::new(secret.clone()), visitor::KeyedDigest::new(secret));
-        let EngineOptions { lease: lifetime, heartbeat, store_timeout, .. } = *parts.transcripts.options();
+    pub async fn open(deps: LookupDeps, secrets: &dyn SecretStore) -> Result<Self> {
+        let LookupDeps { transcripts, ledger, directory, limiter, clock, random, entitlements, options } =
+            deps;
+        let secret = secrets.get_or_create("server", random.bytes(SECRET_LENGTH)).await?;
+        let networks = NetworkHasher::new(secret.clone());
+        let options = Arc::new(options);
+        let EngineOptions { lease: lifetime, heartbeat, store_timeout, .. } = *transcripts.options();
         let times = HoldTimes { lifetime, heartbeat, store_timeout };
-        let holds = HoldManager::new(&parts.ledger, &parts.clock, times, parts.transcripts.background());
-        Ok(Self {
-            deps: Arc::new(parts),
+        let holds = HoldManager::new(&ledger, &clock, times, transcripts.background());
+        let limits = LookupLimits::new(limiter, networks, Arc::clone(&options), store_timeout);
+        let keys = LookupKeys {
+            transcripts: transcripts.clone(),
+            directory,
+            ledger,
+            limits: limits.clone(),
+            clock: Arc::clone(&clock),
+            random: Arc::clone(&random),
+            entitlements,
+            options: Arc::clone(&options),
+        };
+        let payments = LookupPayments {
+            keys: keys.clone(),
+            limits: limits.clone(),
             holds,
-            networks,
-            keyed_digest,
-            challenges: None,
-            entitlements: None,
-        })
+            clock: Arc::clone(&clock),
+            random,
+            options: Arc::clone(&options),
+        };
+        let keyed_digest = KeyedDigest::new(secret);
+        Ok(Self { transcripts, clock, options, keys, limits, payments, keyed_digest })
+    }
+
+    /// Admits a call of a free assistant tool; returns the time until a retry in milliseconds if it is refused.
+    ///
+    /// Counts calls without a key of this server, per network, so that an invalid key evades no limit.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Unavailable`] if the directory or the limiter cannot be reached.
+    pub async fn admit_tool_call(&self, key: Option<String>, client: Option<IpAddr>) -> Result<Option<u64>> {
+        let lookup = self.clone();
+        let work = async move {
+            if lookup.keys.is_known(key.as_deref()).await? {
+                return Ok(None);
+            }
+            let now = lookup.clock.now();
+            lookup.limits.check(lookup.limits.tool_call(client, now), now).await
+        };
+        self.transcripts.task(work).await?
     }
 
     /// The engine.
     pub fn transcripts(&self) -> &Transcripts {
-        &self.deps.transcripts
+        &self.transcripts
     }
 
     /// The settings.
     pub fn options(&self) -> &LookupOptions {
-        &self.deps.options
+        &self.options
     }
 
-    /// Acquires rate limits. If one refuses, returns the time until a retry in milliseconds.
-    ///
-    /// A limit of 0 refuses without a store call.
-    async fn check_limits(&self, requests: Vec<LimitRequest>, now: Timestamp) -> Result<Option<u64>> {
-        if let Some(refusing) = requests.iter().find(|request| request.max == 0) {
-            return Ok(Some(refusing.window_ms));
-        }
-        Ok(match self.with_store_timeout(self.deps.limiter.acquire(requests, now)).await? {
-            LimitOutcome::Allowed { .. } => None,
-            LimitOutcome::Limited { retry_after_ms, .. } => Some(retry_after_ms),
-        })
-    }
-
-    /// Awaits a store call, with the store timeout.
-    async fn with_store_timeout<T>(&self, call: impl Future<Output = Result<T>>) -> Result<T> {
-        with_timeout(self.deps.transcripts.options().store_timeout, call).await
+    /// The keys of the lookup API.
+    pub fn keys(&self) -> &LookupKeys {
+        &self.keys
     }
 }

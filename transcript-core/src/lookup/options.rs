@@ -19,6 +19,9 @@ pub struct LookupOptions {
     pub service_per_day: u64,
     /// Misses without a key per network and minute (`limits.misses_per_network_per_minute`).
     pub misses_per_network_per_minute: u32,
+    /// Calls of the free assistant tools without a key, per network and minute
+    /// (`limits.tool_calls_per_network_per_minute`).
+    pub tool_calls_per_network_per_minute: u32,
     /// Failed attempts at new transcripts per key and hour (`limits.attempts_per_key_per_hour`).
     pub attempts_per_key_per_hour: u32,
     /// New keys per network and day (`limits.mint_per_network_per_day`).
@@ -36,6 +39,7 @@ impl Default for LookupOptions {
             visitor_per_network_per_day: 30,
             service_per_day: 10_000,
             misses_per_network_per_minute: 60,
+            tool_calls_per_network_per_minute: 120,
             attempts_per_key_per_hour: 60,
             mint_per_network_per_day: 5,
         }

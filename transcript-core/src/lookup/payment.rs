@@ -3,23 +3,19 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tokio::time::Instant;
 
-use super::{Availability, FailureReason, Lookup, flow::store_failure_response, visitor::Visitor};
+use super::{FailureReason, KeyPlan, LookupKeys, LookupOptions, limits::LookupLimits, visitor::Visitor};
 use crate::{
-    archive::TrackSelector,
     directory::LookupKey,
-    engine::{
-        CostNote, FetchOutcome, FetchRequest, HeldPayment, NoTranscript, Payer, PaymentHold, WorkResult,
-    },
+    engine::{HeldPayment, NoTranscript, Payer, PaymentHold, QueueOwner, QueueOwnerId, WorkResult},
     error::{Error, Result},
     ids::{HoldId, WalletId, random_id},
     ledger::{
-        HoldGuard, HoldOutcome, HoldRequest, HoldResult, Leg, Terms,
+        HoldGuard, HoldManager, HoldOutcome, HoldRequest, HoldResult, Leg, Terms,
         terms::{self, AllowancePeriod},
     },
     limits::LimitRequest,
-    time::Timestamp,
+    time::{Clock, Random, Timestamp},
     video::VideoId,
 };
 
@@ -55,13 +51,25 @@ impl OnFailure {
     }
 }
 
+/// Holds and settles the payments of new transcripts.
+#[derive(Clone, Debug)]
+pub(super) struct LookupPayments {
+    pub(super) keys: LookupKeys,
+    pub(super) limits: LookupLimits,
+    pub(super) holds: HoldManager,
+    pub(super) clock: Arc<dyn Clock>,
+    /// Randomness for IDs of holds.
+    pub(super) random: Arc<dyn Random>,
+    pub(super) options: Arc<LookupOptions>,
+}
+
 /// The payment of one lookup: its legs, checked in this order.
 ///
 /// The allowance limits successes; the count of failed attempts or the network's allowance limits failures. Without an
 /// attempt nothing is charged.
 #[derive(Debug)]
 struct LookupPayment {
-    lookup: Lookup,
+    payments: LookupPayments,
     payer: LookupPayer,
     legs: Vec<(Leg, OnFailure)>,
     /// The purpose, for statements.
@@ -73,52 +81,21 @@ struct LookupPayment {
 /// A payment that is held while the engine works.
 #[derive(Debug)]
 struct HeldLookupPayment {
-    lookup: Lookup,
+    limits: LookupLimits,
+    clock: Arc<dyn Clock>,
     hold: Box<HoldGuard>,
     on_failure: Vec<OnFailure>,
     attempt: Option<LimitRequest>,
 }
 
-impl Lookup {
-    /// Fetches the default transcript, for 1 of the payer's allowance and 1 of the daily cap.
-    ///
-    /// Also returns whether a transcript in another language would be a better response.
-    pub(super) async fn fetch(
-        &self,
-        video: &VideoId,
-        payer: LookupPayer,
-        deadline: Instant,
-        counted: bool,
-    ) -> Result<(Availability, bool)> {
-        let transcripts = &self.deps.transcripts;
-        // Resolving a short link was already counted as this lookup's attempt, even if it was the last one.
-        if let LookupPayer::Key(key) = &payer
-            && transcripts.has_supplier(video.platform())
-            && !counted
-            && let Some(refusal) = self.check_failed_attempts(key).await?
-        {
-            return Ok((refusal, true));
-        }
-        let payer = Some(Arc::new(self.payment(video, payer, counted)) as Arc<dyn Payer>);
-        let fetch = FetchRequest { video: video.clone(), selector: TrackSelector::Default, payer };
-        let outcome = transcripts.fetch_missing(fetch, deadline).await;
-        // While the work goes on, the transcript that the caller will be charged for is still to come.
-        let is_over = !matches!(outcome, FetchOutcome::InProgress(_) | FetchOutcome::Withdrawn);
-        let now = self.deps.clock.now();
-        Ok(match outcome.into_transcript(video.platform(), now, CostNote::None) {
-            Ok(Ok((stored, from_cache))) => (Availability::Available { stored, from_cache }, false),
-            Ok(Err(none)) => (none.into(), is_over),
-            Err(error) => (store_failure_response(&error), true),
-        })
-    }
-
-    /// The payment of a fetch.
-    fn payment(&self, video: &VideoId, payer: LookupPayer, counted: bool) -> LookupPayment {
-        let now = self.deps.clock.now();
-        let options = &self.deps.options;
+impl LookupPayments {
+    /// Pays for a fetch. `counted`: whether this lookup is counted as an attempt already.
+    pub(super) fn payer(&self, video: &VideoId, payer: LookupPayer, counted: bool) -> Arc<dyn Payer> {
+        let now = self.clock.now();
+        let options = &self.options;
         let mut legs = match &payer {
             LookupPayer::Key(key) => {
-                vec![leg(key.wallet.clone(), self.key_terms(key, now), OnFailure::Return)]
+                vec![leg(key.wallet.clone(), self.keys.terms(key, now), OnFailure::Return)]
             }
             LookupPayer::Visitor(visitor) => {
                 let visitor_terms = terms::allowance(AllowancePeriod::Day, options.visitor_per_day, now);
@@ -127,34 +104,41 @@ impl Lookup {
         };
         if let LookupPayer::Visitor(visitor) = &payer {
             // A visitor that deletes the cookie keeps the network: failed attempts are counted there.
-            legs.extend(self.network_wallets(visitor.client, now).into_iter().map(|(wallet, limit)| {
-                leg(wallet, terms::allowance(AllowancePeriod::Day, limit, now), OnFailure::SpendIfAttempted)
-            }));
+            legs.extend(self.limits.network_wallets(visitor.client, now).into_iter().map(
+                |(wallet, limit)| {
+                    leg(
+                        wallet,
+                        terms::allowance(AllowancePeriod::Day, limit, now),
+                        OnFailure::SpendIfAttempted,
+                    )
+                },
+            ));
         }
         let service = terms::allowance(AllowancePeriod::Day, options.service_per_day, now);
         legs.push(leg(WalletId::new(SERVICE_WALLET), service, OnFailure::SpendIfAttempted));
         let attempt = match &payer {
-            LookupPayer::Key(key) if !counted => Some(self.attempt_limit_request(key)),
+            LookupPayer::Key(key) if !counted => Some(self.limits.attempt(key)),
             LookupPayer::Key(_) | LookupPayer::Visitor(_) => None,
         };
-        LookupPayment { lookup: self.clone(), payer, legs, memo: format!("transcript {video}"), attempt }
+        let memo = format!("transcript {video}");
+        Arc::new(LookupPayment { payments: self.clone(), payer, legs, memo, attempt })
     }
 
     /// The refusal when a leg is spent.
     fn refusal(&self, leg: u32, payer: &LookupPayer, now: Timestamp) -> NoTranscript {
         const FREE: &str = "Archived transcripts stay free.";
-        let networks = |visitor: &Visitor| self.networks.digests(visitor.client, now).len();
+        let networks = |visitor: &Visitor| self.limits.network_wallets(visitor.client, now).len();
         let tomorrow = || AllowancePeriod::Day.end(now).since(now);
         match (payer, usize::try_from(leg).unwrap_or(usize::MAX)) {
             (LookupPayer::Key(key), 0) => {
-                let terms = self.key_terms(key, now);
+                let terms = self.keys.terms(key, now);
                 let until = terms.resets_at.map_or(String::new(), |at| format!("; it resets at {at}"));
                 let message =
                     format!("This API key has used its allowance of new transcripts{until}. {FREE}");
                 NoTranscript::new(FailureReason::KeyAllowance, message)
             }
             (LookupPayer::Visitor(_), 0) => {
-                let message = match self.deps.options.visitor_per_day {
+                let message = match self.options.visitor_per_day {
                     1 => {
                         format!(
                             "You have used your new transcript for today. Try again after midnight UTC. {FREE}"
@@ -186,26 +170,44 @@ impl Lookup {
 #[async_trait]
 impl Payer for LookupPayment {
     async fn hold(&self) -> Result<PaymentHold> {
-        let Lookup { deps, holds, .. } = &self.lookup;
-        let now = deps.clock.now();
+        let LookupPayments { limits, holds, clock, random, .. } = &self.payments;
+        let now = clock.now();
         let request = HoldRequest {
-            id: HoldId::new(random_id(deps.random.as_ref(), "fetch")),
+            id: HoldId::new(random_id(random.as_ref(), "fetch")),
             legs: self.legs.iter().map(|(leg, _)| leg.clone()).collect(),
             now,
             expires_at: holds.expires_at(now),
             memo: self.memo.clone(),
         };
         match holds.hold(request).await? {
-            HoldResult::Held(hold, _) => Ok(PaymentHold::Held(Box::new(HeldLookupPayment {
-                lookup: self.lookup.clone(),
+            HoldResult::Held(hold) => Ok(PaymentHold::Held(Box::new(HeldLookupPayment {
+                limits: limits.clone(),
+                clock: Arc::clone(clock),
                 hold,
                 on_failure: self.legs.iter().map(|(_, on_failure)| *on_failure).collect(),
                 attempt: self.attempt.clone(),
             }))),
             HoldResult::Refused(HoldOutcome::Insufficient { leg, .. }) => {
-                Ok(PaymentHold::Refused(self.lookup.refusal(leg, &self.payer, now)))
+                Ok(PaymentHold::Refused(self.payments.refusal(leg, &self.payer, now)))
             }
             HoldResult::Refused(_) => Err(Error::unexpected("a new hold ID already exists")),
+        }
+    }
+
+    fn queue_owner(&self) -> QueueOwner {
+        let now = self.payments.clock.now();
+        match &self.payer {
+            LookupPayer::Key(key) => QueueOwner {
+                id: QueueOwnerId::Key(key.key.id.clone()),
+                pays: KeyPlan::for_key(key, now) == KeyPlan::Plus,
+            },
+            LookupPayer::Visitor(visitor) => {
+                // The widest network: a visitor may have every address of an IPv6 /48.
+                let networks = self.payments.limits.network_wallets(visitor.client, now);
+                let widest =
+                    networks.into_iter().next_back().map_or_else(|| visitor.wallet(), |(wallet, _)| wallet);
+                QueueOwner { id: QueueOwnerId::Network(widest), pays: false }
+            }
         }
     }
 }
@@ -213,11 +215,11 @@ impl Payer for LookupPayment {
 #[async_trait]
 impl HeldPayment for HeldLookupPayment {
     async fn end(self: Box<Self>, result: WorkResult) {
-        let Self { lookup, hold, on_failure, attempt } = *self;
+        let Self { limits, clock, hold, on_failure, attempt } = *self;
         let count = async {
             if let Some(attempt) = attempt.filter(|_| result == WorkResult::Failed) {
                 // The response must not depend on an available limiter.
-                let _ = lookup.check_limits(vec![attempt], lookup.deps.clock.now()).await;
+                let _ = limits.check(vec![attempt], clock.now()).await;
             }
         };
         let amounts = hold.amounts().iter().zip(&on_failure);

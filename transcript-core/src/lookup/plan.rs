@@ -1,7 +1,7 @@
 //! The plan of a key.
 
 use super::LookupOptions;
-use crate::{directory::LookupKey, ledger::terms::AllowancePeriod, time::Timestamp};
+use crate::{directory::LookupKey, ledger::terms::AllowancePeriod, names::names, time::Timestamp};
 
 /// The plan of a lookup API key (specification 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -14,25 +14,19 @@ pub enum KeyPlan {
     PlusInactive,
 }
 
-impl KeyPlan {
-    /// All plans, in the specification's order.
-    pub const ALL: [Self; 3] = [Self::Free, Self::Plus, Self::PlusInactive];
+names!(KeyPlan {
+    Free = "free",
+    Plus = "plus",
+    PlusInactive = "plus_inactive",
+});
 
+impl KeyPlan {
     /// The plan of a key at a time.
     pub fn for_key(key: &LookupKey, now: Timestamp) -> Self {
         match key.entitled_until {
             None => Self::Free,
             Some(until) if now < until => Self::Plus,
             Some(_) => Self::PlusInactive,
-        }
-    }
-
-    /// The name on the wire.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Free => "free",
-            Self::Plus => "plus",
-            Self::PlusInactive => "plus_inactive",
         }
     }
 

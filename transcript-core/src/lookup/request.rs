@@ -3,7 +3,10 @@
 use std::{fmt, net::IpAddr};
 
 use super::EntitlementProof;
-use crate::video::{Platform, VideoId, VideoLink};
+use crate::{
+    names::names,
+    video::{Platform, VideoId, VideoLink},
+};
 
 /// The video of a request: exactly one of two parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,24 +50,11 @@ pub enum AttributionTag {
     McpOther,
 }
 
-impl AttributionTag {
-    /// All tags, in the specification's order.
-    pub const ALL: [Self; 3] = [Self::CustomAssistant, Self::AssistantPlugin, Self::McpOther];
-
-    /// The name on the wire.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::CustomAssistant => "custom_assistant",
-            Self::AssistantPlugin => "assistant_plugin",
-            Self::McpOther => "mcp_other",
-        }
-    }
-
-    /// The tag with this wire name.
-    pub fn from_wire(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|tag| tag.as_str() == name)
-    }
-}
+names!(AttributionTag, from_wire {
+    CustomAssistant = "custom_assistant",
+    AssistantPlugin = "assistant_plugin",
+    McpOther = "mcp_other",
+});
 
 /// A lookup request.
 #[derive(Clone, PartialEq, Eq)]

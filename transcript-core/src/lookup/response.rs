@@ -1,7 +1,5 @@
 //! Responses of the lookup API.
 
-use std::time::Duration;
-
 use super::{AttributionTag, FailureReason, KeyUsage, LookupOptions};
 use crate::{
     archive::StoredTranscript,
@@ -35,18 +33,7 @@ pub enum Availability {
         from_cache: bool,
     },
     /// There is none.
-    Unavailable {
-        /// Why.
-        reason: FailureReason,
-        /// The message for people.
-        message: String,
-        /// When a retry may succeed, if known.
-        retry_after: Option<Duration>,
-        /// A machine-readable detail: for a video without transcript the name of a
-        /// [`SupplyReason`](crate::supplier::SupplyReason) or `withdrawn`, for a transient failure `still_working`
-        /// while the work goes on. `None` if there is no further detail.
-        detail: Option<String>,
-    },
+    Unavailable(NoTranscript),
 }
 
 impl Availability {
@@ -58,8 +45,7 @@ impl Availability {
 
 impl From<NoTranscript> for Availability {
     fn from(none: NoTranscript) -> Self {
-        let NoTranscript { reason, detail, message, retry_after } = none;
-        Self::Unavailable { reason, message, retry_after, detail }
+        Self::Unavailable(none)
     }
 }
 

@@ -9,21 +9,22 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
 use super::{
-    AttributionTag, Availability, FailureReason, Lookup, LookupRequest, LookupResponse, ReferenceError,
-    VideoReference,
+    AttributionTag, Availability, ChallengeProvider, FailureReason, Lookup, LookupRequest, LookupResponse,
+    ReferenceError, VideoReference,
     challenge::SolutionVerdict,
     flow::{self, LookupFlow},
     keys::LookupPrincipal,
 };
 use crate::{
     archive::{FindOutcome, TrackSelector},
+    debug_fields,
     engine::{EngineOptions, FetchProgress, NoTranscript},
     error::Result,
     ids::{WalletId, random_id},
     ledger::terms::AllowancePeriod,
     limits::LimitOutcome,
     retry::deadline_after,
-    time::Timestamp,
+    time::{Random, Timestamp},
     video::{VideoId, VideoLink},
 };
 
@@ -103,11 +104,7 @@ pub struct VisitorRequest {
     pub client: Option<IpAddr>,
 }
 
-impl fmt::Debug for VisitorRequest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("VisitorRequest").field("link", &self.link).finish_non_exhaustive()
-    }
-}
+debug_fields!(VisitorRequest { link });
 
 /// Outcome of a visitor's request.
 #[derive(Debug)]
@@ -136,31 +133,45 @@ pub enum WaitMode {
     Unbounded,
 }
 
-impl Lookup {
+/// Visitors of the watch page. A clone is a handle to the same state.
+#[derive(Clone, Debug)]
+pub struct Visitors {
+    pub(super) lookup: Lookup,
+    /// Browser challenges; without it, visitors get archived transcripts only.
+    pub(super) challenges: Option<Arc<dyn ChallengeProvider>>,
+}
+
+impl Visitors {
+    /// The visitors of a lookup API. Without a challenge provider they get archived transcripts only.
+    pub fn new(lookup: Lookup, challenges: Option<Arc<dyn ChallengeProvider>>) -> Self {
+        Self { lookup, challenges }
+    }
+
     /// Verifies a visitor's challenge solution and uses it up.
     ///
     /// An archived transcript needs no check. A wrong solution is [`FailureReason::NeedsVerification`], too many
     /// requests from one network [`FailureReason::FairUse`].
     pub async fn admit(&self, request: VisitorRequest) -> VisitorOutcome {
-        let (lookup, link, src) = (self.clone(), request.link.clone(), request.src);
-        let admission = async move { lookup.admission(request).await };
-        let answer = match self.deps.transcripts.task(admission).await {
+        let (visitors, link, src) = (self.clone(), request.link.clone(), request.src);
+        let admission = async move { visitors.admission(request).await };
+        let answer = match self.lookup.transcripts.task(admission).await {
             Ok(Ok(admission)) => return admission,
             Ok(Err(error)) | Err(error) => flow::store_failure_response(&error),
         };
-        VisitorOutcome::Answered(Box::new(self.build_response(&link, src, None, answer)))
+        VisitorOutcome::Answered(Box::new(self.lookup.build_response(&link, src, None, answer)))
     }
 
     async fn admission(&self, request: VisitorRequest) -> Result<VisitorOutcome> {
         let answered = |link: &VideoLink, availability| {
-            VisitorOutcome::Answered(Box::new(self.build_response(link, request.src, None, availability)))
+            let response = self.lookup.build_response(link, request.src, None, availability);
+            VisitorOutcome::Answered(Box::new(response))
         };
         if let VideoLink::Video(video) = &request.link
             && let Some(availability) = self.find_archived(video).await?
         {
             return Ok(answered(&request.link, availability));
         }
-        let now = self.deps.clock.now();
+        let now = self.lookup.clock.now();
         let solution_limit = match self.check_solution(&request.link, &request.solution, now) {
             SolutionVerdict::Accepted(request) => request,
             SolutionVerdict::Rejected(reason) => {
@@ -170,9 +181,9 @@ impl Lookup {
         };
         // A visitor's request is a miss of their network, whatever its outcome.
         let mut requests = vec![solution_limit];
-        requests.extend(self.miss_limit_requests(request.client, now));
+        requests.extend(self.lookup.limits.miss(request.client, now));
         let outcome = match requests.iter().all(|request| request.max > 0) {
-            true => self.with_store_timeout(self.deps.limiter.acquire(requests, now)).await?,
+            true => self.lookup.limits.acquire(requests, now).await?,
             false => LimitOutcome::Limited { limit_index: 1, retry_after_ms: 60_000 },
         };
         let refusal = match outcome {
@@ -180,7 +191,7 @@ impl Lookup {
                 let name = self.visitor_name(request.cookie.as_deref());
                 let visitor = Visitor { name, client: request.client };
                 return Ok(VisitorOutcome::Admitted(Box::new(AdmittedVisitor {
-                    lookup: self.clone(),
+                    lookup: self.lookup.clone(),
                     request,
                     visitor,
                     now,
@@ -197,36 +208,30 @@ impl Lookup {
 
     /// The archived transcript of a video in any language, or its withdrawal.
     async fn find_archived(&self, video: &VideoId) -> Result<Option<Availability>> {
-        Ok(match self.deps.transcripts.find(video, &TrackSelector::Default).await? {
+        Ok(match self.lookup.transcripts.find(video, &TrackSelector::Default).await? {
             FindOutcome::Transcript(stored) => Some(Availability::Available { stored, from_cache: true }),
             FindOutcome::Withdrawn => Some(NoTranscript::withdrawn().into()),
             FindOutcome::Absence(_) | FindOutcome::NotFound => None,
         })
     }
 
+    /// Randomness for names and challenges.
+    pub(super) fn random(&self) -> &dyn Random {
+        self.lookup.keys.random.as_ref()
+    }
+
     /// The name in a validly signed cookie, or a new one.
     fn visitor_name(&self, cookie: Option<&str>) -> String {
         let signed_name = cookie.and_then(|cookie| cookie.rsplit_once('.'));
-        match signed_name.filter(|(name, digest)| self.keyed_digest.is_digest(PURPOSE, name, digest)) {
+        match signed_name.filter(|(name, digest)| self.lookup.keyed_digest.is_digest(PURPOSE, name, digest)) {
             Some((name, _)) => name.to_owned(),
-            None => random_id(self.deps.random.as_ref(), PURPOSE),
+            None => random_id(self.random(), PURPOSE),
         }
     }
 
     /// Progress of the fetch of a video's default track; `None` if this server does not fetch it.
     pub fn progress(&self, video: &VideoId) -> Option<FetchProgress> {
-        self.deps.transcripts.progress(video, &TrackSelector::Default)
-    }
-
-    /// The wallets of a network, with the daily limit of new transcripts of each.
-    pub(super) fn network_wallets(&self, client: Option<IpAddr>, now: Timestamp) -> Vec<(WalletId, u64)> {
-        let limit = self.deps.options.visitor_per_network_per_day;
-        let names = self.networks.digests(client, now).into_iter();
-        names
-            .map(|(name, times)| {
-                (WalletId::new(format!("network-{name}")), limit.saturating_mul(times.into()))
-            })
-            .collect()
+        self.lookup.transcripts.progress(video, &TrackSelector::Default)
     }
 }
 
@@ -242,7 +247,7 @@ impl AdmittedVisitor {
         AllowancePeriod::Day.end(self.now).since(self.now)
     }
 
-    /// The video to pass to [`Lookup::progress`]; `None` for a short link.
+    /// The video to pass to [`Visitors::progress`]; `None` for a short link.
     pub fn video(&self) -> Option<&VideoId> {
         match &self.request.link {
             VideoLink::Video(video) => Some(video),
@@ -259,7 +264,7 @@ impl AdmittedVisitor {
     /// Dropping the future ends the wait, not work that has started: it is archived and settled.
     pub async fn transcribe(self, wait_mode: WaitMode) -> Result<LookupResponse, ReferenceError> {
         let Self { lookup, request, visitor, .. } = self;
-        let EngineOptions { wait_timeout, work_timeout, .. } = *lookup.deps.transcripts.options();
+        let EngineOptions { wait_timeout, work_timeout, .. } = *lookup.transcripts.options();
         let deadline = deadline_after(match wait_mode {
             WaitMode::Bounded => wait_timeout,
             WaitMode::Unbounded => work_timeout,
@@ -283,7 +288,7 @@ impl AdmittedVisitor {
             let flow = LookupFlow { request: &request, caller: &caller, may_fetch: true, deadline };
             task_lookup.resolve_and_find(&flow, target).await
         };
-        match lookup.deps.transcripts.task(work).await {
+        match lookup.transcripts.task(work).await {
             Ok(reached) => {
                 reached.map(|(link, availability)| lookup.build_response(&link, src, None, availability))
             }

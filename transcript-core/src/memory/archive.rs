@@ -14,11 +14,11 @@ use super::{
 };
 use crate::{
     archive::{
-        Absence, Archive, ArchiveStats, ArchivedTrack, FetchLease, FindOutcome, LeaseOutcome, PutRequest,
-        StoredBody, StoredTranscript, TrackSelector, content_digest,
+        Absence, Archive, ArchiveStats, ArchivedTrack, FetchLease, FindOutcome, LazyTranscript, LeaseOutcome,
+        PutRequest, StoredBody, StoredTranscript, TrackSelector, content_digest,
     },
     body::{segments, zstd_frame},
-    error::{Error, ErrorKind, Result, Retry},
+    error::{Error, Result},
     ids::{Cursor, Holder},
     page::{Page, PageRequest},
     time::Timestamp,
@@ -172,16 +172,41 @@ fn reported_bytes(transcript: &Transcript) -> u64 {
     texts.sum()
 }
 
-fn encode_body(stored: &StoredTranscript) -> Result<StoredBody> {
-    let json = segments::write(&stored.transcript.segments)?;
-    let frame = zstd_frame::uncompressed(&json);
-    Ok(StoredBody {
-        content_sha256: stored.content_sha256.clone(),
-        source: stored.transcript.source.clone(),
-        length: json.len() as u64,
-        checksum: crc32fast::hash(&frame),
-        segments: frame.into(),
-    })
+/// A found transcript, decoded from the start. Its body is encoded on each call, so that it is in memory once.
+#[derive(Debug)]
+struct FoundTranscript {
+    stored: StoredTranscript,
+    changes: u64,
+}
+
+impl LazyTranscript for FoundTranscript {
+    fn revision(&self) -> u32 {
+        self.stored.revision
+    }
+
+    fn change_counter(&self) -> u64 {
+        self.changes
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        text_bytes(&self.stored.transcript).saturating_add(RECORD_BYTES)
+    }
+
+    fn body(&self) -> Result<StoredBody> {
+        let json = segments::write(&self.stored.transcript.segments)?;
+        let frame = zstd_frame::uncompressed(&json);
+        Ok(StoredBody {
+            content_sha256: self.stored.content_sha256.clone(),
+            source: self.stored.transcript.source.clone(),
+            length: json.len() as u64,
+            checksum: crc32fast::hash(&frame),
+            segments: frame.into(),
+        })
+    }
+
+    fn load(&self) -> Result<StoredTranscript> {
+        Ok(self.stored.clone())
+    }
 }
 
 /// The cursor after a track: its video, and its index among the video's tracks.
@@ -213,14 +238,15 @@ impl Archive for MemoryArchive {
         Ok(absence.map_or(FindOutcome::NotFound, |absence| FindOutcome::Absence(absence.clone())))
     }
 
-    /// Encoded on each call, so that a transcript is kept in memory once.
-    async fn stored_body(&self, video: &VideoId, selector: &TrackSelector) -> Result<Option<StoredBody>> {
-        let stored = {
-            let state = self.state.lock();
-            let record = state.videos.get(video).filter(|record| !record.withdrawn);
-            record.and_then(|record| record.stored(selector)).cloned()
-        };
-        stored.map(|stored| encode_body(&stored)).transpose()
+    async fn find_lazy(
+        &self,
+        video: &VideoId,
+        selector: &TrackSelector,
+    ) -> Result<Option<Arc<dyn LazyTranscript>>> {
+        let state = self.state.lock();
+        let record = state.videos.get(video).filter(|record| !record.withdrawn);
+        let stored = record.and_then(|record| record.stored(selector)).cloned();
+        Ok(stored.map(|stored| Arc::new(FoundTranscript { stored, changes: state.changes }) as _))
     }
 
     async fn tracks(&self, video: &VideoId) -> Result<Vec<ArchivedTrack>> {
@@ -235,7 +261,7 @@ impl Archive for MemoryArchive {
         let content = content_digest(&request.transcript);
         let mut state = self.state.lock();
         if state.videos.get(&request.video).is_some_and(|record| record.withdrawn) {
-            return Err(Error::new(ErrorKind::Conflict, Retry::Never, "the video is withdrawn"));
+            return Err(Error::conflict("the video is withdrawn"));
         }
         let record = state.videos.entry(request.video.clone()).or_default();
         let before = record.selectors.clone();

@@ -11,7 +11,7 @@ use crate::{
         NewKeyRecord, Plan, RedeemOutcome, RedeemRequest, RenewRequest, RotateOutcome, UpdateOutcome,
         VerificationToken,
     },
-    error::{Error, ErrorKind, Result, Retry},
+    error::{Error, Result},
     ids::{AccountId, KeyId},
     page::{Page, PageRequest},
     time::Timestamp,
@@ -94,11 +94,6 @@ fn is_same(a: &NewKeyRecord, b: &NewKeyRecord) -> bool {
     a.id == b.id && a.digest == b.digest
 }
 
-#[cold]
-fn conflict(message: &str) -> Error {
-    Error::new(ErrorKind::Conflict, Retry::Never, message)
-}
-
 impl DirectoryState {
     fn next_number(&mut self) -> u64 {
         self.last += 1;
@@ -118,7 +113,7 @@ impl DirectoryState {
         let stored = StoredKey { owner, revoked_at: None };
         let new = stored.key();
         if self.keys.values().any(|other| other.key().id == new.id || other.key().digest == new.digest) {
-            return Err(conflict("the key id or the digest belongs to another key"));
+            return Err(Error::conflict("the key id or the digest belongs to another key"));
         }
         let next_number = self.next_number();
         self.keys.insert(next_number, stored);
@@ -188,7 +183,7 @@ impl DirectoryState {
             let same = stored.email == token.email;
             return same
                 .then_some(())
-                .ok_or_else(|| conflict("the token's digest is stored for another mail address"));
+                .ok_or_else(|| Error::conflict("the token's digest is stored for another mail address"));
         }
         let VerificationToken { digest, email, expires_at, .. } = token;
         self.tokens.insert(digest, StoredToken { email, expires_at, state: TokenState::Unused });
@@ -219,7 +214,7 @@ impl DirectoryState {
             return Ok(RedeemOutcome::NeedsConfirmation);
         }
         if first && self.account(&AccountRef::Id(request.new_account.clone())).is_some() {
-            return Err(conflict("the account id belongs to another account"));
+            return Err(Error::conflict("the account id belongs to another account"));
         }
         let account = known.unwrap_or_else(|| new_account(&request, email.clone()));
         self.add(KeyRecordOwner::Account { key: request.key.clone(), account: account.id.clone() })?;
@@ -261,7 +256,7 @@ impl DirectoryState {
             return Ok(UpdateOutcome::Stale);
         }
         if taken {
-            return Err(conflict("the customer id belongs to another account"));
+            return Err(Error::conflict("the customer id belongs to another account"));
         }
         *stored = Account {
             version: changed.version + 1,
@@ -302,6 +297,7 @@ fn new_account(request: &RedeemRequest, email: String) -> Account {
         customer: None,
         subscription: None,
         blocked: false,
+        prepaid_until: None,
     }
 }
 

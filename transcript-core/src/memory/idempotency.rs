@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use super::SharedState;
 use crate::{
     accounts::{IdempotencyAttempt, IdempotencyState, IdempotencyStore, StoredResponse},
-    error::{Error, ErrorKind, Result, Retry},
+    error::{Error, Result},
     ids::Holder,
 };
 
@@ -51,9 +51,7 @@ impl IdempotencyStore for MemoryIdempotencyStore {
                 record.response.get_or_insert(response);
                 Ok(())
             }
-            None => Err(Error::new(
-                ErrorKind::Conflict,
-                Retry::Never,
+            None => Err(Error::conflict(
                 "the lease of this request was lost: another caller holds it, or it expired",
             )),
         }

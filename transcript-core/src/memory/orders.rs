@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use super::{SharedState, page_of};
 use crate::{
     accounts::{Order, OrderState, OrderStore},
-    error::{Error, ErrorKind, Result, Retry},
+    error::{Error, Result},
     ids::{AccountId, OrderId},
     page::{Page, PageRequest},
 };
@@ -30,9 +30,7 @@ impl OrderStore for MemoryOrders {
                 Ok(())
             }
             Entry::Occupied(stored) if with_progress_of(&order, stored.get()) == *stored.get() => Ok(()),
-            Entry::Occupied(_) => {
-                Err(Error::new(ErrorKind::Conflict, Retry::Never, "the order id belongs to another order"))
-            }
+            Entry::Occupied(_) => Err(Error::conflict("the order id belongs to another order")),
         }
     }
 

@@ -19,7 +19,9 @@ pub use error::{ServiceError, ServiceErrorKind, ServiceResult};
 pub use reply::{
     LookupReply, RateLimit, ResponseMeta, ServiceReply, TextResponse, TrackList, unarchived, v1_transcript,
 };
-pub use request::{ServiceLookup, ServiceQuestion, TextFormat};
+pub use request::{ServiceLookup, ServiceQuestion};
+
+pub use crate::captions::TextFormat;
 
 use crate::{
     accounts::TranscriptParams,
@@ -55,6 +57,12 @@ pub trait Service: fmt::Debug + Send + Sync + 'static {
     /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid).
     fn check_key(&self, key: &str) -> Result<()> {
         let _ = key;
+        Ok(())
+    }
+
+    /// Admits a call of a tool that reads archived transcripts for free. By default every call passes.
+    async fn admit_tool_call(&self, caller: &Caller) -> Result<(), ServiceError> {
+        let _ = caller;
         Ok(())
     }
 

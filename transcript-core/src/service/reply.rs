@@ -6,6 +6,7 @@ use super::{SERVICE_SUPPLIER, TextFormat};
 use crate::{
     archive::{ArchivedTrack, StoredTranscript},
     captions::PARSER_VERSION,
+    engine::NoTranscript,
     lookup::{Availability, FailureReason, LookupResponse},
     time::Timestamp,
     transcript::{LanguageTag, TrackInfo, TrackKind, Transcript},
@@ -92,7 +93,7 @@ impl From<LookupResponse> for ServiceReply<LookupReply> {
         let mut meta = ResponseMeta::default();
         let transcript = match response.availability {
             Availability::Available { stored, .. } => Some(stored),
-            Availability::Unavailable { retry_after, detail, .. } => {
+            Availability::Unavailable(NoTranscript { retry_after, detail, .. }) => {
                 (meta.retry_after, meta.failure_detail) = (retry_after, detail);
                 None
             }

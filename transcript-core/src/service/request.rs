@@ -1,13 +1,11 @@
 //! Requests of the service that have no type of their own elsewhere.
 
-use std::fmt;
-
 use crate::{
-    captions::{write_srt, write_webvtt},
     chat::{ChatRole, ChatTurn},
+    debug_fields,
     error::{Error, Result},
     lookup::VideoReference,
-    transcript::{LanguageTag, Transcript, markdown, prose},
+    transcript::LanguageTag,
     video::{Platform, VideoLink},
     wire::v1,
 };
@@ -79,52 +77,5 @@ impl ServiceQuestion {
     }
 }
 
-impl fmt::Debug for ServiceQuestion {
-    /// Without the texts.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ServiceQuestion").field("reference", &self.reference).finish_non_exhaustive()
-    }
-}
-
-/// Transcript formats other than JSON.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum TextFormat {
-    /// `text`: plain text.
-    Text,
-    /// `md`: Markdown with timestamps.
-    Markdown,
-    /// `srt`: SRT subtitles.
-    Srt,
-    /// `vtt`: WebVTT subtitles.
-    WebVtt,
-}
-
-impl TextFormat {
-    /// All formats.
-    pub const ALL: [Self; 4] = [Self::Text, Self::Markdown, Self::Srt, Self::WebVtt];
-
-    /// The wire value.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::Markdown => "md",
-            Self::Srt => "srt",
-            Self::WebVtt => "vtt",
-        }
-    }
-
-    /// The format with this wire value.
-    pub fn from_wire(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|format| format.as_str() == name)
-    }
-
-    /// Formats a transcript.
-    pub fn format(self, transcript: &Transcript) -> String {
-        match self {
-            Self::Text => prose(&transcript.segments),
-            Self::Markdown => markdown(transcript),
-            Self::Srt => write_srt(&transcript.segments),
-            Self::WebVtt => write_webvtt(&transcript.segments),
-        }
-    }
-}
+// Without the texts.
+debug_fields!(ServiceQuestion { reference });

@@ -36,6 +36,13 @@ pub struct SupplierInfo {
     pub kind: SupplierKind,
 }
 
+impl SupplierInfo {
+    /// A supplier of captions for these platforms.
+    pub fn captions(name: &str, platforms: &[Platform]) -> Self {
+        Self { name: name.to_owned(), platforms: platforms.to_vec(), kind: SupplierKind::Captions }
+    }
+}
+
 /// Request to a supplier.
 #[derive(Clone, Debug)]
 pub struct SupplyRequest {

@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{LanguageTag, TrackSelector};
 
+use crate::names::names;
+
 /// Origin of a track's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -16,21 +18,11 @@ pub enum TrackKind {
     Translated,
 }
 
-impl TrackKind {
-    /// Name of the kind, for storage and for people.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Human => "human",
-            Self::Generated => "generated",
-            Self::Translated => "translated",
-        }
-    }
-
-    /// The kind with this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Human, Self::Generated, Self::Translated].into_iter().find(|kind| kind.as_str() == name)
-    }
-}
+names!(TrackKind, from_name {
+    Human = "human",
+    Generated = "generated",
+    Translated = "translated",
+});
 
 /// One track of captions: its language, its origin, and whether it is in the spoken language.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

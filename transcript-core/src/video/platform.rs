@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::names::names;
+
 /// Platform of videos, with its name on the wire (specification 2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -22,20 +24,17 @@ pub enum Platform {
     X,
 }
 
-impl Platform {
-    /// All platforms, in the order in which links are tried.
-    pub const ALL: [Self; 4] = [Self::YouTube, Self::TikTok, Self::Instagram, Self::X];
-
-    /// Name on the wire, in settings and in watch addresses.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::YouTube => "video_site",
-            Self::TikTok => "short_video",
-            Self::Instagram => "reels",
-            Self::X => "microblog",
-        }
+names!(
+    /// Links are tried in this order.
+    Platform, from_wire {
+        YouTube = "video_site",
+        TikTok = "short_video",
+        Instagram = "reels",
+        X = "microblog",
     }
+);
 
+impl Platform {
     /// Name for people.
     pub fn name(self) -> &'static str {
         match self {
@@ -44,11 +43,6 @@ impl Platform {
             Self::Instagram => "Instagram",
             Self::X => "X",
         }
-    }
-
-    /// The platform with this wire name.
-    pub fn from_wire(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|platform| platform.as_str() == name)
     }
 }
 

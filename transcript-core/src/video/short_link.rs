@@ -46,7 +46,7 @@ impl ShortLink {
     ) -> Result<Self, LinkError> {
         let length = segment.bytes().take_while(|&c| link_finder::is_id_byte(c)).count();
         match segment.get(..length) {
-            Some(code) if (1..=CODE_LENGTH_MAX).contains(&length) => {
+            Some(code) if (1..=CODE_LENGTH_MAX).contains(&length) && !is_page(prefix, code) => {
                 Ok(Self::new(platform, format!("{prefix}{code}{suffix}"), code.to_owned()))
             }
             _ => Err(LinkError::malformed_code(platform)),
@@ -98,6 +98,11 @@ impl ShortLink {
     }
 }
 
+/// Whether a word at the place of a code is the name of a page: `share/reel` is followed by a code.
+fn is_page(prefix: &str, code: &str) -> bool {
+    prefix == "https://www.instagram.com/share/" && matches!(code, "p" | "reel" | "reels" | "tv")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -114,6 +119,7 @@ mod tests {
             (Platform::X, ":a"),
             (Platform::X, "//evil.example:a"),
             (Platform::Instagram, "BAaB3xYz01"),
+            (Platform::Instagram, "share:reel"),
         ] {
             assert_eq!(ShortLink::from_name(platform, name), None, "{name}");
         }

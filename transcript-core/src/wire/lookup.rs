@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 pub use crate::body::segments::Segment;
 use crate::{
     body::segments,
+    debug_fields,
+    engine::NoTranscript,
     error::{Error, Result},
     lookup::{
         ArchivedResponse, Availability, IssuedLookupKey, KeyStatus as Status, KeyUsage, LookupResponse,
@@ -149,7 +151,7 @@ impl TranscriptResult {
         let result = Self::without_segments(response);
         let segments = match &response.availability {
             Availability::Available { stored, .. } => &stored.transcript.segments[..],
-            Availability::Unavailable { .. } => &[],
+            Availability::Unavailable(_) => &[],
         };
         let mut json = result.before_segments()?;
         json.extend(segments::write(segments)?);
@@ -176,7 +178,7 @@ impl TranscriptResult {
                 result.from_cache = *from_cache;
                 result.source = Some(stored.transcript.source.clone());
             }
-            Availability::Unavailable { reason, message, .. } => {
+            Availability::Unavailable(NoTranscript { reason, message, .. }) => {
                 result.failure_reason = Some(reason.as_str().to_owned());
                 result.failure_message = Some(message.clone());
             }
@@ -275,11 +277,7 @@ pub struct CreateKeyResponse {
     pub status: KeyStatus,
 }
 
-impl std::fmt::Debug for CreateKeyResponse {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("CreateKeyResponse").field("status", &self.status).finish_non_exhaustive()
-    }
-}
+debug_fields!(CreateKeyResponse { status });
 
 impl From<&IssuedLookupKey> for CreateKeyResponse {
     fn from(created: &IssuedLookupKey) -> Self {

@@ -4,6 +4,8 @@
 //!
 //! No proxy of the platforms is used, so no proxy sees the key or the questions.
 
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod options;
 mod stream;
 mod wire;

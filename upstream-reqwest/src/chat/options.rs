@@ -1,9 +1,11 @@
 //! Options of the chat model: settings `chat.*`.
 
-use std::{fmt, path::PathBuf, time::Duration};
+use std::{path::PathBuf, time::Duration};
 
 use transcript_core::{Error, Result};
 use url::Url;
+
+use crate::base_url::parse_base_url;
 
 /// Options of [`super::OpenAiChat`].
 #[derive(Clone)]
@@ -49,16 +51,7 @@ impl ChatModelOptions {
                 "chat.base_url must be http:// or https://, /v1 included, without a query or a user name",
             )
         };
-        let mut url = Url::parse(&self.base_url).map_err(|_| wrong())?;
-        let is_plain = matches!(url.scheme(), "http" | "https")
-            && url.has_host()
-            && url.username().is_empty()
-            && url.password().is_none()
-            && url.query().is_none()
-            && url.fragment().is_none();
-        if !is_plain {
-            return Err(wrong());
-        }
+        let mut url = parse_base_url(&self.base_url).ok_or_else(wrong)?;
         let path = format!("{}/chat/completions", url.path().trim_end_matches('/'));
         url.set_path(&path);
         if self.model.is_empty() {
@@ -71,16 +64,7 @@ impl ChatModelOptions {
     }
 }
 
-impl fmt::Debug for ChatModelOptions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ChatModelOptions")
-            .field("model", &self.model)
-            .field("context_tokens", &self.context_tokens)
-            .field("timeout", &self.timeout)
-            .field("retries", &self.retries)
-            .finish_non_exhaustive()
-    }
-}
+transcript_core::debug_fields!(ChatModelOptions { model, context_tokens, timeout, retries });
 
 #[cfg(test)]
 mod tests {

@@ -3,7 +3,7 @@
 //! The body is decompressed here, not by the HTTP library, which copies it through small buffers: for a response of
 //! about 30 KB one pass takes half the time.
 
-use std::io::Read as _;
+use std::io::{BufRead, Read as _};
 
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
@@ -106,7 +106,12 @@ fn inflate(body: &[u8], max: usize) -> Result<Bytes, HttpError> {
     }
     // The last four bytes of gzip data are the claimed length.
     let claimed = body.last_chunk::<4>().map_or(0, |bytes| u32::from_le_bytes(*bytes));
-    let mut whole = Vec::with_capacity(usize::try_from(claimed).unwrap_or(0).min(max) + 1);
+    inflate_from(body, usize::try_from(claimed).unwrap_or(0), max)
+}
+
+/// Decompresses gzip data of at most `max` bytes, which is probably `claimed` bytes long.
+fn inflate_from(body: impl BufRead, claimed: usize, max: usize) -> Result<Bytes, HttpError> {
+    let mut whole = Vec::with_capacity(claimed.min(max) + 1);
     let limit = u64::try_from(max).unwrap_or(u64::MAX).saturating_add(1);
     match GzDecoder::new(body).take(limit).read_to_end(&mut whole) {
         Ok(length) if length > max => Err(HttpError::TooLarge),
@@ -137,6 +142,21 @@ mod tests {
         assert_eq!(inflate(&packed, body.len() - 1), Err(HttpError::TooLarge));
         assert_eq!(inflate(&gzipped(b""), 0).unwrap(), "");
         assert_eq!(inflate(b"", 10).unwrap(), "");
+    }
+
+    /// A counting reader of the compressed data: the rest of a bomb is not even read.
+    #[test]
+    fn inflate_bomb_stops_at_limit() {
+        let bomb = gzipped(&vec![0; 64 << 20]);
+        assert!(bomb.len() * 1_000 < 64 << 20, "{}", bomb.len());
+        for max in [0, 1_000, 1 << 20] {
+            let mut left = &bomb[..];
+            assert_eq!(inflate_from(&mut left, 0, max), Err(HttpError::TooLarge));
+            let read = bomb.len() - left.len();
+            assert!(read <= max / 500 + 1_000, "{read} of {} bytes for {max}", bomb.len());
+        }
+        // Data in data is decompressed once.
+        assert_eq!(inflate(&gzipped(&bomb), 1 << 20).unwrap(), bomb);
     }
 
     #[test]

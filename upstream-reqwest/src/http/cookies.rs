@@ -102,12 +102,8 @@ fn is_within(host: &str, name: &str) -> bool {
     !name.is_empty() && below.is_some_and(|below| below.is_empty() || below.ends_with('.'))
 }
 
-impl std::fmt::Debug for Cookie {
-    /// Omits the value, which is a secret.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Cookie").field("name", &self.name).field("host", &self.host).finish_non_exhaustive()
-    }
-}
+// Omits the value, which is a secret.
+transcript_core::debug_fields!(Cookie { name, host });
 
 #[cfg(test)]
 mod tests {

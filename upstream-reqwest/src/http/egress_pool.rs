@@ -7,11 +7,16 @@ use std::{
 };
 
 use http::{HeaderMap, header};
+use reqwest::dns::Resolve;
 use tokio::time::Instant;
 use transcript_core::Error;
 use url::Url;
 
-use super::{HttpError, HttpOptions, HttpRequest, body, resolve::PublicOnly, tls::TlsConfigFactory};
+use super::{
+    HttpError, HttpOptions, HttpRequest, body,
+    resolve::{PublicOnly, SystemResolver},
+    tls::TlsConfigFactory,
+};
 
 /// Cooldown of a proxy that the platform throttles or blocks, unless the platform names a time.
 const BLOCKED_COOLDOWN: Duration = Duration::from_secs(300);
@@ -45,13 +50,21 @@ pub(super) struct EgressPool {
 
 impl EgressPool {
     pub(super) fn new(options: &HttpOptions) -> Result<Self, Error> {
+        Self::with_resolver(options, SystemResolver)
+    }
+
+    /// Creates a pool whose direct route resolves names in this way.
+    pub(super) fn with_resolver(
+        options: &HttpOptions,
+        resolver: impl Resolve + 'static,
+    ) -> Result<Self, Error> {
         let tls = TlsConfigFactory::new(options.ca_file.as_deref())?;
         let mut routes = Vec::new();
         for (index, proxy) in options.proxies.iter().enumerate() {
             routes.push(proxy_route(options, &tls, index + 1, proxy)?);
         }
         if routes.is_empty() {
-            let client = client(options, &tls, |builder| builder.dns_resolver(PublicOnly))?;
+            let client = client(options, &tls, |builder| builder.dns_resolver(PublicOnly(resolver)))?;
             routes.push(EgressRoute { client, name: "direct".to_owned() });
         }
         let rotation = Mutex::new(EgressRotation::new(routes.len()));

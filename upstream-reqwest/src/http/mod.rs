@@ -27,7 +27,7 @@ pub(crate) mod testing;
 mod tests;
 mod tls;
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 use transcript_core::Result;
@@ -92,8 +92,4 @@ impl HttpTransport {
     }
 }
 
-impl fmt::Debug for HttpTransport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HttpTransport").field("options", &self.options).finish_non_exhaustive()
-    }
-}
+transcript_core::debug_fields!(HttpTransport { options });

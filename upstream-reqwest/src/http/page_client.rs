@@ -88,11 +88,7 @@ pub struct PageClient {
     timeout: Duration,
 }
 
-impl fmt::Debug for PageClient {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PageClient").field("timeout", &self.timeout).finish_non_exhaustive()
-    }
-}
+transcript_core::debug_fields!(PageClient { timeout });
 
 impl PageClient {
     /// Creates a client with these options; sends no request.

@@ -214,6 +214,19 @@ mod tests {
         assert_eq!(read(true, &gzipped(&near), 4_096, 1 << 20).unwrap().0, near);
     }
 
+    /// However the data expands, at most one step of decompression is above the limit.
+    #[test]
+    fn prefix_read_bomb_is_decompressed_to_limit_only() {
+        let bomb = gzipped(&vec![0; 64 << 20]);
+        for (piece, max) in [(1_000, 100_000), (1 << 20, 100_000), (1 << 20, 0)] {
+            let mut prefix = PrefixRead::new(true, max, TEXT);
+            let error = bomb.chunks(piece).find_map(|chunk| prefix.add(chunk).err());
+            assert_eq!(error, Some(HttpError::TooLarge));
+            let decompressed = prefix.body.bytes().len();
+            assert!(decompressed <= max + CHUNK_BYTES * 1_040, "{decompressed}");
+        }
+    }
+
     #[test]
     fn prefix_read_large_or_damaged_data_fails_if_reached() {
         let body = page(300_000, 250_000);

@@ -45,9 +45,5 @@ impl HttpTransport {
     }
 }
 
-impl std::fmt::Debug for ProgramEgress {
-    /// Omits the proxy's URL, which may hold credentials.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ProgramEgress").field("index", &self.index).finish_non_exhaustive()
-    }
-}
+// Omits the proxy's URL, which may hold credentials.
+transcript_core::debug_fields!(ProgramEgress { index });

@@ -28,6 +28,24 @@ pub(crate) struct HttpRequest {
 }
 
 impl HttpRequest {
+    /// A GET request, which shares the platform's rate limit.
+    pub(crate) fn get(
+        url: Url,
+        hosts: &'static [&'static str],
+        headers: HeaderMap,
+        response_max: usize,
+    ) -> Self {
+        Self {
+            method: Method::GET,
+            url,
+            hosts,
+            headers,
+            body: Bytes::new(),
+            response_max,
+            has_own_rate_limit: false,
+        }
+    }
+
     /// The platform, named by the first of its hosts.
     pub(super) fn platform(&self) -> &'static str {
         self.hosts.first().copied().unwrap_or_default()
@@ -131,6 +149,17 @@ mod tests {
             "https://www.youtube.com@evil.example/",
             "https://www.youtube.com\\@evil.example/",
             "https://ｗｗｗ.youtube.com.evil.example/",
+            // Look-alikes: another alphabet, an accent, an invisible character, encoded dots.
+            "https://www.y\u{43e}utube.com/",
+            "https://www.youtub\u{e9}.com/",
+            "https://xn--www-youtube-com.example/",
+            "https://www.youtube.com\u{200b}.evil.example/",
+            "https://www.youtube.com%2eevil.example/",
+            "https://www\u{3002}youtube\u{3002}com.evil.example/",
+            "https://169.254.169.254/latest/meta-data",
+            "https://[::ffff:169.254.169.254]/",
+            "https://[fd00:ec2::254]/",
+            "https://0xa9fea9fe/",
             "file:///etc/passwd",
             "data:text/plain,x",
         ] {

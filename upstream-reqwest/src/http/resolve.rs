@@ -10,9 +10,22 @@ use std::{
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-/// Resolver that drops private, loopback, link-local, unique-local, multicast and reserved addresses.
+/// The resolver of the system.
 #[derive(Debug)]
-pub(super) struct PublicOnly;
+pub(super) struct SystemResolver;
+
+impl Resolve for SystemResolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        Box::pin(async move {
+            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
+            Ok(Box::new(found.collect::<Vec<_>>().into_iter()) as Addrs)
+        })
+    }
+}
+
+/// Drops the private, loopback, link-local, unique-local, multicast and reserved addresses of another resolver.
+#[derive(Debug)]
+pub(super) struct PublicOnly<R>(pub(super) R);
 
 /// Error of a name whose addresses are all non-public.
 #[derive(Debug)]
@@ -26,17 +39,21 @@ impl fmt::Display for PrivateAddressError {
 
 impl std::error::Error for PrivateAddressError {}
 
-impl Resolve for PublicOnly {
+impl<R: Resolve> Resolve for PublicOnly<R> {
     fn resolve(&self, name: Name) -> Resolving {
+        let found = self.0.resolve(name);
         Box::pin(async move {
-            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
-            let public: Vec<SocketAddr> = found.filter(|address| is_public(address.ip())).collect();
-            if public.is_empty() {
-                return Err(PrivateAddressError.into());
-            }
-            Ok(Box::new(public.into_iter()) as Addrs)
+            let found = found.await?;
+            // The connection is made to these addresses: the name is not resolved again.
+            Ok(Box::new(public_addresses(found)?.into_iter()) as Addrs)
         })
     }
+}
+
+/// The public addresses of a name.
+fn public_addresses(found: impl Iterator<Item = SocketAddr>) -> Result<Vec<SocketAddr>, PrivateAddressError> {
+    let public: Vec<SocketAddr> = found.filter(|address| is_public(address.ip())).collect();
+    if public.is_empty() { Err(PrivateAddressError) } else { Ok(public) }
 }
 
 fn is_public(address: IpAddr) -> bool {
@@ -47,8 +64,10 @@ fn is_public(address: IpAddr) -> bool {
 }
 
 fn is_public_v4(address: Ipv4Addr) -> bool {
-    let [a, b, c, _] = address.octets();
+    let [a, b, c, d] = address.octets();
     let reserved = match (a, b, c) {
+        // The metadata service of one cloud has a public address.
+        (168, 63, 129) if d == 16 => true,
         // "This network" (RFC 791) and shared carrier addresses (RFC 6598).
         (0, ..) | (100, 64..=127, _) => true,
         // Protocol assignments and benchmarking networks (RFC 2544).
@@ -122,14 +141,34 @@ mod tests {
             "64:ff9b:1::8.8.8.8",
             "2002:7f00:1::",
             "2001::1",
+            // Metadata services of clouds.
+            "fd00:ec2::254",
+            "fd20:ce::254",
+            "100.100.100.200",
+            "192.0.0.192",
+            "168.63.129.16",
+            "::ffff:169.254.169.254",
+            "64:ff9b::169.254.169.254",
+            "2002:a9fe:a9fe::",
         ] {
             assert!(!is_public(address.parse().unwrap()), "{address}");
         }
     }
 
+    #[test]
+    fn name_with_public_and_private_addresses_has_public_ones_only() {
+        let found = |addresses: &[&str]| {
+            let addresses = addresses.iter().map(|address| SocketAddr::new(address.parse().unwrap(), 443));
+            public_addresses(addresses.collect::<Vec<_>>().into_iter())
+        };
+        let mixed = found(&["127.0.0.1", "142.250.1.1", "::ffff:10.0.0.1", "169.254.169.254"]).unwrap();
+        assert_eq!(mixed, ["142.250.1.1:443".parse().unwrap()]);
+        assert!(found(&["10.0.0.1", "fd00::1"]).is_err() && found(&[]).is_err());
+    }
+
     #[tokio::test]
     async fn resolver_private_name_is_refused() {
-        let Err(error) = PublicOnly.resolve("localhost".parse().unwrap()).await else {
+        let Err(error) = PublicOnly(SystemResolver).resolve("localhost".parse().unwrap()).await else {
             panic!("localhost must not resolve")
         };
         assert!(error.is::<PrivateAddressError>());

@@ -1,5 +1,7 @@
 //! Tests of the transport against a local platform.
 
+mod rebinding;
+
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;

@@ -14,7 +14,7 @@ use rustls::{
     crypto::CryptoProvider,
     pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject},
 };
-use transcript_core::{Error, ErrorKind, Result, Retry};
+use transcript_core::{Error, Result};
 
 /// Root certificates in use.
 ///
@@ -175,14 +175,10 @@ fn verifier(
 
 #[cold]
 fn no_roots(error: &dyn std::error::Error) -> Error {
-    Error::new(
-        ErrorKind::Unsupported,
-        Retry::Never,
-        format!(
-            "no usable root certificates ({error}): install the system's, or set a PEM file in \
+    Error::unsupported(format!(
+        "no usable root certificates ({error}): install the system's, or set a PEM file in \
              upstream.ca_file"
-        ),
-    )
+    ))
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 //! Instagram publishes no captions, so this finds the file for speech-to-text.
 
 mod classify;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod page;
 mod post;
 pub(crate) mod request;
@@ -17,6 +19,7 @@ use transcript_core::{
     video::Platform,
 };
 
+use self::request::PLATFORM;
 use crate::{
     http::HttpTransport,
     social::{Media, MediaSource, PlatformSession, SocialFailure},
@@ -53,15 +56,11 @@ impl MediaSource for InstagramMedia {
         monitor: &dyn SupplyMonitor,
     ) -> Result<Media, SupplyError> {
         let mut session =
-            PlatformSession::new(&self.http, self.clock.as_ref(), request, monitor, REQUESTS_MAX);
+            PlatformSession::new(&self.http, self.clock.as_ref(), request, monitor, PLATFORM, REQUESTS_MAX);
         loop {
-            let failure = match media(&mut session, request).await {
+            match media(&mut session, request).await {
                 Ok(media) => return Ok(media),
-                Err(failure) => failure,
-            };
-            tracing::debug!(video = %request.video, ?failure, "Instagram returned no video");
-            if !session.retry_elsewhere(&failure, request::PLATFORM) {
-                return Err(failure.error(Platform::Instagram));
+                Err(failure) => session.retry_elsewhere(&failure)?,
             }
         }
     }

@@ -1,13 +1,12 @@
 //! The requests to Instagram: a post's page, and its video file.
 
-use bytes::Bytes;
-use http::{HeaderMap, Method};
+use http::HeaderMap;
 use transcript_core::video::VideoId;
 use url::Url;
 
 use crate::{
     http::HttpRequest,
-    social::{BROWSER, BROWSER_BRANDS, headers},
+    social::{BROWSER, headers, navigation_headers},
 };
 
 /// The platform's name in the transport.
@@ -23,28 +22,10 @@ const PAGE_MAX: usize = 8 << 20;
 ///
 /// Without all headers of a browser navigation Instagram returns an empty shell.
 pub(super) fn page(video: &VideoId) -> Option<HttpRequest> {
-    let headers = headers(&[
-        ("user-agent", BROWSER),
-        ("accept", "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"),
-        ("accept-language", "en-US,en;q=0.9"),
-        ("sec-ch-ua", BROWSER_BRANDS),
-        ("sec-ch-ua-mobile", "?0"),
-        ("sec-ch-ua-platform", "\"Windows\""),
-        ("sec-fetch-dest", "document"),
-        ("sec-fetch-mode", "navigate"),
-        ("sec-fetch-site", "none"),
-        ("sec-fetch-user", "?1"),
-        ("upgrade-insecure-requests", "1"),
-    ]);
-    Some(HttpRequest {
-        method: Method::GET,
-        url: Url::parse(&video.address()).ok()?,
-        hosts: PAGES,
-        headers,
-        body: Bytes::new(),
-        response_max: PAGE_MAX,
-        has_own_rate_limit: false,
-    })
+    let headers = navigation_headers(
+        "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8",
+    );
+    Some(HttpRequest::get(Url::parse(&video.address()).ok()?, PAGES, headers, PAGE_MAX))
 }
 
 /// The headers of a file request.

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use tokio::time::{Instant, timeout};
 use transcript_core::{
     Error, Result as CoreResult, Retry,
-    retry::retry,
+    retry::{Backoff, retry},
     service::{ResponseMeta, ServiceErrorKind, ServiceReply},
 };
 use url::Url;
@@ -26,8 +26,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 pub(super) const TRANSCRIPT_MAX: usize = 64 << 20;
 /// Maximum length of any other response, and of an error response.
 pub(super) const ANSWER_MAX: usize = 1 << 20;
-/// First pause before a retry after 409 (the original request is still running); it doubles.
-const CONFLICT_PAUSE: Duration = Duration::from_secs(1);
+/// Pauses before a retry after 409: the original request is still running.
+const CONFLICT_BACKOFF: Backoff = Backoff { first: Duration::from_secs(1), max: Duration::from_secs(16) };
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
@@ -167,7 +167,7 @@ impl ServiceConnection {
         if error.kind() == Some(ServiceErrorKind::Conflict) {
             // The original request is still running and its response was lost: repeat it with the same key.
             return match call.repeat {
-                RetrySafety::Keyed(_) => Retry::After(CONFLICT_PAUSE.saturating_mul(1 << attempt.min(4))),
+                RetrySafety::Keyed(_) => Retry::After(CONFLICT_BACKOFF.pause(attempt, 1.0)),
                 RetrySafety::Free | RetrySafety::Never => Retry::Never,
             };
         }

@@ -13,6 +13,8 @@ mod api;
 mod call_error;
 mod classify;
 mod client;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod idempotency_key;
 mod lookup;
 mod options;

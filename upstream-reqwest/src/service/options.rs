@@ -5,6 +5,8 @@ use std::{fmt, path::PathBuf, time::Duration};
 use transcript_core::{Error, Result};
 use url::Url;
 
+use crate::base_url::parse_base_url;
+
 /// Upper bound of [`ServiceOptions::named_wait_max`].
 const WAIT_MAX: Duration = Duration::from_secs(300);
 
@@ -60,16 +62,7 @@ impl ServiceOptions {
                  or a user name",
             )
         };
-        let url = Url::parse(&self.base_url).map_err(|_| wrong())?;
-        let is_plain = matches!(url.scheme(), "http" | "https")
-            && url.has_host()
-            && url.username().is_empty()
-            && url.password().is_none()
-            && url.query().is_none()
-            && url.fragment().is_none();
-        if !is_plain {
-            return Err(wrong());
-        }
+        let url = parse_base_url(&self.base_url).ok_or_else(wrong)?;
         if self.timeout.is_zero() || self.named_wait_max > WAIT_MAX {
             return Err(Error::invalid(
                 "service.timeout must be more than zero, and named_wait_max at most 5 minutes",

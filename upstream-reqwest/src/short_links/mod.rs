@@ -6,6 +6,8 @@
 
 mod classify;
 mod failure;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod request_profile;
 #[cfg(test)]
 mod tests;

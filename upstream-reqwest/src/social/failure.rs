@@ -15,7 +15,7 @@ const LANGUAGES_SHOWN: usize = 20;
 /// Maximum length of a quoted message in characters.
 const QUOTE_MAX: usize = 160;
 /// How long a platform is paused after a bot check or a login wall.
-const BLOCKED_PAUSE: Duration = Duration::from_secs(60);
+pub(crate) const BLOCKED_PAUSE: Duration = Duration::from_secs(60);
 
 /// Why there are no captions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -235,7 +235,8 @@ impl SocialFailure {
     }
 }
 
-fn no_language(languages: &[LanguageTag]) -> String {
+/// The message for a video without captions in the requested language.
+pub(crate) fn no_language(languages: &[LanguageTag]) -> String {
     let shown: Vec<_> = languages.iter().take(LANGUAGES_SHOWN).map(LanguageTag::as_str).collect();
     let more = if languages.len() > shown.len() { " and others" } else { "" };
     format!("This video has no captions in the requested language; it has {}{more}.", shown.join(", "))

@@ -9,7 +9,7 @@ use std::{
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 use tokio::{
     fs::File,
     io::{AsyncSeekExt as _, AsyncWriteExt as _},
@@ -151,15 +151,8 @@ impl Media {
             let mut headers = address.headers.clone();
             // Bodies that are streamed to a file are not decompressed.
             headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-            let request = HttpRequest {
-                method: Method::GET,
-                url: address.url.clone(),
-                hosts: self.hosts,
-                headers,
-                body: Bytes::new(),
-                response_max: usize::try_from(bytes_max).unwrap_or(usize::MAX),
-                has_own_rate_limit: false,
-            };
+            let response_max = usize::try_from(bytes_max).unwrap_or(usize::MAX);
+            let request = HttpRequest::get(address.url.clone(), self.hosts, headers, response_max);
             let mut download = FileDownload::new(file, monitor, address.bytes);
             match download_parts(&mut egress, request, &address.rest, deadline, &mut download).await {
                 Ok(()) => return Ok(download.written),

@@ -7,7 +7,7 @@ mod platform_session;
 mod title;
 mod tracks;
 
-pub(crate) use failure::SocialFailure;
+pub(crate) use failure::{BLOCKED_PAUSE, SocialFailure, no_language};
 pub use media::{Media, MediaAddress, MediaSource};
 pub(crate) use platform_session::{PlatformSession, stops};
 pub(crate) use title::title;
@@ -27,5 +27,21 @@ pub(crate) fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
 pub(crate) const BROWSER: &str = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) \
                                   Chrome/142.0.0.0 Safari/537.36";
 /// Client hints that match [`BROWSER`].
-pub(crate) const BROWSER_BRANDS: &str =
-    "\"Chromium\";v=\"142\", \"Google Chrome\";v=\"142\", \"Not_A Brand\";v=\"99\"";
+const BROWSER_BRANDS: &str = "\"Chromium\";v=\"142\", \"Google Chrome\";v=\"142\", \"Not_A Brand\";v=\"99\"";
+
+/// The headers of a desktop browser that opens a typed URL and accepts these media types.
+pub(crate) fn navigation_headers(accept: &str) -> HeaderMap {
+    headers(&[
+        ("user-agent", BROWSER),
+        ("accept", accept),
+        ("accept-language", "en-US,en;q=0.9"),
+        ("sec-ch-ua", BROWSER_BRANDS),
+        ("sec-ch-ua-mobile", "?0"),
+        ("sec-ch-ua-platform", "\"Windows\""),
+        ("sec-fetch-dest", "document"),
+        ("sec-fetch-mode", "navigate"),
+        ("sec-fetch-site", "none"),
+        ("sec-fetch-user", "?1"),
+        ("upgrade-insecure-requests", "1"),
+    ])
+}

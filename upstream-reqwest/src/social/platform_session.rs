@@ -5,8 +5,9 @@ use std::{sync::Arc, time::Duration};
 use http::header;
 use tokio::time::Instant;
 use transcript_core::{
-    supplier::{SupplyMonitor, SupplyRequest},
+    supplier::{SupplyError, SupplyMonitor, SupplyRequest},
     time::Clock,
+    video::VideoId,
 };
 use url::Url;
 
@@ -25,6 +26,9 @@ const REDIRECTS_MAX: usize = 5;
 /// A platform session. Its cookies are dropped with it.
 #[derive(Debug)]
 pub(crate) struct PlatformSession<'a> {
+    video: &'a VideoId,
+    /// The platform's name in the transport.
+    platform: &'static str,
     monitor: &'a dyn SupplyMonitor,
     deadline: Instant,
     egress: EgressSession,
@@ -38,12 +42,15 @@ impl<'a> PlatformSession<'a> {
     pub(crate) fn new(
         http: &Arc<HttpTransport>,
         clock: &dyn Clock,
-        request: &SupplyRequest,
+        request: &'a SupplyRequest,
         monitor: &'a dyn SupplyMonitor,
+        platform: &'static str,
         requests: u32,
     ) -> Self {
         let left = request.deadline.since(clock.now());
         Self {
+            video: &request.video,
+            platform,
             monitor,
             deadline: Instant::now() + left.saturating_sub(DEADLINE_MARGIN).min(TIME_LIMIT),
             egress: http.session().with_request_limit(requests),
@@ -125,14 +132,23 @@ impl<'a> PlatformSession<'a> {
         self.monitor.report_progress(name, done, of);
     }
 
-    /// Applies a failure to its egress route; returns whether to retry over another route.
-    pub(crate) fn retry_elsewhere(&mut self, failure: &SocialFailure, platform: &'static str) -> bool {
-        if !failure.is_route_blocked() {
-            return false;
+    /// Applies a failure to its egress route, and prepares a retry over another route.
+    ///
+    /// # Errors
+    /// The failure, unless another route may help.
+    pub(crate) fn retry_elsewhere(&mut self, failure: &SocialFailure) -> Result<(), SupplyError> {
+        tracing::debug!(video = %self.video, ?failure, "platform attempt failed");
+        if failure.is_route_blocked() && self.change_route(failure) {
+            return Ok(());
         }
+        Err(failure.error(self.video.platform()))
+    }
+
+    /// Cools down the route of a failure; returns whether another one may be tried.
+    fn change_route(&mut self, failure: &SocialFailure) -> bool {
         let route = self.egress.route();
         if let Some(time) = failure.platform_pause() {
-            self.egress.pause_platform(route, platform, time);
+            self.egress.pause_platform(route, self.platform, time);
         }
         let has_others = self.egress.cool_down(route);
         let can_retry = has_others && self.retries > 0 && Instant::now() < self.deadline;

@@ -191,7 +191,12 @@ async fn send(request: reqwest::RequestBuilder, is_timed: bool) -> Result<Transc
 }
 
 /// Classifies an error response. Its text is inspected but never reported: it may contain the key.
-fn classify_error(status: StatusCode, wait: Option<Duration>, body: &[u8], is_timed: bool) -> SpeechFailure {
+pub(super) fn classify_error(
+    status: StatusCode,
+    wait: Option<Duration>,
+    body: &[u8],
+    is_timed: bool,
+) -> SpeechFailure {
     let says = |word: &str| body.windows(word.len()).any(|window| window == word.as_bytes());
     match status.as_u16() {
         401 | 403 => SpeechFailure::Key,

@@ -9,11 +9,12 @@ mod chunking;
 mod endpoint;
 mod failure;
 mod ffmpeg;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod hallucination;
 mod language;
 mod loudness;
 mod multipart;
-mod options;
 mod response;
 mod timestamps;
 mod transcribe;
@@ -32,9 +33,11 @@ use transcript_core::{
     video::Platform,
 };
 
-pub use options::{AudioFormat, SpeechOptions};
-
-use crate::{http::HttpTransport, social::MediaSource};
+use crate::{
+    http::HttpTransport,
+    social::MediaSource,
+    speech_options::{AudioFormat, SpeechOptions},
+};
 use endpoint::SpeechEndpoint;
 use failure::SpeechFailure;
 use ffmpeg::Ffmpeg;

@@ -11,6 +11,8 @@ mod cancel;
 mod catalog;
 mod event;
 mod form;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod objects;
 mod options;
 mod refunds;

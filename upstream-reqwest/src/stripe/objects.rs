@@ -42,7 +42,10 @@ pub(super) struct StripeList<T> {
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct StripeSession {
     pub(super) id: String,
+    /// `payment`, `subscription` or `setup`
     pub(super) mode: String,
+    /// Whether real money was paid.
+    pub(super) livemode: Option<bool>,
     /// `open`, `complete` or `expired`
     pub(super) status: Option<String>,
     /// `paid`, `unpaid` or `no_payment_required`
@@ -50,9 +53,22 @@ pub(super) struct StripeSession {
     pub(super) amount_total: Option<i64>,
     pub(super) currency: Option<String>,
     pub(super) client_reference_id: Option<String>,
+    pub(super) metadata: Option<StripeMetadata>,
     pub(super) url: Option<String>,
     pub(super) payment_intent: Option<Expandable<StripePaymentIntent>>,
     pub(super) subscription: Option<Expandable<ObjectRef>>,
+}
+
+impl StripeSession {
+    /// The order, if this server created the session.
+    ///
+    /// A visitor of any payment link of the account chooses its reference, but never its metadata.
+    pub(super) fn order(&self) -> Option<&str> {
+        let reference = self.client_reference_id.as_deref()?;
+        let named = self.metadata.as_ref()?.get(ORDER)?;
+        let is_sale = matches!(self.mode.as_str(), "payment" | "subscription");
+        (is_sale && named == reference).then_some(reference)
+    }
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -61,8 +77,6 @@ pub(super) struct StripePaymentIntent {
     pub(super) status: String,
     #[serde(default)]
     pub(super) metadata: StripeMetadata,
-    pub(super) amount_received: Option<i64>,
-    pub(super) currency: String,
     pub(super) latest_charge: Option<Expandable<StripeCharge>>,
 }
 

@@ -46,6 +46,17 @@ impl Default for StripeOptions {
 }
 
 impl StripeOptions {
+    /// Whether the secret key is for real money; `None` if its prefix names no mode.
+    pub(super) fn is_live(&self) -> Option<bool> {
+        let (_, rest) = self.secret_key.split_once('_')?;
+        let (mode, _) = rest.split_once('_')?;
+        match mode {
+            "live" => Some(true),
+            "test" => Some(false),
+            _ => None,
+        }
+    }
+
     /// Validates the options; returns the API's base URL.
     pub(super) fn check(&self) -> Result<Url> {
         let printable = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());

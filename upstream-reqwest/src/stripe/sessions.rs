@@ -168,8 +168,8 @@ impl StripeProvider {
         let open: StripeList<StripeSession> = self.api.get("/v1/checkout/sessions", &query).await?;
         let is_other = |session: &&StripeSession| session.mode == "subscription" && session.id != created.id;
         for other in open.data.iter().filter(is_other).filter(|session| is_id(&session.id)) {
-            // Pages of other systems on the same account have no reference.
-            if other.client_reference_id.is_some() {
+            // Pages of other programs on the same account stay open.
+            if other.order().is_some() {
                 self.expire(&other.id).await?;
             }
         }

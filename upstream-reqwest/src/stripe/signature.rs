@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use hmac::{Hmac, KeyInit, Mac};
+use hmac::{Hmac, KeyInit, Mac, digest::CtOutput};
 use sha2::Sha256;
 use transcript_core::Timestamp;
 
@@ -16,6 +16,9 @@ const HEADER_MAX: usize = 4_096;
 const SIGNATURES_MAX: usize = 16;
 /// The length of a signature in bytes.
 const LENGTH: usize = 32;
+
+/// An HMAC whose comparison takes constant time.
+type Signature = CtOutput<Hmac<Sha256>>;
 
 /// Why a call was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,16 +58,10 @@ pub(super) fn verify(
 ) -> Result<(), SignatureError> {
     let header = header.ok_or(SignatureError::Missing)?;
     let (timestamp, signatures) = parse(header).ok_or(SignatureError::Malformed)?;
-    let signed_with = |secret: &String| {
-        signatures.iter().any(|signature| {
-            // HMAC accepts keys of any length, and the comparison is constant-time.
-            Hmac::<Sha256>::new_from_slice(secret.as_bytes()).is_ok_and(|mac| {
-                let mac = mac.chain_update(timestamp).chain_update(b".").chain_update(body);
-                mac.verify_slice(signature).is_ok()
-            })
-        })
-    };
-    if !secrets.iter().any(signed_with) {
+    // HMAC accepts keys of any length.
+    let macs = secrets.iter().filter_map(|secret| Hmac::<Sha256>::new_from_slice(secret.as_bytes()).ok());
+    let signed = macs.map(|mac| mac.chain_update(timestamp).chain_update(b".").chain_update(body).finalize());
+    if !has_match(signed, &signatures) {
         return Err(SignatureError::Wrong);
     }
     // The timestamp is trusted only after the signature is verified.
@@ -77,8 +74,13 @@ pub(super) fn verify(
     }
 }
 
+/// Whether one of the signatures is the expected one of a secret. Each secret signs the body once.
+fn has_match(mut expected: impl Iterator<Item = Signature>, signatures: &[Signature]) -> bool {
+    expected.any(|expected| signatures.contains(&expected))
+}
+
 /// The signed timestamp as text, and the signatures.
-fn parse(header: &str) -> Option<(&str, Vec<[u8; LENGTH]>)> {
+fn parse(header: &str) -> Option<(&str, Vec<Signature>)> {
     if header.len() > HEADER_MAX {
         return None;
     }
@@ -88,7 +90,9 @@ fn parse(header: &str) -> Option<(&str, Vec<[u8; LENGTH]>)> {
             Some(("t", text)) if timestamp.is_none() => timestamp = Some(text),
             // Two timestamps are ambiguous: another parser could use the other one.
             Some(("t", _)) => return None,
-            Some(("v1", text)) => signatures.extend(parse_hex(text)),
+            Some(("v1", text)) => {
+                signatures.extend(parse_hex(text).map(|bytes| Signature::new(bytes.into())))
+            }
             _ => {}
         }
     }
@@ -156,6 +160,27 @@ mod tests {
         let both = format!("{header},{}", old.split_once(',').unwrap().1);
         check(&both, &["old"], Ok(()));
         check(&both, &["new"], Ok(()));
+    }
+
+    #[test]
+    fn signature_is_computed_once_per_secret() {
+        let header = sign(BODY, "s", NOW_S);
+        let (timestamp, signature) = header.split_once(',').unwrap();
+        let wrong = format!(",v1={}", "0".repeat(2 * LENGTH)).repeat(SIGNATURES_MAX - 1);
+        let (_, signatures) = parse(&format!("{timestamp}{wrong},{signature}")).unwrap();
+        let right = signatures.last().unwrap().clone();
+        for (secrets, has_right) in [(3, false), (3, true)] {
+            let mut computed = 0;
+            let expected = (1..=secrets).map(|number| {
+                computed += 1;
+                if has_right && number == secrets {
+                    right.clone()
+                } else {
+                    Signature::new([7; LENGTH].into())
+                }
+            });
+            assert_eq!((has_match(expected, &signatures), computed), (has_right, secrets));
+        }
     }
 
     #[test]

@@ -45,7 +45,16 @@ impl StripeProvider {
     async fn session_snapshots(&self, id: &str) -> StripeResult<Vec<PaymentSnapshot>> {
         let query = StripeForm::new().with("expand[]", "payment_intent.latest_charge");
         let session: StripeSession = self.api.get(&format!("/v1/checkout/sessions/{id}"), &query).await?;
-        let Some(order) = session.client_reference_id.clone() else { return Ok(Vec::new()) };
+        self.snapshots_of(&session).await
+    }
+
+    /// The snapshots of a session that this server created; none of any other.
+    async fn snapshots_of(&self, session: &StripeSession) -> StripeResult<Vec<PaymentSnapshot>> {
+        let is_other_mode = self.options.is_live().is_some_and(|live| session.livemode == Some(!live));
+        let Some(order) = session.order().filter(|_| !is_other_mode) else {
+            tracing::debug!("checkout session was not created by this server");
+            return Ok(Vec::new());
+        };
         if let Some(subscription) = session.subscription.as_ref().map(Expandable::id).filter(|id| is_id(id)) {
             return self.subscription_snapshots(subscription, None).await;
         }
@@ -55,23 +64,27 @@ impl StripeProvider {
             }
             _ => unpaid(minor(session.amount_total), &session.currency),
         };
-        let state = PaymentState { order: OrderId::new(order), progress: progress(&session), money };
-        Ok(vec![PaymentSnapshot::Payment(state)])
+        Ok(vec![PaymentSnapshot::Payment(PaymentState {
+            order: OrderId::new(order),
+            session: Some(session.id.clone()),
+            progress: progress(session),
+            money,
+        })])
     }
 
     /// The snapshot of a payment for a pack or an invoice.
     async fn payment_snapshots(&self, id: &str) -> StripeResult<Vec<PaymentSnapshot>> {
-        let intent = self.intent(id).await?;
-        if let Some(order) = intent.metadata.get(ORDER).cloned() {
-            let progress = match intent.status.as_str() {
-                "succeeded" => PaymentProgress::Paid,
-                "canceled" => PaymentProgress::Ended,
-                _ => PaymentProgress::Pending,
+        if self.intent(id).await?.metadata.contains_key(ORDER) {
+            // The session proves what was sold, not the payment.
+            let query = StripeForm::new()
+                .with("payment_intent", id)
+                .with("limit", "1")
+                .with("expand[]", "data.payment_intent.latest_charge");
+            let found: StripeList<StripeSession> = self.api.get("/v1/checkout/sessions", &query).await?;
+            return match found.data.first() {
+                Some(session) => self.snapshots_of(session).await,
+                None => Ok(Vec::new()),
             };
-            let currency = Some(intent.currency.clone());
-            let money = self.money(&intent, minor(intent.amount_received), &currency).await?;
-            let state = PaymentState { order: OrderId::new(order), progress, money };
-            return Ok(vec![PaymentSnapshot::Payment(state)]);
         }
         let query = StripeForm::new()
             .with("payment[type]", "payment_intent")

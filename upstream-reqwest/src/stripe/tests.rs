@@ -124,7 +124,8 @@ fn sale() -> CheckoutRequest {
 
 const SESSION: &str = r#"{"id": "cs_1", "mode": "payment", "status": "open", "payment_status": "unpaid",
     "url": "https://checkout.stripe.example/c/pay/cs_1#secret", "amount_total": 1200, "currency": "usd",
-    "client_reference_id": "order-1", "payment_intent": null, "subscription": null}"#;
+    "client_reference_id": "order-1", "metadata": {"verbatim_order": "order-1"}, "livemode": false,
+    "payment_intent": null, "subscription": null}"#;
 
 fn error(code: &str, param: &str) -> String {
     format!(
@@ -272,7 +273,7 @@ async fn customer_missing_is_created_again() {
 async fn snapshots_of_unknown_or_foreign_object_are_empty() {
     let fake = FakeStripe::start(|request, _| {
         Some(match request.line.contains("cs_other") {
-            true => (200, "", SESSION.replace("\"order-1\"", "null")),
+            true => (200, "", SESSION.replace("_id\": \"order-1\"", "_id\": null")),
             false => (404, "", error("resource_missing", "id")),
         })
     })
@@ -289,6 +290,34 @@ async fn snapshots_of_unknown_or_foreign_object_are_empty() {
     }
     assert_eq!((request_count, fake.requests().len()), (5, 5));
     assert!(stripe.owns("cs_test_a1B2") && stripe.owns("sub_1") && !stripe.owns("sandbox-order-1"));
+}
+
+#[tokio::test]
+async fn session_of_other_program_has_no_snapshot() {
+    let is_read = async |old: &str, new: &str| {
+        assert!(SESSION.contains(old), "{old}");
+        let session = SESSION.replace(old, new);
+        let fake = FakeStripe::start(move |_, _| Some((200, "", session.clone()))).await;
+        let snapshots = fake.stripe().snapshots(&ProviderObject::new("cs_1")).await.unwrap();
+        if let [PaymentSnapshot::Payment(state)] = snapshots.as_slice() {
+            assert_eq!((state.order.as_str(), state.session.as_deref()), ("order-1", Some("cs_1")));
+        }
+        !snapshots.is_empty()
+    };
+    assert!(is_read("cs_1", "cs_1").await);
+    let metadata = "{\"verbatim_order\": \"order-1\"}";
+    for (old, new) in [
+        // A payment link whose visitor chose the reference.
+        (metadata, "{}"),
+        (metadata, "null"),
+        (metadata, "{\"order\": \"order-1\"}"),
+        (metadata, "{\"verbatim_order\": \"order-2\"}"),
+        ("\"client_reference_id\": \"order-1\"", "\"client_reference_id\": null"),
+        ("\"mode\": \"payment\"", "\"mode\": \"setup\""),
+        ("\"livemode\": false", "\"livemode\": true"),
+    ] {
+        assert!(!is_read(old, new).await, "{new}");
+    }
 }
 
 #[tokio::test]

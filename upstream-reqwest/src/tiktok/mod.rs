@@ -4,6 +4,8 @@
 
 mod classify;
 mod fetch;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod media;
 mod page;
 pub(crate) mod request;
@@ -15,13 +17,13 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use transcript_core::{
     supplier::{
-        Supplier, SupplierInfo, SupplierKind, SupplyError, SupplyMonitor, SupplyOutput, SupplyReason,
-        SupplyRequest,
+        Supplier, SupplierInfo, SupplyError, SupplyMonitor, SupplyOutput, SupplyReason, SupplyRequest,
     },
     time::Clock,
     video::Platform,
 };
 
+use self::request::PLATFORM;
 use crate::{
     http::HttpTransport,
     social::{Media, MediaSource, PlatformSession},
@@ -52,11 +54,7 @@ impl TikTokCaptions {
 #[async_trait]
 impl Supplier for TikTokCaptions {
     fn info(&self) -> SupplierInfo {
-        SupplierInfo {
-            name: NAME.to_owned(),
-            platforms: vec![Platform::TikTok],
-            kind: SupplierKind::Captions,
-        }
+        SupplierInfo::captions(NAME, &[Platform::TikTok])
     }
 
     async fn supply(
@@ -70,15 +68,11 @@ impl Supplier for TikTokCaptions {
         }
         let monitor = monitor.as_ref();
         let mut session =
-            PlatformSession::new(&self.http, self.clock.as_ref(), &request, monitor, REQUESTS_MAX);
+            PlatformSession::new(&self.http, self.clock.as_ref(), &request, monitor, PLATFORM, REQUESTS_MAX);
         loop {
-            let failure = match fetch::supply(&mut session, &request).await {
+            match fetch::supply(&mut session, &request).await {
                 Ok(supplied) => return Ok(supplied),
-                Err(failure) => failure,
-            };
-            tracing::debug!(video = %request.video, ?failure, "TikTok returned no captions");
-            if !session.retry_elsewhere(&failure, request::PLATFORM) {
-                return Err(failure.error(Platform::TikTok));
+                Err(failure) => session.retry_elsewhere(&failure)?,
             }
         }
     }
@@ -96,14 +90,11 @@ impl MediaSource for TikTokCaptions {
         monitor: &dyn SupplyMonitor,
     ) -> Result<Media, SupplyError> {
         let mut session =
-            PlatformSession::new(&self.http, self.clock.as_ref(), request, monitor, REQUESTS_MAX);
+            PlatformSession::new(&self.http, self.clock.as_ref(), request, monitor, PLATFORM, REQUESTS_MAX);
         loop {
-            let failure = match fetch::media(&mut session, request).await {
+            match fetch::media(&mut session, request).await {
                 Ok(media) => return Ok(media),
-                Err(failure) => failure,
-            };
-            if !session.retry_elsewhere(&failure, request::PLATFORM) {
-                return Err(failure.error(Platform::TikTok));
+                Err(failure) => session.retry_elsewhere(&failure)?,
             }
         }
     }

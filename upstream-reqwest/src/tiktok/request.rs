@@ -1,13 +1,12 @@
 //! The two requests: a post's page, and a file in its state.
 
-use bytes::Bytes;
-use http::{HeaderMap, Method};
+use http::HeaderMap;
 use transcript_core::video::VideoId;
 use url::Url;
 
 use crate::{
     http::HttpRequest,
-    social::{BROWSER, BROWSER_BRANDS, headers},
+    social::{BROWSER, headers, navigation_headers},
 };
 
 /// The platform's name in the transport.
@@ -37,27 +36,15 @@ const CAPTIONS_MAX: usize = 10 << 20;
 /// A slide show's page has no state at its own URL, but has one at that of a video. The account in the URL is ignored.
 pub(super) fn page(video: &VideoId) -> Option<HttpRequest> {
     let url = Url::parse(&video.address()).ok()?;
-    let headers = headers(&[
-        ("user-agent", BROWSER),
-        ("accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"),
-        ("accept-language", "en-US,en;q=0.9"),
-        ("sec-ch-ua", BROWSER_BRANDS),
-        ("sec-ch-ua-mobile", "?0"),
-        ("sec-ch-ua-platform", "\"Windows\""),
-        ("sec-fetch-dest", "document"),
-        ("sec-fetch-mode", "navigate"),
-        ("sec-fetch-site", "none"),
-        ("sec-fetch-user", "?1"),
-        ("upgrade-insecure-requests", "1"),
-    ]);
-    Some(request(url, PAGES, headers, PAGE_MAX))
+    let headers = navigation_headers("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8");
+    Some(HttpRequest::get(url, PAGES, headers, PAGE_MAX))
 }
 
 /// The request for captions at a URL in the page's state; `None` if the URL is invalid.
 pub(super) fn captions(address: &str) -> Option<HttpRequest> {
     // Some URLs have no scheme.
     let url = Url::parse(ORIGIN).and_then(|base| base.join(address)).ok()?;
-    Some(request(url, FILES, file_headers(), CAPTIONS_MAX))
+    Some(HttpRequest::get(url, FILES, file_headers(), CAPTIONS_MAX))
 }
 
 /// The headers of a file request.
@@ -68,18 +55,6 @@ pub(super) fn file_headers() -> HeaderMap {
         ("accept-language", "en-US,en;q=0.9"),
         ("referer", ORIGIN),
     ])
-}
-
-fn request(url: Url, hosts: &'static [&'static str], headers: HeaderMap, response_max: usize) -> HttpRequest {
-    HttpRequest {
-        method: Method::GET,
-        url,
-        hosts,
-        headers,
-        body: Bytes::new(),
-        response_max,
-        has_own_rate_limit: false,
-    }
 }
 
 #[cfg(test)]

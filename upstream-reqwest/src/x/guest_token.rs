@@ -86,8 +86,4 @@ async fn activate(session: &mut PlatformSession<'_>) -> Result<String, SocialFai
     token.filter(is_plain).ok_or_else(|| SocialFailure::Unreadable("it returned no guest token".to_owned()))
 }
 
-impl std::fmt::Debug for GuestToken {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("GuestToken").field("since", &self.since).finish_non_exhaustive()
-    }
-}
+transcript_core::debug_fields!(GuestToken { since });

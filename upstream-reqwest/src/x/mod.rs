@@ -3,6 +3,8 @@
 mod audio;
 mod classify;
 mod fetch;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod guest_token;
 mod media;
 mod options;
@@ -16,8 +18,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use transcript_core::{
     supplier::{
-        Supplier, SupplierInfo, SupplierKind, SupplyError, SupplyMonitor, SupplyOutput, SupplyReason,
-        SupplyRequest,
+        Supplier, SupplierInfo, SupplyError, SupplyMonitor, SupplyOutput, SupplyReason, SupplyRequest,
     },
     time::Clock,
     video::Platform,
@@ -30,6 +31,7 @@ use crate::{
     social::{Media, MediaSource, PlatformSession},
 };
 use guest_token::GuestTokenCache;
+use request::PLATFORM;
 
 /// The supplier's name.
 const NAME: &str = "x-captions";
@@ -59,7 +61,7 @@ impl XCaptions {
 #[async_trait]
 impl Supplier for XCaptions {
     fn info(&self) -> SupplierInfo {
-        SupplierInfo { name: NAME.to_owned(), platforms: vec![Platform::X], kind: SupplierKind::Captions }
+        SupplierInfo::captions(NAME, &[Platform::X])
     }
 
     async fn supply(
@@ -73,16 +75,11 @@ impl Supplier for XCaptions {
         }
         let monitor = monitor.as_ref();
         let mut session =
-            PlatformSession::new(&self.http, self.clock.as_ref(), &request, monitor, REQUESTS_MAX);
+            PlatformSession::new(&self.http, self.clock.as_ref(), &request, monitor, PLATFORM, REQUESTS_MAX);
         loop {
-            let failure = match fetch::supply(&mut session, &request, &self.options, &self.guest_tokens).await
-            {
+            match fetch::supply(&mut session, &request, &self.options, &self.guest_tokens).await {
                 Ok(supplied) => return Ok(supplied),
-                Err(failure) => failure,
-            };
-            tracing::debug!(video = %request.video, ?failure, "X returned no captions");
-            if !session.retry_elsewhere(&failure, request::PLATFORM) {
-                return Err(failure.error(Platform::X));
+                Err(failure) => session.retry_elsewhere(&failure)?,
             }
         }
     }
@@ -100,14 +97,11 @@ impl MediaSource for XCaptions {
         monitor: &dyn SupplyMonitor,
     ) -> Result<Media, SupplyError> {
         let mut session =
-            PlatformSession::new(&self.http, self.clock.as_ref(), request, monitor, REQUESTS_MAX);
+            PlatformSession::new(&self.http, self.clock.as_ref(), request, monitor, PLATFORM, REQUESTS_MAX);
         loop {
-            let failure = match fetch::media(&mut session, request, &self.options, &self.guest_tokens).await {
+            match fetch::media(&mut session, request, &self.options, &self.guest_tokens).await {
                 Ok(media) => return Ok(media),
-                Err(failure) => failure,
-            };
-            if !session.retry_elsewhere(&failure, request::PLATFORM) {
-                return Err(failure.error(Platform::X));
+                Err(failure) => session.retry_elsewhere(&failure)?,
             }
         }
     }

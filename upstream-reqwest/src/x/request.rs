@@ -1,6 +1,5 @@
 //! The requests to X: a guest token, a post in two ways, and the files of a video.
 
-use bytes::Bytes;
 use http::{HeaderMap, Method};
 use serde_json::{Map, Value, json};
 use transcript_core::video::VideoId;
@@ -34,7 +33,7 @@ const FILE_MAX: usize = 10 << 20;
 /// The request for a guest token.
 pub(super) fn activate() -> HttpRequest {
     let url = parse_constant("https://api.x.com/1.1/guest/activate.json");
-    HttpRequest { method: Method::POST, ..request(url, API, api_headers(None), TOKEN_MAX) }
+    HttpRequest { method: Method::POST, ..HttpRequest::get(url, API, api_headers(None), TOKEN_MAX) }
 }
 
 /// The request for a post with this guest token.
@@ -55,7 +54,7 @@ pub(super) fn post(video: &VideoId, token: &str, options: &XOptions) -> HttpRequ
         .append_pair("variables", &variables.to_string())
         .append_pair("features", &features.to_string())
         .append_pair("fieldToggles", "{\"withArticleRichContentState\":false}");
-    request(url, API, api_headers(Some(token)), POST_MAX)
+    HttpRequest::get(url, API, api_headers(Some(token)), POST_MAX)
 }
 
 /// The request for a post to the syndication service, which needs no guest token.
@@ -67,12 +66,12 @@ pub(super) fn syndicated(video: &VideoId) -> HttpRequest {
         .append_pair("token", &syndication::token(video.id()));
     let headers =
         headers(&[("user-agent", BROWSER), ("accept", "application/json"), ("accept-language", "en")]);
-    request(url, SYNDICATION, headers, POST_MAX)
+    HttpRequest::get(url, SYNDICATION, headers, POST_MAX)
 }
 
 /// The request for a playlist or captions.
 pub(super) fn file(url: Url) -> HttpRequest {
-    request(url, VIDEO, file_headers(), FILE_MAX)
+    HttpRequest::get(url, VIDEO, file_headers(), FILE_MAX)
 }
 
 /// The headers of a file request.
@@ -95,18 +94,6 @@ fn api_headers(token: Option<&str>) -> HeaderMap {
         headers.extend(self::headers(&[("x-guest-token", token)]));
     }
     headers
-}
-
-fn request(url: Url, hosts: &'static [&'static str], headers: HeaderMap, response_max: usize) -> HttpRequest {
-    HttpRequest {
-        method: Method::GET,
-        url,
-        hosts,
-        headers,
-        body: Bytes::new(),
-        response_max,
-        has_own_rate_limit: false,
-    }
 }
 
 fn parse_constant(address: &'static str) -> Url {

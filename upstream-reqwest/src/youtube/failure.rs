@@ -11,13 +11,10 @@ use transcript_core::{
     video::Platform,
 };
 
-use crate::http::HttpError;
-
-/// Maximum number of languages in a message.
-const LANGUAGES_SHOWN: usize = 20;
-
-/// How long YouTube is paused after a bot check.
-const BLOCKED_PAUSE: Duration = Duration::from_secs(60);
+use crate::{
+    http::HttpError,
+    social::{BLOCKED_PAUSE, no_language},
+};
 
 /// Why one client returned no captions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -301,12 +298,6 @@ impl YouTubeFailure {
             | Self::Transport(_) => "YouTube returned no captions.",
         }
     }
-}
-
-fn no_language(languages: &[LanguageTag]) -> String {
-    let shown: Vec<_> = languages.iter().take(LANGUAGES_SHOWN).map(LanguageTag::as_str).collect();
-    let more = if languages.len() > shown.len() { " and others" } else { "" };
-    format!("This video has no captions in the requested language; it has {}{more}.", shown.join(", "))
 }
 
 /// Whether a transport error would affect every client.

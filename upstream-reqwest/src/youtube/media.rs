@@ -121,7 +121,7 @@ impl YouTubeFetch<'_> {
 
 /// URLs of formats with the original audio, the smallest first; formats with video only if there is no
 /// audio-only format.
-fn addresses(streams: &Value) -> Vec<MediaAddress> {
+pub(super) fn addresses(streams: &Value) -> Vec<MediaAddress> {
     let sound =
         |form: &&Value| field(form, "mimeType").as_str().is_some_and(|kind| kind.starts_with("audio/"));
     // Of a dubbed video all audio tracks but one are in other languages than the original.

@@ -5,6 +5,8 @@ mod classify;
 mod clients;
 mod failure;
 mod fetch;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod media;
 mod player;
 mod player_data;
@@ -24,8 +26,7 @@ use async_trait::async_trait;
 use tokio::time::Instant;
 use transcript_core::{
     supplier::{
-        Supplier, SupplierInfo, SupplierKind, SupplyError, SupplyMonitor, SupplyOutput, SupplyReason,
-        SupplyRequest,
+        Supplier, SupplierInfo, SupplyError, SupplyMonitor, SupplyOutput, SupplyReason, SupplyRequest,
     },
     time::Clock,
     video::Platform,
@@ -99,11 +100,7 @@ fn time_limit(left: Duration) -> Duration {
 #[async_trait]
 impl Supplier for YouTubeCaptions {
     fn info(&self) -> SupplierInfo {
-        SupplierInfo {
-            name: NAME.to_owned(),
-            platforms: vec![Platform::YouTube],
-            kind: SupplierKind::Captions,
-        }
+        SupplierInfo::captions(NAME, &[Platform::YouTube])
     }
 
     async fn supply(

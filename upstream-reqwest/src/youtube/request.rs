@@ -44,12 +44,8 @@ pub(super) fn player(client: &ClientIdentity, video: &VideoId, visitor: Option<&
     });
     HttpRequest {
         method: Method::POST,
-        url: parse_constant(PLAYER),
-        hosts: HOSTS,
-        headers,
         body: Bytes::from(body.to_string()),
-        response_max: PLAYER_MAX,
-        has_own_rate_limit: false,
+        ..HttpRequest::get(parse_constant(PLAYER), HOSTS, headers, PLAYER_MAX)
     }
 }
 
@@ -64,15 +60,9 @@ pub(super) fn captions(
 ) -> Option<HttpRequest> {
     // URLs are absolute; they used to be relative.
     let url = Url::parse(ORIGIN).and_then(|base| base.join(address)).ok()?;
-    Some(HttpRequest {
-        method: Method::GET,
-        url: super::tracks::caption_url(url, format, translate_to),
-        hosts: HOSTS,
-        headers: headers(client),
-        body: Bytes::new(),
-        response_max: CAPTIONS_MAX,
-        has_own_rate_limit: translate_to.is_some(),
-    })
+    let url = super::tracks::caption_url(url, format, translate_to);
+    let request = HttpRequest::get(url, HOSTS, headers(client), CAPTIONS_MAX);
+    Some(HttpRequest { has_own_rate_limit: translate_to.is_some(), ..request })
 }
 
 /// Headers that identify the client in every request.

@@ -4,6 +4,8 @@ mod audio;
 mod classify;
 mod command;
 mod fetch;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod info;
 mod media;
 #[cfg(test)]
@@ -19,9 +21,7 @@ use async_trait::async_trait;
 use tokio::time::Instant;
 use transcript_core::{
     Error, Result,
-    supplier::{
-        Supplier, SupplierInfo, SupplierKind, SupplyError, SupplyMonitor, SupplyOutput, SupplyRequest,
-    },
+    supplier::{Supplier, SupplierInfo, SupplyError, SupplyMonitor, SupplyOutput, SupplyRequest},
     time::Clock,
     video::Platform,
 };
@@ -80,11 +80,7 @@ impl YtDlp {
 #[async_trait]
 impl Supplier for YtDlp {
     fn info(&self) -> SupplierInfo {
-        SupplierInfo {
-            name: NAME.to_owned(),
-            platforms: Platform::ALL.to_vec(),
-            kind: SupplierKind::Captions,
-        }
+        SupplierInfo::captions(NAME, &Platform::ALL)
     }
 
     async fn supply(

@@ -7,7 +7,7 @@ use transcript_core::{
 };
 
 use super::*;
-use crate::{ImportDraft, ImportDraftRequest, ImportEffect, Options, SupplierOptions};
+use crate::{ImportDraft, ImportDraftRequest, ImportEffect, Options, SupplierOptions, Verbatim};
 
 fn video() -> VideoId {
     VideoId::new(Platform::X, "20").unwrap()
@@ -60,7 +60,7 @@ async fn open_with_transcripts() -> Verbatim {
             known_tracks: vec![TrackInfo::new(tag("fr"), TrackKind::Translated)],
             parser_version: 7,
             replace: false,
-            now: verbatim.now(),
+            now: verbatim.tools().now(),
         };
         verbatim.archive().put(keep).await.unwrap();
     }
@@ -71,7 +71,7 @@ async fn open_with_transcripts() -> Verbatim {
 async fn export_and_import_round_trip() {
     let from = open_with_transcripts().await;
     let to = open().await;
-    let exported = from.archived(&video()).await.unwrap();
+    let exported = from.tools().archived(&video()).await.unwrap();
     let names: Vec<_> = exported.iter().map(TranscriptExport::name).collect();
     assert_eq!(names, ["de-AT", "default.en", "en"]);
     for archived in &exported {
@@ -79,23 +79,23 @@ async fn export_and_import_round_trip() {
         let import_request = |draft, dry_run| ImportDraftRequest { draft, replace: false, dry_run };
         let draft = drafts.remove(0);
         for dry_run in [true, false] {
-            let imported = to.import_draft(import_request(draft.clone(), dry_run)).await.unwrap();
+            let imported = to.tools().import_draft(import_request(draft.clone(), dry_run)).await.unwrap();
             assert!(
                 imported.selectors.iter().all(|selector| selector.effect == ImportEffect::Added),
                 "{imported:?}"
             );
         }
-        let again = to.import_draft(import_request(draft, false)).await.unwrap();
+        let again = to.tools().import_draft(import_request(draft, false)).await.unwrap();
         assert!(
             again.selectors.iter().all(|selector| selector.effect == ImportEffect::Unchanged),
             "{again:?}"
         );
     }
     let mut expect = exported;
-    let mut found = to.archived(&video()).await.unwrap();
+    let mut found = to.tools().archived(&video()).await.unwrap();
     for archived in expect.iter_mut().chain(&mut found) {
         // The storage time and the order of the known tracks depend on the archive.
-        archived.stored.stored_at = from.now();
+        archived.stored.stored_at = from.tools().now();
         archived.known_tracks.sort_by_key(|track| format!("{track:?}"));
     }
     let stored_at = expect[0].stored.stored_at;
@@ -105,7 +105,7 @@ async fn export_and_import_round_trip() {
 
 #[tokio::test]
 async fn export_has_lookup_api_fields() {
-    let exported = open_with_transcripts().await.archived(&video()).await.unwrap();
+    let exported = open_with_transcripts().await.tools().archived(&video()).await.unwrap();
     let json: serde_json::Value = serde_json::from_str(&exported[0].to_json().unwrap()).unwrap();
     for (name, expect) in
         [("platform", "microblog"), ("videoId", "20"), ("source", "x-captions"), ("format", FORMAT)]
@@ -119,8 +119,8 @@ async fn export_has_lookup_api_fields() {
 #[tokio::test]
 async fn export_of_withdrawn_video_is_empty() {
     let verbatim = open_with_transcripts().await;
-    verbatim.withdraw(&video(), true).await.unwrap();
-    assert_eq!(verbatim.archived(&video()).await.unwrap(), []);
-    let shown = verbatim.show("https://x.com/a/status/20").await.unwrap();
+    verbatim.tools().withdraw(&video(), true).await.unwrap();
+    assert_eq!(verbatim.tools().archived(&video()).await.unwrap(), []);
+    let shown = verbatim.tools().show("https://x.com/a/status/20").await.unwrap();
     assert!(shown.withdrawn && shown.is_known() && shown.archived.is_empty());
 }

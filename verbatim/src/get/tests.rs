@@ -10,7 +10,7 @@ use transcript_core::{
 };
 
 use super::*;
-use crate::{CustomPorts, Options, SupplierOptions};
+use crate::{CustomPorts, Options, SupplierOptions, Verbatim};
 
 async fn get(link: &str, language: Option<&str>) -> Result<GetOutcome> {
     let options = Options { suppliers: SupplierOptions::none(), ..Options::default() };

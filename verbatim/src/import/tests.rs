@@ -1,7 +1,7 @@
 use transcript_core::ErrorKind;
 
 use super::*;
-use crate::{GetOutcome, GetRequest, Options, SupplierOptions};
+use crate::{GetOutcome, GetRequest, Options, SupplierOptions, Verbatim};
 
 const LINK: &str = "https://youtu.be/dQw4w9WgXcQ";
 
@@ -35,7 +35,7 @@ async fn first_text(verbatim: &Verbatim, language: Option<&str>) -> Option<Strin
 #[tokio::test]
 async fn import_answers_language_and_default() {
     let verbatim = open().await;
-    let first = verbatim.import(import(Some("de-AT"), "Servus")).await.unwrap();
+    let first = verbatim.tools().import(import(Some("de-AT"), "Servus")).await.unwrap();
     assert_eq!(effects_text(&first), "de-AT Added, default Added, de Added");
     assert_eq!(first.segments, 1);
     assert_eq!(first_text(&verbatim, None).await.as_deref(), Some("Servus"));
@@ -56,8 +56,11 @@ async fn import_effect_is_strongest_of_selectors() {
         // German keeps its transcript, and yet something was added.
         ("de-CH", "Grüezi", false),
     ] {
-        let imported =
-            verbatim.import(ImportRequest { replace, ..import(Some(language), first_text) }).await.unwrap();
+        let imported = verbatim
+            .tools()
+            .import(ImportRequest { replace, ..import(Some(language), first_text) })
+            .await
+            .unwrap();
         effects.push(imported.effect());
     }
     assert_eq!(
@@ -76,25 +79,34 @@ async fn import_effect_is_strongest_of_selectors() {
 #[tokio::test]
 async fn import_without_replace_keeps_archived() {
     let verbatim = open().await;
-    verbatim.import(import(Some("en"), "first")).await.unwrap();
-    let kept = verbatim.import(import(Some("en"), "second")).await.unwrap();
+    verbatim.tools().import(import(Some("en"), "first")).await.unwrap();
+    let kept = verbatim.tools().import(import(Some("en"), "second")).await.unwrap();
     assert_eq!(effects_text(&kept), "en Kept, default Kept");
     assert_eq!(first_text(&verbatim, None).await.as_deref(), Some("first"));
-    let replaced =
-        verbatim.import(ImportRequest { replace: true, ..import(Some("en"), "second") }).await.unwrap();
+    let replaced = verbatim
+        .tools()
+        .import(ImportRequest { replace: true, ..import(Some("en"), "second") })
+        .await
+        .unwrap();
     assert_eq!(effects_text(&replaced), "en Replaced, default Replaced");
     assert_eq!(first_text(&verbatim, None).await.as_deref(), Some("second"));
-    let again =
-        verbatim.import(ImportRequest { replace: true, ..import(Some("en"), "second") }).await.unwrap();
+    let again = verbatim
+        .tools()
+        .import(ImportRequest { replace: true, ..import(Some("en"), "second") })
+        .await
+        .unwrap();
     assert_eq!(effects_text(&again), "en Unchanged, default Unchanged");
 }
 
 #[tokio::test]
 async fn import_other_language_keeps_default() {
     let verbatim = open().await;
-    verbatim.import(import(Some("en"), "first")).await.unwrap();
-    let other =
-        verbatim.import(ImportRequest { replace: true, ..import(Some("de"), "zweitens") }).await.unwrap();
+    verbatim.tools().import(import(Some("en"), "first")).await.unwrap();
+    let other = verbatim
+        .tools()
+        .import(ImportRequest { replace: true, ..import(Some("de"), "zweitens") })
+        .await
+        .unwrap();
     assert_eq!(effects_text(&other), "de Added");
     assert_eq!(first_text(&verbatim, None).await.as_deref(), Some("first"));
 }
@@ -104,13 +116,16 @@ async fn get_without_supplier_returns_matching_track() {
     let verbatim = open().await;
     let track = |tag| TrackInfo::new(LanguageTag::parse(tag).unwrap(), TrackKind::Human);
     let draft = ImportDraft {
-        video: Some(verbatim.known_video(LINK).await.unwrap()),
+        video: Some(verbatim.tools().known_video(LINK).await.unwrap()),
         language: Some(track("fr").language),
         known_tracks: vec![track("en"), track("fr-CA")],
         ..ImportDraft::read(&import(None, "Mot").captions).unwrap().remove(0)
     };
-    let imported =
-        verbatim.import_draft(ImportDraftRequest { draft, replace: false, dry_run: false }).await.unwrap();
+    let imported = verbatim
+        .tools()
+        .import_draft(ImportDraftRequest { draft, replace: false, dry_run: false })
+        .await
+        .unwrap();
     assert_eq!(effects_text(&imported), "fr Added");
     for (language, expect) in [(None, Some("Mot")), (Some("fr-CA"), Some("Mot")), (Some("en"), None)] {
         assert_eq!(first_text(&verbatim, language).await.as_deref(), expect, "{language:?}");
@@ -120,7 +135,7 @@ async fn get_without_supplier_returns_matching_track() {
 #[tokio::test]
 async fn import_unknown_language_answers_default() {
     let verbatim = open().await;
-    let imported = verbatim.import(import(None, "words")).await.unwrap();
+    let imported = verbatim.tools().import(import(None, "words")).await.unwrap();
     assert_eq!(imported.language, LanguageTag::unknown());
     assert_eq!(first_text(&verbatim, None).await.as_deref(), Some("words"));
 }
@@ -135,7 +150,7 @@ async fn import_invalid_request_stores_nothing() {
         import(Some("no language"), "words"),
         ImportRequest { title: Some("x".repeat(501)), ..import(None, "words") },
     ] {
-        assert_eq!(verbatim.import(request).await.unwrap_err().kind(), ErrorKind::Invalid);
+        assert_eq!(verbatim.tools().import(request).await.unwrap_err().kind(), ErrorKind::Invalid);
     }
     assert_eq!(verbatim.archive().stats().await.unwrap().transcripts, 0);
 }
@@ -143,9 +158,9 @@ async fn import_invalid_request_stores_nothing() {
 #[tokio::test]
 async fn import_of_withdrawn_video_is_conflict() {
     let verbatim = open().await;
-    let video = verbatim.import(import(Some("en"), "words")).await.unwrap().video;
-    verbatim.archive().withdraw(&video, true, verbatim.now()).await.unwrap();
-    let refused = verbatim.import(import(Some("en"), "others")).await.unwrap_err();
+    let video = verbatim.tools().import(import(Some("en"), "words")).await.unwrap().video;
+    verbatim.archive().withdraw(&video, true, verbatim.tools().now()).await.unwrap();
+    let refused = verbatim.tools().import(import(Some("en"), "others")).await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Conflict);
     assert_eq!(first_text(&verbatim, None).await, None);
 }

@@ -1,7 +1,5 @@
 //! Options of entitlements.
 
-use std::fmt;
-
 /// Verification of entitlements (feature `entitlement`).
 ///
 /// An entitlement is a JSON Web Token with `sub`, `plan` (which must be `plus`) and `exp`, signed by one of the keys.
@@ -15,12 +13,5 @@ pub struct EntitlementOptions {
     pub issuer: Option<String>,
 }
 
-impl fmt::Debug for EntitlementOptions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A key set may contain a secret.
-        f.debug_struct("EntitlementOptions")
-            .field("audience", &self.audience)
-            .field("issuer", &self.issuer)
-            .finish_non_exhaustive()
-    }
-}
+// A key set may contain a secret.
+transcript_core::debug_fields!(EntitlementOptions { audience, issuer });

@@ -6,7 +6,7 @@ fn configured_sources_follow_platform_suppliers() {
     let mut options = Options::default();
     options.add_named_sources();
     assert_eq!(options.suppliers, before);
-    options.service = Some(ServiceOptions::new("https://verbatim.example", "vbk_key"));
+    options.service = Some(ServiceOptions::new("https://verbatim.example").with_key("vbk_key"));
     options.ytdlp.program = Some("yt-dlp".into());
     options.add_named_sources();
     assert_eq!(options.suppliers.youtube, [before.youtube, added_suppliers()].concat());
@@ -17,6 +17,7 @@ fn added_suppliers() -> Vec<String> {
     vec!["yt-dlp".to_owned(), "verbatim-service".to_owned()]
 }
 
+#[cfg(feature = "accounts")]
 #[test]
 fn base_url_is_set_for_both_apis() {
     let mut options = Options::default();

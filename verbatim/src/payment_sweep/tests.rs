@@ -22,7 +22,7 @@ use transcript_core::{
 };
 
 use super::*;
-use crate::{Options, PaymentOptions};
+use crate::{Options, PaymentOptions, Verbatim};
 
 /// Response mode of the provider.
 #[derive(Clone, Copy, Debug)]
@@ -66,7 +66,8 @@ impl PaymentProvider for FakeProvider {
             returned_minor: 0,
             disputed: false,
         };
-        Ok(vec![PaymentSnapshot::Payment(PaymentState { order: OrderId::new("order"), progress, money })])
+        let order = OrderId::new("order");
+        Ok(vec![PaymentSnapshot::Payment(PaymentState { order, session: None, progress, money })])
     }
 
     async fn cancel_at_period_end(&self, _: &str) -> Result<()> {

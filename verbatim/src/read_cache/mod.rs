@@ -33,8 +33,12 @@ pub use change_monitor::{CHANGE_COUNTER_AGE_MAX, ChangeMonitor};
 
 /// Approximate overhead of an entry, in bytes.
 const OVERHEAD: u64 = 256;
-/// Smallest part of a cache that is locked at once, in bytes. No form may be larger than its part.
-const SHARD_BYTES_MIN: u64 = 8 << 20;
+/// Smallest shard of forms, in bytes. A shard is locked at once, and no form may be larger than its shard.
+const FORM_SHARD_BYTES_MIN: u64 = 8 << 20;
+/// Smallest shard of selections, in bytes. Selections are small and read by each request, so they have many shards.
+const SELECTION_SHARD_BYTES_MIN: u64 = 512 << 10;
+/// Most shards of a part.
+const SHARDS_MAX: u64 = 64;
 /// Typical size of a form, in bytes.
 const FORM_BYTES: u64 = 16 << 10;
 
@@ -53,7 +57,9 @@ pub trait FormKey: Clone + Eq + Hash + Send + Sync {
     fn cost(&self) -> FormCost;
 }
 
-/// Byte budget of a cache, by part.
+/// Byte budget of a cache, by part. No part ever holds more.
+///
+/// A part is divided into equal shards: what the division leaves, less than a byte for each shard, is not used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadCacheBudget {
     /// Selections.
@@ -135,9 +141,9 @@ where
     /// Outside a tokio runtime, which reads the change counter in the background.
     pub fn new(transcripts: Transcripts, budget: ReadCacheBudget) -> Self {
         Self {
-            selections: cache(budget.selections, 2 * OVERHEAD),
-            cheap: cache(budget.cheap_forms, FORM_BYTES),
-            costly: cache(budget.costly_forms, FORM_BYTES),
+            selections: cache(budget.selections, 2 * OVERHEAD, SELECTION_SHARD_BYTES_MIN),
+            cheap: cache(budget.cheap_forms, FORM_BYTES, FORM_SHARD_BYTES_MIN),
+            costly: cache(budget.costly_forms, FORM_BYTES, FORM_SHARD_BYTES_MIN),
             admission: AdmissionFilter::new(budget.cheap_forms),
             hasher: RandomState::new(),
             monitor: Arc::new(ChangeMonitor::new(transcripts)),
@@ -183,6 +189,12 @@ where
     /// Stores a form of `bytes` bytes.
     pub fn insert_form(&self, key: K, form: F, bytes: u64) {
         self.part(&key).insert(key, CacheEntry::new(form, bytes));
+    }
+
+    /// Removes the forms whose key does not meet the condition.
+    pub fn retain_forms(&self, keep: impl Fn(&K) -> bool) {
+        self.cheap.retain(|key, _| keep(key));
+        self.costly.retain(|key, _| keep(key));
     }
 
     /// Replaces a cached form, unless it was evicted or its part of the cache is locked.
@@ -255,12 +267,18 @@ impl ReadCacheBudget {
     }
 }
 
-fn cache<K: Eq + Hash, T: Clone>(bytes_max: u64, entry_bytes: u64) -> WeightedCache<K, T> {
+fn cache<K: Eq + Hash, T: Clone>(
+    bytes_max: u64,
+    entry_bytes: u64,
+    shard_bytes_min: u64,
+) -> WeightedCache<K, T> {
+    // The cache rounds up to a power of two shards, and the bytes of each shard up.
+    let shards = 1 << (bytes_max / shard_bytes_min).clamp(1, SHARDS_MAX).ilog2();
     let mut options = OptionsBuilder::new();
     options
-        .weight_capacity(bytes_max)
+        .weight_capacity(bytes_max - bytes_max % shards)
         .estimated_items_capacity(usize::try_from(bytes_max / entry_bytes).unwrap_or(usize::MAX))
-        .shards(usize::try_from(bytes_max / SHARD_BYTES_MIN).unwrap_or(1).clamp(1, 64));
+        .shards(usize::try_from(shards).unwrap_or(1));
     match options.build() {
         Ok(options) => Cache::with_options(
             options,

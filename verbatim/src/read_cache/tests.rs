@@ -172,3 +172,19 @@ async fn replaced_form_is_cached_only_if_it_was() {
     assert_eq!(cache.form(&Key(1, false)), Some(2));
     assert_eq!(cache.usage(|_| true), ReadCacheUsage { entries: 1, bytes: 20 + OVERHEAD });
 }
+
+#[tokio::test]
+async fn cache_parts_never_exceed_budget() {
+    for bytes in [0, 1, MIB - 1, 3 * MIB + 5, 24 * MIB + 7, 64 * MIB + 63, (1 << 32) - 1] {
+        let selections: WeightedCache<u32, u32> = cache(bytes, 2 * OVERHEAD, SELECTION_SHARD_BYTES_MIN);
+        let forms: WeightedCache<u32, u32> = cache(bytes, FORM_BYTES, FORM_SHARD_BYTES_MIN);
+        for (part, shard_bytes_min) in
+            [(selections, SELECTION_SHARD_BYTES_MIN), (forms, FORM_SHARD_BYTES_MIN)]
+        {
+            let shards = part.num_shards() as u64;
+            assert!((bytes.saturating_sub(shards - 1)..=bytes).contains(&part.capacity()), "{bytes}");
+            assert!(shards == 1 || shard_bytes_min <= part.shard_capacity(), "{bytes}: {shards}");
+        }
+    }
+    assert_eq!(open().1.selections.num_shards(), 2);
+}

@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use transcript_core::{
     chat::Question,
+    engine::NoTranscript,
     lookup::{Availability, FailureReason, LookupResponse, VideoReference},
     service::{
         Caller, LookupReply, Service, ServiceError, ServiceLookup, ServiceQuestion, ServiceReply,
@@ -14,7 +15,7 @@ use transcript_core::{
 
 use crate::{FoundTranscript, GetOutcome, GetRequest, UnavailableTranscript, Verbatim};
 
-/// A user's own archive: a transcript that is not archived is fetched, and everything is free.
+/// A user's own archive: a transcript that is not archived is fetched if the request permits, and everything is free.
 ///
 /// It has no keys and no accounts.
 #[derive(Clone, Debug)]
@@ -48,12 +49,7 @@ impl ArchiveService {
                     video_id,
                     watch_url: page.unwrap_or_default(),
                     key: None,
-                    availability: Availability::Unavailable {
-                        reason,
-                        message,
-                        retry_after: None,
-                        detail: None,
-                    },
+                    availability: Availability::Unavailable(NoTranscript::new(reason, message)),
                 }
             }
         }
@@ -65,7 +61,9 @@ impl Service for ArchiveService {
     async fn look_up(&self, caller: &Caller, request: ServiceLookup) -> ServiceResult<LookupReply> {
         let (VideoReference::Url(link) | VideoReference::Id(link)) = request.reference;
         let language = request.language.map(|language| language.as_str().to_owned());
-        let outcome = self.0.get(GetRequest { link: link.clone(), language }).await?;
+        let get = GetRequest { link: link.clone(), language };
+        let outcome =
+            if request.may_fetch { self.0.get(get).await? } else { self.0.tools().get_archived(get).await? };
         Ok(self.response(&link, caller, outcome).into())
     }
 
@@ -113,6 +111,7 @@ mod tests {
         ErrorKind,
         lookup::AttributionTag,
         service::{ServiceErrorKind, TextFormat, TextResponse},
+        transcript::LanguageTag,
         wire::{lookup::KeyRequest, v1::SubscribeRequest},
     };
 
@@ -134,7 +133,7 @@ mod tests {
             generated: false,
             replace: false,
         };
-        verbatim.import(import).await.unwrap();
+        verbatim.tools().import(import).await.unwrap();
         ArchiveService::new(verbatim)
     }
 
@@ -172,6 +171,25 @@ mod tests {
         );
         let empty = service.chat(&caller, question(LINK, " ")).await.unwrap_err();
         assert_eq!(empty.status, Some(400));
+    }
+
+    #[tokio::test]
+    async fn archive_service_without_permission_does_not_fetch() {
+        let (service, caller) = (service().await, Caller::default());
+        let reason = async |link: &str, language: Option<&str>| {
+            let language = language.map(|tag| LanguageTag::parse(tag).unwrap());
+            let lookup = ServiceLookup { may_fetch: false, language, ..ServiceLookup::url(link) };
+            let found = service.look_up(&caller, lookup).await.unwrap().body;
+            assert!(!found.result.watch_url.is_empty());
+            (found.transcript.is_some(), found.result.failure_reason)
+        };
+        let not_archived = || (false, Some("needs_verification".to_owned()));
+        assert_eq!(reason(LINK, None).await, (true, None));
+        assert_eq!(reason(LINK, Some("en")).await, (true, None));
+        assert_eq!(reason(LINK, Some("de")).await, not_archived());
+        // A call of a supplier would end with `config_error`, as none is configured.
+        assert_eq!(reason("https://youtu.be/aaaaaaaaaaa", None).await, not_archived());
+        assert_eq!(reason("https://vm.tiktok.com/ZMabcdef/", None).await, not_archived());
     }
 
     #[tokio::test]

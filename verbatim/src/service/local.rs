@@ -7,11 +7,12 @@ use serde::{Serialize, de::DeserializeOwned};
 use transcript_core::{
     Error,
     accounts::{
-        Accounts, ChatParams, RequestGuard, StoredHeader, StoredResponse, TranscriptParams, V1Admission,
-        V1Endpoint, V1Error, V1Request, VerifyOutcome,
+        Accounts, ChatParams, PreparedChat, RequestGuard, StoredHeader, StoredResponse, TranscriptParams,
+        V1Admission, V1Endpoint, V1Error, V1Request, VerifyOutcome,
     },
     archive::StoredTranscript,
     chat::Chat,
+    engine::NoTranscript,
     lookup::{
         Availability, CreateKeyOutcome, CreateKeyRequest, FailureReason, KeyOrigin, Lookup, LookupRequest,
         LookupResponse, ReferenceError,
@@ -62,8 +63,8 @@ impl LocalService {
         body: Vec<u8>,
     ) -> Result<Result<RequestGuard, StoredResponse>, ServiceError> {
         let request = V1Request { route, bearer: caller.key.clone(), idempotency_key, body };
-        Ok(match self.accounts.admit(request).await? {
-            V1Admission::Admitted(guard) => Ok(guard),
+        Ok(match self.accounts.admission.admit(request).await? {
+            V1Admission::Admitted(guard) => Ok(*guard),
             V1Admission::Replayed(response) => Err(response),
         })
     }
@@ -92,6 +93,16 @@ impl From<&Verbatim> for LocalService {
 
 #[async_trait]
 impl Service for LocalService {
+    async fn admit_tool_call(&self, caller: &Caller) -> Result<(), ServiceError> {
+        match self.lookup.admit_tool_call(caller.key.clone(), caller.client).await? {
+            None => Ok(()),
+            Some(wait_ms) => {
+                let message = "Too many tool calls without an API key from this network.";
+                Err(ServiceError::rejected(429, message).with_retry_after(Some(whole_seconds(wait_ms))))
+            }
+        }
+    }
+
     async fn look_up(&self, caller: &Caller, request: ServiceLookup) -> ServiceResult<LookupReply> {
         let lookup = &self.lookup;
         let ServiceLookup { language, may_fetch, .. } = request.clone();
@@ -135,7 +146,7 @@ impl Service for LocalService {
             }
         };
         let failed = |error| self.video_error(error, link.clone(), caller);
-        let ready = self.accounts.transcript(guard, request).await.map_err(failed)?;
+        let ready = self.accounts.delivery.transcript(guard, request).await.map_err(failed)?;
         let stored = ready.stored.clone();
         let meta = ResponseMeta {
             credits_remaining: ready.credits_remaining,
@@ -163,16 +174,27 @@ impl Service for LocalService {
         let failed = |error| self.video_error(error, link.clone(), caller);
         let ServiceQuestion { message, history, .. } = request;
         let params = ChatParams { video_id: question.video_id, message, history };
-        let ready = self.accounts.chat(guard, &self.chat, params).await.map_err(failed)?;
-        let answer = ChatAnswer::from(&ready);
-        let meta = ResponseMeta {
-            credits_remaining: Some(ready.credits.remaining),
-            credits_charged: Some(self.accounts.options().credits_per_message),
-            is_cached: Some(ready.from_cache),
-            ..ResponseMeta::default()
+        let render = {
+            let (caller, cost) = (caller.clone(), self.accounts.options().credits_per_message);
+            move |ready: &PreparedChat| {
+                let answer = ChatAnswer::from(ready);
+                let meta = ResponseMeta {
+                    credits_remaining: Some(ready.credits.remaining),
+                    credits_charged: Some(cost),
+                    is_cached: Some(ready.from_cache),
+                    ..ResponseMeta::default()
+                };
+                (stored_response(&caller, &meta, || &answer), ServiceReply { body: answer, meta })
+            }
         };
-        ready.deliver(stored_response(caller, &meta, || &answer)?).await.map_err(failed)?;
-        Ok(ServiceReply { body: answer, meta })
+        // A response with an error is neither stored nor charged.
+        let undelivered = render.clone();
+        let unread = move |ready: &PreparedChat| undelivered(ready).0.unwrap_or_else(|_| unstored(500));
+        let chatting = self.accounts.delivery.chat(guard, &self.chat, params, unread);
+        let ready = chatting.await.map_err(failed)?;
+        let (response, reply) = render(&ready);
+        ready.deliver(response?).await.map_err(failed)?;
+        Ok(reply)
     }
 
     async fn create_key(&self, caller: &Caller, request: KeyRequest) -> ServiceResult<CreateKeyResponse> {
@@ -182,7 +204,7 @@ impl Service for LocalService {
             None => KeyOrigin::Operator,
         };
         let request = CreateKeyRequest { label, email, proof: caller.proof.clone(), origin };
-        match self.lookup.create_key(request).await? {
+        match self.lookup.keys().create(request).await? {
             CreateKeyOutcome::Created(created) => Ok(CreateKeyResponse::from(&created).into()),
             CreateKeyOutcome::Invalid(error) => Err(Error::invalid(error.to_string()).into()),
             CreateKeyOutcome::SubjectFull { limit, retry_after_ms } => {
@@ -198,20 +220,20 @@ impl Service for LocalService {
 
     async fn key_status(&self, caller: &Caller) -> ServiceResult<KeyStatus> {
         let key = caller.key.as_deref().unwrap_or_default();
-        match self.lookup.key_status(key, caller.proof.as_ref()).await? {
+        match self.lookup.keys().status(key, caller.proof.as_ref()).await? {
             Some(status) => Ok(KeyStatus::from(&status).into()),
             None => Err(ServiceError::rejected(401, "Unknown API key.")),
         }
     }
 
     async fn register(&self, caller: &Caller, request: RegisterRequest) -> ServiceResult<RegisterResponse> {
-        self.accounts.register(&request.email, caller.client).await?;
+        self.accounts.keys.register(&request.email, caller.client).await?;
         let message = "A verification mail is on its way.".to_owned();
         Ok(RegisterResponse { success: true, message }.into())
     }
 
     async fn verify(&self, caller: &Caller, token: String, confirmed: bool) -> ServiceResult<VerifyResponse> {
-        match self.accounts.verify(&token, confirmed, caller.client).await? {
+        match self.accounts.keys.verify(&token, confirmed, caller.client).await? {
             VerifyOutcome::Issued(issued) => Ok(VerifyResponse::from(&issued).into()),
             VerifyOutcome::NeedsConfirmation => {
                 let message = "The account has an active key. Confirm to replace it.";
@@ -222,12 +244,12 @@ impl Service for LocalService {
 
     async fn me(&self, caller: &Caller) -> ServiceResult<AccountInfo> {
         let guard = self.admit_unkeyed(V1Endpoint::Me, caller).await?;
-        Ok(AccountInfo::from(&self.accounts.me(guard).await?).into())
+        Ok(AccountInfo::from(&self.accounts.credits.profile(guard).await?).into())
     }
 
     async fn rotate_key(&self, caller: &Caller) -> ServiceResult<RotateKeyResponse> {
         let guard = self.admit_unkeyed(V1Endpoint::RotateKey, caller).await?;
-        Ok(RotateKeyResponse::from(&self.accounts.rotate(guard).await?).into())
+        Ok(RotateKeyResponse::from(&self.accounts.keys.rotate(guard).await?).into())
     }
 }
 
@@ -246,7 +268,7 @@ fn lookup_request(caller: &Caller, request: ServiceLookup) -> LookupRequest {
 fn needs_fetch(response: &LookupResponse) -> bool {
     matches!(
         response.availability,
-        Availability::Unavailable { reason: FailureReason::NeedsVerification, .. }
+        Availability::Unavailable(NoTranscript { reason: FailureReason::NeedsVerification, .. })
     )
 }
 
@@ -271,7 +293,7 @@ fn stored_response<T: Serialize>(
     body: impl FnOnce() -> T,
 ) -> Result<StoredResponse, ServiceError> {
     if caller.idempotency_key.is_none() {
-        return Ok(StoredResponse { status: 200, headers: Vec::new(), body: Vec::new() });
+        return Ok(unstored(200));
     }
     let body = serde_json::to_vec(&body()).map_err(|_| defect("a response cannot be encoded as JSON"))?;
     let header = |name: &str, value: String| StoredHeader { name: name.to_owned(), value };
@@ -281,6 +303,11 @@ fn stored_response<T: Serialize>(
     );
     headers.extend(meta.credits_remaining.map(|left| header(CREDITS, left.to_string())));
     Ok(StoredResponse { status: 200, headers, body })
+}
+
+/// A response without content.
+fn unstored(status: u16) -> StoredResponse {
+    StoredResponse { status, headers: Vec::new(), body: Vec::new() }
 }
 
 fn read<T: DeserializeOwned>(response: &StoredResponse) -> Result<T, ServiceError> {

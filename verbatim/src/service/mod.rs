@@ -1,9 +1,13 @@
 //! The service as one interface: within the process, over the user's own archive, or of a server.
 
+#[cfg(feature = "local-service")]
 mod archive;
+#[cfg(feature = "local-service")]
 mod local;
 
+#[cfg(feature = "local-service")]
 pub use archive::ArchiveService;
+#[cfg(feature = "local-service")]
 pub use local::LocalService;
 pub use transcript_core::service::{
     Caller, LookupReply, RateLimit, ResponseMeta, SERVICE_SUPPLIER, Service, ServiceError, ServiceErrorKind,

@@ -20,7 +20,7 @@ async fn import(parts: &Verbatim, link: &str, text: &str, replace: bool) {
         generated: false,
         replace,
     };
-    parts.import(import).await.unwrap();
+    parts.tools().import(import).await.unwrap();
 }
 
 async fn text(cache: &TranscriptCache) -> String {
@@ -82,8 +82,8 @@ async fn cache_invalidated_after_delete_is_empty() {
     let cache = open_cache(1 << 20).await;
     import(cache.verbatim(), LINK, "one", false).await;
     assert_eq!(cached_text(&cache).await, "one");
-    let video = cache.verbatim().known_video(LINK).await.unwrap();
-    cache.verbatim().delete(&video).await.unwrap();
+    let video = cache.verbatim().tools().known_video(LINK).await.unwrap();
+    cache.verbatim().tools().delete(&video).await.unwrap();
     cache.invalidate_all();
     assert!(cache.peek(&request(LINK)).is_none());
     import(cache.verbatim(), LINK, "two", false).await;
@@ -100,7 +100,7 @@ async fn cache_read_before_own_change_is_not_returned() {
     let stored = cache.get(&request(LINK)).await.unwrap().read().unwrap().clone();
     import(cache.verbatim(), LINK, "two", true).await;
     cache.invalidate_all();
-    let video = cache.verbatim().known_video(LINK).await.unwrap();
+    let video = cache.verbatim().tools().known_video(LINK).await.unwrap();
     let key = TranscriptKey { video, selector: TrackSelector::Default, changes };
     for _ in 0..2 {
         cache.insert(&request(LINK), key.clone(), CachedForm::Decoded(stored.clone()));
@@ -111,6 +111,23 @@ async fn cache_read_before_own_change_is_not_returned() {
     assert!(cache.peek(&request(LINK)).is_none());
     assert_eq!(text(&cache).await, "two");
     assert_eq!(decoded_text(&cache.peek(&request(LINK)).unwrap()), "two");
+}
+
+#[tokio::test(start_paused = true)]
+async fn cache_change_removes_unreachable_entries() {
+    let cache = open_cache(1 << 20).await;
+    let links = [LINK, "https://youtu.be/aaaaaaaaaaa"];
+    for link in links {
+        import(cache.verbatim(), link, "one", false).await;
+        for _ in 0..2 {
+            cache.get(&request(link)).await.unwrap();
+        }
+    }
+    assert_eq!(cache.cache.usage(|_| true).entries, 2);
+    import(cache.verbatim(), links[1], "two", true).await;
+    tokio::time::advance(CHANGE_COUNTER_AGE_MAX).await;
+    assert_eq!(cached_text(&cache).await, "one");
+    assert_eq!(cache.cache.usage(|_| true).entries, 1);
 }
 
 fn forms_bytes(cache: &TranscriptCache) -> u64 {
@@ -231,7 +248,7 @@ mod on_disk {
         import(&other, LINK, "two", true).await;
         tokio::time::sleep(CHANGE_COUNTER_AGE_MAX).await;
         assert_eq!(text(&cache).await, "two");
-        other.delete(&other.known_video(LINK).await.unwrap()).await.unwrap();
+        other.tools().delete(&other.tools().known_video(LINK).await.unwrap()).await.unwrap();
         tokio::time::sleep(CHANGE_COUNTER_AGE_MAX).await;
         assert!(cache.get(&request(LINK)).await.is_none());
     }
@@ -242,7 +259,7 @@ mod on_disk {
         import(cache.verbatim(), LINK, "one", false).await;
         assert_eq!(text(&cache).await, "one");
         let started_at = Instant::now();
-        let video = cache.verbatim().known_video(LINK).await.unwrap();
+        let video = cache.verbatim().tools().known_video(LINK).await.unwrap();
         let selector = TrackSelector::Default;
         let lazy = cache.verbatim().transcripts().find_lazy(&video, &selector).await.unwrap().unwrap();
         let storage = StorageOptions::ArchiveFile(folder.path().join("archive.db"));

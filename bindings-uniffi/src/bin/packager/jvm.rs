@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Features of the packaged library.
-pub(crate) const FEATURES: &[&str] = &["chat-model", "service", "sqlite", "upstream"];
+pub(crate) const FEATURES: &[&str] = &["chat-model", "local-service", "service", "sqlite", "upstream"];
 
 /// JNA's name of the folder for libraries of this machine.
 fn machine_folder() -> Result<&'static str> {

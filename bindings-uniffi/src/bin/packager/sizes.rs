@@ -11,8 +11,13 @@ const BUILDS: &[(&str, &[&str])] = &[
     ("archive in memory, custom suppliers", &[]),
     ("+ `sqlite`: storage in files", &["sqlite"]),
     ("+ `upstream`: the built-in suppliers, HTTP and TLS", &["sqlite", "upstream"]),
+    ("+ `chat`: search, and questions about a video", &["chat", "sqlite", "upstream"]),
     ("+ `service`: servers, as client and as supplier", &["service", "sqlite", "upstream"]),
-    ("+ `chat-model`: a model of a service", &["chat-model", "service", "sqlite", "upstream"]),
+    ("+ `local-service`: the service in the process", &["local-service", "service", "sqlite", "upstream"]),
+    (
+        "+ `chat-model`: a model of a service",
+        &["chat-model", "local-service", "service", "sqlite", "upstream"],
+    ),
 ];
 
 /// Prints the sizes as a Markdown table.

@@ -100,9 +100,10 @@ pub(super) const PAYMENTS: Section = Section {
             "checkout.sandbox",
             |reader, all| all.sandbox = reader.optional(),
             "`true` or `false`",
-            "Whether the sandbox checkout, which takes no money, is open to all callers. Not set: open only \
-             while links lead to this machine and `server.trusted_proxies` is empty. Always closed if Stripe is \
-             set.",
+            "Whether the sandbox checkout, which takes no money, is open to callers on this machine. It requires \
+             loopback addresses as `server.listen` and `server.base_url`, and refuses requests that passed a proxy \
+             or a tunnel. Not set: open if these are loopback addresses and `server.trusted_proxies` is empty. \
+             Always closed if Stripe is set.",
             "false",
         ),
         bounded(
@@ -184,14 +185,32 @@ pub(super) const LIMITS: Section = Section {
              counts if it reached an upstream.",
         ),
         bounded(
+            "limits.accounts_per_day",
+            |reader, all| reader.number(&mut all.options.accounts.fetches_per_day, ALLOWANCE),
+            "New transcripts per day of all accounts of the v1 API together. A failed fetch counts if it reached an \
+             upstream.",
+        ),
+        bounded(
             "limits.misses_per_network_per_minute",
             |reader, all| reader.small(&mut all.options.lookup.misses_per_network_per_minute, RATE),
             "Lookups without a key of videos that are not archived, per network and minute.",
         ),
         bounded(
+            "limits.tool_calls_per_network_per_minute",
+            |reader, all| reader.small(&mut all.options.lookup.tool_calls_per_network_per_minute, RATE),
+            "Calls of `get_transcript`, `search_transcript` and `list_languages` at `/mcp` without a valid key, per \
+             network and minute.",
+        ),
+        bounded(
             "limits.attempts_per_key_per_hour",
             |reader, all| reader.small(&mut all.options.lookup.attempts_per_key_per_hour, RATE),
             "Failed attempts per API key and hour.",
+        ),
+        bounded(
+            "limits.attempts_per_account_per_hour",
+            |reader, all| reader.small(&mut all.options.accounts.attempts_per_account_per_hour, RATE),
+            "Fetches per account of the v1 API and hour that found no transcript, or that the client did not wait \
+             for.",
         ),
         bounded(
             "limits.mint_per_network_per_day",
@@ -203,6 +222,12 @@ pub(super) const LIMITS: Section = Section {
             |reader, all| reader.small(&mut all.options.accounts.register_per_network_per_hour, RATE),
             "Registrations at the v1 API per network and hour. One address receives at most 5 mails an hour, \
              from all networks together.",
+        ),
+        bounded(
+            "limits.fetches",
+            |reader, all| reader.small(&mut all.options.waiting_fetches, 1..=100_000),
+            "Fetches that may wait for each supplier. A further one is refused with `Retry-After` and costs nothing. \
+             Keys, accounts and networks take turns, paying ones first.",
         ),
         bounded(
             "limits.wait",

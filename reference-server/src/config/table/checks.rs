@@ -1,22 +1,22 @@
 //! Checks that concern several settings.
 
-use verbatim::{PaymentOptions, StripeAccount};
+use verbatim::{PaymentOptions, StripeOptions};
 
-use crate::config::{Settings, reader::SettingsReader};
+use crate::config::{Settings, reader::SettingsReader, value::quoted};
 
 /// Prefix of Stripe's signing secrets.
 const WEBHOOK_SECRET: &str = "whsec_";
 
 pub(super) fn check_requests(reader: &mut SettingsReader<'_>, all: &mut Settings) {
     if let Some(file) = all.options.upstream.ca_file.as_ref().filter(|file| !file.is_file()) {
-        let what = format!("there is no file {}", file.display());
+        let what = format!("there is no file {}", quoted(&file.display().to_string()));
         reader.refuse("upstream.ca_file", &what, "give the path of a PEM file");
     }
 }
 
 pub(super) fn check_service(reader: &mut SettingsReader<'_>, all: &mut Settings) {
     let address = ("service.base_url", !all.service.base_url.is_empty());
-    let key = ("service.api_key", !all.service.api_key.is_empty());
+    let key = ("service.api_key", all.service.api_key.is_some());
     reader.needs(address, key);
     reader.needs(key, address);
     all.options.service = address.1.then(|| all.service.clone());
@@ -51,7 +51,7 @@ pub(super) fn check_mail(reader: &mut SettingsReader<'_>, all: &mut Settings) {
 }
 
 pub(super) fn check_payments(reader: &mut SettingsReader<'_>, all: &mut Settings) {
-    let StripeAccount { secret_key, webhook_secrets, .. } = &all.stripe;
+    let StripeOptions { secret_key, webhook_secrets, .. } = &all.stripe;
     if !secret_key.is_empty() && webhook_secrets.is_empty() {
         let what = "none is set, but stripe.secret_key is: payments could not be confirmed";
         reader.refuse("stripe.webhook_secrets", &what, "set both or neither");
@@ -62,11 +62,21 @@ pub(super) fn check_payments(reader: &mut SettingsReader<'_>, all: &mut Settings
                        brackets and quotes in the environment";
         reader.refuse("stripe.webhook_secrets", &what, allowed);
     }
-    // Stripe if it is set, otherwise the sandbox if the operator opened it, or did not close it and only this machine
-    // can reach the server.
-    let is_private = all.server.is_loopback() && all.server.trusted_proxies.is_empty();
+    // Stripe if it is set, otherwise the sandbox if the operator opened it, or did not close it and no proxy is set. It
+    // gives credits away, so only this machine may reach it.
+    let is_local = all.server.is_local_only();
+    if secret_key.is_empty() && all.sandbox == Some(true) && !is_local {
+        let what = match all.server.listen.ip().to_canonical().is_loopback() {
+            true => "it is true, but server.base_url is not a loopback address",
+            false => "it is true, but server.listen is not a loopback address",
+        };
+        let allowed = "give server.listen and server.base_url addresses such as 127.0.0.1:8080 and \
+                       http://127.0.0.1:8080, or leave checkout.sandbox out and set stripe.secret_key";
+        reader.refuse("checkout.sandbox", &what, allowed);
+    }
+    let is_private = is_local && all.server.trusted_proxies.is_empty();
     all.options.checkout = match (secret_key.is_empty(), all.sandbox.unwrap_or(is_private)) {
-        (false, _) => PaymentOptions::Stripe(all.stripe.clone()),
+        (false, _) => PaymentOptions::Stripe(Box::new(all.stripe.clone())),
         (true, true) => PaymentOptions::Sandbox,
         (true, false) => PaymentOptions::None,
     };

@@ -36,6 +36,15 @@ pub(super) const SERVER: Section = Section {
              otherwise all callers count as one network and share its limits.",
         ),
         setting(
+            "server.allowed_hosts",
+            |reader, all| reader.value(&mut all.server.allowed_hosts),
+            "list of host names or addresses, `*.example.org` for all names below one",
+            "Further hosts that requests may name in `Host`. A server on a loopback address always answers for \
+             loopback names, for the host of `server.base_url` and for these, so that no web page reads it through \
+             DNS rebinding. A server on another address answers for every host, unless this \
+             list is set: then for these and for addresses.",
+        ),
+        setting(
             "server.cors_origins",
             |reader, all| reader.value(&mut all.server.cors_origins),
             "list of origins, without a path",
@@ -46,6 +55,30 @@ pub(super) const SERVER: Section = Section {
             |reader, all| reader.duration(&mut all.server.stop_delay, NOTHING..=5 * MINUTE),
             "How long the server keeps serving after the stop signal while `/readyz` returns 503, so that load \
              balancers stop sending requests first.",
+        ),
+        bounded(
+            "server.connections",
+            |reader, all| reader.small(&mut all.server.connections, 1..=1_000_000),
+            "Open connections. Further ones wait until one ends. A limit of open files that is too low for it \
+             reduces it, with a warning.",
+        ),
+        bounded(
+            "server.connections_per_network",
+            |reader, all| reader.small(&mut all.server.connections_per_network, 1..=1_000_000),
+            "Open connections of one network: an IPv4 address, or an IPv6 /64, whose /48 has four times the \
+             limit. Further ones are closed. Connections of `server.trusted_proxies` are not counted.",
+        ),
+        bounded(
+            "server.min_read_rate",
+            |reader, all| reader.size(&mut all.server.min_read_rate, 1..=1 << 30),
+            "Slowest rate, per second, at which a client may read a response. A connection that is 30 seconds \
+             behind it is closed.",
+        ),
+        bounded(
+            "server.body_memory",
+            |reader, all| reader.size(&mut all.server.body_memory, 1 << 20..=1 << 40),
+            "Memory of all large bodies of requests and responses that the response cache does not hold. A \
+             request that needs more waits for a second, then gets 503.",
         ),
     ],
     check: |_, _| {},
@@ -178,7 +211,7 @@ pub(super) const ANOTHER_VERBATIM_SERVER: Section = Section {
         ),
         unset(
             "service.api_key",
-            |reader, all| all.service.api_key = reader.text::<Secret>(),
+            |reader, all| all.service.api_key = reader.optional::<Secret>().map(String::from),
             "text without white space",
             "API key of that server, `vbk_…`. A secret; it is sent to that server only.",
             "\"vbk_…\"",

@@ -98,6 +98,10 @@ fn secret_debug_and_display_are_redacted() {
         SecretUrl::read(&RawSettings::Text("http://me:hush@proxy:1/?k=hush".to_owned()), &["http"]).unwrap();
     assert_eq!(url.redacted(), "http://me:…@proxy:1/");
     assert!(!format!("{url:?}").contains("hush"));
+    let url = SecretUrl::read(&RawSettings::Text("http://hush@proxy:1/#hush".to_owned()), &["http"]).unwrap();
+    assert_eq!(url.redacted(), "http://…@proxy:1/");
+    let slash = RawSettings::Text("postgres://me:1/hush@database/verbatim".to_owned());
+    assert_eq!(SecretUrl::read(&slash, &["postgres"]).unwrap().redacted(), "postgres://(not shown)");
 }
 
 #[test]

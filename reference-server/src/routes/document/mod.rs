@@ -1,8 +1,10 @@
 //! Parts of the `OpenAPI` document that several operations share: responses, parameters and examples.
 
+mod common;
 pub(crate) mod examples;
 pub(crate) mod parameters;
 
+pub(crate) use common::add_common_responses;
 use schemars::JsonSchema;
 use serde_json::{Map, Value, json};
 use transcript_core::{accounts::AccountsOptions, lookup::LookupOptions, wire::Problem};

@@ -48,7 +48,7 @@ pub(crate) fn format() -> Value {
         "in": "query",
         "description": "The form of the response: JSON by default, `text` for prose, `md` for Markdown with \
                         timestamps. `srt` and `vtt` for subtitles are an extension.",
-        "schema": { "type": "string", "enum": ResponseFormat::ALL.map(|(name, _)| name) },
+        "schema": { "type": "string", "enum": ResponseFormat::names().collect::<Vec<_>>() },
         "examples": { "prose": { "value": "text" }, "markdown": { "value": "md" }, "subtitles": { "value": "vtt" } }
     })
 }

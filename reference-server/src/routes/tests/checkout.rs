@@ -21,10 +21,21 @@ async fn order(service: &ServiceFixture, key: &str, item: &str) -> String {
     url.strip_prefix("https://v.example").unwrap().to_owned()
 }
 
+/// Sends a request from the server's machine.
+async fn send(service: &ServiceFixture, method: &str, target: &str, body: &str) -> TestResponse {
+    let mut request = request(method, target, &[], body);
+    request.headers_mut().insert("host", "localhost:8080".parse().unwrap());
+    service.send_from("127.0.0.1", request).await
+}
+
+async fn get(service: &ServiceFixture, target: &str) -> TestResponse {
+    send(service, "GET", target, "").await
+}
+
 /// Presses a button of a page.
 async fn press(service: &ServiceFixture, page: &str, action: &str) -> TestResponse {
     let (path, token) = page.split_once("?token=").unwrap();
-    service.send(request("POST", path, &[], &format!("token={token}&deed={action}"))).await
+    send(service, "POST", path, &format!("token={token}&deed={action}")).await
 }
 
 async fn me(service: &ServiceFixture, key: &str) -> (String, u64) {
@@ -58,7 +69,7 @@ async fn checkout_pack_payment_adds_credits_once() {
     let service = ServiceFixture::start().await;
     let key = service.account("ann@example.org").await;
     let page = order(&service, &key, "1k").await;
-    let shown = service.get(&page).await;
+    let shown = get(&service, &page).await;
     is_page(&shown, 200, "Test checkout");
     for text in ["This is a test.", "1,000 credits (pack 1k)", "$12.00", "Pretend to pay $12.00", "Cancel"] {
         assert!(shown.text.contains(text), "{text}: {}", shown.text);
@@ -66,10 +77,10 @@ async fn checkout_pack_payment_adds_credits_once() {
     // Read methods change nothing, however often they are called.
     for method in ["GET", "HEAD", "OPTIONS"] {
         for path in [&page, order_path(&page)] {
-            assert!(service.send(request(method, path, &[], "")).await.status.is_success());
+            assert!(send(&service, method, path, "").await.status.is_success());
         }
     }
-    is_page(&service.get(order_path(&page)).await, 200, "Not paid yet");
+    is_page(&get(&service, order_path(&page)).await, 200, "Not paid yet");
     assert_eq!(me(&service, &key).await, ("free".to_owned(), 200));
 
     for _ in 0..3 {
@@ -79,7 +90,7 @@ async fn checkout_pack_payment_adds_credits_once() {
         assert_eq!(paid.header("location"), Some(format!("../{order}").as_str()));
         assert_eq!(me(&service, &key).await, ("free".to_owned(), 1_200));
     }
-    let paid = service.get(order_path(&page)).await;
+    let paid = get(&service, order_path(&page)).await;
     is_page(&paid, 200, "Paid");
     assert!(paid.text.contains("1,000 credits were added to your account."), "{}", paid.text);
     // A paid order cannot be cancelled.
@@ -92,10 +103,10 @@ async fn checkout_second_plan_replaces_first() {
     let service = ServiceFixture::start().await;
     let key = service.account("ann@example.org").await;
     let page = order(&service, &key, "starter").await;
-    assert!(service.get(&page).await.text.contains("plan starter, 2,000 credits a month"));
+    assert!(get(&service, &page).await.text.contains("plan starter, 2,000 credits a month"));
     press(&service, &page, "pay").await;
     assert_eq!(me(&service, &key).await, ("starter".to_owned(), 2_000));
-    let shown = service.get(order_path(&page)).await;
+    let shown = get(&service, order_path(&page)).await;
     assert!(shown.text.contains("Your account now has the plan starter"), "{}", shown.text);
     let headers = [("authorization", format!("Bearer {key}"))];
     let headers = headers.each_ref().map(|(name, value)| (*name, value.as_str()));
@@ -105,7 +116,7 @@ async fn checkout_second_plan_replaces_first() {
     let page = order(&service, &key, "pro").await;
     press(&service, &page, "pay").await;
     assert_eq!(me(&service, &key).await.0, "pro");
-    let replaced = service.get(order_path(&first)).await;
+    let replaced = get(&service, order_path(&first)).await;
     assert!(replaced.text.contains("was bought with this order"), "{}", replaced.text);
     assert!(!replaced.text.contains("now has the plan starter"), "{}", replaced.text);
 }
@@ -118,14 +129,14 @@ async fn checkout_late_plan_payment_is_shown_as_credits() {
     let slow = order(&service, &key, "starter").await;
     press(&service, &slow, "pay-later").await;
     press(&service, &closed, "pay").await;
-    is_page(&service.get(order_path(&closed)).await, 200, "Cancelled");
+    is_page(&get(&service, order_path(&closed)).await, 200, "Cancelled");
     let pro = order(&service, &key, "pro").await;
     press(&service, &pro, "pay").await;
     press(&service, &slow, "arrive").await;
     assert_eq!(me(&service, &key).await, ("pro".to_owned(), 12_000));
-    let shown = service.get(order_path(&slow)).await;
+    let shown = get(&service, order_path(&slow)).await;
     assert!(shown.text.contains("2,000 credits were added instead"), "{}", shown.text);
-    assert!(service.get(order_path(&pro)).await.text.contains("Your account now has the plan pro"));
+    assert!(get(&service, order_path(&pro)).await.text.contains("Your account now has the plan pro"));
 }
 
 #[tokio::test]
@@ -137,12 +148,12 @@ async fn checkout_pending_payment_adds_credits_on_completion() {
         let pending = press(&service, &page, "pay-later").await;
         assert_eq!(pending.status, 303);
         assert!(pending.header("location").unwrap().starts_with("sandbox?token="), "{pending:?}");
-        assert!(service.get(&page).await.text.contains("The payment is pending."));
-        is_page(&service.get(order_path(&page)).await, 200, "Not paid yet");
+        assert!(get(&service, &page).await.text.contains("The payment is pending."));
+        is_page(&get(&service, order_path(&page)).await, 200, "Not paid yet");
         assert_eq!(me(&service, &key).await.1, 200);
         assert_eq!(press(&service, &page, outcome).await.status, 303);
         assert_eq!(me(&service, &key).await.1, credits, "{outcome}");
-        is_page(&service.get(order_path(&page)).await, 200, title);
+        is_page(&get(&service, order_path(&page)).await, 200, title);
     }
 }
 
@@ -158,11 +169,11 @@ async fn checkout_refund_removes_credits_in_proportion() {
     }
     assert_eq!(refund("300").await.status, 303);
     assert_eq!(me(&service, &key).await.1, 950);
-    assert!(service.get(&page).await.text.contains("Refunded: $3.00."));
+    assert!(get(&service, &page).await.text.contains("Refunded: $3.00."));
     is_page(&refund("901").await, 400, "That did not work");
     assert_eq!(refund("900").await.status, 303);
     assert_eq!(me(&service, &key).await.1, 200);
-    is_page(&service.get(order_path(&page)).await, 200, "Refunded");
+    is_page(&get(&service, order_path(&page)).await, 200, "Refunded");
 }
 
 #[tokio::test]
@@ -171,9 +182,9 @@ async fn checkout_cancelled_order_adds_nothing() {
     let key = service.account("ann@example.org").await;
     let page = order(&service, &key, "1k").await;
     assert_eq!(press(&service, &page, "cancel").await.status, 303);
-    let cancelled = service.get(order_path(&page)).await;
+    let cancelled = get(&service, order_path(&page)).await;
     is_page(&cancelled, 200, "Cancelled");
-    assert!(service.get(&page).await.text.contains("The order was cancelled"));
+    assert!(get(&service, &page).await.text.contains("The order was cancelled"));
     press(&service, &page, "pay").await;
     assert_eq!(me(&service, &key).await.1, 200);
 }
@@ -196,7 +207,7 @@ async fn checkout_page_requires_its_secret() {
         format!("/checkout/%ff/sandbox?token={token}"),
         format!("/checkout/{}/sandbox?token={token}", "x".repeat(500)),
     ] {
-        is_page(&service.get(&target).await, 404, "No such order");
+        is_page(&get(&service, &target).await, 404, "No such order");
     }
     for body in [
         "",
@@ -205,20 +216,20 @@ async fn checkout_page_requires_its_secret() {
         &format!("token={stolen}&deed=pay"),
         &format!("token={token}&token={token}&deed=pay"),
     ] {
-        is_page(&service.send(request("POST", path, &[], body)).await, 404, "No such order");
+        is_page(&send(&service, "POST", path, body).await, 404, "No such order");
     }
     // The secret in the query does not authorize an action: opening a link changes nothing.
-    is_page(&service.send(request("POST", &page, &[], "deed=pay")).await, 404, "No such order");
+    is_page(&send(&service, "POST", &page, "deed=pay").await, 404, "No such order");
     for action in ["", "Pay", "arrive%00", "pay&deed=pay"] {
         is_page(&press(&service, &page, action).await, 400, "That did not work");
     }
     let huge = format!("token={token}&deed=pay&{}", "x".repeat(100_000));
-    is_page(&service.send(request("POST", path, &[], &huge)).await, 413, "That did not work");
+    is_page(&send(&service, "POST", path, &huge).await, 413, "That did not work");
     assert_eq!(me(&service, &key).await.1, 200);
     for path in ["/checkout/unknown", "/checkout/%00", "/checkout/a%2Fb", "/checkout/<b>"] {
-        is_page(&service.get(&path.replace('<', "%3C").replace('>', "%3E")).await, 404, "No such order");
+        is_page(&get(&service, &path.replace('<', "%3C").replace('>', "%3E")).await, 404, "No such order");
     }
-    let put = service.send(request("PUT", path, &[], "")).await;
+    let put = send(&service, "PUT", path, "").await;
     assert_eq!((put.status.as_u16(), put.header("allow")), (405, Some("GET, HEAD, POST, OPTIONS")));
 }
 
@@ -229,8 +240,41 @@ async fn checkout_without_sandbox_returns_404() {
     let page = order(&sandbox, &key, "1k").await;
     for setup in [PaymentSetup::Nothing, PaymentSetup::Unavailable] {
         let service = ServiceFixture::with_payments(setup).await;
-        is_page(&service.get(&page).await, 404, "No such order");
+        is_page(&get(&service, &page).await, 404, "No such order");
         is_page(&press(&service, &page, "pay").await, 404, "No such order");
-        is_page(&service.get(order_path(&page)).await, 404, "No such order");
+        is_page(&get(&service, order_path(&page)).await, 404, "No such order");
     }
+}
+
+#[tokio::test]
+async fn sandbox_serves_callers_on_its_machine_only() {
+    let service = ServiceFixture::start().await;
+    let key = service.account("ann@example.org").await;
+    let page = order(&service, &key, "1k").await;
+    let (path, token) = page.split_once("?token=").unwrap();
+    let form = format!("token={token}&deed=pay");
+    for (peer, host, header) in [
+        ("192.0.2.1", "localhost", None),
+        // A trusted proxy is no exception.
+        ("10.0.0.1", "localhost", None),
+        ("127.0.0.1", "v.example", None),
+        ("127.0.0.1", "localhost", Some("x-forwarded-for")),
+        ("127.0.0.1", "localhost", Some("forwarded")),
+        ("127.0.0.1", "localhost", Some("x-real-ip")),
+        ("127.0.0.1", "localhost", Some("via")),
+    ] {
+        for (method, target, body) in [("GET", page.as_str(), ""), ("POST", path, form.as_str())] {
+            let mut request = request(method, target, &[], body);
+            request.headers_mut().insert("host", host.parse().unwrap());
+            if let Some(header) = header {
+                request.headers_mut().insert(header, "127.0.0.1".parse().unwrap());
+            }
+            is_page(&service.send_from(peer, request).await, 403, "That did not work");
+        }
+    }
+    assert_eq!(me(&service, &key).await.1, 200);
+    // The page of the order is for everyone who has its address.
+    is_page(&service.get(order_path(&page)).await, 200, "Not paid yet");
+    assert_eq!(press(&service, &page, "pay").await.status, 303);
+    assert_eq!(me(&service, &key).await.1, 1_200);
 }

@@ -2,6 +2,7 @@ use std::sync::atomic::Ordering;
 
 use serde_json::{Value, json};
 use transcript_core::{
+    lookup::LookupOptions,
     transcript::Segment,
     video::{Platform, VideoId},
 };
@@ -264,4 +265,33 @@ async fn mcp_hostile_title_is_one_line_of_plain_text() {
     let found =
         call(&service, None, "search_transcript", json!({ "video": NEW, "query": "x".repeat(900) })).await;
     assert!(text(&found).len() < 4_000, "{}", text(&found).len());
+}
+
+#[tokio::test]
+async fn mcp_calls_without_key_are_limited_per_network() {
+    let options = LookupOptions { tool_calls_per_network_per_minute: 3, ..LookupOptions::default() };
+    let service = ServiceFixture::with_options(options).await;
+    let list = json!({ "video": ARCHIVED });
+    for tool in ["get_transcript", "list_languages"] {
+        assert_eq!(call(&service, None, tool, list.clone()).await["isError"], false);
+    }
+    // A key that does not exist counts as none, and a question needs a key anyway.
+    let unknown = "vbk_unknown";
+    let found = json!({ "video": ARCHIVED, "query": "quiet" });
+    assert_eq!(call(&service, Some(unknown), "search_transcript", found.clone()).await["isError"], false);
+    for (key, tool, arguments) in
+        [(None, "get_transcript", list.clone()), (Some(unknown), "search_transcript", found.clone())]
+    {
+        let refused = call(&service, key, tool, arguments).await;
+        assert_eq!(refused["isError"], true, "{refused}");
+        assert_eq!(refused["_meta"]["verbatim/code"], 429);
+        assert_eq!(refused["_meta"]["verbatim/retry_after"], 60);
+        assert_eq!(
+            text(&refused),
+            "Too many tool calls without an API key from this network.\nRetry in 60 seconds.\n"
+        );
+    }
+    for key in [service.key().await, service.account("ann@example.org").await] {
+        assert_eq!(call(&service, Some(&key), "search_transcript", found.clone()).await["isError"], false);
+    }
 }

@@ -24,7 +24,7 @@ pub(crate) async fn me(State(app): State<AppState>, headers: HeaderMap) -> Respo
         Err(answer) => return *answer,
     };
     let rate = guard.rate();
-    let profile = app.accounts.me(guard).await.map_err(V1ErrorResponse::from);
+    let profile = app.accounts.credits.profile(guard).await.map_err(V1ErrorResponse::from);
     finish(rate, profile.map(|profile| reply(StatusCode::OK, &AccountInfo::from(&profile))))
 }
 
@@ -35,7 +35,7 @@ pub(crate) async fn rotate_key(State(app): State<AppState>, headers: HeaderMap) 
         Err(answer) => return *answer,
     };
     let rate = guard.rate();
-    let key = app.accounts.rotate(guard).await.map_err(V1ErrorResponse::from);
+    let key = app.accounts.keys.rotate(guard).await.map_err(V1ErrorResponse::from);
     finish(rate, key.map(|key| reply(StatusCode::OK, &RotateKeyResponse::from(&key))))
 }
 
@@ -46,6 +46,7 @@ pub(crate) fn me_operation(options: &DocumentOptions<'_>) -> Value {
         "operationId": "getAccount",
         "tags": ["accounts"],
         "summary": "Get the plan and credits of an account",
+        "description": "The call is free. It counts toward the account's rate limit.",
         "security": document::key(),
         "responses": {
             "200": document::answer(

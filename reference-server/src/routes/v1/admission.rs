@@ -1,13 +1,19 @@
 //! Admission and completion of calls that need a key.
 
-use axum::response::{IntoResponse, Response};
-use http::{HeaderMap, HeaderValue, header::WWW_AUTHENTICATE};
+use axum::{
+    extract::Request,
+    response::{IntoResponse, Response},
+};
+use http::{HeaderMap, HeaderName, HeaderValue, header::WWW_AUTHENTICATE};
 use transcript_core::accounts::{
-    RateLimitStatus, RequestGuard, StoredResponse, V1Admission, V1Endpoint, V1Error, V1Request,
+    RateLimitStatus, RequestGuard, StoredHeader, StoredResponse, V1Admission, V1Endpoint, V1Error, V1Request,
 };
 
 use crate::{
-    api::{V1ErrorResponse, bearer, idempotency_key, into_response, rate_limit_headers},
+    api::{
+        RequestBody, V1ErrorResponse, X_CACHE, X_CREDITS_REMAINING, bearer, idempotency_key, into_response,
+        rate_limit_headers, read_body,
+    },
     state::AppState,
 };
 
@@ -25,11 +31,65 @@ pub(crate) async fn admit(
     let bearer = bearer(headers);
     let has_credential = bearer.is_some();
     let call = V1Request { route, bearer, idempotency_key: idempotency_key(headers), body };
-    match app.accounts.admit(call).await {
-        Ok(V1Admission::Admitted(guard)) => Ok(guard),
+    admitted(app.accounts.admission.admit(call).await, has_credential)
+}
+
+/// Admits a call with a body of at most `body_max` bytes, which is read after the key is authenticated.
+///
+/// Also returns the request's headers and its body. The error of a body that cannot be read is returned with the guard:
+/// the call counts, and is then rejected.
+///
+/// # Errors
+/// The response that ends the call.
+pub(crate) async fn admit_with_body(
+    app: &AppState,
+    route: V1Endpoint,
+    request: Request,
+    body_max: usize,
+) -> Result<(HeaderMap, RequestGuard, Result<RequestBody, V1ErrorResponse>), Box<Response>> {
+    let (parts, body) = request.into_parts();
+    let bearer = bearer(&parts.headers);
+    let caller = match app.accounts.admission.authenticate(bearer.as_deref()).await {
+        Ok(caller) => caller,
+        Err(error) => return Err(Box::new(error_response(error, bearer.is_some()))),
+    };
+    let body = read_body(body, body_max, &app.body_budget).await.map_err(V1ErrorResponse::from);
+    let call = V1Request {
+        route,
+        bearer: None,
+        // Without a body there is nothing to bind the key to.
+        idempotency_key: idempotency_key(&parts.headers).filter(|_| body.is_ok()),
+        body: body.as_deref().unwrap_or_default().to_vec(),
+    };
+    let guard = admitted(app.accounts.admission.admit_caller(caller, call).await, true)?;
+    Ok((parts.headers, guard, body))
+}
+
+fn admitted(
+    outcome: Result<V1Admission, V1Error>,
+    has_credential: bool,
+) -> Result<RequestGuard, Box<Response>> {
+    match outcome {
+        Ok(V1Admission::Admitted(guard)) => Ok(*guard),
         Ok(V1Admission::Replayed(reply)) => Err(Box::new(into_response(reply))),
         Err(error) => Err(Box::new(error_response(error, has_credential))),
     }
+}
+
+/// Adds the origin of the transcript and the remaining credits to a stored response.
+pub(crate) fn with_origin(
+    mut reply: StoredResponse,
+    from_cache: bool,
+    credits_remaining: Option<u64>,
+) -> StoredResponse {
+    let mut header = |name: &HeaderName, value: String| {
+        reply.headers.push(StoredHeader { name: name.to_string(), value });
+    };
+    header(&X_CACHE, if from_cache { "HIT" } else { "MISS" }.to_owned());
+    if let Some(credits) = credits_remaining {
+        header(&X_CREDITS_REMAINING, credits.to_string());
+    }
+    reply
 }
 
 /// Response to a call that is not admitted.

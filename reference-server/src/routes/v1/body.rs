@@ -7,7 +7,7 @@ use axum::body::Body;
 use http::{HeaderMap, StatusCode};
 use serde_json::{Map, Value};
 
-use crate::api::{V1ErrorResponse, content_type, read_body};
+use crate::api::{ByteBudget, V1ErrorResponse, content_type, read_body};
 
 /// Limit of a body without a conversation, in bytes.
 pub(crate) const BODY_MAX: usize = 16 * 1024;
@@ -24,9 +24,10 @@ impl BodyFields {
     pub(crate) async fn read(
         headers: &HeaderMap,
         body: Body,
+        budget: &ByteBudget,
         known: &[&str],
     ) -> Result<Self, V1ErrorResponse> {
-        Self::parse(headers, &read_body(body, BODY_MAX).await?, known)
+        Self::parse(headers, &read_body(body, BODY_MAX, budget).await?, known)
     }
 
     /// Parses a body.

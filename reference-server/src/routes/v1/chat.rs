@@ -7,19 +7,19 @@ use axum::{
 use http::StatusCode;
 use serde_json::{Value, json};
 use transcript_core::{
-    accounts::{ChatParams, PreparedChat, StoredHeader, StoredResponse, V1Endpoint},
+    accounts::{ChatParams, PreparedChat, StoredResponse, V1Endpoint},
     chat::{ChatRole, ChatTurn, HISTORY_ITEMS_MAX},
     wire::v1::{ChatAnswer, ChatQuestion},
 };
 
 use super::{
     BodyFields,
-    admission::{admit, finish, reject},
+    admission::{admit_with_body, finish, reject, with_origin},
     document::{self, DocumentOptions, examples, parameters},
     sse::stream_response,
 };
 use crate::{
-    api::{IDEMPOTENCY_KEY, V1ErrorResponse, X_CACHE, X_CREDITS_REMAINING, read_body, reply, wants_events},
+    api::{V1ErrorResponse, reply, wants_events},
     state::AppState,
 };
 
@@ -32,30 +32,24 @@ const FIELDS: [&str; 3] = ["video_id", "message", "conversation_history"];
 const HISTORY: &str = "conversation_history";
 
 /// Answers a question about a video.
-/// The credit is charged on delivery: if the answer is ready and the caller still connected. A disconnect drops this
-/// future, which releases the hold.
+/// The credit is charged on delivery. A disconnect drops this future: the guard of the request then releases its hold,
+/// unless a model was called.
 pub(crate) async fn chat(State(app): State<AppState>, request: Request) -> Response {
-    let (mut parts, body) = request.into_parts();
-    let read = read_body(body, CHAT_BODY_MAX).await.map_err(V1ErrorResponse::from);
-    if read.is_err() {
-        // Without a body there is nothing to bind the key to. The body's error is returned after authentication.
-        parts.headers.remove(IDEMPOTENCY_KEY);
-    }
-    let bound = read.as_deref().unwrap_or_default().to_vec();
-    let guard = match admit(&app, V1Endpoint::Chat, &parts.headers, bound).await {
-        Ok(guard) => guard,
+    let (headers, guard, body) = match admit_with_body(&app, V1Endpoint::Chat, request, CHAT_BODY_MAX).await {
+        Ok(admitted) => admitted,
         Err(answer) => return *answer,
     };
     let rate = guard.rate();
-    let fields = read.and_then(|body| BodyFields::parse(&parts.headers, &body, &FIELDS));
+    let fields = body.and_then(|body| BodyFields::parse(&headers, &body, &FIELDS));
     let params = match fields.and_then(|fields| chat_params(&fields)) {
         Ok(params) => params,
         Err(denial) => return finish(rate, Err(reject(guard, denial).await)),
     };
-    if wants_events(&parts.headers) {
-        return stream_response(app.accounts.chat_stream(guard, &app.chat, params, answer), rate).await;
+    if wants_events(&headers) {
+        return stream_response(app.accounts.delivery.chat_stream(guard, &app.chat, params, answer), rate)
+            .await;
     }
-    let outcome = match app.accounts.chat(guard, &app.chat, params).await {
+    let outcome = match app.accounts.delivery.chat(guard, &app.chat, params, answer).await {
         Ok(ready) => {
             let reply = answer(&ready);
             ready.deliver(reply).await
@@ -99,13 +93,8 @@ fn turn(item: &Value) -> Result<ChatTurn, V1ErrorResponse> {
 
 /// JSON response, stored for replays and sent to callers that do not accept events.
 fn answer(ready: &PreparedChat) -> StoredResponse {
-    let mut reply = reply(StatusCode::OK, &ChatAnswer::from(ready));
-    let mut header = |name: &http::HeaderName, value: String| {
-        reply.headers.push(StoredHeader { name: name.to_string(), value });
-    };
-    header(&X_CACHE, if ready.from_cache { "HIT" } else { "MISS" }.to_owned());
-    header(&X_CREDITS_REMAINING, ready.credits.remaining.to_string());
-    reply
+    let reply = reply(StatusCode::OK, &ChatAnswer::from(ready));
+    with_origin(reply, ready.from_cache, Some(ready.credits.remaining))
 }
 
 /// Operation in the `OpenAPI` document.
@@ -173,16 +162,8 @@ fn responses() -> Value {
             &[("silent", "This video has no captions.")],
             document::rate_limit(),
         ),
-        "409": document::denial(
-            409,
-            "Another request with this Idempotency-Key is running. A retry counts toward the rate limit of repeats.",
-            &[(
-                "busy",
-                "A request with this Idempotency-Key is still running. Retry in a few seconds.",
-            )],
-            [],
-        ),
-        "429": document::too_fast(),
+        "409": document::busy(),
+        "429": document::too_fast_or_busy(),
         "500": document::fault()
     });
     document::body_denials(&mut responses, CHAT_BODY_MAX);

@@ -42,16 +42,11 @@ pub(super) async fn unknown() -> V1ErrorResponse {
     V1ErrorResponse::new(StatusCode::NOT_FOUND, "There is nothing at this address of the v1 API.")
 }
 
-/// Middleware of [`contain_panic`].
-async fn panic_middleware(request: Request, next: Next) -> Response {
-    contain_panic(next.run(request)).await
-}
-
 /// Converts a panic into a v1 error and forbids caching.
 ///
 /// Responses belong to one caller, and some contain a key.
-async fn contain_panic(answer: impl Future<Output = Response>) -> Response {
-    let answer = AssertUnwindSafe(answer).catch_unwind().await;
+async fn panic_middleware(request: Request, next: Next) -> Response {
+    let answer = AssertUnwindSafe(next.run(request)).catch_unwind().await;
     // The panic hook has logged the message and location.
     let mut answer = answer.unwrap_or_else(|_| V1ErrorResponse::fault().into_response());
     answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));

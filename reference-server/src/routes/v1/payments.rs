@@ -13,12 +13,12 @@ use transcript_core::{
 
 use super::{
     BodyFields,
-    admission::{admit, finish, reject},
+    admission::{admit_with_body, finish, reject},
     body::BODY_MAX,
     document::{self, DocumentOptions, examples, parameters},
 };
 use crate::{
-    api::{IDEMPOTENCY_KEY, V1ErrorResponse, read_body, reply},
+    api::{V1ErrorResponse, reply},
     state::AppState,
 };
 
@@ -69,14 +69,8 @@ async fn admit_with_field(
     request: Request,
     field: &str,
 ) -> Result<(RequestGuard, String), Box<Response>> {
-    let (mut parts, body) = request.into_parts();
-    let read = read_body(body, BODY_MAX).await.map_err(V1ErrorResponse::from);
-    if read.is_err() {
-        // Without a body there is nothing to bind the key to. The body's error is returned after authentication.
-        parts.headers.remove(IDEMPOTENCY_KEY);
-    }
-    let guard = admit(app, route, &parts.headers, read.as_deref().unwrap_or_default().to_vec()).await?;
-    match read.and_then(|body| text(&parts.headers, &body, field)) {
+    let (headers, guard, body) = admit_with_body(app, route, request, BODY_MAX).await?;
+    match body.and_then(|body| text(&headers, &body, field)) {
         Ok(text) => Ok((guard, text)),
         Err(denial) => {
             let rate = guard.rate();

@@ -30,8 +30,8 @@ pub(crate) async fn register(
     request: Request,
 ) -> Result<Response, V1ErrorResponse> {
     let (parts, body) = request.into_parts();
-    let fields = BodyFields::read(&parts.headers, body, &["email"]).await?;
-    app.accounts.register(fields.text("email")?, Some(client.0)).await?;
+    let fields = BodyFields::read(&parts.headers, body, &app.body_budget, &["email"]).await?;
+    app.accounts.keys.register(fields.text("email")?, Some(client.0)).await?;
     Ok(json(StatusCode::OK, &RegisterResponse { success: true, message: MESSAGE.to_owned() }))
 }
 

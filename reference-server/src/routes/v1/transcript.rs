@@ -2,28 +2,35 @@
 
 use std::borrow::Cow;
 
-use axum::{extract::State, response::Response};
+use axum::{
+    extract::State,
+    response::{IntoResponse, Response},
+};
 use http::{HeaderMap, StatusCode, Uri};
 use serde_json::{Value, json};
 use transcript_core::{
-    accounts::{PreparedTranscript, StoredHeader, StoredResponse, TranscriptParams, V1Endpoint},
+    accounts::{PreparedTranscript, StoredResponse, TranscriptParams, V1Endpoint},
     wire::v1::VideoTranscript,
 };
 
 use super::{
-    admission::{admit, finish, reject},
+    admission::{admit, finish, reject, with_origin},
     document::{self, DocumentOptions, examples, parameters},
 };
 use crate::{
-    api::{V1ErrorResponse, X_CACHE, X_CREDITS_REMAINING, parameter, reply},
+    api::{V1ErrorResponse, parameter, reply},
     state::AppState,
 };
 
 /// Returns the transcript of a video.
-/// Credits are charged on delivery: if the transcript is ready and the caller still connected. A disconnect drops this
-/// future, which releases the hold. Cached responses are sent earlier ([`super::cached`]).
+/// Credits are charged on delivery. A disconnect drops this future: the guard of the request then releases its hold, or
+/// leaves it to the running fetch. Cached responses are sent earlier ([`super::cached`]).
 pub(crate) async fn transcript(State(app): State<AppState>, headers: HeaderMap, uri: Uri) -> Response {
     let query = uri.query().unwrap_or_default();
+    // Before the charge: afterwards the response is sent whatever the memory.
+    if let Err(exhausted) = app.body_budget.reserve(1).await {
+        return V1ErrorResponse::from(exhausted).into_response();
+    }
     // Read before the archive, so that a concurrent change invalidates the cached body.
     let changes = app.bodies.changes().await;
     let guard = match admit(&app, V1Endpoint::Transcript, &headers, query.as_bytes().to_vec()).await {
@@ -36,7 +43,7 @@ pub(crate) async fn transcript(State(app): State<AppState>, headers: HeaderMap, 
         Err(denial) => return finish(rate, Err(reject(guard, denial).await)),
     };
     let lang = params.lang.clone();
-    let outcome = match app.accounts.transcript(guard, params).await {
+    let outcome = match app.accounts.delivery.transcript(guard, params).await {
         Ok(ready) => {
             let reply = answer(&ready);
             if let Some(changes) = changes {
@@ -59,15 +66,8 @@ fn transcript_params(query: &str) -> Result<TranscriptParams, V1ErrorResponse> {
 }
 
 fn answer(ready: &PreparedTranscript) -> StoredResponse {
-    let mut reply = reply(StatusCode::OK, &VideoTranscript::from(ready.stored.transcript.as_ref()));
-    let mut header = |name: &http::HeaderName, value: String| {
-        reply.headers.push(StoredHeader { name: name.to_string(), value });
-    };
-    header(&X_CACHE, if ready.from_cache { "HIT" } else { "MISS" }.to_owned());
-    if let Some(left) = ready.credits_remaining {
-        header(&X_CREDITS_REMAINING, left.to_string());
-    }
-    reply
+    let reply = reply(StatusCode::OK, &VideoTranscript::from(ready.stored.transcript.as_ref()));
+    with_origin(reply, ready.from_cache, ready.credits_remaining)
 }
 
 /// Operation in the `OpenAPI` document.
@@ -85,9 +85,10 @@ pub(crate) fn operation(options: &DocumentOptions<'_>) -> Value {
         "tags": ["accounts"],
         "summary": "Get the transcript of a video for credits",
         "description": format!(
-            "Costs {cost} on delivery, archived or not: if the response is ready and the caller still connected. A \
-             failure is free. Send either `video_id` or `url`; `lang` is a language tag, English by default. Order of \
-             the checks: key, replay, rate limit, parameters, credits, work."
+            "Costs {cost}, archived or not. A failure is free. A transcript that is fetched for a caller who \
+             disconnects is charged, and the next delivery within 24 hours is free. Send either `video_id` or `url`; \
+             `lang` is a language tag, English by default. Order of the checks: key, replay, rate limit, parameters, \
+             credits, work."
         ),
         "security": document::key(),
         "parameters": [
@@ -118,17 +119,8 @@ pub(crate) fn operation(options: &DocumentOptions<'_>) -> Value {
                 )],
                 document::rate_limit(),
             ),
-            "409": document::denial(
-                409,
-                "Another request with this Idempotency-Key is running. A retry counts toward the rate limit of \
-                 repeats.",
-                &[(
-                    "busy",
-                    "A request with this Idempotency-Key is still running. Retry in a few seconds.",
-                )],
-                [],
-            ),
-            "429": document::too_fast(),
+            "409": document::busy(),
+            "429": document::too_fast_or_busy(),
             "500": document::fault()
         }
     })

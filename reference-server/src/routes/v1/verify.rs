@@ -58,7 +58,7 @@ pub(crate) async fn confirm(
 ) -> Response {
     let (parts, body) = request.into_parts();
     let outcome = async {
-        let body = read_body(body, BODY_MAX).await?;
+        let body = read_body(body, BODY_MAX, &app.body_budget).await?;
         let token = request_token(&parts.headers, &parts.uri, &body)?;
         redeem(&app, &token, true, client).await
     };
@@ -71,7 +71,7 @@ async fn redeem(
     confirmed: bool,
     client: ClientAddress,
 ) -> Result<IssuedAccountKey, V1ErrorResponse> {
-    match app.accounts.verify(token, confirmed, Some(client.0)).await? {
+    match app.accounts.keys.verify(token, confirmed, Some(client.0)).await? {
         VerifyOutcome::Issued(issued) => Ok(issued),
         VerifyOutcome::NeedsConfirmation => Err(V1ErrorResponse::new(
             StatusCode::CONFLICT,

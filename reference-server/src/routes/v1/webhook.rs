@@ -44,11 +44,14 @@ pub(crate) async fn stripe(
         return Err(V1ErrorResponse::new(StatusCode::NOT_FOUND, message));
     }
     let (parts, body) = request.into_parts();
-    let request =
-        WebhookRequest { signature: signature(&parts.headers), body: read_body(body, EVENT_MAX).await? };
+    let signature = signature(&parts.headers);
+    let body = read_body(body, EVENT_MAX, &app.body_budget).await?;
     let payments = app.payments.clone();
     // A separate task, so that a disconnect does not interrupt the processing.
-    let work = tokio::spawn(async move { payments.handle_webhook(request).await });
+    let work = tokio::spawn(async move {
+        let (body, _reserved) = body.into_parts();
+        payments.handle_webhook(WebhookRequest { signature, body }).await
+    });
     match tokio::time::timeout(PROCESSING_TIMEOUT, work).await {
         Ok(Ok(Ok(WebhookOutcome::Events(_)))) => Ok(json(StatusCode::OK, &WebhookAck { received: true })),
         Ok(Ok(Ok(WebhookOutcome::Rejected { reason: why }))) => {

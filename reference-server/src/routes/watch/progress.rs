@@ -13,7 +13,7 @@ use serde_json::json;
 use tokio::time::{Instant, timeout_at};
 use transcript_core::{
     engine::FetchProgress,
-    lookup::{AdmittedVisitor, Lookup, LookupResponse, ReferenceError, WaitMode},
+    lookup::{AdmittedVisitor, LookupResponse, ReferenceError, Visitors, WaitMode},
     video::VideoId,
     wire::lookup::TranscriptResult,
 };
@@ -47,7 +47,7 @@ type TranscribeWork = Pin<Box<dyn Future<Output = Result<LookupResponse, Referen
 
 /// Event stream of a waiting visitor.
 struct ProgressStream {
-    lookup: Lookup,
+    visitors: Visitors,
     video: Option<VideoId>,
     work: TranscribeWork,
     last_progress: Option<FetchProgress>,
@@ -62,7 +62,7 @@ impl ProgressStream {
             if let Ok(outcome) = timeout_at(next_poll, &mut self.work).await {
                 return (last_event(outcome), None);
             }
-            let progress = self.video.as_ref().and_then(|video| self.lookup.progress(video));
+            let progress = self.video.as_ref().and_then(|video| self.visitors.progress(video));
             if progress.is_some() && progress != self.last_progress {
                 let event = progress
                     .as_ref()
@@ -81,11 +81,11 @@ impl ProgressStream {
 /// Transcribes the video and streams the progress.
 ///
 /// A disconnect ends the stream, not the work.
-pub(super) fn stream_progress(lookup: Lookup, admitted: AdmittedVisitor) -> Response {
+pub(super) fn stream_progress(visitors: Visitors, admitted: AdmittedVisitor) -> Response {
     let video = admitted.video().cloned();
     let work = Box::pin(admitted.transcribe(WaitMode::Unbounded));
     let progress_stream =
-        ProgressStream { lookup, video, work, last_progress: None, last_sent_at: Instant::now() };
+        ProgressStream { visitors, video, work, last_progress: None, last_sent_at: Instant::now() };
     // Sent at once, so that the page knows that it was admitted.
     let first = event(
         "progress",

@@ -14,6 +14,7 @@ use http::{
 };
 use serde::Deserialize;
 use transcript_core::{
+    engine::NoTranscript,
     lookup::{
         AdmittedVisitor, Availability, LookupResponse, ReferenceError, VisitorOutcome, VisitorRequest,
         WaitMode,
@@ -47,7 +48,7 @@ pub(crate) async fn challenge(
     path: VideoPath,
 ) -> Result<Response, ProblemResponse> {
     let link = parse_path(path).ok_or_else(no_video)?;
-    match app.lookup.challenge(&link) {
+    match app.visitors.challenge(&link) {
         Ok(Some(challenge)) => Ok(no_store(([(CONTENT_TYPE, JSON)], challenge).into_response())),
         Ok(None) => Err(ProblemResponse::new(
             StatusCode::NOT_FOUND,
@@ -71,7 +72,7 @@ pub(crate) async fn transcribe(
     let link = parse_path(path).ok_or_else(no_video)?;
     let headers = &parts.headers;
     check_same_origin(headers)?;
-    let body = read_body(body, BODY_MAX).await?;
+    let body = read_body(body, BODY_MAX, &app.body_budget).await?;
     let form: TranscribeForm = serde_json::from_slice(&body).map_err(|_| {
         ProblemResponse::bad("body", "it must be JSON like {\"altcha\": \"…\"}, with the solved challenge")
     })?;
@@ -83,7 +84,7 @@ pub(crate) async fn transcribe(
         client: Some(client.0),
     };
     let streams = wants_events(headers);
-    let admitted = match app.lookup.admit(visitor).await {
+    let admitted = match app.visitors.admit(visitor).await {
         VisitorOutcome::Answered(answer) if streams => {
             return Ok(no_store(progress::result_response(&answer)));
         }
@@ -94,7 +95,7 @@ pub(crate) async fn transcribe(
     };
     let cookie_header = set_cookie(&admitted, &app.lookup.options().base_url);
     let mut response = match streams {
-        true => progress::stream_progress(app.lookup.clone(), *admitted),
+        true => progress::stream_progress(app.visitors, *admitted),
         false => result(admitted.transcribe(WaitMode::Bounded).await)?,
     };
     if let Ok(value) = HeaderValue::try_from(cookie_header) {
@@ -109,7 +110,7 @@ fn result(answer: Result<LookupResponse, ReferenceError>) -> Result<Response, Pr
     // The wire types always serialize.
     let json = TranscriptResult::json(&answer).unwrap_or_default();
     let mut response = ([(CONTENT_TYPE, JSON)], json).into_response();
-    if let Availability::Unavailable { retry_after: Some(wait), .. } = &answer.availability {
+    if let Availability::Unavailable(NoTranscript { retry_after: Some(wait), .. }) = &answer.availability {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(retry_after_seconds(*wait)));
     }
     Ok(response)

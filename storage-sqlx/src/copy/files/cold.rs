@@ -10,10 +10,7 @@ use super::{
     },
     SqliteSide, bind_all, placeholders,
 };
-use crate::{
-    error::DbResult,
-    sqlite::{put_cold, session::SqliteSession},
-};
+use crate::{error::DbResult, sqlite::session::SqliteSession, store::archive::compaction::put_parts};
 
 /// Stores cold transcripts, each in its parts.
 pub(super) fn insert(batch: &CopyBatch, db: &mut SqliteSession) -> DbResult<()> {
@@ -22,7 +19,7 @@ pub(super) fn insert(batch: &CopyBatch, db: &mut SqliteSession) -> DbResult<()> 
     let waits = || Error::unexpected("a write to a SQLite database waited for something else");
     for row in &batch.rows {
         if let (Some(transcript), Some(CopyValue::Bytes(body))) = (row.get(transcript), row.get(body)) {
-            put_cold(db, transcript.number(), body).now_or_never().ok_or_else(waits)??;
+            put_parts(db, transcript.number(), body).now_or_never().ok_or_else(waits)??;
         }
     }
     Ok(())

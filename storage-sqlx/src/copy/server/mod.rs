@@ -14,7 +14,7 @@ use transcript_core::{Error, Result};
 use super::{
     copier::STATE_TABLE,
     row::{ColumnKind, CopyColumn, CopyRow, CopyValue},
-    side::{CopyBatch, CopyRole, CopySide, CopyState, conflict},
+    side::{CopyBatch, CopyRole, CopySide, CopyState},
     table::{self, CopyTable, TablePart},
     videos::LegacyBody,
 };
@@ -119,7 +119,7 @@ impl PostgresSide {
         let locked = sqlx::raw_sql(AssertSqlSafe(lock)).execute(&mut self.db).await;
         locked.map(drop).map_err(|error| {
             tracing::debug!(%error, "source table lock failed");
-            conflict(format!("{} is in use for writes: stop every server that uses it", self.name))
+            Error::conflict(format!("{} is in use for writes: stop every server that uses it", self.name))
         })
     }
 
@@ -129,7 +129,7 @@ impl PostgresSide {
         // On a database that does not list connections, the check passes.
         while let Ok(1..) = self.query_number(QueryBuilder::new(COUNT_CONNECTIONS)).await {
             if started.elapsed() > CONNECTION_WAIT {
-                return Err(conflict(format!(
+                return Err(Error::conflict(format!(
                     "{} is in use: stop every server and command that is connected to it",
                     self.name
                 )));
@@ -162,7 +162,7 @@ impl PostgresSide {
         let version = self.version(&format!(" AND version < {}", super::INCOMPLETE_COPY)).await?;
         match version == postgres::newest_version(self.part.name) {
             true => Ok(()),
-            false => Err(conflict(format!(
+            false => Err(Error::conflict(format!(
                 "the copy to {} is incomplete and of another version of this program: continue it with that version, or \
                  empty the database and start over",
                 self.name
@@ -374,7 +374,7 @@ impl CopySide for PostgresSide {
             let filter = if table.name == table::CHANGES { " WHERE count > 0" } else { "" };
             let query = QueryBuilder::new(format!("SELECT 1 FROM {}{filter} LIMIT 1", table.name));
             if problem.is_none() && !self.rows(query).await?.is_empty() {
-                problem = Some(conflict(format!(
+                problem = Some(Error::conflict(format!(
                     "{name} already has rows in {}: create another database, or drop it if it is not needed",
                     table.name
                 )));
@@ -397,7 +397,7 @@ impl CopySide for PostgresSide {
         let name = self.name.clone();
         self.copy_state()
             .await?
-            .ok_or_else(|| conflict(format!("the copy to {name} is no longer in progress")))
+            .ok_or_else(|| Error::conflict(format!("the copy to {name} is no longer in progress")))
     }
 
     async fn store(&mut self, batches: Vec<CopyBatch>, position: &str) -> Result<()> {
@@ -405,7 +405,7 @@ impl CopySide for PostgresSide {
         match self.store_within(batches, position).await {
             Ok(true) => Ok(()),
             Ok(false) => {
-                Err(conflict(format!("another process continues the copy to {name}: this one stops")))
+                Err(Error::conflict(format!("another process continues the copy to {name}: this one stops")))
             }
             Err(fault) => Err(fault_into_error(fault, &name)),
         }

@@ -1,14 +1,12 @@
-//! The ledger in PostgreSQL: operations of every request are one statement.
+//! The ledger in PostgreSQL.
 
-mod allowance;
-mod expire;
-mod hold;
-mod revoke;
 #[macro_use]
 pub(crate) mod rows;
-mod generic;
-mod settle;
-mod spend_batch;
+mod general;
+#[macro_use]
+mod load;
+mod quick;
+mod store;
 
 use async_trait::async_trait;
 use sqlx::{Row, postgres::PgRow};
@@ -18,22 +16,24 @@ use transcript_core::{
     ledger::{
         Balance, Entry, GrantOutcome, GrantRequest, HoldOutcome, HoldRequest, HoldState, Ledger,
         PeriodBalance, RevokeOutcome, RevokeRequest, SettleOutcome, SettleRequest, Terms,
-        rules::{self, HoldStep, PoolRow, bucket_name, kind_from_name, pool_from_row},
+        rules::{
+            self, ExpireRequest, ExtendRequest, HoldStep, PoolRow, bucket_name, kind_from_name, pool_from_row,
+        },
     },
 };
 
-pub(super) use spend_batch::SpendBatcher;
+pub(super) use load::{AdmissionKeys, LoadedRows, load, lock};
+pub(super) use quick::SpendBatcher;
+pub(super) use store::{AdmittedRows, store};
 
 use super::{
     PostgresStore,
-    database::{PgDatabase, ReadQuery},
-    sqlstate::is_contradicted,
     text::{decode, read},
 };
 use crate::{
-    allowance_spend::AllowanceSpend,
     codec::{self, number},
     error::DbResult,
+    sql::values,
 };
 
 /// Most overdue holds that one transaction expires.
@@ -69,69 +69,40 @@ const WALLETS: &str = "WITH named AS (
         FROM ledger_pools WHERE wallet = named.wallet
     ) p ORDER BY named.wallet";
 
-/// Holds; `spend` settles in full at once.
-pub(super) async fn take(database: &PgDatabase, request: HoldRequest, spend: bool) -> Result<HoldOutcome> {
-    if AllowanceSpend::for_request(&request).is_some() {
-        let step = allowance::AllowanceHoldTx { request: request.clone(), spend, numbers: database.clone() };
-        match database.attempt(step).await {
-            Ok(Some(outcome)) => return Ok(outcome),
-            Ok(None) => {}
-            Err(fault) if is_contradicted(&fault) => {}
-            Err(fault) => return Err(database.error(fault)),
-        }
-    }
-    let step = hold::HoldTx { request: request.clone(), spend, numbers: database.clone() };
-    match database.run(step).await? {
-        Some(outcome) => Ok(outcome),
-        None => {
-            let step = HoldStep { request, spend };
-            database.run(generic::GenericTx { step, numbers: database.clone() }).await
-        }
-    }
-}
-
 #[async_trait]
 impl Ledger for PostgresStore {
     async fn hold(&self, request: HoldRequest) -> Result<HoldOutcome> {
         request.check()?;
-        take(&self.database, request, false).await
+        general::run(&self.database, HoldStep { request, spend: false }).await
     }
 
     async fn spend(&self, request: HoldRequest) -> Result<HoldOutcome> {
         request.check()?;
-        self.spend_batcher.spend(request).await
+        self.queues.spends.spend(request).await
     }
 
     async fn extend(&self, id: &HoldId, expires_at: Timestamp) -> Result<HoldState> {
-        self.database.run(settle::ExtendHoldTx { id: id.clone(), expires_at }).await
+        general::run(&self.database, ExtendRequest { id: id.clone(), expires_at }).await
     }
 
     async fn settle(&self, request: SettleRequest) -> Result<SettleOutcome> {
-        self.database.run(settle::SettleTx { request, numbers: self.database.clone() }).await
+        general::run(&self.database, request).await
     }
 
     async fn grant(&self, request: GrantRequest) -> Result<GrantOutcome> {
         request.check()?;
-        let numbers = self.database.clone();
-        match self
-            .database
-            .run(settle::GrantTx { request: request.clone(), numbers: numbers.clone() })
-            .await?
-        {
-            Some(outcome) => Ok(outcome),
-            None => self.database.run(generic::GenericTx { step: request, numbers }).await,
-        }
+        general::run(&self.database, request).await
     }
 
     async fn revoke(&self, request: RevokeRequest) -> Result<RevokeOutcome> {
         request.check()?;
-        self.database.run(revoke::RevokeTx { request, numbers: self.database.clone() }).await
+        general::run(&self.database, request).await
     }
 
     async fn balance(&self, wallet: &WalletId, terms: &Terms) -> Result<Balance> {
         terms.check()?;
-        let query = ReadQuery::new(POOLS).text(wallet.as_str()).texts(buckets(terms));
-        let found = self.database.find(query, |row| rows::pool(row, 0)).await?;
+        let keys = values![wallet.as_str(), buckets(terms)];
+        let found = self.database.find_decoded(POOLS, &keys, |row| rows::pool(row, 0)).await?;
         Ok(rules::balance(&found, wallet, terms))
     }
 
@@ -142,9 +113,8 @@ impl Ledger for PostgresStore {
         since: Timestamp,
     ) -> Result<PeriodBalance> {
         terms.check()?;
-        let query = ReadQuery::new(POOLS_SINCE).text(wallet.as_str()).texts(buckets(terms));
-        let query = query.number(since.as_millis());
-        let found = self.database.find(query, |row| {
+        let keys = values![wallet.as_str(), buckets(terms), since.as_millis()];
+        let found = self.database.find_decoded(POOLS_SINCE, &keys, |row| {
             let is_pool = row.try_get::<Option<&str>, _>(0)?.is_some();
             Ok((is_pool.then(|| rows::pool(row, 0)).transpose()?, number(row.try_get(6)?)?))
         });
@@ -162,10 +132,7 @@ impl Ledger for PostgresStore {
             if limit == 0 {
                 return Ok(expired);
             }
-            let count = self
-                .database
-                .run(expire::ExpireHoldsTx { now, limit, numbers: self.database.clone() })
-                .await?;
+            let count = general::run(&self.database, ExpireRequest { now, limit }).await?;
             expired += count;
             if count < EXPIRE_MAX {
                 return Ok(expired);
@@ -175,22 +142,21 @@ impl Ledger for PostgresStore {
 
     async fn entries(&self, wallet: &WalletId, page: PageRequest) -> Result<Page<Entry>> {
         let after = codec::numbered(page.after.as_ref())?;
-        let query =
-            ReadQuery::new(ENTRIES).text(wallet.as_str()).number(after).number(codec::one_more(&page));
-        let found = self.database.find(query, |row| entry(wallet, row)).await?;
+        let keys = values![wallet.as_str(), after, codec::one_more(&page)];
+        let found = self.database.find_decoded(ENTRIES, &keys, |row| entry(wallet, row)).await?;
         Ok(codec::page_of(found, &page, |entry| entry.seq.to_string()))
     }
 
     async fn wallets(&self, page: PageRequest) -> Result<Page<Balance>> {
         let after = page.after.as_ref().map_or("", |cursor| cursor.as_str());
-        let query = ReadQuery::new(WALLETS).text(after).number(codec::one_more(&page));
-        let found = self.database.find(query, wallet).await?;
+        let keys = values![after, codec::one_more(&page)];
+        let found = self.database.find_decoded(WALLETS, &keys, wallet).await?;
         Ok(codec::page_of(found, &page, |balance| balance.wallet.as_str().to_owned()))
     }
 }
 
-fn buckets(terms: &Terms) -> impl Iterator<Item = &str> {
-    terms.pools.iter().map(bucket_name)
+fn buckets(terms: &Terms) -> Vec<&str> {
+    terms.pools.iter().map(bucket_name).collect()
 }
 
 /// Decodes the wallet in a row of [`WALLETS`].

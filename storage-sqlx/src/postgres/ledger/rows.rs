@@ -1,23 +1,16 @@
 //! The ledger's rows in PostgreSQL.
 
-use sqlx::{PgConnection, Row, postgres::PgRow};
+use sqlx::{Row, postgres::PgRow};
 use transcript_core::ledger::{
     Pool, PoolBalance,
-    rules::{HoldRow, HoldRowState, LegRow, PoolRow, ShareRow, TransferKind, TransferRow},
+    rules::{HoldRow, HoldRowState, LegRow, PoolRow, ShareRow},
 };
 
 use crate::{
     codec::number,
     error::{DbResult, corrupt},
-    postgres::text::{decode, encode, read},
+    postgres::text::{decode, read},
 };
-
-/// The columns of [`pool`].
-macro_rules! pool_columns {
-    () => {
-        "p.wallet, p.bucket, p.cap, p.spent, p.held, p.granted"
-    };
-}
 
 /// The columns of [`hold`], from a table with the alias `h`.
 macro_rules! hold_columns {
@@ -30,57 +23,6 @@ macro_rules! hold_columns {
 /// The columns of a hold, from a table with the alias `h`.
 #[cfg(feature = "sqlite")]
 pub(crate) const HOLD_COLUMNS: &str = hold_columns!();
-
-/// The hold with this id, and overdue holds.
-///
-/// Those are all overdue holds of these wallets, and at most `$4` of any wallet, the longest overdue first.
-const HOLDS: &str = concat!(
-    "SELECT ",
-    hold_columns!(),
-    " FROM ledger_holds h WHERE h.id IN (
-        SELECT $1::TEXT
-        UNION ALL SELECT o.hold FROM ledger_open o WHERE o.wallet = ANY ($2) AND o.expires_at <= $3
-        UNION ALL SELECT id FROM (
-            SELECT id FROM ledger_holds WHERE state = 'open' AND expires_at <= $3
-            ORDER BY expires_at, id LIMIT $4
-        ) overdue
-    )"
-);
-const POOLS: &str = concat!(
-    "SELECT ",
-    pool_columns!(),
-    " FROM unnest($1::TEXT[], $2::TEXT[]) w (wallet, bucket)
-    JOIN ledger_pools p ON p.wallet = w.wallet AND p.bucket = w.bucket"
-);
-const TRANSFERS: &str = "SELECT id, kind, wallet, of_grant, amount, taken, shortfall FROM ledger_transfers
-    WHERE id = ANY ($1)";
-
-/// Loads a hold, with the overdue holds of these wallets or of any.
-pub(super) async fn holds(
-    db: &mut PgConnection,
-    id: Option<&str>,
-    wallets: &[&str],
-    now: i64,
-    limit: u32,
-) -> DbResult<Vec<HoldRow>> {
-    let wallets: Vec<String> = wallets.iter().map(|wallet| encode(wallet)).collect();
-    let query = sqlx::query(HOLDS).bind(id.map(encode)).bind(wallets).bind(now).bind(i64::from(limit));
-    query.fetch_all(db).await?.iter().map(hold).collect()
-}
-
-/// Loads the pools of these wallets and buckets.
-pub(super) async fn pools(db: &mut PgConnection, wanted: &[(&str, &str)]) -> DbResult<Vec<PoolRow>> {
-    let (wallets, buckets): (Vec<String>, Vec<String>) =
-        wanted.iter().map(|(wallet, bucket)| (encode(wallet), encode(bucket))).unzip();
-    let rows = sqlx::query(POOLS).bind(wallets).bind(buckets).fetch_all(db).await?;
-    rows.iter().map(|row| pool(row, 0)).collect()
-}
-
-/// Loads the transfers with these ids.
-pub(super) async fn transfers(db: &mut PgConnection, ids: &[&str]) -> DbResult<Vec<TransferRow>> {
-    let ids: Vec<String> = ids.iter().map(|id| encode(id)).collect();
-    sqlx::query(TRANSFERS).bind(ids).fetch_all(db).await?.iter().map(transfer).collect()
-}
 
 /// Decodes the pool in a row, from this column on.
 pub(super) fn pool(row: &PgRow, first: usize) -> DbResult<PoolRow> {
@@ -130,23 +72,6 @@ pub(crate) fn hold(row: &PgRow) -> DbResult<HoldRow> {
         expires_at: row.try_get(2)?,
         memo: read(row, 3)?,
         legs,
-        touched: false,
-    })
-}
-
-fn transfer(row: &PgRow) -> DbResult<TransferRow> {
-    let kind = match row.try_get::<&str, _>(1)? {
-        "grant" => TransferKind::Grant,
-        _ => TransferKind::Revocation,
-    };
-    Ok(TransferRow {
-        id: read(row, 0)?,
-        kind,
-        wallet: read(row, 2)?,
-        of_grant: read(row, 3)?,
-        amount: number(row.try_get(4)?)?,
-        taken: number(row.try_get(5)?)?,
-        shortfall: number(row.try_get(6)?)?,
         touched: false,
     })
 }

@@ -9,10 +9,7 @@ use rusqlite::Connection;
 use transcript_core::ErrorKind;
 
 use super::*;
-use crate::{
-    error::conflict,
-    sql::{Session, values},
-};
+use crate::sql::{Session, values};
 
 /// Adds a number to a table, waits, then adds its negative.
 struct AddTx {
@@ -44,7 +41,7 @@ impl WriteTx for AddTx {
         thread::sleep(Duration::from_millis(20));
         match self.ending {
             WriteEnding::Success => {}
-            WriteEnding::Rejection => return Err(conflict("this number is rejected").into()),
+            WriteEnding::Rejection => return Err(Error::conflict("this number is rejected").into()),
             WriteEnding::DatabaseError => {
                 db.execute("INSERT INTO nowhere VALUES (1)", &[]).await?;
             }
@@ -312,8 +309,11 @@ async fn writer_dropped_queue_closes_file() {
     panic!("the file is still open: {mode:?}");
 }
 
-/// A write that sends the thread which acknowledges it.
-struct AckThread(std::sync::mpsc::Sender<thread::ThreadId>);
+/// A write that sends the thread which acknowledges it, and whether it succeeded.
+struct AckThread {
+    sender: std::sync::mpsc::Sender<(thread::ThreadId, bool)>,
+    needs_sync: bool,
+}
 
 impl QueuedWrite for AckThread {
     fn run(&mut self, db: &mut SqliteSession) -> DbResult<()> {
@@ -324,9 +324,12 @@ impl QueuedWrite for AckThread {
         panic!("{error}");
     }
 
+    fn needs_sync(&self) -> bool {
+        self.needs_sync
+    }
+
     fn reply(&mut self, committed: WriteResult<()>) {
-        committed.unwrap();
-        self.0.send(thread::current().id()).unwrap();
+        self.sender.send((thread::current().id(), committed.is_ok())).unwrap();
     }
 
     fn deadline(&self) -> Instant {
@@ -338,29 +341,63 @@ impl QueuedWrite for AckThread {
     }
 }
 
+/// A writer of this file whose log is that of `synced`, and its queue.
+fn writer(file: &Path, synced: &Path) -> (Writer, mpsc::Sender<WriterMessage>) {
+    let connection = open(file);
+    connection.execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE numbers (number)").unwrap();
+    let (queued, queue) = mpsc::channel(QUEUE_MAX);
+    let writer = Writer {
+        session: Some(SqliteSession::new(connection)),
+        open: Box::new(|| panic!("the connection is intact")),
+        queue,
+        syncer: WalSyncer::start(synced).unwrap(),
+        file: file.to_owned(),
+    };
+    (writer, queued)
+}
+
 #[test]
 fn writer_syncs_log_itself_only_if_nothing_waits() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("numbers.db");
-    let connection = open(&file);
-    connection.execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE numbers (number)").unwrap();
-    let (queued, queue) = mpsc::channel(QUEUE_MAX);
-    let mut writer = Writer {
-        session: Some(SqliteSession::new(connection)),
-        open: Box::new(|| panic!("the connection is intact")),
-        queue,
-        syncer: WalSyncer::start(&file).unwrap(),
-        file,
-    };
+    let (mut writer, queued) = writer(&file, &file);
     let (sender, acks) = std::sync::mpsc::channel();
-    let write = || -> Box<dyn QueuedWrite> { Box::new(AckThread(sender.clone())) };
+    let ack =
+        |needs_sync| -> Box<dyn QueuedWrite> { Box::new(AckThread { sender: sender.clone(), needs_sync }) };
+    let write = || ack(true);
     assert!(writer.write(vec![write(), write()]).is_empty());
     let here = thread::current().id();
-    assert_eq!([acks.try_recv().unwrap(), acks.try_recv().unwrap()], [here, here]);
+    assert_eq!([acks.try_recv().unwrap(), acks.try_recv().unwrap()], [(here, true); 2]);
     assert!(queued.try_send(WriterMessage::Write(write())).is_ok());
     assert!(writer.write(vec![write()]).is_empty());
-    assert_ne!(acks.recv().unwrap(), here);
+    let (thread, is_stored) = acks.recv().unwrap();
+    assert!(thread != here && is_stored);
+    // A write that needs no sync waits for no other, and a transaction of such writes is not synced at all.
+    assert!(writer.write(vec![write(), ack(false)]).is_empty());
+    assert_eq!(acks.recv().unwrap(), (here, true));
+    assert_ne!(acks.recv().unwrap().0, here);
+    assert!(writer.write(vec![ack(false)]).is_empty());
+    assert_eq!(acks.try_recv().unwrap(), (here, true));
     drop(queued);
     writer.run();
-    assert_eq!(acks.try_recv().unwrap(), here);
+    assert_eq!(acks.try_recv().unwrap(), (here, true));
+}
+
+#[test]
+fn writer_reports_failed_sync_to_writes_that_wait_for_it() {
+    let folder = tempfile::tempdir().unwrap();
+    // Every sync fails: the log that is synced is in a missing folder.
+    let missing = folder.path().join("missing").join("numbers.db");
+    let (mut writer, _queued) = writer(&folder.path().join("numbers.db"), &missing);
+    let (sender, acks) = std::sync::mpsc::channel();
+    let write =
+        |needs_sync| -> Box<dyn QueuedWrite> { Box::new(AckThread { sender: sender.clone(), needs_sync }) };
+    let mut stored = |batch| {
+        assert!(writer.write(batch).is_empty());
+        acks.try_iter().map(|(_, is_stored)| is_stored).collect::<Vec<_>>()
+    };
+    assert_eq!(stored(vec![write(false)]), [true]);
+    assert_eq!(stored(vec![write(true), write(false), write(true)]), [true, false, false]);
+    // After a failed sync nothing is written.
+    assert_eq!(stored(vec![write(false)]), [false]);
 }

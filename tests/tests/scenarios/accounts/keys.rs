@@ -12,7 +12,7 @@ use crate::simulation::accounts::issue_token;
 const EMAIL: &str = "ann@example.org";
 
 async fn open(accounts: &Accounts, key: &str) -> Result<AccountPrincipal, V1Error> {
-    accounts.authenticate(Some(key)).await
+    accounts.authenticator.authenticate(Some(key)).await
 }
 
 fn issued(verified: Result<VerifyOutcome, V1Error>) -> transcript_core::accounts::IssuedAccountKey {
@@ -26,7 +26,7 @@ fn issued(verified: Result<VerifyOutcome, V1Error>) -> transcript_core::accounts
 fn token_creates_account_with_free_credits() {
     run_scenario(WorldConfig::default(), |life| async move {
         let (accounts, token) = (&life.accounts[0], issue_token(&life, EMAIL).await.unwrap());
-        let new = issued(accounts.verify(&token, false, None).await);
+        let new = issued(accounts.keys.verify(&token, false, None).await);
         let reported = (new.is_new_account, new.plan, new.credits_remaining);
         assert_eq!(reported, (true, AccountPlan::Free, Some(200)));
         assert!(new.key.reveal().starts_with("vba_"));
@@ -40,7 +40,7 @@ fn token_used_expired_or_unknown_gets_same_error() {
     run_scenario(WorldConfig::default(), |life| async move {
         let accounts = &life.accounts[0];
         let (used, old) = (issue_token(&life, EMAIL).await.unwrap(), issue_token(&life, "b@b.example").await);
-        issued(accounts.verify(&used, false, None).await);
+        issued(accounts.keys.verify(&used, false, None).await);
         advance(24 * 3_600).await;
         let unknown = "0".repeat(64);
         let mut reported = Vec::new();
@@ -48,7 +48,7 @@ fn token_used_expired_or_unknown_gets_same_error() {
             [used.as_str(), old.unwrap().as_str(), &unknown, "", "x", &used.to_uppercase(), &"é".repeat(32)]
         {
             for confirmed in [false, true] {
-                let refused = accounts.verify(token, confirmed, None).await.unwrap_err();
+                let refused = accounts.keys.verify(token, confirmed, None).await.unwrap_err();
                 assert_eq!(refused.code(), 400);
                 reported.push(refused);
             }
@@ -66,12 +66,12 @@ fn token_unconfirmed_keeps_live_key() {
         assert_eq!(answer, AccountAnswer::New { from_cache: false, left: Some(4) });
         let token = issue_token(&life, EMAIL).await.unwrap();
         for _ in 0..3 {
-            let scanned = accounts.verify(&token, false, None).await;
+            let scanned = accounts.keys.verify(&token, false, None).await;
             assert!(matches!(scanned, Ok(VerifyOutcome::NeedsConfirmation)), "{scanned:?}");
         }
         let old = account.key();
         open(accounts, &old).await.unwrap();
-        let new = issued(accounts.verify(&token, true, None).await);
+        let new = issued(accounts.keys.verify(&token, true, None).await);
         assert_eq!(
             (new.is_new_account, new.credits_remaining),
             (false, Some(4)),
@@ -87,12 +87,12 @@ fn token_unconfirmed_keeps_live_key() {
 fn key_of_blocked_account_is_issued_with_blocked_flag() {
     run_scenario(WorldConfig::default(), |life| async move {
         let (accounts, _) = (&life.accounts[0], new_account(&life).await);
-        accounts.set_blocked(EMAIL, true).await.unwrap();
+        accounts.admin.set_blocked(EMAIL, true).await.unwrap();
         let token = issue_token(&life, EMAIL).await.unwrap();
-        let new = issued(accounts.verify(&token, true, None).await);
+        let new = issued(accounts.keys.verify(&token, true, None).await);
         assert!(new.is_blocked);
         check_refused(open(accounts, new.key.reveal()).await, 401, "blocked");
-        accounts.set_blocked(EMAIL, false).await.unwrap();
+        accounts.admin.set_blocked(EMAIL, false).await.unwrap();
         open(accounts, new.key.reveal()).await.unwrap();
     });
 }
@@ -110,7 +110,7 @@ fn token_64_concurrent_redemptions_leave_one_live_key() {
                 None => issue_token(&life, EMAIL).await.unwrap(),
             });
         }
-        let redeem = |token: String| async move { accounts.verify(&token, false, None).await };
+        let redeem = |token: String| async move { accounts.keys.verify(&token, false, None).await };
         let verified = join_all(tokens.into_iter().map(redeem)).await;
         let keys = verified.into_iter().filter_map(|one| match one {
             Ok(VerifyOutcome::Issued(issued)) => Some(issued),
@@ -131,7 +131,7 @@ fn rotation_concurrent_one_wins() {
         for _ in 0..8 {
             guards.push(account.admit_unkeyed(accounts, V1Endpoint::RotateKey).await.unwrap());
         }
-        let rotated = join_all(guards.into_iter().map(|guard| accounts.rotate(guard))).await;
+        let rotated = join_all(guards.into_iter().map(|guard| accounts.keys.rotate(guard))).await;
         let (won, lost): (Vec<_>, Vec<_>) = rotated.into_iter().partition(Result::is_ok);
         assert_eq!((won.len(), lost.len()), (1, 7));
         for refused in lost {
@@ -148,7 +148,7 @@ fn key_invalid_error_names_cause() {
     run_scenario(WorldConfig::default(), |life| async move {
         let (accounts, account) = (&life.accounts[0], new_account(&life).await);
         let other_surface = new_key(&life).await;
-        check_refused(accounts.authenticate(None).await, 401, "Authorization: Bearer");
+        check_refused(accounts.authenticator.authenticate(None).await, 401, "Authorization: Bearer");
         check_refused(open(accounts, &other_surface.text).await, 401, "/api/transcript");
         check_refused(open(accounts, "vba_0000000000000000000000000000003Xujou").await, 401, "unknown");
         check_refused(open(accounts, "").await, 401, "copied whole");

@@ -62,7 +62,8 @@ async fn ready(
     let memo = format!("transcript {}", video());
     // Each scenario decides whether the response is delivered, and so may cost a credit.
     let paid = PaidCall::begin(&life.world.oracle, &account.wallet, memo, None);
-    let ready = life.accounts[0].transcript(admit_transcript_request(life, account).await, request).await;
+    let ready =
+        life.accounts[0].delivery.transcript(admit_transcript_request(life, account).await, request).await;
     if ready.is_err() {
         paid.end(CallEnd::Refused);
     }

@@ -11,7 +11,7 @@ use super::*;
 const DAY: u64 = 24 * 3_600;
 
 async fn grant(life: &ProcessLife, account: &SimAccount, id: &str, amount: u64) {
-    let granted = life.accounts[0].grant(&account.email, GrantId::new(id), amount, "gift").await;
+    let granted = life.accounts[0].admin.grant(&account.email, GrantId::new(id), amount, "gift").await;
     granted.unwrap();
 }
 
@@ -25,7 +25,7 @@ async fn pay(life: &ProcessLife, account: &SimAccount, plan: AccountPlan, days: 
         let subscription = Some("sub".to_owned());
         Account { subscription, ..apply_payments(account, &[payment], from) }
     };
-    life.accounts[0].change(&account.id, change).await.unwrap();
+    life.accounts[0].admin.change(&account.id, change).await.unwrap();
 }
 
 async fn check_credits(life: &ProcessLife, account: &SimAccount, expect: (AccountPlan, u64, u64, &str)) {
@@ -62,7 +62,7 @@ fn period_end_resets_plan_credits_and_keeps_purchased() {
 }
 
 async fn account_anchor(life: &ProcessLife, account: &SimAccount) -> transcript_core::Timestamp {
-    life.accounts[0].show(&account.email).await.unwrap().account.anchor
+    life.accounts[0].admin.show(&account.email).await.unwrap().account.anchor
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn plan_switch_keeps_used_credits() {
             call(&life, &account, video()).await;
         }
         advance(15 * DAY - 1).await;
-        let paid = life.accounts[0].show(&account.email).await.unwrap().account.paid.unwrap();
+        let paid = life.accounts[0].admin.show(&account.email).await.unwrap().account.paid.unwrap();
         // The larger plan for the rest of the month, and an immediate switch back.
         for (plan, remaining) in [(Pro, 3), (Starter, 0), (Pro, 3)] {
             let from = life.now();
@@ -115,7 +115,7 @@ fn plan_switch_keeps_used_credits() {
                 _ => vec![payment(Starter, paid.from)],
             };
             let change = move |account: &Account| apply_payments(account, &payments, from);
-            life.accounts[0].change(&account.id, change).await.unwrap();
+            life.accounts[0].admin.change(&account.id, change).await.unwrap();
             let credits = account.credits(&life).await;
             assert_eq!((credits.plan, credits.remaining), (plan, remaining));
         }

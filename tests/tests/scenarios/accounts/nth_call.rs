@@ -253,7 +253,8 @@ fn grant_repeated_counts_once_under_each_fault() {
         async {
             let rich = &case.fixture.rich;
             for _ in 0..3 {
-                let granted = case.life.accounts[0].grant(&rich.email, GrantId::new("gift"), 2, "").await;
+                let granted =
+                    case.life.accounts[0].admin.grant(&rich.email, GrantId::new("gift"), 2, "").await;
                 if let Ok(view) = granted {
                     assert_eq!(view.credits.remaining, 4);
                 }

@@ -18,16 +18,16 @@ fn accounts_are_listed_and_found_by_id_and_email() {
         let one = SimAccount::create(&life, "one@example.org").await;
         let two = SimAccount::create(&life, "two@example.org").await;
         call(&life, &two, video()).await;
-        let listed = accounts.list(PageRequest::first()).await.unwrap();
+        let listed = accounts.admin.list(PageRequest::first()).await.unwrap();
         let shown: Vec<_> =
             listed.items.iter().map(|view| (view.account.id.clone(), view.credits.remaining)).collect();
         assert_eq!(shown, [(one.id.clone(), 5), (two.id.clone(), 4)]);
         for account_ref in [two.id.as_str(), "two@example.org", " TWO@Example.org "] {
-            assert_eq!(accounts.show(account_ref).await.unwrap(), listed.items[1], "{account_ref}");
+            assert_eq!(accounts.admin.show(account_ref).await.unwrap(), listed.items[1], "{account_ref}");
         }
         for account_ref in ["", "unknown", "unknown@example.org"] {
             assert_eq!(
-                accounts.show(account_ref).await.unwrap_err().kind(),
+                accounts.admin.show(account_ref).await.unwrap_err().kind(),
                 ErrorKind::NotFound,
                 "{account_ref}"
             );
@@ -40,14 +40,14 @@ fn grant_repeated_is_made_once() {
     run_scenario(with_credits([5, 0, 0, 0]), |life| async move {
         let (accounts, account) = (&life.accounts[0], new_account(&life).await);
         for _ in 0..2 {
-            let view = accounts.grant(&account.email, GrantId::new("g"), 7, "sorry").await.unwrap();
+            let view = accounts.admin.grant(&account.email, GrantId::new("g"), 7, "sorry").await.unwrap();
             assert_eq!((view.credits.remaining, view.credits.total), (12, 12));
         }
-        let other = accounts.grant(&account.email, GrantId::new("g"), 8, "sorry").await.unwrap_err();
+        let other = accounts.admin.grant(&account.email, GrantId::new("g"), 8, "sorry").await.unwrap_err();
         assert_eq!(other.kind(), ErrorKind::Conflict);
-        let none = accounts.grant(&account.email, GrantId::new("h"), 0, "").await.unwrap_err();
+        let none = accounts.admin.grant(&account.email, GrantId::new("h"), 0, "").await.unwrap_err();
         assert_eq!(none.kind(), ErrorKind::Invalid);
-        let page = accounts.statement(&account.email, PageRequest::first()).await.unwrap();
+        let page = accounts.admin.statement(&account.email, PageRequest::first()).await.unwrap();
         let steps: Vec<_> =
             page.items.iter().map(|entry| (entry.kind, entry.amount, entry.memo.as_str())).collect();
         assert_eq!(steps, [(EntryKind::Granted, 7, "sorry")]);
@@ -59,12 +59,12 @@ fn blocked_account_is_rejected_and_keeps_credits() {
     run_scenario(with_credits([5, 0, 0, 0]), |life| async move {
         let (accounts, account) = (&life.accounts[0], new_account(&life).await);
         for _ in 0..2 {
-            assert!(accounts.set_blocked(&account.email, true).await.unwrap().blocked);
+            assert!(accounts.admin.set_blocked(&account.email, true).await.unwrap().blocked);
         }
         let refused = call(&life, &account, video()).await;
         let AccountAnswer::Refused(refused) = refused else { panic!("{refused:?}") };
         check_refused(Err::<(), _>(refused), 401, "blocked");
-        accounts.set_blocked(account.id.as_str(), false).await.unwrap();
+        accounts.admin.set_blocked(account.id.as_str(), false).await.unwrap();
         let answer = call(&life, &account, video()).await;
         assert_eq!(answer, AccountAnswer::New { from_cache: false, left: Some(4) });
     });
@@ -76,20 +76,20 @@ fn erased_account_keeps_entries_without_personal_data() {
         let (accounts, account) = (&life.accounts[0], new_account(&life).await);
         call(&life, &account, video()).await;
         let token = issue_token(&life, &account.email).await.unwrap();
-        let export = accounts.export(&account.email).await.unwrap();
+        let export = accounts.admin.export(&account.email).await.unwrap();
         assert_eq!(export.view.account.email, account.email);
         assert_eq!(export.entries.len(), 2, "{:?}", export.entries);
-        accounts.register(&account.email, None).await.unwrap();
-        let read = accounts.show(&account.email).await.unwrap().account;
-        accounts.delete(&read, false).await.unwrap();
-        assert_eq!(accounts.delete(&read, true).await.unwrap_err().kind(), ErrorKind::NotFound);
+        accounts.keys.register(&account.email, None).await.unwrap();
+        let read = accounts.admin.show(&account.email).await.unwrap().account;
+        accounts.admin.delete(&read, false).await.unwrap();
+        assert_eq!(accounts.admin.delete(&read, true).await.unwrap_err().kind(), ErrorKind::NotFound);
         let holder = transcript_core::ids::Holder::new("sender");
         assert_eq!(life.world.outbox.lease_due(&holder, life.now(), life.now(), 9).await.unwrap(), []);
         for account_ref in [account.id.as_str(), &account.email] {
-            assert_eq!(accounts.show(account_ref).await.unwrap_err().kind(), ErrorKind::NotFound);
+            assert_eq!(accounts.admin.show(account_ref).await.unwrap_err().kind(), ErrorKind::NotFound);
         }
-        check_refused(accounts.authenticate(Some(&account.key())).await, 401, "unknown");
-        check_refused(accounts.verify(&token, true, None).await, 400, "invalid");
+        check_refused(accounts.authenticator.authenticate(Some(&account.key())).await, 401, "unknown");
+        check_refused(accounts.keys.verify(&token, true, None).await, 400, "invalid");
         assert_eq!(life.world.oracle.sums(&account.wallet).spent, 1);
         let recreated = SimAccount::create(&life, &account.email).await;
         assert!(recreated.id != account.id && recreated.wallet != account.wallet);
@@ -121,14 +121,14 @@ fn account_with_open_payments_is_erased_only_by_force() {
         let account = new_account(&life).await;
         let other = SimAccount::create(&life, "other@example.org").await;
         orders.open(Order { id: OrderId::new("order-2"), ..order(&other, &life) }).await.unwrap();
-        let read = async || accounts.show(&account.email).await.unwrap().account;
+        let read = async || accounts.admin.show(&account.email).await.unwrap().account;
         assert!(
-            accounts.provider_refs(&read().await).await.unwrap().is_empty(),
+            accounts.admin.provider_refs(&read().await).await.unwrap().is_empty(),
             "an order of another account is listed"
         );
 
         let subscribe = |account: &Account| Account { subscription: Some("s".to_owned()), ..account.clone() };
-        accounts.change(&account.id, subscribe).await.unwrap();
+        accounts.admin.change(&account.id, subscribe).await.unwrap();
         orders.open(order(&account, &life)).await.unwrap();
         let sandbox = Order {
             id: OrderId::new("order-3"),
@@ -136,19 +136,19 @@ fn account_with_open_payments_is_erased_only_by_force() {
             ..order(&account, &life)
         };
         orders.open(sandbox).await.unwrap();
-        let ordered = accounts.export(&account.email).await.unwrap().orders;
+        let ordered = accounts.admin.export(&account.email).await.unwrap().orders;
         let ordered: Vec<_> = ordered.iter().map(|order| order.id.as_str()).collect();
         assert_eq!(ordered, ["order-1", "order-3"], "an export lists exactly the orders of its account");
         let ties = ProviderRefs { subscription: Some("s".to_owned()), orders: vec![OrderId::new("order-1")] };
-        assert_eq!(accounts.provider_refs(&read().await).await.unwrap(), ties);
-        let tied = accounts.delete(&read().await, false).await.unwrap_err();
+        assert_eq!(accounts.admin.provider_refs(&read().await).await.unwrap(), ties);
+        let tied = accounts.admin.delete(&read().await, false).await.unwrap_err();
         assert_eq!(tied.kind(), ErrorKind::Conflict);
         let cancel = |account: &Account| Account { subscription: None, ..account.clone() };
-        accounts.change(&account.id, cancel).await.unwrap();
-        let tied = accounts.delete(&read().await, false).await.unwrap_err();
+        accounts.admin.change(&account.id, cancel).await.unwrap();
+        let tied = accounts.admin.delete(&read().await, false).await.unwrap_err();
         assert!(tied.to_string().contains("may still be paid"), "{tied}");
-        accounts.delete(&read().await, true).await.unwrap();
-        assert_eq!(accounts.show(&account.email).await.unwrap_err().kind(), ErrorKind::NotFound);
+        accounts.admin.delete(&read().await, true).await.unwrap();
+        assert_eq!(accounts.admin.show(&account.email).await.unwrap_err().kind(), ErrorKind::NotFound);
         // The order stays; its account id identifies no person.
         assert_eq!(orders.order(&OrderId::new("order-1")).await.unwrap().unwrap().account, account.id);
     });
@@ -158,12 +158,12 @@ fn account_with_open_payments_is_erased_only_by_force() {
 fn account_changed_since_read_is_not_erased() {
     run_scenario(with_credits([5, 0, 0, 0]), |life| async move {
         let (accounts, account) = (&life.accounts[0], new_account(&life).await);
-        let read = accounts.show(&account.email).await.unwrap().account;
+        let read = accounts.admin.show(&account.email).await.unwrap().account;
         // A plan is bought while the operator confirms.
         let subscribe = |account: &Account| Account { subscription: Some("s".to_owned()), ..account.clone() };
-        accounts.change(&account.id, subscribe).await.unwrap();
+        accounts.admin.change(&account.id, subscribe).await.unwrap();
         for anyway in [false, true] {
-            let stale = accounts.delete(&read, anyway).await.unwrap_err();
+            let stale = accounts.admin.delete(&read, anyway).await.unwrap_err();
             assert_eq!(stale.kind(), ErrorKind::Conflict);
             assert!(stale.to_string().contains("has changed"), "{stale}");
         }
@@ -175,11 +175,11 @@ fn account_changed_since_read_is_not_erased() {
 fn account_concurrent_changes_all_take_effect() {
     run_scenario(WorldConfig::default(), |life| async move {
         let (accounts, account) = (&life.accounts[0], new_account(&life).await);
-        let anchor_before = accounts.show(&account.email).await.unwrap().account.anchor;
+        let anchor_before = accounts.admin.show(&account.email).await.unwrap().account.anchor;
         let changes = (1..=12).map(|_| {
             // Each change adds a day to the stored value.
             let day = Duration::from_secs(24 * 3_600);
-            accounts.change(&account.id, move |account| Account {
+            accounts.admin.change(&account.id, move |account| Account {
                 anchor: account.anchor.plus(day),
                 ..account.clone()
             })
@@ -187,7 +187,7 @@ fn account_concurrent_changes_all_take_effect() {
         for changed in futures_util::future::join_all(changes).await {
             changed.unwrap();
         }
-        let anchor = accounts.show(&account.email).await.unwrap().account.anchor;
+        let anchor = accounts.admin.show(&account.email).await.unwrap().account.anchor;
         assert_eq!(anchor.since(anchor_before), Duration::from_secs(12 * 24 * 3_600));
     });
 }

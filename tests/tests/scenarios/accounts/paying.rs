@@ -111,50 +111,177 @@ fn missing_language_error_names_available_ones() {
 }
 
 #[test]
-fn slow_fetch_is_free_and_archived() {
+fn slow_fetch_is_charged_once_and_delivered_to_repeat() {
     run_scenario(with_credits([1, 0, 0, 0]), |life| async move {
         let account = new_account(&life).await;
         script_captions(&life, &[SupplierStep::give(&["en"]).after(Duration::from_secs(60))]);
-        check_refused(ready(&life, &account, by_id(&video())).await, 500, "still being transcribed");
-        assert_eq!(remaining(&life, &account).await, 1);
+        // The second call takes the hold of the first one back.
+        for _ in 0..2 {
+            let refused = request(&life, &account, None).send(None).await;
+            let Some(AccountAnswer::Refused(refused)) = refused else { panic!("{refused:?}") };
+            assert!(refused.message().contains("your next request gets it"), "{refused}");
+            assert_eq!(remaining(&life, &account).await, 0);
+        }
         advance(60).await;
+        let answer = call(&life, &account, video()).await;
+        assert_eq!(answer, AccountAnswer::New { from_cache: true, left: Some(0) });
+        check_refused(ready(&life, &account, by_id(&video())).await, 402, "");
+    });
+}
+
+/// A request for the video.
+fn request<'a>(
+    life: &'a ProcessLife,
+    account: &'a SimAccount,
+    idempotency_key: Option<&str>,
+) -> PaidRequest<'a> {
+    let (accounts, idempotency_key) = (&life.accounts[0], idempotency_key.map(str::to_owned));
+    PaidRequest { life, accounts, account, video: video(), lang: None, idempotency_key }
+}
+
+#[test]
+fn disconnected_caller_is_charged_and_next_delivery_is_prepaid() {
+    for idempotency_key in [None, Some("k")] {
+        run_scenario(with_credits([2, 0, 0, 0]), |life| async move {
+            let account = new_account(&life).await;
+            script_captions(&life, &[SupplierStep::give(&["en"]).after(Duration::from_secs(5))]);
+            let request = request(&life, &account, idempotency_key);
+            assert_eq!(request.send(Some(Duration::from_secs(2))).await, None);
+            advance(10).await;
+            assert_eq!(remaining(&life, &account).await, 1);
+            let key = new_key(&life).await;
+            check(&keyed(&life, &key, video()).await, ScenarioResult::Archived);
+            assert_eq!(
+                request.send(None).await.unwrap(),
+                AccountAnswer::New {
+                    from_cache: true,
+                    left: Some(if idempotency_key.is_some() { 0 } else { 1 }),
+                }
+            );
+            assert_eq!(remaining(&life, &account).await, 1, "the delivery was prepaid");
+            assert_eq!(
+                call(&life, &account, video()).await,
+                AccountAnswer::New { from_cache: true, left: Some(0) },
+                "only one delivery was prepaid"
+            );
+        });
+    }
+}
+
+#[test]
+fn prepaid_delivery_needs_no_credits() {
+    for idempotency_key in [None, Some("k")] {
+        run_scenario(with_credits([1, 0, 0, 0]), |life| async move {
+            let account = new_account(&life).await;
+            script_captions(&life, &[SupplierStep::give(&["en"]).after(Duration::from_secs(5))]);
+            let request = request(&life, &account, idempotency_key);
+            assert_eq!(request.send(Some(Duration::from_secs(2))).await, None);
+            advance(10).await;
+            let delivered = AccountAnswer::New { from_cache: true, left: Some(0) };
+            assert_eq!(request.send(None).await, Some(delivered));
+            let again = call(&life, &account, video()).await;
+            assert!(matches!(again, AccountAnswer::Refused(V1Error::PaymentRequired { .. })), "{again:?}");
+        });
+    }
+}
+
+#[test]
+fn prepaid_delivery_is_used_once_by_concurrent_calls() {
+    run_scenario(with_credits([40, 0, 0, 0]), |life| async move {
+        let account = new_account(&life).await;
+        script_captions(&life, &[SupplierStep::give(&["en"]).after(Duration::from_secs(5))]);
+        assert_eq!(request(&life, &account, None).send(Some(Duration::from_secs(2))).await, None);
+        advance(10).await;
+        let calls = (0..16).map(|n| {
+            let key = (n % 2 == 0).then(|| format!("k{n}"));
+            let (life, account) = (&life, &account);
+            async move { call_with(life, account, video(), key.as_deref()).await }
+        });
+        for answer in join_all(calls).await {
+            assert!(matches!(answer, AccountAnswer::New { from_cache: true, .. }), "{answer:?}");
+        }
+        assert_eq!(
+            remaining(&life, &account).await,
+            40 - 16,
+            "17 deliveries are paid, of which 16 were made"
+        );
+    });
+}
+
+#[test]
+fn prepaid_delivery_ends_after_a_day() {
+    run_scenario(with_credits([2, 0, 0, 0]), |life| async move {
+        let account = new_account(&life).await;
+        script_captions(&life, &[SupplierStep::give(&["en"]).after(Duration::from_secs(5))]);
+        assert_eq!(request(&life, &account, None).send(Some(Duration::from_secs(2))).await, None);
+        advance(25 * 3_600).await;
         let answer = call(&life, &account, video()).await;
         assert_eq!(answer, AccountAnswer::New { from_cache: true, left: Some(0) });
     });
 }
 
 #[test]
-fn disconnected_caller_is_not_charged_and_fetch_is_archived() {
+fn repeat_during_fetch_pays_once() {
+    for idempotency_key in [None, Some("k")] {
+        run_scenario(with_credits([1, 0, 0, 0]), |life| async move {
+            let account = new_account(&life).await;
+            script_captions(&life, &[SupplierStep::give(&["en"]).after(Duration::from_secs(9))]);
+            let request = request(&life, &account, idempotency_key);
+            for _ in 0..3 {
+                assert_eq!(request.send(Some(Duration::from_secs(2))).await, None);
+                advance(1).await;
+                assert_eq!(remaining(&life, &account).await, 0);
+            }
+            let delivered = AccountAnswer::New { from_cache: false, left: Some(0) };
+            assert_eq!(request.send(None).await, Some(delivered));
+            assert_eq!(fetch_count(&life, &video()), 1);
+            check_refused(ready(&life, &account, by_id(&video())).await, 402, "");
+        });
+    }
+}
+
+#[test]
+fn abandoned_fetch_without_transcript_is_free() {
     run_scenario(with_credits([1, 0, 0, 0]), |life| async move {
         let account = new_account(&life).await;
-        script_captions(&life, &[SupplierStep::give(&["en"]).after(Duration::from_secs(5))]);
-        let request = PaidRequest {
-            life: &life,
-            accounts: &life.accounts[0],
-            account: &account,
-            video: video(),
-            lang: None,
-            idempotency_key: None,
-        };
-        assert_eq!(request.send(Some(Duration::from_secs(2))).await, None);
+        let fails = SupplierStep::fail(SupplyReason::Timeout).after(Duration::from_secs(5));
+        script_captions(&life, &[fails, SupplierStep::give(&["en"])]);
+        assert_eq!(request(&life, &account, None).send(Some(Duration::from_secs(2))).await, None);
         advance(10).await;
         assert_eq!(remaining(&life, &account).await, 1);
-        let key = new_key(&life).await;
-        check(&keyed(&life, &key, video()).await, ScenarioResult::Archived);
+        let answer = call(&life, &account, video()).await;
+        assert_eq!(answer, AccountAnswer::New { from_cache: false, left: Some(0) });
+        check_refused(ready(&life, &account, by_id(&video())).await, 402, "");
     });
 }
 
 #[test]
-fn undelivered_response_releases_hold() {
+fn disconnected_waiter_of_another_fetch_is_free() {
+    run_scenario(with_credits([1, 0, 0, 0]), |life| async move {
+        let (account, key) = (new_account(&life).await, new_key(&life).await);
+        script_captions(&life, &[SupplierStep::give(&["en"]).after(Duration::from_secs(5))]);
+        let late = async {
+            advance(1).await;
+            request(&life, &account, None).send(Some(Duration::from_secs(2))).await
+        };
+        let (first, late) = tokio::join!(keyed(&life, &key, video()), late);
+        check(&first, ScenarioResult::New);
+        assert_eq!((late, remaining(&life, &account).await), (None, 1));
+    });
+}
+
+#[test]
+fn undelivered_response_is_charged_and_prepaid() {
     run_scenario(with_credits([1, 0, 0, 0]), |life| async move {
         let account = new_account(&life).await;
         let ready = ready(&life, &account, by_id(&video())).await.unwrap();
         assert_eq!((ready.from_cache, ready.credits_remaining), (false, Some(0)));
-        assert_eq!(remaining(&life, &account).await, 0, "the credit must be held");
         drop(ready);
-        // The release runs on the engine's runtime.
-        tokio::task::yield_now().await;
-        assert_eq!(remaining(&life, &account).await, 1);
+        // The charge runs on the engine's runtime.
+        advance(1).await;
+        assert_eq!(remaining(&life, &account).await, 0);
+        let answer = call(&life, &account, video()).await;
+        assert_eq!(answer, AccountAnswer::New { from_cache: true, left: Some(0) });
     });
 }
 

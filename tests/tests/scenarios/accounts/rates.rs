@@ -120,24 +120,24 @@ fn registrations_are_limited_per_network_and_email() {
         let network = |n: u8| Some(std::net::IpAddr::from([192, 0, 2, n]));
         // An invalid address does not count.
         for _ in 0..9 {
-            check_refused(accounts.register("no address", network(1)).await, 400, "email: ");
+            check_refused(accounts.keys.register("no address", network(1)).await, 400, "email: ");
         }
         for n in 0..5 {
-            accounts.register(&format!("ann{n}@example.org"), network(1)).await.unwrap();
+            accounts.keys.register(&format!("ann{n}@example.org"), network(1)).await.unwrap();
         }
-        check_refused(accounts.register("ann5@example.org", network(1)).await, 429, "your network");
+        check_refused(accounts.keys.register("ann5@example.org", network(1)).await, 429, "your network");
         for n in 2..7 {
-            accounts.register(" BOB@example.org", network(n)).await.unwrap();
+            accounts.keys.register(" BOB@example.org", network(n)).await.unwrap();
         }
         // One more request gets the same response without a mail, so that earlier requests are not disclosed.
-        accounts.register("bob@Example.org", network(7)).await.unwrap();
+        accounts.keys.register("bob@Example.org", network(7)).await.unwrap();
         // It counts for the network all the same, so that the limit discloses nothing either.
         for n in 0..4 {
-            accounts.register(&format!("eve{n}@example.org"), network(7)).await.unwrap();
+            accounts.keys.register(&format!("eve{n}@example.org"), network(7)).await.unwrap();
         }
-        check_refused(accounts.register("bob@example.org", network(7)).await, 429, "your network");
+        check_refused(accounts.keys.register("bob@example.org", network(7)).await, 429, "your network");
         advance(3_600).await;
-        accounts.register("bob@example.org", network(1)).await.unwrap();
+        accounts.keys.register("bob@example.org", network(1)).await.unwrap();
         let holder = transcript_core::ids::Holder::new("sender");
         let queued = life.world.outbox.lease_due(&holder, life.now(), life.now(), 100).await.unwrap();
         let to = |address: &str| queued.iter().filter(|mail| mail.to == address).count();
@@ -153,14 +153,80 @@ fn retry_after_of_registration_suffices() {
         // Just before midnight, when the names of network buckets change.
         advance(43_200 - 90).await;
         for address in ["a@a.example", "b@a.example", "c@a.example", "d@a.example", "e@a.example"] {
-            accounts.register(address, None).await.unwrap();
+            accounts.keys.register(address, None).await.unwrap();
         }
-        let sixth = accounts.register("f@a.example", None).await;
+        let sixth = accounts.keys.register("f@a.example", None).await;
         let Err(V1Error::RateLimited { retry_after_s, rate: None, .. }) = sixth else {
             panic!("a sixth registration was accepted");
         };
         assert_eq!(retry_after_s, 90);
         advance(retry_after_s).await;
-        accounts.register("f@a.example", None).await.unwrap();
+        accounts.keys.register("f@a.example", None).await.unwrap();
+    });
+}
+
+/// Fetches that fail, and fetches that the client does not wait for, are limited together.
+#[test]
+fn failed_and_abandoned_fetches_are_limited_per_hour() {
+    let mut config = with_credits([40, 0, 0, 0]);
+    config.accounts.attempts_per_account_per_hour = 2;
+    run_scenario(config, |life| async move {
+        let account = new_account(&life).await;
+        let fails = SupplierStep::fail(transcript_core::supplier::SupplyReason::Timeout);
+        let slow = SupplierStep::give(&["en"]).after(Duration::from_secs(5));
+        script_captions(&life, &[fails, slow, SupplierStep::give(&["en"])]);
+        check_refused(ready(&life, &account, by_id(&video())).await, 500, "Nothing was charged");
+        let request = PaidRequest {
+            life: &life,
+            accounts: &life.accounts[0],
+            account: &account,
+            video: video(),
+            lang: None,
+            idempotency_key: None,
+        };
+        assert_eq!(request.send(Some(Duration::from_secs(2))).await, None);
+        advance(10).await;
+        // Archived transcripts do not count.
+        let archived = call(&life, &account, video()).await;
+        assert!(matches!(archived, AccountAnswer::New { from_cache: true, .. }), "{archived:?}");
+        check_refused(ready(&life, &account, by_id(&other_video())).await, 429, "were not waited for");
+        advance(3_600).await;
+        let other = call(&life, &account, other_video()).await;
+        assert!(matches!(other, AccountAnswer::New { .. }), "{other:?}");
+    });
+}
+
+/// A request for English may archive a transcript in another language, which costs nothing.
+#[test]
+fn fetches_of_other_languages_are_limited_per_hour() {
+    let mut config = with_credits([40, 0, 0, 0]);
+    config.accounts.attempts_per_account_per_hour = 1;
+    run_scenario(config, |life| async move {
+        let account = new_account(&life).await;
+        script_captions(&life, &[SupplierStep::give(&["he"]), SupplierStep::give(&["en"])]);
+        check_refused(ready(&life, &account, by_id(&video())).await, 404, "no English transcript");
+        check_refused(ready(&life, &account, by_id(&other_video())).await, 429, "were not waited for");
+        assert_eq!(remaining(&life, &account).await, 40);
+    });
+}
+
+#[test]
+fn daily_cap_of_accounts_refuses_new_transcripts_only() {
+    let mut config = with_credits([40, 0, 0, 0]);
+    config.accounts.fetches_per_day = 1;
+    run_scenario(config, |life| async move {
+        let account = new_account(&life).await;
+        script_captions(&life, &[SupplierStep::give(&["en"])]);
+        call(&life, &account, video()).await;
+        let refused = call(&life, &account, other_video()).await;
+        let AccountAnswer::Refused(V1Error::RateLimited { message, retry_after_s, .. }) = refused else {
+            panic!("{refused:?}")
+        };
+        assert!(message.contains("daily limit") && retry_after_s > 60, "{message} {retry_after_s}");
+        assert_eq!(remaining(&life, &account).await, 39);
+        call(&life, &account, video()).await;
+        // Keys of the lookup API have their own cap.
+        check(&keyed(&life, &new_key(&life).await, other_video()).await, ScenarioResult::New);
+        assert_eq!(remaining(&life, &account).await, 38);
     });
 }

@@ -24,7 +24,7 @@ fn replayed(entry: Result<V1Admission, V1Error>) -> StoredResponse {
 
 fn admitted(entry: Result<V1Admission, V1Error>) -> RequestGuard {
     match entry {
-        Ok(V1Admission::Admitted(guard)) => guard,
+        Ok(V1Admission::Admitted(guard)) => *guard,
         other => panic!("not admitted: {other:?}"),
     }
 }
@@ -52,14 +52,16 @@ fn replay_equals_response_with_mark_and_without_notes() {
         let account = new_account(&life).await;
         let header =
             |name: &str, value: &str| StoredHeader { name: name.to_owned(), value: value.to_owned() };
-        let mut guard = admitted(admit(&life, &account, V1Endpoint::Chat, "k", "body").await);
-        let call = PaidCall::begin(&life.world.oracle, &account.wallet, "chat".to_owned(), None);
-        assert_eq!(guard.hold(1, "chat").await, Ok(4));
+        let guard = admitted(admit(&life, &account, V1Endpoint::Transcript, "k", "body").await);
+        let memo = format!("transcript {}", video());
+        let call = PaidCall::begin(&life.world.oracle, &account.wallet, memo, None);
+        let ready = life.accounts[0].delivery.transcript(guard, by_id(&video())).await.unwrap();
+        assert_eq!(ready.credits_remaining, Some(4));
         let headers = vec![header("x-credits-remaining", "4"), header("x-cache", "MISS")];
         let reply = StoredResponse { status: 201, headers: headers.clone(), body: vec![0, 159, 146, 150] };
-        assert_eq!(guard.deliver(reply.clone()).await.as_ref(), Ok(&reply));
+        assert_eq!(ready.deliver(reply.clone()).await.as_ref(), Ok(&reply));
         call.end(CallEnd::Delivered);
-        let again = replayed(admit(&life, &account, V1Endpoint::Chat, "k", "body").await);
+        let again = replayed(admit(&life, &account, V1Endpoint::Transcript, "k", "body").await);
         let marked = [headers, vec![header("idempotent-replayed", "true")]].concat();
         assert_eq!(again, StoredResponse { headers: marked, ..reply });
     });
@@ -166,6 +168,39 @@ fn long_fetch_keeps_idempotency_lease_and_hold() {
         };
         let (answer, ()) = tokio::join!(call_with(life, account, video(), Some("k")), late);
         assert_eq!(answer, AccountAnswer::New { from_cache: false, left: Some(0) });
+    });
+}
+
+/// A client disconnects while its credit is held. The key stays in use until the credit is back, so a retry can pay.
+#[test]
+fn disconnect_during_hold_releases_credit_before_key() {
+    run_scenario(with_credits([1, 0, 0, 0]), |life| async move {
+        let account = new_account(&life).await;
+        let delay = Duration::from_secs(1);
+        life.world.gate.set_faults(FaultPlan::SlowStore { stores: "ledger.", delay });
+        let request = PaidRequest {
+            life: &life,
+            accounts: &life.accounts[0],
+            account: &account,
+            video: video(),
+            lang: None,
+            idempotency_key: Some("k".to_owned()),
+        };
+        // The hold takes effect after 1 s, and its answer comes after 2 s.
+        assert_eq!(request.send(Some(Duration::from_millis(1_500))).await, None);
+        // The release of the hold has begun; its effect comes after 1 s.
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        life.world.gate.set_faults(FaultPlan::NoFaults);
+        let mut conflicts = 0;
+        let answer = loop {
+            match request.send(None).await {
+                Some(AccountAnswer::Refused(V1Error::Conflict(_))) => conflicts += 1,
+                answer => break answer,
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        };
+        assert_eq!(answer, Some(AccountAnswer::New { from_cache: false, left: Some(0) }));
+        assert!(conflicts > 10, "the release takes 2 s: {conflicts}");
     });
 }
 

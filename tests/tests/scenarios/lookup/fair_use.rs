@@ -138,7 +138,8 @@ fn keys_per_network_are_limited_per_day() {
         let make = async |client| {
             let origin = KeyOrigin::Network(address(client));
             life.lookups[0]
-                .create_key(CreateKeyRequest { label: None, email: None, proof: None, origin })
+                .keys()
+                .create(CreateKeyRequest { label: None, email: None, proof: None, origin })
                 .await
                 .unwrap()
         };

@@ -7,8 +7,8 @@ use transcript_core::{
     engine::FetchProgress,
     ids::WalletId,
     lookup::{
-        AdmittedVisitor, ChallengeClaims, ChallengeProvider, FailureReason, Lookup, LookupResponse,
-        VisitorOutcome, VisitorRequest, WaitMode,
+        AdmittedVisitor, ChallengeClaims, ChallengeProvider, FailureReason, LookupResponse, VisitorOutcome,
+        VisitorRequest, Visitors, WaitMode,
     },
     video::{VideoId, VideoLink},
 };
@@ -45,17 +45,17 @@ impl ChallengeProvider for AcceptingProvider {
     }
 }
 
-/// The lookup of a server with challenges.
-fn lookup_with_challenges(life: &ProcessLife, index: usize) -> Lookup {
-    life.lookups[index].clone().with_challenges(Arc::new(AcceptingProvider))
+/// The visitors of a server with challenges.
+fn visitors_of(life: &ProcessLife, index: usize) -> Visitors {
+    Visitors::new(life.lookups[index].clone(), Some(Arc::new(AcceptingProvider)))
 }
 
-fn solution(lookup: &Lookup, video: &VideoId) -> String {
-    lookup.challenge(&VideoLink::Video(video.clone())).unwrap().unwrap()
+fn solution(visitors: &Visitors, video: &VideoId) -> String {
+    visitors.challenge(&VideoLink::Video(video.clone())).unwrap().unwrap()
 }
 
 async fn admit_visitor(
-    lookup: &Lookup,
+    visitors: &Visitors,
     video: &VideoId,
     solution: &str,
     cookie: Option<String>,
@@ -67,12 +67,12 @@ async fn admit_visitor(
         cookie,
         client: Some("2001:db8:1:2::3".parse().unwrap()),
     };
-    lookup.admit(request).await
+    visitors.admit(request).await
 }
 
 /// A visitor that has just solved a challenge.
-async fn admitted(lookup: &Lookup, video: &VideoId, cookie: Option<String>) -> Box<AdmittedVisitor> {
-    match admit_visitor(lookup, video, &solution(lookup, video), cookie).await {
+async fn admitted(visitors: &Visitors, video: &VideoId, cookie: Option<String>) -> Box<AdmittedVisitor> {
+    match admit_visitor(visitors, video, &solution(visitors, video), cookie).await {
         VisitorOutcome::Admitted(admitted) => admitted,
         VisitorOutcome::Answered(answer) => panic!("not admitted: {answer:?}"),
     }
@@ -92,13 +92,13 @@ fn spent(life: &ProcessLife, cookie: &str) -> u64 {
 fn challenge_is_valid_once_across_servers() {
     let world = SimWorld::new(WorldConfig::default());
     run_scenario_with(&world, 2, |life| async move {
-        let (one, other) = (lookup_with_challenges(&life, 0), lookup_with_challenges(&life, 1));
+        let (one, other) = (visitors_of(&life, 0), visitors_of(&life, 1));
         let challenge = solution(&one, &video());
         let VisitorOutcome::Admitted(first) = admit_visitor(&other, &video(), &challenge, None).await else {
             panic!("the challenge of another server was rejected");
         };
-        for lookup in [&one, &other] {
-            let VisitorOutcome::Answered(again) = admit_visitor(lookup, &video(), &challenge, None).await
+        for visitors in [&one, &other] {
+            let VisitorOutcome::Answered(again) = admit_visitor(visitors, &video(), &challenge, None).await
             else {
                 panic!("admitted twice");
             };
@@ -118,19 +118,19 @@ fn challenge_is_valid_once_across_servers() {
 #[test]
 fn unbounded_wait_returns_transcript_and_progress() {
     run_scenario(WorldConfig::default(), |life| async move {
-        let lookup = lookup_with_challenges(&life, 0);
+        let visitors = visitors_of(&life, 0);
         script_captions(&life, &[SupplierStep::give(&["en"]).after(Duration::from_secs(100))]);
-        let bounded = admitted(&lookup, &video(), None).await;
+        let bounded = admitted(&visitors, &video(), None).await;
         let cookie = bounded.cookie();
         let answer = transcribed(bounded, WaitMode::Bounded).await;
         check(&answer, ScenarioResult::None(FailureReason::FetchError));
         check_message(&answer, "still being transcribed");
-        assert!(matches!(lookup.progress(&video()), Some(FetchProgress::Running { .. })));
+        assert!(matches!(visitors.progress(&video()), Some(FetchProgress::Running { .. })));
         // A second visitor joins the work and pays nothing for the first one's fetch.
-        let unbounded = admitted(&lookup, &video(), None).await;
+        let unbounded = admitted(&visitors, &video(), None).await;
         let other = unbounded.cookie();
         check(&transcribed(unbounded, WaitMode::Unbounded).await, ScenarioResult::Archived);
-        assert_eq!(lookup.progress(&video()), None);
+        assert_eq!(visitors.progress(&video()), None);
         assert_eq!((spent(&life, &cookie), spent(&life, &other)), (1, 0));
         assert_eq!((fetch_count(&life, &video()), service_spent(&life)), (1, 1));
     });
@@ -139,15 +139,15 @@ fn unbounded_wait_returns_transcript_and_progress() {
 #[test]
 fn fetch_continues_after_visitor_disconnects() {
     run_scenario(WorldConfig::default(), |life| async move {
-        let lookup = lookup_with_challenges(&life, 0);
+        let visitors = visitors_of(&life, 0);
         script_captions(&life, &[SupplierStep::give(&["en"]).after(Duration::from_secs(5))]);
-        let leaving = admitted(&lookup, &video(), None).await;
+        let leaving = admitted(&visitors, &video(), None).await;
         let cookie = leaving.cookie();
         let left =
             tokio::time::timeout(Duration::from_secs(1), leaving.transcribe(WaitMode::Unbounded)).await;
         assert!(left.is_err());
         advance(10).await;
-        let VisitorOutcome::Answered(archived) = admit_visitor(&lookup, &video(), "", None).await else {
+        let VisitorOutcome::Answered(archived) = admit_visitor(&visitors, &video(), "", None).await else {
             panic!("an archived transcript must need no challenge");
         };
         check(&archived, ScenarioResult::Archived);
@@ -160,11 +160,11 @@ fn failed_visitor_fetch_is_charged_to_network() {
     let mut config = WorldConfig::default();
     config.lookup.visitor_per_network_per_day = 2;
     run_scenario(config, |life| async move {
-        let lookup = lookup_with_challenges(&life, 0);
+        let visitors = visitors_of(&life, 0);
         script_captions(&life, &[SupplierStep::fail(transcript_core::supplier::SupplyReason::Timeout)]);
         let mut cookie = None;
         for _ in 0..2 {
-            let visitor = admitted(&lookup, &video(), cookie.take()).await;
+            let visitor = admitted(&visitors, &video(), cookie.take()).await;
             cookie = Some(visitor.cookie());
             check(
                 &transcribed(visitor, WaitMode::Bounded).await,
@@ -173,7 +173,7 @@ fn failed_visitor_fetch_is_charged_to_network() {
         }
         assert_eq!((spent(&life, cookie.as_deref().unwrap()), service_spent(&life)), (0, 2));
         // The /64 has used its two, whichever visitor it is; its /48 would have eight.
-        let answer = transcribed(admitted(&lookup, &video(), None).await, WaitMode::Bounded).await;
+        let answer = transcribed(admitted(&visitors, &video(), None).await, WaitMode::Bounded).await;
         check(&answer, ScenarioResult::None(FailureReason::FairUse));
         check_message(&answer, "Your network has used its new transcripts");
         assert_eq!((fetch_count(&life, &video()), service_spent(&life)), (2, 2));

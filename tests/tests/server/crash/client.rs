@@ -236,6 +236,8 @@ impl CrashClient {
             Ok(reply) => {
                 self.check_rejection(&reply)?;
                 self.history.unanswered += u64::from(reply.status != 402);
+                // The fetch goes on, and is charged if it archives the transcript.
+                self.history.credit(video).possible += u64::from(reply.status.is_server_error());
             }
         }
         Ok(())

@@ -4,6 +4,7 @@ mod backup;
 mod metrics;
 mod readiness;
 mod rolling;
+mod secret_flows;
 mod secrets;
 
 use std::{

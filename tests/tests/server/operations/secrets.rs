@@ -1,123 +1,165 @@
-//! Keys, tokens and texts occur in no log line and no metric, at any log level.
+//! Keys, tokens and texts occur in no log line, metric, error or command output, at any log level, keys in no
+//! database, and texts in the archive and in stored replies only.
 
-use std::time::Duration;
+use std::{path::Path, process::Command, time::Duration};
 
 use anyhow::{Result, ensure};
-use http::Method;
-use serde_json::json;
 use tempfile::TempDir;
+use verbatim_tests::replay::ReplayProxy;
 
-use super::ObservedServer;
-use crate::server::{
-    harness::{ServerFixture, ServerReply, borrow_settings},
-    platform::{platform_settings, start_platform},
-    v1::mail_client::{MailClient, key_from, register, token_from},
+use super::{
+    ObservedServer,
+    secret_flows::{
+        PROXY_PASSWORD, SERVICE_KEY, SentSecrets, TEXTS, VIDEO, call_tools, pay_at_stripe, pay_in_sandbox,
+        run_commands, send_secrets, use_entitlement,
+    },
+};
+use crate::{
+    server::{
+        harness::{borrow_settings, run},
+        keys::issuer::TestIssuer,
+        platform::{platform_settings, start_platform},
+        v1::mail_client::MailClient,
+    },
+    stripe::fake::{FakeStripe, KEY, SECRET},
 };
 
-const VIDEO: &str = "dyke-walk-0";
-const JSON: (&str, &str) = ("content-type", "application/json");
-
-async fn post(server: &ServerFixture, key: &str, path: &str, body: &str) -> Result<ServerReply> {
-    let bearer = format!("Bearer {key}");
-    server.send(Method::POST, path, &[("authorization", &bearer), JSON], body.to_owned()).await
+/// Settings with passwords and keys, and the lowest log level.
+fn settings(proxy: &ReplayProxy, issuer: &TestIssuer, format: &str) -> Vec<(String, String)> {
+    let mut settings = platform_settings(proxy);
+    let with_password = proxy.url().replace("http://", &format!("http://me:{PROXY_PASSWORD}@"));
+    settings.retain(|(name, _)| name != "VERBATIM_UPSTREAM__PROXY");
+    for (name, value) in [
+        ("UPSTREAM__PROXY", with_password.as_str()),
+        ("LOG__LEVEL", "trace"),
+        ("LOG__FORMAT", format),
+        ("ENTITLEMENT__KEYS", &issuer.key_set()),
+        // A service that is not called: the video has captions.
+        ("SPEECH__BASE_URL", "http://127.0.0.1:9/v1"),
+        ("SPEECH__MODEL", "m"),
+        ("SPEECH__API_KEY", SERVICE_KEY),
+    ] {
+        settings.push((format!("VERBATIM_{name}"), value.to_owned()));
+    }
+    settings
 }
 
-/// Sends requests of every kind; returns the secrets in them.
-async fn send_secrets(server: &ServerFixture, outbox: &mut MailClient) -> Result<Vec<String>> {
-    let mut secrets: Vec<String> = [
-        "sheep keep the grass",
-        "So the dyke holds",
-        "ann-the-secret@example.org",
-        "why does the grass stay short",
-        "name-of-a-request-7712",
-        "eyJhbGciOiJFUzI1NiJ9.c2VjcmV0",
-        "vba_wrong-key-1234567890",
-        "label-of-a-key",
-    ]
-    .map(str::to_owned)
-    .into();
-    let made = server.send(Method::POST, "/api/keys", &[JSON], "{\"label\":\"label-of-a-key\"}").await?;
-    ensure!(made.status == 201, "{}", made.text());
-    let key = made.json()["key"].as_str().unwrap_or_default().to_owned();
-    let look_up = format!("/api/transcript?v={VIDEO}");
-    for format in ["", "&format=text", "&format=md", "&format=srt", "&format=vtt"] {
-        let reply = server.get_as(&key, &format!("{look_up}{format}")).await?;
-        ensure!(reply.status == 200, "{}", reply.text());
-        ensure!(server.get(&format!("{look_up}{format}")).await?.status == 200);
+/// Fails if a text has a secret, or its first characters, which would identify a key.
+fn check_text(what: &str, text: &str, secrets: &[String]) {
+    for secret in secrets {
+        assert!(secret.len() > 10, "{secret:?} is too short for a secret");
+        let shown: String = secret.chars().take(16).collect();
+        let line = text.lines().find(|line| line.contains(&shown));
+        assert_eq!(line, None, "{what} has {secret:?}");
     }
-    server.get_as(&key, "/api/keys/me").await?;
-    server.get(&format!("/watch/video_site/{VIDEO}")).await?;
-    // Keys in wrong places.
-    server.get(&format!("/api/transcript/{key}")).await?;
-    server.get(&format!("{look_up}&key={key}")).await?;
-    server
-        .send(Method::GET, &look_up, &[("x-request-id", &key), ("cookie", &key), ("referer", &key)], "")
-        .await?;
-    let proof = [("x-verbatim-entitlement", "eyJhbGciOiJFUzI1NiJ9.c2VjcmV0")];
-    server.send(Method::POST, "/api/keys", &proof, "").await?;
-
-    let registered = register(server, "ann-the-secret@example.org").await?;
-    ensure!(registered.status == 200, "{}", registered.text());
-    let token = token_from(&outbox.next().await?)?;
-    let verified = server.get(&format!("/api/v1/verify?token={token}")).await?;
-    let account = key_from(&verified)?;
-    for name in ["name-of-a-request-7712", ""] {
-        let bearer = format!("Bearer {account}");
-        let mut headers = vec![("authorization", bearer.as_str())];
-        headers.extend((!name.is_empty()).then_some(("idempotency-key", name)));
-        let path = format!("/api/v1/transcript?video_id={VIDEO}");
-        let reply = server.send(Method::GET, &path, &headers, "").await?;
-        ensure!(reply.status == 200, "{}", reply.text());
-    }
-    let question = json!({ "video_id": VIDEO, "message": "why does the grass stay short?" }).to_string();
-    let answer = post(server, &account, "/api/v1/chat", &question).await?;
-    ensure!(answer.status == 200, "{}", answer.text());
-    let order = post(server, &account, "/api/v1/buy-credits", "{\"pack\":\"1k\"}").await?;
-    let page = order.json()["checkout_url"].as_str().unwrap_or_default().to_owned();
-    let (_, order_token) = page.split_once("?token=").unwrap_or_default();
-    ensure!(order_token.len() > 10, "{page}");
-    let (_, path) = page.split_once(server.address()).unwrap_or_default();
-    ensure!(server.get(path).await?.status == 200);
-    post(server, "vba_wrong-key-1234567890", "/api/v1/rotate-key", "").await?;
-    let rotated = post(server, &account, "/api/v1/rotate-key", "").await?;
-    post(server, "", "/api/v1/webhooks/stripe", "{\"id\":\"evt_sheep keep the grass\"}").await?;
-    secrets.extend([key, token, account, order_token.to_owned(), key_from(&rotated)?]);
-    Ok(secrets)
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn secrets_are_absent_from_log_and_metrics() -> Result<()> {
-    for format in ["json", "text"] {
-        let proxy = start_platform(&[VIDEO], Duration::ZERO)?;
-        let data = TempDir::new()?;
-        let mut settings = platform_settings(&proxy);
-        settings.push(("VERBATIM_LOG__LEVEL".to_owned(), "trace".to_owned()));
-        settings.push(("VERBATIM_LOG__FORMAT".to_owned(), format.to_owned()));
-        let settings = borrow_settings(&settings);
-        let mut observed = ObservedServer::start(&data, &settings).await?;
-        let mut outbox = MailClient::new(&data);
-        let secrets = send_secrets(&observed.server, &mut outbox).await?;
-        let metrics = observed.get("/metrics").await?.text();
-        assert!(observed.server.stop()?.success());
-        let log = observed.log()?;
-        for secret in &secrets {
-            assert!(secret.len() > 10, "{secret:?} is too short for a secret");
-            // The first characters of a key would identify it.
-            let shown: String = secret.chars().take(16).collect();
-            for (what, text) in [("the log", &log), ("the figures", &metrics)] {
-                let line = text.lines().find(|line| line.contains(&shown));
-                assert_eq!(line, None, "{what} has {secret:?}");
-            }
+/// Fails if a file of a database has one of these; returns whether any has `expect`.
+fn check_database(data: &Path, file: &str, secrets: &[String], expect: &str) -> Result<bool> {
+    let mut is_found = false;
+    for name in [file.to_owned(), format!("{file}-wal"), format!("{file}-shm")] {
+        let bytes = std::fs::read(data.join(&name)).unwrap_or_default();
+        ensure!(name != file || !bytes.is_empty(), "{name} is empty");
+        let has = |text: &[u8]| memchr::memmem::find(&bytes, text).is_some();
+        for secret in secrets {
+            let secret = secret.as_bytes();
+            let length = secret.len().min(16);
+            assert!(!has(&secret[..length]), "{name} has the start of {:?}", String::from_utf8_lossy(secret));
+            assert!(
+                !has(&secret[secret.len() - length..]),
+                "{name} has {:?}",
+                String::from_utf8_lossy(secret)
+            );
         }
-        // The log contains these requests, at the lowest level.
-        assert!(log.contains("/api/v1/chat") && log.contains("/api/keys"), "{log}");
-        assert!(log.contains("TRACE") || log.contains("DEBUG"), "{log}");
-        if format == "json" {
-            for line in log.lines() {
-                let line: serde_json::Value = serde_json::from_str(line)?;
-                assert!(line["timestamp"].is_string() && line["level"].is_string(), "{line}");
-            }
+        is_found |= has(expect.as_bytes());
+    }
+    Ok(is_found)
+}
+
+/// Fails if a database has a key. The server may run, so that there are write-ahead logs.
+fn check_keys(data: &Path, sent: &SentSecrets) -> Result<()> {
+    for file in ["verbatim.db", "archive.db"] {
+        check_database(data, file, &sent.keys, "")?;
+    }
+    Ok(())
+}
+
+/// Fails if a database has a text or an address that does not belong there. The server has stopped.
+fn check_texts(data: &Path, sent: &SentSecrets) -> Result<()> {
+    let texts = TEXTS.map(str::to_owned);
+    check_database(data, "archive.db", &texts[2..], "")?;
+    // Replies to requests with an `Idempotency-Key` are stored for a day. The rest of the database has no text.
+    let copy = TempDir::new()?;
+    std::fs::copy(data.join("verbatim.db"), copy.path().join("verbatim.db"))?;
+    let mut sqlite = Command::new("sqlite3");
+    sqlite
+        .arg(copy.path().join("verbatim.db"))
+        .arg("SELECT count(*) FROM replies; DELETE FROM replies; VACUUM;");
+    let output = run(sqlite, b"")?;
+    ensure!(
+        output.status.success() && output.stdout != b"0\n",
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    // Mails go to the stored address.
+    let has_account = check_database(
+        copy.path(),
+        "verbatim.db",
+        &[&texts[..], &sent.replied].concat(),
+        "ann-the-secret@example.org",
+    )?;
+    ensure!(has_account, "the copy has no account");
+    Ok(())
+}
+
+/// Runs all flows with payments in the sandbox, or at Stripe, and searches everything that remains of them.
+async fn check_flows(format: &str, stripe: Option<FakeStripe>) -> Result<()> {
+    let (proxy, issuer) = (start_platform(&[VIDEO], Duration::ZERO)?, TestIssuer::new()?);
+    let data = TempDir::new()?;
+    let settings = settings(&proxy, &issuer, format);
+    let mut settings = borrow_settings(&settings);
+    if let Some(stripe) = &stripe {
+        let stripe_settings = [
+            ("VERBATIM_STRIPE__SECRET_KEY", KEY),
+            ("VERBATIM_STRIPE__WEBHOOK_SECRETS", SECRET),
+            ("VERBATIM_STRIPE__API_URL", stripe.url()),
+        ];
+        settings.extend(stripe_settings);
+    }
+    let mut observed = ObservedServer::start(&data, &settings).await?;
+    let mut outbox = MailClient::new(&data);
+    let mut sent = send_secrets(&observed.server, &mut outbox).await?;
+    match &stripe {
+        Some(stripe) => pay_at_stripe(&observed.server, stripe, &mut sent).await?,
+        None => pay_in_sandbox(&observed.server, &mut sent).await?,
+    }
+    use_entitlement(&observed.server, &issuer, &mut sent).await?;
+    tokio::task::block_in_place(|| call_tools(&observed.server, &mut sent))?;
+    tokio::task::block_in_place(|| run_commands(&data, &settings, &mut sent))?;
+    let metrics = observed.get("/metrics").await?.text();
+    check_keys(data.path(), &sent)?;
+    assert!(observed.server.stop()?.success());
+    check_keys(data.path(), &sent)?;
+    check_texts(data.path(), &sent)?;
+    let (log, errors) = (observed.log()?, sent.errors.join("\n"));
+    for (what, text) in [("the log", &log), ("the figures", &metrics), ("an error", &errors)] {
+        check_text(what, text, &sent.all);
+    }
+    // The log contains these requests, at the lowest level.
+    for part in ["/api/v1/chat", "/api/keys", "/mcp"] {
+        assert!(log.contains(part) && (log.contains("TRACE") || log.contains("DEBUG")), "{part}: {log}");
+    }
+    if format == "json" {
+        for line in log.lines() {
+            let line: serde_json::Value = serde_json::from_str(line)?;
+            assert!(line["timestamp"].is_string() && line["level"].is_string(), "{line}");
         }
     }
     Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn secrets_are_absent_from_log_metrics_errors_and_databases() -> Result<()> {
+    check_flows("json", None).await?;
+    check_flows("text", Some(FakeStripe::start().await?)).await
 }

@@ -46,13 +46,15 @@ pub(super) async fn fill(data: &TempDir, size: u32) -> Result<()> {
 fn insert_accounts(data: &TempDir) -> Result<()> {
     let statements = "
         INSERT INTO accounts (id, version, email, wallet, plan, anchor, paid_through, customer, subscription, blocked,
-            erased_at, paid_from, paid_credits, paid_monthly_credits, paid_anchor_before)
+            erased_at, paid_from, paid_credits, paid_monthly_credits, paid_anchor_before,
+            prepaid_until)
         VALUES
             ('acc-ann', 3, 'ann@example.org', 'account-ann', 'pro', 1795132800000, 1797724800000, 'cus_1', 'sub_1', 0,
-                NULL, 1795132800000, 10000, 10000, 1795000000000),
+                NULL, 1795132800000, 10000, 10000, 1795000000000, 1795219200000),
             ('acc-bob', 1, 'bob@example.org', 'account-bob', 'free', 1795132800001, NULL, NULL, NULL, 1, NULL, NULL,
-                NULL, NULL, NULL),
-            ('acc-gone', 7, NULL, 'account-gone', 'free', 1, NULL, NULL, NULL, 0, 1795132800002, NULL, NULL, NULL, NULL);
+                NULL, NULL, NULL, NULL),
+            ('acc-gone', 7, NULL, 'account-gone', 'free', 1, NULL, NULL, NULL, 0, 1795132800002, NULL, NULL, NULL, NULL,
+                NULL);
         INSERT INTO keys (id, digest, hint, created_at, revoked_at, account) VALUES
             ('key-ann', randomblob(32), 'vba_abcd', 1795132800000, NULL, 'acc-ann'),
             ('key-ann-old', randomblob(32), 'vba_efgh', 1795132700000, 1795132800000, 'acc-ann');

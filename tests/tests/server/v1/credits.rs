@@ -87,8 +87,64 @@ async fn credits_64_clients_spend_account_to_zero() -> Result<()> {
     audit_ledger(&data)
 }
 
+/// Sends a request with a key and these further header lines.
+async fn send_get(server: &ServerFixture, path: &str, key: &str, header_lines: &str) -> Result<TcpStream> {
+    let mut stream = TcpStream::connect(server.address()).await?;
+    let request = format!(
+        "GET {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {key}\r\n{header_lines}\r\n"
+    );
+    stream.write_all(request.as_bytes()).await?;
+    Ok(stream)
+}
+
+/// Closes connections, and gives the server the time to notice.
+async fn disconnect(streams: Vec<TcpStream>) {
+    drop(streams);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+}
+
+/// A client that disconnects before the answer cannot get transcripts through the lookup API for nothing.
 #[tokio::test(flavor = "multi_thread")]
-async fn credits_disconnected_client_is_not_charged() -> Result<()> {
+async fn credits_disconnecting_nine_times_costs_nine_credits() -> Result<()> {
+    let videos: Vec<String> = (0..9).map(|n| format!("free-ride-{n}")).collect();
+    let names: Vec<&str> = videos.iter().map(String::as_str).collect();
+    let gate = Arc::new(Semaphore::new(0));
+    let proxy = gated_platform(&names, &gate)?;
+    let data = TempDir::new()?;
+    let mut outbox = MailClient::new(&data);
+    let server = serve(&data, &proxy, 9)?;
+    let key = create_account(&server, &mut outbox, "ann@example.org").await?;
+    let mut streams = Vec::new();
+    for video in &videos {
+        let path = format!("/api/v1/transcript?video_id={video}");
+        streams.push(send_get(&server, &path, &key, "").await?);
+    }
+    // Some fetches wait until others of the platform have ended.
+    wait_until("no request reached the platform", async || Ok(fetch_count(&proxy, &videos[0]) == 1)).await?;
+    disconnect(streams).await;
+    gate.add_permits(1);
+    for video in &videos {
+        wait_until("the transcript was not archived", async || {
+            Ok(server.get(&format!("/api/transcript?v={video}")).await?.json()["available"] == json!(true))
+        })
+        .await?;
+    }
+    assert_eq!(remaining_credits(&server, &key).await?, 0);
+    // Each transcript is delivered once more, and then there is no credit for another delivery.
+    for (status, cache) in [(200, "HIT"), (402, "")] {
+        for video in &videos {
+            let reply = server.get_as(&key, &format!("/api/v1/transcript?video_id={video}")).await?;
+            let got = (reply.status.as_u16(), if status == 200 { reply.header("x-cache") } else { "" });
+            assert_eq!(got, (status, cache), "{}", reply.text());
+        }
+    }
+    assert!(videos.iter().all(|video| fetch_count(&proxy, video) == 1));
+    drop(server);
+    audit_ledger(&data)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn credits_disconnected_client_is_charged_and_repeat_is_prepaid() -> Result<()> {
     const VIDEO: &str = "dyke-walk-0";
     let gate = Arc::new(Semaphore::new(0));
     let proxy = gated_platform(&[VIDEO], &gate)?;
@@ -98,26 +154,16 @@ async fn credits_disconnected_client_is_not_charged() -> Result<()> {
     let key = create_account(&server, &mut outbox, "ann@example.org").await?;
 
     let path = format!("/api/v1/transcript?video_id={VIDEO}");
-    for repeat_key in ["", "idempotency-key: left\r\n"] {
-        let mut stream = TcpStream::connect(server.address()).await?;
-        let request =
-            format!("GET {path} HTTP/1.1\r\nhost: v\r\nauthorization: Bearer {key}\r\n{repeat_key}\r\n");
-        stream.write_all(request.as_bytes()).await?;
-        wait_until("no credit was held", async || Ok(remaining_credits(&server, &key).await? == 199)).await?;
-        drop(stream);
-        wait_until(
-            "the credit was not released",
-            async || Ok(remaining_credits(&server, &key).await? == 200),
-        )
-        .await?;
-    }
+    let stream = send_get(&server, &path, &key, "idempotency-key: left\r\n").await?;
+    wait_until("no request reached the platform", async || Ok(fetch_count(&proxy, VIDEO) == 1)).await?;
+    disconnect(vec![stream]).await;
     gate.add_permits(1);
-    // The fetch continued for later callers: they get the archived transcript and pay for it.
     wait_until("the transcript was not archived", async || {
         Ok(server.get(&format!("/api/transcript?v={VIDEO}")).await?.json()["available"] == json!(true))
     })
     .await?;
-    assert_eq!(remaining_credits(&server, &key).await?, 200);
+    assert_eq!(remaining_credits(&server, &key).await?, 199);
+    // The repeat gets the transcript that the first request paid for.
     let headers = [("authorization", format!("Bearer {key}")), ("idempotency-key", "left".to_owned())];
     let headers: Vec<_> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
     let reply = server.send(Method::GET, &path, &headers, "").await?;
@@ -126,8 +172,9 @@ async fn credits_disconnected_client_is_not_charged() -> Result<()> {
 
     // A client that waits for the response on the same connection is charged once.
     let mut stream = TcpStream::connect(server.address()).await?;
-    let request =
-        format!("GET {path} HTTP/1.1\r\nhost: v\r\nauthorization: Bearer {key}\r\nconnection: close\r\n\r\n");
+    let request = format!(
+        "GET {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {key}\r\nconnection: close\r\n\r\n"
+    );
     stream.write_all(request.as_bytes()).await?;
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).await?;

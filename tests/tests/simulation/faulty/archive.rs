@@ -52,6 +52,15 @@ impl Archive for FaultyArchive {
         self.gate.pass("archive.put", || what, work, on_effect).await
     }
 
+    async fn put_and_release(&self, request: PutRequest, holder: &Holder) -> Result<StoredTranscript> {
+        let (inner, video, selectors) = (self.inner(), request.video.clone(), request.selectors.clone());
+        let what = format!("{video} {selectors:?} of {holder}");
+        let holder = holder.clone();
+        let work = async move { inner.put_and_release(request, &holder).await };
+        let on_effect = move |oracle: &Oracle, _: &StoredTranscript| oracle.on_archived(&video, &selectors);
+        self.gate.pass("archive.put_and_release", || what, work, on_effect).await
+    }
+
     async fn put_absence(&self, absence: Absence) -> Result<()> {
         let what = format!("{} {} {}", absence.video, absence.selector, absence.reason);
         let inner = self.inner();

@@ -23,8 +23,8 @@ pub(super) struct KnownAccount {
     limits: BTreeMap<String, u64>,
     /// The digests of all keys so far.
     keys: BTreeSet<Vec<u8>>,
-    /// Results of transcript calls, by memo and idempotency key. All calls with the same idempotency key
-    /// together may cost once.
+    /// Results of transcript calls, by memo, and by idempotency key and language. All calls with the same
+    /// idempotency key and language together may cost once.
     calls: BTreeMap<(String, Option<String>), AccountTally>,
     /// The acknowledged grants.
     grants: BTreeMap<String, u64>,
@@ -42,6 +42,20 @@ impl AccountTally {
     fn max_charges(self, keyed: bool) -> u64 {
         let all = self.delivered + self.open_ended + self.running;
         if keyed { all.min(1) } else { all }
+    }
+}
+
+impl KnownAccount {
+    /// The largest number of languages that were requested with one idempotency key; at least 1.
+    fn max_languages_of_key(&self) -> u64 {
+        let mut counts = BTreeMap::new();
+        for (memo, request) in self.calls.keys() {
+            let key = request.as_deref().and_then(|request| request.split(' ').next());
+            if key.is_some() {
+                *counts.entry((memo, key)).or_insert(0) += 1;
+            }
+        }
+        counts.into_values().max().unwrap_or(0).max(1)
     }
 }
 
@@ -175,7 +189,8 @@ impl Oracle {
             *of_work.entry(work).or_default() += entry.amount;
             *of_memo.entry(&entry.memo).or_default() += entry.amount;
         }
-        for (work, paid) in of_work.into_iter().filter(|(_, paid)| *paid > 1) {
+        let languages = known.max_languages_of_key();
+        for (work, paid) in of_work.into_iter().filter(|(_, paid)| *paid > languages) {
             violations.push(format!("{wallet} paid {paid} for one request, {work}"));
         }
         for (memo, paid) in of_memo {

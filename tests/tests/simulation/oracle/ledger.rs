@@ -12,6 +12,8 @@ use super::{Oracle, OracleFacts, now};
 
 /// The wallet of the daily cap.
 const SERVICE: &str = "service";
+/// The wallet of the daily cap of accounts.
+const ACCOUNTS_CAP: &str = "service-accounts";
 /// Prefix of the wallets of visitors.
 const VISITOR: &str = "visitor-";
 /// Prefix of the wallets of their networks: a second leg, which is spent on failures too.
@@ -87,6 +89,7 @@ impl Oracle {
         for pool in &balance.pools {
             let limit = match wallet.as_str() {
                 SERVICE => self.limits.service,
+                ACCOUNTS_CAP => self.limits.accounts,
                 _ if is_account_wallet(wallet) => self.account_limit(wallet, pool),
                 _ => self.limits.key,
             };
@@ -220,7 +223,7 @@ impl ExpectedCharges {
             let name = wallet.as_str();
             if name == SERVICE {
                 *self.by_service.entry(video).or_default() += entry.amount;
-            } else if !name.starts_with(NETWORK) {
+            } else if !name.starts_with(NETWORK) && name != ACCOUNTS_CAP {
                 *self.by_keys.entry(video.clone()).or_default() += entry.amount;
                 // Only the wallets of keys identify the caller of a lookup.
                 if !name.starts_with(VISITOR) {

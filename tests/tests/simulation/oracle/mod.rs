@@ -48,6 +48,8 @@ pub(crate) struct Oracle {
 pub(crate) struct OracleLimits {
     pub(crate) key: u64,
     pub(crate) service: u64,
+    /// Of all accounts together, per day.
+    pub(crate) accounts: u64,
     /// Of an account on the free plan, per month.
     pub(crate) free_account: u64,
 }
@@ -145,7 +147,11 @@ impl Oracle {
             | "ledger.grant" => {
                 self.check_ledger();
             }
-            "archive.put" | "archive.put_absence" | "archive.delete" | "archive.withdraw" => {
+            "archive.put"
+            | "archive.put_and_release"
+            | "archive.put_absence"
+            | "archive.delete"
+            | "archive.withdraw" => {
                 self.check_archive();
             }
             _ => {}

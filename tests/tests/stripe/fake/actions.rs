@@ -67,6 +67,17 @@ impl FakeStripe {
         self.complete(order, at, "checkout.session.completed")
     }
 
+    /// Pays a session with the same order, price and buyer that another program on the account created.
+    pub(crate) fn pay_elsewhere(&self, order: &str, metadata: Value, at: i64) -> Vec<FakeEvent> {
+        let own = self.session(order);
+        let mut state = self.state();
+        let (id, mut session) = (state.new_id("cs"), state.object(&own));
+        state.subscription_metadata.insert(id.clone(), json!({ "payment": metadata }));
+        (session["id"], session["metadata"]) = (json!(id), metadata);
+        state.insert_object(session);
+        state.complete(&id, at, "checkout.session.completed")
+    }
+
     /// Pays with a delayed payment method.
     pub(crate) fn pay_later(&self, order: &str) -> Vec<FakeEvent> {
         let (id, mut state) = (self.session(order), self.state());

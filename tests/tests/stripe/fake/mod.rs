@@ -56,7 +56,8 @@ pub(crate) struct FakeEvent {
 }
 
 impl FakeEvent {
-    fn new(kind: &str, object: &Value) -> Self {
+    /// An event of this kind about an object.
+    pub(crate) fn new(kind: &str, object: &Value) -> Self {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let event = json!({

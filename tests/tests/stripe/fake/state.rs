@@ -138,7 +138,7 @@ impl StripeState {
             ("GET", ["prices"]) => self.list("price", &[("lookup_key", fields.get("lookup_keys[]"))]),
             ("POST", ["prices"]) => self.make_price(fields)?,
             ("GET", ["checkout", "sessions"]) => {
-                let wanted = [("customer", fields.get("customer")), ("status", fields.get("status"))];
+                let wanted = ["customer", "status", "payment_intent"].map(|name| (name, fields.get(name)));
                 self.list("cs", &wanted)
             }
             ("POST", ["checkout", "sessions"]) => self.make_session(fields)?,
@@ -282,6 +282,7 @@ impl StripeState {
             "currency": currency,
             "client_reference_id": fields.get("client_reference_id"),
             "customer": customer,
+            "livemode": false,
             "metadata": fields.map("metadata"),
             "url": format!("https://checkout.stripe.example/c/pay/{id}"),
             "success_url": fields.get("success_url"),

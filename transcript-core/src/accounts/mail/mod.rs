@@ -16,7 +16,7 @@ pub use outbox_notifier::{NotifyingOutbox, OutboxNotifier};
 pub use sender::{MailSender, MailSenderDeps, MailSenderHandle};
 pub use templates::MailBranding;
 
-use crate::error::Result;
+use crate::{debug_fields, error::Result};
 
 /// A mail that is ready to be sent. It contains a secret: `Debug` prints only its subject.
 #[derive(Clone, PartialEq, Eq)]
@@ -31,11 +31,7 @@ pub struct MailMessage {
     pub html: String,
 }
 
-impl fmt::Debug for MailMessage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MailMessage").field("subject", &self.subject).finish_non_exhaustive()
-    }
-}
+debug_fields!(MailMessage { subject });
 
 /// Delivers mails, or passes them to a mail server.
 #[async_trait]

@@ -31,6 +31,7 @@ fn free() -> Account {
         customer: None,
         subscription: Some("sub".to_owned()),
         blocked: false,
+        prepaid_until: None,
     }
 }
 

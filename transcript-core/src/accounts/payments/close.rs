@@ -16,7 +16,7 @@ impl Payments {
     /// Cancels a subscription that was fully refunded. Returns the account, without that subscription.
     ///
     /// Orders stay open if their payment is in progress or their page is unknown: see
-    /// [`crate::accounts::Accounts::provider_refs`].
+    /// [`crate::accounts::AccountAdmin::provider_refs`].
     ///
     /// # Errors
     /// [`crate::ErrorKind::Unavailable`] if stores or provider are unavailable: some pages may be closed.

@@ -9,8 +9,8 @@ use super::{
     UPDATE_ATTEMPTS_MAX, WebhookOutcome, WebhookRequest, contention_error,
 };
 use crate::{
-    accounts::{Order, OrderItem, OrderState},
-    directory::{Account, UpdateOutcome},
+    accounts::{Order, OrderItem, OrderState, change_account::change_account},
+    directory::Account,
     error::{Error, ErrorKind, Result, Retry},
     ids::{AccountId, GrantId},
     ledger::{GrantOutcome, GrantRequest, RevokeOutcome, RevokeRequest},
@@ -77,6 +77,9 @@ impl Payments {
                 tracing::debug!("payment without an order");
                 return Ok(());
             };
+            if !is_session_of(&order, snapshot) {
+                return Ok(());
+            }
             let is_settled = match (snapshot.progress, &order.item) {
                 (PaymentProgress::Pending, _) => true,
                 (PaymentProgress::Ended, _) => self.expire(&order).await?,
@@ -200,19 +203,24 @@ impl Payments {
 
     /// Blocks an account. The next reconciliation cancels its subscription, which it can no longer use.
     async fn block_account(&self, id: &AccountId) -> Result<()> {
-        for _ in 0..UPDATE_ATTEMPTS_MAX {
-            let Some(account) = self.account(id).await? else { return Ok(()) };
-            if account.blocked {
-                return Ok(());
-            }
-            let blocked = Account { blocked: true, ..account };
-            let change = || self.deps.directory.update_account(blocked.clone());
-            if let UpdateOutcome::Changed(_) = retry_store(STORE_POLICY, change).await? {
-                return Ok(());
-            }
-        }
-        Err(contention_error())
+        let block = |account: &Account| Account { blocked: true, ..account.clone() };
+        change_account(self.deps.directory.as_ref(), STORE_POLICY, id, block).await.map(|_| ())
     }
+}
+
+/// Whether a payment was made on the checkout session of its order. If not, nothing changes, and an error is logged.
+///
+/// The id of an order is in links, so a session of another program on the provider's account may name it too. The id
+/// of the session is stored before the buyer receives the page. An order without one is of a process that ended in
+/// between: then only the provider vouches for the session.
+fn is_session_of(order: &Order, snapshot: &PaymentState) -> bool {
+    let (Some(stored), Some(session)) = (&order.payment, &snapshot.session) else { return true };
+    let is_same = stored == session;
+    // A plan order that changes a subscription stores that one; its unused session is closed and changes nothing.
+    if !is_same && snapshot.progress == PaymentProgress::Paid {
+        tracing::error!(order = %order.id, "payment of another checkout session; nothing was granted");
+    }
+    is_same
 }
 
 /// Whether the paid amount is the order's price. If not, nothing is granted, and an error is logged.

@@ -6,7 +6,11 @@ use crate::{
     directory::Account,
     error::Result,
     ids::OrderId,
+    limits::{LimitOutcome, LimitRequest},
 };
+
+/// Refreshes of an order's status per minute.
+const REFRESHES_PER_MINUTE: u32 = 20;
 
 /// An order with the details that its page shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,6 +81,19 @@ impl Payments {
         let Some(order) = self.order(id).await? else { return Ok(None) };
         let account = self.account(&order.account).await?;
         Ok(Some(OrderStatus::new(order, account.as_ref(), OrderResolution::Unchanged)))
+    }
+
+    /// Counts a refresh of an order's status; returns whether the limit admits it.
+    ///
+    /// So reloading a page cannot cause unlimited provider calls.
+    ///
+    /// # Errors
+    /// The errors of the rate limiter.
+    pub async fn count_refresh(&self, id: &OrderId) -> Result<bool> {
+        let bucket = format!("checkout/{id}");
+        let request = LimitRequest { bucket, max: REFRESHES_PER_MINUTE, window_ms: 60_000, cost: 1 };
+        let outcome = self.deps.limiter.acquire(vec![request], self.now()).await?;
+        Ok(matches!(outcome, LimitOutcome::Allowed { .. }))
     }
 
     /// The status of an order after its present state at the provider was read and applied.

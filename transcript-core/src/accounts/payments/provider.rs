@@ -5,7 +5,7 @@ use std::fmt;
 use async_trait::async_trait;
 
 use super::PaymentSnapshot;
-use crate::{accounts::Order, error::Result, time::Timestamp};
+use crate::{accounts::Order, debug_fields, error::Result, time::Timestamp};
 
 /// A request for a checkout session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,15 +34,7 @@ pub struct CheckoutSession {
     pub is_lasting: bool,
 }
 
-impl fmt::Debug for CheckoutSession {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CheckoutSession")
-            .field("payment", &self.payment)
-            .field("customer", &self.customer)
-            .field("is_lasting", &self.is_lasting)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(CheckoutSession { payment, customer, is_lasting });
 
 /// An unverified webhook request.
 #[derive(Clone)]

@@ -7,8 +7,9 @@ use super::{
     UPDATE_ATTEMPTS_MAX, contention_error,
 };
 use crate::{
-    accounts::{Order, OrderItem, OrderState},
-    directory::{Account, Plan, UpdateOutcome},
+    accounts::{Order, OrderItem, OrderState, change_account::change_account},
+    debug_fields,
+    directory::{Account, Plan},
     error::{Error, ErrorKind, Result, Retry},
     ids::{AccountId, OrderId},
     limits::{LimitOutcome, LimitRequest},
@@ -36,11 +37,7 @@ pub struct OpenedCheckout {
     pub is_lasting: bool,
 }
 
-impl std::fmt::Debug for OpenedCheckout {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("OpenedCheckout").field("order", &self.order).finish_non_exhaustive()
-    }
-}
+debug_fields!(OpenedCheckout { order });
 
 /// Outcome of the purchase of a pack.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -230,20 +227,9 @@ impl Payments {
 
     /// Stores the provider's id of the buyer.
     async fn store_customer(&self, id: &AccountId, customer: &str) -> Result<()> {
-        for _ in 0..UPDATE_ATTEMPTS_MAX {
-            let Some(account) = self.account(id).await? else {
-                return Err(account_deleted());
-            };
-            if account.customer.as_deref() == Some(customer) {
-                return Ok(());
-            }
-            let changed = Account { customer: Some(customer.to_owned()), ..account };
-            let change = || self.deps.directory.update_account(changed.clone());
-            if let UpdateOutcome::Changed(_) = retry_store(STORE_POLICY, change).await? {
-                return Ok(());
-            }
-        }
-        Err(contention_error())
+        let name = |account: &Account| Account { customer: Some(customer.to_owned()), ..account.clone() };
+        let changed = change_account(self.deps.directory.as_ref(), STORE_POLICY, id, name).await?;
+        changed.map(|_| ()).ok_or_else(account_deleted)
     }
 
     /// Stores the provider's id of the payment.

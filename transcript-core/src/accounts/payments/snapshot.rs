@@ -27,6 +27,9 @@ pub enum PaymentProgress {
 pub struct PaymentState {
     /// The order, as the provider returned it.
     pub order: OrderId,
+    /// The provider's id of the checkout session that was paid. It must be the one that the order stores.
+    /// `None` if the provider reads the payment from the order itself.
+    pub session: Option<String>,
     /// The progress of the payment.
     pub progress: PaymentProgress,
     /// The charged and refunded amounts.

@@ -1,8 +1,10 @@
-//! Writers of subtitle files: segments as SRT and as WebVTT (specification 14).
+//! Writers of subtitle files, and all text formats of a transcript (specification 14).
 
 mod srt;
 mod subtitle_cue;
+mod text_format;
 mod webvtt;
 
 pub use srt::write_srt;
+pub use text_format::TextFormat;
 pub use webvtt::write_webvtt;

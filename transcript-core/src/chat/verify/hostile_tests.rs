@@ -122,6 +122,7 @@ const ATTACKS: &[&str] = &[
     "The pier broke [s3][[s99]][[s3]] [[evil]] [s3](s99)(s3)[s3].",
     // Code.
     "```\n[s99] “we burned the whole fleet” [s3]\n```\n    [s99] we burned the whole fleet",
+    "The old pier \"W`N\" broke in one night [s3].",
     // Times.
     "At 3:45 the pier broke [3:45] (3:45) at 3：45, 3∶45, ３:４５, 03:45, 0:03:45, 3:45.5, 3 :45, 3: 45 [s3].",
     "The pier broke at 3:4\u{200B}5, 3\u{FE0F}:45, 3:\u{2060}45, ٣:٤٥, 3꞉45, 3ː45, at3:45pm [s3].",
@@ -174,8 +175,8 @@ fn verify_true_sentences_are_kept() {
         ("The pier broke {s3}.", "The pier broke [2:10]."),
         ("The pier broke, as passage 3 says.", "The pier broke, as [2:10] says."),
         (
-            "The old pier of Port Ellen – 5 m² – broke [s3].",
-            "The old pier of Port Ellen – 5 m² – broke [2:10].",
+            "The old pier of Port Ellen – 1912 m² – broke [s3].",
+            "The old pier of Port Ellen – 1912 m² – broke [2:10].",
         ),
     ] {
         assert_eq!(verify_text(text, 4).0, expect, "{text}");

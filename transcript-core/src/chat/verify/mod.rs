@@ -7,15 +7,23 @@
 //!   is replaced. The response contains the transcript's text. A near match becomes that text. Without a match, the
 //!   sentence is removed.
 //! - A sentence without a citation is kept only if a later sentence of the same line has one.
+//! - A sentence with a number that its citations and the question do not have, or that denies what they state or states
+//!   what they deny, is removed.
 //! - Times and links come from the service; those of the model are removed.
 
+mod amounts;
 mod checked;
 mod citation;
+mod claims;
+mod negation;
+mod negation_words;
 mod normalize;
+mod number_words;
 mod numbers;
 mod passage_names;
 mod quotation_marks;
 mod quote_repair;
+mod quotes;
 mod sanitize;
 mod sentence_parser;
 mod sentence_splitter;
@@ -23,6 +31,8 @@ mod support;
 mod transcript_index;
 mod writer;
 
+#[cfg(test)]
+mod claim_tests;
 #[cfg(test)]
 mod hostile_tests;
 #[cfg(test)]
@@ -32,7 +42,7 @@ use std::{ops::Range, sync::Arc};
 
 use checked::{CheckedSentence, PendingSentence};
 use citation::is_only_markers;
-use normalize::is_single_mark;
+use claims::ClaimChecker;
 use passage_names::PassageNames;
 use sentence_parser::{SentencePart, parse_sentence};
 use sentence_splitter::{AnswerPiece, SentenceSplitter};
@@ -48,10 +58,6 @@ use crate::transcript::{Transcript, is_unspaced};
 
 /// Maximum of bytes of a model's text that are read; an answer is far shorter.
 pub(super) const TEXT_BYTES_MAX: usize = 32 * 1024;
-/// From this many characters on, a quotation must match the transcript or its sentence is removed.
-const QUOTED_CHARS_MIN: usize = 12;
-/// The same for scripts in which a character is a word or a syllable.
-const QUOTED_WIDE_MIN: usize = 5;
 /// Maximum of informative words around a quotation that may be absent from the transcript.
 const UNSUPPORTED_MAX: usize = 4;
 /// A sentence of at most this many words that the cited passage has verbatim is shown as a quotation.
@@ -71,6 +77,7 @@ pub(super) struct AnswerVerifier {
     given: Vec<bool>,
     question: String,
     extra: ExtraContext,
+    claims: ClaimChecker,
     names: PassageNames,
     splitter: Option<SentenceSplitter>,
     received: usize,
@@ -106,6 +113,7 @@ impl AnswerVerifier {
         let background = titles.chain(history.iter().map(|turn| turn.content.as_str()));
         Self {
             extra: ExtraContext::new(question, background),
+            claims: ClaimChecker::new(question, &transcript.track.language),
             names: PassageNames::new(transcript, question),
             transcript: Arc::clone(transcript),
             source: TranscriptIndex::new(Arc::clone(transcript), Arc::clone(passages)),
@@ -169,7 +177,7 @@ impl AnswerVerifier {
         if piece.text.contains(NOT_COVERED) {
             self.report.says_not_covered = true;
         }
-        let checked = self.check(&piece.text.replace(NOT_COVERED, ""));
+        let checked = self.check(&piece.text.replace(NOT_COVERED, ""), piece.starts_line);
         let sentence = self.decide(piece, checked);
         if piece.ends_line {
             self.end_line();
@@ -255,6 +263,7 @@ impl AnswerVerifier {
         let language = &self.transcript.track.language;
         let is_kept = |pending: &PendingSentence| {
             self.is_supported(&ContentTerms::new(&pending.text, language), &spoken, 0)
+                && self.agrees(&pending.text, pending.starts_line, &spoken)
         };
         let pending = pending.into_iter().filter(is_kept).collect();
         self.pending = pending;
@@ -292,7 +301,7 @@ impl AnswerVerifier {
     }
 
     /// Checks a sentence: its citations, and whether its quotations are in the transcript.
-    fn check(&mut self, sentence: &str) -> CheckedSentence {
+    fn check(&mut self, sentence: &str, starts_line: bool) -> CheckedSentence {
         let parts = parse_sentence(sentence, &self.names);
         let is_crowded =
             parts.iter().filter(|part| matches!(part, SentencePart::Quote(_))).count() > QUOTES_MAX;
@@ -317,11 +326,14 @@ impl AnswerVerifier {
             quotes.iter().flatten().any(|quote| matches!(quote, QuotedSpan::Verified(_)));
         let numbers =
             if has_verified_quote { numbers } else { self.supporting_passages(&parts, &quotes, numbers) };
-        let parts =
-            if has_verified_quote { self.drop_unsupported_text(parts, &quotes, &numbers) } else { parts };
+        let parts = if has_verified_quote {
+            self.drop_unsupported_text(parts, &quotes, &numbers, starts_line)
+        } else {
+            parts
+        };
         let cites = parts.iter().any(|part| matches!(part, SentencePart::Cites(_)));
-        if cites && numbers.is_empty() && !has_verified_quote {
-            // None of its citations supports it, so a citation of another sentence cannot either.
+        if cites && !has_verified_quote && !self.agree(&parts, &quotes, &numbers, starts_line) {
+            // Its citations do not support it, so a citation of another sentence cannot either.
             return CheckedSentence { is_rejected: true, ..CheckedSentence::default() };
         }
         AnswerWriter::new(&self.source, numbers, &quotes).write(&parts, &quotes)
@@ -413,6 +425,24 @@ impl AnswerVerifier {
         numbers.into_iter().filter(is_next).collect()
     }
 
+    /// Whether a sentence has a citation with whose passages its claims agree.
+    fn agree(
+        &self,
+        parts: &[SentencePart],
+        quotes: &[Option<QuotedSpan>],
+        numbers: &[u32],
+        starts_line: bool,
+    ) -> bool {
+        let mut spoken = SpokenContext::default();
+        numbers.iter().for_each(|number| spoken.add(&self.source.context_around(*number)));
+        !numbers.is_empty() && self.agrees(&shown_text(parts, quotes), starts_line, &spoken)
+    }
+
+    fn agrees(&self, sentence: &str, starts_line: bool, spoken: &SpokenContext) -> bool {
+        let sentence = if starts_line { claims::without_list_number(sentence) } else { sentence };
+        self.source.take_budget(spoken.own.len()) && self.claims.agrees(sentence, &spoken.own, &self.extra)
+    }
+
     fn is_supported(&self, content: &ContentTerms, spoken: &SpokenContext, unsupported_max: usize) -> bool {
         self.source.take_budget(spoken.len())
             && content.is_supported_by(spoken, &self.extra, unsupported_max, |content| {
@@ -426,6 +456,7 @@ impl AnswerVerifier {
         parts: Vec<SentencePart>,
         quotes: &[Option<QuotedSpan>],
         numbers: &[u32],
+        starts_line: bool,
     ) -> Vec<SentencePart> {
         let mut spoken = SpokenContext::default();
         numbers.iter().for_each(|number| spoken.add(&self.source.context_around(*number)));
@@ -442,7 +473,8 @@ impl AnswerVerifier {
             }
         }
         let content = ContentTerms::new(&own_text, &self.transcript.track.language);
-        if self.is_supported(&content, &spoken, UNSUPPORTED_MAX) {
+        let is_supported = self.is_supported(&content, &spoken, UNSUPPORTED_MAX);
+        if is_supported && self.agrees(&shown_text(&parts, quotes), starts_line, &spoken) {
             return parts;
         }
         let is_own = |quote: &Option<QuotedSpan>| !matches!(quote, Some(QuotedSpan::Verified(_)));
@@ -454,42 +486,15 @@ impl AnswerVerifier {
         });
         bare.collect()
     }
+}
 
-    /// Classifies a quotation.
-    fn classify_quote(&mut self, quoted: &str, numbers: &[u32]) -> QuotedSpan {
-        let wanted = fold(quoted);
-        if wanted.is_empty() {
-            return QuotedSpan::Unquoted(String::new());
-        }
-        let words = || quoted.trim_matches(is_single_mark).to_owned();
-        let is_wide = quoted.chars().filter(|c| is_unspaced(*c)).count() >= QUOTED_WIDE_MIN;
-        if !is_wide && quoted.chars().count() < QUOTED_CHARS_MIN {
-            // A single emphasised word; it keeps its marks where the passage contains it.
-            let exact = numbers.iter().find_map(|number| self.source.find_exact(*number, &wanted));
-            return exact.map_or_else(|| QuotedSpan::Unquoted(words()), QuotedSpan::Fragment);
-        }
-        let near = numbers.iter().find_map(|number| self.source.find_near(*number, &wanted));
-        let is_from_question = self.question.contains(&wanted);
-        if !ContentTerms::is_informative(quoted) {
-            // "And then it was" occurs everywhere and supports nothing.
-            let is_spoken =
-                near.is_some() || is_from_question || self.source.find_anywhere(&wanted).is_some();
-            return match near {
-                Some(spoken) => QuotedSpan::Fragment(spoken),
-                None if is_spoken => QuotedSpan::Unquoted(words()),
-                None => QuotedSpan::NotFound,
-            };
-        }
-        if let Some(spoken) = near.or_else(|| self.source.find_anywhere(&wanted)) {
-            return QuotedSpan::Verified(spoken);
-        }
-        if is_from_question {
-            // The words are the question's, so this is no quotation.
-            return QuotedSpan::Unquoted(words());
-        }
-        match numbers.iter().find_map(|number| self.source.find_similar(*number, quoted)) {
-            Some(spoken) => QuotedSpan::Verified(spoken),
-            None => QuotedSpan::NotFound,
-        }
-    }
+/// Text of a sentence as it is shown, without markers, links and times.
+fn shown_text(parts: &[SentencePart], quotes: &[Option<QuotedSpan>]) -> String {
+    let text = parts.iter().zip(quotes).map(|(part, quote)| match (part, quote) {
+        (_, Some(QuotedSpan::Verified(spoken) | QuotedSpan::Fragment(spoken))) => spoken.words.as_str(),
+        (_, Some(QuotedSpan::Unquoted(words))) => words,
+        (SentencePart::Text(text), _) => text,
+        _ => " ",
+    });
+    sanitize::remove_links_and_times(&text.collect::<String>(), &|_| false)
 }

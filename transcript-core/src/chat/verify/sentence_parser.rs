@@ -385,6 +385,8 @@ impl SentenceParser<'_> {
             }
         }
         words.push_str(&rest.replace(']', ")"));
+        // Code marks, as outside a quotation: a short one is written as it is.
+        words.retain(|c| c != '`');
         self.parts.push(SentencePart::Quote(words.trim().to_owned()));
         self.parts.extend(cites);
     }

@@ -60,6 +60,11 @@ impl ExtraContext {
         }
         extra
     }
+
+    /// Whether the question has a term.
+    pub(super) fn is_asked(&self, term: &str) -> bool {
+        self.question.contains(term)
+    }
 }
 
 impl ContentTerms {

@@ -148,10 +148,7 @@ impl HoldFixture {
 
     async fn hold(&self, amount: u64) -> Box<HoldGuard> {
         match self.manager.hold(self.request(amount)).await.unwrap() {
-            HoldResult::Held(guard, balances) => {
-                assert_eq!(balances[0].available(), 10 - amount);
-                guard
-            }
+            HoldResult::Held(guard) => guard,
             HoldResult::Refused(outcome) => panic!("{outcome:?}"),
         }
     }
@@ -189,6 +186,32 @@ async fn hold_guard_extends_hold_until_it_ends() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn hold_guard_opened_returns_balances_after_hold() {
+    let fixture = HoldFixture::new().await;
+    let request = fixture.request(3);
+    let mut guard = fixture.manager.prepare(&request);
+    let balances = guard.open(&request).await.unwrap().unwrap();
+    assert_eq!(balances[0].available(), 7);
+    guard.release().await;
+    assert_eq!(fixture.credits().await, [10, 0, 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn hold_guard_released_while_unconfirmed_releases_hold_once() {
+    let fixture = HoldFixture::new().await;
+    let request = fixture.request(3);
+    let mut guard = fixture.manager.prepare(&request);
+    fixture.ledger.is_silent.store(true, Ordering::Relaxed);
+    tokio::time::timeout(Duration::from_secs(1), guard.open(&request)).await.unwrap_err();
+    fixture.ledger.inner.hold(request).await.unwrap();
+    fixture.ledger.is_silent.store(false, Ordering::Relaxed);
+    guard.release().await;
+    assert_eq!(fixture.credits().await, [10, 0, 0]);
+    fixture.manager.0.tasks.wait_until_idle().await;
+    assert_eq!(fixture.ledger.calls("settle"), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn hold_guard_dropped_releases_hold() {
     let fixture = HoldFixture::new().await;
     drop(fixture.hold(3).await);
@@ -210,7 +233,7 @@ async fn hold_guard_settle_persists_while_ledger_is_down() {
     assert_eq!(fixture.credits().await, [7, 0, 3]);
     // A ledger that stays away is given up once the hold has expired.
     let again = HoldRequest { id: HoldId::new("h2"), ..fixture.request(1) };
-    let HoldResult::Held(guard, _) = fixture.manager.hold(again).await.unwrap() else { panic!() };
+    let HoldResult::Held(guard) = fixture.manager.hold(again).await.unwrap() else { panic!() };
     fixture.ledger.is_down.store(true, Ordering::Relaxed);
     guard.settle_in_full().await;
     fixture.manager.0.tasks.wait_until_idle().await;

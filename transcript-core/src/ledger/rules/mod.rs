@@ -39,7 +39,7 @@ pub struct LedgerRows {
 }
 
 /// The changed rows of a step, to store.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct LedgerChanges<'a> {
     /// New and changed pools; new ones in the order of their first use.
     pub pools: Vec<&'a PoolRow>,
@@ -77,11 +77,6 @@ impl LedgerRows {
     /// Creates a set of loaded rows.
     pub fn new(pools: Vec<PoolRow>, holds: Vec<HoldRow>, transfers: Vec<TransferRow>) -> Self {
         Self { pools, holds, transfers, entries: Vec::new() }
-    }
-
-    /// Returns the pools, holds and entries in their current state.
-    pub fn into_rows(self) -> (Vec<PoolRow>, Vec<HoldRow>, Vec<EntryRow>) {
-        (self.pools, self.holds, self.entries)
     }
 
     /// Returns the changes since loading; `None` if there are none.
@@ -251,6 +246,17 @@ impl LedgerRows {
     /// As [`LedgerRows::hold`].
     pub fn expire(&mut self, now: Timestamp, limit: u32) -> Result<u32> {
         self.expire_holds(now, limit, |_| true)
+    }
+
+    /// Expires the overdue holds of the wallets of a step, which the step would do first; returns their number.
+    ///
+    /// A store uses it to write them before the step.
+    ///
+    /// # Errors
+    /// As [`LedgerRows::hold`].
+    pub fn expire_overdue(&mut self, keys: &RowKeys<'_>) -> Result<u32> {
+        let now = Timestamp::from_millis(keys.now);
+        self.expire_holds(now, u32::MAX, |leg| keys.wallets.contains(&leg.wallet.as_str()))
     }
 
     /// Expires the overdue holds with a matching leg, at most `limit`; returns their number.

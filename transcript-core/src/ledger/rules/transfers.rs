@@ -71,7 +71,7 @@ impl LedgerRows {
             allocate::revoke_amount(grant.amount, reclaimed, request.amount, available);
         grant.taken += taken;
         grant.shortfall += shortfall;
-        grant.touched = true;
+        grant.touched |= taken + shortfall > 0;
         self.transfers.push(TransferRow {
             id: id.to_owned(),
             kind: TransferKind::Revocation,

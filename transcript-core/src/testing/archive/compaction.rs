@@ -31,6 +31,11 @@ async fn compact(store: &ArchiveStore, before: i64, limit: u32) -> CompactOutcom
     panic!("compaction terminates");
 }
 
+/// The stored body of a selector, if the store has that form.
+async fn body(store: &ArchiveStore, number: u32, selector: &TrackSelector) -> Option<StoredBody> {
+    expect_ok(store.stored_body(&video(number), selector).await)
+}
+
 /// All results for some videos.
 async fn all_results(
     store: &ArchiveStore,
@@ -39,7 +44,7 @@ async fn all_results(
     let mut all = Vec::new();
     for number in numbers {
         for selector in [TrackSelector::Default, selector("en"), selector("de")] {
-            let body = expect_ok(store.stored_body(&video(number), &selector).await);
+            let body = body(store, number, &selector).await;
             all.push((find(store, number, &selector).await, body, tracks(store, number).await));
         }
     }
@@ -99,11 +104,7 @@ pub async fn compaction_changes_no_result(store: ArchiveStore) {
         FindOutcome::NotFound,
         "a deleted video is not found"
     );
-    assert_eq!(
-        expect_ok(store.stored_body(&video(2), &TrackSelector::Default).await),
-        None,
-        "a deleted video has no stored body"
-    );
+    assert_eq!(body(&store, 2, &TrackSelector::Default).await, None, "a deleted video has no stored body");
     let after_delete = expect_ok(store.stats().await);
     assert_eq!(after_delete.transcripts, stats_before.transcripts - 1, "a deleted video is not counted");
     assert!(
@@ -207,7 +208,7 @@ pub async fn concurrent_compaction_loses_nothing(store: ArchiveStore) {
                     expect,
                     "the latest transcript is found"
                 );
-                expect_ok(store.stored_body(&video(number), &TrackSelector::Default).await);
+                body(&store, number, &TrackSelector::Default).await;
             }
         });
         work

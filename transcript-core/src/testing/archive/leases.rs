@@ -3,8 +3,9 @@
 use super::*;
 use crate::{
     archive::{FetchLease, LeaseOutcome},
+    error::ErrorKind,
     ids::Holder,
-    testing::run_concurrently,
+    testing::{expect_error, run_concurrently},
     video::ShortLink,
 };
 
@@ -104,6 +105,42 @@ pub async fn lease_is_released_by_its_holder_only(store: ArchiveStore) {
         busy(62),
         "a former holder releases nothing"
     );
+}
+
+/// A put that releases ends the holder's lease of its first selector, and no other lease. A failed put ends none.
+pub async fn lease_is_released_with_put_of_its_holder(store: ArchiveStore) {
+    let german = FetchLease { selector: selector("de"), ..lease("a", 0) };
+    for lease in [lease("a", 0), german.clone()] {
+        assert_eq!(expect_ok(store.acquire_lease(lease).await), LeaseOutcome::Acquired);
+    }
+    let selectors = [TrackSelector::Default, selector("de")];
+    let put = async |holder: &str| {
+        store.put_and_release(put_request(1, "de", "text", &selectors), &Holder::new(holder)).await
+    };
+    expect_ok(store.withdraw(&video(1), true, at(0)).await);
+    expect_error(put("a").await, ErrorKind::Conflict, "a withdrawn video");
+    assert_eq!(
+        expect_ok(store.acquire_lease(lease("b", 1)).await),
+        busy(60),
+        "a failed put releases no lease"
+    );
+    expect_ok(store.withdraw(&video(1), false, at(0)).await);
+
+    expect_ok(put("b").await);
+    assert_eq!(
+        expect_ok(store.acquire_lease(lease("b", 1)).await),
+        busy(60),
+        "a put does not release another holder's lease"
+    );
+    let stored = expect_ok(put("a").await);
+    assert_eq!(stored, find_stored(&store, 1, &TrackSelector::Default).await, "the result is that of a put");
+    assert_eq!(
+        expect_ok(store.acquire_lease(lease("b", 1)).await),
+        LeaseOutcome::Acquired,
+        "the lease of the first selector is free, also if the transcript was stored before"
+    );
+    let german = FetchLease { holder: Holder::new("b"), ..german };
+    assert_eq!(expect_ok(store.acquire_lease(german).await), busy(60), "leases of other selectors stay");
 }
 
 /// Each selector of each video has its own lease, and a put does not end a lease.

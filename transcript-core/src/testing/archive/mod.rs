@@ -89,6 +89,7 @@ macro_rules! archive_conformance_cases {
             lease_is_renewed_by_its_holder
             lease_ends_at_expiry
             lease_is_released_by_its_holder_only
+            lease_is_released_with_put_of_its_holder
             leases_of_other_selectors_are_separate
             concurrent_lease_requests_acquire_one
             short_link_is_stored

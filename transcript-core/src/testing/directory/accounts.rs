@@ -58,6 +58,7 @@ pub async fn account_update_requires_latest_version(store: DirectoryStore) {
         customer: Some("cus_1".to_owned()),
         subscription: Some("sub_1".to_owned()),
         blocked: true,
+        prepaid_until: Some(at(1_000)),
         ..first.clone()
     };
     let expect = Account { version: 2, ..paid.clone() };

@@ -25,6 +25,7 @@ pub async fn token_of_new_address_creates_account_and_key(store: DirectoryStore)
         customer: None,
         subscription: None,
         blocked: false,
+        prepaid_until: None,
     };
     let issued = RedeemOutcome::Issued { account: account.clone(), first: true };
     assert_eq!(redeem(&store, "t", "k", false).await, issued, "a new address needs no confirmation");

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::directory::Plan;
 use crate::{
     accounts::{BLOCKED, IssuedAccountKey, Profile},
+    debug_fields,
     directory::api_key::ApiKey,
 };
 
@@ -65,14 +66,7 @@ pub struct VerifyResponse {
     pub notice: Option<String>,
 }
 
-impl fmt::Debug for VerifyResponse {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("VerifyResponse")
-            .field("credits", &self.credits)
-            .field("plan", &self.plan)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(VerifyResponse { credits, plan });
 
 impl From<&IssuedAccountKey> for VerifyResponse {
     fn from(issued: &IssuedAccountKey) -> Self {
@@ -110,14 +104,7 @@ pub struct AccountInfo {
     pub resets_at: String,
 }
 
-impl fmt::Debug for AccountInfo {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AccountInfo")
-            .field("plan", &self.plan)
-            .field("credits_remaining", &self.credits_remaining)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(AccountInfo { plan, credits_remaining });
 
 impl From<&Profile> for AccountInfo {
     fn from(profile: &Profile) -> Self {

@@ -53,6 +53,27 @@ async fn v1_transcript_costs_one_credit_archived_or_not() {
 }
 
 #[tokio::test]
+async fn v1_body_is_not_built_before_key_is_checked() {
+    let service = ServiceFixture::start().await;
+    let key = service.account("ann@example.org").await;
+    let query = format!("video_id={ARCHIVED}");
+    // The first request caches what the query selects.
+    assert_eq!(get(&service, &key, &query).await.status, 200);
+    for wrong in ["vba_unknown", "vbk_unknown", ""] {
+        for _ in 0..2 {
+            let denied = get(&service, wrong, &query).await;
+            assert_eq!((denied.status.as_u16(), denied.header("cache-control")), (401, Some("no-store")));
+        }
+        assert_eq!(service.bodies.usage(true).entries, 0);
+    }
+    // A body that is made fast is cached at its second request.
+    for cached in [0, 1] {
+        assert_eq!(get(&service, &key, &query).await.header("cache-control"), Some("no-store"));
+        assert_eq!(service.bodies.usage(true).entries, cached);
+    }
+}
+
+#[tokio::test]
 async fn v1_transcript_failure_costs_nothing() {
     let service = ServiceFixture::start().await;
     let key = service.account("ann@example.org").await;

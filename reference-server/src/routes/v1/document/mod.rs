@@ -81,6 +81,16 @@ pub(crate) fn no_credits() -> Value {
     )
 }
 
+/// Response 409 to a request whose first one is still running.
+pub(crate) fn busy() -> Value {
+    denial(
+        409,
+        "Another request with this Idempotency-Key is running. A retry counts toward the rate limit of repeats.",
+        &[("busy", "A request with this Idempotency-Key is still running. Retry in a few seconds.")],
+        [],
+    )
+}
+
 /// Response 429 for callers without a key.
 pub(crate) fn too_many(description: &str, message: &str) -> Value {
     denial(429, description, &[("network", message)], [retry_after()])
@@ -139,13 +149,24 @@ pub(crate) fn key() -> Value {
 
 /// Response 429 of the account's rate limit.
 pub(crate) fn too_fast() -> Value {
+    too_fast_with("The account's rate limit.", &[])
+}
+
+/// Response 429 where a transcript may have to be fetched.
+pub(crate) fn too_fast_or_busy() -> Value {
+    let description = "The account's rate limit, a limit of new transcripts, or too many fetches wait. Nothing was \
+                       charged.";
+    let busy = "The service is busy with other videos; nothing was charged. Try again in 10 seconds.";
+    too_fast_with(description, &[("busy", busy)])
+}
+
+fn too_fast_with(description: &str, more: &[(&str, &str)]) -> Value {
     let message =
         "Too many requests: this account may make 10 in any 60 seconds. Please try again in 7 seconds.";
     let repeats = "Too many repeated requests: this account may make 60 in any 60 seconds. Please try again in 2 \
                    seconds.";
-    denial(429, "The account's rate limit.", &[("account", message), ("repeats", repeats)], {
-        std::iter::once(retry_after()).chain(rate_limit())
-    })
+    let messages = [&[("account", message), ("repeats", repeats)], more].concat();
+    denial(429, description, &messages, std::iter::once(retry_after()).chain(rate_limit()))
 }
 
 /// `Idempotent-Replayed`, sent with a replay.

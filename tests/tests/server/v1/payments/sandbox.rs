@@ -115,16 +115,19 @@ async fn sandbox_on_public_address_requires_setting() -> Result<()> {
     let event = server.send(Method::POST, "/api/v1/webhooks/stripe", &[], "{}").await?;
     assert_eq!((event.status.as_u16(), &event.json()["code"]), (404, &json!(404)));
     drop(server);
-    let open = ServerFixture::start(&data, &[public_url, opened])?;
-    let reply = post(&open, &key, "buy-credits", "{\"pack\": \"1k\"}").await?;
-    let url = reply.json()["checkout_url"].as_str().unwrap_or_default().to_owned();
-    let page = url.strip_prefix("https://v.example").context("a page of another server")?;
-    assert_eq!(title(&open.get(page).await?), "Test checkout");
+    let open = ServerFixture::start(&data, &[])?;
+    let page = order(&open, &key, "buy-credits", "{\"pack\": \"1k\"}").await?;
+    assert_eq!(title(&open.get(&page).await?), "Test checkout");
+    for header in [("host", "v.example"), ("x-forwarded-for", "127.0.0.1"), ("via", "1.1 tunnel")] {
+        // The host alone is refused before the page is.
+        let refused = open.send(Method::GET, &page, &[header], "").await?;
+        assert_eq!(refused.status, if header.0 == "host" { 421 } else { 403 });
+    }
     drop(open);
     // With the sandbox disabled again, its pages are gone.
     let server = ServerFixture::start(&data, &[public_url])?;
-    assert_eq!(server.get(page).await?.status, 404);
-    assert_eq!(submit(&server, page, "pay").await?.status, 404);
+    assert_eq!(server.get(&page).await?.status, 404);
+    assert_eq!(submit(&server, &page, "pay").await?.status, 404);
     assert_eq!(account_status(&server, &key).await?.1, 200);
 
     let check_config = |settings: &[(&str, &str)]| {
@@ -136,7 +139,15 @@ async fn sandbox_on_public_address_requires_setting() -> Result<()> {
     assert!(warned.contains("# payments: not configured: nothing is for sale\n"), "{warned}");
     assert!(warned.contains("# warning: stripe.secret_key is not set: payments are not configured\n"));
     assert!(check_config(&[])?.contains("# payments: sandbox: no money is taken"));
-    assert!(check_config(&[public_url, opened])?.contains("# warning: checkout.sandbox is true"));
+    assert!(check_config(&[opened])?.contains("# warning: checkout.sandbox is true"));
+    let mut refused = verbatim(data.path(), &["check-config"]);
+    refused.envs([public_url, opened]);
+    let refused = run(refused, b"")?;
+    let why = String::from_utf8_lossy(&refused.stderr);
+    assert!(
+        !refused.status.success() && why.contains("checkout.sandbox: it is true, but server.base_url"),
+        "{why}"
+    );
     let keys =
         [("VERBATIM_STRIPE__SECRET_KEY", "sk_hush"), ("VERBATIM_STRIPE__WEBHOOK_SECRETS", "whsec_hush")];
     let stripe = check_config(&[public_url, keys[0], keys[1]])?;

@@ -8,7 +8,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use hmac::{Hmac, KeyInit, Mac};
@@ -20,6 +20,7 @@ use super::{
 };
 use crate::{
     accounts::{BillingMonth, Order, OrderItem, OrderState, OrderStore, orders::list_all_for_account},
+    debug_fields,
     directory::SecretStore,
     error::Result,
     ids::OrderId,
@@ -52,11 +53,7 @@ pub struct Sandbox {
     secret: Arc<[u8]>,
 }
 
-impl fmt::Debug for Sandbox {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sandbox").field("deps", &self.deps).finish_non_exhaustive()
-    }
-}
+debug_fields!(Sandbox { deps });
 
 /// An order for its sandbox page.
 #[derive(Clone, Debug, PartialEq, Eq)]

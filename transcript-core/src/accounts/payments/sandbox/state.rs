@@ -128,7 +128,7 @@ impl SandboxRecord {
             SandboxStatus::Paid => PaymentProgress::Paid,
             SandboxStatus::Ended => PaymentProgress::Ended,
         };
-        PaymentState { order: order.id.clone(), progress, money: self.money(order) }
+        PaymentState { order: order.id.clone(), session: None, progress, money: self.money(order) }
     }
 
     fn money(&self, order: &Order) -> PaymentAmounts {

@@ -27,6 +27,7 @@ fn free() -> Account {
         customer: Some("cus_1".to_owned()),
         subscription: None,
         blocked: false,
+        prepaid_until: None,
     }
 }
 

@@ -1,0 +1,65 @@
+import Foundation
+
+extension Transcripts {
+    /// Searches archived transcripts for passages with all words.
+    public func search(
+        _ query: String,
+        language: String? = nil,
+        limit: UInt32? = nil
+    ) async throws -> [SearchHit] {
+        try await cancellable { call in
+            try await self.search(query: query, language: language, limit: limit, call: call)
+        }
+    }
+
+    /// Answers a question about a video from its transcript. Free.
+    public func answer(
+        to question: String,
+        about link: String,
+        history: [ChatTurn] = [],
+        timeout: TimeInterval? = nil
+    ) async throws -> ChatAnswer {
+        try await cancellable(timeout: timeout) { call in
+            try await self.ask(link: link, question: question, history: history, call: call)
+        }
+    }
+}
+
+extension Client {
+    /// Looks up a transcript. An unavailable transcript is a normal response with a reason.
+    public func transcript(for link: String, timeout: TimeInterval? = nil) async throws -> LookupResponse {
+        try await cancellable(timeout: timeout) { call in
+            try await self.lookUp(link: link, call: call)
+        }
+    }
+
+    /// Buys a transcript for credits.
+    public func buyTranscript(
+        _ link: String,
+        language: String? = nil,
+        idempotencyKey: String? = nil,
+        timeout: TimeInterval? = nil
+    ) async throws -> PurchasedTranscript {
+        try await cancellable(timeout: timeout) { call in
+            try await self.transcript(
+                link: link, language: language, idempotencyKey: idempotencyKey, call: call
+            )
+        }
+    }
+
+    /// Buys an answer about a video for one credit.
+    public func answer(
+        to message: String,
+        about videoId: String,
+        history: [ChatTurn] = [],
+        idempotencyKey: String? = nil,
+        timeout: TimeInterval? = nil
+    ) async throws -> ChatAnswer {
+        try await cancellable(timeout: timeout) { call in
+            try await self.chat(
+                videoId: videoId, message: message, history: history,
+                idempotencyKey: idempotencyKey, call: call
+            )
+        }
+    }
+}

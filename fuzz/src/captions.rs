@@ -1,0 +1,110 @@
+//! Caption files of all formats, and what is written from them.
+
+use transcript_core::{
+    body,
+    captions::{
+        CaptionErrorKind, CaptionFormat, parse, parse_as, parse_raw_timedtext, parse_with_report, sniff,
+        write_srt, write_webvtt,
+    },
+    transcript::{SEGMENTS_MAX, Segment, TIME_MAX_MS, paragraphs, prose},
+};
+
+use crate::seeds;
+
+const FORMATS: [CaptionFormat; 7] = [
+    CaptionFormat::TimedText,
+    CaptionFormat::Srv3,
+    CaptionFormat::Json3,
+    CaptionFormat::WebVtt,
+    CaptionFormat::Srt,
+    CaptionFormat::Ttml,
+    CaptionFormat::Utterances,
+];
+
+/// The first byte selects the format: 0 to 6, any other the one that is detected.
+pub(crate) fn run(input: &[u8]) {
+    let Some((&selector, body)) = input.split_first() else { return };
+    // The digit of a seed, so that seeds stay readable.
+    let format = FORMATS.get(usize::from(selector.wrapping_sub(b'0'))).copied();
+    let parsed = match format {
+        Some(format) => parse_as(format, body),
+        None => {
+            let _ = parse_raw_timedtext(body);
+            let parsed = parse(body);
+            assert!(parsed.is_err() || sniff(body).is_some(), "captions have a format");
+            let report = parse_with_report(body);
+            assert_eq!(report.map(|report| report.segments), parsed);
+            parsed
+        }
+    };
+    if let Ok(segments) = parsed {
+        check_guarantees(&segments);
+        check_writers(&segments);
+    }
+}
+
+/// What every parser guarantees.
+fn check_guarantees(segments: &[Segment]) {
+    assert!((1..=SEGMENTS_MAX).contains(&segments.len()));
+    assert!(segments.is_sorted_by_key(|segment| segment.start_ms));
+    for segment in segments {
+        assert!(!segment.text.trim().is_empty() && !segment.text.contains('\0'), "{segment:?}");
+        assert!(segment.start_ms <= TIME_MAX_MS && segment.end_ms() <= TIME_MAX_MS, "{segment:?}");
+    }
+}
+
+/// What is written from segments is read back as the same segments.
+pub(crate) fn check_writers(segments: &[Segment]) {
+    check_captions(segments, CaptionFormat::WebVtt, write_webvtt);
+    check_captions(segments, CaptionFormat::Srt, write_srt);
+    let json = body::segments::write(segments).expect("parsed segments are within the limits");
+    assert_eq!(body::segments::read(&json).as_deref(), Some(segments));
+    prose(segments);
+    paragraphs(segments);
+}
+
+fn check_captions(segments: &[Segment], format: CaptionFormat, write: fn(&[Segment]) -> String) {
+    let file = write(segments);
+    let found = match parse_as(format, file.as_bytes()) {
+        Ok(found) => found,
+        Err(error) => {
+            let is_readable = |c: char| !c.is_whitespace() && c != char::REPLACEMENT_CHARACTER;
+            let is_unreadable = !segments.iter().any(|segment| segment.text.chars().any(is_readable));
+            assert!(is_unreadable && error.kind() == CaptionErrorKind::NoCues, "{error}: {file:?}");
+            return;
+        }
+    };
+    assert_eq!(sniff(file.as_bytes()), Some(format), "{file:?}");
+    assert_eq!(found.len(), segments.len(), "{file:?}");
+    for (found, segment) in found.iter().zip(segments) {
+        // Line ends are \n in a file.
+        let text = segment.text.replace("\r\n", "\n").replace('\r', "\n");
+        assert_eq!((found.text.as_str(), found.start_ms), (text.as_str(), segment.start_ms), "{file:?}");
+        // A cue ends at the start of the next one at the latest.
+        assert!(found.end_ms() <= segment.end_ms(), "{file:?}");
+    }
+    assert_eq!(write(&found), file);
+}
+
+pub(crate) fn seeds() -> Vec<Vec<u8>> {
+    let mut seeds = seeds::texts(&[
+        "0<?xml version=\"1.0\"?><transcript><text start=\"1.54\" dur=\"4.16\">I&amp;#39;m &lt;i&gt;in&lt;/i&gt;\
+         </text><text start=\"9\"/></transcript>",
+        "1<timedtext format=\"3\"><head><pen id=\"1\"/></head><body><p t=\"10\" d=\"20\"><s t=\"3\">a</s><br/>&lt;\
+         </p><p t=\"30\" d=\"9\" a=\"1\">b</p></body></timedtext>",
+        "2{\"wireMagic\":\"pb3\",\"events\":[{\"tStartMs\":0,\"dDurationMs\":5,\"segs\":[{\"utf8\":\"in\\n\",\
+         \"tOffsetMs\":1}]},{\"tStartMs\":7,\"aAppend\":1,\"segs\":[{\"utf8\":\"x\"}]}]}",
+        "3WEBVTT\nKind: captions\nLanguage: en\n\nNOTE x\n\nSTYLE\n::cue {}\n\n1\n00:00:01.000 --> 00:00:02.000 \
+         line:0\n<v A>one &amp; <00:00:01.500><c>two</c>\n\n00:02.000 --> 00:03.000\none two\nthree\n",
+        "41\r\n00:00:01,000 --> 00:00:02,000\r\n{\\an8}<b>one</b>\r\n\r\n2\r\n\
+         00:00:02,000 --> 00:00:03,000\r\none\r\n",
+        "5<tt xml:lang=\"en\" ttp:frameRate=\"25\"><body begin=\"1s\"><div><p begin=\"00:00:01:12\" dur=\"9f\">a<br/>\
+         <span begin=\"1t\">b</span></p></div></body></tt>",
+        "6{\"utterances\":[{\"text\":\"hi\",\"start_time\":1,\"end_time\":900,\"words\":[]}]}",
+        "-\u{FEFF}WEBVTT\n\n00:01.000 --> 00:02.000\n12:00:01.5 --> 1:2,5\n\u{200B} \n&#58;\n",
+    ]);
+    let files = ["youtube", "tiktok", "x"]
+        .map(|platform| seeds::recordings(platform, &["vtt", "srt", "ttml", "xml", "srv1", "srv3", "json3"]));
+    seeds.extend(files.into_iter().flatten().map(|file| [b"-", file.as_slice()].concat()));
+    seeds
+}

@@ -1,0 +1,73 @@
+//! The settings file and the environment.
+
+use std::{env, fs, process};
+
+use reference_server::config::{SettingSources, Settings};
+
+use crate::seeds;
+
+/// The settings file, then a line `---` and lines `NAME=value` of the environment.
+pub(crate) fn run(input: &[u8]) {
+    let text = String::from_utf8_lossy(input);
+    // A setting may name a file with keys: devices have no end.
+    if ["/dev", "/proc"].iter().any(|folder| text.contains(folder)) {
+        return;
+    }
+    let (file, environment) = text.split_once("\n---\n").unwrap_or((&text, ""));
+    let path = env::temp_dir().join(format!("verbatim-fuzz-{}.toml", process::id()));
+    fs::write(&path, file).expect("the temporary folder is writable");
+    let variables = environment.lines().filter_map(|line| line.split_once('='));
+    let sources = SettingSources {
+        data: "/data".into(),
+        file: Some(path),
+        environment: variables.map(|(name, value)| (name.into(), value.into())).collect(),
+        flags: Vec::new(),
+    };
+    match Settings::load(sources) {
+        Ok(_) if has_secret_elsewhere(&text) => {}
+        Ok(settings) => {
+            let report = settings.report();
+            assert!(!report.contains("sk-secret"), "a secret is in the report: {report}");
+            assert!(!format!("{settings:?}").contains("sk-secret"), "a secret is in the debug output");
+        }
+        Err(errors) => {
+            let sentences = errors.to_string();
+            assert!(sentences.lines().all(|line| !line.trim().is_empty()), "{sentences:?}");
+        }
+    }
+}
+
+/// Whether the text has the secret where a setting is public, to which the fuzzer may have copied it.
+fn has_secret_elsewhere(text: &str) -> bool {
+    let is_secret = |line: &str| {
+        let (name, value) = line.split_once('=').unwrap_or((line, ""));
+        let is_key = ["api_key", "secret_key", "webhook_secrets"].contains(&name.trim());
+        // Of a URL only the password is secret.
+        let before_password =
+            value.split_once(":sk-secret@").and_then(|(before, _)| before.split_once("://"));
+        let is_password = before_password.is_some_and(|(_, user)| !user.contains(['/', '?', '#', '@', '\\']));
+        is_key || is_password && value.matches("sk-secret").count() == 1
+    };
+    text.lines().any(|line| line.contains("sk-secret") && !is_secret(line))
+}
+
+pub(crate) fn seeds() -> Vec<Vec<u8>> {
+    seeds::texts(&[
+        "",
+        "server.listen = \"127.0.0.1:0\"\nserver.base_url = \"https://v.example\"\n[suppliers]\nyoutube = \
+         [\"youtube-captions\"]\n",
+        "[server]\ntrusted_proxies = [\"10.0.0.0/8\"]\ncors_origins = [\"https://a.example\"]\n[upstream]\n\
+         proxies = [\"socks5h://u:p@127.0.0.1:1080\"]\nbody_timeout = \"10s\"\n",
+        "[speech]\nbase_url = \"https://s.example/v1\"\nmodel = \"m\"\napi_key = \"sk-secret\"\nmax_duration \
+         = \"4h\"\n\
+         [chat]\nbase_url = \"https://s.example/v1\"\nmodel = \"m\"\napi_key = \"sk-secret\"\ncontext_tokens = \
+         8192\n",
+        "[mail]\nsmtp_url = \"smtps://user:sk-secret@mail.example:465\"\nfrom = \"Ann <ann@v.example>\"\n",
+        "[stripe]\nsecret_key = \"sk-secret\"\nwebhook_secrets = [\"sk-secret\"]\n[price]\nstarter = \"9.00 USD\"\n",
+        "entitlement.keys = '{\"keys\":[{\"kty\":\"oct\",\"k\":\"YSBzZWNyZXQgb2YgdGhlIGZ1enogdGFyZ2V0IG9ubHk\"}]}'\n",
+        "storage.url = \"postgres://u:sk-secret@127.0.0.1/v\"\nlog.format = \"json\"\nlog.level = \"debug\"\n",
+        "\n---\nVERBATIM_SERVER__LISTEN=[::1]:8080\nVERBATIM_SUPPLIERS__YOUTUBE=a,\
+         b\nVERBATIM_UPSTREAM__PROXY=http://127.0.0.1:1\n",
+        "serber.listen = 1\nlookup = { free_per_month = -1 }\na = [[1], {b = 2}]\n",
+    ])
+}

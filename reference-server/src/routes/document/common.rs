@@ -1,0 +1,69 @@
+//! Responses that every operation may have, before or beside those of its handler.
+
+use http::Method;
+use serde_json::{Value, json};
+
+use super::{ResponseHeader, header, refusal};
+use crate::{
+    api::{BUSY, HEAD_BYTES_MAX, OTHER_HOST, READ_BYTES_MAX, V1_PREFIX},
+    routes::{table::Endpoint, v1},
+};
+
+/// Adds 421, 431 and 503, in the form of the operation's API.
+pub(crate) fn add_common_responses(endpoint: &Endpoint, operation: &mut Value) {
+    let is_v1 = endpoint.path.starts_with(V1_PREFIX);
+    let own = operation["responses"]["503"].take();
+    for (status, mut response) in
+        [(421, other_host(is_v1)), (431, large_head(is_v1)), (503, busy(is_v1, &own))]
+    {
+        if endpoint.method == Method::HEAD
+            && let Some(fields) = response.as_object_mut()
+        {
+            fields.remove("content");
+        }
+        operation["responses"][status.to_string()] = response;
+    }
+}
+
+fn problem(
+    is_v1: bool,
+    (status, title): (u16, &str),
+    description: &str,
+    detail: (&str, &str),
+    headers: Option<ResponseHeader>,
+) -> Value {
+    match is_v1 {
+        true => v1::document::denial(status, description, &[detail], headers),
+        false => refusal((status, title), description, &[detail], headers),
+    }
+}
+
+fn other_host(is_v1: bool) -> Value {
+    let what = "The request's host is not one of this server.";
+    problem(is_v1, (421, "Misdirected Request"), what, ("host", OTHER_HOST), None)
+}
+
+fn large_head(is_v1: bool) -> Value {
+    let kib = HEAD_BYTES_MAX / 1024;
+    let what = format!(
+        "The request head, its link included, is larger than {kib} KiB. The response has no body if the head is larger \
+         than {} KiB or has more than 100 headers.",
+        READ_BYTES_MAX / 1024
+    );
+    let detail = format!("The request's headers are too large: its head may have {kib} KiB altogether.");
+    problem(is_v1, (431, "Request Header Fields Too Large"), &what, ("large", &detail), None)
+}
+
+/// Response 503; `own` is the page that the operation returns with this status, or null.
+fn busy(is_v1: bool, own: &Value) -> Value {
+    let what = "The server has no memory for another large body.";
+    let schema = json!({ "type": "integer", "minimum": 1, "examples": [5] });
+    let wait = ("Retry-After", header("Seconds until a retry may succeed.", schema));
+    let mut response = problem(is_v1, (503, "Service Unavailable"), what, ("busy", BUSY), Some(wait));
+    if let (Some(page), Some(description)) = (own["content"].get("text/html"), own["description"].as_str()) {
+        response["description"] = format!("{description} Or: {what}").into();
+        response["content"]["text/html"] = page.clone();
+        response["headers"]["Cache-Control"]["schema"]["enum"] = json!(["no-cache", "no-store"]);
+    }
+    response
+}

@@ -1,0 +1,245 @@
+//! Compaction: moves stored bodies to cold storage one by one.
+//!
+//! A body is read, packed, unpacked and compared before it is replaced, and it is replaced only if it did not
+//! change since. Packing uses the CPU and no caller waits for it: it runs on half of the cores, on blocking
+//! threads.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use transcript_core::{
+    Error, ErrorKind, Result,
+    archive::{CompactOutcome, CompactRequest},
+    body::segments,
+    ids::Cursor,
+    video::VideoId,
+};
+
+use super::{stats_part, tracks::read_cursor};
+use crate::{
+    body::{EncodedBody, damaged},
+    codec,
+    cold::{Dictionary, Packer, unpack},
+    error::DbResult,
+    sql::{Database, Session, Statement, WriteTx, sql, values},
+};
+
+/// Most parts of a cold form in a file, where each is a row, so that pages fill.
+const PARTS_MAX: i64 = 65_536;
+/// Length of a part in bytes: eight, with their row overhead, fill a page of 16 KiB.
+const PART: usize = 2_016;
+
+/// The next bodies, and whether each is old enough.
+const NEXT_BODIES: Statement = sql! {
+    sqlite: "SELECT t.video, some.transcript, t.revision, t.stored_at < $3
+        FROM (SELECT transcript FROM bodies WHERE transcript > $2 ORDER BY transcript LIMIT $4) some
+        JOIN transcripts t ON t.id = some.transcript ORDER BY some.transcript",
+    postgres: "SELECT n.video, n.transcript, t.revision, t.stored_at < $3
+        FROM (SELECT video, transcript FROM bodies WHERE (video, transcript) > ($1, $2)
+            ORDER BY video, transcript LIMIT $4) n
+        JOIN transcripts t ON t.video = n.video AND t.id = n.transcript ORDER BY n.video, n.transcript",
+};
+
+const READ_BODY: Statement = sql! {
+    sqlite: "SELECT b.content_sha256, b.source, b.length, b.about, b.segments
+        FROM transcripts t JOIN bodies b ON b.transcript = t.id
+        WHERE t.video = $1 AND t.id = $2 AND t.revision = $3",
+    postgres: "SELECT b.content_sha256, b.source, b.length, b.about, b.segments
+        FROM transcripts t JOIN bodies b ON b.video = t.video AND b.transcript = t.id
+        WHERE t.video = $1 AND t.id = $2 AND t.revision = $3",
+};
+
+/// Deletes a body if it is unchanged, since another transcript may have reused its id; on PostgreSQL, also stores its
+/// cold form and updates the statistics.
+const REPLACE_BODY: Statement = sql! {
+    sqlite: "DELETE FROM bodies WHERE transcript = $2 AND checksum = $3 AND content_sha256 = $4
+        AND EXISTS (SELECT 1 FROM transcripts WHERE id = $2 AND video = $1 AND revision = $5)",
+    postgres: "WITH taken AS (
+            DELETE FROM bodies WHERE video = $1 AND transcript = $2 AND checksum = $3 AND content_sha256 = $4
+                AND EXISTS (SELECT 1 FROM transcripts WHERE video = $1 AND id = $2 AND revision = $5)
+            RETURNING transcript
+        ), put AS (
+            INSERT INTO cold (video, transcript, body) SELECT $1, transcript, $6 FROM taken
+        ), sized AS (
+            UPDATE transcripts SET body_bytes = $7
+                WHERE video = $1 AND id = $2 AND EXISTS (SELECT 1 FROM taken)
+        )
+        UPDATE figures SET compact = compact + 1, bytes = bytes + $7 - $8
+            WHERE part = $9 AND EXISTS (SELECT 1 FROM taken)",
+};
+const PUT_COLD: &str = "INSERT INTO cold (id, bytes) VALUES ($1, $2)";
+const UPDATE_SIZE: &str = "UPDATE transcripts SET body_bytes = $2 WHERE id = $1";
+
+/// Statements that must not scan tables, for the test of the query plans.
+#[cfg(all(test, feature = "sqlite"))]
+pub(crate) const INDEXED_STATEMENTS: [&str; 5] =
+    [NEXT_BODIES.sqlite, READ_BODY.sqlite, REPLACE_BODY.sqlite, PUT_COLD, UPDATE_SIZE];
+
+/// A transcript that can be compacted.
+struct ColdKey {
+    video: VideoId,
+    transcript: i64,
+    revision: i64,
+}
+
+/// Result for one row.
+enum ColdRow {
+    Compacted {
+        before: u64,
+        after: u64,
+    },
+    /// The cold form is not smaller, or the row is gone.
+    Left,
+    Damaged(VideoId),
+}
+
+/// Replaces a body by its cold form. The outcome is whether the body was still there.
+struct ReplaceBodyTx {
+    key: ColdKey,
+    body: EncodedBody,
+    compact: Vec<u8>,
+}
+
+impl WriteTx for ReplaceBodyTx {
+    type Outcome = bool;
+    const IS_SINGLE_STATEMENT: bool = true;
+
+    async fn run<S: Session>(&self, db: &mut S) -> DbResult<bool> {
+        let (ColdKey { video, transcript, revision }, body) = (&self.key, &self.body);
+        let size = codec::column(self.compact.len() as u64)?;
+        let replace = values![
+            video.to_string(),
+            *transcript,
+            body.checksum(video),
+            &body.content_sha256,
+            *revision,
+            &self.compact,
+            size,
+            codec::column(body.bytes())?,
+            stats_part(),
+        ];
+        let is_replaced = db.execute(REPLACE_BODY, &replace).await? > 0;
+        if is_replaced && !S::IS_REMOTE {
+            put_parts(db, *transcript, &self.compact).await?;
+            db.execute(UPDATE_SIZE, &values![*transcript, size]).await?;
+        }
+        Ok(is_replaced)
+    }
+}
+
+/// Stores the cold form of a transcript that has none, in a file.
+pub(crate) async fn put_parts<S: Session>(db: &mut S, transcript: i64, compact: &[u8]) -> DbResult<()> {
+    let first = transcript.checked_mul(PARTS_MAX);
+    let first = first.ok_or_else(|| Error::unexpected("a transcript id is too large for cold storage"))?;
+    for (index, part) in (0..PARTS_MAX).zip(compact.chunks(PART)) {
+        db.execute(PUT_COLD, &values![first + index, part]).await?;
+    }
+    Ok(())
+}
+
+/// Compacts some transcripts; see [`transcript_core::archive::Archive::compact`].
+///
+/// # Errors
+/// A database error; rows compacted before it stay compacted.
+pub(super) async fn compact_page<D: Database>(
+    database: &D,
+    request: &CompactRequest,
+) -> Result<CompactOutcome> {
+    let (video, transcript) = read_cursor(request.page.after.as_ref())?;
+    let limit = i64::try_from(request.page.size()).unwrap_or(i64::MAX);
+    let bounds = values![video, transcript, request.stored_before.as_millis(), limit];
+    let found = database.find(NEXT_BODIES, &bounds, |row| {
+        let video = codec::video(row.get(0)?)?;
+        let key = ColdKey { video, transcript: row.take(1)?, revision: row.take(2)? };
+        Ok((key, row.take::<bool>(3)?))
+    });
+    let found = found.await?;
+    let scanned = found.len();
+    // A full page: there may be more.
+    let last = found.last().filter(|_| scanned == request.page.size());
+    let next = last.map(|(key, _)| Cursor::new(format!("{}/{}", key.video, key.transcript)));
+    let mut compacted = CompactOutcome { scanned: scanned as u64, next, ..CompactOutcome::default() };
+
+    let concurrency = std::thread::available_parallelism().map_or(1, |cores| cores.get().div_ceil(2));
+    let packers = Arc::new(PackerCache::default());
+    let old = found.into_iter().filter_map(|(key, is_old)| is_old.then_some(key));
+    let mut results = stream::iter(old)
+        .map(|key| compact_one(database, key, Arc::clone(&packers)))
+        .buffer_unordered(concurrency);
+    while let Some(row) = results.try_next().await? {
+        match row {
+            ColdRow::Compacted { before, after } => {
+                compacted.compacted += 1;
+                compacted.bytes_before += before;
+                compacted.bytes_after += after;
+            }
+            ColdRow::Left => {}
+            ColdRow::Damaged(video) => compacted.damaged.push(video),
+        }
+    }
+    Ok(compacted)
+}
+
+async fn compact_one<D: Database>(database: &D, key: ColdKey, packers: Arc<PackerCache>) -> Result<ColdRow> {
+    let row = values![key.video.to_string(), key.transcript, key.revision];
+    let found = database.find_first(READ_BODY, &row, |row| {
+        Ok(EncodedBody {
+            content_sha256: row.take(0)?,
+            source: row.take(1)?,
+            length: row.take(2)?,
+            about: row.take(3)?,
+            segments: row.take::<Vec<u8>>(4)?.into(),
+        })
+    });
+    let Some(body) = found.await? else {
+        return Ok(ColdRow::Left);
+    };
+    let video = key.video.clone();
+    let packing = database.runtime().spawn_blocking(move || (packers.pack(&video, &body), body));
+    let (packed, body) =
+        packing.await.map_err(|error| Error::unexpected(format!("packing a transcript failed: {error}")))?;
+    let compact = match packed {
+        Ok(Some(compact)) => compact,
+        Ok(None) => return Ok(ColdRow::Left),
+        Err(error) if error.kind() == ErrorKind::Corrupt => return Ok(ColdRow::Damaged(key.video)),
+        Err(error) => return Err(error),
+    };
+    let (before, after) = (body.bytes(), compact.len() as u64);
+    let is_replaced = database.run(ReplaceBodyTx { key, body, compact }).await?;
+    Ok(if is_replaced { ColdRow::Compacted { before, after } } else { ColdRow::Left })
+}
+
+/// Idle packers, one for each parallel task: creating one takes longer than packing a short transcript.
+#[derive(Debug, Default)]
+struct PackerCache(Mutex<Vec<Packer>>);
+
+impl PackerCache {
+    fn free(&self) -> MutexGuard<'_, Vec<Packer>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The cold form of a body. `None` if it is not smaller, or does not rebuild the body exactly.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`] if the body does not decode.
+    fn pack(&self, video: &VideoId, body: &EncodedBody) -> Result<Option<Vec<u8>>> {
+        let transcript = body.unpack()?;
+        if transcript.video != *video {
+            return Err(damaged());
+        }
+        let free = self.free().pop();
+        let mut packer = free.map_or_else(|| Packer::new(Dictionary::NEWEST), Ok)?;
+        let compact = packer.pack(&transcript)?;
+        self.free().push(packer);
+        if body.bytes() <= compact.len() as u64 {
+            return Ok(None);
+        }
+        // The digest covers all that a reader sees. The bytes that are sent must also be the same.
+        let again = unpack(&compact, &body.content_sha256).and_then(|again| segments::write(&again.segments));
+        if again.is_ok_and(|again| body.json().is_ok_and(|json| again == json)) {
+            return Ok(Some(compact));
+        }
+        tracing::error!("cold form did not rebuild the transcript, row left unchanged");
+        Ok(None)
+    }
+}

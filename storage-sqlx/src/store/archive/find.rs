@@ -1,0 +1,270 @@
+//! The transcript of a selector, decoded or lazy: one statement for both.
+
+use std::sync::Arc;
+
+use transcript_core::{
+    Error, Result, Timestamp,
+    archive::{Absence, FindOutcome, LazyTranscript, StoredBody, StoredTranscript, TrackSelector},
+    video::VideoId,
+};
+
+use crate::{
+    body::{EncodedBody, damaged, misplaced},
+    body_v1::BodyV1,
+    cold,
+    error::DbResult,
+    sql::{Database, Row, Statement, sql, values},
+};
+
+/// Approximate memory of a row in addition to its values.
+const ROW_BYTES: u64 = 512;
+
+/// Everything stored about a selector, in one row, with the change counter of the same snapshot.
+///
+/// A transcript is in one of three forms: its body, its cold form or, only in old files, the first form.
+pub(crate) const FIND: Statement = sql! {
+    sqlite: "SELECT d.video IS NOT NULL, c.count, t.revision, t.parser_version, t.stored_at,
+            t.content_sha256, t.body_length, t.body,
+            unhex((SELECT group_concat(hex(p.bytes), '' ORDER BY p.id) FROM cold p
+                WHERE b.transcript IS NULL AND p.id BETWEEN t.id * 65536 AND t.id * 65536 + 65535)),
+            b.content_sha256, b.length, b.checksum, b.source, b.about, b.segments,
+            a.reason, a.message, a.asked, a.until
+        FROM changes c
+        LEFT JOIN withdrawals d ON d.video = $1
+        LEFT JOIN wishes w ON w.video = $1 AND w.wish = $2 AND d.video IS NULL
+        LEFT JOIN transcripts t ON t.id = w.transcript
+        LEFT JOIN bodies b ON b.transcript = t.id
+        LEFT JOIN absences a ON a.video = $1 AND a.wish = $2 AND w.wish IS NULL AND a.until > $3
+        WHERE c.only_row = 1",
+    postgres: "SELECT d.video IS NOT NULL, c.count, t.revision, t.parser_version, t.stored_at,
+            t.content_sha256, b.length, NULL::BYTEA,
+            p.body,
+            b.content_sha256, b.length, b.checksum, b.source, b.about, b.segments,
+            a.reason, a.message, a.asked, a.until
+        FROM changes c
+        LEFT JOIN withdrawals d ON d.video = $1
+        LEFT JOIN wishes w ON w.video = $1 AND w.wish = $2 AND d.video IS NULL
+        LEFT JOIN transcripts t ON t.video = $1 AND t.id = w.transcript
+        LEFT JOIN bodies b ON b.video = $1 AND b.transcript = w.transcript
+        LEFT JOIN cold p ON p.video = $1 AND p.transcript = w.transcript AND b.video IS NULL
+        LEFT JOIN absences a ON a.video = $1 AND a.wish = $2 AND w.wish IS NULL AND a.until > $3
+        WHERE c.only_row = 1",
+};
+
+/// The body of a selector's transcript; nulls if it is in another form. A withdrawn video has no row.
+///
+/// A response from the archive needs no more, and each further row costs a seek.
+pub(crate) const BODY: Statement = sql! {
+    sqlite: "SELECT b.content_sha256, b.length, b.checksum, b.source, b.about, b.segments
+        FROM wishes w LEFT JOIN bodies b ON b.transcript = w.transcript
+        WHERE w.video = $1 AND w.wish = $2 AND NOT EXISTS (SELECT 1 FROM withdrawals WHERE video = $1)",
+    postgres: "SELECT b.content_sha256, b.length, b.checksum, b.source, b.about, b.segments
+        FROM wishes w LEFT JOIN bodies b ON b.video = w.video AND b.transcript = w.transcript
+        WHERE w.video = $1 AND w.wish = $2 AND NOT EXISTS (SELECT 1 FROM withdrawals WHERE video = $1)",
+};
+
+/// Finds what is stored about a selector; see [`transcript_core::archive::Archive::find`].
+pub(crate) async fn find<D: Database>(
+    database: &D,
+    video: &VideoId,
+    selector: &TrackSelector,
+    now: Timestamp,
+) -> Result<FindOutcome> {
+    let keys = values![video.to_string(), selector.as_str(), now.as_millis()];
+    let found = database.find_first(FIND, &keys, |row| decode_find(video, selector, row)).await?;
+    found.ok_or_else(|| Error::unexpected("the database returned no row for a selector"))
+}
+
+fn decode_find(video: &VideoId, selector: &TrackSelector, row: &mut Row) -> DbResult<FindOutcome> {
+    if row.take(0)? {
+        return Ok(FindOutcome::Withdrawn);
+    }
+    if let Some(stored) = decode_stored(video, row)? {
+        return Ok(FindOutcome::Transcript(stored));
+    }
+    let Some(reason) = row.take(15)? else {
+        return Ok(FindOutcome::NotFound);
+    };
+    Ok(FindOutcome::Absence(Absence {
+        video: video.clone(),
+        selector: selector.clone(),
+        reason,
+        message: row.take(16)?,
+        suppliers_tried: row.take(17)?,
+        until: Timestamp::from_millis(row.take(18)?),
+    }))
+}
+
+/// Decodes the transcript in a row of [`FIND`].
+pub(crate) fn decode_stored(video: &VideoId, row: &mut Row) -> DbResult<Option<StoredTranscript>> {
+    let Some(version) = TranscriptVersion::decode(row)? else {
+        return Ok(None);
+    };
+    let content_sha256: Vec<u8> = row.take(5)?;
+    let transcript = if let Some(segments) = row.take::<Option<Vec<u8>>>(14)? {
+        let (length, source, about) = (row.take(6)?, row.take(12)?, row.take(13)?);
+        let content_sha256 = content_sha256.clone();
+        EncodedBody { content_sha256, source, length, about, segments: segments.into() }.unpack()?
+    } else if let Some(compact) = row.take::<Option<Vec<u8>>>(8)? {
+        cold::unpack(&compact, &content_sha256)?
+    } else {
+        let bytes = row.take::<Option<Vec<u8>>>(7)?.ok_or_else(damaged)?;
+        BodyV1 { content_sha256: content_sha256.clone(), length: row.take(6)?, bytes }.unpack()?
+    };
+    // The digest covers the video, but not the row in which it is stored.
+    if transcript.video != *video {
+        return Err(misplaced().into());
+    }
+    Ok(Some(StoredTranscript {
+        transcript: Arc::new(transcript),
+        revision: version.revision,
+        content_sha256,
+        parser_version: version.parser_version,
+        stored_at: version.stored_at,
+    }))
+}
+
+/// Finds the transcript of a selector; see [`transcript_core::archive::Archive::find_lazy`].
+pub(crate) async fn find_lazy<D: Database>(
+    database: &D,
+    video: &VideoId,
+    selector: &TrackSelector,
+) -> Result<Option<Arc<dyn LazyTranscript>>> {
+    // No absence is valid that long.
+    let keys = values![video.to_string(), selector.as_str(), i64::MAX];
+    let found = database.find_first(FIND, &keys, |row| LazyForm::decode(video, row)).await?;
+    let Some((version, form)) = found.flatten() else {
+        return Ok(None);
+    };
+    let (body, checksum) = match form {
+        LazyForm::Body { body, checksum } => (body, checksum),
+        LazyForm::Cold { content_sha256, compact } => {
+            let body = cold::rebuild_body(video.clone(), content_sha256, compact, database.runtime()).await?;
+            let checksum = body.checksum(video);
+            (body, checksum)
+        }
+    };
+    Ok(Some(Arc::new(LazyRow { video: video.clone(), version, body, checksum })))
+}
+
+/// Reads the body of a selector's transcript; see [`transcript_core::archive::Archive::stored_body`].
+pub(crate) async fn stored_body<D: Database>(
+    database: &D,
+    video: &VideoId,
+    selector: &TrackSelector,
+) -> Result<Option<StoredBody>> {
+    let keys = values![video.to_string(), selector.as_str()];
+    match database.find_first(BODY, &keys, |row| decode_body(video, row, 0)).await? {
+        Some(Some((body, checksum))) => Ok(Some(body.stored(checksum))),
+        Some(None) => find_lazy(database, video, selector).await?.map(|found| found.body()).transpose(),
+        None => Ok(None),
+    }
+}
+
+/// The version of a transcript, and the change counter when it was read.
+#[derive(Clone, Copy, Debug)]
+struct TranscriptVersion {
+    changes: u64,
+    revision: u32,
+    parser_version: u32,
+    stored_at: Timestamp,
+}
+
+impl TranscriptVersion {
+    /// `None` if a row of [`FIND`] has no transcript.
+    fn decode(row: &mut Row) -> DbResult<Option<Self>> {
+        let Some(revision) = row.take(2)? else {
+            return Ok(None);
+        };
+        let (changes, parser_version) = (row.take(1)?, row.take(3)?);
+        let stored_at = Timestamp::from_millis(row.take(4)?);
+        Ok(Some(Self { changes, revision, parser_version, stored_at }))
+    }
+}
+
+/// A found form that can stay undecoded.
+enum LazyForm {
+    /// With a valid checksum.
+    Body {
+        body: EncodedBody,
+        checksum: u32,
+    },
+    Cold {
+        content_sha256: Vec<u8>,
+        compact: Vec<u8>,
+    },
+}
+
+impl LazyForm {
+    fn decode(video: &VideoId, row: &mut Row) -> DbResult<Option<(TranscriptVersion, Self)>> {
+        let Some(version) = TranscriptVersion::decode(row)? else {
+            return Ok(None);
+        };
+        if let Some((body, checksum)) = decode_body(video, row, 9)? {
+            return Ok(Some((version, Self::Body { body, checksum })));
+        }
+        let (content_sha256, compact) = (row.take(5)?, row.take::<Option<Vec<u8>>>(8)?);
+        Ok(compact.map(|compact| (version, Self::Cold { content_sha256, compact })))
+    }
+}
+
+/// Decodes the columns of [`BODY`], of which this is the first, and checks the checksum. `None` if they are null.
+fn decode_body(video: &VideoId, row: &mut Row, first: usize) -> DbResult<Option<(EncodedBody, u32)>> {
+    let Some(content_sha256) = row.take(first)? else {
+        return Ok(None);
+    };
+    let body = EncodedBody {
+        content_sha256,
+        length: row.take(first + 1)?,
+        source: row.take(first + 3)?,
+        about: row.take(first + 4)?,
+        segments: row.take::<Vec<u8>>(first + 5)?.into(),
+    };
+    let checksum = body.checksum(video);
+    if checksum != row.take::<u32>(first + 2)? {
+        return Err(damaged().into());
+    }
+    Ok(Some((body, checksum)))
+}
+
+/// The row of a transcript with its body.
+#[derive(Debug)]
+struct LazyRow {
+    video: VideoId,
+    version: TranscriptVersion,
+    body: EncodedBody,
+    checksum: u32,
+}
+
+impl LazyTranscript for LazyRow {
+    fn revision(&self) -> u32 {
+        self.version.revision
+    }
+
+    fn change_counter(&self) -> u64 {
+        self.version.changes
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.body.bytes() + ROW_BYTES
+    }
+
+    fn body(&self) -> Result<StoredBody> {
+        Ok(self.body.stored(self.checksum))
+    }
+
+    fn load(&self) -> Result<StoredTranscript> {
+        let transcript = self.body.unpack()?;
+        // The digest covers the video, but not the row in which it is stored.
+        if transcript.video != self.video {
+            return Err(misplaced());
+        }
+        Ok(StoredTranscript {
+            transcript: Arc::new(transcript),
+            revision: self.version.revision,
+            content_sha256: self.body.content_sha256.clone(),
+            parser_version: self.version.parser_version,
+            stored_at: self.version.stored_at,
+        })
+    }
+}

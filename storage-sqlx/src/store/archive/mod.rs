@@ -1,0 +1,361 @@
+//! The archive.
+
+pub(crate) mod compaction;
+pub(crate) mod find;
+pub(crate) mod put;
+mod tracks;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use transcript_core::{
+    Error, Page, PageRequest, Result, Timestamp,
+    archive::{
+        Absence, Archive, ArchiveStats, ArchivedTrack, CompactOutcome, CompactRequest, FetchLease,
+        FindOutcome, LazyTranscript, LeaseOutcome, PutRequest, StoredBody, StoredTranscript, TrackSelector,
+    },
+    ids::{Cursor, Holder},
+    video::{ShortLink, VideoId},
+};
+
+use super::{delete_expired, random_below};
+use crate::{
+    codec,
+    error::{DbResult, corrupt},
+    sql::{Database, Session, Statement, WriteTx, sql, values},
+};
+
+const PUT_ABSENCE: &str = "INSERT INTO absences (video, wish, reason, message, asked, until)
+    VALUES ($1, $2, $3, $4, $5, $6)
+    ON CONFLICT (video, wish) DO UPDATE SET reason = excluded.reason, message = excluded.message,
+        asked = excluded.asked, until = excluded.until";
+
+/// The lease of a fetch, for all processes. It expires on its own, and no session is bound to it.
+const ACQUIRE_LEASE: &str = "INSERT INTO leases (video, wish, holder, until) VALUES ($1, $2, $3, $5)
+    ON CONFLICT (video, wish) DO UPDATE SET holder = excluded.holder,
+        until = CASE WHEN leases.holder = excluded.holder AND leases.until > excluded.until
+            THEN leases.until ELSE excluded.until END
+    WHERE leases.holder = excluded.holder OR leases.until <= $4";
+const LEASE_EXPIRY: &str = "SELECT until FROM leases WHERE video = $1 AND wish = $2";
+const RELEASE_LEASE: &str = "DELETE FROM leases WHERE video = $1 AND wish = $2 AND holder = $3";
+/// Deletes a few leases that ended long ago.
+const DELETE_EXPIRED_LEASES: Statement = sql! {
+    sqlite: "DELETE FROM leases WHERE (video, wish) IN (
+            SELECT video, wish FROM leases WHERE until < $1 ORDER BY until LIMIT 16
+        )",
+    postgres: "DELETE FROM leases WHERE (video, wish) IN (
+            SELECT video, wish FROM leases WHERE until < $1 ORDER BY until LIMIT 128
+        ) AND until < $1",
+};
+/// Deletes a few absences that ended long ago.
+///
+/// A fetch acquires a lease before it stores an absence, so no more rows are added than deleted.
+const DELETE_EXPIRED_ABSENCES: Statement = sql! {
+    sqlite: "DELETE FROM absences WHERE (video, wish) IN (
+            SELECT video, wish FROM absences WHERE until < $1 ORDER BY until LIMIT 16
+        )",
+    postgres: "DELETE FROM absences WHERE (video, wish) IN (
+            SELECT video, wish FROM absences WHERE until < $1 ORDER BY until LIMIT 128
+        ) AND until < $1",
+};
+
+/// How long expired rows are kept: a clock may step back to a time before their end.
+const RETENTION_MS: i64 = 3_600_000;
+/// One in this many leases deletes expired rows on a server.
+const DELETE_INTERVAL: u64 = 8;
+/// Transcripts with more text than this, in bytes, are packed on a blocking thread.
+///
+/// An hour of speech has some 60 KB. Packing them takes no longer than parsing the captions on the same thread did.
+const PACK_INLINE_MAX: usize = 128 << 10;
+/// Most attempts for a lease that others acquire and release at the same time.
+const LEASE_ATTEMPTS: u32 = 8;
+
+const FIND_LINK: &str = "SELECT video FROM links WHERE address = $1";
+const PUT_LINK: Statement = sql! {
+    sqlite: "INSERT INTO links (address, video) VALUES ($1, $2) ON CONFLICT (address) DO NOTHING",
+    postgres: "WITH kept AS (
+            INSERT INTO links (address, video) VALUES ($1, $2) ON CONFLICT (address) DO NOTHING
+            RETURNING address
+        )
+        UPDATE figures SET links = links + 1 WHERE part = $3 AND EXISTS (SELECT 1 FROM kept)",
+};
+
+const CHANGES: &str = "SELECT count FROM changes";
+const INCREMENT_CHANGES: &str = "UPDATE changes SET count = count + $1";
+const PUT_WITHDRAWAL: &str =
+    "INSERT INTO withdrawals (video, at) VALUES ($1, $2) ON CONFLICT (video) DO NOTHING";
+const DELETE_WITHDRAWAL: &str = "DELETE FROM withdrawals WHERE video = $1";
+const LIST_WITHDRAWN: &str = "SELECT video FROM withdrawals WHERE video > $1 ORDER BY video LIMIT $2";
+
+const DELETE_SELECTORS: &str = "DELETE FROM wishes WHERE video = $1";
+/// Delete the rest of a video, in this order. Bodies and cold forms are deleted with their transcript.
+const DELETE_VIDEO: [&str; 3] = [
+    "DELETE FROM transcripts WHERE video = $1",
+    "DELETE FROM tracks WHERE video = $1",
+    "DELETE FROM absences WHERE video = $1",
+];
+/// Subtracts a video from the statistics of PostgreSQL.
+const SUBTRACT_VIDEO: &str = "UPDATE figures SET videos = videos - least(o.transcripts, 1),
+        transcripts = figures.transcripts - o.transcripts, bytes = figures.bytes - o.bytes,
+        compact = figures.compact - o.compact
+    FROM (SELECT count(*) AS transcripts, coalesce(sum(body_bytes), 0)::BIGINT AS bytes,
+            (SELECT count(*) FROM cold WHERE video = $1) AS compact
+        FROM transcripts WHERE video = $1) o
+    WHERE part = $2";
+
+/// The statistics, which are updated with each write: by triggers on SQLite, by the writes on PostgreSQL.
+///
+/// On PostgreSQL absences and withdrawals are counted: they are few, because they expire or are made by operators.
+const STATS: Statement = sql! {
+    sqlite: "SELECT videos, transcripts, absences, withdrawn, links, bytes, compact
+        FROM figures WHERE only_row = 1",
+    postgres: "SELECT sum(videos)::BIGINT, sum(transcripts)::BIGINT,
+            (SELECT count(*) FROM absences), (SELECT count(*) FROM withdrawals),
+            sum(links)::BIGINT, sum(bytes)::BIGINT, sum(compact)::BIGINT
+        FROM figures",
+};
+/// Number of rows over which PostgreSQL spreads the statistics.
+const STATS_PARTS: u64 = 64;
+
+/// Statements that must not scan tables, for the test of the query plans.
+#[cfg(all(test, feature = "sqlite"))]
+pub(crate) const INDEXED_STATEMENTS: [&str; 15] = [
+    find::FIND.sqlite,
+    find::BODY.sqlite,
+    PUT_ABSENCE,
+    DELETE_EXPIRED_LEASES.sqlite,
+    DELETE_EXPIRED_ABSENCES.sqlite,
+    ACQUIRE_LEASE,
+    LEASE_EXPIRY,
+    RELEASE_LEASE,
+    FIND_LINK,
+    DELETE_SELECTORS,
+    DELETE_VIDEO[0],
+    DELETE_VIDEO[1],
+    DELETE_VIDEO[2],
+    tracks::TRACKS.sqlite,
+    STATS.sqlite,
+];
+
+/// The archive, in one database. Its forms are `SqliteArchive` and `PostgresArchive`.
+#[derive(Debug)]
+pub struct SqlArchive<D> {
+    pub(crate) database: D,
+}
+
+/// Acquires with one statement; reads the holder only if that fails.
+struct AcquireLeaseTx {
+    lease: FetchLease,
+    /// Rows that expired before this time, in milliseconds, are deleted.
+    delete_before: i64,
+}
+
+impl WriteTx for AcquireLeaseTx {
+    /// `None` if the lease was released between the two statements.
+    type Outcome = Option<LeaseOutcome>;
+    const IS_SINGLE_STATEMENT: bool = true;
+
+    async fn run<S: Session>(&self, db: &mut S) -> DbResult<Option<LeaseOutcome>> {
+        if !S::IS_REMOTE {
+            db.execute(DELETE_EXPIRED_LEASES, &values![self.delete_before]).await?;
+            db.execute(DELETE_EXPIRED_ABSENCES, &values![self.delete_before]).await?;
+        }
+        let FetchLease { video, selector, holder, now, until } = &self.lease;
+        let video = video.to_string();
+        let row = values![&video, selector.as_str(), holder.as_str(), now.as_millis(), until.as_millis()];
+        if db.execute(ACQUIRE_LEASE, &row).await? > 0 {
+            return Ok(Some(LeaseOutcome::Acquired));
+        }
+        let held = db.row(LEASE_EXPIRY, &values![&video, selector.as_str()]).await?;
+        let until = held.map(|held| held.get(0)).transpose()?;
+        Ok(until.map(|until| LeaseOutcome::Busy { until: Timestamp::from_millis(until) }))
+    }
+}
+
+struct WithdrawTx {
+    video: VideoId,
+    withdrawn: bool,
+    now: Timestamp,
+}
+
+impl WriteTx for WithdrawTx {
+    type Outcome = ();
+
+    async fn run<S: Session>(&self, db: &mut S) -> DbResult<()> {
+        let video = self.video.to_string();
+        let changed = if self.withdrawn {
+            db.execute(PUT_WITHDRAWAL, &values![video, self.now.as_millis()]).await?
+        } else {
+            db.execute(DELETE_WITHDRAWAL, &values![video]).await?
+        };
+        count_changes(db, changed).await
+    }
+}
+
+struct DeleteVideoTx(VideoId);
+
+impl WriteTx for DeleteVideoTx {
+    type Outcome = ();
+
+    async fn run<S: Session>(&self, db: &mut S) -> DbResult<()> {
+        let video = self.0.to_string();
+        if S::IS_REMOTE {
+            db.execute(SUBTRACT_VIDEO, &values![&video, stats_part()]).await?;
+        }
+        let changed = db.execute(DELETE_SELECTORS, &values![&video]).await?;
+        for statement in DELETE_VIDEO {
+            db.execute(statement, &values![&video]).await?;
+        }
+        count_changes(db, changed).await
+    }
+}
+
+/// Counts changes that invalidate earlier results. On SQLite triggers count them.
+async fn count_changes<S: Session>(db: &mut S, changes: u64) -> DbResult<()> {
+    if S::IS_REMOTE && changes > 0 {
+        db.execute(INCREMENT_CHANGES, &values![codec::column(changes)?]).await?;
+    }
+    Ok(())
+}
+
+/// A random row of PostgreSQL's statistics.
+fn stats_part() -> i64 {
+    i64::try_from(random_below(STATS_PARTS)).unwrap_or_default()
+}
+
+/// Stores a transcript; with a holder, also releases its lease of the first selector.
+async fn put_transcript<D: Database>(
+    database: &D,
+    request: PutRequest,
+    lease_holder: Option<Holder>,
+) -> Result<StoredTranscript> {
+    request.check()?;
+    let text_bytes: usize = request.transcript.segments.iter().map(|segment| segment.text.len()).sum();
+    let pack = || put::PutTranscriptTx::pack(request, lease_holder);
+    let write = if text_bytes <= PACK_INLINE_MAX {
+        pack()?
+    } else {
+        let packing = database.runtime().spawn_blocking(pack).await;
+        let failed = |error| Error::unexpected(format!("packing a transcript failed: {error}"));
+        packing.map_err(failed)??
+    };
+    database.run(write).await
+}
+
+#[async_trait]
+impl<D: Database> Archive for SqlArchive<D> {
+    async fn find(&self, video: &VideoId, selector: &TrackSelector, now: Timestamp) -> Result<FindOutcome> {
+        find::find(&self.database, video, selector, now).await
+    }
+
+    async fn find_lazy(
+        &self,
+        video: &VideoId,
+        selector: &TrackSelector,
+    ) -> Result<Option<Arc<dyn LazyTranscript>>> {
+        find::find_lazy(&self.database, video, selector).await
+    }
+
+    async fn stored_body(&self, video: &VideoId, selector: &TrackSelector) -> Result<Option<StoredBody>> {
+        find::stored_body(&self.database, video, selector).await
+    }
+
+    async fn tracks(&self, video: &VideoId) -> Result<Vec<ArchivedTrack>> {
+        let found = self.database.find(tracks::TRACKS, &values![video.to_string()], tracks::decode).await?;
+        Ok(found.into_iter().map(|(_, track)| track).collect())
+    }
+
+    async fn put(&self, request: PutRequest) -> Result<StoredTranscript> {
+        put_transcript(&self.database, request, None).await
+    }
+
+    async fn put_and_release(&self, request: PutRequest, holder: &Holder) -> Result<StoredTranscript> {
+        put_transcript(&self.database, request, Some(holder.clone())).await
+    }
+
+    async fn put_absence(&self, absence: Absence) -> Result<()> {
+        let (video, suppliers) = (absence.video.to_string(), codec::json(&absence.suppliers_tried)?);
+        let (selector, until) = (absence.selector.as_str(), absence.until.as_millis());
+        let row = values![video, selector, &absence.reason, &absence.message, suppliers, until];
+        self.database.execute(PUT_ABSENCE, &row).await?;
+        Ok(())
+    }
+
+    async fn acquire_lease(&self, lease: FetchLease) -> Result<LeaseOutcome> {
+        let delete_before = lease.now.as_millis().saturating_sub(RETENTION_MS);
+        for _ in 0..LEASE_ATTEMPTS {
+            let acquire = AcquireLeaseTx { lease: lease.clone(), delete_before };
+            let Some(outcome) = self.database.run(acquire).await? else { continue };
+            if outcome == LeaseOutcome::Acquired {
+                for statement in [DELETE_EXPIRED_LEASES, DELETE_EXPIRED_ABSENCES] {
+                    delete_expired(&self.database, DELETE_INTERVAL, statement, delete_before).await;
+                }
+            }
+            return Ok(outcome);
+        }
+        Err(Error::unavailable("too many servers acquire and release the same lease: retry in a few seconds"))
+    }
+
+    async fn release_lease(&self, video: &VideoId, selector: &TrackSelector, holder: &Holder) -> Result<()> {
+        let lease = values![video.to_string(), selector.as_str(), holder.as_str()];
+        self.database.execute(RELEASE_LEASE, &lease).await?;
+        Ok(())
+    }
+
+    async fn short_link(&self, link: &ShortLink) -> Result<Option<VideoId>> {
+        let keys = values![link.address()];
+        self.database.find_first(FIND_LINK, &keys, |row| Ok(codec::video(row.get(0)?)?)).await
+    }
+
+    async fn put_short_link(&self, link: &ShortLink, video: &VideoId) -> Result<()> {
+        let row = values![link.address(), video.to_string(), stats_part()];
+        self.database.execute(PUT_LINK, &row).await?;
+        Ok(())
+    }
+
+    async fn withdraw(&self, video: &VideoId, withdrawn: bool, now: Timestamp) -> Result<()> {
+        self.database.run(WithdrawTx { video: video.clone(), withdrawn, now }).await
+    }
+
+    async fn delete(&self, video: &VideoId) -> Result<()> {
+        self.database.run(DeleteVideoTx(video.clone())).await
+    }
+
+    async fn change_counter(&self) -> Result<u64> {
+        let found = self.database.find_first(CHANGES, &[], |row| row.take(0)).await?;
+        found.ok_or_else(|| corrupt("the change counter is missing"))
+    }
+
+    async fn list_tracks(&self, page: PageRequest) -> Result<Page<ArchivedTrack>> {
+        let (video, id) = tracks::read_cursor(page.after.as_ref())?;
+        let bounds = values![video, id, codec::one_more(&page)];
+        let found = self.database.find(tracks::PAGE, &bounds, tracks::decode).await?;
+        let found = codec::page_of(found, &page, |(id, track)| format!("{}/{id}", track.video));
+        Ok(Page { items: found.items.into_iter().map(|(_, track)| track).collect(), next: found.next })
+    }
+
+    async fn list_withdrawn(&self, page: PageRequest) -> Result<Page<VideoId>> {
+        let bounds = values![page.after.as_ref().map_or("", Cursor::as_str), codec::one_more(&page)];
+        let found = self.database.find(LIST_WITHDRAWN, &bounds, |row| Ok(codec::video(row.get(0)?)?)).await?;
+        Ok(codec::page_of(found, &page, VideoId::to_string))
+    }
+
+    async fn stats(&self) -> Result<ArchiveStats> {
+        let found = self.database.find_first(STATS, &[], |row| {
+            Ok(ArchiveStats {
+                videos: row.take(0)?,
+                transcripts: row.take(1)?,
+                absences: row.take(2)?,
+                withdrawn: row.take(3)?,
+                links: row.take(4)?,
+                bytes: row.take(5)?,
+                compact: row.take(6)?,
+            })
+        });
+        Ok(found.await?.unwrap_or_default())
+    }
+
+    async fn compact(&self, request: CompactRequest) -> Result<CompactOutcome> {
+        compaction::compact_page(&self.database, &request).await
+    }
+}

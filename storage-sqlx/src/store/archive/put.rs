@@ -1,0 +1,328 @@
+//! Stores transcripts: existing rows decide whether one is added, and for which selectors.
+
+use std::sync::Arc;
+
+use transcript_core::{
+    Error, Result, Timestamp,
+    archive::{PutRequest, StoredTranscript, TrackSelector},
+    ids::Holder,
+    transcript::TrackInfo,
+};
+
+use super::{
+    RELEASE_LEASE, count_changes,
+    find::{FIND, decode_stored},
+    stats_part,
+    tracks::decode_info,
+};
+use crate::{
+    body::EncodedBody,
+    codec,
+    error::DbResult,
+    sql::{Row, Session, Statement, WriteTx, sql, values},
+};
+
+/// Whether the video is withdrawn, its newest transcript of the same content, and whether it has any.
+const LOAD_VIDEO: &str = "SELECT EXISTS (SELECT 1 FROM withdrawals WHERE video = $1),
+    (SELECT max(id) FROM transcripts WHERE video = $1 AND content_sha256 = $2),
+    EXISTS (SELECT 1 FROM transcripts WHERE video = $1)";
+/// The transcript of each selector of the video, and whether its content equals the new one.
+const SELECTOR_STATES: &str = "SELECT w.wish, t.revision, t.content_sha256 = $2, t.id
+    FROM wishes w JOIN transcripts t ON t.video = w.video AND t.id = w.transcript WHERE w.video = $1";
+const STORED_TRACKS: &str =
+    "SELECT id, language, kind, name, original FROM tracks WHERE video = $1 ORDER BY id";
+
+const MARK_ORIGINALS: Statement = sql! {
+    sqlite: "UPDATE tracks SET original = 1 WHERE id IN (SELECT value FROM json_each($2))",
+    postgres: "UPDATE tracks SET original = TRUE WHERE video = $1 AND id = ANY ($2)",
+};
+const ADD_TRACK: &str = "INSERT INTO tracks (video, language, kind, name, original)
+    VALUES ($1, $2, $3, $4, $5) RETURNING id";
+/// Adds all tracks in one round trip to PostgreSQL.
+const ADD_TRACKS: &str = "INSERT INTO tracks (video, id, language, kind, name, original)
+    SELECT $1, t.id, t.language, t.kind, CASE WHEN t.named = 1 THEN t.name END, t.original = 1
+    FROM unnest($2::BIGINT[], $3::TEXT[], $4::TEXT[], $5::TEXT[], $6::BIGINT[], $7::BIGINT[])
+        t (id, language, kind, name, named, original)";
+const DELETE_ABSENCES: Statement = sql! {
+    sqlite: "DELETE FROM absences WHERE video = $1 AND wish IN (SELECT value FROM json_each($2))",
+    postgres: "DELETE FROM absences WHERE video = $1 AND wish = ANY ($2)",
+};
+
+/// Adds a transcript, on PostgreSQL with its body and its share of the statistics.
+const ADD_TRANSCRIPT: Statement = sql! {
+    sqlite: "INSERT INTO transcripts (video, track, revision, parser_version, stored_at, content_sha256,
+            body_bytes, body_length, body)
+        VALUES ($1, $3, $4, $5, $6, $7, $8, $10, x'') RETURNING id",
+    postgres: "WITH added AS (
+            INSERT INTO transcripts (video, id, track, revision, parser_version, stored_at, content_sha256,
+                body_bytes)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id
+        ), with_body AS (
+            INSERT INTO bodies (video, transcript, content_sha256, source, length, checksum, about, segments)
+            VALUES ($1, $2, $7, $9, $10, $11, $12, $13)
+        ), counted AS (
+            UPDATE figures SET videos = videos + $14, transcripts = transcripts + 1, bytes = bytes + $8
+            WHERE part = $15
+        )
+        SELECT id FROM added",
+};
+const ADD_BODY: &str = "INSERT INTO bodies
+    (transcript, content_sha256, source, length, checksum, about, segments)
+    VALUES ($2, $7, $9, $10, $11, $12, $13)";
+
+/// Points selectors to a transcript: all of them, or only those without one.
+const PUT_SELECTORS: Statement = sql! {
+    sqlite: "INSERT INTO wishes (video, wish, transcript)
+        SELECT $1, value, $3 FROM json_each($2) WHERE true
+        ON CONFLICT (video, wish) DO UPDATE SET transcript = excluded.transcript WHERE $4",
+    postgres: "INSERT INTO wishes (video, wish, transcript)
+        SELECT DISTINCT $1, wish, $3::BIGINT FROM unnest($2::TEXT[]) wish
+        ON CONFLICT (video, wish) DO UPDATE SET transcript = excluded.transcript WHERE $4",
+};
+
+/// The transcript of a selector, without its text.
+const STORED_TRANSCRIPT: &str = "SELECT t.revision, t.parser_version, t.stored_at, t.content_sha256
+    FROM wishes w JOIN transcripts t ON t.video = w.video AND t.id = w.transcript
+    WHERE w.video = $1 AND w.wish = $2";
+
+/// Statements that must not scan tables, for the test of the query plans.
+#[cfg(all(test, feature = "sqlite"))]
+pub(crate) const INDEXED_STATEMENTS: [&str; 10] = [
+    LOAD_VIDEO,
+    SELECTOR_STATES,
+    STORED_TRACKS,
+    MARK_ORIGINALS.sqlite,
+    ADD_TRACK,
+    DELETE_ABSENCES.sqlite,
+    ADD_TRANSCRIPT.sqlite,
+    ADD_BODY,
+    PUT_SELECTORS.sqlite,
+    STORED_TRANSCRIPT,
+];
+
+/// A transcript to store, with its encoded body.
+pub(super) struct PutTranscriptTx {
+    request: PutRequest,
+    body: EncodedBody,
+    /// Holder whose lease of the first selector is released.
+    lease_holder: Option<Holder>,
+}
+
+/// The transcript of a selector before the write.
+struct SelectorState {
+    selector: String,
+    revision: u32,
+    /// Whether it has the same content.
+    is_same: bool,
+    transcript: i64,
+}
+
+impl SelectorState {
+    fn decode(row: &mut Row) -> DbResult<Self> {
+        let (selector, revision) = (row.take(0)?, row.take(1)?);
+        Ok(Self { selector, revision, is_same: row.take(2)?, transcript: row.take(3)? })
+    }
+}
+
+/// What a put changes.
+enum PutDecision {
+    /// Every selector keeps its transcript.
+    Keep,
+    /// Selectors without a transcript get the newest one with the same content, or a first revision.
+    Fill,
+    /// Every selector gets a new transcript of this revision.
+    Replace { revision: u32 },
+}
+
+impl PutTranscriptTx {
+    /// Encodes the transcript; see [`EncodedBody::pack`].
+    pub(super) fn pack(request: PutRequest, lease_holder: Option<Holder>) -> Result<Self> {
+        let body = EncodedBody::pack(&request.transcript)?;
+        Ok(Self { request, body, lease_holder })
+    }
+
+    fn first_selector(&self) -> &str {
+        self.request.selectors.first().map_or("", TrackSelector::as_str)
+    }
+
+    /// Decides as [`transcript_core::archive::Archive::put`] says.
+    fn decide(&self, states: &[SelectorState]) -> PutDecision {
+        let selectors = &self.request.selectors;
+        let requested =
+            |stored: &&SelectorState| selectors.iter().any(|selector| selector.as_str() == stored.selector);
+        let stored = states.iter().filter(requested);
+        if self.request.replace && stored.clone().any(|stored| !stored.is_same) {
+            let highest = stored.map(|stored| stored.revision).max().unwrap_or(0);
+            return PutDecision::Replace { revision: highest.saturating_add(1) };
+        }
+        let is_missing =
+            |selector: &TrackSelector| states.iter().all(|stored| stored.selector != selector.as_str());
+        if selectors.iter().any(is_missing) { PutDecision::Fill } else { PutDecision::Keep }
+    }
+
+    /// Merges the tracks into those known before; returns the number of the transcript's own track.
+    async fn update_tracks<S: Session>(&self, db: &mut S, video: &str) -> DbResult<i64> {
+        let own = &self.request.transcript.track;
+        let mut rows = db.rows(STORED_TRACKS, &values![video]).await?;
+        let stored = rows.iter_mut().map(|row| decode_info(row, 0)).collect::<DbResult<Vec<_>>>()?;
+        let (mut originals, mut new): (Vec<i64>, Vec<TrackInfo>) = (Vec::new(), Vec::new());
+        for track in self.request.known_tracks.iter().chain([own]) {
+            if let Some((id, stored)) = stored.iter().find(|(_, stored)| stored.is_same(track)) {
+                originals.extend((track.original && !stored.original).then_some(*id));
+            } else if let Some(new) = new.iter_mut().find(|new| new.is_same(track)) {
+                new.original |= track.original;
+            } else {
+                new.push(track.clone());
+            }
+        }
+        if !originals.is_empty() {
+            db.execute(MARK_ORIGINALS, &values![video, originals]).await?;
+        }
+        let added = add_tracks(db, video, &new, self.request.now).await?;
+        let mut tracks = stored.iter().map(|(id, track)| (*id, track)).chain(added.into_iter().zip(&new));
+        let id = tracks.find_map(|(id, track)| track.is_same(own).then_some(id));
+        Ok(id.ok_or_else(|| Error::unexpected("the track of a stored transcript is missing"))?)
+    }
+
+    async fn add_transcript<S: Session>(
+        &self,
+        db: &mut S,
+        video: &str,
+        track: i64,
+        revision: u32,
+        is_first: bool,
+    ) -> DbResult<i64> {
+        let (PutRequest { parser_version, now, .. }, body) = (&self.request, &self.body);
+        let mut row = values![
+            video,
+            db.next_number(*now),
+            track,
+            revision,
+            *parser_version,
+            now.as_millis(),
+            &body.content_sha256,
+            codec::column(body.bytes())?,
+            &body.source,
+            codec::column(body.length)?,
+            body.checksum(&self.request.video),
+            &body.about,
+            &*body.segments,
+            i64::from(is_first),
+            stats_part(),
+        ];
+        let id: i64 = db.only_row(ADD_TRANSCRIPT, &row).await?.take(0)?;
+        if !S::IS_REMOTE {
+            row[1] = id.into();
+            db.execute(ADD_BODY, &row).await?;
+        }
+        Ok(id)
+    }
+
+    /// The first transcript of a video, as stored.
+    fn first_result(&self) -> StoredTranscript {
+        StoredTranscript {
+            transcript: Arc::clone(&self.request.transcript),
+            revision: 1,
+            content_sha256: self.body.content_sha256.clone(),
+            parser_version: self.request.parser_version,
+            stored_at: self.request.now,
+        }
+    }
+
+    /// The transcript of the first selector after the write, as stored.
+    ///
+    /// If its digest equals that of the written transcript, the text is not read again; otherwise it is read.
+    async fn stored_result<S: Session>(&self, db: &mut S, video: &str) -> DbResult<StoredTranscript> {
+        let PutRequest { transcript, now, .. } = &self.request;
+        let first = self.first_selector();
+        let mut row = db.only_row(STORED_TRANSCRIPT, &values![video, first]).await?;
+        let content_sha256: Vec<u8> = row.take(3)?;
+        if content_sha256 == self.body.content_sha256 {
+            return Ok(StoredTranscript {
+                transcript: Arc::clone(transcript),
+                revision: row.take(0)?,
+                content_sha256,
+                parser_version: row.take(1)?,
+                stored_at: Timestamp::from_millis(row.take(2)?),
+            });
+        }
+        let mut row = db.only_row(FIND, &values![video, first, now.as_millis()]).await?;
+        let missing = || Error::unexpected("a selector has no transcript after one was stored for it");
+        Ok(decode_stored(&self.request.video, &mut row)?.ok_or_else(missing)?)
+    }
+}
+
+impl WriteTx for PutTranscriptTx {
+    type Outcome = StoredTranscript;
+
+    async fn run<S: Session>(&self, db: &mut S) -> DbResult<StoredTranscript> {
+        let video = self.request.video.to_string();
+        let content = values![&video, &self.body.content_sha256];
+        let mut before = db.only_row(LOAD_VIDEO, &content).await?;
+        if before.take(0)? {
+            return Err(Error::conflict("the video is withdrawn").into());
+        }
+        let (same, is_first): (Option<i64>, _) = (before.take(1)?, !before.take::<bool>(2)?);
+        // Without a transcript of the video no selector has one.
+        let mut rows = if is_first { Vec::new() } else { db.rows(SELECTOR_STATES, &content).await? };
+        let states = rows.iter_mut().map(SelectorState::decode).collect::<DbResult<Vec<_>>>()?;
+        let track = self.update_tracks(db, &video).await?;
+        if let Some(holder) = &self.lease_holder {
+            let lease = values![&video, self.first_selector(), holder.as_str()];
+            db.execute(RELEASE_LEASE, &lease).await?;
+        }
+        let selectors: Vec<_> = self.request.selectors.iter().map(TrackSelector::as_str).collect();
+        db.execute(DELETE_ABSENCES, &values![&video, selectors.clone()]).await?;
+
+        let (transcript, replaces) = match (self.decide(&states), same) {
+            (PutDecision::Keep, _) => return self.stored_result(db, &video).await,
+            (PutDecision::Fill, Some(same)) => (same, false),
+            (PutDecision::Fill, None) => (self.add_transcript(db, &video, track, 1, is_first).await?, false),
+            (PutDecision::Replace { revision }, _) => {
+                (self.add_transcript(db, &video, track, revision, is_first).await?, true)
+            }
+        };
+        db.execute(PUT_SELECTORS, &values![&video, selectors, transcript, replaces]).await?;
+        if is_first {
+            return Ok(self.first_result());
+        }
+        let has_another = states.iter().any(|stored| stored.transcript != transcript);
+        count_changes(db, has_another.into()).await?;
+        self.stored_result(db, &video).await
+    }
+}
+
+/// Adds tracks; returns their numbers in the same order.
+async fn add_tracks<S: Session>(
+    db: &mut S,
+    video: &str,
+    tracks: &[TrackInfo],
+    now: Timestamp,
+) -> DbResult<Vec<i64>> {
+    if !S::IS_REMOTE {
+        let mut ids = Vec::with_capacity(tracks.len());
+        for TrackInfo { language, kind, name, original } in tracks {
+            let row = values![video, language.as_str(), kind.as_str(), name.as_ref(), *original];
+            ids.push(db.only_row(ADD_TRACK, &row).await?.take(0)?);
+        }
+        return Ok(ids);
+    }
+    let ids: Vec<i64> = tracks.iter().filter_map(|_| db.next_number(now)).collect();
+    if !tracks.is_empty() {
+        let texts = |text: fn(&TrackInfo) -> &str| tracks.iter().map(text).collect::<Vec<_>>();
+        let flags = |flag: fn(&TrackInfo) -> bool| tracks.iter().map(|track| flag(track).into()).collect();
+        let (is_named, is_original): (Vec<i64>, Vec<i64>) =
+            (flags(|track| track.name.is_some()), flags(|track| track.original));
+        let rows = values![
+            video,
+            ids.clone(),
+            texts(|track| track.language.as_str()),
+            texts(|track| track.kind.as_str()),
+            texts(|track| track.name.as_deref().unwrap_or_default()),
+            is_named,
+            is_original,
+        ];
+        db.execute(ADD_TRACKS, &rows).await?;
+    }
+    Ok(ids)
+}

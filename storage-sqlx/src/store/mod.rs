@@ -1,0 +1,55 @@
+//! The ports with one text for both databases.
+//!
+//! A write is a [`crate::sql::WriteTx`] over a [`crate::sql::Session`], and a read one statement of a
+//! [`crate::sql::Database`]. Ledger and charges are apart, in `sqlite` and `postgres`: their rows and batches differ.
+
+pub(crate) mod archive;
+pub(crate) mod directory;
+pub(crate) mod idempotency;
+pub(crate) mod limits;
+mod orders;
+pub(crate) mod outbox;
+mod secrets;
+
+pub use archive::SqlArchive;
+
+use std::{
+    collections::hash_map::RandomState,
+    fmt,
+    hash::{BuildHasher, Hasher},
+};
+
+use crate::sql::{Database, Statement, values};
+
+/// The data of keys, accounts and the ledger, in one database.
+///
+/// Its forms are `SqliteStore` and `PostgresStore`.
+#[derive(Debug)]
+pub struct Store<D, Q = ()> {
+    pub(crate) database: D,
+    /// The queues in front of the database, for requests that run in batches.
+    #[cfg_attr(not(feature = "postgres"), allow(dead_code, reason = "only PostgreSQL has queues"))]
+    pub(crate) queues: Q,
+}
+
+/// The queues of a store. The ports here do not use them.
+pub(crate) trait Queues: fmt::Debug + Send + Sync + 'static {}
+
+impl<Q: fmt::Debug + Send + Sync + 'static> Queues for Q {}
+
+/// Deletes some rows that ended before a time, after one in `interval` writes to a server.
+///
+/// A local write deletes a few each time. On a server that would be one more round trip.
+async fn delete_expired<D: Database>(database: &D, interval: u64, statement: Statement, before: i64) {
+    if D::IS_REMOTE && random_below(interval) == 0 {
+        // Separate: the write stays even if this fails.
+        if let Err(error) = database.execute(statement, &values![before]).await {
+            tracing::debug!(%error, "expired row delete failed");
+        }
+    }
+}
+
+/// A random number below a bound, such as for retry pauses that spread conflicting writes.
+pub(crate) fn random_below(below: u64) -> u64 {
+    RandomState::new().build_hasher().finish() % below.max(1)
+}

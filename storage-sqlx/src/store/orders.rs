@@ -1,0 +1,156 @@
+//! The order store.
+
+use async_trait::async_trait;
+use transcript_core::{
+    Error, Page, PageRequest, Result, Timestamp,
+    accounts::{Order, OrderItem, OrderState, OrderStore},
+    directory::Plan,
+    ids::{AccountId, Cursor, OrderId},
+};
+
+use super::{Queues, Store};
+use crate::{
+    codec::{column, json, number, one_more, page_of},
+    error::{DbResult, corrupt},
+    sql::{Database, Row, Session, WriteTx, values},
+};
+
+const OPEN_ORDER: &str = "INSERT INTO orders
+    (id, version, account, item_kind, item, credits, amount_minor, currency, state, payment, created_at,
+    taken_back)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT (id) DO NOTHING";
+const FIND_ORDER: &str =
+    "SELECT version, account, item_kind, item, credits, amount_minor, currency, state, payment,
+    created_at, taken_back, id FROM orders WHERE id = $1";
+const ORDERS_OF_ACCOUNT: &str =
+    "SELECT version, account, item_kind, item, credits, amount_minor, currency, state, payment,
+    created_at, taken_back, id FROM orders
+    WHERE account = $1 AND (created_at, id) > ($2, $3) ORDER BY created_at, id LIMIT $4";
+const UNSETTLED_ORDERS: &str =
+    "SELECT version, account, item_kind, item, credits, amount_minor, currency, state, payment,
+    created_at, taken_back, id FROM orders
+    WHERE state = 'open' AND (created_at, id) > ($1, $2) ORDER BY created_at, id LIMIT $3";
+/// Item, account and price never change.
+const UPDATE_ORDER: &str =
+    "UPDATE orders SET version = version + 1, state = $3, payment = $4, taken_back = $5
+    WHERE id = $1 AND version = $2";
+
+/// Stores an order with one statement; reads the existing order only if that statement stores nothing.
+struct OpenOrderTx(Order);
+
+impl WriteTx for OpenOrderTx {
+    type Outcome = ();
+    const IS_SINGLE_STATEMENT: bool = true;
+
+    async fn run<S: Session>(&self, db: &mut S) -> DbResult<()> {
+        let Self(order) = self;
+        if insert(db, order).await? > 0 {
+            return Ok(());
+        }
+        let stored = read(&mut db.only_row(FIND_ORDER, &values![order.id.as_str()]).await?)?;
+        // The same order, with the progress of the stored one.
+        let requested = Order {
+            version: stored.version,
+            state: stored.state,
+            payment: stored.payment.clone(),
+            refunded_credits: stored.refunded_credits.clone(),
+            ..order.clone()
+        };
+        if requested == stored {
+            Ok(())
+        } else {
+            Err(Error::conflict("the order id belongs to another order").into())
+        }
+    }
+}
+
+/// Stores a new order; returns the number of stored rows.
+async fn insert<S: Session>(db: &mut S, order: &Order) -> DbResult<u64> {
+    let (item_kind, item) = match &order.item {
+        OrderItem::Pack(name) => ("pack", name.as_str()),
+        OrderItem::Plan(plan) => ("plan", plan.as_str()),
+    };
+    let row = values![
+        order.id.as_str(),
+        column(order.version)?,
+        order.account.as_str(),
+        item_kind,
+        item,
+        column(order.credits)?,
+        column(order.amount_minor)?,
+        &order.currency,
+        order.state.as_str(),
+        order.payment.as_ref(),
+        order.created_at.as_millis(),
+        json(&order.refunded_credits)?,
+    ];
+    db.execute(OPEN_ORDER, &row).await
+}
+
+#[async_trait]
+impl<D: Database, Q: Queues> OrderStore for Store<D, Q> {
+    async fn open(&self, order: Order) -> Result<()> {
+        if order.version != 1 {
+            return Err(Error::invalid("a new order must have version 1"));
+        }
+        self.database.run(OpenOrderTx(order)).await
+    }
+
+    async fn order(&self, id: &OrderId) -> Result<Option<Order>> {
+        self.database.find_first(FIND_ORDER, &values![id.as_str()], read).await
+    }
+
+    async fn update(&self, order: Order, expected_version: u64) -> Result<bool> {
+        let (version, refunds) = (column(expected_version)?, json(&order.refunded_credits)?);
+        let row = values![order.id.as_str(), version, order.state.as_str(), order.payment.as_ref(), refunds];
+        // A retry after a successful update would find a newer version and report a conflict.
+        Ok(self.database.execute_once(UPDATE_ORDER, &row).await? > 0)
+    }
+
+    async fn list_open(&self, page: PageRequest) -> Result<Page<Order>> {
+        let (created_at, id) = cursor_position(page.after.as_ref())?;
+        let bounds = values![created_at, id, one_more(&page)];
+        Ok(page_of(self.database.find(UNSETTLED_ORDERS, &bounds, read).await?, &page, cursor))
+    }
+
+    async fn list_for_account(&self, account: &AccountId, page: PageRequest) -> Result<Page<Order>> {
+        let (created_at, id) = cursor_position(page.after.as_ref())?;
+        let bounds = values![account.as_str(), created_at, id, one_more(&page)];
+        Ok(page_of(self.database.find(ORDERS_OF_ACCOUNT, &bounds, read).await?, &page, cursor))
+    }
+}
+
+/// The cursor of a page that ends with this order.
+fn cursor(order: &Order) -> String {
+    format!("{}/{}", order.created_at.as_millis(), order.id)
+}
+
+/// Time and id of the last order before a page.
+fn cursor_position(after: Option<&Cursor>) -> Result<(i64, String)> {
+    let Some(cursor) = after else { return Ok((-1, String::new())) };
+    let parts = cursor.as_str().split_once('/');
+    let cursor_position = parts.and_then(|(created_at, id)| Some((created_at.parse().ok()?, id.to_owned())));
+    cursor_position.ok_or_else(|| Error::invalid("the cursor is not from this store"))
+}
+
+fn read(row: &mut Row) -> DbResult<Order> {
+    let unknown = || corrupt("a stored order has an unknown item or state");
+    let item = match row.get(2)? {
+        "pack" => OrderItem::Pack(row.take(3)?),
+        _ => OrderItem::Plan(Plan::from_wire(row.get(3)?).ok_or_else(unknown)?),
+    };
+    Ok(Order {
+        id: OrderId::new(row.take::<String>(11)?),
+        version: number(row.take(0)?)?,
+        account: AccountId::new(row.take::<String>(1)?),
+        item,
+        credits: number(row.take(4)?)?,
+        amount_minor: number(row.take(5)?)?,
+        currency: row.take(6)?,
+        state: OrderState::from_name(row.get(7)?).ok_or_else(unknown)?,
+        payment: row.take(8)?,
+        created_at: Timestamp::from_millis(row.take(9)?),
+        refunded_credits: serde_json::from_str(row.get(10)?)
+            .map_err(|_| corrupt("the refunds of a stored order are not a list of numbers"))?,
+    })
+}

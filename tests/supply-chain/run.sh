@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# Checks what the project depends on, and writes what its programs contain (SBOM) into target/supply-chain/sbom.
+#
+# cargo-deny checks licences, sources and bans (deny.toml), and known vulnerabilities. These are in the database of
+# RustSec, which is a Git repository: if it cannot be reached, they are not checked, and the output says so.
+# ADVISORY_DB=FOLDER uses a clone of it instead.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+folder="$(realpath -m "${CARGO_TARGET_DIR:-target}")/supply-chain"
+database=https://github.com/RustSec/advisory-db
+
+# install NAME VERSION: without optimisation, because it builds twice as fast and the checks take seconds either way.
+install() {
+  tests/retry.sh cargo install --quiet --debug --locked --root "$folder" --target-dir "$folder/build" "$1@$2"
+}
+
+install cargo-deny 0.20.2
+install cargo-cyclonedx 0.5.9
+PATH="$folder/bin:$PATH"
+
+cargo deny check licenses sources bans
+if [ -n "${ADVISORY_DB:-}" ]; then
+  clone="$(realpath "$ADVISORY_DB")"
+  # Git reads the clone in place of the address.
+  export GIT_CONFIG_COUNT=2
+  export GIT_CONFIG_KEY_0="url.file://$clone.insteadOf" GIT_CONFIG_VALUE_0="$database"
+  export GIT_CONFIG_KEY_1=safe.directory GIT_CONFIG_VALUE_1='*'
+fi
+rm -rf "$folder/advisory-db"
+if timeout 60 git clone --quiet --depth 1 "$database" "$folder/advisory-db" 2>/dev/null; then
+  cargo deny check advisories
+  install cargo-audit 0.22.1
+  # A fetch by cargo-audit itself would ignore a clone that is named by ADVISORY_DB.
+  cargo audit --deny warnings --no-fetch --db "$folder/advisory-db"
+else
+  echo "supply chain: vulnerabilities are not checked, because $database cannot be reached;" \
+    "set ADVISORY_DB to a clone of it" >&2
+fi
+
+# One file for each program and library that is distributed. The tool writes them beside the manifests.
+rm -rf "$folder/sbom"
+mkdir -p "$folder/sbom"
+cargo cyclonedx --quiet --format json --spec-version 1.5 --describe binaries --no-build-deps
+for name in reference-server/verbatim bindings-python/_native bindings-uniffi/verbatim_phone; do
+  mv "$name"_*.cdx.json "$folder/sbom/$(basename "$name").cdx.json"
+done
+rm -f ./*/*.cdx.json
+for name in verbatim _native verbatim_phone; do
+  python3 - "$folder/sbom/$name.cdx.json" <<'CHECK'
+import json, sys
+
+sbom = json.load(open(sys.argv[1]))
+names = {component["name"] for component in sbom["components"]}
+unlicensed = [component["name"] for component in sbom["components"] if not component.get("licenses")]
+assert sbom["bomFormat"] == "CycloneDX", sbom["bomFormat"]
+assert {"verbatim-transcript-core", "tokio", "serde"} <= names, f"{sys.argv[1]}: components are missing"
+assert not unlicensed, f"{sys.argv[1]}: without a licence: {unlicensed}"
+print(f"{sys.argv[1]}: {len(names)} components")
+CHECK
+done

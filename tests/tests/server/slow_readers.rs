@@ -1,0 +1,117 @@
+//! Clients that request large responses and read one byte a second: they are disconnected, and others are served.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use http::Method;
+use tempfile::TempDir;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpSocket, TcpStream},
+    task::JoinSet,
+    time::{sleep, timeout},
+};
+
+use super::{
+    bounds::{LOOKUP, head, import_large_transcript, memory_mib},
+    operations::{ObservedServer, ScrapedFigures},
+};
+
+const READERS: usize = 60;
+/// 30 seconds behind the minimum rate, and time for a busy machine.
+const DISCONNECT_MAX: Duration = Duration::from_secs(90);
+const BUDGET_MIB: u64 = 32;
+
+/// Requests the large transcript over a connection with a small receive buffer; returns it and the length of the
+/// body, or `None` if the server has no memory for it.
+async fn request_large(address: &str, key: &str) -> Result<Option<(TcpStream, usize)>> {
+    let socket = TcpSocket::new_v4()?;
+    socket.set_recv_buffer_size(4 * 1024)?;
+    let mut stream = socket.connect(address.parse()?).await?;
+    let request = format!("GET {LOOKUP} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n\r\n");
+    stream.write_all(request.as_bytes()).await?;
+    let head = head(&mut stream).await?.to_ascii_lowercase();
+    if head.starts_with("http/1.1 503 ") {
+        ensure!(head.contains("\r\nretry-after: "), "{head}");
+        return Ok(None);
+    }
+    ensure!(head.starts_with("http/1.1 200 "), "{head}");
+    let length = head.split_once("\r\ncontent-length: ").context("no length")?.1;
+    Ok(Some((stream, length.split("\r\n").next().context("no length")?.parse()?)))
+}
+
+/// Reads one byte a second for as long as the server serves the connection, then the rest; returns the number of bytes.
+async fn read_slowly(mut stream: TcpStream, is_served: tokio::sync::watch::Receiver<bool>) -> usize {
+    let mut read = 0;
+    while *is_served.borrow() && stream.read_u8().await.is_ok() {
+        read += 1;
+        sleep(Duration::from_secs(1)).await;
+    }
+    // What the kernels have buffered still arrives.
+    let mut rest = vec![0; 64 * 1024];
+    while let Ok(Ok(count @ 1..)) = timeout(Duration::from_secs(20), stream.read(&mut rest)).await {
+        read += count;
+    }
+    read
+}
+
+/// The reserved memory in bytes, which is never above the budget.
+fn body_memory(figures: &ScrapedFigures) -> Result<u64> {
+    let [used, limit] = ["verbatim_body_memory_bytes", "verbatim_body_memory_limit_bytes"]
+        .map(|name| figures.sum(name, &[]) as u64);
+    ensure!(limit == BUDGET_MIB << 20 && used <= limit, "{used} of {limit} bytes");
+    Ok(used)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn readers_of_one_byte_per_second_are_disconnected() -> Result<()> {
+    let data = TempDir::new()?;
+    import_large_transcript(&data)?;
+    let budget = format!("{BUDGET_MIB}MiB");
+    let observed = ObservedServer::start(&data, &[("VERBATIM_SERVER__BODY_MEMORY", &budget)]).await?;
+    let server = &observed.server;
+    // A response with the usage of a key is not shared.
+    let key = server.send(Method::POST, "/api/keys", &[], "").await?;
+    let key = key.json()["key"].as_str().context("no key")?.to_owned();
+    let (before, _) = memory_mib(server)?;
+    let (served, is_served) = tokio::sync::watch::channel(true);
+    let (mut readers, mut lengths, mut refused) = (JoinSet::new(), 0, 0);
+    for _ in 0..READERS {
+        match request_large(server.address(), &key).await? {
+            Some((stream, length)) => {
+                lengths += length;
+                readers.spawn(read_slowly(stream, is_served.clone()));
+            }
+            None => refused += 1,
+        }
+    }
+    let count = readers.len();
+    ensure!(count > 0 && refused > 0, "{count} served, {refused} refused");
+    let start = Instant::now();
+    let most = body_memory(&observed.scrape().await?)?;
+    ensure!(most > 0, "the responses are not counted");
+    loop {
+        // Another caller is served at any time.
+        for path in ["/health", "/api/transcript?v=dyke-walk-0"] {
+            let reply = timeout(Duration::from_secs(5), server.get(path)).await.context(path)??;
+            ensure!(reply.status == 200, "{path}: {}", reply.text());
+        }
+        if body_memory(&observed.scrape().await?)? == 0 {
+            break;
+        }
+        ensure!(start.elapsed() < DISCONNECT_MAX, "a slow reader is still connected");
+        sleep(Duration::from_secs(1)).await;
+    }
+    let (_, peak) = memory_mib(server)?;
+    eprintln!(
+        "{count} slow readers, {refused} got 503: {} KiB buffered, disconnected after {:.0} s; {before} MiB before, \
+         {peak} MiB peak",
+        most / 1024,
+        start.elapsed().as_secs_f64()
+    );
+    ensure!(peak < before + 100, "{before} MiB before, {peak} MiB at the peak");
+    served.send(false)?;
+    let read: usize = readers.join_all().await.into_iter().sum();
+    ensure!(read < lengths, "every response was delivered: {read} bytes");
+    Ok(())
+}

@@ -1,0 +1,217 @@
+//! Prepaid deliveries: a transcript that an account has paid for and not received.
+//!
+//! A prepaid delivery is an open hold of no credits. To settle it is to use it, which succeeds once, on whichever
+//! server. `Account::prepaid_until` limits the search for one to few accounts.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{AccountCredits, change_account::change_account, charge::derive_hold_id};
+use crate::{
+    archive::TrackSelector,
+    directory::Account,
+    error::{Error, Result},
+    ids::HoldId,
+    ledger::{HoldGuard, HoldOutcome, HoldRequest, HoldState, Leg, SettleOutcome, SettleRequest},
+    retry::{retry_store, retry_uncertain, with_timeout},
+    time::Timestamp,
+    video::VideoId,
+};
+
+/// How long a delivery stays prepaid.
+const LIFETIME: Duration = Duration::from_secs(24 * 3600);
+/// The largest number of prepaid deliveries of one transcript to one account in a day.
+const PER_DAY_MAX: u32 = 8;
+
+/// Outcome of using a prepaid delivery.
+#[derive(Debug)]
+pub(super) enum Consumption {
+    /// The delivery is prepaid.
+    Used,
+    /// It is not prepaid.
+    Missing,
+    /// The ledger did not respond; this prepaid delivery may be used.
+    Unknown(HoldId),
+}
+
+/// The next delivery of one transcript to one account, which may be prepaid.
+#[derive(Clone)]
+pub(super) struct PrepaidDelivery {
+    credits: Arc<AccountCredits>,
+    account: Account,
+    /// Identifies account, video and selector.
+    name: String,
+}
+
+impl PrepaidDelivery {
+    pub(super) fn new(
+        credits: &Arc<AccountCredits>,
+        account: &Account,
+        video: &VideoId,
+        selector: &TrackSelector,
+    ) -> Self {
+        let name = derive_hold_id(&[account.id.as_str(), &video.to_string(), &selector.to_string()]);
+        Self { credits: Arc::clone(credits), account: account.clone(), name }
+    }
+
+    /// Records that the delivery is paid.
+    ///
+    /// # Errors
+    /// The stores'. It is not recorded, and must not be charged.
+    pub(super) async fn record(&self) -> Result<HoldId> {
+        self.try_record(&mut None).await
+    }
+
+    /// As [`Self::record`]. After an error, what may have been recorded is removed.
+    ///
+    /// # Errors
+    /// As [`Self::record`].
+    pub(super) async fn record_certainly(&self) -> Result<HoldId> {
+        let mut tried = None;
+        let recorded = self.try_record(&mut tried).await;
+        if let (Err(_), Some(id)) = (&recorded, tried) {
+            self.credits.context.transcripts.background().detach(self.clone().void_later(id));
+        }
+        recorded
+    }
+
+    /// Sets `tried` to the delivery that may have been recorded.
+    async fn try_record(&self, tried: &mut Option<HoldId>) -> Result<HoldId> {
+        let context = &self.credits.context;
+        let now = context.now();
+        let terms = context.effective_plan(&self.account, now).terms();
+        for number in 0..PER_DAY_MAX {
+            let request = HoldRequest {
+                id: self.id(now, number),
+                legs: vec![Leg { wallet: self.account.wallet.clone(), terms: terms.clone(), amount: 0 }],
+                now,
+                expires_at: now.plus(LIFETIME),
+                memo: "prepaid transcript".to_owned(),
+            };
+            let recorded = match context.retry_store(|| self.credits.ledger.hold(request.clone())).await {
+                // Open: an earlier try of this call took effect.
+                Ok(HoldOutcome::Held { .. } | HoldOutcome::Exists { state: HoldState::Open { .. }, .. }) => {
+                    self.announce(request.expires_at).await
+                }
+                Ok(HoldOutcome::Exists { .. }) => continue,
+                Ok(outcome) => return Err(Error::unexpected(format!("no prepaid delivery: {outcome:?}"))),
+                Err(error) => Err(error),
+            };
+            *tried = Some(request.id.clone());
+            return recorded.map(|()| request.id);
+        }
+        Err(Error::unexpected("too many prepaid deliveries of one transcript"))
+    }
+
+    /// Uses a prepaid delivery, if there is one.
+    pub(super) async fn consume(&self) -> Consumption {
+        let now = self.credits.context.now();
+        for day in [now, now.minus(LIFETIME)] {
+            for number in 0..PER_DAY_MAX {
+                let id = self.id(day, number);
+                match self.settle(&id).await {
+                    Ok((SettleOutcome::Settled { .. }, _))
+                    | Ok((SettleOutcome::Exists { state: HoldState::Settled { .. } }, false)) => {
+                        return Consumption::Used;
+                    }
+                    Ok((SettleOutcome::Exists { .. }, _)) => {}
+                    Ok((SettleOutcome::HoldNotFound, _)) => break,
+                    Err(error) => {
+                        tracing::error!(%error, "prepaid delivery outcome unknown");
+                        return Consumption::Unknown(id);
+                    }
+                }
+            }
+        }
+        Consumption::Missing
+    }
+
+    /// Charges a delivery with its open hold, unless it is prepaid.
+    ///
+    /// If that is unknown, the hold stays open until the ledger responds again.
+    pub(super) async fn charge_unless_prepaid(&self, hold: HoldGuard) {
+        match self.consume().await {
+            Consumption::Used => hold.release().await,
+            Consumption::Missing => hold.settle_in_full().await,
+            Consumption::Unknown(id) => {
+                let later = self.clone().charge_later(hold, id);
+                self.credits.context.transcripts.background().detach(later);
+            }
+        }
+    }
+
+    /// Ends the hold of a delivery that may have used the prepaid delivery `id`.
+    async fn charge_later(self, hold: HoldGuard, id: HoldId) {
+        match self.settle_later(&id).await {
+            Ok(SettleOutcome::HoldNotFound) => hold.settle_in_full().await,
+            // It was used, or has expired: this delivery took its place.
+            Ok(_) => hold.release().await,
+            Err(error) => {
+                tracing::warn!(hold = %id, %error, "delivery not charged");
+                hold.release().await;
+            }
+        }
+    }
+
+    /// Whether the account may have prepaid deliveries.
+    pub(super) fn may_exist(&self) -> bool {
+        has_prepaid(&self.account, self.credits.context.now())
+    }
+
+    /// Removes a prepaid delivery that the account need not have. If that fails, one delivery is free.
+    pub(super) async fn void(&self, id: &HoldId) {
+        if let Err(error) = self.settle(id).await {
+            tracing::warn!(hold = %id, %error, "prepaid delivery not removed");
+        }
+    }
+
+    /// Removes a prepaid delivery that may have been recorded, once the ledger responds again.
+    async fn void_later(self, id: HoldId) {
+        if let Err(error) = self.settle_later(&id).await {
+            tracing::warn!(hold = %id, %error, "prepaid delivery not removed");
+        }
+    }
+
+    /// Settles a prepaid delivery, and repeats that for as long as a lease lasts.
+    async fn settle_later(&self, id: &HoldId) -> Result<SettleOutcome> {
+        let policy = self.credits.context.transcripts.options().lease_policy();
+        let request = self.settle_request(id);
+        retry_store(policy, || self.credits.ledger.settle(request.clone())).await
+    }
+
+    fn settle_request(&self, id: &HoldId) -> SettleRequest {
+        SettleRequest { id: id.clone(), spent: vec![0], now: self.credits.context.now() }
+    }
+
+    /// Settles a prepaid delivery; the flag is whether the outcome is certain.
+    async fn settle(&self, id: &HoldId) -> Result<(SettleOutcome, bool)> {
+        let context = &self.credits.context;
+        let request = self.settle_request(id);
+        let settle = || self.credits.ledger.settle(request.clone());
+        let timeout = context.transcripts.options().store_timeout / 2;
+        let (outcome, is_certain) =
+            retry_uncertain(with_timeout(timeout, settle()), || context.retry_store(settle)).await?;
+        Ok((outcome?, is_certain))
+    }
+
+    /// Stores until when the account may have prepaid deliveries. Its new version reaches every cache.
+    async fn announce(&self, until: Timestamp) -> Result<()> {
+        let AccountCredits { context, directory, .. } = &*self.credits;
+        let policy = context.transcripts.options().request_policy();
+        let extend = |account: &Account| Account {
+            prepaid_until: account.prepaid_until.max(Some(until)),
+            ..account.clone()
+        };
+        let changed = change_account(directory.as_ref(), policy, &self.account.id, extend).await?;
+        changed.map(|_| ()).ok_or_else(|| Error::unexpected("the account was erased"))
+    }
+
+    fn id(&self, at: Timestamp, number: u32) -> HoldId {
+        let day = at.as_millis().div_euclid(24 * 3600 * 1000);
+        HoldId::new(format!("prepaid-{}-{day}-{number}", self.name))
+    }
+}
+
+/// Whether an account may have prepaid deliveries at `now`.
+pub(super) fn has_prepaid(account: &Account, now: Timestamp) -> bool {
+    account.prepaid_until.is_some_and(|until| now < until)
+}

@@ -1,0 +1,411 @@
+//! Numbers and words with digits: whether the transcript has those of a sentence.
+//!
+//! A number is compared by its value and not by its form: `1,000`, `1000` and "one thousand" are equal, and so are
+//! `19th` and "nineteenth".
+
+use std::collections::HashSet;
+
+use super::{
+    super::fold::fold_char,
+    number_words::{NumberBuilder, NumberWords, ideographs, is_connector, is_ideograph, is_point},
+    numbers::ascii_digit,
+};
+use crate::transcript::is_unspaced;
+
+/// Endings of a number that do not change its value: of ordinals, decades, times and units.
+const ENDINGS: [&str; 22] = [
+    "st", "nd", "rd", "th", "s", "er", "ere", "re", "e", "eme", "ieme", "ste", "te", "de", "am", "pm", "h",
+    "mm", "cm", "km", "mg", "kg",
+];
+/// From this value on, a number in words must be spoken too; smaller ones are often articles and idioms.
+const WORD_VALUE_MIN: u64 = 13;
+/// From this value on, digits are not the begin of a number with a scale, such as "900 thousand".
+const SCALED_MAX: u64 = 1_000;
+/// Chinese words that consist of numerals and are none.
+const ADVERBS: [&str; 4] = ["千万", "千萬", "万一", "萬一"];
+/// Longest word before a number with which it forms a name, such as the "S" of `S23`.
+const NAME_LETTERS_MAX: usize = 8;
+
+/// Numbers and words with digits of a text that must be spoken, and the forms in which a text has them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Amounts {
+    /// Every form: values, values of neighbouring numbers together, words with digits.
+    forms: HashSet<String>,
+    /// Folded number words.
+    words: HashSet<String>,
+    mentions: Vec<Mention>,
+}
+
+/// Neighbouring numbers of a text.
+#[derive(Clone, Debug, Default)]
+struct Mention {
+    pieces: Vec<Piece>,
+}
+
+#[derive(Clone, Debug)]
+struct Piece {
+    form: String,
+    /// The name that it forms with the word before it.
+    name: Option<String>,
+    /// The number words; none for digits.
+    words: Vec<String>,
+}
+
+impl Piece {
+    /// Whether this and the next number are a year in words, "nineteen twelve", and neither stands for itself.
+    fn is_century(&self, next: &Self) -> bool {
+        let value = |piece: &Self| piece.form.parse::<u64>().ok().filter(|_| !piece.words.is_empty());
+        value(self).is_some_and(|first| (13..=20).contains(&first))
+            && value(next).is_some_and(|second| (10..=99).contains(&second))
+    }
+
+    fn append(&mut self, separator: &str, next: Self) {
+        self.form = format!("{}{separator}{}", self.form, next.form);
+        self.words.extend(next.words);
+    }
+}
+
+impl Mention {
+    /// The numbers as one: `1 000`, "nineteen sixty-three".
+    fn joined(&self) -> String {
+        self.pieces.iter().map(|piece| piece.form.as_str()).collect()
+    }
+}
+
+impl Amounts {
+    /// Extracts the numbers of a text with the number words of a language.
+    pub(super) fn new(text: &str, words: &NumberWords) -> Self {
+        let mut reader = AmountReader { words, amounts: Self::default(), state: ReaderState::default() };
+        tokens(text, |token| reader.read(token));
+        reader.end_run();
+        reader.amounts
+    }
+
+    /// Whether every number of this text is in one of the others.
+    pub(super) fn are_in(&self, others: &[&Self]) -> bool {
+        let has = |form: &str| others.iter().any(|other| other.forms.contains(form));
+        let has_word = |word: &String| others.iter().any(|other| other.words.contains(word));
+        let is_known = |piece: &Piece| {
+            has(&piece.form)
+                || piece.name.as_deref().is_some_and(has)
+                || (!piece.words.is_empty()
+                    && (piece.words.iter().all(has_word)
+                        || piece.form.parse::<u64>().is_ok_and(|value| value < WORD_VALUE_MIN)))
+        };
+        self.mentions.iter().all(|mention| has(&mention.joined()) || mention.pieces.iter().all(is_known))
+    }
+}
+
+/// A token of a text, as far as numbers are concerned.
+enum Token {
+    /// A folded word without digits.
+    Word(String),
+    /// Digits in their canonical form.
+    Digits(String),
+    /// A folded word with letters and digits.
+    Mixed(String),
+    /// A run of Chinese numerals.
+    Ideographs(String),
+    /// Punctuation other than a hyphen, or text of an unspaced script.
+    Break,
+}
+
+#[derive(Debug, Default)]
+struct ReaderState {
+    run: Vec<Piece>,
+    builder: NumberBuilder,
+    /// Words of the number under construction.
+    built: Vec<String>,
+    /// Whether the number under construction began with digits.
+    is_scaling: bool,
+    /// Whether a decimal point precedes.
+    is_after_point: bool,
+    /// The last word, which may form a name with a number.
+    before: String,
+}
+
+struct AmountReader<'a> {
+    words: &'a NumberWords,
+    amounts: Amounts,
+    state: ReaderState,
+}
+
+impl AmountReader<'_> {
+    fn read(&mut self, token: Token) {
+        match token {
+            Token::Word(word) => self.read_word(word),
+            Token::Digits(form) => {
+                self.end_number();
+                // A scale may follow: "900 thousand".
+                let value = form.parse().ok().filter(|value| *value < SCALED_MAX);
+                self.push(form, Vec::new());
+                if let Some(value) = value {
+                    self.state.builder.add(value, self.words);
+                    self.state.is_scaling = true;
+                }
+            }
+            Token::Mixed(form) => {
+                self.push(form, Vec::new());
+                self.end_run();
+            }
+            Token::Ideographs(run) => {
+                self.end_run();
+                let form = ideographs(&run);
+                // Single characters, and some pairs, are parts of ordinary words.
+                if run.chars().count() > 1 && !ADVERBS.contains(&run.as_str()) {
+                    self.amounts.words.insert(run.clone());
+                    self.push(form, vec![run]);
+                    self.end_run();
+                } else {
+                    self.amounts.forms.insert(form);
+                }
+            }
+            Token::Break => self.end_run(),
+        }
+    }
+
+    fn read_word(&mut self, word: String) {
+        let values = self.words.values(&word);
+        if values.is_empty() {
+            let is_open = self.state.builder.is_begun() || !self.state.run.is_empty();
+            if is_open && is_point(&word) {
+                self.end_number();
+                self.state.is_after_point = true;
+            } else if !is_open || !is_connector(&word) {
+                self.end_run();
+            }
+            self.state.before = word;
+            return;
+        }
+        for value in values {
+            if let Some(finished) = self.state.builder.add(value, self.words) {
+                self.finish_number(finished);
+            }
+            self.state.built.push(word.clone());
+        }
+        self.amounts.words.insert(word);
+    }
+
+    fn end_number(&mut self) {
+        if let Some(value) = self.state.builder.finish() {
+            self.finish_number(value);
+        }
+    }
+
+    fn finish_number(&mut self, value: u64) {
+        let words = std::mem::take(&mut self.state.built);
+        let is_scaled = std::mem::take(&mut self.state.is_scaling);
+        if words.is_empty() {
+            // Digits without a scale, which were added already.
+            return;
+        }
+        if is_scaled {
+            self.state.run.pop();
+        }
+        self.push(value.to_string(), words);
+    }
+
+    fn push(&mut self, form: String, words: Vec<String>) {
+        let before = std::mem::take(&mut self.state.before);
+        let name = (1..=NAME_LETTERS_MAX).contains(&before.chars().count()).then(|| before + &form);
+        let piece = Piece { form, name, words };
+        let is_decimal = std::mem::take(&mut self.state.is_after_point);
+        match self.state.run.last_mut() {
+            Some(last) if is_decimal => last.append(".", piece),
+            Some(last) if last.is_century(&piece) => last.append("", piece),
+            _ => self.state.run.push(piece),
+        }
+    }
+
+    fn end_run(&mut self) {
+        self.end_number();
+        self.state.is_after_point = false;
+        self.state.is_scaling = false;
+        self.state.before.clear();
+        let mention = Mention { pieces: std::mem::take(&mut self.state.run) };
+        if mention.pieces.is_empty() {
+            return;
+        }
+        for piece in &mention.pieces {
+            self.amounts.forms.insert(piece.form.clone());
+            self.amounts.forms.extend(piece.name.clone());
+        }
+        for pair in mention.pieces.windows(2) {
+            self.amounts.forms.insert(pair.iter().map(|piece| piece.form.as_str()).collect());
+        }
+        self.amounts.forms.insert(mention.joined());
+        self.amounts.mentions.push(mention);
+    }
+}
+
+/// Calls `each` for every token of a text.
+fn tokens(text: &str, mut each: impl FnMut(Token)) {
+    let letters: Vec<char> = text.chars().collect();
+    let (mut at, mut word, mut run) = (0, String::new(), String::new());
+    while let Some(&c) = letters.get(at) {
+        at += 1;
+        if !run.is_empty() && !is_ideograph(c) {
+            each(Token::Ideographs(std::mem::take(&mut run)));
+        }
+        if let Some(digit) = ascii_digit(c) {
+            word.push(digit);
+        } else if is_ideograph(c) || is_unspaced(c) {
+            end_word(&mut word, &mut each);
+            match is_ideograph(c) {
+                true => run.push(c),
+                false => each(Token::Break),
+            }
+        } else if c.is_numeric() {
+            // A unit such as m²; other signs, such as ½, are compared as they are.
+            if !(matches!(c, '²' | '³') && word.ends_with(char::is_alphabetic)) {
+                word.push(c);
+            }
+        } else if c.is_alphanumeric() {
+            fold_char(c, |letter| word.push(letter));
+        } else if is_separator(c)
+            && word.ends_with(|c: char| c.is_ascii_digit())
+            && follows_digit(&letters, at)
+        {
+            word.push(if matches!(c, ',' | '.' | '٫' | '٬') { c } else { '\'' });
+        } else if !super::super::fold::is_mark(c) {
+            end_word(&mut word, &mut each);
+            if !c.is_whitespace() && !matches!(c, '-' | '‐' | '‑' | '\'' | '’') {
+                each(Token::Break);
+            }
+        }
+    }
+    if !run.is_empty() {
+        each(Token::Ideographs(run));
+    }
+    end_word(&mut word, &mut each);
+}
+
+fn follows_digit(letters: &[char], at: usize) -> bool {
+    letters.get(at).is_some_and(|c| ascii_digit(*c).is_some())
+}
+
+/// Whether a character separates thousands or decimals.
+fn is_separator(c: char) -> bool {
+    matches!(c, ',' | '.' | '\'' | '’' | '٫' | '٬')
+}
+
+fn end_word(word: &mut String, each: &mut impl FnMut(Token)) {
+    let word = std::mem::take(word);
+    let digits = word.trim_end_matches(char::is_alphabetic);
+    let (ending, is_mixed) =
+        (word.get(digits.len()..).unwrap_or_default(), digits.contains(char::is_alphabetic));
+    let is_plain = digits.chars().all(|c| c.is_ascii_digit() || is_separator(c));
+    match () {
+        () if word.is_empty() => {}
+        () if !word.contains(char::is_numeric) => each(Token::Word(word)),
+        () if is_plain && !is_mixed && (ending.is_empty() || ENDINGS.contains(&ending)) => {
+            each(Token::Digits(canonical(digits)));
+        }
+        () => each(Token::Mixed(word)),
+    }
+}
+
+/// A number without separators of thousands, with a point before decimals and without zeros after them.
+fn canonical(digits: &str) -> String {
+    let parts: Vec<&str> = digits.split(is_separator).collect();
+    let are_thousands = parts.iter().skip(1).all(|part| part.len() == 3)
+        && parts.first().is_some_and(|part| (1..=3).contains(&part.len()));
+    if parts.len() == 1 || are_thousands {
+        return parts.concat();
+    }
+    let (Some((decimals, whole)), separators) = (parts.split_last(), digits.matches(is_separator)) else {
+        return digits.to_owned();
+    };
+    let mut kinds: Vec<&str> = separators.collect();
+    let last = kinds.pop();
+    // Several equal separators that are no thousands: a date or a version.
+    if kinds.iter().any(|kind| Some(*kind) == last) {
+        return parts.join(".");
+    }
+    match decimals.trim_end_matches('0') {
+        "" => whole.concat(),
+        decimals => format!("{}.{decimals}", whole.concat()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn is_in(answer: &str, spoken: &str, language: &str) -> bool {
+        let words = NumberWords::new(language);
+        Amounts::new(answer, &words).are_in(&[&Amounts::new(spoken, &words)])
+    }
+
+    #[test]
+    fn amounts_equal_in_any_form() {
+        for (answer, spoken, language) in [
+            ("900 dollars", "nine hundred dollars", "en"),
+            ("nine hundred dollars", "$900", "en"),
+            ("$1,000", "1000 dollars", "en"),
+            ("1 000 Euro", "1.000 Euro", "de"),
+            ("1’000 francs", "mille francs", "fr"),
+            ("3.5 %", "3,5 percent", "en"),
+            ("3.5", "three point five", "en"),
+            ("$9.00", "9 dollars", "en"),
+            ("1963", "nineteen sixty-three", "en"),
+            ("1905", "nineteen oh five", "en"),
+            ("the 19th", "the nineteenth", "en"),
+            ("19th", "19", "en"),
+            ("COVID-19", "covid nineteen", "en"),
+            ("S23", "the s 23", "en"),
+            ("900,000", "nine hundred thousand", "en"),
+            ("900 thousand", "900,000", "en"),
+            ("over two hundred steps", "two hundred and nine steps", "en"),
+            ("more than two decades", "twenty-two years", "en"),
+            ("1962", "neunzehnhundertzweiundsechzig", "de"),
+            ("2000 œufs", "deux mille œufs", "fr"),
+            ("1,200 metres", "一千二百米", "zh"),
+            ("26年", "二十六年", "ja"),
+            ("٩٠٠", "900", "ar"),
+            ("９００", "900", "en"),
+            ("5 m²", "5 square metres", "en"),
+            ("no number at all", "", "en"),
+        ] {
+            assert!(is_in(answer, spoken, language), "{answer} <- {spoken}");
+        }
+    }
+
+    #[test]
+    fn amounts_unspoken_are_found() {
+        for (answer, spoken, language) in [
+            ("900 dollars", "nine dollars and a hundred boats", "en"),
+            ("900", "9000", "en"),
+            ("35", "3.5", "en"),
+            ("3.5", "35", "en"),
+            ("12", "1234", "en"),
+            ("1,000,000", "1,000", "en"),
+            ("DE89 3704 0044", "the bridge of 1912", "en"),
+            ("DE89", "89", "en"),
+            ("COVID-19", "covid", "en"),
+            ("call +49 30 123456", "call me", "en"),
+            ("nine hundred dollars", "the bridge was built", "en"),
+            ("5G", "5", "en"),
+            ("½", "1 2", "en"),
+            ("一千二百", "一千", "zh"),
+            ("1963", "nineteen sixty-four", "en"),
+            ("٩٠٠", "", "ar"),
+        ] {
+            assert!(!is_in(answer, spoken, language), "{answer} <- {spoken}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn amounts_of_text_are_in_text(text in "[a-z0-9,.' 十万½²-]{0,40}") {
+            prop_assert!(is_in(&text, &text, "en"));
+        }
+
+        #[test]
+        fn amounts_any_text_does_not_panic(text in "\\PC{0,60}", other in "\\PC{0,40}") {
+            is_in(&text, &other, "de");
+        }
+    }
+}

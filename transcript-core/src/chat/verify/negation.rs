@@ -1,0 +1,301 @@
+//! Negation: whether a sentence denies what the cited passages state, or states what they deny.
+//!
+//! A negating word covers the next three informative words of its clause, or the last three before it if none follows.
+//! Clauses end at punctuation and conjunctions. A sentence conflicts with the passages if
+//!
+//! - a negation covers words of the passages, of which they do not negate the first or negate less than half, or words
+//!   that they do not have while they negate nothing; unless it covers a word of the question that they do not have;
+//! - a clause has two negating words, which cancel each other in some languages, and the passages have no such clause;
+//! - the sentence states the first word, or two words, of a negation in the passages that they state nowhere.
+//!
+//! Words such as "forbidden" or "failed" negate too. In a clause of a passage with one of them, words count as stated and
+//! as negated, because the passage may go either way.
+
+use std::collections::HashSet;
+
+use super::{
+    super::{
+        common_words::{is_common_ngram, is_common_word, language_of},
+        tokenizer::{Term, terms},
+    },
+    negation_words::{NegationWords, is_ideographic_doubt, is_ideographic_negator, is_ideographic_suffix},
+};
+use crate::transcript::LanguageTag;
+
+/// Maximum of informative words that a negating word covers.
+const SCOPE_WORDS: usize = 3;
+
+/// What a text states and what it negates, as search terms.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Polarity {
+    /// Terms that each negation covers, nearest first.
+    negations: Vec<Vec<String>>,
+    stated: HashSet<String>,
+    negated: HashSet<String>,
+    /// Whether a clause has two negating words that cancel each other.
+    has_double: bool,
+    /// Terms of clauses with a word that denies without negating.
+    doubtful: HashSet<String>,
+}
+
+/// A part of a clause.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Item {
+    /// An informative term.
+    Term(String),
+    /// A negating word.
+    Negator,
+    /// A negating ending, which covers what precedes it.
+    Suffix,
+    /// A conjunction.
+    Boundary,
+    /// A word that denies without a negating word.
+    Doubt,
+}
+
+impl Polarity {
+    /// Reads a text; `language` is that of the transcript.
+    pub(super) fn new(text: &str, language: &LanguageTag) -> Self {
+        let words = NegationWords::new(language_of(text, language.primary()));
+        let mut polarity = Self::default();
+        for clause in text.split(ends_clause) {
+            let items = items(clause, words);
+            for items in items.split(|item| *item == Item::Boundary) {
+                let negators = items.iter().filter(|item| **item == Item::Negator).count();
+                polarity.has_double |= negators > 1 && words.cancel();
+                polarity.add_clause(items);
+            }
+        }
+        polarity
+    }
+
+    fn add_clause(&mut self, items: &[Item]) {
+        let term = |item: &Item| if let Item::Term(term) = item { Some(term.clone()) } else { None };
+        if items.contains(&Item::Doubt) {
+            self.doubtful.extend(items.iter().filter_map(term));
+        }
+        let mut covered: HashSet<usize> = HashSet::new();
+        for (index, item) in items.iter().enumerate() {
+            let is_term = |index: &usize| matches!(items.get(*index), Some(Item::Term(_)));
+            let after = || (index + 1..items.len()).filter(is_term).take(SCOPE_WORDS).collect::<Vec<_>>();
+            let before = || (0..index).rev().filter(is_term).take(SCOPE_WORDS).collect::<Vec<_>>();
+            let scope = match item {
+                Item::Negator | Item::Doubt => {
+                    Some(after()).filter(|scope| !scope.is_empty()).unwrap_or_else(before)
+                }
+                Item::Suffix => before(),
+                _ => continue,
+            };
+            if !scope.is_empty() {
+                self.negations.push(scope.iter().filter_map(|index| term(items.get(*index)?)).collect());
+            }
+            covered.extend(scope);
+        }
+        for (index, item) in items.iter().enumerate() {
+            let terms = if covered.contains(&index) { &mut self.negated } else { &mut self.stated };
+            terms.extend(term(item));
+        }
+    }
+
+    /// Whether a sentence with this polarity contradicts the passages; `is_asked` are the terms of the question.
+    pub(super) fn contradicts(&self, passages: &Self, is_asked: impl Fn(&str) -> bool) -> bool {
+        let denies_nothing = passages.negations.is_empty() && passages.doubtful.is_empty();
+        let is_unfounded = |scope: &Vec<String>| {
+            let negated = |term: &String| passages.negated.contains(term) || passages.doubtful.contains(term);
+            let shared: Vec<_> = scope.iter().filter(|term| passages.has(term)).collect();
+            let denies_question = scope.iter().any(|term| is_asked(term) && !passages.has(term));
+            let is_founded = match shared.first() {
+                None => !denies_nothing,
+                Some(first) => {
+                    negated(first) && shared.iter().filter(|term| negated(term)).count() * 2 >= shared.len()
+                }
+            };
+            !is_founded && !denies_question
+        };
+        let is_reversed = |scope: &Vec<String>| {
+            let reversed = |term: &String| {
+                let is_stated = passages.stated.contains(term) || passages.doubtful.contains(term);
+                self.stated.contains(term) && !self.negated.contains(term) && !is_stated
+            };
+            scope.first().is_some_and(reversed) || scope.iter().filter(|term| reversed(term)).count() > 1
+        };
+        (self.has_double && !passages.has_double)
+            || self.negations.iter().any(is_unfounded)
+            || passages.negations.iter().any(is_reversed)
+    }
+
+    fn has(&self, term: &str) -> bool {
+        self.stated.contains(term) || self.negated.contains(term) || self.doubtful.contains(term)
+    }
+}
+
+/// Whether a character ends a clause.
+fn ends_clause(c: char) -> bool {
+    !c.is_alphanumeric()
+        && !c.is_whitespace()
+        && !matches!(c, '\'' | '’' | '-' | '‐' | '‑' | '*' | '_' | '%' | '$' | '€' | '£')
+        && !super::super::fold::is_mark(c)
+}
+
+/// The items of a clause, in order.
+fn items(clause: &str, words: NegationWords<'_>) -> Vec<Item> {
+    let mut items: Vec<Item> = Vec::new();
+    let (mut last, mut is_common) = (String::new(), false);
+    // A French "ne" before "que" limits and does not negate.
+    let mut limiting: Option<usize> = None;
+    terms(clause, |term| match term {
+        Term::Word(word) => {
+            // "Not only" negates nothing.
+            if words.is_limiter(word) && items.last() == Some(&Item::Negator) {
+                items.pop();
+            }
+            is_common = true;
+            if matches!((last.as_str(), word), ("rather", "than") | ("instead", "of")) {
+                items.push(Item::Doubt);
+            } else if words.is_negator(word) || (word == "t" && last.ends_with('n')) {
+                limiting = words.may_limit(word).then_some(items.len());
+                items.push(Item::Negator);
+            } else if let Some(index) = limiting.filter(|_| matches!(word, "que" | "qu")) {
+                limiting = None;
+                items.remove(index);
+            } else if words.is_boundary(word) {
+                items.push(Item::Boundary);
+            } else if words.is_doubt(word) {
+                items.push(Item::Doubt);
+            } else {
+                is_common = is_common_word(word);
+            }
+            word.clone_into(&mut last);
+        }
+        Term::Stem(stem) if !is_common => {
+            items.push(Item::Term(stem.to_owned()));
+            if words.has_negating_ending(&last) {
+                items.push(Item::Suffix);
+            }
+        }
+        Term::Ngram(ngram) if is_ideographic_doubt(ngram) => items.push(Item::Doubt),
+        Term::Ngram(ngram) if is_ideographic_suffix(ngram) => items.push(Item::Suffix),
+        Term::Ngram(ngram) if is_ideographic_negator(ngram) => items.push(Item::Negator),
+        Term::Ngram(ngram) if ngram.chars().count() > 1 && !is_common_ngram(ngram) => {
+            items.push(Item::Term(ngram.to_owned()));
+        }
+        Term::Stem(_) | Term::Ngram(_) => {}
+    });
+    items
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn contradicts(sentence: &str, spoken: &str, language: &str) -> bool {
+        let language = LanguageTag::parse(language).unwrap();
+        Polarity::new(sentence, &language).contradicts(&Polarity::new(spoken, &language), |_| false)
+    }
+
+    /// Language, passage, a sentence that agrees with it, and one that does not.
+    const CASES: &[(&str, &str, &str, &str)] = &[
+        (
+            "en",
+            "the bridge was built by hand",
+            "The bridge was built by hand",
+            "The bridge was never built by hand",
+        ),
+        (
+            "en",
+            "the bridge was built by hand",
+            "They built the bridge by hand",
+            "None of them built the bridge by hand",
+        ),
+        (
+            "en",
+            "the bridge was built by hand",
+            "The bridge, built by hand",
+            "The bridge wasn’t built by hand",
+        ),
+        (
+            "en",
+            "the bridge was built by hand",
+            "By hand the bridge was built",
+            "They refused to build it by hand",
+        ),
+        ("en", "we did not sell the boat", "They didn't sell the boat", "They sell the boat"),
+        ("en", "never sail on a Friday", "One should not sail on a Friday", "One should sail on a Friday"),
+        ("en", "there was no fire, but it was cold", "It was cold without fire", "There was fire"),
+        ("en", "not only was it cold, the ice broke", "The ice broke", "The ice never broke"),
+        ("de", "die Brücke wurde von Hand gebaut", "Von Hand gebaut", "Die Brücke wurde nie von Hand gebaut"),
+        ("de", "er verkaufte das Haus nicht", "Das Haus verkaufte er nicht", "Er verkaufte das Haus"),
+        (
+            "fr",
+            "le pont est construit à la main",
+            "Un pont construit à la main",
+            "Le pont n’est pas construit à la main",
+        ),
+        (
+            "es",
+            "el puente fue construido a mano",
+            "Puente construido a mano",
+            "El puente nunca fue construido a mano",
+        ),
+        ("it", "il ponte è costruito a mano", "Un ponte costruito a mano", "Il ponte non è costruito a mano"),
+        (
+            "pt",
+            "a ponte foi construída à mão",
+            "A ponte no rio, construída à mão",
+            "A ponte não foi construída à mão",
+        ),
+        (
+            "nl",
+            "de brug is met de hand gebouwd",
+            "Met de hand gebouwd",
+            "De brug is niet met de hand gebouwd",
+        ),
+        ("ru", "мост построили вручную", "Мост построили вручную", "Мост никогда не построили вручную"),
+        ("pl", "most zbudowano ręcznie", "Ręcznie zbudowano most", "Mostu nie zbudowano ręcznie"),
+        ("tr", "köprü elle yapıldı", "Köprü elle yapıldı", "Köprü elle yapılmadı"),
+        ("tr", "köprü eski değil", "Köprü eski değil", "Köprü eski"),
+        ("he", "הגשר נבנה ביד", "הגשר נבנה ביד", "הגשר לא נבנה ביד"),
+        ("ar", "بني الجسر باليد", "بني الجسر باليد", "لم بني الجسر باليد"),
+        ("zh", "这座桥是手工建造的", "桥是手工建造的", "这座桥不是手工建造的"),
+        ("zh", "水温不要超过八十度", "水温不宜超过八十度", "水温可以超过八十度"),
+        ("ja", "橋は手で作りました", "橋を手で作りました", "橋は手で作りませんでした"),
+        ("ko", "다리를 손으로 만들었습니다", "손으로 만들었습니다", "다리를 손으로 만들지 않았습니다"),
+    ];
+
+    #[test]
+    fn polarity_reversed_statement_contradicts() {
+        let mut failed = Vec::new();
+        for (language, spoken, agreeing, reversed) in CASES {
+            if contradicts(agreeing, spoken, language) {
+                failed.push(format!("agrees: {agreeing} <- {spoken}"));
+            }
+            if !contradicts(reversed, spoken, language) {
+                failed.push(format!("contradicts: {reversed} <- {spoken}"));
+            }
+        }
+        assert!(failed.is_empty(), "{}", failed.join("\n"));
+    }
+
+    #[test]
+    fn polarity_negation_of_unspoken_words_needs_a_negation() {
+        assert!(contradicts("The bridge was never inspected", "the bridge was built by hand", "en"));
+        assert!(contradicts("Die Brücke ist nicht von Hand gebaut", "the bridge was built by hand", "en"));
+        assert!(!contradicts("It's the dogs' pier, isn't it?", "the ice broke the pier", "en"));
+        assert!(!contradicts("Open flames are forbidden", "no open flames near the boats", "en"));
+        assert!(contradicts("It is not true that they never sail", "they never sail on a Friday", "en"));
+        assert!(contradicts(
+            "It is not true that dough rests",
+            "the dough is tight, never add it before it rests",
+            "en"
+        ));
+        assert!(!contradicts("Restore rather than back up", "test the restore, not the backup", "en"));
+        assert!(!contradicts("Elles vivent longtemps", "elles ne vivent que six semaines", "fr"));
+        assert!(contradicts("Elles ne vivent pas six semaines", "elles ne vivent que six semaines", "fr"));
+        assert!(!contradicts("八か月間運転できませんでした", "八か月運休しました", "ja"));
+        assert!(!contradicts("They did not finish", "they failed to finish in time", "en"));
+        let language = LanguageTag::english();
+        let (sentence, spoken) = ("Nothing on elephants, only ice", "the ice broke the pier");
+        let (sentence, spoken) = (Polarity::new(sentence, &language), Polarity::new(spoken, &language));
+        assert!(sentence.contradicts(&spoken, |_| false) && !sentence.contradicts(&spoken, |_| true));
+    }
+}

@@ -1,0 +1,142 @@
+//! Negating words of the languages that the verifier knows.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::LazyLock,
+};
+
+use super::super::fold::fold;
+
+/// Negating words by language. Words of other scripts than Latin are read in every text.
+const NEGATORS: [(&str, &str); 10] = [
+    (
+        "en",
+        "no not never neither nor none nobody nothing nowhere without cannot hardly barely scarcely dont doesnt didnt \
+         isnt arent wasnt werent havent hasnt hadnt cant couldnt wouldnt shouldnt wont aint",
+    ),
+    (
+        "de",
+        "nicht nichts nie niemals niemand niemandem niemanden kein keine keinem keinen keiner keines keinerlei ohne \
+         weder nirgends kaum nein",
+    ),
+    ("fr", "ne n pas jamais rien aucun aucune sans ni guère nul nulle non"),
+    ("es", "no nunca jamás nadie nada ningún ninguno ninguna sin ni tampoco apenas"),
+    ("pt", "não nunca jamais ninguém nada nenhum nenhuma sem nem tampouco"),
+    ("it", "non mai nessuno nessuna nessun niente nulla senza neanche nemmeno neppure no"),
+    ("nl", "niet niets nooit niemand geen zonder nergens nauwelijks nee"),
+    ("pl", "nie nigdy nikt nikogo nic niczego bez ani żaden żadna żadne nigdzie"),
+    ("tr", "değil hiç hiçbir asla yok yoktu yoktur kimse olmadan hayır"),
+    (
+        "",
+        "не нет ни никогда никто никого ничего ничто нигде без нельзя никакой никакая никакие никаких ні немає ніколи \
+         לא אין אינו אינה אינם בלי ללא מעולם שום ולא ואין שלא שאין לאו \
+         لا لم لن ليس ليست ليسوا بدون دون غير أبدا ولا ولم ولن وليس فلا فلم \
+         नहीं मत बिना कभी δεν μην χωρίς ποτέ όχι",
+    ),
+];
+/// Words after which a negating word negates nothing: "not only".
+const LIMITERS: &str = "only just merely nur bloß seulement uniquement solo solamente sólo apenas somente soltanto alleen \
+    только лишь";
+/// Words that begin another clause where a text has no punctuation.
+const BOUNDARIES: &str = "and but because although though while whereas und aber sondern weil während et mais pero sino \
+    porque perché maar omdat ale fakat и но а потому אבל כי ولكن لكن لأن";
+/// Words that deny without a negating word. In a passage their clause is neither stated nor negated for certain.
+const DOUBTS: &str = "forbid forbids forbidden forbade prohibit prohibits prohibited ban bans banned avoid avoids avoided \
+    refuse refuses refused fail fails failed lack lacks lacked unable impossible prevent prevents prevented deny denies \
+    denied verboten verbietet verweigert unmöglich vermeiden vermeidet verhindert interdit interdite interdits refuse \
+    éviter évite empêche prohibido prohibida imposible evitar evita proibido proibida impossível vietato vietata \
+    impossibile evitare verboden onmogelijk vermijden запрещено запрещен невозможно zabronione zakazane niemożliwe \
+    yasak imkansız אסור ممنوع مستحيل";
+/// Endings of negated Turkish verbs.
+const TURKISH_PARTS: [&str; 12] = [
+    "madı", "medi", "mıyor", "miyor", "muyor", "mamıs", "memis", "mayan", "meyen", "mayacak", "meyecek",
+    "maması",
+];
+const TURKISH_ENDINGS: [&str; 2] = ["maz", "mez"];
+/// Letter pairs that begin with a negating character and negate nothing.
+const HARMLESS: [&str; 14] = [
+    "不过", "不過", "不仅", "不僅", "不但", "不只", "不管", "不同", "非常", "非洲", "无论", "無論", "未来",
+    "未來",
+];
+/// Characters that negate what follows.
+const IDEOGRAPHS: [char; 8] = ['不', '没', '沒', '未', '无', '無', '非', '勿'];
+/// Japanese and Korean endings that negate what precedes, folded as search terms.
+const SUFFIXES: [&str; 4] = ["ない", "なか", "ませ", "なく"];
+
+static ALL: LazyLock<HashMap<&'static str, HashSet<String>>> =
+    LazyLock::new(|| NEGATORS.iter().map(|(language, words)| (*language, folded(words))).collect());
+static LIMITING: LazyLock<HashSet<String>> = LazyLock::new(|| folded(LIMITERS));
+static BOUNDING: LazyLock<HashSet<String>> = LazyLock::new(|| folded(BOUNDARIES));
+static DENYING: LazyLock<HashSet<String>> = LazyLock::new(|| folded(DOUBTS));
+
+fn folded(list: &str) -> HashSet<String> {
+    list.split_whitespace().map(fold).collect()
+}
+
+/// The negating words for a text in one language.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NegationWords<'a> {
+    language: &'a str,
+}
+
+impl<'a> NegationWords<'a> {
+    /// The words of a language by its primary tag. A language without a list has those of the other scripts.
+    pub(super) fn new(language: &'a str) -> Self {
+        Self { language }
+    }
+
+    /// Whether a folded word negates.
+    pub(super) fn is_negator(self, word: &str) -> bool {
+        let has = |list: &str| ALL.get(list).is_some_and(|words| words.contains(word));
+        // The common words of Polish and Turkish are in one list with those of other languages.
+        has(self.language) || has("") || (self.language.is_empty() && (has("pl") || has("tr")))
+    }
+
+    /// Whether a negating word may limit instead, as the French "ne" before "que".
+    pub(super) fn may_limit(self, word: &str) -> bool {
+        self.language == "fr" && matches!(word, "ne" | "n")
+    }
+
+    /// Whether two negating words of a clause cancel each other, as in English.
+    pub(super) fn cancel(self) -> bool {
+        matches!(self.language, "en" | "de" | "nl")
+    }
+
+    /// Whether a folded word has a negating ending.
+    pub(super) fn has_negating_ending(self, word: &str) -> bool {
+        self.language == "tr"
+            && (TURKISH_PARTS.iter().any(|part| word.contains(part))
+                || TURKISH_ENDINGS.iter().any(|ending| word.ends_with(ending)))
+    }
+
+    /// Whether a folded word limits the negation before it: "not only".
+    pub(super) fn is_limiter(self, word: &str) -> bool {
+        LIMITING.contains(word)
+    }
+
+    /// Whether a folded word begins another clause.
+    pub(super) fn is_boundary(self, word: &str) -> bool {
+        BOUNDING.contains(word)
+    }
+
+    /// Whether a folded word denies without negating.
+    pub(super) fn is_doubt(self, word: &str) -> bool {
+        DENYING.contains(word)
+    }
+}
+
+/// Whether a pair of letters denies without negating.
+pub(super) fn is_ideographic_doubt(ngram: &str) -> bool {
+    matches!(ngram, "禁止" | "停止" | "中止" | "運休")
+}
+
+/// Whether a pair of letters begins with a Chinese negation, or is the Korean one before a verb.
+pub(super) fn is_ideographic_negator(ngram: &str) -> bool {
+    let is_pair = ngram.chars().count() > 1;
+    (is_pair && ngram.starts_with(IDEOGRAPHS) && !HARMLESS.contains(&ngram)) || ngram == "안"
+}
+
+/// Whether a pair of letters is a Japanese or Korean negation of what precedes.
+pub(super) fn is_ideographic_suffix(ngram: &str) -> bool {
+    SUFFIXES.contains(&ngram) || ngram.starts_with(['않', '없', '못'])
+}

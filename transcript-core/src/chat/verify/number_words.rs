@@ -1,0 +1,302 @@
+//! Numbers written as words, in the languages whose words are listed here, and in Chinese characters.
+
+/// Value of each word, folded. The words of a language that joins them (`neunzehnhundert`) are its parts.
+const LEXICONS: [(&str, &str); 8] = [
+    (
+        "en",
+        "zero=0 oh=0 one=1 two=2 three=3 four=4 five=5 six=6 seven=7 eight=8 nine=9 ten=10 eleven=11 twelve=12 \
+         dozen=12 thirteen=13 fourteen=14 fifteen=15 sixteen=16 seventeen=17 eighteen=18 nineteen=19 twenty=20 \
+         thirty=30 forty=40 fifty=50 sixty=60 seventy=70 eighty=80 ninety=90 hundred=100 thousand=1000 \
+         million=1000000 billion=1000000000 first=1 second=2 third=3 fourth=4 fifth=5 sixth=6 seventh=7 eighth=8 \
+         ninth=9 tenth=10 eleventh=11 twelfth=12 thirteenth=13 fourteenth=14 fifteenth=15 sixteenth=16 \
+         seventeenth=17 eighteenth=18 nineteenth=19 twentieth=20 thirtieth=30 hundredth=100",
+    ),
+    (
+        "de",
+        "null=0 ein=1 eins=1 eine=1 einem=1 einen=1 einer=1 zwei=2 drei=3 vier=4 funf=5 sechs=6 sieben=7 acht=8 neun=9 \
+         zehn=10 elf=11 zwolf=12 dreizehn=13 vierzehn=14 funfzehn=15 sechzehn=16 siebzehn=17 achtzehn=18 neunzehn=19 \
+         zwanzig=20 dreissig=30 vierzig=40 funfzig=50 sechzig=60 siebzig=70 achtzig=80 neunzig=90 hundert=100 \
+         tausend=1000 million=1000000 millionen=1000000 milliarde=1000000000 milliarden=1000000000 erste=1 zweite=2 \
+         dritte=3 vierte=4 vierten=4 funfte=5 sechste=6 siebte=7 achte=8 neunte=9 zehnte=10",
+    ),
+    (
+        "fr",
+        "zero=0 un=1 une=1 deux=2 trois=3 quatre=4 cinq=5 six=6 sept=7 huit=8 neuf=9 dix=10 onze=11 douze=12 treize=13 \
+         quatorze=14 quinze=15 seize=16 vingt=20 vingts=20 trente=30 quarante=40 cinquante=50 soixante=60 \
+         septante=70 huitante=80 octante=80 nonante=90 cent=100 cents=100 mille=1000 million=1000000 \
+         millions=1000000 milliard=1000000000 milliards=1000000000 premier=1 premiere=1 deuxieme=2 troisieme=3 \
+         quatrieme=4 cinquieme=5",
+    ),
+    (
+        "es",
+        "cero=0 un=1 uno=1 una=1 dos=2 tres=3 cuatro=4 cinco=5 seis=6 siete=7 ocho=8 nueve=9 diez=10 once=11 doce=12 \
+         trece=13 catorce=14 quince=15 dieciseis=16 diecisiete=17 dieciocho=18 diecinueve=19 veinte=20 veintiun=21 \
+         veintiuno=21 veintiuna=21 veintidos=22 veintitres=23 veinticuatro=24 veinticinco=25 veintiseis=26 \
+         veintisiete=27 veintiocho=28 veintinueve=29 treinta=30 cuarenta=40 cincuenta=50 sesenta=60 setenta=70 \
+         ochenta=80 noventa=90 cien=100 ciento=100 doscientos=200 doscientas=200 trescientos=300 trescientas=300 \
+         cuatrocientos=400 cuatrocientas=400 quinientos=500 quinientas=500 seiscientos=600 seiscientas=600 \
+         setecientos=700 setecientas=700 ochocientos=800 ochocientas=800 novecientos=900 novecientas=900 mil=1000 \
+         millon=1000000 millones=1000000",
+    ),
+    (
+        "it",
+        "zero=0 un=1 uno=1 una=1 due=2 tre=3 quattro=4 cinque=5 sei=6 sette=7 otto=8 nove=9 dieci=10 undici=11 dodici=12 \
+         tredici=13 quattordici=14 quindici=15 sedici=16 diciassette=17 diciotto=18 diciannove=19 venti=20 ventuno=21 \
+         ventotto=28 trenta=30 trentuno=31 trentotto=38 quaranta=40 cinquanta=50 sessanta=60 settanta=70 ottanta=80 \
+         novanta=90 cento=100 mille=1000 mila=1000 milione=1000000 milioni=1000000 miliardo=1000000000 \
+         miliardi=1000000000",
+    ),
+    (
+        "pt",
+        "zero=0 um=1 uma=1 dois=2 duas=2 tres=3 quatro=4 cinco=5 seis=6 sete=7 oito=8 nove=9 dez=10 onze=11 doze=12 \
+         treze=13 catorze=14 quatorze=14 quinze=15 dezesseis=16 dezasseis=16 dezessete=17 dezassete=17 dezoito=18 \
+         dezenove=19 dezanove=19 vinte=20 trinta=30 quarenta=40 cinquenta=50 sessenta=60 setenta=70 oitenta=80 \
+         noventa=90 cem=100 cento=100 duzentos=200 duzentas=200 trezentos=300 trezentas=300 quatrocentos=400 \
+         quinhentos=500 seiscentos=600 setecentos=700 oitocentos=800 novecentos=900 mil=1000 milhao=1000000 \
+         milhoes=1000000",
+    ),
+    (
+        "nl",
+        "nul=0 een=1 twee=2 drie=3 vier=4 vijf=5 zes=6 zeven=7 acht=8 negen=9 tien=10 elf=11 twaalf=12 dertien=13 \
+         veertien=14 vijftien=15 zestien=16 zeventien=17 achttien=18 negentien=19 twintig=20 dertig=30 veertig=40 \
+         vijftig=50 zestig=60 zeventig=70 tachtig=80 negentig=90 honderd=100 duizend=1000 miljoen=1000000 \
+         miljard=1000000000",
+    ),
+    (
+        "ru",
+        "ноль=0 один=1 одна=1 два=2 две=2 три=3 четыре=4 пять=5 шесть=6 семь=7 восемь=8 девять=9 десять=10 \
+         одиннадцать=11 двенадцать=12 тринадцать=13 четырнадцать=14 пятнадцать=15 шестнадцать=16 семнадцать=17 \
+         восемнадцать=18 девятнадцать=19 двадцать=20 тридцать=30 сорок=40 пятьдесят=50 шестьдесят=60 семьдесят=70 \
+         восемьдесят=80 девяносто=90 сто=100 двести=200 триста=300 четыреста=400 пятьсот=500 шестьсот=600 семьсот=700 \
+         восемьсот=800 девятьсот=900 тысяча=1000 тысячи=1000 тысяч=1000 миллион=1000000 миллиона=1000000 \
+         миллионов=1000000",
+    ),
+];
+
+/// Words inside a number, between its parts: `two hundred and nine`, `zweiundzwanzig`, `treinta y uno`.
+const CONNECTORS: [&str; 6] = ["and", "und", "et", "y", "e", "en"];
+/// Words for a decimal point.
+const POINTS: [&str; 7] = ["point", "komma", "virgule", "coma", "virgola", "virgula", "запятая"];
+/// Shortest word that is split into parts.
+const JOINED_LETTERS_MIN: usize = 6;
+
+/// The number words of one language.
+#[derive(Clone, Debug, Default)]
+pub(super) struct NumberWords {
+    /// Words with their values, longest first. Few enough to search one by one.
+    words: Vec<(String, u64)>,
+    /// Whether units precede tens, as in `zweiundzwanzig`.
+    has_units_first: bool,
+    /// Whether tens are counted in twenties, as in `quatre-vingts`.
+    has_twenties: bool,
+}
+
+impl NumberWords {
+    /// The words of a language by its primary tag; none for a language without a list.
+    pub(super) fn new(primary: &str) -> Self {
+        let listed =
+            LEXICONS.iter().find(|(language, _)| *language == primary).map_or("", |(_, words)| words);
+        let parse = |entry: &str| {
+            let (word, value) = entry.split_once('=')?;
+            Some((super::super::fold::fold(word), value.parse().ok()?))
+        };
+        let mut words: Vec<(String, u64)> = listed.split_whitespace().filter_map(parse).collect();
+        words.sort_by_key(|(word, _)| std::cmp::Reverse(word.len()));
+        Self { words, has_units_first: matches!(primary, "de" | "nl"), has_twenties: primary == "fr" }
+    }
+
+    /// Values of a folded word: one, several for a joined word, none if it is no number.
+    pub(super) fn values(&self, word: &str) -> Vec<u64> {
+        if let Some((_, value)) = self.words.iter().find(|(known, _)| known == word) {
+            return vec![*value];
+        }
+        let (mut rest, mut values) = (word, Vec::new());
+        while !rest.is_empty() && word.len() >= JOINED_LETTERS_MIN {
+            let part = self.words.iter().find_map(|(known, value)| {
+                rest.strip_prefix(known.as_str()).map(|rest| (rest, Some(*value)))
+            });
+            let connector =
+                || ["und", "en"].iter().find_map(|joint| rest.strip_prefix(joint)).map(|rest| (rest, None));
+            match part.or_else(connector) {
+                Some((after, value)) => {
+                    values.extend(value);
+                    rest = after;
+                }
+                None => return Vec::new(),
+            }
+        }
+        values
+    }
+}
+
+/// Whether a folded word connects the parts of a number.
+pub(super) fn is_connector(word: &str) -> bool {
+    CONNECTORS.contains(&word)
+}
+
+/// Whether a folded word is a decimal point.
+pub(super) fn is_point(word: &str) -> bool {
+    POINTS.contains(&word)
+}
+
+/// A number under construction from the values of its words.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct NumberBuilder {
+    total: u64,
+    group: u64,
+    is_begun: bool,
+}
+
+impl NumberBuilder {
+    /// Adds the value of the next word; returns the finished number if the word begins another one.
+    pub(super) fn add(&mut self, value: u64, words: &NumberWords) -> Option<u64> {
+        let rest = self.group % 100;
+        let next = match value {
+            _ if !self.is_begun => None,
+            100 if self.group < 100 => Some(self.group.max(1).saturating_mul(100)),
+            20 if words.has_twenties && rest == 4 => Some(self.group - 4 + 80),
+            1..=99 if self.group > 0 && rest == 0 => Some(self.group + value),
+            1..=9 if rest >= 20 && rest.is_multiple_of(10) => Some(self.group + value),
+            // Soixante-dix and quatre-vingt-dix.
+            10..=19 if words.has_twenties && matches!(rest, 60 | 80) => Some(self.group + value),
+            20..=90 if words.has_units_first && (1..=9).contains(&rest) && value.is_multiple_of(10) => {
+                Some(self.group + value)
+            }
+            1..=999 if self.group == 0 && self.total > 0 => Some(value),
+            1_000.. => {
+                let (group, total) = (self.group.max(u64::from(self.total == 0)), self.total);
+                self.total = match total > 0 && total < value {
+                    true => (total + group).saturating_mul(value),
+                    false => total.saturating_add(group.saturating_mul(value)),
+                };
+                Some(0)
+            }
+            _ => None,
+        };
+        match next {
+            Some(group) => {
+                self.group = group;
+                None
+            }
+            None => {
+                let finished = self.finish();
+                self.is_begun = true;
+                match value {
+                    1_000.. => self.total = value,
+                    _ => self.group = value,
+                }
+                finished
+            }
+        }
+    }
+
+    /// Whether a number is under construction.
+    pub(super) fn is_begun(&self) -> bool {
+        self.is_begun
+    }
+
+    /// Returns the number and resets the builder.
+    pub(super) fn finish(&mut self) -> Option<u64> {
+        let Self { total, group, is_begun } = std::mem::take(self);
+        is_begun.then(|| total.saturating_add(group))
+    }
+}
+
+/// Value of a Chinese numeral: a digit, or a unit from 10 on.
+fn ideograph(c: char) -> Option<u64> {
+    Some(match c {
+        '〇' | '零' => 0,
+        '一' | '壱' => 1,
+        '二' | '两' | '兩' => 2,
+        '三' => 3,
+        '四' => 4,
+        '五' => 5,
+        '六' => 6,
+        '七' => 7,
+        '八' => 8,
+        '九' => 9,
+        '十' => 10,
+        '百' => 100,
+        '千' => 1_000,
+        '万' | '萬' => 10_000,
+        '亿' | '億' => 100_000_000,
+        _ => return None,
+    })
+}
+
+/// Whether a character is a Chinese numeral.
+pub(super) fn is_ideograph(c: char) -> bool {
+    ideograph(c).is_some()
+}
+
+/// The number that a run of Chinese numerals is, as digits.
+pub(super) fn ideographs(run: &str) -> String {
+    let values: Vec<u64> = run.chars().filter_map(ideograph).collect();
+    if values.iter().all(|value| *value < 10) {
+        return values.iter().map(u64::to_string).collect();
+    }
+    let (mut total, mut section, mut digit) = (0_u64, 0_u64, 0_u64);
+    for value in values {
+        match value {
+            0..=9 => digit = value,
+            10..=1_000 => section = section.saturating_add(std::mem::take(&mut digit).max(1) * value),
+            _ => {
+                let below = std::mem::take(&mut section).saturating_add(std::mem::take(&mut digit));
+                total = total.saturating_add(below.max(1).saturating_mul(value));
+            }
+        }
+    }
+    total.saturating_add(section).saturating_add(digit).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(primary: &str, text: &str) -> Vec<u64> {
+        let (words, mut builder, mut found) =
+            (NumberWords::new(primary), NumberBuilder::default(), Vec::new());
+        for word in text.split(' ').filter(|word| !is_connector(word)) {
+            for value in words.values(word) {
+                found.extend(builder.add(value, &words));
+            }
+        }
+        found.extend(builder.finish());
+        found
+    }
+
+    #[test]
+    fn number_words_have_their_value() {
+        for (language, text, expect) in [
+            ("en", "nine hundred", &[900][..]),
+            ("en", "two hundred and nine", &[209]),
+            ("en", "nineteen sixty three", &[19, 63]),
+            ("en", "two thousand five", &[2_005]),
+            ("en", "a hundred thousand", &[100_000]),
+            ("en", "three million two hundred thousand", &[3_200_000]),
+            ("en", "one two three", &[1, 2, 3]),
+            ("de", "neunzehnhundertzweiundsechzig", &[1_962]),
+            ("de", "dreitausendvierhundert", &[3_400]),
+            ("de", "funfundneunzig", &[95]),
+            ("fr", "deux mille", &[2_000]),
+            ("fr", "mille neuf cent quatre vingt dix sept", &[1_997]),
+            ("es", "mil novecientos sesenta y tres", &[1_963]),
+            ("it", "duemila", &[2_000]),
+            ("nl", "tweeentwintig", &[22]),
+            ("ru", "тысяча девятьсот двенадцать", &[1_912]),
+            ("en", "the pier", &[]),
+        ] {
+            assert_eq!(numbers(language, text), expect, "{text}");
+        }
+        for (run, expect) in [
+            ("一千二百", "1200"),
+            ("二十六", "26"),
+            ("十", "10"),
+            ("一九六三", "1963"),
+            ("三万五千", "35000"),
+            ("八", "8"),
+        ] {
+            assert_eq!(ideographs(run), expect, "{run}");
+        }
+    }
+}

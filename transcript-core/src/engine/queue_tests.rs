@@ -1,0 +1,260 @@
+//! Tests of fetches that wait for a supplier: fair turns, the bound, and payments of refused fetches.
+
+use std::{
+    sync::{
+        Mutex,
+        atomic::{AtomicU32, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use tokio::task::JoinHandle;
+
+use super::*;
+use crate::{
+    ids::{AccountId, KeyId},
+    memory::MemoryArchive,
+    supplier::{Supplier, SupplierInfo, SupplierKind, SupplyMonitor, SupplyOutput, SupplyRequest},
+    time::Timestamp,
+};
+
+#[derive(Debug)]
+struct FrozenClock;
+
+impl Clock for FrozenClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(1_000)
+    }
+}
+
+#[derive(Debug, Default)]
+struct SequentialRandom(AtomicU32);
+
+impl Random for SequentialRandom {
+    fn bytes(&self, count: u32) -> Vec<u8> {
+        let number = self.0.fetch_add(1, Ordering::Relaxed).to_be_bytes();
+        number.into_iter().cycle().take(count as usize).collect()
+    }
+}
+
+/// Finds no captions after a second, and records the order of the videos.
+#[derive(Debug)]
+struct SlowSupplier {
+    name: &'static str,
+    calls: Mutex<Vec<String>>,
+}
+
+#[async_trait]
+impl Supplier for SlowSupplier {
+    fn info(&self) -> SupplierInfo {
+        let platforms = vec![Platform::YouTube];
+        SupplierInfo { name: self.name.to_owned(), platforms, kind: SupplierKind::Captions }
+    }
+
+    async fn supply(
+        &self,
+        request: SupplyRequest,
+        _: Arc<dyn SupplyMonitor>,
+    ) -> Result<SupplyOutput, SupplyError> {
+        self.calls.lock().unwrap().push(request.video.id().to_owned());
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        Err(SupplyError::new(SupplyReason::NoCaptions, "None."))
+    }
+}
+
+/// Counts the payments that it holds, and those that ended without an attempt.
+#[derive(Debug)]
+struct CountingPayer {
+    owner: QueueOwner,
+    held: AtomicU64,
+    returned: Arc<AtomicU64>,
+    attempted: Arc<AtomicU64>,
+}
+
+#[derive(Debug)]
+struct CountedPayment {
+    returned: Arc<AtomicU64>,
+    attempted: Arc<AtomicU64>,
+}
+
+#[async_trait]
+impl Payer for CountingPayer {
+    async fn hold(&self) -> Result<PaymentHold> {
+        self.held.fetch_add(1, Ordering::Relaxed);
+        let (returned, attempted) = (Arc::clone(&self.returned), Arc::clone(&self.attempted));
+        Ok(PaymentHold::Held(Box::new(CountedPayment { returned, attempted })))
+    }
+
+    fn queue_owner(&self) -> QueueOwner {
+        self.owner.clone()
+    }
+}
+
+#[async_trait]
+impl HeldPayment for CountedPayment {
+    async fn end(self: Box<Self>, result: WorkResult) {
+        let count = if result == WorkResult::NotAttempted { &self.returned } else { &self.attempted };
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn account(name: &str) -> Arc<CountingPayer> {
+    payer(QueueOwner { id: QueueOwnerId::Account(AccountId::new(name)), pays: true })
+}
+
+fn free_key(name: &str) -> Arc<CountingPayer> {
+    payer(QueueOwner { id: QueueOwnerId::Key(KeyId::new(name)), pays: false })
+}
+
+fn payer(owner: QueueOwner) -> Arc<CountingPayer> {
+    let (held, returned, attempted) = (AtomicU64::new(0), Arc::default(), Arc::default());
+    Arc::new(CountingPayer { owner, held, returned, attempted })
+}
+
+impl CountingPayer {
+    /// Payments that were held, that ended without an attempt, and that ended after one.
+    fn counts(&self) -> (u64, u64, u64) {
+        let [held, returned, attempted] =
+            [&self.held, &self.returned, &self.attempted].map(|count| count.load(Ordering::Relaxed));
+        (held, returned, attempted)
+    }
+}
+
+/// An engine whose suppliers work on one video each.
+struct QueueFixture {
+    suppliers: Vec<Arc<SlowSupplier>>,
+    transcripts: Transcripts,
+}
+
+fn fixture(names: &[&'static str], waiting_fetches: u32) -> QueueFixture {
+    let breaker = BreakerPolicy { failures: 0, ..BreakerPolicy::default() };
+    let wait_timeout = Duration::from_secs(600);
+    let options = EngineOptions { waiting_fetches, breaker, wait_timeout, ..EngineOptions::default() };
+    let random = Arc::new(SequentialRandom::default());
+    let archive = Arc::new(MemoryArchive::default());
+    let mut builder =
+        Transcripts::builder(archive, Arc::new(FrozenClock), random, Handle::current()).options(options);
+    let mut suppliers = Vec::new();
+    for name in names {
+        let supplier = Arc::new(SlowSupplier { name, calls: Mutex::default() });
+        builder = builder.supplier(Platform::YouTube, Arc::clone(&supplier) as _).concurrency(name, 1);
+        suppliers.push(supplier);
+    }
+    QueueFixture { suppliers, transcripts: builder.build() }
+}
+
+impl QueueFixture {
+    /// Starts a fetch, and lets it reach the queue.
+    async fn start(&self, video: &str, payer: &Arc<CountingPayer>) -> JoinHandle<FetchOutcome> {
+        let (transcripts, payer) = (self.transcripts.clone(), Some(Arc::clone(payer) as Arc<dyn Payer>));
+        let video = VideoId::new(Platform::YouTube, video).unwrap();
+        let fetch = FetchRequest { video, selector: TrackSelector::Default, payer };
+        let started = tokio::spawn(async move { transcripts.get(fetch).await });
+        tokio::time::sleep(Duration::from_micros(100)).await;
+        started
+    }
+
+    fn calls(&self) -> Vec<String> {
+        self.suppliers[0].calls.lock().unwrap().clone()
+    }
+
+    fn refused(&self) -> u64 {
+        self.transcripts.load().suppliers.iter().map(|load| load.refused).sum()
+    }
+}
+
+fn is_busy(outcome: &FetchOutcome) -> bool {
+    matches!(outcome, FetchOutcome::Busy(_))
+}
+
+#[tokio::test(start_paused = true)]
+async fn queue_of_one_owner_delays_other_by_one_turn() {
+    let fixture = fixture(&["captions"], 1_000);
+    let (many, one) = (account("many"), account("one"));
+    let mut started = Vec::new();
+    for number in 0..200 {
+        started.push(fixture.start(&format!("many-{number:06}"), &many).await);
+    }
+    let single = fixture.start("single-0000", &one).await;
+    assert!(matches!(single.await.unwrap(), FetchOutcome::SupplyFailed(_)));
+    // The first was running, the second had the turn before.
+    assert_eq!(fixture.calls()[..3], ["many-000000", "many-000001", "single-0000"]);
+    for fetch in started {
+        assert!(matches!(fetch.await.unwrap(), FetchOutcome::SupplyFailed(_)));
+    }
+    assert_eq!((fixture.calls().len(), fixture.refused()), (201, 0));
+    assert_eq!(many.counts(), (200, 0, 200));
+}
+
+#[tokio::test(start_paused = true)]
+async fn queue_full_refuses_fetch_without_charge() {
+    let fixture = fixture(&["captions"], 2);
+    let (many, other) = (account("many"), account("other"));
+    let mut started = Vec::new();
+    for number in 0..3 {
+        started.push(fixture.start(&format!("many-{number:06}"), &many).await);
+    }
+    let refused = fixture.start("refused-000", &many).await;
+    // It does not wait for a turn.
+    let outcome = tokio::time::timeout(Duration::from_millis(1), refused).await.unwrap().unwrap();
+    assert!(is_busy(&outcome), "{outcome:?}");
+    assert_eq!((many.counts(), fixture.refused()), ((3, 0, 0), 1));
+    // The place goes to an owner that has none.
+    let single = fixture.start("single-0000", &other).await;
+    let last = started.pop().unwrap();
+    let outcome = tokio::time::timeout(Duration::from_millis(1), last).await.unwrap().unwrap();
+    assert!(is_busy(&outcome), "{outcome:?}");
+    assert_eq!((many.counts(), fixture.refused()), ((3, 1, 0), 2));
+    started.push(single);
+    for fetch in started {
+        assert!(matches!(fetch.await.unwrap(), FetchOutcome::SupplyFailed(_)));
+    }
+    assert_eq!(fixture.calls(), ["many-000000", "many-000001", "single-0000"]);
+    assert_eq!((many.counts(), other.counts()), ((3, 1, 2), (1, 0, 1)));
+    // The refused video can be fetched later.
+    let again = fixture.start("refused-000", &many).await;
+    assert!(matches!(again.await.unwrap(), FetchOutcome::SupplyFailed(_)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn queue_full_gives_next_waiter_of_refused_flight_its_turn() {
+    let fixture = fixture(&["captions"], 2);
+    let (free, other, paying) = (free_key("free"), free_key("other"), account("paying"));
+    let running = fixture.start("running-000", &paying).await;
+    let older = fixture.start("older-00000", &other).await;
+    let shared = fixture.start("shared-0000", &free).await;
+    let joined = fixture.start("shared-0000", &paying).await;
+    // It takes the newest place of a free owner; then the next waiter of that flight takes the other one.
+    let newcomer = fixture.start("newcomer-00", &account("newcomer")).await;
+    assert!(is_busy(&shared.await.unwrap()) && is_busy(&older.await.unwrap()));
+    for fetch in [running, newcomer, joined] {
+        assert!(matches!(fetch.await.unwrap(), FetchOutcome::SupplyFailed(_)));
+    }
+    assert_eq!(fixture.calls(), ["running-000", "newcomer-00", "shared-0000"]);
+    assert_eq!((free.counts(), other.counts(), paying.counts()), ((1, 1, 0), (1, 1, 0), (2, 0, 2)));
+}
+
+/// Overload does not move to the next supplier, which is slower or costs more.
+#[tokio::test(start_paused = true)]
+async fn queue_full_does_not_call_next_supplier() {
+    let fixture = fixture(&["captions", "speech"], 1);
+    let many = account("many");
+    let mut started = Vec::new();
+    for number in 0..3 {
+        started.push(fixture.start(&format!("many-{number:06}"), &many).await);
+    }
+    assert!(is_busy(&started.pop().unwrap().await.unwrap()));
+    for fetch in started {
+        assert!(matches!(fetch.await.unwrap(), FetchOutcome::SupplyFailed(_)));
+    }
+    assert_eq!(fixture.suppliers[1].calls.lock().unwrap().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn queue_of_fetches_without_payer_has_one_owner() {
+    let owner = QueueOwner::for_payer(None);
+    assert_eq!(owner, QueueOwner { id: QueueOwnerId::System, pays: false });
+    let paying = account("paying");
+    assert_eq!(QueueOwner::for_payer(Some(paying.as_ref())), paying.owner);
+}

@@ -1,0 +1,94 @@
+//! Rate limits of the lookup API: misses, tool calls, failed attempts and new keys.
+
+use std::{net::IpAddr, sync::Arc, time::Duration};
+
+use super::LookupOptions;
+use crate::{
+    directory::LookupKey,
+    error::Result,
+    ids::WalletId,
+    limits::{self, LIMIT_MAX, LimitOutcome, LimitRequest, RateLimiter, network::NetworkHasher},
+    retry::with_timeout,
+    time::Timestamp,
+};
+
+const MINUTE_MS: u64 = 60 * 1000;
+const HOUR_MS: u64 = 60 * MINUTE_MS;
+const DAY_MS: u64 = 24 * HOUR_MS;
+
+/// The rate limits of callers and their networks.
+#[derive(Clone, Debug)]
+pub(super) struct LookupLimits {
+    limiter: Arc<dyn RateLimiter>,
+    /// Digests networks, so that no address is stored.
+    networks: NetworkHasher,
+    options: Arc<LookupOptions>,
+    store_timeout: Duration,
+}
+
+impl LookupLimits {
+    pub(super) fn new(
+        limiter: Arc<dyn RateLimiter>,
+        networks: NetworkHasher,
+        options: Arc<LookupOptions>,
+        store_timeout: Duration,
+    ) -> Self {
+        Self { limiter, networks, options, store_timeout }
+    }
+
+    /// Acquires rate limits: all of them, or none.
+    pub(super) async fn acquire(&self, requests: Vec<LimitRequest>, now: Timestamp) -> Result<LimitOutcome> {
+        with_timeout(self.store_timeout, self.limiter.acquire(requests, now)).await
+    }
+
+    /// Acquires rate limits: all of them, or none; see [`limits::acquire_all`].
+    pub(super) async fn check(&self, requests: Vec<LimitRequest>, now: Timestamp) -> Result<Option<u64>> {
+        limits::acquire_all(self.limiter.as_ref(), requests, now, self.store_timeout).await
+    }
+
+    /// Time until a retry of a key with too many failed attempts within an hour, in milliseconds.
+    ///
+    /// Counts nothing: waiters of a running flight, and callers whose fetch succeeds, make no failed attempt.
+    pub(super) async fn check_failed_attempts(&self, key: &LookupKey, now: Timestamp) -> Result<Option<u64>> {
+        limits::wait_for_unit(self.limiter.as_ref(), self.attempt(key), now, self.store_timeout).await
+    }
+
+    /// The rate limit of failed attempts of a key.
+    pub(super) fn attempt(&self, key: &LookupKey) -> LimitRequest {
+        LimitRequest {
+            bucket: format!("attempt/{}", key.key.id),
+            max: self.options.attempts_per_key_per_hour.min(LIMIT_MAX),
+            window_ms: HOUR_MS,
+            cost: 1,
+        }
+    }
+
+    /// The rate limits of a miss of a network.
+    pub(super) fn miss(&self, client: Option<IpAddr>, now: Timestamp) -> Vec<LimitRequest> {
+        let limit = self.options.misses_per_network_per_minute;
+        self.networks.limit_requests("miss", client, limit, MINUTE_MS, now)
+    }
+
+    /// The rate limits of a tool call without a key.
+    pub(super) fn tool_call(&self, client: Option<IpAddr>, now: Timestamp) -> Vec<LimitRequest> {
+        let limit = self.options.tool_calls_per_network_per_minute;
+        self.networks.limit_requests("tool", client, limit, MINUTE_MS, now)
+    }
+
+    /// The rate limits of a new key for a network.
+    pub(super) fn new_key(&self, client: Option<IpAddr>, now: Timestamp) -> Vec<LimitRequest> {
+        let limit = self.options.mint_per_network_per_day;
+        self.networks.limit_requests("mint", client, limit, DAY_MS, now)
+    }
+
+    /// The wallets of a network, with the daily limit of new transcripts of each.
+    pub(super) fn network_wallets(&self, client: Option<IpAddr>, now: Timestamp) -> Vec<(WalletId, u64)> {
+        let limit = self.options.visitor_per_network_per_day;
+        let names = self.networks.digests(client, now).into_iter();
+        names
+            .map(|(name, times)| {
+                (WalletId::new(format!("network-{name}")), limit.saturating_mul(times.into()))
+            })
+            .collect()
+    }
+}
