@@ -63,7 +63,11 @@ pub(crate) fn round(
 }
 
 /// A bare server that sends the same response as `server`.
-async fn bare_like(server: &BenchServer, headers: &[(&str, &str)], folder: &Path) -> Result<BenchServer> {
+pub(crate) async fn bare_like(
+    server: &BenchServer,
+    headers: &[(&str, &str)],
+    folder: &Path,
+) -> Result<BenchServer> {
     let response = get(&HttpClient::new(), server.address(), PATH, headers).await?;
     ensure!(response.status() == 200, "the server responds with {}", response.status());
     let (head, body) = response.into_parts();

@@ -1,6 +1,8 @@
 //! Load far beyond capacity, compared with the peak: 64 connections against 4,000.
 //!
-//! Beside it: the time of the health endpoint, and of paid requests while callers without a key use all capacity.
+//! Beside it: a bare hyper server with the same response, which shows what the load generator and the kernel take for
+//! so many connections; the time of the health endpoint; and of paid requests while callers without a key use all
+//! capacity.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -8,10 +10,12 @@ use std::{
 };
 
 use anyhow::{Result, ensure};
+use tempfile::TempDir;
 use tokio::{task::JoinHandle, time::sleep};
 
 use crate::{
     http_client::{HttpClient, get},
+    lookup::bare_like,
     process::{BenchServer, ProcessLoad, wrk_tolerant},
     report::{Goal, line, median, ratio},
     v1_transcripts::{ChargedFixture, PATH},
@@ -64,14 +68,19 @@ impl Probe {
 pub(crate) async fn run() -> Result<()> {
     let fixture = ChargedFixture::open().await?;
     let server = &fixture.server;
-    let archived = |connections| {
+    let look_up = |server: &BenchServer, connections| {
         let load = ProcessLoad { connections, script: None, variables: &[], time: TIME };
         let headers = ["Accept-Encoding: zstd"];
         tokio::task::block_in_place(|| wrk_tolerant(server, "/api/transcript?v=bench-00000", &headers, &load))
     };
+    let folder = TempDir::new()?;
+    let bare = bare_like(server, &[("accept-encoding", "zstd")], folder.path()).await?;
+    measure("bare hyper server", &bare, Goal::None, |connections| look_up(&bare, connections)).await?;
+    drop(bare);
+    let archived = |connections| look_up(server, connections);
     let charged = |connections| tokio::task::block_in_place(|| fixture.overload(connections, PATH, TIME));
-    measure("archived", server, archived).await?;
-    measure("charged", server, charged).await?;
+    measure("archived", server, Goal::AtLeast(0.8), archived).await?;
+    measure("charged", server, Goal::AtLeast(0.8), charged).await?;
 
     // Paid requests beside a flood without keys.
     let probe = || Probe::start(server, PATH, Some(fixture.key(0)));
@@ -89,7 +98,12 @@ pub(crate) async fn run() -> Result<()> {
 }
 
 /// Measures a load at its peak and far beyond, in turns.
-async fn measure(what: &str, server: &BenchServer, load: impl Fn(u32) -> Result<(u64, f64)>) -> Result<()> {
+async fn measure(
+    what: &str,
+    server: &BenchServer,
+    goal: Goal,
+    load: impl Fn(u32) -> Result<(u64, f64)>,
+) -> Result<()> {
     load(PEAK)?;
     let (mut peaks, mut ratios, mut health) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
@@ -101,7 +115,7 @@ async fn measure(what: &str, server: &BenchServer, load: impl Fn(u32) -> Result<
         ratios.push(far / peak);
     }
     line(&format!("{what}, {PEAK} connections"), median(peaks), "a second");
-    ratio(&format!("{what}, {FAR} connections: to these"), median(ratios), Goal::AtLeast(0.8));
+    ratio(&format!("{what}, {FAR} connections: to these"), median(ratios), goal);
     line(&format!("{what}, {FAR} connections: health, p50"), median(health.clone()), "ms");
     line(&format!("{what}, {FAR} connections: health, slowest"), slowest(&health), "ms");
     Ok(())
