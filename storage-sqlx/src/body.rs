@@ -152,13 +152,13 @@ fn compress(json: &[u8]) -> io::Result<Vec<u8>> {
 /// The error for a body that does not decode.
 #[cold]
 pub(crate) fn damaged() -> Error {
-    corrupt("an archived transcript is damaged: delete it to fetch it again")
+    corrupt("the stored data is damaged")
 }
 
 /// The error for a body that decodes, but belongs to another video.
 #[cold]
 pub(crate) fn misplaced() -> Error {
-    corrupt("an archived transcript belongs to another video")
+    corrupt("the stored data belongs to another video")
 }
 
 impl BodyHeader {

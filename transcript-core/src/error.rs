@@ -113,6 +113,11 @@ impl Error {
         self.kind
     }
 
+    /// Whether stored data cannot be read: it is damaged, or of a newer version.
+    pub fn is_unreadable(&self) -> bool {
+        matches!(self.kind, ErrorKind::Corrupt | ErrorKind::Unsupported)
+    }
+
     /// Whether the same call may succeed later.
     pub fn retry(&self) -> Retry {
         self.retry

@@ -230,8 +230,8 @@ fn too_large() -> Error {
 #[cold]
 fn newer_version_error(what: String) -> Error {
     let message = format!(
-        "an archived transcript uses an encoding that this version cannot read ({what}): use the version that \
-        compacted it, or a newer one"
+        "the stored data is damaged, or its encoding is of a newer version ({what}): use the version that compacted \
+        it, or a newer one"
     );
     Error::unsupported(message)
 }

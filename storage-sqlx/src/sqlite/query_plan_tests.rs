@@ -80,6 +80,7 @@ async fn query_plan_hot_statements_scan_no_table() {
     check(&transcripts, &archive::INDEXED_STATEMENTS);
     check(&transcripts, &archive::put::INDEXED_STATEMENTS);
     check(&transcripts, &archive::compaction::INDEXED_STATEMENTS);
+    check(&transcripts, &archive::verification::INDEXED_STATEMENTS);
 }
 
 #[tokio::test]

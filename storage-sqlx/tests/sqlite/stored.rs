@@ -4,8 +4,8 @@ use std::{fs, path::Path, sync::Arc};
 
 use storage_sqlx::{SqliteArchive, SqliteOptions};
 use transcript_core::{
-    ErrorKind,
-    archive::{Archive, FindOutcome, PutRequest, TrackSelector, content_digest},
+    ErrorKind, PageRequest,
+    archive::{Archive, FindOutcome, PutRequest, TrackSelector, VerifyArchiveRequest, content_digest},
     body::segments,
     transcript::Segment,
 };
@@ -155,11 +155,17 @@ async fn archive_version_3_is_read_and_extended() {
     let FindOutcome::Transcript(old) = found else { panic!("{found:?}") };
     assert_eq!((&old.transcript, old.revision), (&kept.transcript, 1));
     assert_eq!(archive.stored_body(&kept.video, &TrackSelector::Default).await.unwrap(), None);
-    // The first transcript stays, and another selector can use it too.
+    // A transcript of the oldest form keeps it when others are compacted.
+    assert_eq!((compact(&archive, 10).await.scanned, verified(&archive).await), (0, 1));
+    assert_eq!(archive.stored_body(&kept.video, &TrackSelector::Default).await.unwrap(), None);
+    // The first transcript stays, and another selector can use it too: it is stored again.
     let selector = TrackSelector::Language(kept.transcript.track.language.clone());
     let again = PutRequest { selectors: vec![selector.clone()], ..kept.clone() };
     assert_eq!(archive.put(again).await.unwrap(), old);
-    assert_eq!(archive.stored_body(&kept.video, &selector).await.unwrap(), None);
+    let body = archive.stored_body(&kept.video, &selector).await.unwrap().unwrap();
+    let json = zstd::bulk::decompress(&body.segments, body.length as usize).unwrap();
+    assert_eq!(json, segments::write(&kept.transcript.segments).unwrap());
+    assert_eq!(verified(&archive).await, 1);
 
     Arc::make_mut(&mut kept.transcript).segments[0].text = "other words".to_owned();
     let refresh = PutRequest { replace: true, ..kept.clone() };
@@ -170,11 +176,56 @@ async fn archive_version_3_is_read_and_extended() {
     let found = archive.find(&kept.video, &selector, kept.now).await.unwrap();
     assert_eq!(found, FindOutcome::Transcript(old.clone()));
 
-    // A transcript of the oldest form keeps it, and is counted accordingly.
     let done = compact(&archive, 10).await;
-    assert_eq!((done.scanned, done.damaged), (1, Vec::new()));
+    assert_eq!((done.scanned, done.damaged), (2, Vec::new()));
     assert_eq!(archive.find(&kept.video, &selector, kept.now).await.unwrap(), FindOutcome::Transcript(old));
     assert_eq!(archive.stored_body(&kept.video, &TrackSelector::Default).await.unwrap().unwrap(), body);
     let stats = archive.stats().await.unwrap();
     assert_eq!((stats.videos, stats.transcripts, stats.compact), (1, 2, done.compacted));
+}
+
+/// The number of transcripts in a sound archive.
+async fn verified(archive: &dyn Archive) -> u64 {
+    let request = VerifyArchiveRequest { page: PageRequest::first(), delete_damaged: true };
+    let outcome = archive.verify(request).await.unwrap();
+    assert_eq!((outcome.damaged, outcome.next), (Vec::new(), None));
+    outcome.scanned
+}
+
+#[tokio::test]
+async fn verification_detects_each_damage_and_put_repairs_it() {
+    let (archive, folder) = crate::archive().await;
+    let kept = crate::put_request("aaaaaaaaaaa", "the words");
+    archive.put(kept.clone()).await.unwrap();
+    archive.put(crate::put_request("bbbbbbbbbbb", "other words")).await.unwrap();
+    let file = folder.path().join("archive.db");
+    let sound = archive.stored_body(&kept.video, &kept.selectors[0]).await.unwrap();
+    for damage in [
+        "segments = zeroblob(40)",
+        "source = 'others'",
+        "content_sha256 = zeroblob(32)",
+        "length = -1",
+        "checksum = checksum + 1",
+        "about = ''",
+        "about = replace(about, 'en', 'de')",
+        "segments = (SELECT segments FROM bodies WHERE transcript = 2)",
+    ] {
+        run(&file, &format!("UPDATE bodies SET {damage} WHERE transcript = 1"));
+        let request = VerifyArchiveRequest { page: PageRequest::first(), delete_damaged: false };
+        let outcome = archive.verify(request).await.unwrap();
+        let found: Vec<_> = outcome.damaged.iter().map(|one| (&one.video, one.is_deleted)).collect();
+        assert_eq!((outcome.scanned, found), (2, vec![(&kept.video, false)]), "{damage}");
+        assert_eq!(outcome.damaged[0].selectors, kept.selectors, "{damage}");
+        // The same content again: the old form is not read.
+        let stored = archive.put(PutRequest { replace: true, ..kept.clone() }).await.unwrap();
+        assert_eq!((stored.revision, verified(&*archive).await), (1, 2), "{damage}");
+        assert_eq!(archive.stored_body(&kept.video, &kept.selectors[0]).await.unwrap(), sound, "{damage}");
+    }
+    run(&file, "DELETE FROM bodies WHERE transcript = 1");
+    let request = VerifyArchiveRequest { page: PageRequest::first(), delete_damaged: true };
+    let outcome = archive.verify(request).await.unwrap();
+    assert!(outcome.damaged[0].is_deleted, "{outcome:?}");
+    assert_eq!(verified(&*archive).await, 1);
+    assert_eq!(archive.find(&kept.video, &kept.selectors[0], kept.now).await.unwrap(), FindOutcome::NotFound);
+    assert_eq!(archive.tracks(&kept.video).await.unwrap().len(), 1, "the track stays known");
 }

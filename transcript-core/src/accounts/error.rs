@@ -78,10 +78,12 @@ impl V1Error {
     /// Maps a store error and logs its details.
     pub(crate) fn from_store_error(error: Error) -> Self {
         tracing::error!(%error, "v1 API store call failed");
-        Self::Internal(
+        let message = if error.is_unreadable() {
+            "Stored data is damaged: nothing was charged. The operator of this service must repair it."
+        } else {
             "The service could not reach its storage: nothing was charged, please try again in a moment."
-                .to_owned(),
-        )
+        };
+        Self::Internal(message.to_owned())
     }
 
     /// The engine's runtime ended during the work.

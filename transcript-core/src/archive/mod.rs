@@ -4,6 +4,7 @@ mod digest;
 mod lazy_transcript;
 mod records;
 mod stored_body;
+mod verify;
 
 use std::{fmt, sync::Arc};
 
@@ -12,8 +13,9 @@ use async_trait::async_trait;
 pub use digest::content_digest;
 pub use lazy_transcript::LazyTranscript;
 pub use records::{
-    Absence, ArchiveStats, ArchivedTrack, CompactOutcome, CompactRequest, FetchLease, FindOutcome,
-    KNOWN_TRACKS_MAX, LeaseOutcome, PutRequest, StoredTranscript,
+    Absence, ArchiveStats, ArchivedTrack, CompactOutcome, CompactRequest, DamagedTranscript, FetchLease,
+    FindOutcome, KNOWN_TRACKS_MAX, LeaseOutcome, PutRequest, StoredTranscript, VerifyArchiveOutcome,
+    VerifyArchiveRequest,
 };
 pub use stored_body::StoredBody;
 
@@ -32,8 +34,8 @@ use crate::{
 /// Its key is (video, [`TrackSelector`]). A transcript is stored once and may serve several selectors. Which
 /// transcript serves a selector is decided when it is stored, never when it is read.
 ///
-/// Every method but [`Archive::compact`] and the default [`Archive::put_and_release`] is one transaction: all of it
-/// happens or nothing, and an acknowledged change survives a crash.
+/// Every method but [`Archive::compact`], [`Archive::verify`] and the default [`Archive::put_and_release`] is one
+/// transaction: all of it happens or nothing, and an acknowledged change survives a crash.
 /// Each call may be repeated with the same arguments after a fault whose outcome is unknown. Dropping a future at any
 /// await leaves the call done or not done, nothing in between.
 ///
@@ -95,6 +97,8 @@ pub trait Archive: fmt::Debug + Send + Sync + 'static {
     /// - With `replace`, every selector gets the new transcript, with a revision one above the highest that any of
     ///   them had. If all that they have already has the same content, it stays, as without `replace`. Earlier
     ///   revisions are never deleted.
+    /// - The stored form of a transcript that gets another selector, or is put again with `replace`, is written again
+    ///   without reading the old one: that repairs a damaged transcript.
     /// - The known tracks, then the transcript's own track, are merged into those known before. The absences of
     ///   these selectors are deleted.
     /// - Returns what `find` now returns for the first selector.
@@ -192,5 +196,21 @@ pub trait Archive: fmt::Debug + Send + Sync + 'static {
     async fn compact(&self, request: CompactRequest) -> Result<CompactOutcome> {
         let _ = request;
         Ok(CompactOutcome::default())
+    }
+
+    /// Reads some stored transcripts and checks that they decode to what was stored.
+    ///
+    /// The default implementation checks what [`Archive::find`] returns for each listed track, and deletes the whole
+    /// video of a damaged transcript.
+    ///
+    /// **Behaviour**
+    /// - Changes nothing without [`VerifyArchiveRequest::delete_damaged`]. With it, each damaged transcript is deleted in a
+    ///   separate transaction, which checks it again first: its selectors have none then, and the known tracks stay.
+    /// - A transcript of a newer version of the store is listed, but not deleted.
+    /// - A store that is unreachable is an error; a transcript that cannot be read is not.
+    /// - The method may be called during reads, puts and deletions, and may be killed at any instant. A cursor stays
+    ///   valid.
+    async fn verify(&self, request: VerifyArchiveRequest) -> Result<VerifyArchiveOutcome> {
+        verify::verify_tracks(self, request).await
     }
 }

@@ -9,7 +9,7 @@ use crate::{
     ids::{Cursor, Holder},
     page::PageRequest,
     time::Timestamp,
-    transcript::{TrackInfo, TrackSelector, Transcript},
+    transcript::{LanguageTag, TrackInfo, TrackSelector, Transcript},
     video::VideoId,
 };
 
@@ -198,4 +198,41 @@ pub struct CompactOutcome {
     pub damaged: Vec<VideoId>,
     /// Where to continue; `None` at the end.
     pub next: Option<Cursor>,
+}
+
+/// Request of [`super::Archive::verify`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct VerifyArchiveRequest {
+    /// Where to continue, and how many transcripts to check.
+    pub page: PageRequest,
+    /// Whether damaged transcripts are deleted.
+    pub delete_damaged: bool,
+}
+
+/// Outcome of [`super::Archive::verify`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VerifyArchiveOutcome {
+    /// Transcripts checked.
+    pub scanned: u64,
+    /// Transcripts that cannot be read.
+    pub damaged: Vec<DamagedTranscript>,
+    /// Where to continue; `None` at the end.
+    pub next: Option<Cursor>,
+}
+
+/// Archived transcript that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DamagedTranscript {
+    /// The video.
+    pub video: VideoId,
+    /// Language of its track; `None` if unknown.
+    pub language: Option<LanguageTag>,
+    /// Its revision.
+    pub revision: u32,
+    /// Selectors that it serves; none if it is an earlier revision.
+    pub selectors: Vec<TrackSelector>,
+    /// Why it cannot be read.
+    pub reason: String,
+    /// Whether this call deleted it.
+    pub is_deleted: bool,
 }

@@ -233,8 +233,8 @@ impl FlightTask<'_> {
             let lease = self.lease();
             let outcome = retry_store(policy, || self.inner.archive.acquire_lease(lease.clone())).await?;
             let (video, selector, purpose) = self.leader.key();
-            let found = retry_store(policy, || self.inner.find(video, selector)).await?;
-            if let Some(outcome) = archived_outcome(*purpose, found) {
+            let found = retry_store(policy, || self.inner.find(video, selector)).await;
+            if let Some(outcome) = archived_outcome(*purpose, found)? {
                 return Ok(LeaseClaim::Known(outcome));
             }
             match outcome {

@@ -341,12 +341,9 @@ impl EngineInner {
             ArchiveCheck::First => self.find(&key.0, &key.1).await,
             ArchiveCheck::Done => Ok(FindOutcome::NotFound),
         };
-        match found {
-            Ok(found) => {
-                if let Some(outcome) = archived_outcome(purpose, found) {
-                    return outcome;
-                }
-            }
+        match archived_outcome(purpose, found) {
+            Ok(None) => {}
+            Ok(Some(outcome)) => return outcome,
             Err(error) => return FetchOutcome::StoreFailed(error),
         }
         if self.suppliers.for_platform(key.0.platform()).is_empty() {
@@ -386,13 +383,18 @@ enum ArchiveCheck {
 }
 
 /// The outcome that the archive alone decides; `None` if the suppliers must be called.
-fn archived_outcome(purpose: FetchPurpose, found: FindOutcome) -> Option<FetchOutcome> {
-    match (purpose, found) {
+fn archived_outcome(purpose: FetchPurpose, found: Result<FindOutcome>) -> Result<Option<FetchOutcome>> {
+    let found = match found {
+        // A refresh replaces a transcript that cannot be read.
+        Err(error) if purpose == FetchPurpose::Refresh && error.is_unreadable() => FindOutcome::NotFound,
+        found => found?,
+    };
+    Ok(match (purpose, found) {
         (_, FindOutcome::Withdrawn) => Some(FetchOutcome::Withdrawn),
         (FetchPurpose::Refresh, _) | (FetchPurpose::Fetch, FindOutcome::NotFound) => None,
         (FetchPurpose::Fetch, FindOutcome::Transcript(stored)) => Some(FetchOutcome::Archived(stored)),
         (FetchPurpose::Fetch, FindOutcome::Absence(absence)) => Some(FetchOutcome::Absent(absence)),
-    }
+    })
 }
 
 fn stopped() -> Error {

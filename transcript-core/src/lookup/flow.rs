@@ -328,8 +328,11 @@ fn needs_key_response(reason: &str) -> Availability {
 /// The response for a store failure; the details go to the log.
 pub(super) fn store_failure_response(error: &Error) -> Availability {
     tracing::error!(%error, "lookup store call failed");
-    Availability::none(
-        FailureReason::FetchError,
-        "The service could not reach its storage; nothing was charged. Try again in a moment.",
-    )
+    let message = if error.is_unreadable() {
+        "The archived transcript of this video is damaged; nothing was charged. The operator of this service must \
+         repair it."
+    } else {
+        "The service could not reach its storage; nothing was charged. Try again in a moment."
+    };
+    Availability::none(FailureReason::FetchError, message)
 }

@@ -252,6 +252,7 @@ mod tests {
             include_str!("archive/mod.rs"),
             &[
                 include_str!("archive/compaction.rs"),
+                include_str!("archive/verification.rs"),
                 include_str!("archive/find.rs"),
                 include_str!("archive/leases.rs"),
                 include_str!("archive/put.rs"),

@@ -11,11 +11,14 @@ use transcript_core::{
     Error, ErrorKind, Result,
     archive::{CompactOutcome, CompactRequest},
     body::segments,
-    ids::Cursor,
     video::VideoId,
 };
 
-use super::{stats_part, tracks::read_cursor};
+use super::{
+    scan::{TranscriptKey, concurrency, next_cursor},
+    stats_part,
+    tracks::read_cursor,
+};
 use crate::{
     body::{EncodedBody, damaged},
     codec,
@@ -75,13 +78,6 @@ const UPDATE_SIZE: &str = "UPDATE transcripts SET body_bytes = $2 WHERE id = $1"
 pub(crate) const INDEXED_STATEMENTS: [&str; 5] =
     [NEXT_BODIES.sqlite, READ_BODY.sqlite, REPLACE_BODY.sqlite, PUT_COLD, UPDATE_SIZE];
 
-/// A transcript that can be compacted.
-struct ColdKey {
-    video: VideoId,
-    transcript: i64,
-    revision: i64,
-}
-
 /// Result for one row.
 enum ColdRow {
     Compacted {
@@ -95,7 +91,7 @@ enum ColdRow {
 
 /// Replaces a body by its cold form. The outcome is whether the body was still there.
 struct ReplaceBodyTx {
-    key: ColdKey,
+    key: TranscriptKey,
     body: EncodedBody,
     compact: Vec<u8>,
 }
@@ -105,7 +101,7 @@ impl WriteTx for ReplaceBodyTx {
     const IS_SINGLE_STATEMENT: bool = true;
 
     async fn run<S: Session>(&self, db: &mut S) -> DbResult<bool> {
-        let (ColdKey { video, transcript, revision }, body) = (&self.key, &self.body);
+        let (TranscriptKey { video, transcript, revision }, body) = (&self.key, &self.body);
         let size = codec::column(self.compact.len() as u64)?;
         let replace = values![
             video.to_string(),
@@ -148,24 +144,18 @@ pub(super) async fn compact_page<D: Database>(
     let (video, transcript) = read_cursor(request.page.after.as_ref())?;
     let limit = i64::try_from(request.page.size()).unwrap_or(i64::MAX);
     let bounds = values![video, transcript, request.stored_before.as_millis(), limit];
-    let found = database.find(NEXT_BODIES, &bounds, |row| {
-        let video = codec::video(row.get(0)?)?;
-        let key = ColdKey { video, transcript: row.take(1)?, revision: row.take(2)? };
-        Ok((key, row.take::<bool>(3)?))
-    });
+    let found =
+        database.find(NEXT_BODIES, &bounds, |row| Ok((TranscriptKey::decode(row)?, row.take::<bool>(3)?)));
     let found = found.await?;
     let scanned = found.len();
-    // A full page: there may be more.
-    let last = found.last().filter(|_| scanned == request.page.size());
-    let next = last.map(|(key, _)| Cursor::new(format!("{}/{}", key.video, key.transcript)));
+    let next = next_cursor(found.last().map(|(key, _)| key), scanned, &request.page);
     let mut compacted = CompactOutcome { scanned: scanned as u64, next, ..CompactOutcome::default() };
 
-    let concurrency = std::thread::available_parallelism().map_or(1, |cores| cores.get().div_ceil(2));
     let packers = Arc::new(PackerCache::default());
     let old = found.into_iter().filter_map(|(key, is_old)| is_old.then_some(key));
     let mut results = stream::iter(old)
         .map(|key| compact_one(database, key, Arc::clone(&packers)))
-        .buffer_unordered(concurrency);
+        .buffer_unordered(concurrency());
     while let Some(row) = results.try_next().await? {
         match row {
             ColdRow::Compacted { before, after } => {
@@ -180,7 +170,11 @@ pub(super) async fn compact_page<D: Database>(
     Ok(compacted)
 }
 
-async fn compact_one<D: Database>(database: &D, key: ColdKey, packers: Arc<PackerCache>) -> Result<ColdRow> {
+async fn compact_one<D: Database>(
+    database: &D,
+    key: TranscriptKey,
+    packers: Arc<PackerCache>,
+) -> Result<ColdRow> {
     let row = values![key.video.to_string(), key.transcript, key.revision];
     let found = database.find_first(READ_BODY, &row, |row| {
         Ok(EncodedBody {

@@ -63,6 +63,41 @@ pub(crate) const BODY: Statement = sql! {
         WHERE w.video = $1 AND w.wish = $2 AND NOT EXISTS (SELECT 1 FROM withdrawals WHERE video = $1)",
 };
 
+/// The language of a selector's transcript.
+const LANGUAGE: &str = "SELECT k.language
+    FROM wishes w
+    JOIN transcripts t ON t.video = w.video AND t.id = w.transcript
+    JOIN tracks k ON k.video = t.video AND k.id = t.track
+    WHERE w.video = $1 AND w.wish = $2";
+
+/// Names a transcript that cannot be read, and what to do, in the error.
+#[cold]
+pub(super) fn name_unreadable(video: &VideoId, language: &str, error: &Error) -> Error {
+    let message = format!(
+        "the archived transcript of {video} ({language}) cannot be read: {error}; repair it with `verbatim archive \
+         verify --repair`, `verbatim archive refresh` or `verbatim archive delete`"
+    );
+    Error::new(error.kind(), error.retry(), message)
+}
+
+/// As [`name_unreadable`], with the language of the selector's transcript.
+async fn named<D: Database, T>(
+    database: &D,
+    video: &VideoId,
+    selector: &TrackSelector,
+    found: Result<T>,
+) -> Result<T> {
+    match found {
+        Err(error) if error.is_unreadable() => {
+            let keys = values![video.to_string(), selector.as_str()];
+            let language = database.find_first(LANGUAGE, &keys, |row| row.take::<String>(0)).await;
+            let language = language.ok().flatten();
+            Err(name_unreadable(video, language.as_deref().unwrap_or(selector.as_str()), &error))
+        }
+        found => found,
+    }
+}
+
 /// Finds what is stored about a selector; see [`transcript_core::archive::Archive::find`].
 pub(crate) async fn find<D: Database>(
     database: &D,
@@ -71,7 +106,8 @@ pub(crate) async fn find<D: Database>(
     now: Timestamp,
 ) -> Result<FindOutcome> {
     let keys = values![video.to_string(), selector.as_str(), now.as_millis()];
-    let found = database.find_first(FIND, &keys, |row| decode_find(video, selector, row)).await?;
+    let found = database.find_first(FIND, &keys, |row| decode_find(video, selector, row)).await;
+    let found = named(database, video, selector, found).await?;
     found.ok_or_else(|| Error::unexpected("the database returned no row for a selector"))
 }
 
@@ -130,6 +166,15 @@ pub(crate) async fn find_lazy<D: Database>(
     video: &VideoId,
     selector: &TrackSelector,
 ) -> Result<Option<Arc<dyn LazyTranscript>>> {
+    let found = find_undecoded(database, video, selector).await;
+    named(database, video, selector, found).await
+}
+
+async fn find_undecoded<D: Database>(
+    database: &D,
+    video: &VideoId,
+    selector: &TrackSelector,
+) -> Result<Option<Arc<dyn LazyTranscript>>> {
     // No absence is valid that long.
     let keys = values![video.to_string(), selector.as_str(), i64::MAX];
     let found = database.find_first(FIND, &keys, |row| LazyForm::decode(video, row)).await?;
@@ -144,7 +189,7 @@ pub(crate) async fn find_lazy<D: Database>(
             (body, checksum)
         }
     };
-    Ok(Some(Arc::new(LazyRow { video: video.clone(), version, body, checksum })))
+    Ok(Some(Arc::new(LazyRow { video: video.clone(), selector: selector.clone(), version, body, checksum })))
 }
 
 /// Reads the body of a selector's transcript; see [`transcript_core::archive::Archive::stored_body`].
@@ -154,7 +199,8 @@ pub(crate) async fn stored_body<D: Database>(
     selector: &TrackSelector,
 ) -> Result<Option<StoredBody>> {
     let keys = values![video.to_string(), selector.as_str()];
-    match database.find_first(BODY, &keys, |row| decode_body(video, row, 0)).await? {
+    let found = database.find_first(BODY, &keys, |row| decode_body(video, row, 0)).await;
+    match named(database, video, selector, found).await? {
         Some(Some((body, checksum))) => Ok(Some(body.stored(checksum))),
         Some(None) => find_lazy(database, video, selector).await?.map(|found| found.body()).transpose(),
         None => Ok(None),
@@ -209,7 +255,11 @@ impl LazyForm {
 }
 
 /// Decodes the columns of [`BODY`], of which this is the first, and checks the checksum. `None` if they are null.
-fn decode_body(video: &VideoId, row: &mut Row, first: usize) -> DbResult<Option<(EncodedBody, u32)>> {
+pub(super) fn decode_body(
+    video: &VideoId,
+    row: &mut Row,
+    first: usize,
+) -> DbResult<Option<(EncodedBody, u32)>> {
     let Some(content_sha256) = row.take(first)? else {
         return Ok(None);
     };
@@ -231,6 +281,7 @@ fn decode_body(video: &VideoId, row: &mut Row, first: usize) -> DbResult<Option<
 #[derive(Debug)]
 struct LazyRow {
     video: VideoId,
+    selector: TrackSelector,
     version: TranscriptVersion,
     body: EncodedBody,
     checksum: u32,
@@ -254,11 +305,13 @@ impl LazyTranscript for LazyRow {
     }
 
     fn load(&self) -> Result<StoredTranscript> {
-        let transcript = self.body.unpack()?;
         // The digest covers the video, but not the row in which it is stored.
-        if transcript.video != self.video {
-            return Err(misplaced());
-        }
+        let unpacked = match self.body.unpack() {
+            Ok(transcript) if transcript.video != self.video => Err(misplaced()),
+            unpacked => unpacked,
+        };
+        let transcript =
+            unpacked.map_err(|error| name_unreadable(&self.video, self.selector.as_str(), &error))?;
         Ok(StoredTranscript {
             transcript: Arc::new(transcript),
             revision: self.version.revision,

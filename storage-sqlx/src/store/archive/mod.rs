@@ -3,7 +3,9 @@
 pub(crate) mod compaction;
 pub(crate) mod find;
 pub(crate) mod put;
+mod scan;
 mod tracks;
+pub(crate) mod verification;
 
 use std::sync::Arc;
 
@@ -13,6 +15,7 @@ use transcript_core::{
     archive::{
         Absence, Archive, ArchiveStats, ArchivedTrack, CompactOutcome, CompactRequest, FetchLease,
         FindOutcome, LazyTranscript, LeaseOutcome, PutRequest, StoredBody, StoredTranscript, TrackSelector,
+        VerifyArchiveOutcome, VerifyArchiveRequest,
     },
     ids::{Cursor, Holder},
     video::{ShortLink, VideoId},
@@ -352,10 +355,16 @@ impl<D: Database> Archive for SqlArchive<D> {
                 compact: row.take(6)?,
             })
         });
-        Ok(found.await?.unwrap_or_default())
+        found
+            .await?
+            .ok_or_else(|| corrupt("the totals of the archive are missing: restore them from a backup"))
     }
 
     async fn compact(&self, request: CompactRequest) -> Result<CompactOutcome> {
         compaction::compact_page(&self.database, &request).await
+    }
+
+    async fn verify(&self, request: VerifyArchiveRequest) -> Result<VerifyArchiveOutcome> {
+        verification::verify_page(&self.database, &request).await
     }
 }

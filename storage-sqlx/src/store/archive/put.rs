@@ -11,14 +11,14 @@ use transcript_core::{
 
 use super::{
     RELEASE_LEASE, count_changes,
-    find::{FIND, decode_stored},
+    find::{FIND, decode_stored, name_unreadable},
     stats_part,
     tracks::decode_info,
 };
 use crate::{
     body::EncodedBody,
     codec,
-    error::DbResult,
+    error::{DbError, DbResult},
     sql::{Row, Session, Statement, WriteTx, sql, values},
 };
 
@@ -70,6 +70,35 @@ const ADD_BODY: &str = "INSERT INTO bodies
     (transcript, content_sha256, source, length, checksum, about, segments)
     VALUES ($2, $7, $9, $10, $11, $12, $13)";
 
+/// Locks a transcript, so that the next statement sees what a concurrent compaction has done.
+const LOCK_TRANSCRIPT: &str = "SELECT id FROM transcripts WHERE video = $1 AND id = $2 FOR UPDATE";
+/// Writes the body of a stored transcript again, on PostgreSQL with its share of the statistics. Reads no old body.
+const REWRITE_BODY: Statement = sql! {
+    sqlite: "INSERT INTO bodies (transcript, content_sha256, source, length, checksum, about, segments)
+        VALUES ($2, $3, $4, $5, $6, $7, $8)
+        ON CONFLICT (transcript) DO UPDATE SET content_sha256 = excluded.content_sha256,
+            source = excluded.source, length = excluded.length, checksum = excluded.checksum,
+            about = excluded.about, segments = excluded.segments",
+    postgres: "WITH taken AS (
+            DELETE FROM cold WHERE video = $1 AND transcript = $2 RETURNING transcript
+        ), put AS (
+            INSERT INTO bodies (video, transcript, content_sha256, source, length, checksum, about, segments)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+            ON CONFLICT (video, transcript) DO UPDATE SET content_sha256 = excluded.content_sha256,
+                source = excluded.source, length = excluded.length, checksum = excluded.checksum,
+                about = excluded.about, segments = excluded.segments
+        ), sized AS (
+            UPDATE transcripts SET body_bytes = $9 WHERE video = $1 AND id = $2
+        )
+        UPDATE figures SET compact = compact - (SELECT count(*) FROM taken), bytes = bytes + $9
+                - (SELECT body_bytes FROM transcripts WHERE video = $1 AND id = $2)
+            WHERE part = $10",
+};
+/// The same for the cold and the first form in a file. Triggers update the statistics.
+const DELETE_COLD: &str = "DELETE FROM cold WHERE id BETWEEN $1 * 65536 AND $1 * 65536 + 65535";
+const UPDATE_SIZE: &str =
+    "UPDATE transcripts SET body_bytes = $2, body_length = $3, body = x'' WHERE id = $1";
+
 /// Points selectors to a transcript: all of them, or only those without one.
 const PUT_SELECTORS: Statement = sql! {
     sqlite: "INSERT INTO wishes (video, wish, transcript)
@@ -87,7 +116,7 @@ const STORED_TRANSCRIPT: &str = "SELECT t.revision, t.parser_version, t.stored_a
 
 /// Statements that must not scan tables, for the test of the query plans.
 #[cfg(all(test, feature = "sqlite"))]
-pub(crate) const INDEXED_STATEMENTS: [&str; 10] = [
+pub(crate) const INDEXED_STATEMENTS: [&str; 13] = [
     LOAD_VIDEO,
     SELECTOR_STATES,
     STORED_TRACKS,
@@ -98,6 +127,9 @@ pub(crate) const INDEXED_STATEMENTS: [&str; 10] = [
     ADD_BODY,
     PUT_SELECTORS.sqlite,
     STORED_TRANSCRIPT,
+    REWRITE_BODY.sqlite,
+    DELETE_COLD,
+    UPDATE_SIZE,
 ];
 
 /// A transcript to store, with its encoded body.
@@ -125,6 +157,7 @@ impl SelectorState {
 }
 
 /// What a put changes.
+#[derive(Clone, Copy)]
 enum PutDecision {
     /// Every selector keeps its transcript.
     Keep,
@@ -148,9 +181,7 @@ impl PutTranscriptTx {
     /// Decides as [`transcript_core::archive::Archive::put`] says.
     fn decide(&self, states: &[SelectorState]) -> PutDecision {
         let selectors = &self.request.selectors;
-        let requested =
-            |stored: &&SelectorState| selectors.iter().any(|selector| selector.as_str() == stored.selector);
-        let stored = states.iter().filter(requested);
+        let stored = states.iter().filter(|stored| self.is_requested(stored));
         if self.request.replace && stored.clone().any(|stored| !stored.is_same) {
             let highest = stored.map(|stored| stored.revision).max().unwrap_or(0);
             return PutDecision::Replace { revision: highest.saturating_add(1) };
@@ -158,6 +189,53 @@ impl PutTranscriptTx {
         let is_missing =
             |selector: &TrackSelector| states.iter().all(|stored| stored.selector != selector.as_str());
         if selectors.iter().any(is_missing) { PutDecision::Fill } else { PutDecision::Keep }
+    }
+
+    fn is_requested(&self, stored: &SelectorState) -> bool {
+        self.request.selectors.iter().any(|selector| selector.as_str() == stored.selector)
+    }
+
+    /// Writes the bodies of stored transcripts with the same content again: one of them may be damaged.
+    async fn rewrite_bodies<S: Session>(
+        &self,
+        db: &mut S,
+        video: &str,
+        states: &[SelectorState],
+        filled: Option<i64>,
+    ) -> DbResult<()> {
+        let requested = states.iter().filter(|stored| self.request.replace && self.is_requested(stored));
+        let mut transcripts: Vec<i64> = requested.map(|stored| stored.transcript).chain(filled).collect();
+        transcripts.sort_unstable();
+        transcripts.dedup();
+        for transcript in transcripts {
+            self.rewrite_body(db, video, transcript).await?;
+        }
+        Ok(())
+    }
+
+    async fn rewrite_body<S: Session>(&self, db: &mut S, video: &str, transcript: i64) -> DbResult<()> {
+        let body = &self.body;
+        let (size, length) = (codec::column(body.bytes())?, codec::column(body.length)?);
+        if S::IS_REMOTE {
+            db.row(LOCK_TRANSCRIPT, &values![video, transcript]).await?;
+        } else {
+            db.execute(DELETE_COLD, &values![transcript]).await?;
+            db.execute(UPDATE_SIZE, &values![transcript, size, length]).await?;
+        }
+        let row = values![
+            video,
+            transcript,
+            &body.content_sha256,
+            &body.source,
+            length,
+            body.checksum(&self.request.video),
+            &body.about,
+            &*body.segments,
+            size,
+            stats_part(),
+        ];
+        db.execute(REWRITE_BODY, &row).await?;
+        Ok(())
     }
 
     /// Merges the tracks into those known before; returns the number of the transcript's own track.
@@ -248,7 +326,11 @@ impl PutTranscriptTx {
         }
         let mut row = db.only_row(FIND, &values![video, first, now.as_millis()]).await?;
         let missing = || Error::unexpected("a selector has no transcript after one was stored for it");
-        Ok(decode_stored(&self.request.video, &mut row)?.ok_or_else(missing)?)
+        let stored = decode_stored(&self.request.video, &mut row).map_err(|error| match error {
+            DbError::Rejected(error) => name_unreadable(&self.request.video, first, &error).into(),
+            error => error,
+        });
+        Ok(stored?.ok_or_else(missing)?)
     }
 }
 
@@ -274,7 +356,12 @@ impl WriteTx for PutTranscriptTx {
         let selectors: Vec<_> = self.request.selectors.iter().map(TrackSelector::as_str).collect();
         db.execute(DELETE_ABSENCES, &values![&video, selectors.clone()]).await?;
 
-        let (transcript, replaces) = match (self.decide(&states), same) {
+        let decision = self.decide(&states);
+        if let PutDecision::Keep | PutDecision::Fill = decision {
+            let filled = same.filter(|_| matches!(decision, PutDecision::Fill));
+            self.rewrite_bodies(db, &video, &states, filled).await?;
+        }
+        let (transcript, replaces) = match (decision, same) {
             (PutDecision::Keep, _) => return self.stored_result(db, &video).await,
             (PutDecision::Fill, Some(same)) => (same, false),
             (PutDecision::Fill, None) => (self.add_transcript(db, &video, track, 1, is_first).await?, false),

@@ -202,6 +202,9 @@ pub async fn concurrent_compaction_loses_nothing(store: ArchiveStore) {
                 expect = format!("refreshed {number}");
                 expect_ok(store.put(refresh_request(number, "en", &expect, &[TrackSelector::Default])).await);
             }
+            if number % 5 == 0 {
+                expect_ok(store.put(refresh_request(number, "en", &expect, &[TrackSelector::Default])).await);
+            }
             for _ in 0..5 {
                 assert_eq!(
                     first_text(&store, number, &TrackSelector::Default).await.0,

@@ -6,6 +6,7 @@ mod leases;
 mod operations;
 mod put;
 mod stored_body;
+mod verification;
 
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ pub use leases::*;
 pub use operations::*;
 pub use put::*;
 pub use stored_body::*;
+pub use verification::*;
 
 use super::{at, expect_ok};
 use crate::{
@@ -71,6 +73,8 @@ macro_rules! archive_conformance_cases {
             compaction_compacts_old_transcripts_once
             compact_transcript_can_be_refreshed
             concurrent_compaction_loses_nothing
+
+            verification_of_sound_archive_changes_nothing
 
             known_tracks_are_merged_in_order
             track_is_original_once_any_supplier_marks_it

@@ -1,0 +1,216 @@
+//! Verification: decodes every stored transcript, and deletes damaged ones on request.
+
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use transcript_core::{
+    Error, ErrorKind, Result,
+    archive::{DamagedTranscript, TrackSelector, VerifyArchiveOutcome, VerifyArchiveRequest},
+    transcript::LanguageTag,
+    video::VideoId,
+};
+
+use super::{
+    count_changes,
+    find::decode_body,
+    scan::{TranscriptKey, concurrency, next_cursor},
+    stats_part,
+    tracks::read_cursor,
+};
+use crate::{
+    body::{EncodedBody, damaged, misplaced},
+    body_v1::BodyV1,
+    cold,
+    error::DbResult,
+    sql::{Database, Row, Session, Statement, WriteTx, sql, values},
+};
+
+/// The next transcripts, with the languages of their tracks.
+const NEXT_TRANSCRIPTS: Statement = sql! {
+    sqlite: "SELECT t.video, t.id, t.revision, k.language
+        FROM transcripts t LEFT JOIN tracks k ON k.id = t.track
+        WHERE t.id > $2 ORDER BY t.id LIMIT $3",
+    postgres: "SELECT t.video, t.id, t.revision, k.language
+        FROM transcripts t LEFT JOIN tracks k ON k.video = t.video AND k.id = t.track
+        WHERE (t.video, t.id) > ($1, $2) ORDER BY t.video, t.id LIMIT $3",
+};
+
+/// A transcript in each form that it may have.
+const READ_FORMS: Statement = sql! {
+    sqlite: "SELECT b.content_sha256, b.length, b.checksum, b.source, b.about, b.segments,
+            t.content_sha256, t.body_length, t.body,
+            unhex((SELECT group_concat(hex(p.bytes), '' ORDER BY p.id) FROM cold p
+                WHERE b.transcript IS NULL AND p.id BETWEEN t.id * 65536 AND t.id * 65536 + 65535))
+        FROM transcripts t LEFT JOIN bodies b ON b.transcript = t.id
+        WHERE t.video = $1 AND t.id = $2 AND t.revision = $3",
+    postgres: "SELECT b.content_sha256, b.length, b.checksum, b.source, b.about, b.segments,
+            t.content_sha256, b.length, NULL::BYTEA, p.body
+        FROM transcripts t
+        LEFT JOIN bodies b ON b.video = t.video AND b.transcript = t.id
+        LEFT JOIN cold p ON p.video = t.video AND p.transcript = t.id AND b.video IS NULL
+        WHERE t.video = $1 AND t.id = $2 AND t.revision = $3",
+};
+
+const SELECTORS: &str =
+    "SELECT wish FROM wishes WHERE video = $1 AND transcript = $2 ORDER BY wish <> 'default', wish";
+const DELETE_SELECTORS: &str = "DELETE FROM wishes WHERE video = $1 AND transcript = $2";
+/// Deletes a transcript without selectors, with its forms.
+const DELETE_TRANSCRIPT: &str = "DELETE FROM transcripts WHERE video = $1 AND id = $2";
+/// Subtracts a transcript from the statistics of PostgreSQL.
+const SUBTRACT_TRANSCRIPT: &str = "UPDATE figures SET videos = figures.videos - o.videos,
+        transcripts = figures.transcripts - 1, bytes = figures.bytes - o.bytes,
+        compact = figures.compact - o.compact
+    FROM (SELECT t.body_bytes AS bytes,
+            (SELECT count(*) FROM cold WHERE video = $1 AND transcript = $2) AS compact,
+            CASE WHEN EXISTS (SELECT 1 FROM transcripts WHERE video = $1 AND id <> $2) THEN 0 ELSE 1 END AS videos
+        FROM transcripts t WHERE t.video = $1 AND t.id = $2) o
+    WHERE part = $3";
+
+/// Statements that must not scan tables, for the test of the query plans.
+#[cfg(all(test, feature = "sqlite"))]
+pub(crate) const INDEXED_STATEMENTS: [&str; 5] =
+    [NEXT_TRANSCRIPTS.sqlite, READ_FORMS.sqlite, SELECTORS, DELETE_SELECTORS, DELETE_TRANSCRIPT];
+
+/// The form of a stored transcript, with the digest in its row.
+enum StoredForm {
+    /// With a valid checksum.
+    Body {
+        body: EncodedBody,
+        content_sha256: Vec<u8>,
+    },
+    Cold {
+        compact: Vec<u8>,
+        content_sha256: Vec<u8>,
+    },
+    V1(BodyV1),
+}
+
+impl StoredForm {
+    /// Decodes a row of [`READ_FORMS`].
+    fn decode(video: &VideoId, row: &mut Row) -> DbResult<Self> {
+        let content_sha256 = row.take(6)?;
+        if let Some((body, _)) = decode_body(video, row, 0)? {
+            return Ok(Self::Body { body, content_sha256 });
+        }
+        if let Some(compact) = row.take(9)? {
+            return Ok(Self::Cold { compact, content_sha256 });
+        }
+        let bytes = row.take::<Option<Vec<u8>>>(8)?.ok_or_else(damaged)?;
+        Ok(Self::V1(BodyV1 { content_sha256, length: row.take(7)?, bytes }))
+    }
+
+    /// Checks that it decodes to what was stored for this video.
+    fn check(&self, video: &VideoId) -> Result<()> {
+        let transcript = match self {
+            Self::Body { body, content_sha256 } if body.content_sha256 != *content_sha256 => {
+                return Err(damaged());
+            }
+            Self::Body { body, .. } => body.unpack()?,
+            Self::Cold { compact, content_sha256 } => cold::unpack(compact, content_sha256)?,
+            Self::V1(body) => body.unpack()?,
+        };
+        if transcript.video == *video { Ok(()) } else { Err(misplaced()) }
+    }
+}
+
+/// Deletes a transcript if it is still damaged. The outcome is whether it was.
+struct DeleteDamagedTx(TranscriptKey);
+
+impl WriteTx for DeleteDamagedTx {
+    type Outcome = bool;
+
+    async fn run<S: Session>(&self, db: &mut S) -> DbResult<bool> {
+        let TranscriptKey { video, transcript, revision } = &self.0;
+        let name = video.to_string();
+        let Some(mut row) = db.row(READ_FORMS, &values![&name, *transcript, *revision]).await? else {
+            return Ok(false);
+        };
+        let is_damaged = match StoredForm::decode(video, &mut row) {
+            Ok(form) => form.check(video).is_err_and(|error| error.kind() == ErrorKind::Corrupt),
+            Err(_) => true,
+        };
+        // Another process may have repaired it by now.
+        if !is_damaged {
+            return Ok(false);
+        }
+        if S::IS_REMOTE {
+            db.execute(SUBTRACT_TRANSCRIPT, &values![&name, *transcript, stats_part()]).await?;
+        }
+        let changed = db.execute(DELETE_SELECTORS, &values![&name, *transcript]).await?;
+        db.execute(DELETE_TRANSCRIPT, &values![&name, *transcript]).await?;
+        count_changes(db, changed).await?;
+        Ok(true)
+    }
+}
+
+/// Verifies some transcripts; see [`transcript_core::archive::Archive::verify`].
+///
+/// # Errors
+/// A database error while the page is read; nothing is deleted then.
+pub(super) async fn verify_page<D: Database>(
+    database: &D,
+    request: &VerifyArchiveRequest,
+) -> Result<VerifyArchiveOutcome> {
+    let (video, transcript) = read_cursor(request.page.after.as_ref())?;
+    let limit = i64::try_from(request.page.size()).unwrap_or(i64::MAX);
+    let bounds = values![video, transcript, limit];
+    let found = database.find(NEXT_TRANSCRIPTS, &bounds, |row| {
+        let language: Option<String> = row.take(3)?;
+        Ok((TranscriptKey::decode(row)?, language.map(LanguageTag::from_canonical)))
+    });
+    let found = found.await?;
+    let scanned = found.len();
+    let next = next_cursor(found.last().map(|(key, _)| key), scanned, &request.page);
+    let mut results = stream::iter(found)
+        .map(|(key, language)| verify_one(database, key, language))
+        .buffered(concurrency());
+    let mut found = Vec::new();
+    while let Some(one) = results.try_next().await? {
+        found.extend(one);
+    }
+    let mut damaged = Vec::with_capacity(found.len());
+    // Only once all are read: the outcome then reports every deletion, also if another one fails.
+    for (key, kind, mut one) in found {
+        // A newer version may be able to read the others.
+        if request.delete_damaged && kind == ErrorKind::Corrupt {
+            match database.run(DeleteDamagedTx(key)).await {
+                Ok(is_deleted) => one.is_deleted = is_deleted,
+                Err(error) => one.reason.push_str(&format!("; it cannot be deleted: {error}")),
+            }
+        }
+        damaged.push(one);
+    }
+    Ok(VerifyArchiveOutcome { scanned: scanned as u64, damaged, next })
+}
+
+/// The key of a transcript that cannot be read, the kind of its error, and the report; `None` if it is sound.
+async fn verify_one<D: Database>(
+    database: &D,
+    key: TranscriptKey,
+    language: Option<LanguageTag>,
+) -> Result<Option<(TranscriptKey, ErrorKind, DamagedTranscript)>> {
+    let error = match check(database, &key).await {
+        Err(error) if error.is_unreadable() => error,
+        checked => return checked.map(|()| None),
+    };
+    let keys = values![key.video.to_string(), key.transcript];
+    let selectors = database.find(SELECTORS, &keys, |row| Ok(TrackSelector::from_name(row.get(0)?))).await?;
+    let damaged = DamagedTranscript {
+        video: key.video.clone(),
+        language,
+        revision: u32::try_from(key.revision).unwrap_or_default(),
+        selectors,
+        reason: error.to_string(),
+        is_deleted: false,
+    };
+    Ok(Some((key, error.kind(), damaged)))
+}
+
+/// Reads a transcript and decodes it, on a blocking thread because some are long.
+async fn check<D: Database>(database: &D, key: &TranscriptKey) -> Result<()> {
+    let keys = values![key.video.to_string(), key.transcript, key.revision];
+    let form = database.find_first(READ_FORMS, &keys, |row| StoredForm::decode(&key.video, row)).await?;
+    // Deleted by another process.
+    let Some(form) = form else { return Ok(()) };
+    let video = key.video.clone();
+    let checked = database.runtime().spawn_blocking(move || form.check(&video)).await;
+    checked.map_err(|error| Error::unexpected(format!("checking a transcript failed: {error}"))).flatten()
+}
