@@ -6,14 +6,17 @@ use transcript_core::{
     Clock, Error, PageRequest, Result, Timestamp,
     archive::{
         Absence, Archive, ArchiveStats, ArchivedTrack, CompactOutcome, CompactRequest, FindOutcome,
-        StoredTranscript, TrackSelector,
+        StoredTranscript, TrackSelector, VerifyArchiveOutcome, VerifyArchiveRequest,
     },
-    engine::{FetchOutcome, Transcripts},
+    engine::{FetchOutcome, FetchRequest, Transcripts},
     supplier::ResolveOutcome,
     video::{VideoId, VideoLink},
 };
 
-use crate::{FoundTranscript, GetOutcome, GetRequest, SystemClock, TranscriptExport, UnavailableTranscript};
+use crate::{
+    ArchivedVideo, FoundTranscript, GetOutcome, GetRequest, SystemClock, TranscriptExport,
+    UnavailableTranscript, UnreadableTrack,
+};
 
 /// Number of transcripts scanned per progress report.
 const COMPACT_PAGE: u32 = 200;
@@ -27,8 +30,10 @@ pub struct VideoReport {
     pub withdrawn: bool,
     /// Known tracks, archived or not.
     pub tracks: Vec<ArchivedTrack>,
-    /// Archived transcripts.
+    /// Archived transcripts that can be read.
     pub archived: Vec<TranscriptExport>,
+    /// Tracks with an archived transcript that cannot be read.
+    pub unreadable: Vec<UnreadableTrack>,
     /// Stored absence of the default track, if there is one.
     pub absence: Option<Absence>,
     /// Page on which a user can read the transcript (feature `lookup`).
@@ -46,7 +51,7 @@ impl VideoReport {
 /// Outcome of a refresh.
 #[derive(Clone, Debug)]
 pub enum RefreshOutcome {
-    /// The fetched transcript is archived as a new revision.
+    /// The fetched transcript is archived as a new revision, or in place of one that could not be read.
     Changed(StoredTranscript),
     /// The fetched transcript equals the archived one.
     Unchanged(StoredTranscript),
@@ -98,15 +103,19 @@ impl ArchiveTools {
     /// As [`ArchiveTools::known_video`].
     pub async fn show(&self, link: &str) -> Result<VideoReport> {
         let video = self.known_video(link).await?;
-        let found = self.transcripts.find(&video, &TrackSelector::Default).await?;
+        let found = self.transcripts.find(&video, &TrackSelector::Default).await;
+        let ArchivedVideo { tracks, archived, unreadable } = self.read_video(&video).await?;
         Ok(VideoReport {
-            withdrawn: matches!(found, FindOutcome::Withdrawn),
+            withdrawn: matches!(found, Ok(FindOutcome::Withdrawn)),
             absence: match found {
-                FindOutcome::Absence(absence) => Some(absence),
-                FindOutcome::Transcript(_) | FindOutcome::Withdrawn | FindOutcome::NotFound => None,
+                Ok(FindOutcome::Absence(absence)) => Some(absence),
+                Ok(FindOutcome::Transcript(_) | FindOutcome::Withdrawn | FindOutcome::NotFound) => None,
+                Err(error) if error.is_unreadable() => None,
+                Err(error) => return Err(error),
             },
-            tracks: self.archive.tracks(&video).await?,
-            archived: self.archived(&video).await?,
+            tracks,
+            archived,
+            unreadable,
             #[cfg(feature = "lookup")]
             watch_url: self.lookup.watch_url(&VideoLink::Video(video.clone()), None),
             video,
@@ -133,6 +142,8 @@ impl ArchiveTools {
 
     /// Fetches a transcript again and stores it as a new revision if it has changed. Free of charge.
     ///
+    /// It also repairs an archived transcript that cannot be read.
+    ///
     /// # Errors
     /// As [`crate::Verbatim::get`].
     pub async fn refresh(&self, request: GetRequest) -> Result<RefreshOutcome> {
@@ -141,9 +152,11 @@ impl ArchiveTools {
             Ok(video) => video,
             Err(missing) => return Ok(RefreshOutcome::Missing(missing)),
         };
-        let before = match self.archive.find(&video, &selector, self.now()).await? {
-            FindOutcome::Transcript(stored) => Some(stored.content_sha256),
-            FindOutcome::Absence(_) | FindOutcome::Withdrawn | FindOutcome::NotFound => None,
+        let before = match self.archive.find(&video, &selector, self.now()).await {
+            Ok(FindOutcome::Transcript(stored)) => Some(stored.content_sha256),
+            Ok(FindOutcome::Absence(_) | FindOutcome::Withdrawn | FindOutcome::NotFound) => None,
+            Err(error) if error.is_unreadable() => None,
+            Err(error) => return Err(error),
         };
         let outcome: FetchOutcome = self.transcripts.refresh(&video, &selector).await;
         Ok(match self.to_get_outcome(&video, outcome)? {
@@ -187,6 +200,24 @@ impl ArchiveTools {
                 return Ok(total);
             }
         }
+    }
+
+    /// Reads one page of stored transcripts and checks them; see [`Archive::verify`].
+    ///
+    /// # Errors
+    /// Errors of the storage.
+    pub async fn verify(&self, request: VerifyArchiveRequest) -> Result<VerifyArchiveOutcome> {
+        self.archive.verify(request).await
+    }
+
+    /// Fetches a transcript that [`ArchiveTools::verify`] deleted. Free of charge.
+    ///
+    /// # Errors
+    /// As [`crate::Verbatim::get`].
+    pub async fn refetch(&self, video: &VideoId, selector: &TrackSelector) -> Result<GetOutcome> {
+        let fetch = FetchRequest { video: video.clone(), selector: selector.clone(), payer: None };
+        let outcome = self.transcripts.get(fetch).await;
+        self.to_get_outcome(video, outcome)
     }
 
     /// Statistics of the archive.

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use transcript_core::{
     Error, Result,
-    archive::{FindOutcome, StoredTranscript, TrackSelector},
+    archive::{ArchivedTrack, FindOutcome, StoredTranscript, TrackSelector},
     transcript::{Segment, TrackInfo},
     video::VideoId,
 };
@@ -24,32 +24,72 @@ pub struct TranscriptExport {
     pub known_tracks: Vec<TrackInfo>,
 }
 
+/// A track whose archived transcript cannot be read.
+#[derive(Clone, Debug)]
+pub struct UnreadableTrack {
+    /// The track.
+    pub track: TrackInfo,
+    /// Why it cannot be read, and what to do.
+    pub error: Error,
+}
+
+/// All that is archived of a video.
+#[derive(Clone, Debug, Default)]
+pub struct ArchivedVideo {
+    /// Known tracks, archived or not.
+    pub tracks: Vec<ArchivedTrack>,
+    /// Transcripts that can be read.
+    pub archived: Vec<TranscriptExport>,
+    /// Tracks with a transcript that cannot be read.
+    pub unreadable: Vec<UnreadableTrack>,
+}
+
 impl ArchiveTools {
     /// Returns all archived transcripts of a video; none of a withdrawn one.
     ///
     /// # Errors
-    /// Errors of the storage.
+    /// Errors of the storage; `Corrupt` also if one of the transcripts cannot be read.
     pub async fn archived(&self, video: &VideoId) -> Result<Vec<TranscriptExport>> {
+        let mut found = self.read_video(video).await?;
+        found.unreadable.pop().map_or(Ok(found.archived), |unreadable| Err(unreadable.error))
+    }
+
+    /// Returns all archived transcripts of a video, also those that cannot be read; none of a withdrawn one.
+    ///
+    /// # Errors
+    /// Errors of the storage.
+    pub async fn read_video(&self, video: &VideoId) -> Result<ArchivedVideo> {
         let tracks = self.archive.tracks(video).await?;
         let known: Vec<TrackInfo> = tracks.iter().map(|track| track.track.clone()).collect();
         let mut archived: Vec<TranscriptExport> = Vec::new();
-        for selector in tracks.into_iter().flat_map(|track| track.selectors) {
-            let FindOutcome::Transcript(stored) = self.archive.find(video, &selector, self.now()).await?
-            else {
-                continue;
+        let mut unreadable: Vec<UnreadableTrack> = Vec::new();
+        for (track, selector) in
+            tracks.iter().flat_map(|track| track.selectors.iter().map(move |selector| (track, selector)))
+        {
+            let stored = match self.archive.find(video, selector, self.now()).await {
+                Ok(FindOutcome::Transcript(stored)) => stored,
+                Ok(_) => continue,
+                Err(error) if error.is_unreadable() => {
+                    // Each selector of the track has the same transcript, in most cases.
+                    if !unreadable.iter().any(|one| one.track == track.track) {
+                        unreadable.push(UnreadableTrack { track: track.track.clone(), error });
+                    }
+                    continue;
+                }
+                Err(error) => return Err(error),
             };
             let same = archived.iter_mut().find(|one| one.stored.content_sha256 == stored.content_sha256);
             match same {
-                Some(one) => one.selectors.push(selector),
+                Some(one) => one.selectors.push(selector.clone()),
                 None => archived.push(TranscriptExport {
-                    selectors: vec![selector],
+                    selectors: vec![selector.clone()],
                     stored,
                     known_tracks: known.clone(),
                 }),
             }
         }
         archived.iter_mut().for_each(|one| one.selectors.sort());
-        Ok(archived)
+        Ok(ArchivedVideo { tracks, archived, unreadable })
     }
 }
 

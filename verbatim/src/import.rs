@@ -4,7 +4,7 @@ use std::{mem, sync::Arc};
 
 use transcript_core::{
     Error, Result,
-    archive::{FindOutcome, PutRequest, StoredTranscript, TrackSelector, content_digest},
+    archive::{FindOutcome, PutRequest, TrackSelector, content_digest},
     captions::{self, Occurrences},
     transcript::{LanguageTag, TrackInfo, TrackKind, Transcript, best_track},
     video::VideoId,
@@ -159,7 +159,7 @@ impl ArchiveTools {
         } else {
             named_selectors
         };
-        let before = self.stored(&video, &selectors).await?;
+        let before = self.states(&video, &selectors).await?;
         let digest = content_digest(&transcript);
         let language = transcript.track.language.clone();
         let segments = transcript.segments.len() as u64;
@@ -174,11 +174,11 @@ impl ArchiveTools {
         };
         put.check()?;
         if !dry_run {
-            self.archive.put(put).await?;
+            self.put(put, &before).await?;
         }
         let selectors = selectors.iter().zip(before).map(|(selector, before)| SelectorImport {
             selector: selector.as_str().to_owned(),
-            effect: effect(before.as_ref(), &digest, replace),
+            effect: effect(&before, &digest, replace),
         });
         let (selectors, withdrawal) = (selectors.collect(), None);
         Ok(ImportOutcome { video, language, segments, unreadable, left_out, selectors, withdrawal })
@@ -186,8 +186,10 @@ impl ArchiveTools {
 
     /// Withdraws a video that was withdrawn in the archive that the draft comes from.
     async fn import_withdrawal(&self, video: VideoId, dry_run: bool) -> Result<ImportOutcome> {
-        let found = self.archive.find(&video, &TrackSelector::Default, self.now()).await?;
-        let is_withdrawn = found == FindOutcome::Withdrawn;
+        let is_withdrawn = match self.archive.find(&video, &TrackSelector::Default, self.now()).await {
+            Err(error) if error.is_unreadable() => false,
+            found => found? == FindOutcome::Withdrawn,
+        };
         if !is_withdrawn && !dry_run {
             self.archive.withdraw(&video, true, self.now()).await?;
         }
@@ -202,37 +204,59 @@ impl ArchiveTools {
         })
     }
 
-    /// Stored transcript of each selector.
+    /// Stores the transcript; it replaces one that cannot be read, whatever the request says.
+    async fn put(&self, put: PutRequest, before: &[SelectorState]) -> Result<()> {
+        let states = put.selectors.iter().cloned().zip(before);
+        let (unreadable, others): (Vec<_>, Vec<_>) =
+            states.partition(|(_, before)| !put.replace && matches!(before, SelectorState::Unreadable));
+        for (part, replace) in [(unreadable, true), (others, put.replace)] {
+            let selectors: Vec<_> = part.into_iter().map(|(selector, _)| selector).collect();
+            if !selectors.is_empty() {
+                self.archive.put(PutRequest { selectors, replace, ..put.clone() }).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What is stored for each selector.
     ///
     /// # Errors
     /// `Conflict` if the video is withdrawn.
-    async fn stored(
-        &self,
-        video: &VideoId,
-        selectors: &[TrackSelector],
-    ) -> Result<Vec<Option<StoredTranscript>>> {
-        let mut stored = Vec::with_capacity(selectors.len());
+    async fn states(&self, video: &VideoId, selectors: &[TrackSelector]) -> Result<Vec<SelectorState>> {
+        let mut states = Vec::with_capacity(selectors.len());
         for selector in selectors {
-            stored.push(match self.archive.find(video, selector, self.now()).await? {
-                FindOutcome::Transcript(transcript) => Some(transcript),
-                FindOutcome::Absence(_) | FindOutcome::NotFound => None,
-                FindOutcome::Withdrawn => {
+            states.push(match self.archive.find(video, selector, self.now()).await {
+                Ok(FindOutcome::Transcript(stored)) => SelectorState::Stored(stored.content_sha256),
+                Ok(FindOutcome::Absence(_) | FindOutcome::NotFound) => SelectorState::Missing,
+                Ok(FindOutcome::Withdrawn) => {
                     let message = "the video was withdrawn by the operator, so nothing of it can be imported";
                     return Err(Error::conflict(message));
                 }
+                Err(error) if error.is_unreadable() => SelectorState::Unreadable,
+                Err(error) => return Err(error),
             });
         }
-        Ok(stored)
+        Ok(states)
     }
 }
 
+/// What a selector has before an import.
+enum SelectorState {
+    Missing,
+    /// A transcript with this digest.
+    Stored(Vec<u8>),
+    /// A transcript that cannot be read.
+    Unreadable,
+}
+
 /// Effect of storing a transcript with this digest on a selector that has `before`.
-fn effect(before: Option<&StoredTranscript>, digest: &[u8], replace: bool) -> ImportEffect {
+fn effect(before: &SelectorState, digest: &[u8], replace: bool) -> ImportEffect {
     match before {
-        None => ImportEffect::Added,
-        Some(before) if before.content_sha256 == digest => ImportEffect::Unchanged,
-        Some(_) if replace => ImportEffect::Replaced,
-        Some(_) => ImportEffect::Kept,
+        SelectorState::Missing => ImportEffect::Added,
+        SelectorState::Unreadable => ImportEffect::Replaced,
+        SelectorState::Stored(before) if before == digest => ImportEffect::Unchanged,
+        SelectorState::Stored(_) if replace => ImportEffect::Replaced,
+        SelectorState::Stored(_) => ImportEffect::Kept,
     }
 }
 

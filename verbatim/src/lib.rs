@@ -44,7 +44,7 @@ pub use archive_tools::{ArchiveTools, RefreshOutcome, VideoReport};
 pub use audit::{AuditFinding, AuditReport};
 #[cfg(feature = "entitlement")]
 pub use entitlement::TokenEntitlements;
-pub use export::{TranscriptExport, withdrawal_to_json};
+pub use export::{ArchivedVideo, TranscriptExport, UnreadableTrack, withdrawal_to_json};
 pub use facade::Verbatim;
 pub use get::{FoundTranscript, GetOutcome, GetRequest, UnavailableTranscript};
 pub use health::StoreHealth;

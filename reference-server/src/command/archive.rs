@@ -2,12 +2,12 @@
 
 use serde_json::json;
 use transcript_core::{archive::ArchivedTrack, transcript::TrackKind};
-use verbatim::{GetRequest, RefreshOutcome, TranscriptExport, Verbatim, VideoReport};
+use verbatim::{GetRequest, RefreshOutcome, TranscriptExport, UnreadableTrack, Verbatim, VideoReport};
 
 use super::{
     CommandError,
     archive_arguments::{ArchiveCommand, DeleteArgs, RefreshArgs, ShowArgs, StatsArgs, WithdrawArgs},
-    archive_bulk, archive_export,
+    archive_bulk, archive_export, archive_verify,
     confirm::confirm,
     open_archive, open_existing_archive, print, print_json, shown,
 };
@@ -30,6 +30,7 @@ pub(super) async fn run(settings: &Settings, command: ArchiveCommand) -> Result<
         ArchiveCommand::Withdraw(args) => withdraw(&verbatim, &args).await,
         ArchiveCommand::Refresh(args) => refresh(&verbatim, args).await,
         ArchiveCommand::Compact(args) => archive_bulk::compact(&verbatim, &args).await,
+        ArchiveCommand::Verify(args) => archive_verify::run(&verbatim, &args).await,
         ArchiveCommand::List(args) => archive_bulk::list(&verbatim, &args).await,
         ArchiveCommand::Stats(args) => stats(&verbatim, &args).await,
     };
@@ -47,7 +48,15 @@ async fn show(verbatim: &Verbatim, args: &ShowArgs) -> Result<(), CommandError> 
     if !video.is_known() {
         return Err(unknown_video(&video));
     }
-    if args.json { print_json(&format!("{:#}\n", as_json(&video))) } else { print(&as_text(&video)) }
+    match args.json {
+        true => print_json(&format!("{:#}\n", as_json(&video)))?,
+        false => print(&as_text(&video))?,
+    }
+    if video.unreadable.is_empty() {
+        return Ok(());
+    }
+    let errors: Vec<_> = video.unreadable.iter().map(|track| track.error.to_string()).collect();
+    Err(CommandError::Fault(errors.join("\n")))
 }
 
 /// Returns the archived transcript of a track.
@@ -56,6 +65,11 @@ fn find_archived<'a>(video: &'a VideoReport, track: &ArchivedTrack) -> Option<&'
         track.selectors.iter().any(|selector| archived.selectors.contains(selector))
             && archived.stored.transcript.track.is_same(&track.track)
     })
+}
+
+/// Returns the unreadable transcript of a track.
+fn find_unreadable<'a>(video: &'a VideoReport, track: &ArchivedTrack) -> Option<&'a UnreadableTrack> {
+    video.unreadable.iter().find(|unreadable| unreadable.track == track.track)
 }
 
 fn as_text(video: &VideoReport) -> String {
@@ -79,6 +93,7 @@ fn as_text(video: &VideoReport) -> String {
         text.push_str(&format!("\n{}{}{kind}{original}\n", info.language, name.unwrap_or_default()));
         text.push_str(&match find_archived(video, track) {
             Some(archived) => archived_as_text(archived),
+            None if find_unreadable(video, track).is_some() => "  archived, but damaged\n".to_owned(),
             None if track.revision.is_some() => "  archived, but superseded by other tracks\n".to_owned(),
             None => "  known, but not archived\n".to_owned(),
         });
@@ -127,6 +142,7 @@ fn as_json(video: &VideoReport) -> serde_json::Value {
             "original": track.track.original,
             "wishes": track.selectors.iter().map(|selector| selector.as_str()).collect::<Vec<_>>(),
             "archived": find_archived(video, track).map(archived),
+            "damaged": find_unreadable(video, track).is_some(),
         })
     });
     let absence = video.absence.as_ref().map(|absence| {
@@ -150,7 +166,8 @@ async fn delete(verbatim: &Verbatim, args: &DeleteArgs) -> Result<(), CommandErr
     if !video.is_known() {
         return Err(unknown_video(&video));
     }
-    let question = format!("Delete all {} transcripts of {}?", video.archived.len(), video.video);
+    let count = video.archived.len() + video.unreadable.len();
+    let question = format!("Delete all {count} transcripts of {}?", video.video);
     if !args.yes && !confirm(&question)? {
         return Err(CommandError::Fault("nothing was deleted".to_owned()));
     }

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 use super::arguments::OutputFormat;
 
@@ -20,6 +20,8 @@ pub(super) enum ArchiveCommand {
     Refresh(RefreshArgs),
     /// Compress old transcripts
     Compact(CompactArgs),
+    /// Check that every stored transcript can be read, and repair damage
+    Verify(VerifyArgs),
     /// List archived transcripts
     List(ListArgs),
     /// Print totals of the archive
@@ -31,7 +33,7 @@ pub(super) enum ArchiveCommand {
   verbatim archive show https://youtu.be/dQw4w9WgXcQ
   verbatim archive show dQw4w9WgXcQ --json | jq '.tracks[].language'
 
-Reads the archive only. Exit status 3: unknown video.")]
+Reads the archive only. Exit status 1: a transcript of the video is damaged; 3: unknown video.")]
 pub(super) struct ShowArgs {
     /// Link to the video, or a YouTube id
     #[arg(value_name = "LINK", allow_hyphen_values = true)]
@@ -51,7 +53,8 @@ Each transcript becomes a file DIR/PLATFORM/ID/LANGUAGE.FORMAT, whose name is pr
 `verbatim import DIR` imports it into another archive without loss. Existing files are kept, unless --force is
 given; the exit status is 1 if one of them has different content.
 Transcripts of withdrawn videos are not written. JSON records the withdrawal (withdrawn.json), and its import
-withdraws the video. Exit status 3: nothing is archived of a named video.")]
+withdraws the video. Damaged transcripts are named on standard error, and the export continues; the exit status is 1.
+Exit status 3: nothing is archived of a named video.")]
 pub(super) struct ExportArgs {
     /// Links to the videos, or YouTube ids (after -- if one begins with -)
     #[arg(value_name = "LINK", required_unless_present = "all", conflicts_with = "all")]
@@ -108,7 +111,7 @@ pub(super) struct WithdrawArgs {
   verbatim archive refresh https://youtu.be/dQw4w9WgXcQ
   verbatim archive refresh dQw4w9WgXcQ --lang de
 
-Earlier revisions stay stored. Nothing is charged. If the fetch fails, the archived transcript is kept and the exit
+Earlier revisions stay stored. Nothing is charged. A damaged transcript is replaced. If the fetch fails, the archived transcript is kept and the exit
 status is 3, as with `verbatim get`.")]
 pub(super) struct RefreshArgs {
     /// Link to the video, or a YouTube id
@@ -135,6 +138,45 @@ pub(super) struct CompactArgs {
     /// Print JSON
     #[arg(long)]
     pub(super) json: bool,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  verbatim archive verify
+  verbatim archive verify --repair refetch
+  verbatim archive verify --repair delete --json
+  verbatim archive verify --limit 100000
+  verbatim archive verify --after video_site/dQw4w9WgXcQ/41
+
+Reads and decodes every stored transcript, all revisions and those of withdrawn videos included, and lists those that
+are damaged. Servers can run at the same time, and the command can be stopped at any time: the progress names the
+cursor with which --after continues. --repair delete deletes damaged transcripts and nothing else: lookups fetch them
+again. --repair refetch also fetches those at once that lookups used, free of charge. A transcript that may be of a
+newer version is listed, but never deleted. To repair a single video, use `verbatim archive refresh` or `delete`.
+Exit status 0: all transcripts are readable, or all damage was repaired; 1: damage remains, or a transcript could not
+be fetched again.")]
+pub(super) struct VerifyArgs {
+    /// Repair damaged transcripts
+    #[arg(long, value_enum, value_name = "ACTION")]
+    pub(super) repair: Option<RepairAction>,
+    /// Continue after this cursor
+    #[arg(long, value_name = "CURSOR", allow_hyphen_values = true)]
+    pub(super) after: Option<String>,
+    /// Stop after this number of transcripts
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) limit: Option<u64>,
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// What `verify` does with damaged transcripts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum RepairAction {
+    /// Delete them
+    Delete,
+    /// Delete them and fetch them again
+    Refetch,
 }
 
 #[derive(Args, Debug)]

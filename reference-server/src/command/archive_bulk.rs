@@ -17,8 +17,9 @@ use super::{
 const NAMED_MAX: usize = 20;
 
 pub(super) async fn compact(verbatim: &Verbatim, args: &CompactArgs) -> Result<(), CommandError> {
-    let all = verbatim.tools().stats().await?;
-    let mut progress = ProgressLine::new("looked at", Some(all.transcripts.saturating_sub(all.compact)));
+    let all = verbatim.tools().stats().await.ok();
+    let count = all.map(|all| all.transcripts.saturating_sub(all.compact));
+    let mut progress = ProgressLine::new("looked at", count);
     let on_progress = |done: &transcript_core::archive::CompactOutcome| {
         progress.reach(done.scanned, &format!("{} compacted", done.compacted));
     };
@@ -43,8 +44,7 @@ pub(super) async fn compact(verbatim: &Verbatim, args: &CompactArgs) -> Result<(
     let named: Vec<_> = done.damaged.iter().take(NAMED_MAX).map(ToString::to_string).collect();
     let more = if done.damaged.len() > NAMED_MAX { ", …" } else { "" };
     Err(CommandError::Fault(format!(
-        "{} transcripts are damaged and were not changed: {}{more}; delete them with `verbatim archive delete`, and they \
-        are fetched again by the next lookup",
+        "{} transcripts are damaged and were not changed: {}{more}; repair them with `verbatim archive verify --repair`",
         done.damaged.len(),
         named.join(", ")
     )))

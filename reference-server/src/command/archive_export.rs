@@ -12,7 +12,7 @@ use transcript_core::{
     page::{PAGE_LIMIT, PageRequest},
     video::VideoId,
 };
-use verbatim::{TranscriptExport, Verbatim, withdrawal_to_json};
+use verbatim::{TranscriptExport, UnreadableTrack, Verbatim, withdrawal_to_json};
 
 use super::{
     CommandError, WITHDRAWN, archive::unknown_video, archive_arguments::ExportArgs, arguments::OutputFormat,
@@ -25,6 +25,8 @@ struct WriteCounts {
     new: u64,
     same: u64,
     kept: u64,
+    /// Transcripts that cannot be read.
+    damaged: u64,
 }
 
 /// Writes the files and prints the name of each.
@@ -39,11 +41,12 @@ pub(super) async fn run(verbatim: &Verbatim, args: &ExportArgs) -> Result<(), Co
             let video = verbatim.tools().show(link).await?;
             if video.withdrawn && args.format == OutputFormat::Json {
                 export_withdrawal(args, &video.video, &mut written, &progress)?;
-            } else if video.archived.is_empty() {
+            } else if video.archived.is_empty() && video.unreadable.is_empty() {
                 progress.note(&format!("nothing is archived of {}", video.video));
                 missing.get_or_insert_with(|| unknown_video(&video));
             }
             export(args, &video.video, &video.archived, &mut written, &progress)?;
+            note_damage(&video.unreadable, &mut written, &progress);
             progress.step(&video.video.to_string());
         }
     }
@@ -52,6 +55,12 @@ pub(super) async fn run(verbatim: &Verbatim, args: &ExportArgs) -> Result<(), Co
         return Err(CommandError::Fault(format!(
             "{} files exist with different content and were kept; --force overwrites them",
             written.kept
+        )));
+    }
+    if written.damaged > 0 {
+        return Err(CommandError::Fault(format!(
+            "{} transcripts are damaged and were not exported; `verbatim archive verify` lists and repairs them",
+            written.damaged
         )));
     }
     missing.map_or(Ok(()), Err)
@@ -65,7 +74,8 @@ async fn export_all(
     args: &ExportArgs,
     written: &mut WriteCounts,
 ) -> Result<(), CommandError> {
-    let mut progress = ProgressLine::new("exported", Some(verbatim.tools().stats().await?.videos));
+    let stats = verbatim.tools().stats().await.ok();
+    let mut progress = ProgressLine::new("exported", stats.map(|stats| stats.videos));
     let mut page = PageRequest::first();
     let mut last: Option<VideoId> = None;
     loop {
@@ -74,8 +84,9 @@ async fn export_all(
             if last.as_ref() == Some(&track.video) {
                 continue;
             }
-            let archived = verbatim.tools().archived(&track.video).await?;
-            export(args, &track.video, &archived, written, &progress)?;
+            let found = verbatim.tools().read_video(&track.video).await?;
+            export(args, &track.video, &found.archived, written, &progress)?;
+            note_damage(&found.unreadable, written, &progress);
             progress.step(&track.video.to_string());
             last = Some(track.video);
         }
@@ -97,6 +108,14 @@ async fn export_all(
             Some(next) => page = PageRequest { after: Some(next), limit: PAGE_LIMIT },
             None => return Ok(()),
         }
+    }
+}
+
+/// Reports transcripts that cannot be read; the export continues.
+fn note_damage(unreadable: &[UnreadableTrack], written: &mut WriteCounts, progress: &ProgressLine) {
+    for track in unreadable {
+        written.damaged += 1;
+        progress.note(&track.error.to_string());
     }
 }
 

@@ -36,7 +36,11 @@ where
 }
 
 /// Formats items of a JSON array that is written in parts.
-fn array_part<R: Serialize>(rows: impl Iterator<Item = R>, is_first: bool, is_last: bool) -> String {
+pub(super) fn array_part<R: Serialize>(
+    rows: impl Iterator<Item = R>,
+    is_first: bool,
+    is_last: bool,
+) -> String {
     let mut text = String::from(if is_first { "[" } else { "" });
     for (number, row) in rows.enumerate() {
         text.push_str(if is_first && number == 0 { "\n" } else { ",\n" });

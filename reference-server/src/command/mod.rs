@@ -6,6 +6,7 @@ mod archive;
 mod archive_arguments;
 mod archive_bulk;
 mod archive_export;
+mod archive_verify;
 mod arguments;
 mod check_config;
 mod confirm;
@@ -140,8 +141,12 @@ fn perform(arguments: CommandArgs) -> Result<(), CommandError> {
 
 /// Whether a command changes responses of a running server.
 fn changes_archive(command: &Command) -> bool {
-    use ArchiveCommand::{Delete, Refresh, Withdraw};
-    matches!(command, Command::Import(_) | Command::Archive(Delete(_) | Refresh(_) | Withdraw(_)))
+    use ArchiveCommand::{Delete, Refresh, Verify, Withdraw};
+    match command {
+        Command::Import(_) | Command::Archive(Delete(_) | Refresh(_) | Withdraw(_)) => true,
+        Command::Archive(Verify(args)) => args.repair.is_some(),
+        _ => false,
+    }
 }
 
 /// Loads all settings.

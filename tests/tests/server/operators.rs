@@ -3,6 +3,7 @@
 mod accounts;
 mod auditing;
 mod compacting;
+mod damage;
 mod exporting;
 mod importing;
 
@@ -164,6 +165,7 @@ fn help_has_examples() -> Result<()> {
         &["archive", "delete"],
         &["archive", "withdraw"],
         &["archive", "refresh"],
+        &["archive", "verify"],
         &["archive", "stats"],
         &["ledger", "audit"],
         &["import"],

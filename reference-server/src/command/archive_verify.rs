@@ -1,0 +1,190 @@
+//! `verbatim archive verify`: checks every stored transcript and repairs damage.
+
+use serde::Serialize;
+use transcript_core::{
+    archive::{DamagedTranscript, VerifyArchiveRequest},
+    ids::Cursor,
+    page::PageRequest,
+};
+use verbatim::{GetOutcome, Verbatim};
+
+use super::{
+    CommandError,
+    archive_arguments::{RepairAction, VerifyArgs},
+    listing::array_part,
+    print, print_json, print_stderr,
+    progress::ProgressLine,
+    shown,
+};
+
+/// Number of transcripts checked per progress report.
+const PAGE: u32 = 200;
+/// Longest reason that is printed, in characters.
+const REASON_MAX: usize = 300;
+
+/// Number of transcripts by result.
+#[derive(Debug, Default)]
+struct VerifyCounts {
+    checked: u64,
+    damaged: u64,
+    /// Damaged ones that were repaired as requested.
+    repaired: u64,
+}
+
+/// Row of the list.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct DamagedRow {
+    platform: &'static str,
+    video_id: String,
+    language: Option<String>,
+    revision: u32,
+    #[serde(rename = "wishes")]
+    selectors: Vec<String>,
+    reason: String,
+    deleted: bool,
+    /// `None` if it was not fetched.
+    refetched: Option<bool>,
+    /// Why it could not be fetched.
+    message: Option<String>,
+}
+
+pub(super) async fn run(verbatim: &Verbatim, args: &VerifyArgs) -> Result<(), CommandError> {
+    let stats = verbatim.tools().stats().await.ok();
+    let mut progress = ProgressLine::new("checked", stats.map(|stats| stats.transcripts));
+    let mut counts = VerifyCounts::default();
+    let mut after = args.after.clone().map(Cursor::new);
+    loop {
+        let before = counts.checked;
+        let page = PageRequest { after: after.clone(), limit: page_limit(args, before) };
+        let next = verify_page(verbatim, args, page, &mut counts).await.inspect_err(|_| {
+            if let Some(cursor) = after.as_ref().filter(|_| before > 0) {
+                progress.note(&continuation(cursor));
+            }
+        })?;
+        let Some(cursor) = next.as_ref().filter(|_| args.limit.is_none_or(|limit| counts.checked < limit))
+        else {
+            drop(progress);
+            return report(args, &counts, next.as_ref());
+        };
+        progress.reach(counts.checked, &format!("{} damaged; --after {cursor}", counts.damaged));
+        after = next;
+    }
+}
+
+/// How many transcripts the next page may have.
+fn page_limit(args: &VerifyArgs, checked: u64) -> u32 {
+    let left = args.limit.map_or(u64::MAX, |limit| limit.saturating_sub(checked));
+    u32::try_from(left).unwrap_or(PAGE).min(PAGE)
+}
+
+/// Checks and prints one page; returns the next cursor.
+async fn verify_page(
+    verbatim: &Verbatim,
+    args: &VerifyArgs,
+    page: PageRequest,
+    counts: &mut VerifyCounts,
+) -> Result<Option<Cursor>, CommandError> {
+    // No row is printed yet.
+    let (is_first, delete_damaged) = (counts.damaged == 0, args.repair.is_some());
+    let found = verbatim.tools().verify(VerifyArchiveRequest { page, delete_damaged }).await?;
+    counts.checked += found.scanned;
+    let is_last = found.next.is_none() || args.limit.is_some_and(|limit| limit <= counts.checked);
+    let mut rows = Vec::with_capacity(found.damaged.len());
+    for damaged in &found.damaged {
+        let row = repair(verbatim, args, damaged).await;
+        counts.damaged += 1;
+        counts.repaired += u64::from(row.deleted && row.refetched != Some(false));
+        rows.push(row);
+    }
+    match args.json {
+        true if rows.is_empty() && !is_last => {}
+        true => print_json(&array_part(rows.into_iter(), is_first, is_last))?,
+        false => print(&rows.iter().map(DamagedRow::to_line).collect::<String>())?,
+    }
+    Ok(found.next)
+}
+
+/// Fetches a deleted transcript again, if requested.
+async fn repair(verbatim: &Verbatim, args: &VerifyArgs, damaged: &DamagedTranscript) -> DamagedRow {
+    let mut row = DamagedRow::from(damaged);
+    if args.repair != Some(RepairAction::Refetch) || !damaged.is_deleted {
+        return row;
+    }
+    for selector in &damaged.selectors {
+        let missing = match verbatim.tools().refetch(&damaged.video, selector).await {
+            Ok(GetOutcome::Found(_)) => None,
+            Ok(GetOutcome::Missing(missing)) => Some(missing.message),
+            // The transcript is deleted already, so its row must be printed.
+            Err(error) => Some(error.to_string()),
+        };
+        row.refetched = Some(row.refetched != Some(false) && missing.is_none());
+        row.message = row.message.or(missing);
+    }
+    row
+}
+
+impl From<&DamagedTranscript> for DamagedRow {
+    fn from(damaged: &DamagedTranscript) -> Self {
+        Self {
+            platform: damaged.video.platform().as_str(),
+            video_id: damaged.video.id().to_owned(),
+            language: damaged.language.as_ref().map(ToString::to_string),
+            revision: damaged.revision,
+            selectors: damaged.selectors.iter().map(|selector| selector.as_str().to_owned()).collect(),
+            reason: damaged.reason.clone(),
+            deleted: damaged.is_deleted,
+            refetched: None,
+            message: None,
+        }
+    }
+}
+
+impl DamagedRow {
+    fn to_line(&self) -> String {
+        let language = self.language.as_deref().unwrap_or("unknown language");
+        let reason = shown(&self.reason, REASON_MAX);
+        let effect = match (self.deleted, self.refetched, &self.message) {
+            (false, ..) => String::new(),
+            (true, None, _) => "; deleted".to_owned(),
+            (true, Some(true), _) => "; deleted and fetched again".to_owned(),
+            (true, Some(false), message) => {
+                let message = shown(message.as_deref().unwrap_or_default(), REASON_MAX);
+                format!("; deleted, but not fetched again: {message}")
+            }
+        };
+        format!(
+            "{}/{} {language} revision {}: {reason}{effect}\n",
+            self.platform, self.video_id, self.revision
+        )
+    }
+}
+
+/// Prints the totals; an error if damage remains.
+fn report(args: &VerifyArgs, counts: &VerifyCounts, next: Option<&Cursor>) -> Result<(), CommandError> {
+    let VerifyCounts { checked, damaged, repaired } = *counts;
+    let damage = match damaged {
+        0 => "none is damaged".to_owned(),
+        damaged if args.repair.is_some() => {
+            format!("{damaged} were damaged, {repaired} of them are repaired")
+        }
+        damaged => format!("{damaged} are damaged"),
+    };
+    print_stderr(&format!("{checked} transcripts checked, {damage}"));
+    if let Some(cursor) = next {
+        print_stderr(&continuation(cursor));
+    }
+    if damaged == repaired {
+        return Ok(());
+    }
+    Err(CommandError::Fault(match args.repair {
+        None => {
+            "--repair delete deletes damaged transcripts, --repair refetch also fetches them again".to_owned()
+        }
+        Some(_) => format!("{} transcripts could not be repaired", damaged - repaired),
+    }))
+}
+
+fn continuation(cursor: &Cursor) -> String {
+    format!("continue with --after {cursor}")
+}
