@@ -111,8 +111,8 @@ pub(super) struct WithdrawArgs {
   verbatim archive refresh https://youtu.be/dQw4w9WgXcQ
   verbatim archive refresh dQw4w9WgXcQ --lang de
 
-Earlier revisions stay stored. Nothing is charged. A damaged transcript is replaced. If the fetch fails, the archived transcript is kept and the exit
-status is 3, as with `verbatim get`.")]
+Earlier revisions stay stored. Nothing is charged. A damaged transcript is replaced. If the fetch fails, the archived
+transcript is kept and the exit status is 3, as with `verbatim get`.")]
 pub(super) struct RefreshArgs {
     /// Link to the video, or a YouTube id
     #[arg(value_name = "LINK", allow_hyphen_values = true)]
