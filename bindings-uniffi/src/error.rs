@@ -1,6 +1,6 @@
 //! The error of all calls: a kind for programs, a message for people, and details.
 
-use std::{fmt, time::Duration};
+use std::time::Duration;
 
 use transcript_core::{Error, ErrorKind, Retry, engine::FailureReason, video::Platform};
 use verbatim::UnavailableTranscript;
@@ -90,7 +90,8 @@ pub struct Failure {
 }
 
 /// The error of all calls, and of all interfaces that an app implements except [`crate::Supplier`].
-#[derive(Clone, Debug, PartialEq, uniffi::Error)]
+#[derive(Clone, Debug, PartialEq, uniffi::Error, derive_more::Display, derive_more::Error)]
+#[display("{}", self.failure().message)]
 pub enum VerbatimError {
     /// The call failed.
     Failed {
@@ -98,14 +99,6 @@ pub enum VerbatimError {
         failure: Failure,
     },
 }
-
-impl fmt::Display for VerbatimError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.failure().message)
-    }
-}
-
-impl std::error::Error for VerbatimError {}
 
 /// A count as the records have it: signed, because unsigned numbers are awkward in Kotlin.
 pub(crate) fn count(value: u64) -> i64 {

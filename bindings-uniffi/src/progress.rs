@@ -1,7 +1,6 @@
 //! Delivery of progress to listeners of the app.
 
 use std::{
-    fmt,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -75,14 +74,9 @@ struct ListenerTable {
 }
 
 /// Passes events of the engine to listeners.
-#[derive(Default)]
+#[derive(Default, derive_more::Debug)]
+#[debug("Progress")]
 pub(crate) struct Progress(Mutex<ListenerTable>);
-
-impl fmt::Debug for Progress {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Progress")
-    }
-}
 
 impl engine::EngineObserver for Progress {
     fn on_stage(&self, stage: engine::FetchStage) {

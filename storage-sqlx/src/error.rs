@@ -6,15 +6,18 @@ use std::path::Path;
 use transcript_core::{Error, ErrorKind, Retry};
 
 /// An error that ends a transaction early: a rejection by this crate, or an error of the database.
-#[derive(Debug)]
+#[derive(Debug, derive_more::From)]
 pub(crate) enum DbError {
     /// An error of the port, found while the transaction ran; the connection is intact.
+    #[from]
     Rejected(Error),
     /// A statement or the database failed.
     #[cfg(feature = "postgres")]
+    #[from]
     Sql(sqlx::Error),
     /// A statement or the file failed.
     #[cfg(feature = "sqlite")]
+    #[from]
     Sqlite(rusqlite::Error),
     /// A stored value has another type than its column.
     Unreadable,
@@ -25,26 +28,6 @@ pub(crate) enum DbError {
 
 /// The result of work inside the database.
 pub(crate) type DbResult<T> = Result<T, DbError>;
-
-#[cfg(feature = "postgres")]
-impl From<sqlx::Error> for DbError {
-    fn from(error: sqlx::Error) -> Self {
-        Self::Sql(error)
-    }
-}
-
-#[cfg(feature = "sqlite")]
-impl From<rusqlite::Error> for DbError {
-    fn from(error: rusqlite::Error) -> Self {
-        Self::Sqlite(error)
-    }
-}
-
-impl From<Error> for DbError {
-    fn from(error: Error) -> Self {
-        Self::Rejected(error)
-    }
-}
 
 #[cfg(feature = "sqlite")]
 impl DbError {

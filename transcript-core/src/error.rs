@@ -4,7 +4,7 @@
 //! type: only a kind, a retry hint and a message. Expected business results (a rejected hold, a stale
 //! version) are values of the methods, never errors.
 
-use std::{fmt, time::Duration};
+use std::time::Duration;
 
 /// The result of a port's method, or of any other function that fails with [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -64,7 +64,8 @@ pub enum Retry {
 /// assert_eq!(error.kind(), ErrorKind::Unavailable);
 /// assert_eq!(error.to_string(), "the database is locked");
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, derive_more::Display, derive_more::Error)]
+#[display("{message}")]
 pub struct Error {
     kind: ErrorKind,
     retry: Retry,
@@ -123,16 +124,8 @@ impl Error {
         self.retry
     }
 
-    /// The message, as [`fmt::Display`] prints it.
+    /// The message, as [`Display`](std::fmt::Display) prints it.
     pub fn message(&self) -> &str {
         &self.message
     }
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Error {}

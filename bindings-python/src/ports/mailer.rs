@@ -1,7 +1,5 @@
 //! A Python object that sends mails.
 
-use std::fmt;
-
 use async_trait::async_trait;
 use pyo3::{prelude::*, types::PyTuple};
 use transcript_core::{
@@ -12,13 +10,9 @@ use transcript_core::{
 use super::call::PyTarget;
 
 /// A Python object with a method `send(to, subject, text, html)`.
+#[derive(derive_more::Debug)]
+#[debug("PyMailer")]
 pub(crate) struct PyMailer(PyTarget);
-
-impl fmt::Debug for PyMailer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("PyMailer")
-    }
-}
 
 impl PyMailer {
     pub(crate) fn new(object: Bound<'_, PyAny>) -> Self {

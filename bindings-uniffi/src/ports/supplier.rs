@@ -61,7 +61,8 @@ pub enum SupplyReason {
 }
 
 /// Error of a supplier.
-#[derive(Clone, Debug, PartialEq, uniffi::Error)]
+#[derive(Clone, Debug, PartialEq, uniffi::Error, derive_more::Display, derive_more::Error)]
+#[display("{detail}")]
 pub enum SupplyFailure {
     /// There is no transcript.
     Failed {
@@ -73,15 +74,6 @@ pub enum SupplyFailure {
         retry_after: Option<Duration>,
     },
 }
-
-impl fmt::Display for SupplyFailure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self::Failed { detail, .. } = self;
-        f.write_str(detail)
-    }
-}
-
-impl std::error::Error for SupplyFailure {}
 
 impl From<uniffi::UnexpectedUniFFICallbackError> for SupplyFailure {
     /// An undeclared exception of the app's code, or an invalid value that it returned.

@@ -1,9 +1,8 @@
 //! Errors of the settings, as sentences for the operator.
 
-use std::fmt;
-
 /// All errors of the settings, one sentence each.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, derive_more::Display, derive_more::Error)]
+#[display("{}", sentences.join("\n"))]
 pub struct ConfigErrors {
     sentences: Vec<String>,
 }
@@ -19,11 +18,3 @@ impl ConfigErrors {
         (!sentences.is_empty()).then_some(Self { sentences })
     }
 }
-
-impl fmt::Display for ConfigErrors {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.sentences.join("\n"))
-    }
-}
-
-impl std::error::Error for ConfigErrors {}

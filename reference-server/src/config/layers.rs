@@ -21,11 +21,13 @@ const NOT_SETTINGS: [&str; 3] = ["VERBATIM_RECORDINGS", "VERBATIM_DATA", "VERBAT
 const FILE_MAX: u64 = 1 << 20;
 
 /// Origin of a value.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, derive_more::Display)]
 pub enum SettingOrigin {
     /// The default.
+    #[display("default")]
     Default,
     /// A line of the settings file.
+    #[display("{}, line {line}", path.display())]
     File {
         /// The file.
         path: PathBuf,
@@ -33,20 +35,11 @@ pub enum SettingOrigin {
         line: usize,
     },
     /// An environment variable.
+    #[display("environment variable {_0}")]
     Environment(String),
     /// A command line flag.
+    #[display("flag {_0}")]
     Flag(String),
-}
-
-impl fmt::Display for SettingOrigin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Default => f.write_str("default"),
-            Self::File { path, line } => write!(f, "{}, line {line}", path.display()),
-            Self::Environment(name) => write!(f, "environment variable {name}"),
-            Self::Flag(name) => write!(f, "flag {name}"),
-        }
-    }
 }
 
 /// A value that is not parsed yet.

@@ -32,20 +32,9 @@ impl ParseSetting for PriceSetting {
 }
 
 /// A JSON Web Key Set, inline or the path of a file that contains it.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, derive_more::Debug, derive_more::Into)]
+#[debug("JwkSet(not shown)")]
 pub(super) struct JwkSet(String);
-
-impl From<JwkSet> for String {
-    fn from(set: JwkSet) -> Self {
-        set.0
-    }
-}
-
-impl std::fmt::Debug for JwkSet {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("JwkSet(not shown)")
-    }
-}
 
 impl ParseSetting for JwkSet {
     const ALLOWED: &'static str =

@@ -1,6 +1,6 @@
 //! Types of setting values: parsing and display.
 
-use std::{fmt, net::SocketAddr, path::PathBuf, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use ipnet::IpNet;
 use url::{Host, Url};
@@ -277,7 +277,8 @@ fn item_detail<T: ParseSetting>(item: &RawSettings) -> Option<String> {
 }
 
 /// A key or password. It is never shown; `Debug` prints a placeholder.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, derive_more::Debug, derive_more::Into)]
+#[debug("Secret(not shown)")]
 pub struct Secret(String);
 
 impl Secret {
@@ -289,18 +290,6 @@ impl Secret {
     /// Returns the secret text.
     pub fn reveal(&self) -> &str {
         &self.0
-    }
-}
-
-impl From<Secret> for String {
-    fn from(secret: Secret) -> Self {
-        secret.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret(not shown)")
     }
 }
 
@@ -397,7 +386,8 @@ impl ParseSetting for BaseUrl {
 }
 
 /// An address that may contain a password: proxy, mail server or database. `Debug` hides the password.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, derive_more::Debug)]
+#[debug("SecretUrl({})", self.redacted())]
 pub struct SecretUrl(Url);
 
 impl SecretUrl {
@@ -437,12 +427,6 @@ impl SecretUrl {
         url.set_query(None);
         url.set_fragment(None);
         url.as_str().replace("%E2%80%A6", "…")
-    }
-}
-
-impl fmt::Debug for SecretUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SecretUrl({})", self.redacted())
     }
 }
 

@@ -1,11 +1,10 @@
 //! Cursor of a transcript page.
 
-use std::fmt;
-
 use transcript_core::archive::StoredTranscript;
 
 /// Position in one revision of a transcript: a passage and the bytes of it that were already returned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, derive_more::Display)]
+#[display("{digest:08x}-{passage}-{offset}")]
 pub(super) struct PassageCursor {
     /// First four bytes of the content digest.
     digest: u32,
@@ -39,12 +38,6 @@ impl PassageCursor {
         };
         // Only the canonical form is valid: no signs, no leading zeros.
         (cursor.to_string() == text).then_some(cursor)
-    }
-}
-
-impl fmt::Display for PassageCursor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:08x}-{}-{}", self.digest, self.passage, self.offset)
     }
 }
 

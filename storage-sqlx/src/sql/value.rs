@@ -5,17 +5,22 @@ use std::borrow::Cow;
 /// A value of a statement parameter or of a column.
 ///
 /// A parameter borrows its text and bytes where it can; a column owns them.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, derive_more::From)]
 pub(crate) enum Value<'a> {
     Null,
+    #[from(i64, u16, u32)]
     Number(i64),
     /// A boolean. SQLite stores it as a number.
+    #[from]
     Flag(bool),
+    #[from(&'a str, &'a String, String)]
     Text(Cow<'a, str>),
+    #[from(&'a [u8], &'a Vec<u8>)]
     Bytes(Cow<'a, [u8]>),
     /// A list of texts. On SQLite it is a JSON array.
     Texts(Vec<Cow<'a, str>>),
     /// A list of numbers, only as a parameter. SQLite receives it as a JSON array.
+    #[from]
     Numbers(Vec<i64>),
 }
 
@@ -49,62 +54,9 @@ macro_rules! values {
 }
 pub(crate) use values;
 
-macro_rules! from_number {
-    ($($number:ty),*) => {
-        $(impl From<$number> for Value<'_> {
-            fn from(number: $number) -> Self {
-                Self::Number(number.into())
-            }
-        })*
-    };
-}
-from_number!(i64, u16, u32);
-
-impl From<bool> for Value<'_> {
-    fn from(flag: bool) -> Self {
-        Self::Flag(flag)
-    }
-}
-
-impl<'a> From<&'a str> for Value<'a> {
-    fn from(text: &'a str) -> Self {
-        Self::Text(Cow::Borrowed(text))
-    }
-}
-
-impl<'a> From<&'a String> for Value<'a> {
-    fn from(text: &'a String) -> Self {
-        Self::Text(Cow::Borrowed(text))
-    }
-}
-
-impl From<String> for Value<'_> {
-    fn from(text: String) -> Self {
-        Self::Text(Cow::Owned(text))
-    }
-}
-
-impl<'a> From<&'a [u8]> for Value<'a> {
-    fn from(bytes: &'a [u8]) -> Self {
-        Self::Bytes(Cow::Borrowed(bytes))
-    }
-}
-
-impl<'a> From<&'a Vec<u8>> for Value<'a> {
-    fn from(bytes: &'a Vec<u8>) -> Self {
-        Self::Bytes(Cow::Borrowed(bytes))
-    }
-}
-
 impl<'a> From<Vec<&'a str>> for Value<'a> {
     fn from(texts: Vec<&'a str>) -> Self {
         Self::Texts(texts.into_iter().map(Cow::Borrowed).collect())
-    }
-}
-
-impl From<Vec<i64>> for Value<'_> {
-    fn from(numbers: Vec<i64>) -> Self {
-        Self::Numbers(numbers)
     }
 }
 

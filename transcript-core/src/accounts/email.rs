@@ -1,7 +1,5 @@
 //! E-mail addresses in normal form, for storage, comparison and delivery.
 
-use std::fmt;
-
 use email_address::{EmailAddress, Options};
 
 /// The longest address, in characters (RFC 5321: a path of 256 with its brackets).
@@ -23,20 +21,15 @@ const LENGTH_MAX: usize = 254;
 /// assert!(Email::parse("ann@localhost").is_err());
 /// # Ok::<(), transcript_core::accounts::EmailError>(())
 /// ```
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash, derive_more::Debug)]
+// Addresses stay out of logs.
+#[debug("Email(…)")]
 pub struct Email(String);
 
 /// The text is not a usable e-mail address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, derive_more::Display, derive_more::Error)]
+#[display("email: give an e-mail address such as name@example.org")]
 pub struct EmailError;
-
-impl fmt::Display for EmailError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("email: give an e-mail address such as name@example.org")
-    }
-}
-
-impl std::error::Error for EmailError {}
 
 impl Email {
     /// Parses an address and normalizes it.
@@ -67,13 +60,6 @@ impl Email {
     /// The address.
     pub fn as_str(&self) -> &str {
         &self.0
-    }
-}
-
-impl fmt::Debug for Email {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Addresses stay out of logs.
-        f.write_str("Email(…)")
     }
 }
 

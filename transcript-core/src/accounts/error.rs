@@ -1,7 +1,5 @@
 //! Errors of the v1 API (specification 7.2).
 
-use std::fmt;
-
 use super::RateLimitStatus;
 use crate::{
     engine::{FailureReason, NoTranscript},
@@ -10,7 +8,8 @@ use crate::{
 };
 
 /// Error of a v1 call. Each variant has a message that states the reason and how to proceed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, derive_more::Display)]
+#[display("{}", self.message())]
 pub enum V1Error {
     /// Missing or invalid parameters.
     BadRequest(String),
@@ -39,6 +38,8 @@ pub enum V1Error {
     /// The service failed; nothing was charged.
     Internal(String),
 }
+
+impl std::error::Error for V1Error {}
 
 impl V1Error {
     /// The message.
@@ -113,14 +114,6 @@ impl From<NoTranscript> for V1Error {
         }
     }
 }
-
-impl fmt::Display for V1Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.message())
-    }
-}
-
-impl std::error::Error for V1Error {}
 
 /// Whole seconds that suffice; at least 1.
 pub(crate) fn retry_seconds(millis: u64) -> u64 {

@@ -8,8 +8,6 @@
 //! raw blocks leave a decoder's tables and repeated distances unchanged, so the blocks between them decode as before.
 //! Two frames in sequence would mean the same, but many decoders stop after the first.
 
-use std::fmt;
-
 /// First bytes of a frame.
 const MAGIC: [u8; 4] = 0xFD2F_B528_u32.to_le_bytes();
 /// Length of a block's header, in bytes.
@@ -35,16 +33,8 @@ pub struct ZstdFrame<'a> {
 }
 
 /// Reason why bytes cannot be used as a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ZstdFrameError(&'static str);
-
-impl fmt::Display for ZstdFrameError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0)
-    }
-}
-
-impl std::error::Error for ZstdFrameError {}
+#[derive(Clone, Copy, Debug, PartialEq, Eq, derive_more::Display, derive_more::Error)]
+pub struct ZstdFrameError(#[error(not(source))] &'static str);
 
 const TRUNCATED: ZstdFrameError = ZstdFrameError("the frame is cut off");
 

@@ -1,7 +1,5 @@
 //! Errors of the caption parsers.
 
-use std::fmt;
-
 /// Reason why a body has no segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -21,7 +19,8 @@ pub enum CaptionErrorKind {
 /// Error of a caption parser: a kind for decisions and a message.
 ///
 /// The message quotes nothing of the body.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, derive_more::Display, derive_more::Error)]
+#[display("{message}")]
 pub struct CaptionError {
     kind: CaptionErrorKind,
     message: String,
@@ -48,16 +47,8 @@ impl CaptionError {
         self.kind
     }
 
-    /// The message, as [`fmt::Display`] prints it.
+    /// The message, as [`Display`](std::fmt::Display) prints it.
     pub fn message(&self) -> &str {
         &self.message
     }
 }
-
-impl fmt::Display for CaptionError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for CaptionError {}

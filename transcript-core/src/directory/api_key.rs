@@ -1,7 +1,5 @@
 //! API key format: a prefix for the API, random characters and a checksum.
 
-use std::fmt;
-
 use sha2::{Digest, Sha256};
 
 use crate::{
@@ -42,7 +40,8 @@ impl ApiKind {
 /// An API key in plain text.
 ///
 /// It is shown once and never stored; `Debug` prints only its first characters.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, derive_more::Debug)]
+#[debug("ApiKey({}…)", self.hint())]
 pub struct ApiKey {
     kind: ApiKind,
     text: String,
@@ -101,12 +100,6 @@ impl ApiKey {
     /// First characters of the key, by which a user recognises it.
     pub fn hint(&self) -> String {
         self.text.chars().take(HINT_LENGTH).collect()
-    }
-}
-
-impl fmt::Debug for ApiKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ApiKey({}…)", self.hint())
     }
 }
 

@@ -1,7 +1,6 @@
 //! Client networks, for counting misses, new keys and connections. Stores no address, only a keyed digest.
 
 use std::{
-    fmt,
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
     sync::Arc,
 };
@@ -16,11 +15,12 @@ use crate::{ledger::terms::AllowancePeriod, time::Timestamp};
 const PREFIX_48_FACTOR: u32 = 4;
 
 /// A network whose clients share a limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, derive_more::Display)]
 pub enum ClientNetwork {
     /// An IPv4 address.
     V4(Ipv4Addr),
     /// The prefix of an IPv6 address, and its length.
+    #[display("{_0}/{_1}")]
     V6(Ipv6Addr, u8),
 }
 
@@ -40,25 +40,11 @@ impl ClientNetwork {
     }
 }
 
-impl fmt::Display for ClientNetwork {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::V4(address) => write!(f, "{address}"),
-            Self::V6(prefix, length) => write!(f, "{prefix}/{length}"),
-        }
-    }
-}
-
 /// Digests networks with the server's secret and a daily salt.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("NetworkHasher")]
 pub(crate) struct NetworkHasher {
     secret: Arc<[u8]>,
-}
-
-impl fmt::Debug for NetworkHasher {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("NetworkHasher")
-    }
 }
 
 impl NetworkHasher {

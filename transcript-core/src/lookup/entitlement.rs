@@ -25,7 +25,8 @@ const SUBJECT_LENGTH_MAX: usize = 255;
 const DURATION_MAX: Duration = Duration::from_secs(400 * 24 * 3600);
 
 /// A proof that is not verified yet. `Debug` never shows it.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, derive_more::Debug)]
+#[debug("EntitlementProof(…)")]
 pub struct EntitlementProof(String);
 
 impl EntitlementProof {
@@ -37,12 +38,6 @@ impl EntitlementProof {
     /// The text, for its verification.
     pub fn reveal(&self) -> &str {
         &self.0
-    }
-}
-
-impl fmt::Debug for EntitlementProof {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("EntitlementProof(…)")
     }
 }
 

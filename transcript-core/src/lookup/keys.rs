@@ -1,6 +1,6 @@
 //! API keys of the lookup API: creation and usage.
 
-use std::{fmt, net::IpAddr, sync::Arc};
+use std::{net::IpAddr, sync::Arc};
 
 use super::{
     Entitlement, EntitlementProof, EntitlementVerifier, KeyPlan, LookupOptions, limits::LookupLimits,
@@ -82,18 +82,13 @@ pub struct IssuedLookupKey {
 }
 
 /// A field of a key request that is outside its limits.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, derive_more::Display)]
+#[display("{field}: {message}")]
 pub struct KeyRequestError {
     /// The name of the field.
     pub field: &'static str,
     /// What is wrong, and what to send instead.
     pub message: String,
-}
-
-impl fmt::Display for KeyRequestError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.field, self.message)
-    }
 }
 
 /// A key's plan and remaining allowance.

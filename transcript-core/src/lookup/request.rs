@@ -86,18 +86,11 @@ impl fmt::Debug for LookupRequest {
 }
 
 /// A reference that names no video: the only lookup error, a 400.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, derive_more::Display, derive_more::Error)]
+#[display("{parameter}: {message}")]
 pub struct ReferenceError {
     /// The parameter that is wrong.
     pub parameter: &'static str,
     /// What is wrong, and what to send instead.
     pub message: String,
 }
-
-impl fmt::Display for ReferenceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.parameter, self.message)
-    }
-}
-
-impl std::error::Error for ReferenceError {}

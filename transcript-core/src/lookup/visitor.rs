@@ -3,7 +3,7 @@
 //! A visitor (specification 4.14) pays with three legs: their own allowance, identified by a cookie; their network's
 //! allowance, which also covers visitors that delete their cookies; and the service's daily cap.
 
-use std::{fmt, net::IpAddr, sync::Arc, time::Duration};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
@@ -32,15 +32,10 @@ use crate::{
 const PURPOSE: &str = "visitor";
 
 /// Digests with the server's secret, separate for each purpose.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("KeyedDigest")]
 pub(super) struct KeyedDigest {
     secret: Arc<[u8]>,
-}
-
-impl fmt::Debug for KeyedDigest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("KeyedDigest")
-    }
 }
 
 impl KeyedDigest {

@@ -30,10 +30,7 @@ mod orders;
 mod outbox;
 mod secrets;
 
-use std::{
-    fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use archive::MemoryArchive;
 pub use directory::MemoryDirectory;
@@ -54,7 +51,8 @@ use crate::{
 };
 
 /// State that the clones of a handle share. Its `Debug` output is empty because it contains secrets.
-#[derive(Default)]
+#[derive(Default, derive_more::Debug)]
+#[debug("..")]
 struct SharedState<T>(Arc<Mutex<T>>);
 
 impl<T> SharedState<T> {
@@ -68,12 +66,6 @@ impl<T> SharedState<T> {
 impl<T> Clone for SharedState<T> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
-    }
-}
-
-impl<T> fmt::Debug for SharedState<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("..")
     }
 }
 

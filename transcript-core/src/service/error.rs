@@ -1,6 +1,6 @@
 //! The failure of a call of the service.
 
-use std::{fmt, time::Duration};
+use std::time::Duration;
 
 use super::{ResponseMeta, ServiceReply};
 use crate::{
@@ -13,7 +13,8 @@ use crate::{
 pub type ServiceResult<T> = Result<ServiceReply<T>, ServiceError>;
 
 /// Why a call failed. It contains neither the key nor a URL with a query; a server's own message may be in it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, derive_more::Display, derive_more::Error)]
+#[display("{message}")]
 pub struct ServiceError {
     /// The kind, for decisions of a program.
     pub kind: ServiceErrorKind,
@@ -123,14 +124,6 @@ impl ServiceError {
         self
     }
 }
-
-impl fmt::Display for ServiceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for ServiceError {}
 
 impl From<Error> for ServiceError {
     fn from(error: Error) -> Self {

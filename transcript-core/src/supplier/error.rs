@@ -1,6 +1,6 @@
 //! Failures of suppliers.
 
-use std::{fmt, time::Duration};
+use std::time::Duration;
 
 use crate::{time::Timestamp, transcript::LanguageTag};
 
@@ -130,7 +130,8 @@ impl SupplyReason {
 }
 
 /// Failure of a supplier: a reason for decisions and a message for the user.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, derive_more::Display, derive_more::Error)]
+#[display("{message}")]
 pub struct SupplyError {
     reason: SupplyReason,
     message: String,
@@ -229,16 +230,8 @@ impl SupplyError {
         &self.reason
     }
 
-    /// Message, as [`fmt::Display`] prints it.
+    /// Message, as [`Display`](std::fmt::Display) prints it.
     pub fn message(&self) -> &str {
         &self.message
     }
 }
-
-impl fmt::Display for SupplyError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for SupplyError {}

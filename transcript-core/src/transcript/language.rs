@@ -1,7 +1,5 @@
 //! Language tags: canonical BCP 47, matched by language and likely script.
 
-use std::fmt;
-
 use icu_locale::{LanguageIdentifier, Locale, LocaleCanonicalizer, LocaleExpander};
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +18,9 @@ const LENGTH_MAX: usize = 64;
 /// assert!(wanted.matches(&LanguageTag::parse("he-IL")?));
 /// # Ok::<(), transcript_core::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, derive_more::Display,
+)]
 #[serde(transparent)]
 pub struct LanguageTag(String);
 
@@ -115,12 +115,6 @@ impl LanguageTag {
             .ok()?;
         LocaleExpander::new_extended().maximize(&mut identifier);
         identifier.script.map(|script| script.to_string())
-    }
-}
-
-impl fmt::Display for LanguageTag {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }
 

@@ -1,14 +1,15 @@
 //! The track that a caller requests.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use super::LanguageTag;
 
 /// Track that a caller requests of a video.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, derive_more::Display,
+)]
 #[serde(from = "String", into = "String")]
+#[display("{}", self.as_str())]
 pub enum TrackSelector {
     /// The default track: English if there is an English one, else the spoken language.
     Default,
@@ -43,11 +44,5 @@ impl From<String> for TrackSelector {
 impl From<TrackSelector> for String {
     fn from(selector: TrackSelector) -> Self {
         selector.as_str().to_owned()
-    }
-}
-
-impl fmt::Display for TrackSelector {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }

@@ -1,7 +1,5 @@
 //! Errors of links.
 
-use std::fmt;
-
 use super::{Platform, hosts};
 
 /// Maximum length of foreign text repeated in a message, in characters.
@@ -28,7 +26,8 @@ pub enum LinkErrorKind {
 }
 
 /// Error of a text that names no video; the message says what is wrong and what to use instead.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, derive_more::Display, derive_more::Error)]
+#[display("{message}")]
 pub struct LinkError {
     problem: LinkErrorKind,
     message: String,
@@ -179,7 +178,7 @@ impl LinkError {
         self.problem
     }
 
-    /// The message, as [`fmt::Display`] prints it.
+    /// The message, as [`Display`](std::fmt::Display) prints it.
     pub fn message(&self) -> &str {
         &self.message
     }
@@ -195,14 +194,6 @@ impl LinkError {
         }
     }
 }
-
-impl fmt::Display for LinkError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for LinkError {}
 
 /// Example of a link to one video of the platform.
 fn example_url(platform: Platform) -> &'static str {

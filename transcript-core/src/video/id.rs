@@ -1,7 +1,5 @@
 //! Video ids.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use super::{LinkError, Platform, link_finder};
@@ -21,8 +19,11 @@ const NUMBER_LENGTH_MAX: usize = 21;
 /// assert_eq!(video.address(), "https://www.youtube.com/watch?v=dQw4w9WgXcQ");
 /// # Ok::<(), transcript_core::video::LinkError>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, derive_more::Display,
+)]
 #[serde(try_from = "VideoIdParts")]
+#[display("{platform}/{id}")]
 pub struct VideoId {
     platform: Platform,
     id: String,
@@ -103,12 +104,5 @@ impl VideoId {
             Platform::YouTube => format!("{}&t={seconds}s", self.address()),
             _ => self.address(),
         }
-    }
-}
-
-impl fmt::Display for VideoId {
-    /// `platform/id`, as in the watch address.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.platform, self.id)
     }
 }

@@ -1,14 +1,15 @@
 //! The four platforms.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use crate::names::names;
 
 /// Platform of videos, with its name on the wire (specification 2.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, derive_more::Display,
+)]
 #[serde(rename_all = "snake_case")]
+#[display("{}", self.as_str())]
 pub enum Platform {
     /// YouTube, `video_site`.
     #[serde(rename = "video_site")]
@@ -43,11 +44,5 @@ impl Platform {
             Self::Instagram => "Instagram",
             Self::X => "X",
         }
-    }
-}
-
-impl fmt::Display for Platform {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }

@@ -1,6 +1,6 @@
 //! Idempotency keys of requests.
 
-use std::fmt::{self, Write as _};
+use std::fmt::Write as _;
 
 use super::call_error::CallError;
 
@@ -10,7 +10,8 @@ const LENGTH_MAX: usize = 255;
 /// An `Idempotency-Key` of a request.
 ///
 /// For 24 hours, a request repeated with the same key and body returns the first response and is not charged.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash, derive_more::Debug)]
+#[debug("IdempotencyKey({_0})")]
 pub(super) struct IdempotencyKey(String);
 
 impl IdempotencyKey {
@@ -43,12 +44,6 @@ impl IdempotencyKey {
     /// The key as text.
     pub(super) fn as_str(&self) -> &str {
         &self.0
-    }
-}
-
-impl fmt::Debug for IdempotencyKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "IdempotencyKey({})", self.0)
     }
 }
 

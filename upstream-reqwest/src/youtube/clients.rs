@@ -4,8 +4,6 @@
 //! have, some do not play videos made for children, and outdated versions are rejected. So several clients are tried
 //! in order, and their versions are settings.
 
-use std::fmt;
-
 use transcript_core::{Error, Result};
 
 /// Maximum length of a version in bytes.
@@ -92,7 +90,8 @@ pub(super) struct ClientDevice {
 /// assert!(client.user_agent().contains("/21.30.100 "));
 /// # Ok::<(), transcript_core::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, derive_more::Display)]
+#[display("{name}@{version}")]
 pub struct ClientIdentity {
     name: &'static str,
     context_name: &'static str,
@@ -170,13 +169,6 @@ impl ClientIdentity {
 
     pub(super) fn device(&self) -> ClientDevice {
         self.device
-    }
-}
-
-impl fmt::Display for ClientIdentity {
-    /// Formats the client as in the setting, with the version.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}@{}", self.name, self.version)
     }
 }
 

@@ -1,7 +1,5 @@
 //! Registration, verification and account.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "openapi")]
@@ -13,20 +11,15 @@ use crate::{
 };
 
 /// The body of `POST /api/v1/register`.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, derive_more::Debug)]
 #[cfg_attr(feature = "openapi", derive(schemars::JsonSchema), schemars(rename = "Register"))]
 #[serde(deny_unknown_fields)]
+// The address must not reach logs.
+#[debug("RegisterRequest(…)")]
 pub struct RegisterRequest {
     /// The e-mail address that the verification link is sent to.
     #[cfg_attr(feature = "openapi", schemars(extend("format" = "email")))]
     pub email: String,
-}
-
-impl fmt::Debug for RegisterRequest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The address must not reach logs.
-        f.write_str("RegisterRequest(…)")
-    }
 }
 
 /// Response of `POST /api/v1/register`: the same for known and unknown addresses.
@@ -119,7 +112,7 @@ impl From<&Profile> for AccountInfo {
 }
 
 /// Response of `POST /api/v1/rotate-key`, the only one that shows the new key.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, derive_more::Debug)]
 #[cfg_attr(
     feature = "openapi",
     derive(schemars::JsonSchema),
@@ -128,18 +121,13 @@ impl From<&Profile> for AccountInfo {
         rename = "KeyRotated"
     )
 )]
+#[debug("RotateKeyResponse(…)")]
 pub struct RotateKeyResponse {
     /// True.
     pub success: bool,
     /// The new key.
     #[cfg_attr(feature = "openapi", schemars(regex(pattern = r"^vba_[0-9A-Za-z]{36}$")))]
     pub api_key: String,
-}
-
-impl fmt::Debug for RotateKeyResponse {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("RotateKeyResponse(…)")
-    }
 }
 
 impl From<&ApiKey> for RotateKeyResponse {
