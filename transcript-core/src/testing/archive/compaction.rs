@@ -43,7 +43,7 @@ async fn all_results(
 ) -> Vec<(FindOutcome, Option<StoredBody>, Vec<ArchivedTrack>)> {
     let mut all = Vec::new();
     for number in numbers {
-        for selector in [TrackSelector::Default, selector("en"), selector("de")] {
+        for selector in [DEFAULT, selector("en"), selector("de")] {
             let body = body(store, number, &selector).await;
             all.push((find(store, number, &selector).await, body, tracks(store, number).await));
         }
@@ -54,29 +54,18 @@ async fn all_results(
 /// Everything found and sent is the same after compaction.
 pub async fn compaction_changes_no_result(store: ArchiveStore) {
     let segment = |n: u64| Segment::new(format!("and then we said it {n} times"), n * 1_500, 2_999);
-    expect_ok(
-        store
-            .put(put_request(
-                1,
-                "en",
-                "Hello, «World» \u{1F980}\0\u{1A}.",
-                &[TrackSelector::Default, selector("en")],
-            ))
-            .await,
-    );
+    put(&store, put_request(1, "en", "Hello, «World» \u{1F980}\0\u{1A}.", &[DEFAULT, selector("en")])).await;
     let long = Transcript { segments: (0..20_000).map(segment).collect(), ..transcript(2, "en", "") };
-    let long =
-        PutRequest { transcript: Arc::new(long), ..put_request(2, "en", "", &[TrackSelector::Default]) };
-    expect_ok(store.put(long).await);
-    expect_ok(store.put(put_request(3, "de", "eins", &[TrackSelector::Default, selector("de")])).await);
-    expect_ok(store.put(refresh_request(3, "de", "zwei", &[TrackSelector::Default])).await);
-    expect_ok(store.put(put_request(4, "en", "taken down", &[TrackSelector::Default])).await);
+    let long = PutRequest { transcript: Arc::new(long), ..put_request(2, "en", "", &[DEFAULT]) };
+    put(&store, long).await;
+    put(&store, put_request(3, "de", "eins", &[DEFAULT, selector("de")])).await;
+    put(&store, refresh_request(3, "de", "zwei", &[DEFAULT])).await;
+    put(&store, put_request(4, "en", "taken down", &[DEFAULT])).await;
     expect_ok(store.withdraw(&video(4), true, at(1)).await);
-    expect_ok(store.put_absence(absence(5, TrackSelector::Default, 100)).await);
+    expect_ok(store.put_absence(absence(5, DEFAULT, 100)).await);
     let bare = Transcript { title: None, author: None, duration_ms: None, ..transcript(6, "en", "bare") };
-    let bare =
-        PutRequest { transcript: Arc::new(bare), ..put_request(6, "en", "", &[TrackSelector::Default]) };
-    expect_ok(store.put(bare).await);
+    let bare = PutRequest { transcript: Arc::new(bare), ..put_request(6, "en", "", &[DEFAULT]) };
+    put(&store, bare).await;
     let (before, changes) = (all_results(&store, 1..8).await, expect_ok(store.change_counter().await));
     let stats_before = expect_ok(store.stats().await);
 
@@ -93,18 +82,10 @@ pub async fn compaction_changes_no_result(store: ArchiveStore) {
     );
 
     expect_ok(store.withdraw(&video(4), false, at(2)).await);
-    assert_eq!(
-        first_text(&store, 4, &TrackSelector::Default).await.0,
-        "taken down",
-        "a restored video is found"
-    );
+    assert_eq!(first_text(&store, 4, &DEFAULT).await.0, "taken down", "a restored video is found");
     expect_ok(store.delete(&video(2)).await);
-    assert_eq!(
-        find(&store, 2, &TrackSelector::Default).await,
-        FindOutcome::NotFound,
-        "a deleted video is not found"
-    );
-    assert_eq!(body(&store, 2, &TrackSelector::Default).await, None, "a deleted video has no stored body");
+    assert_eq!(find(&store, 2, &DEFAULT).await, FindOutcome::NotFound, "a deleted video is not found");
+    assert_eq!(body(&store, 2, &DEFAULT).await, None, "a deleted video has no stored body");
     let after_delete = expect_ok(store.stats().await);
     assert_eq!(after_delete.transcripts, stats_before.transcripts - 1, "a deleted video is not counted");
     assert!(
@@ -116,14 +97,8 @@ pub async fn compaction_changes_no_result(store: ArchiveStore) {
 /// Only transcripts stored before the given time are compacted, each once.
 pub async fn compaction_compacts_old_transcripts_once(store: ArchiveStore) {
     for number in 1..=12 {
-        expect_ok(
-            store.put(put_request(number, "en", &format!("old {number}"), &[TrackSelector::Default])).await,
-        );
-        expect_ok(
-            store
-                .put(PutRequest { now: at(50), ..put_request(number, "de", "new", &[selector("de")]) })
-                .await,
-        );
+        put(&store, put_request(number, "en", &format!("old {number}"), &[DEFAULT])).await;
+        put(&store, PutRequest { now: at(50), ..put_request(number, "de", "new", &[selector("de")]) }).await;
     }
     assert_eq!(compact(&store, 0, 5).await.compacted, 0, "nothing was stored before time 0");
     let old = compact(&store, 50, 5).await.compacted;
@@ -139,47 +114,37 @@ pub async fn compaction_compacts_old_transcripts_once(store: ArchiveStore) {
 
 /// A refresh of a compact transcript is stored and found like any other.
 pub async fn compact_transcript_can_be_refreshed(store: ArchiveStore) {
-    expect_ok(store.put(put_request(1, "en", "first", &[TrackSelector::Default, selector("en")])).await);
+    put(&store, put_request(1, "en", "first", &[DEFAULT, selector("en")])).await;
     compact(&store, 1_000, 100).await;
-    let returned = expect_ok(store.put(put_request(1, "en", "another", &[TrackSelector::Default])).await);
+    let returned = put(&store, put_request(1, "en", "another", &[DEFAULT])).await;
     assert_eq!(returned.transcript.segments[0].text, "first", "the first transcript stays");
-    let same = expect_ok(store.put(refresh_request(1, "en", "first", &[TrackSelector::Default])).await);
+    let same = put(&store, refresh_request(1, "en", "first", &[DEFAULT])).await;
     assert_eq!((same.revision, same.stored_at), (1, at(0)), "unchanged content adds no revision");
-    expect_ok(store.put(refresh_request(1, "en", "second", &[TrackSelector::Default])).await);
-    assert_eq!(
-        first_text(&store, 1, &TrackSelector::Default).await,
-        ("second".to_owned(), 2),
-        "the refresh is found"
-    );
+    put(&store, refresh_request(1, "en", "second", &[DEFAULT])).await;
+    assert_eq!(first_text(&store, 1, &DEFAULT).await, ("second".to_owned(), 2), "the refresh is found");
     assert_eq!(
         first_text(&store, 1, &selector("en")).await,
         ("first".to_owned(), 1),
         "the other selector keeps its transcript"
     );
     let selectors = [selector("de")];
-    let joined = expect_ok(
-        store
-            .put(PutRequest { selectors: selectors.to_vec(), ..put_request(1, "en", "first", &selectors) })
-            .await,
-    );
+    let joined = put(
+        &store,
+        PutRequest { selectors: selectors.to_vec(), ..put_request(1, "en", "first", &selectors) },
+    )
+    .await;
     assert_eq!(joined.revision, 1, "the same content is stored once, compact or not");
     expect_ok(store.delete(&video(1)).await);
-    expect_ok(store.put(put_request(1, "en", "third", &[TrackSelector::Default])).await);
-    assert_eq!(
-        first_text(&store, 1, &TrackSelector::Default).await,
-        ("third".to_owned(), 1),
-        "revisions start at 1 again"
-    );
+    put(&store, put_request(1, "en", "third", &[DEFAULT])).await;
+    assert_eq!(first_text(&store, 1, &DEFAULT).await, ("third".to_owned(), 1), "revisions start at 1 again");
     compact(&store, 1_000, 100).await;
-    assert_eq!(first_text(&store, 1, &TrackSelector::Default).await, ("third".to_owned(), 1));
+    assert_eq!(first_text(&store, 1, &DEFAULT).await, ("third".to_owned(), 1));
 }
 
 /// Concurrent compaction loses no put, refresh, delete or lookup: the latest transcript is found.
 pub async fn concurrent_compaction_loses_nothing(store: ArchiveStore) {
     for number in 1..=60 {
-        expect_ok(
-            store.put(put_request(number, "en", &format!("text {number}"), &[TrackSelector::Default])).await,
-        );
+        put(&store, put_request(number, "en", &format!("text {number}"), &[DEFAULT])).await;
     }
     let compacting = (0..2_u32).map(|_| {
         let store = Arc::clone(&store);
@@ -196,22 +161,22 @@ pub async fn concurrent_compaction_loses_nothing(store: ArchiveStore) {
             let mut expect = format!("text {number}");
             if number % 3 == 0 {
                 expect_ok(store.delete(&video(number)).await);
-                expect_ok(store.put(put_request(number, "en", &expect, &[TrackSelector::Default])).await);
+                put(&store, put_request(number, "en", &expect, &[DEFAULT])).await;
             }
             if number % 2 == 0 {
                 expect = format!("refreshed {number}");
-                expect_ok(store.put(refresh_request(number, "en", &expect, &[TrackSelector::Default])).await);
+                put(&store, refresh_request(number, "en", &expect, &[DEFAULT])).await;
             }
             if number % 5 == 0 {
                 expect_ok(store.put(refresh_request(number, "en", &expect, &[TrackSelector::Default])).await);
             }
             for _ in 0..5 {
                 assert_eq!(
-                    first_text(&store, number, &TrackSelector::Default).await.0,
+                    first_text(&store, number, &DEFAULT).await.0,
                     expect,
                     "the latest transcript is found"
                 );
-                body(&store, number, &TrackSelector::Default).await;
+                body(&store, number, &DEFAULT).await;
             }
         });
         work
@@ -221,7 +186,7 @@ pub async fn concurrent_compaction_loses_nothing(store: ArchiveStore) {
     for number in 1..=60 {
         let expect = if number % 2 == 0 { format!("refreshed {number}") } else { format!("text {number}") };
         assert_eq!(
-            first_text(&store, number, &TrackSelector::Default).await.0,
+            first_text(&store, number, &DEFAULT).await.0,
             expect,
             "the latest transcript is still found"
         );

@@ -5,11 +5,7 @@ use crate::transcript::TIME_MAX_MS;
 
 /// An empty archive returns nothing.
 pub async fn empty_archive_returns_not_found(store: ArchiveStore) {
-    assert_eq!(
-        find(&store, 1, &TrackSelector::Default).await,
-        FindOutcome::NotFound,
-        "a new video is unknown"
-    );
+    assert_eq!(find(&store, 1, &DEFAULT).await, FindOutcome::NotFound, "a new video is unknown");
     assert_eq!(tracks(&store, 1).await, [], "an unknown video has no tracks");
     let stats = expect_ok(store.stats().await);
     assert_eq!(stats, ArchiveStats::default(), "an empty archive holds nothing: {stats:?}");
@@ -17,8 +13,8 @@ pub async fn empty_archive_returns_not_found(store: ArchiveStore) {
 
 /// A stored transcript is found unchanged, with revision 1 and its digest.
 pub async fn stored_transcript_is_found_unchanged(store: ArchiveStore) {
-    let expected = put_request(1, "en", "Hello.", &[TrackSelector::Default]);
-    let returned = expect_ok(store.put(expected.clone()).await);
+    let expected = put_request(1, "en", "Hello.", &[DEFAULT]);
+    let returned = put(&store, expected.clone()).await;
     assert_eq!(returned.transcript, expected.transcript, "put returns the stored transcript");
     assert_eq!(returned.revision, 1, "the first is revision 1");
     assert_eq!(
@@ -27,12 +23,8 @@ pub async fn stored_transcript_is_found_unchanged(store: ArchiveStore) {
         "with the digest of its content"
     );
     assert_eq!((returned.parser_version, returned.stored_at), (7, at(0)), "with parser version and time");
-    assert_eq!(
-        find_stored(&store, 1, &TrackSelector::Default).await,
-        returned,
-        "find returns what put returned"
-    );
-    let late = expect_ok(store.find(&video(1), &TrackSelector::Default, at(999_999_999)).await);
+    assert_eq!(find_stored(&store, 1, &DEFAULT).await, returned, "find returns what put returned");
+    let late = expect_ok(store.find(&video(1), &DEFAULT, at(999_999_999)).await);
     assert_eq!(late, FindOutcome::Transcript(returned), "a transcript never expires");
 }
 
@@ -77,12 +69,9 @@ pub async fn extreme_texts_round_trip(store: ArchiveStore) {
     };
     for expected in [odd, bare] {
         let expected = Arc::new(expected);
-        let request = PutRequest {
-            video: expected.video.clone(),
-            ..put_request(1, "en", "", &[TrackSelector::Default])
-        };
-        expect_ok(store.put(PutRequest { transcript: Arc::clone(&expected), ..request }).await);
-        let stored = expect_ok(store.find(&expected.video, &TrackSelector::Default, at(0)).await);
+        let request = PutRequest { video: expected.video.clone(), ..put_request(1, "en", "", &[DEFAULT]) };
+        put(&store, PutRequest { transcript: Arc::clone(&expected), ..request }).await;
+        let stored = expect_ok(store.find(&expected.video, &DEFAULT, at(0)).await);
         let FindOutcome::Transcript(stored) = stored else { panic!("a stored transcript is found") };
         assert_eq!(stored.transcript, expected, "a transcript is returned as the supplier gave it");
         assert_eq!(stored.content_sha256, content_digest(&expected), "its digest matches");
@@ -98,24 +87,16 @@ pub async fn extreme_texts_round_trip(store: ArchiveStore) {
 pub async fn transcript_of_20000_segments_round_trips(store: ArchiveStore) {
     let segments = (0..20_000).map(|n| Segment::new(format!("segment {n} ü"), n * 500, 499)).collect();
     let expected = Arc::new(Transcript { segments, ..transcript(1, "en", "") });
-    expect_ok(
-        store
-            .put(PutRequest {
-                transcript: Arc::clone(&expected),
-                ..put_request(1, "en", "", &[TrackSelector::Default])
-            })
-            .await,
-    );
-    let stored = find_stored(&store, 1, &TrackSelector::Default).await;
+    put(&store, PutRequest { transcript: Arc::clone(&expected), ..put_request(1, "en", "", &[DEFAULT]) })
+        .await;
+    let stored = find_stored(&store, 1, &DEFAULT).await;
     assert!(stored.transcript == expected, "20,000 segments are returned unchanged");
 }
 
 /// A selector is found by its exact key.
 pub async fn selectors_and_videos_are_separate(store: ArchiveStore) {
-    expect_ok(store.put(put_request(1, "en", "one", &[selector("en")])).await);
-    for (number, other) in
-        [(1, TrackSelector::Default), (1, selector("en-US")), (1, selector("de")), (2, selector("en"))]
-    {
+    put(&store, put_request(1, "en", "one", &[selector("en")])).await;
+    for (number, other) in [(1, DEFAULT), (1, selector("en-US")), (1, selector("de")), (2, selector("en"))] {
         assert_eq!(find(&store, number, &other).await, FindOutcome::NotFound, "{other} of video {number}");
     }
     // The same letters and digits name different videos on different platforms.
@@ -125,7 +106,7 @@ pub async fn selectors_and_videos_are_separate(store: ArchiveStore) {
         FindOutcome::NotFound,
         "platforms are separate"
     );
-    expect_ok(store.put(put_request(1, "de", "zwei", &[selector("de")])).await);
+    put(&store, put_request(1, "de", "zwei", &[selector("de")])).await;
     assert_eq!(
         first_text(&store, 1, &selector("en")).await,
         ("one".to_owned(), 1),
@@ -140,43 +121,35 @@ pub async fn selectors_and_videos_are_separate(store: ArchiveStore) {
 
 /// An absence is found until it expires.
 pub async fn absence_is_found_until_expiry(store: ArchiveStore) {
-    let expected = absence(1, TrackSelector::Default, 100);
+    let expected = absence(1, DEFAULT, 100);
     expect_ok(store.put_absence(expected.clone()).await);
-    let found = expect_ok(store.find(&video(1), &TrackSelector::Default, at(99)).await);
+    let found = expect_ok(store.find(&video(1), &DEFAULT, at(99)).await);
     assert_eq!(found, FindOutcome::Absence(expected), "an absence is returned unchanged");
     assert_eq!(
         find(&store, 1, &selector("en")).await,
         FindOutcome::NotFound,
         "other selectors are not absent"
     );
-    assert_eq!(
-        find(&store, 2, &TrackSelector::Default).await,
-        FindOutcome::NotFound,
-        "other videos are not absent"
-    );
-    let found = expect_ok(store.find(&video(1), &TrackSelector::Default, at(100)).await);
+    assert_eq!(find(&store, 2, &DEFAULT).await, FindOutcome::NotFound, "other videos are not absent");
+    let found = expect_ok(store.find(&video(1), &DEFAULT, at(100)).await);
     assert_eq!(found, FindOutcome::NotFound, "an absence ends at its expiry");
     assert_eq!(tracks(&store, 1).await, [], "an absence is no track");
 }
 
 /// A later absence replaces an earlier one, even with an earlier expiry.
 pub async fn later_absence_replaces_earlier(store: ArchiveStore) {
-    expect_ok(store.put_absence(absence(1, TrackSelector::Default, 100)).await);
+    expect_ok(store.put_absence(absence(1, DEFAULT, 100)).await);
     let later = Absence {
         reason: "private".to_owned(),
         message: String::new(),
         suppliers_tried: Vec::new(),
-        ..absence(1, TrackSelector::Default, 50)
+        ..absence(1, DEFAULT, 50)
     };
     expect_ok(store.put_absence(later.clone()).await);
     expect_ok(store.put_absence(later.clone()).await);
+    assert_eq!(find(&store, 1, &DEFAULT).await, FindOutcome::Absence(later), "the later absence applies");
     assert_eq!(
-        find(&store, 1, &TrackSelector::Default).await,
-        FindOutcome::Absence(later),
-        "the later absence applies"
-    );
-    assert_eq!(
-        expect_ok(store.find(&video(1), &TrackSelector::Default, at(50)).await),
+        expect_ok(store.find(&video(1), &DEFAULT, at(50)).await),
         FindOutcome::NotFound,
         "it has its own expiry"
     );
@@ -184,10 +157,10 @@ pub async fn later_absence_replaces_earlier(store: ArchiveStore) {
 
 /// A transcript takes precedence over an absence.
 pub async fn absence_never_hides_transcript(store: ArchiveStore) {
-    expect_ok(store.put(put_request(1, "en", "here", &[TrackSelector::Default])).await);
-    expect_ok(store.put_absence(absence(1, TrackSelector::Default, 100)).await);
+    put(&store, put_request(1, "en", "here", &[DEFAULT])).await;
+    expect_ok(store.put_absence(absence(1, DEFAULT, 100)).await);
     assert_eq!(
-        first_text(&store, 1, &TrackSelector::Default).await.0,
+        first_text(&store, 1, &DEFAULT).await.0,
         "here",
         "a transcript takes precedence over an absence"
     );
@@ -195,10 +168,10 @@ pub async fn absence_never_hides_transcript(store: ArchiveStore) {
 
 /// A put clears the absences of its selectors, and no others.
 pub async fn put_clears_absences_of_its_selectors(store: ArchiveStore) {
-    for other in [TrackSelector::Default, selector("en"), selector("de")] {
+    for other in [DEFAULT, selector("en"), selector("de")] {
         expect_ok(store.put_absence(absence(1, other, 100)).await);
     }
-    expect_ok(store.put(put_request(1, "en", "here", &[TrackSelector::Default, selector("en")])).await);
+    put(&store, put_request(1, "en", "here", &[DEFAULT, selector("en")])).await;
     assert_eq!(first_text(&store, 1, &selector("en")).await.0, "here", "the stored transcript is found");
     let german = find(&store, 1, &selector("de")).await;
     assert!(matches!(german, FindOutcome::Absence(_)), "the absence of another selector stays: {german:?}");

@@ -12,7 +12,7 @@ use crate::{
 /// Lease request at a time, for 60 seconds.
 fn lease(holder: &str, now: i64) -> FetchLease {
     let (now, until) = (at(now), at(now + 60));
-    FetchLease { video: video(1), selector: TrackSelector::Default, holder: Holder::new(holder), now, until }
+    FetchLease { video: video(1), selector: DEFAULT, holder: Holder::new(holder), now, until }
 }
 
 fn busy(until: i64) -> LeaseOutcome {
@@ -25,146 +25,94 @@ fn short(code: &str) -> ShortLink {
 
 /// While one holder has the lease, other holders get its expiry.
 pub async fn lease_is_held_by_one_holder(store: ArchiveStore) {
+    assert_eq!(acquire(&store, lease("a", 0)).await, LeaseOutcome::Acquired, "a free selector is leased");
+    assert_eq!(acquire(&store, lease("b", 10)).await, busy(60), "another holder gets the expiry");
     assert_eq!(
-        expect_ok(store.acquire_lease(lease("a", 0)).await),
-        LeaseOutcome::Acquired,
-        "a free selector is leased"
-    );
-    assert_eq!(
-        expect_ok(store.acquire_lease(lease("b", 10)).await),
-        busy(60),
-        "another holder gets the expiry"
-    );
-    assert_eq!(
-        expect_ok(store.acquire_lease(lease("b", 59)).await),
+        acquire(&store, lease("b", 59)).await,
         busy(60),
         "a rejected request does not change the expiry"
     );
-    assert_eq!(
-        find(&store, 1, &TrackSelector::Default).await,
-        FindOutcome::NotFound,
-        "a lease is not an archive result"
-    );
+    assert_eq!(find(&store, 1, &DEFAULT).await, FindOutcome::NotFound, "a lease is not an archive result");
 }
 
 /// The holder renews its lease; a late earlier renewal changes nothing.
 pub async fn lease_is_renewed_by_its_holder(store: ArchiveStore) {
-    expect_ok(store.acquire_lease(lease("a", 0)).await);
-    assert_eq!(
-        expect_ok(store.acquire_lease(lease("a", 30)).await),
-        LeaseOutcome::Acquired,
-        "the holder renews"
-    );
-    assert_eq!(expect_ok(store.acquire_lease(lease("b", 89)).await), busy(90), "until the new expiry");
-    assert_eq!(expect_ok(store.acquire_lease(lease("a", 10)).await), LeaseOutcome::Acquired);
-    assert_eq!(
-        expect_ok(store.acquire_lease(lease("b", 89)).await),
-        busy(90),
-        "a renewal never shortens the lease"
-    );
+    acquire(&store, lease("a", 0)).await;
+    assert_eq!(acquire(&store, lease("a", 30)).await, LeaseOutcome::Acquired, "the holder renews");
+    assert_eq!(acquire(&store, lease("b", 89)).await, busy(90), "until the new expiry");
+    assert_eq!(acquire(&store, lease("a", 10)).await, LeaseOutcome::Acquired);
+    assert_eq!(acquire(&store, lease("b", 89)).await, busy(90), "a renewal never shortens the lease");
 }
 
 /// A lease ends at its expiry; then another holder can acquire it.
 pub async fn lease_ends_at_expiry(store: ArchiveStore) {
-    expect_ok(store.acquire_lease(lease("a", 0)).await);
-    assert_eq!(
-        expect_ok(store.acquire_lease(lease("b", 60)).await),
-        LeaseOutcome::Acquired,
-        "a lease ends at its expiry"
-    );
-    assert_eq!(
-        expect_ok(store.acquire_lease(lease("a", 61)).await),
-        busy(120),
-        "the new holder has the lease"
-    );
+    acquire(&store, lease("a", 0)).await;
+    assert_eq!(acquire(&store, lease("b", 60)).await, LeaseOutcome::Acquired, "a lease ends at its expiry");
+    assert_eq!(acquire(&store, lease("a", 61)).await, busy(120), "the new holder has the lease");
 }
 
 /// A lease is released by its holder only.
 pub async fn lease_is_released_by_its_holder_only(store: ArchiveStore) {
     let release = async |holder: &str| {
-        expect_ok(store.release_lease(&video(1), &TrackSelector::Default, &Holder::new(holder)).await);
+        expect_ok(store.release_lease(&video(1), &DEFAULT, &Holder::new(holder)).await);
     };
     release("a").await;
-    expect_ok(store.acquire_lease(lease("a", 0)).await);
+    acquire(&store, lease("a", 0)).await;
     release("b").await;
     assert_eq!(
-        expect_ok(store.acquire_lease(lease("b", 1)).await),
+        acquire(&store, lease("b", 1)).await,
         busy(60),
         "a holder cannot release another holder's lease"
     );
     release("a").await;
     release("a").await;
-    assert_eq!(
-        expect_ok(store.acquire_lease(lease("b", 2)).await),
-        LeaseOutcome::Acquired,
-        "a released lease is free"
-    );
+    assert_eq!(acquire(&store, lease("b", 2)).await, LeaseOutcome::Acquired, "a released lease is free");
     release("a").await;
-    assert_eq!(
-        expect_ok(store.acquire_lease(lease("c", 3)).await),
-        busy(62),
-        "a former holder releases nothing"
-    );
+    assert_eq!(acquire(&store, lease("c", 3)).await, busy(62), "a former holder releases nothing");
 }
 
 /// A put that releases ends the holder's lease of its first selector, and no other lease. A failed put ends none.
 pub async fn lease_is_released_with_put_of_its_holder(store: ArchiveStore) {
     let german = FetchLease { selector: selector("de"), ..lease("a", 0) };
     for lease in [lease("a", 0), german.clone()] {
-        assert_eq!(expect_ok(store.acquire_lease(lease).await), LeaseOutcome::Acquired);
+        assert_eq!(acquire(&store, lease).await, LeaseOutcome::Acquired);
     }
-    let selectors = [TrackSelector::Default, selector("de")];
+    let selectors = [DEFAULT, selector("de")];
     let put = async |holder: &str| {
         store.put_and_release(put_request(1, "de", "text", &selectors), &Holder::new(holder)).await
     };
     expect_ok(store.withdraw(&video(1), true, at(0)).await);
     expect_error(put("a").await, ErrorKind::Conflict, "a withdrawn video");
-    assert_eq!(
-        expect_ok(store.acquire_lease(lease("b", 1)).await),
-        busy(60),
-        "a failed put releases no lease"
-    );
+    assert_eq!(acquire(&store, lease("b", 1)).await, busy(60), "a failed put releases no lease");
     expect_ok(store.withdraw(&video(1), false, at(0)).await);
 
     expect_ok(put("b").await);
     assert_eq!(
-        expect_ok(store.acquire_lease(lease("b", 1)).await),
+        acquire(&store, lease("b", 1)).await,
         busy(60),
         "a put does not release another holder's lease"
     );
     let stored = expect_ok(put("a").await);
-    assert_eq!(stored, find_stored(&store, 1, &TrackSelector::Default).await, "the result is that of a put");
+    assert_eq!(stored, find_stored(&store, 1, &DEFAULT).await, "the result is that of a put");
     assert_eq!(
-        expect_ok(store.acquire_lease(lease("b", 1)).await),
+        acquire(&store, lease("b", 1)).await,
         LeaseOutcome::Acquired,
         "the lease of the first selector is free, also if the transcript was stored before"
     );
     let german = FetchLease { holder: Holder::new("b"), ..german };
-    assert_eq!(expect_ok(store.acquire_lease(german).await), busy(60), "leases of other selectors stay");
+    assert_eq!(acquire(&store, german).await, busy(60), "leases of other selectors stay");
 }
 
 /// Each selector of each video has its own lease, and a put does not end a lease.
 pub async fn leases_of_other_selectors_are_separate(store: ArchiveStore) {
-    expect_ok(store.acquire_lease(lease("a", 0)).await);
+    acquire(&store, lease("a", 0)).await;
     let german = FetchLease { selector: selector("de"), ..lease("b", 0) };
-    assert_eq!(
-        expect_ok(store.acquire_lease(german).await),
-        LeaseOutcome::Acquired,
-        "another selector is another lease"
-    );
+    assert_eq!(acquire(&store, german).await, LeaseOutcome::Acquired, "another selector is another lease");
     let other = FetchLease { video: video(2), ..lease("b", 0) };
-    assert_eq!(
-        expect_ok(store.acquire_lease(other).await),
-        LeaseOutcome::Acquired,
-        "another video is another lease"
-    );
+    assert_eq!(acquire(&store, other).await, LeaseOutcome::Acquired, "another video is another lease");
     expect_ok(store.release_lease(&video(1), &selector("de"), &Holder::new("b")).await);
-    expect_ok(store.put(put_request(1, "en", "text", &[TrackSelector::Default])).await);
-    assert_eq!(
-        expect_ok(store.acquire_lease(lease("b", 1)).await),
-        busy(60),
-        "a lease ends by its holder or at its expiry"
-    );
+    put(&store, put_request(1, "en", "text", &[DEFAULT])).await;
+    assert_eq!(acquire(&store, lease("b", 1)).await, busy(60), "a lease ends by its holder or at its expiry");
 }
 
 /// Of concurrent lease requests exactly one succeeds.
@@ -172,7 +120,7 @@ pub async fn concurrent_lease_requests_acquire_one(store: ArchiveStore) {
     for start in [0, 60, 200] {
         let claims = run_concurrently((0..16).map(|n| {
             let (store, lease) = (Arc::clone(&store), lease(&format!("{start}/{n}"), start));
-            async move { expect_ok(store.acquire_lease(lease).await) }
+            async move { acquire(&store, lease).await }
         }))
         .await;
         let claimed = claims.iter().filter(|claim| **claim == LeaseOutcome::Acquired).count();

@@ -21,8 +21,8 @@ pub use verification::*;
 use super::{at, expect_ok};
 use crate::{
     archive::{
-        Absence, Archive, ArchiveStats, ArchivedTrack, FindOutcome, PutRequest, StoredTranscript,
-        TrackSelector, content_digest,
+        Absence, Archive, ArchiveStats, ArchivedTrack, FetchLease, FindOutcome, LeaseOutcome, PutRequest,
+        StoredTranscript, TrackSelector, content_digest,
     },
     transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
     video::{Platform, VideoId},
@@ -105,6 +105,9 @@ macro_rules! archive_conformance_cases {
 
 type ArchiveStore = Arc<dyn Archive>;
 
+/// The default track, which most cases select.
+const DEFAULT: TrackSelector = TrackSelector::Default;
+
 /// Video with this number.
 fn video(number: u32) -> VideoId {
     VideoId::new(Platform::YouTube, &format!("video-{number:05}")).expect("11 characters are a valid id")
@@ -162,6 +165,14 @@ fn absence(number: u32, selector: TrackSelector, until: i64) -> Absence {
         suppliers_tried: vec!["youtube-captions".to_owned(), "yt-dlp".to_owned()],
         until: at(until),
     }
+}
+
+async fn put(store: &ArchiveStore, request: PutRequest) -> StoredTranscript {
+    expect_ok(store.put(request).await)
+}
+
+async fn acquire(store: &ArchiveStore, lease: FetchLease) -> LeaseOutcome {
+    expect_ok(store.acquire_lease(lease).await)
 }
 
 async fn find(store: &ArchiveStore, number: u32, selector: &TrackSelector) -> FindOutcome {

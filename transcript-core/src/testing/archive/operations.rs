@@ -15,25 +15,14 @@ pub async fn known_tracks_are_merged_in_order(store: ArchiveStore) {
     let commentary = TrackInfo { name: Some("Commentary".to_owned()), ..track("en") };
     let generated = TrackInfo::new(language("en"), TrackKind::Generated);
     let known_tracks = vec![track("de"), track("en"), commentary.clone()];
-    expect_ok(
-        store
-            .put(PutRequest { known_tracks, ..put_request(1, "en", "text", &[TrackSelector::Default]) })
-            .await,
-    );
+    put(&store, PutRequest { known_tracks, ..put_request(1, "en", "text", &[DEFAULT]) }).await;
     let known_tracks = vec![track("fr"), track("de"), generated.clone()];
-    expect_ok(
-        store
-            .put(PutRequest { known_tracks, ..put_request(1, "en", "other", &[TrackSelector::Default]) })
-            .await,
-    );
+    put(&store, PutRequest { known_tracks, ..put_request(1, "en", "other", &[DEFAULT]) }).await;
     let known: Vec<_> = tracks(&store, 1).await.into_iter().map(|archived| archived.track).collect();
     let expect = [track("de"), track("en"), commentary, track("fr"), generated];
     assert_eq!(known, expect, "tracks are merged in the order in which they became known");
-    expect_ok(
-        store
-            .put(PutRequest { known_tracks: vec![], ..put_request(1, "it", "testo", &[selector("it")]) })
-            .await,
-    );
+    put(&store, PutRequest { known_tracks: vec![], ..put_request(1, "it", "testo", &[selector("it")]) })
+        .await;
     assert_eq!(languages(&store, 1).await.pop().as_deref(), Some("it"), "the track of a transcript is known");
     assert_eq!(tracks(&store, 2).await, [], "another video has its own tracks");
 }
@@ -41,13 +30,9 @@ pub async fn known_tracks_are_merged_in_order(store: ArchiveStore) {
 /// The original flag is no part of a track's identity; it is set once any supplier sets it.
 pub async fn track_is_original_once_any_supplier_marks_it(store: ArchiveStore) {
     let original = TrackInfo { original: true, ..track("en") };
-    expect_ok(store.put(put_request(1, "en", "text", &[TrackSelector::Default])).await);
+    put(&store, put_request(1, "en", "text", &[DEFAULT])).await;
     for known_tracks in [vec![original.clone()], vec![track("en")]] {
-        expect_ok(
-            store
-                .put(PutRequest { known_tracks, ..put_request(1, "en", "text", &[TrackSelector::Default]) })
-                .await,
-        );
+        put(&store, PutRequest { known_tracks, ..put_request(1, "en", "text", &[DEFAULT]) }).await;
         let known: Vec<_> = tracks(&store, 1).await.into_iter().map(|archived| archived.track).collect();
         assert_eq!(
             known,
@@ -55,20 +40,20 @@ pub async fn track_is_original_once_any_supplier_marks_it(store: ArchiveStore) {
             "one track, marked original once a supplier marks it"
         );
     }
-    let stored = find_stored(&store, 1, &TrackSelector::Default).await;
+    let stored = find_stored(&store, 1, &DEFAULT).await;
     assert_eq!(stored.transcript.track, track("en"), "the stored transcript stays as given");
 }
 
 /// An archived track has selectors, revision and time; a track that is only known has none.
 pub async fn tracks_list_their_selectors(store: ArchiveStore) {
     let known_tracks = vec![track("de"), track("en")];
-    let selectors = [selector("en-US"), selector("en"), TrackSelector::Default];
-    expect_ok(store.put(PutRequest { known_tracks, ..put_request(1, "en", "text", &selectors) }).await);
-    expect_ok(store.put(refresh_request(1, "en", "newer", &[selector("en")])).await);
+    let selectors = [selector("en-US"), selector("en"), DEFAULT];
+    put(&store, PutRequest { known_tracks, ..put_request(1, "en", "text", &selectors) }).await;
+    put(&store, refresh_request(1, "en", "newer", &[selector("en")])).await;
     let archived = ArchivedTrack {
         video: video(1),
         track: track("en"),
-        selectors: vec![TrackSelector::Default, selector("en"), selector("en-US")],
+        selectors: vec![DEFAULT, selector("en"), selector("en-US")],
         revision: Some(2),
         stored_at: Some(at(100)),
     };
@@ -88,8 +73,8 @@ pub async fn tracks_list_their_selectors(store: ArchiveStore) {
 
 /// A track that was replaced for all its selectors stays archived without selectors.
 pub async fn replaced_track_has_no_selectors(store: ArchiveStore) {
-    expect_ok(store.put(put_request(1, "de", "erst", &[TrackSelector::Default])).await);
-    expect_ok(store.put(refresh_request(1, "en", "then", &[TrackSelector::Default])).await);
+    put(&store, put_request(1, "de", "erst", &[DEFAULT])).await;
+    put(&store, refresh_request(1, "en", "then", &[DEFAULT])).await;
     let tracks = tracks(&store, 1).await;
     assert_eq!((tracks[0].selectors.len(), tracks[0].revision), (0, Some(1)), "the German track is replaced");
     assert_eq!((tracks[1].selectors.len(), tracks[1].revision), (1, Some(2)), "the English track is current");
@@ -97,30 +82,25 @@ pub async fn replaced_track_has_no_selectors(store: ArchiveStore) {
 
 /// A withdrawn video is not found, whatever is stored; a restored video is found as before.
 pub async fn withdrawn_video_is_not_found(store: ArchiveStore) {
-    let stored = expect_ok(store.put(put_request(1, "en", "text", &[TrackSelector::Default])).await);
+    let stored = put(&store, put_request(1, "en", "text", &[DEFAULT])).await;
     expect_ok(store.put_absence(absence(1, selector("de"), 100)).await);
     for _ in 0..2 {
         expect_ok(store.withdraw(&video(1), true, at(5)).await);
-        for selector in [TrackSelector::Default, selector("de"), selector("fr")] {
+        for selector in [DEFAULT, selector("de"), selector("fr")] {
             assert_eq!(find(&store, 1, &selector).await, FindOutcome::Withdrawn, "whatever is stored");
         }
     }
     assert_eq!(tracks(&store, 1).await, [], "a withdrawn video has no tracks");
-    for request in [
-        put_request(1, "en", "new", &[selector("fr")]),
-        refresh_request(1, "en", "new", &[TrackSelector::Default]),
-    ] {
+    for request in
+        [put_request(1, "en", "new", &[selector("fr")]), refresh_request(1, "en", "new", &[DEFAULT])]
+    {
         expect_error(store.put(request).await, ErrorKind::Conflict, "a withdrawn video stores nothing new");
     }
     let stats = expect_ok(store.stats().await);
     assert_eq!((stats.transcripts, stats.withdrawn), (1, 1), "what is stored stays stored");
     for _ in 0..2 {
         expect_ok(store.withdraw(&video(1), false, at(6)).await);
-        assert_eq!(
-            find_stored(&store, 1, &TrackSelector::Default).await,
-            stored,
-            "a restored video is found as before"
-        );
+        assert_eq!(find_stored(&store, 1, &DEFAULT).await, stored, "a restored video is found as before");
     }
     assert_eq!(languages(&store, 1).await, ["en"], "with its tracks");
     assert_eq!(
@@ -134,32 +114,24 @@ pub async fn withdrawn_video_is_not_found(store: ArchiveStore) {
 /// An unknown video can be withdrawn.
 pub async fn unknown_video_can_be_withdrawn(store: ArchiveStore) {
     expect_ok(store.withdraw(&video(1), false, at(0)).await);
-    assert_eq!(
-        find(&store, 1, &TrackSelector::Default).await,
-        FindOutcome::NotFound,
-        "restoring is not a withdrawal"
-    );
+    assert_eq!(find(&store, 1, &DEFAULT).await, FindOutcome::NotFound, "restoring is not a withdrawal");
     expect_ok(store.withdraw(&video(1), true, at(0)).await);
-    assert_eq!(
-        find(&store, 1, &TrackSelector::Default).await,
-        FindOutcome::Withdrawn,
-        "an unknown video is withdrawn"
-    );
-    assert_eq!(find(&store, 2, &TrackSelector::Default).await, FindOutcome::NotFound, "another is not");
-    let request = put_request(1, "en", "text", &[TrackSelector::Default]);
+    assert_eq!(find(&store, 1, &DEFAULT).await, FindOutcome::Withdrawn, "an unknown video is withdrawn");
+    assert_eq!(find(&store, 2, &DEFAULT).await, FindOutcome::NotFound, "another is not");
+    let request = put_request(1, "en", "text", &[DEFAULT]);
     expect_error(store.put(request).await, ErrorKind::Conflict, "a withdrawn video stores nothing new");
 }
 
 /// Delete removes transcripts, absences and tracks of one video.
 pub async fn delete_removes_all_data_of_video(store: ArchiveStore) {
     for number in [1, 2] {
-        expect_ok(store.put(put_request(number, "en", "first", &[TrackSelector::Default])).await);
-        expect_ok(store.put(refresh_request(number, "en", "text", &[TrackSelector::Default])).await);
+        put(&store, put_request(number, "en", "first", &[DEFAULT])).await;
+        put(&store, refresh_request(number, "en", "text", &[DEFAULT])).await;
         expect_ok(store.put_absence(absence(number, selector("de"), 100)).await);
     }
     for _ in 0..2 {
         expect_ok(store.delete(&video(1)).await);
-        for selector in [TrackSelector::Default, selector("de")] {
+        for selector in [DEFAULT, selector("de")] {
             assert_eq!(
                 find(&store, 1, &selector).await,
                 FindOutcome::NotFound,
@@ -169,64 +141,46 @@ pub async fn delete_removes_all_data_of_video(store: ArchiveStore) {
         assert_eq!(tracks(&store, 1).await, [], "its tracks are deleted");
     }
     expect_ok(store.delete(&video(99)).await);
-    assert_eq!(
-        first_text(&store, 2, &TrackSelector::Default).await,
-        ("text".to_owned(), 2),
-        "other videos stay"
-    );
+    assert_eq!(first_text(&store, 2, &DEFAULT).await, ("text".to_owned(), 2), "other videos stay");
     let stats = expect_ok(store.stats().await);
     assert_eq!((stats.videos, stats.transcripts, stats.absences), (1, 2, 1), "deleted data is not counted");
-    let again = expect_ok(store.put(put_request(1, "en", "again", &[TrackSelector::Default])).await);
+    let again = put(&store, put_request(1, "en", "again", &[DEFAULT])).await;
     assert_eq!(again.revision, 1, "a deleted video starts at revision 1");
 }
 
 /// Delete keeps the withdrawal, the leases and the short links.
 pub async fn delete_keeps_withdrawal_lease_and_links(store: ArchiveStore) {
     let link = ShortLink::new(Platform::TikTok, "https://vm.tiktok.com/ZM1/".into(), "ZM1".into());
-    expect_ok(store.put(put_request(1, "en", "text", &[TrackSelector::Default])).await);
+    put(&store, put_request(1, "en", "text", &[DEFAULT])).await;
     expect_ok(store.put_short_link(&link, &video(1)).await);
     let lease = |holder| FetchLease {
         video: video(1),
-        selector: TrackSelector::Default,
+        selector: DEFAULT,
         holder: Holder::new(holder),
         now: at(0),
         until: at(60),
     };
-    expect_ok(store.acquire_lease(lease("a")).await);
+    acquire(&store, lease("a")).await;
     expect_ok(store.withdraw(&video(1), true, at(0)).await);
     expect_ok(store.delete(&video(1)).await);
-    assert_eq!(find(&store, 1, &TrackSelector::Default).await, FindOutcome::Withdrawn, "a withdrawal stays");
+    assert_eq!(find(&store, 1, &DEFAULT).await, FindOutcome::Withdrawn, "a withdrawal stays");
     assert_eq!(expect_ok(store.short_link(&link).await), Some(video(1)), "a short link stays");
-    let claim = expect_ok(store.acquire_lease(lease("b")).await);
+    let claim = acquire(&store, lease("b")).await;
     assert_eq!(claim, LeaseOutcome::Busy { until: at(60) }, "a lease stays");
     expect_ok(store.withdraw(&video(1), false, at(0)).await);
-    assert_eq!(
-        find(&store, 1, &TrackSelector::Default).await,
-        FindOutcome::NotFound,
-        "the transcripts are deleted"
-    );
+    assert_eq!(find(&store, 1, &DEFAULT).await, FindOutcome::NotFound, "the transcripts are deleted");
 }
 
 /// Withdrawn videos are listed once each, with or without transcripts, until they are restored.
 pub async fn withdrawn_videos_are_paged_once_each(store: ArchiveStore) {
-    expect_ok(store.put(put_request(3, "en", "text", &[TrackSelector::Default])).await);
+    put(&store, put_request(3, "en", "text", &[DEFAULT])).await;
     let withdrawn = [1, 2, 3, 4, 5];
     for number in withdrawn.into_iter().chain([2]) {
         expect_ok(store.withdraw(&video(number), true, at(0)).await);
     }
     expect_ok(store.withdraw(&video(4), false, at(1)).await);
     expect_ok(store.withdraw(&video(9), false, at(1)).await);
-    let mut found = Vec::new();
-    let mut page = PageRequest { after: None, limit: 2 };
-    loop {
-        let part = expect_ok(store.list_withdrawn(page.clone()).await);
-        assert!(part.items.len() <= 2, "a page has at most the requested size: {:?}", part.items);
-        found.extend(part.items);
-        match part.next {
-            Some(next) => page.after = Some(next),
-            None => break,
-        }
-    }
+    let mut found = read_pages(2, async |page| store.list_withdrawn(page).await).await;
     assert!(found.is_sorted_by_key(|video| video.to_string()), "they are sorted by video: {found:?}");
     found.sort();
     assert_eq!(found, [1, 2, 3, 5].map(video), "each withdrawn video is listed once");
@@ -236,19 +190,12 @@ pub async fn withdrawn_videos_are_paged_once_each(store: ArchiveStore) {
 pub async fn archived_tracks_are_paged_once_each(store: ArchiveStore) {
     for number in (0..12).rev() {
         let known_tracks = vec![track("fr"), track("en")];
-        expect_ok(
-            store
-                .put(PutRequest {
-                    known_tracks,
-                    ..put_request(number, "en", "text", &[TrackSelector::Default])
-                })
-                .await,
-        );
-        expect_ok(store.put(put_request(number, "de", "Text", &[selector("de")])).await);
-        expect_ok(store.put(refresh_request(number, "en", "newer", &[TrackSelector::Default])).await);
+        put(&store, PutRequest { known_tracks, ..put_request(number, "en", "text", &[DEFAULT]) }).await;
+        put(&store, put_request(number, "de", "Text", &[selector("de")])).await;
+        put(&store, refresh_request(number, "en", "newer", &[DEFAULT])).await;
     }
     expect_ok(store.withdraw(&video(3), true, at(0)).await);
-    expect_ok(store.put_absence(absence(50, TrackSelector::Default, 100)).await);
+    expect_ok(store.put_absence(absence(50, DEFAULT, 100)).await);
     let name = |archived: &ArchivedTrack| format!("{} {}", archived.video.id(), archived.track.language);
     let mut expect: Vec<String> =
         (0..12).flat_map(|n| ["de", "en"].map(|tag| format!("video-{n:05} {tag}"))).collect();
@@ -278,15 +225,13 @@ pub async fn archived_tracks_are_paged_once_each(store: ArchiveStore) {
 /// The statistics count videos, revisions, absences, withdrawals, links and bytes.
 pub async fn stats_count_stored_data(store: ArchiveStore) {
     let link = ShortLink::new(Platform::TikTok, "https://vm.tiktok.com/ZM1/".into(), "ZM1".into());
-    expect_ok(store.put(put_request(1, "en", "text", &[TrackSelector::Default, selector("en")])).await);
+    put(&store, put_request(1, "en", "text", &[DEFAULT, selector("en")])).await;
     let before = expect_ok(store.stats().await);
     assert!(before.bytes > 0, "transcripts take space");
-    expect_ok(
-        store.put(refresh_request(1, "en", "a longer text than before", &[TrackSelector::Default])).await,
-    );
-    expect_ok(store.put(put_request(2, "en", "text", &[selector("en")])).await);
-    expect_ok(store.put_absence(absence(2, TrackSelector::Default, 100)).await);
-    expect_ok(store.put_absence(absence(3, TrackSelector::Default, 100)).await);
+    put(&store, refresh_request(1, "en", "a longer text than before", &[DEFAULT])).await;
+    put(&store, put_request(2, "en", "text", &[selector("en")])).await;
+    expect_ok(store.put_absence(absence(2, DEFAULT, 100)).await);
+    expect_ok(store.put_absence(absence(3, DEFAULT, 100)).await);
     expect_ok(store.withdraw(&video(2), true, at(0)).await);
     expect_ok(store.withdraw(&video(4), true, at(0)).await);
     expect_ok(store.put_short_link(&link, &video(1)).await);
@@ -313,31 +258,30 @@ pub async fn change_counter_counts_invalidating_changes(store: ArchiveStore) {
         *before = now;
     }
     let mut before = expect_ok(store.change_counter().await);
-    let store = &store;
-    expect_ok(store.put(put_request(1, "de", "eins", &[TrackSelector::Default, selector("de")])).await);
-    expect_ok(store.put(put_request(1, "de", "eins", &[TrackSelector::Default])).await);
-    expect_ok(store.put_absence(absence(2, TrackSelector::Default, 100)).await);
-    expect_ok(store.put(put_request(2, "de", "zwei", &[selector("de")])).await);
-    counted(store, false, "the first transcripts of two videos", &mut before).await;
-    expect_ok(store.put(put_request(2, "en", "two", &[TrackSelector::Default])).await);
-    counted(store, true, "another transcript of a video", &mut before).await;
-    expect_ok(store.put(refresh_request(1, "de", "eins", &[TrackSelector::Default])).await);
-    counted(store, false, "a refresh without a change", &mut before).await;
-    expect_ok(store.put(refresh_request(1, "de", "uno", &[TrackSelector::Default])).await);
-    counted(store, true, "a refresh with a change", &mut before).await;
+    put(&store, put_request(1, "de", "eins", &[DEFAULT, selector("de")])).await;
+    put(&store, put_request(1, "de", "eins", &[DEFAULT])).await;
+    expect_ok(store.put_absence(absence(2, DEFAULT, 100)).await);
+    put(&store, put_request(2, "de", "zwei", &[selector("de")])).await;
+    counted(&store, false, "the first transcripts of two videos", &mut before).await;
+    put(&store, put_request(2, "en", "two", &[DEFAULT])).await;
+    counted(&store, true, "another transcript of a video", &mut before).await;
+    put(&store, refresh_request(1, "de", "eins", &[DEFAULT])).await;
+    counted(&store, false, "a refresh without a change", &mut before).await;
+    put(&store, refresh_request(1, "de", "uno", &[DEFAULT])).await;
+    counted(&store, true, "a refresh with a change", &mut before).await;
     expect_ok(store.withdraw(&video(1), true, at(5)).await);
-    counted(store, true, "a withdrawal", &mut before).await;
+    counted(&store, true, "a withdrawal", &mut before).await;
     expect_ok(store.withdraw(&video(1), false, at(6)).await);
-    counted(store, true, "its end", &mut before).await;
+    counted(&store, true, "its end", &mut before).await;
     expect_ok(store.delete(&video(2)).await);
-    counted(store, true, "a deletion", &mut before).await;
+    counted(&store, true, "a deletion", &mut before).await;
     let lease = FetchLease {
         video: video(3),
-        selector: TrackSelector::Default,
+        selector: DEFAULT,
         holder: Holder::new("a"),
         now: at(0),
         until: at(60),
     };
-    expect_ok(store.acquire_lease(lease).await);
-    counted(store, false, "a lease", &mut before).await;
+    acquire(&store, lease).await;
+    counted(&store, false, "a lease", &mut before).await;
 }

@@ -8,22 +8,18 @@ use crate::{
 
 /// Without `replace` the first transcript stays and is returned.
 pub async fn put_without_replace_keeps_first_transcript(store: ArchiveStore) {
-    let first = expect_ok(store.put(put_request(1, "en", "first", &[TrackSelector::Default])).await);
-    let second = PutRequest {
-        now: at(5),
-        parser_version: 8,
-        ..put_request(1, "en", "second", &[TrackSelector::Default])
-    };
-    let returned = expect_ok(store.put(second).await);
+    let first = put(&store, put_request(1, "en", "first", &[DEFAULT])).await;
+    let second = PutRequest { now: at(5), parser_version: 8, ..put_request(1, "en", "second", &[DEFAULT]) };
+    let returned = put(&store, second).await;
     assert_eq!(returned, first, "the first transcript stays and is returned");
-    assert_eq!(find_stored(&store, 1, &TrackSelector::Default).await, first, "the first transcript stays");
+    assert_eq!(find_stored(&store, 1, &DEFAULT).await, first, "the first transcript stays");
     assert_eq!(expect_ok(store.stats().await).transcripts, 1, "the second is not stored");
 }
 
 /// One transcript is stored once for all its selectors.
 pub async fn put_for_several_selectors_stores_once(store: ArchiveStore) {
-    let selectors = [selector("en"), TrackSelector::Default, selector("en-US"), selector("en")];
-    let returned = expect_ok(store.put(put_request(1, "en", "text", &selectors)).await);
+    let selectors = [selector("en"), DEFAULT, selector("en-US"), selector("en")];
+    let returned = put(&store, put_request(1, "en", "text", &selectors)).await;
     for selector in &selectors {
         assert_eq!(
             find_stored(&store, 1, selector).await,
@@ -36,74 +32,66 @@ pub async fn put_for_several_selectors_stores_once(store: ArchiveStore) {
 
 /// Selectors without a transcript get the new one; the others keep theirs.
 pub async fn put_fills_selectors_without_transcript(store: ArchiveStore) {
-    expect_ok(store.put(put_request(1, "en", "first", &[TrackSelector::Default])).await);
-    let returned =
-        expect_ok(store.put(put_request(1, "en", "second", &[TrackSelector::Default, selector("en")])).await);
+    put(&store, put_request(1, "en", "first", &[DEFAULT])).await;
+    let returned = put(&store, put_request(1, "en", "second", &[DEFAULT, selector("en")])).await;
     assert_eq!(
         returned.transcript.segments[0].text, "first",
         "the transcript of the first selector is returned"
     );
-    assert_eq!(
-        first_text(&store, 1, &TrackSelector::Default).await,
-        ("first".to_owned(), 1),
-        "the first transcript stays"
-    );
+    assert_eq!(first_text(&store, 1, &DEFAULT).await, ("first".to_owned(), 1), "the first transcript stays");
     assert_eq!(
         first_text(&store, 1, &selector("en")).await,
         ("second".to_owned(), 1),
         "the other selector gets the new one"
     );
-    let returned =
-        expect_ok(store.put(put_request(1, "en", "third", &[selector("en"), TrackSelector::Default])).await);
+    let returned = put(&store, put_request(1, "en", "third", &[selector("en"), DEFAULT])).await;
     assert_eq!(returned.transcript.segments[0].text, "second", "the order of the selectors decides");
     assert_eq!(expect_ok(store.stats().await).transcripts, 2);
 }
 
 /// A selector gets the stored transcript with the same content, not a second copy.
 pub async fn same_content_is_stored_once(store: ArchiveStore) {
-    let first = expect_ok(store.put(put_request(1, "en", "text", &[TrackSelector::Default])).await);
+    let first = put(&store, put_request(1, "en", "text", &[DEFAULT])).await;
     let again = PutRequest { now: at(5), ..put_request(1, "en", "text", &[selector("en")]) };
-    assert_eq!(expect_ok(store.put(again).await), first, "the stored transcript serves the new selector");
+    assert_eq!(put(&store, again).await, first, "the stored transcript serves the new selector");
     let replacing = refresh_request(1, "en", "text", &[selector("en-US"), selector("en")]);
-    assert_eq!(expect_ok(store.put(replacing).await), first, "also in a refresh without changes");
+    assert_eq!(put(&store, replacing).await, first, "also in a refresh without changes");
     assert_eq!(expect_ok(store.stats().await).transcripts, 1, "a transcript is stored once");
-    expect_ok(store.put(put_request(2, "en", "text", &[TrackSelector::Default])).await);
+    put(&store, put_request(2, "en", "text", &[DEFAULT])).await;
     assert_eq!(expect_ok(store.stats().await).transcripts, 2, "another video has its own");
 }
 
 /// A refresh with other content is a new revision, and the earlier one stays stored.
 pub async fn refresh_adds_revision(store: ArchiveStore) {
-    expect_ok(store.put(put_request(1, "en", "first", &[TrackSelector::Default, selector("en")])).await);
-    let request = PutRequest {
-        parser_version: 8,
-        ..refresh_request(1, "en", "second", &[TrackSelector::Default, selector("en")])
-    };
-    let returned = expect_ok(store.put(request).await);
+    put(&store, put_request(1, "en", "first", &[DEFAULT, selector("en")])).await;
+    let request =
+        PutRequest { parser_version: 8, ..refresh_request(1, "en", "second", &[DEFAULT, selector("en")]) };
+    let returned = put(&store, request).await;
     assert_eq!((returned.revision, returned.stored_at), (2, at(100)), "a refresh is the next revision");
     assert_eq!(returned.parser_version, 8, "with its own parser version");
     assert_eq!(returned.content_sha256, content_digest(&transcript(1, "en", "second")));
-    for selector in [TrackSelector::Default, selector("en")] {
+    for selector in [DEFAULT, selector("en")] {
         assert_eq!(find_stored(&store, 1, &selector).await, returned, "the newest revision is found");
     }
     let stats = expect_ok(store.stats().await);
     assert_eq!((stats.videos, stats.transcripts), (1, 2), "earlier revisions are never deleted");
-    let returned = expect_ok(store.put(refresh_request(2, "en", "new", &[TrackSelector::Default])).await);
+    let returned = put(&store, refresh_request(2, "en", "new", &[DEFAULT])).await;
     assert_eq!(returned.revision, 1, "a refresh of an unknown video is the first revision");
 }
 
 /// The revision of a refresh is one above the highest of its selectors.
 pub async fn refresh_exceeds_highest_revision_of_selectors(store: ArchiveStore) {
-    expect_ok(store.put(put_request(1, "en", "a", &[TrackSelector::Default])).await);
+    put(&store, put_request(1, "en", "a", &[DEFAULT])).await;
     for text in ["b", "c"] {
-        expect_ok(store.put(refresh_request(1, "en", text, &[selector("en")])).await);
+        put(&store, refresh_request(1, "en", text, &[selector("en")])).await;
     }
     assert_eq!(
         first_text(&store, 1, &selector("en")).await,
         ("c".to_owned(), 2),
         "each selector counts its own revisions"
     );
-    let selectors = [TrackSelector::Default, selector("de"), selector("en")];
-    let returned = expect_ok(store.put(refresh_request(1, "en", "d", &selectors)).await);
+    let selectors = [DEFAULT, selector("de"), selector("en")];
+    let returned = put(&store, refresh_request(1, "en", "d", &selectors)).await;
     assert_eq!(returned.revision, 3, "one above the highest of its selectors");
     for selector in &selectors {
         assert_eq!(
@@ -112,9 +100,8 @@ pub async fn refresh_exceeds_highest_revision_of_selectors(store: ArchiveStore) 
             "every selector gets the new one"
         );
     }
-    expect_ok(store.put(put_request(1, "fr", "x", &[selector("fr")])).await);
-    let returned =
-        expect_ok(store.put(refresh_request(1, "en", "a", &[TrackSelector::Default, selector("fr")])).await);
+    put(&store, put_request(1, "fr", "x", &[selector("fr")])).await;
+    let returned = put(&store, refresh_request(1, "en", "a", &[DEFAULT, selector("fr")])).await;
     assert_eq!(returned.revision, 4, "a difference in one selector replaces all");
     assert_eq!(first_text(&store, 1, &selector("fr")).await, ("a".to_owned(), 4));
     assert_eq!(
@@ -126,14 +113,12 @@ pub async fn refresh_exceeds_highest_revision_of_selectors(store: ArchiveStore) 
 
 /// A refresh with unchanged content keeps the stored transcript and its time.
 pub async fn refresh_unchanged_adds_no_revision(store: ArchiveStore) {
-    let first =
-        expect_ok(store.put(put_request(1, "en", "text", &[TrackSelector::Default, selector("en")])).await);
-    let request =
-        PutRequest { parser_version: 9, ..refresh_request(1, "en", "text", &[TrackSelector::Default]) };
-    assert_eq!(expect_ok(store.put(request).await), first, "unchanged content stays as it is");
-    let mut retitled = refresh_request(1, "en", "text", &[TrackSelector::Default]);
+    let first = put(&store, put_request(1, "en", "text", &[DEFAULT, selector("en")])).await;
+    let request = PutRequest { parser_version: 9, ..refresh_request(1, "en", "text", &[DEFAULT]) };
+    assert_eq!(put(&store, request).await, first, "unchanged content stays as it is");
+    let mut retitled = refresh_request(1, "en", "text", &[DEFAULT]);
     Arc::make_mut(&mut retitled.transcript).title = None;
-    let returned = expect_ok(store.put(retitled).await);
+    let returned = put(&store, retitled).await;
     assert_eq!(returned.revision, 2, "the title is part of the content");
     assert_eq!(
         find_stored(&store, 1, &selector("en")).await,
@@ -144,20 +129,20 @@ pub async fn refresh_unchanged_adds_no_revision(store: ArchiveStore) {
 
 /// Content that returns after a change is a new revision.
 pub async fn returning_content_is_new_revision(store: ArchiveStore) {
-    expect_ok(store.put(put_request(1, "en", "a", &[TrackSelector::Default])).await);
-    expect_ok(store.put(refresh_request(1, "en", "b", &[TrackSelector::Default])).await);
-    let returned = expect_ok(store.put(refresh_request(1, "en", "a", &[TrackSelector::Default])).await);
+    put(&store, put_request(1, "en", "a", &[DEFAULT])).await;
+    put(&store, refresh_request(1, "en", "b", &[DEFAULT])).await;
+    let returned = put(&store, refresh_request(1, "en", "a", &[DEFAULT])).await;
     assert_eq!(returned.revision, 3, "revisions continue");
-    assert_eq!(first_text(&store, 1, &TrackSelector::Default).await, ("a".to_owned(), 3));
-    let linked = expect_ok(store.put(put_request(1, "en", "a", &[selector("en")])).await);
+    assert_eq!(first_text(&store, 1, &DEFAULT).await, ("a".to_owned(), 3));
+    let linked = put(&store, put_request(1, "en", "a", &[selector("en")])).await;
     assert_eq!(linked.revision, 3, "a selector gets the newest transcript with the same content");
 }
 
 /// A request outside the bounds is invalid and stores nothing.
 pub async fn put_out_of_bounds_stores_nothing(store: ArchiveStore) {
-    let mut empty = put_request(1, "en", "text", &[TrackSelector::Default]);
+    let mut empty = put_request(1, "en", "text", &[DEFAULT]);
     Arc::make_mut(&mut empty.transcript).segments.clear();
-    let mut other = put_request(1, "en", "text", &[TrackSelector::Default]);
+    let mut other = put_request(1, "en", "text", &[DEFAULT]);
     Arc::make_mut(&mut other.transcript).video = video(2);
     for (what, wrong) in
         [("no selector", put_request(1, "en", "text", &[])), ("no segment", empty), ("another video", other)]
@@ -175,11 +160,11 @@ pub async fn put_out_of_bounds_stores_nothing(store: ArchiveStore) {
 pub async fn concurrent_puts_store_one(store: ArchiveStore) {
     let returned = run_concurrently((0..12).map(|n| {
         let store = Arc::clone(&store);
-        let request = put_request(1, "en", &format!("text {n}"), &[TrackSelector::Default, selector("en")]);
-        async move { expect_ok(store.put(request).await) }
+        let request = put_request(1, "en", &format!("text {n}"), &[DEFAULT, selector("en")]);
+        async move { put(&store, request).await }
     }))
     .await;
-    let stored = find_stored(&store, 1, &TrackSelector::Default).await;
+    let stored = find_stored(&store, 1, &DEFAULT).await;
     assert!(returned.iter().all(|one| *one == stored), "all calls return the transcript that stayed");
     assert_eq!(find_stored(&store, 1, &selector("en")).await, stored, "for every selector");
     assert_eq!(expect_ok(store.stats().await).transcripts, 1, "one is stored");
@@ -189,14 +174,14 @@ pub async fn concurrent_puts_store_one(store: ArchiveStore) {
 pub async fn concurrent_refreshes_lose_no_revision(store: ArchiveStore) {
     let returned = run_concurrently((0..10).map(|n| {
         let store = Arc::clone(&store);
-        let request = refresh_request(1, "en", &format!("text {n}"), &[TrackSelector::Default]);
-        async move { expect_ok(store.put(request).await).revision }
+        let request = refresh_request(1, "en", &format!("text {n}"), &[DEFAULT]);
+        async move { put(&store, request).await.revision }
     }))
     .await;
     let mut revisions = returned.clone();
     revisions.sort_unstable();
     assert_eq!(revisions, (1..=10).collect::<Vec<_>>(), "every refresh is a separate revision");
-    let stored = find_stored(&store, 1, &TrackSelector::Default).await;
+    let stored = find_stored(&store, 1, &DEFAULT).await;
     assert_eq!(stored.revision, 10, "the newest revision is found");
     let last = returned.iter().position(|revision| *revision == 10).expect("there is a last one");
     let expect = format!("text {last}");

@@ -53,42 +53,29 @@ async fn check(store: &ArchiveStore, number: u32, selector: &TrackSelector) -> O
 
 /// A stored transcript has a stored body for each of its selectors.
 pub async fn stored_body_matches_found_transcript(store: ArchiveStore) {
-    let selectors = [TrackSelector::Default, selector("en")];
-    expect_ok(store.put(put_request(1, "en", "Hello, «World» \u{1F980}\0.", &selectors)).await);
-    let first = check(&store, 1, &TrackSelector::Default).await;
+    let selectors = [DEFAULT, selector("en")];
+    put(&store, put_request(1, "en", "Hello, «World» \u{1F980}\0.", &selectors)).await;
+    let first = check(&store, 1, &DEFAULT).await;
     assert_eq!(check(&store, 1, &selector("en")).await, first, "every selector has the same body");
     let segments = (0..20_000).map(|n| Segment::new(format!("segment {n} ü"), n * 500, 499)).collect();
     let long = Transcript { segments, ..transcript(2, "en", "") };
-    expect_ok(
-        store
-            .put(PutRequest {
-                transcript: Arc::new(long),
-                ..put_request(2, "en", "", &[TrackSelector::Default])
-            })
-            .await,
-    );
-    let long = check(&store, 2, &TrackSelector::Default).await;
+    put(&store, PutRequest { transcript: Arc::new(long), ..put_request(2, "en", "", &[DEFAULT]) }).await;
+    let long = check(&store, 2, &DEFAULT).await;
     assert!(first.is_none_or(|first| long.is_some_and(|long| long.checksum != first.checksum)));
 }
 
 /// Concurrent reads return the body of the requested video.
 pub async fn concurrent_body_reads_return_own_video(store: ArchiveStore) {
     for number in 1..=40 {
-        expect_ok(
-            store.put(put_request(number, "en", &format!("text {number}"), &[TrackSelector::Default])).await,
-        );
+        put(&store, put_request(number, "en", &format!("text {number}"), &[DEFAULT])).await;
     }
     run_concurrently((0..80).map(|number| {
         let store = Arc::clone(&store);
         async move {
             if (1..=40).contains(&number) {
-                check(&store, number, &TrackSelector::Default).await;
+                check(&store, number, &DEFAULT).await;
             } else {
-                assert_eq!(
-                    body(&store, number, &TrackSelector::Default).await,
-                    None,
-                    "video {number} is unknown"
-                );
+                assert_eq!(body(&store, number, &DEFAULT).await, None, "video {number} is unknown");
             }
         }
     }))
@@ -97,15 +84,11 @@ pub async fn concurrent_body_reads_return_own_video(store: ArchiveStore) {
 
 /// A transcript that is not found has no body: unknown, absent, withdrawn or deleted.
 pub async fn missing_transcript_has_no_stored_body(store: ArchiveStore) {
-    assert_eq!(body(&store, 1, &TrackSelector::Default).await, None, "an unknown video has no body");
-    expect_ok(store.put_absence(absence(1, TrackSelector::Default, 100)).await);
-    assert_eq!(body(&store, 1, &TrackSelector::Default).await, None, "an absence has no body");
-    expect_ok(store.put(put_request(1, "en", "here", &[selector("en")])).await);
-    assert_eq!(
-        body(&store, 1, &TrackSelector::Default).await,
-        None,
-        "another selector's body is not returned"
-    );
+    assert_eq!(body(&store, 1, &DEFAULT).await, None, "an unknown video has no body");
+    expect_ok(store.put_absence(absence(1, DEFAULT, 100)).await);
+    assert_eq!(body(&store, 1, &DEFAULT).await, None, "an absence has no body");
+    put(&store, put_request(1, "en", "here", &[selector("en")])).await;
+    assert_eq!(body(&store, 1, &DEFAULT).await, None, "another selector's body is not returned");
     let before = check(&store, 1, &selector("en")).await;
     expect_ok(store.withdraw(&video(1), true, at(1)).await);
     assert_eq!(body(&store, 1, &selector("en")).await, None, "a withdrawn video has no body");
@@ -117,13 +100,13 @@ pub async fn missing_transcript_has_no_stored_body(store: ArchiveStore) {
 
 /// A refresh replaces the body together with the transcript.
 pub async fn refreshed_transcript_has_new_stored_body(store: ArchiveStore) {
-    expect_ok(store.put(put_request(1, "en", "first", &[TrackSelector::Default])).await);
-    let first = check(&store, 1, &TrackSelector::Default).await;
-    expect_ok(store.put(refresh_request(1, "en", "second", &[TrackSelector::Default])).await);
-    let second = check(&store, 1, &TrackSelector::Default).await;
+    put(&store, put_request(1, "en", "first", &[DEFAULT])).await;
+    let first = check(&store, 1, &DEFAULT).await;
+    put(&store, refresh_request(1, "en", "second", &[DEFAULT])).await;
+    let second = check(&store, 1, &DEFAULT).await;
     let is_new = |second: StoredBody| first.is_some_and(|first| first.checksum != second.checksum);
     assert!(second.is_none_or(is_new), "other content has another checksum");
     expect_ok(store.delete(&video(1)).await);
-    expect_ok(store.put(put_request(1, "en", "third", &[TrackSelector::Default])).await);
-    check(&store, 1, &TrackSelector::Default).await;
+    put(&store, put_request(1, "en", "third", &[DEFAULT])).await;
+    check(&store, 1, &DEFAULT).await;
 }
