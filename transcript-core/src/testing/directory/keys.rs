@@ -2,7 +2,11 @@
 
 use super::*;
 use crate::{
-    directory::{AddKeyOutcome, RenewRequest, RotateOutcome},
+    directory::{
+        AddKeyOutcome::{self, Added},
+        RenewRequest,
+        RotateOutcome::{Rotated, Stale},
+    },
     error::ErrorKind,
     page::{PAGE_LIMIT, PageRequest},
     testing::{expect_error, read_pages, run_concurrently},
@@ -38,13 +42,9 @@ pub async fn key_added_returns_its_owner(store: DirectoryStore) {
     let plain = LookupKey { label: None, ..lookup_key("a", 0) };
     let plus = LookupKey { email: Some("a@example.org".to_owned()), ..plus_key("b", "subject", 5, 99) };
     for key in [plain, plus] {
-        assert_eq!(add(&store, key.clone()).await, AddKeyOutcome::Added, "a new key is added");
+        assert_eq!(add(&store, key.clone()).await, Added, "a new key is added");
         let id = key.key.id.as_str().to_owned();
-        assert_eq!(
-            owner(&store, &id).await,
-            Some(KeyOwner::Lookup(key)),
-            "a key is returned as it was added"
-        );
+        assert_eq!(owner(&store, &id).await, lookup_owner(key), "a key is returned as it was added");
     }
     assert_eq!(expect_ok(store.key_owner(&[]).await), None, "an invalid digest has no owner");
     assert_eq!(expect_ok(store.key_owner(&digest("a")[..31]).await), None, "part of a digest has no owner");
@@ -56,10 +56,10 @@ pub async fn key_added_again_changes_nothing(store: DirectoryStore) {
     add(&store, key.clone()).await;
     let again = LookupKey { label: None, entitled_until: Some(at(5)), ..key.clone() };
     let added = expect_ok(store.add_key(again.clone(), 1).await);
-    assert_eq!(added, AddKeyOutcome::Added, "a repeat succeeds, even if the subject is full");
-    assert_eq!(owner(&store, "a").await, Some(KeyOwner::Lookup(key)), "a repeat changes nothing");
+    assert_eq!(added, Added, "a repeat succeeds, even if the subject is full");
+    assert_eq!(owner(&store, "a").await, lookup_owner(key), "a repeat changes nothing");
     expect_ok(store.revoke_key(&KeyId::new("a"), at(9)).await);
-    assert_eq!(add(&store, again).await, AddKeyOutcome::Added, "a repeat succeeds, even if the key is dead");
+    assert_eq!(add(&store, again).await, Added, "a repeat succeeds, even if the key is dead");
     assert_eq!(owner(&store, "a").await, None, "a repeat does not revive the key");
 }
 
@@ -86,23 +86,15 @@ pub async fn key_with_used_id_or_digest_is_conflict(store: DirectoryStore) {
 /// A subject at its limit of live plus keys gets no more.
 pub async fn subject_at_limit_gets_no_more_plus_keys(store: DirectoryStore) {
     for id in ["a", "b", "c"] {
-        assert_eq!(add(&store, plus_key(id, "s", 0, 100)).await, AddKeyOutcome::Added, "below the limit");
+        assert_eq!(add(&store, plus_key(id, "s", 0, 100)).await, Added, "below the limit");
     }
     assert_eq!(add(&store, plus_key("d", "s", 99, 500)).await, full(100), "at the limit");
     assert_eq!(owner(&store, "d").await, None, "a rejected key is not stored");
-    assert_eq!(
-        add(&store, plus_key("e", "S", 0, 100)).await,
-        AddKeyOutcome::Added,
-        "subjects are case-sensitive"
-    );
-    assert_eq!(
-        add(&store, lookup_key("f", 0)).await,
-        AddKeyOutcome::Added,
-        "a key without subject is not counted"
-    );
+    assert_eq!(add(&store, plus_key("e", "S", 0, 100)).await, Added, "subjects are case-sensitive");
+    assert_eq!(add(&store, lookup_key("f", 0)).await, Added, "a key without subject is not counted");
     assert_eq!(
         expect_ok(store.add_key(plus_key("g", "s", 0, 100), 4).await),
-        AddKeyOutcome::Added,
+        Added,
         "the limit is that of the call"
     );
     let none = expect_ok(store.add_key(plus_key("h", "new", 0, 100), 0).await);
@@ -119,9 +111,9 @@ pub async fn revoked_or_ended_plus_keys_are_not_counted(store: DirectoryStore) {
     assert_eq!(add(&store, plus_key("d", "s", 49, 100)).await, full(50), "all three are live");
     let fewer = expect_ok(store.add_key(plus_key("d", "s", 49, 100), 2).await);
     assert_eq!(fewer, full(100), "there is room when one of the two latest has ended");
-    assert_eq!(add(&store, plus_key("d", "s", 50, 100)).await, AddKeyOutcome::Added, "one has ended");
+    assert_eq!(add(&store, plus_key("d", "s", 50, 100)).await, Added, "one has ended");
     expect_ok(store.revoke_key(&KeyId::new("a"), at(51)).await);
-    assert_eq!(add(&store, plus_key("e", "s", 52, 100)).await, AddKeyOutcome::Added, "one is revoked");
+    assert_eq!(add(&store, plus_key("e", "s", 52, 100)).await, Added, "one is revoked");
     assert_eq!(add(&store, plus_key("f", "s", 53, 100)).await, full(100), "three are live again");
     expect_ok(store.rotate(&digest("b"), new_key("b2", 54)).await);
     assert_eq!(add(&store, plus_key("f", "s", 55, 100)).await, full(100), "a rotated key counts once");
@@ -134,7 +126,7 @@ pub async fn concurrent_adds_never_exceed_subject_limit(store: DirectoryStore) {
         async move { expect_ok(store.add_key(plus_key(&format!("k{n}"), "s", 0, 100), 3).await) }
     }))
     .await;
-    let count = added.iter().filter(|added| **added == AddKeyOutcome::Added).count();
+    let count = added.iter().filter(|added| **added == Added).count();
     assert_eq!(count, 3, "exactly as many as the limit");
     let stored = read_pages(PAGE_LIMIT, async |page| store.keys(page).await).await;
     assert_eq!(stored.len(), 3, "no others are stored");
@@ -147,24 +139,16 @@ pub async fn entitlement_is_renewed_by_own_subject_only(store: DirectoryStore) {
     for (expires_at, expect) in [(200, 200), (150, 200), (200, 200), (201, 201)] {
         assert!(entitle(&store, "a", "s", expires_at, 1).await, "the key belongs to the subject");
         let now = owner(&store, "a").await;
-        assert_eq!(
-            now,
-            Some(KeyOwner::Lookup(plus_key("a", "s", 0, expect))),
-            "an entitlement is never shortened"
-        );
+        assert_eq!(now, lookup_owner(plus_key("a", "s", 0, expect)), "an entitlement is never shortened");
     }
     assert!(!entitle(&store, "a", "S", 900, 1).await, "a proof of another subject is rejected");
     assert!(!entitle(&store, "plain", "s", 900, 1).await, "a key without subject is rejected");
     assert!(!entitle(&store, "unknown", "s", 900, 1).await, "an unknown key is rejected");
-    assert_eq!(
-        owner(&store, "a").await,
-        Some(KeyOwner::Lookup(plus_key("a", "s", 0, 201))),
-        "nothing changed"
-    );
+    assert_eq!(owner(&store, "a").await, lookup_owner(plus_key("a", "s", 0, 201)), "nothing changed");
     let bare = LookupKey { entitled_until: None, ..plus_key("b", "s", 0, 0) };
     add(&store, bare).await;
     assert!(entitle(&store, "b", "s", 300, 1).await, "a first proof is accepted");
-    assert_eq!(owner(&store, "b").await, Some(KeyOwner::Lookup(plus_key("b", "s", 0, 300))));
+    assert_eq!(owner(&store, "b").await, lookup_owner(plus_key("b", "s", 0, 300)));
     expect_ok(store.revoke_key(&KeyId::new("a"), at(9)).await);
     assert!(!entitle(&store, "a", "s", 900, 10).await, "a revoked key is rejected");
 }
@@ -172,14 +156,10 @@ pub async fn entitlement_is_renewed_by_own_subject_only(store: DirectoryStore) {
 /// A key with an ended entitlement is renewed only if its subject has room.
 pub async fn ended_entitlement_is_renewed_within_limit(store: DirectoryStore) {
     for (id, since, expires_at) in [("a", 0, 10), ("b", 20, 100), ("c", 20, 100), ("d", 20, 100)] {
-        assert_eq!(add(&store, plus_key(id, "s", since, expires_at)).await, AddKeyOutcome::Added);
+        assert_eq!(add(&store, plus_key(id, "s", since, expires_at)).await, Added);
     }
     assert!(!entitle(&store, "a", "s", 200, 20).await, "three others are live");
-    assert_eq!(
-        owner(&store, "a").await,
-        Some(KeyOwner::Lookup(plus_key("a", "s", 0, 10))),
-        "nothing changed"
-    );
+    assert_eq!(owner(&store, "a").await, lookup_owner(plus_key("a", "s", 0, 10)), "nothing changed");
     assert!(entitle(&store, "b", "s", 200, 20).await, "a live key is already counted");
     expect_ok(store.revoke_key(&KeyId::new("c"), at(21)).await);
     assert!(entitle(&store, "a", "s", 200, 22).await, "one was revoked");
@@ -192,10 +172,10 @@ pub async fn rotated_key_is_dead_at_once(store: DirectoryStore) {
     let old = LookupKey { email: Some("a@example.org".to_owned()), ..plus_key("a", "s", 0, 100) };
     add(&store, old.clone()).await;
     let rotated = expect_ok(store.rotate(&digest("a"), new_key("b", 20)).await);
-    assert_eq!(rotated, RotateOutcome::Rotated);
+    assert_eq!(rotated, Rotated);
     assert_eq!(owner(&store, "a").await, None, "the old key is dead at once");
     let new = LookupKey { key: new_key("b", 20), ..old };
-    assert_eq!(owner(&store, "b").await, Some(KeyOwner::Lookup(new)), "the new key has the same owner");
+    assert_eq!(owner(&store, "b").await, lookup_owner(new), "the new key has the same owner");
     let all = read_pages(PAGE_LIMIT, async |page| store.keys(page).await).await;
     let dead: Vec<_> = all.iter().map(|one| (one.key.key.id.as_str(), one.revoked_at)).collect();
     assert_eq!(dead, [("a", Some(at(20))), ("b", None)], "the old key is listed as revoked at that time");
@@ -205,7 +185,7 @@ pub async fn rotated_key_is_dead_at_once(store: DirectoryStore) {
 pub async fn rotation_of_dead_key_is_stale(store: DirectoryStore) {
     let stale = async |old: &str, new: &str| {
         let rotated = expect_ok(store.rotate(&digest(old), new_key(new, 30)).await);
-        assert_eq!(rotated, RotateOutcome::Stale, "{old} is not a live key");
+        assert_eq!(rotated, Stale, "{old} is not a live key");
     };
     stale("a", "b").await;
     assert_eq!(owner(&store, "b").await, None, "a stale rotation stores nothing");
@@ -245,14 +225,10 @@ pub async fn concurrent_rotations_take_effect_once(store: DirectoryStore) {
         async move { expect_ok(store.rotate(&digest("a"), new_key(&format!("b{n}"), 20)).await) }
     }))
     .await;
-    assert_eq!(
-        rotated.iter().filter(|one| **one == RotateOutcome::Rotated).count(),
-        1,
-        "one rotation takes effect"
-    );
+    assert_eq!(rotated.iter().filter(|one| **one == Rotated).count(), 1, "one rotation takes effect");
     for (n, rotated) in rotated.iter().enumerate() {
         let live = owner(&store, &format!("b{n}")).await.is_some();
-        assert_eq!(live, *rotated == RotateOutcome::Rotated, "only the key of that rotation is live");
+        assert_eq!(live, *rotated == Rotated, "only the key of that rotation is live");
     }
 }
 

@@ -136,6 +136,16 @@ async fn register(store: &DirectoryStore, email: &str, key: &str) -> Account {
     }
 }
 
+/// The owner of a key of an account.
+fn v1_owner(key: &str, account: &Account) -> Option<KeyOwner> {
+    Some(KeyOwner::Account { key: KeyId::new(key), account: account.clone() })
+}
+
+/// The owner of a key of the lookup API.
+fn lookup_owner(key: LookupKey) -> Option<KeyOwner> {
+    Some(KeyOwner::Lookup(key))
+}
+
 async fn owner(store: &DirectoryStore, key: &str) -> Option<KeyOwner> {
     expect_ok(store.key_owner(&digest(key)).await)
 }

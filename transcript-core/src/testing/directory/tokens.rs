@@ -2,7 +2,10 @@
 
 use super::*;
 use crate::{
-    directory::Plan,
+    directory::{
+        Plan,
+        RedeemOutcome::{Invalid, NeedsConfirmation},
+    },
     error::ErrorKind,
     testing::{expect_error, run_concurrently},
 };
@@ -11,7 +14,7 @@ const EMAIL: &str = "someone@example.org";
 
 /// A new token of a new address creates a free account and its key.
 pub async fn token_of_new_address_creates_account_and_key(store: DirectoryStore) {
-    assert_eq!(redeem(&store, "t", "k", true).await, RedeemOutcome::Invalid, "an unknown token is invalid");
+    assert_eq!(redeem(&store, "t", "k", true).await, Invalid, "an unknown token is invalid");
     expect_ok(store.put_token(token("t", EMAIL)).await);
     assert_eq!(by_email(&store, EMAIL).await, None, "issuing a token creates no account");
     let account = Account {
@@ -29,12 +32,7 @@ pub async fn token_of_new_address_creates_account_and_key(store: DirectoryStore)
     };
     let issued = RedeemOutcome::Issued { account: account.clone(), first: true };
     assert_eq!(redeem(&store, "t", "k", false).await, issued, "a new address needs no confirmation");
-    let key = KeyId::new("k");
-    assert_eq!(
-        owner(&store, "k").await,
-        Some(KeyOwner::Account { key, account }),
-        "the key returns the account"
-    );
+    assert_eq!(owner(&store, "k").await, v1_owner("k", &account), "the key returns the account");
 }
 
 /// A token is used up by its first redemption.
@@ -42,7 +40,7 @@ pub async fn token_is_used_once(store: DirectoryStore) {
     register(&store, EMAIL, "k").await;
     for confirmed in [false, true] {
         let again = redeem(&store, EMAIL, "l", confirmed).await;
-        assert_eq!(again, RedeemOutcome::Invalid, "a used token is invalid");
+        assert_eq!(again, Invalid, "a used token is invalid");
     }
     assert_eq!(owner(&store, "l").await, None, "it issues no key");
     assert!(owner(&store, "k").await.is_some(), "it revokes no key");
@@ -55,28 +53,20 @@ pub async fn redeem_repeated_returns_first_outcome(store: DirectoryStore) {
     assert_eq!(redeem(&store, EMAIL, "k", false).await, issued, "a repeat returns the first outcome");
     let other_digest = NewKeyRecord { digest: digest("x"), ..new_key("k", 10) };
     let other = RedeemRequest { key: other_digest, ..redemption(EMAIL, "k", true) };
-    assert_eq!(
-        expect_ok(store.redeem(other).await),
-        RedeemOutcome::Invalid,
-        "another key is another redemption"
-    );
+    assert_eq!(expect_ok(store.redeem(other).await), Invalid, "another key is another redemption");
     expect_ok(store.put_token(token("t2", EMAIL)).await);
     for _ in 0..2 {
         let issued = RedeemOutcome::Issued { account: account.clone(), first: false };
         assert_eq!(redeem(&store, "t2", "k2", true).await, issued, "also for an existing account");
     }
-    assert_eq!(redeem(&store, EMAIL, "k", false).await, RedeemOutcome::Invalid, "its key is dead");
+    assert_eq!(redeem(&store, EMAIL, "k", false).await, Invalid, "its key is dead");
     assert_eq!(owner(&store, "k").await, None, "the key stays dead");
 }
 
 /// A token is invalid from its expiry on.
 pub async fn token_is_invalid_at_expiry(store: DirectoryStore) {
     expect_ok(store.put_token(VerificationToken { expires_at: at(10), ..token("late", EMAIL) }).await);
-    assert_eq!(
-        redeem(&store, "late", "k", true).await,
-        RedeemOutcome::Invalid,
-        "a token is invalid at its expiry"
-    );
+    assert_eq!(redeem(&store, "late", "k", true).await, Invalid, "a token is invalid at its expiry");
     expect_ok(store.put_token(VerificationToken { expires_at: at(11), ..token("just", EMAIL) }).await);
     let issued = redeem(&store, "just", "k", false).await;
     assert!(
@@ -85,7 +75,7 @@ pub async fn token_is_invalid_at_expiry(store: DirectoryStore) {
     );
     expect_ok(store.put_token(VerificationToken { expires_at: at(10), ..token("ended", EMAIL) }).await);
     let ended = redeem(&store, "ended", "l", false).await;
-    assert_eq!(ended, RedeemOutcome::Invalid, "an expired token does not request confirmation");
+    assert_eq!(ended, Invalid, "an expired token does not request confirmation");
 }
 
 /// For an address with an account nothing changes until the user confirms.
@@ -96,7 +86,7 @@ pub async fn redeem_for_existing_account_needs_confirmation(store: DirectoryStor
     }
     for _ in 0..2 {
         let unconfirmed = redeem(&store, "t2", "l", false).await;
-        assert_eq!(unconfirmed, RedeemOutcome::NeedsConfirmation, "confirmation is required");
+        assert_eq!(unconfirmed, NeedsConfirmation, "confirmation is required");
         assert!(owner(&store, "k").await.is_some(), "the old key stays live");
         assert_eq!(owner(&store, "l").await, None, "no key is issued");
     }
@@ -118,18 +108,8 @@ pub async fn confirmed_redeem_replaces_keys(store: DirectoryStore) {
     let issued = RedeemOutcome::Issued { account: account.clone(), first: false };
     assert_eq!(redeem(&store, "t2", "l", true).await, issued, "the account is unchanged");
     assert_eq!(owner(&store, "k").await, None, "the old key is dead");
-    let key = KeyId::new("l");
-    assert_eq!(
-        owner(&store, "l").await,
-        Some(KeyOwner::Account { key, account }),
-        "the new key returns the account"
-    );
-    let key = KeyId::new("other");
-    assert_eq!(
-        owner(&store, "other").await,
-        Some(KeyOwner::Account { key, account: other }),
-        "keys of other accounts stay live"
-    );
+    assert_eq!(owner(&store, "l").await, v1_owner("l", &account), "the new key returns the account");
+    assert_eq!(owner(&store, "other").await, v1_owner("other", &other), "keys of other accounts stay live");
 }
 
 /// Issuing a token voids no token; redeeming one voids the others of its address.
@@ -141,7 +121,7 @@ pub async fn redeem_voids_other_tokens_of_address(store: DirectoryStore) {
     let issued = redeem(&store, "t2", "k", false).await;
     assert!(matches!(issued, RedeemOutcome::Issued { .. }), "issuing a token voids none: {issued:?}");
     for name in ["t1", "t3"] {
-        assert_eq!(redeem(&store, name, "l", true).await, RedeemOutcome::Invalid, "the others are void");
+        assert_eq!(redeem(&store, name, "l", true).await, Invalid, "the others are void");
     }
     let issued = redeem(&store, "theirs", "m", false).await;
     assert!(
@@ -168,7 +148,7 @@ pub async fn used_token_put_again_stays_used(store: DirectoryStore) {
     register(&store, EMAIL, "k").await;
     for name in [EMAIL, "void"] {
         expect_ok(store.put_token(token(name, EMAIL)).await);
-        assert_eq!(redeem(&store, name, "l", true).await, RedeemOutcome::Invalid, "it stays used or void");
+        assert_eq!(redeem(&store, name, "l", true).await, Invalid, "it stays used or void");
     }
 }
 
@@ -205,14 +185,10 @@ pub async fn concurrent_redeems_of_one_token_issue_once(store: DirectoryStore) {
     let issued =
         redeemed.iter().filter(|one| matches!(one, RedeemOutcome::Issued { first: true, .. })).count();
     assert_eq!(issued, 1, "one redemption succeeds");
-    assert_eq!(
-        redeemed.iter().filter(|one| **one == RedeemOutcome::Invalid).count(),
-        9,
-        "the others find the token used"
-    );
+    assert_eq!(redeemed.iter().filter(|one| **one == Invalid).count(), 9, "the others find the token used");
     for (n, one) in redeemed.iter().enumerate() {
         let live = owner(&store, &format!("k{n}")).await.is_some();
-        assert_eq!(live, *one != RedeemOutcome::Invalid, "only the key of that redemption is live");
+        assert_eq!(live, *one != Invalid, "only the key of that redemption is live");
     }
 }
 
