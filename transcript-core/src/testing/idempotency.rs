@@ -4,7 +4,11 @@ use std::sync::Arc;
 
 use super::{at, expect_error, expect_ok, run_concurrently};
 use crate::{
-    accounts::{IdempotencyAttempt, IdempotencyState, IdempotencyStore, StoredHeader, StoredResponse},
+    accounts::{
+        IdempotencyAttempt,
+        IdempotencyState::{self, Completed, InProgress, Mismatch, New},
+        IdempotencyStore, StoredHeader, StoredResponse,
+    },
     error::ErrorKind,
     ids::Holder,
 };
@@ -55,13 +59,9 @@ async fn begin(store: &IdempotencyTestStore, key: &str, holder: &str, now: i64) 
 
 /// A new key returns `New`, and `InProgress` for other holders.
 pub async fn new_key_returns_new_and_blocks_others(store: IdempotencyTestStore) {
-    assert_eq!(begin(&store, "k", "a", 0).await, IdempotencyState::New, "a new key is unknown");
-    assert_eq!(
-        begin(&store, "k", "b", 59).await,
-        IdempotencyState::InProgress,
-        "another holder has the lease"
-    );
-    assert_eq!(begin(&store, "K", "b", 0).await, IdempotencyState::New, "keys are case-sensitive");
+    assert_eq!(begin(&store, "k", "a", 0).await, New, "a new key is unknown");
+    assert_eq!(begin(&store, "k", "b", 59).await, InProgress, "another holder has the lease");
+    assert_eq!(begin(&store, "K", "b", 0).await, New, "keys are case-sensitive");
 }
 
 /// A response is returned as stored: status, headers in order, any bytes.
@@ -73,10 +73,7 @@ pub async fn stored_response_is_returned_unchanged(store: IdempotencyTestStore) 
         expect_ok(store.complete(key, &Holder::new("h"), response.clone()).await);
         for (holder, now) in [("h", 1), ("other", 999)] {
             let state = begin(&store, key, holder, now).await;
-            assert!(
-                state == IdempotencyState::Completed(response.clone()),
-                "every caller gets the stored response unchanged"
-            );
+            assert!(state == Completed(response.clone()), "every caller gets the stored response unchanged");
         }
     }
 }
@@ -87,38 +84,26 @@ pub async fn other_body_returns_mismatch(store: IdempotencyTestStore) {
     begin(&store, "k", "a", 0).await;
     for (holder, now) in [("a", 1), ("b", 1), ("b", 60), ("b", 999)] {
         let state = expect_ok(store.begin(other(holder, now)).await);
-        assert_eq!(state, IdempotencyState::Mismatch, "the fingerprint is compared first");
+        assert_eq!(state, Mismatch, "the fingerprint is compared first");
     }
     expect_ok(store.complete("k", &Holder::new("a"), response("one")).await);
-    assert_eq!(
-        expect_ok(store.begin(other("b", 2)).await),
-        IdempotencyState::Mismatch,
-        "also after completion"
-    );
-    assert_eq!(
-        begin(&store, "k", "b", 3).await,
-        IdempotencyState::Completed(response("one")),
-        "a mismatch changes nothing"
-    );
+    assert_eq!(expect_ok(store.begin(other("b", 2)).await), Mismatch, "also after completion");
+    assert_eq!(begin(&store, "k", "b", 3).await, Completed(response("one")), "a mismatch changes nothing");
 }
 
 /// The holder of an attempt can begin it again with a new lease.
 pub async fn same_holder_begins_again_with_new_lease(store: IdempotencyTestStore) {
     begin(&store, "k", "a", 0).await;
-    assert_eq!(begin(&store, "k", "a", 30).await, IdempotencyState::New, "the same holder begins again");
-    assert_eq!(begin(&store, "k", "b", 89).await, IdempotencyState::InProgress, "with the new lease");
-    assert_eq!(begin(&store, "k", "b", 90).await, IdempotencyState::New, "which ends at its expiry");
+    assert_eq!(begin(&store, "k", "a", 30).await, New, "the same holder begins again");
+    assert_eq!(begin(&store, "k", "b", 89).await, InProgress, "with the new lease");
+    assert_eq!(begin(&store, "k", "b", 90).await, New, "which ends at its expiry");
 }
 
 /// An attempt whose lease has ended is free for any holder.
 pub async fn ended_lease_is_free_for_others(store: IdempotencyTestStore) {
     begin(&store, "k", "a", 0).await;
-    assert_eq!(begin(&store, "k", "b", 60).await, IdempotencyState::New, "a lease ends at its expiry");
-    assert_eq!(
-        begin(&store, "k", "a", 61).await,
-        IdempotencyState::InProgress,
-        "the new holder has the lease"
-    );
+    assert_eq!(begin(&store, "k", "b", 60).await, New, "a lease ends at its expiry");
+    assert_eq!(begin(&store, "k", "a", 61).await, InProgress, "the new holder has the lease");
 }
 
 /// A key is deleted at the end of its retention, completed or not.
@@ -128,32 +113,16 @@ pub async fn key_is_deleted_at_expiry(store: IdempotencyTestStore) {
     let short = IdempotencyAttempt { keep_until: at(30), ..attempt("open", "a", 0) };
     expect_ok(store.begin(short).await);
     let other = |key, now| IdempotencyAttempt { fingerprint: vec![2; 32], ..attempt(key, "b", now) };
-    assert_eq!(
-        expect_ok(store.begin(other("open", 29)).await),
-        IdempotencyState::Mismatch,
-        "kept until its expiry"
-    );
-    assert_eq!(
-        expect_ok(store.begin(other("open", 30)).await),
-        IdempotencyState::New,
-        "in progress, but expired"
-    );
-    assert_eq!(
-        begin(&store, "done", "b", 999).await,
-        IdempotencyState::Completed(response("one")),
-        "kept until its expiry"
-    );
-    assert_eq!(
-        expect_ok(store.begin(other("done", 1_000)).await),
-        IdempotencyState::New,
-        "completed, but expired"
-    );
+    assert_eq!(expect_ok(store.begin(other("open", 29)).await), Mismatch, "kept until its expiry");
+    assert_eq!(expect_ok(store.begin(other("open", 30)).await), New, "in progress, but expired");
+    assert_eq!(begin(&store, "done", "b", 999).await, Completed(response("one")), "kept until its expiry");
+    assert_eq!(expect_ok(store.begin(other("done", 1_000)).await), New, "completed, but expired");
     let late = store.complete("done", &Holder::new("a"), response("late")).await;
     expect_error(late, ErrorKind::Conflict, "an expired key belongs to its new holder");
     begin(&store, "again", "a", 0).await;
     begin(&store, "again", "a", 50).await;
     let state = expect_ok(store.begin(other("again", 1_049)).await);
-    assert_eq!(state, IdempotencyState::Mismatch, "each begin sets the retention");
+    assert_eq!(state, Mismatch, "each begin sets the retention");
 }
 
 /// The first response stays; completing again succeeds.
@@ -162,15 +131,11 @@ pub async fn first_response_is_never_replaced(store: IdempotencyTestStore) {
     for text in ["one", "two"] {
         expect_ok(store.complete("k", &Holder::new("a"), response(text)).await);
     }
-    assert_eq!(
-        begin(&store, "k", "a", 5).await,
-        IdempotencyState::Completed(response("one")),
-        "the first response stays"
-    );
+    assert_eq!(begin(&store, "k", "a", 5).await, Completed(response("one")), "the first response stays");
     expect_ok(store.release("k", &Holder::new("a")).await);
     assert_eq!(
         begin(&store, "k", "b", 6).await,
-        IdempotencyState::Completed(response("one")),
+        Completed(response("one")),
         "a completed attempt cannot be released"
     );
 }
@@ -185,18 +150,14 @@ pub async fn complete_by_other_holder_is_conflict(store: IdempotencyTestStore) {
     expect_error(finish("a").await, ErrorKind::Conflict, "another holder has the lease now");
     expect_ok(finish("b").await);
     expect_error(finish("a").await, ErrorKind::Conflict, "another holder has completed it");
-    assert_eq!(begin(&store, "k", "c", 61).await, IdempotencyState::Completed(response("x")));
+    assert_eq!(begin(&store, "k", "c", 61).await, Completed(response("x")));
 }
 
 /// A holder whose lease has ended can complete if no other holder has begun.
 pub async fn complete_after_lease_end_succeeds(store: IdempotencyTestStore) {
     begin(&store, "k", "a", 0).await;
     expect_ok(store.complete("k", &Holder::new("a"), response("late")).await);
-    assert_eq!(
-        begin(&store, "k", "b", 500).await,
-        IdempotencyState::Completed(response("late")),
-        "a late response is stored"
-    );
+    assert_eq!(begin(&store, "k", "b", 500).await, Completed(response("late")), "a late response is stored");
 }
 
 /// A released attempt is free at once, also for another body.
@@ -207,18 +168,14 @@ pub async fn released_attempt_is_free_at_once(store: IdempotencyTestStore) {
     abandon("b").await;
     assert_eq!(
         begin(&store, "k", "b", 1).await,
-        IdempotencyState::InProgress,
+        InProgress,
         "a holder cannot release another holder's attempt"
     );
     abandon("a").await;
     let gone = store.complete("k", &Holder::new("a"), response("x")).await;
     expect_error(gone, ErrorKind::Conflict, "a released attempt has no holder");
     let other = IdempotencyAttempt { fingerprint: vec![2; 32], ..attempt("k", "b", 2) };
-    assert_eq!(
-        expect_ok(store.begin(other).await),
-        IdempotencyState::New,
-        "a released attempt is free at once"
-    );
+    assert_eq!(expect_ok(store.begin(other).await), New, "a released attempt is free at once");
 }
 
 /// Of concurrent attempts one gets the lease.
@@ -229,15 +186,7 @@ pub async fn concurrent_begins_grant_one_lease(store: IdempotencyTestStore) {
             async move { begin(&store, "k", &format!("{now}/{n}"), now).await }
         }))
         .await;
-        assert_eq!(
-            state.iter().filter(|one| **one == IdempotencyState::New).count(),
-            1,
-            "one attempt gets the lease"
-        );
-        assert_eq!(
-            state.iter().filter(|one| **one == IdempotencyState::InProgress).count(),
-            11,
-            "the others are in progress"
-        );
+        assert_eq!(state.iter().filter(|one| **one == New).count(), 1, "one attempt gets the lease");
+        assert_eq!(state.iter().filter(|one| **one == InProgress).count(), 11, "the others are in progress");
     }
 }

@@ -41,6 +41,15 @@ async fn acquire(store: &RateLimiterStore, requests: &[LimitRequest], now: i64) 
     expect_ok(store.acquire(requests.to_vec(), at_ms(now)).await)
 }
 
+/// Requests to one limit each with a window of one second, made in order: bucket, maximum and cost, time in
+/// milliseconds, outcome, and its rule.
+async fn check_steps(store: &RateLimiterStore, steps: &[((&str, u32, u32), i64, LimitOutcome, &str)]) {
+    for ((bucket, max, cost), now, expect, rule) in steps {
+        let outcome = acquire(store, &[limit_request(bucket, *max, *cost)], *now).await;
+        assert_eq!(outcome, *expect, "{rule}: {bucket} at {now}");
+    }
+}
+
 fn allowed(remaining: u32, reset_ms: u64) -> LimitOutcome {
     LimitOutcome::Allowed { remaining, reset_ms }
 }
@@ -51,52 +60,32 @@ fn limited(limit_index: u32, retry_after_ms: u64) -> LimitOutcome {
 
 /// An empty window admits its maximum and returns the remaining count.
 pub async fn window_empty_admits_max(store: RateLimiterStore) {
-    assert_eq!(
-        acquire(&store, &[limit_request("a", 3, 1)], 0).await,
-        allowed(2, 1_000),
-        "remaining count and reset time"
-    );
-    assert_eq!(
-        acquire(&store, &[limit_request("a", 3, 2)], 400).await,
-        allowed(0, 1_000),
-        "reset when the newest request leaves the window"
-    );
-    assert_eq!(
-        acquire(&store, &[limit_request("a", 3, 1)], 401).await,
-        limited(0, 599),
-        "wait until the oldest request leaves"
-    );
-    assert_eq!(
-        acquire(&store, &[limit_request("b", 3, 3)], 401).await,
-        allowed(0, 1_000),
-        "other buckets are untouched"
-    );
-    assert_eq!(
-        acquire(&store, &[limit_request("a", 3, 2)], 402).await,
-        limited(0, 998),
-        "wait until enough requests leave"
-    );
+    check_steps(
+        &store,
+        &[
+            (("a", 3, 1), 0, allowed(2, 1_000), "remaining count and reset time"),
+            (("a", 3, 2), 400, allowed(0, 1_000), "reset when the newest request leaves the window"),
+            (("a", 3, 1), 401, limited(0, 599), "wait until the oldest request leaves"),
+            (("b", 3, 3), 401, allowed(0, 1_000), "other buckets are untouched"),
+            (("a", 3, 2), 402, limited(0, 998), "wait until enough requests leave"),
+        ],
+    )
+    .await;
 }
 
 /// A request counts for exactly one window length; the window excludes its old end.
 pub async fn request_counts_for_exactly_one_window(store: RateLimiterStore) {
     acquire(&store, &[limit_request("a", 1, 1)], 0).await;
-    assert_eq!(
-        acquire(&store, &[limit_request("a", 1, 1)], 999).await,
-        limited(0, 1),
-        "a millisecond too early"
-    );
-    assert_eq!(
-        acquire(&store, &[limit_request("a", 1, 1)], 1_000).await,
-        allowed(0, 1_000),
-        "exactly a window later"
-    );
-    assert_eq!(acquire(&store, &[limit_request("a", 1, 1)], 1_999).await, limited(0, 1));
-    assert_eq!(
-        acquire(&store, &[limit_request("a", 1, 0)], 2_000).await,
-        allowed(1, 0),
-        "an empty window is unused"
-    );
+    check_steps(
+        &store,
+        &[
+            (("a", 1, 1), 999, limited(0, 1), "a millisecond too early"),
+            (("a", 1, 1), 1_000, allowed(0, 1_000), "exactly a window later"),
+            (("a", 1, 1), 1_999, limited(0, 1), "a millisecond before the first request leaves"),
+            (("a", 1, 0), 2_000, allowed(1, 0), "an empty window is unused"),
+        ],
+    )
+    .await;
     let short = LimitRequest { window_ms: 1, ..limit_request("b", 2, 2) };
     for now in 2_000..2_010 {
         assert_eq!(
@@ -119,14 +108,10 @@ pub async fn limits_are_taken_all_or_none(store: RateLimiterStore) {
         );
     }
     for bucket in ["a", "b"] {
-        assert_eq!(
-            acquire(&store, &[limit_request(bucket, 5, 0)], 4).await,
-            allowed(5, 0),
-            "nothing was taken"
-        );
+        check_steps(&store, &[((bucket, 5, 0), 4, allowed(5, 0), "nothing was taken")]).await;
     }
     assert_eq!(acquire(&store, &all, 1_000).await, allowed(0, 1_000), "all limits are taken if all allow");
-    assert_eq!(acquire(&store, &[limit_request("b", 5, 0)], 1_000).await, allowed(3, 1_000));
+    check_steps(&store, &[(("b", 5, 0), 1_000, allowed(3, 1_000), "a rejected call takes nothing")]).await;
 }
 
 /// The returned wait is sufficient for all limits together, and no shorter wait is.
@@ -229,22 +214,14 @@ pub async fn high_limit_is_exact_within_one_part(store: RateLimiterStore) {
 
 /// A cost of 0 takes nothing and is never limited.
 pub async fn zero_cost_takes_nothing(store: RateLimiterStore) {
-    assert_eq!(acquire(&store, &[limit_request("a", 2, 0)], 0).await, allowed(2, 0), "nothing was taken");
+    check_steps(&store, &[(("a", 2, 0), 0, allowed(2, 0), "nothing was taken")]).await;
     acquire(&store, &[limit_request("a", 2, 2)], 10).await;
     for _ in 0..3 {
-        assert_eq!(
-            acquire(&store, &[limit_request("a", 2, 0)], 20).await,
-            allowed(0, 990),
-            "a cost of 0 takes nothing"
-        );
+        check_steps(&store, &[(("a", 2, 0), 20, allowed(0, 990), "a cost of 0 takes nothing")]).await;
     }
     let both = [limit_request("a", 2, 0), limit_request("b", 2, 1)];
     assert_eq!(acquire(&store, &both, 20).await, allowed(0, 990), "a full limit does not reject a cost of 0");
-    assert_eq!(
-        acquire(&store, &[limit_request("b", 2, 0)], 20).await,
-        allowed(1, 1_000),
-        "the other limit is taken"
-    );
+    check_steps(&store, &[(("b", 2, 0), 20, allowed(1, 1_000), "the other limit is taken")]).await;
 }
 
 /// The result describes the limit with the least remaining, or with the longest wait.
@@ -280,38 +257,30 @@ pub async fn result_describes_tightest_limit(store: RateLimiterStore) {
 pub async fn max_may_change_between_calls(store: RateLimiterStore) {
     acquire(&store, &[limit_request("a", 10, 8)], 0).await;
     acquire(&store, &[limit_request("a", 10, 1)], 500).await;
-    assert_eq!(
-        acquire(&store, &[limit_request("a", 4, 0)], 600).await,
-        allowed(0, 900),
-        "more was taken than the new maximum"
-    );
-    assert_eq!(
-        acquire(&store, &[limit_request("a", 4, 1)], 600).await,
-        limited(0, 400),
-        "wait until enough requests leave"
-    );
-    assert_eq!(
-        acquire(&store, &[limit_request("a", 100, 91)], 600).await,
-        allowed(0, 1_000),
-        "a raised maximum admits more"
-    );
+    check_steps(
+        &store,
+        &[
+            (("a", 4, 0), 600, allowed(0, 900), "more was taken than the new maximum"),
+            (("a", 4, 1), 600, limited(0, 400), "wait until enough requests leave"),
+            (("a", 100, 91), 600, allowed(0, 1_000), "a raised maximum admits more"),
+        ],
+    )
+    .await;
 }
 
 /// A time earlier than the latest recorded one counts as that latest time.
 pub async fn earlier_time_counts_as_latest_time(store: RateLimiterStore) {
     acquire(&store, &[limit_request("a", 2, 1)], 5_000).await;
-    assert_eq!(
-        acquire(&store, &[limit_request("a", 2, 1)], 0).await,
-        allowed(0, 1_000),
-        "counted at the later time"
-    );
-    assert_eq!(
-        acquire(&store, &[limit_request("a", 2, 1)], 1_000).await,
-        limited(0, 1_000),
-        "the wait starts at the later time"
-    );
-    assert_eq!(acquire(&store, &[limit_request("a", 2, 1)], 5_999).await, limited(0, 1));
-    assert_eq!(acquire(&store, &[limit_request("a", 2, 2)], 6_000).await, allowed(0, 1_000));
+    check_steps(
+        &store,
+        &[
+            (("a", 2, 1), 0, allowed(0, 1_000), "counted at the later time"),
+            (("a", 2, 1), 1_000, limited(0, 1_000), "the wait starts at the later time"),
+            (("a", 2, 1), 5_999, limited(0, 1), "a millisecond too early"),
+            (("a", 2, 2), 6_000, allowed(0, 1_000), "all leave one window after the latest time"),
+        ],
+    )
+    .await;
 }
 
 /// A request outside the bounds is invalid and takes nothing.
@@ -339,11 +308,7 @@ pub async fn request_out_of_bounds_is_invalid(store: RateLimiterStore) {
     ] {
         expect_error(store.acquire(wrong, at(0)).await, ErrorKind::Invalid, what);
     }
-    assert_eq!(
-        acquire(&store, &[limit_request("good", 5, 0)], 0).await,
-        allowed(5, 0),
-        "an invalid request takes nothing"
-    );
+    check_steps(&store, &[(("good", 5, 0), 0, allowed(5, 0), "an invalid request takes nothing")]).await;
     assert_eq!(acquire(&store, &many[..16], 0).await, allowed(4, 1_000));
     let largest =
         LimitRequest { window_ms: WINDOW_MS_MAX, ..limit_request(&"ü".repeat(128), LIMIT_MAX, LIMIT_MAX) };
@@ -364,9 +329,5 @@ pub async fn concurrent_requests_never_exceed_max(store: RateLimiterStore) {
     .await;
     let count = outcomes.iter().filter(|outcome| matches!(outcome, LimitOutcome::Allowed { .. })).count();
     assert_eq!(count, 15, "exactly as many as the tightest limit admits");
-    assert_eq!(
-        acquire(&store, &[limit_request("b", 30, 0)], 0).await,
-        allowed(15, 1_000),
-        "rejected requests took nothing"
-    );
+    check_steps(&store, &[(("b", 30, 0), 0, allowed(15, 1_000), "rejected requests took nothing")]).await;
 }

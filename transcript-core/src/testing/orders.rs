@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{at, expect_error, expect_ok, run_concurrently};
+use super::{at, expect_error, expect_ok, read_pages, run_concurrently};
 use crate::{
     accounts::{Order, OrderItem, OrderState, OrderStore},
     directory::Plan,
@@ -193,24 +193,17 @@ pub async fn unsettled_orders_are_listed_oldest_first(store: OrderTestStore) {
     }
     let paid = Order { state: OrderState::Fulfilled, ..order("paid") };
     assert!(expect_ok(store.update(paid, 1).await));
-    let mut found = Vec::new();
-    let mut page = PageRequest { after: None, limit: 2 };
-    loop {
-        let part = expect_ok(store.list_open(page.clone()).await);
-        assert!(part.items.len() <= 2, "a page has at most the requested size");
-        if found.is_empty() {
-            // Settle the last order of the first page and one order of the next page before reading on.
-            for id in ["a", "late"] {
-                let expired = Order { state: OrderState::Expired, ..order(id) };
-                assert!(expect_ok(store.update(expired, 1).await));
-            }
+    let found = read_pages(2, async |page| {
+        let is_first = page.after.is_none();
+        let part = store.list_open(page).await;
+        // Settle the last order of the first page and one order of the next page before reading on.
+        for id in ["a", "late"].into_iter().filter(|_| is_first) {
+            let expired = Order { state: OrderState::Expired, ..order(id) };
+            assert!(expect_ok(store.update(expired, 1).await));
         }
-        found.extend(part.items.into_iter().map(|order| order.id.to_string()));
-        match part.next {
-            Some(next) => page.after = Some(next),
-            None => break,
-        }
-    }
+        part
+    });
+    let found: Vec<_> = found.await.into_iter().map(|order| order.id.to_string()).collect();
     assert_eq!(found, ["c", "a", "b", "d"], "oldest first, then by id");
 }
 
@@ -227,17 +220,8 @@ pub async fn account_orders_are_listed_oldest_first(store: OrderTestStore) {
     expect_ok(store.open(Order { account: another.clone(), created_at: at(2), ..order("another's") }).await);
     let paid = Order { state: OrderState::Fulfilled, ..order("paid") };
     assert!(expect_ok(store.update(paid, 1).await));
-    let mut found = Vec::new();
-    let mut page = PageRequest { after: None, limit: 2 };
-    loop {
-        let part = expect_ok(store.list_for_account(&account, page.clone()).await);
-        assert!(part.items.len() <= 2, "a page has at most the requested size");
-        found.extend(part.items.into_iter().map(|order| order.id.to_string()));
-        match part.next {
-            Some(next) => page.after = Some(next),
-            None => break,
-        }
-    }
+    let found = read_pages(2, async |page| store.list_for_account(&account, page).await).await;
+    let found: Vec<_> = found.iter().map(|order| order.id.as_str()).collect();
     assert_eq!(found, ["c", "a", "paid", "b", "d"], "oldest first, then by id");
     let others = expect_ok(store.list_for_account(&another, PageRequest::first()).await).items;
     assert_eq!(others.len(), 1, "each account has its own orders");

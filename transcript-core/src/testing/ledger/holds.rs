@@ -41,11 +41,7 @@ pub async fn unknown_wallet_has_unused_pools(store: LedgerStore) {
 /// If one leg is insufficient, no leg is held.
 pub async fn hold_with_one_short_leg_holds_none(store: LedgerStore) {
     let legs = [leg("a", day_terms(5), 2), leg("b", day_terms(1), 2), leg("c", day_terms(5), 2)];
-    let outcome = expect_ok(store.hold(request("h", &legs)).await);
-    assert!(
-        matches!(outcome, HoldOutcome::Insufficient { leg: 1, .. }),
-        "the leg that is insufficient: {outcome:?}"
-    );
+    assert_eq!(short_leg(&store, request("h", &legs), "the leg that is insufficient").await.0, 1);
     for wallet in ["a", "b", "c"] {
         assert_eq!(
             usage(&store, wallet, &day_terms(5)).await,
@@ -68,10 +64,8 @@ pub async fn hold_with_one_short_leg_holds_none(store: LedgerStore) {
 pub async fn hold_insufficient_names_first_short_leg(store: LedgerStore) {
     hold(&store, request("before", &[leg("z", day_terms(4), 3)])).await;
     let legs = [leg("m", day_terms(5), 2), leg("z", day_terms(4), 2), leg("a", day_terms(1), 2)];
-    let HoldOutcome::Insufficient { leg: index, balance } = expect_ok(store.hold(request("h", &legs)).await)
-    else {
-        panic!("a hold with insufficient legs returns Insufficient")
-    };
+    let (index, balance) =
+        short_leg(&store, request("h", &legs), "a hold with insufficient legs returns Insufficient").await;
     assert_eq!(index, 1, "the leg index follows the order of the request, not that of the wallets");
     let pool = PoolBalance { held: 3, ..PoolBalance::unused(bucket("day/2026-11-20", 4)) };
     assert_eq!(
@@ -106,17 +100,15 @@ pub async fn hold_takes_pools_in_order_of_terms(store: LedgerStore) {
 pub async fn hold_drains_wallet_to_zero_and_no_more(store: LedgerStore) {
     grant(&store, "g", "w", 7).await;
     let terms = terms(&[bucket("month/1", 5), Pool::Purchased]);
-    let outcome = expect_ok(store.hold(request("h", &[leg("w", terms.clone(), 13)])).await);
-    assert!(
-        matches!(outcome, HoldOutcome::Insufficient { leg: 0, .. }),
-        "more than is available: {outcome:?}"
+    assert_eq!(
+        short_leg(&store, request("h", &[leg("w", terms.clone(), 13)]), "more than is available").await.0,
+        0
     );
     hold(&store, request("i", &[leg("w", terms.clone(), 12)])).await;
     assert_eq!(available(&store, "w", &terms).await, 0, "all available credits are held");
-    let outcome = expect_ok(store.hold(request("j", &[leg("w", terms.clone(), 1)])).await);
-    assert!(
-        matches!(outcome, HoldOutcome::Insufficient { leg: 0, .. }),
-        "nothing is left to hold: {outcome:?}"
+    assert_eq!(
+        short_leg(&store, request("j", &[leg("w", terms.clone(), 1)]), "nothing is left to hold").await.0,
+        0
     );
     hold(&store, request("k", &[leg("w", terms, 0)])).await;
     check_audit(&store).await;
@@ -154,11 +146,8 @@ pub async fn limit_below_usage_leaves_zero_available(store: LedgerStore) {
         0,
         "a lowered limit never makes a balance negative"
     );
-    let outcome = expect_ok(store.hold(request("i", &[leg("w", day_terms(3), 1)])).await);
-    assert!(
-        matches!(outcome, HoldOutcome::Insufficient { .. }),
-        "nothing is left under the lowered limit: {outcome:?}"
-    );
+    short_leg(&store, request("i", &[leg("w", day_terms(3), 1)]), "nothing is left under the lowered limit")
+        .await;
     assert_eq!(available(&store, "w", &day_terms(9)).await, 5, "a raised limit adds the difference");
     hold(&store, request("j", &[leg("w", day_terms(9), 5)])).await;
     settle(&store, "h", &[4]).await;
@@ -171,11 +160,7 @@ pub async fn hold_expires_overdue_holds_of_its_wallets_first(store: LedgerStore)
     hold(&store, request("old", &[leg("w", day_terms(2), 2), leg("beside", day_terms(2), 2)])).await;
     hold(&store, request("other", &[leg("elsewhere", day_terms(2), 2)])).await;
     let early = HoldRequest { now: at_ms(59_999), ..request("early", &[leg("w", day_terms(2), 1)]) };
-    let outcome = expect_ok(store.hold(early).await);
-    assert!(
-        matches!(outcome, HoldOutcome::Insufficient { .. }),
-        "a hold is not overdue before its expiry: {outcome:?}"
-    );
+    short_leg(&store, early, "a hold is not overdue before its expiry").await;
 
     let late =
         HoldRequest { now: at(60), expires_at: at(120), ..request("late", &[leg("w", day_terms(2), 2)]) };
@@ -203,9 +188,7 @@ pub async fn hold_expires_overdue_holds_of_its_wallets_first(store: LedgerStore)
 pub async fn overdue_holds_stay_expired_after_insufficient_hold(store: LedgerStore) {
     hold(&store, request("old", &[leg("w", day_terms(2), 2)])).await;
     let late = HoldRequest { now: at(60), ..request("late", &[leg("w", day_terms(2), 3)]) };
-    let HoldOutcome::Insufficient { balance, .. } = expect_ok(store.hold(late).await) else {
-        panic!("a hold above the limit is insufficient")
-    };
+    let (_, balance) = short_leg(&store, late, "a hold above the limit is insufficient").await;
     assert_eq!(balance.available(), 2, "the returned balance includes the expiry");
     let state = expect_ok(store.extend(&HoldId::new("old"), at(90)).await);
     assert_eq!(state, HoldState::Expired, "an insufficient hold does not undo the expiry");

@@ -170,6 +170,14 @@ async fn hold(store: &LedgerStore, request: HoldRequest) -> Vec<Balance> {
     }
 }
 
+/// Makes a hold that must be insufficient; returns the leg and its balance.
+async fn short_leg(store: &LedgerStore, request: HoldRequest, rule: &str) -> (u32, Balance) {
+    match expect_ok(store.hold(request).await) {
+        HoldOutcome::Insufficient { leg, balance } => (leg, balance),
+        other => panic!("{rule}: {other:?}"),
+    }
+}
+
 /// Settles a hold that must be open.
 async fn settle(store: &LedgerStore, id: &str, spent: &[u64]) -> Vec<Balance> {
     match expect_ok(store.settle(settle_request(id, spent)).await) {

@@ -7,6 +7,10 @@ async fn revoke(store: &LedgerStore, id: &str, grant: &str, amount: u64) -> Revo
     expect_ok(store.revoke(revoke_request(id, grant, amount)).await)
 }
 
+fn revoked(taken: u64, shortfall: u64) -> RevokeOutcome {
+    RevokeOutcome::Revoked { taken, shortfall }
+}
+
 /// A repeated grant adds its credits once.
 pub async fn grant_repeated_adds_once(store: LedgerStore) {
     let balance = grant(&store, "g", "w", 100).await;
@@ -52,8 +56,7 @@ pub async fn grant_id_with_other_body_returns_conflict(store: LedgerStore) {
 /// A revocation takes available credits.
 pub async fn revoke_takes_available_credits(store: LedgerStore) {
     grant(&store, "g", "w", 100).await;
-    let outcome = revoke(&store, "r", "g", 30).await;
-    assert_eq!(outcome, RevokeOutcome::Revoked { taken: 30, shortfall: 0 }, "available credits are taken");
+    assert_eq!(revoke(&store, "r", "g", 30).await, revoked(30, 0), "available credits are taken");
     let balance = expect_ok(store.balance(&WalletId::new("w"), &purchased_terms()).await);
     assert_eq!(balance.pools[0].granted, 70, "revoked credits are not counted as granted");
     let last = entries(&store, "w").await.pop().expect("a revocation leaves an entry");
@@ -67,12 +70,7 @@ pub async fn revoke_of_spent_or_held_credits_is_shortfall(store: LedgerStore) {
     grant(&store, "g", "w", 10).await;
     expect_ok(store.spend(request("s", &[leg("w", purchased_terms(), 3)])).await);
     hold(&store, request("h", &[leg("w", purchased_terms(), 2)])).await;
-    let outcome = revoke(&store, "r", "g", 10).await;
-    assert_eq!(
-        outcome,
-        RevokeOutcome::Revoked { taken: 5, shortfall: 5 },
-        "only available credits are taken"
-    );
+    assert_eq!(revoke(&store, "r", "g", 10).await, revoked(5, 5), "only available credits are taken");
     assert_eq!(usage(&store, "w", &purchased_terms()).await, [(3, 2)], "spent and held credits stay");
     assert_eq!(available(&store, "w", &purchased_terms()).await, 0);
     let last = entries(&store, "w").await.pop().expect("a revocation leaves an entry");
@@ -84,7 +82,7 @@ pub async fn revoke_of_spent_or_held_credits_is_shortfall(store: LedgerStore) {
 
     grant(&store, "g2", "v", 4).await;
     expect_ok(store.spend(request("s2", &[leg("v", purchased_terms(), 4)])).await);
-    assert_eq!(revoke(&store, "r2", "g2", 4).await, RevokeOutcome::Revoked { taken: 0, shortfall: 4 });
+    assert_eq!(revoke(&store, "r2", "g2", 4).await, revoked(0, 4));
     let last = entries(&store, "v").await.pop().expect("a revocation leaves an entry");
     assert_eq!(
         (last.kind, last.amount),
@@ -99,14 +97,9 @@ pub async fn revoke_of_spent_or_held_credits_is_shortfall(store: LedgerStore) {
 pub async fn revocations_never_exceed_their_grant(store: LedgerStore) {
     grant(&store, "g", "w", 10).await;
     grant(&store, "mine", "w", 50).await;
-    assert_eq!(revoke(&store, "r1", "g", 4).await, RevokeOutcome::Revoked { taken: 4, shortfall: 0 });
-    let outcome = revoke(&store, "r2", "g", 9).await;
-    assert_eq!(
-        outcome,
-        RevokeOutcome::Revoked { taken: 6, shortfall: 0 },
-        "the amount beyond the grant is ignored"
-    );
-    assert_eq!(revoke(&store, "r3", "g", 1).await, RevokeOutcome::Revoked { taken: 0, shortfall: 0 });
+    assert_eq!(revoke(&store, "r1", "g", 4).await, revoked(4, 0));
+    assert_eq!(revoke(&store, "r2", "g", 9).await, revoked(6, 0), "the amount beyond the grant is ignored");
+    assert_eq!(revoke(&store, "r3", "g", 1).await, revoked(0, 0));
     assert_eq!(available(&store, "w", &purchased_terms()).await, 50, "another grant's credits are not taken");
     assert_eq!(entries(&store, "w").await.len(), 4, "a revocation of nothing writes no entry");
     let known = revoke(&store, "r3", "g", 1).await;
@@ -118,10 +111,10 @@ pub async fn revocations_never_exceed_their_grant(store: LedgerStore) {
 pub async fn shortfall_is_never_collected_later(store: LedgerStore) {
     grant(&store, "g", "w", 10).await;
     expect_ok(store.spend(request("s", &[leg("w", purchased_terms(), 8)])).await);
-    assert_eq!(revoke(&store, "r1", "g", 10).await, RevokeOutcome::Revoked { taken: 2, shortfall: 8 });
+    assert_eq!(revoke(&store, "r1", "g", 10).await, revoked(2, 8));
     assert_eq!(grant(&store, "g2", "w", 20).await.available(), 20, "new credits are complete");
     let outcome = revoke(&store, "r2", "g", 10).await;
-    let expect = RevokeOutcome::Revoked { taken: 0, shortfall: 0 };
+    let expect = revoked(0, 0);
     assert_eq!(outcome, expect, "a shortfall counts as revoked");
     assert_eq!(available(&store, "w", &purchased_terms()).await, 20);
     check_audit(&store).await;
@@ -138,12 +131,14 @@ pub async fn revoke_repeated_changes_nothing(store: LedgerStore) {
     assert_eq!(available(&store, "w", &purchased_terms()).await, 10, "a repeated revocation takes nothing");
     assert_eq!(revoke(&store, "r", "g", 6).await, RevokeOutcome::Conflict, "another amount");
     assert_eq!(revoke(&store, "r", "g2", 5).await, RevokeOutcome::Conflict, "another grant");
-    let outcome = revoke(&store, "q", "unknown", 5).await;
-    assert_eq!(outcome, RevokeOutcome::GrantNotFound, "the grant does not exist");
-    let outcome = revoke(&store, "q", "g2", 5).await;
     assert_eq!(
-        outcome,
-        RevokeOutcome::Revoked { taken: 5, shortfall: 0 },
+        revoke(&store, "q", "unknown", 5).await,
+        RevokeOutcome::GrantNotFound,
+        "the grant does not exist"
+    );
+    assert_eq!(
+        revoke(&store, "q", "g2", 5).await,
+        revoked(5, 0),
         "the id of a rejected revocation stays unused"
     );
     check_audit(&store).await;
@@ -193,7 +188,7 @@ pub async fn grant_and_revoke_out_of_bounds_change_nothing(store: LedgerStore) {
         expect_error(store.revoke(wrong).await, ErrorKind::Invalid, what);
     }
     assert_eq!(available(&store, "w", &purchased_terms()).await, most, "an invalid revocation takes nothing");
-    assert_eq!(revoke(&store, "r", "g", most).await, RevokeOutcome::Revoked { taken: most, shortfall: 0 });
+    assert_eq!(revoke(&store, "r", "g", most).await, revoked(most, 0));
 }
 
 /// `balance_since` returns the purchased credits spent since a time, inclusive.
