@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    LimitModel, SeededRng, at, at_ms, expect_error, expect_ok, ledger::LedgerModel, read_pages,
-    run_concurrently,
+    LimitModel, SeededRng, at, at_ms, call_concurrently, expect_error, expect_ok, ledger::LedgerModel,
+    read_pages,
 };
 use crate::{
     accounts::{ChargeOutcome, ChargeRequest, ChargeStore, SequentialCharges},
@@ -164,9 +164,10 @@ fn remaining_of(outcome: &ChargeOutcome) -> Option<(u32, u64)> {
     }
 }
 
-/// Remaining requests of a limit, without using one.
-async fn remaining(store: &ChargeTestStore, take: &LimitRequest) -> u32 {
-    match expect_ok(store.limiter().acquire(vec![LimitRequest { cost: 0, ..take.clone() }], at(10)).await) {
+/// Remaining requests of an account with this limit, without using one.
+async fn remaining(store: &ChargeTestStore, account: &Account, max: u32) -> u32 {
+    let request = LimitRequest { max, cost: 0, ..charge_request(account, "").limit_request };
+    match expect_ok(store.limiter().acquire(vec![request], at(10)).await) {
         LimitOutcome::Allowed { remaining, .. } => remaining,
         LimitOutcome::Limited { .. } => panic!("a request of cost 0 is never limited"),
     }
@@ -196,11 +197,7 @@ pub async fn charge_counts_request_and_spends_credits(store: ChargeTestStore) {
     assert_eq!(remaining_of(&charge(&store, charge_request(&account, "h2")).await), Some((1, 3)));
     let pools = balance(&store, &account, 5).await.pools;
     assert_eq!((pools[0].spent, pools[0].held), (2, 0), "the credits are spent, not held");
-    assert_eq!(
-        remaining(&store, &charge_request(&account, "").limit_request).await,
-        1,
-        "the limiter counts both charges"
-    );
+    assert_eq!(remaining(&store, &account, 3).await, 1, "the limiter counts both charges");
     check_audit(&store, &account).await;
 }
 
@@ -227,11 +224,7 @@ pub async fn charge_with_dead_key_or_old_version_is_stale(store: ChargeTestStore
     for account in &accounts[..4] {
         let outcome = charge(&store, charge_request(account, &format!("{} 2", account.id))).await;
         assert!(matches!(outcome, ChargeOutcome::Stale), "{}: {outcome:?}", account.id);
-        assert_eq!(
-            remaining(&store, &charge_request(account, "").limit_request).await,
-            2,
-            "the request is not counted"
-        );
+        assert_eq!(remaining(&store, account, 3).await, 2, "the request is not counted");
         assert_eq!(balance(&store, account, 5).await.pools[0].spent, 1, "no credits are spent");
     }
     let current = charge(&store, charge_request(&blocked, "changed 3")).await;
@@ -417,11 +410,9 @@ pub async fn concurrent_charges_are_each_made_once(store: ChargeTestStore) {
         let payer = if n % 12 == 11 { &stale } else { &accounts[n % 12] };
         with_limits(charge_request(payer, &format!("h{n}")), 1_000, 1_000)
     });
-    let outcomes = run_concurrently(requests.map(|request| {
-        let store = Arc::clone(&store);
-        async move { charge(&store, request).await }
-    }))
-    .await;
+    let outcomes =
+        call_concurrently(&store, requests, |store, request| async move { charge(&store, request).await })
+            .await;
     for (n, outcome) in outcomes.iter().enumerate() {
         match n % 12 {
             11 => assert!(matches!(outcome, ChargeOutcome::Stale), "{outcome:?}"),
@@ -438,11 +429,10 @@ pub async fn concurrent_charges_are_each_made_once(store: ChargeTestStore) {
 /// Concurrent charges of one account stop at its credits, and each returns another balance.
 pub async fn concurrent_charges_never_exceed_credits(store: ChargeTestStore) {
     let account = account(&store, "a").await;
-    let outcomes = run_concurrently((0..90).map(|n| {
-        let (store, request) =
-            (Arc::clone(&store), with_limits(charge_request(&account, &format!("h{n}")), 1_000, 40));
+    let outcomes = call_concurrently(&store, 0..90, |store, n| {
+        let request = with_limits(charge_request(&account, &format!("h{n}")), 1_000, 40);
         async move { charge(&store, request).await }
-    }))
+    })
     .await;
     // The order of counting need not be the order of charging.
     let mut credits: Vec<u64> =
@@ -453,22 +443,17 @@ pub async fn concurrent_charges_never_exceed_credits(store: ChargeTestStore) {
         matches!(outcome, ChargeOutcome::Accepted { spent: HoldOutcome::Insufficient { .. }, .. })
     };
     assert_eq!(outcomes.iter().filter(is_insufficient).count(), 50, "the others are insufficient");
-    assert_eq!(
-        remaining(&store, &with_limits(charge_request(&account, ""), 1_000, 1).limit_request).await,
-        910,
-        "all are counted"
-    );
+    assert_eq!(remaining(&store, &account, 1_000).await, 910, "all are counted");
     check_audit(&store, &account).await;
 }
 
 /// Concurrent charges of one account stop at its rate limit.
 pub async fn concurrent_charges_never_exceed_rate_limit(store: ChargeTestStore) {
     let account = account(&store, "a").await;
-    let outcomes = run_concurrently((0..90).map(|n| {
-        let (store, request) =
-            (Arc::clone(&store), with_limits(charge_request(&account, &format!("h{n}")), 30, 1_000));
+    let outcomes = call_concurrently(&store, 0..90, |store, n| {
+        let request = with_limits(charge_request(&account, &format!("h{n}")), 30, 1_000);
         async move { charge(&store, request).await }
-    }))
+    })
     .await;
     assert_eq!(outcomes.iter().filter_map(remaining_of).count(), 30, "as many as the limit admits");
     let is_limited = |outcome: &&ChargeOutcome| matches!(outcome, ChargeOutcome::Limited { .. });
@@ -480,10 +465,10 @@ pub async fn concurrent_charges_never_exceed_rate_limit(store: ChargeTestStore) 
 /// Concurrent repeats of one charge are spent once.
 pub async fn concurrent_identical_charges_are_made_once(store: ChargeTestStore) {
     let account = account(&store, "a").await;
-    let outcomes = run_concurrently((0..20).map(|_| {
-        let (store, request) = (Arc::clone(&store), with_limits(charge_request(&account, "h"), 1_000, 1_000));
+    let outcomes = call_concurrently(&store, 0..20, |store, _| {
+        let request = with_limits(charge_request(&account, "h"), 1_000, 1_000);
         async move { charge(&store, request).await }
-    }))
+    })
     .await;
     assert_eq!(outcomes.iter().filter_map(remaining_of).count(), 1, "it is spent once");
     let exists = |outcome: &&ChargeOutcome| {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{at, expect_error, expect_ok, run_concurrently};
+use super::{at, call_concurrently, expect_error, expect_ok};
 use crate::{
     accounts::{
         IdempotencyAttempt,
@@ -181,10 +181,9 @@ pub async fn released_attempt_is_free_at_once(store: IdempotencyTestStore) {
 /// Of concurrent attempts one gets the lease.
 pub async fn concurrent_begins_grant_one_lease(store: IdempotencyTestStore) {
     for now in [0, 60] {
-        let state = run_concurrently((0..12).map(|n| {
-            let store = Arc::clone(&store);
-            async move { begin(&store, "k", &format!("{now}/{n}"), now).await }
-        }))
+        let state = call_concurrently(&store, 0..12, |store, n| async move {
+            begin(&store, "k", &format!("{now}/{n}"), now).await
+        })
         .await;
         assert_eq!(state.iter().filter(|one| **one == New).count(), 1, "one attempt gets the lease");
         assert_eq!(state.iter().filter(|one| **one == InProgress).count(), 11, "the others are in progress");

@@ -2,10 +2,14 @@
 
 use std::sync::Arc;
 
-use super::{SeededRng, at, at_ms, expect_error, expect_ok, run_concurrently};
+use super::{SeededRng, at, at_ms, call_concurrently, expect_error, expect_ok};
 use crate::{
     error::ErrorKind,
-    limits::{LIMIT_MAX, LimitOutcome, LimitRequest, RateLimiter, WINDOW_MS_MAX, WINDOW_PARTS},
+    limits::{
+        LIMIT_MAX,
+        LimitOutcome::{self, Allowed, Limited},
+        LimitRequest, RateLimiter, WINDOW_MS_MAX, WINDOW_PARTS,
+    },
 };
 
 /// Generates one test per case of [`RateLimiter`]; see [`crate::testing`].
@@ -51,11 +55,11 @@ async fn check_steps(store: &RateLimiterStore, steps: &[((&str, u32, u32), i64, 
 }
 
 fn allowed(remaining: u32, reset_ms: u64) -> LimitOutcome {
-    LimitOutcome::Allowed { remaining, reset_ms }
+    Allowed { remaining, reset_ms }
 }
 
 fn limited(limit_index: u32, retry_after_ms: u64) -> LimitOutcome {
-    LimitOutcome::Limited { limit_index, retry_after_ms }
+    Limited { limit_index, retry_after_ms }
 }
 
 /// An empty window admits its maximum and returns the remaining count.
@@ -122,9 +126,7 @@ pub async fn retry_after_is_sufficient_and_minimal(store: RateLimiterStore) {
     let mut waits = 0;
     for _ in 0..150 {
         let requests = [limit_request("fast", 3, rng.below(4) as u32), slow(rng.below(5) as u32)];
-        if let LimitOutcome::Limited { limit_index: index, retry_after_ms } =
-            acquire(&store, &requests, now).await
-        {
+        if let Limited { limit_index: index, retry_after_ms } = acquire(&store, &requests, now).await {
             waits += 1;
             assert!(
                 requests[index as usize].cost > 0 && retry_after_ms > 0,
@@ -135,10 +137,7 @@ pub async fn retry_after_is_sufficient_and_minimal(store: RateLimiterStore) {
             assert_eq!(early, limited(index, 1), "a shorter wait is rejected by the same limit");
             now += wait;
             let after = acquire(&store, &requests, now).await;
-            assert!(
-                matches!(after, LimitOutcome::Allowed { .. }),
-                "the returned wait is sufficient: {after:?}"
-            );
+            assert!(matches!(after, Allowed { .. }), "the returned wait is sufficient: {after:?}");
         }
         now += rng.below(700) as i64;
     }
@@ -156,12 +155,12 @@ pub async fn window_never_exceeds_max(store: RateLimiterStore) {
         let sum: u32 = log.iter().filter(|(then, _)| then + 1_000 > now).map(|(_, cost)| *cost).sum();
         let fits = cost == 0 || sum + cost <= 7;
         match acquire(&store, &[limit_request("a", 7, cost)], now).await {
-            LimitOutcome::Allowed { remaining, .. } => {
+            Allowed { remaining, .. } => {
                 assert!(fits, "at most 7 in any second: {sum} and {cost} at {now}");
                 assert_eq!(remaining, 7 - sum - cost, "the remaining count is what the window still admits");
                 log.push((now, cost));
             }
-            LimitOutcome::Limited { .. } => {
+            Limited { .. } => {
                 assert!(!fits, "a request that fits is allowed: {sum} and {cost} at {now}")
             }
         }
@@ -183,13 +182,13 @@ pub async fn high_limit_is_exact_within_one_part(store: RateLimiterStore) {
         let sum = taken_since(now - 6_400);
         let outcome = acquire(&store, &[high(cost)], now).await;
         match outcome {
-            LimitOutcome::Allowed { remaining, reset_ms } => {
+            Allowed { remaining, reset_ms } => {
                 assert!(sum + cost <= 400, "at most 400 in any window: {sum} and {cost} at {now}");
                 assert!(remaining <= 400 - sum - cost, "no more remains than the window admits");
                 assert_eq!(reset_ms, 6_400, "reset when the newest request leaves the window");
                 log.push((now, cost));
             }
-            LimitOutcome::Limited { retry_after_ms, .. } => {
+            Limited { retry_after_ms, .. } => {
                 waits += 1;
                 let sum = taken_since(now - 6_400 - part);
                 assert!(
@@ -201,10 +200,7 @@ pub async fn high_limit_is_exact_within_one_part(store: RateLimiterStore) {
                 assert!(sum + cost <= 400, "the returned wait is no shorter than that of the window");
                 now += wait;
                 let after = acquire(&store, &[high(cost)], now).await;
-                assert!(
-                    matches!(after, LimitOutcome::Allowed { .. }),
-                    "the returned wait is sufficient: {after:?}"
-                );
+                assert!(matches!(after, Allowed { .. }), "the returned wait is sufficient: {after:?}");
                 log.push((now, cost));
             }
         }
@@ -318,16 +314,13 @@ pub async fn request_out_of_bounds_is_invalid(store: RateLimiterStore) {
 
 /// Concurrent requests never exceed the maximum of a window.
 pub async fn concurrent_requests_never_exceed_max(store: RateLimiterStore) {
-    let outcomes = run_concurrently((0..40).map(|n| {
-        let store = Arc::clone(&store);
-        async move {
-            let (a, b) = (limit_request("a", 15, 1), limit_request("b", 30, 1));
-            let requests = if n % 2 == 0 { [a, b] } else { [b, a] };
-            acquire(&store, &requests, 0).await
-        }
-    }))
+    let outcomes = call_concurrently(&store, 0..40, |store, n| async move {
+        let (a, b) = (limit_request("a", 15, 1), limit_request("b", 30, 1));
+        let requests = if n % 2 == 0 { [a, b] } else { [b, a] };
+        acquire(&store, &requests, 0).await
+    })
     .await;
-    let count = outcomes.iter().filter(|outcome| matches!(outcome, LimitOutcome::Allowed { .. })).count();
+    let count = outcomes.iter().filter(|outcome| matches!(outcome, Allowed { .. })).count();
     assert_eq!(count, 15, "exactly as many as the tightest limit admits");
     check_steps(&store, &[(("b", 30, 0), 0, allowed(15, 1_000), "rejected requests took nothing")]).await;
 }

@@ -218,6 +218,20 @@ where
     results
 }
 
+/// Calls a store from concurrent tasks, once for each argument; see [`run_concurrently`].
+async fn call_concurrently<S, A, T, F>(
+    store: &Arc<S>,
+    arguments: impl IntoIterator<Item = A>,
+    call: impl Fn(Arc<S>, A) -> F,
+) -> Vec<T>
+where
+    S: ?Sized,
+    T: Send + 'static,
+    F: Future<Output = T> + Send + 'static,
+{
+    run_concurrently(arguments.into_iter().map(|argument| call(Arc::clone(store), argument))).await
+}
+
 /// Deterministic random numbers: the linear congruential generator of Knuth's MMIX.
 #[derive(Debug)]
 struct SeededRng(u64);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{at, expect_error, expect_ok, read_pages, run_concurrently};
+use super::{at, call_concurrently, expect_error, expect_ok, read_pages};
 use crate::{
     accounts::{Order, OrderItem, OrderState, OrderStore},
     directory::Plan,
@@ -161,11 +161,10 @@ pub async fn order_item_and_price_never_change(store: OrderTestStore) {
 /// Of concurrent updates of one version exactly one takes effect.
 pub async fn concurrent_order_updates_take_effect_once(store: OrderTestStore) {
     expect_ok(store.open(order("a")).await);
-    let updated = run_concurrently((0..10).map(|n| {
-        let store = Arc::clone(&store);
+    let updated = call_concurrently(&store, 0..10, |store, n| async move {
         let changed = Order { payment: Some(format!("pi_{n}")), ..order("a") };
-        async move { expect_ok(store.update(changed, 1).await) }
-    }))
+        expect_ok(store.update(changed, 1).await)
+    })
     .await;
     let winners: Vec<_> = (0..10).filter(|n| updated[*n]).collect();
     assert_eq!(winners.len(), 1, "one update takes effect");

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{at, expect_ok, run_concurrently};
+use super::{at, call_concurrently, expect_ok};
 use crate::{
     accounts::{MailIntent, Outbox},
     ids::Holder,
@@ -181,10 +181,9 @@ pub async fn concurrent_leases_take_each_mail_once(store: OutboxStore) {
     for n in 0..20 {
         queue(&store, &format!("m{n:02}"), 0).await;
     }
-    let leased = run_concurrently((0..8).map(|n| {
-        let store = Arc::clone(&store);
-        async move { expect_ok(store.lease_due(&Holder::new(format!("h{n}")), at(1), at(61), 4).await) }
-    }))
+    let leased = call_concurrently(&store, 0..8, |store, n| async move {
+        expect_ok(store.lease_due(&Holder::new(format!("h{n}")), at(1), at(61), 4).await)
+    })
     .await;
     let mut ids: Vec<_> = leased.into_iter().flatten().map(|mail| mail.id).collect();
     ids.sort();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{expect_ok, run_concurrently};
+use super::{call_concurrently, expect_ok};
 use crate::directory::SecretStore;
 
 /// Generates one test per case of [`SecretStore`]; see [`crate::testing`].
@@ -54,11 +54,13 @@ pub async fn secret_of_any_bytes_round_trips(store: SecretTestStore) {
 
 /// Of concurrently stored secrets one stays, and every call returns it.
 pub async fn concurrent_creates_return_one_secret(store: SecretTestStore) {
-    let returned = run_concurrently((0..12).map(|n| {
-        let store = Arc::clone(&store);
-        async move { get_or_create(&store, "a", vec![n; 32]).await }
-    }))
-    .await;
+    let returned =
+        call_concurrently(
+            &store,
+            0..12,
+            |store, n| async move { get_or_create(&store, "a", vec![n; 32]).await },
+        )
+        .await;
     assert!(
         returned.iter().all(|secret| *secret == returned[0]),
         "every call returns the same secret: {returned:?}"

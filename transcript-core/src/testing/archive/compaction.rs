@@ -31,11 +31,6 @@ async fn compact(store: &ArchiveStore, before: i64, limit: u32) -> CompactOutcom
     panic!("compaction terminates");
 }
 
-/// The stored body of a selector, if the store has that form.
-async fn body(store: &ArchiveStore, number: u32, selector: &TrackSelector) -> Option<StoredBody> {
-    expect_ok(store.stored_body(&video(number), selector).await)
-}
-
 /// All results for some videos.
 async fn all_results(
     store: &ArchiveStore,
@@ -84,7 +79,7 @@ pub async fn compaction_changes_no_result(store: ArchiveStore) {
     expect_ok(store.withdraw(&video(4), false, at(2)).await);
     assert_eq!(first_text(&store, 4, &DEFAULT).await.0, "taken down", "a restored video is found");
     expect_ok(store.delete(&video(2)).await);
-    assert_eq!(find(&store, 2, &DEFAULT).await, FindOutcome::NotFound, "a deleted video is not found");
+    assert_eq!(find(&store, 2, &DEFAULT).await, NotFound, "a deleted video is not found");
     assert_eq!(body(&store, 2, &DEFAULT).await, None, "a deleted video has no stored body");
     let after_delete = expect_ok(store.stats().await);
     assert_eq!(after_delete.transcripts, stats_before.transcripts - 1, "a deleted video is not counted");

@@ -5,7 +5,7 @@ use crate::transcript::TIME_MAX_MS;
 
 /// An empty archive returns nothing.
 pub async fn empty_archive_returns_not_found(store: ArchiveStore) {
-    assert_eq!(find(&store, 1, &DEFAULT).await, FindOutcome::NotFound, "a new video is unknown");
+    assert_eq!(find(&store, 1, &DEFAULT).await, NotFound, "a new video is unknown");
     assert_eq!(tracks(&store, 1).await, [], "an unknown video has no tracks");
     let stats = expect_ok(store.stats().await);
     assert_eq!(stats, ArchiveStats::default(), "an empty archive holds nothing: {stats:?}");
@@ -97,13 +97,13 @@ pub async fn transcript_of_20000_segments_round_trips(store: ArchiveStore) {
 pub async fn selectors_and_videos_are_separate(store: ArchiveStore) {
     put(&store, put_request(1, "en", "one", &[selector("en")])).await;
     for (number, other) in [(1, DEFAULT), (1, selector("en-US")), (1, selector("de")), (2, selector("en"))] {
-        assert_eq!(find(&store, number, &other).await, FindOutcome::NotFound, "{other} of video {number}");
+        assert_eq!(find(&store, number, &other).await, NotFound, "{other} of video {number}");
     }
     // The same letters and digits name different videos on different platforms.
     let reel = VideoId::new(Platform::Instagram, video(1).id()).expect("11 characters are a valid reel id");
     assert_eq!(
         expect_ok(store.find(&reel, &selector("en"), at(0)).await),
-        FindOutcome::NotFound,
+        NotFound,
         "platforms are separate"
     );
     put(&store, put_request(1, "de", "zwei", &[selector("de")])).await;
@@ -125,14 +125,10 @@ pub async fn absence_is_found_until_expiry(store: ArchiveStore) {
     expect_ok(store.put_absence(expected.clone()).await);
     let found = expect_ok(store.find(&video(1), &DEFAULT, at(99)).await);
     assert_eq!(found, FindOutcome::Absence(expected), "an absence is returned unchanged");
-    assert_eq!(
-        find(&store, 1, &selector("en")).await,
-        FindOutcome::NotFound,
-        "other selectors are not absent"
-    );
-    assert_eq!(find(&store, 2, &DEFAULT).await, FindOutcome::NotFound, "other videos are not absent");
+    assert_eq!(find(&store, 1, &selector("en")).await, NotFound, "other selectors are not absent");
+    assert_eq!(find(&store, 2, &DEFAULT).await, NotFound, "other videos are not absent");
     let found = expect_ok(store.find(&video(1), &DEFAULT, at(100)).await);
-    assert_eq!(found, FindOutcome::NotFound, "an absence ends at its expiry");
+    assert_eq!(found, NotFound, "an absence ends at its expiry");
     assert_eq!(tracks(&store, 1).await, [], "an absence is no track");
 }
 
@@ -148,11 +144,7 @@ pub async fn later_absence_replaces_earlier(store: ArchiveStore) {
     expect_ok(store.put_absence(later.clone()).await);
     expect_ok(store.put_absence(later.clone()).await);
     assert_eq!(find(&store, 1, &DEFAULT).await, FindOutcome::Absence(later), "the later absence applies");
-    assert_eq!(
-        expect_ok(store.find(&video(1), &DEFAULT, at(50)).await),
-        FindOutcome::NotFound,
-        "it has its own expiry"
-    );
+    assert_eq!(expect_ok(store.find(&video(1), &DEFAULT, at(50)).await), NotFound, "it has its own expiry");
 }
 
 /// A transcript takes precedence over an absence.

@@ -5,7 +5,7 @@ use crate::{
     archive::{FetchLease, LeaseOutcome},
     error::ErrorKind,
     ids::Holder,
-    testing::{expect_error, run_concurrently},
+    testing::{call_concurrently, expect_error},
     video::ShortLink,
 };
 
@@ -25,29 +25,29 @@ fn short(code: &str) -> ShortLink {
 
 /// While one holder has the lease, other holders get its expiry.
 pub async fn lease_is_held_by_one_holder(store: ArchiveStore) {
-    assert_eq!(acquire(&store, lease("a", 0)).await, LeaseOutcome::Acquired, "a free selector is leased");
+    assert_eq!(acquire(&store, lease("a", 0)).await, Acquired, "a free selector is leased");
     assert_eq!(acquire(&store, lease("b", 10)).await, busy(60), "another holder gets the expiry");
     assert_eq!(
         acquire(&store, lease("b", 59)).await,
         busy(60),
         "a rejected request does not change the expiry"
     );
-    assert_eq!(find(&store, 1, &DEFAULT).await, FindOutcome::NotFound, "a lease is not an archive result");
+    assert_eq!(find(&store, 1, &DEFAULT).await, NotFound, "a lease is not an archive result");
 }
 
 /// The holder renews its lease; a late earlier renewal changes nothing.
 pub async fn lease_is_renewed_by_its_holder(store: ArchiveStore) {
     acquire(&store, lease("a", 0)).await;
-    assert_eq!(acquire(&store, lease("a", 30)).await, LeaseOutcome::Acquired, "the holder renews");
+    assert_eq!(acquire(&store, lease("a", 30)).await, Acquired, "the holder renews");
     assert_eq!(acquire(&store, lease("b", 89)).await, busy(90), "until the new expiry");
-    assert_eq!(acquire(&store, lease("a", 10)).await, LeaseOutcome::Acquired);
+    assert_eq!(acquire(&store, lease("a", 10)).await, Acquired);
     assert_eq!(acquire(&store, lease("b", 89)).await, busy(90), "a renewal never shortens the lease");
 }
 
 /// A lease ends at its expiry; then another holder can acquire it.
 pub async fn lease_ends_at_expiry(store: ArchiveStore) {
     acquire(&store, lease("a", 0)).await;
-    assert_eq!(acquire(&store, lease("b", 60)).await, LeaseOutcome::Acquired, "a lease ends at its expiry");
+    assert_eq!(acquire(&store, lease("b", 60)).await, Acquired, "a lease ends at its expiry");
     assert_eq!(acquire(&store, lease("a", 61)).await, busy(120), "the new holder has the lease");
 }
 
@@ -66,7 +66,7 @@ pub async fn lease_is_released_by_its_holder_only(store: ArchiveStore) {
     );
     release("a").await;
     release("a").await;
-    assert_eq!(acquire(&store, lease("b", 2)).await, LeaseOutcome::Acquired, "a released lease is free");
+    assert_eq!(acquire(&store, lease("b", 2)).await, Acquired, "a released lease is free");
     release("a").await;
     assert_eq!(acquire(&store, lease("c", 3)).await, busy(62), "a former holder releases nothing");
 }
@@ -75,7 +75,7 @@ pub async fn lease_is_released_by_its_holder_only(store: ArchiveStore) {
 pub async fn lease_is_released_with_put_of_its_holder(store: ArchiveStore) {
     let german = FetchLease { selector: selector("de"), ..lease("a", 0) };
     for lease in [lease("a", 0), german.clone()] {
-        assert_eq!(acquire(&store, lease).await, LeaseOutcome::Acquired);
+        assert_eq!(acquire(&store, lease).await, Acquired);
     }
     let selectors = [DEFAULT, selector("de")];
     let put = async |holder: &str| {
@@ -96,7 +96,7 @@ pub async fn lease_is_released_with_put_of_its_holder(store: ArchiveStore) {
     assert_eq!(stored, find_stored(&store, 1, &DEFAULT).await, "the result is that of a put");
     assert_eq!(
         acquire(&store, lease("b", 1)).await,
-        LeaseOutcome::Acquired,
+        Acquired,
         "the lease of the first selector is free, also if the transcript was stored before"
     );
     let german = FetchLease { holder: Holder::new("b"), ..german };
@@ -107,9 +107,9 @@ pub async fn lease_is_released_with_put_of_its_holder(store: ArchiveStore) {
 pub async fn leases_of_other_selectors_are_separate(store: ArchiveStore) {
     acquire(&store, lease("a", 0)).await;
     let german = FetchLease { selector: selector("de"), ..lease("b", 0) };
-    assert_eq!(acquire(&store, german).await, LeaseOutcome::Acquired, "another selector is another lease");
+    assert_eq!(acquire(&store, german).await, Acquired, "another selector is another lease");
     let other = FetchLease { video: video(2), ..lease("b", 0) };
-    assert_eq!(acquire(&store, other).await, LeaseOutcome::Acquired, "another video is another lease");
+    assert_eq!(acquire(&store, other).await, Acquired, "another video is another lease");
     expect_ok(store.release_lease(&video(1), &selector("de"), &Holder::new("b")).await);
     put(&store, put_request(1, "en", "text", &[DEFAULT])).await;
     assert_eq!(acquire(&store, lease("b", 1)).await, busy(60), "a lease ends by its holder or at its expiry");
@@ -118,12 +118,12 @@ pub async fn leases_of_other_selectors_are_separate(store: ArchiveStore) {
 /// Of concurrent lease requests exactly one succeeds.
 pub async fn concurrent_lease_requests_acquire_one(store: ArchiveStore) {
     for start in [0, 60, 200] {
-        let claims = run_concurrently((0..16).map(|n| {
-            let (store, lease) = (Arc::clone(&store), lease(&format!("{start}/{n}"), start));
-            async move { acquire(&store, lease).await }
-        }))
+        let claims = call_concurrently(&store, 0..16, |store, n| async move {
+            let lease = lease(&format!("{start}/{n}"), start);
+            acquire(&store, lease).await
+        })
         .await;
-        let claimed = claims.iter().filter(|claim| **claim == LeaseOutcome::Acquired).count();
+        let claimed = claims.iter().filter(|claim| **claim == Acquired).count();
         assert_eq!(claimed, 1, "exactly one holder at a time may fetch");
         let others = claims.iter().filter(|claim| **claim == busy(start + 60)).count();
         assert_eq!(others, 15, "the others get the expiry of the lease: {claims:?}");
@@ -155,13 +155,10 @@ pub async fn first_video_of_short_link_stays(store: ArchiveStore) {
 
 /// Of concurrently stored videos of one link one stays, for every caller.
 pub async fn concurrent_short_link_puts_agree(store: ArchiveStore) {
-    let results = run_concurrently((0..12).map(|n| {
-        let store = Arc::clone(&store);
-        async move {
-            expect_ok(store.put_short_link(&short("ZM1"), &video(n)).await);
-            expect_ok(store.short_link(&short("ZM1")).await)
-        }
-    }))
+    let results = call_concurrently(&store, 0..12, |store, n| async move {
+        expect_ok(store.put_short_link(&short("ZM1"), &video(n)).await);
+        expect_ok(store.short_link(&short("ZM1")).await)
+    })
     .await;
     assert!(
         results.iter().all(|one| one.is_some() && *one == results[0]),

@@ -21,8 +21,10 @@ pub use verification::*;
 use super::{at, expect_ok};
 use crate::{
     archive::{
-        Absence, Archive, ArchiveStats, ArchivedTrack, FetchLease, FindOutcome, LeaseOutcome, PutRequest,
-        StoredTranscript, TrackSelector, content_digest,
+        Absence, Archive, ArchiveStats, ArchivedTrack, FetchLease,
+        FindOutcome::{self, NotFound},
+        LeaseOutcome::{self, Acquired},
+        PutRequest, StoredBody, StoredTranscript, TrackSelector, content_digest,
     },
     transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
     video::{Platform, VideoId},
@@ -177,6 +179,11 @@ async fn acquire(store: &ArchiveStore, lease: FetchLease) -> LeaseOutcome {
 
 async fn find(store: &ArchiveStore, number: u32, selector: &TrackSelector) -> FindOutcome {
     expect_ok(store.find(&video(number), selector, at(10)).await)
+}
+
+/// The stored body of a selector, if the store has that form.
+async fn body(store: &ArchiveStore, number: u32, selector: &TrackSelector) -> Option<StoredBody> {
+    expect_ok(store.stored_body(&video(number), selector).await)
 }
 
 /// Stored transcript of a selector that must have one.

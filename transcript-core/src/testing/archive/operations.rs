@@ -103,21 +103,17 @@ pub async fn withdrawn_video_is_not_found(store: ArchiveStore) {
         assert_eq!(find_stored(&store, 1, &DEFAULT).await, stored, "a restored video is found as before");
     }
     assert_eq!(languages(&store, 1).await, ["en"], "with its tracks");
-    assert_eq!(
-        find(&store, 1, &selector("fr")).await,
-        FindOutcome::NotFound,
-        "a rejected put stores nothing"
-    );
+    assert_eq!(find(&store, 1, &selector("fr")).await, NotFound, "a rejected put stores nothing");
     assert_eq!(expect_ok(store.stats().await).withdrawn, 0);
 }
 
 /// An unknown video can be withdrawn.
 pub async fn unknown_video_can_be_withdrawn(store: ArchiveStore) {
     expect_ok(store.withdraw(&video(1), false, at(0)).await);
-    assert_eq!(find(&store, 1, &DEFAULT).await, FindOutcome::NotFound, "restoring is not a withdrawal");
+    assert_eq!(find(&store, 1, &DEFAULT).await, NotFound, "restoring is not a withdrawal");
     expect_ok(store.withdraw(&video(1), true, at(0)).await);
     assert_eq!(find(&store, 1, &DEFAULT).await, FindOutcome::Withdrawn, "an unknown video is withdrawn");
-    assert_eq!(find(&store, 2, &DEFAULT).await, FindOutcome::NotFound, "another is not");
+    assert_eq!(find(&store, 2, &DEFAULT).await, NotFound, "another is not");
     let request = put_request(1, "en", "text", &[DEFAULT]);
     expect_error(store.put(request).await, ErrorKind::Conflict, "a withdrawn video stores nothing new");
 }
@@ -132,11 +128,7 @@ pub async fn delete_removes_all_data_of_video(store: ArchiveStore) {
     for _ in 0..2 {
         expect_ok(store.delete(&video(1)).await);
         for selector in [DEFAULT, selector("de")] {
-            assert_eq!(
-                find(&store, 1, &selector).await,
-                FindOutcome::NotFound,
-                "all of the video is deleted"
-            );
+            assert_eq!(find(&store, 1, &selector).await, NotFound, "all of the video is deleted");
         }
         assert_eq!(tracks(&store, 1).await, [], "its tracks are deleted");
     }
@@ -168,7 +160,7 @@ pub async fn delete_keeps_withdrawal_lease_and_links(store: ArchiveStore) {
     let claim = acquire(&store, lease("b")).await;
     assert_eq!(claim, LeaseOutcome::Busy { until: at(60) }, "a lease stays");
     expect_ok(store.withdraw(&video(1), false, at(0)).await);
-    assert_eq!(find(&store, 1, &DEFAULT).await, FindOutcome::NotFound, "the transcripts are deleted");
+    assert_eq!(find(&store, 1, &DEFAULT).await, NotFound, "the transcripts are deleted");
 }
 
 /// Withdrawn videos are listed once each, with or without transcripts, until they are restored.

@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     error::ErrorKind,
-    testing::{expect_error, run_concurrently},
+    testing::{call_concurrently, expect_error},
 };
 
 /// Without `replace` the first transcript stays and is returned.
@@ -158,11 +158,10 @@ pub async fn put_out_of_bounds_stores_nothing(store: ArchiveStore) {
 
 /// Of concurrent puts the first stays, and every call returns it.
 pub async fn concurrent_puts_store_one(store: ArchiveStore) {
-    let returned = run_concurrently((0..12).map(|n| {
-        let store = Arc::clone(&store);
+    let returned = call_concurrently(&store, 0..12, |store, n| async move {
         let request = put_request(1, "en", &format!("text {n}"), &[DEFAULT, selector("en")]);
-        async move { put(&store, request).await }
-    }))
+        put(&store, request).await
+    })
     .await;
     let stored = find_stored(&store, 1, &DEFAULT).await;
     assert!(returned.iter().all(|one| *one == stored), "all calls return the transcript that stayed");
@@ -172,11 +171,10 @@ pub async fn concurrent_puts_store_one(store: ArchiveStore) {
 
 /// Concurrent refreshes become consecutive revisions.
 pub async fn concurrent_refreshes_lose_no_revision(store: ArchiveStore) {
-    let returned = run_concurrently((0..10).map(|n| {
-        let store = Arc::clone(&store);
+    let returned = call_concurrently(&store, 0..10, |store, n| async move {
         let request = refresh_request(1, "en", &format!("text {n}"), &[DEFAULT]);
-        async move { put(&store, request).await.revision }
-    }))
+        put(&store, request).await.revision
+    })
     .await;
     let mut revisions = returned.clone();
     revisions.sort_unstable();

@@ -6,7 +6,7 @@ use super::*;
 use crate::{
     archive::StoredBody,
     body::{segments, zstd_frame::ZstdFrame},
-    testing::run_concurrently,
+    testing::call_concurrently,
 };
 
 /// Stored body of a lazy transcript, if the store has one; it must load as the found transcript.
@@ -69,16 +69,13 @@ pub async fn concurrent_body_reads_return_own_video(store: ArchiveStore) {
     for number in 1..=40 {
         put(&store, put_request(number, "en", &format!("text {number}"), &[DEFAULT])).await;
     }
-    run_concurrently((0..80).map(|number| {
-        let store = Arc::clone(&store);
-        async move {
-            if (1..=40).contains(&number) {
-                check(&store, number, &DEFAULT).await;
-            } else {
-                assert_eq!(body(&store, number, &DEFAULT).await, None, "video {number} is unknown");
-            }
+    call_concurrently(&store, 0..80, |store, number| async move {
+        if (1..=40).contains(&number) {
+            check(&store, number, &DEFAULT).await;
+        } else {
+            assert_eq!(body(&store, number, &DEFAULT).await, None, "video {number} is unknown");
         }
-    }))
+    })
     .await;
 }
 

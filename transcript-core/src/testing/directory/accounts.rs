@@ -10,10 +10,14 @@ use crate::{
     },
     error::ErrorKind,
     page::PageRequest,
-    testing::{expect_error, read_pages, run_concurrently},
+    testing::{call_concurrently, expect_error, read_pages},
 };
 
 const EMAIL: &str = "someone@example.org";
+
+async fn find(store: &DirectoryStore, reference: &AccountRef) -> Option<Account> {
+    expect_ok(store.account(reference).await)
+}
 
 async fn change(store: &DirectoryStore, account: Account) -> UpdateOutcome {
     expect_ok(store.update_account(account).await)
@@ -24,24 +28,20 @@ pub async fn account_is_found_by_every_reference(store: DirectoryStore) {
     let account = register(&store, EMAIL, "k").await;
     let other = register(&store, "other@example.org", "l").await;
     let named = |name: &str| AccountRef::Customer(name.to_owned());
-    assert_eq!(expect_ok(store.account(&named("cus_1")).await), None, "it has no customer yet");
+    assert_eq!(find(&store, &named("cus_1")).await, None, "it has no customer yet");
     let changed = Account { customer: Some("cus_1".to_owned()), ..account };
     let Changed(account) = change(&store, changed).await else {
         panic!("an update with the stored version succeeds")
     };
     let by_id = AccountRef::Id(account.id.clone());
     for reference in [by_id, AccountRef::Email(EMAIL.to_owned()), named("cus_1")] {
-        assert_eq!(
-            expect_ok(store.account(&reference).await),
-            Some(account.clone()),
-            "found by {reference:?}"
-        );
+        assert_eq!(find(&store, &reference).await, Some(account.clone()), "found by {reference:?}");
     }
     for reference in [AccountRef::Id(AccountId::new("x")), AccountRef::Email("x".to_owned()), named("x")] {
-        assert_eq!(expect_ok(store.account(&reference).await), None, "no account is found by {reference:?}");
+        assert_eq!(find(&store, &reference).await, None, "no account is found by {reference:?}");
     }
     assert_eq!(
-        expect_ok(store.account(&AccountRef::Id(other.id.clone())).await),
+        find(&store, &AccountRef::Id(other.id.clone())).await,
         Some(other),
         "each account is found by its own id"
     );
@@ -111,11 +111,10 @@ pub async fn customer_of_other_account_is_conflict(store: DirectoryStore) {
 /// Of concurrent updates of one version exactly one takes effect.
 pub async fn concurrent_account_updates_take_effect_once(store: DirectoryStore) {
     let account = register(&store, EMAIL, "k").await;
-    let changed = run_concurrently((0..10).map(|n| {
-        let store = Arc::clone(&store);
+    let changed = call_concurrently(&store, 0..10, |store, n| {
         let account = Account { subscription: Some(format!("sub_{n}")), ..account.clone() };
         async move { change(&store, account).await }
-    }))
+    })
     .await;
     let won: Vec<_> = changed
         .into_iter()
@@ -146,11 +145,7 @@ pub async fn account_key_is_rotated_and_revoked(store: DirectoryStore) {
     assert_eq!(expect_ok(store.rotate(&digest("k"), new_key("l", 20)).await), RotateOutcome::Rotated);
     assert_eq!(owner(&store, "k").await, None, "the old key is dead at once");
     let key = KeyId::new("l");
-    assert_eq!(
-        owner(&store, "l").await,
-        Some(KeyOwner::Account { key: key.clone(), account }),
-        "the same account"
-    );
+    assert_eq!(owner(&store, "l").await, v1_owner("l", &account), "the same account");
     let request = RenewRequest {
         key: key.clone(),
         subject: "s".to_owned(),
@@ -186,11 +181,7 @@ pub async fn erased_account_is_not_found(store: DirectoryStore) {
         AccountRef::Email(EMAIL.to_owned()),
         AccountRef::Customer("cus_1".to_owned()),
     ] {
-        assert_eq!(
-            expect_ok(store.account(&reference).await),
-            None,
-            "an erased account is not found by {reference:?}"
-        );
+        assert_eq!(find(&store, &reference).await, None, "an erased account is not found by {reference:?}");
     }
     assert_eq!(owner(&store, "k").await, None, "its keys are dead");
     let rotated = expect_ok(store.rotate(&digest("k"), new_key("l", 52)).await);

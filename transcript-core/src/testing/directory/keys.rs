@@ -9,7 +9,7 @@ use crate::{
     },
     error::ErrorKind,
     page::{PAGE_LIMIT, PageRequest},
-    testing::{expect_error, read_pages, run_concurrently},
+    testing::{call_concurrently, expect_error, read_pages},
 };
 
 async fn add(store: &DirectoryStore, key: LookupKey) -> AddKeyOutcome {
@@ -121,10 +121,9 @@ pub async fn revoked_or_ended_plus_keys_are_not_counted(store: DirectoryStore) {
 
 /// Concurrently added keys never exceed the limit of a subject.
 pub async fn concurrent_adds_never_exceed_subject_limit(store: DirectoryStore) {
-    let added = run_concurrently((0..12).map(|n| {
-        let store = Arc::clone(&store);
-        async move { expect_ok(store.add_key(plus_key(&format!("k{n}"), "s", 0, 100), 3).await) }
-    }))
+    let added = call_concurrently(&store, 0..12, |store, n| async move {
+        expect_ok(store.add_key(plus_key(&format!("k{n}"), "s", 0, 100), 3).await)
+    })
     .await;
     let count = added.iter().filter(|added| **added == Added).count();
     assert_eq!(count, 3, "exactly as many as the limit");
@@ -220,10 +219,9 @@ pub async fn rotation_to_stored_key_is_conflict(store: DirectoryStore) {
 /// Of concurrent rotations of one key exactly one takes effect.
 pub async fn concurrent_rotations_take_effect_once(store: DirectoryStore) {
     add(&store, lookup_key("a", 0)).await;
-    let rotated = run_concurrently((0..10).map(|n| {
-        let store = Arc::clone(&store);
-        async move { expect_ok(store.rotate(&digest("a"), new_key(&format!("b{n}"), 20)).await) }
-    }))
+    let rotated = call_concurrently(&store, 0..10, |store, n| async move {
+        expect_ok(store.rotate(&digest("a"), new_key(&format!("b{n}"), 20)).await)
+    })
     .await;
     assert_eq!(rotated.iter().filter(|one| **one == Rotated).count(), 1, "one rotation takes effect");
     for (n, rotated) in rotated.iter().enumerate() {

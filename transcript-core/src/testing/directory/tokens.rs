@@ -7,10 +7,15 @@ use crate::{
         RedeemOutcome::{Invalid, NeedsConfirmation},
     },
     error::ErrorKind,
-    testing::{expect_error, run_concurrently},
+    testing::{call_concurrently, expect_error},
 };
 
 const EMAIL: &str = "someone@example.org";
+
+fn check_issued(outcome: RedeemOutcome, is_first: bool, rule: &str) {
+    let is_issued = matches!(outcome, RedeemOutcome::Issued { first, .. } if first == is_first);
+    assert!(is_issued, "{rule}: {outcome:?}");
+}
 
 /// A new token of a new address creates a free account and its key.
 pub async fn token_of_new_address_creates_account_and_key(store: DirectoryStore) {
@@ -68,11 +73,7 @@ pub async fn token_is_invalid_at_expiry(store: DirectoryStore) {
     expect_ok(store.put_token(VerificationToken { expires_at: at(10), ..token("late", EMAIL) }).await);
     assert_eq!(redeem(&store, "late", "k", true).await, Invalid, "a token is invalid at its expiry");
     expect_ok(store.put_token(VerificationToken { expires_at: at(11), ..token("just", EMAIL) }).await);
-    let issued = redeem(&store, "just", "k", false).await;
-    assert!(
-        matches!(issued, RedeemOutcome::Issued { first: true, .. }),
-        "a token is valid before its expiry: {issued:?}"
-    );
+    check_issued(redeem(&store, "just", "k", false).await, true, "a token is valid before its expiry");
     expect_ok(store.put_token(VerificationToken { expires_at: at(10), ..token("ended", EMAIL) }).await);
     let ended = redeem(&store, "ended", "l", false).await;
     assert_eq!(ended, Invalid, "an expired token does not request confirmation");
@@ -90,11 +91,7 @@ pub async fn redeem_for_existing_account_needs_confirmation(store: DirectoryStor
         assert!(owner(&store, "k").await.is_some(), "the old key stays live");
         assert_eq!(owner(&store, "l").await, None, "no key is issued");
     }
-    let issued = redeem(&store, "t3", "l", true).await;
-    assert!(
-        matches!(issued, RedeemOutcome::Issued { first: false, .. }),
-        "the tokens are not used up: {issued:?}"
-    );
+    check_issued(redeem(&store, "t3", "l", true).await, false, "the tokens are not used up");
 }
 
 /// A confirmed redemption issues a key for the unchanged account and revokes its old keys.
@@ -123,11 +120,7 @@ pub async fn redeem_voids_other_tokens_of_address(store: DirectoryStore) {
     for name in ["t1", "t3"] {
         assert_eq!(redeem(&store, name, "l", true).await, Invalid, "the others are void");
     }
-    let issued = redeem(&store, "theirs", "m", false).await;
-    assert!(
-        matches!(issued, RedeemOutcome::Issued { first: true, .. }),
-        "tokens of other addresses stay valid: {issued:?}"
-    );
+    check_issued(redeem(&store, "theirs", "m", false).await, true, "tokens of other addresses stay valid");
 }
 
 /// A token digest belongs to one address; storing the same token again succeeds.
@@ -167,20 +160,15 @@ pub async fn redeem_with_used_key_or_account_is_conflict(store: DirectoryStore) 
         expect_error(store.redeem(wrong).await, ErrorKind::Conflict, what);
         assert_eq!(by_email(&store, EMAIL).await, None, "a conflict creates no account");
     }
-    let issued = expect_ok(store.redeem(request).await);
-    assert!(
-        matches!(issued, RedeemOutcome::Issued { first: true, .. }),
-        "the token is not used up: {issued:?}"
-    );
+    check_issued(expect_ok(store.redeem(request).await), true, "the token is not used up");
 }
 
 /// Of concurrent redemptions of one token exactly one issues a key.
 pub async fn concurrent_redeems_of_one_token_issue_once(store: DirectoryStore) {
     expect_ok(store.put_token(token("t", EMAIL)).await);
-    let redeemed = run_concurrently((0..10).map(|n| {
-        let store = Arc::clone(&store);
-        async move { redeem(&store, "t", &format!("k{n}"), true).await }
-    }))
+    let redeemed = call_concurrently(&store, 0..10, |store, n| async move {
+        redeem(&store, "t", &format!("k{n}"), true).await
+    })
     .await;
     let issued =
         redeemed.iter().filter(|one| matches!(one, RedeemOutcome::Issued { first: true, .. })).count();
@@ -197,10 +185,9 @@ pub async fn concurrent_redeems_of_one_address_create_one_account(store: Directo
     for name in ["t0", "t1", "t2", "t3"] {
         expect_ok(store.put_token(token(name, EMAIL)).await);
     }
-    let redeemed = run_concurrently((0..4).map(|n| {
-        let store = Arc::clone(&store);
-        async move { redeem(&store, &format!("t{n}"), &format!("k{n}"), true).await }
-    }))
+    let redeemed = call_concurrently(&store, 0..4, |store, n| async move {
+        redeem(&store, &format!("t{n}"), &format!("k{n}"), true).await
+    })
     .await;
     let issued = redeemed.iter().filter(|one| matches!(one, RedeemOutcome::Issued { .. })).count();
     assert_eq!(issued, 1, "the first redemption voids the other tokens: {redeemed:?}");

@@ -1,24 +1,23 @@
 //! Conformance cases of concurrent calls: the rules apply in every order.
 
 use super::*;
-use crate::{ledger::RevokeOutcome, testing::run_concurrently};
+use crate::{ledger::RevokeOutcome, testing::call_concurrently};
 
 /// Concurrent holds on one wallet take all of it, and nothing beyond.
 pub async fn concurrent_holds_drain_wallet_to_zero(store: LedgerStore) {
     grant(&store, "g", "w", 15).await;
     let pools = terms(&[bucket("month/1", 10), Pool::Purchased]);
-    let outcomes = run_concurrently((0..40).map(|n| {
-        let (store, pools) = (Arc::clone(&store), pools.clone());
+    let outcomes = call_concurrently(&store, 0..40, |store, n| {
+        let pools = pools.clone();
         async move { expect_ok(store.hold(request(&format!("h{n}"), &[leg("w", pools, 1)])).await) }
-    }))
+    })
     .await;
     let held = outcomes.iter().filter(|outcome| matches!(outcome, HoldOutcome::Held { .. })).count();
     assert_eq!(held, 25, "as many holds succeed as there are credits");
     assert_eq!(usage(&store, "w", &pools).await, [(0, 10), (0, 15)], "the wallet is drained to zero");
-    let settled = run_concurrently((0..40).map(|n| {
-        let store = Arc::clone(&store);
-        async move { expect_ok(store.settle(settle_request(&format!("h{n}"), &[1])).await) }
-    }))
+    let settled = call_concurrently(&store, 0..40, |store, n| async move {
+        expect_ok(store.settle(settle_request(&format!("h{n}"), &[1])).await)
+    })
     .await;
     let settled = settled.iter().filter(|outcome| matches!(outcome, SettleOutcome::Settled { .. })).count();
     assert_eq!(settled, 25, "each successful hold settles; the others are not found");
@@ -29,8 +28,7 @@ pub async fn concurrent_holds_drain_wallet_to_zero(store: LedgerStore) {
 /// Of concurrent identical holds, one is held and the others return `Exists`.
 pub async fn concurrent_holds_with_one_id_hold_once(store: LedgerStore) {
     for (id, spend) in [("h", false), ("s", true)] {
-        let outcomes = run_concurrently((0..16).map(|_| {
-            let store = Arc::clone(&store);
+        let outcomes = call_concurrently(&store, 0..16, |store, _| {
             let hold_request = request(id, &[leg(id, day_terms(20), 2), leg("service", day_terms(50), 1)]);
             async move {
                 expect_ok(if spend {
@@ -39,7 +37,7 @@ pub async fn concurrent_holds_with_one_id_hold_once(store: LedgerStore) {
                     store.hold(hold_request).await
                 })
             }
-        }))
+        })
         .await;
         let held = outcomes.iter().filter(|outcome| matches!(outcome, HoldOutcome::Held { .. })).count();
         assert_eq!(held, 1, "one id takes effect once");
@@ -53,19 +51,16 @@ pub async fn concurrent_holds_with_one_id_hold_once(store: LedgerStore) {
 
 /// Holds that name the same wallets in opposite orders do not deadlock.
 pub async fn concurrent_holds_with_crossed_legs_do_not_deadlock(store: LedgerStore) {
-    let outcomes = run_concurrently((0..40).map(|n| {
-        let store = Arc::clone(&store);
-        async move {
-            let (a, b, c) =
-                (leg("a", day_terms(500), 1), leg("b", day_terms(500), 2), leg("c", day_terms(500), 1));
-            let legs = [vec![a.clone(), b.clone()], vec![b.clone(), a.clone()], vec![c.clone(), b, a]];
-            let legs = &legs[n % 3];
-            let id = format!("h{n}");
-            let held = expect_ok(store.hold(request(&id, legs)).await);
-            let spent: Vec<u64> = legs.iter().map(|leg| leg.amount).collect();
-            (held, expect_ok(store.settle(settle_request(&id, &spent)).await))
-        }
-    }))
+    let outcomes = call_concurrently(&store, 0..40, |store, n| async move {
+        let (a, b, c) =
+            (leg("a", day_terms(500), 1), leg("b", day_terms(500), 2), leg("c", day_terms(500), 1));
+        let legs = [vec![a.clone(), b.clone()], vec![b.clone(), a.clone()], vec![c.clone(), b, a]];
+        let legs = &legs[n % 3];
+        let id = format!("h{n}");
+        let held = expect_ok(store.hold(request(&id, legs)).await);
+        let spent: Vec<u64> = legs.iter().map(|leg| leg.amount).collect();
+        (held, expect_ok(store.settle(settle_request(&id, &spent)).await))
+    })
     .await;
     for (held, settled) in outcomes {
         assert!(matches!(held, HoldOutcome::Held { .. }), "a covered hold is held: {held:?}");
@@ -82,8 +77,8 @@ pub async fn concurrent_settle_and_expire_end_hold_once(store: LedgerStore) {
     for round in 0..8 {
         let id = format!("h{round}");
         hold(&store, request(&id, &[leg(&id, day_terms(5), 5)])).await;
-        let ended = run_concurrently((0..9).map(|n| {
-            let (store, id) = (Arc::clone(&store), id.clone());
+        let ended = call_concurrently(&store, 0..9, |store, n| {
+            let id = id.clone();
             async move {
                 match n % 3 {
                     0 => u32::from(settles(&store, &id, 3).await),
@@ -91,7 +86,7 @@ pub async fn concurrent_settle_and_expire_end_hold_once(store: LedgerStore) {
                     _ => expect_ok(store.expire(at(60), 10).await),
                 }
             }
-        }))
+        })
         .await;
         assert_eq!(ended.iter().sum::<u32>(), 1, "a hold ends once");
         let spent = match expect_ok(store.extend(&HoldId::new(&id), at(99)).await) {
@@ -118,18 +113,15 @@ pub async fn concurrent_expire_ends_each_hold_once(store: LedgerStore) {
     for n in 0..30 {
         hold(&store, request(&format!("h{n}"), &[leg("w", day_terms(30), 1)])).await;
     }
-    let counts = run_concurrently((0..8).map(|_| {
-        let store = Arc::clone(&store);
-        async move {
-            let mut count = 0;
-            loop {
-                match expect_ok(store.expire(at(60), 3).await) {
-                    0 => return count,
-                    swept => count += swept,
-                }
+    let counts = call_concurrently(&store, 0..8, |store, _| async move {
+        let mut count = 0;
+        loop {
+            match expect_ok(store.expire(at(60), 3).await) {
+                0 => return count,
+                swept => count += swept,
             }
         }
-    }))
+    })
     .await;
     assert_eq!(counts.iter().sum::<u32>(), 30, "each overdue hold is counted by one call");
     assert_eq!(usage(&store, "w", &day_terms(30)).await, [(0, 0)]);
@@ -139,18 +131,16 @@ pub async fn concurrent_expire_ends_each_hold_once(store: LedgerStore) {
 
 /// Concurrent identical grants add credits once; concurrent identical revocations take them once.
 pub async fn concurrent_grants_with_one_id_add_once(store: LedgerStore) {
-    let outcomes = run_concurrently((0..12).map(|_| {
-        let store = Arc::clone(&store);
-        async move { expect_ok(store.grant(grant_request("g", "w", 10)).await) }
-    }))
+    let outcomes = call_concurrently(&store, 0..12, |store, _| async move {
+        expect_ok(store.grant(grant_request("g", "w", 10)).await)
+    })
     .await;
     let granted = outcomes.iter().filter(|outcome| matches!(outcome, GrantOutcome::Granted { .. })).count();
     assert_eq!(granted, 1, "one id is granted once");
     assert_eq!(outcomes.iter().filter(|outcome| **outcome == GrantOutcome::Exists).count(), 11);
-    let outcomes = run_concurrently((0..12).map(|n| {
-        let store = Arc::clone(&store);
-        async move { expect_ok(store.revoke(revoke_request(&format!("r{}", n % 3), "g", 4)).await) }
-    }))
+    let outcomes = call_concurrently(&store, 0..12, |store, n| async move {
+        expect_ok(store.revoke(revoke_request(&format!("r{}", n % 3), "g", 4)).await)
+    })
     .await;
     let taken: u64 = outcomes
         .iter()
@@ -167,20 +157,17 @@ pub async fn concurrent_grants_with_one_id_add_once(store: LedgerStore) {
 /// No credit is both spent and revoked when both run concurrently.
 pub async fn concurrent_revoke_and_spend_never_overdraw(store: LedgerStore) {
     grant(&store, "g", "w", 20).await;
-    let counted = run_concurrently((0..24).map(|n| {
-        let store = Arc::clone(&store);
-        async move {
-            if n % 2 == 0 {
-                let hold_request = request(&format!("s{n}"), &[leg("w", purchased_terms(), 2)]);
-                let spent = matches!(expect_ok(store.spend(hold_request).await), HoldOutcome::Held { .. });
-                return 2 * u64::from(spent);
-            }
-            match expect_ok(store.revoke(revoke_request(&format!("r{n}"), "g", 3)).await) {
-                RevokeOutcome::Revoked { taken, .. } => taken,
-                other => panic!("a new revocation of a known grant succeeds: {other:?}"),
-            }
+    let counted = call_concurrently(&store, 0..24, |store, n| async move {
+        if n % 2 == 0 {
+            let hold_request = request(&format!("s{n}"), &[leg("w", purchased_terms(), 2)]);
+            let spent = matches!(expect_ok(store.spend(hold_request).await), HoldOutcome::Held { .. });
+            return 2 * u64::from(spent);
         }
-    }))
+        match expect_ok(store.revoke(revoke_request(&format!("r{n}"), "g", 3)).await) {
+            RevokeOutcome::Revoked { taken, .. } => taken,
+            other => panic!("a new revocation of a known grant succeeds: {other:?}"),
+        }
+    })
     .await;
     let left = available(&store, "w", &purchased_terms()).await;
     assert_eq!(

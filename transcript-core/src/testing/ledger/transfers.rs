@@ -1,7 +1,11 @@
 //! Conformance cases of grants and revocations of purchased credits.
 
 use super::*;
-use crate::{error::ErrorKind, ledger::RevokeOutcome, testing::expect_error};
+use crate::{
+    error::ErrorKind,
+    ledger::RevokeOutcome::{self, GrantNotFound},
+    testing::expect_error,
+};
 
 async fn revoke(store: &LedgerStore, id: &str, grant: &str, amount: u64) -> RevokeOutcome {
     expect_ok(store.revoke(revoke_request(id, grant, amount)).await)
@@ -131,11 +135,7 @@ pub async fn revoke_repeated_changes_nothing(store: LedgerStore) {
     assert_eq!(available(&store, "w", &purchased_terms()).await, 10, "a repeated revocation takes nothing");
     assert_eq!(revoke(&store, "r", "g", 6).await, RevokeOutcome::Conflict, "another amount");
     assert_eq!(revoke(&store, "r", "g2", 5).await, RevokeOutcome::Conflict, "another grant");
-    assert_eq!(
-        revoke(&store, "q", "unknown", 5).await,
-        RevokeOutcome::GrantNotFound,
-        "the grant does not exist"
-    );
+    assert_eq!(revoke(&store, "q", "unknown", 5).await, GrantNotFound, "the grant does not exist");
     assert_eq!(
         revoke(&store, "q", "g2", 5).await,
         revoked(5, 0),
@@ -151,11 +151,7 @@ pub async fn grants_and_revocations_share_ids(store: LedgerStore) {
     assert_eq!(revoke(&store, "g", "g", 10).await, RevokeOutcome::Conflict, "the id belongs to a grant");
     let outcome = expect_ok(store.grant(grant_request("r", "w", 5)).await);
     assert_eq!(outcome, GrantOutcome::Conflict, "the id belongs to a revocation");
-    assert_eq!(
-        revoke(&store, "q", "r", 5).await,
-        RevokeOutcome::GrantNotFound,
-        "a revocation is not a grant"
-    );
+    assert_eq!(revoke(&store, "q", "r", 5).await, GrantNotFound, "a revocation is not a grant");
     hold(&store, request("g", &[leg("w", purchased_terms(), 5)])).await;
     check_audit(&store).await;
 }
