@@ -9,7 +9,7 @@ use transcript_core::{
     body::segments,
     directory::{
         self as core, Account, AccountRef, AddKeyOutcome, Directory, EraseOutcome, LookupKey, NewKeyRecord,
-        RedeemRequest, RenewRequest, RotateOutcome, VerificationToken,
+        RedeemOutcome, RedeemRequest, RenewRequest, RotateOutcome, VerificationToken,
     },
     ids::{AccountId, HoldId, Holder, KeyId, WalletId},
     ledger::{
@@ -27,8 +27,7 @@ use crate::{
     error::{Failure, FailureKind, VerbatimError},
     ports::{
         AccountPage, ArchiveStore, BalancePage, DirectoryStore, EntryPage, FindOutcome, ForeignStore,
-        KeyOwner, KeyPage, LedgerStore, PutRequest, RedeemOutcome, StoredTranscript, TrackPage,
-        UpdateOutcome, VideoPage,
+        KeyOwner, KeyPage, LedgerStore, PutRequest, StoredTranscript, TrackPage, UpdateOutcome, VideoPage,
     },
     transcripts::Transcripts,
 };
@@ -286,11 +285,7 @@ impl DirectoryStore for MemoryStore<MemoryDirectory> {
         Ok(self.0.put_token(token).await?)
     }
     async fn redeem(&self, request: RedeemRequest) -> StoreResult<RedeemOutcome> {
-        Ok(match self.0.redeem(request).await? {
-            core::RedeemOutcome::Issued { account, first } => RedeemOutcome::Issued { account, first },
-            core::RedeemOutcome::NeedsConfirmation => RedeemOutcome::NeedsConfirmation,
-            core::RedeemOutcome::Invalid => RedeemOutcome::Invalid,
-        })
+        Ok(self.0.redeem(request).await?)
     }
     async fn account(&self, reference: AccountRef) -> StoreResult<Option<Account>> {
         Ok(self.0.account(&reference).await?)

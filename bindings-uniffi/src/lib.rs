@@ -46,7 +46,7 @@ pub use options::{ModelService, RemoteServer, Storage, SupplierSpec, Transcripts
 #[cfg(feature = "local-service")]
 pub use ports::{
     AccountPage, BalancePage, DirectoryStore, EntryPage, KeyOwner, KeyPage, LedgerStore, MailMessage, Mailer,
-    RedeemOutcome, UpdateOutcome,
+    UpdateOutcome,
 };
 pub use ports::{
     ArchiveStore, FindOutcome, PutRequest, ShortLink, StoredTranscript, Supplier, SupplyFailure,

@@ -5,7 +5,8 @@ use transcript_core::{
     Page, PageRequest, Result, Timestamp,
     directory::{
         self as core, Account, AccountRef, AddKeyOutcome, Directory, EraseOutcome, KeySummary, LookupKey,
-        NewKeyRecord, PaidPeriod, Plan, RedeemRequest, RenewRequest, RotateOutcome, VerificationToken,
+        NewKeyRecord, PaidPeriod, Plan, RedeemOutcome, RedeemRequest, RenewRequest, RotateOutcome,
+        VerificationToken,
     },
     ids::{AccountId, Cursor, KeyId, WalletId},
 };
@@ -211,8 +212,7 @@ pub enum KeyOwner {
 }
 
 /// Outcome of redeeming a token.
-#[derive(Clone, Debug, uniffi::Enum)]
-#[expect(clippy::large_enum_variant, reason = "converted once, at the boundary")]
+#[uniffi::remote(Enum)]
 pub enum RedeemOutcome {
     /// The key is issued.
     Issued {
@@ -333,12 +333,8 @@ impl Directory for ForeignStore<dyn DirectoryStore> {
         self.call(self.store.put_token(token)).await
     }
 
-    async fn redeem(&self, request: RedeemRequest) -> Result<core::RedeemOutcome> {
-        Ok(match self.call(self.store.redeem(request)).await? {
-            RedeemOutcome::Issued { account, first } => core::RedeemOutcome::Issued { account, first },
-            RedeemOutcome::NeedsConfirmation => core::RedeemOutcome::NeedsConfirmation,
-            RedeemOutcome::Invalid => core::RedeemOutcome::Invalid,
-        })
+    async fn redeem(&self, request: RedeemRequest) -> Result<RedeemOutcome> {
+        self.call(self.store.redeem(request)).await
     }
 
     async fn account(&self, reference: &AccountRef) -> Result<Option<Account>> {

@@ -22,7 +22,7 @@ pub use archive::{ArchiveStore, FindOutcome, PutRequest, StoredTranscript, Track
 #[cfg(feature = "chat")]
 pub use chat_model::{ChatMessage, ChatModel};
 #[cfg(feature = "local-service")]
-pub use directory::{AccountPage, DirectoryStore, KeyOwner, KeyPage, RedeemOutcome, UpdateOutcome};
+pub use directory::{AccountPage, DirectoryStore, KeyOwner, KeyPage, UpdateOutcome};
 #[cfg(feature = "local-service")]
 pub use ledger::{BalancePage, EntryPage, LedgerStore};
 #[cfg(feature = "local-service")]
