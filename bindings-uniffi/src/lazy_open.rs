@@ -1,7 +1,6 @@
 //! A [`Verbatim`] that opens on first use, closes on a pause, and opens again on the next call.
 
 use std::{
-    fmt,
     path::PathBuf,
     sync::{
         Arc, Mutex, PoisonError,
@@ -43,11 +42,7 @@ pub(crate) struct LazyVerbatim {
     cell: Mutex<OpenCell>,
 }
 
-impl fmt::Debug for LazyVerbatim {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LazyVerbatim").field("is_closed", &self.is_closed()).finish_non_exhaustive()
-    }
-}
+transcript_core::debug_fields!(LazyVerbatim |this| { is_closed: this.is_closed() });
 
 impl LazyVerbatim {
     pub(crate) fn new(options: Options, folder: Option<PathBuf>) -> Self {

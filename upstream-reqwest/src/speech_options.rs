@@ -1,6 +1,6 @@
 //! Options of speech-to-text: settings `speech.*`.
 
-use std::{fmt, path::PathBuf, time::Duration};
+use std::{path::PathBuf, time::Duration};
 
 use transcript_core::{Error, Result};
 use url::Url;
@@ -141,19 +141,10 @@ impl SpeechOptions {
     }
 }
 
-impl fmt::Debug for SpeechOptions {
-    /// Omits the key.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SpeechOptions")
-            .field("base_url", &self.base_url)
-            .field("model", &self.model)
-            .field("has_key", &self.api_key.is_some())
-            .field("part", &self.chunk_duration())
-            .field("format", &self.format)
-            .field("timeout", &self.timeout)
-            .finish_non_exhaustive()
-    }
-}
+// Omits the key.
+transcript_core::debug_fields!(SpeechOptions |this| {
+    base_url, model, has_key: this.api_key.is_some(), part: this.chunk_duration(), format, timeout
+});
 
 #[cfg(test)]
 mod tests {

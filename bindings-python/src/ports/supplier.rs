@@ -1,6 +1,6 @@
 //! Adapter from a Python object to the supplier port.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use pyo3::{
@@ -130,11 +130,7 @@ pub(crate) struct PySupplier {
     info: SupplierInfo,
 }
 
-impl fmt::Debug for PySupplier {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PySupplier").field("name", &self.info.name).finish_non_exhaustive()
-    }
-}
+transcript_core::debug_fields!(PySupplier |this| { name: this.info.name });
 
 impl PySupplier {
     /// Reads the attributes of the supplier.

@@ -1,6 +1,6 @@
 //! Supplier of the app.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use transcript_core::{
@@ -138,11 +138,7 @@ pub(crate) struct ForeignSupplier {
     clock: verbatim::SystemClock,
 }
 
-impl fmt::Debug for ForeignSupplier {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ForeignSupplier").field("name", &self.info.name).finish_non_exhaustive()
-    }
-}
+transcript_core::debug_fields!(ForeignSupplier |this| { name: this.info.name });
 
 impl ForeignSupplier {
     pub(crate) fn new(

@@ -19,7 +19,7 @@ mod tests;
 mod tools;
 mod transcript;
 
-use std::{fmt, panic::AssertUnwindSafe, sync::Arc};
+use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use futures_util::FutureExt;
 use rmcp::{
@@ -59,11 +59,7 @@ pub(crate) struct McpTools {
     all: Arc<[Tool]>,
 }
 
-impl fmt::Debug for McpTools {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("McpTools").field("service", &self.service).finish_non_exhaustive()
-    }
-}
+transcript_core::debug_fields!(McpTools { service });
 
 impl McpTools {
     /// Tools of a service over HTTP, whose transcripts come from this engine.

@@ -48,11 +48,7 @@ pub(crate) struct McpEndpoint {
     body_budget: ByteBudget,
 }
 
-impl std::fmt::Debug for McpEndpoint {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("McpEndpoint").field("origins", &self.origins).finish_non_exhaustive()
-    }
-}
+transcript_core::debug_fields!(McpEndpoint { origins });
 
 impl McpEndpoint {
     /// Endpoint over this state; pages of these origins may call it.

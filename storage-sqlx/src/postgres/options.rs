@@ -1,6 +1,6 @@
 //! Address, timeouts and connection settings of a PostgreSQL database.
 
-use std::{fmt, str::FromStr, time::Duration};
+use std::{str::FromStr, time::Duration};
 
 use sqlx::{
     ConnectOptions,
@@ -157,21 +157,11 @@ impl FromStr for PostgresOptions {
     }
 }
 
-impl fmt::Debug for PostgresOptions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The URL may contain a password.
-        let database =
-            self.connection().map_or_else(|_| "(not well-formed)".to_owned(), |known| Self::name(&known));
-        f.debug_struct("PostgresOptions")
-            .field("database", &database)
-            .field("connections", &self.connections)
-            .field("connect_timeout", &self.connect_timeout)
-            .field("timeout", &self.timeout)
-            .field("pooler", &self.pooler)
-            .field("batch_threshold", &self.batch_threshold)
-            .finish()
-    }
-}
+// The URL may contain a password.
+transcript_core::debug_fields!(PostgresOptions |this| {
+    database: this.connection().map_or("(not well-formed)".to_owned(), |known| PostgresOptions::name(&known)),
+    connections, connect_timeout, timeout, pooler, batch_threshold
+});
 
 #[cfg(test)]
 mod tests {

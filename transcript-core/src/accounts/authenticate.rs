@@ -1,6 +1,6 @@
 //! Authentication of v1 API keys.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use super::{V1Error, call_context::CallContext};
 use crate::{
@@ -26,14 +26,7 @@ pub struct AccountPrincipal {
     pub(super) key_digest: Vec<u8>,
 }
 
-impl fmt::Debug for AccountPrincipal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AccountPrincipal")
-            .field("account", &self.account.id)
-            .field("key", &self.key)
-            .finish_non_exhaustive()
-    }
-}
+crate::debug_fields!(AccountPrincipal |this| { account: this.account.id, key });
 
 /// Authenticates v1 API keys. Uses the directory.
 #[derive(Debug)]

@@ -1,7 +1,6 @@
 //! Chat answers for credits (specification 2.6, 4.5 and 15).
 
 use std::{
-    fmt,
     pin::pin,
     sync::{Arc, atomic::Ordering},
 };
@@ -31,12 +30,8 @@ pub struct ChatParams {
     pub history: Vec<ChatTurn>,
 }
 
-impl fmt::Debug for ChatParams {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Users' questions stay out of logs.
-        f.debug_struct("ChatParams").field("turns", &self.history.len()).finish_non_exhaustive()
-    }
-}
+// Users' questions stay out of logs.
+crate::debug_fields!(ChatParams |this| { turns: this.history.len() });
 
 /// The credits of an account after an answer (specification 2.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,6 @@
 
 use std::{
     collections::HashMap,
-    fmt,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -104,11 +103,7 @@ pub(super) struct FetchPayment {
     pays: AtomicBool,
 }
 
-impl fmt::Debug for FetchPayment {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FetchPayment").field("key", &self.key).finish_non_exhaustive()
-    }
-}
+crate::debug_fields!(FetchPayment { key });
 
 impl FetchPayment {
     pub(super) fn new(

@@ -30,14 +30,7 @@ pub struct ModelRequest {
     pub output_tokens_max: u32,
 }
 
-impl fmt::Debug for ModelRequest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ModelRequest")
-            .field("task", &self.task)
-            .field("passages", &self.passages.len())
-            .finish_non_exhaustive()
-    }
-}
+crate::debug_fields!(ModelRequest |this| { task, passages: this.passages.len() });
 
 /// Purpose of a model's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,5 @@
 //! A question and the conversation before it.
 
-use std::fmt;
-
 use crate::{debug_fields, names::names};
 
 /// Maximum of Unicode scalar values in a message (specification 8).
@@ -44,11 +42,7 @@ pub struct Question {
     history: Vec<ChatTurn>,
 }
 
-impl fmt::Debug for Question {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Question").field("turns", &self.history.len()).finish_non_exhaustive()
-    }
-}
+crate::debug_fields!(Question |this| { turns: this.history.len() });
 
 /// Reason why a question is invalid. The message names the request field (specification 4.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, derive_more::Display, derive_more::Error)]

@@ -1,6 +1,6 @@
 //! Requests of the lookup API.
 
-use std::{fmt, net::IpAddr};
+use std::net::IpAddr;
 
 use super::EntitlementProof;
 use crate::{
@@ -75,15 +75,7 @@ pub struct LookupRequest {
     pub default_only: bool,
 }
 
-impl fmt::Debug for LookupRequest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let key = self.key.as_ref().map(|_| "…");
-        f.debug_struct("LookupRequest")
-            .field("reference", &self.reference)
-            .field("key", &key)
-            .finish_non_exhaustive()
-    }
-}
+crate::debug_fields!(LookupRequest |this| { reference, key: this.key.as_ref().map(|_| "…") });
 
 /// A reference that names no video: the only lookup error, a 400.
 #[derive(Clone, Debug, PartialEq, Eq, derive_more::Display, derive_more::Error)]

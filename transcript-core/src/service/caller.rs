@@ -1,6 +1,6 @@
 //! Who calls the service.
 
-use std::{fmt, net::IpAddr};
+use std::net::IpAddr;
 
 use crate::{
     directory::api_key::{ApiKey, ApiKind},
@@ -34,12 +34,5 @@ impl Caller {
     }
 }
 
-impl fmt::Debug for Caller {
-    /// Without key and proof.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Caller")
-            .field("has_key", &self.key.is_some())
-            .field("src", &self.src)
-            .finish_non_exhaustive()
-    }
-}
+// Without key and proof.
+crate::debug_fields!(Caller |this| { has_key: this.key.is_some(), src });

@@ -11,7 +11,6 @@ mod stream;
 mod wire;
 
 use std::{
-    fmt,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -55,11 +54,7 @@ pub struct OpenAiChat {
     quirks: Mutex<ServiceQuirks>,
 }
 
-impl fmt::Debug for OpenAiChat {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OpenAiChat").field("host", &self.url.host_str()).finish_non_exhaustive()
-    }
-}
+transcript_core::debug_fields!(OpenAiChat |this| { host: this.url.host_str() });
 
 /// Why a call failed. It contains no text of the service, which may include the key or the question.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Options of the transport: settings `upstream.*`.
 
-use std::{fmt, path::PathBuf, time::Duration};
+use std::{path::PathBuf, time::Duration};
 
 use transcript_core::{Error, Result};
 
@@ -75,20 +75,10 @@ impl HttpOptions {
     }
 }
 
-impl fmt::Debug for HttpOptions {
-    /// Omits the proxies' URLs, which may hold credentials.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HttpOptions")
-            .field("proxies", &self.proxies.len())
-            .field("ca_file", &self.ca_file)
-            .field("timeout", &self.timeout)
-            .field("connect_timeout", &self.connect_timeout)
-            .field("read_timeout", &self.read_timeout)
-            .field("retries", &self.retries)
-            .field("concurrency", &self.concurrency)
-            .finish()
-    }
-}
+// Omits the proxies' URLs, which may hold credentials.
+transcript_core::debug_fields!(HttpOptions |this| {
+    proxies: this.proxies.len(), ca_file, timeout, connect_timeout, read_timeout, retries, concurrency
+});
 
 #[cfg(test)]
 mod tests {

@@ -3,7 +3,7 @@
 //! There are no retries and no cooldowns: the caller decides. The transport's guarantees hold: only the
 //! platform's hosts, over https, through the named proxy or none, with bounded responses.
 
-use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
@@ -35,15 +35,8 @@ pub struct PageClientOptions {
     pub timeout: Option<Duration>,
 }
 
-impl fmt::Debug for PageClientOptions {
-    /// Omits the proxy, whose URL may hold credentials.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PageClientOptions")
-            .field("has_proxy", &self.proxy.is_some())
-            .field("ca_file", &self.ca_file)
-            .finish_non_exhaustive()
-    }
-}
+// Omits the proxy, whose URL may hold credentials.
+transcript_core::debug_fields!(PageClientOptions |this| { has_proxy: this.proxy.is_some(), ca_file });
 
 /// One header of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! HTTP calls to one server: bounded in time and size, with retries where they are safe.
 
-use std::{fmt, time::Duration};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
@@ -122,12 +122,8 @@ pub(super) struct ServiceConnection {
     named_wait_max: Duration,
 }
 
-impl fmt::Debug for ServiceConnection {
-    /// Omits the key.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ServiceConnection").field("host", &self.base.host_str()).finish_non_exhaustive()
-    }
-}
+// Omits the key.
+transcript_core::debug_fields!(ServiceConnection |this| { host: this.base.host_str() });
 
 impl ServiceConnection {
     pub(super) fn new(options: &ServiceOptions) -> CoreResult<Self> {

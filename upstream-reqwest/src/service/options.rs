@@ -1,6 +1,6 @@
 //! Options of a [`ServiceClient`](super::ServiceClient).
 
-use std::{fmt, path::PathBuf, time::Duration};
+use std::{path::PathBuf, time::Duration};
 
 use transcript_core::{Error, Result};
 use url::Url;
@@ -72,17 +72,10 @@ impl ServiceOptions {
     }
 }
 
-impl fmt::Debug for ServiceOptions {
-    /// Omits the key.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ServiceOptions")
-            .field("base_url", &self.base_url)
-            .field("has_key", &self.api_key.is_some())
-            .field("timeout", &self.timeout)
-            .field("retries", &self.retries)
-            .finish_non_exhaustive()
-    }
-}
+// Omits the key.
+transcript_core::debug_fields!(ServiceOptions |this| {
+    base_url, has_key: this.api_key.is_some(), timeout, retries
+});
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,6 @@
 //! A Verbatim server as a supplier.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use http::{HeaderName, HeaderValue};
@@ -73,11 +73,7 @@ impl ServiceSupplier {
     }
 }
 
-impl fmt::Debug for ServiceSupplier {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ServiceSupplier").field("host", &self.client.api.host()).finish_non_exhaustive()
-    }
-}
+transcript_core::debug_fields!(ServiceSupplier |this| { host: this.client.api.host() });
 
 #[async_trait]
 impl Supplier for ServiceSupplier {

@@ -322,17 +322,8 @@ fn check_head(head: &[u8]) -> Result<(), SocialFailure> {
     }
 }
 
-impl fmt::Debug for MediaAddress {
-    /// Omits the query, which holds signatures, and the headers, which hold cookies.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MediaAddress")
-            .field("host", &self.url.host_str())
-            .field("bytes", &self.bytes)
-            .field("bitrate", &self.bitrate)
-            .field("expires", &self.expires)
-            .finish_non_exhaustive()
-    }
-}
+// Omits the query, which holds signatures, and the headers, which hold cookies.
+transcript_core::debug_fields!(MediaAddress |this| { host: this.url.host_str(), bytes, bitrate, expires });
 
 #[cfg(test)]
 mod tests {

@@ -3,7 +3,7 @@
 //! It uses no proxy of the platforms, so no proxy sees the key.
 
 use std::{
-    fmt::{self, Write as _},
+    fmt::Write as _,
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -170,11 +170,7 @@ impl SpeechEndpoint {
     }
 }
 
-impl fmt::Debug for SpeechEndpoint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SpeechEndpoint").field("host", &self.url.host_str()).finish_non_exhaustive()
-    }
-}
+transcript_core::debug_fields!(SpeechEndpoint |this| { host: this.url.host_str() });
 
 async fn send(request: reqwest::RequestBuilder, is_timed: bool) -> Result<Transcription, SpeechFailure> {
     let fault = |error| SpeechFailure::Unreachable(HttpError::from_reqwest(&error));

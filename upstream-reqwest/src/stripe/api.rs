@@ -111,11 +111,7 @@ pub(super) struct StripeApi {
     retries: u32,
 }
 
-impl fmt::Debug for StripeApi {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StripeApi").field("host", &self.base.host_str()).finish_non_exhaustive()
-    }
-}
+transcript_core::debug_fields!(StripeApi |this| { host: this.base.host_str() });
 
 impl StripeApi {
     pub(super) fn new(options: &StripeOptions) -> CoreResult<Self> {

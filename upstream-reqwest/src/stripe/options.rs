@@ -1,6 +1,6 @@
 //! Options of Stripe: settings `stripe.*`.
 
-use std::{fmt, path::PathBuf, time::Duration};
+use std::{path::PathBuf, time::Duration};
 
 use transcript_core::{Error, Result, accounts::PlanTable};
 use url::{Host, Url};
@@ -88,18 +88,10 @@ impl StripeOptions {
     }
 }
 
-impl fmt::Debug for StripeOptions {
-    /// Omits the key and the secrets.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StripeOptions")
-            .field("webhook_secrets", &self.webhook_secrets.len())
-            .field("api_url", &self.api_url)
-            .field("base_url", &self.base_url)
-            .field("timeout", &self.timeout)
-            .field("retries", &self.retries)
-            .finish_non_exhaustive()
-    }
-}
+// Omits the key and the secrets.
+transcript_core::debug_fields!(StripeOptions |this| {
+    webhook_secrets: this.webhook_secrets.len(), api_url, base_url, timeout, retries
+});
 
 #[cfg(test)]
 mod tests {

@@ -5,7 +5,7 @@ mod provider;
 #[cfg(test)]
 mod tests;
 
-use std::{fmt, time::Duration};
+use std::time::Duration;
 
 use jsonwebtoken::{decode, decode_header};
 use serde::Deserialize;
@@ -27,12 +27,8 @@ pub struct TokenEntitlements {
     keys: Vec<TrustedKey>,
 }
 
-impl fmt::Debug for TokenEntitlements {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A trusted key may be a secret.
-        f.debug_struct("TokenEntitlements").field("keys", &self.keys.len()).finish()
-    }
-}
+// A trusted key may be a secret.
+transcript_core::debug_fields!(TokenEntitlements |this| { keys: this.keys.len() });
 
 /// Claims of a token; the library has checked audience and issuer.
 #[derive(Deserialize)]

@@ -1,9 +1,6 @@
 //! An archived transcript that may still be encoded.
 
-use std::{
-    fmt,
-    sync::{Arc, OnceLock, Weak},
-};
+use std::sync::{Arc, OnceLock, Weak};
 
 use transcript_core::{
     Result,
@@ -31,15 +28,10 @@ pub(super) struct LazyEntry {
     pub(super) key: Arc<TranscriptKey>,
 }
 
-impl fmt::Debug for ArchivedTranscript {
-    /// Without the text.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ArchivedTranscript")
-            .field("revision", &self.0.revision)
-            .field("is_read", &self.0.read.get().is_some())
-            .finish_non_exhaustive()
-    }
-}
+// Without the text.
+transcript_core::debug_fields!(ArchivedTranscript |this| {
+    revision: this.0.revision, is_read: this.0.read.get().is_some()
+});
 
 impl ArchivedTranscript {
     pub(super) fn decoded(stored: StoredTranscript) -> Self {

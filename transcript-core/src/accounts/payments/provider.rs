@@ -45,11 +45,7 @@ pub struct WebhookRequest {
     pub body: Vec<u8>,
 }
 
-impl fmt::Debug for WebhookRequest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WebhookRequest").field("bytes", &self.body.len()).finish_non_exhaustive()
-    }
-}
+crate::debug_fields!(WebhookRequest |this| { bytes: this.body.len() });
 
 /// An object at the provider that may have changed: a checkout session, an invoice, a payment.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
