@@ -3,6 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use tokio::runtime::Handle;
+#[cfg(feature = "payments")]
+use tokio::sync::watch;
 #[cfg(feature = "mail")]
 use transcript_core::accounts::mail::{MailSenderHandle, Mailer, NotifyingOutbox, OutboxNotifier};
 #[cfg(feature = "payments")]
@@ -46,6 +48,9 @@ pub struct Verbatim {
     chat: Chat,
     #[cfg(feature = "payments")]
     payments: Payments,
+    /// The payments of the newest handle, for the sweep.
+    #[cfg(feature = "payments")]
+    newest_payments: Arc<watch::Sender<Payments>>,
     #[cfg(feature = "payments")]
     sandbox: Option<Sandbox>,
     /// State that suppliers and front ends share.
@@ -136,6 +141,8 @@ impl Verbatim {
             #[cfg(feature = "chat")]
             chat,
             #[cfg(feature = "payments")]
+            newest_payments: Arc::new(watch::Sender::new(payments.clone())),
+            #[cfg(feature = "payments")]
             payments,
             #[cfg(feature = "payments")]
             sandbox,
@@ -146,6 +153,29 @@ impl Verbatim {
             #[cfg(feature = "mail")]
             outbox_notifier,
         })
+    }
+
+    /// The same service with other limits, plans, prices and entitlement keys.
+    ///
+    /// These are [`Options::lookup`], [`Options::accounts`], [`Options::entitlement`] and what [`Options::checkout`] says
+    /// of plans; other options stay as they are. Stores, engine, caches and counts are shared. Calls of this handle end
+    /// with its settings, and a running sweep continues with the new ones.
+    ///
+    /// # Errors
+    /// As [`Verbatim::open`], if an option is invalid: nothing is changed.
+    #[cfg(feature = "payments")]
+    pub fn with_api_options(&self, options: &Options) -> Result<Self> {
+        let payments = crate::payments::change_plans(&self.payments, self.sandbox.as_ref(), options)?;
+        let sells = payments.is_configured();
+        let changed = Self {
+            lookup: self.lookup.with_options(options.lookup.clone(), entitlements(options)?),
+            accounts: self.accounts.with_options(AccountsOptions { sells, ..options.accounts.clone() }),
+            tools: ArchiveTools { lookup: options.lookup.clone(), ..self.tools.clone() },
+            payments,
+            ..self.clone()
+        };
+        self.newest_payments.send_replace(changed.payments.clone());
+        Ok(changed)
     }
 
     /// Returns the transcript of a video: archived, or fetched and archived. Free of charge.
@@ -225,7 +255,7 @@ impl Verbatim {
     #[cfg(feature = "payments")]
     pub fn start_sweep(&self) -> Option<PaymentSweepHandle> {
         let clock = Arc::clone(&self.tools.clock);
-        PaymentSweepHandle::start_if_selling(&self.payments, self.servers.clone(), clock)
+        PaymentSweepHandle::start_if_selling(self.newest_payments.subscribe(), self.servers.clone(), clock)
     }
 
     /// Sends a small read to both stores concurrently, with this timeout for each.

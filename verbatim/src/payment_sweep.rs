@@ -7,7 +7,7 @@ use std::{
 
 use tokio::{
     runtime::Handle,
-    sync::oneshot,
+    sync::{oneshot, watch},
     task::{JoinHandle, JoinSet},
 };
 use transcript_core::{
@@ -32,15 +32,16 @@ pub struct PaymentSweepHandle {
 impl PaymentSweepHandle {
     /// Implements [`crate::Verbatim::start_sweep`].
     pub(crate) fn start_if_selling(
-        payments: &Payments,
+        payments: watch::Receiver<Payments>,
         servers: ServerGroup,
         clock: Arc<SystemClock>,
     ) -> Option<Self> {
         let leader = SweepLeader { servers, clock };
-        payments.is_configured().then(|| Self::start(&Handle::current(), payments.clone(), leader))
+        let is_configured = payments.borrow().is_configured();
+        is_configured.then(|| Self::start(&Handle::current(), payments, leader))
     }
 
-    fn start(runtime: &Handle, payments: Payments, leader: SweepLeader) -> Self {
+    fn start(runtime: &Handle, payments: watch::Receiver<Payments>, leader: SweepLeader) -> Self {
         let (stop, stopped) = oneshot::channel();
         Self { stop: Some(stop), task: runtime.spawn(run(payments, leader, stopped)) }
     }
@@ -66,12 +67,13 @@ struct SweepLeader {
     clock: Arc<SystemClock>,
 }
 
-async fn run(payments: Payments, leader: SweepLeader, mut stopped: oneshot::Receiver<()>) {
+async fn run(payments: watch::Receiver<Payments>, leader: SweepLeader, mut stopped: oneshot::Receiver<()>) {
     let refunds_since = Arc::new(Mutex::new(None));
     loop {
         // A separate task, so that a panic ends one sweep and not all.
         let mut tasks = JoinSet::new();
-        tasks.spawn(sweep_as_leader(payments.clone(), leader.clone(), Arc::clone(&refunds_since)));
+        let newest = payments.borrow().clone();
+        tasks.spawn(sweep_as_leader(newest, leader.clone(), Arc::clone(&refunds_since)));
         tokio::select! {
             _ = &mut stopped => {
                 tasks.shutdown().await;

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use transcript_core::{
     Clock, Random, Result,
-    accounts::payments::{PaymentDeps, PaymentProvider, Payments, Sandbox, SandboxDeps},
+    accounts::{
+        PlanTable,
+        payments::{PaymentDeps, PaymentProvider, Payments, Sandbox, SandboxDeps},
+    },
 };
 
 use crate::{main_stores::MainStores, options::Options};
@@ -40,37 +43,56 @@ pub(crate) async fn payments(
     clock: Arc<dyn Clock>,
     random: &dyn Random,
 ) -> Result<(Payments, Option<Sandbox>)> {
-    let accounts = &options.accounts;
-    let mut plans = accounts.plans;
-    let mut sandbox = None;
-    let checkout: Option<Arc<dyn PaymentProvider>> = match &options.checkout {
-        PaymentOptions::None => None,
+    let sandbox = match &options.checkout {
         PaymentOptions::Sandbox => {
-            for (plan, cents) in SAMPLE_PRICES {
-                plans.terms_mut(plan).price_cents.get_or_insert(cents);
-            }
             let parts = SandboxDeps {
                 orders: Arc::clone(&stores.accounts.orders),
                 clock: Arc::clone(&clock),
-                base_url: accounts.base_url.clone(),
+                base_url: options.accounts.base_url.clone(),
             };
-            let opened = Sandbox::open(parts, stores.secrets.as_ref(), random).await?;
-            sandbox = Some(opened.clone());
-            Some(Arc::new(opened))
+            Some(Sandbox::open(parts, stores.secrets.as_ref(), random).await?)
         }
-        #[cfg(feature = "upstream")]
-        PaymentOptions::Stripe(account) => Some(Arc::new(stripe(options, account)?)),
+        _ => None,
     };
     let parts = PaymentDeps {
         orders: Arc::clone(&stores.accounts.orders),
         directory: Arc::clone(&stores.directory),
         ledger: Arc::clone(&stores.ledger),
         limiter: Arc::clone(&stores.limiter),
-        provider: checkout,
+        provider: provider(options, sandbox.as_ref())?,
         clock,
-        plans,
+        plans: plans(options),
     };
     Ok((Payments::new(parts), sandbox))
+}
+
+/// The same payments with the plans of these options.
+pub(crate) fn change_plans(
+    payments: &Payments,
+    sandbox: Option<&Sandbox>,
+    options: &Options,
+) -> Result<Payments> {
+    Ok(payments.with_plans(provider(options, sandbox)?, plans(options)))
+}
+
+fn provider(options: &Options, sandbox: Option<&Sandbox>) -> Result<Option<Arc<dyn PaymentProvider>>> {
+    Ok(match &options.checkout {
+        PaymentOptions::None => None,
+        PaymentOptions::Sandbox => sandbox.map(|sandbox| Arc::new(sandbox.clone()) as _),
+        #[cfg(feature = "upstream")]
+        PaymentOptions::Stripe(account) => Some(Arc::new(stripe(options, account)?)),
+    })
+}
+
+/// The plans, with a price in the sandbox for each.
+fn plans(options: &Options) -> PlanTable {
+    let mut plans = options.accounts.plans;
+    if matches!(options.checkout, PaymentOptions::Sandbox) {
+        for (plan, cents) in SAMPLE_PRICES {
+            plans.terms_mut(plan).price_cents.get_or_insert(cents);
+        }
+    }
+    plans
 }
 
 /// Checks the options of payments without network access.

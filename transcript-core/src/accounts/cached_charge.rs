@@ -55,9 +55,12 @@ pub struct CachedCharges {
     pub(super) authenticator: Arc<Authenticator>,
     pub(super) credits: Arc<AccountCredits>,
     pub(super) charges: Arc<dyn ChargeStore>,
-    /// Recently charged keys: digest to principal. A cache; the store verifies each entry on use.
-    pub(super) principals: Cache<[u8; 32], Arc<AccountPrincipal>>,
+    /// A cache; the store verifies each entry on use.
+    pub(super) principals: Arc<PrincipalCache>,
 }
+
+/// Recently charged keys: digest to principal.
+pub(super) type PrincipalCache = Cache<[u8; 32], Arc<AccountPrincipal>>;
 
 impl CachedCharges {
     /// Returns the caller with this bearer key, for [`Self::charge`].

@@ -45,9 +45,9 @@ pub(super) struct FetchKey {
     pub(super) selector: TrackSelector,
 }
 
-/// Running fetches of this process whose requests have ended.
-#[derive(Debug, Default)]
-pub(super) struct AbandonedFetches(Mutex<HashMap<FetchKey, Arc<FetchPayment>>>);
+/// Running fetches of this process whose requests have ended. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct AbandonedFetches(Arc<Mutex<HashMap<FetchKey, Arc<FetchPayment>>>>);
 
 impl AbandonedFetches {
     /// Takes the hold of an abandoned fetch back; `None` if no such fetch is running.

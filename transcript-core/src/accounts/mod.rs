@@ -74,6 +74,7 @@ pub use usage::{CreditBalance, Profile};
 
 use quick_cache::sync::Cache;
 
+use cached_charge::PrincipalCache;
 use call_context::CallContext;
 use fetch_payment::AbandonedFetches;
 use rate_limit::AccountLimits;
@@ -134,6 +135,14 @@ pub struct Accounts {
     pub admin: Arc<AccountAdmin>,
 }
 
+/// What outlives the settings.
+#[derive(Debug)]
+struct AccountsState {
+    networks: NetworkHasher,
+    abandoned_fetches: AbandonedFetches,
+    principals: Arc<PrincipalCache>,
+}
+
 /// The largest number of cached principals, about 512 bytes each.
 const PRINCIPALS_MAX: usize = 8_192;
 /// The length of the server's secret in bytes.
@@ -146,6 +155,41 @@ impl Accounts {
     /// As [`SecretStore::get_or_create`].
     pub async fn open(deps: AccountsDeps, secrets: &dyn SecretStore) -> Result<Self> {
         let secret = secrets.get_or_create("server", deps.random.bytes(SECRET_LENGTH)).await?;
+        let state = AccountsState {
+            networks: NetworkHasher::new(secret),
+            abandoned_fetches: AbandonedFetches::default(),
+            principals: Arc::new(Cache::new(PRINCIPALS_MAX)),
+        };
+        Ok(Self::assemble(deps, state))
+    }
+
+    /// The same API with other settings: the stores, the running fetches and the caches are shared.
+    ///
+    /// A request that began with the old settings ends with them.
+    pub fn with_options(&self, options: AccountsOptions) -> Self {
+        let CallContext { transcripts, clock, random, .. } = &*self.credits.context;
+        let deps = AccountsDeps {
+            transcripts: transcripts.clone(),
+            ledger: Arc::clone(&self.credits.ledger),
+            directory: Arc::clone(&self.credits.directory),
+            charges: Arc::clone(&self.cached_charges.charges),
+            orders: Arc::clone(&self.admin.orders),
+            outbox: Arc::clone(&self.keys.outbox),
+            replies: Arc::clone(&self.admission.replies),
+            limiter: Arc::clone(&self.credits.limits.limiter),
+            clock: Arc::clone(clock),
+            random: Arc::clone(random),
+            options,
+        };
+        let state = AccountsState {
+            networks: self.keys.networks.clone(),
+            abandoned_fetches: self.credits.abandoned_fetches.clone(),
+            principals: Arc::clone(&self.cached_charges.principals),
+        };
+        Self::assemble(deps, state)
+    }
+
+    fn assemble(deps: AccountsDeps, state: AccountsState) -> Self {
         let AccountsDeps { transcripts, ledger, directory, charges, orders, outbox, replies, .. } = deps;
         let EngineOptions { lease: lifetime, heartbeat, store_timeout, .. } = *transcripts.options();
         let times = HoldTimes { lifetime, heartbeat, store_timeout };
@@ -160,7 +204,7 @@ impl Accounts {
             holds,
             directory: Arc::clone(&directory),
             limits: Arc::clone(&limits),
-            abandoned_fetches: AbandonedFetches::default(),
+            abandoned_fetches: state.abandoned_fetches,
         });
         let authenticator = Authenticator { context: context(), directory: Arc::clone(&directory) };
         let authenticator = Arc::new(authenticator);
@@ -176,7 +220,7 @@ impl Accounts {
             authenticator: Arc::clone(&authenticator),
             credits: Arc::clone(&credits),
             charges,
-            principals: Cache::new(PRINCIPALS_MAX),
+            principals: state.principals,
         };
         let keys = AccountKeys {
             context: context(),
@@ -184,11 +228,11 @@ impl Accounts {
             credits: Arc::clone(&credits),
             directory: Arc::clone(&directory),
             outbox: Arc::clone(&outbox),
-            networks: NetworkHasher::new(secret),
+            networks: state.networks,
         };
         let admin =
             AccountAdmin { context: context(), credits: Arc::clone(&credits), directory, orders, outbox };
-        Ok(Self {
+        Self {
             authenticator,
             admission: Arc::new(admission),
             cached_charges: Arc::new(cached_charges),
@@ -196,7 +240,7 @@ impl Accounts {
             keys: Arc::new(keys),
             credits,
             admin: Arc::new(admin),
-        })
+        }
     }
 
     /// The settings.

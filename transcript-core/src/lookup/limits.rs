@@ -36,6 +36,11 @@ impl LookupLimits {
         Self { limiter, networks, options, store_timeout }
     }
 
+    /// The same limits with other maximums.
+    pub(super) fn with_options(&self, options: Arc<LookupOptions>) -> Self {
+        Self { options, ..self.clone() }
+    }
+
     /// Acquires rate limits: all of them, or none.
     pub(super) async fn acquire(&self, requests: Vec<LimitRequest>, now: Timestamp) -> Result<LimitOutcome> {
         with_timeout(self.store_timeout, self.limiter.acquire(requests, now)).await

@@ -130,6 +130,28 @@ impl Lookup {
         Ok(Self { transcripts, clock, options, keys, limits, payments, keyed_digest })
     }
 
+    /// The same API with other settings and entitlements: the stores and the running fetches are shared.
+    ///
+    /// A request that began with the old settings ends with them.
+    pub fn with_options(
+        &self,
+        options: LookupOptions,
+        entitlements: Option<Arc<dyn EntitlementVerifier>>,
+    ) -> Self {
+        let options = Arc::new(options);
+        let shared = || Arc::clone(&options);
+        let limits = self.limits.with_options(shared());
+        let keys =
+            LookupKeys { limits: limits.clone(), entitlements, options: shared(), ..self.keys.clone() };
+        let payments = LookupPayments {
+            keys: keys.clone(),
+            limits: limits.clone(),
+            options: shared(),
+            ..self.payments.clone()
+        };
+        Self { options: shared(), keys, limits, payments, ..self.clone() }
+    }
+
     /// Admits a call of a free assistant tool; returns the time until a retry in milliseconds if it is refused.
     ///
     /// Counts calls without a key of this server, per network, so that an invalid key evades no limit.

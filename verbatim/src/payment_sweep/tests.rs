@@ -125,7 +125,7 @@ async fn payments(mode: ProviderMode) -> (Payments, Arc<AtomicU32>, Arc<MemoryOr
 /// Number of provider calls within `seconds`; then the sweep is stopped immediately.
 async fn calls_within(mode: ProviderMode, seconds: u64) -> u32 {
     let (payments, calls, _) = payments(mode).await;
-    let sweep = PaymentSweepHandle::start(&Handle::current(), payments, single_server());
+    let sweep = start(payments);
     tokio::time::sleep(Duration::from_secs(seconds)).await;
     let count = calls.load(Ordering::SeqCst);
     let before = Instant::now();
@@ -134,6 +134,11 @@ async fn calls_within(mode: ProviderMode, seconds: u64) -> u32 {
     tokio::time::sleep(3 * SWEEP_EVERY).await;
     assert_eq!(calls.load(Ordering::SeqCst), count, "{mode:?}: called after stop");
     count
+}
+
+/// Starts a sweep of payments that never change.
+fn start(payments: Payments) -> PaymentSweepHandle {
+    PaymentSweepHandle::start(&Handle::current(), watch::channel(payments).1, single_server())
 }
 
 /// A server with its own storage.
@@ -152,7 +157,7 @@ async fn sweep_runs_at_once_and_every_half_hour() {
 #[tokio::test(start_paused = true)]
 async fn sweep_applies_provider_state() {
     let (payments, _, orders) = payments(ProviderMode::Cancelled).await;
-    let sweep = PaymentSweepHandle::start(&Handle::current(), payments, single_server());
+    let sweep = start(payments);
     tokio::time::sleep(Duration::from_secs(1)).await;
     let order = orders.order(&OrderId::new("order")).await.unwrap().unwrap();
     assert_eq!(order.state, OrderState::Expired);
@@ -166,6 +171,19 @@ async fn sweep_failing_provider_keeps_interval_and_stops() {
     assert_eq!(calls_within(ProviderMode::Hanging, 10).await, 1);
     assert!(calls_within(ProviderMode::Hanging, 3_599).await <= 2);
     assert_eq!(calls_within(ProviderMode::Panicking, 3_599).await, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn sweep_after_change_of_plans_uses_newest_payments() {
+    let (old, old_calls, _) = payments(ProviderMode::Open).await;
+    let (new, new_calls, _) = payments(ProviderMode::Open).await;
+    let (newest, current) = watch::channel(old);
+    let sweep = PaymentSweepHandle::start(&Handle::current(), current, single_server());
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    newest.send_replace(new);
+    tokio::time::sleep(SWEEP_EVERY).await;
+    assert_eq!([&old_calls, &new_calls].map(|calls| calls.load(Ordering::SeqCst)), [1, 1]);
+    sweep.stop().await;
 }
 
 #[tokio::test]

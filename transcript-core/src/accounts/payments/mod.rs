@@ -86,6 +86,12 @@ impl Payments {
         Self { deps: Arc::new(deps), coalescer: Arc::new(KeyedCoalescer::default()) }
     }
 
+    /// The same payments with another provider and other plans. A call that began with the old ones ends with them.
+    pub fn with_plans(&self, provider: Option<Arc<dyn PaymentProvider>>, plans: PlanTable) -> Self {
+        let deps = PaymentDeps { provider, plans, ..PaymentDeps::clone(&self.deps) };
+        Self { deps: Arc::new(deps), coalescer: Arc::clone(&self.coalescer) }
+    }
+
     /// Whether anything can be sold.
     pub fn is_configured(&self) -> bool {
         self.deps.provider.is_some()
