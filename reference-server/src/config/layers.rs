@@ -63,14 +63,31 @@ pub(super) struct GivenSetting {
 }
 
 /// All values by setting name; later layers override earlier ones.
-#[derive(Debug, Default)]
+#[derive(Clone, Default)]
 pub(super) struct SettingLayers {
     top: BTreeMap<String, GivenSetting>,
     /// All names in all layers, including overridden ones, so that every unknown name is reported.
     names: Vec<(String, SettingOrigin)>,
 }
 
+// Values may be secrets.
+impl fmt::Debug for SettingLayers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SettingLayers").field("names", &self.names).finish_non_exhaustive()
+    }
+}
+
 impl SettingLayers {
+    /// The values of these layers, but those of `other` for the settings that `is_replaced` selects.
+    pub(super) fn replaced_by(&self, other: &Self, is_replaced: impl Fn(&str) -> bool) -> Self {
+        let kept = self.top.iter().filter(|(name, _)| !is_replaced(name));
+        let new = other.top.iter().filter(|(name, _)| is_replaced(name));
+        let top: BTreeMap<_, _> =
+            kept.chain(new).map(|(name, given)| (name.clone(), given.clone())).collect();
+        let names = top.iter().map(|(name, given)| (name.clone(), given.origin.clone())).collect();
+        Self { top, names }
+    }
+
     /// Adds a value that overrides earlier ones.
     pub(super) fn add(&mut self, name: impl Into<String>, raw: RawSettings, origin: SettingOrigin) {
         let name = name.into();

@@ -10,6 +10,7 @@ mod mail;
 mod options;
 mod payment;
 mod reader;
+mod reload;
 mod report;
 mod server;
 mod storage;
@@ -30,6 +31,7 @@ pub(crate) use mail::OUTBOX_FOLDER;
 pub use mail::{MailSettings, SmtpSecurity, SmtpUrl};
 use payment::{JwkSet, PriceSetting};
 pub use reader::EffectiveSetting;
+pub use reload::ReloadedSettings;
 pub use server::{HostPattern, ServerSettings, WebOrigin};
 pub use storage::{StorageSettings, StoreUrl};
 use value::ProxyUrl;
@@ -74,6 +76,8 @@ pub struct Settings {
     pub options: Options,
     /// All settings by name, for the report.
     pub effective: Vec<EffectiveSetting>,
+    /// The values as given, for a reload.
+    layers: SettingLayers,
     // These options are used only if the setting that enables them is set.
     speech: SpeechOptions,
     service: ServiceOptions,
@@ -110,6 +114,7 @@ impl Settings {
             (section.check)(&mut reader, &mut settings);
         }
         settings.effective = reader.finish()?;
+        settings.layers = layers.clone();
         Ok(settings)
     }
 
@@ -123,6 +128,7 @@ impl Settings {
             sandbox: None,
             options: Options::default(),
             effective: Vec::new(),
+            layers: SettingLayers::default(),
             speech: SpeechOptions::default(),
             service: ServiceOptions::new(""),
             chat: ChatModelOptions::default(),

@@ -34,6 +34,8 @@ pub struct EffectiveSetting {
     pub origin: SettingOrigin,
     /// Smallest and largest allowed value as TOML, if the setting has bounds.
     pub bounds: Option<(String, String)>,
+    /// Whether the value, if it is not the default, may be hidden in part.
+    pub is_secret: bool,
 }
 
 /// Reads settings from the layers and collects known names, effective values and errors.
@@ -45,6 +47,8 @@ pub struct EffectiveSetting {
 pub(super) struct SettingsReader<'a> {
     layers: &'a SettingLayers,
     name: &'static str,
+    /// Whether a value was given, and may be secret.
+    is_secret: bool,
     effective: Vec<EffectiveSetting>,
     wrong: Vec<String>,
 }
@@ -52,12 +56,13 @@ pub(super) struct SettingsReader<'a> {
 impl<'a> SettingsReader<'a> {
     /// Creates a reader of these layers.
     pub(super) fn new(layers: &'a SettingLayers) -> Self {
-        Self { layers, name: "", effective: Vec::new(), wrong: Vec::new() }
+        Self { layers, name: "", is_secret: false, effective: Vec::new(), wrong: Vec::new() }
     }
 
     /// Selects the setting that is read next.
     pub(super) fn begin(&mut self, name: &'static str) {
         self.name = name;
+        self.is_secret = false;
     }
 
     /// Reads a setting whose default is in its place.
@@ -209,6 +214,7 @@ impl<'a> SettingsReader<'a> {
 
     fn given<T: ParseSetting>(&mut self) -> Option<(T, SettingOrigin)> {
         let given = self.layers.find(self.name)?;
+        self.is_secret = T::SECRET;
         match T::read(&given.raw) {
             Ok(value) => Some((value, given.origin.clone())),
             Err(detail) => {
@@ -227,7 +233,8 @@ impl<'a> SettingsReader<'a> {
     }
 
     fn record(&mut self, value: Option<String>, origin: SettingOrigin) {
-        self.effective.push(EffectiveSetting { name: self.name, value, origin, bounds: None });
+        let (name, is_secret) = (self.name, self.is_secret);
+        self.effective.push(EffectiveSetting { name, value, origin, bounds: None, is_secret });
     }
 
     fn record_bounds(&mut self, from: &str, to: &str) {

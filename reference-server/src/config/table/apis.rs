@@ -110,7 +110,8 @@ pub(super) const PAYMENTS: Section = Section {
             "checkout.grace",
             |reader, all| reader.duration(&mut all.options.accounts.grace, NOTHING..=90 * DAY),
             "How long an account with an overdue invoice keeps the rate limit of its plan.",
-        ),
+        )
+        .reloadable(),
     ],
     check: check_payments,
 };
@@ -127,21 +128,24 @@ pub(super) const PLUS_KEYS: Section = Section {
             "Keys that verify entitlements. Not set: entitlements are not accepted and every key is free. A \
              secret.",
             r#"'{"keys":[{"kty":"OKP","crv":"Ed25519","alg":"EdDSA","kid":"shop-1","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}'"#,
-        ),
+        )
+        .reloadable(),
         unset(
             "entitlement.audience",
             |reader, all| all.entitlement.audience = reader.optional(),
             "text",
             "Required `aud` of an entitlement. Not set: not checked.",
             "\"verbatim\"",
-        ),
+        )
+        .reloadable(),
         unset(
             "entitlement.issuer",
             |reader, all| all.entitlement.issuer = reader.optional(),
             "text",
             "Required `iss` of an entitlement. Not set: not checked.",
             "\"https://shop.example.org\"",
-        ),
+        )
+        .reloadable(),
     ],
     check: check_entitlements,
 };
@@ -155,74 +159,87 @@ pub(super) const LIMITS: Section = Section {
             "limits.free_per_month",
             |reader, all| reader.number(&mut all.options.lookup.free_per_month, ALLOWANCE),
             "New transcripts per free key and month.",
-        ),
+        )
+        .reloadable(),
         bounded(
             "limits.plus_per_day",
             |reader, all| reader.number(&mut all.options.lookup.plus_per_day, ALLOWANCE),
             "New transcripts per plus key and day.",
-        ),
+        )
+        .reloadable(),
         bounded(
             "limits.plus_keys_per_subject",
             |reader, all| reader.small(&mut all.options.lookup.plus_keys_per_subject, 0..=1_000),
             "Live plus keys per subscriber.",
-        ),
+        )
+        .reloadable(),
         bounded(
             "limits.visitor_per_day",
             |reader, all| reader.number(&mut all.options.lookup.visitor_per_day, ALLOWANCE),
             "New transcripts per visitor of the watch page and UTC day, after the browser has passed the \
              challenge ([Web pages](pages.md)). With `0` the page has no button.",
-        ),
+        )
+        .reloadable(),
         bounded(
             "limits.visitor_per_network_per_day",
             |reader, all| reader.number(&mut all.options.lookup.visitor_per_network_per_day, ALLOWANCE),
             "The same limit per visitor's network, which also holds for visitors that delete their cookies: an \
              IPv4 address, or an IPv6 /64, whose /48 has four times the limit. Failed attempts count.",
-        ),
+        )
+        .reloadable(),
         bounded(
             "limits.service_per_day",
             |reader, all| reader.number(&mut all.options.lookup.service_per_day, ALLOWANCE),
             "New transcripts per day of all keys of the lookup API and all visitors together. A failed fetch \
              counts if it reached an upstream.",
-        ),
+        )
+        .reloadable(),
         bounded(
             "limits.accounts_per_day",
             |reader, all| reader.number(&mut all.options.accounts.fetches_per_day, ALLOWANCE),
             "New transcripts per day of all accounts of the v1 API together. A failed fetch counts if it reached an \
              upstream.",
-        ),
+        )
+        .reloadable(),
         bounded(
             "limits.misses_per_network_per_minute",
             |reader, all| reader.small(&mut all.options.lookup.misses_per_network_per_minute, RATE),
             "Lookups without a key of videos that are not archived, per network and minute.",
-        ),
+        )
+        .reloadable(),
         bounded(
             "limits.tool_calls_per_network_per_minute",
             |reader, all| reader.small(&mut all.options.lookup.tool_calls_per_network_per_minute, RATE),
             "Calls of `get_transcript`, `search_transcript` and `list_languages` at `/mcp` without a valid key, per \
              network and minute.",
-        ),
+        )
+        .reloadable(),
         bounded(
             "limits.attempts_per_key_per_hour",
             |reader, all| reader.small(&mut all.options.lookup.attempts_per_key_per_hour, RATE),
             "Failed attempts per API key and hour.",
-        ),
+        )
+        .reloadable(),
         bounded(
             "limits.attempts_per_account_per_hour",
             |reader, all| reader.small(&mut all.options.accounts.attempts_per_account_per_hour, RATE),
             "Fetches per account of the v1 API and hour that found no transcript, or that the client did not wait \
              for.",
-        ),
+        )
+        .reloadable(),
         bounded(
             "limits.mint_per_network_per_day",
             |reader, all| reader.small(&mut all.options.lookup.mint_per_network_per_day, RATE),
             "New keys (`POST /api/keys`) per network and day.",
-        ),
+        )
+        .reloadable(),
         bounded(
             "limits.register_per_network_per_hour",
             |reader, all| reader.small(&mut all.options.accounts.register_per_network_per_hour, RATE),
             "Registrations at the v1 API per network and hour. One address receives at most 5 mails an hour, \
              from all networks together.",
-        ),
+        )
+        .reloadable(),
         bounded(
             "limits.fetches",
             |reader, all| reader.small(&mut all.options.waiting_fetches, 1..=100_000),
@@ -272,22 +289,26 @@ pub(super) const PLANS_AND_PRICES: Section = Section {
             "plans.free.credits",
             |reader, all| reader.number(&mut all.options.accounts.plans.free.credits, ALLOWANCE),
             "Credits per month of the plan `free`. Every new account has this plan.",
-        ),
+        )
+        .reloadable(),
         bounded(
             "plans.free.requests_per_minute",
             |reader, all| reader.small(&mut all.options.accounts.plans.free.requests_per_minute, RATE),
             "Requests to the v1 API in any minute, for all endpoints together.",
-        ),
+        )
+        .reloadable(),
         bounded(
             "plans.starter.credits",
             |reader, all| reader.number(&mut all.options.accounts.plans.starter.credits, ALLOWANCE),
             "Credits per month of the plan `starter`.",
-        ),
+        )
+        .reloadable(),
         bounded(
             "plans.starter.requests_per_minute",
             |reader, all| reader.small(&mut all.options.accounts.plans.starter.requests_per_minute, RATE),
             "Requests to the v1 API in any minute, for all endpoints together.",
-        ),
+        )
+        .reloadable(),
         unset(
             "plans.starter.price_usd",
             |reader, all| {
@@ -297,17 +318,20 @@ pub(super) const PLANS_AND_PRICES: Section = Section {
             "dollars, from 0.01 to 100000, with two decimals at most",
             "Price per month. Without a price the plan is for sale only in the sandbox, for 9 dollars.",
             "\"9.00\"",
-        ),
+        )
+        .reloadable(),
         bounded(
             "plans.pro.credits",
             |reader, all| reader.number(&mut all.options.accounts.plans.pro.credits, ALLOWANCE),
             "Credits per month of the plan `pro`.",
-        ),
+        )
+        .reloadable(),
         bounded(
             "plans.pro.requests_per_minute",
             |reader, all| reader.small(&mut all.options.accounts.plans.pro.requests_per_minute, RATE),
             "Requests to the v1 API in any minute, for all endpoints together.",
-        ),
+        )
+        .reloadable(),
         unset(
             "plans.pro.price_usd",
             |reader, all| {
@@ -317,17 +341,20 @@ pub(super) const PLANS_AND_PRICES: Section = Section {
             "dollars, from 0.01 to 100000, with two decimals at most",
             "Price per month. Without a price the plan is for sale only in the sandbox, for 29 dollars.",
             "\"29.00\"",
-        ),
+        )
+        .reloadable(),
         bounded(
             "plans.scale.credits",
             |reader, all| reader.number(&mut all.options.accounts.plans.scale.credits, ALLOWANCE),
             "Credits per month of the plan `scale`.",
-        ),
+        )
+        .reloadable(),
         bounded(
             "plans.scale.requests_per_minute",
             |reader, all| reader.small(&mut all.options.accounts.plans.scale.requests_per_minute, RATE),
             "Requests to the v1 API in any minute, for all endpoints together.",
-        ),
+        )
+        .reloadable(),
         unset(
             "plans.scale.price_usd",
             |reader, all| {
@@ -337,17 +364,20 @@ pub(super) const PLANS_AND_PRICES: Section = Section {
             "dollars, from 0.01 to 100000, with two decimals at most",
             "Price per month. Without a price the plan is for sale only in the sandbox, for 99 dollars.",
             "\"99.00\"",
-        ),
+        )
+        .reloadable(),
         bounded(
             "credits.per_transcript",
             |reader, all| reader.number(&mut all.options.accounts.credits_per_transcript, 0..=1_000),
             "Credits per delivered transcript.",
-        ),
+        )
+        .reloadable(),
         bounded(
             "credits.per_message",
             |reader, all| reader.number(&mut all.options.accounts.credits_per_message, 0..=1_000),
             "Credits per answered question.",
-        ),
+        )
+        .reloadable(),
     ],
     check: |_, _| {},
 };
@@ -392,7 +422,8 @@ pub(super) const LOGS__METRICS_AND_TRACES: Section = Section {
             |reader, all| reader.value(&mut all.log.level),
             "`error`, `warn`, `info`, `debug` or `trace`",
             "Lowest level that is logged. Requests are logged at `info`.",
-        ),
+        )
+        .reloadable(),
     ],
     check: |_, _| {},
 };

@@ -55,6 +55,20 @@ pub(super) struct Setting {
     pub(super) description: &'static str,
     /// Example as TOML, for a setting that is not set by default.
     pub(super) example: &'static str,
+    /// Whether a reload changes it in a running server.
+    pub(super) is_reloadable: bool,
+}
+
+impl Setting {
+    /// The setting, changed by a reload.
+    const fn reloadable(self) -> Self {
+        Self { is_reloadable: true, ..self }
+    }
+}
+
+/// All settings, in order.
+pub(super) fn settings() -> impl Iterator<Item = &'static Setting> {
+    SECTIONS.iter().flat_map(|section| section.settings)
 }
 
 /// Setting with a default and bounds.
@@ -63,7 +77,7 @@ const fn bounded(
     read: fn(&mut SettingsReader<'_>, &mut Settings),
     description: &'static str,
 ) -> Setting {
-    Setting { name, read, allowed: "", description, example: "" }
+    Setting { name, read, allowed: "", description, example: "", is_reloadable: false }
 }
 
 /// Setting with a default.
@@ -73,7 +87,7 @@ const fn setting(
     allowed: &'static str,
     description: &'static str,
 ) -> Setting {
-    Setting { name, read, allowed, description, example: "" }
+    Setting { name, read, allowed, description, example: "", is_reloadable: false }
 }
 
 /// Setting that is not set by default.
@@ -84,7 +98,7 @@ const fn unset(
     description: &'static str,
     example: &'static str,
 ) -> Setting {
-    Setting { name, read, allowed, description, example }
+    Setting { name, read, allowed, description, example, is_reloadable: false }
 }
 
 const NOTHING: Duration = Duration::ZERO;

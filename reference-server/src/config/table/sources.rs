@@ -43,13 +43,15 @@ pub(super) const SERVER: Section = Section {
              loopback names, for the host of `server.base_url` and for these, so that no web page reads it through \
              DNS rebinding. A server on another address answers for every host, unless this \
              list is set: then for these and for addresses.",
-        ),
+        )
+        .reloadable(),
         setting(
             "server.cors_origins",
             |reader, all| reader.value(&mut all.server.cors_origins),
             "list of origins, without a path",
             "Origins of web pages that may call `/api/keys` and `/mcp`. Every origin may call `/api/transcript`.",
-        ),
+        )
+        .reloadable(),
         bounded(
             "server.stop_delay",
             |reader, all| reader.duration(&mut all.server.stop_delay, NOTHING..=5 * MINUTE),

@@ -33,7 +33,8 @@ fn row(setting: &Setting, effective: &EffectiveSetting) -> String {
         None => setting.allowed.to_owned(),
     };
     let (name, description) = (setting.name, setting.description);
-    format!("| `{name}`<br>`{}` | {value} | {allowed} | {description} |", variable(name))
+    let reload = if setting.is_reloadable { "reload" } else { "restart" };
+    format!("| `{name}`<br>`{}` | {value} | {allowed} | {reload} | {description} |", variable(name))
 }
 
 /// Text without the marks of Markdown: code, and the targets of links.
