@@ -98,7 +98,7 @@ fn lookup_path(video: &str) -> String {
 /// Whether `Retry-After` is a time that a client can wait.
 fn check_retry_after(reply: &ServerReply) -> Result<()> {
     let seconds: u64 = reply.header("retry-after").parse().context("no Retry-After")?;
-    ensure!((1..=60).contains(&seconds), "{seconds}");
+    ensure!((1..=120).contains(&seconds), "{seconds}");
     Ok(())
 }
 

@@ -37,6 +37,7 @@ pub(super) struct QueuePermit<O: TurnOwner>(Arc<Mutex<QueueState<O>>>);
 /// The permits and waiters of a queue. There are waiters only while no permit is free.
 #[derive(Debug)]
 struct QueueState<O> {
+    permits: usize,
     free_permits: usize,
     waiting_max: usize,
     /// Numbers waiters and turns in order.
@@ -80,6 +81,7 @@ impl<O: TurnOwner> FairQueue<O> {
     /// A queue for `permits` permits in which at most `waiting_max` waiters wait.
     pub(super) fn new(permits: usize, waiting_max: usize) -> Self {
         Self(Arc::new(Mutex::new(QueueState {
+            permits,
             free_permits: permits,
             waiting_max,
             next_number: 0,
@@ -118,6 +120,13 @@ impl<O: TurnOwner> FairQueue<O> {
         // The sender is dropped only after it has sent.
         let verdict = (&mut waiter.verdict).await.unwrap_or(Err(QueueFull));
         verdict.map(|()| QueuePermit(Arc::clone(&self.0)))
+    }
+
+    /// How often each permit is used until every present waiter has had one, and the running uses have ended.
+    pub(super) fn rounds(&self) -> u32 {
+        let state = lock(&self.0);
+        let rounds = (state.paying.waiting + state.free.waiting) / state.permits.max(1) + 1;
+        u32::try_from(rounds).unwrap_or(u32::MAX)
     }
 
     /// Whether a waiter of this owner would be refused now.

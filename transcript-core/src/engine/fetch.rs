@@ -10,9 +10,6 @@ use crate::{
     video::VideoId,
 };
 
-/// When a caller retries after [`FetchOutcome::Busy`].
-pub(super) const BUSY_RETRY_AFTER: Duration = Duration::from_secs(10);
-
 /// A request for a transcript, with the payer of a fetch if one is needed.
 #[derive(Clone, Debug)]
 pub struct FetchRequest {

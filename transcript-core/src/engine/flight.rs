@@ -16,7 +16,6 @@ use std::{
 use super::{
     EngineInner, FetchOutcome, HeldPayment, PaymentHold, QueueOwner, WorkInProgress, WorkResult, absence,
     archived_outcome,
-    fetch::BUSY_RETRY_AFTER,
     single_flight::{FetchPurpose, FlightLeader, FlightWaiter},
     supply::SupplyResult,
 };
@@ -157,8 +156,8 @@ impl FlightTask<'_> {
         let owner = QueueOwner::for_payer(waiter.payer.as_deref());
         let platform = self.leader.key().0.platform();
         // Overload must cost neither the stores nor the ledger anything.
-        if self.inner.suppliers.refuses(platform, &owner, self.inner.clock.now()) {
-            return WaiterTurn::Next(FetchOutcome::Busy(BUSY_RETRY_AFTER));
+        if let Some(retry_after) = self.inner.suppliers.refuses(platform, &owner, self.inner.clock.now()) {
+            return WaiterTurn::Next(FetchOutcome::Busy(retry_after));
         }
         let lease_expires_at = match self.acquire(waiter).await {
             Ok(LeaseClaim::Acquired(expires_at)) => expires_at,
@@ -314,7 +313,7 @@ impl FlightTask<'_> {
                 let has_started = self.leader.tracker().has_started();
                 let failure = if has_started { SupplyError::new } else { SupplyError::before_request };
                 let result = Err(failure(SupplyReason::Cancelled, message));
-                Some(SupplyResult { result, suppliers_tried: Vec::new(), is_refused: false })
+                Some(SupplyResult { result, suppliers_tried: Vec::new(), refused: None })
             }
         }
     }
@@ -328,8 +327,8 @@ impl FlightTask<'_> {
             Err(failure) => {
                 let work_result =
                     if failure.was_attempted() { WorkResult::Failed } else { WorkResult::NotAttempted };
-                if supply.is_refused {
-                    return (same_for_all(FetchOutcome::Busy(BUSY_RETRY_AFTER)), work_result);
+                if let Some(retry_after) = supply.refused {
+                    return (same_for_all(FetchOutcome::Busy(retry_after)), work_result);
                 }
                 self.store_absence(&failure, supply.suppliers_tried).await;
                 return (same_for_all(FetchOutcome::SupplyFailed(failure)), work_result);

@@ -1,8 +1,11 @@
-//! The engine's current load: for monitoring only, no decision depends on it.
+//! The engine's current load: for monitoring, and for the time after which a refused caller retries.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU32, AtomicU64, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU32, AtomicU64, Ordering},
+    },
+    time::Duration,
 };
 
 use super::Transcripts;
@@ -45,7 +48,12 @@ pub(super) struct LoadCounts {
     active: Arc<AtomicU32>,
     queued: Arc<AtomicU32>,
     refused: AtomicU64,
+    /// Moving mean of the duration of calls, in microseconds; 0 before the first call has ended.
+    call_micros: AtomicU64,
 }
+
+/// Weight of one call in the moving mean: one in this many.
+const CALL_WEIGHT: u64 = 8;
 
 /// Counts one until it is dropped.
 #[derive(Debug)]
@@ -62,6 +70,22 @@ impl LoadCounts {
 
     pub(super) fn count_refused(&self) {
         self.refused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Adds a call to the mean. Of concurrent ones one may be lost, which an estimate permits.
+    pub(super) fn record_call(&self, took: Duration) {
+        let took = u64::try_from(took.as_micros()).unwrap_or(u64::MAX).max(1);
+        let mean = match self.call_micros.load(Ordering::Relaxed) {
+            0 => took,
+            mean => mean - mean / CALL_WEIGHT + took / CALL_WEIGHT,
+        };
+        self.call_micros.store(mean.max(1), Ordering::Relaxed);
+    }
+
+    /// The mean duration of recent calls; `None` before the first has ended.
+    pub(super) fn mean_call(&self) -> Option<Duration> {
+        let micros = self.call_micros.load(Ordering::Relaxed);
+        (micros > 0).then(|| Duration::from_micros(micros))
     }
 
     pub(super) fn snapshot(&self, supplier: &str) -> SupplierLoad {
@@ -84,5 +108,26 @@ impl LoadGuard {
 impl Drop for LoadGuard {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mean_call_follows_recent_calls() {
+        let counts = LoadCounts::default();
+        assert_eq!(counts.mean_call(), None);
+        counts.record_call(Duration::from_secs(8));
+        assert_eq!(counts.mean_call(), Some(Duration::from_secs(8)));
+        counts.record_call(Duration::from_secs(16));
+        assert_eq!(counts.mean_call(), Some(Duration::from_secs(9)));
+        for _ in 0..100 {
+            counts.record_call(Duration::ZERO);
+        }
+        assert!(counts.mean_call().unwrap() < Duration::from_millis(1));
+        counts.record_call(Duration::MAX);
+        assert!(counts.mean_call().unwrap() > Duration::from_secs(1 << 30));
     }
 }

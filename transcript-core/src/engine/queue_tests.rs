@@ -235,6 +235,28 @@ async fn queue_full_gives_next_waiter_of_refused_flight_its_turn() {
     assert_eq!((free.counts(), other.counts(), paying.counts()), ((1, 1, 0), (1, 1, 0), (2, 0, 2)));
 }
 
+#[tokio::test(start_paused = true)]
+async fn queue_full_retry_time_follows_depth_and_duration() {
+    let retry_after = |outcome: FetchOutcome| match outcome {
+        FetchOutcome::Busy(retry_after) => retry_after.as_secs(),
+        outcome => panic!("{outcome:?}"),
+    };
+    for (waiting, expected) in [(2, 3), (9, 10), (400, 120)] {
+        let fixture = fixture(&["captions"], waiting);
+        let many = account("many");
+        let mut started = Vec::new();
+        for number in 0..=waiting {
+            started.push(fixture.start(&format!("many-{number:06}"), &many).await);
+        }
+        // No call has ended, so their duration is unknown.
+        assert_eq!(retry_after(fixture.start("refused-000", &many).await.await.unwrap()), 10);
+        // The first call takes a second, and another fetch gets the free place.
+        started.remove(0).await.unwrap();
+        started.push(fixture.start("next-000000", &many).await);
+        assert_eq!(retry_after(fixture.start("refused-000", &many).await.await.unwrap()), expected);
+    }
+}
+
 /// Overload does not move to the next supplier, which is slower or costs more.
 #[tokio::test(start_paused = true)]
 async fn queue_full_does_not_call_next_supplier() {

@@ -24,6 +24,12 @@ use crate::{
     video::{Platform, VideoId},
 };
 
+/// When a refused caller retries before any call has ended.
+const BUSY_RETRY_AFTER: Duration = Duration::from_secs(10);
+/// Bounds of the time after which a refused caller retries.
+const BUSY_RETRY_MIN: Duration = Duration::from_secs(1);
+const BUSY_RETRY_MAX: Duration = Duration::from_secs(120);
+
 /// Permit to call a supplier; drop releases it.
 #[derive(Debug)]
 pub(super) struct SupplierPermit {
@@ -82,16 +88,16 @@ impl SupplierPool {
         self.platforms.get(&platform).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether the platform's first supplier with a closed breaker would refuse this owner now; counts the refusal.
-    pub(super) fn refuses(&self, platform: Platform, owner: &QueueOwner, now: Timestamp) -> bool {
-        let Some(slot) = self.for_platform(platform).iter().find(|slot| slot.check(now).is_ok()) else {
-            return false;
-        };
+    /// When this owner may retry if the platform's first supplier with a closed breaker would refuse it now.
+    ///
+    /// Counts the refusal. `None` if it would not be refused.
+    pub(super) fn refuses(&self, platform: Platform, owner: &QueueOwner, now: Timestamp) -> Option<Duration> {
+        let slot = self.for_platform(platform).iter().find(|slot| slot.check(now).is_ok())?;
         let is_full = slot.permits.as_ref().is_some_and(|permits| permits.is_full_for(owner));
-        if is_full {
+        is_full.then(|| {
             slot.counts.count_refused();
-        }
-        is_full
+            slot.retry_after()
+        })
     }
 
     /// The names of a platform's suppliers, in order.
@@ -146,6 +152,18 @@ impl SupplierSlot {
             None => None,
         };
         Ok(SupplierPermit { _permit: permit, _active: self.counts.track_active() })
+    }
+
+    /// When a refused caller retries: all that wait now have had their turn then, if calls take as long as before.
+    pub(super) fn retry_after(&self) -> Duration {
+        let rounds = self.permits.as_ref().map_or(1, |permits| permits.rounds());
+        let estimate = self.counts.mean_call().map(|mean| mean.saturating_mul(rounds));
+        estimate.map_or(BUSY_RETRY_AFTER, |time| time.clamp(BUSY_RETRY_MIN, BUSY_RETRY_MAX))
+    }
+
+    /// Records the duration of a call.
+    pub(super) fn record_call(&self, took: Duration) {
+        self.counts.record_call(took);
     }
 
     /// The observer's record of a call.

@@ -40,8 +40,8 @@ pub(super) struct SupplyResult {
     pub(super) result: Result<SupplyOutput, SupplyError>,
     /// The suppliers that reached an upstream; all suppliers if a failure is final for all.
     pub(super) suppliers_tried: Vec<String>,
-    /// Whether too many fetches wait for a supplier. No further supplier is called then.
-    pub(super) is_refused: bool,
+    /// When to retry if too many fetches wait for a supplier. No further supplier is called then.
+    pub(super) refused: Option<Duration>,
 }
 
 /// Why one supplier gave no transcript.
@@ -109,7 +109,7 @@ impl EngineInner {
         let deadline = self.clock.now().plus(self.options.work_timeout);
         let mut failures = Vec::new();
         let mut suppliers_tried = Vec::new();
-        let mut is_refused = false;
+        let mut refused = None;
         for slot in self.suppliers.for_platform(platform) {
             // After the deadline no further supplier is called, unless none was called at all.
             if !failures.is_empty() && self.clock.now() >= deadline {
@@ -119,7 +119,7 @@ impl EngineInner {
             let answer = match self.try_supplier(slot, key, tracker, (deadline, owner)).await {
                 Err(CallFailure::Refused(QueueFull)) => {
                     failures.push(slot.busy_error());
-                    is_refused = true;
+                    refused = Some(slot.retry_after());
                     break;
                 }
                 Err(CallFailure::Failed(failure)) => Err(failure),
@@ -131,7 +131,7 @@ impl EngineInner {
                 observer.on_supplier_call(slot.call_record(&answer, Duration::ZERO));
             }
             let failure = match answer {
-                Ok(supplied) => return SupplyResult { result: Ok(supplied), suppliers_tried, is_refused },
+                Ok(supplied) => return SupplyResult { result: Ok(supplied), suppliers_tried, refused },
                 Err(failure) => failure,
             };
             if failure.was_attempted() {
@@ -151,7 +151,7 @@ impl EngineInner {
         SupplyResult {
             result: Err(if was_attempted { failure.mark_attempted() } else { failure }),
             suppliers_tried,
-            is_refused,
+            refused,
         }
     }
 
@@ -173,9 +173,10 @@ impl EngineInner {
         let request = SupplyRequest { video: key.0.clone(), selector: key.1.clone(), deadline };
         // The permit is held until the health signal is recorded: the next request in the queue must see an open
         // breaker.
-        let started_at = self.clock.now();
+        let (started_at, started) = (self.clock.now(), tokio::time::Instant::now());
         let span = tracing::debug_span!("supplier", supplier = %slot.name, platform = %key.0.platform());
         let (answer, _permit) = self.call_supplier(slot, request, tracker, permit).instrument(span).await;
+        slot.record_call(started.elapsed());
         let answer = answer.and_then(|supplied| validate(supplied, key, slot));
         let now = self.clock.now();
         if let Some(event) = guard.end(&answer, now) {
