@@ -11,6 +11,8 @@ use transcript_core::{
     lookup::{Lookup, Visitors},
 };
 
+use verbatim::Verbatim;
+
 use crate::{altcha::AltchaProvider, api::ByteBudget, response_cache::ResponseCache};
 
 /// Shared state of the routes.
@@ -47,5 +49,17 @@ impl AppState {
         let visitors = Visitors::new(lookup.clone(), Some(Arc::new(AltchaProvider)));
         let bodies = Arc::new(ResponseCache::new(lookup.clone(), body_budget.clone()));
         Self { lookup, visitors, accounts, chat, payments, sandbox, bodies, body_budget }
+    }
+
+    /// The state with the services of this handle, and the same caches: no cached body depends on their settings.
+    pub(crate) fn with_services(&self, verbatim: &Verbatim) -> Self {
+        let lookup = verbatim.lookup().clone();
+        Self {
+            visitors: Visitors::new(lookup.clone(), Some(Arc::new(AltchaProvider))),
+            lookup,
+            accounts: verbatim.accounts().clone(),
+            payments: verbatim.payments().clone(),
+            ..self.clone()
+        }
     }
 }

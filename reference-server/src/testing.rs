@@ -45,6 +45,7 @@ use crate::{
     api::ByteBudget,
     config::{LogFormat, SettingSources, Settings},
     log::{LogGuard, LogQueue},
+    mcp::PassageCache,
     openapi,
     response_cache::ResponseCache,
     routes::router,
@@ -171,7 +172,9 @@ impl ServiceFixture {
             ByteBudget::new(1 << 20),
         );
         let bodies = Arc::clone(&app.bodies);
-        let routes = router(app.clone(), &settings_for_pages().server.cors_origins, openapi::document);
+        let passages = PassageCache::new(transcripts.clone(), app.chat.clone());
+        let routes =
+            router(app.clone(), passages, &settings_for_pages().server.cors_origins, openapi::document);
         let http = HttpService::new(routes, vec!["10.0.0.0/8".parse().unwrap()], log).with_app(app);
         let mails = Mutex::new(mails);
         let service =

@@ -6,7 +6,7 @@
 //!
 //! Spans are queued in a bounded queue of the library's thread and dropped while the collector is unreachable.
 
-use std::{net::IpAddr, time::Duration};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use axum::extract::MatchedPath;
@@ -32,7 +32,7 @@ use opentelemetry_sdk::{
 use tokio::runtime::Handle;
 use tracing::{Metadata, Span, level_filters::LevelFilter, subscriber::set_global_default};
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
-use tracing_subscriber::{Layer as _, filter::filter_fn, fmt::MakeWriter, layer::SubscriberExt as _};
+use tracing_subscriber::{Layer as _, filter::filter_fn, fmt::MakeWriter, layer::SubscriberExt as _, reload};
 
 use crate::config::{self, LogFormat};
 
@@ -94,14 +94,16 @@ impl RequestTraces {
 }
 
 /// Installs log and traces, each with its own filter. Events that are not loggable are in neither.
+///
+/// Returns a function that changes the level of the log.
 pub(crate) fn log_and_trace(
     settings: &config::LogSettings,
     ansi: bool,
     tracer: TracerHandle,
     is_loggable: fn(&Metadata<'_>) -> bool,
     lines: impl for<'a> MakeWriter<'a> + Send + Sync + 'static,
-) {
-    let level = LevelFilter::from_level(settings.level.0);
+) -> Arc<dyn Fn(LevelFilter) + Send + Sync> {
+    let (level, handle) = reload::Layer::new(LevelFilter::from_level(settings.level.0));
     let layer = tracing_subscriber::fmt::layer().with_ansi(ansi).with_writer(lines);
     let lines = match settings.format {
         LogFormat::Text => layer.with_target(false).boxed(),
@@ -122,6 +124,8 @@ pub(crate) fn log_and_trace(
         .with(traces.with_filter(spans));
     // A second start in one process keeps the first subscriber.
     let _ = set_global_default(all);
+    // Fails only if the subscriber was not installed.
+    Arc::new(move |level| drop(handle.reload(level)))
 }
 
 /// Sets the attributes of a request. A trace parent is accepted from trusted proxies only.

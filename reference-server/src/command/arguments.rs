@@ -98,7 +98,8 @@ charge. A running server has the same tools at /mcp, for callers with a key.")]
   VERBATIM_SERVER__BASE_URL=https://transcripts.example.org verbatim serve
 
 Once it serves, it prints one line on standard output: verbatim VERSION listening on http://ADDRESS.
-After the first SIGTERM or Ctrl-C running requests finish; the second ends the server at once.")]
+After the first SIGTERM or Ctrl-C running requests finish; the second ends the server at once. SIGHUP reloads the
+settings, SIGUSR1 switches the log level between debug and log.level.")]
 pub(super) struct ServeArgs {
     /// Listening address; port 0 selects a free port [default: 127.0.0.1:8080]
     #[arg(long, value_name = "ADDRESS:PORT")]
@@ -273,6 +274,7 @@ mod tests {
         let arguments = CommandArgs::try_parse_from(line.split(' ')).unwrap();
         assert!(matches!(arguments.command, Command::Serve(_)), "{line}");
         assert_eq!(arguments.common.data.as_deref(), Some(std::path::Path::new("/var/lib/verbatim")));
+        assert!(unit.contains("\nExecReload=/bin/kill -HUP $MAINPID\n"));
         assert!(unit.contains("\nStateDirectory=verbatim\n"), "the state directory must be the data folder");
 
         let container = include_str!("../../../deploy/Dockerfile");

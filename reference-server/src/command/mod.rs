@@ -19,11 +19,13 @@ mod listing;
 mod mcp;
 mod open;
 mod progress;
+mod reload;
 mod serve;
+mod service_builder;
 mod storage;
 mod terminal;
 
-use std::{ffi::OsString, path::PathBuf, process::ExitCode};
+use std::{ffi::OsString, fmt, path::PathBuf, process::ExitCode};
 
 use clap::Parser;
 use etcetera::{BaseStrategy, choose_base_strategy};
@@ -70,6 +72,15 @@ impl From<Error> for CommandError {
     }
 }
 
+impl fmt::Display for CommandError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Wrong(text) | Self::Fault(text) | Self::Missing(text, _) => f.write_str(text),
+            Self::OutputClosed => f.write_str("standard output is closed"),
+        }
+    }
+}
+
 impl CommandError {
     fn exit_code(self) -> ExitCode {
         let (text, code) = match self {
@@ -109,7 +120,8 @@ fn perform(arguments: CommandArgs) -> Result<(), CommandError> {
         Command::Serve(serve) => serve.flags(),
         _ => Vec::new(),
     };
-    let settings = settings(&arguments.common, flags)?;
+    let sources = sources(&arguments.common, flags)?;
+    let settings = Settings::load(sources.clone())?;
     if let Command::CheckConfig = arguments.command {
         return check_config::run(&settings);
     }
@@ -120,7 +132,7 @@ fn perform(arguments: CommandArgs) -> Result<(), CommandError> {
     let is_change = changes_archive(&arguments.command);
     runtime.block_on(async {
         let ended = match arguments.command {
-            Command::Serve(_) => serve::run(settings).await,
+            Command::Serve(_) => serve::run(settings, sources).await,
             Command::Get(get) => get::run(&settings, get).await,
             Command::Import(import) => import::run(&settings, import).await,
             Command::Archive(command) => archive::run(&settings, command).await,
@@ -149,8 +161,11 @@ fn changes_archive(command: &Command) -> bool {
     }
 }
 
-/// Loads all settings.
-fn settings(common: &CommonArgs, flags: Vec<(String, String, String)>) -> Result<Settings, CommandError> {
+/// Returns the sources of the settings.
+fn sources(
+    common: &CommonArgs,
+    flags: Vec<(String, String, String)>,
+) -> Result<SettingSources, CommandError> {
     let named = |flag: &Option<PathBuf>, variable: &str| {
         let variable = || std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
         flag.clone().or_else(variable)
@@ -160,7 +175,7 @@ fn settings(common: &CommonArgs, flags: Vec<(String, String, String)>) -> Result
         None => default_data()?,
     };
     let file = named(&common.config, "VERBATIM_CONFIG");
-    Ok(Settings::load(SettingSources { data, file, environment: std::env::vars_os().collect(), flags })?)
+    Ok(SettingSources { data, file, environment: std::env::vars_os().collect(), flags })
 }
 
 /// The user's data folder (XDG): `~/.local/share/verbatim`.

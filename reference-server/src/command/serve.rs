@@ -2,27 +2,30 @@
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
-use axum::middleware::{from_fn, from_fn_with_state};
 #[cfg(feature = "otel")]
 use tokio::runtime::Handle;
 use tokio::{net::TcpListener, task::AbortHandle};
 use transcript_core::{accounts::mail::MailSenderHandle, video::Platform};
 use verbatim::{Options, PaymentSweepHandle, Verbatim};
 
-use super::{CommandError, print};
+use super::{
+    CommandError, print,
+    reload::SettingsReloader,
+    service_builder::{MetricsServiceBuilder, ServiceBuilder},
+};
 #[cfg(feature = "otel")]
 use crate::traces;
 use crate::{
-    api::{AllowedHosts, ByteBudget},
-    config::{ServerSettings, Settings},
+    api::ByteBudget,
+    config::{SettingSources, Settings},
     log::{self, LogQueue},
     mail,
+    mcp::PassageCache,
     metrics::{self, Metrics, MetricsSources},
-    openapi,
-    routes::{Readiness, readiness, register_peer_request, router},
+    routes::Readiness,
     serve::{
-        self, ConnectionLimits, HttpService, StallTimeouts, connections_within, raise_file_limit,
-        shutdown_signal,
+        self, ConnectionLimits, ControlSignals, CurrentService, StallTimeouts, connections_within,
+        raise_file_limit, shutdown_signal,
     },
     state::AppState,
 };
@@ -35,20 +38,21 @@ const MAIL_DRAIN: Duration = Duration::from_secs(10);
 const GRACE_BEYOND_WAIT: Duration = Duration::from_secs(5);
 
 /// Serves until the stop signal.
-pub(super) async fn run(settings: Settings) -> Result<(), CommandError> {
+pub(super) async fn run(settings: Settings, sources: SettingSources) -> Result<(), CommandError> {
     raise_trim_threshold();
     metrics::start_time();
+    // From here on signals are handled, also while the storage opens.
+    let no_signals = |error| CommandError::Fault(format!("cannot handle signals: {error}"));
+    let (stop, control) =
+        (shutdown_signal().map_err(no_signals)?, ControlSignals::new().map_err(no_signals)?);
     #[cfg(feature = "otel")]
     let (traces, tracer) =
         traces::start(&settings.log, Handle::current()).map_err(CommandError::Fault)?.unzip();
-    let log = log::start(
+    let (log, log_level) = log::start(
         &settings.log,
         #[cfg(feature = "otel")]
         tracer,
     );
-    // From here on signals are handled, also while the storage opens.
-    let stop =
-        shutdown_signal().map_err(|error| CommandError::Fault(format!("cannot handle signals: {error}")))?;
     let (listener, address) = bind(settings.server.listen).await?;
     let metrics_listener = match settings.log.metrics {
         Some(requested) => Some(bind(requested).await?),
@@ -62,6 +66,59 @@ pub(super) async fn run(settings: Settings) -> Result<(), CommandError> {
     let (sender, sweep) = (verbatim.start_mail(mailer), verbatim.start_sweep());
     log_warnings(&settings);
     let limits = connection_limits(&settings);
+    let builder = service_builder(address, &settings, &verbatim, &metrics, &log.log());
+    let service = CurrentService::new(builder.build(&settings, &verbatim));
+    let metrics_listener = metrics_listener.map(|bound| serve_metrics(bound, &builder, &verbatim, &settings));
+    let (readiness, delay) = (Arc::clone(&builder.readiness), settings.server.stop_delay);
+    let (metrics_service, metrics_task) = metrics_listener.unzip();
+    let (verbatim_handle, current) = (verbatim.clone(), service.clone());
+    let reloader = SettingsReloader {
+        sources,
+        settings,
+        base_url,
+        verbatim: verbatim_handle,
+        builder,
+        service: current,
+        metrics_service,
+        log_level,
+        metrics,
+    };
+    let reloads = tokio::spawn(reloader.run(control)).abort_handle();
+    print_address(address);
+    let stop = async move {
+        stop.await;
+        readiness.stop();
+        tokio::time::sleep(delay).await;
+    };
+    serve::serve(listener, service, limits, stop).await;
+    shut_down(&verbatim, sender, sweep).await;
+    [Some(reloads), metrics_task].iter().flatten().for_each(AbortHandle::abort);
+    tracing::info!("stopped");
+    #[cfg(feature = "otel")]
+    if let Some(traces) = traces {
+        traces.stop().await;
+    }
+    drop(log);
+    Ok(())
+}
+
+/// Prints the address once the server serves.
+fn print_address(address: SocketAddr) {
+    let line = format!("verbatim {} listening on http://{address}\n", env!("CARGO_PKG_VERSION"));
+    // A closed standard output is not an error.
+    if print(&line).is_err() {
+        tracing::warn!("standard output is closed; {}", line.trim_end());
+    }
+}
+
+/// Creates the builder of the service, with empty caches.
+fn service_builder(
+    address: SocketAddr,
+    settings: &Settings,
+    verbatim: &Verbatim,
+    metrics: &Arc<Metrics>,
+    log: &LogQueue,
+) -> ServiceBuilder {
     let app = AppState::new(
         verbatim.lookup().clone(),
         verbatim.accounts().clone(),
@@ -70,41 +127,9 @@ pub(super) async fn run(settings: Settings) -> Result<(), CommandError> {
         verbatim.sandbox().cloned(),
         ByteBudget::new(settings.server.body_memory),
     );
-    let routes = router(app.clone(), &settings.server.cors_origins, openapi::document);
-    let readiness = Readiness::new(verbatim.clone());
-    let routes = routes.layer(from_fn_with_state(verbatim.clone(), register_peer_request));
-    let routes = routes.merge(readiness::router(Arc::clone(&readiness))).layer(from_fn(metrics::matched));
-    let front = HttpService::new(routes, settings.server.trusted_proxies.clone(), log.log());
-    let front = front.with_app(app.clone()).with_metrics(Arc::clone(&metrics));
-    let front = front.with_hosts(AllowedHosts::new(address, &settings.server));
-    let probe = Arc::clone(&readiness);
-    let sources =
-        MetricsSources { metrics, verbatim: verbatim.clone(), app, readiness: probe, log: log.log() };
-    let metrics_listener =
-        metrics_listener.map(|bound| serve_metrics(bound, sources, &log.log(), &settings.server));
-    let line = format!("verbatim {} listening on http://{address}\n", env!("CARGO_PKG_VERSION"));
-    // A closed standard output is not an error.
-    if print(&line).is_err() {
-        tracing::warn!("standard output is closed; {}", line.trim_end());
-    }
-    let delay = settings.server.stop_delay;
-    let stop = async move {
-        stop.await;
-        readiness.stop();
-        tokio::time::sleep(delay).await;
-    };
-    serve::serve(listener, front, limits, stop).await;
-    shut_down(&verbatim, sender, sweep).await;
-    if let Some(metrics_listener) = metrics_listener {
-        metrics_listener.abort();
-    }
-    tracing::info!("stopped");
-    #[cfg(feature = "otel")]
-    if let Some(traces) = traces {
-        traces.stop().await;
-    }
-    drop(log);
-    Ok(())
+    let passages = PassageCache::new(verbatim.transcripts().clone(), verbatim.chat().clone());
+    let (readiness, metrics) = (Readiness::new(verbatim.clone()), Arc::clone(metrics));
+    ServiceBuilder { address, app, passages, readiness, metrics, log: log.clone() }
 }
 
 async fn bind(requested: SocketAddr) -> Result<(TcpListener, SocketAddr), CommandError> {
@@ -179,16 +204,17 @@ fn new_metrics(settings: &Settings) -> Arc<Metrics> {
 /// Serves the metrics until the returned task is aborted, also while the server stops.
 fn serve_metrics(
     (listener, address): (TcpListener, SocketAddr),
-    sources: MetricsSources,
-    log: &LogQueue,
-    settings: &ServerSettings,
-) -> AbortHandle {
+    main: &ServiceBuilder,
+    verbatim: &Verbatim,
+    settings: &Settings,
+) -> ((MetricsServiceBuilder, CurrentService), AbortHandle) {
     tracing::info!("metrics are served at http://{address}/metrics");
-    let (routes, log) = (serve::metrics::router(sources), log.clone());
-    let hosts = AllowedHosts::new(address, settings);
-    let serve =
-        async move { serve::metrics::serve(listener, routes, &log, hosts, std::future::pending()).await };
-    tokio::spawn(serve).abort_handle()
+    let ServiceBuilder { app, readiness, metrics, log, .. } = main.clone();
+    let sources = MetricsSources { metrics, verbatim: verbatim.clone(), app, readiness, log: log.clone() };
+    let builder = MetricsServiceBuilder { address, routes: serve::metrics::router(sources), log };
+    let service = CurrentService::new(builder.build(settings));
+    let serve = serve::metrics::serve(listener, service.clone(), std::future::pending());
+    ((builder, service), tokio::spawn(serve).abort_handle())
 }
 
 /// Raises glibc's trim threshold.

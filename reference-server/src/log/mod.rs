@@ -7,47 +7,85 @@ mod access;
 mod escape;
 mod writer;
 
-use std::io::IsTerminal;
+use std::{fmt, io::IsTerminal, sync::Arc};
 
 pub(crate) use access::AccessLine;
 pub(crate) use writer::{LogGuard, LogQueue};
 
-use tracing::{Metadata, subscriber::set_global_default};
-use tracing_subscriber::{filter::filter_fn, layer::SubscriberExt as _};
+use tracing::{Level, Metadata, level_filters::LevelFilter, subscriber::set_global_default};
+use tracing_subscriber::{Layer as _, filter::filter_fn, fmt::MakeWriter, layer::SubscriberExt as _, reload};
 
 use crate::config::{self, LogFormat};
+
+/// Changes the level of a running log.
+#[derive(Clone)]
+pub(crate) struct LogLevelControl {
+    log: LogQueue,
+    set_filter: FilterSetter,
+}
+
+/// Replaces the level filter of the subscriber.
+type FilterSetter = Arc<dyn Fn(LevelFilter) + Send + Sync>;
+
+impl fmt::Debug for LogLevelControl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LogLevelControl").field("log", &self.log).finish_non_exhaustive()
+    }
+}
+
+impl LogLevelControl {
+    /// Sets the lowest level that is logged.
+    pub(crate) fn set(&self, level: Level) {
+        self.log.set_requests(has_requests(level));
+        (self.set_filter)(LevelFilter::from_level(level));
+    }
+}
+
+/// Whether requests are logged at this level.
+fn has_requests(level: Level) -> bool {
+    level >= Level::INFO
+}
 
 /// Starts the log of this process.
 pub(crate) fn start(
     settings: &config::LogSettings,
     #[cfg(feature = "otel")] tracer: Option<crate::traces::TracerHandle>,
-) -> LogGuard {
-    let requests = settings.level.0 >= tracing::Level::INFO;
+) -> (LogGuard, LogLevelControl) {
+    let requests = has_requests(settings.level.0);
     let (log, guard) = LogQueue::start(std::io::stderr(), settings.format, requests);
     let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     let ansi = colour && settings.format == LogFormat::Text;
+    let writer_log = log.clone();
+    let writer = move || writer_log.line_writer(ansi);
     #[cfg(feature = "otel")]
-    if let Some(tracer) = tracer {
-        crate::traces::log_and_trace(settings, ansi, tracer, is_loggable, move || log.line_writer(ansi));
-        set_panic_hook();
-        return guard;
-    }
-    let lines = tracing_subscriber::fmt()
-        .with_max_level(settings.level.0)
-        .with_ansi(ansi)
-        .with_writer(move || log.line_writer(ansi));
-    let loggable = filter_fn(is_loggable);
-    // A second start in one process keeps the first subscriber.
-    let _ = match settings.format {
-        LogFormat::Text => set_global_default(lines.with_target(false).finish().with(loggable)),
-        LogFormat::Json => {
-            // The request id is in the outermost span.
-            let lines = lines.json().flatten_event(true).with_current_span(false);
-            set_global_default(lines.finish().with(loggable))
-        }
+    let set_filter = match tracer {
+        Some(tracer) => crate::traces::log_and_trace(settings, ansi, tracer, is_loggable, writer),
+        None => log_only(settings, ansi, writer),
     };
+    #[cfg(not(feature = "otel"))]
+    let set_filter = log_only(settings, ansi, writer);
     set_panic_hook();
-    guard
+    (guard, LogLevelControl { log, set_filter })
+}
+
+/// Installs the log without traces. Returns a function that changes its level.
+fn log_only(
+    settings: &config::LogSettings,
+    ansi: bool,
+    lines: impl for<'a> MakeWriter<'a> + Send + Sync + 'static,
+) -> FilterSetter {
+    let (level, handle) = reload::Layer::new(LevelFilter::from_level(settings.level.0));
+    let layer = tracing_subscriber::fmt::layer().with_ansi(ansi).with_writer(lines);
+    let lines = match settings.format {
+        LogFormat::Text => layer.with_target(false).boxed(),
+        // The request id is in the outermost span.
+        LogFormat::Json => layer.json().flatten_event(true).with_current_span(false).boxed(),
+    };
+    let all = tracing_subscriber::registry().with(level).with(filter_fn(is_loggable)).with(lines);
+    // A second start in one process keeps the first subscriber.
+    let _ = set_global_default(all);
+    // Fails only if the subscriber was not installed.
+    Arc::new(move |level| drop(handle.reload(level)))
 }
 
 /// Whether an event may be logged.

@@ -5,7 +5,7 @@ use std::{
     io::{self, BufWriter, Write},
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
         mpsc::{Receiver, SyncSender, TryRecvError, sync_channel},
     },
     thread::JoinHandle,
@@ -38,7 +38,8 @@ pub(crate) struct LogQueue {
     /// Number of dropped lines since the last report, and since the start.
     dropped: Arc<AtomicU64>,
     dropped_ever: Arc<AtomicU64>,
-    requests: bool,
+    /// Whether requests are logged.
+    requests: Arc<AtomicBool>,
 }
 
 /// Owner of the log's thread: drop writes all queued lines.
@@ -56,6 +57,7 @@ impl LogQueue {
         requests: bool,
     ) -> (Self, LogGuard) {
         let (queue, lines) = sync_channel(QUEUE);
+        let requests = Arc::new(AtomicBool::new(requests));
         let log = Self { queue, dropped: Arc::default(), dropped_ever: Arc::default(), requests };
         let dropped = Arc::clone(&log.dropped);
         let thread = std::thread::Builder::new()
@@ -69,7 +71,12 @@ impl LogQueue {
 
     /// Returns the same log without request lines.
     pub(crate) fn without_requests(&self) -> Self {
-        Self { requests: false, ..self.clone() }
+        Self { requests: Arc::default(), ..self.clone() }
+    }
+
+    /// Begins or ends the log of requests, also on clones.
+    pub(super) fn set_requests(&self, are_logged: bool) {
+        self.requests.store(are_logged, Ordering::Relaxed);
     }
 
     /// Number of lines dropped since the start.
@@ -79,17 +86,15 @@ impl LogQueue {
 
     /// Returns the path for a request line, if requests are logged.
     pub(crate) fn path(&self, uri: &Uri) -> Option<Cow<'static, str>> {
-        self.requests.then(|| match uri.path() {
+        self.requests.load(Ordering::Relaxed).then(|| match uri.path() {
             TRANSCRIPT_PATH => Cow::Borrowed(TRANSCRIPT_PATH),
             path => Cow::Owned(path.to_owned()),
         })
     }
 
-    /// Queues a request line.
+    /// Queues a request line, whose path is that of [`Self::path`].
     pub(crate) fn access(&self, line: AccessLine) {
-        if self.requests {
-            self.put(LogLine::Request(line));
-        }
+        self.put(LogLine::Request(line));
     }
 
     /// Creates a writer of one formatted line; `has_colours` if its format uses escape sequences.

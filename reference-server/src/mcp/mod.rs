@@ -31,7 +31,7 @@ use rmcp::{
     service::RequestContext,
 };
 use serde_json::{Map, Value};
-use transcript_core::{chat::Chat, engine::Transcripts, lookup::VideoReference};
+use transcript_core::{chat::Chat, lookup::VideoReference};
 use verbatim::{
     Verbatim,
     service::{ArchiveService, Caller, LocalService, Service, ServiceLookup, ServiceQuestion},
@@ -40,7 +40,7 @@ use verbatim::{
 use arguments::{AskVideoArgs, GetTranscriptArgs, ListLanguagesArgs, SearchTranscriptArgs, read};
 use caller::caller;
 use error::ToolError;
-use passages::PassageCache;
+pub(crate) use passages::PassageCache;
 use transcript::TranscriptQuery;
 
 /// Limit of a message, in bytes.
@@ -62,19 +62,19 @@ pub(crate) struct McpTools {
 transcript_core::debug_fields!(McpTools { service });
 
 impl McpTools {
-    /// Tools of a service over HTTP, whose transcripts come from this engine.
-    pub(crate) fn for_service(service: LocalService, transcripts: Transcripts, chat: Chat) -> Self {
-        Self::new(Arc::new(service), transcripts, chat, tools::ToolScope::Service)
+    /// Tools of a service over HTTP.
+    pub(crate) fn for_service(service: LocalService, chat: Chat, passages: PassageCache) -> Self {
+        Self::new(Arc::new(service), chat, passages, tools::ToolScope::Service)
     }
 
     /// Tools over the user's archive.
     pub(crate) fn for_archive(verbatim: Verbatim) -> Self {
-        let (chat, transcripts) = (verbatim.chat().clone(), verbatim.transcripts().clone());
-        Self::new(Arc::new(ArchiveService::new(verbatim)), transcripts, chat, tools::ToolScope::Archive)
+        let chat = verbatim.chat().clone();
+        let passages = PassageCache::new(verbatim.transcripts().clone(), chat.clone());
+        Self::new(Arc::new(ArchiveService::new(verbatim)), chat, passages, tools::ToolScope::Archive)
     }
 
-    fn new(service: Arc<dyn Service>, transcripts: Transcripts, chat: Chat, scope: tools::ToolScope) -> Self {
-        let passages = PassageCache::new(transcripts, chat.clone());
+    fn new(service: Arc<dyn Service>, chat: Chat, passages: PassageCache, scope: tools::ToolScope) -> Self {
         Self { service, chat, passages, all: tools::all(scope).into() }
     }
 

@@ -28,7 +28,7 @@ impl FormKey for ContentKey {
 
 /// Cache of passages. Clones share it.
 #[derive(Clone, Debug)]
-pub(super) struct PassageCache {
+pub(crate) struct PassageCache {
     chat: Chat,
     cache: Arc<ReadCache<(), (), ContentKey, Arc<[Passage]>>>,
 }
@@ -38,7 +38,7 @@ impl PassageCache {
     ///
     /// # Panics
     /// Outside a tokio runtime.
-    pub(super) fn new(transcripts: Transcripts, chat: Chat) -> Self {
+    pub(crate) fn new(transcripts: Transcripts, chat: Chat) -> Self {
         let budget = ReadCacheBudget { selections: 0, cheap_forms: 0, costly_forms: BYTES_MAX };
         Self { chat, cache: Arc::new(ReadCache::new(transcripts, budget)) }
     }

@@ -8,6 +8,7 @@
 mod counters;
 mod observer;
 mod process;
+mod reloads;
 mod scrape;
 
 use std::{
@@ -28,8 +29,10 @@ use http::{HeaderMap, StatusCode};
 use crate::api::{ResultOrigin, TRANSCRIPT_PATH, V1_TRANSCRIPT_PATH, X_CACHE};
 use counters::{RouteCounters, RouteTable};
 use observer::MetricsObserver;
+use reloads::ReloadCounters;
 
 pub(crate) use process::start_time;
+pub(crate) use reloads::ReloadResult;
 pub(crate) use scrape::MetricsSources;
 
 /// API that returns transcripts.
@@ -62,6 +65,7 @@ pub(crate) struct Metrics {
     unmatched: RouteCounters,
     answers: [[AtomicU64; ResultOrigin::ALL.len()]; ApiKind::ALL.len()],
     connections: AtomicI64,
+    reloads: ReloadCounters,
     observer: MetricsObserver,
 }
 
@@ -74,6 +78,7 @@ impl Default for Metrics {
             unmatched: RouteCounters::new("none"),
             answers: std::array::from_fn(|_| std::array::from_fn(|_| AtomicU64::new(0))),
             connections: AtomicI64::new(0),
+            reloads: ReloadCounters::default(),
             observer: MetricsObserver::default(),
         }
     }
@@ -137,6 +142,11 @@ impl Metrics {
         if let Some(cell) = self.answers.get(api as usize).and_then(|counts| counts.get(from as usize)) {
             cell.fetch_add(1, Relaxed);
         }
+    }
+
+    /// Counts a reload of the settings.
+    pub(crate) fn count_reload(&self, result: ReloadResult) {
+        self.reloads.count(result);
     }
 
     /// Counts an open connection until the guard is dropped.

@@ -146,6 +146,7 @@ impl Collector for MetricsSnapshot {
         self.ledger(&mut to)?;
         self.queues(&mut to)?;
         self.stores(&mut to)?;
+        self.reloads(&mut to)?;
         self.process(&mut to)
     }
 }
@@ -240,6 +241,15 @@ impl MetricsSnapshot {
         let help = "Memory of large bodies that the caches do not hold";
         to.gauge(("body_memory", help), Some(&Unit::Bytes), Some(bodies as f64))?;
         to.gauge(("body_memory_limit", "Limit of this memory"), Some(&Unit::Bytes), Some(bodies_max as f64))
+    }
+
+    fn reloads(&self, to: &mut FamilyWriter<'_>) -> fmt::Result {
+        let reloads = &self.metrics.reloads;
+        let results = reloads.results().map(|(result, count)| ([("result", result)], count));
+        to.counters(("config_reloads", "Reloads of the settings, by result"), results)?;
+        let successful = f64::from(u8::from(reloads.is_last_successful()));
+        let help = "Whether the last reload of the settings succeeded";
+        to.gauge(("config_last_reload_successful", help), None, Some(successful))
     }
 
     fn process(&self, to: &mut FamilyWriter<'_>) -> fmt::Result {

@@ -28,7 +28,7 @@ use verbatim::service::LocalService;
 
 use crate::{
     api::{ByteBudget, RequestBody, json as as_json, read_body},
-    mcp::{MESSAGE_MAX, McpTools},
+    mcp::{MESSAGE_MAX, McpTools, PassageCache},
     state::AppState,
 };
 
@@ -51,12 +51,11 @@ pub(crate) struct McpEndpoint {
 transcript_core::debug_fields!(McpEndpoint { origins });
 
 impl McpEndpoint {
-    /// Endpoint over this state; pages of these origins may call it.
-    pub(super) fn new(app: AppState, origins: Arc<[HeaderValue]>) -> Self {
-        let transcripts = app.lookup.transcripts().clone();
+    /// Endpoint over this state and cache; pages of these origins may call it.
+    pub(super) fn new(app: AppState, passages: PassageCache, origins: Arc<[HeaderValue]>) -> Self {
         let body_budget = app.body_budget;
         let service = LocalService::new(app.lookup, app.accounts, app.chat.clone());
-        let tools = McpTools::for_service(service, transcripts, app.chat);
+        let tools = McpTools::for_service(service, app.chat, passages);
         // Host checks are off because proxies rewrite the host. The origin is checked here instead.
         let config = StreamableHttpServerConfig::default()
             .with_legacy_session_mode(false)

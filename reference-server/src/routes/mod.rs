@@ -36,6 +36,7 @@ use url::Url;
 use crate::{
     api::{CorsRule, ProblemResponse, V1_PREFIX, V1ErrorResponse, cors},
     config::WebOrigin,
+    mcp::PassageCache,
     state::AppState,
 };
 use docs::{BuildDocument, CachedDocument};
@@ -51,12 +52,17 @@ struct RouteDeps {
 /// Router of all routes.
 ///
 /// `cors_origins` are the origins whose pages may call `/api/keys`. `document` builds the `OpenAPI` document.
-pub(crate) fn router(app: AppState, cors_origins: &[WebOrigin], document: BuildDocument) -> Router {
+pub(crate) fn router(
+    app: AppState,
+    passages: PassageCache,
+    cors_origins: &[WebOrigin],
+    document: BuildDocument,
+) -> Router {
     let listed: Arc<[HeaderValue]> =
         cors_origins.iter().filter_map(|origin| HeaderValue::from_str(origin.as_str()).ok()).collect();
     let of_mcp = mcp_origins(&app, &listed);
     let deps = RouteDeps {
-        mcp: mcp::McpEndpoint::new(app.clone(), Arc::clone(&of_mcp)),
+        mcp: mcp::McpEndpoint::new(app.clone(), passages, Arc::clone(&of_mcp)),
         document: Arc::new(CachedDocument::new(app.clone(), document)),
     };
     let (mut routes, mut of_v1) = (Router::new(), Router::new());

@@ -13,7 +13,7 @@ use tokio::{
 };
 
 use super::{
-    HttpService,
+    CurrentService,
     network_limit::NetworkLimit,
     stall_timeout::{BusyFlag, StallTimeoutStream, StallTimeouts},
 };
@@ -52,11 +52,11 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Serves connections until `stop` resolves, then waits for running requests.
 pub(crate) async fn serve(
     listener: TcpListener,
-    front: HttpService,
+    service: CurrentService,
     limits: ConnectionLimits,
     stop: impl Future<Output = ()>,
 ) {
-    let front = Arc::new(front);
+    let front = service.load();
     let open = Arc::new(Semaphore::new(limits.connections));
     let networks = NetworkLimit::new(limits.connections_per_network, front.trusted_proxies().to_vec());
     let graceful = GracefulShutdown::new();
@@ -77,7 +77,7 @@ pub(crate) async fn serve(
                     tracing::debug!("connection above the limit of its network closed");
                     continue;
                 };
-                let connection = connection(stream, peer, Arc::clone(&front), &limits);
+                let connection = connection(stream, peer, service.clone(), &limits);
                 let watched = graceful.watch(connection);
                 let counted = front.connection();
                 tokio::spawn(async move {
@@ -104,7 +104,7 @@ pub(crate) async fn serve(
 fn connection(
     stream: TcpStream,
     peer: SocketAddr,
-    front: Arc<HttpService>,
+    service: CurrentService,
     limits: &ConnectionLimits,
 ) -> impl hyper_util::server::graceful::GracefulConnection<Error = hyper::Error> + Send + 'static {
     // Responses are written whole, so buffering would only delay them.
@@ -114,7 +114,7 @@ fn connection(
     let busy = BusyFlag::default();
     let stream = StallTimeoutStream::new(stream, limits.stall_timeouts, busy.clone());
     let service = service_fn(move |request| {
-        let (front, guard) = (Arc::clone(&front), busy.begin());
+        let (front, guard) = (service.load(), busy.begin());
         async move {
             let response = front.serve(request, peer.ip()).await;
             drop(guard);

@@ -6,7 +6,7 @@ use axum::{Router, extract::State, response::Response, routing::get};
 use http::{HeaderValue, StatusCode, header::CONTENT_TYPE};
 use tokio::net::TcpListener;
 
-use super::{ConnectionLimits, HttpService, serve as accept};
+use super::{ConnectionLimits, CurrentService, HttpService, serve as accept};
 use crate::{
     api::{AllowedHosts, ProblemResponse},
     log::LogQueue,
@@ -42,15 +42,13 @@ async fn not_found() -> ProblemResponse {
     )
 }
 
-/// Serves requests until `stop` is ready. Requests for metrics are not logged.
-pub(crate) async fn serve(
-    listener: TcpListener,
-    routes: Router,
-    log: &LogQueue,
-    hosts: AllowedHosts,
-    stop: impl Future<Output = ()>,
-) {
-    let service = HttpService::new(routes, Vec::new(), log.without_requests()).with_hosts(hosts);
+/// The service of the metrics listener. Requests for metrics are not logged.
+pub(crate) fn service(routes: Router, log: &LogQueue, hosts: AllowedHosts) -> HttpService {
+    HttpService::new(routes, Vec::new(), log.without_requests()).with_hosts(hosts)
+}
+
+/// Serves requests until `stop` is ready.
+pub(crate) async fn serve(listener: TcpListener, service: CurrentService, stop: impl Future<Output = ()>) {
     let limits = ConnectionLimits {
         connections: CONNECTIONS,
         grace: Duration::from_secs(1),

@@ -1,5 +1,7 @@
 //! Connections, the service that answers their requests, and the metrics listener.
 
+mod control;
+mod current;
 mod file_limit;
 mod listen;
 pub(crate) mod metrics;
@@ -8,6 +10,8 @@ mod service;
 mod shutdown;
 mod stall_timeout;
 
+pub(crate) use control::{ControlSignal, ControlSignals};
+pub(crate) use current::CurrentService;
 pub(crate) use file_limit::{connections_within, raise_file_limit};
 pub(crate) use listen::{ConnectionLimits, serve};
 pub(crate) use service::HttpService;

@@ -29,7 +29,7 @@ use crate::{
 };
 
 /// The router with everything that all requests pass.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct HttpService {
     router: Router,
     trusted_proxies: Vec<IpNet>,

@@ -11,7 +11,7 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-use super::{ConnectionLimits, HttpService, serve, stall_timeout::StallTimeouts};
+use super::{ConnectionLimits, CurrentService, HttpService, serve, stall_timeout::StallTimeouts};
 use crate::{
     config::LogFormat,
     log::{LogGuard, LogQueue},
@@ -48,7 +48,7 @@ impl RunningServer {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel::<()>();
-        let front = HttpService::new(router, Vec::new(), log);
+        let front = CurrentService::new(HttpService::new(router, Vec::new(), log));
         let server = tokio::spawn(serve(listener, front, bounds, async move {
             let _ = stopped.await;
         }));

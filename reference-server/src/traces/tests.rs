@@ -1,6 +1,6 @@
 //! Tests of exported traces, as a collector receives them.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 use axum::{Router, middleware::from_fn, routing::get};
 use http::StatusCode;
@@ -14,7 +14,12 @@ use tokio::net::TcpListener;
 use tracing::Instrument as _;
 
 use super::*;
-use crate::{config::Settings, log::LogQueue, metrics::matched, serve::HttpService};
+use crate::{
+    config::Settings,
+    log::LogQueue,
+    metrics::matched,
+    serve::{CurrentService, HttpService},
+};
 
 const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
@@ -47,7 +52,7 @@ impl TestCollector {
 
 async fn axum_serve(listener: TcpListener, routes: Router) {
     let (log, _guard) = LogQueue::start(std::io::sink(), LogFormat::Text, false);
-    let front = HttpService::new(routes, Vec::new(), log);
+    let front = CurrentService::new(HttpService::new(routes, Vec::new(), log));
     crate::serve::serve(listener, front, crate::serve::ConnectionLimits::default(), std::future::pending())
         .await;
 }

@@ -139,10 +139,21 @@ impl ServerFixture {
         Self::spawn(data.path(), settings, std::fs::File::create(log)?.into())
     }
 
+    /// Starts a server whose settings are those of a file, with another file for its log.
+    pub(crate) fn start_with_config(data: &TempDir, config: &Path, log: &Path) -> Result<Self> {
+        let mut command = verbatim(data.path(), &["serve", "--listen", "127.0.0.1:0"]);
+        command.env("VERBATIM_CONFIG", config).env_remove("VERBATIM_LOG__LEVEL");
+        Self::spawn_command(command, std::fs::File::create(log)?.into())
+    }
+
     fn spawn(data: &Path, settings: &[(&str, &str)], log: Stdio) -> Result<Self> {
-        wait_past_midnight();
         let mut command = verbatim(data, &["serve", "--listen", "127.0.0.1:0"]);
         command.envs(settings.iter().copied());
+        Self::spawn_command(command, log)
+    }
+
+    fn spawn_command(mut command: Command, log: Stdio) -> Result<Self> {
+        wait_past_midnight();
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log).spawn()?;
         let stdout = child.stdout.take().context("no standard output")?;
         let (lines, first) = mpsc::channel();

@@ -1,8 +1,9 @@
-//! Operation of a server: metrics, readiness, logs, backups, rolling restarts.
+//! Operation of a server: metrics, readiness, logs, reloads, backups, rolling restarts.
 
 mod backup;
 mod metrics;
 mod readiness;
+mod reload;
 mod rolling;
 mod secret_flows;
 mod secrets;
@@ -34,6 +35,17 @@ impl ObservedServer {
         let mut all = vec![("VERBATIM_METRICS__LISTEN", "127.0.0.1:0"), ("VERBATIM_LOG__LEVEL", "info")];
         all.extend_from_slice(settings);
         let server = ServerFixture::start_with_log(data, &all, &log)?;
+        Self::observe(server, log).await
+    }
+
+    /// Starts it with the settings of a file, which opens a metrics listener and logs at `info`.
+    pub(crate) async fn start_with_config(data: &TempDir, config: &Path) -> Result<Self> {
+        let log = data.path().join("log");
+        let server = ServerFixture::start_with_config(data, config, &log)?;
+        Self::observe(server, log).await
+    }
+
+    async fn observe(server: ServerFixture, log: PathBuf) -> Result<Self> {
         let mut metrics_address = None;
         wait_until("the log has no metrics address", async || {
             let text = std::fs::read_to_string(&log)?;

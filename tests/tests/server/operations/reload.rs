@@ -1,0 +1,434 @@
+//! Signals of a running server: SIGHUP reloads its settings, SIGUSR1 and SIGUSR2 do not end it.
+
+use std::{
+    path::PathBuf,
+    process::Command,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use anyhow::{Context as _, Result, ensure};
+use http::{Method, StatusCode};
+use tempfile::TempDir;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+    sync::Semaphore,
+    task::JoinSet,
+};
+use verbatim_tests::replay::ReplayProxy;
+
+use super::ObservedServer;
+use crate::server::{
+    harness::{ServerFixture, ServerReply, create_keys, run, verbatim, wait_until},
+    platform::{fetch_count, gated_platform, start_platform},
+    v1::mail_client::{MailClient, create_account, remaining_credits},
+};
+
+const VIDEO: &str = "dyke-walk-0";
+const ORIGIN: &str = "https://app.example.org";
+/// Reloads of the test of memory, and those before its first measurement.
+const RELOADS: u64 = 200;
+const FIRST_RELOADS: u64 = 20;
+/// Memory that the allocator may add without a leak. A router alone has hundreds of kilobytes.
+const GROWTH_MAX: f64 = 8.0 * 1024.0 * 1024.0;
+
+/// A server whose settings are in a file.
+struct ReloadFixture {
+    observed: ObservedServer,
+    data: TempDir,
+    config: PathBuf,
+    /// Settings that all reloads have in common.
+    common: String,
+}
+
+impl ReloadFixture {
+    /// Starts a server with these settings, as TOML with dotted names, besides those of the platform.
+    async fn start(proxy: Option<&ReplayProxy>, settings: &str) -> Result<Self> {
+        let data = TempDir::new()?;
+        let mut common = "metrics.listen = \"127.0.0.1:0\"\n".to_owned();
+        if let Some(proxy) = proxy {
+            let ca_file = proxy.ca_file().display().to_string();
+            common.push_str(&format!(
+                "upstream.proxy = [\"{}\"]\nupstream.ca_file = \"{ca_file}\"\n",
+                proxy.url()
+            ));
+        }
+        let config = data.path().join("verbatim.toml");
+        std::fs::write(&config, format!("{common}{settings}"))?;
+        let observed = ObservedServer::start_with_config(&data, &config).await?;
+        Ok(Self { observed, data, config, common })
+    }
+
+    fn server(&self) -> &ServerFixture {
+        &self.observed.server
+    }
+
+    fn signal(&self, name: &str) -> Result<()> {
+        send_signal(self.server().pid(), name)
+    }
+
+    /// Reloads with these settings, and waits until the server has done so.
+    async fn reload(&self, settings: &str) -> Result<()> {
+        std::fs::write(&self.config, format!("{}{settings}", self.common))?;
+        self.reload_file().await
+    }
+
+    /// Reloads the file as it is.
+    async fn reload_file(&self) -> Result<()> {
+        let before = self.figure("verbatim_config_reloads_total").await?;
+        self.signal("HUP")?;
+        wait_until("the server did not reload", async || {
+            Ok(self.figure("verbatim_config_reloads_total").await? > before + 0.5)
+        })
+        .await
+    }
+
+    /// The sum of the samples whose line begins with this text.
+    async fn figure(&self, name: &str) -> Result<f64> {
+        let reply = self.observed.get("/metrics").await?;
+        ensure!(reply.status == 200, "{}", reply.text());
+        let text = reply.text();
+        let values =
+            text.lines().filter(|line| line.starts_with(name)).filter_map(|line| line.rsplit(' ').next());
+        Ok(values.filter_map(|value| value.parse::<f64>().ok()).sum())
+    }
+
+    async fn check_figure(&self, name: &str, expect: f64) -> Result<()> {
+        let found = self.figure(name).await?;
+        ensure!((found - expect).abs() < 1e-9, "{name} is {found}, not {expect}");
+        Ok(())
+    }
+
+    /// Waits until the log, which another thread writes, has this text.
+    async fn wait_for_log(&self, text: &str) -> Result<()> {
+        wait_until(&format!("the log does not have: {text}"), async || {
+            Ok(self.observed.log()?.contains(text))
+        })
+        .await
+    }
+
+    /// Number of lookups without a key until the first one is refused by a limit.
+    async fn misses_until_limit(&self, most: usize) -> Result<usize> {
+        for count in 0..most {
+            let reply = self.server().get(&format!("/api/transcript?v=missing-{count:03}")).await?;
+            let body = reply.json();
+            match body["failureReason"].as_str() {
+                Some("needs_verification") => {}
+                Some("fair_use") => return Ok(count),
+                _ => anyhow::bail!("{body}"),
+            }
+        }
+        Ok(most)
+    }
+}
+
+fn send_signal(pid: u32, name: &str) -> Result<()> {
+    let status = Command::new("kill").args([format!("-{name}"), pid.to_string()]).status()?;
+    ensure!(status.success(), "kill: {status}");
+    Ok(())
+}
+
+/// The status of a request for this host, over a new connection.
+async fn status_for_host(address: &str, path: &str, host: &str) -> Result<u16> {
+    let mut stream = TcpStream::connect(address).await?;
+    let request = format!("GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await?;
+    let mut response = String::new();
+    stream.read_to_string(&mut response).await?;
+    let status = response.split(' ').nth(1).context("no status")?;
+    Ok(status.parse()?)
+}
+
+/// Clients of one server, each with requests one after the other.
+#[derive(Debug, Default)]
+struct ClientLoad {
+    is_over: AtomicBool,
+    answered: AtomicU64,
+}
+
+impl ClientLoad {
+    /// Sends requests over one connection until the load is over. The connection must never be closed.
+    async fn send_requests(self: Arc<Self>, address: String, lines: String) -> Result<()> {
+        let mut stream = TcpStream::connect(&address).await?;
+        let mut bytes = Vec::new();
+        while !self.is_over.load(Relaxed) {
+            stream.write_all(lines.as_bytes()).await?;
+            bytes.clear();
+            let status = loop {
+                let count = stream.read_buf(&mut bytes).await?;
+                ensure!(count > 0, "the server closed a connection: {}", String::from_utf8_lossy(&bytes));
+                if let Some(status) = complete_status(&bytes)? {
+                    break status;
+                }
+            };
+            ensure!(status == 200, "{}", String::from_utf8_lossy(&bytes));
+            self.answered.fetch_add(1, Relaxed);
+        }
+        Ok(())
+    }
+}
+
+/// The status of a response, once all of it was read.
+fn complete_status(bytes: &[u8]) -> Result<Option<u16>> {
+    let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") else { return Ok(None) };
+    let head = std::str::from_utf8(&bytes[..end])?.to_ascii_lowercase();
+    let length = head.split("content-length: ").nth(1).context("no length")?;
+    let length: usize = length.split("\r\n").next().context("no length")?.parse()?;
+    let status = head.split(' ').nth(1).context("no status")?.parse()?;
+    Ok((bytes.len() >= end + 4 + length).then_some(status))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn reload_under_load_fails_no_request_and_closes_no_connection() -> Result<()> {
+    let proxy = start_platform(&[VIDEO], Duration::ZERO)?;
+    let fixture = ReloadFixture::start(Some(&proxy), "plans.free.requests_per_minute = 100000\n").await?;
+    let mut outbox = MailClient::new(&fixture.data);
+    let server = fixture.server();
+    let account = create_account(server, &mut outbox, "ann@example.org").await?;
+    let key = create_keys(&fixture.data, 1)?.remove(0);
+    let first = server.get_as(&key, &format!("/api/transcript?v={VIDEO}")).await?;
+    ensure!(first.json()["available"] == true, "{}", first.text());
+
+    let load = Arc::new(ClientLoad::default());
+    let mut clients = JoinSet::new();
+    let bearer = format!("authorization: Bearer {account}\r\n");
+    for (path, header) in [
+        (format!("/api/transcript?v={VIDEO}"), ""),
+        (format!("/api/transcript?v={VIDEO}&format=md"), ""),
+        ("/api/v1/me".to_owned(), bearer.as_str()),
+        (format!("/watch/video_site/{VIDEO}"), ""),
+        ("/openapi.json".to_owned(), ""),
+        ("/readyz".to_owned(), ""),
+    ] {
+        let lines = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n{header}\r\n");
+        clients.spawn(Arc::clone(&load).send_requests(server.address().to_owned(), lines));
+    }
+    for number in 0..40 {
+        let before = load.answered.load(Relaxed);
+        let settings = format!(
+            "plans.free.requests_per_minute = 100000\nplans.free.credits = {}\nserver.allowed_hosts = [\"h{number}.example\"]\n",
+            1_000 + number
+        );
+        fixture.reload(&settings).await?;
+        wait_until("too few responses", async || Ok(load.answered.load(Relaxed) > before + 6)).await?;
+        ensure!(clients.try_join_next().is_none(), "a client ended");
+    }
+    load.is_over.store(true, Relaxed);
+    while let Some(client) = clients.join_next().await {
+        client??;
+    }
+    assert_eq!(remaining_credits(server, &account).await?, 1_039);
+    fixture.check_figure("verbatim_config_reloads_total{result=\"done\"}", 40.0).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn reload_keeps_price_of_running_request() -> Result<()> {
+    let gate = Arc::new(Semaphore::new(0));
+    let proxy = gated_platform(&[VIDEO], &gate)?;
+    let fixture = ReloadFixture::start(Some(&proxy), "credits.per_transcript = 2\n").await?;
+    let mut outbox = MailClient::new(&fixture.data);
+    let server = fixture.server();
+    let account = create_account(server, &mut outbox, "ann@example.org").await?;
+    let path = format!("/api/v1/transcript?video_id={VIDEO}");
+    let credits_left = |reply: &ServerReply| reply.header("x-credits-remaining").to_owned();
+
+    let reload_and_open = async {
+        wait_until("no request reached the platform", async || Ok(fetch_count(&proxy, VIDEO) == 1)).await?;
+        fixture.reload("credits.per_transcript = 5\n").await?;
+        gate.add_permits(1);
+        anyhow::Ok(())
+    };
+    let (old_price, reloaded) = tokio::join!(server.get_as(&account, &path), reload_and_open);
+    reloaded?;
+    let old_price = old_price?;
+    assert_eq!((old_price.status, credits_left(&old_price)), (StatusCode::OK, "198".to_owned()));
+    let new_price = server.get_as(&account, &path).await?;
+    assert_eq!((new_price.status, credits_left(&new_price)), (StatusCode::OK, "193".to_owned()));
+    assert_eq!(remaining_credits(server, &account).await?, 193);
+    let audit = run(verbatim(fixture.data.path(), &["ledger", "audit"]), b"")?;
+    assert!(audit.status.success(), "{}", String::from_utf8_lossy(&audit.stdout));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn reload_changes_limits_and_keeps_counts() -> Result<()> {
+    let fixture = ReloadFixture::start(None, "limits.misses_per_network_per_minute = 3\n").await?;
+    assert_eq!(fixture.misses_until_limit(10).await?, 3);
+    fixture.reload("limits.misses_per_network_per_minute = 5\n").await?;
+    assert_eq!(fixture.misses_until_limit(10).await?, 2);
+    fixture.reload("limits.misses_per_network_per_minute = 4\n").await?;
+    assert_eq!(fixture.misses_until_limit(10).await?, 0);
+
+    let mut outbox = MailClient::new(&fixture.data);
+    let server = fixture.server();
+    let account = create_account(server, &mut outbox, "ann@example.org").await?;
+    assert_eq!(remaining_credits(server, &account).await?, 200);
+    fixture.reload("plans.free.credits = 7\nplans.free.requests_per_minute = 3\n").await?;
+    assert_eq!(remaining_credits(server, &account).await?, 7);
+    // The requests before the reload count.
+    assert_eq!(server.get_as(&account, "/api/v1/me").await?.status, 200);
+    assert_eq!(server.get_as(&account, "/api/v1/me").await?.status, 429);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn reload_changes_origins_hosts_and_entitlements() -> Result<()> {
+    let fixture = ReloadFixture::start(None, "").await?;
+    let server = fixture.server();
+    let allowed_origin = async || -> Result<String> {
+        let reply = server.send(Method::OPTIONS, "/api/keys", &[("origin", ORIGIN)], "").await?;
+        Ok(reply.header("access-control-allow-origin").to_owned())
+    };
+    let host = "transcripts.example.org";
+    let statuses = async || -> Result<(u16, u16)> {
+        let main = status_for_host(server.address(), "/health", host).await?;
+        Ok((main, status_for_host(&fixture.observed.metrics_address, "/healthz", host).await?))
+    };
+    assert_eq!((allowed_origin().await?.as_str(), statuses().await?), ("", (421, 421)));
+    let settings = format!("[server]\ncors_origins = [\"{ORIGIN}\"]\nallowed_hosts = [\"{host}\"]\n");
+    fixture.reload(&settings).await?;
+    assert_eq!((allowed_origin().await?.as_str(), statuses().await?), (ORIGIN, (200, 200)));
+    fixture.reload("").await?;
+    assert_eq!((allowed_origin().await?.as_str(), statuses().await?), ("", (421, 421)));
+
+    // A key set without a usable key is refused by the library, not by the table of settings.
+    fixture
+        .reload("entitlement.keys = '{\"keys\":[{\"kty\":\"none\"}]}'\nlimits.free_per_month = 1\n")
+        .await?;
+    fixture.wait_for_log("settings were not reloaded: ").await?;
+    fixture.check_figure("verbatim_config_last_reload_successful", 0.0).await?;
+    fixture.reload("").await?;
+    fixture.check_figure("verbatim_config_last_reload_successful", 1.0).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn reload_refuses_settings_that_need_restart() -> Result<()> {
+    let service =
+        |key: &str| format!("service.base_url = \"http://127.0.0.1:9\"\nservice.api_key = \"{key}\"\n");
+    let fixture = ReloadFixture::start(None, &service("vbk_first")).await?;
+    let changed = "limits.wait = \"1s\"\nlimits.misses_per_network_per_minute = 2\n";
+    fixture.reload(&(service("vbk_second") + changed)).await?;
+    for name in ["service.api_key", "limits.wait"] {
+        let sentence = format!("{name} was changed, but needs a restart: its old value is still used");
+        fixture.wait_for_log(&sentence).await?;
+    }
+    let log = fixture.observed.log()?;
+    assert_eq!(log.matches("needs a restart").count(), 2, "{log}");
+    assert!(log.contains("limits.misses_per_network_per_minute"), "{log}");
+    assert!(!log.contains("vbk_"), "{log}");
+    // The others took effect.
+    assert_eq!(fixture.misses_until_limit(10).await?, 2);
+    fixture.check_figure("verbatim_config_reloads_total{result=\"partial\"}", 1.0).await?;
+    fixture.check_figure("verbatim_config_last_reload_successful", 1.0).await?;
+    fixture.reload(&service("vbk_first")).await?;
+    fixture.check_figure("verbatim_config_reloads_total{result=\"done\"}", 1.0).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn reload_of_invalid_file_changes_nothing() -> Result<()> {
+    let fixture = ReloadFixture::start(None, "limits.misses_per_network_per_minute = 2\n").await?;
+    // The settings of the fixture take the first line of the file.
+    for (broken, sentence) in [
+        ("limits.misses_per_network_per_minute = 9\n[server\n", "line 3: unclosed table"),
+        (
+            "limits.misses_per_network_per_minute = 9\nlimits.speling = 1\n",
+            "\"limits.speling\" is not a setting",
+        ),
+        ("limits.misses_per_network_per_minute = 0\n", "it must be from 1 to"),
+        (
+            "limits.misses_per_network_per_minute = 9\nmail.smtp_url = \"smtp://mail.example\"\n",
+            "mail.from: it is not set",
+        ),
+    ] {
+        fixture.reload(broken).await?;
+        fixture.wait_for_log(sentence).await?;
+        fixture.check_figure("verbatim_config_last_reload_successful", 0.0).await?;
+    }
+    std::fs::remove_file(&fixture.config)?;
+    fixture.reload_file().await?;
+    fixture.wait_for_log("cannot be read").await?;
+    ensure!(Command::new("mkfifo").arg(&fixture.config).status()?.success());
+    fixture.reload_file().await?;
+    fixture.wait_for_log("is not a regular file").await?;
+    fixture.check_figure("verbatim_config_reloads_total{result=\"failed\"}", 6.0).await?;
+    assert_eq!(fixture.misses_until_limit(10).await?, 2);
+    std::fs::remove_file(&fixture.config)?;
+    fixture.reload("limits.misses_per_network_per_minute = 3\n").await?;
+    fixture.check_figure("verbatim_config_last_reload_successful", 1.0).await?;
+    assert_eq!(fixture.misses_until_limit(10).await?, 1);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn log_level_follows_reload_and_user_signal() -> Result<()> {
+    let mut fixture = ReloadFixture::start(None, "").await?;
+    let is_logged = async |path: &str| -> Result<bool> {
+        fixture.server().get(path).await?;
+        // Lines are written in order: the second line is written after the first.
+        fixture.server().get(path).await?;
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        Ok(fixture.observed.log()?.contains(path))
+    };
+    assert!(is_logged("/at-info").await?);
+    fixture.reload("log.level = \"error\"\n").await?;
+    assert!(!is_logged("/at-error").await?);
+    // A refused setting is a warning, so it is not logged.
+    fixture.reload("log.level = \"error\"\nlimits.wait = \"1s\"\n").await?;
+    fixture.signal("USR2")?;
+    fixture.signal("USR1")?;
+    fixture.wait_for_log("log level changed by a signal").await?;
+    assert!(is_logged("/at-debug").await?);
+    assert!(!fixture.observed.log()?.contains("needs a restart"), "{}", fixture.observed.log()?);
+    fixture.signal("USR1")?;
+    wait_until("the log is not silent", async || {
+        let path = format!("/second-{}", std::time::UNIX_EPOCH.elapsed()?.as_nanos());
+        Ok(!is_logged(&path).await?)
+    })
+    .await?;
+    fixture.signal("USR1")?;
+    wait_until("the log is silent", async || {
+        let path = format!("/third-{}", std::time::UNIX_EPOCH.elapsed()?.as_nanos());
+        is_logged(&path).await
+    })
+    .await?;
+    fixture.reload("log.level = \"error\"\n").await?;
+    assert!(!is_logged("/after-reload").await?);
+    fixture.reload("log.level = \"info\"\n").await?;
+    assert!(is_logged("/at-info-again").await?);
+    assert!(fixture.observed.server.stop()?.success());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn signals_before_first_request_do_not_end_server() -> Result<()> {
+    let mut fixture = ReloadFixture::start(None, "").await?;
+    for _ in 0..50 {
+        for name in ["HUP", "USR1", "USR2"] {
+            fixture.signal(name)?;
+        }
+    }
+    assert_eq!(fixture.server().get("/health").await?.status, 200);
+    assert!(fixture.observed.server.stop()?.success());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn reload_200_times_keeps_memory() -> Result<()> {
+    let fixture = ReloadFixture::start(None, "").await?;
+    let mut first = 0.0;
+    for number in 0..RELOADS {
+        if number == FIRST_RELOADS {
+            first = fixture.figure("process_resident_memory_bytes").await?;
+        }
+        fixture.reload(&format!("plans.free.credits = {number}\n")).await?;
+        ensure!(fixture.server().get("/openapi.json").await?.status == 200);
+    }
+    let growth = fixture.figure("process_resident_memory_bytes").await? - first;
+    println!("memory grew by {growth} bytes in {} reloads", RELOADS - FIRST_RELOADS);
+    ensure!(first > 0.0 && growth < GROWTH_MAX, "memory grew by {growth} bytes from {first}");
+    Ok(())
+}
