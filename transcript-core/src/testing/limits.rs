@@ -45,9 +45,11 @@ async fn acquire(store: &RateLimiterStore, requests: &[LimitRequest], now: i64) 
     expect_ok(store.acquire(requests.to_vec(), at_ms(now)).await)
 }
 
-/// Requests to one limit each with a window of one second, made in order: bucket, maximum and cost, time in
-/// milliseconds, outcome, and its rule.
-async fn check_steps(store: &RateLimiterStore, steps: &[((&str, u32, u32), i64, LimitOutcome, &str)]) {
+/// A request to one limit with a window of one second: bucket, maximum and cost, time in milliseconds, outcome, rule.
+type LimitStep<'a> = ((&'a str, u32, u32), i64, LimitOutcome, &'a str);
+
+/// Makes requests in order.
+async fn check_steps(store: &RateLimiterStore, steps: &[LimitStep<'_>]) {
     for ((bucket, max, cost), now, expect, rule) in steps {
         let outcome = acquire(store, &[limit_request(bucket, *max, *cost)], *now).await;
         assert_eq!(outcome, *expect, "{rule}: {bucket} at {now}");

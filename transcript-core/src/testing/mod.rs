@@ -219,17 +219,18 @@ where
 }
 
 /// Calls a store from concurrent tasks, once for each argument; see [`run_concurrently`].
-async fn call_concurrently<S, A, T, F>(
+fn call_concurrently<S, A, T, F>(
     store: &Arc<S>,
     arguments: impl IntoIterator<Item = A>,
     call: impl Fn(Arc<S>, A) -> F,
-) -> Vec<T>
+) -> impl Future<Output = Vec<T>>
 where
     S: ?Sized,
     T: Send + 'static,
     F: Future<Output = T> + Send + 'static,
 {
-    run_concurrently(arguments.into_iter().map(|argument| call(Arc::clone(store), argument))).await
+    let calls = arguments.into_iter().map(|argument| call(Arc::clone(store), argument));
+    run_concurrently(calls.collect::<Vec<_>>())
 }
 
 /// Deterministic random numbers: the linear congruential generator of Knuth's MMIX.
