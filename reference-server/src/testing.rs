@@ -65,6 +65,10 @@ pub(crate) const SILENT: &str = "sssssssssss";
 /// Video for which the supplier panics.
 pub(crate) const DEFECT: &str = "ppppppppppp";
 
+fn account_options(sells: bool) -> AccountsOptions {
+    AccountsOptions { base_url: BASE_URL.to_owned(), sells, ..AccountsOptions::default() }
+}
+
 /// Router over in-memory stores, with a manual clock.
 pub(crate) struct ServiceFixture {
     pub(crate) http: HttpService,
@@ -140,11 +144,7 @@ impl ServiceFixture {
             limiter: Arc::clone(&limiter) as _,
             clock: Arc::clone(&clock) as _,
             random: Arc::clone(&random) as _,
-            options: AccountsOptions {
-                base_url: BASE_URL.to_owned(),
-                sells: payment_setup != PaymentSetup::Nothing,
-                ..AccountsOptions::default()
-            },
+            options: account_options(payment_setup != PaymentSetup::Nothing),
         };
         let (payments, sandbox) = payment_setup.build(&accounts, &secrets).await;
         let accounts = Accounts::open(accounts, &secrets).await.unwrap();
@@ -173,8 +173,8 @@ impl ServiceFixture {
         );
         let bodies = Arc::clone(&app.bodies);
         let passages = PassageCache::new(transcripts.clone(), app.chat.clone());
-        let routes =
-            router(app.clone(), passages, &settings_for_pages().server.cors_origins, openapi::document);
+        let origins = settings_for_pages().server.cors_origins;
+        let routes = router(app.clone(), passages, &origins, openapi::document);
         let http = HttpService::new(routes, vec!["10.0.0.0/8".parse().unwrap()], log).with_app(app);
         let mails = Mutex::new(mails);
         let service =

@@ -107,6 +107,9 @@ async fn bombs_of_platform_fail_with_reason_and_take_bounded_memory() -> Result<
         ("VERBATIM_LIMITS__ATTEMPTS_PER_KEY_PER_HOUR", "100000"),
         ("VERBATIM_LIMITS__MISSES_PER_NETWORK_PER_MINUTE", "100000"),
         ("VERBATIM_SUPPLIERS__BREAKER_THRESHOLD", "0"),
+        // Large responses wait for each other, and a busy machine takes long to send them.
+        ("VERBATIM_UPSTREAM__TIMEOUT", "5m"),
+        ("VERBATIM_LIMITS__WAIT", "5m"),
     ] {
         settings.push((name.to_owned(), value.to_owned()));
     }
@@ -119,7 +122,7 @@ async fn bombs_of_platform_fail_with_reason_and_take_bounded_memory() -> Result<
             let path = |lookup| format!("/api/transcript?v={}", video(part, number, lookup));
             let paths: Vec<String> = (0..LOOKUPS).map(path).collect();
             let replies = try_join_all(paths.iter().map(|path| server.get_as(&key, path)));
-            let replies = timeout(Duration::from_secs(120), replies).await.context(*name)??;
+            let replies = timeout(Duration::from_secs(300), replies).await.context(*name)??;
             for reply in replies {
                 let (body, expect) = (reply.json(), *message);
                 let why = body["failureMessage"].as_str().unwrap_or_default();
