@@ -428,7 +428,7 @@ async fn reload_200_times_keeps_memory() -> Result<()> {
         ensure!(fixture.server().get("/openapi.json").await?.status == 200);
     }
     let growth = fixture.figure("process_resident_memory_bytes").await? - first;
-    println!("memory grew by {growth} bytes in {} reloads", RELOADS - FIRST_RELOADS);
+    eprintln!("memory grew by {growth} bytes in {} reloads", RELOADS - FIRST_RELOADS);
     ensure!(first > 0.0 && growth < GROWTH_MAX, "memory grew by {growth} bytes from {first}");
     Ok(())
 }
