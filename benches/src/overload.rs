@@ -1,7 +1,7 @@
 //! Load far beyond capacity, compared with the peak: 64 connections against 4,000.
 //!
 //! Beside it: a bare hyper server with the same response, which shows what the load generator and the kernel take for
-//! so many connections; the time of the health endpoint; and of paid requests while callers without a key use all
+//! 4,000 connections; the time of the health endpoint; and of paid requests while callers without a key use all
 //! capacity.
 
 use std::{
