@@ -10,7 +10,6 @@ use bytes::{Bytes, BytesMut};
 use flate2::bufread::GzDecoder;
 use http::{HeaderMap, HeaderValue, header};
 use reqwest::Response;
-use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::HttpError;
 
@@ -19,16 +18,6 @@ pub(super) const ACCEPTED: HeaderValue = HeaderValue::from_static("gzip");
 
 /// Compressed bodies above this size are decompressed on a blocking thread, in bytes.
 const INLINE_MAX: usize = 128 << 10;
-/// Longer bodies are received beyond this size in turns, in bytes.
-const SMALL_MAX: usize = 4 << 20;
-/// Large bodies that the process receives or decompresses at a time: what platforms can make it hold depends on this,
-/// not on the number of requests. Real ones take milliseconds.
-static LARGE_BODIES: Semaphore = Semaphore::const_new(4);
-
-/// Waits for a turn; the deadline of the request includes the wait.
-async fn large_body() -> Option<SemaphorePermit<'static>> {
-    LARGE_BODIES.acquire().await.ok()
-}
 
 /// Reads and decompresses the whole body; [`HttpError::TooLarge`] as soon as it exceeds `max`.
 pub(crate) async fn read(mut response: Response, max: usize) -> Result<Bytes, HttpError> {
@@ -40,25 +29,18 @@ pub(crate) async fn read(mut response: Response, max: usize) -> Result<Bytes, Ht
         return Err(HttpError::TooLarge);
     }
     let mut body = BytesMut::with_capacity(usize::try_from(announced).unwrap_or(0).min(INLINE_MAX));
-    let mut turn = None;
-    while let Some(chunk) = response.chunk().await.map_err(|error| HttpError::from_reqwest(&error))? {
-        let length = body.len() + chunk.len();
-        if length > max {
-            return Err(HttpError::TooLarge);
+    loop {
+        match response.chunk().await {
+            Ok(Some(chunk)) if body.len() + chunk.len() > max => return Err(HttpError::TooLarge),
+            Ok(Some(chunk)) => body.extend_from_slice(&chunk),
+            Ok(None) => break,
+            Err(error) => return Err(HttpError::from_reqwest(&error)),
         }
-        if length > SMALL_MAX && turn.is_none() {
-            turn = large_body().await;
-        }
-        body.extend_from_slice(&chunk);
     }
     match is_compressed {
         false => Ok(body.freeze()),
         true if body.len() <= INLINE_MAX => inflate(&body, max),
         true => {
-            let _turn = match turn {
-                Some(turn) => Some(turn),
-                None => large_body().await,
-            };
             let inflating = tokio::task::spawn_blocking(move || inflate(&body, max));
             inflating.await.unwrap_or(Err(HttpError::CutOff))
         }
