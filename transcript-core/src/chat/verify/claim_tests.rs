@@ -150,8 +150,14 @@ proptest! {
         let at = at.min(words.len());
         words.insert(at, &token);
         let (response, report, _) = verify_text(&format!("{} [s3].", words.join(" ")), step);
-        prop_assert_eq!(response, "", "{}", token);
-        prop_assert_eq!(report.verified, 0);
+        // `S20` names a passage: it is removed from the sentence, which then claims nothing about it.
+        let number = token.trim_start_matches(['S', 'P', '-']);
+        if number.len() < token.len() && number.chars().all(|c| c.is_ascii_digit()) {
+            prop_assert!(!response.contains(&token), "{}: {}", token, response);
+        } else {
+            prop_assert_eq!(response, "", "{}", token);
+            prop_assert_eq!(report.verified, 0);
+        }
         prop_assert!(SPOKEN_LINES[2].contains("pier"));
     }
 }

@@ -68,6 +68,7 @@ fn verify_citation_becomes_segment_time() {
     check("One pier of many [s99][s3].", "One pier of many [2:10].");
     check("As s3 says, the pier broke.", "As [2:10] says, the pier broke.");
     check("As S3 says, the pier broke [S99].", "As [2:10] says, the pier broke.");
+    check("S20 The old pier broke in one night [s3].", "The old pier broke in one night [2:10].");
     check("The pier broke, see S99, S3 and passage 3.", "The pier broke, see, [2:10] and [2:10].");
 }
 
