@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::{
+    numbers::ascii_digit,
     tests::{SPOKEN_LINES, verify_text},
     *,
 };
@@ -144,7 +145,8 @@ proptest! {
         step in 1..40_usize,
     ) {
         // The transcript of `verify_text` has one number, 1912.
-        prop_assume!(!["1912", "19", "12"].iter().any(|spoken| token.contains(spoken)));
+        let digits: String = token.chars().map(|c| ascii_digit(c).unwrap_or(c)).collect();
+        prop_assume!(!["1912", "19", "12"].iter().any(|spoken| digits.contains(spoken)));
         prop_assume!(fold(&token) != fold("s1"));
         let mut words: Vec<&str> = "The old pier broke in one single night".split(' ').collect();
         let at = at.min(words.len());
