@@ -31,8 +31,8 @@ use crate::server::{
 const VIDEO: &str = "dyke-walk-0";
 const ORIGIN: &str = "https://app.example.org";
 /// Reloads of the test of memory, and those before its first measurement.
-const RELOADS: u64 = 200;
-const FIRST_RELOADS: u64 = 20;
+const RELOADS: u64 = 300;
+const FIRST_RELOADS: u64 = 100;
 /// Memory that the allocator may add without a leak. A router alone has hundreds of kilobytes.
 const GROWTH_MAX: f64 = 8.0 * 1024.0 * 1024.0;
 
