@@ -10,7 +10,7 @@ use std::{
 
 use async_trait::async_trait;
 
-use super::*;
+use super::{refresh_tests::SequentialRandom, *};
 use crate::{
     memory::MemoryArchive,
     supplier::{Supplier, SupplierInfo, SupplierKind, SupplyMonitor, SupplyOutput, SupplyRequest},
@@ -24,17 +24,6 @@ struct ManualClock(AtomicU64);
 impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_millis(0).plus(Duration::from_millis(self.0.load(Ordering::Relaxed)))
-    }
-}
-
-/// Counts up, so that every generated name is new.
-#[derive(Debug, Default)]
-struct SequentialRandom(AtomicU32);
-
-impl Random for SequentialRandom {
-    fn bytes(&self, count: u32) -> Vec<u8> {
-        let number = self.0.fetch_add(1, Ordering::Relaxed).to_be_bytes();
-        number.into_iter().cycle().take(count as usize).collect()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Mutex,
-        atomic::{AtomicU32, AtomicU64, Ordering},
+        atomic::{AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -11,32 +11,15 @@ use std::{
 use async_trait::async_trait;
 use tokio::task::JoinHandle;
 
-use super::*;
+use super::{
+    refresh_tests::{FrozenClock, SequentialRandom},
+    *,
+};
 use crate::{
     ids::{AccountId, KeyId},
     memory::MemoryArchive,
     supplier::{Supplier, SupplierInfo, SupplierKind, SupplyMonitor, SupplyOutput, SupplyRequest},
-    time::Timestamp,
 };
-
-#[derive(Debug)]
-struct FrozenClock;
-
-impl Clock for FrozenClock {
-    fn now(&self) -> Timestamp {
-        Timestamp::from_millis(1_000)
-    }
-}
-
-#[derive(Debug, Default)]
-struct SequentialRandom(AtomicU32);
-
-impl Random for SequentialRandom {
-    fn bytes(&self, count: u32) -> Vec<u8> {
-        let number = self.0.fetch_add(1, Ordering::Relaxed).to_be_bytes();
-        number.into_iter().cycle().take(count as usize).collect()
-    }
-}
 
 /// Finds no captions after a second, and records the order of the videos.
 #[derive(Debug)]
