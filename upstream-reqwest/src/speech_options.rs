@@ -52,7 +52,7 @@ impl AudioFormat {
 }
 
 /// Options of `SpeechToText`.
-#[derive(Clone)]
+#[derive(Clone, smart_default::SmartDefault)]
 pub struct SpeechOptions {
     /// URL of the service, including `/v1` (`speech.base_url`).
     ///
@@ -65,47 +65,31 @@ pub struct SpeechOptions {
     /// A PEM file with root certificates that are trusted in addition to the system's.
     pub ca_file: Option<PathBuf>,
     /// Maximum length of a video (`speech.max_duration`).
+    #[default(Duration::from_secs(4 * 3_600))]
     pub max_duration: Duration,
     /// Maximum size of an upload in bytes (`speech.max_bytes`).
+    #[default(25_000_000)]
     pub max_bytes: u64,
     /// Maximum size of a downloaded file in bytes (`speech.max_download`).
+    #[default(1_000_000_000)]
     pub max_download: u64,
     /// Maximum length of a chunk (`speech.part`); `max_bytes` may reduce it.
+    #[default(Duration::from_secs(600))]
     pub part: Duration,
     /// Audio format of uploads (`speech.format`).
     pub format: AudioFormat,
     /// Timeout of the service for one chunk (`speech.timeout`).
+    #[default(Duration::from_secs(600))]
     pub timeout: Duration,
     /// Number of retries of a chunk after a transient error (`speech.retries`).
+    #[default(3)]
     pub retries: u32,
     /// Maximum number of concurrent uploads, over all videos (`speech.concurrency`).
+    #[default(2)]
     pub concurrency: u32,
     /// The ffmpeg program: a path, or a name that is searched in `PATH` (`speech.ffmpeg`).
+    #[default("ffmpeg")]
     pub ffmpeg: PathBuf,
-}
-
-impl Default for SpeechOptions {
-    /// No service and no model.
-    ///
-    /// 4 h, uploads of 25 MB, downloads of 1 GB, chunks of 10 min in Ogg, 10 min per chunk, 3 retries, 2 concurrent
-    /// uploads, `ffmpeg`.
-    fn default() -> Self {
-        Self {
-            base_url: String::new(),
-            model: String::new(),
-            api_key: None,
-            ca_file: None,
-            max_duration: Duration::from_secs(4 * 3_600),
-            max_bytes: 25_000_000,
-            max_download: 1_000_000_000,
-            part: Duration::from_secs(600),
-            format: AudioFormat::Ogg,
-            timeout: Duration::from_secs(600),
-            retries: 3,
-            concurrency: 2,
-            ffmpeg: PathBuf::from("ffmpeg"),
-        }
-    }
 }
 
 impl SpeechOptions {

@@ -39,9 +39,10 @@ pub use suppliers::SupplierOptions;
 /// Options of the facade.
 ///
 /// The defaults store nothing beyond the process and fetch directly from the platforms.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, smart_default::SmartDefault)]
 pub struct Options {
     /// Where data is stored.
+    #[default(StorageOptions::Memory)]
     pub storage: StorageOptions,
     /// Suppliers of transcripts that are not archived.
     pub suppliers: SupplierOptions,
@@ -70,12 +71,14 @@ pub struct Options {
     /// Number of videos that each supplier processes concurrently.
     pub concurrency: ConcurrencyOptions,
     /// How many fetches may wait for each supplier (`limits.fetches`).
+    #[default(1_000)]
     pub waiting_fetches: u32,
     /// When and for how long the circuit breaker of a failing supplier opens.
     pub breaker: BreakerPolicy,
     /// Observer of the progress of fetches and of the state of suppliers.
     pub observer: Option<Arc<dyn EngineObserver>>,
     /// How long a caller waits for a new transcript (`limits.wait`).
+    #[default(Duration::from_secs(25))]
     pub wait: Duration,
     /// How long absences are stored.
     pub absence: AbsencePolicy,
@@ -92,6 +95,7 @@ pub struct Options {
     #[cfg(feature = "lookup")]
     pub entitlement: Option<EntitlementOptions>,
     /// Whether a fetch without payment continues after its last waiter disconnects.
+    #[default(true)]
     pub detach_unpaid: bool,
     /// Ports of the caller.
     pub custom: CustomPorts,
@@ -142,42 +146,6 @@ impl Options {
         address.clone_into(&mut self.lookup.base_url);
         #[cfg(feature = "accounts")]
         address.clone_into(&mut self.accounts.base_url);
-    }
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            storage: StorageOptions::Memory,
-            suppliers: SupplierOptions::default(),
-            #[cfg(feature = "upstream")]
-            upstream: HttpOptions::default(),
-            youtube: YouTubeOptions::default(),
-            x: XOptions::default(),
-            ytdlp: YtDlpOptions::default(),
-            #[cfg(feature = "speech")]
-            speech: None,
-            #[cfg(feature = "chat-model")]
-            chat: None,
-            #[cfg(feature = "service")]
-            service: None,
-            concurrency: ConcurrencyOptions::default(),
-            waiting_fetches: 1_000,
-            breaker: BreakerPolicy::default(),
-            observer: None,
-            wait: Duration::from_secs(25),
-            absence: AbsencePolicy::default(),
-            #[cfg(feature = "lookup")]
-            lookup: LookupOptions::default(),
-            #[cfg(feature = "accounts")]
-            accounts: AccountsOptions::default(),
-            #[cfg(feature = "payments")]
-            checkout: PaymentOptions::default(),
-            #[cfg(feature = "lookup")]
-            entitlement: None,
-            detach_unpaid: true,
-            custom: CustomPorts::default(),
-        }
     }
 }
 
@@ -246,19 +214,25 @@ transcript_core::debug_fields!(DatabaseOptions { connections, connect_timeout, t
 /// Number of videos that each supplier processes concurrently, over all platforms; at least 1.
 ///
 /// Further videos wait in order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, smart_default::SmartDefault)]
 pub struct ConcurrencyOptions {
     /// `youtube-captions`
+    #[default(32)]
     pub youtube_captions: u32,
     /// `tiktok-captions`
+    #[default(32)]
     pub tiktok_captions: u32,
     /// `x-captions`
+    #[default(32)]
     pub x_captions: u32,
     /// `yt-dlp`: each video runs a Python interpreter.
+    #[default(2)]
     pub ytdlp: u32,
     /// `verbatim-service`
+    #[default(32)]
     pub verbatim_service: u32,
     /// `speech-to-text`: each video needs disk space and runs ffmpeg.
+    #[default(4)]
     pub speech_to_text: u32,
 }
 
@@ -273,20 +247,6 @@ impl ConcurrencyOptions {
             ("verbatim-service", self.verbatim_service),
             ("speech-to-text", self.speech_to_text),
         ]
-    }
-}
-
-impl Default for ConcurrencyOptions {
-    /// 32 for suppliers that only make requests, 2 for yt-dlp, 4 for speech-to-text.
-    fn default() -> Self {
-        Self {
-            youtube_captions: 32,
-            tiktok_captions: 32,
-            x_captions: 32,
-            ytdlp: 2,
-            verbatim_service: 32,
-            speech_to_text: 4,
-        }
     }
 }
 

@@ -8,30 +8,21 @@ use super::{
 };
 
 /// `metrics.*`, `traces.*` and `log.*`
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, smart_default::SmartDefault)]
 pub struct LogSettings {
     /// `metrics.listen`: address of the metrics listener. If unset, there is none.
     pub metrics: Option<SocketAddr>,
     /// `traces.endpoint`: collector that receives traces. If unset, there are none.
     pub traces: Option<BaseUrl>,
     /// `traces.sample_ratio`: share of requests that are traced, from 0 to 1.
+    #[default(1.0)]
     pub traces_sample_ratio: f64,
     /// `log.format`: format of log lines.
+    #[default(LogFormat::Text)]
     pub format: LogFormat,
     /// `log.level`: lowest level that is logged.
+    #[default(LogLevel(tracing::Level::INFO))]
     pub level: LogLevel,
-}
-
-impl Default for LogSettings {
-    fn default() -> Self {
-        Self {
-            metrics: None,
-            traces: None,
-            traces_sample_ratio: 1.0,
-            format: LogFormat::Text,
-            level: LogLevel(tracing::Level::INFO),
-        }
-    }
 }
 
 /// Format of log lines.

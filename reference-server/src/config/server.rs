@@ -14,9 +14,10 @@ use super::{
 };
 
 /// `server.*`
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, smart_default::SmartDefault)]
 pub struct ServerSettings {
     /// `server.listen`: listening address; port 0 selects a free port.
+    #[default((Ipv4Addr::LOCALHOST, 8080).into())]
     pub listen: SocketAddr,
     /// `server.base_url`: prefix of all links. If unset, `http://{listen}`.
     pub base_url: Option<BaseUrl>,
@@ -29,30 +30,17 @@ pub struct ServerSettings {
     /// `server.cors_origins`: origins of pages that may call `/api/keys` and `/mcp`.
     pub cors_origins: Vec<WebOrigin>,
     /// `server.connections`: most open connections.
+    #[default(10_000)]
     pub connections: u32,
     /// `server.connections_per_network`: most open connections of a network that is no trusted proxy.
+    #[default(512)]
     pub connections_per_network: u32,
     /// `server.min_read_rate`: slowest rate at which a client may read a response, in bytes per second.
+    #[default(4 << 10)]
     pub min_read_rate: u64,
     /// `server.body_memory`: memory of all large bodies that are not shared, in bytes.
+    #[default(256 << 20)]
     pub body_memory: u64,
-}
-
-impl Default for ServerSettings {
-    fn default() -> Self {
-        Self {
-            listen: (Ipv4Addr::LOCALHOST, 8080).into(),
-            base_url: None,
-            trusted_proxies: Vec::new(),
-            allowed_hosts: Vec::new(),
-            stop_delay: Duration::ZERO,
-            cors_origins: Vec::new(),
-            connections: 10_000,
-            connections_per_network: 512,
-            min_read_rate: 4 << 10,
-            body_memory: 256 << 20,
-        }
-    }
 }
 
 impl ServerSettings {

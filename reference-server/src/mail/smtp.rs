@@ -27,24 +27,20 @@ use super::message::message;
 use crate::config::{SmtpSecurity, SmtpUrl};
 
 /// Timeouts of a mail server.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, smart_default::SmartDefault)]
 pub(crate) struct SmtpTimeouts {
     /// Connecting and everything before the message.
+    #[default(Duration::from_secs(30))]
     pub(crate) greeting: Duration,
     /// The whole session.
     ///
     /// Servers may check a mail for long before they accept it; a mail whose session is interrupted then may arrive
     /// twice.
+    #[default(Duration::from_secs(110))]
     pub(crate) all: Duration,
     /// The QUIT command.
+    #[default(Duration::from_secs(5))]
     pub(crate) quit: Duration,
-}
-
-impl Default for SmtpTimeouts {
-    fn default() -> Self {
-        let seconds = Duration::from_secs;
-        Self { greeting: seconds(30), all: seconds(110), quit: seconds(5) }
-    }
 }
 
 /// Mailer for a mail server.

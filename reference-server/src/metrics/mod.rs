@@ -56,32 +56,22 @@ impl ApiKind {
 }
 
 /// Metrics of one server process.
-#[derive(Debug)]
+#[derive(Debug, smart_default::SmartDefault)]
 pub(crate) struct Metrics {
+    #[default(RouteCounters::new(TRANSCRIPT_PATH))]
     lookup: RouteCounters,
+    #[default(RouteCounters::new(V1_TRANSCRIPT_PATH))]
     v1_transcript: RouteCounters,
+    #[default(RouteTable::new())]
     others: RouteTable,
     /// Requests whose path matches no route.
+    #[default(RouteCounters::new("none"))]
     unmatched: RouteCounters,
+    #[default(std::array::from_fn(|_| std::array::from_fn(|_| AtomicU64::new(0))))]
     answers: [[AtomicU64; ResultOrigin::ALL.len()]; ApiKind::ALL.len()],
     connections: AtomicI64,
     reloads: ReloadCounters,
     observer: MetricsObserver,
-}
-
-impl Default for Metrics {
-    fn default() -> Self {
-        Self {
-            lookup: RouteCounters::new(TRANSCRIPT_PATH),
-            v1_transcript: RouteCounters::new(V1_TRANSCRIPT_PATH),
-            others: RouteTable::new(),
-            unmatched: RouteCounters::new("none"),
-            answers: std::array::from_fn(|_| std::array::from_fn(|_| AtomicU64::new(0))),
-            connections: AtomicI64::new(0),
-            reloads: ReloadCounters::default(),
-            observer: MetricsObserver::default(),
-        }
-    }
 }
 
 /// Route of a request if it is one of the two busiest, known before routing.

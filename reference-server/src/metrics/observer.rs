@@ -30,13 +30,16 @@ type PlatformLabels = [(&'static str, String); 2];
 type OutcomeLabels = [(&'static str, String); 3];
 
 /// Metrics from engine events. All label values are names of configured suppliers or names in the code.
-#[derive(Debug)]
+#[derive(Debug, smart_default::SmartDefault)]
 pub(super) struct MetricsObserver {
     fetches: Family<OutcomeLabels, Counter>,
+    #[default(Family::new_with_constructor(fetch_buckets))]
     fetch_seconds: Family<SupplierLabels, Histogram, fn() -> Histogram>,
     breaker_open: Family<PlatformLabels, Gauge>,
     breaker_opened: Family<OutcomeLabels, Counter>,
+    #[default(std::array::from_fn(|_| std::array::from_fn(|_| AtomicU64::new(0))))]
     operations: [[AtomicU64; LedgerOperationResult::ALL.len()]; LedgerOperationKind::ALL.len()],
+    #[default(std::array::from_fn(|_| AtomicU64::new(0)))]
     amounts: [AtomicU64; LedgerOperationKind::ALL.len()],
     /// Held while the breaker gauge changes, so that it shows the last event.
     breaker_order: Mutex<()>,
@@ -45,21 +48,6 @@ pub(super) struct MetricsObserver {
 /// 16 buckets from 50 ms to 27 minutes, each twice the one before.
 fn fetch_buckets() -> Histogram {
     Histogram::new(exponential_buckets(0.05, 2.0, 16))
-}
-
-impl Default for MetricsObserver {
-    fn default() -> Self {
-        let zero = |_: usize| AtomicU64::new(0);
-        Self {
-            fetches: Family::default(),
-            fetch_seconds: Family::new_with_constructor(fetch_buckets),
-            breaker_open: Family::default(),
-            breaker_opened: Family::default(),
-            operations: std::array::from_fn(|_| std::array::from_fn(zero)),
-            amounts: std::array::from_fn(zero),
-            breaker_order: Mutex::default(),
-        }
-    }
 }
 
 fn platform_labels(supplier: &str, platform: Platform) -> PlatformLabels {

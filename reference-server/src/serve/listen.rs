@@ -20,30 +20,22 @@ use super::{
 use crate::api::READ_BYTES_MAX;
 
 /// Limits of the server's connections.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, smart_default::SmartDefault)]
 pub(crate) struct ConnectionLimits {
     /// Maximum number of open connections; further ones wait to be accepted.
+    #[default(10_000)]
     pub(crate) connections: usize,
     /// Maximum number of open connections of a network that is no trusted proxy; further ones are closed.
+    #[default(u32::MAX)]
     pub(crate) connections_per_network: u32,
     /// Largest request head that is read, in bytes; a larger one gets 431 without a body.
+    #[default(READ_BYTES_MAX)]
     pub(crate) head_bytes: usize,
     /// Timeouts of stalled connections.
     pub(crate) stall_timeouts: StallTimeouts,
     /// How long running requests may take after the stop.
+    #[default(Duration::from_secs(30))]
     pub(crate) grace: Duration,
-}
-
-impl Default for ConnectionLimits {
-    fn default() -> Self {
-        Self {
-            connections: 10_000,
-            connections_per_network: u32::MAX,
-            head_bytes: READ_BYTES_MAX,
-            stall_timeouts: StallTimeouts::default(),
-            grace: Duration::from_secs(30),
-        }
-    }
 }
 
 /// Pause after an accept error such as too many open files.

@@ -24,33 +24,26 @@ use tokio::{
 };
 
 /// Timeouts of stalled connections.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, smart_default::SmartDefault)]
 pub(crate) struct StallTimeouts {
     /// Idle time before and between requests.
     ///
     /// The connection ends after one to two times this duration.
+    // Longer than the minute for which common proxies keep idle connections.
+    #[default(Duration::from_secs(75))]
     pub(crate) idle: Duration,
     /// From the first to the last byte of a request head.
+    #[default(Duration::from_secs(10))]
     pub(crate) head: Duration,
     /// Until the peer reads more, and how long it may be behind the minimum rate.
+    #[default(Duration::from_secs(30))]
     pub(crate) write: Duration,
     /// Minimum rate at which the peer reads a response that waits for it, in bytes per second.
+    #[default(4 * 1024)]
     pub(crate) bytes_per_second: u64,
     /// After the last response, until the peer stops sending.
+    #[default(Duration::from_secs(2))]
     pub(crate) leave: Duration,
-}
-
-impl Default for StallTimeouts {
-    fn default() -> Self {
-        Self {
-            // Longer than the minute for which common proxies keep idle connections.
-            idle: Duration::from_secs(75),
-            head: Duration::from_secs(10),
-            write: Duration::from_secs(30),
-            bytes_per_second: 4 * 1024,
-            leave: Duration::from_secs(2),
-        }
-    }
 }
 
 impl StallTimeouts {

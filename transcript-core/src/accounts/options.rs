@@ -16,15 +16,19 @@ pub struct PlanTerms {
 }
 
 /// The terms of all plans (specification 3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, smart_default::SmartDefault)]
 pub struct PlanTable {
     /// The plan of every new account.
+    #[default(PlanTerms { credits: 200, requests_per_minute: 10, price_cents: None })]
     pub free: PlanTerms,
     /// The smallest paid plan.
+    #[default(PlanTerms { credits: 2_000, requests_per_minute: 100, price_cents: None })]
     pub starter: PlanTerms,
     /// The middle paid plan.
+    #[default(PlanTerms { credits: 10_000, requests_per_minute: 100, price_cents: None })]
     pub pro: PlanTerms,
     /// The largest paid plan.
+    #[default(PlanTerms { credits: 50_000, requests_per_minute: 100, price_cents: None })]
     pub scale: PlanTerms,
 }
 
@@ -50,23 +54,11 @@ impl PlanTable {
     }
 }
 
-impl Default for PlanTable {
-    fn default() -> Self {
-        let plan =
-            |credits, requests_per_minute| PlanTerms { credits, requests_per_minute, price_cents: None };
-        Self {
-            free: plan(200, 10),
-            starter: plan(2_000, 100),
-            pro: plan(10_000, 100),
-            scale: plan(50_000, 100),
-        }
-    }
-}
-
 /// Plans, prices and limits of the v1 API. The defaults are those of specification 3 and 8.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, smart_default::SmartDefault)]
 pub struct AccountsOptions {
     /// The `{base_url}` of links in mails, without a trailing slash.
+    #[default("http://127.0.0.1:8080")]
     pub base_url: String,
     /// The terms of each plan.
     pub plans: PlanTable,
@@ -75,38 +67,28 @@ pub struct AccountsOptions {
     /// Set by `Verbatim::open`.
     pub sells: bool,
     /// The price of a delivered transcript in credits (`credits.per_transcript`).
+    #[default(1)]
     pub credits_per_transcript: u64,
     /// The price of an answered chat message in credits (`credits.per_message`).
+    #[default(1)]
     pub credits_per_message: u64,
     /// How long an account with an overdue invoice keeps the rate limit of its plan (`checkout.grace`).
+    #[default(Duration::from_secs(7 * 24 * 3600))]
     pub grace: Duration,
     /// Registrations per network per hour (`limits.register_per_network_per_hour`).
+    #[default(5)]
     pub register_per_network_per_hour: u32,
     /// Mails to one address per hour, from all clients together.
+    #[default(5)]
     pub register_per_address_per_hour: u32,
     /// Fetches of an account per hour that it abandoned or that found no transcript
     /// (`limits.attempts_per_account_per_hour`).
+    #[default(60)]
     pub attempts_per_account_per_hour: u32,
     /// New transcripts of all accounts together per UTC day (`limits.accounts_per_day`).
+    #[default(10_000)]
     pub fetches_per_day: u64,
     /// Attempts to redeem a verification token, per network per minute.
+    #[default(120)]
     pub verify_per_network_per_minute: u32,
-}
-
-impl Default for AccountsOptions {
-    fn default() -> Self {
-        Self {
-            base_url: "http://127.0.0.1:8080".to_owned(),
-            plans: PlanTable::default(),
-            sells: false,
-            credits_per_transcript: 1,
-            credits_per_message: 1,
-            grace: Duration::from_secs(7 * 24 * 3600),
-            register_per_network_per_hour: 5,
-            register_per_address_per_hour: 5,
-            attempts_per_account_per_hour: 60,
-            fetches_per_day: 10_000,
-            verify_per_network_per_minute: 120,
-        }
-    }
 }

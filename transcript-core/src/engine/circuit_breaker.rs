@@ -13,21 +13,17 @@ use crate::{
 };
 
 /// When a breaker opens, and for how long (decision 0021).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, smart_default::SmartDefault)]
 pub struct BreakerPolicy {
     /// Consecutive videos that must fail (`suppliers.rest_after`); with 0 it never opens.
+    #[default(5)]
     pub failures: u32,
     /// The first cooldown (`suppliers.rest`); each consecutive one is twice as long.
+    #[default(Duration::from_secs(30))]
     pub cooldown: Duration,
     /// The longest cooldown (`suppliers.rest_max`), whatever wait a platform requests.
+    #[default(Duration::from_secs(15 * 60))]
     pub cooldown_max: Duration,
-}
-
-impl Default for BreakerPolicy {
-    /// After 5 videos, for 30 seconds, at most 15 minutes.
-    fn default() -> Self {
-        Self { failures: 5, cooldown: Duration::from_secs(30), cooldown_max: Duration::from_secs(15 * 60) }
-    }
 }
 
 /// A breaker opened or closed.

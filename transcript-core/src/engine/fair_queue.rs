@@ -49,7 +49,7 @@ struct QueueState<O> {
 }
 
 /// The waiting owners of one class, in the order of their turns.
-#[derive(Debug)]
+#[derive(Debug, smart_default::SmartDefault)]
 struct OwnerRing<O> {
     turns: BTreeMap<u64, O>,
     owners: HashMap<O, OwnerWaiters>,
@@ -261,12 +261,6 @@ impl<O: TurnOwner> OwnerRing<O> {
         let newest = |waiters: &OwnerWaiters| waiters.senders.last_key_value().map(|(number, _)| *number);
         let longest = self.owners.iter().max_by_key(|(_, waiters)| (waiters.senders.len(), newest(waiters)));
         longest.map(|(owner, waiters)| (owner, waiters.senders.len()))
-    }
-}
-
-impl<O> Default for OwnerRing<O> {
-    fn default() -> Self {
-        Self { turns: BTreeMap::new(), owners: HashMap::new(), waiting: 0 }
     }
 }
 

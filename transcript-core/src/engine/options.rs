@@ -6,45 +6,36 @@ use super::BreakerPolicy;
 use crate::retry::StorePolicy;
 
 /// The engine's settings. Callers validate durations that come from outside.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, smart_default::SmartDefault)]
 pub struct EngineOptions {
     /// How long a caller waits for a new transcript before "still transcribing" (`limits.wait`).
+    #[default(Duration::from_secs(25))]
     pub wait_timeout: Duration,
     /// Timeout of a whole fetch.
+    #[default(Duration::from_secs(30 * 60))]
     pub work_timeout: Duration,
     /// How long a lease and a hold last without renewal.
+    #[default(Duration::from_secs(60))]
     pub lease: Duration,
     /// How often running work renews them.
+    #[default(Duration::from_secs(20))]
     pub heartbeat: Duration,
     /// How often the lease of another worker is polled.
+    #[default(Duration::from_millis(250))]
     pub lease_poll: Duration,
     /// Timeout of one store call.
+    #[default(Duration::from_secs(5))]
     pub store_timeout: Duration,
     /// How long absences are valid.
     pub absence: AbsencePolicy,
     /// When the circuit breaker of a failing supplier opens.
     pub breaker: BreakerPolicy,
     /// How many fetches may wait for each supplier (`limits.fetches`); a further one is [`super::FetchOutcome::Busy`].
+    #[default(1_000)]
     pub waiting_fetches: u32,
     /// Whether an unpaid fetch goes on after its last waiter has disconnected. A paid fetch always does.
+    #[default(true)]
     pub detach_unpaid: bool,
-}
-
-impl Default for EngineOptions {
-    fn default() -> Self {
-        Self {
-            wait_timeout: Duration::from_secs(25),
-            work_timeout: Duration::from_secs(30 * 60),
-            lease: Duration::from_secs(60),
-            heartbeat: Duration::from_secs(20),
-            lease_poll: Duration::from_millis(250),
-            store_timeout: Duration::from_secs(5),
-            absence: AbsencePolicy::default(),
-            breaker: BreakerPolicy::default(),
-            waiting_fetches: 1_000,
-            detach_unpaid: true,
-        }
-    }
 }
 
 impl EngineOptions {
@@ -60,22 +51,15 @@ impl EngineOptions {
 }
 
 /// How long absences are valid (decision 0004).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, smart_default::SmartDefault)]
 pub struct AbsencePolicy {
     /// No captions, no speech, or not in the requested language (`absence.no_captions`).
+    #[default(Duration::from_secs(6 * 3600))]
     pub no_captions: Duration,
     /// Private, removed, blocked in this region, or behind a payment (`absence.gone`).
+    #[default(Duration::from_secs(24 * 3600))]
     pub gone: Duration,
     /// Conditions that may change soon: age or login walls, members only, live now (`absence.login`).
+    #[default(Duration::from_secs(15 * 60))]
     pub login: Duration,
-}
-
-impl Default for AbsencePolicy {
-    fn default() -> Self {
-        Self {
-            no_captions: Duration::from_secs(6 * 3600),
-            gone: Duration::from_secs(24 * 3600),
-            login: Duration::from_secs(15 * 60),
-        }
-    }
 }

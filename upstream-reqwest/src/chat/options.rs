@@ -8,7 +8,7 @@ use url::Url;
 use crate::base_url::parse_base_url;
 
 /// Options of [`super::OpenAiChat`].
-#[derive(Clone)]
+#[derive(Clone, smart_default::SmartDefault)]
 pub struct ChatModelOptions {
     /// URL of the service, including `/v1` (`chat.base_url`).
     ///
@@ -21,26 +21,14 @@ pub struct ChatModelOptions {
     /// A PEM file with root certificates that are trusted in addition to the system's.
     pub ca_file: Option<PathBuf>,
     /// Context size of the model in tokens, including its answer (`chat.context_tokens`).
+    #[default(32_000)]
     pub context_tokens: u32,
     /// Timeout of an answer, retries included (`chat.timeout`).
+    #[default(Duration::from_secs(60))]
     pub timeout: Duration,
     /// Number of retries after a transient error, before the first text arrives.
+    #[default(2)]
     pub retries: u32,
-}
-
-impl Default for ChatModelOptions {
-    /// No service and no model; 32,000 tokens, 60 s, 2 retries.
-    fn default() -> Self {
-        Self {
-            base_url: String::new(),
-            model: String::new(),
-            api_key: None,
-            ca_file: None,
-            context_tokens: 32_000,
-            timeout: Duration::from_secs(60),
-            retries: 2,
-        }
-    }
 }
 
 impl ChatModelOptions {

@@ -19,7 +19,7 @@ const RETRIES_MAX: u32 = 10;
 /// let http = HttpTransport::new(options)?;
 /// # Ok::<(), transcript_core::Error>(())
 /// ```
-#[derive(Clone)]
+#[derive(Clone, smart_default::SmartDefault)]
 pub struct HttpOptions {
     /// Proxies for every request, in rotation. Empty: requests leave directly.
     ///
@@ -29,32 +29,20 @@ pub struct HttpOptions {
     /// A PEM file with root certificates that are trusted in addition to the system's.
     pub ca_file: Option<PathBuf>,
     /// Timeout of one attempt, from its start to the last byte of the response.
+    #[default(Duration::from_secs(20))]
     pub timeout: Duration,
     /// Timeout of a connection attempt.
+    #[default(Duration::from_secs(10))]
     pub connect_timeout: Duration,
     /// Longest pause between bytes while a response is read.
+    #[default(Duration::from_secs(10))]
     pub read_timeout: Duration,
     /// Number of retries of a request after a transient error.
+    #[default(2)]
     pub retries: u32,
     /// Maximum number of concurrent requests.
+    #[default(32)]
     pub concurrency: u32,
-}
-
-impl Default for HttpOptions {
-    /// No proxy, the system's certificates, 20 s per attempt, 2 retries, 32 concurrent requests.
-    ///
-    /// An attempt has 10 s to connect and 10 s between bytes.
-    fn default() -> Self {
-        Self {
-            proxies: Vec::new(),
-            ca_file: None,
-            timeout: Duration::from_secs(20),
-            connect_timeout: Duration::from_secs(10),
-            read_timeout: Duration::from_secs(10),
-            retries: 2,
-            concurrency: 32,
-        }
-    }
 }
 
 impl HttpOptions {

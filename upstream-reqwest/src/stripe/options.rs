@@ -9,7 +9,7 @@ use url::{Host, Url};
 const API_URL: &str = "https://api.stripe.com";
 
 /// Options of [`super::StripeProvider`].
-#[derive(Clone)]
+#[derive(Clone, smart_default::SmartDefault)]
 pub struct StripeOptions {
     /// The secret key (`stripe.secret_key`).
     pub secret_key: String,
@@ -20,29 +20,16 @@ pub struct StripeOptions {
     /// A PEM file with root certificates that are trusted in addition to the system's.
     pub ca_file: Option<PathBuf>,
     /// Base URL of this service's pages, without a trailing slash: buyers return there.
+    #[default("http://127.0.0.1:8080")]
     pub base_url: String,
     /// The plans and their prices.
     pub plans: PlanTable,
     /// Timeout of one attempt.
+    #[default(Duration::from_secs(10))]
     pub timeout: Duration,
     /// Number of retries after a transient error.
+    #[default(2)]
     pub retries: u32,
-}
-
-impl Default for StripeOptions {
-    /// No key and no secret; 10 s per attempt, 2 retries.
-    fn default() -> Self {
-        Self {
-            secret_key: String::new(),
-            webhook_secrets: Vec::new(),
-            api_url: None,
-            ca_file: None,
-            base_url: "http://127.0.0.1:8080".to_owned(),
-            plans: PlanTable::default(),
-            timeout: Duration::from_secs(10),
-            retries: 2,
-        }
-    }
 }
 
 impl StripeOptions {

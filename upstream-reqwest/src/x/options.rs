@@ -41,11 +41,13 @@ const NAME_MAX: usize = 100;
 /// assert!(XOptions::new::<&str>(Some("not/an/id"), None).is_err());
 /// # Ok::<(), transcript_core::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, smart_default::SmartDefault)]
 pub struct XOptions {
-    /// Id of the query for one post.
+    /// Id of the query for one post. By default that of X's own pages in autumn 2026.
+    #[default(QUERY_ID.to_owned())]
     pub query_id: String,
-    /// Feature flags of the query, with their values.
+    /// Feature flags of the query, with their values. By default those of X's own pages in autumn 2026.
+    #[default(FEATURES.iter().filter_map(|text| feature(text).ok()).collect())]
     pub features: Vec<(String, bool)>,
 }
 
@@ -73,14 +75,6 @@ impl XOptions {
             Some(list) => list.iter().map(|text| feature(text.as_ref())).collect::<Result<_>>()?,
         };
         Ok(Self { query_id, features })
-    }
-}
-
-impl Default for XOptions {
-    /// The values that X's own pages used in autumn 2026.
-    fn default() -> Self {
-        let features = FEATURES.iter().filter_map(|text| feature(text).ok()).collect();
-        Self { query_id: QUERY_ID.to_owned(), features }
     }
 }
 

@@ -184,17 +184,11 @@ fn unknown() -> Error {
 }
 
 /// Options of the YouTube supplier: settings `youtube.*`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, smart_default::SmartDefault)]
 pub struct YouTubeOptions {
-    /// The client identities, in order; at least one.
+    /// The client identities, in order; at least one. By default all known ones, in the versions known to work.
+    #[default(ClientIdentity::defaults())]
     pub clients: Vec<ClientIdentity>,
-}
-
-impl Default for YouTubeOptions {
-    /// All known clients, in the versions known to work.
-    fn default() -> Self {
-        Self { clients: ClientIdentity::defaults() }
-    }
 }
 
 impl YouTubeOptions {

@@ -9,18 +9,14 @@ use super::MailMessage;
 use crate::accounts::MailKind;
 
 /// Name and URL of the service, for every mail.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, smart_default::SmartDefault)]
 pub struct MailBranding {
     /// The name of the service, on one line.
+    #[default("Verbatim")]
     pub product: String,
     /// The base of links (`server.base_url`), without a trailing slash.
+    #[default("http://127.0.0.1:8080")]
     pub base_url: String,
-}
-
-impl Default for MailBranding {
-    fn default() -> Self {
-        Self { product: "Verbatim".to_owned(), base_url: "http://127.0.0.1:8080".to_owned() }
-    }
 }
 
 /// The parts of a mail that depend on its kind.
