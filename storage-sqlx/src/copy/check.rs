@@ -4,11 +4,12 @@ use transcript_core::Result;
 
 use super::{
     copier::{CopyUnit, key},
-    row::{CopyValue, RowChecksum},
+    row::RowChecksum,
     side::{CopySide, column_index},
     table::LEDGER_ENTRIES,
     videos::VideoCopier,
 };
+use crate::sql::Value;
 
 /// The checksum of a table, or of all videos. `on_rows` receives the number of further rows read.
 pub(super) async fn sum(
@@ -30,7 +31,7 @@ pub(super) async fn sum(
             let number = table.number.map(|number| column_index(columns, number)).transpose()?;
             let wallet =
                 if table.name == LEDGER_ENTRIES { Some(column_index(columns, "wallet")?) } else { None };
-            let (mut after, mut within) = (None, (CopyValue::None, 0));
+            let (mut after, mut within) = (None, (Value::Null, 0_i64));
             loop {
                 let mut rows = side.page(table, columns, after.as_deref()).await?;
                 let Some(last) = rows.last() else { break };
@@ -41,13 +42,13 @@ pub(super) async fn sum(
                     let value = match wallet.and_then(|wallet| row.get(wallet)) {
                         Some(wallet) if within.0 == *wallet => {
                             within.1 += 1;
-                            CopyValue::Number(within.1)
+                            within.1.into()
                         }
                         Some(wallet) => {
                             within = (wallet.clone(), 0);
-                            CopyValue::Number(0)
+                            Value::Number(0)
                         }
-                        None => CopyValue::None,
+                        None => Value::Null,
                     };
                     if let Some(number) = number.and_then(|number| row.get_mut(number)) {
                         *number = value;

@@ -7,12 +7,15 @@ use transcript_core::{Error, Result};
 
 use super::{
     CopyProgress, CopySummary, PARTS, check,
-    row::{ColumnKind, CopyColumn, CopyValue},
+    row::{ColumnKind, CopyColumn, CopyValue, number_at, set, text_at},
     side::{CopyBatch, CopySide, CopyState, column_index},
     table::{CopyTable, LEDGER_ENTRIES, TablePart, VIDEO_TABLES, VIDEOS},
     videos::{VideoColumns, VideoCopier},
 };
+use crate::sql::values;
 
+/// The newest copied entry of a wallet in a file.
+const NEWEST_ENTRY: &str = "SELECT coalesce(max(seq), 0) FROM ledger_entries WHERE wallet = $1";
 /// The table in which a target stores the position of the copy.
 pub(super) const STATE_TABLE: &str = "verbatim_copying";
 
@@ -239,12 +242,11 @@ impl<'a> Copier<'a> {
         let target = self.targets.get_mut(part).ok_or_else(missing)?.as_mut();
         let (count, last, batches) = match unit {
             CopyUnit::Videos(video_columns) => {
-                let after = after.as_ref().and_then(|after| after.first()).map(CopyValue::text);
+                let after = after.as_ref().map(|after| text_at(after, 0));
                 let Some(videos) = VideoCopier::next(source, video_columns, after).await? else {
                     return Ok(None);
                 };
-                let last =
-                    videos.names.last().map(|name| vec![CopyValue::Text(name.clone())]).unwrap_or_default();
+                let last = videos.names.last().map(|name| vec![name.clone().into()]).unwrap_or_default();
                 (videos.count(), last, videos.batches(target, video_columns).await?)
             }
             CopyUnit::Table(table, columns) => {
@@ -295,7 +297,7 @@ impl<'a> Copier<'a> {
 
 /// The key of a row.
 pub(super) fn key(table: &CopyTable, columns: &[CopyColumn], row: &[CopyValue]) -> Result<Vec<CopyValue>> {
-    let value = |name: &&str| Ok(row.get(column_index(columns, name)?).cloned().unwrap_or(CopyValue::None));
+    let value = |name: &&str| Ok(row.get(column_index(columns, name)?).cloned().unwrap_or(CopyValue::Null));
     table.key.iter().map(value).collect()
 }
 
@@ -310,26 +312,20 @@ async fn renumber(
     let number = column_index(columns, number)?;
     // The entries of a wallet keep their order.
     let wallet = if table.name == LEDGER_ENTRIES { Some(column_index(columns, "wallet")?) } else { None };
-    let text =
-        |row: &[CopyValue], index: usize| row.get(index).map(CopyValue::text).unwrap_or_default().to_owned();
     let newest = match (wallet, rows.first()) {
-        (Some(wallet), Some(row)) => target.newest_entry(&text(row, wallet)).await?,
+        (Some(wallet), Some(row)) => target.find_number(NEWEST_ENTRY, &values![text_at(row, wallet)]).await?,
         _ => 0,
     };
-    let groups: Vec<Option<String>> = rows.iter().map(|row| wallet.map(|wallet| text(row, wallet))).collect();
+    let groups: Vec<Option<String>> =
+        rows.iter().map(|row| wallet.map(|wallet| text_at(row, wallet).to_owned())).collect();
     let requests: Vec<NumberRequest<'_>> = rows
         .iter()
         .zip(&groups)
-        .map(|(row, group)| NumberRequest {
-            group: group.as_deref(),
-            number: row.get(number).map(CopyValue::number).unwrap_or_default(),
-        })
+        .map(|(row, group)| NumberRequest { group: group.as_deref(), number: number_at(row, number) })
         .collect();
     let free = free_numbers(target, table, &requests, newest).await?;
     for (row, free) in rows.iter_mut().zip(free) {
-        if let Some(value) = row.get_mut(number) {
-            *value = CopyValue::Number(free);
-        }
+        set(row, number, free);
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 //! The copy transfers rows, table by table in key order, and the transcripts of a video together. Each batch is one
 //! transaction of the target, which also stores the position: a copy that was killed continues there. Then both sides
 //! are read completely and compared. Until that is done, the target's schema has a version that no program opens
-//! ([`INCOMPLETE_COPY`]), not even an older one.
+//! ([`crate::error::INCOMPLETE_COPY`]), not even an older one.
 //!
 //! The source must not change. A file is locked during the copy, which fails while a server has it open. On a database
 //! server all tables are locked against changes, and the copy checks for other connections.
@@ -14,6 +14,7 @@ mod files;
 mod row;
 mod server;
 mod side;
+mod statement;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -23,7 +24,7 @@ use std::path::PathBuf;
 
 use transcript_core::{Error, Result};
 
-use crate::{PostgresOptions, error::INCOMPLETE_COPY};
+use crate::PostgresOptions;
 use copier::Copier;
 use side::{CopyRole, CopySide};
 

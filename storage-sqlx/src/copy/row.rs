@@ -1,7 +1,11 @@
 //! Rows in a form that both databases share, and checksums over them.
 
-use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+
+use crate::{
+    error::{DbError, DbResult},
+    sql::{Row, Value},
+};
 
 /// Type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,33 +24,46 @@ pub(super) struct CopyColumn {
     pub(super) kind: ColumnKind,
 }
 
-/// Value of a column. A flag is 0 or 1.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(super) enum CopyValue {
-    None,
-    Number(i64),
-    Text(String),
-    Bytes(Vec<u8>),
-}
+/// Value of a column.
+pub(super) type CopyValue = Value<'static>;
 
 /// The values of a row, in the order of the copied columns.
 pub(super) type CopyRow = Vec<CopyValue>;
 
-impl CopyValue {
-    /// The number; 0 if there is none.
-    pub(super) fn number(&self) -> i64 {
-        match self {
-            Self::Number(number) => *number,
-            _ => 0,
-        }
-    }
+/// The values of a row that was read.
+pub(super) fn read(row: Row, columns: &[CopyColumn]) -> DbResult<CopyRow> {
+    let value = |(value, column): (CopyValue, &CopyColumn)| match (column.kind, value) {
+        (ColumnKind::Flag, Value::Number(flag @ (0 | 1))) => Ok(Value::Flag(flag == 1)),
+        (_, value @ Value::Null)
+        | (ColumnKind::Number, value @ Value::Number(_))
+        | (ColumnKind::Flag, value @ Value::Flag(_))
+        | (ColumnKind::Text, value @ Value::Text(_))
+        | (ColumnKind::Bytes, value @ Value::Bytes(_)) => Ok(value),
+        _ => Err(DbError::Unreadable),
+    };
+    row.into_values().into_iter().zip(columns).map(value).collect()
+}
 
-    /// The text; empty if there is none.
-    pub(super) fn text(&self) -> &str {
-        match self {
-            Self::Text(text) => text,
-            _ => "",
-        }
+/// The number at an index; 0 if there is none.
+pub(super) fn number_at(row: &[CopyValue], index: usize) -> i64 {
+    match row.get(index) {
+        Some(Value::Number(number)) => *number,
+        _ => 0,
+    }
+}
+
+/// The text at an index; empty if there is none.
+pub(super) fn text_at(row: &[CopyValue], index: usize) -> &str {
+    match row.get(index) {
+        Some(Value::Text(text)) => text,
+        _ => "",
+    }
+}
+
+/// Replaces the value at an index.
+pub(super) fn set(row: &mut CopyRow, index: usize, new: impl Into<CopyValue>) {
+    if let Some(value) = row.get_mut(index) {
+        *value = new.into();
     }
 }
 
@@ -64,10 +81,13 @@ impl RowChecksum {
         let mut digest = Sha256::new();
         for value in values {
             let (kind, bytes): (u8, &[u8]) = match value {
-                CopyValue::None => (0, &[]),
-                CopyValue::Number(number) => (1, &number.to_be_bytes()),
-                CopyValue::Text(text) => (2, text.as_bytes()),
-                CopyValue::Bytes(bytes) => (3, bytes),
+                Value::Null => (0, &[]),
+                Value::Number(number) => (1, &number.to_be_bytes()),
+                Value::Text(text) => (2, text.as_bytes()),
+                Value::Bytes(bytes) => (3, bytes),
+                Value::Flag(flag) => (4, &[u8::from(*flag)]),
+                // No row has a list; see `read`.
+                Value::Texts(_) | Value::Numbers(_) => (5, &[]),
             };
             digest.update([kind]);
             digest.update((bytes.len() as u64).to_be_bytes());
@@ -88,8 +108,8 @@ mod tests {
 
     #[test]
     fn checksum_depends_on_every_value_not_row_order() {
-        let one = vec![CopyValue::Text("a".to_owned()), CopyValue::None, CopyValue::Bytes(vec![1, 2])];
-        let two = vec![CopyValue::Text("b".to_owned()), CopyValue::Number(7), CopyValue::None];
+        let one = vec![Value::Text("a".into()), Value::Null, Value::Bytes(vec![1, 2].into())];
+        let two = vec![Value::Text("b".into()), Value::Number(7), Value::Null];
         let sum = |rows: &[&CopyRow]| {
             let mut sum = RowChecksum::default();
             rows.iter().for_each(|row| sum.add(1, row.iter()));
@@ -99,12 +119,9 @@ mod tests {
         assert_ne!(sum(&[&one]), sum(&[&two]));
         assert_ne!(sum(&[&one]), sum(&[&one, &one]));
         for index in 0..3 {
-            for other in [
-                CopyValue::None,
-                CopyValue::Number(0),
-                CopyValue::Text(String::new()),
-                CopyValue::Bytes(Vec::new()),
-            ] {
+            for other in
+                [Value::Null, Value::Number(0), Value::Text("".into()), Value::Bytes(Vec::new().into())]
+            {
                 let mut changed = one.clone();
                 if changed[index] != other {
                     changed[index] = other;

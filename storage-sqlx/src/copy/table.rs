@@ -41,19 +41,9 @@ impl CopyTable {
         Self { only_files: files, only_server: server, ..self }
     }
 
-    /// The name in files of the column that is called `name` here.
-    pub(super) fn in_files<'a>(&self, name: &'a str) -> &'a str {
-        if self.name == LEDGER_POOLS && name == "number" { "id" } else { name }
-    }
-
-    /// Whether a column is copied from files.
-    pub(super) fn carries_from_files(&self, name: &str) -> bool {
-        !self.only_files.contains(&name)
-    }
-
-    /// Whether a column is copied from a server.
-    pub(super) fn carries_from_server(&self, name: &str) -> bool {
-        !self.only_server.contains(&name)
+    /// The stored name of the column that is called `name` here.
+    pub(super) fn stored_name<'a>(&self, name: &'a str, is_files: bool) -> &'a str {
+        if is_files && self.name == LEDGER_POOLS && name == "number" { "id" } else { name }
     }
 }
 

@@ -16,6 +16,7 @@ async fn copy_covers_every_table() {
     for part in PARTS {
         let file = folder.path().join(part.name);
         let mut file = files::SqliteSide::open(part, &file, CopyRole::Target).await.unwrap();
+        let file: &mut dyn CopySide = &mut file;
         let names = file.tables().await.unwrap();
         for table in part.all() {
             assert!(names.iter().any(|name| name == table.name), "{} is in no file", table.name);
@@ -23,6 +24,7 @@ async fn copy_covers_every_table() {
         tables.extend(names);
         let options = PostgresOptions::new(&database.url);
         let mut server = server::PostgresSide::open(part, &options, CopyRole::Target).await.unwrap();
+        let server: &mut dyn CopySide = &mut server;
         let names = server.tables().await.unwrap();
         for table in part.all() {
             assert!(names.iter().any(|name| name == table.name), "{} is on no server", table.name);

@@ -9,12 +9,20 @@ use transcript_core::{Error, Result};
 
 use super::{
     copier::{NumberRequest, free_numbers},
-    row::{CopyColumn, CopyRow, CopyValue, RowChecksum},
+    row::{ColumnKind, CopyColumn, CopyRow, CopyValue, RowChecksum, number_at, set, text_at},
     side::{CopyBatch, CopySide, column_index},
     table::{BODIES, COLD, SELECTORS, TRACKS, TRANSCRIPTS, VIDEO_TABLES},
 };
-use crate::{body::EncodedBody, body_v1, codec, cold};
+use crate::{
+    body::EncodedBody,
+    body_v1, codec, cold,
+    sql::{Value, values},
+};
 
+const LEGACY_BODIES: &str = "SELECT id, content_sha256, body_length, body FROM transcripts t
+    WHERE NOT EXISTS (SELECT 1 FROM bodies b WHERE b.transcript = t.id)
+        AND NOT EXISTS (SELECT 1 FROM cold WHERE id = t.id * 65536)
+        AND video IN (SELECT value FROM json_each($1))";
 /// The largest number of a transcript in a file: the ids of its cold parts are derived from it.
 const NUMBER_MAX: i64 = i64::MAX / 65_536 - 1;
 /// Number of videos per batch.
@@ -30,13 +38,20 @@ pub(super) struct LegacyBody {
 }
 
 impl LegacyBody {
+    /// Bodies of these videos that a file does not yet have in its table of bodies.
+    async fn load(side: &mut dyn CopySide, videos: &[String]) -> Result<Vec<Self>> {
+        if !side.is_files() {
+            return Ok(Vec::new());
+        }
+        let videos = values![videos.iter().map(String::as_str).collect::<Vec<_>>()];
+        side.find(LEGACY_BODIES, &videos, |row| {
+            Ok(Self::repack(row.take(0)?, row.take(1)?, row.take(2)?, row.take(3)?)?)
+        })
+        .await
+    }
+
     /// Decodes an old body and encodes it in the current form.
-    pub(super) fn repack(
-        transcript: i64,
-        content_sha256: Vec<u8>,
-        length: i64,
-        bytes: Vec<u8>,
-    ) -> Result<Self> {
+    fn repack(transcript: i64, content_sha256: Vec<u8>, length: i64, bytes: Vec<u8>) -> Result<Self> {
         let old = body_v1::BodyV1 { content_sha256, length: codec::number(length)?, bytes };
         let transcript_v1 = old.unpack()?;
         let body = EncodedBody::pack(&transcript_v1)?;
@@ -52,14 +67,14 @@ impl LegacyBody {
         let body = &self.body;
         let value = |column: &CopyColumn| {
             Ok(match column.name.as_str() {
-                "video" => CopyValue::Text(self.video.clone()),
-                "transcript" => CopyValue::Number(self.transcript),
-                "content_sha256" => CopyValue::Bytes(body.content_sha256.clone()),
-                "source" => CopyValue::Text(body.source.clone()),
-                "length" => CopyValue::Number(codec::column(body.length)?),
-                "checksum" => CopyValue::Number(self.checksum.into()),
-                "about" => CopyValue::Text(body.about.clone()),
-                "segments" => CopyValue::Bytes(body.segments.to_vec()),
+                "video" => self.video.clone().into(),
+                "transcript" => self.transcript.into(),
+                "content_sha256" => Value::Bytes(body.content_sha256.clone().into()),
+                "source" => body.source.clone().into(),
+                "length" => codec::column(body.length)?.into(),
+                "checksum" => self.checksum.into(),
+                "about" => body.about.clone().into(),
+                "segments" => Value::Bytes(body.segments.to_vec().into()),
                 other => return Err(Error::unexpected(format!("a body has no column {other}"))),
             })
         };
@@ -97,7 +112,7 @@ impl VideoCopier {
             *rows = side.rows_of_videos(table, columns, &names).await?;
         }
         let mut videos = Self { names, rows };
-        let legacy = side.legacy_bodies(&videos.names).await?;
+        let legacy = LegacyBody::load(side, &videos.names).await?;
         videos.add_legacy_bodies(&legacy, video_columns)?;
         Ok(Some(videos))
     }
@@ -161,7 +176,7 @@ impl VideoCopier {
         let (id, video) = (column_index(columns, "id")?, column_index(columns, "video")?);
         let requests: Vec<NumberRequest<'_>> = rows
             .iter()
-            .map(|row| NumberRequest { group: Some(text(row, video)), number: number_at(row, id) })
+            .map(|row| NumberRequest { group: Some(text_at(row, video)), number: number_at(row, id) })
             .collect();
         let free = match requests.iter().any(|request| request.number > NUMBER_MAX) {
             false => free_numbers(target, known, &requests, 0).await?,
@@ -169,7 +184,7 @@ impl VideoCopier {
             true => (target.largest_number(known).await?.saturating_add(1)..).take(requests.len()).collect(),
         };
         let before: Vec<(String, i64)> =
-            rows.iter().map(|row| (text(row, video).to_owned(), number_at(row, id))).collect();
+            rows.iter().map(|row| (text_at(row, video).to_owned(), number_at(row, id))).collect();
         for (row, number) in rows.iter_mut().zip(&free) {
             set(row, id, *number);
         }
@@ -189,7 +204,7 @@ impl VideoCopier {
         };
         let (names, video) = (column_index(columns, column)?, column_index(columns, "video")?);
         for row in rows {
-            let new = numbers.get(&(text(row, video).to_owned(), number_at(row, names)));
+            let new = numbers.get(&(text_at(row, video).to_owned(), number_at(row, names)));
             let new = new.ok_or_else(|| crate::error::corrupt("an archived row references a missing row"))?;
             set(row, names, *new);
         }
@@ -212,19 +227,17 @@ impl VideoCopier {
             cold.iter().filter_map(|row| Some((number_at(row, transcript), row.get(form)?))).collect();
         let (id, content) =
             (column_index(transcript_columns, "id")?, column_index(transcript_columns, "content_sha256")?);
-        for (name, kind) in
-            [("body_length", super::row::ColumnKind::Number), ("body", super::row::ColumnKind::Bytes)]
-        {
+        for (name, kind) in [("body_length", ColumnKind::Number), ("body", ColumnKind::Bytes)] {
             transcript_columns.push(CopyColumn { name: name.to_owned(), kind });
         }
         for row in transcripts {
             let length = match (lengths.get(&number_at(row, id)), forms.get(&number_at(row, id))) {
                 (Some(length), _) => *length,
-                (None, Some(CopyValue::Bytes(form))) => cold_length(form, row.get(content))?,
+                (None, Some(Value::Bytes(form))) => cold_length(form, row.get(content))?,
                 (None, _) => return Err(crate::error::corrupt("an archived transcript has no body")),
             };
-            row.push(CopyValue::Number(length));
-            row.push(CopyValue::Bytes(Vec::new()));
+            row.push(length.into());
+            row.push(Value::Bytes(Vec::new().into()));
         }
         Ok(())
     }
@@ -242,16 +255,17 @@ impl VideoCopier {
                 [TRACKS, TRANSCRIPTS, BODIES, SELECTORS, COLD].get(table).copied().unwrap_or_default();
             let video = column_index(columns, "video")?;
             for row in rows {
-                let name = text(row, video);
+                let name = text_at(row, video);
                 let (count, values) = of_video.entry(name).or_default();
                 *count += 1;
-                values.push(CopyValue::Text(table_name.to_owned()));
-                for (column, value) in columns.iter().zip(row) {
+                values.push(table_name.into());
+                for (index, (column, value)) in columns.iter().zip(row).enumerate() {
+                    let number = number_at(row, index);
                     values.push(match (table_name, column.name.as_str()) {
-                        (TRACKS, "id") => indexes[0].next(name, value.number()),
-                        (TRANSCRIPTS, "id") => indexes[1].next(name, value.number()),
-                        (TRANSCRIPTS, "track") => indexes[0].index(name, value.number()),
-                        (BODIES | SELECTORS | COLD, "transcript") => indexes[1].index(name, value.number()),
+                        (TRACKS, "id") => indexes[0].next(name, number),
+                        (TRANSCRIPTS, "id") => indexes[1].next(name, number),
+                        (TRANSCRIPTS, "track") => indexes[0].index(name, number),
+                        (BODIES | SELECTORS | COLD, "transcript") => indexes[1].index(name, number),
                         _ => value.clone(),
                     });
                 }
@@ -278,34 +292,18 @@ impl VideoPositions {
         let index = *count;
         *count += 1;
         self.indexes.insert((video.to_owned(), number), index);
-        CopyValue::Number(index)
+        index.into()
     }
 
     fn index(&self, video: &str, number: i64) -> CopyValue {
-        self.indexes
-            .get(&(video.to_owned(), number))
-            .map_or(CopyValue::None, |index| CopyValue::Number(*index))
+        self.indexes.get(&(video.to_owned(), number)).copied().into()
     }
 }
 
 /// Uncompressed length of a cold transcript's segments. Also checks that it decodes.
 fn cold_length(form: &[u8], content_sha256: Option<&CopyValue>) -> Result<i64> {
-    let Some(CopyValue::Bytes(content_sha256)) = content_sha256 else {
+    let Some(Value::Bytes(content_sha256)) = content_sha256 else {
         return Err(crate::error::corrupt("an archived transcript has no digest"));
     };
     codec::column(EncodedBody::pack(&cold::unpack(form, content_sha256)?)?.length)
-}
-
-fn number_at(row: &CopyRow, index: usize) -> i64 {
-    row.get(index).map_or(0, CopyValue::number)
-}
-
-fn text(row: &CopyRow, index: usize) -> &str {
-    row.get(index).map(CopyValue::text).unwrap_or_default()
-}
-
-fn set(row: &mut CopyRow, index: usize, number: i64) {
-    if let Some(value) = row.get_mut(index) {
-        *value = CopyValue::Number(number);
-    }
 }

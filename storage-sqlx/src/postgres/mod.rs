@@ -65,8 +65,8 @@ pub(crate) const COUNT_ARCHIVE: &str = "UPDATE figures SET
 #[cfg(feature = "sqlite")]
 pub(crate) use {
     ledger::rows::{HOLD_COLUMNS, hold},
+    session::{bind, read_row},
     sqlstate::into_error as fault_into_error,
-    text::{decode, encode},
 };
 
 #[cfg(feature = "sqlite")]

@@ -1,7 +1,7 @@
 //! A PostgreSQL connection as a session: every statement is a round trip.
 
 use sqlx::{
-    Decode, Encode, PgConnection, Postgres, Row as _, Type, TypeInfo, ValueRef,
+    Decode, Encode, PgConnection, Postgres, Row as _, SqlSafeStr, Type, TypeInfo, ValueRef,
     encode::IsNull,
     error::BoxDynError,
     postgres::{PgArgumentBuffer, PgArguments, PgRow, PgTypeInfo, types::Oid},
@@ -77,7 +77,10 @@ impl Encode<'_, Postgres> for UntypedNull {
 }
 
 /// A statement with its values. Texts are encoded for their columns.
-pub(super) fn bind<'q>(statement: &'static str, values: &'q [Value<'_>]) -> Query<'q, Postgres, PgArguments> {
+pub(crate) fn bind<'q>(
+    statement: impl SqlSafeStr,
+    values: &'q [Value<'_>],
+) -> Query<'q, Postgres, PgArguments> {
     values.iter().fold(sqlx::query(statement), |query, value| match value {
         Value::Null => query.bind(UntypedNull),
         Value::Number(number) => query.bind(number),
@@ -90,7 +93,7 @@ pub(super) fn bind<'q>(statement: &'static str, values: &'q [Value<'_>]) -> Quer
 }
 
 /// The values of a row. Texts are decoded.
-pub(super) fn read_row(row: &PgRow) -> DbResult<Row> {
+pub(crate) fn read_row(row: &PgRow) -> DbResult<Row> {
     Ok(Row::new((0..row.len()).map(|column| read_value(row, column)).collect::<DbResult<_>>()?))
 }
 

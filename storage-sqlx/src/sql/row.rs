@@ -105,6 +105,11 @@ impl Row {
         Self(values)
     }
 
+    #[cfg(all(feature = "sqlite", feature = "postgres"))]
+    pub(crate) fn into_values(self) -> Vec<Value<'static>> {
+        self.0
+    }
+
     /// Takes the value of a column. A taken or missing value is null.
     pub(crate) fn take<T: FromValue>(&mut self, column: usize) -> DbResult<T> {
         let value = self.0.get_mut(column).map_or(Value::Null, |value| std::mem::replace(value, Value::Null));

@@ -2,11 +2,15 @@
 
 use std::borrow::Cow;
 
+use serde::{Deserialize, Serialize};
+
 /// A value of a statement parameter or of a column.
 ///
 /// A parameter borrows its text and bytes where it can; a column owns them.
-#[derive(Clone, Debug, PartialEq, derive_more::From)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, derive_more::From)]
 pub(crate) enum Value<'a> {
+    /// Its name in the stored position of a copy stays.
+    #[serde(rename = "None")]
     Null,
     #[from(i64, u16, u32)]
     Number(i64),

@@ -124,13 +124,18 @@ impl WriteTx for ReplaceBodyTx {
 }
 
 /// Stores the cold form of a transcript that has none, in a file.
-pub(crate) async fn put_parts<S: Session>(db: &mut S, transcript: i64, compact: &[u8]) -> DbResult<()> {
-    let first = transcript.checked_mul(PARTS_MAX);
-    let first = first.ok_or_else(|| Error::unexpected("a transcript id is too large for cold storage"))?;
-    for (index, part) in (0..PARTS_MAX).zip(compact.chunks(PART)) {
-        db.execute(PUT_COLD, &values![first + index, part]).await?;
+async fn put_parts<S: Session>(db: &mut S, transcript: i64, compact: &[u8]) -> DbResult<()> {
+    for (id, part) in parts(transcript, compact)? {
+        db.execute(PUT_COLD, &values![id, part]).await?;
     }
     Ok(())
+}
+
+/// The rows of a file that hold the cold form of a transcript.
+pub(crate) fn parts(transcript: i64, compact: &[u8]) -> Result<impl Iterator<Item = (i64, &[u8])>> {
+    let first = transcript.checked_mul(PARTS_MAX);
+    let first = first.ok_or_else(|| Error::unexpected("a transcript id is too large for cold storage"))?;
+    Ok((0..PARTS_MAX).zip(compact.chunks(PART)).map(move |(index, part)| (first + index, part)))
 }
 
 /// Compacts some transcripts; see [`transcript_core::archive::Archive::compact`].
