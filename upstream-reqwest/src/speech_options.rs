@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use transcript_core::{Error, Result};
 use url::Url;
 
-use crate::base_url::parse_base_url;
+use crate::base_url::endpoint_url;
 
 /// Minimum length of a chunk.
 const PART_MIN: Duration = Duration::from_secs(2);
@@ -95,13 +95,7 @@ pub struct SpeechOptions {
 impl SpeechOptions {
     /// Validates the options; returns the URL for uploads.
     pub(crate) fn check(&self) -> Result<Url> {
-        let wrong = || {
-            Error::invalid(
-                "speech.base_url must be http:// or https://, /v1 included, without a query or a user name",
-            )
-        };
-        let mut url = parse_base_url(&self.base_url).ok_or_else(wrong)?;
-        url.path_segments_mut().map_err(|()| wrong())?.pop_if_empty().extend(["audio", "transcriptions"]);
+        let url = endpoint_url("speech.base_url", &self.base_url, "audio/transcriptions")?;
         if self.model.trim().is_empty() || self.model.chars().any(char::is_control) {
             return Err(Error::invalid("speech.model must name a model of the service"));
         }

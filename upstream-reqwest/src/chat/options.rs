@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use transcript_core::{Error, Result};
 use url::Url;
 
-use crate::base_url::parse_base_url;
+use crate::base_url::endpoint_url;
 
 /// Options of [`super::OpenAiChat`].
 #[derive(Clone, smart_default::SmartDefault)]
@@ -34,14 +34,7 @@ pub struct ChatModelOptions {
 impl ChatModelOptions {
     /// Validates the options; returns the URL of requests.
     pub(super) fn check(&self) -> Result<Url> {
-        let wrong = || {
-            Error::invalid(
-                "chat.base_url must be http:// or https://, /v1 included, without a query or a user name",
-            )
-        };
-        let mut url = parse_base_url(&self.base_url).ok_or_else(wrong)?;
-        let path = format!("{}/chat/completions", url.path().trim_end_matches('/'));
-        url.set_path(&path);
+        let url = endpoint_url("chat.base_url", &self.base_url, "chat/completions")?;
         if self.model.is_empty() {
             return Err(Error::invalid("chat.model must name the model of chat.base_url"));
         }
