@@ -280,6 +280,43 @@ pub(super) const ABSENCES: Section = Section {
     check: |_, _| {},
 };
 
+/// The setting `plans.{plan}.{field}`; for a price with the dollars of the sandbox.
+macro_rules! plan {
+    ($plan:ident, credits) => {
+        bounded(
+            concat!("plans.", stringify!($plan), ".credits"),
+            |reader, all| reader.number(&mut all.options.accounts.plans.$plan.credits, ALLOWANCE),
+            concat!("Credits per month of the plan `", stringify!($plan), "`."),
+        )
+        .reloadable()
+    };
+    ($plan:ident, requests_per_minute) => {
+        bounded(
+            concat!("plans.", stringify!($plan), ".requests_per_minute"),
+            |reader, all| reader.small(&mut all.options.accounts.plans.$plan.requests_per_minute, RATE),
+            "Requests to the v1 API in any minute, for all endpoints together.",
+        )
+        .reloadable()
+    };
+    ($plan:ident, price_usd, $dollars:literal) => {
+        unset(
+            concat!("plans.", stringify!($plan), ".price_usd"),
+            |reader, all| {
+                all.options.accounts.plans.$plan.price_cents =
+                    reader.optional().map(|PriceSetting { cents }| cents)
+            },
+            "dollars, from 0.01 to 100000, with two decimals at most",
+            concat!(
+                "Price per month. Without a price the plan is for sale only in the sandbox, for ",
+                $dollars,
+                " dollars."
+            ),
+            concat!("\"", $dollars, ".00\""),
+        )
+        .reloadable()
+    };
+}
+
 /// Plans and prices.
 pub(super) const PLANS_AND_PRICES: Section = Section {
     title: "Plans and prices",
@@ -297,75 +334,15 @@ pub(super) const PLANS_AND_PRICES: Section = Section {
             "Requests to the v1 API in any minute, for all endpoints together.",
         )
         .reloadable(),
-        bounded(
-            "plans.starter.credits",
-            |reader, all| reader.number(&mut all.options.accounts.plans.starter.credits, ALLOWANCE),
-            "Credits per month of the plan `starter`.",
-        )
-        .reloadable(),
-        bounded(
-            "plans.starter.requests_per_minute",
-            |reader, all| reader.small(&mut all.options.accounts.plans.starter.requests_per_minute, RATE),
-            "Requests to the v1 API in any minute, for all endpoints together.",
-        )
-        .reloadable(),
-        unset(
-            "plans.starter.price_usd",
-            |reader, all| {
-                all.options.accounts.plans.starter.price_cents =
-                    reader.optional().map(|PriceSetting { cents }| cents)
-            },
-            "dollars, from 0.01 to 100000, with two decimals at most",
-            "Price per month. Without a price the plan is for sale only in the sandbox, for 9 dollars.",
-            "\"9.00\"",
-        )
-        .reloadable(),
-        bounded(
-            "plans.pro.credits",
-            |reader, all| reader.number(&mut all.options.accounts.plans.pro.credits, ALLOWANCE),
-            "Credits per month of the plan `pro`.",
-        )
-        .reloadable(),
-        bounded(
-            "plans.pro.requests_per_minute",
-            |reader, all| reader.small(&mut all.options.accounts.plans.pro.requests_per_minute, RATE),
-            "Requests to the v1 API in any minute, for all endpoints together.",
-        )
-        .reloadable(),
-        unset(
-            "plans.pro.price_usd",
-            |reader, all| {
-                all.options.accounts.plans.pro.price_cents =
-                    reader.optional().map(|PriceSetting { cents }| cents)
-            },
-            "dollars, from 0.01 to 100000, with two decimals at most",
-            "Price per month. Without a price the plan is for sale only in the sandbox, for 29 dollars.",
-            "\"29.00\"",
-        )
-        .reloadable(),
-        bounded(
-            "plans.scale.credits",
-            |reader, all| reader.number(&mut all.options.accounts.plans.scale.credits, ALLOWANCE),
-            "Credits per month of the plan `scale`.",
-        )
-        .reloadable(),
-        bounded(
-            "plans.scale.requests_per_minute",
-            |reader, all| reader.small(&mut all.options.accounts.plans.scale.requests_per_minute, RATE),
-            "Requests to the v1 API in any minute, for all endpoints together.",
-        )
-        .reloadable(),
-        unset(
-            "plans.scale.price_usd",
-            |reader, all| {
-                all.options.accounts.plans.scale.price_cents =
-                    reader.optional().map(|PriceSetting { cents }| cents)
-            },
-            "dollars, from 0.01 to 100000, with two decimals at most",
-            "Price per month. Without a price the plan is for sale only in the sandbox, for 99 dollars.",
-            "\"99.00\"",
-        )
-        .reloadable(),
+        plan!(starter, credits),
+        plan!(starter, requests_per_minute),
+        plan!(starter, price_usd, "9"),
+        plan!(pro, credits),
+        plan!(pro, requests_per_minute),
+        plan!(pro, price_usd, "29"),
+        plan!(scale, credits),
+        plan!(scale, requests_per_minute),
+        plan!(scale, price_usd, "99"),
         bounded(
             "credits.per_transcript",
             |reader, all| reader.number(&mut all.options.accounts.credits_per_transcript, 0..=1_000),
