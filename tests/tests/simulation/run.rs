@@ -219,7 +219,7 @@ pub(super) async fn end(life: ProcessLife, accounts: &[SimAccount], fair: bool) 
 pub(crate) async fn end_all(life: &ProcessLife) {
     let oracle = &life.world.oracle;
     close(life).await;
-    tokio::time::sleep(life.world.config.engine.lease + Duration::from_secs(1)).await;
+    tokio::time::sleep(life.world.config.engine.hold + Duration::from_secs(1)).await;
     oracle.check_nothing_held(life.now());
     oracle.check_nothing_open(&videos(), life.now());
 }
@@ -227,7 +227,7 @@ pub(crate) async fn end_all(life: &ProcessLife) {
 /// Waits until the engines' work has ended.
 async fn close(life: &ProcessLife) {
     let engine = &life.world.config.engine;
-    let limit = engine.work_timeout + engine.lease + engine.store_timeout * 60;
+    let limit = engine.work_timeout + engine.hold + engine.store_timeout * 60;
     for lookup in &life.lookups {
         if timeout(limit, lookup.transcripts().close()).await.is_err() {
             life.world.oracle.report("work did not end");

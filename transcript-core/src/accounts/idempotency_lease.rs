@@ -39,7 +39,7 @@ impl KeyedAttempt {
             fingerprint: self.fingerprint.clone(),
             holder: self.holder.clone(),
             now,
-            lease_until: now.plus(self.context.transcripts.options().lease),
+            lease_until: now.plus(self.context.transcripts.options().hold),
             keep_until: now.plus(RESPONSE_RETENTION),
         };
         self.replies.begin(attempt).await
@@ -49,7 +49,7 @@ impl KeyedAttempt {
     async fn renew(self: Arc<Self>) {
         let options = self.context.transcripts.options();
         loop {
-            tokio::time::sleep(options.heartbeat).await;
+            tokio::time::sleep(options.hold_heartbeat).await;
             if let Err(error) = with_timeout(options.store_timeout, self.begin()).await {
                 tracing::warn!(%error, "idempotency lease renewal failed");
             }

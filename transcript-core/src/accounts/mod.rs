@@ -191,7 +191,8 @@ impl Accounts {
 
     fn assemble(deps: AccountsDeps, state: AccountsState) -> Self {
         let AccountsDeps { transcripts, ledger, directory, charges, orders, outbox, replies, .. } = deps;
-        let EngineOptions { lease: lifetime, heartbeat, store_timeout, .. } = *transcripts.options();
+        let EngineOptions { hold: lifetime, hold_heartbeat: heartbeat, store_timeout, .. } =
+            *transcripts.options();
         let times = HoldTimes { lifetime, heartbeat, store_timeout };
         let holds = HoldManager::new(&ledger, &deps.clock, times, transcripts.background());
         let (clock, random, options) = (deps.clock, deps.random, deps.options);

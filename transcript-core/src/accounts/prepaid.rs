@@ -173,7 +173,7 @@ impl PrepaidDelivery {
 
     /// Settles a prepaid delivery, and repeats that for as long as a lease lasts.
     async fn settle_later(&self, id: &HoldId) -> Result<SettleOutcome> {
-        let policy = self.credits.context.transcripts.options().lease_policy();
+        let policy = self.credits.context.transcripts.options().hold_policy();
         let request = self.settle_request(id);
         retry_store(policy, || self.credits.ledger.settle(request.clone())).await
     }

@@ -298,7 +298,8 @@ impl FlightTask<'_> {
     ///
     /// `None` if the lease ended before a supplier was called: then another worker may be fetching the same track.
     async fn supply(&self, lease_expires_at: Timestamp, owner: &QueueOwner) -> Option<SupplyResult> {
-        let lease_expires_at = if self.remaining_lease(lease_expires_at) > self.inner.options.heartbeat {
+        let lease_expires_at = if self.remaining_lease(lease_expires_at) > self.inner.options.lease_heartbeat
+        {
             lease_expires_at
         } else {
             let expires_at = self.renew(self.inner.options.store_timeout, lease_expires_at).await?;
@@ -357,10 +358,10 @@ impl FlightTask<'_> {
     /// The transcript is already fetched, and must not be lost if the archive recovers before the lease ends.
     async fn keep_lease(&self) -> Infallible {
         loop {
-            tokio::time::sleep(self.inner.options.heartbeat).await;
+            tokio::time::sleep(self.inner.options.lease_heartbeat).await;
             // Even if the renewal ends before the put, its effect may follow that of the put.
             self.late_renewals.fetch_add(1, Ordering::Relaxed);
-            self.renew(self.inner.options.heartbeat, self.inner.clock.now()).await;
+            self.renew(self.inner.options.lease_heartbeat, self.inner.clock.now()).await;
         }
     }
 
@@ -374,8 +375,10 @@ impl FlightTask<'_> {
                 return;
             }
             // More often as the end comes closer without a renewal.
-            tokio::time::sleep(self.inner.options.heartbeat.min(remaining_lease / 3).max(HEARTBEAT_MIN))
-                .await;
+            tokio::time::sleep(
+                self.inner.options.lease_heartbeat.min(remaining_lease / 3).max(HEARTBEAT_MIN),
+            )
+            .await;
             match self.renew(self.remaining_lease(lease_expires_at), lease_expires_at).await {
                 Some(expires_at) => lease_expires_at = expires_at,
                 None => return,

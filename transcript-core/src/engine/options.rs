@@ -14,12 +14,18 @@ pub struct EngineOptions {
     /// Timeout of a whole fetch.
     #[default(Duration::from_secs(30 * 60))]
     pub work_timeout: Duration,
-    /// How long a lease and a hold last without renewal.
-    #[default(Duration::from_secs(60))]
+    /// How long the lease of a fetch lasts without renewal: so long a fetch that died with its process blocks its video.
+    #[default(Duration::from_secs(15))]
     pub lease: Duration,
+    /// How often a running fetch renews its lease.
+    #[default(Duration::from_secs(5))]
+    pub lease_heartbeat: Duration,
+    /// How long holds and idempotency leases last without renewal.
+    #[default(Duration::from_secs(60))]
+    pub hold: Duration,
     /// How often running work renews them.
     #[default(Duration::from_secs(20))]
-    pub heartbeat: Duration,
+    pub hold_heartbeat: Duration,
     /// How often the lease of another worker is polled.
     #[default(Duration::from_millis(250))]
     pub lease_poll: Duration,
@@ -44,9 +50,9 @@ impl EngineOptions {
         StorePolicy { attempt: self.store_timeout / 2, total: self.store_timeout }
     }
 
-    /// For data that must not be lost: as long as a lease lasts.
-    pub(crate) fn lease_policy(&self) -> StorePolicy {
-        StorePolicy { attempt: self.store_timeout, total: self.lease }
+    /// For data that must not be lost: as long as a hold lasts.
+    pub(crate) fn hold_policy(&self) -> StorePolicy {
+        StorePolicy { attempt: self.store_timeout, total: self.hold }
     }
 }
 

@@ -104,7 +104,8 @@ impl Lookup {
         let secret = secrets.get_or_create("server", random.bytes(SECRET_LENGTH)).await?;
         let networks = NetworkHasher::new(secret.clone());
         let options = Arc::new(options);
-        let EngineOptions { lease: lifetime, heartbeat, store_timeout, .. } = *transcripts.options();
+        let EngineOptions { hold: lifetime, hold_heartbeat: heartbeat, store_timeout, .. } =
+            *transcripts.options();
         let times = HoldTimes { lifetime, heartbeat, store_timeout };
         let holds = HoldManager::new(&ledger, &clock, times, transcripts.background());
         let limits = LookupLimits::new(limiter, networks, Arc::clone(&options), store_timeout);

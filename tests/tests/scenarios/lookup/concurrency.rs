@@ -171,13 +171,13 @@ fn queued_lookup_with_lost_lease_is_free() {
         let key = new_key(&life).await;
         let never = SupplierStep { takes: Duration::ZERO, action: SupplierAction::Never };
         script_captions(&life, &[never, SupplierStep::give(&["en"])]);
-        // Leases are renewed at 20 and 40 seconds, and at 30 and 50: the queued one loses its lease first.
+        // Leases are last renewed at 45 seconds, and that of the queued one at 42: it loses its lease first.
         let later = async {
-            tokio::time::sleep(Duration::from_secs(10)).await;
+            tokio::time::sleep(Duration::from_secs(12)).await;
             keyed(&life, &key, clip(1)).await
         };
         let away = async {
-            tokio::time::sleep(Duration::from_secs(45)).await;
+            tokio::time::sleep(Duration::from_secs(46)).await;
             life.world.gate.set_faults(FaultPlan::StoreDown { stores: "archive.acquire_lease" });
         };
         let (first, second, ()) = tokio::join!(keyed(&life, &key, clip(0)), later, away);

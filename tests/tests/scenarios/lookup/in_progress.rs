@@ -107,15 +107,13 @@ fn crashed_process_is_not_charged() {
     assert!(died.is_none());
     assert_eq!(fetch_count_in(&world), 1);
     run_scenario_with(&world, 1, |life| async move {
-        // The crashed process still has the lease, and its hold is still open.
-        let answer = keyed(&life, &key, video()).await;
-        check(&answer, ScenarioResult::None(FailureReason::FetchError));
-        check_message(&answer, "still being transcribed");
-        assert_eq!(retry_after_s(&answer), Some(25));
-        assert_eq!(answer.key.unwrap().used, 1);
-        advance(36).await;
+        // The lookup waits for the lease of the crashed process, whose hold is open for longer.
         let answer = keyed(&life, &key, video()).await;
         check(&answer, ScenarioResult::New);
+        assert_eq!(answer.key.unwrap().used, 2);
+        advance(60).await;
+        let answer = keyed(&life, &key, video()).await;
+        check(&answer, ScenarioResult::Archived);
         assert_eq!(answer.key.unwrap().used, 1);
         let sums = life.world.oracle.sums(&key.wallet);
         assert_eq!((sums.spent, sums.expired), (1, 1));

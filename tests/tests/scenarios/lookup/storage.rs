@@ -113,7 +113,7 @@ fn failed_fetch_is_returned_before_slow_lease_release() {
 #[test]
 fn put_releases_lease_unless_renewal_may_follow() {
     let mut config = WorldConfig { traced: true, ..WorldConfig::default() };
-    config.engine.heartbeat = Duration::from_secs(1);
+    config.engine.lease_heartbeat = Duration::from_secs(1);
     for (delay_ms, releases) in [(0, 0), (1_500, 1)] {
         run_scenario(config.clone(), |life| async move {
             let key = new_key(&life).await;

@@ -1,16 +1,16 @@
 //! State shared by several servers on one database.
 
-use std::{sync::Arc, time::Duration};
+use std::{process::Command, sync::Arc, time::Duration};
 
 use anyhow::Result;
 use http::Method;
 use serde_json::json;
-use tokio::task::JoinSet;
+use tokio::{sync::Semaphore, task::JoinSet};
 
 use super::PostgresFixture;
 use crate::server::{
-    harness::{run, verbatim},
-    platform::{fetch_count, start_platform},
+    harness::{run, verbatim, wait_until},
+    platform::{fetch_count, gated_platform, start_platform},
     v1::mail_client::{MailClient, create_account, key_from, remaining_credits},
 };
 
@@ -122,5 +122,27 @@ async fn withdrawn_transcript_is_gone_from_all_servers() -> Result<()> {
     for server in &servers {
         assert_eq!(server.get(&path).await?.json()["available"], json!(false));
     }
+    Ok(())
+}
+
+/// The lookup waits 25 seconds, and the lease of the killed fetch ends after 15.
+#[tokio::test(flavor = "multi_thread")]
+async fn fetch_of_killed_server_is_done_by_another() -> Result<()> {
+    let gate = Arc::new(Semaphore::new(0));
+    let proxy = gated_platform(&[VIDEO], &gate)?;
+    let fixture = PostgresFixture::new(Some(&proxy))?;
+    let servers = [Arc::new(fixture.start_server()?), Arc::new(fixture.start_server()?)];
+    let key = keys(&fixture, 1)?.remove(0);
+    let path = format!("/api/transcript?v={VIDEO}");
+    let killed = {
+        let (server, key, path) = (Arc::clone(&servers[0]), key.clone(), path.clone());
+        tokio::spawn(async move { server.get_as(&key, &path).await })
+    };
+    wait_until("no fetch has started", async || Ok(fetch_count(&proxy, VIDEO) > 0)).await?;
+    Command::new("kill").args(["-KILL", &servers[0].pid().to_string()]).status()?;
+    assert!(killed.await?.is_err(), "a killed server responded");
+    gate.add_permits(1_000);
+    let body = servers[1].get_as(&key, &path).await?.json();
+    assert_eq!(body["available"], json!(true), "{body}");
     Ok(())
 }
