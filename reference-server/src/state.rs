@@ -1,6 +1,6 @@
 //! Shared state of the routes.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use transcript_core::{
     accounts::{
@@ -37,7 +37,7 @@ pub(crate) struct AppState {
 }
 
 impl AppState {
-    /// Creates the state with empty caches.
+    /// Creates the state with empty caches; `stale_max` is `archive.serve_stale`.
     pub(crate) fn new(
         lookup: Lookup,
         accounts: Accounts,
@@ -45,9 +45,10 @@ impl AppState {
         payments: Payments,
         sandbox: Option<Sandbox>,
         body_budget: ByteBudget,
+        stale_max: Duration,
     ) -> Self {
         let visitors = Visitors::new(lookup.clone(), Some(Arc::new(AltchaProvider)));
-        let bodies = Arc::new(ResponseCache::new(lookup.clone(), body_budget.clone()));
+        let bodies = Arc::new(ResponseCache::new(lookup.clone(), body_budget.clone(), stale_max));
         Self { lookup, visitors, accounts, chat, payments, sandbox, bodies, body_budget }
     }
 

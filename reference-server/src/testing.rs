@@ -170,6 +170,7 @@ impl ServiceFixture {
             payments,
             sandbox,
             ByteBudget::new(1 << 20),
+            Duration::ZERO,
         );
         let bodies = Arc::clone(&app.bodies);
         let passages = PassageCache::new(transcripts.clone(), app.chat.clone());

@@ -1,8 +1,11 @@
 //! Cache of recently requested archived transcripts, for programs.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
 };
 
 use tokio::time::Instant;
@@ -93,7 +96,7 @@ impl TranscriptCache {
     pub fn new(verbatim: Verbatim, bytes_max: u64) -> Self {
         let selections = bytes_max / SELECTIONS_PART;
         let budget = ReadCacheBudget { selections, cheap_forms: bytes_max - selections, costly_forms: 0 };
-        let cache = Arc::new(ReadCache::new(verbatim.transcripts().clone(), budget));
+        let cache = Arc::new(ReadCache::new(verbatim.transcripts().clone(), budget, Duration::ZERO));
         Self { verbatim: Arc::new(verbatim), cache, latest_changes: Arc::default() }
     }
 

@@ -126,6 +126,7 @@ fn service_builder(
         verbatim.payments().clone(),
         verbatim.sandbox().cloned(),
         ByteBudget::new(settings.server.body_memory),
+        settings.storage.serve_stale,
     );
     let passages = PassageCache::new(verbatim.transcripts().clone(), verbatim.chat().clone());
     let (readiness, metrics) = (Readiness::new(verbatim.clone()), Arc::clone(metrics));

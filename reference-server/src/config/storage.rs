@@ -1,6 +1,9 @@
 //! Settings of the databases.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use verbatim::{DatabaseOptions, StorageOptions};
 
@@ -19,6 +22,8 @@ pub struct StorageSettings {
     pub archive_url: StoreUrl,
     /// `storage.connections` and the timeouts of both databases; its own address is not used.
     pub database: DatabaseOptions,
+    /// `archive.serve_stale`: how long cached responses are sent while the archive cannot be read.
+    pub serve_stale: Duration,
 }
 
 /// Location of a database.
@@ -38,6 +43,7 @@ impl StorageSettings {
             url: file("verbatim.db"),
             archive_url: file("archive.db"),
             database: DatabaseOptions::new(String::new()),
+            serve_stale: Duration::from_secs(60),
         }
     }
 

@@ -3,7 +3,7 @@
 //! The key is the content digest, so an entry never becomes invalid. It is found only through a transcript that was
 //! read from the archive for the call, so withdrawal and new revisions take effect at once.
 
-use std::{mem::size_of, sync::Arc};
+use std::{mem::size_of, sync::Arc, time::Duration};
 
 use transcript_core::{
     Error,
@@ -40,7 +40,7 @@ impl PassageCache {
     /// Outside a tokio runtime.
     pub(crate) fn new(transcripts: Transcripts, chat: Chat) -> Self {
         let budget = ReadCacheBudget { selections: 0, cheap_forms: 0, costly_forms: BYTES_MAX };
-        Self { chat, cache: Arc::new(ReadCache::new(transcripts, budget)) }
+        Self { chat, cache: Arc::new(ReadCache::new(transcripts, budget, Duration::ZERO)) }
     }
 
     /// Returns the passages of a transcript. Concurrent calls for one transcript divide it once.

@@ -46,6 +46,8 @@ struct MetricsSnapshot {
     is_ready: bool,
     /// Entries and bytes of the response cache by API, and its limit in bytes, which both share.
     caches: [(ApiKind, u64, u64, u64); 2],
+    /// Responses that were sent although the archive could not be read.
+    stale_responses: u64,
     /// Bytes of large bodies, and their limit.
     bodies: (u64, u64),
     lines_dropped: u64,
@@ -74,6 +76,7 @@ impl MetricsSources {
                 (ApiKind::Lookup, lookup.entries, lookup.bytes, bytes_max),
                 (ApiKind::V1, v1.entries, v1.bytes, bytes_max),
             ],
+            stale_responses: self.app.bodies.stale_responses(),
             bodies: self.app.body_budget.usage(),
             lines_dropped: self.log.lines_dropped(),
             process: ProcessFigures::now(),
@@ -237,6 +240,8 @@ impl MetricsSnapshot {
         to.gauges(("ready_bodies_size", "Size of the response caches"), Some(&Unit::Bytes), bytes)?;
         let most = caches().map(|(api, _, _, most)| (label(*api), *most as f64));
         to.gauges(("ready_bodies_limit", "Size limit of the response caches"), Some(&Unit::Bytes), most)?;
+        let help = "Cached responses sent while the archive could not be read";
+        to.counter(("stale_responses", help), self.stale_responses as f64)?;
         let (bodies, bodies_max) = self.bodies;
         let help = "Memory of large bodies that the caches do not hold";
         to.gauge(("body_memory", help), Some(&Unit::Bytes), Some(bodies as f64))?;

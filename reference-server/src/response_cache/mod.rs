@@ -13,7 +13,11 @@ mod precondition;
 mod v1;
 mod wrap;
 
-use std::{io, sync::Arc, time::Instant};
+use std::{
+    io,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use axum::{body::Body, response::IntoResponse};
 use bytes::Bytes;
@@ -129,8 +133,10 @@ pub(crate) struct ResponseCache {
 
 impl ResponseCache {
     /// Creates an empty cache over this lookup's archive.
-    pub(crate) fn new(lookup: Lookup, body_budget: ByteBudget) -> Self {
-        let cache = ReadCache::new(lookup.transcripts().clone(), BUDGET);
+    ///
+    /// While the archive cannot be read, bodies that were valid within the last `stale_max` are sent.
+    pub(crate) fn new(lookup: Lookup, body_budget: ByteBudget, stale_max: Duration) -> Self {
+        let cache = ReadCache::new(lookup.transcripts().clone(), BUDGET, stale_max);
         Self { cache, lookup, body_budget }
     }
 
@@ -171,12 +177,12 @@ impl ResponseCache {
         let changes = match self.cache.monitor().changes(now.into()) {
             Some(changes) => changes,
             None => {
-                let changes = self.changes().await?;
+                let changes = self.changes().await;
                 let found = self.get((CachedRoute::Lookup, query), headers, method, Instant::now());
                 if let Some(ready) = found {
                     return Some((ready.map(Either::Left), ResultOrigin::Ready));
                 }
-                changes
+                changes?
             }
         };
         if options.format != ResponseFormat::Json {
@@ -247,7 +253,7 @@ impl ResponseCache {
 
     /// Returns the archive's change counter, read within the last 50 ms.
     ///
-    /// `None` if it cannot be read; then nothing is sent from the cache and nothing is added to it.
+    /// `None` if it cannot be read; then nothing is added to the cache.
     pub(crate) async fn changes(&self) -> Option<u64> {
         self.cache.monitor().read().await
     }
@@ -294,6 +300,11 @@ impl ResponseCache {
     /// Returns the fill level of the cache, for the bodies of the v1 API or all others.
     pub(crate) fn usage(&self, is_v1: bool) -> ReadCacheUsage {
         self.cache.usage(|key| (key.form == BodyForm::V1) == is_v1)
+    }
+
+    /// Responses that were sent although the archive could not be read.
+    pub(crate) fn stale_responses(&self) -> u64 {
+        self.cache.stale_uses()
     }
 
     /// Size limit of all bodies.

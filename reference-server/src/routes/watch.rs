@@ -115,9 +115,7 @@ async fn video_page(
     let query = (CachedRoute::Page, name.as_str());
     // Read before the archive, so that a concurrent change invalidates the cached body.
     let changes = app.bodies.changes().await;
-    if changes.is_some()
-        && let Some(ready) = app.bodies.get(query, headers, method, Instant::now())
-    {
+    if let Some(ready) = app.bodies.get(query, headers, method, Instant::now()) {
         return with_page_headers(ready.map(Body::new));
     }
     let request = LookupRequest {

@@ -3,6 +3,9 @@
 //! One statement per request would cost more than the remaining work of a response. Under traffic the counter is read
 //! every 20 ms in the background. A value is valid only if the counter was read after the request arrived, or within
 //! the last 50 ms. Within that time every change reaches every process. Without requests nothing is read.
+//!
+//! While the archive cannot be read, the last value is used for a bounded time ([`ChangeMonitor::last_known`]): what it
+//! selected is better than no answer ([decision 0059](../../../docs/decisions/0059-stale-responses.md)).
 
 use std::{
     sync::{
@@ -12,13 +15,21 @@ use std::{
     time::Duration,
 };
 
-use tokio::{runtime::Handle, sync::Mutex, time::Instant};
-use transcript_core::engine::Transcripts;
+use tokio::{
+    runtime::Handle,
+    sync::Mutex,
+    time::{Instant, timeout},
+};
+use transcript_core::{Error, engine::Transcripts};
 
 /// Age at which a reading is refreshed in the background.
 const RENEW: Duration = Duration::from_millis(20);
 /// Age at which a reading of the change counter is invalid: the longest time for which a change may be unseen.
 pub const CHANGE_COUNTER_AGE_MAX: Duration = Duration::from_millis(50);
+/// Longest reading of the counter if an old value may be used instead: a stopped database does not respond at all.
+const READING_MAX: Duration = Duration::from_secs(1);
+/// Interval of readings in the background while they fail.
+const RETRY: Duration = Duration::from_secs(1);
 
 /// The change counter of one archive, read recently.
 #[derive(Debug)]
@@ -33,6 +44,8 @@ pub struct ChangeMonitor {
     /// The counter. It may be newer than `read_at`, never older.
     count: AtomicU64,
     start: Instant,
+    /// Age until which the last counter is used while readings fail.
+    stale_max: Duration,
     /// Whether a background reading is in progress.
     renewing: AtomicBool,
     /// Held during a reading that requests wait for.
@@ -41,11 +54,11 @@ pub struct ChangeMonitor {
 }
 
 impl ChangeMonitor {
-    /// Creates the monitor.
+    /// Creates the monitor; while the archive cannot be read, the last counter is used for `stale_max`.
     ///
     /// # Panics
     /// Outside a tokio runtime, which performs the readings in the background.
-    pub(super) fn new(transcripts: Transcripts) -> Self {
+    pub(super) fn new(transcripts: Transcripts, stale_max: Duration) -> Self {
         Self {
             transcripts,
             read_at: AtomicU64::new(0),
@@ -54,6 +67,7 @@ impl ChangeMonitor {
             valid_from: AtomicU64::new(1),
             count: AtomicU64::new(0),
             start: Instant::now(),
+            stale_max,
             renewing: AtomicBool::new(false),
             reading: Mutex::default(),
             runtime: Handle::current(),
@@ -69,19 +83,43 @@ impl ChangeMonitor {
         if age >= CHANGE_COUNTER_AGE_MAX || read_at < self.valid_from.load(Ordering::Acquire) {
             return None;
         }
-        if age > RENEW && !self.renewing.swap(true, Ordering::Relaxed) {
+        if age > RENEW {
+            self.renew_in_background();
+        }
+        Some(self.count.load(Ordering::Relaxed))
+    }
+
+    /// Returns the counter of the last successful reading, if readings fail since then and it is not too old.
+    pub fn last_known(self: &Arc<Self>, now: Instant) -> Option<u64> {
+        let (read_at, failed_at) =
+            (self.read_at.load(Ordering::Acquire), self.failed_at.load(Ordering::Relaxed));
+        let age = |at: u64| Duration::from_micros(self.micros(now).saturating_sub(at));
+        if failed_at <= read_at
+            || age(read_at) >= self.stale_max
+            || read_at < self.valid_from.load(Ordering::Acquire)
+        {
+            return None;
+        }
+        if age(failed_at) > RETRY {
+            self.renew_in_background();
+        }
+        Some(self.count.load(Ordering::Relaxed))
+    }
+
+    /// Starts a reading, unless one is in progress.
+    fn renew_in_background(self: &Arc<Self>) {
+        if !self.renewing.swap(true, Ordering::Relaxed) {
             let this = Arc::clone(self);
             self.runtime.spawn(async move {
                 this.renew().await;
                 this.renewing.store(false, Ordering::Relaxed);
             });
         }
-        Some(self.count.load(Ordering::Relaxed))
     }
 
     /// Returns the counter and waits for a reading if necessary; `None` if it cannot be read.
     ///
-    /// Any executor can poll this.
+    /// Any executor can poll this if no old counter may be used, which needs a timer.
     pub async fn read(self: &Arc<Self>) -> Option<u64> {
         let now = Instant::now();
         if let Some(changes) = self.changes(now) {
@@ -118,7 +156,14 @@ impl ChangeMonitor {
 
     async fn renew(&self) {
         let started_at = Instant::now();
-        match self.transcripts.changes().await {
+        let reading = self.transcripts.changes();
+        let read = if self.stale_max.is_zero() {
+            reading.await
+        } else {
+            let late = |_| Err(Error::unavailable("the change counter was not read within a second"));
+            timeout(READING_MAX, reading).await.unwrap_or_else(late)
+        };
+        match read {
             Ok(count) => self.record(count, started_at),
             Err(error) => {
                 self.failed_at.fetch_max(self.micros(started_at), Ordering::Relaxed);

@@ -6,7 +6,8 @@
 //! | 2, forms | the content and its form: content digest, format and encoding; in a program, video, selector and change counter | bytes with their headers; a lazy or decoded transcript | never: the key names the content. The least used forms are evicted |
 //!
 //! A form is reached through a valid selection only, so no change of the archive is hidden for more than 50 ms,
-//! whichever process makes it.
+//! whichever process makes it. While the archive cannot be read, selections stay valid for the time that the owner of
+//! the cache permits ([`ReadCache::new`]).
 //!
 //! The parts have one byte budget ([`ReadCacheBudget`]). What is made as fast as it is found, such as a row, is
 //! admitted on its second request ([`ReadCache::admit`]) to its own part. What takes milliseconds to make is
@@ -18,7 +19,11 @@ mod change_monitor;
 use std::{
     fmt,
     hash::{Hash, RandomState},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
 };
 
 use quick_cache::{
@@ -118,6 +123,7 @@ pub struct ReadCache<Q, S, K, F> {
     admission: AdmissionFilter,
     hasher: RandomState,
     monitor: Arc<ChangeMonitor>,
+    stale_uses: AtomicU64,
     budget: ReadCacheBudget,
 }
 
@@ -137,16 +143,19 @@ where
 {
     /// Creates an empty cache over the archive of `transcripts`.
     ///
+    /// While the archive cannot be read, selections that were valid within the last `stale_max` are used.
+    ///
     /// # Panics
     /// Outside a tokio runtime, which reads the change counter in the background.
-    pub fn new(transcripts: Transcripts, budget: ReadCacheBudget) -> Self {
+    pub fn new(transcripts: Transcripts, budget: ReadCacheBudget, stale_max: Duration) -> Self {
         Self {
             selections: cache(budget.selections, 2 * OVERHEAD, SELECTION_SHARD_BYTES_MIN),
             cheap: cache(budget.cheap_forms, FORM_BYTES, FORM_SHARD_BYTES_MIN),
             costly: cache(budget.costly_forms, FORM_BYTES, FORM_SHARD_BYTES_MIN),
             admission: AdmissionFilter::new(budget.cheap_forms),
             hasher: RandomState::new(),
-            monitor: Arc::new(ChangeMonitor::new(transcripts)),
+            monitor: Arc::new(ChangeMonitor::new(transcripts, stale_max)),
+            stale_uses: AtomicU64::new(0),
             budget,
         }
     }
@@ -162,7 +171,8 @@ where
         B: Equivalent<Q> + Hash + ?Sized,
     {
         let CountedSelection { selection, changes } = self.selections.get(query)?.value;
-        (self.monitor.changes(now)? == changes).then_some(selection)
+        let current = self.monitor.changes(now).or_else(|| self.stale(now))?;
+        (current == changes).then_some(selection)
     }
 
     /// Returns what a query selects if that is known and valid, and reads the change counter if necessary.
@@ -171,7 +181,20 @@ where
         B: Equivalent<Q> + Hash + Sync + ?Sized,
     {
         let CountedSelection { selection, changes } = self.selections.get(query)?.value;
-        (self.monitor.read().await? == changes).then_some(selection)
+        let current = self.monitor.read().await.or_else(|| self.stale(Instant::now()))?;
+        (current == changes).then_some(selection)
+    }
+
+    /// Returns the last known change counter while the archive cannot be read, and counts the use.
+    fn stale(&self, now: Instant) -> Option<u64> {
+        let changes = self.monitor.last_known(now)?;
+        self.stale_uses.fetch_add(1, Ordering::Relaxed);
+        Some(changes)
+    }
+
+    /// How many selections were checked with an old change counter, because the archive could not be read.
+    pub fn stale_uses(&self) -> u64 {
+        self.stale_uses.load(Ordering::Relaxed)
     }
 
     /// Stores what a query of `bytes` bytes selects while the change counter is `changes`.

@@ -35,7 +35,7 @@ fn open() -> (Arc<MemoryArchive>, TestCache) {
         (Arc::clone(&archive), Arc::new(SystemClock::default()), Arc::new(SystemRandom::open().unwrap()));
     let transcripts = Transcripts::builder(ports.0, ports.1, ports.2, runtime).build();
     let budget = ReadCacheBudget { selections: MIB, cheap_forms: MIB, costly_forms: 2 * MIB };
-    (archive, ReadCache::new(transcripts, budget))
+    (archive, ReadCache::new(transcripts, budget, Duration::ZERO))
 }
 
 /// Archives a transcript, so that a withdrawal grows the change counter.

@@ -127,6 +127,12 @@ pub(super) const STORAGE: Section = Section {
             "`true` or `false`",
             "Whether connections go through a pooler that assigns one for each transaction.",
         ),
+        bounded(
+            "archive.serve_stale",
+            |reader, all| reader.duration(&mut all.storage.serve_stale, NOTHING..=HOUR),
+            "How long cached responses are sent while the archive cannot be read. A withdrawal by another server in \
+             this time is not seen.",
+        ),
     ],
     check: |_, _| {},
 };

@@ -2,6 +2,7 @@
 
 mod outage;
 mod replicas;
+mod stale;
 
 use anyhow::Result;
 use tempfile::TempDir;
