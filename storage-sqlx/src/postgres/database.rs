@@ -363,16 +363,18 @@ async fn run_in_transaction<C: WriteTx>(
 ) -> DbResult<C::Outcome> {
     let (commit, rollback) = if pooler { (COMMIT_POOLED, ROLLBACK_POOLED) } else { (COMMIT, ROLLBACK) };
     sqlx::raw_sql(begin).execute(&mut *db).await?;
-    let result = match write.run(db).await {
-        Ok(outcome) => sqlx::raw_sql(commit).execute(&mut *db).await.map(|_| outcome).map_err(DbError::from),
-        Err(fault) => Err(fault),
-    };
-    match result {
-        Err(fault) if retryability(&fault) != Retryability::Reconnect => {
-            sqlx::raw_sql(rollback).execute(db).await?;
+    match write.run(db).await {
+        Ok(outcome) => {
+            // A commit that fails, such as on a conflict, has ended the transaction.
+            sqlx::raw_sql(commit).execute(db).await?;
+            Ok(outcome)
+        }
+        Err(fault) => {
+            if retryability(&fault) != Retryability::Reconnect {
+                sqlx::raw_sql(rollback).execute(db).await?;
+            }
             Err(fault)
         }
-        result => result,
     }
 }
 

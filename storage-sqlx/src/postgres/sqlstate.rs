@@ -41,6 +41,8 @@ fn retryability_of_code(code: &str) -> Retryability {
         "40001" | "40P01" | "23505" | "22012" => Retryability::Retry,
         // Shutdown, and the errors of a server that no longer accepts writes.
         "57P01" | "57P02" | "57P03" | "57P05" | "25006" | "25P03" => Retryability::Reconnect,
+        // An earlier transaction is still open: the connection is not intact.
+        "25P02" => Retryability::Reconnect,
         // The server does not know whether a statement was completed.
         "40003" => Retryability::Reconnect,
         code if code.starts_with("08") || code.starts_with("53") => Retryability::Reconnect,

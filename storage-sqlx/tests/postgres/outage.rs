@@ -5,10 +5,13 @@ use std::time::{Duration, Instant};
 use storage_sqlx::{PostgresOptions, PostgresStore};
 use transcript_core::{
     ErrorKind, PageRequest, Retry, Timestamp,
+    archive::Archive as _,
     ids::{GrantId, HoldId, WalletId},
     ledger::{GrantOutcome, GrantRequest, HoldOutcome, HoldRequest, Ledger, Leg, Pool, Terms},
 };
 use verbatim_tests_postgres::{Cluster, Durability};
+
+use crate::common;
 
 const NOW: i64 = 1_795_132_800_000;
 
@@ -163,4 +166,27 @@ async fn pooler_prepared_statements_are_deallocated() {
         assert!(matches!(store.spend(spend(format!("s{n}"))).await.unwrap(), HoldOutcome::Held { .. }));
     }
     assert_eq!(store.balance(&WalletId::new("w"), &purchased()).await.unwrap().available(), 32);
+}
+
+/// A conflict that is found at the commit has ended the transaction: a rollback after it would leave a warning.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn conflicts_leave_no_warning_in_log_of_server() {
+    let cluster = Cluster::start(Durability::None).unwrap();
+    cluster.add_setting("log_min_messages = warning").unwrap();
+    cluster.stop().unwrap();
+    cluster.restart().unwrap();
+    let database = cluster.database().unwrap();
+    let (one, two) = (crate::archive_in(&database).await, crate::archive_in(&database).await);
+    let mut puts = tokio::task::JoinSet::new();
+    for n in 0..400 {
+        let archive = std::sync::Arc::clone(if n % 2 == 0 { &one } else { &two });
+        let request = common::put_request(&format!("video-{:05}", n % 3), &format!("words {n}"));
+        puts.spawn(async move { archive.put(request).await.unwrap() });
+    }
+    while let Some(put) = puts.join_next().await {
+        put.unwrap();
+    }
+    let log = std::fs::read_to_string(cluster.socket_folder().join("log")).unwrap();
+    assert!(log.contains("could not serialize access"), "no conflict");
+    assert!(!log.contains("no transaction in progress"), "{log}");
 }
