@@ -29,6 +29,7 @@ mod debug_fields;
 pub mod directory;
 pub mod engine;
 pub mod error;
+mod failure_log;
 pub mod ids;
 pub mod ledger;
 pub mod limits;
@@ -51,6 +52,7 @@ pub mod video;
 pub mod wire;
 
 pub use error::{Error, ErrorKind, Result, Retry};
+pub use failure_log::FailureLog;
 pub use page::{Page, PageRequest};
 pub use time::{Clock, Random, Timestamp};
 

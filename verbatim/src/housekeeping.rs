@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use tokio::{runtime::Handle, task::AbortHandle};
-use transcript_core::{Clock, Result, ledger::Ledger};
+use transcript_core::{Clock, FailureLog, Result, ledger::Ledger};
 
 use crate::{server_group::ServerGroup, system::SystemClock};
 
@@ -26,6 +26,7 @@ impl Housekeeping {
     /// The first sweep runs at once, to expire holds left by a crash.
     pub(crate) fn start(ledger: Arc<dyn Ledger>, clock: Arc<SystemClock>, servers: ServerGroup) -> Self {
         let work = async move {
+            let failures = FailureLog::new();
             let mut ticks = tokio::time::interval(SWEEP_INTERVAL);
             loop {
                 ticks.tick().await;
@@ -35,8 +36,13 @@ impl Housekeeping {
                 if !servers.try_lead(LEADER_NAME, clock.as_ref(), SWEEP_INTERVAL).await {
                     continue;
                 }
-                if let Err(error) = sweep(ledger.as_ref(), clock.as_ref()).await {
-                    tracing::warn!(%error, "hold sweep failed");
+                match sweep(ledger.as_ref(), clock.as_ref()).await {
+                    Ok(()) => drop(failures.succeeded()),
+                    Err(error) => {
+                        if let Some(failures) = failures.failed() {
+                            tracing::warn!(%error, failures, "hold sweep failed");
+                        }
+                    }
                 }
                 servers.release_lead(LEADER_NAME, clock.as_ref()).await;
             }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use transcript_core::{Error, ErrorKind, wire::lookup::TranscriptResult};
+use transcript_core::{Error, ErrorKind, FailureLog, wire::lookup::TranscriptResult};
 use verbatim::service::{ResponseMeta, ServiceError, ServiceErrorKind};
 
 /// Failure of a tool call.
@@ -61,7 +61,10 @@ impl From<Error> for ToolError {
         if error.kind() == ErrorKind::Invalid {
             return Self::invalid(error.message());
         }
-        tracing::error!(%error, "MCP tool failed");
+        static FAILURES: FailureLog = FailureLog::new();
+        if let Some(failures) = FAILURES.failed() {
+            tracing::error!(%error, failures, "MCP tool failed");
+        }
         Self::fault()
     }
 }

@@ -13,7 +13,7 @@ use http::{
 };
 use serde_json::{Map, Value, json};
 use transcript_core::{
-    Error,
+    Error, FailureLog,
     lookup::{CreateKeyOutcome, CreateKeyRequest, KeyOrigin, LookupOptions},
     wire::lookup::{CreateKeyResponse, KeyRequest, KeyStatus},
 };
@@ -147,7 +147,10 @@ fn text(fields: &Map<String, Value>, name: &'static str) -> Result<Option<String
 
 /// Logs a store error and returns 500.
 fn store_error(error: Error) -> ProblemResponse {
-    tracing::error!(%error, "key store failed");
+    static FAILURES: FailureLog = FailureLog::new();
+    if let Some(failures) = FAILURES.failed() {
+        tracing::error!(%error, failures, "key store failed");
+    }
     ProblemResponse::fault()
 }
 

@@ -48,7 +48,7 @@ const SERVER: CrateLayers = CrateLayers {
 const CORE: CrateLayers = CrateLayers {
     folder: "transcript-core/src",
     layers: &[
-        &["debug_fields", "error", "ids", "names", "page", "retry", "tasks", "time"],
+        &["debug_fields", "error", "failure_log", "ids", "names", "page", "retry", "tasks", "time"],
         &["transcript", "video"],
         &["body", "captions"],
         &["archive", "directory", "ledger", "limits", "supplier"],

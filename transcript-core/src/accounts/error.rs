@@ -4,6 +4,7 @@ use super::RateLimitStatus;
 use crate::{
     engine::{FailureReason, NoTranscript},
     error::Error,
+    failure_log::FailureLog,
     time::{ceil_seconds, format_wait},
 };
 
@@ -78,7 +79,10 @@ impl V1Error {
 
     /// Maps a store error and logs its details.
     pub(crate) fn from_store_error(error: Error) -> Self {
-        tracing::error!(%error, "v1 API store call failed");
+        static FAILURES: FailureLog = FailureLog::new();
+        if let Some(failures) = FAILURES.failed() {
+            tracing::error!(%error, failures, "v1 API store call failed");
+        }
         let message = if error.is_unreadable() {
             "Stored data is damaged: nothing was charged. The operator of this service must repair it."
         } else {

@@ -22,6 +22,7 @@ use super::{
 use crate::{
     archive::{FetchLease, LeaseOutcome},
     error::{Error, ErrorKind, Result},
+    failure_log::FailureLog,
     ids::{Holder, random_id},
     retry::{retry_store, with_timeout},
     supplier::{SupplyError, SupplyReason},
@@ -272,7 +273,10 @@ impl FlightTask<'_> {
         }
         let release = || self.inner.archive.release_lease(video, selector, &holder);
         if let Err(error) = retry_store(self.inner.options.request_policy(), release).await {
-            tracing::warn!(%video, %error, "lease release failed");
+            static FAILURES: FailureLog = FailureLog::new();
+            if let Some(failures) = FAILURES.failed() {
+                tracing::warn!(%video, %error, failures, "lease release failed");
+            }
         }
     }
 

@@ -7,6 +7,7 @@ use tokio::task::JoinSet;
 use super::{Balance, HoldOutcome, HoldRequest, HoldState, Ledger, SettleOutcome, SettleRequest};
 use crate::{
     error::{ErrorKind, Result, Retry},
+    failure_log::FailureLog,
     ids::HoldId,
     retry::{StorePolicy, retry_store, retry_uncertain, with_timeout},
     tasks::BackgroundTasks,
@@ -301,7 +302,12 @@ fn report_end(id: &HoldId, spent: &[u64], settled: Result<SettleOutcome>) {
         // A hold that the ledger never opened, or that has expired.
         Ok(_) if is_release => {}
         Ok(outcome) => tracing::warn!(hold = %id, ?outcome, "hold ended before its work"),
-        Err(error) if is_release => tracing::warn!(hold = %id, %error, "hold release failed"),
+        Err(error) if is_release => {
+            static FAILURES: FailureLog = FailureLog::new();
+            if let Some(failures) = FAILURES.failed() {
+                tracing::warn!(hold = %id, %error, failures, "hold release failed");
+            }
+        }
         Err(error) => tracing::error!(hold = %id, %error, "hold settle failed"),
     }
 }

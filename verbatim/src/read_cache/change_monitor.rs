@@ -20,7 +20,7 @@ use tokio::{
     sync::Mutex,
     time::{Instant, timeout},
 };
-use transcript_core::{Error, engine::Transcripts};
+use transcript_core::{Error, FailureLog, engine::Transcripts};
 
 /// Age at which a reading is refreshed in the background.
 const RENEW: Duration = Duration::from_millis(20);
@@ -50,6 +50,7 @@ pub struct ChangeMonitor {
     renewing: AtomicBool,
     /// Held during a reading that requests wait for.
     reading: Mutex<()>,
+    failures: FailureLog,
     runtime: Handle,
 }
 
@@ -70,6 +71,7 @@ impl ChangeMonitor {
             stale_max,
             renewing: AtomicBool::new(false),
             reading: Mutex::default(),
+            failures: FailureLog::new(),
             runtime: Handle::current(),
         }
     }
@@ -164,10 +166,15 @@ impl ChangeMonitor {
             timeout(READING_MAX, reading).await.unwrap_or_else(late)
         };
         match read {
-            Ok(count) => self.record(count, started_at),
+            Ok(count) => {
+                self.record(count, started_at);
+                self.failures.succeeded();
+            }
             Err(error) => {
                 self.failed_at.fetch_max(self.micros(started_at), Ordering::Relaxed);
-                tracing::warn!(%error, "change counter read failed");
+                if let Some(failures) = self.failures.failed() {
+                    tracing::warn!(%error, failures, "change counter read failed");
+                }
             }
         }
     }

@@ -18,6 +18,7 @@ use crate::{
     accounts::{MailIntent, MailKind, Outbox},
     directory::{AccountRef, Directory, VerificationToken},
     error::{Error, Result, Retry},
+    failure_log::FailureLog,
     ids::{Holder, random_id},
     retry::{StorePolicy, retry_store, with_timeout},
     time::{Clock, Random},
@@ -68,6 +69,7 @@ pub struct MailSender {
     deps: MailSenderDeps,
     notifier: OutboxNotifier,
     holder: Holder,
+    reads: FailureLog,
 }
 
 /// A running mail sender. Drop stops it at once: another sender repeats unfinished sends.
@@ -96,7 +98,7 @@ impl MailSender {
     /// Creates a sender that `notifier` wakes.
     pub fn new(deps: MailSenderDeps, notifier: OutboxNotifier) -> Self {
         let holder = Holder::new(random_id(deps.random.as_ref(), "sender"));
-        Self { deps, notifier, holder }
+        Self { deps, notifier, holder, reads: FailureLog::new() }
     }
 
     /// Starts the sender on this runtime; it begins with mails left from before.
@@ -129,10 +131,18 @@ impl MailSender {
         let Some(limit) = u32::try_from(limit).ok().filter(|limit| *limit > 0) else { return Vec::new() };
         let now = self.deps.clock.now();
         let due = self.deps.outbox.lease_due(&self.holder, now, now.plus(LEASE), limit);
-        with_timeout(STORE_POLICY.attempt, due).await.unwrap_or_else(|error| {
-            tracing::warn!(%error, "outbox read failed");
-            Vec::new()
-        })
+        match with_timeout(STORE_POLICY.attempt, due).await {
+            Ok(due) => {
+                self.reads.succeeded();
+                due
+            }
+            Err(error) => {
+                if let Some(failures) = self.reads.failed() {
+                    tracing::warn!(%error, failures, "outbox read failed");
+                }
+                Vec::new()
+            }
+        }
     }
 
     /// Sends one mail, and stores the outcome in the outbox.
