@@ -5,6 +5,9 @@ use std::path::Path;
 
 use transcript_core::{Error, ErrorKind, Retry};
 
+#[cfg(feature = "sqlite")]
+use crate::monitor::StoreErrorKind;
+
 /// An error that ends a transaction early: a rejection by this crate, or an error of the database.
 #[derive(Debug, derive_more::From)]
 pub(crate) enum DbError {
@@ -24,6 +27,12 @@ pub(crate) enum DbError {
     /// The work panicked; its connection is not reused.
     #[cfg(feature = "sqlite")]
     Panicked,
+    /// The database file or its log was deleted or replaced: writes would be lost.
+    #[cfg(feature = "sqlite")]
+    Replaced,
+    /// The server did not respond in time.
+    #[cfg(feature = "postgres")]
+    TimedOut,
 }
 
 /// The result of work inside the database.
@@ -41,6 +50,30 @@ impl DbError {
         self.code() == Some(1034)
     }
 
+    /// Whether the disk is full: a commit with this error is not stored, because its last page is not complete.
+    pub(crate) fn is_full(&self) -> bool {
+        self.store_error_kind() == Some(StoreErrorKind::Full)
+    }
+
+    /// The kind of a failure of SQLite; `None` for a rejection by this crate.
+    pub(crate) fn store_error_kind(&self) -> Option<StoreErrorKind> {
+        use StoreErrorKind::{Busy, Corrupt, Full, Io, Other, ReadOnly};
+        match self {
+            Self::Rejected(_) => return None,
+            Self::Unreadable => return Some(Corrupt),
+            Self::Replaced => return Some(Io),
+            _ => {}
+        }
+        Some(match self.code().map(primary) {
+            Some(5 | 6) => Busy,
+            Some(3 | 8 | 23) => ReadOnly,
+            Some(10 | 14) => Io,
+            Some(11 | 26) => Corrupt,
+            Some(13) => Full,
+            _ => Other,
+        })
+    }
+
     /// Whether it is enough to undo one write: the transaction and its connection are intact.
     ///
     /// The numbers are SQLite's result codes for a wrong statement, a value that is too big, a violated
@@ -52,8 +85,8 @@ impl DbError {
             // Without a code the error is not one of the database.
             Self::Sqlite(_) => self.code().is_none_or(|code| matches!(primary(code), 1 | 18 | 19 | 20 | 25)),
             #[cfg(feature = "postgres")]
-            Self::Sql(_) => false,
-            Self::Panicked => false,
+            Self::Sql(_) | Self::TimedOut => false,
+            Self::Panicked | Self::Replaced => false,
         }
     }
 
@@ -77,6 +110,7 @@ impl DbError {
                 "an internal error ended a write to the database {}",
                 file.display()
             )),
+            (_, Self::Replaced) => replaced(file),
             (Some(code), error) => {
                 tracing::debug!(?error, "database call failed");
                 from_code(code, file)
@@ -90,6 +124,17 @@ impl DbError {
             }
         }
     }
+}
+
+/// The error for a file that is no longer at its path.
+#[cfg(feature = "sqlite")]
+#[cold]
+fn replaced(file: &Path) -> Error {
+    let message = format!(
+        "the database {} was deleted or replaced while it was open: put the file back, or restore a backup and restart",
+        file.display()
+    );
+    Error::new(ErrorKind::Unavailable, Retry::Never, message)
 }
 
 /// The error for stored data that cannot be decoded.
@@ -143,7 +188,7 @@ fn from_code(code: i32, file: &Path) -> Error {
         ),
         13 => (
             Unavailable,
-            Retry::Backoff,
+            Retry::Never,
             format!("the disk is full: the database {file} cannot grow, so nothing was stored"),
         ),
         14 => (
@@ -156,7 +201,7 @@ fn from_code(code: i32, file: &Path) -> Error {
         7 => (Unavailable, Retry::Backoff, format!("out of memory while using the database {file}")),
         10 => (
             Unavailable,
-            Retry::Backoff,
+            Retry::Never,
             format!("the disk failed to read or write the database {file}: check the disk and its space"),
         ),
         _ => (Unexpected, Retry::Never, format!("the database {file} rejected a statement (code {code})")),
@@ -209,7 +254,7 @@ mod tests {
         let error = failure(read_only, "INSERT INTO small VALUES (x'00')");
         check(&error, Unsupported, Retry::Never, "read-only");
         let full = "PRAGMA max_page_count = 3; INSERT INTO small VALUES (zeroblob(100000))";
-        check(&failure(writable, full), Unavailable, Retry::Backoff, "the disk is full");
+        check(&failure(writable, full), Unavailable, Retry::Never, "the disk is full");
         let twice = "INSERT INTO small VALUES (x'5E'), (x'5E')";
         check(&failure(writable, twice), Unexpected, Retry::Never, "code 2067");
     }

@@ -42,6 +42,8 @@ pub mod cold;
 mod copy;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod error;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod monitor;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
@@ -55,6 +57,8 @@ mod store;
 
 #[cfg(all(feature = "postgres", feature = "sqlite"))]
 pub use copy::{CopyProgress, CopySummary, StorageLocation, copy_stores};
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+pub use monitor::StoreMonitor;
 #[cfg(feature = "postgres")]
 pub use postgres::{PostgresArchive, PostgresOptions, PostgresStore};
 #[cfg(feature = "sqlite")]

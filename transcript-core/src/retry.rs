@@ -136,6 +136,26 @@ where
     result.map_err(|error| last.filter(|_| was_cut_short(&error)).unwrap_or(error))
 }
 
+/// As [`retry_store`], also after failures that last until their cause ends, such as a full disk.
+///
+/// For work that must not be lost, and that no caller waits for.
+pub(crate) async fn retry_store_persistently<T, F>(policy: StorePolicy, call: impl Fn() -> F) -> Result<T>
+where
+    F: Future<Output = Result<T>>,
+{
+    let transient = |error: Error| Error::new(error.kind(), Retry::Backoff, error.message());
+    let attempt = move || {
+        let tried = call();
+        async move { tried.await.map_err(|error| if is_store_failure(&error) { transient(error) } else { error }) }
+    };
+    retry_store(policy, attempt).await
+}
+
+/// Whether the store failed, and not the request.
+pub(crate) fn is_store_failure(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Unsupported)
+}
+
 /// Makes a call that charges, so that its outcome must be known: one try, then `retries` if that failed.
 ///
 /// The flag is whether the outcome is certain. After a failed first try it is not: that try may still take effect in a
@@ -224,6 +244,21 @@ mod tests {
         };
         let whole = StorePolicy { attempt: POLICY.total, ..POLICY };
         assert_eq!(retry_store(whole, call).await.unwrap_err().message(), "the disk is full");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn retry_permanent_store_failure_is_retried_only_persistently() {
+        let full = || Error::new(ErrorKind::Unavailable, Retry::Never, "the disk is full");
+        assert_eq!(failing(full()).await, (1, 0));
+        let tries = Cell::new(0);
+        let call = || {
+            tries.set(tries.get() + 1);
+            std::future::ready(if tries.get() < 4 { Err(full()) } else { Ok(()) })
+        };
+        retry_store_persistently(POLICY, call).await.unwrap();
+        assert_eq!(tries.get(), 4);
+        let invalid = || std::future::ready(Err::<(), _>(Error::invalid("wrong")));
+        assert!(retry_store_persistently(POLICY, invalid).await.is_err());
     }
 
     #[tokio::test(start_paused = true)]

@@ -136,6 +136,10 @@ impl Ledger for ObservedLedger<dyn Ledger> {
     async fn wallets(&self, page: PageRequest) -> Result<Page<Balance>> {
         self.inner.wallets(page).await
     }
+
+    async fn check_writable(&self) -> Result<()> {
+        self.inner.check_writable().await
+    }
 }
 
 #[cfg(feature = "accounts")]

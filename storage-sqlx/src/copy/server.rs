@@ -15,7 +15,7 @@ use crate::{
     PostgresOptions,
     codec::json,
     error::{DbError, DbResult, INCOMPLETE_COPY},
-    postgres::{self, bind, fault_into_error, read_row},
+    postgres::{self, bind, fault_to_error, read_row},
     sql::{Row, Value, values},
 };
 
@@ -55,7 +55,7 @@ impl PostgresSide {
         let connecting = tokio::time::timeout(options.connect_timeout, connect_options.connect()).await;
         let connecting = connecting
             .map_err(|_| Error::unavailable(format!("{name} did not accept a connection in time")))?;
-        let db = connecting.map_err(|error| fault_into_error(error.into(), &name))?;
+        let db = connecting.map_err(|error| fault_to_error(&error.into(), &name))?;
         let mut server = Self { part, name, db, holder: postgres::random_number() };
         match role {
             CopyRole::Target if server.is_incomplete_copy().await? => server.check_incomplete_copy().await?,
@@ -139,7 +139,7 @@ impl CopySide for PostgresSide {
     }
 
     fn error(&self, fault: DbError) -> Error {
-        fault_into_error(fault, &self.name)
+        fault_to_error(&fault, &self.name)
     }
 
     async fn query(&mut self, statement: &str, values: &[Value<'_>]) -> DbResult<Vec<Row>> {

@@ -29,7 +29,7 @@ use super::{
     batch_queue::{BatchHandler, BatchQueue, QueueItem},
     database::{PgDatabase, WriteTx},
     ledger::{AdmissionKeys, AdmittedRows, LoadedRows, load, lock, store},
-    sqlstate::{Retryability, is_contradicted, retryability},
+    sqlstate::{Retryability, is_contradicted, is_refused, retryability},
 };
 use crate::error::{DbError, DbResult};
 
@@ -215,7 +215,8 @@ impl ChargeGroup {
         let stored = store(db, &rows, &AdmittedRows { keys, windows }, &self.numbers, now).await;
         stored.inspect_err(|fault: &DbError| {
             // A rejected statement is not stored; one whose reply was lost may be.
-            self.may_be_stored.store(retryability(fault) == Retryability::Reconnect, Ordering::Relaxed);
+            let is_lost = retryability(fault) == Retryability::Reconnect && !is_refused(fault);
+            self.may_be_stored.store(is_lost, Ordering::Relaxed);
         })?;
         Ok(Some(outcomes))
     }

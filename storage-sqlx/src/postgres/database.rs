@@ -33,10 +33,13 @@ use transcript_core::{
 use super::{
     options::{PostgresOptions, is_private},
     session::{PgSession, bind, read_row},
-    sqlstate::{self, Retryability, closed, defect, into_error, is_contradicted, retryability, timed_out},
+    sqlstate::{
+        self, Retryability, closed, defect, is_contradicted, retryability, store_error_kind, to_error,
+    },
 };
 use crate::{
     error::{DbError, DbResult},
+    monitor::{StoreMonitor, StoreOperation},
     sql::{self, Database, Row, Statement, Value},
 };
 
@@ -75,6 +78,8 @@ pub(super) trait WriteTx: Send + Sync + 'static {
     const IS_IDEMPOTENT: bool = true;
     /// Whether the caller runs another statement after a constraint violation, instead of a retry.
     const HAS_FALLBACK: bool = false;
+    /// Whether it reads or writes.
+    const OPERATION: StoreOperation = StoreOperation::Write;
     /// Its share of the timeout: one in this many parts.
     ///
     /// A write for several callers leaves time for separate attempts.
@@ -97,6 +102,7 @@ struct ReadQuery {
 impl WriteTx for ReadQuery {
     type Outcome = Vec<PgRow>;
     const IS_SINGLE_STATEMENT: bool = true;
+    const OPERATION: StoreOperation = StoreOperation::Read;
 
     async fn run(&self, db: &mut PgConnection) -> DbResult<Vec<PgRow>> {
         Ok(bind(self.statement, &self.values).fetch_all(db).await?)
@@ -133,26 +139,27 @@ struct PgDatabaseState {
     permits: Semaphore,
     idle: Mutex<Vec<PgConnection>>,
     numbers: AtomicI64,
+    monitor: StoreMonitor,
 }
 
 // The connect options contain a password.
 transcript_core::debug_fields!(PgDatabaseState { name });
 
 impl PgDatabase {
-    /// Creates the database of these options. Opens no connection yet.
-    pub(super) fn new(options: PostgresOptions) -> Result<Self> {
-        Self::with(options, None)
+    /// Creates the database of these options, with a name of its data in logs. Opens no connection yet.
+    pub(super) fn new(options: PostgresOptions, store: &'static str) -> Result<Self> {
+        Self::with(options, store, None)
     }
 
     /// The same for statements that look rows up by key, for which one plan is right for all values.
     ///
     /// Custom plans for the first executions, and for short lists, cost more than they save.
-    pub(super) fn for_keys(options: PostgresOptions) -> Result<Self> {
-        Self::with(options, Some(("plan_cache_mode", "force_generic_plan")))
+    pub(super) fn for_keys(options: PostgresOptions, store: &'static str) -> Result<Self> {
+        Self::with(options, store, Some(("plan_cache_mode", "force_generic_plan")))
     }
 
     /// Creates the database with a setting for its sessions.
-    fn with(options: PostgresOptions, setting: Option<(&str, &str)>) -> Result<Self> {
+    fn with(options: PostgresOptions, store: &'static str, setting: Option<(&str, &str)>) -> Result<Self> {
         let options = options.bounded();
         let mut connection = options.connection()?;
         // A pooler would pass the setting on to other clients, or reject it.
@@ -165,13 +172,19 @@ impl PgDatabase {
         }
         let permits = Semaphore::new(options.connections as usize);
         let (idle, numbers) = (Mutex::default(), AtomicI64::new(0));
-        let shared = PgDatabaseState { name, connection, options, permits, idle, numbers };
+        let monitor = StoreMonitor::new(store);
+        let shared = PgDatabaseState { name, connection, options, permits, idle, numbers, monitor };
         Ok(Self { shared: Arc::new(shared), runtime: Handle::current() })
     }
 
     /// Name in messages.
     pub(super) fn name(&self) -> &str {
         &self.shared.name
+    }
+
+    /// The failures since the database was opened.
+    pub(super) fn monitor(&self) -> &StoreMonitor {
+        &self.shared.monitor
     }
 
     /// The timeout of a call.
@@ -186,7 +199,7 @@ impl PgDatabase {
 
     /// Converts a database error to an error of the port.
     pub(super) fn error(&self, fault: DbError) -> transcript_core::Error {
-        into_error(fault, self.name())
+        to_error(&fault, self.name())
     }
 
     /// Reserves this many consecutive unused numbers, larger than earlier ones; returns the first.
@@ -290,8 +303,23 @@ impl PgDatabaseState {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop()
     }
 
-    /// Runs a write and retries it after transient errors until its timeout.
+    /// Runs a write with retries, and counts the result.
     async fn run_with_retries<C: WriteTx>(&self, write: C) -> DbResult<C::Outcome> {
+        let result = self.run_attempts(write).await;
+        match &result {
+            Ok(_) => self.monitor.succeeded(C::OPERATION),
+            Err(fault) if C::HAS_FALLBACK && is_contradicted(fault) => {}
+            Err(fault) => {
+                if let Some(kind) = store_error_kind(fault) {
+                    self.monitor.failed(C::OPERATION, kind, &to_error(fault, &self.name));
+                }
+            }
+        }
+        result
+    }
+
+    /// Runs a write and retries it after transient errors until its timeout.
+    async fn run_attempts<C: WriteTx>(&self, write: C) -> DbResult<C::Outcome> {
         let deadline = Instant::now() + self.options.timeout / C::TIMEOUT_DIVISOR;
         let policy = RetryPolicy { tries: u32::MAX, deadline: Some(deadline), backoff: BACKOFF };
         let mut lost = 0;
@@ -307,7 +335,7 @@ impl PgDatabaseState {
         // A cancelled attempt drops its connection, so the server undoes it.
         let call = |_| async {
             let result = timeout_at(deadline, self.run_once(&write)).await;
-            result.unwrap_or_else(|_| Err(timed_out(&self.name).into()))
+            result.unwrap_or(Err(DbError::TimedOut))
         };
         retry(policy, random_share, judge, call).await
     }
@@ -347,7 +375,7 @@ impl PgDatabaseState {
                 // Boxed: it would make the future of every statement seven times as large.
                 let opening = Box::pin(self.connection.connect());
                 let opened = timeout(self.options.connect_timeout, opening).await;
-                opened.map_err(|_| timed_out(&self.name))??
+                opened.map_err(|_| DbError::TimedOut)??
             }
         };
         Ok(PooledConnection { shared: self, connection, _permit: permit })

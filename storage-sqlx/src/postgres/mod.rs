@@ -21,7 +21,10 @@ pub use options::PostgresOptions;
 use database::PgDatabase;
 use schema::{Migration, SchemaPart};
 
-use crate::store::{SqlArchive, Store};
+use crate::{
+    monitor::StoreMonitor,
+    store::{SqlArchive, Store},
+};
 
 macro_rules! migration {
     ($version:literal, $folder:literal, $name:literal) => {
@@ -66,7 +69,7 @@ pub(crate) const COUNT_ARCHIVE: &str = "UPDATE figures SET
 pub(crate) use {
     ledger::rows::{HOLD_COLUMNS, hold},
     session::{bind, read_row},
-    sqlstate::into_error as fault_into_error,
+    sqlstate::to_error as fault_to_error,
 };
 
 #[cfg(feature = "sqlite")]
@@ -83,7 +86,7 @@ pub(crate) fn newest_version(name: &str) -> i64 {
 /// Migrates a part of a database to its newest version, then closes it.
 #[cfg(feature = "sqlite")]
 pub(crate) async fn migrate_part(options: PostgresOptions, name: &str) -> Result<()> {
-    let database = PgDatabase::new(options)?;
+    let database = PgDatabase::new(options, part(name).name)?;
     let migrated = schema::migrate(&database, part(name)).await;
     database.close().await;
     migrated
@@ -131,13 +134,19 @@ impl PostgresStore {
     /// - [`transcript_core::ErrorKind::Unavailable`]: the server cannot be reached.
     pub async fn open(options: PostgresOptions) -> Result<Self> {
         let batch_threshold = options.batch_threshold;
-        let database = PgDatabase::for_keys(options)?;
+        let database = PgDatabase::for_keys(options, MAIN.name)?;
         schema::migrate(&database, &MAIN).await?;
+        database.monitor().start();
         let queues = PgQueues {
             charges: charges::ChargeBatchers::new(&database),
             spends: ledger::SpendBatcher::new(&database, batch_threshold),
         };
         Ok(Self { database, queues })
+    }
+
+    /// The failures since the database was opened.
+    pub fn monitor(&self) -> &StoreMonitor {
+        self.database.monitor()
     }
 
     /// Completes running calls and closes the connections. Later calls fail.
@@ -159,9 +168,15 @@ impl PostgresArchive {
     /// # Errors
     /// As [`PostgresStore::open`].
     pub async fn open(options: PostgresOptions) -> Result<Self> {
-        let database = PgDatabase::new(options)?;
+        let database = PgDatabase::new(options, ARCHIVE.name)?;
         schema::migrate(&database, &ARCHIVE).await?;
+        database.monitor().start();
         Ok(Self { database })
+    }
+
+    /// The failures since the database was opened.
+    pub fn monitor(&self) -> &StoreMonitor {
+        self.database.monitor()
     }
 
     /// Completes running calls and closes the connections. Later calls fail.

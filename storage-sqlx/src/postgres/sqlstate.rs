@@ -2,7 +2,10 @@
 
 use transcript_core::{Error, ErrorKind, Retry};
 
-use crate::error::{DbError, corrupt};
+use crate::{
+    error::{DbError, corrupt},
+    monitor::StoreErrorKind,
+};
 
 /// How to continue after a database error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,11 +39,15 @@ pub(super) fn retryability(fault: &DbError) -> Retryability {
     retryability_of_code(&code)
 }
 
+/// The server, or the session, accepts no writes: a standby after a failover.
+const READ_ONLY: &str = "25006";
+const DISK_FULL: &str = "53100";
+
 fn retryability_of_code(code: &str) -> Retryability {
     match code {
         "40001" | "40P01" | "23505" | "22012" => Retryability::Retry,
         // Shutdown, and the errors of a server that no longer accepts writes.
-        "57P01" | "57P02" | "57P03" | "57P05" | "25006" | "25P03" => Retryability::Reconnect,
+        "57P01" | "57P02" | "57P03" | "57P05" | READ_ONLY | "25P03" => Retryability::Reconnect,
         // An earlier transaction is still open: the connection is not intact.
         "25P02" => Retryability::Reconnect,
         // The server does not know whether a statement was completed.
@@ -48,6 +55,38 @@ fn retryability_of_code(code: &str) -> Retryability {
         code if code.starts_with("08") || code.starts_with("53") => Retryability::Reconnect,
         _ => Retryability::Fatal,
     }
+}
+
+/// Whether the server rejected a statement without storing anything, although the connection is given up.
+///
+/// It is read-only, or out of disk space, memory or connections.
+pub(super) fn is_refused(fault: &DbError) -> bool {
+    let DbError::Sql(error) = fault else { return false };
+    code(error).is_some_and(|code| code == READ_ONLY || code.starts_with("53"))
+}
+
+/// The kind of a failure of the server; `None` for a rejection by this crate.
+pub(super) fn store_error_kind(fault: &DbError) -> Option<StoreErrorKind> {
+    use StoreErrorKind::{Busy, Corrupt, Full, Io, Other, ReadOnly, Unreachable};
+    let error = match fault {
+        DbError::Rejected(_) => return None,
+        DbError::Unreadable => return Some(Corrupt),
+        DbError::TimedOut => return Some(Unreachable),
+        DbError::Sql(error) => error,
+        #[cfg(feature = "sqlite")]
+        DbError::Sqlite(_) | DbError::Panicked | DbError::Replaced => return Some(Other),
+    };
+    Some(match code(error).as_deref() {
+        Some(DISK_FULL) => Full,
+        Some(READ_ONLY) => ReadOnly,
+        Some("58030") => Io,
+        Some("XX001" | "XX002") => Corrupt,
+        Some("57014") => Busy,
+        Some(code) if retryability_of_code(code) == Retryability::Retry => Busy,
+        Some(code) if retryability_of_code(code) == Retryability::Reconnect => Unreachable,
+        None if retryability(fault) == Retryability::Reconnect => Unreachable,
+        _ => Other,
+    })
 }
 
 /// Whether a unique constraint, or the statement's own check for changed rows, ended the statement.
@@ -84,17 +123,18 @@ pub(super) fn already_exists(fault: &DbError) -> bool {
 ///
 /// The server's messages are omitted: they may quote stored data.
 #[cold]
-pub(crate) fn into_error(fault: DbError, database: &str) -> Error {
+pub(crate) fn to_error(fault: &DbError, database: &str) -> Error {
     use ErrorKind::{Unavailable, Unexpected, Unsupported};
     let error = match fault {
-        DbError::Rejected(error) => return error,
+        DbError::Rejected(error) => return error.clone(),
         DbError::Sql(error) => error,
         DbError::Unreadable => return unreadable(database),
+        DbError::TimedOut => return timed_out(database),
         #[cfg(feature = "sqlite")]
-        DbError::Sqlite(_) | DbError::Panicked => return defect(database),
+        DbError::Sqlite(_) | DbError::Panicked | DbError::Replaced => return defect(database),
     };
     tracing::debug!(%error, "database call failed");
-    let (kind, retry, message) = match (code(&error).as_deref(), &error) {
+    let (kind, retry, message) = match (code(error).as_deref(), error) {
         (Some(code), _) if retryability_of_code(code) == Retryability::Retry => (
             Unavailable,
             Retry::Backoff,
@@ -103,25 +143,13 @@ pub(crate) fn into_error(fault: DbError, database: &str) -> Error {
         (Some("57014"), _) => {
             (Unavailable, Retry::Backoff, format!("a statement on the database {database} timed out"))
         }
-        (Some(code), _) if code.starts_with("28") => (
-            Unsupported,
-            Retry::Never,
-            format!("the database {database} rejects this user: check name, password and pg_hba.conf"),
-        ),
-        (Some("3D000"), _) => (
-            Unsupported,
-            Retry::Never,
-            format!("the database {database} does not exist: create it with createdb"),
-        ),
-        (Some("42501"), _) => (
-            Unsupported,
-            Retry::Never,
-            format!("the user lacks permissions in the database {database}: make the user its owner"),
-        ),
+        (Some(code), _) if let Some((kind, message)) = refusal(code, database) => {
+            (kind, Retry::Never, message)
+        }
         (Some(code), _) if code.starts_with("53") => (
             Unavailable,
             Retry::Backoff,
-            format!("the database {database} is out of connections, memory or disk space (code {code})"),
+            format!("the database {database} is out of connections or memory (code {code})"),
         ),
         // The error of a pooler for settings that it does not know.
         (Some("08P01" | "42704"), _) => (
@@ -143,7 +171,7 @@ pub(crate) fn into_error(fault: DbError, database: &str) -> Error {
             format!("no encrypted connection to the database {database}: check sslmode and its certificates"),
         ),
         (None, sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_)) => return unreadable(database),
-        (None, _) => match retryability(&DbError::Sql(error)) {
+        (None, _) => match retryability(fault) {
             Retryability::Fatal => {
                 let message =
                     format!("invalid query on the database {database}: this is a defect, please report it");
@@ -153,6 +181,30 @@ pub(crate) fn into_error(fault: DbError, database: &str) -> Error {
         },
     };
     Error::new(kind, retry, message)
+}
+
+/// The error for a code after which no call succeeds until the operator has changed something.
+fn refusal(code: &str, database: &str) -> Option<(ErrorKind, String)> {
+    use ErrorKind::{Unavailable, Unsupported};
+    Some(match code {
+        _ if code.starts_with("28") => (
+            Unsupported,
+            format!("the database {database} rejects this user: check name, password and pg_hba.conf"),
+        ),
+        "3D000" => (Unsupported, format!("the database {database} does not exist: create it with createdb")),
+        "42501" => (
+            Unsupported,
+            format!("the user lacks permissions in the database {database}: make the user its owner"),
+        ),
+        READ_ONLY => (
+            Unavailable,
+            format!("the database {database} is read-only: connect to the server that accepts writes"),
+        ),
+        DISK_FULL => {
+            (Unavailable, format!("the disk of the database {database} is full, so nothing was stored"))
+        }
+        _ => return None,
+    })
 }
 
 #[cold]

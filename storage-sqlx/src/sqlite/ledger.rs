@@ -331,6 +331,10 @@ impl Ledger for SqliteStore {
         });
         Ok(codec::page_of(found.await?, &page, |balance| balance.wallet.as_str().to_owned()))
     }
+
+    async fn check_writable(&self) -> Result<()> {
+        crate::store::check_writable(&self.database, "main").await
+    }
 }
 
 fn pools(json: &str) -> DbResult<Vec<PoolRow>> {

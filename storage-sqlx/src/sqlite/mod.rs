@@ -5,6 +5,7 @@
 //! sizes, privacy and growth differ, and no transaction spans both.
 
 mod charges;
+mod database_file;
 mod file_setup;
 mod ledger;
 mod options;
@@ -16,7 +17,7 @@ pub(crate) mod session;
 mod wal_sync;
 mod writer;
 
-use std::path::PathBuf;
+use std::sync::Arc;
 
 use tokio::runtime::Handle;
 use transcript_core::{Error, Result};
@@ -24,12 +25,15 @@ use transcript_core::{Error, Result};
 pub use options::SqliteOptions;
 
 pub(crate) use options::{FileKind, FileLocking};
+
+use database_file::DatabaseFile;
 use read_pool::ReadPool;
 use schema::Migration;
 use writer::WriteQueue;
 
 use crate::{
     error::{DbError, DbResult},
+    monitor::{StoreMonitor, StoreOperation},
     sql::{Database, Row, Statement, Value, WriteTx},
     store::{SqlArchive, Store},
 };
@@ -47,6 +51,7 @@ macro_rules! migration {
 /// The file of keys, accounts and the ledger.
 const MAIN: FileKind = FileKind {
     name: "accounts and credits",
+    store: "main",
     application_id: 0x5662_4D31, // "VbM1"
     page_size: 4_096,
     private: true,
@@ -70,6 +75,7 @@ const MAIN: FileKind = FileKind {
 /// Its pages are large, because a body of some 20 KB spans many small ones, and an uncached read pays for each.
 const ARCHIVE: FileKind = FileKind {
     name: "transcripts",
+    store: "archive",
     application_id: 0x5662_4131, // "VbA1"
     page_size: 16_384,
     private: false,
@@ -90,7 +96,7 @@ pub(crate) fn kind_of_file(part: &str) -> &'static FileKind {
 
 /// Prepares a file for the storage copy; returns its full path.
 #[cfg(feature = "postgres")]
-pub(crate) fn prepare_file(kind: &FileKind, path: &std::path::Path) -> Result<PathBuf> {
+pub(crate) fn prepare_file(kind: &FileKind, path: &std::path::Path) -> Result<std::path::PathBuf> {
     file_setup::prepare(path, kind.private).map(|(file, _)| file)
 }
 
@@ -125,6 +131,16 @@ impl SqliteStore {
         Ok(Self { database: SqliteDatabase::open(&MAIN, options).await?, queues: () })
     }
 
+    /// The failures since the file was opened.
+    pub fn monitor(&self) -> &StoreMonitor {
+        self.database.file.monitor()
+    }
+
+    /// Free space of the file's disk, in bytes; `None` if the system does not report it.
+    pub fn free_bytes(&self) -> Option<u64> {
+        self.database.file.free_bytes()
+    }
+
     /// Completes running calls and closes the file. Later calls fail.
     pub async fn close(&self) {
         self.database.close().await;
@@ -145,6 +161,16 @@ impl SqliteArchive {
         Ok(Self { database: SqliteDatabase::open(&ARCHIVE, options).await? })
     }
 
+    /// The failures since the file was opened.
+    pub fn monitor(&self) -> &StoreMonitor {
+        self.database.file.monitor()
+    }
+
+    /// Free space of the file's disk, in bytes; `None` if the system does not report it.
+    pub fn free_bytes(&self) -> Option<u64> {
+        self.database.file.free_bytes()
+    }
+
     /// Completes running calls and closes the file. Later calls fail.
     pub async fn close(&self) {
         self.database.close().await;
@@ -154,7 +180,7 @@ impl SqliteArchive {
 /// One open file.
 #[derive(Debug)]
 pub struct SqliteDatabase {
-    file: PathBuf,
+    file: Arc<DatabaseFile>,
     /// Dropped first: the last connection to close must checkpoint the log, and a reader must not.
     readers: ReadPool,
     queue: WriteQueue,
@@ -171,11 +197,22 @@ impl SqliteDatabase {
     fn open_blocking(kind: &'static FileKind, options: SqliteOptions) -> Result<Self> {
         let timeout = options.busy_timeout;
         let (file, session) = schema::prepare_and_open(kind, &options.path, timeout)?;
-        let path = file.clone();
+        let missing =
+            |error| Error::unavailable(format!("cannot read the database {}: {error}", file.display()));
+        let file = Arc::new(DatabaseFile::new(&file, kind.store).map_err(missing)?);
+        let path = file.path().to_owned();
         let reopen = move || kind.open_writer(&path, timeout, FileLocking::Normal);
-        let queue = WriteQueue::start(session, Box::new(reopen), file.clone(), timeout)?;
+        let queue = WriteQueue::start(session, Box::new(reopen), Arc::clone(&file), timeout)?;
         let readers = ReadPool::new(&file, options.readers, timeout);
         Ok(Self { file, readers, queue, runtime: Handle::current() })
+    }
+
+    /// Counts a read. A value of the wrong type is counted where the row is decoded.
+    fn count_read<T>(&self, result: DbResult<T>) -> DbResult<T> {
+        if result.is_ok() {
+            self.file.monitor().succeeded(StoreOperation::Read);
+        }
+        result
     }
 
     async fn close(&self) {
@@ -193,11 +230,11 @@ impl Database for SqliteDatabase {
 
     /// Reads on another thread.
     async fn rows(&self, statement: Statement, values: &[Value<'_>]) -> DbResult<Vec<Row>> {
-        self.readers.rows(statement.sqlite, values).await
+        self.count_read(self.readers.rows(statement.sqlite, values).await)
     }
 
     async fn row(&self, statement: Statement, values: &[Value<'_>]) -> DbResult<Option<Row>> {
-        self.readers.row(statement.sqlite, values).await
+        self.count_read(self.readers.row(statement.sqlite, values).await)
     }
 
     fn runtime(&self) -> &Handle {
@@ -205,7 +242,7 @@ impl Database for SqliteDatabase {
     }
 
     fn error(&self, fault: DbError) -> Error {
-        fault.into_error(&self.file)
+        self.file.error(StoreOperation::Read, fault)
     }
 }
 

@@ -114,6 +114,8 @@ pub(crate) enum FileLocking {
 pub(crate) struct FileKind {
     /// Name in messages.
     pub(crate) name: &'static str,
+    /// Name of the store in logs and metrics.
+    pub(crate) store: &'static str,
     /// SQLite's `application_id`, which identifies the files of this program.
     pub(crate) application_id: i32,
     /// Page size in bytes, fixed when the file is created.

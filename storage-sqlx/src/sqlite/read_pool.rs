@@ -9,7 +9,6 @@
 mod latency_gate;
 
 use std::{
-    path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
@@ -20,7 +19,7 @@ use tokio::{
 };
 
 use self::latency_gate::LatencyGate;
-use super::{closed, options::open_reader, session::SqliteSession};
+use super::{closed, database_file::DatabaseFile, options::open_reader, session::SqliteSession};
 use crate::{
     error::DbResult,
     sql::{Row, Value},
@@ -43,16 +42,16 @@ pub(super) struct ReadPool {
 
 #[derive(Debug)]
 struct ReadPoolShared {
-    file: PathBuf,
+    file: Arc<DatabaseFile>,
     /// Locked briefly, never during a read.
     free: Mutex<Vec<SqliteSession>>,
     latency_gate: LatencyGate,
 }
 
 impl ReadPool {
-    pub(super) fn new(file: &Path, count: u32, timeout: Duration) -> Self {
+    pub(super) fn new(file: &Arc<DatabaseFile>, count: u32, timeout: Duration) -> Self {
         let shared = ReadPoolShared {
-            file: file.to_owned(),
+            file: Arc::clone(file),
             free: Mutex::default(),
             latency_gate: LatencyGate::default(),
         };
@@ -152,7 +151,11 @@ impl ReadPoolShared {
         let free = self.free().pop();
         let session = match free {
             Some(session) => session,
-            None => open_reader(&self.file)?,
+            None => {
+                // Another file would have other data than the open connections.
+                self.file.check()?;
+                open_reader(self.file.path())?
+            }
         };
         let outcome = read(&session)?;
         // After an error a new connection is cheaper than checking the state of this one.

@@ -11,9 +11,8 @@
 //! write, and would then report success. Writes stay disabled until the file is reopened.
 
 use std::{
-    ffi::OsString,
     fmt,
-    fs::{self, File},
+    fs::File,
     io,
     path::{Path, PathBuf},
     sync::{
@@ -26,7 +25,10 @@ use std::{
 
 use transcript_core::{Error, ErrorKind, Result, Retry};
 
-use super::writer::{QueuedWrite, WriteError};
+use super::{
+    database_file::{FileIdentity, log_path},
+    writer::{QueuedWrite, WriteError},
+};
 
 /// Most transactions that wait for a sync. A writer beyond it waits too.
 const WAITING_MAX: usize = 64;
@@ -158,13 +160,11 @@ struct WalFile {
 
 impl WalFile {
     fn for_database(file: &Path) -> Self {
-        let mut path = OsString::from(file);
-        path.push("-wal");
         let folder = match file.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
             _ => PathBuf::from("."),
         };
-        Self { path: path.into(), folder, open: None }
+        Self { path: log_path(file), folder, open: None }
     }
 
     /// Syncs the log.
@@ -192,7 +192,7 @@ impl WalFile {
             // On these systems an open file keeps its path, and SQLite could not create another.
             self.open = None;
         }
-        let name = WalName::read(&self.path)?;
+        let name = FileIdentity::read(&self.path)?;
         let opened = match self.open.take() {
             Some(opened) if opened.name == name => opened,
             _ => OpenedWal { log: open(&self.path)?, name, is_new: true },
@@ -204,27 +204,9 @@ impl WalFile {
 #[derive(Debug)]
 struct OpenedWal {
     log: File,
-    name: WalName,
+    name: FileIdentity,
     /// Whether its folder was not synced since it was opened.
     is_new: bool,
-}
-
-/// Distinguishes a file from a later one with the same path.
-#[derive(Debug, PartialEq, Eq)]
-struct WalName(u64, u64);
-
-impl WalName {
-    #[cfg(unix)]
-    fn read(path: &Path) -> io::Result<Self> {
-        use std::os::unix::fs::MetadataExt;
-        let metadata = fs::metadata(path)?;
-        Ok(Self(metadata.dev(), metadata.ino()))
-    }
-
-    #[cfg(not(unix))]
-    fn read(_path: &Path) -> io::Result<Self> {
-        Ok(Self(0, 0))
-    }
 }
 
 /// Windows can sync only a file that is open for writing.
@@ -267,7 +249,10 @@ fn sync_failed(file: &Path) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, Instant};
+    use std::{
+        fs,
+        time::{Duration, Instant},
+    };
 
     use super::*;
     use crate::{error::DbResult, sqlite::session::SqliteSession};

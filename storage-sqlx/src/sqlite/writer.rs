@@ -9,7 +9,8 @@
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
-    path::{Path, PathBuf},
+    path::Path,
+    sync::Arc,
     thread,
     time::{Duration, Instant},
 };
@@ -19,12 +20,15 @@ use tokio::sync::{mpsc, oneshot};
 use transcript_core::{Error, Result};
 
 use super::{
+    database_file::{DatabaseFile, FileIdentity},
     session::SqliteSession,
     wal_sync::{WalSyncer, cannot_start_thread},
 };
 use crate::{
     error::{DbError, DbResult},
+    monitor::{StoreErrorKind, StoreOperation},
     sql::WriteTx,
+    store::TEST_WRITE,
 };
 
 /// Capacity of the queue. Later callers receive an error that they can retry.
@@ -71,7 +75,7 @@ impl WriteError {
 #[derive(Debug)]
 pub(crate) struct WriteQueue {
     sender: mpsc::Sender<WriterMessage>,
-    file: PathBuf,
+    file: Arc<DatabaseFile>,
     timeout: Duration,
 }
 
@@ -91,14 +95,22 @@ impl WriteQueue {
     pub(crate) fn start(
         session: SqliteSession,
         open: OpenSession,
-        file: PathBuf,
+        file: Arc<DatabaseFile>,
         timeout: Duration,
     ) -> Result<Self> {
         let (sender, queue) = mpsc::channel(QUEUE_MAX);
-        let syncer = WalSyncer::start(&file)?;
-        let writer = Writer { session: Some(session), open, queue, syncer, file: file.clone() };
+        let syncer = WalSyncer::start(file.path())?;
+        let writer = Writer {
+            session: Some(session),
+            open,
+            queue,
+            syncer,
+            file: Arc::clone(&file),
+            log: None,
+            is_suspect: false,
+        };
         let thread = thread::Builder::new().name("verbatim-write".to_owned());
-        thread.spawn(|| writer.run()).map_err(|error| cannot_start_thread(&file, &error))?;
+        thread.spawn(|| writer.run()).map_err(|error| cannot_start_thread(file.path(), &error))?;
         Ok(Self { sender, file, timeout })
     }
 
@@ -111,7 +123,7 @@ impl WriteQueue {
         let request = WriteRequest { write, outcome: None, deadline, reply: Some(reply) };
         self.sender.try_send(WriterMessage::Write(Box::new(request))).map_err(|rejected| {
             WriteError::not_stored(match rejected {
-                mpsc::error::TrySendError::Full(_) => busy(&self.file),
+                mpsc::error::TrySendError::Full(_) => busy(self.file.path()),
                 mpsc::error::TrySendError::Closed(_) => super::closed(),
             })
         })?;
@@ -226,7 +238,11 @@ struct Writer {
     open: OpenSession,
     queue: mpsc::Receiver<WriterMessage>,
     syncer: WalSyncer,
-    file: PathBuf,
+    file: Arc<DatabaseFile>,
+    /// The log that the connection writes; `None` before its first commit.
+    log: Option<FileIdentity>,
+    /// Whether the last commit failed with an unknown outcome.
+    is_suspect: bool,
 }
 
 impl Writer {
@@ -255,7 +271,7 @@ impl Writer {
         if let Some(session) = self.session.take()
             && let Err(error) = session.close()
         {
-            tracing::warn!(?error, file = %self.file.display(), "database close failed");
+            tracing::warn!(?error, file = %self.file.path().display(), "database close failed");
         }
         for reply in closing {
             reply.send(()).ok();
@@ -266,19 +282,21 @@ impl Writer {
     ///
     /// Returns the writes that must run separately.
     fn write(&mut self, mut batch: Vec<Box<dyn QueuedWrite>>) -> Vec<Box<dyn QueuedWrite>> {
-        let mut timeout_error = busy(&self.file);
+        let mut timeout_error = busy(self.file.path());
         let mut savepoints = SavepointMode::None;
         loop {
-            remove_late(&mut batch, &timeout_error);
+            remove_late(&mut batch, &timeout_error, &self.file);
             if batch.is_empty() {
                 return batch;
             }
             if let Some(error) = self.syncer.failure() {
+                self.file.monitor().failed(StoreOperation::Write, StoreErrorKind::Io, &error);
                 reply_to_all(&mut batch, &WriteError::not_stored(error));
                 return Vec::new();
             }
             let error = match self.attempt(&mut batch, savepoints) {
                 Ok(()) => {
+                    self.file.monitor().succeeded(StoreOperation::Write);
                     batch.retain_mut(|write| {
                         let needs_sync = write.needs_sync();
                         if !needs_sync {
@@ -296,7 +314,7 @@ impl Writer {
                     continue;
                 }
                 Err(TxError::Blocked(fault)) => {
-                    timeout_error = fault.into_error(&self.file);
+                    timeout_error = fault.into_error(self.file.path());
                     thread::sleep(PAUSE);
                     continue;
                 }
@@ -308,9 +326,13 @@ impl Writer {
                 }
                 Err(TxError::Write(_)) if batch.len() > 1 => return batch,
                 Err(TxError::Rejected(fault) | TxError::Write(fault) | TxError::Session(fault)) => {
-                    WriteError::not_stored(fault.into_error(&self.file))
+                    WriteError::not_stored(self.error(fault))
                 }
-                Err(TxError::Commit(fault)) => WriteError::unknown(fault.into_error(&self.file)),
+                Err(TxError::Commit(fault)) if fault.is_full() => WriteError::not_stored(self.error(fault)),
+                Err(TxError::Commit(fault)) => {
+                    self.is_suspect = true;
+                    WriteError::unknown(self.error(fault))
+                }
             };
             reply_to_all(&mut batch, &error);
             return Vec::new();
@@ -328,31 +350,72 @@ impl Writer {
         }
     }
 
+    /// Converts and counts the failure of a write.
+    fn error(&self, fault: DbError) -> Error {
+        self.file.error(StoreOperation::Write, fault)
+    }
+
     fn attempt(
         &mut self,
         batch: &mut [Box<dyn QueuedWrite>],
         savepoints: SavepointMode,
     ) -> std::result::Result<(), TxError> {
+        self.check_files().map_err(TxError::Session)?;
         let mut session = match self.session.take() {
             Some(session) => session,
             None => (self.open)().map_err(TxError::to_begin)?,
         };
-        let outcome = run(&mut session, batch, savepoints, &self.file);
+        let outcome = match self.is_suspect {
+            true => test_write(&mut session),
+            false => Ok(()),
+        };
+        let outcome = outcome.and_then(|()| {
+            self.is_suspect = false;
+            run(&mut session, batch, savepoints, &self.file)
+        });
         // After an error SQLite may have rolled back, or not. Closing a connection always does, so a new one is
         // opened.
-        if let Ok(()) | Err(TxError::Blocked(_) | TxError::Rejected(_)) = outcome {
-            self.session = Some(session);
-        }
+        self.session = match outcome {
+            Ok(()) | Err(TxError::Blocked(_) | TxError::Rejected(_)) => Some(session),
+            Err(_) => None,
+        };
+        // The last connection that is closed deletes the log, and the next one creates another.
+        self.log = match self.session {
+            Some(_) => self.log.or_else(|| self.file.log_identity()),
+            None => None,
+        };
         outcome
+    }
+
+    /// Checks that the open files are those at their paths.
+    fn check_files(&self) -> DbResult<()> {
+        self.file.check()?;
+        // A new connection must not be opened here: it would use the index of the log that is gone.
+        match self.log.is_some() && self.log != self.file.log_identity() {
+            true => Err(DbError::Replaced),
+            false => Ok(()),
+        }
     }
 }
 
+/// Commits a small write after a commit with an unknown outcome.
+///
+/// So one failure leaves at most one transaction with an unknown outcome, however long its cause lasts.
+fn test_write(db: &mut SqliteSession) -> std::result::Result<(), TxError> {
+    db.change(BEGIN, &[]).map_err(TxError::to_begin)?;
+    for statement in [TEST_WRITE.sqlite, COMMIT] {
+        db.change(statement, &[]).map_err(TxError::Session)?;
+    }
+    Ok(())
+}
+
 /// Removes the writes whose deadline has passed, with an error for each, and those that are cancelled.
-fn remove_late(batch: &mut Vec<Box<dyn QueuedWrite>>, error: &Error) {
+fn remove_late(batch: &mut Vec<Box<dyn QueuedWrite>>, error: &Error, file: &DatabaseFile) {
     let now = Instant::now();
     batch.retain_mut(|write| {
         let is_in_time = write.deadline() > now;
         if !is_in_time {
+            file.monitor().failed(StoreOperation::Write, StoreErrorKind::Busy, error);
             write.reply(Err(WriteError::not_stored(error.clone())));
         }
         is_in_time && !write.is_cancelled()
@@ -368,7 +431,7 @@ fn run(
     db: &mut SqliteSession,
     batch: &mut [Box<dyn QueuedWrite>],
     savepoints: SavepointMode,
-    file: &Path,
+    file: &DatabaseFile,
 ) -> std::result::Result<(), TxError> {
     db.change(BEGIN, &[]).map_err(TxError::to_begin)?;
     for write in batch {
@@ -385,7 +448,7 @@ fn run(
             (Ok(()), SavepointMode::None) => continue,
             (Ok(()), SavepointMode::Each) => {}
             (Err(fault), SavepointMode::Each) if fault.is_limited_to_write() => {
-                write.reject(fault.into_error(file));
+                write.reject(file.error(StoreOperation::Write, fault));
                 db.change(UNDO_WRITE, &[]).map_err(TxError::Session)?;
             }
             (Err(fault), SavepointMode::None) if fault.is_limited_to_write() => {

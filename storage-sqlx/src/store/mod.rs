@@ -19,7 +19,20 @@ use std::{
     hash::{BuildHasher, Hasher},
 };
 
-use crate::sql::{Database, Statement, values};
+use transcript_core::Result;
+
+use crate::sql::{Database, Statement, sql, values};
+
+/// A write that changes no data: a page of the file, or a row of the schema's versions.
+pub(crate) const TEST_WRITE: Statement = sql! {
+    sqlite: "PRAGMA user_version = 0",
+    postgres: "UPDATE verbatim_schema SET name = name WHERE part = $1 AND version = 1",
+};
+
+/// Commits a write that changes no data, in a part of the schema.
+pub(crate) async fn check_writable<D: Database>(database: &D, part: &'static str) -> Result<()> {
+    database.execute(TEST_WRITE, &values![part]).await.map(|_| ())
+}
 
 /// The data of keys, accounts and the ledger, in one database.
 ///

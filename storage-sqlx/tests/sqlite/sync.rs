@@ -10,9 +10,11 @@ use transcript_core::{
 
 use crate::common::{grant, request, timestamp};
 
-/// Makes every sync of an open database fail: its folder has another name, so the log is not found.
+/// Makes every sync of a database fail that has written nothing since it was opened: the path of its log leads nowhere.
 fn fail_syncs(folder: &Path) {
-    std::fs::rename(folder, folder.with_extension("renamed")).unwrap();
+    let log = folder.join("verbatim.db-wal");
+    std::fs::rename(&log, log.with_extension("renamed")).unwrap();
+    std::os::unix::fs::symlink(&log, &log).unwrap();
 }
 
 fn check_unsynced<T: std::fmt::Debug>(outcome: Result<T>) {
@@ -28,6 +30,8 @@ async fn unsynced_store(folder: &Path) -> std::sync::Arc<storage_sqlx::SqliteSto
     let store = crate::store_in(&files).await;
     grant(&*store, "bought", "w", 100).await;
     store.hold(request("known".to_owned(), "w", 1)).await.unwrap();
+    store.close().await;
+    let store = crate::store_in(&files).await;
     fail_syncs(&files);
     store
 }

@@ -171,6 +171,14 @@ pub trait Archive: fmt::Debug + Send + Sync + 'static {
     ///   that caches stay valid while other videos are fetched.
     async fn change_counter(&self) -> Result<u64>;
 
+    /// Checks that the store accepts writes.
+    ///
+    /// **Behaviour**: a store on a disk or a server commits a small write that changes no data, as durably as any
+    /// other. The default implementation only reads.
+    async fn check_writable(&self) -> Result<()> {
+        self.change_counter().await.map(|_| ())
+    }
+
     /// Lists the newest revision of every archived track, ordered by video, in pages.
     ///
     /// Withdrawn tracks are included; tracks that are only known are not.

@@ -9,7 +9,9 @@ use crate::{
     error::{ErrorKind, Result, Retry},
     failure_log::FailureLog,
     ids::HoldId,
-    retry::{StorePolicy, retry_store, retry_uncertain, with_timeout},
+    retry::{
+        StorePolicy, is_store_failure, retry_store, retry_store_persistently, retry_uncertain, with_timeout,
+    },
     tasks::BackgroundTasks,
     time::{Clock, Timestamp},
 };
@@ -158,12 +160,19 @@ impl HoldManager {
     /// # Errors
     /// The ledger's.
     pub(crate) async fn settle(&self, id: &HoldId, spent: Vec<u64>) -> Result<SettleOutcome> {
-        self.settle_with(self.0.times.request_policy(), id, spent).await
+        let request = SettleRequest { id: id.clone(), spent, now: self.0.clock.now() };
+        retry_store(self.0.times.request_policy(), || self.0.ledger.settle(request.clone())).await
     }
 
-    async fn settle_with(&self, policy: StorePolicy, id: &HoldId, spent: Vec<u64>) -> Result<SettleOutcome> {
+    /// Settles a hold that no caller waits for.
+    async fn settle_detached(
+        &self,
+        policy: StorePolicy,
+        id: &HoldId,
+        spent: Vec<u64>,
+    ) -> Result<SettleOutcome> {
         let request = SettleRequest { id: id.clone(), spent, now: self.0.clock.now() };
-        retry_store(policy, || self.0.ledger.settle(request.clone())).await
+        retry_store_persistently(policy, || self.0.ledger.settle(request.clone())).await
     }
 
     /// Extends a hold in a loop. The next heartbeat retries after a failure.
@@ -250,7 +259,10 @@ impl HoldGuard {
     pub(crate) async fn settle(mut self, spent: Vec<u64>) {
         self.pending = Some(spent.clone());
         let settled = self.manager.settle(&self.id, spent.clone()).await;
-        let is_final = settled.as_ref().err().is_none_or(|error| error.retry() == Retry::Never);
+        let is_final = settled
+            .as_ref()
+            .err()
+            .is_none_or(|error| error.retry() == Retry::Never && !is_store_failure(error));
         // A hold that the ledger did not confirm has no heartbeat: it expires soon.
         if is_final || self.heartbeat.is_empty() {
             self.pending = None;
@@ -286,7 +298,7 @@ impl Drop for HoldGuard {
         // A hold that the ledger did not confirm has no heartbeat: it expires soon.
         let policy = if heartbeat.is_empty() { times.request_policy() } else { times.end_policy() };
         self.manager.0.tasks.detach(async move {
-            let settled = manager.settle_with(policy, &id, spent.clone()).await;
+            let settled = manager.settle_detached(policy, &id, spent.clone()).await;
             drop(heartbeat);
             report_end(&id, &spent, settled);
         });

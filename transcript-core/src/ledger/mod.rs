@@ -32,6 +32,9 @@ use crate::{
     time::Timestamp,
 };
 
+/// Wallet of [`Ledger::check_writable`]: it does not exist, and nothing is stored for it.
+const CHECK_WALLET: &str = "readiness";
+
 /// Store of wallets, holds, grants and their entries.
 ///
 /// Each method is one transaction: it applies entirely or not at all, and an acknowledged change survives a crash. Only
@@ -141,4 +144,13 @@ pub trait Ledger: fmt::Debug + Send + Sync + 'static {
     /// wallet that only entries or open holds name is listed without pools: no valid ledger contains one, so the audit
     /// must see it.
     async fn wallets(&self, page: PageRequest) -> Result<Page<Balance>>;
+
+    /// Checks that the store accepts writes.
+    ///
+    /// **Behaviour**: a store on a disk or a server commits a small write that changes no data, as durably as any
+    /// other. The default implementation only reads.
+    async fn check_writable(&self) -> Result<()> {
+        let terms = Terms { pools: vec![Pool::Purchased], resets_at: None };
+        self.balance(&WalletId::new(CHECK_WALLET), &terms).await.map(|_| ())
+    }
 }

@@ -58,7 +58,8 @@ struct QueueFixture {
 impl QueueFixture {
     /// The address has no server, and no test connects to it.
     fn new() -> Self {
-        let database = PgDatabase::new(PostgresOptions::new("postgres://me@127.0.0.1:1/none")).unwrap();
+        let database =
+            PgDatabase::new(PostgresOptions::new("postgres://me@127.0.0.1:1/none"), "main").unwrap();
         Self { queue: Arc::new(BatchQueue::new(&database)), record: Arc::default() }
     }
 

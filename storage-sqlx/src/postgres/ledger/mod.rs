@@ -153,6 +153,10 @@ impl Ledger for PostgresStore {
         let found = self.database.find_decoded(WALLETS, &keys, wallet).await?;
         Ok(codec::page_of(found, &page, |balance| balance.wallet.as_str().to_owned()))
     }
+
+    async fn check_writable(&self) -> Result<()> {
+        crate::store::check_writable(&self.database, "main").await
+    }
 }
 
 fn buckets(terms: &Terms) -> Vec<&str> {

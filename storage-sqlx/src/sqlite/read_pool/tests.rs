@@ -1,4 +1,5 @@
 use std::{
+    path::Path,
     sync::atomic::{AtomicUsize, Ordering},
     thread,
 };
@@ -16,6 +17,10 @@ const COUNT: &str =
 const LIST: &str =
     "WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < ?1) SELECT x FROM n";
 
+fn opened(file: &Path) -> Arc<DatabaseFile> {
+    Arc::new(DatabaseFile::new(file, "numbers").unwrap())
+}
+
 /// A read pool on a file with one table.
 fn reader(folder: &Path, count: u32) -> Arc<ReadPool> {
     let file = folder.join("numbers.db");
@@ -24,7 +29,7 @@ fn reader(folder: &Path, count: u32) -> Arc<ReadPool> {
     connection
         .execute("INSERT INTO numbers VALUES (1, 'one', x'01'), (2, CAST(x'ff' AS TEXT), NULL)", [])
         .unwrap();
-    Arc::new(ReadPool::new(&file, count, Duration::from_secs(5)))
+    Arc::new(ReadPool::new(&opened(&file), count, Duration::from_secs(5)))
 }
 
 async fn count(reader: &ReadPool, to: i64) -> DbResult<i64> {
@@ -139,7 +144,7 @@ async fn point_read_locked_file_waits_without_thread() {
     let exclusive = Connection::open(&file).unwrap();
     drop(reader);
     exclusive.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN IMMEDIATE; COMMIT").unwrap();
-    let short_timeout = ReadPool::new(&file, 1, Duration::from_millis(20));
+    let short_timeout = ReadPool::new(&opened(&file), 1, Duration::from_millis(20));
     let error = count_numbers(&short_timeout).await.unwrap_err();
     assert!(error.is_busy());
     assert!(error.into_error(&file).message().contains("locked by another process"));

@@ -1,8 +1,8 @@
 //! Tests of the write queue: shared transactions, rejected writes, timeouts and close.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU32, Ordering::Relaxed},
+use std::{
+    path::PathBuf,
+    sync::atomic::{AtomicU32, Ordering::Relaxed},
 };
 
 use rusqlite::Connection;
@@ -103,7 +103,8 @@ impl WriterFixture {
         let path = file.clone();
         let reopen = Box::new(move || Ok(SqliteSession::new(open(&path))));
         let session = SqliteSession::new(connection);
-        let queue = WriteQueue::start(session, reopen, file.clone(), timeout).unwrap();
+        let opened = Arc::new(DatabaseFile::new(&file, "numbers").unwrap());
+        let queue = WriteQueue::start(session, reopen, opened, timeout).unwrap();
         Self { queue: Arc::new(queue), file, runs: Arc::default(), _folder: folder }
     }
 
@@ -351,7 +352,9 @@ fn writer(file: &Path, synced: &Path) -> (Writer, mpsc::Sender<WriterMessage>) {
         open: Box::new(|| panic!("the connection is intact")),
         queue,
         syncer: WalSyncer::start(synced).unwrap(),
-        file: file.to_owned(),
+        file: Arc::new(DatabaseFile::new(file, "numbers").unwrap()),
+        log: None,
+        is_suspect: false,
     };
     (writer, queued)
 }

@@ -329,6 +329,10 @@ impl<D: Database> Archive for SqlArchive<D> {
         found.ok_or_else(|| corrupt("the change counter is missing"))
     }
 
+    async fn check_writable(&self) -> Result<()> {
+        super::check_writable(&self.database, "archive").await
+    }
+
     async fn list_tracks(&self, page: PageRequest) -> Result<Page<ArchivedTrack>> {
         let (video, id) = tracks::read_cursor(page.after.as_ref())?;
         let bounds = values![video, id, codec::one_more(&page)];

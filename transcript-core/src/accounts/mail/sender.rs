@@ -20,7 +20,7 @@ use crate::{
     error::{Error, Result, Retry},
     failure_log::FailureLog,
     ids::{Holder, random_id},
-    retry::{StorePolicy, retry_store, with_timeout},
+    retry::{StorePolicy, retry_store_persistently, with_timeout},
     time::{Clock, Random},
 };
 
@@ -162,7 +162,7 @@ impl MailSender {
         }
         let retry_at = pause.map(|pause| self.deps.clock.now().plus(pause));
         let done = || self.deps.outbox.finish(&intent.id, retry_at);
-        if let Err(error) = retry_store(STORE_POLICY, done).await {
+        if let Err(error) = retry_store_persistently(STORE_POLICY, done).await {
             tracing::warn!(mail, %error, "mail outcome not stored");
         }
     }
