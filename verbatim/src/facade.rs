@@ -26,7 +26,7 @@ use crate::AuditReport;
 #[cfg(feature = "payments")]
 use crate::PaymentSweepHandle;
 use crate::{
-    ArchiveTools, GetOutcome, GetRequest, StoreHealth,
+    ArchiveTools, GetOutcome, GetRequest, StoreFigures, StoreHealth,
     options::Options,
     storage::Stores,
     suppliers::{SharedTransports, add_suppliers},
@@ -260,7 +260,19 @@ impl Verbatim {
 
     /// Sends a small read to both stores concurrently, with this timeout for each.
     pub async fn ready(&self, timeout: Duration) -> StoreHealth {
-        StoreHealth::check(&self.stores, timeout).await
+        StoreHealth::check_reads(&self.stores, timeout).await
+    }
+
+    /// Commits a small write that changes no data in both stores concurrently, with this timeout for each.
+    ///
+    /// Each call waits for the disk, so a probe must not call it for every request.
+    pub async fn check_writes(&self, timeout: Duration) -> StoreHealth {
+        StoreHealth::check_writes(&self.stores, timeout).await
+    }
+
+    /// The failures and the free space of the stores that this facade opened.
+    pub fn store_figures(&self) -> Vec<StoreFigures> {
+        self.stores.figures()
     }
 
     /// Checks that every balance of the ledger equals the sum of its entries.

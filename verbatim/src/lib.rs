@@ -47,7 +47,7 @@ pub use entitlement::TokenEntitlements;
 pub use export::{ArchivedVideo, TranscriptExport, UnreadableTrack, withdrawal_to_json};
 pub use facade::Verbatim;
 pub use get::{FoundTranscript, GetOutcome, GetRequest, UnavailableTranscript};
-pub use health::StoreHealth;
+pub use health::{StoreFigures, StoreHealth};
 pub use import::{ImportDraftRequest, ImportEffect, ImportOutcome, ImportRequest, SelectorImport};
 pub use import_draft::{DRAFT_BYTES_MAX, ImportDraft};
 #[cfg(feature = "lookup")]

@@ -8,7 +8,10 @@ use transcript_core::{Result, archive::Archive, memory::MemoryArchive};
 use crate::main_stores::MainStores;
 #[cfg(feature = "postgres")]
 use crate::options::DatabaseOptions;
-use crate::options::{Options, StorageOptions};
+use crate::{
+    health::StoreFigures,
+    options::{Options, StorageOptions},
+};
 
 /// The stores behind the ports, and the handles to close at the end.
 #[derive(Debug)]
@@ -149,6 +152,32 @@ impl Stores {
         let mut stores = Self::with_archive(Arc::clone(&archive) as _);
         stores.files.archive = Some(archive);
         Ok(stores)
+    }
+
+    /// The figures of the open files and databases.
+    pub(crate) fn figures(&self) -> Vec<StoreFigures> {
+        #[allow(unused_mut, reason = "a build without SQLite and PostgreSQL has stores in memory only")]
+        let mut figures = Vec::new();
+        #[cfg(feature = "sqlite")]
+        {
+            #[cfg(feature = "lookup")]
+            if let Some(main) = &self.files.main {
+                figures.push(StoreFigures::new("main", main.monitor(), main.free_bytes()));
+            }
+            if let Some(archive) = &self.files.archive {
+                figures.push(StoreFigures::new("archive", archive.monitor(), archive.free_bytes()));
+            }
+        }
+        #[cfg(feature = "postgres")]
+        {
+            if let Some(main) = &self.databases.main {
+                figures.push(StoreFigures::new("main", main.monitor(), None));
+            }
+            if let Some(archive) = &self.databases.archive {
+                figures.push(StoreFigures::new("archive", archive.monitor(), None));
+            }
+        }
+        figures
     }
 
     /// Finishes running work and closes files and connections.

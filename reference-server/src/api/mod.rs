@@ -18,6 +18,7 @@ mod rate_limit;
 mod request_id;
 mod sse;
 mod stored_response;
+mod unanswered;
 mod v1_error;
 
 pub(crate) use accept::{wants_events, wants_page};
@@ -38,6 +39,7 @@ pub(crate) use rate_limit::rate_limit_headers;
 pub(crate) use request_id::{RequestId, X_REQUEST_ID};
 pub(crate) use sse::{COMMENT, KEEPALIVE_INTERVAL, event, event_of_json, event_stream};
 pub(crate) use stored_response::{into_response, reply};
+pub(crate) use unanswered::UnansweredReason;
 pub(crate) use v1_error::{V1ErrorResponse, X_CACHE, X_CREDITS_REMAINING};
 
 /// Path of the lookup API's transcripts.

@@ -26,7 +26,7 @@ use axum::{
 };
 use http::{HeaderMap, StatusCode};
 
-use crate::api::{ResultOrigin, TRANSCRIPT_PATH, V1_TRANSCRIPT_PATH, X_CACHE};
+use crate::api::{ResultOrigin, TRANSCRIPT_PATH, UnansweredReason, V1_TRANSCRIPT_PATH, X_CACHE};
 use counters::{RouteCounters, RouteTable};
 use observer::MetricsObserver;
 use reloads::ReloadCounters;
@@ -69,6 +69,8 @@ pub(crate) struct Metrics {
     unmatched: RouteCounters,
     #[default(std::array::from_fn(|_| std::array::from_fn(|_| AtomicU64::new(0))))]
     answers: [[AtomicU64; ResultOrigin::ALL.len()]; ApiKind::ALL.len()],
+    #[default(std::array::from_fn(|_| std::array::from_fn(|_| AtomicU64::new(0))))]
+    unanswered: [[AtomicU64; UnansweredReason::COUNT]; ApiKind::ALL.len()],
     connections: AtomicI64,
     reloads: ReloadCounters,
     observer: MetricsObserver,
@@ -111,12 +113,15 @@ impl Metrics {
             HotCounters::Lookup => {
                 if let Some(from) = from.or_else(|| extensions.get().copied()) {
                     self.count_origin(ApiKind::Lookup, from);
+                    self.count_reason(ApiKind::Lookup, extensions.get().copied());
                 }
                 &self.lookup
             }
             HotCounters::V1Transcript => {
                 if let Some(from) = charged_from(status, response.headers(), from) {
                     self.count_origin(ApiKind::V1, from);
+                    let unanswered = from == ResultOrigin::Nothing;
+                    self.count_reason(ApiKind::V1, unanswered.then(|| UnansweredReason::for_v1(status)));
                 }
                 &self.v1_transcript
             }
@@ -137,6 +142,13 @@ impl Metrics {
     /// Counts a reload of the settings.
     pub(crate) fn count_reload(&self, result: ReloadResult) {
         self.reloads.count(result);
+    }
+
+    fn count_reason(&self, api: ApiKind, reason: Option<UnansweredReason>) {
+        let counts = self.unanswered.get(api as usize);
+        if let Some(cell) = reason.and_then(|reason| counts?.get(reason.0)) {
+            cell.fetch_add(1, Relaxed);
+        }
     }
 
     /// Counts an open connection until the guard is dropped.

@@ -11,10 +11,15 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 use transcript_core::engine::Load;
-use verbatim::Verbatim;
+use verbatim::{StoreFigures, Verbatim};
 
 use super::{ApiKind, Metrics, process::ProcessFigures};
-use crate::{api::ResultOrigin, log::LogQueue, routes::Readiness, state::AppState};
+use crate::{
+    api::{ResultOrigin, UnansweredReason},
+    log::LogQueue,
+    routes::{Readiness, ReadinessState},
+    state::AppState,
+};
 
 /// Timeout of the query for queued mails.
 const STORE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -41,9 +46,8 @@ struct MetricsSnapshot {
     load: Load,
     /// `None` if the store did not respond in time.
     mails: Option<u64>,
-    main_answers: bool,
-    archive_answers: bool,
-    is_ready: bool,
+    readiness: ReadinessState,
+    stores: Vec<StoreFigures>,
     /// Entries and bytes of the response cache by API, and its limit in bytes, which both share.
     caches: [(ApiKind, u64, u64, u64); 2],
     /// Responses that were sent although the archive could not be read.
@@ -69,9 +73,8 @@ impl MetricsSources {
             metrics: Arc::clone(&self.metrics),
             load: self.verbatim.transcripts().load(),
             mails,
-            main_answers: state.main.is_ok(),
-            archive_answers: state.archive.is_ok(),
-            is_ready: state.is_ready(),
+            readiness: state,
+            stores: self.verbatim.store_figures(),
             caches: [
                 (ApiKind::Lookup, lookup.entries, lookup.bytes, bytes_max),
                 (ApiKind::V1, v1.entries, v1.bytes, bytes_max),
@@ -191,7 +194,14 @@ impl MetricsSnapshot {
             })
         });
         let help = "Transcript responses, by origin; all but fetched and nothing are hits of the archive";
-        to.counters(("transcript_answers", help), from)
+        to.counters(("transcript_answers", help), from)?;
+        let unanswered = ApiKind::ALL.into_iter().zip(&metrics.unanswered).flat_map(|(api, counts)| {
+            UnansweredReason::names().zip(counts).map(move |(reason, count)| {
+                let labels = [("api", api.as_str()), ("reason", reason)];
+                (labels, count.load(std::sync::atomic::Ordering::Relaxed))
+            })
+        });
+        to.counters(("unanswered_lookups", "Responses without a transcript, by reason"), unanswered)
     }
 
     fn ledger(&self, to: &mut FamilyWriter<'_>) -> fmt::Result {
@@ -227,10 +237,20 @@ impl MetricsSnapshot {
     }
 
     fn stores(&self, to: &mut FamilyWriter<'_>) -> fmt::Result {
-        let answers = [("main", self.main_answers), ("archive", self.archive_answers)];
-        let answers = answers.map(|(store, answers)| ([("store", store)], i64::from(answers)));
-        to.gauges(("store_answers", "Whether a store responds"), None, answers)?;
-        let ready = f64::from(u8::from(self.is_ready));
+        let states = [("main", self.readiness.main), ("archive", self.readiness.archive)];
+        let answers = states.map(|(store, state)| ([("store", store)], i64::from(state.is_readable())));
+        to.gauges(("store_answers", "Whether a store can be read"), None, answers)?;
+        let writable = states.map(|(store, state)| ([("store", store)], i64::from(state.is_writable())));
+        to.gauges(("store_writable", "Whether a store can be written"), None, writable)?;
+        let errors = self.stores.iter().flat_map(|one| {
+            let labels = |kind| [("store", one.store), ("kind", kind)];
+            one.errors.iter().map(move |(kind, count)| (labels(*kind), *count))
+        });
+        to.counters(("store_errors", "Failed calls of a store, by kind"), errors)?;
+        let free =
+            self.stores.iter().filter_map(|one| Some(([("store", one.store)], one.free_bytes? as f64)));
+        to.gauges(("store_free", "Free space of a store's disk"), Some(&Unit::Bytes), free)?;
+        let ready = f64::from(u8::from(self.readiness.is_ready()));
         to.gauge(("ready", "Whether /readyz returns 200"), None, Some(ready))?;
         let caches = || self.caches.iter();
         let label = |api: ApiKind| [("api", api.as_str())];

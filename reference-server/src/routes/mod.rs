@@ -19,7 +19,7 @@ mod watch;
 pub(crate) use archived::{archived, cached};
 pub(crate) use html::HtmlError;
 pub(crate) use peer_request::register_peer_request;
-pub(crate) use readiness::Readiness;
+pub(crate) use readiness::{Readiness, ReadinessState};
 pub(crate) use table::ENDPOINTS;
 
 use std::sync::Arc;

@@ -24,7 +24,7 @@ use super::document::{self, DocumentOptions, examples, parameters};
 use crate::{
     api::{
         ClientAddress, ContentEncoding, JSON, LookupQuery, ProblemResponse, ResponseFormat, ResultOrigin,
-        bearer, proof, retry_after_seconds,
+        UnansweredReason, bearer, proof, retry_after_seconds,
     },
     response_cache::{CachedRoute, RenderedBody, ResponseVariant, VARIES_BY},
     state::AppState,
@@ -70,6 +70,9 @@ pub(crate) async fn look_up(
         Availability::Available { from_cache: false, .. } => ResultOrigin::Fetched,
         Availability::Unavailable(_) => ResultOrigin::Nothing,
     });
+    if let Availability::Unavailable(none) = &answer.availability {
+        response.extensions_mut().insert(UnansweredReason::new(none));
+    }
     let cached = !keyed && matches!(answer.availability, Availability::Available { .. });
     let cache = if cached { "no-cache" } else { "no-store" };
     match &answer.availability {

@@ -67,7 +67,8 @@ pub struct NoTranscript {
     /// The reason.
     pub reason: FailureReason,
     /// A machine-readable detail: for a video without transcript the name of a [`SupplyReason`] or `withdrawn`, for a
-    /// transient failure `still_working` while the work goes on, or `busy` if too many fetches wait. `None` if there is no further detail.
+    /// transient failure `still_working` while the work goes on, `busy` if too many fetches wait, or `storage` if a
+    /// store failed. `None` if there is no further detail.
     pub detail: Option<String>,
     /// The message for people.
     pub message: String,
@@ -77,6 +78,8 @@ pub struct NoTranscript {
 
 /// The detail if too many fetches wait.
 const BUSY: &str = "busy";
+/// The detail if a store failed.
+const STORAGE: &str = "storage";
 
 /// What a message says about the cost of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,6 +102,16 @@ impl NoTranscript {
     pub fn withdrawn() -> Self {
         let message = "This transcript was withdrawn by the operator of the service.";
         Self::new(FailureReason::NoCaptions, message).with_detail("withdrawn")
+    }
+
+    /// A store failed; nothing was charged.
+    pub(crate) fn storage_failure(message: &str) -> Self {
+        Self::new(FailureReason::FetchError, message).with_detail(STORAGE)
+    }
+
+    /// Whether a store failed.
+    pub fn is_storage_failure(&self) -> bool {
+        self.detail.as_deref() == Some(STORAGE)
     }
 
     pub(crate) fn with_detail(self, name: &str) -> Self {

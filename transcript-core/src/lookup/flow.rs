@@ -338,5 +338,5 @@ pub(super) fn store_failure_response(error: &Error) -> Availability {
     } else {
         "The service could not reach its storage; nothing was charged. Try again in a moment."
     };
-    Availability::none(FailureReason::FetchError, message)
+    NoTranscript::storage_failure(message).into()
 }

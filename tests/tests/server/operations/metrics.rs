@@ -1,6 +1,6 @@
 //! The metrics equal what happened.
 
-use std::{sync::Arc, time::Duration};
+use std::{process::Command, sync::Arc, time::Duration};
 
 use anyhow::Result;
 use http::Method;
@@ -60,6 +60,10 @@ fn check_lookups(figures: &ScrapedFigures) {
     check_sum(answers, &[("api", "v1")], 4.0);
     check_sum(answers, &[("api", "v1"), ("from", "fetched")], 1.0);
     check_sum(answers, &[("api", "v1"), ("from", "nothing")], 1.0);
+    let unanswered = "verbatim_unanswered_lookups_total";
+    check_sum(unanswered, &[("api", "lookup"), ("reason", "needs_verification")], 1.0);
+    check_sum(unanswered, &[("api", "v1"), ("reason", "failed")], 1.0);
+    check_sum(unanswered, &[], 2.0);
 
     let captions = ("supplier", "youtube-captions");
     check_sum("verbatim_supplier_fetches_total", &[captions, ("outcome", "transcript")], 2.0);
@@ -84,6 +88,9 @@ fn check_ledger_and_server(figures: &ScrapedFigures) {
 
     check_sum("verbatim_ready", &[], 1.0);
     check_sum("verbatim_store_answers", &[], 2.0);
+    check_sum("verbatim_store_writable", &[], 2.0);
+    check_sum("verbatim_store_errors_total", &[], 0.0);
+    assert!(figures.sum("verbatim_store_free_bytes", &[]) > 0.0);
     assert!(figures.sum("verbatim_ready_bodies_size_bytes", &[("api", "lookup")]) > 0.0);
     check_sum("verbatim_log_lines_dropped_total", &[], 0.0);
     check_sum("verbatim_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1.0);
@@ -142,6 +149,16 @@ async fn metrics_equal_performed_requests() -> Result<()> {
     assert_eq!(server.get("/metrics").await?.status, 404, "the public listener serves the metrics");
     let log = observed.log()?;
     assert!(log.contains("GET /api/transcript") && !log.contains("200 GET /metrics"), "{log}");
+    Ok(())
+}
+
+/// The alerts fire for their cause.
+#[test]
+fn alerts_fire_for_their_cause() -> Result<()> {
+    let promtool = super::python()?.with_file_name("promtool");
+    let rules = concat!(env!("CARGO_MANIFEST_DIR"), "/operations/rules_test.yml");
+    let tested = Command::new(promtool).args(["test", "rules", rules]).output()?;
+    assert!(tested.status.success(), "{}", String::from_utf8_lossy(&tested.stderr));
     Ok(())
 }
 

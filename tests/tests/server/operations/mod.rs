@@ -7,6 +7,7 @@ mod reload;
 mod rolling;
 mod secret_flows;
 mod secrets;
+mod store_health;
 
 use std::{
     path::{Path, PathBuf},
@@ -110,7 +111,7 @@ impl ScrapedFigures {
     }
 }
 
-/// The Python with Prometheus' parser. The first call installs it.
+/// The Python with Prometheus' parser, next to its promtool. The first call installs both.
 fn python() -> Result<&'static Path> {
     static PYTHON: OnceLock<Option<PathBuf>> = OnceLock::new();
     let python = PYTHON.get_or_init(|| {
