@@ -60,7 +60,9 @@ pub use copy::{CopyProgress, CopySummary, StorageLocation, copy_stores};
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 pub use monitor::StoreMonitor;
 #[cfg(feature = "postgres")]
-pub use postgres::{PostgresArchive, PostgresOptions, PostgresStore};
+pub use postgres::{
+    ConnectionLimit, DatabaseReport, PostgresArchive, PostgresOptions, PostgresStore, inspect_database,
+};
 #[cfg(feature = "sqlite")]
 pub use sqlite::{SqliteArchive, SqliteOptions, SqliteStore};
 #[cfg(any(feature = "postgres", feature = "sqlite"))]

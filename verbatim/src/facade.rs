@@ -258,6 +258,12 @@ impl Verbatim {
         PaymentSweepHandle::start_if_selling(self.newest_payments.subscribe(), self.servers.clone(), clock)
     }
 
+    /// What the operator should change if the programs on the database may together open more connections than its
+    /// server permits. `None` if they fit, for files, and if the server does not report its limit.
+    pub async fn connection_warning(&self) -> Option<String> {
+        self.stores.connection_warning().await
+    }
+
     /// Sends a small read to both stores concurrently, with this timeout for each.
     pub async fn ready(&self, timeout: Duration) -> StoreHealth {
         StoreHealth::check_reads(&self.stores, timeout).await

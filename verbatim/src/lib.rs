@@ -35,6 +35,7 @@ mod server_group;
 pub mod service;
 mod storage;
 mod storage_copy;
+mod storage_report;
 mod suppliers;
 mod system;
 mod transcript_cache;
@@ -63,6 +64,7 @@ pub use payments::{PaymentOptions, SAMPLE_PRICES};
 #[cfg(feature = "chat")]
 pub use search::{SearchHit, SearchRequest};
 pub use storage_copy::{CopyProgress, CopySummary, copy_storage};
+pub use storage_report::{StorageReport, inspect_storage};
 pub use system::{SystemClock, SystemRandom};
 pub use transcript_cache::{ArchivedTranscript, TranscriptCache};
 #[cfg(feature = "chat-model")]

@@ -112,10 +112,14 @@ impl Stores {
     #[cfg(feature = "postgres")]
     async fn databases(main: &DatabaseOptions, archive: &DatabaseOptions) -> Result<Self> {
         use storage_sqlx::{PostgresArchive, PostgresStore};
-        let (main, archive) = tokio::try_join!(
-            PostgresStore::open(postgres_options(main)),
-            PostgresArchive::open(postgres_options(archive)),
-        )?;
+        let (main, archive) = (postgres_options(main), postgres_options(archive));
+        let (main, archive) = if main == archive {
+            let main = PostgresStore::open(main).await?;
+            let archive = PostgresArchive::open_beside(&main).await?;
+            (main, archive)
+        } else {
+            tokio::try_join!(PostgresStore::open(main), PostgresArchive::open(archive))?
+        };
         let (main, archive) = (Arc::new(main), Arc::new(archive));
         let mut stores = Self::with_archive(Arc::clone(&archive) as _);
         stores.main = MainStores::from_store(&main);
@@ -178,6 +182,21 @@ impl Stores {
             }
         }
         figures
+    }
+
+    /// What to change if the servers of a database may open more connections than it permits.
+    pub(crate) async fn connection_warning(&self) -> Option<String> {
+        #[cfg(feature = "postgres")]
+        {
+            let limit = match (&self.databases.main, &self.databases.archive) {
+                (Some(main), _) => main.connection_limit().await,
+                (None, Some(archive)) => archive.connection_limit().await,
+                (None, None) => None,
+            };
+            return limit.and_then(crate::storage_report::database::warning);
+        }
+        #[cfg(not(feature = "postgres"))]
+        None
     }
 
     /// Finishes running work and closes files and connections.

@@ -88,7 +88,18 @@ charge. A running server has the same tools at /mcp, for callers with a key.")]
     #[command(subcommand)]
     Storage(StorageCommand),
     /// Print every effective setting, its origin, and warnings
-    CheckConfig,
+    CheckConfig(CheckConfigArgs),
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "Example, before a server starts:
+  verbatim check-config --config /etc/verbatim/verbatim.toml --connect
+
+It exits with status 1 if a setting is invalid, or a database cannot be reached.")]
+pub(super) struct CheckConfigArgs {
+    /// Also connect to the databases: print versions, and whether the connections of all servers fit. Changes nothing
+    #[arg(long)]
+    pub(super) connect: bool,
 }
 
 #[derive(Args, Debug)]

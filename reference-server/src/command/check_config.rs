@@ -1,16 +1,28 @@
-//! `verbatim check-config`: prints the effective settings.
+//! `verbatim check-config`: prints the effective settings, and what is in the stores.
 
-use super::{CommandError, print};
+use verbatim::inspect_storage;
+
+use super::{CommandError, arguments::CheckConfigArgs, print};
 use crate::{config::Settings, mail};
 
-/// Prints all settings and warnings.
-pub(super) fn run(settings: &Settings) -> Result<(), CommandError> {
+/// Prints all settings and warnings; with `--connect` also reads the stores.
+pub(super) async fn run(settings: &Settings, args: &CheckConfigArgs) -> Result<(), CommandError> {
     // Options that the library refuses are errors too.
-    settings.options(&settings.server.base_url_at(settings.server.listen))?.check()?;
+    let options = settings.options(&settings.server.base_url_at(settings.server.listen))?;
+    options.check()?;
     mail::mailer(settings)?;
     let mut text = settings.report();
     for warning in settings.warnings() {
         text.push_str(&format!("# warning: {warning}\n"));
     }
-    print(&text)
+    print(&text)?;
+    if args.connect {
+        for store in inspect_storage(&options.storage).await? {
+            print(&format!("# {}: {}\n", store.location, store.state))?;
+            if let Some(warning) = store.warning {
+                print(&format!("# warning: {warning}\n"))?;
+            }
+        }
+    }
+    Ok(())
 }

@@ -122,9 +122,6 @@ fn perform(arguments: CommandArgs) -> Result<(), CommandError> {
     };
     let sources = sources(&arguments.common, flags)?;
     let settings = Settings::load(sources.clone())?;
-    if let Command::CheckConfig = arguments.command {
-        return check_config::run(&settings);
-    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -141,7 +138,7 @@ fn perform(arguments: CommandArgs) -> Result<(), CommandError> {
             Command::Keys(keys) => keys::run(&settings, keys).await,
             Command::Mcp => mcp::run(&settings).await,
             Command::Storage(command) => storage::run(&settings, command).await,
-            Command::CheckConfig => Ok(()),
+            Command::CheckConfig(args) => check_config::run(&settings, &args).await,
         };
         if is_change {
             // Afterwards every running server serves the change.

@@ -1,4 +1,6 @@
 //! Opens the stores for all commands except `serve`.
+//!
+//! A command uses few connections, so that it finds room beside the servers.
 
 use std::{io, path::Path, sync::Arc, time::Duration};
 
@@ -7,6 +9,9 @@ use verbatim::{Options, StorageOptions, Verbatim};
 
 use super::CommandError;
 use crate::config::Settings;
+
+/// Most connections to a database.
+const CONNECTIONS: u32 = 2;
 
 /// Opens all stores.
 ///
@@ -88,5 +93,11 @@ fn archive_only(options: Options) -> Options {
 
 fn options(settings: &Settings) -> Result<Options, CommandError> {
     let base_url = settings.server.base_url_at(settings.server.listen);
-    Ok(Options { wait: EngineOptions::default().work_timeout, ..settings.options(&base_url)? })
+    let mut options = Options { wait: EngineOptions::default().work_timeout, ..settings.options(&base_url)? };
+    if let StorageOptions::Postgres { main, archive } = &mut options.storage {
+        for database in [main, archive] {
+            database.connections = database.connections.min(CONNECTIONS);
+        }
+    }
+    Ok(options)
 }

@@ -5,8 +5,13 @@ use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 #[cfg(feature = "otel")]
 use tokio::runtime::Handle;
 use tokio::{net::TcpListener, task::AbortHandle};
-use transcript_core::{accounts::mail::MailSenderHandle, video::Platform};
-use verbatim::{Options, PaymentSweepHandle, Verbatim};
+use transcript_core::{
+    Error, ErrorKind, Retry,
+    accounts::mail::MailSenderHandle,
+    retry::{Backoff, RetryPolicy, retry},
+    video::Platform,
+};
+use verbatim::{Options, PaymentSweepHandle, StorageOptions, Verbatim};
 
 use super::{
     CommandError, print,
@@ -62,9 +67,17 @@ pub(super) async fn run(settings: Settings, sources: SettingSources) -> Result<(
     let mailer = mail::mailer(&settings)?;
     let metrics = new_metrics(&settings);
     let options = settings.options(&base_url)?;
-    let verbatim = Verbatim::open(Options { observer: Some(Arc::clone(&metrics) as _), ..options }).await?;
+    let options = Options { observer: Some(Arc::clone(&metrics) as _), ..options };
+    let mut stop = Box::pin(stop);
+    let verbatim = tokio::select! {
+        opened = open_when_reachable(options, settings.storage.start_timeout) => opened?,
+        () = &mut stop => return Ok(()),
+    };
     let (sender, sweep) = (verbatim.start_mail(mailer), verbatim.start_sweep());
     log_warnings(&settings);
+    if let Some(warning) = verbatim.connection_warning().await {
+        tracing::warn!("{warning}");
+    }
     let limits = connection_limits(&settings);
     let builder = service_builder(address, &settings, &verbatim, &metrics, &log.log());
     let service = CurrentService::new(builder.build(&settings, &verbatim));
@@ -100,6 +113,26 @@ pub(super) async fn run(settings: Settings, sources: SettingSources) -> Result<(
     }
     drop(log);
     Ok(())
+}
+
+/// Opens the stores, and waits at most `timeout` for database servers that cannot be reached yet.
+async fn open_when_reachable(options: Options, timeout: Duration) -> Result<Verbatim, CommandError> {
+    let is_remote = matches!(options.storage, StorageOptions::Postgres { .. });
+    let policy = RetryPolicy {
+        tries: u32::MAX,
+        deadline: is_remote.then(|| tokio::time::Instant::now() + timeout),
+        backoff: Backoff { first: Duration::from_millis(200), max: Duration::from_secs(2) },
+    };
+    let judge = |attempt, error: &Error| {
+        if !is_remote || error.kind() != ErrorKind::Unavailable {
+            return Retry::Never;
+        }
+        if attempt == 0 {
+            tracing::warn!(%error, "waiting for the database");
+        }
+        Retry::Backoff
+    };
+    Ok(retry(policy, || 1.0, judge, |_| Verbatim::open(options.clone())).await?)
 }
 
 /// Prints the address once the server serves.

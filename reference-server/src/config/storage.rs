@@ -24,6 +24,8 @@ pub struct StorageSettings {
     pub database: DatabaseOptions,
     /// `archive.serve_stale`: how long cached responses are sent while the archive cannot be read.
     pub serve_stale: Duration,
+    /// `storage.start_timeout`: how long a starting server waits for its databases.
+    pub start_timeout: Duration,
 }
 
 /// Location of a database.
@@ -44,6 +46,7 @@ impl StorageSettings {
             archive_url: file("archive.db"),
             database: DatabaseOptions::new(String::new()),
             serve_stale: Duration::from_secs(60),
+            start_timeout: Duration::from_secs(30),
         }
     }
 

@@ -19,14 +19,15 @@ use crate::{
     sql::{Row, Value, values},
 };
 
-/// Application name of a copy; servers and commands use `verbatim`.
+/// Application name of a copy; servers and commands use `verbatim` and a number.
 const APPLICATION_NAME: &str = "verbatim-copy";
 /// How long to wait for other connections that are about to end.
 const CONNECTION_WAIT: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_millis(50);
 /// Number of other connections. On a database without this view the query fails, which counts as none.
 const COUNT_CONNECTIONS: &str = "SELECT count(*) FROM pg_stat_activity
-    WHERE datname = current_database() AND application_name = 'verbatim' AND pid <> pg_backend_pid()";
+    WHERE datname = current_database() AND pid <> pg_backend_pid()
+        AND (application_name = 'verbatim' OR application_name LIKE 'verbatim %')";
 
 /// A part in a database.
 #[derive(Debug)]

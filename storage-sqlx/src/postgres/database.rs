@@ -34,7 +34,8 @@ use super::{
     options::{PostgresOptions, is_private},
     session::{PgSession, bind, read_row},
     sqlstate::{
-        self, Retryability, closed, defect, is_contradicted, retryability, store_error_kind, to_error,
+        self, Retryability, closed, defect, has_no_connection_left, is_contradicted, retryability,
+        store_error_kind, to_error,
     },
 };
 use crate::{
@@ -63,6 +64,8 @@ const ATTEMPTS_MAX: u32 = 64;
 ///
 /// All idle connections may be dead at once, and then the next one is new.
 const LOST_MAX: u32 = 2;
+/// Idle connections that were not used for longer are closed, so that other clients find room.
+const UNUSED_MAX: Duration = Duration::from_secs(20);
 /// The longest pauses between two attempts.
 const BACKOFF: Backoff = Backoff { first: Duration::from_millis(4), max: Duration::from_millis(100) };
 
@@ -125,61 +128,74 @@ impl<C: sql::WriteTx> WriteTx for SessionTx<C> {
     }
 }
 
-/// One database, with a bounded number of connections.
+/// One part of a database, over its connections.
 #[derive(Clone, Debug)]
 pub struct PgDatabase {
     shared: Arc<PgDatabaseState>,
     runtime: Handle,
 }
 
+#[derive(Debug)]
 struct PgDatabaseState {
-    name: String,
-    connection: PgConnectOptions,
-    options: PostgresOptions,
-    permits: Semaphore,
-    idle: Mutex<Vec<PgConnection>>,
+    pool: Arc<PgPool>,
     numbers: AtomicI64,
     monitor: StoreMonitor,
 }
 
+/// A bounded number of connections to one database, which its parts share.
+struct PgPool {
+    name: String,
+    connection: PgConnectOptions,
+    options: PostgresOptions,
+    permits: Semaphore,
+    /// The least recently used connection is the first.
+    idle: Mutex<Vec<IdleConnection>>,
+}
+
 // The connect options contain a password.
-transcript_core::debug_fields!(PgDatabaseState { name });
+transcript_core::debug_fields!(PgPool { name });
+
+/// A connection that no work uses.
+struct IdleConnection {
+    connection: PgConnection,
+    since: Instant,
+}
 
 impl PgDatabase {
-    /// Creates the database of these options, with a name of its data in logs. Opens no connection yet.
-    pub(super) fn new(options: PostgresOptions, store: &'static str) -> Result<Self> {
-        Self::with(options, store, None)
-    }
-
-    /// The same for statements that look rows up by key, for which one plan is right for all values.
+    /// Creates the database of these options, with a name of its part in logs. Opens no connection yet.
     ///
-    /// Custom plans for the first executions, and for short lists, cost more than they save.
-    pub(super) fn for_keys(options: PostgresOptions, store: &'static str) -> Result<Self> {
-        Self::with(options, store, Some(("plan_cache_mode", "force_generic_plan")))
-    }
-
-    /// Creates the database with a setting for its sessions.
-    fn with(options: PostgresOptions, store: &'static str, setting: Option<(&str, &str)>) -> Result<Self> {
+    /// Statements look rows up by key, so one plan is right for all values. Custom plans for the first executions, and
+    /// for short lists, cost more than they save.
+    pub(super) fn new(options: PostgresOptions, part: &'static str) -> Result<Self> {
         let options = options.bounded();
         let mut connection = options.connection()?;
         // A pooler would pass the setting on to other clients, or reject it.
-        if let Some(setting) = setting.filter(|_| !options.pooler) {
-            connection = connection.options([setting]);
+        if !options.pooler {
+            connection = connection.options([("plan_cache_mode", "force_generic_plan")]);
         }
+        let connection = connection.application_name(&format!("verbatim {:08x}", random_below(1 << 32)));
         let name = PostgresOptions::name(&connection);
         if !is_private(&connection) {
             tracing::warn!(database = name, "connection may be unencrypted, use sslmode=verify-full");
         }
         let permits = Semaphore::new(options.connections as usize);
-        let (idle, numbers) = (Mutex::default(), AtomicI64::new(0));
-        let monitor = StoreMonitor::new(store);
-        let shared = PgDatabaseState { name, connection, options, permits, idle, numbers, monitor };
-        Ok(Self { shared: Arc::new(shared), runtime: Handle::current() })
+        let pool = PgPool { name, connection, options, permits, idle: Mutex::default() };
+        Ok(Self::over(Arc::new(pool), part, Handle::current()))
+    }
+
+    /// Another part of the same database, over the same connections.
+    pub(super) fn other_part(&self, part: &'static str) -> Self {
+        Self::over(Arc::clone(&self.shared.pool), part, self.runtime.clone())
+    }
+
+    fn over(pool: Arc<PgPool>, part: &'static str, runtime: Handle) -> Self {
+        let shared = PgDatabaseState { pool, numbers: AtomicI64::new(0), monitor: StoreMonitor::new(part) };
+        Self { shared: Arc::new(shared), runtime }
     }
 
     /// Name in messages.
     pub(super) fn name(&self) -> &str {
-        &self.shared.name
+        &self.shared.pool.name
     }
 
     /// The failures since the database was opened.
@@ -187,9 +203,14 @@ impl PgDatabase {
         &self.shared.monitor
     }
 
+    /// The options of its connections.
+    pub(super) fn options(&self) -> &PostgresOptions {
+        &self.shared.pool.options
+    }
+
     /// The timeout of a call.
     pub(super) fn timeout(&self) -> Duration {
-        self.shared.options.timeout
+        self.shared.pool.options.timeout
     }
 
     /// The runtime of work and timers.
@@ -251,14 +272,14 @@ impl PgDatabase {
 
     /// Waits for running work, rejects new work and closes the connections.
     pub(super) async fn close(&self) {
-        let shared = Arc::clone(&self.shared);
+        let pool = Arc::clone(&self.shared.pool);
         let closing = self.runtime.spawn(async move {
             // All permits together mean no running work. An error means that it is already closed.
-            let alone = shared.permits.acquire_many(shared.options.connections).await;
-            shared.permits.close();
+            let alone = pool.permits.acquire_many(pool.options.connections).await;
+            pool.permits.close();
             drop(alone);
-            for connection in shared.take_idle() {
-                if let Err(error) = connection.close().await {
+            for idle in pool.take_idle() {
+                if let Err(error) = idle.connection.close().await {
                     tracing::debug!(%error, "connection close failed");
                 }
             }
@@ -295,14 +316,6 @@ impl Database for PgDatabase {
 }
 
 impl PgDatabaseState {
-    fn take_idle(&self) -> Vec<PgConnection> {
-        std::mem::take(&mut *self.idle.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    fn pop_idle(&self) -> Option<PgConnection> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop()
-    }
-
     /// Runs a write with retries, and counts the result.
     async fn run_with_retries<C: WriteTx>(&self, write: C) -> DbResult<C::Outcome> {
         let result = self.run_attempts(write).await;
@@ -311,7 +324,7 @@ impl PgDatabaseState {
             Err(fault) if C::HAS_FALLBACK && is_contradicted(fault) => {}
             Err(fault) => {
                 if let Some(kind) = store_error_kind(fault) {
-                    self.monitor.failed(C::OPERATION, kind, &to_error(fault, &self.name));
+                    self.monitor.failed(C::OPERATION, kind, &to_error(fault, &self.pool.name));
                 }
             }
         }
@@ -320,11 +333,13 @@ impl PgDatabaseState {
 
     /// Runs a write and retries it after transient errors until its timeout.
     async fn run_attempts<C: WriteTx>(&self, write: C) -> DbResult<C::Outcome> {
-        let deadline = Instant::now() + self.options.timeout / C::TIMEOUT_DIVISOR;
+        let deadline = Instant::now() + self.pool.options.timeout / C::TIMEOUT_DIVISOR;
         let policy = RetryPolicy { tries: u32::MAX, deadline: Some(deadline), backoff: BACKOFF };
         let mut lost = 0;
         let judge = |attempt, fault: &DbError| match retryability(fault) {
             _ if C::HAS_FALLBACK && is_contradicted(fault) => Retry::Never,
+            // Another client may close a connection.
+            _ if has_no_connection_left(fault) => Retry::Backoff,
             Retryability::Retry if attempt + 1 < ATTEMPTS_MAX => Retry::Backoff,
             Retryability::Reconnect if C::IS_IDEMPOTENT && lost < LOST_MAX => {
                 lost += 1;
@@ -341,8 +356,8 @@ impl PgDatabaseState {
     }
 
     async fn run_once<C: WriteTx>(&self, write: &C) -> DbResult<C::Outcome> {
-        let mut borrowed = self.borrow(C::IS_IDEMPOTENT).await?;
-        let result = match (C::IS_SINGLE_STATEMENT, self.options.pooler) {
+        let mut borrowed = self.pool.borrow(C::IS_IDEMPOTENT).await?;
+        let result = match (C::IS_SINGLE_STATEMENT, self.pool.options.pooler) {
             (true, false) => write.run(&mut borrowed.connection).await,
             // A pooler may use another server connection for each statement, but not within a transaction.
             (true, true) => run_in_transaction(BEGIN_STEP, true, write, &mut borrowed.connection).await,
@@ -351,10 +366,30 @@ impl PgDatabaseState {
         match &result {
             Ok(_) => borrowed.return_to_pool(),
             // The idle connections lead to the same server and are dead as well.
-            Err(fault) if retryability(fault) == Retryability::Reconnect => drop(self.take_idle()),
+            Err(fault) if retryability(fault) == Retryability::Reconnect => drop(self.pool.take_idle()),
             Err(_) => borrowed.return_to_pool(),
         }
         result
+    }
+}
+
+impl PgPool {
+    fn take_idle(&self) -> Vec<IdleConnection> {
+        std::mem::take(&mut *self.idle.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn pop_idle(&self) -> Option<PgConnection> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        idle.map(|idle| idle.connection)
+    }
+
+    /// Keeps a connection for later work. Returns one that was not used for long, which the caller closes.
+    fn keep(&self, connection: PgConnection) -> Option<PgConnection> {
+        let now = Instant::now();
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.push(IdleConnection { connection, since: now });
+        let is_unused = idle.first().is_some_and(|oldest| now.duration_since(oldest.since) > UNUSED_MAX);
+        is_unused.then(|| idle.remove(0).connection)
     }
 
     /// A connection for work.
@@ -378,7 +413,7 @@ impl PgDatabaseState {
                 opened.map_err(|_| DbError::TimedOut)??
             }
         };
-        Ok(PooledConnection { shared: self, connection, _permit: permit })
+        Ok(PooledConnection { pool: self, connection, _permit: permit })
     }
 }
 
@@ -408,15 +443,18 @@ async fn run_in_transaction<C: WriteTx>(
 
 /// A borrowed connection that is returned only when intact. Drop makes the server roll back.
 struct PooledConnection<'a> {
-    shared: &'a PgDatabaseState,
+    pool: &'a PgPool,
     connection: PgConnection,
     _permit: SemaphorePermit<'a>,
 }
 
 impl PooledConnection<'_> {
     fn return_to_pool(self) {
-        let Self { shared, connection, _permit } = self;
-        shared.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+        let Self { pool, connection, _permit } = self;
+        if let Some(unused) = pool.keep(connection) {
+            // The server notices the end of a connection that is dropped; a farewell would delay this work.
+            drop(unused);
+        }
     }
 }
 

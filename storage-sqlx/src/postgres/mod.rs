@@ -5,6 +5,7 @@
 
 mod batch_queue;
 mod charges;
+mod connection_limit;
 mod database;
 mod leader_lease;
 mod ledger;
@@ -16,6 +17,7 @@ mod text;
 
 use transcript_core::Result;
 
+pub use connection_limit::{ConnectionLimit, DatabaseReport, inspect_database};
 pub use options::PostgresOptions;
 
 use database::PgDatabase;
@@ -134,7 +136,7 @@ impl PostgresStore {
     /// - [`transcript_core::ErrorKind::Unavailable`]: the server cannot be reached.
     pub async fn open(options: PostgresOptions) -> Result<Self> {
         let batch_threshold = options.batch_threshold;
-        let database = PgDatabase::for_keys(options, MAIN.name)?;
+        let database = PgDatabase::new(options, MAIN.name)?;
         schema::migrate(&database, &MAIN).await?;
         database.monitor().start();
         let queues = PgQueues {
@@ -168,7 +170,18 @@ impl PostgresArchive {
     /// # Errors
     /// As [`PostgresStore::open`].
     pub async fn open(options: PostgresOptions) -> Result<Self> {
-        let database = PgDatabase::new(options, ARCHIVE.name)?;
+        Self::migrate(PgDatabase::new(options, ARCHIVE.name)?).await
+    }
+
+    /// Opens the archive in the database of `store`, over the same connections. Closing one closes both.
+    ///
+    /// # Errors
+    /// As [`PostgresStore::open`].
+    pub async fn open_beside(store: &PostgresStore) -> Result<Self> {
+        Self::migrate(store.database.other_part(ARCHIVE.name)).await
+    }
+
+    async fn migrate(database: PgDatabase) -> Result<Self> {
         schema::migrate(&database, &ARCHIVE).await?;
         database.monitor().start();
         Ok(Self { database })

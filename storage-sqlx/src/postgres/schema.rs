@@ -105,7 +105,7 @@ async fn pause(database: &PgDatabase) {
 }
 
 /// The version of a part; 0 if it does not exist yet.
-async fn version(database: &PgDatabase, part: &'static SchemaPart) -> Result<i64> {
+pub(super) async fn version(database: &PgDatabase, part: &'static SchemaPart) -> Result<i64> {
     match database.attempt(SchemaVersion(part.name)).await {
         Ok(version) => Ok(version),
         Err(fault) if is_missing_table(&fault) => Ok(0),

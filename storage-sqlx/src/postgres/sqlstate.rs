@@ -89,6 +89,11 @@ pub(super) fn store_error_kind(fault: &DbError) -> Option<StoreErrorKind> {
     })
 }
 
+/// Whether the server has no connection left for this client: nothing was sent to it yet.
+pub(super) fn has_no_connection_left(fault: &DbError) -> bool {
+    matches!(fault, DbError::Sql(error) if code(error).as_deref() == Some("53300"))
+}
+
 /// Whether a unique constraint, or the statement's own check for changed rows, ended the statement.
 pub(super) fn is_contradicted(fault: &DbError) -> bool {
     matches!(fault, DbError::Sql(error) if matches!(code(error).as_deref(), Some("23505" | "22012")))

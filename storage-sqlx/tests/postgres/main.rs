@@ -10,6 +10,7 @@ mod cold;
 mod common;
 mod concurrency;
 mod conformance;
+mod connections;
 mod disconnect;
 mod migration;
 mod opening;

@@ -59,7 +59,7 @@ async fn tls_verify_full_checks_authority_and_name() {
     assert_eq!(store.get_or_create("a", vec![1]).await.unwrap(), [1]);
     let mut connection = good.parse::<PgConnectOptions>().unwrap().connect().await.unwrap();
     let encrypted = "SELECT count(*), bool_and(ssl) FROM pg_stat_ssl s JOIN pg_stat_activity a USING (pid)
-        WHERE a.application_name = 'verbatim'";
+        WHERE a.application_name LIKE 'verbatim %'";
     let row = sqlx::query(encrypted).fetch_one(&mut connection).await.unwrap();
     assert!(row.get::<i64, _>(0) > 0 && row.get::<bool, _>(1), "all connections are encrypted");
 

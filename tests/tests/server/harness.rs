@@ -143,6 +143,11 @@ impl ServerFixture {
     pub(crate) fn start_with_config(data: &TempDir, config: &Path, log: &Path) -> Result<Self> {
         let mut command = verbatim(data.path(), &["serve", "--listen", "127.0.0.1:0"]);
         command.env("VERBATIM_CONFIG", config).env_remove("VERBATIM_LOG__LEVEL");
+        Self::start_command(command, log)
+    }
+
+    /// Starts a server by this command, with a file for its log.
+    pub(crate) fn start_command(command: Command, log: &Path) -> Result<Self> {
         Self::spawn_command(command, std::fs::File::create(log)?.into())
     }
 

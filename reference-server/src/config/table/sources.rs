@@ -109,7 +109,7 @@ pub(super) const STORAGE: Section = Section {
         bounded(
             "storage.connections",
             |reader, all| reader.small(&mut all.storage.database.connections, 1..=256),
-            "Maximum number of open connections to a PostgreSQL server, for each of the two databases.",
+            "Maximum number of open connections to a PostgreSQL server. If the two databases differ, for each of them.",
         ),
         bounded(
             "storage.connect_timeout",
@@ -126,6 +126,11 @@ pub(super) const STORAGE: Section = Section {
             |reader, all| reader.value(&mut all.storage.database.pooler),
             "`true` or `false`",
             "Whether connections go through a pooler that assigns one for each transaction.",
+        ),
+        bounded(
+            "storage.start_timeout",
+            |reader, all| reader.duration(&mut all.storage.start_timeout, NOTHING..=10 * MINUTE),
+            "How long a starting server waits for a PostgreSQL server that cannot be reached yet.",
         ),
         bounded(
             "archive.serve_stale",

@@ -1,5 +1,6 @@
 //! Several servers on one PostgreSQL database.
 
+mod connections;
 mod outage;
 mod replicas;
 mod stale;
