@@ -40,6 +40,8 @@ ids! {
     AccountId;
     /// An order: the item sold and its price.
     OrderId;
+    /// An entry of the audit log.
+    AuditId;
     /// The holder of a lease: one worker of one process.
     Holder;
     /// Where the next page begins; opaque to every component except the store that made it.

@@ -20,6 +20,7 @@
 
 #[cfg(feature = "accounts")]
 pub mod accounts;
+pub mod admin;
 pub mod archive;
 pub mod body;
 pub mod captions;

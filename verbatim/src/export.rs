@@ -63,9 +63,9 @@ impl ArchiveTools {
         let known: Vec<TrackInfo> = tracks.iter().map(|track| track.track.clone()).collect();
         let mut archived: Vec<TranscriptExport> = Vec::new();
         let mut unreadable: Vec<UnreadableTrack> = Vec::new();
-        for (track, selector) in
-            tracks.iter().flat_map(|track| track.selectors.iter().map(move |selector| (track, selector)))
-        {
+        // Collected: with the iterator across an await, the compiler does not prove that the future is `Send`.
+        let selectors = tracks.iter().flat_map(|track| track.selectors.iter().map(move |one| (track, one)));
+        for (track, selector) in selectors.collect::<Vec<_>>() {
             let stored = match self.archive.find(video, selector, self.now()).await {
                 Ok(FindOutcome::Transcript(stored)) => stored,
                 Ok(_) => continue,

@@ -11,12 +11,14 @@ use transcript_core::accounts::mail::{MailSenderHandle, Mailer, NotifyingOutbox,
 use transcript_core::accounts::payments::{Payments, Sandbox};
 #[cfg(feature = "accounts")]
 use transcript_core::accounts::{Accounts, AccountsDeps, AccountsOptions, Outbox};
+#[cfg(feature = "lookup")]
+use transcript_core::admin::AdminStore;
 #[cfg(feature = "chat")]
 use transcript_core::chat::Chat;
 #[cfg(feature = "lookup")]
 use transcript_core::lookup::{EntitlementVerifier, Lookup, LookupDeps};
 use transcript_core::{
-    Result,
+    Result, Timestamp,
     archive::Archive,
     engine::{EngineOptions, Transcripts},
 };
@@ -119,15 +121,13 @@ impl Verbatim {
             let sells = sells && payments.is_configured();
             deps.open_accounts(outbox, sells).await?
         };
+        #[cfg(feature = "lookup")]
+        let lookup = deps.open_lookup(entitlements).await?;
         Ok(Self {
             #[cfg(feature = "lookup")]
-            lookup: deps.open_lookup(entitlements).await?,
+            _housekeeping: Arc::new(deps.start_housekeeping(&servers, &lookup)),
             #[cfg(feature = "lookup")]
-            _housekeeping: Arc::new(Housekeeping::start(
-                Arc::clone(&stores.main.ledger),
-                Arc::clone(&clock),
-                servers.clone(),
-            )),
+            lookup,
             tools: ArchiveTools {
                 archive: Arc::clone(&stores.archive),
                 transcripts,
@@ -234,6 +234,17 @@ impl Verbatim {
         &self.stores.archive
     }
 
+    /// The current time; with a shared database, that of the database.
+    pub fn now(&self) -> Timestamp {
+        self.tools.now()
+    }
+
+    /// Admin tokens and the audit log.
+    #[cfg(feature = "lookup")]
+    pub fn admin_store(&self) -> &Arc<dyn AdminStore> {
+        &self.stores.main.admin
+    }
+
     /// Registry of the videos that other servers request, so that no server waits for itself.
     #[cfg(feature = "service")]
     pub fn peer_requests(&self) -> &crate::service::PeerRequests {
@@ -296,6 +307,10 @@ impl Verbatim {
     /// Waits for running work, then closes the storage.
     pub async fn close(&self) {
         self.transcripts().close().await;
+        #[cfg(feature = "lookup")]
+        if let Err(error) = self.lookup.keys().flush_requests().await {
+            tracing::warn!(%error, "the last request counts of keys are lost");
+        }
         self.stores.close().await;
     }
 
@@ -325,6 +340,12 @@ impl ApiDeps<'_> {
             options: self.options.lookup.clone(),
         };
         Lookup::open(deps, main.secrets.as_ref()).await
+    }
+
+    /// The periodic tasks.
+    fn start_housekeeping(&self, servers: &ServerGroup, lookup: &Lookup) -> Housekeeping {
+        let (ledger, clock) = (Arc::clone(&self.stores.ledger), Arc::clone(self.clock));
+        Housekeeping::start(ledger, clock, servers.clone(), lookup.keys().clone())
     }
 
     /// The v1 API.

@@ -1,9 +1,9 @@
-//! Periodic task that expires abandoned holds.
+//! Periodic tasks: one expires abandoned holds, one stores the request counts of keys.
 
 use std::{sync::Arc, time::Duration};
 
-use tokio::{runtime::Handle, task::AbortHandle};
-use transcript_core::{Clock, FailureLog, Result, ledger::Ledger};
+use tokio::{runtime::Handle, task::AbortHandle, time::MissedTickBehavior};
+use transcript_core::{Clock, FailureLog, Result, ledger::Ledger, lookup::LookupKeys};
 
 use crate::{server_group::ServerGroup, system::SystemClock};
 
@@ -14,17 +14,26 @@ const LEADER_NAME: &str = "abandoned-holds";
 /// Number of holds expired in one transaction.
 const BATCH: u32 = 500;
 
-/// The periodic task of one process. Drop stops it; other processes on the storage continue.
+/// Interval at which request counts are stored: how far several servers may exceed a quota together, and what a crash
+/// loses.
+const COUNT_INTERVAL: Duration = Duration::from_secs(5);
+
+/// The periodic tasks of one process. Drop stops them; other processes on the storage continue.
 #[derive(Debug)]
 pub(crate) struct Housekeeping {
-    task: AbortHandle,
+    tasks: [AbortHandle; 2],
 }
 
 impl Housekeeping {
-    /// Starts the task. Must be called inside a runtime.
+    /// Starts the tasks. Must be called inside a runtime.
     ///
     /// The first sweep runs at once, to expire holds left by a crash.
-    pub(crate) fn start(ledger: Arc<dyn Ledger>, clock: Arc<SystemClock>, servers: ServerGroup) -> Self {
+    pub(crate) fn start(
+        ledger: Arc<dyn Ledger>,
+        clock: Arc<SystemClock>,
+        servers: ServerGroup,
+        keys: LookupKeys,
+    ) -> Self {
         let work = async move {
             let failures = FailureLog::new();
             let mut ticks = tokio::time::interval(SWEEP_INTERVAL);
@@ -47,13 +56,26 @@ impl Housekeeping {
                 servers.release_lead(LEADER_NAME, clock.as_ref()).await;
             }
         };
-        Self { task: Handle::current().spawn(work).abort_handle() }
+        let runtime = Handle::current();
+        Self { tasks: [runtime.spawn(work).abort_handle(), runtime.spawn(store_counts(keys)).abort_handle()] }
     }
 }
 
 impl Drop for Housekeeping {
     fn drop(&mut self) {
-        self.task.abort();
+        self.tasks.iter().for_each(AbortHandle::abort);
+    }
+}
+
+/// Stores the request counts of keys at each interval.
+async fn store_counts(keys: LookupKeys) {
+    let mut ticks = tokio::time::interval(COUNT_INTERVAL);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        if let Err(error) = keys.flush_requests().await {
+            tracing::warn!(%error, "request counts not stored; the next attempt is in a few seconds");
+        }
     }
 }
 

@@ -8,11 +8,12 @@ use transcript_core::{
     memory::{MemoryIdempotencyStore, MemoryOrders, MemoryOutbox},
 };
 use transcript_core::{
+    admin::AdminStore,
     directory::{Directory, SecretStore},
     engine::EngineObserver,
     ledger::Ledger,
     limits::RateLimiter,
-    memory::{MemoryDirectory, MemoryLedger, MemoryRateLimiter, MemorySecrets},
+    memory::{MemoryAdminStore, MemoryDirectory, MemoryLedger, MemoryRateLimiter, MemorySecrets},
 };
 
 use crate::{observed_ledger::ObservedLedger, options::CustomPorts};
@@ -24,6 +25,7 @@ pub(crate) struct MainStores {
     pub(crate) directory: Arc<dyn Directory>,
     pub(crate) limiter: Arc<dyn RateLimiter>,
     pub(crate) secrets: Arc<dyn SecretStore>,
+    pub(crate) admin: Arc<dyn AdminStore>,
     #[cfg(feature = "accounts")]
     pub(crate) accounts: AccountStores,
 }
@@ -56,6 +58,7 @@ impl MainStores {
             directory,
             limiter,
             secrets: Arc::new(MemorySecrets::default()),
+            admin: Arc::new(MemoryAdminStore::default()),
         }
     }
 
@@ -63,13 +66,14 @@ impl MainStores {
     #[cfg(any(feature = "sqlite", feature = "postgres"))]
     pub(crate) fn from_store<M>(main: &Arc<M>) -> Self
     where
-        M: Ledger + Directory + RateLimiter + SecretStore + AccountPorts + 'static,
+        M: Ledger + Directory + RateLimiter + SecretStore + AdminStore + AccountPorts + 'static,
     {
         Self {
             ledger: Arc::clone(main) as _,
             directory: Arc::clone(main) as _,
             limiter: Arc::clone(main) as _,
             secrets: Arc::clone(main) as _,
+            admin: Arc::clone(main) as _,
             #[cfg(feature = "accounts")]
             accounts: AccountStores {
                 charges: Arc::clone(main) as _,

@@ -4,11 +4,12 @@ use async_trait::async_trait;
 use transcript_core::{
     Page, PageRequest, Result, Timestamp,
     directory::{
-        self as core, Account, AccountRef, AddKeyOutcome, Directory, EraseOutcome, KeySummary, LookupKey,
-        NewKeyRecord, PaidPeriod, Plan, RedeemOutcome, RedeemRequest, RenewRequest, RotateOutcome,
-        VerificationToken,
+        self as core, Account, AccountRef, AddKeyOutcome, Directory, EraseOutcome, KeyAccess, KeySummary,
+        LookupKey, NewKeyRecord, PaidPeriod, PeriodRequests, Plan, RedeemOutcome, RedeemRequest,
+        RenewRequest, RequestCounts, RequestQuota, RotateOutcome, VerificationToken,
     },
     ids::{AccountId, Cursor, KeyId, WalletId},
+    ledger::terms::AllowancePeriod,
 };
 
 use super::ForeignStore;
@@ -42,6 +43,59 @@ pub struct LookupKey {
     pub subject: Option<String>,
     /// Expiry of the entitlement.
     pub entitled_until: Option<Timestamp>,
+    /// Expiry, quota and requests of the key.
+    pub access: KeyAccess,
+}
+
+/// Expiry, quota and requests of a key.
+#[uniffi::remote(Record)]
+pub struct KeyAccess {
+    /// Expiry of the key.
+    pub expires_at: Option<Timestamp>,
+    /// Maximum number of requests.
+    pub quota: Option<RequestQuota>,
+    /// Requests so far.
+    pub requests: RequestCounts,
+}
+
+/// Maximum number of requests in a period.
+#[uniffi::remote(Record)]
+pub struct RequestQuota {
+    /// The maximum.
+    pub max: u64,
+    /// The period, in UTC.
+    pub period: AllowancePeriod,
+}
+
+/// Calendar period in UTC.
+#[uniffi::remote(Enum)]
+pub enum AllowancePeriod {
+    /// Month.
+    Month,
+    /// Day.
+    Day,
+}
+
+/// Counts of requests.
+#[uniffi::remote(Record)]
+pub struct RequestCounts {
+    /// All requests.
+    pub total: u64,
+    /// Time of the last request.
+    pub last_at: Option<Timestamp>,
+    /// Those of the latest day with a request.
+    pub day: PeriodRequests,
+    /// Those of the latest month with a request.
+    pub month: PeriodRequests,
+}
+
+/// Requests within one day or month.
+#[uniffi::remote(Record)]
+pub struct PeriodRequests {
+    /// Start of the period.
+    pub start: Option<Timestamp>,
+    /// Number of requests.
+    pub count: u64,
 }
 
 /// A key of the lookup API, with its revocation.

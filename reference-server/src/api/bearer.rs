@@ -8,6 +8,11 @@ const ENTITLEMENT: HeaderName = HeaderName::from_static("x-verbatim-entitlement"
 /// Header `Idempotency-Key`.
 pub(crate) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
+/// Challenge for a credential that is not accepted (RFC 6750).
+pub(crate) const INVALID_TOKEN: &str = "Bearer realm=\"verbatim\", error=\"invalid_token\"";
+/// Challenge for a request without credentials.
+pub(crate) const TOKEN_NEEDED: &str = "Bearer realm=\"verbatim\"";
+
 /// Returns the bearer credential if the request has an Authorization header.
 ///
 /// A header of another scheme, and two headers with different values, give an empty text, which is no valid key. So

@@ -22,7 +22,7 @@ mod unanswered;
 mod v1_error;
 
 pub(crate) use accept::{wants_events, wants_page};
-pub(crate) use bearer::{IDEMPOTENCY_KEY, bearer, idempotency_key, proof};
+pub(crate) use bearer::{IDEMPOTENCY_KEY, INVALID_TOKEN, TOKEN_NEEDED, bearer, idempotency_key, proof};
 pub(crate) use body::{RequestBody, ResponseBody, budgeted, read_body};
 pub(crate) use byte_budget::{BUSY, BudgetedBytes, ByteBudget, ReservedBytes, UNRESERVED_RESPONSE_BYTES};
 pub(crate) use client::ClientAddress;

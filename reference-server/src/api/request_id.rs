@@ -92,7 +92,7 @@ fn is_valid(id: &[u8]) -> bool {
     // A key sent by mistake must not be logged.
     let key = id
         .windows(4)
-        .any(|part| [&b"vbk_"[..], b"vba_"].iter().any(|prefix| part.eq_ignore_ascii_case(prefix)));
+        .any(|part| [&b"vbk_"[..], b"vba_", b"vbo_"].iter().any(|prefix| part.eq_ignore_ascii_case(prefix)));
     !id.is_empty() && id.len() <= LENGTH_MAX && id.iter().all(allowed) && !key
 }
 

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 use transcript_core::{
+    directory::KeyAccess,
     ids::KeyId,
     lookup::{CreateKeyOutcome, CreateKeyRequest, KeyOrigin, KeyWithUsage},
     wire::lookup::KeyStatus,
@@ -41,6 +42,7 @@ async fn create(verbatim: &Verbatim, args: CreateKeysArgs) -> Result<(), Command
             email: args.email.clone(),
             proof: None,
             origin: KeyOrigin::Operator,
+            access: KeyAccess::default(),
         };
         match verbatim.lookup().keys().create(request).await? {
             CreateKeyOutcome::Created(created) => {

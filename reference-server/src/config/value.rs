@@ -42,8 +42,8 @@ pub(super) fn quoted(text: &str) -> String {
 
 /// Whether a text is an address, which may have a user name or a query, or looks like a key.
 fn may_have_secret(text: &str) -> bool {
-    const KEY_PREFIXES: [&str; 9] =
-        ["sk_", "rk_", "pk_", "sk-", "whsec_", "vbk_", "vba_", "bearer ", "-----begin"];
+    const KEY_PREFIXES: [&str; 10] =
+        ["sk_", "rk_", "pk_", "sk-", "whsec_", "vbk_", "vba_", "vbo_", "bearer ", "-----begin"];
     /// Length of a run of letters and digits that may be a key. Longer names have no digits.
     const RUN: usize = 20;
     let text = text.trim().to_ascii_lowercase();

@@ -5,7 +5,7 @@ use std::{borrow::Cow, fmt::Write as _};
 /// Longest text of a request that is logged, in characters.
 const TEXT_MAX: usize = 120;
 /// Prefixes of keys.
-const KEY_PREFIXES: [&[u8]; 2] = [b"vbk_", b"vba_"];
+const KEY_PREFIXES: [&[u8]; 3] = [b"vbk_", b"vba_", b"vbo_"];
 
 /// Returns a path or method as it is logged: visible ASCII, with other bytes percent-encoded.
 ///

@@ -14,6 +14,7 @@ use http::{
 use serde_json::{Map, Value, json};
 use transcript_core::{
     Error, FailureLog,
+    directory::KeyAccess,
     lookup::{CreateKeyOutcome, CreateKeyRequest, KeyOrigin, LookupOptions},
     wire::lookup::{CreateKeyResponse, KeyRequest, KeyStatus},
 };
@@ -21,7 +22,8 @@ use transcript_core::{
 use super::document::{self, DocumentOptions, examples, parameters};
 use crate::{
     api::{
-        ClientAddress, ProblemResponse, bearer, content_type, json, proof, read_body, retry_after_seconds,
+        ClientAddress, INVALID_TOKEN, ProblemResponse, TOKEN_NEEDED, bearer, content_type, json, proof,
+        read_body, retry_after_seconds,
     },
     state::AppState,
 };
@@ -46,6 +48,7 @@ pub(crate) async fn create(
         email: text(&fields, "email")?,
         proof: proof(&parts.headers),
         origin: KeyOrigin::Network(Some(client.0)),
+        access: KeyAccess::default(),
     };
     match app.lookup.keys().create(request).await.map_err(store_error)? {
         CreateKeyOutcome::Created(created) => {
@@ -89,14 +92,20 @@ pub(crate) async fn status(
         return Ok(([NO_STORE], json(StatusCode::OK, &KeyStatus::from(&status))).into_response());
     }
     // RFC 6750: without credentials the challenge has no error code.
-    let (challenge, detail) = match credential {
-        None => {
-            ("Bearer realm=\"verbatim\"", "An API key is needed: send it as Authorization: Bearer <key>.")
+    let expired_at = match &credential {
+        Some(credential) => app.lookup.keys().expired_at(credential).await.map_err(store_error)?,
+        None => None,
+    };
+    let (challenge, detail) = match (credential, expired_at) {
+        (None, _) => {
+            (TOKEN_NEEDED, "An API key is needed: send it as Authorization: Bearer <key>.".to_owned())
         }
-        Some(_) => (
-            "Bearer realm=\"verbatim\", error=\"invalid_token\"",
+        (Some(_), Some(end)) => (INVALID_TOKEN, format!("This API key expired at {end}.")),
+        (Some(_), None) => (
+            INVALID_TOKEN,
             "The API key in the Authorization header is unknown here, or was revoked: keys of this address \
-             begin with vbk_.",
+             begin with vbk_."
+                .to_owned(),
         ),
     };
     let refusal = ProblemResponse::new(StatusCode::UNAUTHORIZED, detail);

@@ -8,7 +8,7 @@ use axum::{
 };
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri,
-    header::{CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_TYPE, RETRY_AFTER, VARY},
+    header::{CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_TYPE, RETRY_AFTER, VARY, WWW_AUTHENTICATE},
 };
 use serde_json::{Value, json};
 use transcript_core::{
@@ -23,8 +23,8 @@ use verbatim::service::HOP;
 use super::document::{self, DocumentOptions, examples, parameters};
 use crate::{
     api::{
-        ClientAddress, ContentEncoding, JSON, LookupQuery, ProblemResponse, ResponseFormat, ResultOrigin,
-        UnansweredReason, bearer, proof, retry_after_seconds,
+        ClientAddress, ContentEncoding, INVALID_TOKEN, JSON, LookupQuery, ProblemResponse, ResponseFormat,
+        ResultOrigin, UnansweredReason, bearer, proof, retry_after_seconds,
     },
     response_cache::{CachedRoute, RenderedBody, ResponseVariant, VARIES_BY},
     state::AppState,
@@ -50,6 +50,9 @@ pub(crate) async fn look_up(
         _ => app.lookup.look_up(request).await,
     };
     let answer = answer.map_err(invalid_reference)?;
+    if let Some(refusal) = key_refusal(&answer.availability) {
+        return Ok(refusal);
+    }
     let mut response = match &answer.availability {
         // JSON for a caller with a key contains the key's usage, so it is not cached.
         Availability::Available { stored, .. } if !(keyed && format == ResponseFormat::Json) => {
@@ -127,6 +130,20 @@ fn lookup_request(
     Ok((request, query.format))
 }
 
+/// The refusal of a key that has expired or whose quota is used up.
+fn key_refusal(availability: &Availability) -> Option<Response> {
+    let Availability::Unavailable(none) = availability else { return None };
+    let (status, header) = match (none.is_expired_key(), none.is_over_quota()) {
+        (true, _) => (StatusCode::UNAUTHORIZED, (WWW_AUTHENTICATE, HeaderValue::from_static(INVALID_TOKEN))),
+        (_, true) => {
+            let wait = retry_after_seconds(none.retry_after.unwrap_or_default());
+            (StatusCode::TOO_MANY_REQUESTS, (RETRY_AFTER, HeaderValue::from(wait)))
+        }
+        _ => return None,
+    };
+    Some(([header, (VARY, VARIES_BY)], ProblemResponse::new(status, none.message.clone())).into_response())
+}
+
 fn invalid_reference(reference: ReferenceError) -> ProblemResponse {
     ProblemResponse::bad(reference.parameter, reference.message)
 }
@@ -189,6 +206,7 @@ pub(crate) fn operation(options: &DocumentOptions<'_>) -> Value {
             "200": found(options),
             "304": not_modified(),
             "400": bad_reference(),
+            "401": expired_key(),
             "402": without_transcript(
                 options,
                 "In every form but JSON: the key's allowance is spent. The body is a sentence, then the address of the \
@@ -202,6 +220,7 @@ pub(crate) fn operation(options: &DocumentOptions<'_>) -> Value {
                 "This video has no captions.",
             ),
             "406": not_acceptable_response(),
+            "429": exhausted_quota(),
             "500": document::fault()
         }
     })
@@ -230,6 +249,7 @@ pub(crate) fn head_operation(options: &DocumentOptions<'_>) -> Value {
             "200": bodiless(found(options)),
             "304": not_modified(),
             "400": bodiless(bad_reference()),
+            "401": bodiless(expired_key()),
             "402": bodiless(text("In every form but JSON: the key's allowance is spent.")),
             "404": bodiless(text("In every form but JSON: there is no transcript.")),
             "406": bodiless(not_acceptable_response()),
@@ -328,6 +348,29 @@ fn not_acceptable_response() -> Value {
         "Accept-Encoding rejects every available encoding.",
         &[("encodings", detail)],
         [],
+    )
+}
+
+/// 401 for a key whose expiry the operator has set.
+fn expired_key() -> Value {
+    document::refusal(
+        (401, "Unauthorized"),
+        "The key has expired. Only the operator gives a key an expiry; an unknown key is no error.",
+        &[(
+            "expired",
+            "This API key expired at 2026-12-01T00:00:00Z. The operator of the service issues a new one.",
+        )],
+        [document::www_authenticate(), document::vary("accept-encoding, authorization")],
+    )
+}
+
+/// 429 for a key whose quota the operator has set.
+fn exhausted_quota() -> Value {
+    document::refusal(
+        (429, "Too Many Requests"),
+        "The key has used its requests of the day or month. Only the operator gives a key such a quota.",
+        &[("quota", "This API key has used its 1000 requests of the day. Try again in 5 hours.")],
+        [document::retry_after(), document::vary("accept-encoding, authorization")],
     )
 }
 

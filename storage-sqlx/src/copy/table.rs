@@ -68,6 +68,8 @@ pub(super) const MAIN: TablePart = TablePart {
         CopyTable::new("keys", &["digest"]).numbered("seq"),
         CopyTable::new("tokens", &["digest"]),
         CopyTable::new("secrets", &["name"]),
+        CopyTable::new("admin_tokens", &["name"]),
+        CopyTable::new("audit_log", &["id"]).numbered("seq"),
         CopyTable::new(LIMITS, &["bucket"]).differing(&[], &["version"]),
         // Each row holds a whole response.
         CopyTable { batch: 100, ..CopyTable::new("replies", &["key"]) },

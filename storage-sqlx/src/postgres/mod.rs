@@ -45,6 +45,8 @@ const MAIN: SchemaPart = SchemaPart {
         migration!(1, "postgres-main", "0001_create_main"),
         migration!(2, "postgres-main", "0002_tell_charges_in_one_entry"),
         migration!(3, "postgres-main", "0003_mark_prepaid_accounts"),
+        migration!(4, "postgres-main", "0004_limit_and_count_keys"),
+        migration!(5, "postgres-main", "0005_log_operators"),
     ],
 };
 

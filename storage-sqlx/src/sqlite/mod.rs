@@ -67,6 +67,8 @@ const MAIN: FileKind = FileKind {
         migration!(9, "main", "0009_index_orders_of_accounts"),
         migration!(10, "main", "0010_tell_charges_in_one_entry"),
         migration!(11, "main", "0011_mark_prepaid_accounts"),
+        migration!(12, "main", "0012_limit_and_count_keys"),
+        migration!(13, "main", "0013_log_operators"),
     ],
 };
 

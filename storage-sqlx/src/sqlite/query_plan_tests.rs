@@ -4,7 +4,7 @@ use super::{
     ARCHIVE, FileLocking, MAIN, SqliteArchive, SqliteOptions, SqliteStore, charges, ledger,
     session::SqliteSession,
 };
-use crate::store::{archive, directory, idempotency, limits, outbox};
+use crate::store::{admin, archive, directory, idempotency, limits, outbox};
 
 /// Permitted scans: the rows of a request's JSON or parameters, the rows found with them, and a page.
 const SMALL: [&str; 5] = ["VIRTUAL TABLE", "CONSTANT ROW", "SCAN (subquery", "SCAN some", "SCAN waiting"];
@@ -61,12 +61,14 @@ async fn query_plan_hot_statements_scan_no_table() {
     main.batch(FILL_MAIN).unwrap();
     for statements in [
         &ledger::INDEXED_STATEMENTS[..],
+        &admin::INDEXED_STATEMENTS[..],
         &charges::INDEXED_STATEMENTS[..],
         &limits::INDEXED_STATEMENTS[..],
         &outbox::INDEXED_STATEMENTS[..],
         &idempotency::INDEXED_STATEMENTS[..],
         &directory::INDEXED_STATEMENTS[..],
         &directory::keys::INDEXED_STATEMENTS[..],
+        &directory::key_access::INDEXED_STATEMENTS[..],
         &directory::redeem::INDEXED_STATEMENTS[..],
     ] {
         check(&main, statements);

@@ -3,6 +3,7 @@
 //! A write is a [`crate::sql::WriteTx`] over a [`crate::sql::Session`], and a read one statement of a
 //! [`crate::sql::Database`]. Ledger and charges are apart, in `sqlite` and `postgres`: their rows and batches differ.
 
+pub(crate) mod admin;
 pub(crate) mod archive;
 pub(crate) mod directory;
 pub(crate) mod idempotency;

@@ -1,5 +1,9 @@
 //! Every case of the conformance suite, each on a new database.
 
+mod admin {
+    transcript_core::admin_conformance!(crate::store().await);
+}
+
 mod archive {
     transcript_core::archive_conformance!(crate::archive().await);
 }
@@ -10,6 +14,7 @@ mod charges {
 
 mod directory {
     transcript_core::directory_conformance!(crate::store().await);
+    transcript_core::key_access_conformance!(crate::store().await);
 }
 
 mod ledger {

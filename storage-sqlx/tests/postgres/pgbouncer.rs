@@ -46,6 +46,7 @@ mod charges {
 
 mod directory {
     transcript_core::directory_conformance!(super::store().await);
+    transcript_core::key_access_conformance!(super::store().await);
 }
 
 mod ledger {

@@ -6,6 +6,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use tempfile::TempDir;
 use transcript_core::{
     ErrorKind,
+    directory::KeyAccess,
     engine::NoTranscript,
     lookup::{
         Availability, CreateKeyOutcome, CreateKeyRequest, FailureReason, KeyOrigin, LookupOptions,
@@ -58,7 +59,13 @@ async fn open(data: &TempDir, proxy: &ReplayProxy, lookup: LookupOptions) -> Res
 }
 
 async fn key(verbatim: &Verbatim) -> Result<String> {
-    let request = CreateKeyRequest { label: None, email: None, proof: None, origin: KeyOrigin::Operator };
+    let request = CreateKeyRequest {
+        label: None,
+        email: None,
+        proof: None,
+        access: KeyAccess::default(),
+        origin: KeyOrigin::Operator,
+    };
     match verbatim.lookup().keys().create(request).await? {
         CreateKeyOutcome::Created(new) => Ok(new.key.reveal().to_owned()),
         other => bail!("{other:?}"),

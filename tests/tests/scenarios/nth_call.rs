@@ -8,6 +8,7 @@ use futures_util::future::{BoxFuture, FutureExt};
 use tokio::time::timeout;
 use transcript_core::{
     archive::TrackSelector,
+    directory::KeyAccess,
     engine::{FetchOutcome, FetchRequest},
     lookup::{CreateKeyOutcome, CreateKeyRequest, KeyOrigin},
     supplier::SupplyReason,
@@ -301,8 +302,13 @@ fn new_key_and_status_survive_each_fault() {
     check_story(|fixture| {
         async {
             let lookup = &fixture.life.lookups[0];
-            let request =
-                CreateKeyRequest { label: None, email: None, proof: None, origin: KeyOrigin::Network(None) };
+            let request = CreateKeyRequest {
+                label: None,
+                email: None,
+                proof: None,
+                access: KeyAccess::default(),
+                origin: KeyOrigin::Network(None),
+            };
             let Ok(CreateKeyOutcome::Created(created)) = lookup.keys().create(request).await else { return };
             let status = lookup.keys().status(created.key.reveal(), None).await;
             assert!(!matches!(status, Ok(None)), "an issued key is not live");

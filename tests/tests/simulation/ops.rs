@@ -5,6 +5,7 @@ use std::{net::IpAddr, sync::Arc, time::Duration};
 use tokio::time::timeout;
 use transcript_core::{
     archive::TrackSelector,
+    directory::KeyAccess,
     engine::{FetchOutcome, FetchRequest, NoTranscript},
     lookup::{
         AttributionTag, Availability, CreateKeyOutcome, CreateKeyRequest, FailureReason, KeyOrigin, Lookup,
@@ -347,7 +348,13 @@ async fn create_key(life: &ProcessLife, lookup: &Lookup, client: Option<IpAddr>)
     let call_timeout = life.world.config.engine.store_timeout * 6 + Duration::from_secs(2);
     match timeout(
         call_timeout,
-        lookup.keys().create(CreateKeyRequest { label: None, email: None, proof: None, origin }),
+        lookup.keys().create(CreateKeyRequest {
+            label: None,
+            email: None,
+            proof: None,
+            access: KeyAccess::default(),
+            origin,
+        }),
     )
     .await
     {

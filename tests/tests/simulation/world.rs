@@ -17,7 +17,7 @@ use transcript_core::{
         payments::{PaymentDeps, Payments},
     },
     archive::Archive,
-    directory::{Directory, KeyOwner, SecretStore, api_key::ApiKey},
+    directory::{Directory, KeyAccess, KeyOwner, SecretStore, api_key::ApiKey},
     engine::{EngineOptions, Transcripts},
     ids::WalletId,
     ledger::Ledger,
@@ -424,7 +424,13 @@ impl SimWorld {
 
     /// Creates a key as the operator. Requires a fault-free plan.
     pub(crate) async fn make_key(&self, lookup: &Lookup) -> SimKey {
-        let request = CreateKeyRequest { label: None, email: None, proof: None, origin: KeyOrigin::Operator };
+        let request = CreateKeyRequest {
+            label: None,
+            email: None,
+            proof: None,
+            access: KeyAccess::default(),
+            origin: KeyOrigin::Operator,
+        };
         let outcome = lookup.keys().create(request).await.unwrap();
         let CreateKeyOutcome::Created(created) = outcome else { panic!("no key: {outcome:?}") };
         self.sim_key(&created.key).await

@@ -51,7 +51,7 @@ const CORE: CrateLayers = CrateLayers {
         &["debug_fields", "error", "failure_log", "ids", "names", "page", "retry", "tasks", "time"],
         &["transcript", "video"],
         &["body", "captions"],
-        &["archive", "directory", "ledger", "limits", "supplier"],
+        &["admin", "archive", "directory", "ledger", "limits", "supplier"],
         &["engine"],
         &["accounts", "chat", "lookup"],
         &["wire"],

@@ -66,7 +66,7 @@ impl AccountAdmin {
         self.context.transcripts.task(work).await?
     }
 
-    /// The account with this id or e-mail address (in any spelling).
+    /// The account with this id, e-mail address (in any spelling), or name.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] if there is no such account; the errors of the ports.
@@ -176,12 +176,19 @@ impl AccountAdmin {
         self.context.transcripts.task(work).await?
     }
 
-    async fn find(&self, selector: &str) -> Result<Account> {
-        let selector = match Email::parse(selector) {
-            Ok(email) => AccountRef::Email(email.as_str().to_owned()),
-            Err(_) => AccountRef::Id(AccountId::new(selector.trim())),
+    /// The account with this address, id or name.
+    pub(super) async fn find(&self, selector: &str) -> Result<Account> {
+        let name = selector.trim();
+        let references = match Email::parse(selector) {
+            Ok(email) => vec![AccountRef::Email(email.as_str().to_owned())],
+            Err(_) => vec![AccountRef::Id(AccountId::new(name)), AccountRef::Email(name.to_owned())],
         };
-        self.context.retry_store(|| self.directory.account(&selector)).await?.ok_or_else(account_not_found)
+        for reference in references {
+            if let Some(account) = self.context.retry_store(|| self.directory.account(&reference)).await? {
+                return Ok(account);
+            }
+        }
+        Err(account_not_found())
     }
 
     /// All orders of an account, oldest first.

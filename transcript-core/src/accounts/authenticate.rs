@@ -72,6 +72,9 @@ pub(super) fn parse_key(bearer: Option<&str>) -> Result<ApiKey, V1Error> {
     };
     match ApiKey::parse(text.trim()) {
         Some(key) if key.kind() == ApiKind::V1 => Ok(key),
+        Some(key) if key.kind() == ApiKind::Admin => Err(unauthorized(
+            "This is a token of the admin API: the v1 API takes a key that begins with vba_.",
+        )),
         Some(_) => Err(unauthorized(
             "This API key is for the lookup API (/api/transcript): the v1 API takes a key that begins with \
              vba_. POST /api/v1/register sends one to your e-mail address.",

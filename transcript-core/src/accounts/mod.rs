@@ -24,6 +24,7 @@ mod error;
 mod fetch_payment;
 mod idempotency;
 mod idempotency_lease;
+mod issue_key;
 mod keys;
 #[cfg(feature = "mail")]
 pub mod mail;

@@ -25,6 +25,8 @@ pub enum ApiKind {
     Lookup,
     /// The v1 API; prefix `vba_`.
     V1,
+    /// The admin API; prefix `vbo_`.
+    Admin,
 }
 
 impl ApiKind {
@@ -33,6 +35,7 @@ impl ApiKind {
         match self {
             Self::Lookup => "vbk_",
             Self::V1 => "vba_",
+            Self::Admin => "vbo_",
         }
     }
 }
@@ -72,7 +75,9 @@ impl ApiKey {
     ///
     /// A typo is thus detected without a directory lookup.
     pub fn parse(text: &str) -> Option<Self> {
-        let kind = [ApiKind::Lookup, ApiKind::V1].into_iter().find(|kind| text.starts_with(kind.prefix()))?;
+        let kind = [ApiKind::Lookup, ApiKind::V1, ApiKind::Admin]
+            .into_iter()
+            .find(|kind| text.starts_with(kind.prefix()))?;
         let length = kind.prefix().len() + RANDOM_LENGTH + CHECK_LENGTH;
         let body = &text.as_bytes()[kind.prefix().len()..];
         if text.len() != length || !body.iter().all(u8::is_ascii_alphanumeric) {
@@ -131,7 +136,7 @@ mod tests {
     #[test]
     fn api_key_generated_key_parses() {
         let random = SequentialRandom(200.into());
-        for kind in [ApiKind::Lookup, ApiKind::V1] {
+        for kind in [ApiKind::Lookup, ApiKind::V1, ApiKind::Admin] {
             let key = ApiKey::generate(kind, &random).unwrap();
             assert_eq!(key.reveal().len(), 40);
             assert!(key.reveal().starts_with(kind.prefix()));

@@ -3,12 +3,16 @@
 //! Keys and tokens are never stored in plain text; the directory receives their SHA-256 digests (32 bytes).
 
 pub mod api_key;
+mod key_access;
 mod records;
 
 use std::fmt;
 
 use async_trait::async_trait;
 
+pub use key_access::{
+    FieldChange, KeyAccess, KeyAccessChange, KeyRequests, PeriodRequests, RequestCounts, RequestQuota,
+};
 pub use records::{
     Account, AccountRef, AddKeyOutcome, EraseOutcome, KeyOwner, KeySummary, LookupKey, NewKeyRecord,
     PaidPeriod, Plan, RedeemOutcome, RedeemRequest, RenewRequest, RotateOutcome, UpdateOutcome,
@@ -16,7 +20,7 @@ pub use records::{
 };
 
 use crate::{
-    error::Result,
+    error::{Error, Result},
     ids::{AccountId, KeyId},
     page::{Page, PageRequest},
     time::Timestamp,
@@ -72,6 +76,27 @@ pub trait Directory: fmt::Debug + Send + Sync + 'static {
 
     /// Revokes a key; returns whether a live key with this id existed.
     async fn revoke_key(&self, key: &KeyId, now: Timestamp) -> Result<bool>;
+
+    /// Changes expiry and quota of a live key of the lookup API; returns whether there is such a key.
+    ///
+    /// The default implementation supports no change.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Unsupported`] from the default implementation.
+    async fn change_key_access(&self, _key: &KeyId, _change: KeyAccessChange) -> Result<bool> {
+        Err(Error::unsupported("this directory stores no expiry and no quota of keys"))
+    }
+
+    /// Adds requests to the counts of keys; returns the new counts.
+    ///
+    /// **Behaviour**
+    /// - Requests of a day or month before the stored one add to the total only; those of a later one begin its count.
+    /// - An unknown key is left out. Not idempotent: a repeated call counts twice.
+    ///
+    /// The default implementation counts nothing.
+    async fn add_key_requests(&self, _requests: Vec<KeyRequests>) -> Result<Vec<KeyRequests>> {
+        Ok(Vec::new())
+    }
 
     /// Lists the keys of the lookup API, oldest first, with revoked ones.
     async fn keys(&self, page: PageRequest) -> Result<Page<KeySummary>>;

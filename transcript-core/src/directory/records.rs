@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::KeyAccess;
 use crate::{
     ids::{AccountId, KeyId, WalletId},
     names::names,
@@ -36,6 +37,9 @@ pub struct LookupKey {
     pub subject: Option<String>,
     /// End of the proven entitlement.
     pub entitled_until: Option<Timestamp>,
+    /// Expiry and quota, which an operator sets, and the requests so far.
+    #[serde(default)]
+    pub access: KeyAccess,
 }
 
 /// A key of the lookup API as operators see it.
@@ -78,7 +82,7 @@ pub struct Account {
     pub id: AccountId,
     /// Number of changes, from 1.
     pub version: u64,
-    /// E-mail address, in normal form.
+    /// E-mail address, in normal form; a name without `@` if an operator created the account without an address.
     pub email: String,
     /// Wallet of the account.
     pub wallet: WalletId,

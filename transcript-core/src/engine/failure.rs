@@ -80,6 +80,10 @@ pub struct NoTranscript {
 const BUSY: &str = "busy";
 /// The detail if a store failed.
 const STORAGE: &str = "storage";
+/// The detail if the quota of the key is used up.
+const QUOTA: &str = "quota";
+/// The detail if the key has expired.
+const EXPIRED: &str = "expired";
 
 /// What a message says about the cost of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,6 +144,33 @@ impl NoTranscript {
             retry_after: failure.retry_after().or(starts_in),
             ..Self::new(FailureReason::for_supply_error(failure), failure.message())
         }
+    }
+
+    /// The operator's limit of requests of the key is used up.
+    #[cfg(feature = "lookup")]
+    pub(crate) fn exhausted_quota(max: u64, period: &str, retry_after: Duration) -> Self {
+        let message = format!(
+            "This API key has used its {max} requests of the {period}. Try again in {}.",
+            format_wait(ceil_seconds(retry_after))
+        );
+        Self::new(FailureReason::FairUse, message).with_detail(QUOTA).with_retry_after(retry_after)
+    }
+
+    /// The key has expired.
+    #[cfg(feature = "lookup")]
+    pub(crate) fn expired_key(end: Timestamp) -> Self {
+        let message = format!("This API key expired at {end}. The operator of the service issues a new one.");
+        Self::new(FailureReason::NeedsVerification, message).with_detail(EXPIRED)
+    }
+
+    /// Whether the quota of the key is used up.
+    pub fn is_over_quota(&self) -> bool {
+        self.reason == FailureReason::FairUse && self.detail.as_deref() == Some(QUOTA)
+    }
+
+    /// Whether the key has expired.
+    pub fn is_expired_key(&self) -> bool {
+        self.reason == FailureReason::NeedsVerification && self.detail.as_deref() == Some(EXPIRED)
     }
 
     fn no_supplier(platform: Platform, cost_note: CostNote) -> Self {

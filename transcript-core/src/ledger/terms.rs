@@ -1,12 +1,14 @@
 //! Terms of a plan at a point in time: pure functions of the plan and the time.
 
 use jiff::{ToSpan, civil};
+use serde::{Deserialize, Serialize};
 
 use super::{Pool, Terms};
 use crate::{names::names, time::Timestamp};
 
 /// UTC calendar period of an allowance.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum AllowancePeriod {
     /// A calendar month in UTC.
     Month,
@@ -14,7 +16,7 @@ pub enum AllowancePeriod {
     Day,
 }
 
-names!(AllowancePeriod {
+names!(AllowancePeriod, from_wire {
     Month = "month",
     Day = "day",
 });
@@ -27,6 +29,16 @@ impl AllowancePeriod {
             Self::Month => format!("month/{:04}-{:02}", today.year(), today.month()),
             Self::Day => format!("day/{:04}-{:02}-{:02}", today.year(), today.month(), today.day()),
         }
+    }
+
+    /// Start of the bucket at this time.
+    pub fn start(self, now: Timestamp) -> Timestamp {
+        let today = now.civil().date();
+        let first = match self {
+            Self::Month => today.first_of_month(),
+            Self::Day => today,
+        };
+        Timestamp::from_civil(first.to_datetime(civil::Time::midnight()))
     }
 
     /// End of the bucket at this time.
@@ -73,6 +85,16 @@ mod tests {
         ] {
             assert_eq!(AllowancePeriod::Month.end(now), month_ends, "{now}");
             assert_eq!(AllowancePeriod::Day.end(now), day_ends, "{now}");
+        }
+    }
+
+    #[test]
+    fn period_starts_where_previous_ends() {
+        let now = at(2028, 2, 29, 13);
+        for period in AllowancePeriod::ALL {
+            let start = period.start(now);
+            assert_eq!(period.end(Timestamp::from_millis(start.as_millis() - 1)), start);
+            assert_eq!(period.bucket(start), period.bucket(now));
         }
     }
 

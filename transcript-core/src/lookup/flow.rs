@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{
     archive::{FindOutcome, TrackSelector},
+    directory::LookupKey,
     engine::{CostNote, FetchOutcome, FetchRequest, NoTranscript},
     error::{Error, Result},
     failure_log::FailureLog,
@@ -85,6 +86,9 @@ impl Lookup {
         may_fetch: bool,
     ) -> Result<LookupResponse, ReferenceError> {
         let caller = self.keys.principal(request.key.as_deref(), request.proof.as_ref()).await;
+        if let Some(refusal) = self.refusal(&caller, may_fetch).await {
+            return Ok(self.build_response(&link, request.src, None, refusal));
+        }
         let deadline = deadline_after(self.transcripts.options().wait_timeout);
         let flow = LookupFlow { request, caller: &caller, may_fetch, deadline };
         let (link, availability) = self.resolve_and_find(&flow, link).await?;
@@ -94,6 +98,18 @@ impl Lookup {
             _ => None,
         };
         Ok(self.build_response(&link, request.src, key, availability))
+    }
+
+    /// Counts the request of a key; returns the refusal of an expired key and of one whose quota is used up.
+    async fn refusal(&self, caller: &Result<LookupPrincipal>, is_counted: bool) -> Option<Availability> {
+        match caller {
+            Ok(LookupPrincipal::ExpiredKey(end)) => Some(NoTranscript::expired_key(*end).into()),
+            Ok(LookupPrincipal::Key(key)) if is_counted => match self.keys.count_request(key).await {
+                Ok(wait) => wait.map(|wait| quota_response(key, wait)),
+                Err(error) => Some(store_failure_response(&error)),
+            },
+            _ => None,
+        }
     }
 
     /// The video of a link and its transcript, or why there is none.
@@ -220,7 +236,7 @@ impl Lookup {
         }
         let reason = match caller {
             Ok(LookupPrincipal::UnknownKey(reason)) => reason,
-            Ok(LookupPrincipal::Anonymous | LookupPrincipal::Key(_) | LookupPrincipal::Visitor(_)) => "",
+            Ok(_) => "",
             Err(error) => return Err(error.clone()),
         };
         if flow.may_fetch
@@ -300,6 +316,11 @@ pub(super) fn too_many_misses_response(retry_after_ms: u64) -> Availability {
     );
     let none = NoTranscript::new(FailureReason::FairUse, message);
     none.with_retry_after(Duration::from_millis(retry_after_ms)).into()
+}
+
+fn quota_response(key: &LookupKey, wait: Duration) -> Availability {
+    let (max, period) = key.access.quota.map_or((0, ""), |quota| (quota.max, quota.period.as_str()));
+    NoTranscript::exhausted_quota(max, period, wait).into()
 }
 
 fn too_many_attempts(retry_after_ms: u64) -> Availability {

@@ -1,14 +1,16 @@
 //! API keys of the lookup API: creation and usage.
 
-use std::{net::IpAddr, sync::Arc};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use super::{
-    Entitlement, EntitlementProof, EntitlementVerifier, KeyPlan, LookupOptions, limits::LookupLimits,
+    Entitlement, EntitlementProof, EntitlementVerifier, KeyPlan, LookupOptions,
+    limits::LookupLimits,
+    request_counter::{CountOutcome, RequestCounter},
     visitor::Visitor,
 };
 use crate::{
     directory::{
-        AddKeyOutcome, Directory, KeyOwner, LookupKey, NewKeyRecord,
+        AddKeyOutcome, Directory, KeyAccess, KeyOwner, LookupKey, NewKeyRecord, RequestCounts,
         api_key::{ApiKey, ApiKind},
     },
     engine::Transcripts,
@@ -33,6 +35,8 @@ pub struct CreateKeyRequest {
     pub proof: Option<EntitlementProof>,
     /// Origin of the request.
     pub origin: KeyOrigin,
+    /// Its expiry and quota, if the operator limits it; counts are ignored.
+    pub access: KeyAccess,
 }
 
 impl CreateKeyRequest {
@@ -123,11 +127,14 @@ pub struct KeyUsage {
 
 /// Principal of a lookup.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "one value per request")]
 pub(super) enum LookupPrincipal {
     /// No credential was sent.
     Anonymous,
     /// The credential is no key of this API; the message says why.
     UnknownKey(&'static str),
+    /// A key of the lookup API that has expired.
+    ExpiredKey(Timestamp),
     /// A key of the lookup API.
     Key(LookupKey),
     /// A visitor of the watch page that has passed the check; their credential is ignored.
@@ -140,6 +147,7 @@ pub struct LookupKeys {
     /// Runs the calls on the engine's runtime.
     pub(super) transcripts: Transcripts,
     pub(super) directory: Arc<dyn Directory>,
+    pub(super) requests: RequestCounter,
     pub(super) ledger: Arc<dyn Ledger>,
     pub(super) limits: LookupLimits,
     pub(super) clock: Arc<dyn Clock>,
@@ -166,6 +174,10 @@ impl LookupKeys {
             (Err(error), _) | (_, Err(error)) => return Ok(CreateKeyOutcome::Invalid(error)),
         };
         let now = self.clock.now();
+        if request.access.is_expired(now) {
+            let message = "give a time in the future".to_owned();
+            return Ok(CreateKeyOutcome::Invalid(KeyRequestError { field: "expires", message }));
+        }
         if let KeyOrigin::Network(client) = request.origin {
             let requests = self.limits.new_key(client, now);
             if let Some(limited_ms) = self.limits.check(requests, now).await? {
@@ -191,6 +203,7 @@ impl LookupKeys {
             email,
             subject,
             entitled_until,
+            access: KeyAccess { requests: RequestCounts::default(), ..request.access },
         };
         // Retried when the outcome is unknown: a key that was never shown is useless.
         let plus_keys = self.options.plus_keys_per_subject;
@@ -220,9 +233,7 @@ impl LookupKeys {
         let work = async move {
             Ok(match keys.principal(Some(&credential), None).await? {
                 LookupPrincipal::Key(key) => Some(key.key.id),
-                LookupPrincipal::Anonymous | LookupPrincipal::UnknownKey(_) | LookupPrincipal::Visitor(_) => {
-                    None
-                }
+                _ => None,
             })
         };
         self.transcripts.task(work).await?
@@ -251,6 +262,39 @@ impl LookupKeys {
         self.transcripts.task(work).await?
     }
 
+    /// When a credential's key expired; `None` if it is no expired key of the lookup API.
+    ///
+    /// # Errors
+    /// The ports' errors.
+    pub async fn expired_at(&self, credential: &str) -> Result<Option<Timestamp>> {
+        let (keys, credential) = (self.clone(), credential.to_owned());
+        let work = async move {
+            Ok(match keys.principal(Some(&credential), None).await? {
+                LookupPrincipal::ExpiredKey(end) => Some(end),
+                _ => None,
+            })
+        };
+        self.transcripts.task(work).await?
+    }
+
+    /// Adds the requests that were counted since the last call to the directory.
+    ///
+    /// A process calls it every few seconds, and before it ends: requests that it has not added are lost with it.
+    ///
+    /// # Errors
+    /// Those of the directory: the requests stay counted, for the next call.
+    pub async fn flush_requests(&self) -> Result<()> {
+        self.requests.flush().await
+    }
+
+    /// Counts a request of a key; returns the time until a retry if its quota is used up.
+    pub(super) async fn count_request(&self, key: &LookupKey) -> Result<Option<Duration>> {
+        Ok(match self.requests.count(key, self.clock.now()).await? {
+            CountOutcome::Counted => None,
+            CountOutcome::Exhausted { retry_after } => Some(retry_after),
+        })
+    }
+
     /// The principal of a credential.
     ///
     /// A valid proof of the key's own subject renews a plus key. A typo is detected without a directory lookup.
@@ -272,7 +316,10 @@ impl LookupKeys {
             ));
         }
         Ok(match self.with_store_timeout(self.directory.key_owner(&key.digest())).await? {
-            Some(KeyOwner::Lookup(key)) => LookupPrincipal::Key(self.apply_proof(key, proof).await),
+            Some(KeyOwner::Lookup(key)) => match key.access.expires_at {
+                Some(end) if key.access.is_expired(self.clock.now()) => LookupPrincipal::ExpiredKey(end),
+                _ => LookupPrincipal::Key(self.apply_proof(key, proof).await),
+            },
             _ => LookupPrincipal::UnknownKey(
                 "The API key in the Authorization header is unknown, or was revoked.",
             ),

@@ -20,6 +20,7 @@ mod options;
 mod payment;
 mod plan;
 mod request;
+mod request_counter;
 mod response;
 mod visitor;
 
@@ -27,6 +28,7 @@ use std::{net::IpAddr, sync::Arc};
 
 use limits::LookupLimits;
 use payment::LookupPayments;
+use request_counter::RequestCounter;
 use visitor::KeyedDigest;
 
 pub use archived_response::ArchivedResponse;
@@ -36,7 +38,7 @@ pub use keys::{
     CreateKeyOutcome, CreateKeyRequest, IssuedLookupKey, KeyOrigin, KeyRequestError, KeyStatus, KeyUsage,
     LookupKeys,
 };
-pub use listing::KeyWithUsage;
+pub use listing::{KeyRequestUsage, KeyWithUsage};
 pub use options::LookupOptions;
 pub use plan::KeyPlan;
 pub use request::{AttributionTag, LookupRequest, ReferenceError, VideoReference};
@@ -111,6 +113,7 @@ impl Lookup {
         let limits = LookupLimits::new(limiter, networks, Arc::clone(&options), store_timeout);
         let keys = LookupKeys {
             transcripts: transcripts.clone(),
+            requests: RequestCounter::new(Arc::clone(&directory), store_timeout),
             directory,
             ledger,
             limits: limits.clone(),

@@ -24,6 +24,7 @@ const SERVICE_WALLET: &str = "service";
 
 /// Who pays for a new transcript.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "one value per fetch")]
 pub(super) enum LookupPayer {
     /// A key, with its allowance.
     Key(LookupKey),

@@ -7,9 +7,9 @@ use async_trait::async_trait;
 use super::{SharedState, numbered, page_of};
 use crate::{
     directory::{
-        Account, AccountRef, AddKeyOutcome, Directory, EraseOutcome, KeyOwner, KeySummary, LookupKey,
-        NewKeyRecord, Plan, RedeemOutcome, RedeemRequest, RenewRequest, RotateOutcome, UpdateOutcome,
-        VerificationToken,
+        Account, AccountRef, AddKeyOutcome, Directory, EraseOutcome, KeyAccessChange, KeyOwner, KeyRequests,
+        KeySummary, LookupKey, NewKeyRecord, Plan, RedeemOutcome, RedeemRequest, RenewRequest, RotateOutcome,
+        UpdateOutcome, VerificationToken,
     },
     error::{Error, Result},
     ids::{AccountId, KeyId},
@@ -334,6 +334,25 @@ impl Directory for MemoryDirectory {
         Ok(live.map(|stored| stored.revoked_at = Some(now)).is_some())
     }
 
+    async fn change_key_access(&self, key: &KeyId, change: KeyAccessChange) -> Result<bool> {
+        let mut state = self.state.lock();
+        let live = state.find_live_mut(|stored| stored.id == *key);
+        let Some(StoredKey { owner: KeyRecordOwner::Lookup(key), .. }) = live else { return Ok(false) };
+        key.access = change.apply(&key.access);
+        Ok(true)
+    }
+
+    async fn add_key_requests(&self, requests: Vec<KeyRequests>) -> Result<Vec<KeyRequests>> {
+        let mut state = self.state.lock();
+        let add = |requests: KeyRequests| {
+            let stored = state.keys.values_mut().find(|stored| stored.key().id == requests.key)?;
+            let KeyRecordOwner::Lookup(key) = &mut stored.owner else { return None };
+            key.access.requests = key.access.requests.plus(&requests.counts);
+            Some(KeyRequests { counts: key.access.requests.clone(), ..requests })
+        };
+        Ok(requests.into_iter().filter_map(add).collect())
+    }
+
     async fn keys(&self, page: PageRequest) -> Result<Page<KeySummary>> {
         let after = numbered(page.after.as_ref())?;
         let state = self.state.lock();
@@ -385,4 +404,5 @@ mod conformance {
     use std::sync::Arc;
 
     crate::directory_conformance!(Arc::new(super::MemoryDirectory::default()));
+    crate::key_access_conformance!(Arc::new(super::MemoryDirectory::default()));
 }

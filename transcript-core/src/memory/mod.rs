@@ -15,6 +15,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod admin;
 mod archive;
 mod directory;
 mod eviction;
@@ -32,6 +33,7 @@ mod secrets;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+pub use admin::MemoryAdminStore;
 pub use archive::MemoryArchive;
 pub use directory::MemoryDirectory;
 #[cfg(feature = "accounts")]

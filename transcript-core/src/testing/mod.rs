@@ -24,6 +24,7 @@ use crate::{
     time::Timestamp,
 };
 
+pub mod admin;
 pub mod archive;
 pub mod charges;
 pub mod directory;

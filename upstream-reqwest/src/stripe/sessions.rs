@@ -61,8 +61,10 @@ impl StripeProvider {
             None => format!("customer-{account}"),
             Some(gone) => format!("customer-{account}-after-{gone}"),
         };
+        // An account without an address has a name instead, which Stripe rejects as an address.
+        let field = if sale.email.contains('@') { "email" } else { "name" };
         let form =
-            StripeForm::new().with("email", &sale.email).with("metadata[verbatim_account]", account.as_str());
+            StripeForm::new().with(field, &sale.email).with("metadata[verbatim_account]", account.as_str());
         let customer: ObjectRef = self.api.post("/v1/customers", &form, &key).await?;
         Ok(customer.id)
     }

@@ -12,6 +12,7 @@ use transcript_core::{
     },
     archive::StoredTranscript,
     chat::Chat,
+    directory::KeyAccess,
     engine::NoTranscript,
     lookup::{
         Availability, CreateKeyOutcome, CreateKeyRequest, FailureReason, KeyOrigin, Lookup, LookupRequest,
@@ -203,7 +204,13 @@ impl Service for LocalService {
             Some(client) => KeyOrigin::Network(Some(client)),
             None => KeyOrigin::Operator,
         };
-        let request = CreateKeyRequest { label, email, proof: caller.proof.clone(), origin };
+        let request = CreateKeyRequest {
+            label,
+            email,
+            proof: caller.proof.clone(),
+            origin,
+            access: KeyAccess::default(),
+        };
         match self.lookup.keys().create(request).await? {
             CreateKeyOutcome::Created(created) => Ok(CreateKeyResponse::from(&created).into()),
             CreateKeyOutcome::Invalid(error) => Err(Error::invalid(error.to_string()).into()),

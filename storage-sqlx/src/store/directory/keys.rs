@@ -6,7 +6,9 @@ use transcript_core::{
     ids::{KeyId, WalletId},
 };
 
+use super::key_access::key_access;
 use crate::{
+    codec::column,
     error::DbResult,
     sql::{Row, Session, WriteTx, values},
 };
@@ -19,8 +21,9 @@ const LIMIT_EXPIRY: &str = "SELECT entitled_until FROM keys
     WHERE subject = $1 AND entitled_until > $2 AND revoked_at IS NULL
     ORDER BY entitled_until DESC LIMIT 1 OFFSET $3";
 const ADD_KEY: &str = "INSERT INTO keys
-    (id, digest, hint, created_at, wallet, label, email, subject, entitled_until, seq)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
+    (id, digest, hint, created_at, wallet, label, email, subject, entitled_until, seq, expires_at, quota,
+        quota_period)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
 const ADD_ACCOUNT_KEY: &str =
     "INSERT INTO keys (id, digest, hint, created_at, account, seq) VALUES ($1, $2, $3, $4, $5, $6)";
 const RENEW_ENTITLEMENT: &str = "UPDATE keys
@@ -28,8 +31,10 @@ const RENEW_ENTITLEMENT: &str = "UPDATE keys
     WHERE id = $1 AND subject = $2 AND revoked_at IS NULL AND (entitled_until > $4 OR $5 >
         (SELECT count(*) FROM keys WHERE subject = $2 AND entitled_until > $4 AND revoked_at IS NULL))";
 const ADD_SUCCESSOR: &str = "INSERT INTO keys
-    (id, digest, hint, created_at, seq, account, wallet, label, email, subject, entitled_until)
-    SELECT $2, $3, $4, $5, $6, account, wallet, label, email, subject, entitled_until
+    (id, digest, hint, created_at, seq, account, wallet, label, email, subject, entitled_until, expires_at, quota,
+        quota_period, requests, last_request_at, day_start, day_requests, month_start, month_requests)
+    SELECT $2, $3, $4, $5, $6, account, wallet, label, email, subject, entitled_until, expires_at, quota,
+        quota_period, requests, last_request_at, day_start, day_requests, month_start, month_requests
     FROM keys WHERE digest = $1 AND revoked_at IS NULL";
 const REVOKE_BY_DIGEST: &str = "UPDATE keys SET revoked_at = $2 WHERE digest = $1";
 pub(super) const REVOKE_KEY: &str = "UPDATE keys SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL";
@@ -78,7 +83,7 @@ impl WriteTx for AddLookupKeyTx {
     type Outcome = AddKeyOutcome;
 
     async fn run<S: Session>(&self, db: &mut S) -> DbResult<AddKeyOutcome> {
-        let LookupKey { key, wallet, label, email, subject, entitled_until } = &self.key;
+        let LookupKey { key, wallet, label, email, subject, entitled_until, access } = &self.key;
         match check_existing(db, key).await? {
             KeyState::Absent => {}
             KeyState::Same => return Ok(AddKeyOutcome::Added),
@@ -105,6 +110,9 @@ impl WriteTx for AddLookupKeyTx {
             subject.as_ref(),
             entitled_until.map(Timestamp::as_millis),
             db.next_number(key.now),
+            access.expires_at.map(Timestamp::as_millis),
+            access.quota.map(|quota| column(quota.max)).transpose()?,
+            access.quota.map(|quota| quota.period.as_str()),
         ];
         db.execute(ADD_KEY, &row).await?;
         Ok(AddKeyOutcome::Added)
@@ -180,5 +188,6 @@ pub(super) fn lookup_key(row: &mut Row, first: usize) -> DbResult<LookupKey> {
         email: row.take(first + 6)?,
         subject: row.take(first + 7)?,
         entitled_until: row.take::<Option<i64>>(first + 8)?.map(Timestamp::from_millis),
+        access: key_access(row, first + 9)?,
     })
 }

@@ -12,10 +12,13 @@ macro_rules! account_columns {
 /// The columns of [`keys::lookup_key`], from a table with the alias `k`.
 macro_rules! key_columns {
     () => {
-        "k.id, k.digest, k.hint, k.created_at, k.wallet, k.label, k.email, k.subject, k.entitled_until"
+        "k.id, k.digest, k.hint, k.created_at, k.wallet, k.label, k.email, k.subject, k.entitled_until,
+            k.expires_at, k.quota, k.quota_period, k.requests, k.last_request_at,
+            k.day_start, k.day_requests, k.month_start, k.month_requests"
     };
 }
 
+pub(crate) mod key_access;
 pub(crate) mod keys;
 pub(crate) mod redeem;
 
@@ -23,9 +26,9 @@ use async_trait::async_trait;
 use transcript_core::{
     Error, Page, PageRequest, Result, Timestamp,
     directory::{
-        Account, AccountRef, AddKeyOutcome, Directory, EraseOutcome, KeyOwner, KeySummary, LookupKey,
-        NewKeyRecord, PaidPeriod, Plan, RedeemOutcome, RedeemRequest, RenewRequest, RotateOutcome,
-        UpdateOutcome, VerificationToken,
+        Account, AccountRef, AddKeyOutcome, Directory, EraseOutcome, KeyAccessChange, KeyOwner, KeyRequests,
+        KeySummary, LookupKey, NewKeyRecord, PaidPeriod, Plan, RedeemOutcome, RedeemRequest, RenewRequest,
+        RotateOutcome, UpdateOutcome, VerificationToken,
     },
     ids::{AccountId, KeyId, WalletId},
 };
@@ -190,6 +193,14 @@ impl<D: Database, Q: Queues> Directory for Store<D, Q> {
         Ok(self.database.execute_once(keys::REVOKE_KEY, &key).await? > 0)
     }
 
+    async fn change_key_access(&self, key: &KeyId, change: KeyAccessChange) -> Result<bool> {
+        key_access::change(&self.database, key, change).await
+    }
+
+    async fn add_key_requests(&self, requests: Vec<KeyRequests>) -> Result<Vec<KeyRequests>> {
+        self.database.run(key_access::AddKeyRequestsTx(requests)).await
+    }
+
     async fn keys(&self, page: PageRequest) -> Result<Page<KeySummary>> {
         let after = codec::numbered(page.after.as_ref())?;
         let bounds = values![after, codec::one_more(&page)];
@@ -239,7 +250,7 @@ impl<D: Database, Q: Queues> Directory for Store<D, Q> {
     }
 }
 
-fn check_digest(digest: &[u8]) -> Result<()> {
+pub(super) fn check_digest(digest: &[u8]) -> Result<()> {
     if digest.len() == DIGEST_LENGTH { Ok(()) } else { Err(Error::invalid("a digest must have 32 bytes")) }
 }
 

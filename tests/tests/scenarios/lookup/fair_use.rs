@@ -3,6 +3,7 @@
 use std::{net::IpAddr, time::Duration};
 
 use transcript_core::{
+    directory::KeyAccess,
     lookup::{CreateKeyOutcome, CreateKeyRequest, FailureReason, KeyOrigin},
     supplier::SupplyReason,
     video::{Platform, VideoId},
@@ -139,7 +140,13 @@ fn keys_per_network_are_limited_per_day() {
             let origin = KeyOrigin::Network(address(client));
             life.lookups[0]
                 .keys()
-                .create(CreateKeyRequest { label: None, email: None, proof: None, origin })
+                .create(CreateKeyRequest {
+                    label: None,
+                    email: None,
+                    proof: None,
+                    access: KeyAccess::default(),
+                    origin,
+                })
                 .await
                 .unwrap()
         };

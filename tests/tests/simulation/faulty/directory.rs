@@ -6,9 +6,9 @@ use async_trait::async_trait;
 use transcript_core::{
     Page, PageRequest, Result, Timestamp,
     directory::{
-        Account, AccountRef, AddKeyOutcome, Directory, EraseOutcome, KeyOwner, KeySummary, LookupKey,
-        NewKeyRecord, RedeemOutcome, RedeemRequest, RenewRequest, RotateOutcome, UpdateOutcome,
-        VerificationToken,
+        Account, AccountRef, AddKeyOutcome, Directory, EraseOutcome, KeyAccessChange, KeyOwner, KeyRequests,
+        KeySummary, LookupKey, NewKeyRecord, RedeemOutcome, RedeemRequest, RenewRequest, RotateOutcome,
+        UpdateOutcome, VerificationToken,
     },
     ids::{AccountId, KeyId},
 };
@@ -64,6 +64,18 @@ impl Directory for FaultyDirectory {
         let what = key.to_string();
         let work = async move { inner.revoke_key(&key, now).await };
         self.gate.pass("directory.revoke_key", || what, work, nothing).await
+    }
+
+    async fn change_key_access(&self, key: &KeyId, change: KeyAccessChange) -> Result<bool> {
+        let (inner, key, what) = (self.inner(), key.clone(), key.to_string());
+        let work = async move { inner.change_key_access(&key, change).await };
+        self.gate.pass("directory.change_key_access", || what, work, nothing).await
+    }
+
+    async fn add_key_requests(&self, requests: Vec<KeyRequests>) -> Result<Vec<KeyRequests>> {
+        let inner = self.inner();
+        let work = async move { inner.add_key_requests(requests).await };
+        self.gate.pass("directory.add_key_requests", String::new, work, nothing).await
     }
 
     async fn keys(&self, page: PageRequest) -> Result<Page<KeySummary>> {

@@ -1,20 +1,22 @@
 //! Conformance cases of the directory.
 
 mod accounts;
+mod key_access;
 mod keys;
 mod tokens;
 
 use std::sync::Arc;
 
 pub use accounts::*;
+pub use key_access::*;
 pub use keys::*;
 pub use tokens::*;
 
 use super::{at, expect_ok};
 use crate::{
     directory::{
-        Account, AccountRef, Directory, KeyOwner, LookupKey, NewKeyRecord, RedeemOutcome, RedeemRequest,
-        VerificationToken,
+        Account, AccountRef, Directory, KeyAccess, KeyOwner, LookupKey, NewKeyRecord, RedeemOutcome,
+        RedeemRequest, VerificationToken,
     },
     ids::{AccountId, KeyId, WalletId},
 };
@@ -75,6 +77,18 @@ macro_rules! directory_conformance_cases {
     };
 }
 
+/// Generates one test per case of the expiry, quota and counts of keys, which a [`Directory`] may leave out.
+#[macro_export]
+macro_rules! key_access_conformance {
+    ($make:expr) => {
+        $crate::conformance_cases! { $make; $crate::directory::Directory; [$crate::testing::directory];
+            key_access_is_stored_and_changed
+            key_requests_are_added
+            concurrent_key_requests_are_all_counted
+        }
+    };
+}
+
 type DirectoryStore = Arc<dyn Directory>;
 
 /// Digest of the secret with this name.
@@ -95,6 +109,7 @@ fn lookup_key(id: &str, seconds: i64) -> LookupKey {
         email: None,
         subject: None,
         entitled_until: None,
+        access: KeyAccess::default(),
     }
 }
 

@@ -82,8 +82,7 @@ impl From<&IssuedAccountKey> for VerifyResponse {
     schemars(description = "An account and its remaining credits.", rename = "Me")
 )]
 pub struct AccountInfo {
-    /// The account's e-mail address.
-    #[cfg_attr(feature = "openapi", schemars(extend("format" = "email")))]
+    /// The account's e-mail address; its name if the operator created it without an address.
     pub email: String,
     /// The plan's name.
     #[cfg_attr(feature = "openapi", schemars(extend("enum" = Plan::ALL.map(Plan::as_str))))]

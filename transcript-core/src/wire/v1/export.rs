@@ -10,6 +10,7 @@ use crate::{
 
 /// Everything that is stored about an account, in this project's own form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(schemars::JsonSchema))]
 pub struct AccountExport {
     /// The account's id.
     pub id: String,
@@ -33,6 +34,7 @@ pub struct AccountExport {
 
 /// Order of an account.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(schemars::JsonSchema))]
 pub struct ExportedOrder {
     /// Id of the order.
     pub id: String,
@@ -56,6 +58,7 @@ pub struct ExportedOrder {
 
 /// Entry of an account's credits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(schemars::JsonSchema))]
 pub struct StatementLine {
     /// When it was written: RFC 3339, UTC.
     pub at: String,
