@@ -1,5 +1,6 @@
 //! The `verbatim` command: both APIs over HTTP, and the operator's tools.
 
+mod admin;
 mod altcha;
 mod api;
 mod command;
@@ -13,6 +14,7 @@ mod mail;
 mod mcp;
 mod metrics;
 mod openapi;
+mod operations;
 mod page;
 mod response_cache;
 mod routes;

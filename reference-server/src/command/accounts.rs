@@ -2,28 +2,25 @@
 //!
 //! Servers do not cache accounts, so a change applies to the next request of a running server.
 
-use std::{fmt::Write as _, sync::Arc};
+use std::fmt::Write as _;
 
 use serde::Serialize;
 use transcript_core::{
-    Random,
-    accounts::{AccountAdmin, AccountView, PlanState, Profile, ProviderRefs},
-    ids::GrantId,
+    accounts::{AccountView, PlanState},
     ledger::Entry,
-    wire::v1::{AccountExport, AccountInfo, StatementLine},
+    wire::v1::{AccountExport, StatementLine},
 };
-use verbatim::{SystemRandom, Verbatim};
 
 use super::{
     CommandError,
-    accounts_arguments::{AccountsCommand, DeleteAccountArgs, GrantArgs, ListAccountsArgs, ShowAccountArgs},
+    accounts_arguments::{AccountsCommand, CreateAccountArgs, DeleteAccountArgs, GrantArgs, ShowAccountArgs},
     confirm::confirm,
     listing::{print_all, seconds},
-    open_existing, print, print_json, shown,
+    open, open_existing, operations, print, print_json, shown,
 };
 use crate::{
-    config::{OUTBOX_FOLDER, Settings},
-    mail::delete_mails,
+    config::Settings,
+    operations::{AccountRow, DeleteOutcome, NewAccount, NewAccountRow, Operations},
 };
 
 /// Longest memo that is printed, in characters.
@@ -31,145 +28,94 @@ const MEMO_MAX: usize = 200;
 
 /// Runs a subcommand of `accounts`.
 pub(super) async fn run(settings: &Settings, command: AccountsCommand) -> Result<(), CommandError> {
-    let verbatim = open_existing(settings).await?;
-    let accounts = &verbatim.accounts().admin;
+    let verbatim = match command {
+        AccountsCommand::Create(_) => open(settings).await?,
+        _ => open_existing(settings).await?,
+    };
+    let operations = &operations(settings, &verbatim);
     let done = match command {
-        AccountsCommand::List(args) => list(accounts, &args).await,
-        AccountsCommand::Show(args) => show(accounts, &args).await,
-        AccountsCommand::Grant(args) => grant(accounts, &args).await,
-        AccountsCommand::Block(args) => set_blocked(accounts, &args.selector, true).await,
-        AccountsCommand::Unblock(args) => set_blocked(accounts, &args.selector, false).await,
-        AccountsCommand::Statement(args) => statement(accounts, &args).await,
-        AccountsCommand::Export(args) => export(accounts, &args.selector).await,
-        AccountsCommand::Delete(args) => delete(settings, &verbatim, &args).await,
+        AccountsCommand::Create(args) => create(operations, &args).await,
+        AccountsCommand::NewKey(args) => new_key(operations, &args).await,
+        AccountsCommand::List(args) => {
+            print_all::<AccountRow, _, _>(args.json, |page| operations.list_accounts(page), table).await
+        }
+        AccountsCommand::Show(args) => show(operations, &args).await,
+        AccountsCommand::Grant(args) => grant(operations, &args).await,
+        AccountsCommand::Block(args) => set_blocked(operations, &args.selector, true).await,
+        AccountsCommand::Unblock(args) => set_blocked(operations, &args.selector, false).await,
+        AccountsCommand::Statement(args) => statement(operations, &args).await,
+        AccountsCommand::Export(args) => export(operations, &args.selector).await,
+        AccountsCommand::Delete(args) => delete(operations, &args).await,
     };
     verbatim.close().await;
     done
 }
 
-async fn list(accounts: &Arc<AccountAdmin>, args: &ListAccountsArgs) -> Result<(), CommandError> {
-    print_all::<AccountRow, _, _>(args.json, |page| accounts.list(page), table).await
+async fn create(operations: &Operations, args: &CreateAccountArgs) -> Result<(), CommandError> {
+    print_new(&operations.create_account(&args.name, args.credits, &args.memo).await?, args.json)
 }
 
-async fn show(accounts: &Arc<AccountAdmin>, args: &ShowAccountArgs) -> Result<(), CommandError> {
-    let view = accounts.show(&args.account.selector).await?;
+async fn new_key(operations: &Operations, args: &ShowAccountArgs) -> Result<(), CommandError> {
+    print_new(&operations.issue_account_key(&args.account.selector).await?, args.json)
+}
+
+/// Prints the new key of an account, alone or with the account.
+fn print_new(new: &NewAccount, is_json: bool) -> Result<(), CommandError> {
+    let printed = match is_json {
+        true => print_json(&pretty(&NewAccountRow::from(new))),
+        false => print(&format!("{}\n", new.key.reveal())),
+    };
+    printed.map_err(|_| {
+        let id = &new.view.account.id;
+        let what = format!(
+            "standard output was closed; `verbatim accounts new-key {id}` replaces the unprinted key"
+        );
+        CommandError::Fault(what)
+    })
+}
+
+async fn show(operations: &Operations, args: &ShowAccountArgs) -> Result<(), CommandError> {
+    let view = operations.show_account(&args.account.selector).await?;
     match args.json {
         true => print_json(&pretty(&AccountRow::from(&view))),
         false => print(&as_text(&view)),
     }
 }
 
-async fn grant(accounts: &Arc<AccountAdmin>, args: &GrantArgs) -> Result<(), CommandError> {
-    let id = match &args.id {
-        Some(name) => GrantId::operator_grant(name),
-        None => {
-            let digits = SystemRandom::open()?.bytes(16);
-            GrantId::operator_grant(digits.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
-        }
-    };
-    let view = accounts.grant(&args.account.selector, id, args.credits, &args.memo).await?;
+async fn grant(operations: &Operations, args: &GrantArgs) -> Result<(), CommandError> {
+    let (selector, id) = (&args.account.selector, args.id.as_deref());
+    let view = operations.grant_credits(selector, id, args.credits, &args.memo).await?;
     print(&format!("{}: {} credits left\n", view.account.email, view.credits.remaining))
 }
 
-async fn set_blocked(
-    accounts: &Arc<AccountAdmin>,
-    selector: &str,
-    blocked: bool,
-) -> Result<(), CommandError> {
-    let account = accounts.set_blocked(selector, blocked).await?;
+async fn set_blocked(operations: &Operations, selector: &str, blocked: bool) -> Result<(), CommandError> {
+    let account = operations.set_account_blocked(selector, blocked).await?;
     print(&format!("{}: {}\n", account.email, if account.blocked { "blocked" } else { "not blocked" }))
 }
 
-async fn statement(accounts: &Arc<AccountAdmin>, args: &ShowAccountArgs) -> Result<(), CommandError> {
+async fn statement(operations: &Operations, args: &ShowAccountArgs) -> Result<(), CommandError> {
     let selector = args.account.selector.as_str();
-    print_all::<StatementLine, _, _>(args.json, |page| accounts.statement(selector, page), statement_table)
-        .await
+    let page = |page| operations.account_statement(selector, page);
+    print_all::<StatementLine, _, _>(args.json, page, statement_table).await
 }
 
-async fn export(accounts: &Arc<AccountAdmin>, selector: &str) -> Result<(), CommandError> {
-    print_json(&pretty(&AccountExport::from(&accounts.export(selector).await?)))
+async fn export(operations: &Operations, selector: &str) -> Result<(), CommandError> {
+    print_json(&pretty(&AccountExport::from(&operations.export_account(selector).await?)))
 }
 
-async fn delete(
-    settings: &Settings,
-    verbatim: &Verbatim,
-    args: &DeleteAccountArgs,
-) -> Result<(), CommandError> {
-    let accounts = &verbatim.accounts().admin;
-    let view = accounts.show(&args.account.selector).await?;
+async fn delete(operations: &Operations, args: &DeleteAccountArgs) -> Result<(), CommandError> {
+    let view = operations.show_account(&args.account.selector).await?;
     let (account, remaining) = (&view.account, view.credits.remaining);
     let question = format!("Erase the account of {}, with {remaining} credits left?", account.email);
     if !args.yes && !confirm(&question)? {
         return Err(CommandError::Fault("nothing was deleted".to_owned()));
     }
-    let mut text = String::new();
-    let account = &match verbatim.payments().close(account).await {
-        Ok(account) => account,
-        Err(error) if args.anyway => {
-            text += &format!("its open checkout sessions could not be closed: {error}\n");
-            account.clone()
+    match operations.delete_account(account, args.anyway).await? {
+        DeleteOutcome::Deleted { notes } => print(&format!("{}\n", notes.join("\n"))),
+        DeleteOutcome::Refused(why) => {
+            Err(CommandError::Fault(format!("nothing was deleted: {why} (--anyway deletes it nevertheless)")))
         }
-        Err(error) => {
-            return Err(CommandError::Fault(format!(
-                "nothing was deleted: its open checkout sessions could not be closed: {error}; try again once the \
-                 payment provider is reachable (--anyway deletes it nevertheless)"
-            )));
-        }
-    };
-    let refs = accounts.provider_refs(account).await?;
-    if !refs.is_empty() && !args.anyway {
-        return Err(CommandError::Fault(format!("nothing was deleted: {}", deletion_obstacles(&refs))));
     }
-    // The account as shown: a change during the confirmation makes the deletion fail.
-    accounts.delete(account, args.anyway).await?;
-    text += &format!("{}: deleted\n", account.id);
-    if let Some(subscription) = &refs.subscription {
-        text += &format!("the subscription {subscription} continues: cancel it at the payment provider\n");
-    }
-    for order in &refs.orders {
-        let payment = verbatim.payments().order(order).await?.and_then(|order| order.payment);
-        // The sandbox stores a token after the name.
-        let payment = payment.as_deref().and_then(|name| name.split(' ').next()).unwrap_or("unknown");
-        text += &format!(
-            "the order {order} may still be paid (payment {payment}): the server's log reports it; refund it then\n"
-        );
-    }
-    let folder = settings.data.join(OUTBOX_FOLDER);
-    let mails = delete_mails(&folder, &account.email).map_err(|error| {
-        let folder = folder.display();
-        CommandError::Fault(format!("{text}some of its mails in {folder} could not be deleted: {error}"))
-    })?;
-    match mails {
-        0 => {}
-        1 => text += "1 mail to it was deleted from the outbox folder\n",
-        mails => text += &format!("{mails} mails to it were deleted from the outbox folder\n"),
-    }
-    print(&text)
-}
-
-/// Returns the reasons why an account cannot be deleted, with the remedies.
-fn deletion_obstacles(refs: &ProviderRefs) -> String {
-    let mut reasons = Vec::new();
-    if let Some(subscription) = &refs.subscription {
-        reasons.push(format!(
-            "its subscription {subscription} would continue to charge a customer without an account; cancel it at the \
-             payment provider first"
-        ));
-    }
-    match refs.orders.as_slice() {
-        [] => {}
-        [order] => reasons.push(format!(
-            "its order {order} may still be paid; wait until its checkout session has expired, within a day or two, or \
-             expire it at the payment provider"
-        )),
-        orders => reasons.push(format!(
-            "{} of its orders may still be paid, the first is {}; wait until their checkout sessions have expired, \
-             within a day or two, or expire them at the payment provider",
-            orders.len(),
-            orders[0]
-        )),
-    }
-    format!("{} (--anyway deletes it nevertheless)", reasons.join("; and "))
 }
 
 /// Formats a document as indented JSON.
@@ -246,40 +192,4 @@ fn statement_table(entries: &[Entry], with_heading: bool) -> String {
         row([&seconds(&line.at), &line.step, &line.credits.to_string(), month, &shown(&line.memo, MEMO_MAX)]);
     }
     text
-}
-
-/// Account in `accounts list --json` and `accounts show --json`.
-#[derive(Serialize)]
-struct AccountRow {
-    id: String,
-    #[serde(flatten)]
-    account: AccountInfo,
-    /// Plan state: `free`, `paid` or `grace`.
-    state: &'static str,
-    blocked: bool,
-    months_from: String,
-    paid_through: Option<String>,
-    customer: Option<String>,
-    subscription: Option<String>,
-}
-
-impl From<&AccountView> for AccountRow {
-    fn from(view: &AccountView) -> Self {
-        let account = &view.account;
-        let profile = Profile { email: account.email.clone(), credits: view.credits };
-        Self {
-            id: account.id.to_string(),
-            account: AccountInfo::from(&profile),
-            state: match view.effective_plan.state {
-                PlanState::Free => "free",
-                PlanState::Paid => "paid",
-                PlanState::Grace => "grace",
-            },
-            blocked: account.blocked,
-            months_from: account.anchor.to_string(),
-            paid_through: account.paid.map(|paid| paid.through.to_string()),
-            customer: account.customer.clone(),
-            subscription: account.subscription.clone(),
-        }
-    }
 }

@@ -4,6 +4,10 @@ use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum AccountsCommand {
+    /// Create an account without an e-mail address and print its key; it is shown only once
+    Create(CreateAccountArgs),
+    /// Replace the key of an account and print the new one; the old key is refused at once
+    NewKey(ShowAccountArgs),
     /// List all accounts with their remaining credits, oldest first
     List(ListAccountsArgs),
     /// Show an account
@@ -25,9 +29,31 @@ pub(super) enum AccountsCommand {
 /// Selects an account.
 #[derive(Args, Debug)]
 pub(super) struct AccountSelector {
-    /// E-mail address of the account, or its id as `accounts list` prints it
-    #[arg(value_name = "EMAIL|ID")]
+    /// E-mail address of the account, its name, or its id as `accounts list` prints it
+    #[arg(value_name = "EMAIL|NAME|ID")]
     pub(super) selector: String,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  verbatim accounts create \"Example Ltd\"
+  verbatim accounts create example-ltd --credits 5000 --memo \"contract 17\" --json
+
+The name is in the place of an e-mail address, also in responses of the API. No mail is sent: `accounts new-key`
+replaces a lost key. Exit status 1: an account has this name.")]
+pub(super) struct CreateAccountArgs {
+    /// Name of the account: 1 to 100 characters, without @
+    #[arg(value_name = "NAME")]
+    pub(super) name: String,
+    /// Number of credits, which do not expire, beside those of the free plan
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=1_000_000_000))]
+    pub(super) credits: u64,
+    /// Reason for the credits, shown in the account's statement
+    #[arg(long, value_name = "TEXT", default_value = "from the operator")]
+    pub(super) memo: String,
+    /// Print the account and its key as JSON
+    #[arg(long)]
+    pub(super) json: bool,
 }
 
 #[derive(Args, Debug)]

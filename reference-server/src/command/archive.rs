@@ -9,9 +9,9 @@ use super::{
     archive_arguments::{ArchiveCommand, DeleteArgs, RefreshArgs, ShowArgs, StatsArgs, WithdrawArgs},
     archive_bulk, archive_export, archive_verify,
     confirm::confirm,
-    open_archive, open_existing_archive, print, print_json, shown,
+    open_archive, open_existing_archive, open_with_audit_log, operations, print, print_json, shown,
 };
-use crate::config::Settings;
+use crate::{config::Settings, operations::Operations};
 
 /// Longest title or message that is printed, in characters.
 const TEXT_MAX: usize = 300;
@@ -20,14 +20,15 @@ const TEXT_MAX: usize = 300;
 pub(super) async fn run(settings: &Settings, command: ArchiveCommand) -> Result<(), CommandError> {
     // A video that is not archived can be withdrawn or fetched.
     let verbatim = match command {
-        ArchiveCommand::Withdraw(_) | ArchiveCommand::Refresh(_) => open_archive(settings).await?,
+        ArchiveCommand::Withdraw(_) => open_with_audit_log(settings).await?,
+        ArchiveCommand::Refresh(_) => open_archive(settings).await?,
         _ => open_existing_archive(settings).await?,
     };
     let done = match command {
         ArchiveCommand::Show(args) => show(&verbatim, &args).await,
         ArchiveCommand::Export(args) => archive_export::run(&verbatim, &args).await,
         ArchiveCommand::Delete(args) => delete(&verbatim, &args).await,
-        ArchiveCommand::Withdraw(args) => withdraw(&verbatim, &args).await,
+        ArchiveCommand::Withdraw(args) => withdraw(&operations(settings, &verbatim), &args).await,
         ArchiveCommand::Refresh(args) => refresh(&verbatim, args).await,
         ArchiveCommand::Compact(args) => archive_bulk::compact(&verbatim, &args).await,
         ArchiveCommand::Verify(args) => archive_verify::run(&verbatim, &args).await,
@@ -175,16 +176,15 @@ async fn delete(verbatim: &Verbatim, args: &DeleteArgs) -> Result<(), CommandErr
     print(&format!("{}: deleted\n", video.video))
 }
 
-async fn withdraw(verbatim: &Verbatim, args: &WithdrawArgs) -> Result<(), CommandError> {
-    let video = verbatim.tools().show(&args.link).await?;
-    let state = match (args.undo, video.withdrawn) {
+async fn withdraw(operations: &Operations, args: &WithdrawArgs) -> Result<(), CommandError> {
+    let withdrawal = operations.withdraw(&args.link, !args.undo).await?;
+    let state = match (args.undo, withdrawal.was_withdrawn) {
         (false, false) => "withdrawn",
         (false, true) => "withdrawn already",
         (true, true) => "restored",
         (true, false) => "not withdrawn",
     };
-    verbatim.tools().withdraw(&video.video, !args.undo).await?;
-    print(&format!("{}: {state}\n", video.video))
+    print(&format!("{}: {state}\n", withdrawal.video))
 }
 
 async fn refresh(verbatim: &Verbatim, args: RefreshArgs) -> Result<(), CommandError> {

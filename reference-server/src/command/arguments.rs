@@ -7,7 +7,9 @@ use transcript_core::captions::TextFormat;
 
 use super::{
     accounts_arguments::AccountsCommand,
+    admin_arguments::{AdminTokensCommand, AuditLogArgs},
     archive_arguments::{ArchiveCommand, LedgerCommand},
+    keys_arguments::KeysCommand,
     storage::StorageCommand,
 };
 
@@ -68,15 +70,20 @@ pub(super) enum Command {
     /// Manage the archive: show, export, delete, withdraw, refresh, compact, list, stats
     #[command(subcommand)]
     Archive(ArchiveCommand),
-    /// Manage API keys of the lookup API: create, list, revoke
+    /// Manage API keys of the lookup API: create, list, set, revoke
     #[command(subcommand)]
     Keys(KeysCommand),
-    /// Manage accounts of the v1 API: list, show, grant, block, unblock, statement, export, delete
+    /// Manage accounts of the v1 API: create, list, show, grant, block, statement, export, delete
     #[command(subcommand)]
     Accounts(AccountsCommand),
     /// Check the ledger
     #[command(subcommand)]
     Ledger(LedgerCommand),
+    /// Manage the tokens of the admin API: create, list, revoke
+    #[command(subcommand)]
+    AdminTokens(AdminTokensCommand),
+    /// Print the audit log: what operators did, newest first
+    AuditLog(AuditLogArgs),
     /// Serve the archive as MCP tools on standard input and output
     #[command(after_help = "Example, as the configuration of an assistant:
   {\"mcpServers\": {\"verbatim\": {\"command\": \"verbatim\", \"args\": [\"mcp\"]}}}
@@ -219,52 +226,6 @@ pub(super) struct ImportArgs {
     /// Print a line of JSON per transcript
     #[arg(long)]
     pub(super) json: bool,
-}
-
-#[derive(Debug, Subcommand)]
-pub(super) enum KeysCommand {
-    /// Create keys and print each on a line; a key is shown only once
-    Create(CreateKeysArgs),
-    /// List all keys with their usage, oldest first
-    List(ListKeysArgs),
-    /// Revoke a key, with effect on its next request, also on running servers
-    Revoke(RevokeKeyArgs),
-}
-
-#[derive(Args, Debug)]
-#[command(after_help = "Examples:
-  verbatim keys list
-  verbatim keys list --json | jq -r '.[] | select(.plan == \"plus\") | .id'
-
-Usage and allowance are those of the current UTC month, or of the day for plus keys.")]
-pub(super) struct ListKeysArgs {
-    /// Print a JSON array
-    #[arg(long)]
-    pub(super) json: bool,
-}
-
-#[derive(Args, Debug)]
-#[command(after_help = "Example:
-  verbatim keys revoke key-0123456789abcdef0123456789abcdef
-
-Exit status 1: no live key has that id.")]
-pub(super) struct RevokeKeyArgs {
-    /// Id of the key, as `keys list` prints it; not the key itself
-    #[arg(value_name = "ID")]
-    pub(super) id: String,
-}
-
-#[derive(Args, Debug)]
-pub(super) struct CreateKeysArgs {
-    /// Label of the keys
-    #[arg(long)]
-    pub(super) label: Option<String>,
-    /// E-mail address of the owner
-    #[arg(long)]
-    pub(super) email: Option<String>,
-    /// Number of keys
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub(super) count: u32,
 }
 
 #[cfg(test)]

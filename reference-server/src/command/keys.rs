@@ -2,142 +2,160 @@
 
 use std::fmt::Write as _;
 
-use serde::Serialize;
 use transcript_core::{
-    directory::KeyAccess,
-    ids::KeyId,
-    lookup::{CreateKeyOutcome, CreateKeyRequest, KeyOrigin, KeyWithUsage},
-    wire::lookup::KeyStatus,
+    ErrorKind, Timestamp,
+    directory::{FieldChange, KeyAccess, KeyAccessChange, RequestCounts},
+    ledger::terms::AllowancePeriod,
+    lookup::{CreateKeyRequest, KeyOrigin, KeyWithUsage},
 };
-use verbatim::Verbatim;
 
 use super::{
     CommandError,
-    arguments::{CreateKeysArgs, KeysCommand, ListKeysArgs, RevokeKeyArgs},
+    keys_arguments::{CreateKeysArgs, KeysCommand, ListKeysArgs, RevokeKeyArgs, SetKeyArgs},
     listing::{print_all, seconds},
-    open, open_existing, print, shown,
+    open, open_existing, operations, print, shown,
 };
-use crate::config::Settings;
+use crate::{
+    config::Settings,
+    operations::{KeyRow, Operations, parse_expiry, quota_text},
+};
 
 /// Runs a subcommand of `keys`.
 pub(super) async fn run(settings: &Settings, command: KeysCommand) -> Result<(), CommandError> {
     let verbatim = match command {
         KeysCommand::Create(_) => open(settings).await?,
-        KeysCommand::List(_) | KeysCommand::Revoke(_) => open_existing(settings).await?,
+        _ => open_existing(settings).await?,
     };
+    let operations = operations(settings, &verbatim);
     let done = match command {
-        KeysCommand::Create(args) => create(&verbatim, args).await,
-        KeysCommand::List(args) => list(&verbatim, args).await,
-        KeysCommand::Revoke(args) => revoke(&verbatim, args).await,
+        KeysCommand::Create(args) => create(&operations, args).await,
+        KeysCommand::List(args) => list(&operations, args).await,
+        KeysCommand::Set(args) => set(&operations, args).await,
+        KeysCommand::Revoke(args) => revoke(&operations, args).await,
     };
     verbatim.close().await;
     done
 }
 
 /// Creates keys and prints each as soon as it exists.
-async fn create(verbatim: &Verbatim, args: CreateKeysArgs) -> Result<(), CommandError> {
+async fn create(operations: &Operations, args: CreateKeysArgs) -> Result<(), CommandError> {
+    let expires_at = args.expires.as_deref().map(|text| expiry(operations, text)).transpose()?;
     for _ in 0..args.count {
         let request = CreateKeyRequest {
             label: args.label.clone(),
             email: args.email.clone(),
             proof: None,
             origin: KeyOrigin::Operator,
-            access: KeyAccess::default(),
+            access: KeyAccess { expires_at, quota: args.quota, requests: RequestCounts::default() },
         };
-        match verbatim.lookup().keys().create(request).await? {
-            CreateKeyOutcome::Created(created) => {
-                if let Err(failure) = print(&format!("{}\n", created.key.reveal())) {
-                    return Err(revoke_unprinted(verbatim, &created.status.id, failure).await);
-                }
-            }
-            CreateKeyOutcome::Invalid(bad) => return Err(CommandError::Wrong(format!("--{bad}"))),
-            CreateKeyOutcome::Limited { .. } | CreateKeyOutcome::SubjectFull { .. } => {
-                return Err(CommandError::Fault("key creation was limited".to_owned()));
-            }
+        let created = operations.create_key(request).await.map_err(|error| match error.kind() {
+            // The message begins with the name of the option.
+            ErrorKind::Invalid => CommandError::Wrong(format!("--{error}")),
+            _ => error.into(),
+        })?;
+        if let Err(failure) = print(&format!("{}\n", created.key.reveal())) {
+            return Err(revoke_unprinted(operations, created.status.id.as_str(), failure).await);
         }
     }
     Ok(())
 }
 
+fn expiry(operations: &Operations, text: &str) -> Result<Timestamp, CommandError> {
+    let parsed = parse_expiry(text, operations.verbatim().now());
+    parsed.map_err(|message| CommandError::Wrong(format!("--expires: {message}")))
+}
+
 /// Revokes a key that could not be printed, and returns the error.
-async fn revoke_unprinted(verbatim: &Verbatim, key: &KeyId, failure: CommandError) -> CommandError {
+async fn revoke_unprinted(operations: &Operations, key: &str, failure: CommandError) -> CommandError {
     let why = match failure {
         CommandError::Fault(why) => why,
         _ => "standard output was closed".to_owned(),
     };
-    let what = match verbatim.lookup().keys().revoke(key).await {
-        Ok(_) => "the unprinted key was revoked",
+    let what = match operations.revoke_key(key).await {
+        Ok(()) => "the unprinted key was revoked",
         Err(_) => "the unprinted key still exists; revoke it with `verbatim keys revoke`",
     };
-    CommandError::Fault(format!("{why}: {what} ({})", key.as_str()))
+    CommandError::Fault(format!("{why}: {what} ({key})"))
 }
 
-async fn list(verbatim: &Verbatim, args: ListKeysArgs) -> Result<(), CommandError> {
-    print_all::<KeyRow, _, _>(args.json, |page| verbatim.lookup().keys().list(page), table_part).await
+async fn list(operations: &Operations, args: ListKeysArgs) -> Result<(), CommandError> {
+    print_all::<KeyRow, _, _>(args.json, |page| operations.list_keys(page), table_part).await
 }
 
-async fn revoke(verbatim: &Verbatim, args: RevokeKeyArgs) -> Result<(), CommandError> {
-    match verbatim.lookup().keys().revoke(&KeyId::new(args.id.as_str())).await? {
-        true => Ok(()),
-        // Only an id is repeated: a key that was passed by mistake stays secret.
-        false if args.id.starts_with("key-") => {
-            Err(CommandError::Fault(format!("no live key has the id {:?}", args.id)))
-        }
-        false => {
-            Err(CommandError::Fault("this is not a key id: `verbatim keys list` prints the ids".to_owned()))
-        }
-    }
+async fn set(operations: &Operations, args: SetKeyArgs) -> Result<(), CommandError> {
+    let expires_at = match (&args.expires, args.no_expiry) {
+        (Some(text), _) => FieldChange::Set(expiry(operations, text)?),
+        (None, true) => FieldChange::Clear,
+        (None, false) => FieldChange::Keep,
+    };
+    let quota = match (args.quota, args.no_quota) {
+        (Some(quota), _) => FieldChange::Set(quota),
+        (None, true) => FieldChange::Clear,
+        (None, false) => FieldChange::Keep,
+    };
+    Ok(operations.change_key(&args.id, KeyAccessChange { expires_at, quota }).await?)
+}
+
+async fn revoke(operations: &Operations, args: RevokeKeyArgs) -> Result<(), CommandError> {
+    Ok(operations.revoke_key(&args.id).await?)
 }
 
 /// Formats keys as a table. The label is the last column, because it may be long and contain spaces.
 fn table_part(keys: &[KeyWithUsage], with_heading: bool) -> String {
     let mut text = String::new();
-    let mut row = |columns: [&str; 7]| {
-        let [id, hint, plan, used, created, revoked, label] = columns;
-        let line = format!("{id:36}  {hint:12}  {plan:13}  {used:>13}  {created:20}  {revoked:20}  {label}");
+    let mut row = |columns: [&str; 10]| {
+        let [id, hint, plan, used, requests, last, created, expires, revoked, label] = columns;
+        let line = format!(
+            "{id:36}  {hint:12}  {plan:13}  {used:>13}  {requests:>18}  {last:20}  {created:20}  {expires:20}  \
+             {revoked:20}  {label}"
+        );
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{}", line.trim_end());
     };
     if with_heading {
-        row(["ID", "KEY", "PLAN", "USED", "CREATED", "REVOKED", "LABEL"]);
+        row([
+            "ID",
+            "KEY",
+            "PLAN",
+            "USED",
+            "REQUESTS",
+            "LAST REQUEST",
+            "CREATED",
+            "EXPIRES",
+            "REVOKED",
+            "LABEL",
+        ]);
     }
     for key in keys {
         let usage = key.status.usage;
+        let time =
+            |time: Option<Timestamp>| time.map_or_else(|| "-".to_owned(), |at| seconds(&at.to_string()));
         row([
             key.status.id.as_str(),
             &format!("{}…", key.hint),
             usage.plan.as_str(),
             &format!("{}/{}", usage.used, usage.allowance),
+            &requests(key),
+            &time(key.requests.last_at),
             &seconds(&key.status.created_at.to_string()),
-            &key.revoked_at.map_or_else(|| "-".to_owned(), |at| seconds(&at.to_string())),
+            &time(key.expires_at),
+            &time(key.revoked_at),
             &key.status.label.as_deref().map_or_else(|| "-".to_owned(), |label| shown(label, usize::MAX)),
         ]);
     }
     text
 }
 
-/// Key in `keys list --json`.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct KeyRow {
-    #[serde(flatten)]
-    status: KeyStatus,
-    hint: String,
-    email: Option<String>,
-    subject: Option<String>,
-    entitled_until: Option<String>,
-    revoked_at: Option<String>,
-}
-
-impl From<&KeyWithUsage> for KeyRow {
-    fn from(key: &KeyWithUsage) -> Self {
-        Self {
-            status: KeyStatus::from(&key.status),
-            hint: key.hint.clone(),
-            email: key.email.clone(),
-            subject: key.subject.clone(),
-            entitled_until: key.entitled_until.map(|until| until.to_string()),
-            revoked_at: key.revoked_at.map(|at| at.to_string()),
+/// The requests of the quota's period and the quota; all requests if it has none.
+fn requests(key: &KeyWithUsage) -> String {
+    match &key.quota {
+        None => key.requests.total.to_string(),
+        Some(quota) => {
+            let used = match quota.period {
+                AllowancePeriod::Day => key.requests.day,
+                AllowancePeriod::Month => key.requests.month,
+            };
+            format!("{used}/{}", quota_text(quota))
         }
     }
 }

@@ -1,20 +1,22 @@
 //! `verbatim ledger audit`: recomputes every balance from its entries.
 
-use serde_json::{Value, json};
-use transcript_core::ledger::{PoolBalance, audit::BalanceMismatch};
+use transcript_core::ledger::PoolBalance;
 use verbatim::{AuditFinding, AuditReport};
 
-use super::{CommandError, archive_arguments, open_existing, print, print_json};
-use crate::config::Settings;
+use super::{CommandError, archive_arguments, open_existing, operations, print, print_json};
+use crate::{
+    config::Settings,
+    operations::{audit_report_json, pool_name},
+};
 
 /// Audits the ledger and prints the result.
 pub(super) async fn run(settings: &Settings, args: archive_arguments::AuditArgs) -> Result<(), CommandError> {
     let verbatim = open_existing(settings).await?;
-    let audit = verbatim.audit().await;
+    let audit = operations(settings, &verbatim).audit_ledger().await;
     verbatim.close().await;
     let audit = audit?;
     if args.json {
-        print_json(&format!("{:#}\n", as_json(&audit)))?
+        print_json(&format!("{:#}\n", audit_report_json(&audit)))?
     } else {
         print(&as_text(&audit))?
     }
@@ -40,7 +42,7 @@ fn as_text(audit: &AuditReport) -> String {
         text.push_str(&match disagreement {
             AuditFinding::Balance { wallet, difference } => format!(
                 "wallet {wallet}, {}: the balance is {}; its entries add up to {}\n",
-                pool(difference),
+                pool_name(difference),
                 side(difference.stored.as_ref()),
                 side(difference.recomputed.as_ref())
             ),
@@ -63,42 +65,4 @@ fn side(balance: Option<&PoolBalance>) -> String {
         || "nothing".to_owned(),
         |pool| format!("spent {}, held {}, granted {}", pool.spent, pool.held, pool.granted),
     )
-}
-
-/// Returns the name of the pool that differs.
-fn pool(difference: &BalanceMismatch) -> String {
-    let pool = difference.stored.as_ref().or(difference.recomputed.as_ref());
-    match pool.and_then(|pool| pool.pool.bucket()) {
-        Some(bucket) => format!("allowance {bucket}"),
-        None => "purchased credits".to_owned(),
-    }
-}
-
-fn as_json(audit: &AuditReport) -> Value {
-    let side = |balance: Option<&PoolBalance>| {
-        balance.map(|pool| json!({ "spent": pool.spent, "held": pool.held, "granted": pool.granted }))
-    };
-    let differences = audit.disagreements.iter().map(|disagreement| match disagreement {
-        AuditFinding::Balance { wallet, difference } => json!({
-            "wallet": wallet.as_str(),
-            "kind": "balance",
-            "pool": pool(difference),
-            "stored": side(difference.stored.as_ref()),
-            "recomputed": side(difference.recomputed.as_ref()),
-        }),
-        AuditFinding::Overdraw { wallet, entry } => {
-            json!({ "wallet": wallet.as_str(), "kind": "entry", "entry": entry })
-        }
-        AuditFinding::OrphanHold { wallet } => json!({ "wallet": wallet.as_str(), "kind": "baseless" }),
-        AuditFinding::Unstable { wallet } => json!({ "wallet": wallet.as_str(), "kind": "restless" }),
-    });
-    json!({
-        "walletsChecked": audit.wallets,
-        "entries": audit.entries,
-        "openHolds": audit.open_holds,
-        "spent": audit.spent,
-        "held": audit.held,
-        "granted": audit.granted,
-        "differences": differences.collect::<Vec<_>>(),
-    })
 }

@@ -2,6 +2,8 @@
 
 mod accounts;
 mod accounts_arguments;
+mod admin;
+mod admin_arguments;
 mod archive;
 mod archive_arguments;
 mod archive_bulk;
@@ -14,6 +16,7 @@ mod fetch_status;
 mod get;
 mod import;
 mod keys;
+mod keys_arguments;
 mod ledger;
 mod listing;
 mod mcp;
@@ -41,7 +44,10 @@ use crate::{
 use archive_arguments::{ArchiveCommand, LedgerCommand};
 use arguments::{Command, CommandArgs, CommonArgs};
 use import::WITHDRAWN;
-use open::{open, open_archive, open_archive_read_only, open_existing, open_existing_archive};
+use open::{
+    open, open_archive, open_archive_read_only, open_existing, open_existing_archive, open_with_audit_log,
+    operations,
+};
 use terminal::{print, print_json, print_stderr, shown};
 
 /// Error of a command, with its exit status.
@@ -136,6 +142,8 @@ fn perform(arguments: CommandArgs) -> Result<(), CommandError> {
             Command::Ledger(LedgerCommand::Audit(audit)) => ledger::run(&settings, audit).await,
             Command::Accounts(command) => accounts::run(&settings, command).await,
             Command::Keys(keys) => keys::run(&settings, keys).await,
+            Command::AdminTokens(command) => admin::run_tokens(&settings, command).await,
+            Command::AuditLog(args) => admin::run_audit_log(&settings, args).await,
             Command::Mcp => mcp::run(&settings).await,
             Command::Storage(command) => storage::run(&settings, command).await,
             Command::CheckConfig(args) => check_config::run(&settings, &args).await,

@@ -7,8 +7,11 @@ use std::{io, path::Path, sync::Arc, time::Duration};
 use transcript_core::engine::{EngineObserver, EngineOptions};
 use verbatim::{Options, StorageOptions, Verbatim};
 
-use super::CommandError;
-use crate::config::Settings;
+use super::{CommandError, print_stderr};
+use crate::{
+    config::{OUTBOX_FOLDER, Settings},
+    operations::{Operations, Operator},
+};
 
 /// Most connections to a database.
 const CONNECTIONS: u32 = 2;
@@ -100,4 +103,28 @@ fn options(settings: &Settings) -> Result<Options, CommandError> {
         }
     }
     Ok(options)
+}
+
+/// Opens all stores if the audit log can be written, else the archive only.
+///
+/// A takedown must not depend on the file of keys and the ledger. Without that file, no server has run here.
+pub(super) async fn open_with_audit_log(settings: &Settings) -> Result<Verbatim, CommandError> {
+    if let StorageOptions::Files { main, .. } = &options(settings)?.storage
+        && check_exists(main).is_err()
+    {
+        return open_archive(settings).await;
+    }
+    match open(settings).await {
+        Ok(verbatim) => Ok(verbatim),
+        Err(error) => {
+            let verbatim = open_archive(settings).await?;
+            print_stderr(&format!("verbatim: this operation is not in the audit log: {error}"));
+            Ok(verbatim)
+        }
+    }
+}
+
+/// Returns the operations of the system's user.
+pub(super) fn operations(settings: &Settings, verbatim: &Verbatim) -> Operations {
+    Operations::new(verbatim.clone(), settings.data.join(OUTBOX_FOLDER), Operator::of_command())
 }

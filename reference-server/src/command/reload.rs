@@ -6,7 +6,7 @@ use verbatim::Verbatim;
 
 use super::{
     CommandError,
-    service_builder::{MetricsServiceBuilder, ServiceBuilder},
+    service_builder::{AdminServiceBuilder, MetricsServiceBuilder, ServiceBuilder},
 };
 use crate::{
     config::{ReloadedSettings, SettingSources, Settings},
@@ -28,6 +28,8 @@ pub(super) struct SettingsReloader {
     pub(super) service: CurrentService,
     /// The metrics listener, if there is one.
     pub(super) metrics_service: Option<(MetricsServiceBuilder, CurrentService)>,
+    /// The admin listener, if there is one.
+    pub(super) admin_service: Option<(AdminServiceBuilder, CurrentService)>,
     pub(super) log_level: LogLevelControl,
     pub(super) metrics: Arc<Metrics>,
 }
@@ -90,6 +92,9 @@ impl SettingsReloader {
         self.service.replace(self.builder.build(&settings, &verbatim));
         if let Some((builder, service)) = &self.metrics_service {
             service.replace(builder.build(&settings));
+        }
+        if let Some((builder, service)) = &self.admin_service {
+            service.replace(builder.build(&settings, &verbatim));
         }
         self.settings = settings;
         if !changed.is_empty() {

@@ -16,7 +16,7 @@ use verbatim::{Options, PaymentSweepHandle, StorageOptions, Verbatim};
 use super::{
     CommandError, print,
     reload::SettingsReloader,
-    service_builder::{MetricsServiceBuilder, ServiceBuilder},
+    service_builder::{AdminServiceBuilder, MetricsServiceBuilder, ServiceBuilder},
 };
 #[cfg(feature = "otel")]
 use crate::traces;
@@ -59,10 +59,8 @@ pub(super) async fn run(settings: Settings, sources: SettingSources) -> Result<(
         tracer,
     );
     let (listener, address) = bind(settings.server.listen).await?;
-    let metrics_listener = match settings.log.metrics {
-        Some(requested) => Some(bind(requested).await?),
-        None => None,
-    };
+    let metrics_listener = bind_optional(settings.log.metrics).await?;
+    let admin_listener = bind_optional(settings.server.admin.map(|address| address.0)).await?;
     let base_url = settings.server.base_url_at(address);
     let mailer = mail::mailer(&settings)?;
     let metrics = new_metrics(&settings);
@@ -82,6 +80,8 @@ pub(super) async fn run(settings: Settings, sources: SettingSources) -> Result<(
     let builder = service_builder(address, &settings, &verbatim, &metrics, &log.log());
     let service = CurrentService::new(builder.build(&settings, &verbatim));
     let metrics_listener = metrics_listener.map(|bound| serve_metrics(bound, &builder, &verbatim, &settings));
+    let (admin_service, admin_task) =
+        admin_listener.map(|bound| serve_admin(bound, &builder, &verbatim, &settings)).unzip();
     let (readiness, delay) = (Arc::clone(&builder.readiness), settings.server.stop_delay);
     let (metrics_service, metrics_task) = metrics_listener.unzip();
     let (verbatim_handle, current) = (verbatim.clone(), service.clone());
@@ -93,6 +93,7 @@ pub(super) async fn run(settings: Settings, sources: SettingSources) -> Result<(
         builder,
         service: current,
         metrics_service,
+        admin_service,
         log_level,
         metrics,
     };
@@ -105,7 +106,7 @@ pub(super) async fn run(settings: Settings, sources: SettingSources) -> Result<(
     };
     serve::serve(listener, service, limits, stop).await;
     shut_down(&verbatim, sender, sweep).await;
-    [Some(reloads), metrics_task].iter().flatten().for_each(AbortHandle::abort);
+    [Some(reloads), metrics_task, admin_task].iter().flatten().for_each(AbortHandle::abort);
     tracing::info!("stopped");
     #[cfg(feature = "otel")]
     if let Some(traces) = traces {
@@ -164,6 +165,15 @@ fn service_builder(
     let passages = PassageCache::new(verbatim.transcripts().clone(), verbatim.chat().clone());
     let (readiness, metrics) = (Readiness::new(verbatim.clone()), Arc::clone(metrics));
     ServiceBuilder { address, app, passages, readiness, metrics, log: log.clone() }
+}
+
+async fn bind_optional(
+    requested: Option<SocketAddr>,
+) -> Result<Option<(TcpListener, SocketAddr)>, CommandError> {
+    match requested {
+        Some(requested) => bind(requested).await.map(Some),
+        None => Ok(None),
+    }
 }
 
 async fn bind(requested: SocketAddr) -> Result<(TcpListener, SocketAddr), CommandError> {
@@ -247,6 +257,21 @@ fn serve_metrics(
     let sources = MetricsSources { metrics, verbatim: verbatim.clone(), app, readiness, log: log.clone() };
     let builder = MetricsServiceBuilder { address, routes: serve::metrics::router(sources), log };
     let service = CurrentService::new(builder.build(settings));
+    let serve = serve::metrics::serve(listener, service.clone(), std::future::pending());
+    ((builder, service), tokio::spawn(serve).abort_handle())
+}
+
+/// Serves the admin API until the returned task is aborted.
+fn serve_admin(
+    (listener, address): (TcpListener, SocketAddr),
+    main: &ServiceBuilder,
+    verbatim: &Verbatim,
+    settings: &Settings,
+) -> ((AdminServiceBuilder, CurrentService), AbortHandle) {
+    tracing::info!("the admin API is served at http://{address}/admin");
+    let (body_budget, log) = (main.app.body_budget.clone(), main.log.clone());
+    let builder = AdminServiceBuilder { address, body_budget, log };
+    let service = CurrentService::new(builder.build(settings, verbatim));
     let serve = serve::metrics::serve(listener, service.clone(), std::future::pending());
     ((builder, service), tokio::spawn(serve).abort_handle())
 }

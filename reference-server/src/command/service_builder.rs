@@ -8,8 +8,10 @@ use axum::{
 };
 use verbatim::Verbatim;
 
+use super::operations;
 use crate::{
-    api::AllowedHosts,
+    admin::{self, AdminState},
+    api::{AllowedHosts, ByteBudget},
     config::Settings,
     log::LogQueue,
     mcp::PassageCache,
@@ -65,5 +67,26 @@ impl MetricsServiceBuilder {
     pub(super) fn build(&self, settings: &Settings) -> HttpService {
         let hosts = AllowedHosts::new(self.address, &settings.server);
         serve::metrics::service(self.routes.clone(), &self.log, hosts)
+    }
+}
+
+/// Builds the service of the admin listener.
+#[derive(Clone, Debug)]
+pub(super) struct AdminServiceBuilder {
+    /// Address of the listener.
+    pub(super) address: SocketAddr,
+    pub(super) body_budget: ByteBudget,
+    pub(super) log: LogQueue,
+}
+
+impl AdminServiceBuilder {
+    /// Returns the service with these settings, over the services of this handle.
+    ///
+    /// Its requests are not in the access log: they are in the audit log, and their addresses name accounts.
+    pub(super) fn build(&self, settings: &Settings, verbatim: &Verbatim) -> HttpService {
+        let operations = operations(settings, verbatim);
+        let routes = admin::router(AdminState { operations, body_budget: self.body_budget.clone() });
+        HttpService::new(routes, Vec::new(), self.log.without_requests())
+            .with_hosts(AllowedHosts::new(self.address, &settings.server))
     }
 }

@@ -120,7 +120,18 @@ impl Settings {
         }
         warnings.extend(self.chat_warning(set("chat")));
         warnings.extend(self.metrics_warning());
+        warnings.extend(self.admin_warning());
         warnings
+    }
+
+    /// Returns the warning about an admin listener that other machines may reach.
+    fn admin_warning(&self) -> Option<String> {
+        let is_open = self.server.admin.is_some_and(|address| !address.0.ip().to_canonical().is_loopback());
+        is_open.then(|| {
+            "admin.listen may be reached by other machines: admin tokens are sent unencrypted; put a proxy with TLS \
+             and access rules before it"
+                .to_owned()
+        })
     }
 
     /// Returns the warning about public metrics, which have no authentication.

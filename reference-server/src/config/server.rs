@@ -41,6 +41,8 @@ pub struct ServerSettings {
     /// `server.body_memory`: memory of all large bodies that are not shared, in bytes.
     #[default(256 << 20)]
     pub body_memory: u64,
+    /// `admin.listen`: address of the admin listener. If unset, there is none.
+    pub admin: Option<AdminAddress>,
 }
 
 impl ServerSettings {
@@ -62,6 +64,24 @@ impl ServerSettings {
     /// Returns the prefix of links while the server listens at `address`.
     pub fn base_url_at(&self, address: SocketAddr) -> String {
         self.base_url.as_ref().map_or_else(|| format!("http://{address}"), |url| url.as_str().to_owned())
+    }
+}
+
+/// Address of the admin listener. A port alone is on this machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AdminAddress(pub SocketAddr);
+
+impl ParseSetting for AdminAddress {
+    const ALLOWED: &'static str = "a port, or an IP address and a port such as 127.0.0.1:9465";
+
+    fn read(raw: &RawSettings) -> Result<Self, Option<String>> {
+        let text = String::read(raw)?;
+        let port = || text.parse::<u16>().ok().map(|port| (Ipv4Addr::LOCALHOST, port).into());
+        text.parse().ok().or_else(port).map(Self).ok_or(None)
+    }
+
+    fn show(&self) -> String {
+        self.0.to_string().show()
     }
 }
 

@@ -332,6 +332,17 @@ fn warnings_name_risky_settings() {
     let metrics = |address: &str| warnings(&format!("metrics.listen = \"{address}\""));
     assert!(metrics("0.0.0.0:9464").contains("metrics.listen may be reached by other machines"));
     assert!(!metrics("127.0.0.1:9464").contains("metrics"));
+    let admin = |address: &str| warnings(&format!("admin.listen = \"{address}\""));
+    assert!(admin("0.0.0.0:9465").contains("admin.listen may be reached by other machines"));
+    for address in ["127.0.0.1:9465", "[::1]:9465", "9465"] {
+        assert!(!admin(address).contains("admin"), "{address}");
+    }
+    let settings = load("admin.listen = \"9465\"", &[], &[]).unwrap();
+    assert_eq!(settings.server.admin.map(|address| address.0.to_string()).as_deref(), Some("127.0.0.1:9465"));
+    assert!(load("", &[], &[]).unwrap().server.admin.is_none());
+    for wrong in ["localhost:9465", "127.0.0.1", "70000"] {
+        assert!(load(&format!("admin.listen = \"{wrong}\""), &[], &[]).is_err(), "{wrong}");
+    }
 }
 
 #[test]

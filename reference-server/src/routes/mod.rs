@@ -42,6 +42,9 @@ use crate::{
 use docs::{BuildDocument, CachedDocument};
 use table::{AllowedOrigins, Endpoint};
 
+/// Prefix of the admin API, which has a separate listener.
+const ADMIN_PREFIX: &str = "/admin";
+
 /// What handlers have besides the shared state.
 #[derive(Debug)]
 struct RouteDeps {
@@ -137,8 +140,14 @@ async fn not_found(uri: Uri) -> Response {
 
 /// Error in the form of the API that the path belongs to.
 pub(crate) fn in_form_of(path: &str, refusal: ProblemResponse) -> Response {
-    let is_v1 = path.strip_prefix(V1_PREFIX).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    if is_v1 { V1ErrorResponse::from(refusal).into_response() } else { refusal.into_response() }
+    let is_below =
+        |prefix: &str| path.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    // The admin API has the errors of the v1 API.
+    if is_below(V1_PREFIX) || is_below(ADMIN_PREFIX) {
+        V1ErrorResponse::from(refusal).into_response()
+    } else {
+        refusal.into_response()
+    }
 }
 
 async fn wrong_method(methods: &'static str) -> ([(HeaderName, &'static str); 1], ProblemResponse) {

@@ -252,9 +252,23 @@ impl Drop for ServerFixture {
 
 /// Sends one request to an address, over a new connection.
 pub(crate) async fn send_once(address: &str, method: Method, path: &str) -> Result<ServerReply> {
+    send_once_with(address, method, path, &[], "").await
+}
+
+/// Same as [`send_once`], with headers and a body.
+pub(crate) async fn send_once_with(
+    address: &str,
+    method: Method,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: impl Into<Bytes>,
+) -> Result<ServerReply> {
     let client = HyperClient::builder(TokioExecutor::new()).build_http::<Full<Bytes>>();
-    let request = Request::builder().method(method).uri(format!("http://{address}{path}"));
-    let response = client.request(request.body(Full::default())?).await?;
+    let mut request = Request::builder().method(method).uri(format!("http://{address}{path}"));
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let response = client.request(request.body(Full::new(body.into()))?).await?;
     let (parts, body) = response.into_parts();
     Ok(ServerReply { status: parts.status, headers: parts.headers, body: body.collect().await?.to_bytes() })
 }

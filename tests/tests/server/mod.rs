@@ -1,5 +1,6 @@
 //! The built server and its commands over real HTTP, with recordings instead of the platforms.
 
+mod admin;
 mod bounds;
 mod caching;
 mod commands;

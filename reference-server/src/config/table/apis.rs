@@ -359,6 +359,21 @@ pub(super) const PLANS_AND_PRICES: Section = Section {
     check: |_, _| {},
 };
 
+/// The admin API.
+pub(super) const ADMIN_API: Section = Section {
+    title: "Admin API",
+    note: "",
+    settings: &[unset(
+        "admin.listen",
+        |reader, all| all.server.admin = reader.optional(),
+        "port, or IP address and port",
+        "Separate listener for the admin API; a port alone is on 127.0.0.1. Requests need a token of `verbatim \
+         admin-tokens create`. It is plain HTTP: keep it on a private address.",
+        "\"127.0.0.1:9465\"",
+    )],
+    check: |_, _| {},
+};
+
 /// Logs, metrics and traces.
 pub(super) const LOGS__METRICS_AND_TRACES: Section = Section {
     title: "Logs, metrics and traces",

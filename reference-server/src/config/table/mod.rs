@@ -12,7 +12,7 @@ use std::{ops::RangeInclusive, time::Duration};
 use super::{Settings, reader::SettingsReader};
 
 /// All sections, in order.
-pub(super) const SECTIONS: [Section; 14] = [
+pub(super) const SECTIONS: [Section; 15] = [
     sources::SERVER,
     sources::STORAGE,
     sources::REQUESTS_TO_PLATFORMS,
@@ -26,6 +26,7 @@ pub(super) const SECTIONS: [Section; 14] = [
     apis::LIMITS,
     apis::ABSENCES,
     apis::PLANS_AND_PRICES,
+    apis::ADMIN_API,
     apis::LOGS__METRICS_AND_TRACES,
 ];
 

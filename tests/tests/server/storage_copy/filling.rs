@@ -58,9 +58,11 @@ fn insert_accounts(data: &TempDir) -> Result<()> {
         INSERT INTO keys (id, digest, hint, created_at, revoked_at, account) VALUES
             ('key-ann', randomblob(32), 'vba_abcd', 1795132800000, NULL, 'acc-ann'),
             ('key-ann-old', randomblob(32), 'vba_efgh', 1795132700000, 1795132800000, 'acc-ann');
-        INSERT INTO keys (id, digest, hint, created_at, wallet, label, email, subject, entitled_until) VALUES
+        INSERT INTO keys (id, digest, hint, created_at, wallet, label, email, subject, entitled_until, expires_at, quota,
+            quota_period, requests, last_request_at, day_start, day_requests, month_start, month_requests) VALUES
             ('key-plus', randomblob(32), 'vbk_abcd', 1795132800000, 'key-plus', 'a ' || char(9) || 'label', 'e@x.org',
-                'sub-1', 1797724800000);
+                'sub-1', 1797724800000, 1797724800001, 1000, 'day', 9, 1795132800005, 1795132800000, 2, 1793491200000, 5);
+        INSERT INTO admin_tokens VALUES ('ann', randomblob(32), 1, NULL), ('ben', randomblob(32), 2, 3);
         INSERT INTO tokens VALUES (randomblob(32), 'ann@example.org', 1795132800000, 1795132700000, 'key-ann', 1),
             (randomblob(32), 'cleo@example.org', 1795132800000, NULL, NULL, NULL),
             (randomblob(32), 'ann@example.org', 1795132800000, 1795132700000, 'key-ann', 0);

@@ -6,6 +6,7 @@ mod filling;
 mod numbers;
 
 use std::{
+    collections::BTreeMap,
     io::{BufRead as _, BufReader},
     path::Path,
     process::{Command, Output, Stdio},
@@ -83,12 +84,26 @@ fn describe(storage: &str) -> Result<Vec<String>> {
     Ok(outputs)
 }
 
+/// Checks that every table has the rows of the source. The commands of the test are new entries of the audit log.
+fn check_rows(copied: &BTreeMap<String, String>, source: &BTreeMap<String, String>) {
+    for (table, rows) in copied {
+        if table == "audit_log" {
+            assert!(
+                !source[table].is_empty() && source[table].lines().all(|row| rows.contains(row)),
+                "{rows}"
+            );
+        } else {
+            assert_eq!(rows, &source[table], "{table}");
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn copy_to_postgres_and_back_preserves_every_record() -> Result<()> {
     let (data, back) = (TempDir::new()?, TempDir::new()?);
     fill(&data, 300).await?;
-    let before = dump(&data)?;
     let expected = describe(&main_file(&data))?;
+    let before = dump(&data)?;
     let database = new_database()?;
     let text = copy_all(&main_file(&data), &database.url)?;
     for (table, rows) in &before {
@@ -101,9 +116,7 @@ async fn copy_to_postgres_and_back_preserves_every_record() -> Result<()> {
     }
     assert_eq!(describe(&database.url)?, expected, "PostgreSQL differs from the source");
     copy_all(&database.url, &main_file(&back))?;
-    for (table, rows) in dump(&back)? {
-        assert_eq!(rows, before[&table], "{table}");
-    }
+    check_rows(&dump(&back)?, &before);
     assert_eq!(describe(&main_file(&back))?, expected, "the files differ from the source");
     assert_eq!(dump(&data)?, before, "the source was changed");
     // Both copies are usable: new records get new numbers.
@@ -180,9 +193,7 @@ async fn copy_killed_repeatedly_resumes() -> Result<()> {
     let database = new_database()?;
     copy_with_kills(&main_file(&data), &database.url)?;
     copy_with_kills(&database.url, &main_file(&back))?;
-    for (table, rows) in dump(&back)? {
-        assert_eq!(rows, before[&table], "{table}");
-    }
+    check_rows(&dump(&back)?, &before);
     Ok(())
 }
 

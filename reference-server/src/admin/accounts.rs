@@ -1,0 +1,179 @@
+//! Accounts of the v1 API.
+
+use axum::{
+    Extension,
+    extract::{Path, Request, State},
+};
+use http::{StatusCode, Uri};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use transcript_core::wire::v1::{AccountExport, StatementLine};
+
+use super::{
+    AdminResult, AdminState, failure,
+    request::{PageBody, page, read},
+};
+use crate::{
+    api::{V1ErrorResponse, json},
+    operations::{AccountRow, DeleteOutcome, NewAccountRow, Operations},
+};
+
+/// Largest grant.
+const CREDITS_MAX: u64 = 1_000_000_000;
+
+/// A new account.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NewAccountRequest {
+    /// Name of the account: 1 to 100 characters, without `@`.
+    name: String,
+    /// Number of credits, which do not expire, beside those of the free plan.
+    #[serde(default)]
+    credits: u64,
+    /// Reason for the credits, shown in the account's statement.
+    #[serde(default = "from_operator")]
+    memo: String,
+}
+
+/// A grant of credits.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NewGrant {
+    /// Number of credits.
+    credits: u64,
+    /// Name of the grant: a repeated grant with this name has no effect.
+    id: Option<String>,
+    /// Reason, shown in the account's statement.
+    #[serde(default = "from_operator")]
+    memo: String,
+}
+
+/// Change of an account.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AccountChange {
+    /// Whether the account is blocked: its key is refused.
+    blocked: bool,
+}
+
+/// A deletion.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct DeleteRequest {
+    /// Deletes the account despite a subscription, or an order that may still be paid.
+    #[serde(default)]
+    anyway: bool,
+}
+
+/// A deleted account.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct DeletedAccount {
+    /// What the operator has to know or do.
+    notes: Vec<String>,
+}
+
+fn from_operator() -> String {
+    "from the operator".to_owned()
+}
+
+pub(super) async fn list(Extension(operations): Extension<Operations>, uri: Uri) -> AdminResult {
+    let page = operations.list_accounts(page(uri.query())?).await.map_err(failure)?;
+    Ok(json(StatusCode::OK, &PageBody::<AccountRow>::new(&page)))
+}
+
+pub(super) async fn create(
+    State(state): State<AdminState>,
+    Extension(operations): Extension<Operations>,
+    request: Request,
+) -> AdminResult {
+    let (head, body) = request.into_parts();
+    let NewAccountRequest { name, credits, memo } = read(&head.headers, body, &state.body_budget).await?;
+    check_credits(0, credits)?;
+    let new = operations.create_account(&name, credits, &memo).await.map_err(failure)?;
+    Ok(json(StatusCode::CREATED, &NewAccountRow::from(&new)))
+}
+
+pub(super) async fn show(
+    Extension(operations): Extension<Operations>,
+    Path(account): Path<String>,
+) -> AdminResult {
+    let view = operations.show_account(&account).await.map_err(failure)?;
+    Ok(json(StatusCode::OK, &AccountRow::from(&view)))
+}
+
+pub(super) async fn change(
+    State(state): State<AdminState>,
+    Extension(operations): Extension<Operations>,
+    Path(account): Path<String>,
+    request: Request,
+) -> AdminResult {
+    let (head, body) = request.into_parts();
+    let AccountChange { blocked } = read(&head.headers, body, &state.body_budget).await?;
+    let account = operations.set_account_blocked(&account, blocked).await.map_err(failure)?;
+    let view = operations.verbatim().accounts().admin.show(account.id.as_str()).await.map_err(failure)?;
+    Ok(json(StatusCode::OK, &AccountRow::from(&view)))
+}
+
+pub(super) async fn new_key(
+    Extension(operations): Extension<Operations>,
+    Path(account): Path<String>,
+) -> AdminResult {
+    let new = operations.issue_account_key(&account).await.map_err(failure)?;
+    Ok(json(StatusCode::CREATED, &NewAccountRow::from(&new)))
+}
+
+pub(super) async fn grant(
+    State(state): State<AdminState>,
+    Extension(operations): Extension<Operations>,
+    Path(account): Path<String>,
+    request: Request,
+) -> AdminResult {
+    let (head, body) = request.into_parts();
+    let NewGrant { credits, id, memo } = read(&head.headers, body, &state.body_budget).await?;
+    check_credits(1, credits)?;
+    let view = operations.grant_credits(&account, id.as_deref(), credits, &memo).await.map_err(failure)?;
+    Ok(json(StatusCode::OK, &AccountRow::from(&view)))
+}
+
+pub(super) async fn statement(
+    Extension(operations): Extension<Operations>,
+    Path(account): Path<String>,
+    uri: Uri,
+) -> AdminResult {
+    let page = operations.account_statement(&account, page(uri.query())?).await.map_err(failure)?;
+    Ok(json(StatusCode::OK, &PageBody::<StatementLine>::new(&page)))
+}
+
+pub(super) async fn export(
+    Extension(operations): Extension<Operations>,
+    Path(account): Path<String>,
+) -> AdminResult {
+    let export = operations.export_account(&account).await.map_err(failure)?;
+    Ok(json(StatusCode::OK, &AccountExport::from(&export)))
+}
+
+pub(super) async fn delete(
+    State(state): State<AdminState>,
+    Extension(operations): Extension<Operations>,
+    Path(account): Path<String>,
+    request: Request,
+) -> AdminResult {
+    let (head, body) = request.into_parts();
+    let DeleteRequest { anyway } = read(&head.headers, body, &state.body_budget).await?;
+    let view = operations.show_account(&account).await.map_err(failure)?;
+    match operations.delete_account(&view.account, anyway).await.map_err(failure)? {
+        DeleteOutcome::Deleted { notes } => Ok(json(StatusCode::OK, &DeletedAccount { notes })),
+        DeleteOutcome::Refused(why) => {
+            let message =
+                format!("Nothing was deleted: {why} ({{\"anyway\": true}} deletes it nevertheless).");
+            Err(V1ErrorResponse::new(StatusCode::CONFLICT, message))
+        }
+    }
+}
+
+fn check_credits(min: u64, credits: u64) -> Result<(), V1ErrorResponse> {
+    if (min..=CREDITS_MAX).contains(&credits) {
+        return Ok(());
+    }
+    Err(V1ErrorResponse::bad("credits", format!("give a number from {min} to {CREDITS_MAX}")))
+}

@@ -1,0 +1,82 @@
+//! Bodies and page parameters of requests.
+
+use axum::body::Body;
+use http::{HeaderMap, StatusCode};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
+use transcript_core::{Page, PageRequest, ids::Cursor, page::PAGE_LIMIT};
+
+use crate::api::{ByteBudget, V1ErrorResponse, content_type, read_body};
+
+/// Longest request body, in bytes.
+const BODY_MAX: usize = 16 * 1024;
+/// Longest cursor, in bytes.
+const CURSOR_MAX: usize = 200;
+/// Items of a page, unless requested otherwise.
+const PAGE_SIZE: u32 = 100;
+
+/// Reads a JSON body. An empty one is `{}`.
+///
+/// # Errors
+/// 400, 408, 413 or 415.
+pub(super) async fn read<T: DeserializeOwned>(
+    headers: &HeaderMap,
+    body: Body,
+    budget: &ByteBudget,
+) -> Result<T, V1ErrorResponse> {
+    let bytes = read_body(body, BODY_MAX, budget).await?;
+    let text = if bytes.trim_ascii().is_empty() { b"{}" } else { &bytes[..] };
+    if content_type(headers).is_some_and(|kind| !kind.eq_ignore_ascii_case(b"application/json")) {
+        let message = "The body must be JSON: send Content-Type: application/json.";
+        return Err(V1ErrorResponse::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
+    }
+    serde_json::from_slice(text).map_err(|error| V1ErrorResponse::bad("body", error.to_string()))
+}
+
+/// Parses the page parameters of a link. Other parameters are ignored.
+///
+/// # Errors
+/// 400.
+pub(super) fn page(query: Option<&str>) -> Result<PageRequest, V1ErrorResponse> {
+    let (mut after, mut limit) = (None, PAGE_SIZE);
+    for (name, value) in url::form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
+        match &*name {
+            "after" if value.len() <= CURSOR_MAX => after = Some(Cursor::new(value)),
+            "after" => return Err(V1ErrorResponse::bad("after", "it is not the `next` of a page")),
+            "limit" => {
+                let number = value.parse().ok().filter(|limit| (1..=PAGE_LIMIT).contains(limit));
+                limit =
+                    number.ok_or_else(|| V1ErrorResponse::bad("limit", "give a number from 1 to 1000"))?;
+            }
+            _ => {}
+        }
+    }
+    Ok(PageRequest { after, limit })
+}
+
+/// A page of a list.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "PageOf{T}")]
+pub(super) struct PageBody<T> {
+    /// The items.
+    items: Vec<T>,
+    /// The `after` of the next page; null after the last one.
+    next: Option<String>,
+}
+
+impl<T> PageBody<T> {
+    pub(super) fn new<'a, V: 'a>(page: &'a Page<V>) -> Self
+    where
+        T: From<&'a V>,
+    {
+        let items = page.items.iter().map(T::from).collect();
+        Self { items, next: page.next.as_ref().map(|cursor| cursor.as_str().to_owned()) }
+    }
+}
+
+/// Reads a field that may be null: `None` if it is absent, `Some(None)` for null.
+pub(super) fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    field: D,
+) -> Result<Option<Option<T>>, D::Error> {
+    Option::deserialize(field).map(Some)
+}

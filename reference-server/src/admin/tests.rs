@@ -1,0 +1,45 @@
+//! Tests of the document of the admin API. The operations are tested with the built server.
+
+use super::{document::document, table::ENDPOINTS};
+
+/// With `UPDATE=1` this writes the document.
+#[test]
+fn admin_document_matches_stored_document() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/admin-openapi.json");
+    let text = format!("{:#}\n", document());
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(path, &text).unwrap();
+    }
+    let stored = std::fs::read_to_string(path).unwrap();
+    assert!(stored == text, "{path} differs: run this test with UPDATE=1");
+}
+
+#[test]
+fn admin_document_references_exist() {
+    fn references(value: &serde_json::Value, found: &mut Vec<String>) {
+        match value {
+            serde_json::Value::Object(fields) => {
+                found.extend(fields.get("$ref").and_then(|name| name.as_str()).map(ToOwned::to_owned));
+                fields.values().for_each(|value| references(value, found));
+            }
+            serde_json::Value::Array(items) => items.iter().for_each(|value| references(value, found)),
+            _ => {}
+        }
+    }
+    let document = document();
+    let mut found = Vec::new();
+    references(&document, &mut found);
+    assert!(found.len() > ENDPOINTS.len());
+    for reference in found {
+        assert!(document.pointer(reference.trim_start_matches('#')).is_some(), "{reference}");
+    }
+}
+
+#[test]
+fn admin_endpoints_of_one_path_are_neighbours() {
+    let groups: Vec<_> = ENDPOINTS.chunk_by(|one, next| one.path == next.path).collect();
+    let paths: std::collections::HashSet<_> = groups.iter().map(|group| group[0].path).collect();
+    assert_eq!(paths.len(), groups.len());
+    let ids: std::collections::HashSet<_> = ENDPOINTS.iter().map(|endpoint| endpoint.id).collect();
+    assert_eq!(ids.len(), ENDPOINTS.len());
+}

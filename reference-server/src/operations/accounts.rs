@@ -1,0 +1,227 @@
+//! Accounts of the v1 API.
+
+use std::sync::Arc;
+
+use transcript_core::{
+    Page, PageRequest, Result,
+    accounts::{AccountAdmin, AccountExport, AccountView, ProviderRefs},
+    directory::{Account, api_key::ApiKey},
+    ids::{GrantId, OrderId},
+    ledger::Entry,
+};
+
+use super::{Completed, Operation, Operations, random_id};
+use crate::mail::delete_mails;
+
+/// An account with its new key, which is shown once.
+#[derive(Debug)]
+pub(crate) struct NewAccount {
+    pub(crate) view: AccountView,
+    pub(crate) key: ApiKey,
+}
+
+/// Outcome of deleting an account.
+#[derive(Debug)]
+pub(crate) enum DeleteOutcome {
+    /// It is deleted.
+    Deleted {
+        /// What the operator has to know or do, one sentence each.
+        notes: Vec<String>,
+    },
+    /// Nothing was deleted, for this reason.
+    Refused(String),
+}
+
+impl Operations {
+    fn admin(&self) -> Arc<AccountAdmin> {
+        Arc::clone(&self.verbatim.accounts().admin)
+    }
+
+    /// Lists the accounts, oldest first.
+    pub(crate) async fn list_accounts(&self, page: PageRequest) -> Result<Page<AccountView>> {
+        let (admin, request) = (self.admin(), page.clone());
+        self.record_list("accounts.list", &page, async move { admin.list(request).await }).await
+    }
+
+    /// Shows an account.
+    pub(crate) async fn show_account(&self, selector: &str) -> Result<AccountView> {
+        let view = self.admin().show(selector).await?;
+        let operation = Operation::new("accounts.show").on(view.account.id.as_str());
+        self.record(operation, async { Ok(Completed::done(view)) }).await
+    }
+
+    /// Creates an account without an e-mail address, with these credits beside those of its plan.
+    pub(crate) async fn create_account(&self, name: &str, credits: u64, memo: &str) -> Result<NewAccount> {
+        let (admin, name, memo) = (self.admin(), name.to_owned(), memo.to_owned());
+        let detail = (credits > 0).then(|| format!("{credits} credits"));
+        let work = async move {
+            let (account, key) = admin.create(&name).await?;
+            let id = account.id.as_str();
+            let view = match credits {
+                0 => admin.show(id).await?,
+                // The id of the grant follows from the account's, so that it cannot be granted twice.
+                _ => admin.grant(id, GrantId::operator_grant(format!("start-{id}")), credits, &memo).await?,
+            };
+            let subject = Some(id.to_owned());
+            Ok(Completed { value: NewAccount { view, key }, subject, refusal: None })
+        };
+        self.record(Operation::new("accounts.create").with(detail), work).await
+    }
+
+    /// Replaces the key of an account.
+    pub(crate) async fn issue_account_key(&self, selector: &str) -> Result<NewAccount> {
+        let (admin, id) = (self.admin(), self.account_id(selector).await?);
+        let operation = Operation::new("accounts.new-key").on(id.as_str());
+        let work = async move {
+            let (_, key) = admin.issue_key(&id).await?;
+            Ok(Completed::done(NewAccount { view: admin.show(&id).await?, key }))
+        };
+        self.record(operation, work).await
+    }
+
+    /// Grants credits; with an id only once.
+    pub(crate) async fn grant_credits(
+        &self,
+        selector: &str,
+        grant: Option<&str>,
+        credits: u64,
+        memo: &str,
+    ) -> Result<AccountView> {
+        let (admin, id, memo) = (self.admin(), self.account_id(selector).await?, memo.to_owned());
+        let name = grant.map_or_else(|| random_id("grant"), |name| Ok(name.to_owned()))?;
+        let grant = GrantId::operator_grant(name);
+        let detail = Some(format!("{credits} credits, grant {grant}"));
+        let operation = Operation::new("accounts.grant").on(id.as_str()).with(detail);
+        let work = async move { Ok(Completed::done(admin.grant(&id, grant, credits, &memo).await?)) };
+        self.record(operation, work).await
+    }
+
+    /// Blocks or unblocks an account.
+    pub(crate) async fn set_account_blocked(&self, selector: &str, blocked: bool) -> Result<Account> {
+        let (admin, id) = (self.admin(), self.account_id(selector).await?);
+        let name = if blocked { "accounts.block" } else { "accounts.unblock" };
+        let operation = Operation::new(name).on(id.as_str());
+        self.record(operation, async move { Ok(Completed::done(admin.set_blocked(&id, blocked).await?)) })
+            .await
+    }
+
+    /// Lists the ledger entries of an account, oldest first.
+    pub(crate) async fn account_statement(&self, selector: &str, page: PageRequest) -> Result<Page<Entry>> {
+        let (admin, selector) = (self.admin(), selector.to_owned());
+        if page.after.is_some() {
+            return admin.statement(&selector, page).await;
+        }
+        let id = self.account_id(&selector).await?;
+        let operation = Operation::new("accounts.statement").on(id.as_str());
+        self.record(operation, async move { Ok(Completed::done(admin.statement(&id, page).await?)) }).await
+    }
+
+    /// Everything that is stored about an account.
+    pub(crate) async fn export_account(&self, selector: &str) -> Result<AccountExport> {
+        let (admin, id) = (self.admin(), self.account_id(selector).await?);
+        let operation = Operation::new("accounts.export").on(id.as_str());
+        self.record(operation, async move { Ok(Completed::done(admin.export(&id).await?)) }).await
+    }
+
+    /// Erases an account as it was read; with `anyway` despite a subscription or an order that may still be paid.
+    pub(crate) async fn delete_account(&self, account: &Account, anyway: bool) -> Result<DeleteOutcome> {
+        let (this, account) = (self.clone(), account.clone());
+        let detail = anyway.then(|| "anyway".to_owned());
+        let operation = Operation::new("accounts.delete").on(account.id.as_str()).with(detail);
+        let work = async move {
+            let outcome = this.delete_in_task(account, anyway).await?;
+            let refusal = match &outcome {
+                DeleteOutcome::Deleted { .. } => None,
+                DeleteOutcome::Refused(why) => Some(why.clone()),
+            };
+            Ok(Completed { value: outcome, subject: None, refusal })
+        };
+        self.record(operation, work).await
+    }
+
+    async fn delete_in_task(&self, account: Account, anyway: bool) -> Result<DeleteOutcome> {
+        let (admin, mut notes) = (self.admin(), Vec::new());
+        let account = match self.verbatim.payments().close(&account).await {
+            Ok(account) => account,
+            Err(error) if anyway => {
+                notes.push(format!("its open checkout sessions could not be closed: {error}"));
+                account
+            }
+            Err(error) => {
+                return Ok(DeleteOutcome::Refused(format!(
+                    "its open checkout sessions could not be closed: {error}; try again once the payment provider is \
+                     reachable"
+                )));
+            }
+        };
+        let refs = admin.provider_refs(&account).await?;
+        if !refs.is_empty() && !anyway {
+            return Ok(DeleteOutcome::Refused(obstacles(&refs)));
+        }
+        // The account as read: a change since then makes the deletion fail.
+        admin.delete(&account, anyway).await?;
+        notes.push(format!("{}: deleted", account.id));
+        if let Some(subscription) = &refs.subscription {
+            notes.push(format!(
+                "the subscription {subscription} continues: cancel it at the payment provider"
+            ));
+        }
+        for order in &refs.orders {
+            notes.push(self.payable_order(order).await?);
+        }
+        let (folder, email) = (self.outbox_folder.clone(), account.email);
+        let mails = tokio::task::spawn_blocking(move || delete_mails(&folder, &email)).await;
+        match mails.unwrap_or_else(|_| Err(std::io::Error::other("the deletion ended early"))) {
+            Ok(0) => {}
+            Ok(1) => notes.push("1 mail to it was deleted from the outbox folder".to_owned()),
+            Ok(mails) => notes.push(format!("{mails} mails to it were deleted from the outbox folder")),
+            Err(error) => {
+                let (folder, deleted) = (self.outbox_folder.display(), notes.join("\n"));
+                return Err(transcript_core::Error::unexpected(format!(
+                    "{deleted}\nsome of its mails in {folder} could not be deleted: {error}"
+                )));
+            }
+        }
+        Ok(DeleteOutcome::Deleted { notes })
+    }
+
+    /// What to do about an order of a deleted account that may still be paid.
+    async fn payable_order(&self, order: &OrderId) -> Result<String> {
+        let payment = self.verbatim.payments().order(order).await?.and_then(|order| order.payment);
+        // The sandbox stores a token after the name.
+        let payment = payment.as_deref().and_then(|name| name.split(' ').next()).unwrap_or("unknown");
+        Ok(format!(
+            "the order {order} may still be paid (payment {payment}): the server's log reports it; refund it then"
+        ))
+    }
+
+    /// The id of an account, which the audit log has in place of an address.
+    async fn account_id(&self, selector: &str) -> Result<String> {
+        Ok(self.admin().show(selector).await?.account.id.to_string())
+    }
+}
+
+/// The reasons why an account cannot be deleted, with the remedies.
+fn obstacles(refs: &ProviderRefs) -> String {
+    let mut reasons = Vec::new();
+    if let Some(subscription) = &refs.subscription {
+        reasons.push(format!(
+            "its subscription {subscription} would continue to charge a customer without an account; cancel it at the \
+             payment provider first"
+        ));
+    }
+    match refs.orders.as_slice() {
+        [] => {}
+        [order] => reasons.push(format!(
+            "its order {order} may still be paid; wait until its checkout session has expired, within a day or two, or \
+             expire it at the payment provider"
+        )),
+        orders => reasons.push(format!(
+            "{} of its orders may still be paid, the first is {}; wait until their checkout sessions have expired, \
+             within a day or two, or expire them at the payment provider",
+            orders.len(),
+            orders[0]
+        )),
+    }
+    reasons.join("; and ")
+}
