@@ -1,6 +1,6 @@
 //! Arguments of the command line.
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use transcript_core::captions::TextFormat;
@@ -119,16 +119,16 @@ Once it serves, it prints one line on standard output: verbatim VERSION listenin
 After the first SIGTERM or Ctrl-C running requests finish; the second ends the server at once. SIGHUP reloads the
 settings, SIGUSR1 switches the log level between debug and log.level.")]
 pub(super) struct ServeArgs {
-    /// Listening address; port 0 selects a free port [default: 127.0.0.1:8080]
+    /// Listening address, or a path after `unix:`; port 0 selects a free port [default: 127.0.0.1:8080]
     #[arg(long, value_name = "ADDRESS:PORT")]
-    listen: Option<SocketAddr>,
+    listen: Option<String>,
 }
 
 impl ServeArgs {
     /// Returns the settings set by flags.
     pub(super) fn flags(&self) -> Vec<(String, String, String)> {
-        let listen = self.listen.map(|address| address.to_string());
-        listen
+        self.listen
+            .clone()
             .map(|address| ("server.listen".to_owned(), "--listen".to_owned(), address))
             .into_iter()
             .collect()

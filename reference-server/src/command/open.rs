@@ -95,7 +95,7 @@ fn archive_only(options: Options) -> Options {
 }
 
 fn options(settings: &Settings) -> Result<Options, CommandError> {
-    let base_url = settings.server.base_url_at(settings.server.listen);
+    let base_url = settings.server.base_url_at(settings.server.listen.socket_address());
     let mut options = Options { wait: EngineOptions::default().work_timeout, ..settings.options(&base_url)? };
     if let StorageOptions::Postgres { main, archive } = &mut options.storage {
         for database in [main, archive] {

@@ -4,7 +4,7 @@ use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
 #[cfg(feature = "otel")]
 use tokio::runtime::Handle;
-use tokio::{net::TcpListener, task::AbortHandle};
+use tokio::task::AbortHandle;
 use transcript_core::{
     Error, ErrorKind, Retry,
     accounts::mail::MailSenderHandle,
@@ -22,14 +22,14 @@ use super::{
 use crate::traces;
 use crate::{
     api::ByteBudget,
-    config::{SettingSources, Settings},
+    config::{FileMode, ListenAddress, SettingSources, Settings},
     log::{self, LogQueue},
     mail,
     mcp::PassageCache,
     metrics::{self, Metrics, MetricsSources},
     routes::Readiness,
     serve::{
-        self, ConnectionLimits, ControlSignals, CurrentService, StallTimeouts, connections_within,
+        self, ConnectionLimits, ControlSignals, CurrentService, Listener, StallTimeouts, connections_within,
         raise_file_limit, shutdown_signal,
     },
     state::AppState,
@@ -58,7 +58,9 @@ pub(super) async fn run(settings: Settings, sources: SettingSources) -> Result<(
         #[cfg(feature = "otel")]
         tracer,
     );
-    let (listener, address) = bind(settings.server.listen).await?;
+    let mode = settings.server.socket_mode;
+    let (listener, listen) = bind(&settings.server.listen, mode).await?;
+    let address = listen.socket_address();
     let metrics_listener = bind_optional(settings.log.metrics).await?;
     let admin_listener = bind_optional(settings.server.admin.map(|address| address.0)).await?;
     let base_url = settings.server.base_url_at(address);
@@ -98,7 +100,7 @@ pub(super) async fn run(settings: Settings, sources: SettingSources) -> Result<(
         metrics,
     };
     let reloads = tokio::spawn(reloader.run(control)).abort_handle();
-    print_address(address);
+    print_address(&listen);
     let stop = async move {
         stop.await;
         readiness.stop();
@@ -137,8 +139,9 @@ async fn open_when_reachable(options: Options, timeout: Duration) -> Result<Verb
 }
 
 /// Prints the address once the server serves.
-fn print_address(address: SocketAddr) {
-    let line = format!("verbatim {} listening on http://{address}\n", env!("CARGO_PKG_VERSION"));
+fn print_address(address: &ListenAddress) {
+    let scheme = if address.path().is_none() { "http://" } else { "" };
+    let line = format!("verbatim {} listening on {scheme}{address}\n", env!("CARGO_PKG_VERSION"));
     // A closed standard output is not an error.
     if print(&line).is_err() {
         tracing::warn!("standard output is closed; {}", line.trim_end());
@@ -169,17 +172,14 @@ fn service_builder(
 
 async fn bind_optional(
     requested: Option<SocketAddr>,
-) -> Result<Option<(TcpListener, SocketAddr)>, CommandError> {
-    match requested {
-        Some(requested) => bind(requested).await.map(Some),
-        None => Ok(None),
-    }
+) -> Result<Option<(Listener, SocketAddr)>, CommandError> {
+    let Some(requested) = requested else { return Ok(None) };
+    let bound = Listener::bind_tcp(requested).await;
+    bound.map(Some).map_err(|error| cannot_listen(&ListenAddress::Tcp(requested), &error))
 }
 
-async fn bind(requested: SocketAddr) -> Result<(TcpListener, SocketAddr), CommandError> {
-    let listener = TcpListener::bind(requested).await.map_err(|error| cannot_listen(requested, &error))?;
-    let address = listener.local_addr().map_err(|error| cannot_listen(requested, &error))?;
-    Ok((listener, address))
+async fn bind(requested: &ListenAddress, mode: FileMode) -> Result<(Listener, ListenAddress), CommandError> {
+    Listener::bind(requested, mode).await.map_err(|error| cannot_listen(requested, &error))
 }
 
 /// Logs the warnings about the settings.
@@ -247,7 +247,7 @@ fn new_metrics(settings: &Settings) -> Arc<Metrics> {
 
 /// Serves the metrics until the returned task is aborted, also while the server stops.
 fn serve_metrics(
-    (listener, address): (TcpListener, SocketAddr),
+    (listener, address): (Listener, SocketAddr),
     main: &ServiceBuilder,
     verbatim: &Verbatim,
     settings: &Settings,
@@ -263,7 +263,7 @@ fn serve_metrics(
 
 /// Serves the admin API until the returned task is aborted.
 fn serve_admin(
-    (listener, address): (TcpListener, SocketAddr),
+    (listener, address): (Listener, SocketAddr),
     main: &ServiceBuilder,
     verbatim: &Verbatim,
     settings: &Settings,
@@ -286,7 +286,8 @@ fn raise_trim_threshold() {
     drop(std::hint::black_box(vec![0_u8; BLOCK]));
 }
 
-fn cannot_listen(address: SocketAddr, error: &io::Error) -> CommandError {
+fn cannot_listen(address: &ListenAddress, error: &io::Error) -> CommandError {
+    let address = address.socket_address();
     let why = match error.kind() {
         io::ErrorKind::AddrInUse => "the address is in use by another program".to_owned(),
         io::ErrorKind::PermissionDenied => "permission denied".to_owned(),

@@ -6,6 +6,7 @@
 mod errors;
 mod layers;
 mod log;
+mod listen;
 mod mail;
 mod options;
 mod payment;
@@ -28,6 +29,7 @@ pub use errors::ConfigErrors;
 pub use layers::{RawSettings, SettingOrigin};
 pub use log::{LogFormat, LogLevel, LogSettings};
 pub(crate) use mail::OUTBOX_FOLDER;
+pub use listen::{FileMode, ListenAddress};
 pub use mail::{MailSettings, SmtpSecurity, SmtpUrl};
 use payment::{JwkSet, PriceSetting};
 pub use reader::EffectiveSetting;

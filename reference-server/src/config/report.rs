@@ -30,7 +30,7 @@ impl Settings {
     fn payment_route(&self) -> String {
         match self.options.checkout {
             PaymentOptions::Stripe(_) => {
-                let base_url = self.server.base_url_at(self.server.listen);
+                let base_url = self.server.base_url_at(self.server.listen.socket_address());
                 format!("Stripe; send its webhook events to {base_url}/api/v1/webhooks/stripe")
             }
             PaymentOptions::Sandbox => "sandbox: no money is taken, every order counts as paid".to_owned(),
@@ -65,7 +65,7 @@ impl Settings {
                 "server.base_url is {}: API keys are sent unencrypted; use https",
                 url.as_str()
             )),
-            None if !self.server.listen.ip().is_loopback() => warnings.push(
+            None if !self.server.ip().is_loopback() => warnings.push(
                 "server.base_url is not set: links begin with the listening address, which clients may not reach"
                     .to_owned(),
             ),

@@ -1,7 +1,7 @@
 //! Settings of the HTTP server.
 
 use std::{
-    net::{Ipv4Addr, SocketAddr},
+    net::{IpAddr, Ipv4Addr, SocketAddr},
     time::Duration,
 };
 
@@ -10,6 +10,7 @@ use url::{Host, Url};
 
 use super::{
     layers::RawSettings,
+    listen::{FileMode, ListenAddress},
     value::{BaseUrl, ParseSetting},
 };
 
@@ -17,8 +18,11 @@ use super::{
 #[derive(Clone, Debug, smart_default::SmartDefault)]
 pub struct ServerSettings {
     /// `server.listen`: listening address; port 0 selects a free port.
-    #[default((Ipv4Addr::LOCALHOST, 8080).into())]
-    pub listen: SocketAddr,
+    #[default(ListenAddress::Tcp((Ipv4Addr::LOCALHOST, 8080).into()))]
+    pub listen: ListenAddress,
+    /// `server.socket_mode`: permissions of a unix socket.
+    #[default(FileMode(0o660))]
+    pub socket_mode: FileMode,
     /// `server.base_url`: prefix of all links. If unset, `http://{listen}`.
     pub base_url: Option<BaseUrl>,
     /// `server.trusted_proxies`: networks whose forwarding headers are trusted.
@@ -48,17 +52,23 @@ pub struct ServerSettings {
 impl ServerSettings {
     /// Returns the address of links without `server.base_url`; `None` while the port is not known.
     pub(super) fn own_address(&self) -> Option<String> {
-        (self.listen.port() != 0).then(|| format!("http://{}", self.listen))
+        let address = self.listen.socket_address();
+        (address.port() != 0).then(|| format!("http://{address}"))
     }
 
     /// Whether links lead to this machine.
     pub fn is_loopback(&self) -> bool {
-        self.base_url.as_ref().map_or_else(|| self.listen.ip().is_loopback(), BaseUrl::is_loopback)
+        self.base_url.as_ref().map_or_else(|| self.ip().is_loopback(), BaseUrl::is_loopback)
     }
 
     /// Whether both the listening address and links are of this machine.
     pub fn is_local_only(&self) -> bool {
-        self.listen.ip().to_canonical().is_loopback() && self.is_loopback()
+        self.ip().to_canonical().is_loopback() && self.is_loopback()
+    }
+
+    /// The listening IP address; that of a unix socket is unspecified.
+    pub fn ip(&self) -> IpAddr {
+        self.listen.socket_address().ip()
     }
 
     /// Returns the prefix of links while the server listens at `address`.

@@ -21,7 +21,7 @@ fn load(toml: &str, environment: &[(&str, &str)], flags: &[(&str, &str)]) -> Res
 fn settings_empty_sources_are_defaults() {
     let settings = load("", &[], &[]).unwrap();
     assert_eq!(settings.server.listen.to_string(), "127.0.0.1:8080");
-    assert_eq!(settings.server.base_url_at(settings.server.listen), "http://127.0.0.1:8080");
+    assert_eq!(settings.server.base_url_at(settings.server.listen.socket_address()), "http://127.0.0.1:8080");
     let shown = settings.report();
     let shown = shown.lines().find(|line| line.starts_with("server.base_url")).unwrap_or_default();
     assert!(shown.ends_with("= \"http://127.0.0.1:8080\"  # default"), "{shown}");
@@ -112,6 +112,19 @@ fn environment_variable_sets_setting() {
 }
 
 #[test]
+fn unix_socket_requires_base_url() {
+    let file = "[server]\nlisten = \"unix:/run/v.sock\"";
+    let problem = load(file, &[], &[]).unwrap_err();
+    assert!(
+        problem.starts_with("server.base_url: it is not set, but server.listen is a unix socket"),
+        "{problem}"
+    );
+    let settings = load(&format!("{file}\nbase_url = \"https://v.example\""), &[], &[]).unwrap();
+    assert_eq!(settings.server.listen.to_string(), "unix:/run/v.sock");
+    assert!(!settings.server.is_local_only());
+}
+
+#[test]
 fn wrong_value_error_has_origin_and_allowed_values() {
     let wrong = |toml: &str, environment: &[(&str, &str)], flags: &[(&str, &str)], expect: &str| {
         let problem = load(toml, environment, flags).unwrap_err();
@@ -136,7 +149,7 @@ fn wrong_value_error_has_origin_and_allowed_values() {
         &[],
         &[("server.listen", "8080")],
         "server.listen: \"8080\" is not allowed (flag --flag); give an IP address and a port, such as \
-         127.0.0.1:8080 or [::]:8080",
+         127.0.0.1:8080 or [::]:8080, or unix: and an absolute path",
     );
     wrong("speling = 1", &[], &[], "\"speling\" is not a setting (v.toml, line 1)");
     wrong(

@@ -1,6 +1,6 @@
 //! The accept loop of the server.
 
-use std::{future::Future, io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{future::Future, io, net::IpAddr, sync::Arc, time::Duration};
 
 use hyper::{server::conn::http1, service::service_fn};
 use hyper_util::{
@@ -8,12 +8,13 @@ use hyper_util::{
     server::graceful::GracefulShutdown,
 };
 use tokio::{
-    net::{TcpListener, TcpStream},
+    io::{AsyncRead, AsyncWrite},
     sync::Semaphore,
 };
 
 use super::{
-    CurrentService,
+    CurrentService, Listener,
+    listener::Accepted,
     network_limit::NetworkLimit,
     stall_timeout::{BusyFlag, StallTimeoutStream, StallTimeouts},
 };
@@ -41,45 +42,77 @@ pub(crate) struct ConnectionLimits {
 /// Pause after an accept error such as too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
+/// How long connections are accepted after the stop that were established before it.
+const BACKLOG_TIMEOUT: Duration = Duration::from_millis(20);
+
 /// Serves connections until `stop` resolves, then waits for running requests.
 pub(crate) async fn serve(
-    listener: TcpListener,
+    mut listener: Listener,
     service: CurrentService,
     limits: ConnectionLimits,
     stop: impl Future<Output = ()>,
 ) {
-    let front = service.load();
-    let open = Arc::new(Semaphore::new(limits.connections));
-    let networks = NetworkLimit::new(limits.connections_per_network, front.trusted_proxies().to_vec());
-    let graceful = GracefulShutdown::new();
+    let connections = Connections::new(service, limits);
     let mut stop = std::pin::pin!(stop);
     loop {
-        let accepted = async {
-            // The semaphore is never closed, so a permit is always returned.
-            let permit = Arc::clone(&open).acquire_owned().await;
-            (permit, listener.accept().await)
-        };
-        let (permit, accepted) = tokio::select! {
-            accepted = accepted => accepted,
+        tokio::select! {
+            () = connections.accept(&listener) => {}
             () = &mut stop => break,
-        };
-        match accepted {
-            Ok((stream, peer)) => {
-                let Some(counted_by_network) = networks.acquire(peer.ip()) else {
-                    tracing::debug!("connection above the limit of its network closed");
-                    continue;
-                };
-                let connection = connection(stream, peer, service.clone(), &limits);
-                let watched = graceful.watch(connection);
-                let counted = front.connection();
-                tokio::spawn(async move {
-                    let _guards = (permit, counted, counted_by_network);
-                    // A connection that its peer ends is not an error of the server.
-                    if let Err(error) = watched.await {
-                        tracing::debug!(%error, "connection ended early");
-                    }
-                });
+        }
+    }
+    listener.refuse();
+    let accept_backlog = async {
+        loop {
+            connections.accept(&listener).await;
+        }
+    };
+    // It ends with the timeout. Closing the listener would reset these connections.
+    let _ = tokio::time::timeout(BACKLOG_TIMEOUT, accept_backlog).await;
+    drop(listener);
+    if tokio::time::timeout(limits.grace, connections.graceful.shutdown()).await.is_err() {
+        tracing::warn!("requests interrupted at the end of the grace period");
+    }
+}
+
+/// The connections of a listener.
+struct Connections {
+    service: CurrentService,
+    limits: ConnectionLimits,
+    open: Arc<Semaphore>,
+    networks: Arc<NetworkLimit>,
+    graceful: GracefulShutdown,
+}
+
+impl Connections {
+    fn new(service: CurrentService, limits: ConnectionLimits) -> Self {
+        let trusted_proxies = service.load().trusted_proxies().to_vec();
+        Self {
+            open: Arc::new(Semaphore::new(limits.connections)),
+            networks: NetworkLimit::new(limits.connections_per_network, trusted_proxies),
+            graceful: GracefulShutdown::new(),
+            service,
+            limits,
+        }
+    }
+
+    /// Accepts one connection and serves it in its own task.
+    async fn accept(&self, listener: &Listener) {
+        // The semaphore is never closed, so a permit is always returned.
+        let permit = Arc::clone(&self.open).acquire_owned().await;
+        match listener.accept().await {
+            Ok(Accepted::Tcp(stream, peer)) => {
+                // Responses are written whole, so buffering would only delay them.
+                if let Err(error) = stream.set_nodelay(true) {
+                    tracing::debug!(%error, "TCP_NODELAY failed");
+                }
+                match self.networks.acquire(peer) {
+                    Some(counted_by_network) => self.spawn(stream, peer, (permit, counted_by_network)),
+                    None => tracing::debug!("connection above the limit of its network closed"),
+                }
             }
+            // A proxy, which is never limited.
+            #[cfg(unix)]
+            Ok(Accepted::Unix(stream, peer)) => self.spawn(stream, peer, permit),
             Err(error) if is_connection_error(&error) => {}
             Err(error) => {
                 tracing::warn!(%error, "accept failed");
@@ -87,28 +120,39 @@ pub(crate) async fn serve(
             }
         }
     }
-    drop(listener);
-    if tokio::time::timeout(limits.grace, graceful.shutdown()).await.is_err() {
-        tracing::warn!("requests interrupted at the end of the grace period");
+
+    /// Serves a connection; the guards are dropped at its end.
+    fn spawn<S>(&self, stream: S, peer: IpAddr, guards: impl Send + 'static)
+    where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        let watched = self.graceful.watch(connection(stream, peer, self.service.clone(), &self.limits));
+        let counted = self.service.load().connection();
+        tokio::spawn(async move {
+            let _guards = (guards, counted);
+            // A connection that its peer ends is not an error of the server.
+            if let Err(error) = watched.await {
+                tracing::debug!(%error, "connection ended early");
+            }
+        });
     }
 }
 
-fn connection(
-    stream: TcpStream,
-    peer: SocketAddr,
+fn connection<S>(
+    stream: S,
+    peer: IpAddr,
     service: CurrentService,
     limits: &ConnectionLimits,
-) -> impl hyper_util::server::graceful::GracefulConnection<Error = hyper::Error> + Send + 'static {
-    // Responses are written whole, so buffering would only delay them.
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "TCP_NODELAY failed");
-    }
+) -> impl hyper_util::server::graceful::GracefulConnection<Error = hyper::Error> + Send + 'static
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
     let busy = BusyFlag::default();
     let stream = StallTimeoutStream::new(stream, limits.stall_timeouts, busy.clone());
     let service = service_fn(move |request| {
         let (front, guard) = (service.load(), busy.begin());
         async move {
-            let response = front.serve(request, peer.ip()).await;
+            let response = front.serve(request, peer).await;
             drop(guard);
             response
         }

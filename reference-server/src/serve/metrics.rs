@@ -4,9 +4,8 @@ use std::{future::Future, sync::Arc, time::Duration};
 
 use axum::{Router, extract::State, response::Response, routing::get};
 use http::{HeaderValue, StatusCode, header::CONTENT_TYPE};
-use tokio::net::TcpListener;
 
-use super::{ConnectionLimits, CurrentService, HttpService, serve as accept};
+use super::{ConnectionLimits, CurrentService, HttpService, Listener, serve as accept};
 use crate::{
     api::{AllowedHosts, ProblemResponse},
     log::LogQueue,
@@ -48,7 +47,7 @@ pub(crate) fn service(routes: Router, log: &LogQueue, hosts: AllowedHosts) -> Ht
 }
 
 /// Serves requests until `stop` is ready.
-pub(crate) async fn serve(listener: TcpListener, service: CurrentService, stop: impl Future<Output = ()>) {
+pub(crate) async fn serve(listener: Listener, service: CurrentService, stop: impl Future<Output = ()>) {
     let limits = ConnectionLimits {
         connections: CONNECTIONS,
         grace: Duration::from_secs(1),

@@ -5,13 +5,13 @@ use std::{net::SocketAddr, time::Duration};
 use axum::{Router, routing::get};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    net::{TcpListener, TcpStream},
+    net::TcpStream,
     sync::oneshot,
     task::JoinHandle,
     time::{Instant, timeout},
 };
 
-use super::{ConnectionLimits, CurrentService, HttpService, serve, stall_timeout::StallTimeouts};
+use super::{ConnectionLimits, CurrentService, HttpService, Listener, serve, stall_timeout::StallTimeouts};
 use crate::{
     config::LogFormat,
     log::{LogGuard, LogQueue},
@@ -45,8 +45,7 @@ impl RunningServer {
             .route("/panic", get(defect))
             .route("/api/v1/panic", get(defect));
         let (log, guard) = LogQueue::start(std::io::sink(), LogFormat::Text, true);
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
+        let (listener, address) = Listener::bind_tcp(([127, 0, 0, 1], 0).into()).await.unwrap();
         let (stop, stopped) = oneshot::channel::<()>();
         let front = CurrentService::new(HttpService::new(router, Vec::new(), log));
         let server = tokio::spawn(serve(listener, front, bounds, async move {

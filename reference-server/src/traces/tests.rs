@@ -53,8 +53,13 @@ impl TestCollector {
 async fn axum_serve(listener: TcpListener, routes: Router) {
     let (log, _guard) = LogQueue::start(std::io::sink(), LogFormat::Text, false);
     let front = CurrentService::new(HttpService::new(routes, Vec::new(), log));
-    crate::serve::serve(listener, front, crate::serve::ConnectionLimits::default(), std::future::pending())
-        .await;
+    crate::serve::serve(
+        crate::serve::Listener::Tcp(listener),
+        front,
+        crate::serve::ConnectionLimits::default(),
+        std::future::pending(),
+    )
+    .await;
 }
 
 fn settings(endpoint: &str) -> config::LogSettings {

@@ -152,7 +152,16 @@ impl ServerFixture {
     }
 
     fn spawn(data: &Path, settings: &[(&str, &str)], log: Stdio) -> Result<Self> {
-        let mut command = verbatim(data, &["serve", "--listen", "127.0.0.1:0"]);
+        Self::spawn_at(data, "127.0.0.1:0", settings, log)
+    }
+
+    /// Same as [`ServerFixture::start`], at this value of `server.listen`.
+    pub(crate) fn start_at(data: &TempDir, listen: &str, settings: &[(&str, &str)]) -> Result<Self> {
+        Self::spawn_at(data.path(), listen, settings, Stdio::inherit())
+    }
+
+    fn spawn_at(data: &Path, listen: &str, settings: &[(&str, &str)], log: Stdio) -> Result<Self> {
+        let mut command = verbatim(data, &["serve", "--listen", listen]);
         command.envs(settings.iter().copied());
         Self::spawn_command(command, log)
     }
@@ -175,8 +184,9 @@ impl ServerFixture {
                 bail!("the server did not start: {:?}", child.wait());
             }
         };
-        let start = format!("verbatim {} listening on http://", env!("CARGO_PKG_VERSION"));
+        let start = format!("verbatim {} listening on ", env!("CARGO_PKG_VERSION"));
         let address = line.strip_prefix(&start).ok_or_else(|| anyhow!("unexpected first line: {line}"))?;
+        let address = address.strip_prefix("http://").unwrap_or(address);
         let client = HyperClient::builder(TokioExecutor::new()).build_http();
         Ok(Self { child, address: address.to_owned(), client })
     }

@@ -7,6 +7,13 @@ use crate::config::{Settings, reader::SettingsReader, value::quoted};
 /// Prefix of Stripe's signing secrets.
 const WEBHOOK_SECRET: &str = "whsec_";
 
+pub(super) fn check_server(reader: &mut SettingsReader<'_>, all: &mut Settings) {
+    if all.server.listen.path().is_some() && all.server.base_url.is_none() {
+        let what = "it is not set, but server.listen is a unix socket, which has no address for links";
+        reader.refuse("server.base_url", &what, "give the address that clients use");
+    }
+}
+
 pub(super) fn check_requests(reader: &mut SettingsReader<'_>, all: &mut Settings) {
     if let Some(file) = all.options.upstream.ca_file.as_ref().filter(|file| !file.is_file()) {
         let what = format!("there is no file {}", quoted(&file.display().to_string()));
@@ -66,7 +73,7 @@ pub(super) fn check_payments(reader: &mut SettingsReader<'_>, all: &mut Settings
     // gives credits away, so only this machine may reach it.
     let is_local = all.server.is_local_only();
     if secret_key.is_empty() && all.sandbox == Some(true) && !is_local {
-        let what = match all.server.listen.ip().to_canonical().is_loopback() {
+        let what = match all.server.ip().to_canonical().is_loopback() {
             true => "it is true, but server.base_url is not a loopback address",
             false => "it is true, but server.listen is not a loopback address",
         };

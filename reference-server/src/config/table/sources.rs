@@ -4,7 +4,7 @@ use transcript_core::video::Platform;
 
 use super::{
     DAY, HOUR, MINUTE, NOTHING, SECOND, Section, VIDEOS, bounded,
-    checks::{check_requests, check_service, check_speech, check_suppliers},
+    checks::{check_requests, check_server, check_service, check_speech, check_suppliers},
     setting, unset,
 };
 use crate::config::{BaseUrl, ProxyUrl, Secret, suppliers};
@@ -17,9 +17,16 @@ pub(super) const SERVER: Section = Section {
         setting(
             "server.listen",
             |reader, all| reader.value(&mut all.server.listen),
-            "IP address and port",
-            "Address and port the server listens on. Port 0 selects a free port, which is printed. Flag: \
+            "IP address and port, or `unix:` and an absolute path",
+            "Address and port the server listens on. Port 0 selects a free port, which is printed. `unix:/PATH` is a \
+             socket for a proxy on the same machine, which counts as `127.0.0.1` in `server.trusted_proxies`. Flag: \
              `--listen`.",
+        ),
+        setting(
+            "server.socket_mode",
+            |reader, all| reader.value(&mut all.server.socket_mode),
+            "octal number",
+            "Permissions of the unix socket. The user of the proxy needs the right to write.",
         ),
         setting(
             "server.base_url",
@@ -83,7 +90,7 @@ pub(super) const SERVER: Section = Section {
              request that needs more waits for a second, then gets 503.",
         ),
     ],
-    check: |_, _| {},
+    check: check_server,
 };
 
 /// Storage.
