@@ -12,7 +12,7 @@ use super::ProblemResponse;
 use crate::config::{HostPattern, ServerSettings, is_loopback_host};
 
 /// Sentence of a 421.
-pub(crate) const OTHER_HOST: &str = "This server does not answer for this host. If the name is right, add it to the setting server.allowed_hosts.";
+pub(crate) const OTHER_HOST: &str = "This server does not answer for this host.";
 
 /// Hosts that a listener answers for.
 #[derive(Clone, Debug, Default)]
@@ -64,7 +64,10 @@ impl AllowedHosts {
             hosts.into_iter().flatten().find(|host| !host.as_ref().is_some_and(|host| rules.allow(host)))?;
         Some(match refused {
             None => ProblemResponse::bad("Host", "this is not a host name or address"),
-            Some(_) => ProblemResponse::new(StatusCode::MISDIRECTED_REQUEST, OTHER_HOST),
+            Some(_) => {
+                tracing::debug!("request for a host refused that is not in server.allowed_hosts");
+                ProblemResponse::new(StatusCode::MISDIRECTED_REQUEST, OTHER_HOST)
+            }
         })
     }
 }

@@ -127,8 +127,8 @@ fn check_origin(headers: &HeaderMap, origins: &[HeaderValue]) -> Result<(), Box<
     match headers.get_all(ORIGIN).iter().all(|origin| origins.contains(origin)) {
         true => Ok(()),
         false => {
-            let message =
-                "Pages of this origin may not call: the operator can allow it (server.cors_origins).";
+            tracing::debug!("request of an origin refused that is not in server.cors_origins");
+            let message = "Pages of this origin may not call.";
             Err(error(StatusCode::FORBIDDEN, Value::Null, ErrorCode::INVALID_REQUEST, message, None))
         }
     }

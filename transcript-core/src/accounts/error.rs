@@ -107,6 +107,7 @@ impl V1Error {
 impl From<NoTranscript> for V1Error {
     /// 404 if the video has no transcript, 429 at the daily cap and if too many fetches wait, else 500.
     fn from(none: NoTranscript) -> Self {
+        let none = none.without_advice();
         let is_limit = none.reason == FailureReason::DailyCap || none.is_busy();
         match none.reason {
             _ if is_limit => {

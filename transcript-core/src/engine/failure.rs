@@ -76,6 +76,9 @@ pub struct NoTranscript {
     pub retry_after: Option<Duration>,
 }
 
+/// The words with which the message of a failure gives the operator advice, at the end of a sentence.
+const ADVICE: &str = "he operator can ";
+
 /// The detail if too many fetches wait.
 const BUSY: &str = "busy";
 /// The detail if a store failed.
@@ -116,6 +119,19 @@ impl NoTranscript {
     /// Whether a store failed.
     pub fn is_storage_failure(&self) -> bool {
         self.detail.as_deref() == Some(STORAGE)
+    }
+
+    /// Removes advice to the operator from the message: the callers of an API cannot change settings.
+    ///
+    /// The log has it.
+    #[must_use]
+    pub fn without_advice(self) -> Self {
+        let Some((before, advice)) = self.message.split_once(ADVICE) else { return self };
+        let Some(end) = [". ", "; "].iter().filter_map(|end| before.rfind(end)).max() else { return self };
+        let (kept, rest) = (before.get(..end), advice.split_once(". "));
+        let rest = rest.map_or(String::new(), |(_, rest)| format!(" {rest}"));
+        let message = format!("{}.{rest}", kept.unwrap_or_default());
+        Self { message, ..self }
     }
 
     pub(crate) fn with_detail(self, name: &str) -> Self {
@@ -250,6 +266,24 @@ mod tests {
 
     fn none(outcome: FetchOutcome, cost_note: CostNote) -> NoTranscript {
         outcome.into_transcript(Platform::X, Timestamp::from_millis(1_000), cost_note).unwrap().unwrap_err()
+    }
+
+    #[test]
+    fn advice_to_operator_is_removed() {
+        for (message, public) in [
+            ("The proxy rejected it. The operator can correct upstream.proxy.", "The proxy rejected it."),
+            (
+                "It blocks the address (HTTP 403). Try again later; the operator can set upstream.proxy. Nothing was \
+                 charged.",
+                "It blocks the address (HTTP 403). Try again later. Nothing was charged.",
+            ),
+            ("Try later; if it persists, the operator can update youtube.clients.", "Try later."),
+            ("This video has no captions.", "This video has no captions."),
+            ("The operator can do it.", "The operator can do it."),
+        ] {
+            let none = NoTranscript::new(FailureReason::ConfigError, message).without_advice();
+            assert_eq!(none.message, public);
+        }
     }
 
     #[test]

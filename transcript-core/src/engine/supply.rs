@@ -137,8 +137,8 @@ impl EngineInner {
             if failure.was_attempted() {
                 suppliers_tried.push(slot.name.clone());
             }
-            let reason = failure.reason().as_str();
-            tracing::info!(supplier = %slot.name, video = %key.0, reason, "supplier returned no transcript");
+            let (reason, message) = (failure.reason().as_str(), failure.message());
+            tracing::info!(supplier = %slot.name, video = %key.0, reason, message, "supplier returned no transcript");
             let is_final = failure.reason().is_final();
             failures.push(failure);
             if is_final {

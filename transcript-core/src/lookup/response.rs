@@ -45,7 +45,7 @@ impl Availability {
 
 impl From<NoTranscript> for Availability {
     fn from(none: NoTranscript) -> Self {
-        Self::Unavailable(none)
+        Self::Unavailable(none.without_advice())
     }
 }
 

@@ -210,7 +210,8 @@ pub(super) fn supply_error(error: &CallError) -> SupplyError {
                     (
                         SupplyReason::Misconfigured,
                         format!(
-                            "No Verbatim server responds at service.base_url (HTTP {status}). The operator can correct it."
+                            "No Verbatim server responds at the configured address (HTTP {status}). The operator can \
+                             correct service.base_url."
                         ),
                     )
                 }

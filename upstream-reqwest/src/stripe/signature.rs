@@ -34,7 +34,7 @@ pub(super) enum SignatureError {
     #[display("the signature is {_0} s in the future: check the clock of this machine")]
     Early(u64),
     /// No signature matches any secret.
-    #[display("the signature matches none of stripe.webhook_secrets")]
+    #[display("the signature matches none of the signing secrets")]
     Wrong,
 }
 

@@ -100,7 +100,7 @@ pub(crate) fn operation(_: &DocumentOptions<'_>) -> Value {
             "The event's signature is missing, invalid or too old. The event was not read.",
             &[
                 ("missing", "The event was rejected: the header Stripe-Signature is missing."),
-                ("forged", "The event was rejected: the signature matches none of stripe.webhook_secrets."),
+                ("forged", "The event was rejected: the signature matches none of the signing secrets."),
                 ("stale", "The event was rejected: the signature is 301 s old; at most 300 s are accepted."),
             ],
             [],
