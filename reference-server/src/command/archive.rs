@@ -9,7 +9,7 @@ use super::{
     archive_arguments::{ArchiveCommand, DeleteArgs, RefreshArgs, ShowArgs, StatsArgs, WithdrawArgs},
     archive_bulk, archive_export, archive_verify,
     confirm::confirm,
-    open_archive, open_existing_archive, open_with_audit_log, operations, print, print_json, shown,
+    open_any_archive, open_existing_archive, open_with_audit_log, operations, print, print_json, shown,
 };
 use crate::{config::Settings, operations::Operations};
 
@@ -21,7 +21,7 @@ pub(super) async fn run(settings: &Settings, command: ArchiveCommand) -> Result<
     // A video that is not archived can be withdrawn or fetched.
     let verbatim = match command {
         ArchiveCommand::Withdraw(_) => open_with_audit_log(settings).await?,
-        ArchiveCommand::Refresh(_) => open_archive(settings).await?,
+        ArchiveCommand::Refresh(_) => open_any_archive(settings).await?,
         _ => open_existing_archive(settings).await?,
     };
     let done = match command {

@@ -16,6 +16,10 @@ use crate::{
 /// Most connections to a database.
 const CONNECTIONS: u32 = 2;
 
+/// How to name the data folder of a server that runs as another user.
+const OTHER_FOLDER: &str =
+    "--data, or the variable VERBATIM_DATA, selects another data folder, such as /var/lib/verbatim";
+
 /// Opens all stores.
 ///
 /// A command waits until a fetch ends, whatever `limits.wait` is: that setting is for requests over HTTP.
@@ -42,6 +46,16 @@ pub(super) async fn open_existing_archive(settings: &Settings) -> Result<Verbati
     open_archive(settings).await
 }
 
+/// Like [`open_archive`], for commands of operators that also work on a new archive.
+pub(super) async fn open_any_archive(settings: &Settings) -> Result<Verbatim, CommandError> {
+    if let StorageOptions::Files { archive, .. } = options(settings)?.storage
+        && check_exists(&archive).is_err()
+    {
+        print_stderr(&format!("verbatim: {} is a new archive; {OTHER_FOLDER}", archive.display()));
+    }
+    open_archive(settings).await
+}
+
 /// Like [`open_archive`], for commands that only read: a missing archive is not created.
 pub(super) async fn open_archive_read_only(settings: &Settings) -> Result<Verbatim, CommandError> {
     let mut options = archive_only(options(settings)?);
@@ -56,7 +70,7 @@ pub(super) async fn open_archive_read_only(settings: &Settings) -> Result<Verbat
 fn check_exists(file: &Path) -> Result<(), CommandError> {
     match file.symlink_metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err(CommandError::Fault(format!(
-            "{} does not exist: nothing is stored there yet; --data selects another data folder",
+            "{} does not exist: nothing is stored there yet; {OTHER_FOLDER}",
             file.display()
         ))),
         _ => Ok(()),
@@ -112,7 +126,7 @@ pub(super) async fn open_with_audit_log(settings: &Settings) -> Result<Verbatim,
     if let StorageOptions::Files { main, .. } = &options(settings)?.storage
         && check_exists(main).is_err()
     {
-        return open_archive(settings).await;
+        return open_any_archive(settings).await;
     }
     match open(settings).await {
         Ok(verbatim) => Ok(verbatim),
