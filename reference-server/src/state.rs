@@ -1,6 +1,6 @@
 //! Shared state of the routes.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use transcript_core::{
     accounts::{
@@ -13,7 +13,11 @@ use transcript_core::{
 
 use verbatim::Verbatim;
 
-use crate::{altcha::AltchaProvider, api::ByteBudget, response_cache::ResponseCache};
+use crate::{
+    altcha::AltchaProvider,
+    api::ByteBudget,
+    response_cache::{ResponseCache, ResponseCacheOptions},
+};
 
 /// Shared state of the routes.
 #[derive(Clone, Debug)]
@@ -45,10 +49,10 @@ impl AppState {
         payments: Payments,
         sandbox: Option<Sandbox>,
         body_budget: ByteBudget,
-        stale_max: Duration,
+        cache_options: ResponseCacheOptions,
     ) -> Self {
         let visitors = Visitors::new(lookup.clone(), Some(Arc::new(AltchaProvider)));
-        let bodies = Arc::new(ResponseCache::new(lookup.clone(), body_budget.clone(), stale_max));
+        let bodies = Arc::new(ResponseCache::new(lookup.clone(), body_budget.clone(), cache_options));
         Self { lookup, visitors, accounts, chat, payments, sandbox, bodies, body_budget }
     }
 

@@ -47,7 +47,7 @@ use crate::{
     log::{LogGuard, LogQueue},
     mcp::PassageCache,
     openapi,
-    response_cache::ResponseCache,
+    response_cache::{ResponseCache, ResponseCacheOptions},
     routes::router,
     serve::HttpService,
     state::AppState,
@@ -170,7 +170,7 @@ impl ServiceFixture {
             payments,
             sandbox,
             ByteBudget::new(1 << 20),
-            Duration::ZERO,
+            ResponseCacheOptions { shared_caching: None, stale_max: Duration::ZERO },
         );
         let bodies = Arc::clone(&app.bodies);
         let passages = PassageCache::new(transcripts.clone(), app.chat.clone());

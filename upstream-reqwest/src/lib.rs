@@ -15,6 +15,8 @@
 //!
 //! With the feature `service`, `service` calls other Verbatim servers, as a typed client and as a supplier.
 //!
+//! [`PurgeHook`] removes responses from the caches in front of the servers.
+//!
 //! With the feature `payments`, `StripeProvider` is the payment provider of credits and plans. It has a separate HTTP client.
 
 #![cfg_attr(
@@ -32,6 +34,7 @@ mod http;
 mod instagram;
 #[cfg(any(feature = "ytdlp", feature = "speech"))]
 mod process;
+mod purge_hook;
 #[cfg(feature = "service")]
 pub mod service;
 mod short_links;
@@ -56,6 +59,7 @@ pub use http::{
 pub use instagram::InstagramMedia;
 #[cfg(any(feature = "ytdlp", feature = "speech"))]
 pub use process::find_program;
+pub use purge_hook::{PurgeHook, PurgeHookOptions};
 pub use short_links::HttpShortLinkResolver;
 pub use social::{Media, MediaAddress, MediaSource};
 #[cfg(all(feature = "speech", unix))]

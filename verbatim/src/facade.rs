@@ -59,7 +59,7 @@ pub struct Verbatim {
     #[cfg(feature = "service")]
     shared: SharedTransports,
     /// The servers that share the database.
-    #[cfg(feature = "payments")]
+    #[cfg(any(feature = "payments", all(feature = "lookup", feature = "upstream")))]
     servers: ServerGroup,
     #[cfg(feature = "mail")]
     outbox_notifier: OutboxNotifier,
@@ -148,7 +148,7 @@ impl Verbatim {
             sandbox,
             #[cfg(feature = "service")]
             shared,
-            #[cfg(feature = "payments")]
+            #[cfg(any(feature = "payments", all(feature = "lookup", feature = "upstream")))]
             servers,
             #[cfg(feature = "mail")]
             outbox_notifier,
@@ -273,6 +273,28 @@ impl Verbatim {
     /// server permits. `None` if they fit, for files, and if the server does not report its limit.
     pub async fn connection_warning(&self) -> Option<String> {
         self.stores.connection_warning().await
+    }
+
+    /// Starts calling the operator's purge hook with the videos that are withdrawn, restored, deleted or replaced.
+    ///
+    /// Videos that changed earlier are purged at once. Must be called inside a Tokio runtime.
+    ///
+    /// # Errors
+    /// An option is invalid.
+    #[cfg(all(feature = "lookup", feature = "upstream"))]
+    pub fn start_purges(
+        &self,
+        options: &crate::PurgeHookOptions,
+        observer: crate::PurgeObserver,
+    ) -> Result<crate::CachePurgeHandle> {
+        let purger = crate::cache_purge::CachePurger {
+            archive: Arc::clone(&self.stores.archive),
+            hook: upstream_reqwest::PurgeHook::new(options)?,
+            observer,
+            servers: self.servers.clone(),
+            clock: Arc::clone(&self.tools.clock),
+        };
+        Ok(purger.start())
     }
 
     /// Sends a small read to both stores concurrently, with this timeout for each.

@@ -3,6 +3,8 @@
 mod archive_tools;
 #[cfg(feature = "lookup")]
 mod audit;
+#[cfg(all(feature = "lookup", feature = "upstream"))]
+mod cache_purge;
 #[cfg(feature = "chat")]
 mod chat;
 #[cfg(feature = "entitlement")]
@@ -43,6 +45,8 @@ mod transcript_cache;
 pub use archive_tools::{ArchiveTools, RefreshOutcome, VideoReport};
 #[cfg(feature = "lookup")]
 pub use audit::{AuditFinding, AuditReport};
+#[cfg(all(feature = "lookup", feature = "upstream"))]
+pub use cache_purge::{CachePurgeHandle, PurgeObserver, surrogate_key};
 #[cfg(feature = "entitlement")]
 pub use entitlement::TokenEntitlements;
 pub use export::{ArchivedVideo, TranscriptExport, UnreadableTrack, withdrawal_to_json};
@@ -69,14 +73,14 @@ pub use system::{SystemClock, SystemRandom};
 pub use transcript_cache::{ArchivedTranscript, TranscriptCache};
 #[cfg(feature = "chat-model")]
 pub use upstream_reqwest::ChatModelOptions;
-#[cfg(feature = "upstream")]
-pub use upstream_reqwest::HttpOptions;
 #[cfg(all(feature = "payments", feature = "upstream"))]
 pub use upstream_reqwest::StripeOptions;
 #[cfg(any(feature = "speech", feature = "ytdlp"))]
 pub use upstream_reqwest::find_program;
 #[cfg(feature = "speech")]
 pub use upstream_reqwest::{AudioFormat, SpeechOptions};
+#[cfg(feature = "upstream")]
+pub use upstream_reqwest::{HttpOptions, PurgeHookOptions};
 
 /// Page client of YouTube, for programs with a fetching flow different from the suppliers'.
 #[cfg(feature = "upstream")]

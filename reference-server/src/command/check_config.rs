@@ -8,8 +8,7 @@ use crate::{config::Settings, mail};
 /// Prints all settings and warnings; with `--connect` also reads the stores.
 pub(super) async fn run(settings: &Settings, args: &CheckConfigArgs) -> Result<(), CommandError> {
     // Options that the library refuses are errors too.
-    let options =
-        settings.options(&settings.server.base_url_at(settings.server.listen.socket_address()))?;
+    let options = settings.options(&settings.server.base_url_at(settings.server.listen.socket_address()))?;
     options.check()?;
     mail::mailer(settings)?;
     let mut text = settings.report();

@@ -11,7 +11,7 @@ use transcript_core::{
     retry::{Backoff, RetryPolicy, retry},
     video::Platform,
 };
-use verbatim::{Options, PaymentSweepHandle, StorageOptions, Verbatim};
+use verbatim::{CachePurgeHandle, Options, PaymentSweepHandle, StorageOptions, Verbatim};
 
 use super::{
     CommandError, print,
@@ -27,6 +27,7 @@ use crate::{
     mail,
     mcp::PassageCache,
     metrics::{self, Metrics, MetricsSources},
+    response_cache::{ResponseCacheOptions, SharedCaching},
     routes::Readiness,
     serve::{
         self, ConnectionLimits, ControlSignals, CurrentService, Listener, StallTimeouts, connections_within,
@@ -74,6 +75,7 @@ pub(super) async fn run(settings: Settings, sources: SettingSources) -> Result<(
         () = &mut stop => return Ok(()),
     };
     let (sender, sweep) = (verbatim.start_mail(mailer), verbatim.start_sweep());
+    let purges = start_purges(&settings, &verbatim, &metrics)?;
     log_warnings(&settings);
     if let Some(warning) = verbatim.connection_warning().await {
         tracing::warn!("{warning}");
@@ -107,6 +109,9 @@ pub(super) async fn run(settings: Settings, sources: SettingSources) -> Result<(
         tokio::time::sleep(delay).await;
     };
     serve::serve(listener, service, limits, stop).await;
+    if let Some(purges) = purges {
+        purges.stop().await;
+    }
     shut_down(&verbatim, sender, sweep).await;
     [Some(reloads), metrics_task, admin_task].iter().flatten().for_each(AbortHandle::abort);
     tracing::info!("stopped");
@@ -138,6 +143,20 @@ async fn open_when_reachable(options: Options, timeout: Duration) -> Result<Verb
     Ok(retry(policy, || 1.0, judge, |_| Verbatim::open(options.clone())).await?)
 }
 
+/// Starts the purges of shared caches, if the operator has a hook.
+fn start_purges(
+    settings: &Settings,
+    verbatim: &Verbatim,
+    metrics: &Arc<Metrics>,
+) -> Result<Option<CachePurgeHandle>, CommandError> {
+    let Some(hook) = settings.cdn.purge_hook(settings.options.upstream.ca_file.clone()) else {
+        return Ok(None);
+    };
+    let metrics = Arc::clone(metrics);
+    let observer = Arc::new(move |videos, is_done| metrics.count_purges(videos, is_done));
+    Ok(Some(verbatim.start_purges(&hook, observer)?))
+}
+
 /// Prints the address once the server serves.
 fn print_address(address: &ListenAddress) {
     let scheme = if address.path().is_none() { "http://" } else { "" };
@@ -163,7 +182,10 @@ fn service_builder(
         verbatim.payments().clone(),
         verbatim.sandbox().cloned(),
         ByteBudget::new(settings.server.body_memory),
-        settings.storage.serve_stale,
+        ResponseCacheOptions {
+            shared_caching: SharedCaching::new(&settings.cdn),
+            stale_max: settings.storage.serve_stale,
+        },
     );
     let passages = PassageCache::new(verbatim.transcripts().clone(), verbatim.chat().clone());
     let (readiness, metrics) = (Readiness::new(verbatim.clone()), Arc::clone(metrics));
@@ -252,6 +274,7 @@ fn serve_metrics(
     verbatim: &Verbatim,
     settings: &Settings,
 ) -> ((MetricsServiceBuilder, CurrentService), AbortHandle) {
+    let address = address.socket_address();
     tracing::info!("metrics are served at http://{address}/metrics");
     let ServiceBuilder { app, readiness, metrics, log, .. } = main.clone();
     let sources = MetricsSources { metrics, verbatim: verbatim.clone(), app, readiness, log: log.clone() };
@@ -287,7 +310,6 @@ fn raise_trim_threshold() {
 }
 
 fn cannot_listen(address: &ListenAddress, error: &io::Error) -> CommandError {
-    let address = address.socket_address();
     let why = match error.kind() {
         io::ErrorKind::AddrInUse => "the address is in use by another program".to_owned(),
         io::ErrorKind::PermissionDenied => "permission denied".to_owned(),

@@ -3,10 +3,11 @@
 //! Sources override each other in this order: defaults, settings file, environment, flags. An unknown name or an
 //! invalid value stops the start with a sentence that names it.
 
+mod cdn;
 mod errors;
 mod layers;
-mod log;
 mod listen;
+mod log;
 mod mail;
 mod options;
 mod payment;
@@ -25,11 +26,12 @@ use verbatim::{
     ChatModelOptions, EntitlementOptions, Options, SpeechOptions, StripeOptions, service::ServiceOptions,
 };
 
+pub use cdn::CdnSettings;
 pub use errors::ConfigErrors;
 pub use layers::{RawSettings, SettingOrigin};
+pub use listen::{FileMode, ListenAddress};
 pub use log::{LogFormat, LogLevel, LogSettings};
 pub(crate) use mail::OUTBOX_FOLDER;
-pub use listen::{FileMode, ListenAddress};
 pub use mail::{MailSettings, SmtpSecurity, SmtpUrl};
 use payment::{JwkSet, PriceSetting};
 pub use reader::EffectiveSetting;
@@ -63,6 +65,8 @@ pub struct Settings {
     pub data: PathBuf,
     /// The HTTP server.
     pub server: ServerSettings,
+    /// Shared caches in front of the server.
+    pub cdn: CdnSettings,
     /// The databases.
     pub storage: StorageSettings,
     /// The mail server.
@@ -124,6 +128,7 @@ impl Settings {
     fn new(data: PathBuf) -> Self {
         Self {
             server: ServerSettings::default(),
+            cdn: CdnSettings::default(),
             storage: StorageSettings::new(&data),
             mail: MailSettings::default(),
             log: LogSettings::default(),

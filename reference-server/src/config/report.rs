@@ -71,6 +71,7 @@ impl Settings {
             ),
             _ => {}
         }
+        warnings.extend(self.cdn.warnings());
         for platform in Platform::ALL {
             if self.options.suppliers.for_platform(platform).is_empty() {
                 warnings.push(format!(

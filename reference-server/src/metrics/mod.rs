@@ -73,6 +73,8 @@ pub(crate) struct Metrics {
     unanswered: [[AtomicU64; UnansweredReason::COUNT]; ApiKind::ALL.len()],
     connections: AtomicI64,
     reloads: ReloadCounters,
+    /// Videos of successful and of failed calls of the purge hook.
+    purges: [AtomicU64; 2],
     observer: MetricsObserver,
 }
 
@@ -137,6 +139,12 @@ impl Metrics {
         if let Some(cell) = self.answers.get(api as usize).and_then(|counts| counts.get(from as usize)) {
             cell.fetch_add(1, Relaxed);
         }
+    }
+
+    /// Counts the videos of a call of the purge hook.
+    pub(crate) fn count_purges(&self, videos: usize, is_done: bool) {
+        let [done, failed] = &self.purges;
+        (if is_done { done } else { failed }).fetch_add(videos as u64, Relaxed);
     }
 
     /// Counts a reload of the settings.

@@ -232,6 +232,10 @@ impl MetricsSnapshot {
         to.counters(("fetches_refused", "Fetches refused because too many waited for a supplier"), refused)?;
         let help = "Queued mails, up to 10000; absent if the store does not respond";
         to.gauge(("mail_queued", help), None, self.mails.map(|mails| mails as f64))?;
+        let purges = ["done", "failed"].into_iter().zip(&self.metrics.purges);
+        let purges = purges
+            .map(|(result, count)| ([("result", result)], count.load(std::sync::atomic::Ordering::Relaxed)));
+        to.counters(("cache_purges", "Videos in calls of the purge hook, by result"), purges)?;
         let dropped = ("log_lines_dropped", "Dropped log lines");
         to.counter(dropped, self.lines_dropped as f64)
     }

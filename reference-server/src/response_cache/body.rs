@@ -18,7 +18,7 @@ use http::{
 use http_body_util::Full;
 use sha2::{Digest, Sha256};
 
-use super::precondition::is_not_modified;
+use super::{precondition::is_not_modified, shared::SharedHeaders};
 use crate::api::{ContentEncoding, CorsRule, X_REQUEST_ID};
 
 /// The request headers a lookup response depends on.
@@ -52,6 +52,8 @@ pub(crate) struct CachedBody {
     etag: HeaderValue,
     /// All response headers for a caller without a key, with an empty tag.
     headers: Arc<HeaderMap>,
+    /// `None` if shared caches may not store the responses.
+    shared: Option<SharedHeaders>,
 }
 
 /// Returns the headers of all bodies of a media type and an encoding, which are shared: a map takes a kilobyte.
@@ -113,7 +115,12 @@ impl CachedBody {
         let digest = digest.get(..TAG_BYTES).unwrap_or(digest);
         let etag = HeaderValue::try_from(format!("\"{}\"", URL_SAFE_NO_PAD.encode(digest)));
         let etag = etag.map_err(io::Error::other)?;
-        Ok(Self { bytes, etag, headers: shared_headers(kind, encoding) })
+        Ok(Self { bytes, etag, headers: shared_headers(kind, encoding), shared: None })
+    }
+
+    /// The body, in responses with these headers for shared caches.
+    pub(super) fn with_shared(self, shared: Option<SharedHeaders>) -> Self {
+        Self { shared, ..self }
     }
 
     /// The bytes that are sent.
@@ -130,9 +137,12 @@ impl CachedBody {
     ///
     /// Dates and ranges are ignored: the tag is more precise, and a complete body is always a correct response.
     pub(crate) fn response(&self, request_headers: &HeaderMap, method: &Method) -> Response<Full<Bytes>> {
-        let Self { bytes, etag, headers } = self;
+        let Self { bytes, etag, headers, shared } = self;
         let mut headers = HeaderMap::clone(headers);
         headers.insert(ETAG, etag.clone());
+        if let Some(shared) = shared {
+            shared.apply(request_headers, &mut headers);
+        }
         let (status, body) = if is_not_modified(request_headers, etag) {
             for header in [CONTENT_TYPE, CONTENT_ENCODING] {
                 headers.remove(header);

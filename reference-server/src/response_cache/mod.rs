@@ -10,6 +10,7 @@
 
 mod body;
 mod precondition;
+mod shared;
 mod v1;
 mod wrap;
 
@@ -21,17 +22,23 @@ use std::{
 
 use axum::{body::Body, response::IntoResponse};
 use bytes::Bytes;
-use http::{HeaderMap, Method, Response, header::AUTHORIZATION};
+use http::{
+    HeaderMap, HeaderValue, Method, Response,
+    header::{AUTHORIZATION, CACHE_CONTROL},
+};
 use http_body_util::{Either, Full};
 use quick_cache::Equivalent;
 use transcript_core::{
     archive::{StoredBody, StoredTranscript},
     lookup::{AttributionTag, Lookup, LookupResponse},
+    video::VideoId,
     wire::lookup::TranscriptResult,
 };
 use verbatim::read_cache::{FormCost, FormKey, ReadCache, ReadCacheBudget, ReadCacheUsage};
 
 pub(crate) use body::{CachedBody, RenderedBody, VARIES_BY, compress};
+use shared::SharedHeaders;
+pub(crate) use shared::{SharedCaching, restrict_shared_caches};
 use v1::V1Source;
 pub(crate) use v1::{V1Body, V1Selection};
 pub(crate) use verbatim::read_cache::CHANGE_COUNTER_AGE_MAX as EXPIRE;
@@ -122,11 +129,22 @@ impl FormKey for BodyKey {
     }
 }
 
+/// How responses are cached.
+#[derive(Clone, Debug)]
+pub(crate) struct ResponseCacheOptions {
+    /// `None` if shared caches may not store responses.
+    pub(crate) shared_caching: Option<SharedCaching>,
+    /// How long bodies are sent while the archive cannot be read.
+    pub(crate) stale_max: Duration,
+}
+
 /// Response cache of one server.
 #[derive(Debug)]
 pub(crate) struct ResponseCache {
     cache: ReadCache<QueryKey, Selection, BodyKey, Arc<CachedBody>>,
     lookup: Lookup,
+    /// `None` if shared caches may not store responses.
+    shared_caching: Option<SharedCaching>,
     /// Memory of bodies that are built and may not fit into the cache.
     body_budget: ByteBudget,
 }
@@ -135,9 +153,19 @@ impl ResponseCache {
     /// Creates an empty cache over this lookup's archive.
     ///
     /// While the archive cannot be read, bodies that were valid within the last `stale_max` are sent.
-    pub(crate) fn new(lookup: Lookup, body_budget: ByteBudget, stale_max: Duration) -> Self {
+    pub(crate) fn new(lookup: Lookup, body_budget: ByteBudget, options: ResponseCacheOptions) -> Self {
+        let ResponseCacheOptions { shared_caching, stale_max } = options;
         let cache = ReadCache::new(lookup.transcripts().clone(), BUDGET, stale_max);
-        Self { cache, lookup, body_budget }
+        Self { cache, lookup, shared_caching, body_budget }
+    }
+
+    /// Whether shared caches may store responses.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.shared_caching.is_some()
+    }
+
+    fn shared_headers(&self, video: &VideoId) -> Option<SharedHeaders> {
+        self.shared_caching.as_ref()?.for_video(video)
     }
 
     /// Returns the cached response to a query if it is valid at `now`. Neither waits nor copies the body.
@@ -155,7 +183,12 @@ impl ResponseCache {
         }
         let selection = self.cache.selection(&QueryRef { route, query }, now.into())?;
         let key = selection.key(ContentEncoding::negotiate(headers)?);
-        Some(self.cache.form(&key)?.response(headers, method))
+        let mut response = self.cache.form(&key)?.response(headers, method);
+        if self.is_shared() && self.cache.monitor().changes(now.into()).is_none() {
+            // The archive cannot be read: the video may be withdrawn, and purged already.
+            response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        }
+        Some(response)
     }
 
     /// Builds the response to a query of the lookup API without a key from a body in wire form.
@@ -193,7 +226,9 @@ impl ResponseCache {
         let form = BodyForm::Lookup(ResponseVariant { format: options.format, src: options.src });
         let content_sha256 = digest(&archived.body.content_sha256)?;
         let selection = Selection { content_sha256, form, source: None };
-        let (body, reserved) = match self.get_or_wrap(before, archived.body, selection.key(encoding)).await? {
+        let shared = self.shared_headers(&archived.video);
+        let key = selection.key(encoding);
+        let (body, reserved) = match self.get_or_wrap(before, archived.body, key, shared).await? {
             Ok(built) => built,
             Err(exhausted) => {
                 return Some((exhausted.into_response().map(Either::Right), ResultOrigin::Nothing));
@@ -217,7 +252,13 @@ impl ResponseCache {
     ///
     /// A large body is built with a reservation: the cache may not admit it, or remove it before it is sent. The error
     /// is that there is no memory for it.
-    async fn get_or_wrap(&self, before: Vec<u8>, stored: StoredBody, key: BodyKey) -> Option<BuiltBody> {
+    async fn get_or_wrap(
+        &self,
+        before: Vec<u8>,
+        stored: StoredBody,
+        key: BodyKey,
+        shared: Option<SharedHeaders>,
+    ) -> Option<BuiltBody> {
         if let Some(body) = self.cache.form(&key) {
             return Some(Ok((WrappedBody::Cached(body), None)));
         }
@@ -225,17 +266,25 @@ impl ResponseCache {
             Ok(reserved) => reserved,
             Err(exhausted) => return Some(Err(exhausted)),
         };
-        let body = self.wrap(before, stored, key).await?;
+        let body = self.wrap(before, stored, key, shared).await?;
         Some(Ok((body, reserved)))
     }
 
     /// Builds the body of this key around the stored bytes.
-    async fn wrap(&self, before: Vec<u8>, stored: StoredBody, key: BodyKey) -> Option<WrappedBody> {
+    async fn wrap(
+        &self,
+        before: Vec<u8>,
+        stored: StoredBody,
+        key: BodyKey,
+        shared: Option<SharedHeaders>,
+    ) -> Option<WrappedBody> {
         let encoding = key.encoding;
         let bytes = body::memory_bytes(wrap::length(&stored, encoding));
         let is_admitted = key.cost() == FormCost::Costly || self.cache.admit(&key, bytes);
-        if !wrap::is_cheap(&stored, encoding) {
-            let make = render_blocking(move || wrap::wrap(&before, &stored, encoding));
+        let is_cheap = wrap::is_cheap(&stored, encoding);
+        let build = move || Ok(wrap::wrap(&before, &stored, encoding)?.with_shared(shared));
+        if !is_cheap {
+            let make = render_blocking(build);
             let body = match is_admitted {
                 true => self.cache.form_or_make(&key, make).await.map(WrappedBody::Cached),
                 false => make.await.map(|(body, _)| WrappedBody::Cached(body)),
@@ -243,10 +292,9 @@ impl ResponseCache {
             return body.inspect_err(log_failure).ok();
         }
         if !is_admitted {
-            let body = wrap::wrap(&before, &stored, encoding).inspect_err(log_failure).ok()?;
-            return Some(WrappedBody::Single(body));
+            return Some(WrappedBody::Single(build().inspect_err(log_failure).ok()?));
         }
-        let body = Arc::new(wrap::wrap(&before, &stored, encoding).inspect_err(log_failure).ok()?);
+        let body = Arc::new(build().inspect_err(log_failure).ok()?);
         self.cache.insert_form(key, Arc::clone(&body), body.memory_bytes());
         Some(WrappedBody::Cached(body))
     }
@@ -275,7 +323,10 @@ impl ResponseCache {
         let content_sha256 = digest(&stored.content_sha256).ok_or_else(ProblemResponse::fault)?;
         let key = BodyKey { content_sha256, form: BodyForm::Lookup(variant), encoding };
         let answer = answer.clone();
-        let make = render_blocking(move || CachedBody::render(render(&answer, variant.format), encoding));
+        let shared = self.shared_headers(&stored.transcript.video);
+        let make = render_blocking(move || {
+            Ok(CachedBody::render(render(&answer, variant.format), encoding)?.with_shared(shared))
+        });
         let made = self.cache.form_or_make(&key, make).await;
         made.map_err(|error| {
             tracing::error!(%error, "response body failed");

@@ -99,7 +99,7 @@ impl ResponseCache {
             // A failing archive is reported by the route.
             let stored = self.lookup.transcripts().stored_body(&source.video, selector).await.ok()?;
             if let Some(stored) = stored.filter(|stored| stored.content_sha256 == known.content_sha256) {
-                let built = self.get_or_wrap(source.before.clone(), stored, key).await?;
+                let built = self.get_or_wrap(source.before.clone(), stored, key, None).await?;
                 return Some(built.map(|(body, reserved)| {
                     let body = match body {
                         WrappedBody::Cached(body) => body,

@@ -77,7 +77,6 @@ pub(crate) async fn look_up(
         response.extensions_mut().insert(UnansweredReason::new(none));
     }
     let cached = !keyed && matches!(answer.availability, Availability::Available { .. });
-    let cache = if cached { "no-cache" } else { "no-store" };
     match &answer.availability {
         Availability::Available { stored, .. } if keyed => {
             describe(&stored.transcript.track, response.headers_mut());
@@ -90,7 +89,9 @@ pub(crate) async fn look_up(
         }
         _ => {}
     }
-    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static(cache));
+    if !cached {
+        response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
     response.headers_mut().insert(VARY, VARIES_BY);
     Ok(response)
 }
@@ -298,7 +299,7 @@ fn found(options: &LookupOptions) -> Value {
             "parameters": { "platform": "$response.body#/platform", "id": "$response.body#/videoId" }
         }
     });
-    response
+    document::shareable(response)
 }
 
 /// `Content-Language`, for callers with a key.
@@ -331,14 +332,14 @@ fn failure_detail() -> document::ResponseHeader {
 }
 
 fn not_modified() -> Value {
-    document::answer(
+    document::shareable(document::answer(
         "The caller's copy is current: its `ETag` is in the request's `If-None-Match`.",
         Value::Null,
         [
             document::cache_control(&["no-cache", "no-store"]),
             document::vary("accept-encoding, authorization"),
         ],
-    )
+    ))
 }
 
 fn not_acceptable_response() -> Value {

@@ -238,7 +238,7 @@ pub(crate) fn operation(_: &DocumentOptions<'_>) -> Value {
         "security": [],
         "parameters": [parameters::platform(), parameters::id()],
         "responses": {
-            "200": page("The transcript, or the reason why there is none.", "A talk – transcript"),
+            "200": document::shareable(page("The transcript, or the reason why there is none.", "A talk – transcript")),
             "404": page("The address names no video.", "No such video"),
             "500": document::fault(),
             "503": page("The archive is unavailable.", "No transcript")

@@ -24,6 +24,7 @@ use crate::{
     },
     log::{AccessLine, LogQueue},
     metrics::{ConnectionGuard, HotCounters, Metrics},
+    response_cache::restrict_shared_caches,
     routes::{self, HtmlError, in_form_of},
     state::AppState,
 };
@@ -110,6 +111,9 @@ impl HttpService {
         let headers = response.headers_mut();
         headers.insert(X_REQUEST_ID, header);
         headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        if self.app.as_ref().is_some_and(|app| app.bodies.is_shared()) {
+            restrict_shared_caches(headers);
+        }
         response
     }
 

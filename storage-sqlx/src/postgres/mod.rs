@@ -56,6 +56,7 @@ const ARCHIVE: SchemaPart = SchemaPart {
     migrations: &[
         migration!(1, "postgres-archive", "0001_create_archive"),
         migration!(2, "postgres-archive", "0002_keep_cold_rows"),
+        migration!(3, "postgres-archive", "0003_record_changed_videos"),
     ],
 };
 

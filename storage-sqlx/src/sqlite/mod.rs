@@ -87,6 +87,7 @@ const ARCHIVE: FileKind = FileKind {
         migration!(3, "archive", "0003_count_changes"),
         migration!(4, "archive", "0004_store_as_sent"),
         migration!(5, "archive", "0005_keep_cold_rows"),
+        migration!(6, "archive", "0006_record_changed_videos"),
     ],
 };
 

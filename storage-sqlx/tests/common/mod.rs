@@ -1,5 +1,6 @@
 //! Fixtures and checks for the tests of all databases.
 
+pub(crate) mod changed;
 pub(crate) mod charging;
 pub(crate) mod cold;
 

@@ -59,3 +59,9 @@ fn store_futures_complete_without_runtime() {
         assert_eq!(found, FindOutcome::Transcript(kept));
     });
 }
+
+#[tokio::test]
+async fn changed_videos_are_listed_until_deleted() {
+    let (archive, _database) = crate::archive().await;
+    common::changed::check_changed_videos(&*archive).await;
+}

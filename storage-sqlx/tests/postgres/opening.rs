@@ -39,7 +39,7 @@ async fn postgres_concurrent_open_migrates_once() {
     let steps = steps.fetch_all(&mut foreign_connection).await.unwrap();
     let steps: Vec<(String, i64)> = steps.iter().map(|row| (row.get(0), row.get(1))).collect();
     let part = |name: &str, version| (name.to_owned(), version);
-    let all = [("archive", 1), ("archive", 2), ("main", 1), ("main", 2), ("main", 3)]
+    let all = [("archive", 1), ("archive", 2), ("archive", 3), ("main", 1), ("main", 2), ("main", 3)]
         .map(|(name, version)| part(name, version));
     assert_eq!(steps, all, "each migration ran once");
     let left = sqlx::query("SELECT count(*) FROM verbatim_migrating")

@@ -89,3 +89,9 @@ async fn outbox_queue_deletes_old_finished_mails() {
         store.lease_due(&Holder::new("h"), timestamp(100 * HOUR), timestamp(101 * HOUR), 10).await.unwrap();
     assert_eq!(due.iter().map(|mail| mail.id.as_str()).collect::<Vec<_>>(), ["m18", "m19", "m20"]);
 }
+
+#[tokio::test]
+async fn changed_videos_are_listed_until_deleted() {
+    let (archive, _folder) = crate::archive().await;
+    crate::common::changed::check_changed_videos(&*archive).await;
+}

@@ -13,9 +13,9 @@ use async_trait::async_trait;
 pub use digest::content_digest;
 pub use lazy_transcript::LazyTranscript;
 pub use records::{
-    Absence, ArchiveStats, ArchivedTrack, CompactOutcome, CompactRequest, DamagedTranscript, FetchLease,
-    FindOutcome, KNOWN_TRACKS_MAX, LeaseOutcome, PutRequest, StoredTranscript, VerifyArchiveOutcome,
-    VerifyArchiveRequest,
+    Absence, ArchiveStats, ArchivedTrack, ChangedVideo, CompactOutcome, CompactRequest, DamagedTranscript,
+    FetchLease, FindOutcome, KNOWN_TRACKS_MAX, LeaseOutcome, PutRequest, StoredTranscript,
+    VerifyArchiveOutcome, VerifyArchiveRequest,
 };
 pub use stored_body::StoredBody;
 
@@ -177,6 +177,26 @@ pub trait Archive: fmt::Debug + Send + Sync + 'static {
     /// other. The default implementation only reads.
     async fn check_writable(&self) -> Result<()> {
         self.change_counter().await.map(|_| ())
+    }
+
+    /// Lists videos whose responses in shared caches may be outdated, the longest changed first, at most `limit`.
+    ///
+    /// The default implementation lists none.
+    ///
+    /// **Behaviour**
+    /// - A video is recorded, in the same transaction, when a transcript of it is replaced or deleted, and when it is
+    ///   withdrawn or restored. It stays until [`Archive::delete_changed_videos`], in any process, once for all changes.
+    async fn changed_videos(&self, limit: u32) -> Result<Vec<ChangedVideo>> {
+        let _ = limit;
+        Ok(Vec::new())
+    }
+
+    /// Deletes videos from [`Archive::changed_videos`].
+    ///
+    /// **Behaviour**: a video that changed again since it was listed stays, with its newest change.
+    async fn delete_changed_videos(&self, videos: &[ChangedVideo]) -> Result<()> {
+        let _ = videos;
+        Ok(())
     }
 
     /// Lists the newest revision of every archived track, ordered by video, in pages.

@@ -220,6 +220,15 @@ pub struct VerifyArchiveOutcome {
     pub next: Option<Cursor>,
 }
 
+/// Video whose responses in shared caches may be outdated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChangedVideo {
+    /// The video.
+    pub video: VideoId,
+    /// Number of its newest change; a later change has a higher one.
+    pub change: u64,
+}
+
 /// Archived transcript that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DamagedTranscript {

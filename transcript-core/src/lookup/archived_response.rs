@@ -3,7 +3,7 @@
 use super::{AttributionTag, Lookup, VideoReference};
 use crate::{
     archive::{StoredBody, TrackSelector},
-    video::{Platform, VideoLink},
+    video::{VideoId, VideoLink},
 };
 
 /// The response with an archived transcript as a stored body.
@@ -11,10 +11,8 @@ use crate::{
 /// Equal to the [`super::LookupResponse`] of a caller without a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArchivedResponse {
-    /// The platform.
-    pub platform: Platform,
-    /// The video's id.
-    pub video_id: String,
+    /// The video.
+    pub video: VideoId,
     /// The URL of the transcript page, with the attribution tag.
     pub watch_url: String,
     /// The stored body.
@@ -36,11 +34,6 @@ impl Lookup {
         let body = self.transcripts.stored_body(video, &TrackSelector::Default).await;
         let body = body.inspect_err(|error| tracing::debug!(%error, "stored body read failed")).ok()??;
         let watch_url = self.options.watch_url(&link, src);
-        Some(ArchivedResponse {
-            platform: video.platform(),
-            video_id: video.id().to_owned(),
-            watch_url,
-            body,
-        })
+        Some(ArchivedResponse { video: video.clone(), watch_url, body })
     }
 }

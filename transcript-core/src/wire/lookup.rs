@@ -128,8 +128,8 @@ pub const AFTER_SEGMENTS: &[u8] = b"}";
 impl From<&ArchivedResponse> for TranscriptResult {
     fn from(response: &ArchivedResponse) -> Self {
         Self {
-            platform: response.platform.as_str().to_owned(),
-            video_id: response.video_id.clone(),
+            platform: response.video.platform().as_str().to_owned(),
+            video_id: response.video.id().to_owned(),
             available: true,
             from_cache: true,
             watch_url: response.watch_url.clone(),

@@ -14,6 +14,7 @@ use super::{Settings, reader::SettingsReader};
 /// All sections, in order.
 pub(super) const SECTIONS: [Section; 15] = [
     sources::SERVER,
+    sources::SHARED_CACHES,
     sources::STORAGE,
     sources::REQUESTS_TO_PLATFORMS,
     sources::ANOTHER_VERBATIM_SERVER,

@@ -93,6 +93,51 @@ pub(super) const SERVER: Section = Section {
     check: check_server,
 };
 
+/// Shared caches.
+pub(super) const SHARED_CACHES: Section = Section {
+    title: "Shared caches",
+    note: "",
+    settings: &[
+        bounded(
+            "cdn.max_age",
+            |reader, all| reader.duration(&mut all.cdn.max_age, NOTHING..=30 * DAY),
+            "How long a shared cache in front of the server may send an archived transcript without a request to the \
+             server: `s-maxage`, in whole seconds. `0` turns this off.",
+        ),
+        bounded(
+            "cdn.stale_while_revalidate",
+            |reader, all| reader.duration(&mut all.cdn.stale_while_revalidate, NOTHING..=30 * DAY),
+            "How long after `cdn.max_age` it may still send it while it requests the current one.",
+        ),
+        bounded(
+            "cdn.stale_if_error",
+            |reader, all| reader.duration(&mut all.cdn.stale_if_error, NOTHING..=30 * DAY),
+            "How long after `cdn.max_age` it may still send it while the server does not answer.",
+        ),
+        unset(
+            "cdn.purge_url",
+            |reader, all| all.cdn.purge_url = reader.optional::<BaseUrl>(),
+            "http or https address, without a query",
+            "Address that is called with the surrogate keys of videos that were withdrawn, restored, deleted or \
+             replaced.",
+            "\"https://cache.example.org/purge\"",
+        ),
+        unset(
+            "cdn.purge_secret",
+            |reader, all| all.cdn.purge_secret = reader.optional::<Secret>(),
+            "text without white space",
+            "Sent to `cdn.purge_url` as `Authorization: Bearer`. A secret.",
+            "\"purge-example\"",
+        ),
+    ],
+    check: |reader, all| {
+        if all.cdn.purge_secret.is_some() && all.cdn.purge_url.is_none() {
+            let what = "it is not set, but cdn.purge_secret is";
+            reader.refuse("cdn.purge_url", &what, "set both, or only cdn.purge_url");
+        }
+    },
+};
+
 /// Storage.
 pub(super) const STORAGE: Section = Section {
     title: "Storage",

@@ -79,6 +79,18 @@ pub(crate) fn cache_control(values: &[&str]) -> ResponseHeader {
     ("Cache-Control", header("Caching rule of the response.", json!({ "type": "string", "enum": values })))
 }
 
+/// The response, which shared caches may store with `cdn.max_age`.
+pub(crate) fn shareable(mut response: Value) -> Value {
+    let stored = "public, max-age=0, s-maxage=3600, stale-while-revalidate=60, stale-if-error=86400";
+    response["headers"]["Cache-Control"]["schema"] =
+        json!({ "type": "string", "examples": ["no-cache", "no-store", stored] });
+    // A stored response would have the id of another request.
+    if let Some(id) = response["headers"]["x-request-id"].as_object_mut() {
+        id.remove("required");
+    }
+    response
+}
+
 /// `Vary` with this value.
 pub(crate) fn vary(on: &str) -> ResponseHeader {
     (

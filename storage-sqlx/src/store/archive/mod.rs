@@ -13,9 +13,9 @@ use async_trait::async_trait;
 use transcript_core::{
     Error, Page, PageRequest, Result, Timestamp,
     archive::{
-        Absence, Archive, ArchiveStats, ArchivedTrack, CompactOutcome, CompactRequest, FetchLease,
-        FindOutcome, LazyTranscript, LeaseOutcome, PutRequest, StoredBody, StoredTranscript, TrackSelector,
-        VerifyArchiveOutcome, VerifyArchiveRequest,
+        Absence, Archive, ArchiveStats, ArchivedTrack, ChangedVideo, CompactOutcome, CompactRequest,
+        FetchLease, FindOutcome, LazyTranscript, LeaseOutcome, PutRequest, StoredBody, StoredTranscript,
+        TrackSelector, VerifyArchiveOutcome, VerifyArchiveRequest,
     },
     ids::{Cursor, Holder},
     video::{ShortLink, VideoId},
@@ -25,7 +25,7 @@ use super::{delete_expired, random_below};
 use crate::{
     codec,
     error::{DbResult, corrupt},
-    sql::{Database, Session, Statement, WriteTx, sql, values},
+    sql::{Database, Row, Session, Statement, WriteTx, sql, values},
 };
 
 const PUT_ABSENCE: &str = "INSERT INTO absences (video, wish, reason, message, asked, until)
@@ -85,6 +85,16 @@ const PUT_LINK: Statement = sql! {
 
 const CHANGES: &str = "SELECT count FROM changes";
 const INCREMENT_CHANGES: &str = "UPDATE changes SET count = count + $1";
+/// On PostgreSQL; on SQLite triggers record it.
+const RECORD_CHANGED_VIDEO: &str = "INSERT INTO changed_videos (video, change) SELECT $1, count FROM changes
+    ON CONFLICT (video) DO UPDATE SET change = excluded.change";
+const CHANGED_VIDEOS: &str =
+    "SELECT video, change FROM changed_videos WHERE change >= 0 ORDER BY change LIMIT $1";
+/// A video that changed again since it was listed stays.
+const DELETE_CHANGED_VIDEO: &str = "DELETE FROM changed_videos WHERE video = $1 AND change = $2";
+/// Most changed videos in one list.
+const CHANGED_VIDEOS_MAX: u32 = 1_000;
+
 const PUT_WITHDRAWAL: &str =
     "INSERT INTO withdrawals (video, at) VALUES ($1, $2) ON CONFLICT (video) DO NOTHING";
 const DELETE_WITHDRAWAL: &str = "DELETE FROM withdrawals WHERE video = $1";
@@ -122,7 +132,7 @@ const STATS_PARTS: u64 = 64;
 
 /// Statements that must not scan tables, for the test of the query plans.
 #[cfg(all(test, feature = "sqlite"))]
-pub(crate) const INDEXED_STATEMENTS: [&str; 15] = [
+pub(crate) const INDEXED_STATEMENTS: [&str; 17] = [
     find::FIND.sqlite,
     find::BODY.sqlite,
     PUT_ABSENCE,
@@ -138,6 +148,8 @@ pub(crate) const INDEXED_STATEMENTS: [&str; 15] = [
     DELETE_VIDEO[2],
     tracks::TRACKS.sqlite,
     STATS.sqlite,
+    CHANGED_VIDEOS,
+    DELETE_CHANGED_VIDEO,
 ];
 
 /// The archive, in one database. Its forms are `SqliteArchive` and `PostgresArchive`.
@@ -187,11 +199,12 @@ impl WriteTx for WithdrawTx {
     async fn run<S: Session>(&self, db: &mut S) -> DbResult<()> {
         let video = self.video.to_string();
         let changed = if self.withdrawn {
-            db.execute(PUT_WITHDRAWAL, &values![video, self.now.as_millis()]).await?
+            db.execute(PUT_WITHDRAWAL, &values![&video, self.now.as_millis()]).await?
         } else {
-            db.execute(DELETE_WITHDRAWAL, &values![video]).await?
+            db.execute(DELETE_WITHDRAWAL, &values![&video]).await?
         };
-        count_changes(db, changed).await
+        count_changes(db, changed).await?;
+        record_changed_video(db, &video, changed > 0).await
     }
 }
 
@@ -209,7 +222,8 @@ impl WriteTx for DeleteVideoTx {
         for statement in DELETE_VIDEO {
             db.execute(statement, &values![&video]).await?;
         }
-        count_changes(db, changed).await
+        count_changes(db, changed).await?;
+        record_changed_video(db, &video, changed > 0).await
     }
 }
 
@@ -217,6 +231,29 @@ impl WriteTx for DeleteVideoTx {
 async fn count_changes<S: Session>(db: &mut S, changes: u64) -> DbResult<()> {
     if S::IS_REMOTE && changes > 0 {
         db.execute(INCREMENT_CHANGES, &values![codec::column(changes)?]).await?;
+    }
+    Ok(())
+}
+
+/// Deletes videos of [`Archive::changed_videos`].
+struct DeleteChangedVideosTx(Vec<ChangedVideo>);
+
+impl WriteTx for DeleteChangedVideosTx {
+    type Outcome = ();
+
+    async fn run<S: Session>(&self, db: &mut S) -> DbResult<()> {
+        for ChangedVideo { video, change } in &self.0 {
+            let row = values![video.to_string(), codec::column(*change)?];
+            db.execute(DELETE_CHANGED_VIDEO, &row).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Records a video whose earlier responses are outdated. On SQLite triggers record it.
+async fn record_changed_video<S: Session>(db: &mut S, video: &str, is_changed: bool) -> DbResult<()> {
+    if S::IS_REMOTE && is_changed {
+        db.execute(RECORD_CHANGED_VIDEO, &values![video]).await?;
     }
     Ok(())
 }
@@ -331,6 +368,17 @@ impl<D: Database> Archive for SqlArchive<D> {
 
     async fn check_writable(&self) -> Result<()> {
         super::check_writable(&self.database, "archive").await
+    }
+
+    async fn changed_videos(&self, limit: u32) -> Result<Vec<ChangedVideo>> {
+        let limit = values![limit.min(CHANGED_VIDEOS_MAX)];
+        let decode =
+            |row: &mut Row| Ok(ChangedVideo { video: codec::video(row.get(0)?)?, change: row.take(1)? });
+        self.database.find(CHANGED_VIDEOS, &limit, decode).await
+    }
+
+    async fn delete_changed_videos(&self, videos: &[ChangedVideo]) -> Result<()> {
+        self.database.run(DeleteChangedVideosTx(videos.to_vec())).await
     }
 
     async fn list_tracks(&self, page: PageRequest) -> Result<Page<ArchivedTrack>> {

@@ -12,7 +12,7 @@ use transcript_core::{
 use super::{
     RELEASE_LEASE, count_changes,
     find::{FIND, decode_stored, name_unreadable},
-    stats_part,
+    record_changed_video, stats_part,
     tracks::decode_info,
 };
 use crate::{
@@ -375,6 +375,7 @@ impl WriteTx for PutTranscriptTx {
         }
         let has_another = states.iter().any(|stored| stored.transcript != transcript);
         count_changes(db, has_another.into()).await?;
+        record_changed_video(db, &video, has_another && replaces).await?;
         self.stored_result(db, &video).await
     }
 }

@@ -11,6 +11,7 @@ use transcript_core::{
 use super::{
     count_changes,
     find::decode_body,
+    record_changed_video,
     scan::{TranscriptKey, concurrency, next_cursor},
     stats_part,
     tracks::read_cursor,
@@ -137,6 +138,7 @@ impl WriteTx for DeleteDamagedTx {
         let changed = db.execute(DELETE_SELECTORS, &values![&name, *transcript]).await?;
         db.execute(DELETE_TRANSCRIPT, &values![&name, *transcript]).await?;
         count_changes(db, changed).await?;
+        record_changed_video(db, &name, changed > 0).await?;
         Ok(true)
     }
 }
