@@ -39,13 +39,19 @@ fn video() -> Result<VideoId> {
 }
 
 fn put_request(text: &str, replace: bool) -> Result<PutRequest> {
+    put_request_for(VIDEO, text, replace)
+}
+
+/// A transcript of a video whose segments all have this text.
+pub(crate) fn put_request_for(video: &str, text: &str, replace: bool) -> Result<PutRequest> {
+    let video = VideoId::new(Platform::YouTube, video)?;
     let track = TrackInfo::new(LanguageTag::english(), TrackKind::Human);
     let segments = (0..200).map(|n| Segment::new(text, n * 1_000, 900)).collect();
     Ok(PutRequest {
-        video: video()?,
+        video: video.clone(),
         selectors: vec![TrackSelector::Default],
         transcript: Arc::new(Transcript {
-            video: video()?,
+            video,
             title: None,
             author: None,
             duration_ms: None,

@@ -19,6 +19,7 @@ mod operators;
 pub(crate) mod platform;
 mod postgres;
 mod preload;
+mod proxies;
 mod samples;
 mod slow_readers;
 mod smuggling;
