@@ -1,6 +1,6 @@
 //! The backup commands of the guide, run unchanged: purchased, spent and archived data is restored.
 
-use std::{path::Path, process::Command, time::Duration};
+use std::{os::unix::fs::MetadataExt as _, path::Path, process::Command, time::Duration};
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
@@ -119,6 +119,9 @@ async fn check_restore(
     Ok(())
 }
 
+/// A user id without an account, as in the container image.
+const SERVER_USER: u32 = 65_532;
+
 fn folder(path: &Path) -> String {
     path.display().to_string()
 }
@@ -136,7 +139,21 @@ async fn backup_of_files_is_restored() -> Result<()> {
             std::fs::write(data.path().join(name), "nothing is left")?;
             std::fs::write(data.path().join(format!("{name}-wal")), "of it")?;
         }
-        run_commands("sqlite restore", &variables)
+        // As root, the folder belongs to the user of the server.
+        if rustix::process::getuid().is_root() {
+            std::os::unix::fs::chown(data.path(), Some(SERVER_USER), Some(SERVER_USER))?;
+        }
+        let output = run_commands("sqlite restore", &variables)?;
+        let owner = std::fs::metadata(data.path())?;
+        for name in ["verbatim.db", "archive.db"] {
+            let file = std::fs::metadata(data.path().join(name))?;
+            assert_eq!(
+                (file.uid(), file.gid(), file.mode() & 0o777),
+                (owner.uid(), owner.gid(), 0o600),
+                "{name}"
+            );
+        }
+        Ok(output)
     };
     let backup = || {
         let output = run_commands("sqlite backup", &variables)?;
