@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Checks the compose file with the library of docker compose, and the chart with helm and with a client's view of its
+# output. Both come through the Go module proxy, into the target folder.
+set -euo pipefail
+here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
+deploy="$(cd "$here/../../deploy" && pwd)"
+folder="$(realpath -m "${CARGO_TARGET_DIR:-$here/../../target}")/deploy"
+mkdir -p "$folder/compose"
+command -v go >/dev/null || "$here/../apt.sh" golang-go ca-certificates
+
+helm="$folder/helm-v3.19.0"
+if [ ! -x "$helm" ]; then
+  GOBIN="$folder" "$here/../retry.sh" go install helm.sh/helm/v3/cmd/helm@v3.19.0
+  mv "$folder/helm" "$helm"
+fi
+if [ ! -x "$folder/compose-v2.9.0" ]; then
+  cp "$here/main.go" "$folder/compose/"
+  cd "$folder/compose"
+  [ -e go.mod ] || go mod init compose
+  "$here/../retry.sh" go get github.com/compose-spec/compose-go/v2/cli@v2.9.0
+  go build -o "$folder/compose-v2.9.0" .
+fi
+
+services="$(BASE_URL=https://transcripts.example.org "$folder/compose-v2.9.0" "$deploy/compose.yaml")"
+[ "$services" = "[database proxy server-a server-b]" ] || { echo "unexpected services: $services" >&2; exit 1; }
+# Without the address it must fail.
+if (unset BASE_URL; "$folder/compose-v2.9.0" "$deploy/compose.yaml") 2>/dev/null; then
+  echo "compose.yaml accepts a missing BASE_URL" >&2
+  exit 1
+fi
+
+chart="$deploy/helm/verbatim"
+"$helm" lint --strict "$chart" --values "$chart/ci-values.yaml"
+"$helm" template trial "$chart" --values "$chart/ci-values.yaml" >"$folder/chart.yaml"
+for kind in Deployment Service Ingress PodDisruptionBudget; do
+  grep -qx "kind: $kind" "$folder/chart.yaml" || { echo "the chart has no $kind" >&2; exit 1; }
+done
+# Without its required values it must fail.
+if "$helm" template trial "$chart" >/dev/null 2>&1; then
+  echo "the chart accepts missing values" >&2
+  exit 1
+fi
+echo "compose file and chart are valid"
