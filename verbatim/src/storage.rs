@@ -193,7 +193,7 @@ impl Stores {
                 (None, Some(archive)) => archive.connection_limit().await,
                 (None, None) => None,
             };
-            return limit.and_then(crate::storage_report::database::warning);
+            limit.and_then(crate::storage_report::database::warning)
         }
         #[cfg(not(feature = "postgres"))]
         None

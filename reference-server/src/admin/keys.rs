@@ -87,7 +87,7 @@ pub(super) async fn change(
     }
     let now = operations.verbatim().now();
     let change = KeyAccessChange {
-        quota: changed("quota", quota, |text| parse_quota(text))?,
+        quota: changed("quota", quota, parse_quota)?,
         expires_at: changed("expires", expires, |text| parse_expiry(text, now))?,
     };
     operations.change_key(&id, change).await.map_err(failure)?;

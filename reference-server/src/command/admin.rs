@@ -1,6 +1,9 @@
 //! `verbatim admin-tokens` and `verbatim audit-log`.
 
-use std::fmt::Write as _;
+use std::{
+    fmt::Write as _,
+    sync::atomic::{AtomicU32, Ordering::Relaxed},
+};
 
 use transcript_core::{
     Page, PageRequest, Result,
@@ -69,12 +72,12 @@ fn token_table(tokens: &[AdminToken], with_heading: bool) -> String {
 pub(super) async fn run_audit_log(settings: &Settings, args: AuditLogArgs) -> Result<(), CommandError> {
     let verbatim = open_existing(settings).await?;
     let operations = operations(settings, &verbatim);
-    let left = std::cell::Cell::new(args.count);
+    let left = AtomicU32::new(args.count);
     let page = async |page: PageRequest| -> Result<Page<AuditEntry>> {
-        let limit = left.get().min(PAGE_LIMIT);
+        let limit = left.load(Relaxed).min(PAGE_LIMIT);
         let mut page = operations.audit_log(PageRequest { limit, ..page }).await?;
-        left.set(left.get() - limit);
-        page.next = page.next.filter(|_| left.get() > 0);
+        left.fetch_sub(limit, Relaxed);
+        page.next = page.next.filter(|_| left.load(Relaxed) > 0);
         Ok(page)
     };
     let done = print_all::<AuditRow, _, _>(args.json, page, audit_table).await;

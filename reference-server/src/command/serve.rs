@@ -7,7 +7,7 @@ use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 use transcript_core::{
     Error, ErrorKind, Retry,
-    accounts::mail::MailSenderHandle,
+    accounts::mail::{MailSenderHandle, Mailer},
     retry::{Backoff, RetryPolicy, retry},
     video::Platform,
 };
@@ -74,20 +74,16 @@ pub(super) async fn run(settings: Settings, sources: SettingSources) -> Result<(
         opened = open_when_reachable(options, settings.storage.start_timeout) => opened?,
         () = &mut stop => return Ok(()),
     };
-    let (sender, sweep) = (verbatim.start_mail(mailer), verbatim.start_sweep());
-    let purges = start_purges(&settings, &verbatim, &metrics)?;
-    log_warnings(&settings);
-    if let Some(warning) = verbatim.connection_warning().await {
-        tracing::warn!("{warning}");
-    }
+    let jobs = BackgroundJobs::start(&settings, &verbatim, &metrics, mailer)?;
+    log_warnings(&settings, &verbatim).await;
     let limits = connection_limits(&settings);
     let builder = service_builder(address, &settings, &verbatim, &metrics, &log.log());
     let service = CurrentService::new(builder.build(&settings, &verbatim));
-    let metrics_listener = metrics_listener.map(|bound| serve_metrics(bound, &builder, &verbatim, &settings));
+    let (metrics_service, metrics_task) =
+        metrics_listener.map(|bound| serve_metrics(bound, &builder, &verbatim, &settings)).unzip();
     let (admin_service, admin_task) =
         admin_listener.map(|bound| serve_admin(bound, &builder, &verbatim, &settings)).unzip();
     let (readiness, delay) = (Arc::clone(&builder.readiness), settings.server.stop_delay);
-    let (metrics_service, metrics_task) = metrics_listener.unzip();
     let (verbatim_handle, current) = (verbatim.clone(), service.clone());
     let reloader = SettingsReloader {
         sources,
@@ -109,10 +105,7 @@ pub(super) async fn run(settings: Settings, sources: SettingSources) -> Result<(
         tokio::time::sleep(delay).await;
     };
     serve::serve(listener, service, limits, stop).await;
-    if let Some(purges) = purges {
-        purges.stop().await;
-    }
-    shut_down(&verbatim, sender, sweep).await;
+    shut_down(&verbatim, jobs).await;
     [Some(reloads), metrics_task, admin_task].iter().flatten().for_each(AbortHandle::abort);
     tracing::info!("stopped");
     #[cfg(feature = "otel")]
@@ -143,18 +136,27 @@ async fn open_when_reachable(options: Options, timeout: Duration) -> Result<Verb
     Ok(retry(policy, || 1.0, judge, |_| Verbatim::open(options.clone())).await?)
 }
 
-/// Starts the purges of shared caches, if the operator has a hook.
-fn start_purges(
-    settings: &Settings,
-    verbatim: &Verbatim,
-    metrics: &Arc<Metrics>,
-) -> Result<Option<CachePurgeHandle>, CommandError> {
-    let Some(hook) = settings.cdn.purge_hook(settings.options.upstream.ca_file.clone()) else {
-        return Ok(None);
-    };
-    let metrics = Arc::clone(metrics);
-    let observer = Arc::new(move |videos, is_done| metrics.count_purges(videos, is_done));
-    Ok(Some(verbatim.start_purges(&hook, observer)?))
+/// Jobs that run until the stop.
+struct BackgroundJobs {
+    mail: MailSenderHandle,
+    sweep: Option<PaymentSweepHandle>,
+    purges: Option<CachePurgeHandle>,
+}
+
+impl BackgroundJobs {
+    /// Starts the mail sender, and what else is configured: payments, and purges of shared caches.
+    fn start(
+        settings: &Settings,
+        verbatim: &Verbatim,
+        metrics: &Arc<Metrics>,
+        mailer: Arc<dyn Mailer>,
+    ) -> Result<Self, CommandError> {
+        let hook = settings.cdn.purge_hook(settings.options.upstream.ca_file.clone());
+        let metrics = Arc::clone(metrics);
+        let observer = Arc::new(move |videos, is_done| metrics.count_purges(videos, is_done));
+        let purges = hook.map(|hook| verbatim.start_purges(&hook, observer)).transpose()?;
+        Ok(Self { mail: verbatim.start_mail(mailer), sweep: verbatim.start_sweep(), purges })
+    }
 }
 
 /// Prints the address once the server serves.
@@ -204,8 +206,11 @@ async fn bind(requested: &ListenAddress, mode: FileMode) -> Result<(Listener, Li
     Listener::bind(requested, mode).await.map_err(|error| cannot_listen(requested, &error))
 }
 
-/// Logs the warnings about the settings.
-fn log_warnings(settings: &Settings) {
+/// Logs the warnings about the settings, and about the connections to databases.
+async fn log_warnings(settings: &Settings, verbatim: &Verbatim) {
+    if let Some(warning) = verbatim.connection_warning().await {
+        tracing::warn!("{warning}");
+    }
     let sandbox = settings.sandbox_warning();
     for warning in settings.warnings() {
         match sandbox.as_ref() == Some(&warning) {
@@ -244,11 +249,15 @@ fn connection_limits(settings: &Settings) -> ConnectionLimits {
 }
 
 /// Stops the background tasks after the last request.
-async fn shut_down(verbatim: &Verbatim, sender: MailSenderHandle, sweep: Option<PaymentSweepHandle>) {
+async fn shut_down(verbatim: &Verbatim, jobs: BackgroundJobs) {
+    let BackgroundJobs { mail, sweep, purges } = jobs;
+    if let Some(purges) = purges {
+        purges.stop().await;
+    }
     if let Some(sweep) = sweep {
         sweep.stop().await;
     }
-    if tokio::time::timeout(MAIL_DRAIN, sender.stop()).await.is_err() {
+    if tokio::time::timeout(MAIL_DRAIN, mail.stop()).await.is_err() {
         tracing::warn!("mail interrupted; it is sent again after the next start");
     }
     if tokio::time::timeout(DRAIN, verbatim.close()).await.is_err() {
@@ -274,7 +283,6 @@ fn serve_metrics(
     verbatim: &Verbatim,
     settings: &Settings,
 ) -> ((MetricsServiceBuilder, CurrentService), AbortHandle) {
-    let address = address.socket_address();
     tracing::info!("metrics are served at http://{address}/metrics");
     let ServiceBuilder { app, readiness, metrics, log, .. } = main.clone();
     let sources = MetricsSources { metrics, verbatim: verbatim.clone(), app, readiness, log: log.clone() };

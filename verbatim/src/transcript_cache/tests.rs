@@ -106,7 +106,7 @@ async fn cache_read_before_own_change_is_not_returned() {
         cache.insert(&request(LINK), key.clone(), CachedForm::Decoded(stored.clone()));
     }
     assert!(cache.peek(&request(LINK)).is_none());
-    tokio::time::advance(std::time::Duration::from_millis(1)).await;
+    tokio::time::advance(Duration::from_millis(1)).await;
     assert_eq!(cache.cache.monitor().read().await, Some(changes + 1));
     assert!(cache.peek(&request(LINK)).is_none());
     assert_eq!(text(&cache).await, "two");

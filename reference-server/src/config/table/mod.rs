@@ -12,7 +12,7 @@ use std::{ops::RangeInclusive, time::Duration};
 use super::{Settings, reader::SettingsReader};
 
 /// All sections, in order.
-pub(super) const SECTIONS: [Section; 15] = [
+pub(super) const SECTIONS: [Section; 16] = [
     sources::SERVER,
     sources::SHARED_CACHES,
     sources::STORAGE,

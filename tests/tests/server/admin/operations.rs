@@ -18,6 +18,36 @@ fn system_user() -> Result<String> {
     Ok(String::from_utf8(output.stdout)?.trim().to_owned())
 }
 
+/// Sends wrong requests about keys, over HTTP and by the command.
+async fn refuse_wrong_keys(storage: &TestStorage, admin: &AdminServer, id: &str) -> Result<()> {
+    let path = format!("/admin/keys/{id}");
+    let wrong = [
+        ("PATCH", path.as_str(), json!({}), 400),
+        ("PATCH", &path, json!({ "quota": "many" }), 400),
+        ("PATCH", &path, json!({ "expires": "soon" }), 400),
+        ("PATCH", &path, json!({ "other": 1 }), 400),
+        ("PATCH", "/admin/keys/key-unknown", json!({ "quota": "1/day" }), 404),
+        ("DELETE", "/admin/keys/key-unknown", Value::Null, 404),
+        ("POST", "/admin/keys", json!({ "label": "x".repeat(101) }), 400),
+        ("POST", "/admin/keys", json!({ "expires": "2001-01-01" }), 400),
+        ("PUT", "/admin/keys", Value::Null, 405),
+        ("GET", "/admin/keys?limit=0", Value::Null, 400),
+        ("GET", "/admin/keys?after=nonsense", Value::Null, 400),
+        ("GET", "/admin/nothing", Value::Null, 404),
+    ];
+    for (method, path, body, status) in wrong {
+        let refused = admin.json(method, path, body.clone(), status).await?;
+        assert_eq!(refused["code"], status, "{method} {path} {body}");
+        assert!(text(&refused["error"])?.len() > 10, "{refused}");
+    }
+    for arguments in [&["--quota", "0/day"][..], &["--expires", "soon"], &["--expires", "2001-01-01"]] {
+        storage.command(&[&["keys", "create"], arguments].concat(), 2)?;
+    }
+    storage.command(&["keys", "set", id], 2)?;
+    storage.command(&["keys", "set", "key-unknown", "--no-quota"], 1)?;
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn admin_keys_are_managed_over_http_and_command() -> Result<()> {
     for storage in TestStorage::all()? {
@@ -52,31 +82,7 @@ async fn admin_keys_are_managed_over_http_and_command() -> Result<()> {
         let table = storage.stdout(&["keys", "list"])?;
         assert!(table.contains("0/20000/month") && table.contains("2099-01-31T00:00:00Z"), "{table}");
 
-        let wrong = [
-            ("PATCH", path.as_str(), json!({}), 400),
-            ("PATCH", &path, json!({ "quota": "many" }), 400),
-            ("PATCH", &path, json!({ "expires": "soon" }), 400),
-            ("PATCH", &path, json!({ "other": 1 }), 400),
-            ("PATCH", "/admin/keys/key-unknown", json!({ "quota": "1/day" }), 404),
-            ("DELETE", "/admin/keys/key-unknown", Value::Null, 404),
-            ("POST", "/admin/keys", json!({ "label": "x".repeat(101) }), 400),
-            ("POST", "/admin/keys", json!({ "expires": "2001-01-01" }), 400),
-            ("PUT", "/admin/keys", Value::Null, 405),
-            ("GET", "/admin/keys?limit=0", Value::Null, 400),
-            ("GET", "/admin/keys?after=nonsense", Value::Null, 400),
-            ("GET", "/admin/nothing", Value::Null, 404),
-        ];
-        for (method, path, body, status) in wrong {
-            let refused = admin.json(method, path, body.clone(), status).await?;
-            assert_eq!(refused["code"], status, "{method} {path} {body}");
-            assert!(text(&refused["error"])?.len() > 10, "{refused}");
-        }
-        for arguments in [&["--quota", "0/day"][..], &["--expires", "soon"], &["--expires", "2001-01-01"]] {
-            storage.command(&[&["keys", "create"], arguments].concat(), 2)?;
-        }
-        storage.command(&["keys", "set", &id], 2)?;
-        storage.command(&["keys", "set", "key-unknown", "--no-quota"], 1)?;
-
+        refuse_wrong_keys(&storage, &admin, &id).await?;
         assert_eq!(admin.server.get_as(&key, "/api/keys/me").await?.status, 200);
         admin.json("DELETE", &path, Value::Null, 204).await?;
         assert_eq!(admin.server.get_as(&key, "/api/keys/me").await?.status, 401);
@@ -100,6 +106,29 @@ async fn admin_keys_are_managed_over_http_and_command() -> Result<()> {
         assert!(!format!("{entries:?}").contains(&key[4..]), "a key is in the audit log");
         assert!(!format!("{entries:?}").contains("a@example.org"), "an address is in the audit log");
     }
+    Ok(())
+}
+
+/// Checks that the audit log has the operations on an account, without its name.
+fn check_account_entries(storage: &TestStorage, id: &str) -> Result<()> {
+    let entries = storage.audit_log()?;
+    let user = system_user()?;
+    for (operator, operation) in [
+        ("ann", "accounts.create"),
+        ("ann", "accounts.show"),
+        ("ann", "accounts.grant"),
+        ("ann", "accounts.statement"),
+        ("ann", "accounts.export"),
+        ("ann", "accounts.block"),
+        (user.as_str(), "accounts.unblock"),
+        ("ann", "accounts.new-key"),
+        (&user, "accounts.new-key"),
+        ("ann", "accounts.delete"),
+    ] {
+        let entry = [operator, operation, id, "done"];
+        assert!(entries.iter().any(|found| found == &entry), "{entry:?} is not in {entries:?}");
+    }
+    assert!(!format!("{entries:?}").contains("Söhne"), "a name is in the audit log");
     Ok(())
 }
 
@@ -169,24 +198,7 @@ async fn admin_accounts_are_managed_over_http_and_command() -> Result<()> {
         storage.stdout(&["accounts", "delete", "shop", "--yes"])?;
         assert_eq!(admin.get("/admin/accounts").await?["items"], json!([]));
 
-        let entries = storage.audit_log()?;
-        let user = system_user()?;
-        for (operator, operation) in [
-            ("ann", "accounts.create"),
-            ("ann", "accounts.show"),
-            ("ann", "accounts.grant"),
-            ("ann", "accounts.statement"),
-            ("ann", "accounts.export"),
-            ("ann", "accounts.block"),
-            (user.as_str(), "accounts.unblock"),
-            ("ann", "accounts.new-key"),
-            (&user, "accounts.new-key"),
-            ("ann", "accounts.delete"),
-        ] {
-            let entry = [operator, operation, &id, "done"];
-            assert!(entries.iter().any(|found| found == &entry), "{entry:?} is not in {entries:?}");
-        }
-        assert!(!format!("{entries:?}").contains("Söhne"), "a name is in the audit log");
+        check_account_entries(&storage, &id)?;
     }
     Ok(())
 }
