@@ -41,8 +41,8 @@ pub(super) struct NewAccountRequest {
 pub(super) struct NewGrant {
     /// Number of credits.
     credits: u64,
-    /// Name of the grant: a repeated grant with this name has no effect.
-    id: Option<String>,
+    /// Name of the grant: a repeated grant with this name has no effect, so a request can be repeated safely.
+    id: String,
     /// Reason, shown in the account's statement.
     #[serde(default = "from_operator")]
     memo: String,
@@ -131,7 +131,7 @@ pub(super) async fn grant(
     let (head, body) = request.into_parts();
     let NewGrant { credits, id, memo } = read(&head.headers, body, &state.body_budget).await?;
     check_credits(1, credits)?;
-    let view = operations.grant_credits(&account, id.as_deref(), credits, &memo).await.map_err(failure)?;
+    let view = operations.grant_credits(&account, Some(&id), credits, &memo).await.map_err(failure)?;
     Ok(json(StatusCode::OK, &AccountRow::from(&view)))
 }
 

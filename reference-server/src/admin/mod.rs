@@ -10,6 +10,8 @@ mod request;
 mod server;
 mod table;
 
+use std::sync::Arc;
+
 use axum::{
     Router,
     extract::{Request, State},
@@ -25,6 +27,7 @@ use transcript_core::{Error, ErrorKind};
 use crate::{
     api::{ByteBudget, INVALID_TOKEN, ProblemResponse, TOKEN_NEEDED, V1ErrorResponse, bearer},
     operations::{Operations, authenticate},
+    response_cache::ResponseCache,
 };
 
 /// State of the routes.
@@ -34,6 +37,8 @@ pub(crate) struct AdminState {
     pub(crate) operations: Operations,
     /// Memory of large request bodies.
     pub(crate) body_budget: ByteBudget,
+    /// Response cache of the main listener, which a withdrawal concerns.
+    pub(crate) bodies: Arc<ResponseCache>,
 }
 
 /// Result of a handler.

@@ -51,7 +51,10 @@ pub(super) async fn withdraw(
 ) -> AdminResult {
     let (head, body) = request.into_parts();
     let WithdrawalRequest { link, withdrawn } = read(&head.headers, body, &state.body_budget).await?;
-    let done = operations.withdraw(&link, withdrawn).await.map_err(failure)?;
+    let done = operations.withdraw(&link, withdrawn).await;
+    // Also after an error, whose outcome may be unknown.
+    state.bodies.require_reading();
+    let done = done.map_err(failure)?;
     // Afterwards every running server serves the change.
     tokio::time::sleep(EXPIRE).await;
     let body = WithdrawnVideo { video: done.video.to_string(), withdrawn, was_withdrawn: done.was_withdrawn };

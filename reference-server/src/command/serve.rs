@@ -301,7 +301,8 @@ fn serve_admin(
 ) -> ((AdminServiceBuilder, CurrentService), AbortHandle) {
     tracing::info!("the admin API is served at http://{address}/admin");
     let (body_budget, log) = (main.app.body_budget.clone(), main.log.clone());
-    let builder = AdminServiceBuilder { address, body_budget, log };
+    let bodies = Arc::clone(&main.app.bodies);
+    let builder = AdminServiceBuilder { address, body_budget, bodies, log };
     let service = CurrentService::new(builder.build(settings, verbatim));
     let serve = serve::metrics::serve(listener, service.clone(), std::future::pending());
     ((builder, service), tokio::spawn(serve).abort_handle())

@@ -17,6 +17,7 @@ use crate::{
     mcp::PassageCache,
     metrics::{self, Metrics},
     openapi,
+    response_cache::ResponseCache,
     routes::{Readiness, readiness, register_peer_request, router},
     serve::{self, HttpService},
     state::AppState,
@@ -76,6 +77,7 @@ pub(super) struct AdminServiceBuilder {
     /// Address of the listener.
     pub(super) address: SocketAddr,
     pub(super) body_budget: ByteBudget,
+    pub(super) bodies: Arc<ResponseCache>,
     pub(super) log: LogQueue,
 }
 
@@ -85,7 +87,11 @@ impl AdminServiceBuilder {
     /// Its requests are not in the access log: they are in the audit log, and their addresses name accounts.
     pub(super) fn build(&self, settings: &Settings, verbatim: &Verbatim) -> HttpService {
         let operations = operations(settings, verbatim);
-        let routes = admin::router(AdminState { operations, body_budget: self.body_budget.clone() });
+        let routes = admin::router(AdminState {
+            operations,
+            body_budget: self.body_budget.clone(),
+            bodies: Arc::clone(&self.bodies),
+        });
         HttpService::new(routes, Vec::new(), self.log.without_requests())
             .with_hosts(AllowedHosts::new(self.address, &settings.server))
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use transcript_core::{
-    Page, PageRequest, Result,
+    Error, Page, PageRequest, Result,
     accounts::{AccountAdmin, AccountExport, AccountView, ProviderRefs},
     directory::{Account, api_key::ApiKey},
     ids::{GrantId, OrderId},
@@ -12,6 +12,9 @@ use transcript_core::{
 
 use super::{Completed, Operation, Operations, random_id};
 use crate::mail::delete_mails;
+
+/// Longest memo of a grant, in bytes.
+const MEMO_MAX: usize = 256;
 
 /// An account with its new key, which is shown once.
 #[derive(Debug)]
@@ -39,8 +42,8 @@ impl Operations {
 
     /// Lists the accounts, oldest first.
     pub(crate) async fn list_accounts(&self, page: PageRequest) -> Result<Page<AccountView>> {
-        let (admin, request) = (self.admin(), page.clone());
-        self.record_list("accounts.list", &page, async move { admin.list(request).await }).await
+        let (admin, request) = (self.admin(), page);
+        self.record_list("accounts.list", async move { admin.list(request).await }).await
     }
 
     /// Shows an account.
@@ -55,15 +58,25 @@ impl Operations {
         let (admin, name, memo) = (self.admin(), name.to_owned(), memo.to_owned());
         let detail = (credits > 0).then(|| format!("{credits} credits"));
         let work = async move {
+            if memo.len() > MEMO_MAX {
+                return Err(Error::invalid(format!("the memo is longer than {MEMO_MAX} bytes")));
+            }
             let (account, key) = admin.create(&name).await?;
             let id = account.id.as_str();
-            let view = match credits {
-                0 => admin.show(id).await?,
-                // The id of the grant follows from the account's, so that it cannot be granted twice.
-                _ => admin.grant(id, GrantId::operator_grant(format!("start-{id}")), credits, &memo).await?,
+            // The id of the grant follows from the account's, so that it cannot be granted twice.
+            let start = GrantId::operator_grant(format!("start-{id}"));
+            // The account and its key exist now, also if the grant fails: its balance shows that.
+            let (view, refusal) = match credits {
+                0 => (admin.show(id).await?, None),
+                _ => match admin.grant(id, start, credits, &memo).await {
+                    Ok(view) => (view, None),
+                    Err(error) => {
+                        (admin.show(id).await?, Some(format!("its credits are not granted: {error}")))
+                    }
+                },
             };
             let subject = Some(id.to_owned());
-            Ok(Completed { value: NewAccount { view, key }, subject, refusal: None })
+            Ok(Completed { value: NewAccount { view, key }, subject, refusal })
         };
         self.record(Operation::new("accounts.create").with(detail), work).await
     }
@@ -107,11 +120,7 @@ impl Operations {
 
     /// Lists the ledger entries of an account, oldest first.
     pub(crate) async fn account_statement(&self, selector: &str, page: PageRequest) -> Result<Page<Entry>> {
-        let (admin, selector) = (self.admin(), selector.to_owned());
-        if page.after.is_some() {
-            return admin.statement(&selector, page).await;
-        }
-        let id = self.account_id(&selector).await?;
+        let (admin, id) = (self.admin(), self.account_id(selector).await?);
         let operation = Operation::new("accounts.statement").on(id.as_str());
         self.record(operation, async move { Ok(Completed::done(admin.statement(&id, page).await?)) }).await
     }
@@ -177,7 +186,7 @@ impl Operations {
             Ok(mails) => notes.push(format!("{mails} mails to it were deleted from the outbox folder")),
             Err(error) => {
                 let (folder, deleted) = (self.outbox_folder.display(), notes.join("\n"));
-                return Err(transcript_core::Error::unexpected(format!(
+                return Err(Error::unexpected(format!(
                     "{deleted}\nsome of its mails in {folder} could not be deleted: {error}"
                 )));
             }

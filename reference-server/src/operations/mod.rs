@@ -150,17 +150,13 @@ impl Operations {
         task.await.map_err(|_| Error::unexpected("the operation ended early"))?
     }
 
-    /// As [`Operations::record`], for the first page of a list; further pages are not recorded.
+    /// As [`Operations::record`], for a page of a list.
     async fn record_list<T: Send + 'static>(
         &self,
         name: &'static str,
-        page: &PageRequest,
         work: impl Future<Output = Result<T>> + Send + 'static,
     ) -> Result<T> {
-        match page.after {
-            Some(_) => work.await,
-            None => self.record(Operation::new(name), async { work.await.map(Completed::done) }).await,
-        }
+        self.record(Operation::new(name), async { work.await.map(Completed::done) }).await
     }
 
     fn entry(&self, id: AuditId, operation: Operation) -> AuditEntry {

@@ -353,6 +353,11 @@ impl ResponseCache {
         self.cache.usage(|key| (key.form == BodyForm::V1) == is_v1)
     }
 
+    /// Requires a new reading of the archive before a cached body is sent: this process has changed the archive.
+    pub(crate) fn require_reading(&self) {
+        self.cache.require_reading();
+    }
+
     /// Responses that were sent although the archive could not be read.
     pub(crate) fn stale_responses(&self) -> u64 {
         self.cache.stale_uses()

@@ -12,7 +12,7 @@ use crate::{
     error::{Error, Result},
     ids::HoldId,
     ledger::{HoldGuard, HoldOutcome, HoldRequest, HoldState, Leg, SettleOutcome, SettleRequest},
-    retry::{retry_store, retry_uncertain, with_timeout},
+    retry::{retry_store_persistently, retry_uncertain, with_timeout},
     time::Timestamp,
     video::VideoId,
 };
@@ -175,7 +175,7 @@ impl PrepaidDelivery {
     async fn settle_later(&self, id: &HoldId) -> Result<SettleOutcome> {
         let policy = self.credits.context.transcripts.options().hold_policy();
         let request = self.settle_request(id);
-        retry_store(policy, || self.credits.ledger.settle(request.clone())).await
+        retry_store_persistently(policy, || self.credits.ledger.settle(request.clone())).await
     }
 
     fn settle_request(&self, id: &HoldId) -> SettleRequest {

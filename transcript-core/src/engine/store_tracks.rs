@@ -11,7 +11,7 @@ use crate::{
     captions::PARSER_VERSION,
     error::{Error, Result},
     ids::Holder,
-    retry::retry_store,
+    retry::retry_store_persistently,
     supplier::SupplyOutput,
     transcript::{TrackInfo, Transcript, best_track},
 };
@@ -52,7 +52,7 @@ impl EngineInner {
                 Some(holder) => self.archive.put_and_release(request.clone(), holder),
                 None => self.archive.put(request.clone()),
             };
-            match (retry_store(self.options.hold_policy(), put).await, &answer) {
+            match (retry_store_persistently(self.options.hold_policy(), put).await, &answer) {
                 (Ok(stored), None) => answer = Some(stored),
                 (Err(error), None) => return Err(error),
                 (Ok(_), Some(_)) => {}

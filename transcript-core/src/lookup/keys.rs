@@ -326,10 +326,15 @@ impl LookupKeys {
         })
     }
 
-    /// Whether a credential is a key of this server, of either API.
+    /// Whether a credential is a key of this server that has not expired, of either API.
     pub(super) async fn is_known(&self, credential: Option<&str>) -> Result<bool> {
         let Some(key) = credential.and_then(|text| ApiKey::parse(text.trim())) else { return Ok(false) };
-        Ok(self.with_store_timeout(self.directory.key_owner(&key.digest())).await?.is_some())
+        let owner = self.with_store_timeout(self.directory.key_owner(&key.digest())).await?;
+        Ok(match owner {
+            Some(KeyOwner::Lookup(key)) => !key.access.is_expired(self.clock.now()),
+            Some(KeyOwner::Account { .. }) => true,
+            None => false,
+        })
     }
 
     /// A key's usage at a time.

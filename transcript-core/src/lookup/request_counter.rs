@@ -65,6 +65,13 @@ impl KeyCounter {
     }
 }
 
+/// The outcome if these requests use up the key's quota.
+fn exhausted(key: &LookupKey, requests: &RequestCounts, now: Timestamp) -> Option<CountOutcome> {
+    let quota = key.access.quota.as_ref()?;
+    let is_exhausted = requests.within(quota.period, now) >= quota.max;
+    is_exhausted.then(|| CountOutcome::Exhausted { retry_after: quota.period.end(now).since(now) })
+}
+
 impl RequestCounter {
     pub(super) fn new(directory: Arc<dyn Directory>, store_timeout: Duration) -> Self {
         let (keys, flush) = (Arc::default(), Arc::default());
@@ -81,8 +88,9 @@ impl RequestCounter {
         }
         self.flush().await?;
         self.lock().retain(|_, counter| !counter.pending.is_empty() || !counter.storing.is_empty());
-        // Other callers may have filled the room again: then the request passes uncounted.
-        Ok(self.try_count(key, now).unwrap_or(CountOutcome::Counted))
+        // Other callers may have filled the room again: then the request passes uncounted, within the stored counts.
+        let uncounted = || exhausted(key, &key.access.requests, now).unwrap_or(CountOutcome::Counted);
+        Ok(self.try_count(key, now).unwrap_or_else(uncounted))
     }
 
     /// Counts a request without waiting; `None` if there is no room for its key.
@@ -95,10 +103,8 @@ impl RequestCounter {
             Entry::Vacant(_) => return None,
         };
         let read = &key.access.requests;
-        if let Some(quota) = &key.access.quota
-            && counter.all(read).within(quota.period, now) >= quota.max
-        {
-            return Some(CountOutcome::Exhausted { retry_after: quota.period.end(now).since(now) });
+        if let Some(exhausted) = exhausted(key, &counter.all(read), now) {
+            return Some(exhausted);
         }
         if counter.storing.is_empty() {
             counter.stored = counter.stored.newest(read);

@@ -91,12 +91,14 @@ impl ChangeMonitor {
         Some(self.count.load(Ordering::Relaxed))
     }
 
-    /// Returns the counter of the last successful reading, if readings fail since then and it is not too old.
+    /// Returns the counter of the last successful reading, if it is not too old and the newest reading has just failed.
     pub fn last_known(self: &Arc<Self>, now: Instant) -> Option<u64> {
         let (read_at, failed_at) =
             (self.read_at.load(Ordering::Acquire), self.failed_at.load(Ordering::Relaxed));
         let age = |at: u64| Duration::from_micros(self.micros(now).saturating_sub(at));
+        // A failure says nothing about later: then the caller waits for a new reading.
         if failed_at <= read_at
+            || age(failed_at) > RETRY + 2 * READING_MAX
             || age(read_at) >= self.stale_max
             || read_at < self.valid_from.load(Ordering::Acquire)
         {

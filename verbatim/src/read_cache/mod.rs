@@ -267,6 +267,11 @@ where
         self.budget
     }
 
+    /// Requires a new reading of the change counter, after a change of the archive by this process.
+    pub fn require_reading(&self) {
+        self.monitor.invalidate();
+    }
+
     /// Removes all entries; required after a change of the archive by this process, which must be visible at once.
     pub fn invalidate_all(&self) {
         self.monitor.invalidate();
