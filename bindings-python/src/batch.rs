@@ -1,8 +1,14 @@
 //! Concurrent calls, whose results are returned in the order of completion.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
-use pyo3::{exceptions::PyRuntimeError, prelude::*};
+use pyo3::{
+    exceptions::{PyRuntimeError, PyValueError},
+    prelude::*,
+};
 use tokio::{sync, task::AbortHandle};
 
 use crate::{
@@ -30,15 +36,24 @@ impl Drop for BatchItem {
 #[pyclass(frozen, module = "verbatim_transcripts._native")]
 pub(crate) struct Batch {
     state: PerProcess<BatchItem>,
+    /// Waits for paused sources.
+    pub(crate) waits: verbatim::Batch,
 }
 
 #[pymethods]
 impl Batch {
+    /// A batch that waits at most `max_wait` seconds for paused sources; `None`: the default of the facade.
     #[new]
-    fn new() -> Self {
+    fn new(max_wait: Option<f64>) -> PyResult<Self> {
+        let waits = match max_wait.map(Duration::try_from_secs_f64) {
+            None => verbatim::Batch::default(),
+            Some(Ok(max_wait)) => verbatim::Batch::new(max_wait),
+            Some(Err(_)) => return Err(PyValueError::new_err("max_wait must be a number of seconds from 0")),
+        };
         let (sender, receiver) = sync::mpsc::unbounded_channel();
         let receiver = Arc::new(sync::Mutex::new(receiver));
-        Self { state: PerProcess::new(BatchItem { tasks: Mutex::default(), sender, receiver }) }
+        let state = PerProcess::new(BatchItem { tasks: Mutex::default(), sender, receiver });
+        Ok(Self { state, waits })
     }
 
     /// Starts a call under a number.

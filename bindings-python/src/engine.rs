@@ -12,6 +12,7 @@ use verbatim::{
 };
 
 use crate::{
+    batch::Batch,
     connection::Connection,
     exceptions::BindingError,
     lazy_open::LazyVerbatim,
@@ -48,7 +49,15 @@ fn found_transcript(outcome: GetOutcome) -> Result<Transcript, BindingError> {
 
 impl Engine {
     /// Reads the archive, unless the caller just did, and then calls the suppliers.
-    fn fetch(&self, py: Python<'_>, request: Arc<GetRequest>, archive_first: bool) -> PyResult<PendingCall> {
+    ///
+    /// A call of a batch waits for paused suppliers.
+    fn fetch(
+        &self,
+        py: Python<'_>,
+        request: Arc<GetRequest>,
+        archive_first: bool,
+        batch: Option<verbatim::Batch>,
+    ) -> PyResult<PendingCall> {
         SupplyRequest::reject_own_transcript(py, self.number, &request.link, request.language.as_deref())?;
         let open = self.lazy.open_with_cache(py)?;
         let work = async move {
@@ -59,7 +68,11 @@ impl Engine {
                 return Ok(Transcript::from_archive(archived));
             }
             // Most of this future's size is for transcripts that are not archived: boxed, it is moved only then.
-            found_transcript(Box::pin(verbatim.get(Arc::unwrap_or_clone(request))).await?)
+            let request = Arc::unwrap_or_clone(request);
+            found_transcript(match batch {
+                Some(batch) => Box::pin(batch.get(&verbatim, request)).await?,
+                None => Box::pin(verbatim.get(request)).await?,
+            })
         };
         Ok(PendingCall::new(work, to_object))
     }
@@ -86,7 +99,7 @@ impl Engine {
     fn get_now(&self, py: Python<'_>, link: String, language: Option<String>) -> PyResult<Py<PyAny>> {
         let request = Arc::new(GetRequest { link, language });
         let Some((cache, runtimes)) = self.lazy.cache(py) else {
-            return self.fetch(py, request, true)?.wait(py);
+            return self.fetch(py, request, true, None)?.wait(py);
         };
         let mut archived = cache.peek(&request);
         if archived.is_none() {
@@ -94,15 +107,22 @@ impl Engine {
         }
         match archived {
             Some(archived) => to_object(py, Transcript::from_archive(archived)),
-            None => self.fetch(py, request, false)?.wait(py),
+            None => self.fetch(py, request, false, None)?.wait(py),
         }
     }
 
-    fn get(&self, py: Python<'_>, link: String, language: Option<String>) -> PyResult<PendingCall> {
+    #[pyo3(signature = (link, language, batch=None))]
+    fn get(
+        &self,
+        py: Python<'_>,
+        link: String,
+        language: Option<String>,
+        batch: Option<&Bound<'_, Batch>>,
+    ) -> PyResult<PendingCall> {
         let request = Arc::new(GetRequest { link, language });
         match self.lazy.cache(py).and_then(|(cache, _)| cache.peek(&request)) {
             Some(archived) => Ok(PendingCall::ready(to_object(py, Transcript::from_archive(archived))?)),
-            None => self.fetch(py, request, true),
+            None => self.fetch(py, request, true, batch.map(|batch| batch.get().waits.clone())),
         }
     }
 

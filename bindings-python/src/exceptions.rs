@@ -94,9 +94,10 @@ fn unavailable(py: Python<'_>, missing: &UnavailableTranscript) -> PyErr {
             ("watch_url", Some(AttributeValue::Text(&missing.watch_url))),
             ("platform", Some(AttributeValue::Text(missing.platform.as_str()))),
             ("video_id", Some(AttributeValue::Text(&missing.video_id))),
+            ("retry_after", missing.retry_after.map(|wait| AttributeValue::Seconds(wait.as_secs_f64()))),
         ],
     );
-    exception_cause::with_cause(py, error, &missing.message)
+    exception_cause::with_cause(py, error, missing.cause.as_ref())
 }
 
 /// The exception of a core error. `Invalid` always concerns an argument.
@@ -135,5 +136,5 @@ fn service_exception(py: Python<'_>, error: &ServiceError) -> PyErr {
         ("request_id", error.meta.request_id.as_deref().map(AttributeValue::Text)),
     ];
     let created = exception(py, class, &error.message, attributes);
-    exception_cause::with_cause(py, created, &error.message)
+    exception_cause::with_cause(py, created, error.cause.as_ref())
 }

@@ -124,10 +124,29 @@ pub(crate) fn read(keywords: &Bound<'_, PyDict>) -> PyResult<(Options, u64)> {
         let (base_url, model, api_key) = chat;
         options.chat = Some(ChatModelOptions { base_url, model, api_key, ..ChatModelOptions::default() });
     }
+    breaker(&keywords, &mut options)?;
     suppliers(&keywords, owner, &mut options)?;
     limits(&keywords, &mut options)?;
     options.check().map_err(|error| core_exception(py, &error))?;
     Ok((options, owner))
+}
+
+/// The first cooldown of a breaker, if no keyword sets it.
+///
+/// The calls of a batch wait for it, so it must not be much longer than a call. Each trial that fails doubles it.
+const BREAKER_COOLDOWN: Duration = Duration::from_millis(250);
+
+/// Reads when the circuit breaker of a supplier opens, and for how long.
+fn breaker(keywords: &OptionKeywords<'_, '_>, options: &mut Options) -> PyResult<()> {
+    let breaker = &mut options.breaker;
+    breaker.failures = keywords.read::<u32>("breaker_threshold")?.unwrap_or(breaker.failures);
+    breaker.cooldown_max = keywords.seconds("breaker_cooldown_max")?.unwrap_or(breaker.cooldown_max);
+    let first = BREAKER_COOLDOWN.min(breaker.cooldown_max);
+    breaker.cooldown = keywords.seconds("breaker_cooldown")?.unwrap_or(first);
+    if breaker.cooldown > breaker.cooldown_max {
+        return Err(PyValueError::new_err("breaker_cooldown is longer than breaker_cooldown_max"));
+    }
+    Ok(())
 }
 
 /// A model behind a service: base URL, model name and optional API key.

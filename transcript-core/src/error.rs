@@ -4,7 +4,7 @@
 //! type: only a kind, a retry hint and a message. Expected business results (a rejected hold, a stale
 //! version) are values of the methods, never errors.
 
-use std::time::Duration;
+use std::{error::Error as StdError, sync::Arc, time::Duration};
 
 /// The result of a port's method, or of any other function that fails with [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -53,7 +53,36 @@ pub enum Retry {
     After(Duration),
 }
 
-/// A port's error: kind, retry hint and message.
+/// The error of a backend or of a caller's component behind an error. Copies share it.
+///
+/// Two causes are equal if they are the same object.
+#[derive(Clone)]
+pub struct ErrorCause(Arc<dyn StdError + Send + Sync>);
+
+// The formatting of a foreign error may lock its interpreter.
+crate::debug_fields!(ErrorCause {});
+
+impl ErrorCause {
+    /// Wraps an error.
+    pub fn new(error: impl StdError + Send + Sync + 'static) -> Self {
+        Self(Arc::new(error))
+    }
+
+    /// The wrapped error.
+    pub fn error(&self) -> &(dyn StdError + 'static) {
+        self.0.as_ref()
+    }
+}
+
+impl PartialEq for ErrorCause {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for ErrorCause {}
+
+/// A port's error: kind, retry hint, message and cause.
 ///
 /// The message contains no key, token, transcript text or URL with a query.
 ///
@@ -64,19 +93,37 @@ pub enum Retry {
 /// assert_eq!(error.kind(), ErrorKind::Unavailable);
 /// assert_eq!(error.to_string(), "the database is locked");
 /// ```
-#[derive(Clone, Debug, derive_more::Display, derive_more::Error)]
+#[derive(Clone, Debug, derive_more::Display)]
 #[display("{message}")]
 pub struct Error {
     kind: ErrorKind,
     retry: Retry,
     message: String,
+    cause: Option<ErrorCause>,
+}
+
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.cause.as_ref().map(ErrorCause::error)
+    }
 }
 
 impl Error {
     /// Creates an error of the given kind.
     #[cold]
     pub fn new(kind: ErrorKind, retry: Retry, message: impl Into<String>) -> Self {
-        Self { kind, retry, message: message.into() }
+        Self { kind, retry, message: message.into(), cause: None }
+    }
+
+    /// Sets the error behind this one.
+    #[must_use]
+    pub fn with_cause(self, cause: Option<ErrorCause>) -> Self {
+        Self { cause, ..self }
+    }
+
+    /// The error behind this one; `None` if it is the first.
+    pub fn cause(&self) -> Option<&ErrorCause> {
+        self.cause.as_ref()
     }
 
     /// Creates an error for a request that breaks a contract: [`ErrorKind::Invalid`], never retried.

@@ -52,7 +52,7 @@ pub mod video;
 #[cfg(feature = "lookup")]
 pub mod wire;
 
-pub use error::{Error, ErrorKind, Result, Retry};
+pub use error::{Error, ErrorCause, ErrorKind, Result, Retry};
 pub use failure_log::FailureLog;
 pub use page::{Page, PageRequest};
 pub use time::{Clock, Random, Timestamp};

@@ -1,7 +1,9 @@
 //! Gets the transcript of a link: from the archive, or fetched from a supplier.
 
+use std::time::Duration;
+
 use transcript_core::{
-    Error, ErrorKind, Result,
+    Error, ErrorCause, ErrorKind, Result,
     archive::{self, StoredTranscript, TrackSelector},
     engine::{CostNote, FailureReason, FetchOutcome, FetchRequest, NoTranscript},
     supplier::ResolveOutcome,
@@ -60,8 +62,18 @@ pub struct UnavailableTranscript {
     pub video_id: String,
     /// Reason code, as on the wire.
     pub reason: FailureReason,
+    /// Machine-readable detail, such as `private` or `live`; [`NoTranscript::detail`] lists them.
+    pub detail: Option<String>,
     /// Reason as a sentence for users.
     pub message: String,
+    /// When a retry may succeed, if known.
+    pub retry_after: Option<Duration>,
+    /// The languages of the video, if it has none in the requested language; empty if unknown.
+    pub languages: Vec<LanguageTag>,
+    /// Whether a supplier was called; `false` if all were paused or busy, and for stored absences.
+    pub attempted: bool,
+    /// The error behind the failure, such as that of a custom supplier; `None` if it is the first.
+    pub cause: Option<ErrorCause>,
     /// Page on which a user can read the transcript once there is one (feature `lookup`).
     #[cfg(feature = "lookup")]
     pub watch_url: String,
@@ -128,21 +140,23 @@ impl ArchiveTools {
     pub(crate) fn to_get_outcome(&self, video: &VideoId, outcome: FetchOutcome) -> Result<GetOutcome> {
         let platform = video.platform();
         // What differs within a program: its user chose the suppliers, and may end work with its last waiter.
+        let ends_with_waiter =
+            matches!(outcome, FetchOutcome::InProgress(_)) && !self.transcripts.options().detach_unpaid;
         let message = match &outcome {
             FetchOutcome::NoSupplier => {
                 Some(format!("There is no source of new transcripts for {}.", platform.name()))
             }
-            FetchOutcome::InProgress(_) if !self.transcripts.options().detach_unpaid => {
-                Some(TIMEOUT_MESSAGE.to_owned())
-            }
+            _ if ends_with_waiter => Some(TIMEOUT_MESSAGE.to_owned()),
             _ => None,
         };
         let result = outcome.into_transcript(platform, self.now(), CostNote::None);
         Ok(match result.map_err(store_error)? {
             Ok((stored, from_cache)) => GetOutcome::Found(FoundTranscript { stored, from_cache }),
             Err(none) => {
-                let message = message.unwrap_or(none.message);
-                GetOutcome::Missing(self.missing(VideoLink::Video(video.clone()), none.reason, message))
+                let message = message.unwrap_or_else(|| none.message.clone());
+                let retry_after = none.retry_after.filter(|_| !ends_with_waiter);
+                let none = NoTranscript { message, retry_after, ..none };
+                GetOutcome::Missing(self.missing(VideoLink::Video(video.clone()), none))
             }
         })
     }
@@ -164,15 +178,15 @@ impl ArchiveTools {
             Ok(None) => NoTranscript::new(FailureReason::FetchError, "The short link could not be followed."),
             Err(failure) => NoTranscript::from_supply_error(&failure, self.now()),
         };
-        Ok(Err(self.missing(VideoLink::Short(short), none.reason, none.message)))
+        Ok(Err(self.missing(VideoLink::Short(short), none)))
     }
 
     fn not_archived(&self, link: VideoLink) -> UnavailableTranscript {
-        let message = "This video is not archived yet.".to_owned();
-        self.missing(link, FailureReason::NeedsVerification, message)
+        let message = "This video is not archived yet.";
+        self.missing(link, NoTranscript::new(FailureReason::NeedsVerification, message))
     }
 
-    fn missing(&self, link: VideoLink, reason: FailureReason, message: String) -> UnavailableTranscript {
+    fn missing(&self, link: VideoLink, none: NoTranscript) -> UnavailableTranscript {
         let (platform, id) = match &link {
             VideoLink::Video(video) => (video.platform(), video.id()),
             VideoLink::Short(short) => (short.platform(), short.code()),
@@ -180,8 +194,13 @@ impl ArchiveTools {
         UnavailableTranscript {
             platform,
             video_id: id.to_owned(),
-            reason,
-            message,
+            reason: none.reason,
+            detail: none.detail,
+            message: none.message,
+            retry_after: none.retry_after,
+            languages: none.languages,
+            attempted: none.attempted,
+            cause: none.cause,
             #[cfg(feature = "lookup")]
             watch_url: self.lookup.watch_url(&link, None),
         }
@@ -191,7 +210,7 @@ impl ArchiveTools {
 /// Maps an error of a store: `Invalid` becomes `Unexpected`, as the caller's link is not the cause.
 fn store_error(error: Error) -> Error {
     match error.kind() {
-        ErrorKind::Invalid => Error::unexpected(error.to_string()),
+        ErrorKind::Invalid => Error::unexpected(error.to_string()).with_cause(error.cause().cloned()),
         _ => error,
     }
 }

@@ -3,6 +3,7 @@
 mod archive_tools;
 #[cfg(feature = "lookup")]
 mod audit;
+mod batch;
 #[cfg(all(feature = "lookup", feature = "upstream"))]
 mod cache_purge;
 #[cfg(feature = "chat")]
@@ -45,6 +46,7 @@ mod transcript_cache;
 pub use archive_tools::{ArchiveTools, RefreshOutcome, VideoReport};
 #[cfg(feature = "lookup")]
 pub use audit::{AuditFinding, AuditReport};
+pub use batch::Batch;
 #[cfg(all(feature = "lookup", feature = "upstream"))]
 pub use cache_purge::{CachePurgeHandle, PurgeObserver, surrogate_key};
 #[cfg(feature = "entitlement")]

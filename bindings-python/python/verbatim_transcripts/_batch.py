@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from ._native import Batch, PendingCall, Transcript
 
+#: Links that may be started before the first unfinished one, for each concurrent fetch.
+_AHEAD = 4
 
-class BatchResult(NamedTuple):
+
+@dataclass(frozen=True)
+class BatchResult:
     """The result for one of many links: a transcript or an error."""
 
+    #: The position of the link in the iterable, from 0.
+    index: int
     #: The link, as the caller passed it.
     link: str
+    #: The requested language, as the caller passed it.
+    lang: Any
     #: The transcript; None after a failure.
-    transcript: Transcript | None
+    transcript: Transcript | None = None
     #: The failure; None after a success.
-    error: Exception | None
+    error: Exception | None = None
+
+    @property
+    def language(self) -> str | None:
+        """The language of the transcript; None after a failure."""
+        return None if self.transcript is None else self.transcript.language
 
     def get(self) -> Transcript:
         """Returns the transcript, or raises the error."""
@@ -32,41 +46,59 @@ class BatchRun:
     def __init__(
         self,
         links: Iterable[str],
-        start: Callable[[str], PendingCall],
+        lang: Any,
+        start: Callable[[str, Batch], PendingCall],
         concurrency: int,
         progress: Callable[[int, BatchResult], Any] | None,
+        max_wait: float | None,
+        in_order: bool,
     ) -> None:
         if isinstance(links, (str, bytes)):
             raise TypeError("links must be an iterable of several links; use get for one link")
         if concurrency < 1:
             raise ValueError("concurrency must be at least 1")
         self._links = enumerate(links)
+        self._lang = lang
         self._start = start
         self._concurrency = concurrency
         self._progress = progress
-        self._batch = Batch()
+        self._batch = Batch(max_wait)
+        self._in_order = in_order
         self._running: dict[int, str] = {}
-        self._ready: list[BatchResult] = []
+        #: Finished results that were not yielded yet, by index.
+        self._ready: dict[int, BatchResult] = {}
         self._done = 0
 
+    def _has_room(self) -> bool:
+        # The transcripts behind a slow link stay in memory.
+        is_ahead = self._in_order and len(self._running) + len(self._ready) >= _AHEAD * self._concurrency
+        return len(self._running) < self._concurrency and not is_ahead
+
     def _fill(self) -> None:
-        while len(self._running) < self._concurrency:
-            number, link = next(self._links, (None, ""))
-            if number is None:
+        while self._has_room():
+            index, link = next(self._links, (None, ""))
+            if index is None:
                 return
             try:
-                self._batch.start(number, self._start(link))
+                self._batch.start(index, self._start(link, self._batch))
             except (TypeError, ValueError) as error:
                 # A link that is not a text is a failed result like any other.
-                self._ready.append(BatchResult(link, None, error))
-                return
-            self._running[number] = link
+                self._ready[index] = BatchResult(index, link, self._lang, None, error)
+                if not self._in_order:
+                    return
+            else:
+                self._running[index] = link
 
-    def _finish(self, entry: tuple[int, Any, Exception | None]) -> BatchResult:
-        number, transcript, error = entry
+    def _finish(self, entry: tuple[int, Any, Exception | None]) -> None:
+        index, transcript, error = entry
         if error is not None and not isinstance(error, Exception):
             raise error
-        return BatchResult(self._running.pop(number), transcript, error)
+        self._ready[index] = BatchResult(index, self._running.pop(index), self._lang, transcript, error)
+
+    def _next_ready(self) -> BatchResult | None:
+        if self._in_order:
+            return self._ready.pop(self._done, None)
+        return self._ready.pop(next(iter(self._ready))) if self._ready else None
 
     def _report(self, result: BatchResult) -> BatchResult:
         self._done += 1
@@ -77,19 +109,19 @@ class BatchRun:
     def results(self) -> Iterator[BatchResult]:
         while True:
             self._fill()
-            if self._ready:
-                yield self._report(self._ready.pop())
+            if result := self._next_ready():
+                yield self._report(result)
             elif self._running:
-                yield self._report(self._finish(self._batch.next().wait()))
+                self._finish(self._batch.next().wait())
             else:
                 return
 
     async def aresults(self) -> AsyncIterator[BatchResult]:
         while True:
             self._fill()
-            if self._ready:
-                yield self._report(self._ready.pop())
+            if result := self._next_ready():
+                yield self._report(result)
             elif self._running:
-                yield self._report(self._finish(await self._batch.next()))
+                self._finish(await self._batch.next())
             else:
                 return

@@ -48,9 +48,13 @@ def get_many(
     *,
     concurrency: int = 16,
     progress: Callable[[int, BatchResult], Any] | None = None,
+    max_wait: float | None = None,
+    in_order: bool = False,
 ) -> Iterator[BatchResult]:
-    """Yields the transcripts of many videos in the order of completion; see :meth:`Transcripts.get_many`."""
-    return _default().get_many(links, lang, concurrency=concurrency, progress=progress)
+    """Yields the transcripts of many videos as they complete; see :meth:`Transcripts.get_many`."""
+    return _default().get_many(
+        links, lang, concurrency=concurrency, progress=progress, max_wait=max_wait, in_order=in_order
+    )
 
 
 def aget_many(
@@ -59,6 +63,10 @@ def aget_many(
     *,
     concurrency: int = 16,
     progress: Callable[[int, BatchResult], Any] | None = None,
+    max_wait: float | None = None,
+    in_order: bool = False,
 ) -> AsyncIterator[BatchResult]:
     """As :func:`get_many`, for ``async for``."""
-    return _default().aget_many(links, lang, concurrency=concurrency, progress=progress)
+    return _default().aget_many(
+        links, lang, concurrency=concurrency, progress=progress, max_wait=max_wait, in_order=in_order
+    )

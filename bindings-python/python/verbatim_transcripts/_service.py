@@ -82,6 +82,9 @@ class Service(Transcripts):
         speech: tuple[str, str, str | None] | None = None,
         server: tuple[str, str] | None = None,
         youtube_clients: Iterable[str] | None = None,
+        breaker_threshold: int | None = None,
+        breaker_cooldown: float | None = None,
+        breaker_cooldown_max: float | None = None,
     ) -> None:
         self._engine = Engine(
             {
@@ -108,6 +111,9 @@ class Service(Transcripts):
                 "speech": speech,
                 "server": server,
                 "youtube_clients": _as_list(youtube_clients),
+                "breaker_threshold": breaker_threshold,
+                "breaker_cooldown": breaker_cooldown,
+                "breaker_cooldown_max": breaker_cooldown_max,
             }
         )
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ._batch import BatchResult, BatchRun
-from ._native import Engine, PendingCall, Transcript
+from ._native import Batch, Engine, PendingCall, Transcript
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -79,6 +79,11 @@ class Transcripts:
     :param ytdlp: the yt-dlp program; by default the last supplier.
     :param speech: an OpenAI-compatible speech-to-text service: ``(base_url, model, api_key or None)``.
     :param server: another Verbatim server as a supplier: ``(base_url, api_key)``.
+    :param breaker_threshold: number of consecutive failing videos of a platform that pauses a supplier (5); 0: never.
+        An exception that is not a :class:`verbatim_transcripts.SupplyError` is a defect of a custom supplier and does
+        not count.
+    :param breaker_cooldown: seconds of the first pause (0.25); each further one is twice as long.
+    :param breaker_cooldown_max: seconds of the longest pause (900).
     :param youtube_clients: client identities for requests to YouTube, such as ``"android@21.26.364"``.
 
     >>> with Transcripts(suppliers=[]) as transcripts:
@@ -106,6 +111,9 @@ class Transcripts:
         speech: tuple[str, str, str | None] | None = None,
         server: tuple[str, str] | None = None,
         youtube_clients: Iterable[str] | None = None,
+        breaker_threshold: int | None = None,
+        breaker_cooldown: float | None = None,
+        breaker_cooldown_max: float | None = None,
     ) -> None:
         self._engine = Engine(
             {
@@ -121,6 +129,9 @@ class Transcripts:
                 "speech": speech,
                 "server": server,
                 "youtube_clients": _as_list(youtube_clients),
+                "breaker_threshold": breaker_threshold,
+                "breaker_cooldown": breaker_cooldown,
+                "breaker_cooldown_max": breaker_cooldown_max,
             }
         )
 
@@ -146,21 +157,28 @@ class Transcripts:
         *,
         concurrency: int = 16,
         progress: Callable[[int, BatchResult], Any] | None = None,
+        max_wait: float | None = None,
+        in_order: bool = False,
     ) -> Iterator[BatchResult]:
-        """Yields the transcripts of many videos in the order of completion.
+        """Yields the transcripts of many videos, in the order of completion or of ``links``.
 
         A failure is a result and does not stop the others. Links are read from ``links`` as permits become free, so it
         can be an endless generator. Leaving the loop cancels the running fetches.
 
         :param concurrency: maximum number of concurrent fetches.
         :param progress: called with the number of results so far and the latest result.
+        :param max_wait: seconds that the batch waits for a platform that throttles, and for a supplier that is paused
+            after failures, without a success in between (300). Then the other links of that platform fail. 0: such
+            links fail at once. A link that fails again after such waits is requested three times at most.
+        :param in_order: whether to yield the results in the order of ``links``. At most four times ``concurrency``
+            links are then read before the first unfinished one.
 
         >>> with Transcripts(suppliers=[]) as transcripts:
         ...     results = list(transcripts.get_many(["https://youtu.be/dQw4w9WgXcQ", "no link"]))
         >>> sorted(type(result.error).__name__ for result in results)
         ['InvalidInput', 'NotConfigured']
         """
-        return BatchRun(links, lambda link: self._engine.get(link, lang), concurrency, progress).results()
+        return self._run(links, lang, concurrency, progress, max_wait, in_order).results()
 
     def aget_many(
         self,
@@ -169,9 +187,25 @@ class Transcripts:
         *,
         concurrency: int = 16,
         progress: Callable[[int, BatchResult], Any] | None = None,
+        max_wait: float | None = None,
+        in_order: bool = False,
     ) -> AsyncIterator[BatchResult]:
         """As :meth:`get_many`, for ``async for``."""
-        return BatchRun(links, lambda link: self._engine.get(link, lang), concurrency, progress).aresults()
+        return self._run(links, lang, concurrency, progress, max_wait, in_order).aresults()
+
+    def _run(
+        self,
+        links: Iterable[str],
+        lang: str | None,
+        concurrency: int,
+        progress: Callable[[int, BatchResult], Any] | None,
+        max_wait: float | None,
+        in_order: bool,
+    ) -> BatchRun:
+        def start(link: str, batch: Batch) -> PendingCall:
+            return self._engine.get(link, lang, batch)
+
+        return BatchRun(links, lang, start, concurrency, progress, max_wait, in_order)
 
     def refresh(self, link: str, lang: str | None = None) -> RefreshOutcome:
         """Fetches a transcript again, and archives it if it has changed.

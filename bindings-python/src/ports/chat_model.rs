@@ -92,8 +92,7 @@ impl ChatModel for PyChatModel {
 fn to_error(error: PyErr) -> Error {
     let error = attached(|py| {
         let message = format!("the chat model raised {error}");
-        exception_cause::record(&message, error.clone_ref(py));
-        Error::unavailable(message)
+        Error::unavailable(message).with_cause(Some(exception_cause::to_cause(py, &error)))
     });
     error.unwrap_or_else(|| Error::unavailable("the interpreter is exiting"))
 }

@@ -94,8 +94,7 @@ impl PyStore {
                 (ErrorKind::Unexpected, Retry::Never)
             };
             let message = format!("{}.{method} raised {error}", self.name);
-            exception_cause::record(&message, error.clone_ref(py));
-            Error::new(kind, retry, message)
+            Error::new(kind, retry, message).with_cause(Some(exception_cause::to_cause(py, &error)))
         });
         error.unwrap_or_else(|| Error::unavailable("the interpreter is exiting"))
     }

@@ -262,9 +262,10 @@ fn to_supply_error(name: &str, error: PyErr) -> SupplyError {
         let failure =
             match reason.filter(|_| is_supply_error).and_then(|reason| reason_named(&reason, retry_after)) {
                 Some(reason) => SupplyError::new(reason, value.to_string()),
-                None => SupplyError::new(SupplyReason::PlatformFault, message),
+                // A defect of the supplier: the next video may be fetched without it, so it opens no breaker.
+                None => SupplyError::new(SupplyReason::PlatformFault, message).ambiguous(),
             };
-        exception_cause::record(failure.message(), error.clone_ref(py));
+        let failure = failure.with_cause(exception_cause::to_cause(py, &error));
         match retry_after {
             Some(retry_after) => failure.with_retry_after(retry_after),
             None => failure,

@@ -1,6 +1,6 @@
 //! Arguments of the command line.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use transcript_core::captions::TextFormat;
@@ -152,6 +152,9 @@ pub(super) struct GetArgs {
     /// Output format
     #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
     pub(super) format: OutputFormat,
+    /// Longest wait for a platform that throttles or blocks, such as 5m
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = humantime::parse_duration)]
+    pub(super) max_wait: Duration,
 }
 
 /// Formats of a transcript.

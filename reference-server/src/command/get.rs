@@ -5,7 +5,10 @@ use transcript_core::{
     transcript::{LanguageTag, Transcript},
     wire::lookup::{Segment, TranscriptResult},
 };
-use verbatim::service::{ArchiveService, Caller, Service, ServiceError, ServiceErrorKind, ServiceLookup};
+use verbatim::{
+    Batch,
+    service::{ArchiveService, Caller, Service, ServiceError, ServiceErrorKind, ServiceLookup},
+};
 
 use super::{
     CommandError,
@@ -30,7 +33,7 @@ pub(super) async fn run(settings: &Settings, args: arguments::GetArgs) -> Result
     let language = args.lang.as_deref().map(LanguageTag::parse).transpose()?;
     let (line, observer) = FetchStatusLine::new();
     let verbatim = open_archive_with_observer(settings, Some(observer)).await?;
-    let service = ArchiveService::new(verbatim.clone());
+    let service = ArchiveService::new(verbatim.clone()).with_batch(Batch::new(args.max_wait));
     let lookup = ServiceLookup { language: language.clone(), ..ServiceLookup::url(args.link) };
     let printed = match line.show_during(service.look_up(&Caller::default(), lookup)).await {
         Ok(reply) => match reply.body.transcript {

@@ -5,10 +5,11 @@ use std::time::Duration;
 use super::{FetchOutcome, WorkInProgress};
 use crate::{
     archive::{Absence, StoredTranscript},
-    error::Result,
+    error::{ErrorCause, Result},
     names::names,
     supplier::{SupplyError, SupplyReason},
     time::{Timestamp, ceil_seconds, format_wait},
+    transcript::LanguageTag,
     video::Platform,
 };
 
@@ -74,6 +75,12 @@ pub struct NoTranscript {
     pub message: String,
     /// When a retry may succeed, if known.
     pub retry_after: Option<Duration>,
+    /// The languages of the video, if it has none in the requested language; empty if unknown.
+    pub languages: Vec<LanguageTag>,
+    /// Whether a supplier was called; `false` if all were paused or busy, and for stored absences.
+    pub attempted: bool,
+    /// The error behind the failure; `None` if it is the first.
+    pub cause: Option<ErrorCause>,
 }
 
 /// The words with which the message of a failure gives the operator advice, at the end of a sentence.
@@ -102,7 +109,15 @@ pub enum CostNote {
 impl NoTranscript {
     /// No transcript for this reason, without detail or known time of a retry.
     pub fn new(reason: FailureReason, message: impl Into<String>) -> Self {
-        Self { reason, detail: None, message: message.into(), retry_after: None }
+        Self {
+            reason,
+            detail: None,
+            message: message.into(),
+            retry_after: None,
+            languages: Vec::new(),
+            attempted: false,
+            cause: None,
+        }
     }
 
     /// The operator has taken the video down.
@@ -155,7 +170,14 @@ impl NoTranscript {
             SupplyReason::Upcoming(Some(start)) if *start > now => Some(start.since(now)),
             _ => None,
         };
+        let languages = match reason {
+            SupplyReason::NoLanguage(languages) => languages.clone(),
+            _ => Vec::new(),
+        };
         Self {
+            languages,
+            attempted: failure.was_attempted(),
+            cause: failure.cause().cloned(),
             detail: reason.is_about_video().then(|| reason.as_str().to_owned()),
             retry_after: failure.retry_after().or(starts_in),
             ..Self::new(FailureReason::for_supply_error(failure), failure.message())

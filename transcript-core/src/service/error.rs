@@ -1,11 +1,11 @@
 //! The failure of a call of the service.
 
-use std::time::Duration;
+use std::{error::Error as StdError, time::Duration};
 
 use super::{ResponseMeta, ServiceReply};
 use crate::{
     accounts::V1Error,
-    error::{Error, ErrorKind, Retry},
+    error::{Error, ErrorCause, ErrorKind, Retry},
     lookup::FailureReason,
 };
 
@@ -13,7 +13,7 @@ use crate::{
 pub type ServiceResult<T> = Result<ServiceReply<T>, ServiceError>;
 
 /// Why a call failed. It contains neither the key nor a URL with a query; a server's own message may be in it.
-#[derive(Clone, Debug, PartialEq, Eq, derive_more::Display, derive_more::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, derive_more::Display)]
 #[display("{message}")]
 pub struct ServiceError {
     /// The kind, for decisions of a program.
@@ -28,6 +28,14 @@ pub struct ServiceError {
     pub watch_url: Option<String>,
     /// Metadata: `retry_after` on 429, `credits_remaining` on 402, and the others.
     pub meta: Box<ResponseMeta>,
+    /// The error behind this one; `None` if it is the first, and from a server.
+    pub cause: Option<ErrorCause>,
+}
+
+impl StdError for ServiceError {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.cause.as_ref().map(ErrorCause::error)
+    }
 }
 
 /// Kind of a failed call (specification 7).
@@ -99,7 +107,7 @@ impl ServiceError {
     /// A failure that is no rejection.
     pub fn new(kind: ServiceErrorKind, message: impl Into<String>) -> Self {
         let (message, meta) = (message.into(), Box::default());
-        Self { kind, status: None, reason: None, message, watch_url: None, meta }
+        Self { kind, status: None, reason: None, message, watch_url: None, meta, cause: None }
     }
 
     /// A rejection with this HTTP status.
@@ -131,7 +139,9 @@ impl From<Error> for ServiceError {
             Retry::After(wait) => Some(wait),
             Retry::Never | Retry::Backoff => None,
         };
-        Self::new(ServiceErrorKind::Core(error.kind()), error.message()).with_retry_after(wait)
+        let cause = error.cause().cloned();
+        let kind = ServiceErrorKind::Core(error.kind());
+        Self { cause, ..Self::new(kind, error.message()).with_retry_after(wait) }
     }
 }
 

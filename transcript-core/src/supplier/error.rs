@@ -1,8 +1,8 @@
 //! Failures of suppliers.
 
-use std::time::Duration;
+use std::{error::Error as StdError, time::Duration};
 
-use crate::{time::Timestamp, transcript::LanguageTag};
+use crate::{error::ErrorCause, time::Timestamp, transcript::LanguageTag};
 
 /// Reason why there is no transcript.
 ///
@@ -130,7 +130,7 @@ impl SupplyReason {
 }
 
 /// Failure of a supplier: a reason for decisions and a message for the user.
-#[derive(Clone, Debug, PartialEq, Eq, derive_more::Display, derive_more::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, derive_more::Display)]
 #[display("{message}")]
 pub struct SupplyError {
     reason: SupplyReason,
@@ -140,6 +140,13 @@ pub struct SupplyError {
     video_only: bool,
     declined: bool,
     retry_after: Option<Duration>,
+    cause: Option<ErrorCause>,
+}
+
+impl StdError for SupplyError {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.cause.as_ref().map(ErrorCause::error)
+    }
 }
 
 impl SupplyError {
@@ -154,7 +161,19 @@ impl SupplyError {
             video_only: false,
             declined: false,
             retry_after: None,
+            cause: None,
         }
+    }
+
+    /// Sets the error behind this failure.
+    #[must_use]
+    pub fn with_cause(self, cause: ErrorCause) -> Self {
+        Self { cause: Some(cause), ..self }
+    }
+
+    /// The error behind this failure; `None` if it is the first.
+    pub fn cause(&self) -> Option<&ErrorCause> {
+        self.cause.as_ref()
     }
 
     /// As [`SupplyError::new`], for a supplier that sent no request.

@@ -30,6 +30,13 @@ const FAILED_COOLDOWN: Duration = Duration::from_secs(30);
 const THROTTLED_PAUSE: Duration = Duration::from_secs(60);
 const PAUSE_MAX: Duration = Duration::from_secs(300);
 
+/// The first pause of a platform that blocks a route. Each further block doubles it.
+///
+/// A platform also blocks single requests of an address that it serves otherwise.
+const BLOCK_FIRST: Duration = Duration::from_secs(2);
+/// How long the first request after such a pause goes alone. It is short because the others wait.
+const TRIAL_MAX: Duration = Duration::from_secs(2);
+
 /// Number of idle connections kept per host, and for how long.
 const IDLE_MAX: usize = 8;
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
@@ -121,6 +128,27 @@ impl EgressPool {
         self.rotation().pause(index, platform, Instant::now() + time);
     }
 
+    /// Pauses a platform that blocks this route, at first briefly and at most for `max`.
+    ///
+    /// The pause ends with [`EgressPool::resume_platform`]; a block after the pause doubles it.
+    pub(super) fn block_platform(&self, index: usize, platform: &'static str, max: Duration) {
+        let pause = self.rotation().block(index, platform, max, Instant::now());
+        if let Some(pause) = pause {
+            let name = self.at(index).map(|route| route.name.as_str());
+            tracing::info!(route = name, platform, pause_ms = pause.as_millis(), "egress blocked");
+        }
+    }
+
+    /// Ends the pause of a blocking platform on this route: it has returned what was requested.
+    pub(super) fn resume_platform(&self, index: usize, platform: &'static str) {
+        self.rotation().blocks.remove(&(index, platform));
+    }
+
+    /// Time until a route is available for this platform; `None` if one is.
+    pub(super) fn remaining_pause(&self, platform: &'static str) -> Option<Duration> {
+        self.rotation().remaining_pause(platform, Instant::now())
+    }
+
     fn start_cooldown(&self, index: usize, cooldown: Duration) {
         if self.routes.len() > 1 {
             let name = self.at(index).map(|route| route.name.as_str());
@@ -200,11 +228,24 @@ struct EgressRotation {
     cooldowns: Vec<Option<Instant>>,
     /// End of each platform pause, by route index and platform.
     pauses: BTreeMap<(usize, &'static str), Instant>,
+    /// The platforms that block a route, by route index and platform.
+    blocks: BTreeMap<(usize, &'static str), PlatformBlock>,
+}
+
+/// A platform that blocks a route.
+#[derive(Debug)]
+struct PlatformBlock {
+    /// End of the pause, or of the time in which a trial goes alone.
+    ends_at: Instant,
+    length: Duration,
+    /// The longest pause. A block is forgotten so long after its end.
+    max: Duration,
+    is_trial: bool,
 }
 
 impl EgressRotation {
     fn new(count: usize) -> Self {
-        Self { next: 0, cooldowns: vec![None; count], pauses: BTreeMap::new() }
+        Self { next: 0, cooldowns: vec![None; count], pauses: BTreeMap::new(), blocks: BTreeMap::new() }
     }
 
     /// The next route that is not cooling down.
@@ -213,16 +254,20 @@ impl EgressRotation {
     /// none, the time until there is one.
     fn select(&mut self, platform: &'static str, now: Instant) -> Result<usize, Duration> {
         self.pauses.retain(|_, ends_at| *ends_at > now);
+        self.blocks.retain(|_, block| block.ends_at + block.max > now);
         let count = self.cooldowns.len().max(1);
         let order = (0..count).map(|step| (self.next + step) % count);
-        let unpaused = order.filter(|&index| !self.pauses.contains_key(&(index, platform)));
+        let unpaused = order.filter(|&index| self.paused_until(index, platform, now).is_none());
         let available = unpaused.clone().find(|&index| !self.is_cooling_down(index, now));
         let index =
             available.or_else(|| unpaused.min_by_key(|&index| self.cooldowns.get(index).copied().flatten()));
         let Some(index) = index else {
-            let ends = self.pauses.iter().filter(|((_, of), _)| *of == platform).map(|(_, ends_at)| *ends_at);
-            return Err(ends.min().map_or(Duration::ZERO, |end| end.duration_since(now)));
+            return Err(self.remaining_pause(platform, now).unwrap_or_default());
         };
+        if let Some(block) = self.blocks.get_mut(&(index, platform)) {
+            block.ends_at = now + block.length.min(TRIAL_MAX);
+            block.is_trial = true;
+        }
         self.next = (index + 1) % count;
         Ok(index)
     }
@@ -240,6 +285,38 @@ impl EgressRotation {
     fn pause(&mut self, index: usize, platform: &'static str, ends_at: Instant) {
         let end = self.pauses.entry((index, platform)).or_insert(ends_at);
         *end = (*end).max(ends_at);
+    }
+
+    /// Notes that a platform blocks a route. Returns the new pause; `None` if one is running.
+    fn block(
+        &mut self,
+        index: usize,
+        platform: &'static str,
+        max: Duration,
+        now: Instant,
+    ) -> Option<Duration> {
+        let new = PlatformBlock { ends_at: now, length: Duration::ZERO, max, is_trial: false };
+        let block = self.blocks.entry((index, platform)).or_insert(new);
+        // Requests that were sent together meet the same block.
+        if block.ends_at > now && !block.is_trial {
+            return None;
+        }
+        block.length = block.length.saturating_mul(2).max(BLOCK_FIRST).min(max);
+        (block.ends_at, block.is_trial) = (now + block.length, false);
+        Some(block.length)
+    }
+
+    /// When a platform may be called over this route again; `None` if it may be now.
+    fn paused_until(&self, index: usize, platform: &'static str, now: Instant) -> Option<Instant> {
+        let pause = self.pauses.get(&(index, platform)).copied();
+        let block = self.blocks.get(&(index, platform)).map(|block| block.ends_at);
+        pause.max(block).filter(|ends_at| *ends_at > now)
+    }
+
+    fn remaining_pause(&self, platform: &'static str, now: Instant) -> Option<Duration> {
+        let ends = (0..self.cooldowns.len()).map(|index| self.paused_until(index, platform, now));
+        let first = ends.collect::<Option<Vec<_>>>()?.into_iter().min()?;
+        Some(first.duration_since(now))
     }
 
     fn is_cooling_down(&self, index: usize, now: Instant) -> bool {
@@ -311,6 +388,37 @@ mod tests {
         );
         rotation.pause(1, PLATFORM_HOST, now + secs(30));
         assert_eq!(rotation.select(PLATFORM_HOST, now), Err(secs(30)));
+    }
+
+    #[test]
+    fn rotation_block_grows_until_platform_responds() {
+        let (now, secs) = (Instant::now(), Duration::from_secs);
+        let mut sole = EgressRotation::new(1);
+        let max = secs(60);
+        assert_eq!(sole.block(0, PLATFORM_HOST, max, now), Some(secs(2)));
+        assert_eq!(sole.block(0, PLATFORM_HOST, max, now), None, "requests sent together count once");
+        assert_eq!(sole.select(PLATFORM_HOST, now + secs(1)), Err(secs(1)));
+        assert_eq!(sole.select("t.co", now), Ok(0), "another platform is not paused");
+        let mut at = now + secs(2);
+        for expect in [4, 8, 16, 32, 60, 60] {
+            assert_eq!(sole.select(PLATFORM_HOST, at), Ok(0));
+            assert_eq!(sole.select(PLATFORM_HOST, at), Err(secs(2)), "one trial at a time");
+            assert_eq!(sole.block(0, PLATFORM_HOST, max, at), Some(secs(expect)));
+            assert_eq!(sole.select(PLATFORM_HOST, at), Err(secs(expect)));
+            at += secs(expect);
+        }
+        assert_eq!(sole.select(PLATFORM_HOST, at), Ok(0));
+        assert_eq!(sole.select(PLATFORM_HOST, at + secs(2)), Ok(0), "a trial without a result");
+        sole.blocks.remove(&(0, PLATFORM_HOST));
+        assert_eq!([(); 2].map(|()| sole.select(PLATFORM_HOST, at)), [Ok(0), Ok(0)]);
+        assert_eq!(sole.block(0, PLATFORM_HOST, max, at), Some(secs(2)), "from the start again");
+        let quiet = at + secs(63);
+        assert_eq!([(); 2].map(|()| sole.select(PLATFORM_HOST, quiet)), [Ok(0), Ok(0)], "forgotten");
+
+        let mut rotation = EgressRotation::new(2);
+        rotation.block(0, PLATFORM_HOST, max, now);
+        assert_eq!([(); 2].map(|()| rotation.select(PLATFORM_HOST, now)), [Ok(1), Ok(1)]);
+        assert_eq!(rotation.remaining_pause(PLATFORM_HOST, now), None);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use http::{HeaderMap, StatusCode, header};
 use reqwest::Response;
 use tokio::time::{Instant, sleep, timeout_at};
+use transcript_core::supplier::SupplyError;
 
 use super::{
     BodySink, HttpError, HttpRequest, HttpResponse, HttpTransport, backoff, body, egress_pool::EgressRoute,
@@ -130,11 +131,23 @@ impl EgressSession {
         self.http.pool.has_available(index)
     }
 
-    /// Pauses a platform, named by the first of its hosts, on a route.
-    pub(crate) fn pause_platform(&self, route: Option<usize>, platform: &'static str, time: Duration) {
+    /// Pauses a platform, named by the first of its hosts, that blocks a route; at most for `max`.
+    pub(crate) fn block_platform(&self, route: Option<usize>, platform: &'static str, max: Duration) {
         if let Some(index) = route {
-            self.http.pool.pause_platform(index, platform, time);
+            self.http.pool.block_platform(index, platform, max);
         }
+    }
+
+    /// Notes that a platform returned what was requested over the present route.
+    pub(crate) fn resume_platform(&self, platform: &'static str) {
+        if let Some(index) = self.route {
+            self.http.pool.resume_platform(index, platform);
+        }
+    }
+
+    /// Adds to a failure when a platform may be called again, if it is paused on every route.
+    pub(crate) fn with_pause(&self, failure: SupplyError, platform: &'static str) -> SupplyError {
+        self.http.with_pause(failure, platform)
     }
 
     fn index(&mut self, request: &HttpRequest) -> Result<usize, HttpError> {
@@ -166,6 +179,15 @@ fn pause(fault: &HttpError, request: &HttpRequest, attempt: u32, has_others: boo
 }
 
 impl HttpTransport {
+    /// Adds to a failure when a platform may be called again, if it is paused on every route.
+    pub(crate) fn with_pause(&self, failure: SupplyError, platform: &'static str) -> SupplyError {
+        let is_open = failure.reason().is_supplier_fault() && failure.retry_after().is_none();
+        match self.pool.remaining_pause(platform).filter(|_| is_open) {
+            Some(left) => failure.with_retry_after(left),
+            None => failure,
+        }
+    }
+
     async fn attempt(
         &self,
         index: usize,

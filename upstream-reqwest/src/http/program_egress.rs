@@ -39,9 +39,14 @@ impl HttpTransport {
         self.pool.has_available(egress.index)
     }
 
-    /// Pauses a platform on a route.
-    pub(crate) fn pause_on_egress(&self, egress: &ProgramEgress, platform: &'static str, time: Duration) {
-        self.pool.pause_platform(egress.index, platform, time);
+    /// Pauses a platform that blocks a route; at most for `max`.
+    pub(crate) fn block_on_egress(&self, egress: &ProgramEgress, platform: &'static str, max: Duration) {
+        self.pool.block_platform(egress.index, platform, max);
+    }
+
+    /// Notes that a platform returned what was requested over a route.
+    pub(crate) fn resume_on_egress(&self, egress: &ProgramEgress, platform: &'static str) {
+        self.pool.resume_platform(egress.index, platform);
     }
 }
 

@@ -59,7 +59,7 @@ impl MediaSource for InstagramMedia {
             PlatformSession::new(&self.http, self.clock.as_ref(), request, monitor, PLATFORM, REQUESTS_MAX);
         loop {
             match media(&mut session, request).await {
-                Ok(media) => return Ok(media),
+                Ok(media) => return session.finish(media),
                 Err(failure) => session.retry_elsewhere(&failure)?,
             }
         }

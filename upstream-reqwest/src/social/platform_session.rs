@@ -132,6 +132,12 @@ impl<'a> PlatformSession<'a> {
         self.monitor.report_progress(name, done, of);
     }
 
+    /// Notes that the platform returned what was requested.
+    pub(crate) fn finish<T>(&self, result: T) -> Result<T, SupplyError> {
+        self.egress.resume_platform(self.platform);
+        Ok(result)
+    }
+
     /// Applies a failure to its egress route, and prepares a retry over another route.
     ///
     /// # Errors
@@ -141,14 +147,14 @@ impl<'a> PlatformSession<'a> {
         if failure.is_route_blocked() && self.change_route(failure) {
             return Ok(());
         }
-        Err(failure.error(self.video.platform()))
+        Err(self.egress.with_pause(failure.error(self.video.platform()), self.platform))
     }
 
     /// Cools down the route of a failure; returns whether another one may be tried.
     fn change_route(&mut self, failure: &SocialFailure) -> bool {
         let route = self.egress.route();
         if let Some(time) = failure.platform_pause() {
-            self.egress.pause_platform(route, self.platform, time);
+            self.egress.block_platform(route, self.platform, time);
         }
         let has_others = self.egress.cool_down(route);
         let can_retry = has_others && self.retries > 0 && Instant::now() < self.deadline;

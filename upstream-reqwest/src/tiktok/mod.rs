@@ -71,7 +71,7 @@ impl Supplier for TikTokCaptions {
             PlatformSession::new(&self.http, self.clock.as_ref(), &request, monitor, PLATFORM, REQUESTS_MAX);
         loop {
             match fetch::supply(&mut session, &request).await {
-                Ok(supplied) => return Ok(supplied),
+                Ok(supplied) => return session.finish(supplied),
                 Err(failure) => session.retry_elsewhere(&failure)?,
             }
         }
@@ -93,7 +93,7 @@ impl MediaSource for TikTokCaptions {
             PlatformSession::new(&self.http, self.clock.as_ref(), request, monitor, PLATFORM, REQUESTS_MAX);
         loop {
             match fetch::media(&mut session, request).await {
-                Ok(media) => return Ok(media),
+                Ok(media) => return session.finish(media),
                 Err(failure) => session.retry_elsewhere(&failure)?,
             }
         }

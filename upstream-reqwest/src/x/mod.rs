@@ -78,7 +78,7 @@ impl Supplier for XCaptions {
             PlatformSession::new(&self.http, self.clock.as_ref(), &request, monitor, PLATFORM, REQUESTS_MAX);
         loop {
             match fetch::supply(&mut session, &request, &self.options, &self.guest_tokens).await {
-                Ok(supplied) => return Ok(supplied),
+                Ok(supplied) => return session.finish(supplied),
                 Err(failure) => session.retry_elsewhere(&failure)?,
             }
         }
@@ -100,7 +100,7 @@ impl MediaSource for XCaptions {
             PlatformSession::new(&self.http, self.clock.as_ref(), request, monitor, PLATFORM, REQUESTS_MAX);
         loop {
             match fetch::media(&mut session, request, &self.options, &self.guest_tokens).await {
-                Ok(media) => return Ok(media),
+                Ok(media) => return session.finish(media),
                 Err(failure) => session.retry_elsewhere(&failure)?,
             }
         }

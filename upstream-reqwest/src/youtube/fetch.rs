@@ -6,7 +6,7 @@ use http::StatusCode;
 use tokio::time::Instant;
 use transcript_core::{
     archive::TrackSelector,
-    supplier::{SupplyMonitor, SupplyOutput, SupplyRequest},
+    supplier::{SupplyError, SupplyMonitor, SupplyOutput, SupplyRequest},
     transcript::{Segment, TrackInfo, Transcript},
 };
 
@@ -110,9 +110,20 @@ impl<'a> YouTubeFetch<'a> {
             return false;
         }
         if let Some(time) = attempt_failure.failure.platform_pause() {
-            self.session.pause_platform(attempt_failure.route, request::PLATFORM, time);
+            self.session.block_platform(attempt_failure.route, request::PLATFORM, time);
         }
         self.session.cool_down(attempt_failure.route)
+    }
+
+    /// Notes that YouTube returned what was requested.
+    pub(super) fn finish<T, E>(&self, result: T) -> Result<T, E> {
+        self.session.resume_platform(request::PLATFORM);
+        Ok(result)
+    }
+
+    /// The supply error of a failure, with the time until YouTube may be called again.
+    pub(super) fn supply_error(&self, failure: &YouTubeFailure) -> SupplyError {
+        self.session.with_pause(failure.error(), request::PLATFORM)
     }
 
     /// The video's player data, as one client receives it.

@@ -51,12 +51,12 @@ impl MediaSource for YouTubeCaptions {
         let mut attempt = 0;
         loop {
             let attempt_failure = match fetch.media().await {
-                Ok(media) => return Ok(media),
+                Ok(media) => return fetch.finish(media),
                 Err(attempt_failure) => attempt_failure,
             };
             let has_others = fetch.cool_down_if_blocked(&attempt_failure);
             if !has_others || attempt >= self.http.retries() || Instant::now() >= deadline {
-                return Err(attempt_failure.failure.error());
+                return Err(fetch.supply_error(&attempt_failure.failure));
             }
             fetch.visitor = None;
             attempt += 1;

@@ -71,19 +71,19 @@ impl YouTubeCaptions {
         request: &SupplyRequest,
         monitor: &dyn SupplyMonitor,
         deadline: Instant,
-    ) -> Result<SupplyOutput, YouTubeFailure> {
+    ) -> Result<SupplyOutput, SupplyError> {
         let clients = &self.options.clients;
         let session = self.http.session().with_request_limit(REQUESTS_MAX);
         let mut fetch = YouTubeFetch { request, monitor, clients, deadline, session, visitor: None };
         let mut attempt = 0;
         loop {
             let attempt_failure = match fetch.run().await {
-                Ok(supplied) => return Ok(supplied),
+                Ok(supplied) => return fetch.finish(supplied),
                 Err(attempt_failure) => attempt_failure,
             };
             let has_others = fetch.cool_down_if_blocked(&attempt_failure);
             if !has_others || attempt >= self.http.retries() || Instant::now() >= deadline {
-                return Err(attempt_failure.failure);
+                return Err(fetch.supply_error(&attempt_failure.failure));
             }
             // A visitor id is not reused over another address.
             fetch.visitor = None;
@@ -114,6 +114,6 @@ impl Supplier for YouTubeCaptions {
         }
         let left = request.deadline.since(self.clock.now());
         let deadline = Instant::now() + time_limit(left);
-        self.fetch_with_retries(&request, monitor.as_ref(), deadline).await.map_err(|failure| failure.error())
+        self.fetch_with_retries(&request, monitor.as_ref(), deadline).await
     }
 }

@@ -53,7 +53,10 @@ impl YtDlpFetch<'_> {
         loop {
             let egress = self.next_route(&mut retry_state, request)?;
             match self.fetch_captions(&egress, request, hosts.captions).await {
-                Ok(supplied) => return Ok(supplied),
+                Ok(supplied) => {
+                    self.http.resume_on_egress(&egress, hosts.name);
+                    return Ok(supplied);
+                }
                 Err(failure) => self.on_failure(&mut retry_state, request, &egress, &failure)?,
             }
         }
@@ -66,7 +69,10 @@ impl YtDlpFetch<'_> {
         loop {
             let egress = self.next_route(&mut retry_state, request)?;
             match self.fetch_media(&egress, request, hosts.files).await {
-                Ok(media) => return Ok(media),
+                Ok(media) => {
+                    self.http.resume_on_egress(&egress, hosts.name);
+                    return Ok(media);
+                }
                 Err(failure) => self.on_failure(&mut retry_state, request, &egress, &failure)?,
             }
         }
@@ -102,11 +108,11 @@ impl YtDlpFetch<'_> {
         let error = failure.error(platform);
         let Some(pause) = failure.route_block() else { return Err(error) };
         if let Some(time) = pause {
-            self.http.pause_on_egress(egress, hosts_for(platform).name, time);
+            self.http.block_on_egress(egress, hosts_for(platform).name, time);
         }
         let has_others = self.http.cool_down_egress(egress);
         if !has_others || retry_state.retries == 0 || Instant::now() >= self.deadline {
-            return Err(error);
+            return Err(self.http.with_pause(error, hosts_for(platform).name));
         }
         retry_state.retries -= 1;
         retry_state.last_error = Some(error);

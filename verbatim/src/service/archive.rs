@@ -1,5 +1,7 @@
 //! The service over the user's own archive.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use transcript_core::{
     chat::Question,
@@ -13,22 +15,31 @@ use transcript_core::{
     wire::v1::{ChatAnswer, ChatBalance, ChatCitation},
 };
 
-use crate::{FoundTranscript, GetOutcome, GetRequest, UnavailableTranscript, Verbatim};
+use crate::{Batch, FoundTranscript, GetOutcome, GetRequest, UnavailableTranscript, Verbatim};
 
 /// A user's own archive: a transcript that is not archived is fetched if the request permits, and everything is free.
 ///
 /// It has no keys and no accounts.
 #[derive(Clone, Debug)]
-pub struct ArchiveService(Verbatim);
+pub struct ArchiveService {
+    verbatim: Verbatim,
+    batch: Batch,
+}
 
 impl ArchiveService {
     /// The service over this archive.
     pub fn new(verbatim: Verbatim) -> Self {
-        Self(verbatim)
+        Self { verbatim, batch: Batch::new(Duration::ZERO) }
+    }
+
+    /// The same service, whose lookups wait for paused sources as calls of this batch.
+    #[must_use]
+    pub fn with_batch(self, batch: Batch) -> Self {
+        Self { batch, ..self }
     }
 
     fn response(&self, link: &str, caller: &Caller, outcome: GetOutcome) -> LookupResponse {
-        let watch_url = |link: &VideoLink| self.0.lookup().options().watch_url(link, caller.src);
+        let watch_url = |link: &VideoLink| self.verbatim.lookup().options().watch_url(link, caller.src);
         match outcome {
             GetOutcome::Found(FoundTranscript { stored, from_cache }) => {
                 let video = stored.transcript.video.clone();
@@ -40,7 +51,8 @@ impl ArchiveService {
                     availability: Availability::Available { stored, from_cache },
                 }
             }
-            GetOutcome::Missing(UnavailableTranscript { platform, video_id, reason, message, .. }) => {
+            GetOutcome::Missing(missing) => {
+                let UnavailableTranscript { platform, video_id, reason, message, .. } = missing;
                 let video = VideoId::new(platform, &video_id).map(VideoLink::Video);
                 // If a short link could not be resolved, the watch page is the short link's.
                 let page = video.or_else(|_| VideoLink::parse(link)).map(|link| watch_url(&link));
@@ -49,7 +61,14 @@ impl ArchiveService {
                     video_id,
                     watch_url: page.unwrap_or_default(),
                     key: None,
-                    availability: Availability::Unavailable(NoTranscript::new(reason, message)),
+                    availability: Availability::Unavailable(NoTranscript {
+                        detail: missing.detail,
+                        retry_after: missing.retry_after,
+                        languages: missing.languages,
+                        attempted: missing.attempted,
+                        cause: missing.cause,
+                        ..NoTranscript::new(reason, message)
+                    }),
                 }
             }
         }
@@ -62,15 +81,18 @@ impl Service for ArchiveService {
         let (VideoReference::Url(link) | VideoReference::Id(link)) = request.reference;
         let language = request.language.map(|language| language.as_str().to_owned());
         let get = GetRequest { link: link.clone(), language };
-        let outcome =
-            if request.may_fetch { self.0.get(get).await? } else { self.0.tools().get_archived(get).await? };
+        let outcome = if request.may_fetch {
+            self.batch.get(&self.verbatim, get).await?
+        } else {
+            self.verbatim.tools().get_archived(get).await?
+        };
         Ok(self.response(&link, caller, outcome).into())
     }
 
     async fn tracks(&self, caller: &Caller, request: ServiceLookup) -> ServiceResult<TrackList> {
         let ServiceReply { body: lookup, meta } = self.look_up(caller, request).await?;
         let tracks = match &lookup.transcript {
-            Some(stored) => self.0.transcripts().tracks(&stored.transcript.video).await?,
+            Some(stored) => self.verbatim.transcripts().tracks(&stored.transcript.video).await?,
             None => Vec::new(),
         };
         Ok(ServiceReply { body: TrackList { lookup, tracks }, meta })
@@ -90,7 +112,7 @@ impl Service for ArchiveService {
                 ..ServiceError::rejected(404, message)
             });
         };
-        let answer = self.0.chat().answer(stored.transcript, question).await.map_err(|error| {
+        let answer = self.verbatim.chat().answer(stored.transcript, question).await.map_err(|error| {
             tracing::error!(%error, "chat model call failed");
             ServiceError::rejected(500, "The chat model did not respond. Retry in a few seconds.")
         })?;

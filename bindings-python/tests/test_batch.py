@@ -1,0 +1,210 @@
+"""Batches with failing answers: pauses are waited out, and each result has its own error."""
+
+import asyncio
+import itertools
+import threading
+import time
+
+import pytest
+
+import verbatim_transcripts as vt
+from verbatim_transcripts import Segment, SupplyError, Transcript, Transcripts
+
+
+def video(number):
+    return f"{number:011d}"
+
+
+class ScriptedSupplier:
+    """Raises the scripted exceptions in the order of its calls; other calls return a transcript."""
+
+    name = "scripted"
+
+    def __init__(self, failures):
+        self.failures = iter(failures)
+        self.lock = threading.Lock()
+        self.calls = 0
+
+    def supply(self, request):
+        with self.lock:
+            self.calls += 1
+            failure = next(self.failures, None)
+        time.sleep(0.005)
+        if failure is not None:
+            raise failure
+        return Transcript(request.url, [Segment("Hello.", 0, 1)], language="en")
+
+
+def unreadable(count):
+    return [SupplyError("unreadable", "The answer has an unknown format.") for _ in range(count)]
+
+
+def test_batch_survives_unreadable_answers_at_start():
+    with Transcripts(suppliers=[ScriptedSupplier(unreadable(5))]) as transcripts:
+        started = time.monotonic()
+        results = list(transcripts.get_many(map(video, range(200))))
+        elapsed = time.monotonic() - started
+    failed = [result for result in results if result.error is not None]
+    assert len(results) == 200 and len(failed) <= 5, failed[-1]
+    assert elapsed < 10
+
+
+def test_batch_retries_throttled_link_after_named_wait():
+    throttled = SupplyError("throttled", "Too many requests.", retry_after=0.3)
+    supplier = ScriptedSupplier([throttled])
+    with Transcripts(suppliers=[supplier]) as transcripts:
+        started = time.monotonic()
+        results = list(transcripts.get_many([video(1)]))
+        assert results[0].get().text == "Hello.\n" and supplier.calls == 2
+        assert time.monotonic() - started >= 0.3
+
+
+def test_batch_without_wait_fails_at_once():
+    throttled = [SupplyError("throttled", "Too many requests.", retry_after=60) for _ in range(99)]
+    with Transcripts(suppliers=[ScriptedSupplier(throttled)]) as transcripts:
+        started = time.monotonic()
+        results = list(transcripts.get_many(map(video, range(20)), max_wait=0))
+        assert time.monotonic() - started < 5
+    assert {type(result.error) for result in results} == {vt.RateLimited}
+    assert all(0 < result.error.retry_after <= 60 for result in results)
+
+
+def test_batch_gives_up_after_max_wait_without_success():
+    throttled = (SupplyError("throttled", "Too many requests.", retry_after=0.2) for _ in itertools.count())
+    with Transcripts(suppliers=[ScriptedSupplier(throttled)]) as transcripts:
+        started = time.monotonic()
+        results = list(transcripts.get_many(map(video, range(64)), max_wait=1))
+        elapsed = time.monotonic() - started
+    assert len(results) == 64 and all(isinstance(result.error, vt.RateLimited) for result in results)
+    # The wait is one for the whole batch, not one for each group of links.
+    assert elapsed < 4
+
+
+def test_batch_of_blocked_platform_ends_after_max_wait():
+    blocked = (SupplyError("bot_check", "Prove that you are human.", retry_after=60) for _ in itertools.count())
+    with Transcripts(suppliers=[ScriptedSupplier(blocked)], breaker_cooldown=30) as transcripts:
+        started = time.monotonic()
+        results = list(transcripts.get_many(map(video, range(64)), max_wait=2))
+        assert time.monotonic() - started < 6
+    assert all(isinstance(result.error, vt.RateLimited) for result in results)
+
+
+def test_batch_calls_suppliers_three_times_for_one_link():
+    throttled = (SupplyError("throttled", "Too many requests.", retry_after=0.1) for _ in itertools.count())
+    supplier = ScriptedSupplier(throttled)
+    with Transcripts(suppliers=[supplier]) as transcripts:
+        (result,) = transcripts.get_many([video(1)])
+    assert isinstance(result.error, vt.RateLimited) and supplier.calls == 3
+
+
+def test_batch_absence_is_not_waited_for():
+    with Transcripts(suppliers=[ScriptedSupplier([SupplyError("live", "It is live.")])]) as transcripts:
+        started = time.monotonic()
+        results = list(transcripts.get_many([video(1), video(1)], concurrency=1))
+        assert time.monotonic() - started < 5
+    assert all(isinstance(result.error, vt.TranscriptUnavailable) for result in results)
+
+
+def test_batch_result_has_index_link_and_language(youtube):
+    links = ["vb-tracks-0", "no link", "vb-french-0"]
+    results = sorted(youtube.get_many(links, "fr"), key=lambda result: result.index)
+    assert [(result.index, result.link, result.lang) for result in results] == [
+        (0, "vb-tracks-0", "fr"),
+        (1, "no link", "fr"),
+        (2, "vb-french-0", "fr"),
+    ]
+    assert [result.language for result in results] == ["fr", None, "fr"]
+
+
+class UnevenSupplier:
+    name = "uneven"
+
+    def supply(self, request):
+        time.sleep(0.2 if int(request.video_id) % 10 == 0 else 0.001)
+        return Transcript(request.url, [Segment("Hello.", 0, 1)], language="en")
+
+
+def test_batch_in_order_yields_in_order_of_submission():
+    with Transcripts(suppliers=[UnevenSupplier()]) as transcripts:
+        links = [video(number) for number in range(50)]
+        by_completion = [result.link for result in transcripts.get_many(links, concurrency=8)]
+        assert by_completion != links and sorted(by_completion) == links
+        transcripts.forget(video(0))
+        assert [result.link for result in transcripts.get_many(links, concurrency=8, in_order=True)] == links
+
+    async def run():
+        async with Transcripts(suppliers=[UnevenSupplier()]) as transcripts:
+            results = transcripts.aget_many(links, concurrency=8, in_order=True)
+            return [result.link async for result in results]
+
+    assert asyncio.run(run()) == links
+
+
+def test_batch_in_order_reads_bounded_number_of_links():
+    taken = []
+
+    def links():
+        for number in itertools.count():
+            taken.append(number)
+            yield video(number)
+
+    class BlockingSupplier(UnevenSupplier):
+        def supply(self, request):
+            if int(request.video_id) == 0:
+                time.sleep(1)
+            return Transcript(request.url, [Segment("Hello.", 0, 1)], language="en")
+
+    with Transcripts(suppliers=[BlockingSupplier()]) as transcripts:
+        results = transcripts.get_many(links(), concurrency=2, in_order=True)
+        assert next(results).index == 0
+        assert len(taken) <= 64
+        results.close()
+
+
+def test_supplier_bugs_do_not_pause_it():
+    class BuggySupplier:
+        name = "buggy"
+
+        def supply(self, request):
+            raise KeyError(request.video_id)
+
+    with Transcripts(suppliers=[BuggySupplier()]) as transcripts:
+        results = list(transcripts.get_many(map(video, range(40))))
+    for result in results:
+        assert isinstance(result.error, vt.FetchFailed) and "KeyError" in str(result.error)
+
+
+def test_breaker_settings_are_keywords():
+    with Transcripts(
+        suppliers=[ScriptedSupplier(unreadable(99))], breaker_threshold=2, breaker_cooldown=30, breaker_cooldown_max=60
+    ) as transcripts:
+        errors = [result.error for result in transcripts.get_many(map(video, range(4)), concurrency=1, max_wait=0)]
+    assert [error.retry_after is None for error in errors] == [True, True, False, False]
+    assert 25 < errors[2].retry_after <= 30 and "paused" in str(errors[2])
+    supplier = ScriptedSupplier(unreadable(99))
+    with Transcripts(suppliers=[supplier], breaker_threshold=0) as transcripts:
+        assert len(list(transcripts.get_many(map(video, range(40)), max_wait=0))) == supplier.calls == 40
+
+
+@pytest.mark.parametrize("kind", [ValueError, RuntimeError])
+def test_cause_belongs_to_its_call(kind):
+    class FailingSupplier:
+        name = "failing"
+
+        def supply(self, request):
+            time.sleep(int(request.video_id) % 3 / 100)
+            error = kind("always the same words")
+            error.video_id = request.video_id
+            raise error
+
+    with Transcripts(suppliers=[FailingSupplier()]) as transcripts:
+        links = [video(number) for number in range(32)]
+        causes = {result.link: result.error.__cause__ for result in transcripts.get_many(links)}
+    assert {link: cause.video_id for link, cause in causes.items()} == {link: link for link in links}
+
+
+def test_bot_check_has_retry_after(youtube):
+    for _ in range(2):
+        with pytest.raises(vt.RateLimited) as raised:
+            youtube.get("vb-botcheck")
+        assert raised.value.retry_after is not None and 0 < raised.value.retry_after <= 60

@@ -1,0 +1,170 @@
+//! Many transcripts: a call waits while the sources of its platform are paused.
+//!
+//! A circuit breaker or a throttling platform refuses calls at once. A program with one link shows that to its user; a
+//! program with many links would lose all of them within a second.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use tokio::time::Instant;
+use transcript_core::{Result, engine::FailureReason, video::Platform};
+
+use crate::{GetOutcome, GetRequest, UnavailableTranscript, Verbatim};
+
+/// The longest time without a success that is waited for a platform, if the caller names none.
+const MAX_WAIT: Duration = Duration::from_secs(300);
+/// How often the suppliers are called for one link. A platform may block a single video.
+const ATTEMPTS_MAX: u32 = 3;
+
+/// Calls that belong together. A clone is a handle to the same batch.
+///
+/// A failure with a known time to retry is retried at that time, as long as the platform has had a success within
+/// [`Batch::new`]'s `max_wait`. Suppliers are called three times at most for one link; a call that a pause prevents
+/// does not count. Absences of videos and wrong settings are not retried.
+///
+/// ```
+/// # use verbatim::{Batch, GetOutcome, GetRequest, Options, Result, SupplierOptions, Verbatim};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<()> {
+/// # let options = Options { suppliers: SupplierOptions::none(), ..Options::default() };
+/// # let verbatim = Verbatim::open(options).await?;
+/// let batch = Batch::default();
+/// for link in ["https://youtu.be/dQw4w9WgXcQ", "https://youtu.be/aaaaaaaaaaa"] {
+///     let request = GetRequest { link: link.to_owned(), ..GetRequest::default() };
+///     match batch.get(&verbatim, request).await? {
+///         GetOutcome::Found(found) => println!("{}", found.stored.transcript.segments.len()),
+///         GetOutcome::Missing(missing) => println!("{link}: {}", missing.message),
+///     }
+/// }
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Batch {
+    max_wait: Duration,
+    /// Start of the first wait for each platform since its last success.
+    waiting_since: Arc<Mutex<HashMap<Platform, Instant>>>,
+}
+
+impl Default for Batch {
+    fn default() -> Self {
+        Self::new(MAX_WAIT)
+    }
+}
+
+impl Batch {
+    /// A batch that waits at most `max_wait` for a platform without a success in between; with zero it never waits.
+    pub fn new(max_wait: Duration) -> Self {
+        Self { max_wait, waiting_since: Arc::default() }
+    }
+
+    /// As [`Verbatim::get`], after waits for paused sources.
+    ///
+    /// # Errors
+    /// As [`Verbatim::get`].
+    ///
+    /// # Cancellation
+    /// As [`Verbatim::get`].
+    pub async fn get(&self, verbatim: &Verbatim, request: GetRequest) -> Result<GetOutcome> {
+        let started_at = Instant::now();
+        let mut attempts = 0;
+        loop {
+            let outcome = verbatim.get(request.clone()).await?;
+            let missing = match &outcome {
+                GetOutcome::Found(found) => {
+                    if !found.from_cache {
+                        self.end_wait(found.stored.transcript.video.platform());
+                    }
+                    return Ok(outcome);
+                }
+                GetOutcome::Missing(missing) => missing,
+            };
+            attempts += u32::from(missing.attempted);
+            let retry_at = self.retry_time(missing, started_at).filter(|_| attempts < ATTEMPTS_MAX);
+            let Some(retry_at) = retry_at else { return Ok(outcome) };
+            let platform = missing.platform;
+            let wait_ms = u64::try_from(retry_at.duration_since(Instant::now()).as_millis());
+            tracing::info!(%platform, wait_ms = wait_ms.unwrap_or(u64::MAX), "batch waits for a paused source");
+            tokio::time::sleep_until(retry_at).await;
+        }
+    }
+
+    /// When a failed call is retried; `None` if a retry would fail too, or only succeed after the longest wait.
+    fn retry_time(&self, missing: &UnavailableTranscript, started_at: Instant) -> Option<Instant> {
+        let is_pause = matches!(missing.reason, FailureReason::RateLimited | FailureReason::FetchError);
+        if !is_pause {
+            // The platform responds: the failure describes the video.
+            if missing.reason == FailureReason::NoCaptions && missing.retry_after.is_none() {
+                self.end_wait(missing.platform);
+            }
+            return None;
+        }
+        let now = Instant::now();
+        let retry_at = now.checked_add(missing.retry_after?)?;
+        let mut waiting_since = self.waiting_since.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = *waiting_since.entry(missing.platform).or_insert(now);
+        // The second bound is for a link that fails while others succeed.
+        let is_within = |start: Instant| retry_at.duration_since(start) <= self.max_wait;
+        (is_within(since) && is_within(started_at)).then_some(retry_at)
+    }
+
+    /// Notes a success of the platform.
+    fn end_wait(&self, platform: Platform) {
+        self.waiting_since.lock().unwrap_or_else(PoisonError::into_inner).remove(&platform);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn missing(reason: FailureReason, retry_after: Option<Duration>) -> UnavailableTranscript {
+        UnavailableTranscript {
+            platform: Platform::YouTube,
+            video_id: "dQw4w9WgXcQ".to_owned(),
+            reason,
+            detail: None,
+            message: "x".to_owned(),
+            retry_after,
+            languages: Vec::new(),
+            attempted: true,
+            cause: None,
+            #[cfg(feature = "lookup")]
+            watch_url: String::new(),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn batch_retries_pauses_within_max_wait() {
+        use FailureReason::{ConfigError, FetchError, NoCaptions, RateLimited};
+        let secs = |count| Some(Duration::from_secs(count));
+        let batch = Batch::new(Duration::from_secs(10));
+        let started_at = Instant::now();
+        let wait = |reason, retry_after| {
+            let retry_at = batch.retry_time(&missing(reason, retry_after), started_at);
+            retry_at.map(|at| at.duration_since(Instant::now()))
+        };
+        assert_eq!(wait(RateLimited, secs(10)), secs(10));
+        assert_eq!(wait(FetchError, secs(4)), secs(4));
+        assert_eq!(wait(FetchError, secs(11)), None);
+        for (reason, retry_after) in [(FetchError, None), (NoCaptions, secs(4)), (ConfigError, secs(4))] {
+            assert_eq!(wait(reason, retry_after), None, "{reason:?}");
+        }
+        tokio::time::advance(Duration::from_secs(7)).await;
+        assert_eq!(wait(RateLimited, secs(4)), None, "the batch has waited for 7 of 10 seconds");
+        assert_eq!(wait(RateLimited, secs(3)), secs(3));
+        batch.end_wait(Platform::YouTube);
+        assert_eq!(wait(RateLimited, secs(4)), None, "this call has waited for 7 of 10 seconds");
+        let later = batch.retry_time(&missing(RateLimited, secs(10)), Instant::now());
+        assert!(later.is_some(), "a success starts the wait again");
+    }
+
+    #[tokio::test]
+    async fn batch_without_wait_never_waits() {
+        let none = Batch::new(Duration::ZERO);
+        let throttled = missing(FailureReason::RateLimited, Some(Duration::from_millis(1)));
+        assert_eq!(none.retry_time(&throttled, Instant::now()), None);
+    }
+}
