@@ -3,7 +3,7 @@
 #[cfg(feature = "sqlite")]
 use std::path::Path;
 
-use transcript_core::{Error, ErrorKind, Retry};
+use transcript_core::{Error, ErrorCause, ErrorKind, Retry};
 
 #[cfg(feature = "sqlite")]
 use crate::monitor::StoreErrorKind;
@@ -111,19 +111,26 @@ impl DbError {
                 file.display()
             )),
             (_, Self::Replaced) => replaced(file),
-            (Some(code), error) => {
+            (code, error) => {
                 tracing::debug!(?error, "database call failed");
-                from_code(code, file)
-            }
-            (None, error) => {
-                tracing::debug!(?error, "database call failed");
-                Error::unexpected(format!(
-                    "invalid query on the database {}: this is a defect, please report it",
-                    file.display()
-                ))
+                let failure = code.map_or_else(|| invalid_query(file), |code| from_code(code, file));
+                match error {
+                    Self::Sqlite(cause) => failure.with_cause(Some(ErrorCause::new(cause))),
+                    _ => failure,
+                }
             }
         }
     }
+}
+
+/// The error for a query that SQLite did not receive.
+#[cfg(feature = "sqlite")]
+#[cold]
+fn invalid_query(file: &Path) -> Error {
+    Error::unexpected(format!(
+        "invalid query on the database {}: this is a defect, please report it",
+        file.display()
+    ))
 }
 
 /// The error for a file that is no longer at its path.
@@ -265,6 +272,8 @@ mod tests {
         check(&DbError::Unreadable.into_error(file), ErrorKind::Corrupt, Retry::Never, "cannot be read back");
         let missing = DbError::from(rusqlite::Error::QueryReturnedNoRows);
         assert!(missing.is_limited_to_write());
-        check(&missing.into_error(file), ErrorKind::Unexpected, Retry::Never, "invalid query");
+        let missing = missing.into_error(file);
+        check(&missing, ErrorKind::Unexpected, Retry::Never, "invalid query");
+        assert!(std::error::Error::source(&missing).is_some_and(|cause| cause.is::<rusqlite::Error>()));
     }
 }

@@ -84,7 +84,9 @@ impl Eq for ErrorCause {}
 
 /// A port's error: kind, retry hint, message and cause.
 ///
-/// The message contains no key, token, transcript text or URL with a query.
+/// The message contains no key, token, transcript text or URL with a query. The cause, which
+/// [`source`](StdError::source) returns, is the error of a library below: it may contain them, and its type may change
+/// in any version.
 ///
 /// ```
 /// use transcript_core::{Error, ErrorKind, Retry};

@@ -56,7 +56,7 @@ impl PostgresSide {
         let connecting = tokio::time::timeout(options.connect_timeout, connect_options.connect()).await;
         let connecting = connecting
             .map_err(|_| Error::unavailable(format!("{name} did not accept a connection in time")))?;
-        let db = connecting.map_err(|error| fault_to_error(&error.into(), &name))?;
+        let db = connecting.map_err(|error| fault_to_error(error.into(), &name))?;
         let mut server = Self { part, name, db, holder: postgres::random_number() };
         match role {
             CopyRole::Target if server.is_incomplete_copy().await? => server.check_incomplete_copy().await?,
@@ -140,7 +140,7 @@ impl CopySide for PostgresSide {
     }
 
     fn error(&self, fault: DbError) -> Error {
-        fault_to_error(&fault, &self.name)
+        fault_to_error(fault, &self.name)
     }
 
     async fn query(&mut self, statement: &str, values: &[Value<'_>]) -> DbResult<Vec<Row>> {

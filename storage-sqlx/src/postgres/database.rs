@@ -34,7 +34,7 @@ use super::{
     options::{PostgresOptions, is_private},
     session::{PgSession, bind, read_row},
     sqlstate::{
-        self, Retryability, closed, defect, has_no_connection_left, is_contradicted, retryability,
+        self, Retryability, closed, defect, describe, has_no_connection_left, is_contradicted, retryability,
         store_error_kind, to_error,
     },
 };
@@ -220,7 +220,7 @@ impl PgDatabase {
 
     /// Converts a database error to an error of the port.
     pub(super) fn error(&self, fault: DbError) -> transcript_core::Error {
-        to_error(&fault, self.name())
+        to_error(fault, self.name())
     }
 
     /// Reserves this many consecutive unused numbers, larger than earlier ones; returns the first.
@@ -324,7 +324,7 @@ impl PgDatabaseState {
             Err(fault) if C::HAS_FALLBACK && is_contradicted(fault) => {}
             Err(fault) => {
                 if let Some(kind) = store_error_kind(fault) {
-                    self.monitor.failed(C::OPERATION, kind, &to_error(fault, &self.pool.name));
+                    self.monitor.failed(C::OPERATION, kind, &describe(fault, &self.pool.name));
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! Maps errors of a database server to retries and to errors of the ports.
 
-use transcript_core::{Error, ErrorKind, Retry};
+use transcript_core::{Error, ErrorCause, ErrorKind, Retry};
 
 use crate::{
     error::{DbError, corrupt},
@@ -124,11 +124,21 @@ pub(super) fn already_exists(fault: &DbError) -> bool {
         if matches!(code(error).as_deref(), Some("42P07" | "23505" | "42710" | "40001" | "40P01" | "XX000")))
 }
 
-/// The error that a port returns; its message names the database.
+/// The error that a port returns; its message names the database, and its source is the error of the driver.
+#[cold]
+pub(crate) fn to_error(fault: DbError, database: &str) -> Error {
+    let failure = describe(&fault, database);
+    match fault {
+        DbError::Sql(cause) => failure.with_cause(Some(ErrorCause::new(cause))),
+        _ => failure,
+    }
+}
+
+/// The error of the port without its source, for the log.
 ///
 /// The server's messages are omitted: they may quote stored data.
 #[cold]
-pub(crate) fn to_error(fault: &DbError, database: &str) -> Error {
+pub(super) fn describe(fault: &DbError, database: &str) -> Error {
     use ErrorKind::{Unavailable, Unexpected, Unsupported};
     let error = match fault {
         DbError::Rejected(error) => return error.clone(),
