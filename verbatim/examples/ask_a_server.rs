@@ -10,7 +10,10 @@
 
 use std::{error::Error, process::ExitCode, time::Duration};
 
-use verbatim::service::{Caller, Service, ServiceClient, ServiceLookup, ServiceOptions};
+use verbatim::{
+    service::{Caller, Service, ServiceClient, ServiceLookup, ServiceOptions},
+    transcript_core,
+};
 
 #[expect(clippy::print_stdout, reason = "its purpose is to print")]
 #[tokio::main(flavor = "current_thread")]
@@ -46,7 +49,7 @@ pub(crate) async fn fetch_lines(
         let (result, reason) = (&reply.result, reply.result.failure_message.as_deref().unwrap_or_default());
         return Ok(Err(format!("{reason}\n{}", result.watch_url)));
     };
-    let line = |segment: &verbatim::core::transcript::Segment| {
+    let line = |segment: &transcript_core::transcript::Segment| {
         let start = Duration::from_millis(segment.start_ms);
         format!("{} {}", start.as_secs_f64(), segment.text)
     };

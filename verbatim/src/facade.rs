@@ -22,13 +22,15 @@ use transcript_core::{
     archive::Archive,
     engine::{EngineOptions, Transcripts},
 };
+#[cfg(feature = "lookup")]
+use transcript_core::{directory::Directory, ledger::Ledger};
 
 #[cfg(feature = "lookup")]
 use crate::AuditReport;
 #[cfg(feature = "payments")]
 use crate::PaymentSweepHandle;
 use crate::{
-    ArchiveTools, GetOutcome, GetRequest, StoreFigures, StoreHealth,
+    ArchiveTools, GetOutcome, GetRequest, StoreFigures, StoreHealth, TranscriptStream,
     options::Options,
     storage::Stores,
     suppliers::{SharedTransports, add_suppliers},
@@ -41,6 +43,8 @@ use crate::{housekeeping::Housekeeping, main_stores::MainStores, server_group::S
 #[derive(Clone, Debug)]
 pub struct Verbatim {
     stores: Arc<Stores>,
+    /// The runtime of the engine, and of streams.
+    runtime: Handle,
     tools: ArchiveTools,
     #[cfg(feature = "lookup")]
     lookup: Lookup,
@@ -87,6 +91,7 @@ impl Verbatim {
     /// Errors of the storage, which name the file: locked or unreachable ([`transcript_core::ErrorKind::Unavailable`]),
     /// damaged (`Corrupt`), read-only or of a newer version (`Unsupported`); `Invalid` if an option is invalid.
     pub async fn open(options: Options) -> Result<Self> {
+        options.check_registration()?;
         let clock = Arc::new(SystemClock::default());
         let random = Arc::new(SystemRandom::open()?);
         #[cfg(feature = "lookup")]
@@ -136,6 +141,7 @@ impl Verbatim {
                 lookup: options.lookup,
             },
             stores,
+            runtime: Handle::current(),
             #[cfg(feature = "accounts")]
             accounts,
             #[cfg(feature = "chat")]
@@ -180,13 +186,52 @@ impl Verbatim {
 
     /// Returns the transcript of a video: archived, or fetched and archived. Free of charge.
     ///
-    /// If there is none, an archived transcript that matches less well is returned: in a language that matches the
-    /// requested one, or in any language if none was requested. Its track names the language.
+    /// The request is a link, or a [`GetRequest`] with a language. If there is no such transcript, an archived one that
+    /// matches less well is returned: in a language that matches the requested one, or in any language if none was
+    /// requested. Its track names the language.
+    ///
+    /// That a video has no transcript is an outcome, not an error: [`GetOutcome::into_transcript`] makes it one.
     ///
     /// # Errors
     /// [`transcript_core::ErrorKind::Invalid`] if the link or the language is invalid; otherwise errors of the storage.
-    pub async fn get(&self, request: GetRequest) -> Result<GetOutcome> {
-        self.tools.get(request).await
+    ///
+    /// ```no_run
+    /// # async fn example() -> Result<(), verbatim::Error> {
+    /// let verbatim = verbatim::Verbatim::open(verbatim::Options::default()).await?;
+    /// let transcript = verbatim.get("https://youtu.be/dQw4w9WgXcQ").await?.into_transcript()?;
+    /// println!("{}", transcript.to_markdown());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn get(&self, request: impl Into<GetRequest>) -> Result<GetOutcome> {
+        self.tools.get(request.into()).await
+    }
+
+    /// Gets the transcripts of many videos as a stream of results, up to 32 at a time.
+    ///
+    /// Each request yields one [`crate::StreamedOutcome`], in the order of completion unless
+    /// [`TranscriptStream::in_order`] is called. Drop stops what still runs.
+    ///
+    /// ```no_run
+    /// # async fn example(verbatim: verbatim::Verbatim) {
+    /// let mut stream = verbatim.get_many(["https://youtu.be/dQw4w9WgXcQ", "https://youtu.be/L1ghth0use1"]);
+    /// while let Some(item) = stream.next().await {
+    ///     let progress = stream.progress();
+    ///     eprintln!("{} of {}: {}", progress.done(), progress.total, item.request.link);
+    ///     match item.into_transcript() {
+    ///         Ok(transcript) => println!("{transcript}"),
+    ///         Err(error) => eprintln!("{error}"),
+    ///     }
+    /// }
+    /// # }
+    /// ```
+    pub fn get_many<R: Into<GetRequest>>(&self, requests: impl IntoIterator<Item = R>) -> TranscriptStream {
+        TranscriptStream::new(self.clone(), requests.into_iter().map(Into::into).collect())
+    }
+
+    /// The runtime on which everything runs.
+    pub(crate) fn runtime(&self) -> &Handle {
+        &self.runtime
     }
 
     /// Import, export, search, refresh, and the functions of an operator.
@@ -232,6 +277,24 @@ impl Verbatim {
     /// The archive.
     pub fn archive(&self) -> &Arc<dyn Archive> {
         &self.stores.archive
+    }
+
+    /// The ledger: wallets, holds and entries.
+    #[cfg(feature = "lookup")]
+    pub fn ledger(&self) -> &Arc<dyn Ledger> {
+        &self.stores.main.ledger
+    }
+
+    /// The keys and accounts.
+    #[cfg(feature = "lookup")]
+    pub fn directory(&self) -> &Arc<dyn Directory> {
+        &self.stores.main.directory
+    }
+
+    /// Both APIs with their rules, as one [`Service`](crate::service::Service) within the process.
+    #[cfg(feature = "local-service")]
+    pub fn service(&self) -> crate::service::LocalService {
+        self.into()
     }
 
     /// The current time; with a shared database, that of the database.

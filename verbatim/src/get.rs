@@ -1,19 +1,19 @@
 //! Gets the transcript of a link: from the archive, or fetched from a supplier.
 
-use std::time::Duration;
+use std::{fmt, sync::Arc, time::Duration};
 
 use transcript_core::{
-    Error, ErrorCause, ErrorKind, Result,
+    Error, ErrorCause, ErrorKind, Result, Retry,
     archive::{self, StoredTranscript, TrackSelector},
     engine::{CostNote, FailureReason, FetchOutcome, FetchRequest, NoTranscript},
     supplier::ResolveOutcome,
-    transcript::LanguageTag,
+    transcript::{LanguageTag, Transcript},
     video::{Platform, VideoId, VideoLink},
 };
 
 use crate::ArchiveTools;
 
-/// Request for a transcript.
+/// Request for a transcript. A link alone is one too: [`crate::Verbatim::get`] takes `"https://youtu.be/dQw4w9WgXcQ"`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct GetRequest {
     /// Link to the video in any common form, or a YouTube id.
@@ -23,6 +23,17 @@ pub struct GetRequest {
 }
 
 impl GetRequest {
+    /// The default track of this link.
+    pub fn new(link: impl Into<String>) -> Self {
+        Self { link: link.into(), language: None }
+    }
+
+    /// Sets the language, as a BCP 47 tag.
+    #[must_use]
+    pub fn with_language(self, tag: impl Into<String>) -> Self {
+        Self { language: Some(tag.into()), ..self }
+    }
+
     /// Track selector of the request: a language, or the default track.
     ///
     /// # Errors
@@ -35,6 +46,30 @@ impl GetRequest {
     }
 }
 
+impl From<&str> for GetRequest {
+    fn from(link: &str) -> Self {
+        Self::new(link)
+    }
+}
+
+impl From<String> for GetRequest {
+    fn from(link: String) -> Self {
+        Self::new(link)
+    }
+}
+
+impl From<&String> for GetRequest {
+    fn from(link: &String) -> Self {
+        Self::new(link)
+    }
+}
+
+impl From<&GetRequest> for GetRequest {
+    fn from(request: &GetRequest) -> Self {
+        request.clone()
+    }
+}
+
 /// Outcome of [`crate::Verbatim::get`].
 #[derive(Clone, Debug)]
 pub enum GetOutcome {
@@ -42,6 +77,27 @@ pub enum GetOutcome {
     Found(FoundTranscript),
     /// No transcript.
     Missing(UnavailableTranscript),
+}
+
+impl GetOutcome {
+    /// The transcript, if there is one.
+    pub fn transcript(&self) -> Option<&Transcript> {
+        match self {
+            Self::Found(found) => Some(&found.stored.transcript),
+            Self::Missing(_) => None,
+        }
+    }
+
+    /// The transcript; the reason is an error if there is none.
+    ///
+    /// # Errors
+    /// That of the [`UnavailableTranscript`], which is its [`source`](std::error::Error::source).
+    pub fn into_transcript(self) -> Result<Arc<Transcript>> {
+        match self {
+            Self::Found(found) => Ok(found.stored.transcript),
+            Self::Missing(missing) => Err(missing.into()),
+        }
+    }
 }
 
 /// A transcript, and whether it was archived.
@@ -54,6 +110,9 @@ pub struct FoundTranscript {
 }
 
 /// A missing transcript, and the reason.
+///
+/// As an [`Error`] it is [`ErrorKind::NotFound`] if the video has no transcript, [`ErrorKind::Unsupported`] if no source
+/// is configured, and otherwise [`ErrorKind::Unavailable`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnavailableTranscript {
     /// The platform.
@@ -77,6 +136,32 @@ pub struct UnavailableTranscript {
     /// Page on which a user can read the transcript once there is one (feature `lookup`).
     #[cfg(feature = "lookup")]
     pub watch_url: String,
+}
+
+impl fmt::Display for UnavailableTranscript {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for UnavailableTranscript {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.cause.as_ref().map(ErrorCause::error)
+    }
+}
+
+impl From<UnavailableTranscript> for Error {
+    fn from(missing: UnavailableTranscript) -> Self {
+        let (kind, retry) = match missing.reason {
+            FailureReason::NoCaptions => (ErrorKind::NotFound, Retry::Never),
+            FailureReason::ConfigError | FailureReason::NeedsVerification => {
+                (ErrorKind::Unsupported, Retry::Never)
+            }
+            _ => (ErrorKind::Unavailable, Retry::Backoff),
+        };
+        let retry = missing.retry_after.map_or(retry, Retry::After);
+        Self::new(kind, retry, missing.message.clone()).with_cause(Some(ErrorCause::new(missing)))
+    }
 }
 
 /// Message after a timeout if work ends with its last waiter: a retry finds no running work.

@@ -42,6 +42,7 @@ mod storage_report;
 mod suppliers;
 mod system;
 mod transcript_cache;
+mod transcript_stream;
 
 pub use archive_tools::{ArchiveTools, RefreshOutcome, VideoReport};
 #[cfg(feature = "lookup")]
@@ -73,6 +74,7 @@ pub use storage_copy::{CopyProgress, CopySummary, copy_storage};
 pub use storage_report::{StorageReport, inspect_storage};
 pub use system::{SystemClock, SystemRandom};
 pub use transcript_cache::{ArchivedTranscript, TranscriptCache};
+pub use transcript_stream::{StreamProgress, StreamedOutcome, TranscriptStream};
 #[cfg(feature = "chat-model")]
 pub use upstream_reqwest::ChatModelOptions;
 #[cfg(all(feature = "payments", feature = "upstream"))]
@@ -88,8 +90,12 @@ pub use upstream_reqwest::{HttpOptions, PurgeHookOptions};
 #[cfg(feature = "upstream")]
 pub use upstream_reqwest::{PageClient, PageClientOptions, PageFetch, PageHeader, PageResponse};
 
+// `Result` is not among these: a glob import would hide that of the standard library. The core keeps its own name, as
+// a name such as `core` would hide the crate of the standard library.
+pub use transcript_core::{Error, ErrorCause, ErrorKind, Retry};
+
 /// The core, whose types this facade uses.
-pub use transcript_core as core;
+pub use transcript_core;
 
 /// Doc tests of the repository's README.
 #[cfg(doctest)]

@@ -1,6 +1,10 @@
 //! Options of a [`crate::Verbatim`].
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use tokio::runtime::Handle;
 #[cfg(feature = "accounts")]
@@ -28,8 +32,10 @@ use upstream_reqwest::service::ServiceOptions;
 #[cfg(feature = "payments")]
 use crate::payments::PaymentOptions;
 
+mod builder;
 #[cfg(feature = "lookup")]
 mod entitlement;
+mod registration;
 mod suppliers;
 
 #[cfg(feature = "lookup")]
@@ -38,11 +44,22 @@ pub use suppliers::SupplierOptions;
 
 /// Options of the facade.
 ///
-/// The defaults store nothing beyond the process and fetch directly from the platforms.
+/// The defaults store nothing beyond the process and fetch directly from the platforms. The fields are public; methods
+/// that begin with `with_` set those that belong together:
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use verbatim::{Options, StorageOptions};
+///
+/// let options = Options::default()
+///     .with_storage(StorageOptions::in_folder("/var/lib/transcripts"))
+///     .with_wait(Duration::from_secs(60));
+/// options.check().unwrap();
+/// ```
 #[derive(Clone, Debug, smart_default::SmartDefault)]
 pub struct Options {
     /// Where data is stored.
-    #[default(StorageOptions::Memory)]
     pub storage: StorageOptions,
     /// Suppliers of transcripts that are not archived.
     pub suppliers: SupplierOptions,
@@ -102,9 +119,13 @@ pub struct Options {
 }
 
 /// Ports of the caller, in place of those that the other options select.
+///
+/// [`Options::with_archive`], [`Options::with_supplier`] and similar methods set them. A port that would never be called
+/// is an error of [`crate::Verbatim::open`].
 #[derive(Clone, Debug, Default)]
 pub struct CustomPorts {
-    /// The archive; `None`: that of [`Options::storage`].
+    /// The archive; `None`: that of [`Options::storage`], which must not select one itself then: with
+    /// [`StorageOptions::Files`] and [`StorageOptions::Postgres`], only keys and ledger are stored there.
     pub archive: Option<Arc<dyn Archive>>,
     /// The ledger; `None`: that of [`Options::storage`] (feature `lookup`).
     #[cfg(feature = "lookup")]
@@ -112,7 +133,9 @@ pub struct CustomPorts {
     /// The keys and accounts; `None`: those of [`Options::storage`] (feature `lookup`).
     #[cfg(feature = "lookup")]
     pub directory: Option<Arc<dyn Directory>>,
-    /// Suppliers; [`SupplierOptions`] names them like built-in ones. One with a built-in name replaces it.
+    /// Suppliers; [`SupplierOptions`] must name them like built-in ones. One with a built-in name replaces it.
+    ///
+    /// [`Options::with_supplier`] adds and names one.
     pub suppliers: Vec<Arc<dyn Supplier>>,
     /// The model that answers questions; `None`: that of [`Options::chat`] (feature `chat`).
     #[cfg(feature = "chat")]
@@ -150,9 +173,10 @@ impl Options {
 }
 
 /// Storage of transcripts, keys and the ledger.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum StorageOptions {
     /// In memory; lost when the process ends.
+    #[default]
     Memory,
     /// In memory, with about this many bytes for transcripts.
     ///
@@ -178,6 +202,15 @@ pub enum StorageOptions {
     },
     /// Like [`StorageOptions::ArchiveFile`], in a PostgreSQL database (feature `postgres`).
     ArchivePostgres(DatabaseOptions),
+}
+
+impl StorageOptions {
+    /// SQLite files in an existing folder, with the names that the command uses for its data folder: `verbatim.db` and
+    /// `archive.db`.
+    pub fn in_folder(folder: impl AsRef<Path>) -> Self {
+        let folder = folder.as_ref();
+        Self::Files { main: folder.join("verbatim.db"), archive: folder.join("archive.db") }
+    }
 }
 
 /// Connection settings of a database server.

@@ -46,10 +46,11 @@ pub(crate) struct PostgresDatabases {
 impl Stores {
     /// Opens the stores that the options select; those of the caller replace them.
     pub(crate) async fn open(options: &Options) -> Result<Self> {
-        let mut stores = Self::select(&options.storage).await?;
-        if let Some(archive) = &options.custom.archive {
-            stores.archive = Arc::clone(archive);
-        }
+        #[cfg_attr(not(feature = "lookup"), expect(unused_mut, reason = "there is nothing to replace"))]
+        let mut stores = match &options.custom.archive {
+            None => Self::select(&options.storage).await?,
+            Some(archive) => Self::beside_custom_archive(&options.storage, Arc::clone(archive)).await?,
+        };
         #[cfg(feature = "lookup")]
         {
             let main = stores.main.with_custom(&options.custom);
@@ -87,6 +88,30 @@ impl Stores {
                     "this build cannot store in PostgreSQL: it lacks the feature postgres",
                 ))
             }
+        }
+    }
+
+    /// The caller's archive, and the rest where the options say.
+    async fn beside_custom_archive(options: &StorageOptions, archive: Arc<dyn Archive>) -> Result<Self> {
+        match options {
+            #[cfg(all(feature = "sqlite", feature = "lookup"))]
+            StorageOptions::Files { main, .. } => {
+                use storage_sqlx::{SqliteOptions, SqliteStore};
+                let main = Arc::new(SqliteStore::open(SqliteOptions::new(main)).await?);
+                let mut stores = Self::with_archive(archive);
+                stores.main = MainStores::from_store(&main);
+                stores.files.main = Some(main);
+                Ok(stores)
+            }
+            #[cfg(feature = "postgres")]
+            StorageOptions::Postgres { main, .. } => {
+                let main = Arc::new(storage_sqlx::PostgresStore::open(postgres_options(main)).await?);
+                let mut stores = Self::with_archive(archive);
+                stores.main = MainStores::from_store(&main);
+                stores.databases.main = Some(main);
+                Ok(stores)
+            }
+            options => Ok(Self { archive, ..Self::select(options).await? }),
         }
     }
 

@@ -65,12 +65,13 @@ fn is_match(custom: &dyn Supplier, platform: Platform, name: &str) -> bool {
 }
 
 impl Options {
-    /// Checks the options of suppliers, payments and entitlements without network access.
+    /// Checks the options of suppliers, payments and entitlements, and the caller's ports, without network access.
     ///
     /// # Errors
     /// [`transcript_core::ErrorKind::Invalid`], naming the invalid setting; [`transcript_core::ErrorKind::Unsupported`]
     /// if the system trusts no certificate.
     pub fn check(&self) -> Result<()> {
+        self.check_registration()?;
         #[cfg(feature = "lookup")]
         entitlements(self)?;
         #[cfg(feature = "payments")]

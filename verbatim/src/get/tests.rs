@@ -4,7 +4,8 @@ use async_trait::async_trait;
 use tokio::sync::Notify;
 use transcript_core::{
     supplier::{
-        Supplier, SupplierInfo, SupplierKind, SupplyError, SupplyMonitor, SupplyOutput, SupplyRequest,
+        Supplier, SupplierInfo, SupplierKind, SupplyError, SupplyMonitor, SupplyOutput, SupplyReason,
+        SupplyRequest,
     },
     transcript::{Segment, TrackInfo, TrackKind, Transcript},
 };
@@ -46,6 +47,43 @@ async fn get_without_supplier_returns_reason_and_watch_url() {
         assert_eq!((missing.reason, missing.watch_url.as_str()), (FailureReason::ConfigError, watch_url));
         assert!(missing.message.ends_with('.'), "{missing:?}");
     }
+}
+
+/// Fails with an error of its own.
+#[derive(Debug)]
+struct BrokenSupplier;
+
+#[async_trait]
+impl Supplier for BrokenSupplier {
+    fn info(&self) -> SupplierInfo {
+        SupplierInfo::captions("broken", &[Platform::YouTube])
+    }
+
+    async fn supply(&self, _: SupplyRequest, _: Arc<dyn SupplyMonitor>) -> Result<SupplyOutput, SupplyError> {
+        let cause = ErrorCause::new(std::io::Error::other("the cable is cut"));
+        Err(SupplyError::new(SupplyReason::Unreachable, "The source cannot be reached.").with_cause(cause))
+    }
+}
+
+#[tokio::test]
+async fn missing_transcript_is_error_with_its_causes() {
+    use std::error::Error as _;
+
+    let options = Options::default().without_suppliers().with_supplier(Arc::new(BrokenSupplier));
+    let verbatim = Verbatim::open(options).await.unwrap();
+    let outcome = verbatim.get("https://youtu.be/dQw4w9WgXcQ").await.unwrap();
+    assert!(outcome.transcript().is_none());
+    let error = outcome.into_transcript().unwrap_err();
+    assert_eq!(
+        (error.kind(), error.to_string().as_str()),
+        (ErrorKind::Unavailable, "The source cannot be reached.")
+    );
+    let missing = error.source().and_then(|source| source.downcast_ref::<UnavailableTranscript>()).unwrap();
+    assert_eq!((missing.reason, missing.video_id.as_str()), (FailureReason::FetchError, "dQw4w9WgXcQ"));
+    assert_eq!(missing.source().map(ToString::to_string).as_deref(), Some("the cable is cut"));
+
+    let none = get("https://youtu.be/dQw4w9WgXcQ", None).await.unwrap().into_transcript().unwrap_err();
+    assert_eq!((none.kind(), none.retry()), (ErrorKind::Unsupported, Retry::Never));
 }
 
 #[test]
@@ -145,9 +183,9 @@ async fn fetch_survives_disconnect_with_waiter_or_detached() {
         let second = (!outlives).then(|| spawn_get(&verbatim));
         // The second request waits before the first one is aborted.
         tokio::task::yield_now().await;
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        tokio::time::sleep(Duration::from_millis(50)).await;
         first.abort();
-        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        tokio::time::sleep(Duration::from_millis(100)).await;
         slow.go.notify_one();
         match second {
             Some(second) => assert!(matches!(second.await.unwrap().unwrap(), GetOutcome::Found(_))),

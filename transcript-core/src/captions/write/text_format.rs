@@ -1,5 +1,7 @@
 //! Text formats of a transcript.
 
+use std::fmt;
+
 use super::{write_srt, write_webvtt};
 use crate::transcript::{Transcript, markdown, prose};
 
@@ -44,5 +46,33 @@ impl TextFormat {
             Self::Srt => write_srt(&transcript.segments),
             Self::WebVtt => write_webvtt(&transcript.segments),
         }
+    }
+}
+
+impl Transcript {
+    /// Plain text in paragraphs, without times; as [`Display`](fmt::Display) prints it.
+    pub fn to_text(&self) -> String {
+        TextFormat::Text.format(self)
+    }
+
+    /// Markdown with timestamps that link into the video.
+    pub fn to_markdown(&self) -> String {
+        TextFormat::Markdown.format(self)
+    }
+
+    /// SRT subtitles.
+    pub fn to_srt(&self) -> String {
+        TextFormat::Srt.format(self)
+    }
+
+    /// WebVTT subtitles.
+    pub fn to_webvtt(&self) -> String {
+        TextFormat::WebVtt.format(self)
+    }
+}
+
+impl fmt::Display for Transcript {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.to_text())
     }
 }

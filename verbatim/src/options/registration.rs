@@ -1,0 +1,149 @@
+//! Checks that every port of the caller is called.
+
+use transcript_core::{Error, Result, supplier::Supplier};
+
+use super::{Options, StorageOptions};
+
+impl Options {
+    /// Checks that no port of the caller is left unused.
+    pub(crate) fn check_registration(&self) -> Result<()> {
+        for (position, supplier) in self.custom.suppliers.iter().enumerate() {
+            let earlier = self.custom.suppliers.iter().take(position);
+            self.check_supplier(supplier.as_ref(), earlier.map(AsRef::as_ref))?;
+        }
+        if self.custom.archive.is_some()
+            && matches!(self.storage, StorageOptions::ArchiveFile(_) | StorageOptions::ArchivePostgres(_))
+        {
+            return Err(Error::invalid(
+                "the storage options and Options::custom both select an archive: remove one of them",
+            ));
+        }
+        #[cfg(feature = "chat-model")]
+        if self.custom.chat_model.is_some() && self.chat.is_some() {
+            return Err(Error::invalid(
+                "Options::chat and Options::custom both select a chat model: remove one of them",
+            ));
+        }
+        Ok(())
+    }
+
+    fn check_supplier<'a>(
+        &self,
+        supplier: &dyn Supplier,
+        mut earlier: impl Iterator<Item = &'a dyn Supplier>,
+    ) -> Result<()> {
+        let info = supplier.info();
+        let is_same = |other: &dyn Supplier| {
+            let other = other.info();
+            other.name == info.name && other.platforms.iter().any(|one| info.platforms.contains(one))
+        };
+        if earlier.any(is_same) {
+            let message = format!("two suppliers are named {:?}: give each a name of its own", info.name);
+            return Err(Error::invalid(message));
+        }
+        let is_named = |platform| self.suppliers.for_platform(platform).contains(&info.name);
+        match info.platforms.iter().copied().any(is_named) {
+            true => Ok(()),
+            false => Err(Error::invalid(format!(
+                "the supplier {:?} is never called, because Options::suppliers does not name it for one of its \
+                 platforms: add it with Options::with_supplier",
+                info.name
+            ))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use async_trait::async_trait;
+    use transcript_core::{
+        ErrorKind,
+        memory::MemoryArchive,
+        supplier::{SupplierInfo, SupplyError, SupplyMonitor, SupplyOutput, SupplyReason, SupplyRequest},
+        video::Platform,
+    };
+
+    use super::*;
+    use crate::Verbatim;
+
+    #[derive(Debug)]
+    struct EmptySupplier(&'static str, Vec<Platform>);
+
+    #[async_trait]
+    impl Supplier for EmptySupplier {
+        fn info(&self) -> SupplierInfo {
+            SupplierInfo::captions(self.0, &self.1)
+        }
+
+        async fn supply(
+            &self,
+            _: SupplyRequest,
+            _: Arc<dyn SupplyMonitor>,
+        ) -> Result<SupplyOutput, SupplyError> {
+            Err(SupplyError::new(SupplyReason::NoCaptions, "This video has no captions."))
+        }
+    }
+
+    fn empty(name: &'static str, platforms: &[Platform]) -> Arc<dyn Supplier> {
+        Arc::new(EmptySupplier(name, platforms.to_vec()))
+    }
+
+    async fn check(options: Options, message: &str) {
+        for error in [options.check().unwrap_err(), Verbatim::open(options).await.unwrap_err()] {
+            assert_eq!(error.kind(), ErrorKind::Invalid);
+            assert!(error.message().contains(message), "{error}");
+        }
+    }
+
+    #[tokio::test]
+    async fn unused_ports_are_errors() {
+        let mut unnamed = Options::default();
+        unnamed.custom.suppliers.push(empty("mine", &[Platform::X]));
+        check(unnamed.clone(), "the supplier \"mine\" is never called").await;
+        unnamed.suppliers.youtube.push("mine".to_owned());
+        check(unnamed.clone(), "there is no supplier").await;
+        unnamed.suppliers.youtube.pop();
+        unnamed.suppliers.x.push("mine".to_owned());
+        unnamed.check().unwrap();
+
+        let nowhere = Options::default().with_supplier(empty("mine", &[]));
+        check(nowhere, "never called").await;
+        let twice = Options::default()
+            .with_supplier(empty("mine", &[Platform::X, Platform::TikTok]))
+            .with_supplier(empty("mine", &[Platform::X]));
+        check(twice, "two suppliers are named").await;
+
+        let both = Options::default()
+            .with_storage(StorageOptions::ArchiveFile("archive.db".into()))
+            .with_archive(Arc::new(MemoryArchive::default()));
+        check(both, "both select an archive").await;
+    }
+
+    #[tokio::test]
+    async fn registered_suppliers_are_called() {
+        let options = Options::default()
+            .without_suppliers()
+            .with_supplier(empty("first", &[Platform::X]))
+            .with_supplier(empty("second", &[Platform::X, Platform::YouTube]));
+        assert_eq!(options.suppliers.x, ["first", "second"]);
+        assert_eq!(options.suppliers.youtube, ["second"]);
+        let verbatim = Verbatim::open(options).await.unwrap();
+        let missing = verbatim.get("https://x.com/someone/status/1").await.unwrap().into_transcript();
+        assert_eq!(missing.unwrap_err().message(), "This video has no captions.");
+    }
+
+    #[cfg(all(feature = "sqlite", feature = "lookup"))]
+    #[tokio::test]
+    async fn custom_archive_leaves_archive_file_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let options = Options::default()
+            .with_storage(StorageOptions::in_folder(folder.path()))
+            .with_archive(Arc::new(MemoryArchive::default()));
+        let verbatim = Verbatim::open(options).await.unwrap();
+        assert!(folder.path().join("verbatim.db").exists() && !folder.path().join("archive.db").exists());
+        assert_eq!(verbatim.store_figures().len(), 1);
+        verbatim.close().await;
+    }
+}
