@@ -1,4 +1,7 @@
 //! The `verbatim` command: both APIs over HTTP, and the operator's tools.
+//!
+//! [`run`] is the whole command. [`EmbeddedServer`] is what it serves, for a program with an HTTP server of its own:
+//! a tower service and an axum router over any [`verbatim::Verbatim`].
 
 mod admin;
 mod altcha;
@@ -6,6 +9,7 @@ mod api;
 mod command;
 pub mod config;
 mod docs;
+mod embedded_server;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
@@ -28,3 +32,4 @@ mod testing;
 mod traces;
 
 pub use command::run;
+pub use embedded_server::{EmbedOptions, EmbeddedServer};

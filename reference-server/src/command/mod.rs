@@ -24,7 +24,7 @@ mod open;
 mod progress;
 mod reload;
 mod serve;
-mod service_builder;
+pub(crate) mod service_builder;
 mod storage;
 mod terminal;
 

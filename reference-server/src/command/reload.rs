@@ -89,7 +89,7 @@ impl SettingsReloader {
             read.map_err(|_| CommandError::Fault("reading the settings panicked".to_owned()))??;
         let ReloadedSettings { settings, changed, refused } = reloaded;
         let verbatim = self.verbatim.with_api_options(&settings.options(&self.base_url)?)?;
-        self.service.replace(self.builder.build(&settings, &verbatim));
+        self.service.replace(self.builder.build(&settings.server, &verbatim));
         if let Some((builder, service)) = &self.metrics_service {
             service.replace(builder.build(&settings));
         }

@@ -21,19 +21,15 @@ use super::{
 #[cfg(feature = "otel")]
 use crate::traces;
 use crate::{
-    api::ByteBudget,
     config::{FileMode, ListenAddress, SettingSources, Settings},
     log::{self, LogQueue},
     mail,
-    mcp::PassageCache,
     metrics::{self, Metrics, MetricsSources},
     response_cache::{ResponseCacheOptions, SharedCaching},
-    routes::Readiness,
     serve::{
         self, ConnectionLimits, ControlSignals, CurrentService, Listener, StallTimeouts, connections_within,
         raise_file_limit, shutdown_signal,
     },
-    state::AppState,
 };
 
 /// How long the stop waits until running fetches are archived and settled.
@@ -78,7 +74,7 @@ pub(super) async fn run(settings: Settings, sources: SettingSources) -> Result<(
     log_warnings(&settings, &verbatim).await;
     let limits = connection_limits(&settings);
     let builder = service_builder(address, &settings, &verbatim, &metrics, &log.log());
-    let service = CurrentService::new(builder.build(&settings, &verbatim));
+    let service = CurrentService::new(builder.build(&settings.server, &verbatim));
     let (metrics_service, metrics_task) =
         metrics_listener.map(|bound| serve_metrics(bound, &builder, &verbatim, &settings)).unzip();
     let (admin_service, admin_task) =
@@ -177,21 +173,12 @@ fn service_builder(
     metrics: &Arc<Metrics>,
     log: &LogQueue,
 ) -> ServiceBuilder {
-    let app = AppState::new(
-        verbatim.lookup().clone(),
-        verbatim.accounts().clone(),
-        verbatim.chat().clone(),
-        verbatim.payments().clone(),
-        verbatim.sandbox().cloned(),
-        ByteBudget::new(settings.server.body_memory),
-        ResponseCacheOptions {
-            shared_caching: SharedCaching::new(&settings.cdn),
-            stale_max: settings.storage.serve_stale,
-        },
-    );
-    let passages = PassageCache::new(verbatim.transcripts().clone(), verbatim.chat().clone());
-    let (readiness, metrics) = (Readiness::new(verbatim.clone()), Arc::clone(metrics));
-    ServiceBuilder { address, app, passages, readiness, metrics, log: log.clone() }
+    let cache_options = ResponseCacheOptions {
+        shared_caching: SharedCaching::new(&settings.cdn),
+        stale_max: settings.storage.serve_stale,
+    };
+    let body_memory = settings.server.body_memory;
+    ServiceBuilder::new(address, verbatim, body_memory, cache_options, Arc::clone(metrics), log.clone())
 }
 
 async fn bind_optional(

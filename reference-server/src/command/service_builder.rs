@@ -12,12 +12,12 @@ use super::operations;
 use crate::{
     admin::{self, AdminState},
     api::{AllowedHosts, ByteBudget},
-    config::Settings,
+    config::{ServerSettings, Settings},
     log::LogQueue,
     mcp::PassageCache,
     metrics::{self, Metrics},
     openapi,
-    response_cache::ResponseCache,
+    response_cache::{ResponseCache, ResponseCacheOptions},
     routes::{Readiness, readiness, register_peer_request, router},
     serve::{self, HttpService},
     state::AppState,
@@ -25,32 +25,52 @@ use crate::{
 
 /// Builds the service of the main listener. What it has does not depend on reloadable settings.
 #[derive(Clone, Debug)]
-pub(super) struct ServiceBuilder {
+pub(crate) struct ServiceBuilder {
     /// Address of the listener.
-    pub(super) address: SocketAddr,
+    pub(crate) address: SocketAddr,
     /// State of the routes at the start, whose caches all services share.
-    pub(super) app: AppState,
+    pub(crate) app: AppState,
     /// Passages of transcripts for assistants.
-    pub(super) passages: PassageCache,
-    pub(super) readiness: Arc<Readiness>,
-    pub(super) metrics: Arc<Metrics>,
-    pub(super) log: LogQueue,
+    pub(crate) passages: PassageCache,
+    pub(crate) readiness: Arc<Readiness>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) log: LogQueue,
 }
 
 impl ServiceBuilder {
+    /// Creates the builder with empty caches, for a listener at this address.
+    pub(crate) fn new(
+        address: SocketAddr,
+        verbatim: &Verbatim,
+        body_memory: u64,
+        cache_options: ResponseCacheOptions,
+        metrics: Arc<Metrics>,
+        log: LogQueue,
+    ) -> Self {
+        let app = AppState::new(
+            verbatim.lookup().clone(),
+            verbatim.accounts().clone(),
+            verbatim.chat().clone(),
+            verbatim.payments().clone(),
+            verbatim.sandbox().cloned(),
+            ByteBudget::new(body_memory),
+            cache_options,
+        );
+        let passages = PassageCache::new(verbatim.transcripts().clone(), verbatim.chat().clone());
+        Self { address, app, passages, readiness: Readiness::new(verbatim.clone()), metrics, log }
+    }
+
     /// Returns the service with these settings, over the services of this handle.
-    pub(super) fn build(&self, settings: &Settings, verbatim: &Verbatim) -> HttpService {
+    pub(crate) fn build(&self, settings: &ServerSettings, verbatim: &Verbatim) -> HttpService {
         let app = self.app.with_services(verbatim);
-        let routes =
-            router(app.clone(), self.passages.clone(), &settings.server.cors_origins, openapi::document);
+        let routes = router(app.clone(), self.passages.clone(), &settings.cors_origins, openapi::document);
         let routes = routes.layer(from_fn_with_state(verbatim.clone(), register_peer_request));
         let routes = routes.merge(readiness::router(Arc::clone(&self.readiness)));
         let routes = routes.layer(from_fn(metrics::matched));
-        let trusted_proxies = settings.server.trusted_proxies.clone();
-        HttpService::new(routes, trusted_proxies, self.log.clone())
+        HttpService::new(routes, settings.trusted_proxies.clone(), self.log.clone())
             .with_app(app)
             .with_metrics(Arc::clone(&self.metrics))
-            .with_hosts(AllowedHosts::new(self.address, &settings.server))
+            .with_hosts(AllowedHosts::new(self.address, settings))
     }
 }
 

@@ -69,6 +69,12 @@ impl LogQueue {
         (log, guard)
     }
 
+    /// A log that writes nothing.
+    pub(crate) fn silent() -> Self {
+        let (queue, _) = sync_channel(1);
+        Self { queue, dropped: Arc::default(), dropped_ever: Arc::default(), requests: Arc::default() }
+    }
+
     /// Returns the same log without request lines.
     pub(crate) fn without_requests(&self) -> Self {
         Self { requests: Arc::default(), ..self.clone() }

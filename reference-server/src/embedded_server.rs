@@ -1,0 +1,191 @@
+//! The server within a program that has its own HTTP server.
+
+use std::{
+    convert::Infallible,
+    future::Future,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use axum::{BoxError, Router, body::Body, extract::ConnectInfo};
+use bytes::Bytes;
+use http::{Request, Response};
+use ipnet::IpNet;
+use transcript_core::{Error, Result};
+use verbatim::Verbatim;
+
+use crate::{
+    command::service_builder::ServiceBuilder,
+    config::{ParseSetting, RawSettings, ServerSettings},
+    log::LogQueue,
+    metrics::Metrics,
+    response_cache::ResponseCacheOptions,
+    serve::HttpService,
+};
+
+/// Address of a client whose address is not known.
+const UNKNOWN: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+
+/// Options of an [`EmbeddedServer`]. Everything else is in the options of its [`Verbatim`].
+#[derive(Clone, Debug, smart_default::SmartDefault)]
+pub struct EmbedOptions {
+    /// Address at which the program listens; `None`: other machines reach it.
+    ///
+    /// At a loopback address only requests that name this machine, the host of the links or one of `allowed_hosts` are
+    /// answered, so that no web page can let its own name point here.
+    pub listen: Option<SocketAddr>,
+    /// Host names that requests may name, such as `example.org` or `*.example.org`; empty, and other machines reach it:
+    /// every name.
+    pub allowed_hosts: Vec<String>,
+    /// Networks whose forwarding headers are trusted.
+    pub trusted_proxies: Vec<IpNet>,
+    /// Origins of pages that may call `/api/keys` and `/mcp`, such as `https://app.example.org`.
+    pub cors_origins: Vec<String>,
+    /// Memory of all large bodies that are not shared, in bytes.
+    #[default(256 << 20)]
+    pub body_memory: u64,
+    /// How long cached responses are sent while the archive cannot be read.
+    #[default(Duration::from_secs(60))]
+    pub serve_stale: Duration,
+}
+
+impl EmbedOptions {
+    fn settings(&self, base_url: &str) -> Result<ServerSettings> {
+        Ok(ServerSettings {
+            base_url: Some(parse("base_url", base_url)?),
+            trusted_proxies: self.trusted_proxies.clone(),
+            allowed_hosts: parse_all("allowed_hosts", &self.allowed_hosts)?,
+            cors_origins: parse_all("cors_origins", &self.cors_origins)?,
+            ..ServerSettings::default()
+        })
+    }
+}
+
+fn parse_all<T: ParseSetting>(name: &str, values: &[String]) -> Result<Vec<T>> {
+    values.iter().map(|value| parse(name, value)).collect()
+}
+
+fn parse<T: ParseSetting>(name: &str, value: &str) -> Result<T> {
+    T::read(&RawSettings::Text(value.to_owned())).map_err(|_| {
+        let shown = if T::SECRET { "it".to_owned() } else { format!("{value:?}") };
+        Error::invalid(format!("{name}: {shown} is invalid: give {}", T::ALLOWED))
+    })
+}
+
+/// Both APIs, the pages, the documentation and the MCP endpoint: what `verbatim serve` serves, without the listener.
+///
+/// It is a tower service, and [`EmbeddedServer::router`] is an axum router. Its paths are absolute (`/api/…`, `/watch/…`,
+/// `/mcp`, `/health`), so it belongs at the root, beside the routes of the program. Not part of it are the access log,
+/// limits of connections, the metrics and the admin API.
+///
+/// The addresses of clients, which limits depend on, come from [`ConnectInfo`]. Without it all clients count as one.
+///
+/// A clone is a handle to the same server.
+///
+/// ```
+/// use std::net::SocketAddr;
+///
+/// use axum::{Router, routing::get};
+/// use reference_server::{EmbedOptions, EmbeddedServer};
+/// use verbatim::{Options, Verbatim};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let mut options = Options::default();
+/// options.set_base_url("https://transcripts.example");
+/// let verbatim = Verbatim::open(options).await?;
+/// let server = EmbeddedServer::new(&verbatim, &EmbedOptions::default())?;
+/// let app = Router::new().route("/hello", get(|| async { "Hello." })).merge(server.router());
+///
+/// let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+/// let serve = axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>());
+/// # let serve = serve.with_graceful_shutdown(async {});
+/// serve.await?;
+/// verbatim.close().await;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// A program that registers accounts also calls [`Verbatim::start_mail`], and one that sells
+/// [`Verbatim::start_sweep`].
+#[derive(Clone, Debug)]
+pub struct EmbeddedServer {
+    service: Arc<HttpService>,
+    warned: Arc<AtomicBool>,
+}
+
+impl EmbeddedServer {
+    /// Creates the server over an open [`Verbatim`], with empty caches.
+    ///
+    /// # Errors
+    /// [`transcript_core::ErrorKind::Invalid`], naming the invalid option.
+    pub fn new(verbatim: &Verbatim, options: &EmbedOptions) -> Result<Self> {
+        let settings = options.settings(&verbatim.lookup().options().base_url)?;
+        let address = options.listen.unwrap_or_else(|| (UNKNOWN, 0).into());
+        let cache_options = ResponseCacheOptions { shared_caching: None, stale_max: options.serve_stale };
+        let (metrics, log) = (Arc::new(Metrics::default()), LogQueue::silent());
+        let builder =
+            ServiceBuilder::new(address, verbatim, options.body_memory, cache_options, metrics, log);
+        Ok(Self { service: Arc::new(builder.build(&settings, verbatim)), warned: Arc::default() })
+    }
+
+    /// An axum router that answers every path which no other route of the program answers.
+    ///
+    /// Only one router of a program can have such a fallback.
+    pub fn router(&self) -> Router {
+        Router::new().fallback_service(self.clone())
+    }
+
+    /// Answers a request of the client at this address.
+    ///
+    /// The address is that of the connection: forwarding headers of trusted proxies are read here.
+    pub async fn answer<B>(&self, request: Request<B>, peer: IpAddr) -> Response<Body>
+    where
+        B: hyper::body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        self.service.answer(request, peer).await.map(Body::new)
+    }
+
+    /// The address of the connection, as axum adds it to a request.
+    fn peer<B>(&self, request: &Request<B>) -> IpAddr {
+        if let Some(ConnectInfo(address)) = request.extensions().get::<ConnectInfo<SocketAddr>>() {
+            return address.ip();
+        }
+        if !self.warned.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                "requests have no client address, so all clients share their limits: serve with \
+                 into_make_service_with_connect_info::<SocketAddr>()"
+            );
+        }
+        UNKNOWN
+    }
+}
+
+impl<B> tower::Service<Request<B>> for EmbeddedServer
+where
+    B: hyper::body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let (server, peer) = (self.clone(), self.peer(&request));
+        Box::pin(async move { Ok(server.answer(request, peer).await) })
+    }
+}
+
+#[cfg(test)]
+mod tests;
