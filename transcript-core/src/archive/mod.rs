@@ -1,16 +1,19 @@
 //! Archive: the permanent store of transcripts. The lookup API serves what it holds for free.
 
 mod digest;
+mod key_value;
 mod lazy_transcript;
 mod records;
 mod stored_body;
 mod verify;
+mod video_record;
 
 use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 
 pub use digest::content_digest;
+pub use key_value::{KeyValueArchive, KeyValueChange, KeyValueStore};
 pub use lazy_transcript::LazyTranscript;
 pub use records::{
     Absence, ArchiveStats, ArchivedTrack, ChangedVideo, CompactOutcome, CompactRequest, DamagedTranscript,
@@ -18,6 +21,7 @@ pub use records::{
     VerifyArchiveOutcome, VerifyArchiveRequest,
 };
 pub use stored_body::StoredBody;
+pub(crate) use video_record::{VideoRecord, parse_track_cursor, parse_video, track_cursor};
 
 pub use crate::transcript::TrackSelector;
 

@@ -15,15 +15,16 @@ use super::{
 use crate::{
     archive::{
         Absence, Archive, ArchiveStats, ArchivedTrack, FetchLease, FindOutcome, LazyTranscript, LeaseOutcome,
-        PutRequest, StoredBody, StoredTranscript, TrackSelector, content_digest,
+        PutRequest, StoredBody, StoredTranscript, TrackSelector, VideoRecord, content_digest,
+        parse_track_cursor, track_cursor,
     },
     body::{segments, zstd_frame},
     error::{Error, Result},
     ids::{Cursor, Holder},
     page::{Page, PageRequest},
     time::Timestamp,
-    transcript::{TrackInfo, Transcript},
-    video::{Platform, ShortLink, VideoId},
+    transcript::Transcript,
+    video::{ShortLink, VideoId},
 };
 
 /// An in-memory [`Archive`]. A clone is the same archive.
@@ -45,7 +46,7 @@ impl MemoryArchive {
 
 #[derive(Debug, Default)]
 struct ArchiveState {
-    videos: BTreeMap<VideoId, VideoRecord>,
+    videos: BTreeMap<VideoId, MemoryVideo>,
     leases: HashMap<(VideoId, TrackSelector), (Holder, Timestamp)>,
     links: HashMap<ShortLink, VideoId>,
     changes: u64,
@@ -57,10 +58,10 @@ impl ArchiveState {
     /// Updates the size of a video after a write, and evicts what exceeds the capacity.
     fn evict_surplus(&mut self, video: &VideoId) {
         let Some(eviction) = &mut self.eviction else { return };
-        if let Some(record) = self.videos.get_mut(video) {
-            let text_size: u64 = record.transcripts.iter().map(|stored| text_bytes(&stored.transcript)).sum();
+        if let Some(MemoryVideo { record, texts, slot }) = self.videos.get_mut(video) {
+            let text_size: u64 = texts.iter().map(|text| text_bytes(text)).sum();
             let records = (record.tracks.len() + record.absences.len()) as u64;
-            eviction.record_write(video, &mut record.slot, text_size.saturating_add(records * RECORD_BYTES));
+            eviction.record_write(video, slot, text_size.saturating_add(records * RECORD_BYTES));
         }
         while let Some(video) = self.eviction.as_ref().and_then(EvictionQueue::next_video_to_evict).cloned() {
             self.delete_data(&video);
@@ -69,13 +70,15 @@ impl ArchiveState {
 
     /// Deletes everything of a video except its withdrawal.
     fn delete_data(&mut self, video: &VideoId) {
-        let Some(record) = self.videos.get_mut(video) else { return };
+        let Some(stored) = self.videos.get_mut(video) else { return };
         if let Some(eviction) = &mut self.eviction {
-            eviction.remove(record.slot);
+            eviction.remove(stored.slot);
         }
-        *record = VideoRecord { withdrawn: record.withdrawn, ..VideoRecord::default() };
-        if !record.withdrawn {
-            self.videos.remove(video);
+        let MemoryVideo { mut record, .. } = std::mem::take(stored);
+        record.clear();
+        match record.withdrawn {
+            true => stored.record = record,
+            false => drop(self.videos.remove(video)),
         }
         self.changes += 1;
     }
@@ -83,93 +86,19 @@ impl ArchiveState {
 
 /// The stored data of one video.
 #[derive(Debug, Default)]
-struct VideoRecord {
-    withdrawn: bool,
-    /// Every revision of every transcript, oldest first.
-    transcripts: Vec<StoredTranscript>,
-    /// Index into `transcripts` for each selector.
-    selectors: BTreeMap<TrackSelector, usize>,
-    absences: BTreeMap<TrackSelector, Absence>,
-    /// In order of discovery; includes the track of every transcript.
-    tracks: Vec<TrackInfo>,
+struct MemoryVideo {
+    record: VideoRecord,
+    /// The texts of the record's revisions.
+    texts: Vec<Arc<Transcript>>,
     slot: EvictionSlot,
 }
 
-impl VideoRecord {
-    fn add_known_track(&mut self, track: &TrackInfo) {
-        match self.tracks.iter_mut().find(|known| known.is_same(track)) {
-            Some(known) => known.original |= track.original,
-            None => self.tracks.push(track.clone()),
-        }
-    }
-
+impl MemoryVideo {
     /// The transcript of a selector.
-    fn stored(&self, selector: &TrackSelector) -> Option<&StoredTranscript> {
-        self.selectors.get(selector).and_then(|index| self.transcripts.get(*index))
+    fn stored(&self, selector: &TrackSelector) -> Option<StoredTranscript> {
+        let index = *self.record.selectors.get(selector)?;
+        Some(self.record.revisions.get(index)?.with_text(Arc::clone(self.texts.get(index)?)))
     }
-
-    fn add(&mut self, request: &PutRequest, revision: u32, content_sha256: Vec<u8>) -> usize {
-        self.transcripts.push(StoredTranscript {
-            transcript: Arc::clone(&request.transcript),
-            revision,
-            content_sha256,
-            parser_version: request.parser_version,
-            stored_at: request.now,
-        });
-        self.transcripts.len() - 1
-    }
-
-    fn put(&mut self, request: &PutRequest, content: Vec<u8>) {
-        let stored = || request.selectors.iter().filter_map(|selector| self.stored(selector));
-        let replaced = request.replace && stored().any(|stored| stored.content_sha256 != content);
-        if replaced {
-            let revision = stored().map(|stored| stored.revision).max().unwrap_or(0) + 1;
-            let index = self.add(request, revision, content);
-            self.selectors.extend(request.selectors.iter().map(|selector| (selector.clone(), index)));
-        } else if request.selectors.iter().any(|selector| !self.selectors.contains_key(selector)) {
-            let same = self.transcripts.iter().rposition(|stored| stored.content_sha256 == content);
-            let index = same.unwrap_or_else(|| self.add(request, 1, content));
-            for selector in &request.selectors {
-                self.selectors.entry(selector.clone()).or_insert(index);
-            }
-        }
-        for track in request.known_tracks.iter().chain([&request.transcript.track]) {
-            self.add_known_track(track);
-        }
-        for selector in &request.selectors {
-            self.absences.remove(selector);
-        }
-    }
-
-    /// A track with its archive state.
-    fn archived(&self, video: &VideoId, track: &TrackInfo) -> ArchivedTrack {
-        let newest = self
-            .transcripts
-            .iter()
-            .filter(|stored| stored.transcript.track.is_same(track))
-            .max_by_key(|stored| stored.revision);
-        let answers = |index: &usize| {
-            self.transcripts.get(*index).is_some_and(|stored| stored.transcript.track.is_same(track))
-        };
-        let selectors = self.selectors.iter().filter(|(_, index)| answers(index));
-        ArchivedTrack {
-            video: video.clone(),
-            track: track.clone(),
-            selectors: selectors.map(|(selector, _)| selector.clone()).collect(),
-            revision: newest.map(|stored| stored.revision),
-            stored_at: newest.map(|stored| stored.stored_at),
-        }
-    }
-
-    fn tracks<'a>(&'a self, video: &'a VideoId) -> impl Iterator<Item = ArchivedTrack> + 'a {
-        self.tracks.iter().map(move |track| self.archived(video, track))
-    }
-}
-
-/// Approximate size of a transcript's text.
-fn reported_bytes(transcript: &Transcript) -> u64 {
-    let texts = transcript.segments.iter().map(|segment| segment.text.len() as u64 + 16);
-    texts.sum()
 }
 
 /// A found transcript, decoded from the start. Its body is encoded on each call, so that it is in memory once.
@@ -209,32 +138,20 @@ impl LazyTranscript for FoundTranscript {
     }
 }
 
-/// The cursor after a track: its video, and its index among the video's tracks.
-fn cursor(video: &VideoId, index: usize) -> String {
-    format!("{video}/{index}")
-}
-
-fn parse_cursor(cursor: &Cursor) -> Option<(VideoId, usize)> {
-    let (video, index) = cursor.as_str().rsplit_once('/')?;
-    let (platform, id) = video.split_once('/')?;
-    let video = VideoId::new(Platform::from_wire(platform)?, id).ok()?;
-    Some((video, index.parse().ok()?))
-}
-
 #[async_trait]
 impl Archive for MemoryArchive {
     async fn find(&self, video: &VideoId, selector: &TrackSelector, now: Timestamp) -> Result<FindOutcome> {
         let state = self.state.lock();
-        let Some(record) = state.videos.get(video) else {
+        let Some(video) = state.videos.get(video) else {
             return Ok(FindOutcome::NotFound);
         };
-        if record.withdrawn {
+        if video.record.withdrawn {
             return Ok(FindOutcome::Withdrawn);
         }
-        if let Some(stored) = record.stored(selector) {
-            return Ok(FindOutcome::Transcript(stored.clone()));
+        if let Some(stored) = video.stored(selector) {
+            return Ok(FindOutcome::Transcript(stored));
         }
-        let absence = record.absences.get(selector).filter(|absence| absence.until > now);
+        let absence = video.record.absences.get(selector).filter(|absence| absence.until > now);
         Ok(absence.map_or(FindOutcome::NotFound, |absence| FindOutcome::Absence(absence.clone())))
     }
 
@@ -244,15 +161,15 @@ impl Archive for MemoryArchive {
         selector: &TrackSelector,
     ) -> Result<Option<Arc<dyn LazyTranscript>>> {
         let state = self.state.lock();
-        let record = state.videos.get(video).filter(|record| !record.withdrawn);
-        let stored = record.and_then(|record| record.stored(selector)).cloned();
+        let video = state.videos.get(video).filter(|video| !video.record.withdrawn);
+        let stored = video.and_then(|video| video.stored(selector));
         Ok(stored.map(|stored| Arc::new(FoundTranscript { stored, changes: state.changes }) as _))
     }
 
     async fn tracks(&self, video: &VideoId) -> Result<Vec<ArchivedTrack>> {
         let state = self.state.lock();
-        let record = state.videos.get(video).filter(|record| !record.withdrawn);
-        Ok(record.map_or_else(Vec::new, |record| record.tracks(video).collect()))
+        let found = state.videos.get(video).filter(|found| !found.record.withdrawn);
+        Ok(found.map_or_else(Vec::new, |found| found.record.tracks(video).collect()))
     }
 
     async fn put(&self, request: PutRequest) -> Result<StoredTranscript> {
@@ -260,15 +177,16 @@ impl Archive for MemoryArchive {
         // Before the lock, because it takes a while.
         let content = content_digest(&request.transcript);
         let mut state = self.state.lock();
-        if state.videos.get(&request.video).is_some_and(|record| record.withdrawn) {
+        if state.videos.get(&request.video).is_some_and(|video| video.record.withdrawn) {
             return Err(Error::conflict("the video is withdrawn"));
         }
-        let record = state.videos.entry(request.video.clone()).or_default();
-        let before = record.selectors.clone();
-        record.put(&request, content);
-        let changed = !before.is_empty() && before != record.selectors;
-        let stored = request.selectors.first().and_then(|first| record.stored(first)).cloned();
-        state.changes += u64::from(changed);
+        let video = state.videos.entry(request.video.clone()).or_default();
+        let effect = video.record.put(&request, content);
+        if effect.is_new {
+            video.texts.push(Arc::clone(&request.transcript));
+        }
+        let stored = request.selectors.first().and_then(|first| video.stored(first));
+        state.changes += u64::from(effect.is_change);
         state.evict_surplus(&request.video);
         stored.ok_or_else(|| Error::unexpected("a selector has no transcript after one was stored for it"))
     }
@@ -276,8 +194,8 @@ impl Archive for MemoryArchive {
     async fn put_absence(&self, absence: Absence) -> Result<()> {
         let mut state = self.state.lock();
         let video = absence.video.clone();
-        let record = state.videos.entry(video.clone()).or_default();
-        record.absences.insert(absence.selector.clone(), absence);
+        let stored = state.videos.entry(video.clone()).or_default();
+        stored.record.absences.insert(absence.selector.clone(), absence);
         state.evict_surplus(&video);
         Ok(())
     }
@@ -326,7 +244,7 @@ impl Archive for MemoryArchive {
 
     async fn withdraw(&self, video: &VideoId, withdrawn: bool, _now: Timestamp) -> Result<()> {
         let mut state = self.state.lock();
-        state.videos.entry(video.clone()).or_default().withdrawn = withdrawn;
+        state.videos.entry(video.clone()).or_default().record.withdrawn = withdrawn;
         state.changes += 1;
         Ok(())
     }
@@ -342,21 +260,21 @@ impl Archive for MemoryArchive {
 
     async fn list_tracks(&self, page: PageRequest) -> Result<Page<ArchivedTrack>> {
         let after =
-            page.after.as_ref().map(|cursor| parse_cursor(cursor).ok_or_else(no_cursor)).transpose()?;
+            page.after.as_ref().map(|cursor| parse_track_cursor(cursor).ok_or_else(no_cursor)).transpose()?;
         let state = self.state.lock();
-        let tracks = state.videos.iter().flat_map(|(video, record)| {
-            record.tracks(video).enumerate().map(move |(index, track)| ((video.clone(), index), track))
+        let tracks = state.videos.iter().flat_map(|(video, stored)| {
+            stored.record.tracks(video).enumerate().map(move |(index, track)| ((video.clone(), index), track))
         });
         let rest = tracks
             .filter(|(_, track)| track.revision.is_some())
             .filter(|(key, _)| after.as_ref().is_none_or(|after| key > after));
-        let page = page_of(rest, page.size(), |((video, index), _)| cursor(video, *index));
+        let page = page_of(rest, page.size(), |((video, index), _)| track_cursor(video, *index));
         Ok(Page { items: page.items.into_iter().map(|(_, track)| track).collect(), next: page.next })
     }
 
     async fn list_withdrawn(&self, page: PageRequest) -> Result<Page<VideoId>> {
         let state = self.state.lock();
-        let withdrawn = state.videos.iter().filter(|(_, record)| record.withdrawn);
+        let withdrawn = state.videos.iter().filter(|(_, stored)| stored.record.withdrawn);
         let mut videos: Vec<_> = withdrawn.map(|(video, _)| (video.to_string(), video.clone())).collect();
         videos.sort();
         let after = page.after.as_ref().map(Cursor::as_str);
@@ -368,13 +286,8 @@ impl Archive for MemoryArchive {
     async fn stats(&self) -> Result<ArchiveStats> {
         let state = self.state.lock();
         let mut stats = ArchiveStats { links: state.links.len() as u64, ..ArchiveStats::default() };
-        for record in state.videos.values() {
-            stats.videos += u64::from(!record.transcripts.is_empty());
-            stats.transcripts += record.transcripts.len() as u64;
-            stats.absences += record.absences.len() as u64;
-            stats.withdrawn += u64::from(record.withdrawn);
-            stats.bytes +=
-                record.transcripts.iter().map(|stored| reported_bytes(&stored.transcript)).sum::<u64>();
+        for MemoryVideo { record, .. } in state.videos.values() {
+            stats.add(record);
         }
         Ok(stats)
     }

@@ -1,0 +1,41 @@
+//! The keys of a [`super::KeyValueArchive`].
+
+use std::fmt::Write as _;
+
+use super::{ShortLink, TrackSelector, VideoId};
+
+/// Key of the figures of the whole archive.
+pub(super) const TOTALS: &str = "totals";
+/// Prefix of the keys of videos.
+pub(super) const VIDEOS: &str = "video/";
+/// Number of videos that are read at once.
+pub(super) const LIST_MAX: usize = 100;
+
+pub(super) fn video(video: &VideoId) -> String {
+    format!("{VIDEOS}{video}")
+}
+
+/// A key before that of a video and after those of all lesser videos.
+pub(super) fn before(of: &VideoId) -> String {
+    let mut key = video(of);
+    // Ids are ASCII. What is longer than the shortened key is greater than it.
+    key.pop();
+    key
+}
+
+pub(super) fn text(video: &VideoId, content_sha256: &[u8]) -> String {
+    let mut key = format!("text/{video}/");
+    for byte in content_sha256 {
+        // Writing to a string cannot fail.
+        let _ = write!(key, "{byte:02x}");
+    }
+    key
+}
+
+pub(super) fn lease(video: &VideoId, selector: &TrackSelector) -> String {
+    format!("lease/{video}/{selector}")
+}
+
+pub(super) fn link(link: &ShortLink) -> String {
+    format!("link/{}/{}", link.platform(), link.code())
+}

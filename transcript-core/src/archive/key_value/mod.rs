@@ -1,0 +1,403 @@
+//! An archive over a store of keys and values.
+
+mod keys;
+
+use std::{fmt, sync::Arc};
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use tokio::sync::{Mutex, MutexGuard};
+
+use super::{
+    Absence, Archive, ArchiveStats, ArchivedTrack, FetchLease, FindOutcome, LeaseOutcome, PutRequest,
+    StoredTranscript, TrackSelector, VideoRecord, content_digest, parse_track_cursor, parse_video,
+    track_cursor,
+};
+use crate::{
+    error::{Error, ErrorKind, Result, Retry},
+    ids::{Cursor, Holder},
+    page::{Page, PageRequest},
+    time::Timestamp,
+    transcript::Transcript,
+    video::{ShortLink, VideoId},
+};
+
+/// A store of keys and values: an embedded database, a table with two columns, a folder.
+///
+/// [`KeyValueArchive`] makes an archive of it. Keys are texts of at most some 200 bytes; values are JSON of up to some
+/// megabytes. An implementation that blocks, as embedded databases do, is called on the threads of the runtime: one that
+/// waits for a disk for long moves its work to `tokio::task::spawn_blocking`.
+///
+/// Every method fails with [`ErrorKind::Unavailable`] if the store cannot be reached; [`Error::with_cause`] keeps the
+/// error of the database.
+#[async_trait]
+pub trait KeyValueStore: fmt::Debug + Send + Sync + 'static {
+    /// The value of a key.
+    async fn get(&self, key: &str) -> Result<Option<Vec<u8>>>;
+
+    /// Applies all changes in one transaction: all or none, durable when the call returns. No key occurs twice.
+    async fn write(&self, changes: Vec<KeyValueChange>) -> Result<()>;
+
+    /// Lists the keys that begin with `prefix` and are greater than `after`, in ascending order of their bytes.
+    ///
+    /// `after` begins with `prefix`. At most `limit` keys are returned; fewer only if there are no more.
+    async fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<(String, Vec<u8>)>>;
+}
+
+/// A change of one key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyValueChange {
+    /// The key.
+    pub key: String,
+    /// Its new value; `None` deletes the key.
+    pub value: Option<Vec<u8>>,
+}
+
+/// An archive over a [`KeyValueStore`].
+///
+/// It passes the conformance suite of archives over every store that does what [`KeyValueStore`] says. Its writes take
+/// turns, so one process at a time may use the store, through one `KeyValueArchive` and its clones. Texts are stored once
+/// for each content, and everything else of a video in one value.
+///
+/// ```
+/// use std::{
+///     collections::BTreeMap,
+///     sync::{Arc, Mutex},
+/// };
+///
+/// use async_trait::async_trait;
+/// use transcript_core::{
+///     Result,
+///     archive::{Archive, KeyValueArchive, KeyValueChange, KeyValueStore},
+/// };
+///
+/// #[derive(Debug, Default)]
+/// struct Map(Mutex<BTreeMap<String, Vec<u8>>>);
+///
+/// #[async_trait]
+/// impl KeyValueStore for Map {
+///     async fn get(&self, key: &str) -> Result<Option<Vec<u8>>> {
+///         Ok(self.0.lock().unwrap().get(key).cloned())
+///     }
+///
+///     async fn write(&self, changes: Vec<KeyValueChange>) -> Result<()> {
+///         let mut map = self.0.lock().unwrap();
+///         for KeyValueChange { key, value } in changes {
+///             match value {
+///                 Some(value) => map.insert(key, value),
+///                 None => map.remove(&key),
+///             };
+///         }
+///         Ok(())
+///     }
+///
+///     async fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<(String, Vec<u8>)>> {
+///         let map = self.0.lock().unwrap();
+///         let keys = map.iter().filter(|(key, _)| key.starts_with(prefix) && key.as_str() > after);
+///         Ok(keys.take(limit).map(|(key, value)| (key.clone(), value.clone())).collect())
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<()> {
+/// let archive = KeyValueArchive::new(Arc::new(Map::default()));
+/// assert_eq!(archive.stats().await?.transcripts, 0);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct KeyValueArchive {
+    store: Arc<dyn KeyValueStore>,
+    /// Held from the first read of a change until its write.
+    writing: Arc<Mutex<()>>,
+}
+
+/// Figures of the whole archive, in one value.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Totals {
+    changes: u64,
+    stats: ArchiveStats,
+}
+
+/// A lease of a selector.
+#[derive(Debug, Serialize, Deserialize)]
+struct LeaseRecord {
+    holder: Holder,
+    until: Timestamp,
+}
+
+/// The changes of one write.
+#[derive(Debug, Default)]
+struct Changes(Vec<KeyValueChange>);
+
+impl Changes {
+    fn put(&mut self, key: String, value: &impl Serialize) -> Result<()> {
+        let value = serde_json::to_vec(value).map_err(|_| Error::unexpected("a value cannot be encoded"))?;
+        self.0.push(KeyValueChange { key, value: Some(value) });
+        Ok(())
+    }
+
+    fn delete(&mut self, key: String) {
+        self.0.push(KeyValueChange { key, value: None });
+    }
+}
+
+impl KeyValueArchive {
+    /// The archive in this store.
+    pub fn new(store: Arc<dyn KeyValueStore>) -> Self {
+        Self { store, writing: Arc::default() }
+    }
+
+    async fn read<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>> {
+        self.store.get(key).await?.map(|value| decode(key, &value)).transpose()
+    }
+
+    async fn record(&self, video: &VideoId) -> Result<Option<VideoRecord>> {
+        self.read(&keys::video(video)).await
+    }
+
+    async fn totals(&self) -> Result<Totals> {
+        Ok(self.read(keys::TOTALS).await?.unwrap_or_default())
+    }
+
+    /// The text with this content, whose digest is checked.
+    async fn text(&self, video: &VideoId, content: &[u8]) -> Result<Arc<Transcript>> {
+        let key = keys::text(video, content);
+        let text: Transcript = self.read(&key).await?.ok_or_else(|| corrupt(&key))?;
+        match content_digest(&text) == content {
+            true => Ok(Arc::new(text)),
+            false => Err(corrupt(&key)),
+        }
+    }
+
+    /// Writes the changes of a video, with the totals of the archive.
+    async fn write_video(
+        &self,
+        _writing: MutexGuard<'_, ()>,
+        video: &VideoId,
+        (before, after): (Option<VideoRecord>, &VideoRecord),
+        is_change: bool,
+        mut changes: Changes,
+    ) -> Result<()> {
+        let mut totals = self.totals().await?;
+        if let Some(before) = &before {
+            totals.stats.subtract(before);
+        }
+        totals.stats.add(after);
+        totals.changes += u64::from(is_change);
+        changes.put(keys::video(video), after)?;
+        changes.put(keys::TOTALS.to_owned(), &totals)?;
+        self.store.write(changes.0).await
+    }
+
+    /// The next page of what `items` returns for each video. Their keys are those of the order.
+    async fn page<T>(
+        &self,
+        mut after: String,
+        size: usize,
+        items: impl Fn(&VideoId, &VideoRecord) -> Vec<(Cursor, T)> + Send,
+    ) -> Result<Page<T>>
+    where
+        T: Send,
+    {
+        let mut found: Vec<(Cursor, T)> = Vec::new();
+        loop {
+            let records = self.store.list(keys::VIDEOS, &after, keys::LIST_MAX).await?;
+            let is_last = records.len() < keys::LIST_MAX;
+            for (key, value) in records {
+                let name = key.strip_prefix(keys::VIDEOS).unwrap_or_default();
+                let video = parse_video(name).ok_or_else(|| corrupt(&key))?;
+                found.extend(items(&video, &decode(&key, &value)?));
+                after = key;
+            }
+            if is_last || found.len() > size {
+                let has_more = found.len() > size;
+                found.truncate(size);
+                let next = found.last().filter(|_| has_more).map(|(cursor, _)| cursor.clone());
+                return Ok(Page { items: found.into_iter().map(|(_, item)| item).collect(), next });
+            }
+        }
+    }
+}
+
+fn decode<T: DeserializeOwned>(key: &str, value: &[u8]) -> Result<T> {
+    serde_json::from_slice(value).map_err(|_| corrupt(key))
+}
+
+#[cold]
+fn corrupt(key: &str) -> Error {
+    Error::new(ErrorKind::Corrupt, Retry::Never, format!("the value of the key {key:?} cannot be read back"))
+}
+
+#[cold]
+fn no_cursor() -> Error {
+    Error::invalid("the cursor is not from this store")
+}
+
+#[async_trait]
+impl Archive for KeyValueArchive {
+    async fn find(&self, video: &VideoId, selector: &TrackSelector, now: Timestamp) -> Result<FindOutcome> {
+        let Some(record) = self.record(video).await? else { return Ok(FindOutcome::NotFound) };
+        if record.withdrawn {
+            return Ok(FindOutcome::Withdrawn);
+        }
+        if let Some(revision) = record.find(selector) {
+            let text = self.text(video, &revision.content_sha256).await;
+            return match text {
+                Ok(text) => Ok(FindOutcome::Transcript(revision.with_text(text))),
+                // It was deleted after the record was read.
+                Err(_) if self.record(video).await?.is_none_or(|record| record.find(selector).is_none()) => {
+                    Ok(FindOutcome::NotFound)
+                }
+                Err(error) => Err(error),
+            };
+        }
+        let absence = record.absences.get(selector).filter(|absence| absence.until > now);
+        Ok(absence.map_or(FindOutcome::NotFound, |absence| FindOutcome::Absence(absence.clone())))
+    }
+
+    async fn tracks(&self, video: &VideoId) -> Result<Vec<ArchivedTrack>> {
+        let record = self.record(video).await?.filter(|record| !record.withdrawn);
+        Ok(record.map_or_else(Vec::new, |record| record.tracks(video).collect()))
+    }
+
+    async fn put(&self, request: PutRequest) -> Result<StoredTranscript> {
+        request.check()?;
+        let content = content_digest(&request.transcript);
+        let writing = self.writing.lock().await;
+        let before = self.record(&request.video).await?;
+        let mut record = before.clone().unwrap_or_default();
+        if record.withdrawn {
+            return Err(Error::conflict("the video is withdrawn"));
+        }
+        let effect = record.put(&request, content.clone());
+        let mut changes = Changes::default();
+        // Also if it is stored already: that repairs a damaged text.
+        if record.revisions.iter().any(|revision| revision.content_sha256 == content) {
+            changes.put(keys::text(&request.video, &content), request.transcript.as_ref())?;
+        }
+        let video = &request.video;
+        self.write_video(writing, video, (before, &record), effect.is_change, changes).await?;
+        let first = request.selectors.first().and_then(|first| record.find(first));
+        let first = first.ok_or_else(|| Error::unexpected("a selector has no transcript after a put"))?;
+        let text = match first.content_sha256 == content {
+            true => request.transcript,
+            false => self.text(video, &first.content_sha256).await?,
+        };
+        Ok(first.with_text(text))
+    }
+
+    async fn put_absence(&self, absence: Absence) -> Result<()> {
+        let writing = self.writing.lock().await;
+        let before = self.record(&absence.video).await?;
+        let mut record = before.clone().unwrap_or_default();
+        let video = absence.video.clone();
+        record.absences.insert(absence.selector.clone(), absence);
+        self.write_video(writing, &video, (before, &record), false, Changes::default()).await
+    }
+
+    async fn acquire_lease(&self, lease: FetchLease) -> Result<LeaseOutcome> {
+        let _writing = self.writing.lock().await;
+        let key = keys::lease(&lease.video, &lease.selector);
+        let mut until = lease.until;
+        match self.read::<LeaseRecord>(&key).await? {
+            Some(held) if held.holder == lease.holder => until = until.max(held.until),
+            Some(held) if held.until > lease.now => return Ok(LeaseOutcome::Busy { until: held.until }),
+            Some(_) | None => {}
+        }
+        let mut changes = Changes::default();
+        changes.put(key, &LeaseRecord { holder: lease.holder, until })?;
+        self.store.write(changes.0).await?;
+        Ok(LeaseOutcome::Acquired)
+    }
+
+    async fn release_lease(&self, video: &VideoId, selector: &TrackSelector, holder: &Holder) -> Result<()> {
+        let _writing = self.writing.lock().await;
+        let key = keys::lease(video, selector);
+        if self.read::<LeaseRecord>(&key).await?.is_none_or(|held| held.holder != *holder) {
+            return Ok(());
+        }
+        let mut changes = Changes::default();
+        changes.delete(key);
+        self.store.write(changes.0).await
+    }
+
+    async fn short_link(&self, link: &ShortLink) -> Result<Option<VideoId>> {
+        self.read(&keys::link(link)).await
+    }
+
+    async fn put_short_link(&self, link: &ShortLink, video: &VideoId) -> Result<()> {
+        let _writing = self.writing.lock().await;
+        let key = keys::link(link);
+        if self.store.get(&key).await?.is_some() {
+            return Ok(());
+        }
+        let mut totals = self.totals().await?;
+        totals.stats.links += 1;
+        let mut changes = Changes::default();
+        changes.put(key, video)?;
+        changes.put(keys::TOTALS.to_owned(), &totals)?;
+        self.store.write(changes.0).await
+    }
+
+    async fn withdraw(&self, video: &VideoId, withdrawn: bool, _now: Timestamp) -> Result<()> {
+        let writing = self.writing.lock().await;
+        let before = self.record(video).await?;
+        let mut record = before.clone().unwrap_or_default();
+        record.withdrawn = withdrawn;
+        self.write_video(writing, video, (before, &record), true, Changes::default()).await
+    }
+
+    async fn delete(&self, video: &VideoId) -> Result<()> {
+        let writing = self.writing.lock().await;
+        let Some(before) = self.record(video).await? else { return Ok(()) };
+        let mut contents: Vec<_> = before.revisions.iter().map(|one| one.content_sha256.as_slice()).collect();
+        contents.sort_unstable();
+        contents.dedup();
+        let mut changes = Changes::default();
+        contents.iter().for_each(|content| changes.delete(keys::text(video, content)));
+        let mut record = before.clone();
+        record.clear();
+        self.write_video(writing, video, (Some(before), &record), true, changes).await
+    }
+
+    async fn change_counter(&self) -> Result<u64> {
+        Ok(self.totals().await?.changes)
+    }
+
+    async fn list_tracks(&self, page: PageRequest) -> Result<Page<ArchivedTrack>> {
+        let after = page.after.as_ref().map(|cursor| parse_track_cursor(cursor).ok_or_else(no_cursor));
+        let after = after.transpose()?;
+        let last = after.as_ref().map(|(video, position)| (keys::video(video), *position));
+        let tracks = |video: &VideoId, record: &VideoRecord| {
+            let tracks = record.tracks(video).enumerate().filter(|(_, track)| track.revision.is_some());
+            let key = keys::video(video);
+            let tracks = tracks.filter(|(index, _)| {
+                last.as_ref().is_none_or(|(last, position)| (&key, index) > (last, position))
+            });
+            tracks.map(|(index, track)| (Cursor::new(track_cursor(video, index)), track)).collect()
+        };
+        // The video of the cursor may have more tracks, so the list begins with it.
+        let before = after.as_ref().map_or_else(|| keys::VIDEOS.to_owned(), |(video, _)| keys::before(video));
+        self.page(before, page.size(), tracks).await
+    }
+
+    async fn list_withdrawn(&self, page: PageRequest) -> Result<Page<VideoId>> {
+        let after = match &page.after {
+            None => keys::VIDEOS.to_owned(),
+            Some(cursor) => keys::video(&parse_video(cursor.as_str()).ok_or_else(no_cursor)?),
+        };
+        let withdrawn = |video: &VideoId, record: &VideoRecord| match record.withdrawn {
+            true => vec![(Cursor::new(video.to_string()), video.clone())],
+            false => Vec::new(),
+        };
+        self.page(after, page.size(), withdrawn).await
+    }
+
+    async fn stats(&self) -> Result<ArchiveStats> {
+        Ok(self.totals().await?.stats)
+    }
+}
+
+#[cfg(all(test, feature = "testing"))]
+mod tests;

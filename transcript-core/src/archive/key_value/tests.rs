@@ -1,0 +1,128 @@
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex as StdMutex, PoisonError},
+};
+
+use super::*;
+use crate::{
+    transcript::{LanguageTag, Segment, TrackInfo, TrackKind},
+    video::Platform,
+};
+
+/// A sorted map in memory.
+#[derive(Debug, Default)]
+struct MapStore(StdMutex<BTreeMap<String, Vec<u8>>>);
+
+impl MapStore {
+    fn change<T>(&self, work: impl FnOnce(&mut BTreeMap<String, Vec<u8>>) -> T) -> T {
+        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+#[async_trait]
+impl KeyValueStore for MapStore {
+    async fn get(&self, key: &str) -> Result<Option<Vec<u8>>> {
+        tokio::task::yield_now().await;
+        Ok(self.change(|map| map.get(key).cloned()))
+    }
+
+    async fn write(&self, changes: Vec<KeyValueChange>) -> Result<()> {
+        tokio::task::yield_now().await;
+        self.change(|map| {
+            for KeyValueChange { key, value } in changes {
+                match value {
+                    Some(value) => map.insert(key, value),
+                    None => map.remove(&key),
+                };
+            }
+        });
+        Ok(())
+    }
+
+    async fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<(String, Vec<u8>)>> {
+        let entry = |(key, value): (&String, &Vec<u8>)| (key.clone(), value.clone());
+        Ok(self.change(|map| {
+            let keys = map.iter().filter(|(key, _)| key.starts_with(prefix) && key.as_str() > after);
+            keys.take(limit).map(entry).collect()
+        }))
+    }
+}
+
+mod conformance {
+    use super::*;
+
+    crate::archive_conformance!(Arc::new(KeyValueArchive::new(Arc::new(MapStore::default()))));
+}
+
+fn request(id: &str, text: &str, languages: &[&str]) -> PutRequest {
+    let video = VideoId::new(Platform::YouTube, id).unwrap();
+    let tag = |tag: &&str| LanguageTag::parse(tag).unwrap();
+    let track = |language: &&str| TrackInfo::new(tag(language), TrackKind::Human);
+    PutRequest {
+        video: video.clone(),
+        selectors: languages.iter().map(|language| TrackSelector::Language(tag(language))).collect(),
+        transcript: Arc::new(Transcript {
+            video,
+            title: None,
+            author: None,
+            duration_ms: None,
+            track: track(&languages[0]),
+            source: "test".to_owned(),
+            segments: vec![Segment::new(text, 0, 1_000)],
+        }),
+        known_tracks: languages.iter().map(track).collect(),
+        parser_version: 1,
+        replace: false,
+        now: Timestamp::from_millis(1),
+    }
+}
+
+#[tokio::test]
+async fn key_value_damaged_text_is_corrupt_until_put_again() {
+    let store = Arc::new(MapStore::default());
+    let archive = KeyValueArchive::new(Arc::clone(&store) as _);
+    let put = request("aaaaaaaaaaa", "Hello.", &["en"]);
+    let (video, selector) = (put.video.clone(), put.selectors[0].clone());
+    archive.put(put.clone()).await.unwrap();
+    for damage in [&b"{"[..], b"{}"] {
+        store.change(|map| {
+            let text = map.keys().find(|key| key.starts_with("text/")).cloned().unwrap();
+            map.insert(text, damage.to_vec());
+        });
+        let found = archive.find(&video, &selector, put.now).await;
+        assert_eq!(found.unwrap_err().kind(), ErrorKind::Corrupt);
+        archive.put(PutRequest { replace: true, ..put.clone() }).await.unwrap();
+        let found = archive.find(&video, &selector, put.now).await.unwrap();
+        assert!(matches!(found, FindOutcome::Transcript(stored) if stored.revision == 1));
+    }
+    archive.delete(&video).await.unwrap();
+    assert_eq!(store.change(|map| map.keys().filter(|key| key.starts_with("text/")).count()), 0);
+}
+
+#[tokio::test]
+async fn key_value_list_continues_within_video_and_beyond_one_read() {
+    let archive = KeyValueArchive::new(Arc::new(MapStore::default()));
+    let videos = keys::LIST_MAX + 20;
+    for number in 0..videos {
+        let id = format!("aaaaaaaa{number:03}");
+        archive.put(request(&id, "One.", &["en"])).await.unwrap();
+        archive.put(request(&id, "Zwei.", &["de"])).await.unwrap();
+    }
+    let (mut seen, mut after) = (Vec::new(), None);
+    loop {
+        let page = archive.list_tracks(PageRequest { after, limit: 7 }).await.unwrap();
+        seen.extend(
+            page.items.iter().map(|track| (track.video.to_string(), track.track.language.to_string())),
+        );
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(seen.len(), videos * 2);
+    let mut distinct = seen.clone();
+    distinct.sort();
+    distinct.dedup();
+    assert_eq!(distinct.len(), seen.len());
+    assert_eq!(archive.stats().await.unwrap().transcripts, videos as u64 * 2);
+}
