@@ -106,6 +106,27 @@ impl ArchiveTools {
     /// # Errors
     /// [`transcript_core::ErrorKind::Invalid`] if the link, the language or the captions are invalid;
     /// [`transcript_core::ErrorKind::Conflict`] if the video is withdrawn; errors of the storage.
+    ///
+    /// ```
+    /// use verbatim::{ImportRequest, Options, Verbatim};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), verbatim::Error> {
+    /// let verbatim = Verbatim::open(Options::default()).await?;
+    /// let import = ImportRequest {
+    ///     link: "https://youtu.be/dQw4w9WgXcQ".to_owned(),
+    ///     captions: b"1\n00:00:01,500 --> 00:00:03,000\nIt is so quiet here.\n".to_vec(),
+    ///     language: Some("en".to_owned()),
+    ///     ..ImportRequest::default()
+    /// };
+    /// verbatim.tools().import(import).await?;
+    ///
+    /// let transcript = verbatim.get("https://www.youtube.com/watch?v=dQw4w9WgXcQ").await?.into_transcript()?;
+    /// assert_eq!(transcript.segments[0].text, "It is so quiet here.");
+    /// assert_eq!(transcript.segments[0].start_ms, 1_500);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn import(&self, request: ImportRequest) -> Result<ImportOutcome> {
         let video = self.known_video(&request.link).await?;
         let language = request.language.as_deref().map(LanguageTag::parse).transpose()?;

@@ -1,4 +1,41 @@
 #![doc = include_str!("../README.md")]
+//!
+//! ## Parts
+//!
+//! The [`guide`] introduces them in this order.
+//!
+//! | item | purpose |
+//! |---|---|
+//! | [`Options`] | plain structures: storage, suppliers, platform access, limits; methods that begin with `with_` |
+//! | [`Verbatim::open`] | opens the storage and assembles all parts |
+//! | [`Verbatim::get`] | an archived transcript, or a fetched and archived one; otherwise the failure reason |
+//! | [`Verbatim::get_many`] | many transcripts, as a stream with progress |
+//! | [`Verbatim::tools`] | [`ArchiveTools`]: import, export, search, refresh and operator functions |
+//! | [`ArchiveTools::import`] | imports caption files (WebVTT, SRT, TTML, …) |
+//! | [`ImportDraft::read`], [`ArchiveTools::import_draft`] | imports transcripts of other programs, JSON too |
+//! | [`ArchiveTools::archived`], [`TranscriptExport::to_json`] | exports everything archived of a video, without loss |
+//! | [`ArchiveTools::show`], [`ArchiveTools::stats`] | what is archived |
+//! | [`ArchiveTools::delete`], [`ArchiveTools::withdraw`] | deletes a video, or takes it down |
+//! | [`ArchiveTools::refresh`] | fetches a transcript again |
+//! | [`ArchiveTools::search`] | passages of archived transcripts that contain some words |
+//! | [`Options::with_supplier`], [`Options::with_archive`] | a supplier or archive of the caller |
+//! | [`Options::with_ledger`], [`Options::with_directory`] | stores of credits and keys of the caller |
+//! | [`Options::with_chat_model`] | a chat model of the caller |
+//! | [`TranscriptCache`] | transcripts of repeated requests, ready in memory |
+//! | [`Verbatim::service`] | both APIs as one [`service::Service`] within the process, with keys and charges |
+//! | [`service::ArchiveService`] | the same trait over an own archive, without payment |
+//! | [`service::ServiceClient`] | the same trait for a server |
+//! | [`PageClient`] | YouTube pages, for programs with their own parsing |
+//! | [`Verbatim::ledger`], [`Verbatim::audit`] | the ledger; compares every balance with its entries |
+//! | [`Verbatim::directory`] | keys and accounts |
+//! | [`Verbatim::lookup`] | the lookup API: keys and allowances |
+//! | [`Verbatim::accounts`] | the v1 API: accounts, credits, transcripts and answers for credits |
+//! | [`Verbatim::chat`] | questions about a transcript, with verified quotes and citations |
+//! | [`Verbatim::payments`], [`Verbatim::sandbox`] | credit packs, plans, refunds; the sandbox checkout |
+//! | [`Verbatim::start_mail`] | sends registration mails through a custom `Mailer` |
+//! | [`Verbatim::start_sweep`] | polls open orders every half hour, if anything is for sale |
+//! | [`Verbatim::transcripts`], [`Verbatim::archive`] | the engine and the archive below the facade |
+//! | [`Verbatim::close`] | waits for running work |
 
 mod archive_tools;
 #[cfg(feature = "lookup")]
@@ -13,6 +50,7 @@ mod entitlement;
 mod export;
 mod facade;
 mod get;
+pub mod guide;
 mod health;
 #[cfg(feature = "lookup")]
 mod housekeeping;

@@ -103,7 +103,7 @@ mod tests {
         unnamed.custom.suppliers.push(empty("mine", &[Platform::X]));
         check(unnamed.clone(), "the supplier \"mine\" is never called").await;
         unnamed.suppliers.youtube.push("mine".to_owned());
-        check(unnamed.clone(), "there is no supplier").await;
+        check(unnamed.clone(), "does not name it for one of its platforms").await;
         unnamed.suppliers.youtube.pop();
         unnamed.suppliers.x.push("mine".to_owned());
         unnamed.check().unwrap();

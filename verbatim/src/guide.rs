@@ -1,0 +1,129 @@
+//! Guide: from a first transcript to a program with its own archive, supplier, ledger and server.
+//!
+//! # A transcript
+//!
+//! [`Verbatim::open`](crate::Verbatim::open) builds everything from [`Options`](crate::Options), and
+//! [`Verbatim::get`](crate::Verbatim::get) returns the transcript of a link: archived, or fetched and archived.
+//!
+//! ```no_run
+//! use verbatim::{Options, StorageOptions, Verbatim};
+//!
+//! # async fn example() -> Result<(), verbatim::Error> {
+//! let options = Options::default().with_storage(StorageOptions::in_folder("/var/lib/transcripts"));
+//! let verbatim = Verbatim::open(options).await?;
+//! let transcript = verbatim.get("https://youtu.be/dQw4w9WgXcQ").await?.into_transcript()?;
+//! for segment in &transcript.segments {
+//!     println!("{} ms: {}", segment.start_ms, segment.text);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`Transcript`](crate::transcript_core::transcript::Transcript) has the segments, the track and the title; its
+//! `to_text`, `to_markdown`, `to_srt` and `to_webvtt` write the formats. A program that ends calls
+//! [`Verbatim::close`](crate::Verbatim::close), which waits for running fetches. A clone of a `Verbatim` is a handle to
+//! the same parts.
+//!
+//! # A language, and a missing transcript
+//!
+//! That a video has no transcript is an outcome, and not an error: a program often has an answer of its own.
+//! [`GetOutcome::into_transcript`](crate::GetOutcome::into_transcript) makes an error of it, with
+//! [`UnavailableTranscript`](crate::UnavailableTranscript) as its source.
+//!
+//! ```
+//! use verbatim::{GetOutcome, GetRequest, Options, Verbatim};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), verbatim::Error> {
+//! let verbatim = Verbatim::open(Options::default().without_suppliers()).await?;
+//! let request = GetRequest::new("https://youtu.be/dQw4w9WgXcQ").with_language("de");
+//! match verbatim.get(request).await? {
+//!     GetOutcome::Found(found) => println!("{}", found.stored.transcript),
+//!     GetOutcome::Missing(missing) => {
+//!         assert_eq!(missing.reason.as_str(), "config_error");
+//!         assert_eq!(missing.message, "There is no source of new transcripts for YouTube.");
+//!     }
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Many transcripts
+//!
+//! [`Verbatim::get_many`](crate::Verbatim::get_many) is a stream of results, each with the position of its request. It
+//! runs 32 requests at a time; [`TranscriptStream::in_order`](crate::TranscriptStream::in_order) returns the results in
+//! the order of the requests.
+//!
+//! ```
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), verbatim::Error> {
+//! # let verbatim = verbatim::Verbatim::open(verbatim::Options::default().without_suppliers()).await?;
+//! let links = ["https://youtu.be/dQw4w9WgXcQ", "https://youtu.be/L1ghth0use1", "no link"];
+//! let mut results = verbatim.get_many(links).with_concurrency(8);
+//! while let Some(item) = results.next().await {
+//!     let progress = results.progress();
+//!     println!("{} of {}", progress.done(), progress.total);
+//!     if let Err(error) = item.into_transcript() {
+//!         println!("{error}");
+//!     }
+//! }
+//! assert_eq!((results.progress().missing, results.progress().failed), (2, 1));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # An own supplier
+//!
+//! A [`Supplier`](crate::transcript_core::supplier::Supplier) returns the transcript of a video, or a
+//! [`SupplyError`](crate::transcript_core::supplier::SupplyError) whose reason decides what is stored, retried and
+//! reported. [`Options::with_supplier`](crate::Options::with_supplier) registers it for the platforms that it names. The
+//! example `own_supplier` reads caption files from a folder: `cargo run -p verbatim-transcripts --example own_supplier`.
+//!
+//! # An own archive
+//!
+//! [`KeyValueArchive`](crate::transcript_core::archive::KeyValueArchive) makes an archive of any store with three
+//! functions: read a key, write some keys in one transaction, list keys in order. The example `own_archive` has one in
+//! forty lines. An archive with more than one process implements
+//! [`Archive`](crate::transcript_core::archive::Archive) itself; the feature `testing` of the core has the conformance
+//! suite for it. [`Options::with_archive`](crate::Options::with_archive) registers either.
+//!
+//! # The ledger in an own program
+//!
+//! [`Verbatim::ledger`](crate::Verbatim::ledger) is the double-entry ledger of the storage: credits are granted, held
+//! before work, and settled afterwards, each step once per id however often it is repeated. The example `ledger` charges
+//! for a transcript. [`Verbatim::directory`](crate::Verbatim::directory) has the keys and accounts.
+//!
+//! # Both APIs
+//!
+//! [`Verbatim::service`](crate::Verbatim::service) is the lookup API and the v1 API within the process, with their keys,
+//! limits and charges: a [`Service`](crate::service::Service), as is a
+//! [`ServiceClient`](crate::service::ServiceClient) of a server. The example `ask_a_server` uses the client.
+//!
+//! # A server in an own axum program
+//!
+//! `reference_server::EmbeddedServer` of the package `verbatim-reference-server` is the HTTP server without its listener:
+//! a tower service and an axum router over a `Verbatim`, whose archive and suppliers may be the program's own. Its
+//! example `own_axum_app` serves a route of its own beside it.
+//!
+//! # Names
+//!
+//! `use verbatim::*` hides nothing of the standard library: there is no `Result` among the names, and no `core`.
+//!
+//! ```
+//! use verbatim::*;
+//!
+//! #[derive(Clone, Debug, Default, PartialEq)]
+//! struct Links(Vec<String>);
+//!
+//! fn count(links: &Links) -> Result<usize, core::num::TryFromIntError> {
+//!     let count = u8::try_from(core::cmp::max(links.0.len(), 1))?;
+//!     Ok(std::mem::size_of::<u8>() * usize::from(count))
+//! }
+//!
+//! let options: Option<Options> = Some(Options::default());
+//! assert_eq!((count(&Links::default()), options.is_some()), (Ok(1), true));
+//! ```
+//!
+//! # Runtime
+//!
+//! `Verbatim::open` is called within a Tokio runtime, and all work runs there. Its futures may be polled by any executor.
