@@ -9,18 +9,15 @@ use transcript_core::{Error, ErrorCause, ErrorKind, Retry};
 use crate::monitor::StoreErrorKind;
 
 /// An error that ends a transaction early: a rejection by this crate, or an error of the database.
-#[derive(Debug, derive_more::From)]
+#[derive(Debug)]
 pub(crate) enum DbError {
     /// An error of the port, found while the transaction ran; the connection is intact.
-    #[from]
     Rejected(Error),
     /// A statement or the database failed.
     #[cfg(feature = "postgres")]
-    #[from]
     Sql(sqlx::Error),
     /// A statement or the file failed.
     #[cfg(feature = "sqlite")]
-    #[from]
     Sqlite(rusqlite::Error),
     /// A stored value has another type than its column.
     Unreadable,
@@ -33,6 +30,26 @@ pub(crate) enum DbError {
     /// The server did not respond in time.
     #[cfg(feature = "postgres")]
     TimedOut,
+}
+
+impl From<Error> for DbError {
+    fn from(error: Error) -> Self {
+        Self::Rejected(error)
+    }
+}
+
+#[cfg(feature = "postgres")]
+impl From<sqlx::Error> for DbError {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Sql(error)
+    }
+}
+
+#[cfg(feature = "sqlite")]
+impl From<rusqlite::Error> for DbError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sqlite(error)
+    }
 }
 
 /// The result of work inside the database.

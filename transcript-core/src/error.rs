@@ -95,14 +95,15 @@ impl Eq for ErrorCause {}
 /// assert_eq!(error.kind(), ErrorKind::Unavailable);
 /// assert_eq!(error.to_string(), "the database is locked");
 /// ```
-#[derive(Clone, Debug, derive_more::Display)]
-#[display("{message}")]
+#[derive(Clone, Debug)]
 pub struct Error {
     kind: ErrorKind,
     retry: Retry,
     message: String,
     cause: Option<ErrorCause>,
 }
+
+crate::display::display!(Error, |this| this.message);
 
 impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {

@@ -28,6 +28,7 @@ pub mod captions;
 pub mod chat;
 mod debug_fields;
 pub mod directory;
+mod display;
 pub mod engine;
 pub mod error;
 mod failure_log;

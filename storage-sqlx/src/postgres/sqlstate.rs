@@ -149,7 +149,11 @@ pub(super) fn describe(fault: &DbError, database: &str) -> Error {
         DbError::Sqlite(_) | DbError::Panicked | DbError::Replaced => return defect(database),
     };
     tracing::debug!(%error, "database call failed");
-    let (kind, retry, message) = match (code(error).as_deref(), error) {
+    let code = code(error);
+    if let Some((kind, message)) = code.as_deref().and_then(|code| refusal(code, database)) {
+        return Error::new(kind, Retry::Never, message);
+    }
+    let (kind, retry, message) = match (code.as_deref(), error) {
         (Some(code), _) if retryability_of_code(code) == Retryability::Retry => (
             Unavailable,
             Retry::Backoff,
@@ -157,9 +161,6 @@ pub(super) fn describe(fault: &DbError, database: &str) -> Error {
         ),
         (Some("57014"), _) => {
             (Unavailable, Retry::Backoff, format!("a statement on the database {database} timed out"))
-        }
-        (Some(code), _) if let Some((kind, message)) = refusal(code, database) => {
-            (kind, Retry::Never, message)
         }
         (Some(code), _) if code.starts_with("53") => (
             Unavailable,

@@ -7,24 +7,19 @@ use serde::{Deserialize, Serialize};
 /// A value of a statement parameter or of a column.
 ///
 /// A parameter borrows its text and bytes where it can; a column owns them.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, derive_more::From)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum Value<'a> {
     /// Its name in the stored position of a copy stays.
     #[serde(rename = "None")]
     Null,
-    #[from(i64, u16, u32)]
     Number(i64),
     /// A boolean. SQLite stores it as a number.
-    #[from]
     Flag(bool),
-    #[from(&'a str, &'a String, String)]
     Text(Cow<'a, str>),
-    #[from(&'a [u8], &'a Vec<u8>)]
     Bytes(Cow<'a, [u8]>),
     /// A list of texts. On SQLite it is a JSON array.
     Texts(Vec<Cow<'a, str>>),
     /// A list of numbers, only as a parameter. SQLite receives it as a JSON array.
-    #[from]
     Numbers(Vec<i64>),
 }
 
@@ -57,6 +52,31 @@ macro_rules! values {
     ($($value:expr),* $(,)?) => { [$($crate::sql::Value::from($value)),*] };
 }
 pub(crate) use values;
+
+/// Implements `From` of these types by a conversion.
+macro_rules! from {
+    ($($from:ty => $convert:expr;)*) => {$(
+        impl<'a> From<$from> for Value<'a> {
+            fn from(value: $from) -> Self {
+                let convert: fn($from) -> Self = $convert;
+                convert(value)
+            }
+        }
+    )*};
+}
+
+from! {
+    i64 => Self::Number;
+    u16 => |number| Self::Number(number.into());
+    u32 => |number| Self::Number(number.into());
+    bool => Self::Flag;
+    String => |text| Self::Text(text.into());
+    &'a str => |text| Self::Text(text.into());
+    &'a String => |text| Self::Text(text.into());
+    &'a [u8] => |bytes| Self::Bytes(bytes.into());
+    &'a Vec<u8> => |bytes| Self::Bytes(bytes.into());
+    Vec<i64> => Self::Numbers;
+}
 
 impl<'a> From<Vec<&'a str>> for Value<'a> {
     fn from(texts: Vec<&'a str>) -> Self {

@@ -5,6 +5,16 @@ use toml::{Table, Value};
 
 use super::{SourceFile, Violation, apply, check_planted, none, tree};
 
+/// Libraries for programs outside the workspace, which may be built with an older Rust than the workspace.
+pub(super) const LIBRARIES: [&str; 4] = [
+    "verbatim-transcript-core",
+    "verbatim-storage-sqlx",
+    "verbatim-upstream-reqwest",
+    "verbatim-transcripts",
+];
+/// Oldest Rust of the libraries.
+pub(super) const LIBRARY_RUST: &str = "1.88";
+
 /// Packages with the workspace dependencies that each may have, by their keys in the root manifest.
 ///
 /// A crate that is not listed must be added.
@@ -121,8 +131,15 @@ fn uninherited_settings(source: &SourceFile) -> Vec<Violation> {
             source.violation(1, "add `[lints] workspace = true`: it enables the docs and safety rules"),
         );
     }
+    let package = |key: &str| manifest.get("package").and_then(|package| package.get(key)?.as_str());
+    let is_library = package("name").is_some_and(|name| LIBRARIES.contains(&name));
     for key in ["version", "edition", "rust-version", "license"] {
-        if !inherited("package", key) {
+        if key == "rust-version" && is_library {
+            if package(key) != Some(LIBRARY_RUST) {
+                let advice = format!("write `{key} = \"{LIBRARY_RUST}\"`: the libraries share it");
+                violations.push(source.violation(1, advice));
+            }
+        } else if !inherited("package", key) {
             violations.push(
                 source.violation(1, format!("write `{key}.workspace = true`: the workspace defines it")),
             );
@@ -212,5 +229,9 @@ fn tidy_uninherited_settings_are_reported() {
     let text = format!("[package]\n{inherited}license.workspace = true\n[lints]\nworkspace = true\n");
     check_planted(uninherited_settings, "a/Cargo.toml", &text, &[]);
     check_planted(uninherited_settings, "a/Cargo.toml", &format!("[package]\n{inherited}"), &[1, 1]);
+    let library = text.replacen("[package]", "[package]\nname = \"verbatim-transcripts\"", 1);
+    check_planted(uninherited_settings, "a/Cargo.toml", &library, &[1]);
+    let own = library.replacen("rust-version.workspace = true", "rust-version = \"1.88\"", 1);
+    check_planted(uninherited_settings, "a/Cargo.toml", &own, &[]);
     check_planted(unshared_versions, "a/Cargo.toml", "[dependencies]\na.workspace = true\nb = \"1\"\n", &[3]);
 }

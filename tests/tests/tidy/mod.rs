@@ -4,6 +4,7 @@
 //! that plants a violation.
 
 mod crates;
+mod dependencies;
 mod documents;
 mod functions;
 mod layers;

@@ -21,15 +21,19 @@ const LENGTH_MAX: usize = 254;
 /// assert!(Email::parse("ann@localhost").is_err());
 /// # Ok::<(), transcript_core::accounts::EmailError>(())
 /// ```
-#[derive(Clone, PartialEq, Eq, Hash, derive_more::Debug)]
-// Addresses stay out of logs.
-#[debug("Email(…)")]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Email(String);
 
+// Addresses stay out of logs.
+crate::display::debug_as!(Email, |_this| "Email(…)");
+
 /// The text is not a usable e-mail address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, derive_more::Display, derive_more::Error)]
-#[display("email: give an e-mail address such as name@example.org")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EmailError;
+
+crate::display::display!(EmailError, |_this| "email: give an e-mail address such as name@example.org");
+
+impl std::error::Error for EmailError {}
 
 impl Email {
     /// Parses an address and normalizes it.

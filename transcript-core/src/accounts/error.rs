@@ -9,8 +9,7 @@ use crate::{
 };
 
 /// Error of a v1 call. Each variant has a message that states the reason and how to proceed.
-#[derive(Clone, Debug, PartialEq, Eq, derive_more::Display)]
-#[display("{}", self.message())]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum V1Error {
     /// Missing or invalid parameters.
     BadRequest(String),
@@ -39,6 +38,8 @@ pub enum V1Error {
     /// The service failed; nothing was charged.
     Internal(String),
 }
+
+crate::display::display!(V1Error, |this| this.message());
 
 impl std::error::Error for V1Error {}
 

@@ -33,8 +33,12 @@ pub struct ZstdFrame<'a> {
 }
 
 /// Reason why bytes cannot be used as a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, derive_more::Display, derive_more::Error)]
-pub struct ZstdFrameError(#[error(not(source))] &'static str);
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ZstdFrameError(&'static str);
+
+crate::display::display!(ZstdFrameError, |this| this.0);
+
+impl std::error::Error for ZstdFrameError {}
 
 const TRUNCATED: ZstdFrameError = ZstdFrameError("the frame is cut off");
 

@@ -19,12 +19,15 @@ pub enum CaptionErrorKind {
 /// Error of a caption parser: a kind for decisions and a message.
 ///
 /// The message quotes nothing of the body.
-#[derive(Clone, Debug, PartialEq, Eq, derive_more::Display, derive_more::Error)]
-#[display("{message}")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CaptionError {
     kind: CaptionErrorKind,
     message: String,
 }
+
+crate::display::display!(CaptionError, |this| this.message);
+
+impl std::error::Error for CaptionError {}
 
 impl CaptionError {
     #[cold]

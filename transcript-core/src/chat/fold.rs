@@ -6,9 +6,9 @@
 use std::{iter::once, ops::Range};
 
 use icu_normalizer::DecomposingNormalizerBorrowed;
-use unicode_script::{Script, UnicodeScript};
 
 use crate::transcript::is_unspaced;
+use crate::transcript::script::{Script, char_script};
 
 const NFKD: DecomposingNormalizerBorrowed<'static> = DecomposingNormalizerBorrowed::new_nfkd();
 
@@ -137,7 +137,7 @@ fn byte_length(letters: impl Iterator<Item = char>) -> Option<usize> {
 
 /// Whether a character only modifies the letter before it.
 pub(super) fn is_mark(c: char) -> bool {
-    !c.is_ascii() && !c.is_alphanumeric() && !c.is_whitespace() && c.script() != Script::Common
+    !c.is_ascii() && !c.is_alphanumeric() && !c.is_whitespace() && char_script(c) != Script::Common
 }
 
 #[cfg(test)]

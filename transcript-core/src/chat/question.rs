@@ -1,5 +1,7 @@
 //! A question and the conversation before it.
 
+use std::fmt;
+
 use crate::{debug_fields, names::names};
 
 /// Maximum of Unicode scalar values in a message (specification 8).
@@ -45,21 +47,32 @@ pub struct Question {
 crate::debug_fields!(Question |this| { turns: this.history.len() });
 
 /// Reason why a question is invalid. The message names the request field (specification 4.5).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, derive_more::Display, derive_more::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QuestionError {
     /// The message is empty.
-    #[display("message: it is empty")]
     Empty,
     /// The message has more than [`MESSAGE_CHARS_MAX`] characters.
-    #[display("message: it has more than {MESSAGE_CHARS_MAX} characters")]
     TooLong,
     /// The history has more than [`HISTORY_ITEMS_MAX`] items.
-    #[display("conversation_history: it has more than {HISTORY_ITEMS_MAX} items")]
     TooManyTurns,
     /// A history item is larger than any request.
-    #[display("conversation_history: an item is longer than a request may be")]
     TurnTooLong,
 }
+
+impl fmt::Display for QuestionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("message: it is empty"),
+            Self::TooLong => write!(f, "message: it has more than {MESSAGE_CHARS_MAX} characters"),
+            Self::TooManyTurns => {
+                write!(f, "conversation_history: it has more than {HISTORY_ITEMS_MAX} items")
+            }
+            Self::TurnTooLong => f.write_str("conversation_history: an item is longer than a request may be"),
+        }
+    }
+}
+
+impl std::error::Error for QuestionError {}
 
 impl Question {
     /// Creates a question.

@@ -4,10 +4,9 @@
 //! separate words, without a dictionary for each. Unspaced scripts, and Korean, whose words carry grammatical endings,
 //! are split into overlapping n-grams of two or three letters.
 
-use unicode_script::{Script, UnicodeScript};
-
 use super::fold::{fold_char, is_mark};
 use crate::transcript::is_unspaced;
+use crate::transcript::script::{Script, char_script};
 
 /// Length of a stem, in letters.
 const STEM_LETTERS: usize = 5;
@@ -118,7 +117,7 @@ impl NgramTokenizer {
             each(Term::Ngram(&self.ngram));
         }
         if self.ngram_script == NgramScript::Ideographic && self.run.len() > 1 {
-            for letter in self.run.iter().filter(|letter| letter.script() == Script::Han) {
+            for letter in self.run.iter().filter(|letter| char_script(**letter) == Script::Han) {
                 self.ngram.clear();
                 self.ngram.push(*letter);
                 each(Term::Ngram(&self.ngram));
@@ -130,7 +129,7 @@ impl NgramTokenizer {
 
 /// How the script of a letter is split; `None` if the script separates words.
 fn ngram_script(c: char) -> Option<NgramScript> {
-    match c.script() {
+    match char_script(c) {
         Script::Hangul => Some(NgramScript::Syllabic),
         Script::Thai | Script::Lao | Script::Khmer | Script::Myanmar | Script::Tibetan => {
             Some(NgramScript::Alphabetic)

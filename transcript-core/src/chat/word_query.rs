@@ -1,9 +1,8 @@
 //! Exact word matching, independent of spelling variants.
 
-use unicode_script::{Script, UnicodeScript as _};
-
 use super::fold::{fold, is_mark};
 use crate::transcript::is_unspaced;
+use crate::transcript::script::{Script, char_script};
 
 /// Words to find. Case, accents, punctuation and Unicode form are ignored.
 ///
@@ -39,7 +38,7 @@ impl WordQuery {
 ///
 /// It has none in unspaced scripts, and in Korean, where particles are attached.
 fn has_ends(word: &str) -> bool {
-    !word.chars().any(|c| is_unspaced(c) || c.script() == Script::Hangul)
+    !word.chars().any(|c| is_unspaced(c) || char_script(c) == Script::Hangul)
 }
 
 /// Whether the folded word is a whole word of the text.

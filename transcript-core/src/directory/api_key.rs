@@ -43,12 +43,13 @@ impl ApiKind {
 /// An API key in plain text.
 ///
 /// It is shown once and never stored; `Debug` prints only its first characters.
-#[derive(Clone, PartialEq, Eq, derive_more::Debug)]
-#[debug("ApiKey({}…)", self.hint())]
+#[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey {
     kind: ApiKind,
     text: String,
 }
+
+crate::display::debug_as!(ApiKey, |this| format_args!("ApiKey({}…)", this.hint()));
 
 impl ApiKey {
     /// Generates a key: prefix, 30 random base62 characters, and the CRC-32 of these in 6 more characters.

@@ -1,6 +1,7 @@
 //! Client networks, for counting misses, new keys and connections. Stores no address, only a keyed digest.
 
 use std::{
+    fmt,
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
     sync::Arc,
 };
@@ -15,13 +16,21 @@ use crate::{ledger::terms::AllowancePeriod, time::Timestamp};
 const PREFIX_48_FACTOR: u32 = 4;
 
 /// A network whose clients share a limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, derive_more::Display)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ClientNetwork {
     /// An IPv4 address.
     V4(Ipv4Addr),
     /// The prefix of an IPv6 address, and its length.
-    #[display("{_0}/{_1}")]
     V6(Ipv6Addr, u8),
+}
+
+impl fmt::Display for ClientNetwork {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::V4(address) => address.fmt(f),
+            Self::V6(prefix, length) => write!(f, "{prefix}/{length}"),
+        }
+    }
 }
 
 impl ClientNetwork {
@@ -41,11 +50,12 @@ impl ClientNetwork {
 }
 
 /// Digests networks with the server's secret and a daily salt.
-#[derive(Clone, derive_more::Debug)]
-#[debug("NetworkHasher")]
+#[derive(Clone)]
 pub(crate) struct NetworkHasher {
     secret: Arc<[u8]>,
 }
+
+crate::display::debug_as!(NetworkHasher, |_this| "NetworkHasher");
 
 impl NetworkHasher {
     pub(crate) fn new(secret: Vec<u8>) -> Self {

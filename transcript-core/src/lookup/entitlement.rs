@@ -25,9 +25,10 @@ const SUBJECT_LENGTH_MAX: usize = 255;
 const DURATION_MAX: Duration = Duration::from_secs(400 * 24 * 3600);
 
 /// A proof that is not verified yet. `Debug` never shows it.
-#[derive(Clone, PartialEq, Eq, derive_more::Debug)]
-#[debug("EntitlementProof(…)")]
+#[derive(Clone, PartialEq, Eq)]
 pub struct EntitlementProof(String);
+
+crate::display::debug_as!(EntitlementProof, |_this| "EntitlementProof(…)");
 
 impl EntitlementProof {
     /// The proof with this text.

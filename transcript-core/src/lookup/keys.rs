@@ -86,14 +86,15 @@ pub struct IssuedLookupKey {
 }
 
 /// A field of a key request that is outside its limits.
-#[derive(Clone, Debug, PartialEq, Eq, derive_more::Display)]
-#[display("{field}: {message}")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyRequestError {
     /// The name of the field.
     pub field: &'static str,
     /// What is wrong, and what to send instead.
     pub message: String,
 }
+
+crate::display::display!(KeyRequestError, |this| format_args!("{}: {}", this.field, this.message));
 
 /// A key's plan and remaining allowance.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -78,11 +78,14 @@ pub struct LookupRequest {
 crate::debug_fields!(LookupRequest |this| { reference, key: this.key.as_ref().map(|_| "…") });
 
 /// A reference that names no video: the only lookup error, a 400.
-#[derive(Clone, Debug, PartialEq, Eq, derive_more::Display, derive_more::Error)]
-#[display("{parameter}: {message}")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReferenceError {
     /// The parameter that is wrong.
     pub parameter: &'static str,
     /// What is wrong, and what to send instead.
     pub message: String,
 }
+
+crate::display::display!(ReferenceError, |this| format_args!("{}: {}", this.parameter, this.message));
+
+impl std::error::Error for ReferenceError {}

@@ -32,11 +32,12 @@ use crate::{
 const PURPOSE: &str = "visitor";
 
 /// Digests with the server's secret, separate for each purpose.
-#[derive(Clone, derive_more::Debug)]
-#[debug("KeyedDigest")]
+#[derive(Clone)]
 pub(super) struct KeyedDigest {
     secret: Arc<[u8]>,
 }
+
+crate::display::debug_as!(KeyedDigest, |_this| "KeyedDigest");
 
 impl KeyedDigest {
     pub(super) fn new(secret: Vec<u8>) -> Self {

@@ -31,7 +31,10 @@ mod orders;
 mod outbox;
 mod secrets;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 pub use admin::MemoryAdminStore;
 pub use archive::MemoryArchive;
@@ -53,8 +56,7 @@ use crate::{
 };
 
 /// State that the clones of a handle share. Its `Debug` output is empty because it contains secrets.
-#[derive(Default, derive_more::Debug)]
-#[debug("..")]
+#[derive(Default)]
 struct SharedState<T>(Arc<Mutex<T>>);
 
 impl<T> SharedState<T> {
@@ -62,6 +64,12 @@ impl<T> SharedState<T> {
     fn lock(&self) -> MutexGuard<'_, T> {
         // No method panics with half-changed state, so a poisoned lock is safe to use.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T> fmt::Debug for SharedState<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("..")
     }
 }
 

@@ -13,8 +13,7 @@ use crate::{
 pub type ServiceResult<T> = Result<ServiceReply<T>, ServiceError>;
 
 /// Why a call failed. It contains neither the key nor a URL with a query; a server's own message may be in it.
-#[derive(Clone, Debug, PartialEq, Eq, derive_more::Display)]
-#[display("{message}")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServiceError {
     /// The kind, for decisions of a program.
     pub kind: ServiceErrorKind,
@@ -31,6 +30,8 @@ pub struct ServiceError {
     /// The error behind this one; `None` if it is the first, and from a server.
     pub cause: Option<ErrorCause>,
 }
+
+crate::display::display!(ServiceError, |this| this.message);
 
 impl StdError for ServiceError {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {

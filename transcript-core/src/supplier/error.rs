@@ -130,8 +130,7 @@ impl SupplyReason {
 }
 
 /// Failure of a supplier: a reason for decisions and a message for the user.
-#[derive(Clone, Debug, PartialEq, Eq, derive_more::Display)]
-#[display("{message}")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SupplyError {
     reason: SupplyReason,
     message: String,
@@ -142,6 +141,8 @@ pub struct SupplyError {
     retry_after: Option<Duration>,
     cause: Option<ErrorCause>,
 }
+
+crate::display::display!(SupplyError, |this| this.message);
 
 impl StdError for SupplyError {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {

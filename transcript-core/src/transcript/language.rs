@@ -18,11 +18,11 @@ const LENGTH_MAX: usize = 64;
 /// assert!(wanted.matches(&LanguageTag::parse("he-IL")?));
 /// # Ok::<(), transcript_core::Error>(())
 /// ```
-#[derive(
-    Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, derive_more::Display,
-)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct LanguageTag(String);
+
+crate::display::display!(LanguageTag, |this| this.0);
 
 impl LanguageTag {
     /// Parses a tag. Letter case and `_` for `-` do not matter; deprecated tags are replaced.

@@ -8,6 +8,7 @@ mod markdown_escape;
 mod markdown_tests;
 pub(crate) mod paragraph;
 mod prose;
+pub(crate) mod script;
 mod segment;
 mod selector;
 mod track;

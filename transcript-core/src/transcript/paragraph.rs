@@ -1,8 +1,7 @@
 //! Paragraphs, shared by plain text and Markdown.
 
-use unicode_script::{Script, UnicodeScript};
-
 use super::Segment;
+use crate::transcript::script::{Script, char_script};
 
 /// Silence between two segments that begins a new paragraph, in milliseconds.
 pub(crate) const PAUSE_MS: u64 = 3_000;
@@ -106,7 +105,7 @@ pub(crate) fn is_unspaced(c: char) -> bool {
     // Chinese and Japanese punctuation belongs to no single script.
     matches!(c, '\u{3000}'..='\u{30FF}' | '\u{FF00}'..='\u{FF65}')
         || matches!(
-            c.script(),
+            char_script(c),
             Script::Han
                 | Script::Hiragana
                 | Script::Katakana

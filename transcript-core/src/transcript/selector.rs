@@ -5,17 +5,16 @@ use serde::{Deserialize, Serialize};
 use super::LanguageTag;
 
 /// Track that a caller requests of a video.
-#[derive(
-    Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, derive_more::Display,
-)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
-#[display("{}", self.as_str())]
 pub enum TrackSelector {
     /// The default track: English if there is an English one, else the spoken language.
     Default,
     /// A track in a language.
     Language(LanguageTag),
 }
+
+crate::display::display!(TrackSelector, |this| this.as_str());
 
 impl TrackSelector {
     /// Permanent name in storage: `default`, or the language tag.

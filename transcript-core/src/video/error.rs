@@ -26,12 +26,15 @@ pub enum LinkErrorKind {
 }
 
 /// Error of a text that names no video; the message says what is wrong and what to use instead.
-#[derive(Clone, Debug, PartialEq, Eq, derive_more::Display, derive_more::Error)]
-#[display("{message}")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkError {
     problem: LinkErrorKind,
     message: String,
 }
+
+crate::display::display!(LinkError, |this| this.message);
+
+impl std::error::Error for LinkError {}
 
 impl LinkError {
     /// Creates an error with this kind and message.

@@ -19,15 +19,14 @@ const NUMBER_LENGTH_MAX: usize = 21;
 /// assert_eq!(video.address(), "https://www.youtube.com/watch?v=dQw4w9WgXcQ");
 /// # Ok::<(), transcript_core::video::LinkError>(())
 /// ```
-#[derive(
-    Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, derive_more::Display,
-)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "VideoIdParts")]
-#[display("{platform}/{id}")]
 pub struct VideoId {
     platform: Platform,
     id: String,
 }
+
+crate::display::display!(VideoId, |this| format_args!("{}/{}", this.platform, this.id));
 
 /// Fields of a [`VideoId`] before validation.
 #[derive(Deserialize)]

@@ -5,11 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::names::names;
 
 /// Platform of videos, with its name on the wire (specification 2.2).
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, derive_more::Display,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[display("{}", self.as_str())]
 pub enum Platform {
     /// YouTube, `video_site`.
     #[serde(rename = "video_site")]
@@ -24,6 +21,8 @@ pub enum Platform {
     #[serde(rename = "microblog")]
     X,
 }
+
+crate::display::display!(Platform, |this| this.as_str());
 
 names!(
     /// Links are tried in this order.

@@ -3,7 +3,10 @@
 //! The host list already restricts requests. This check protects against a name server that lies and against
 //! listed names that point to private networks.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::{
+    fmt,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+};
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
@@ -25,9 +28,16 @@ impl Resolve for SystemResolver {
 pub(super) struct PublicOnly<R>(pub(super) R);
 
 /// Error of a name whose addresses are all non-public.
-#[derive(Debug, derive_more::Display, derive_more::Error)]
-#[display("the name resolves to non-public addresses only")]
+#[derive(Debug)]
 pub(super) struct PrivateAddressError;
+
+impl fmt::Display for PrivateAddressError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the name resolves to non-public addresses only")
+    }
+}
+
+impl std::error::Error for PrivateAddressError {}
 
 impl<R: Resolve> Resolve for PublicOnly<R> {
     fn resolve(&self, name: Name) -> Resolving {

@@ -1,6 +1,6 @@
 //! Errors of one call, with the parts of their sentences.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 use http::StatusCode;
 use serde_json::Value;
@@ -17,26 +17,33 @@ use crate::http::HttpError;
 const MESSAGE_MAX: usize = 500;
 
 /// Why a call failed. The supplier and [`ServiceError`] word it differently.
-#[derive(Clone, Debug, PartialEq, Eq, derive_more::Display)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum CallError {
     /// The call is invalid; nothing was sent.
-    #[display("The request was not sent: {_0}.")]
     Invalid(&'static str),
     /// The server rejected the call.
-    #[display("{_0}")]
     Rejected(ServiceError),
     /// The server did not respond in time.
-    #[display("The server took too long to respond.")]
     Timeout,
     /// The connection failed; the text says at which step.
-    #[display("The server could not be reached: {_0}.")]
     Unreachable(&'static str),
     /// The response ended early.
-    #[display("The server's response ended early.")]
     CutOff,
     /// The response is not that of a Verbatim server, or too large; the text says what is wrong.
-    #[display("The server's response is invalid: {_0}.")]
     Unreadable(&'static str),
+}
+
+impl fmt::Display for CallError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Invalid(what) => write!(f, "The request was not sent: {what}."),
+            Self::Rejected(rejection) => rejection.fmt(f),
+            Self::Timeout => f.write_str("The server took too long to respond."),
+            Self::Unreachable(step) => write!(f, "The server could not be reached: {step}."),
+            Self::CutOff => f.write_str("The server's response ended early."),
+            Self::Unreadable(what) => write!(f, "The server's response is invalid: {what}."),
+        }
+    }
 }
 
 /// Parses a rejected response, in the error format of either API.

@@ -10,8 +10,7 @@ const LENGTH_MAX: usize = 255;
 /// An `Idempotency-Key` of a request.
 ///
 /// For 24 hours, a request repeated with the same key and body returns the first response and is not charged.
-#[derive(Clone, PartialEq, Eq, Hash, derive_more::Debug)]
-#[debug("IdempotencyKey({_0})")]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct IdempotencyKey(String);
 
 impl IdempotencyKey {

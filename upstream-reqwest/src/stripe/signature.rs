@@ -3,6 +3,8 @@
 //! The header is `t=1492774577,v1=5257a8…,v1=…,v0=…`: a timestamp in seconds, and for each active secret the
 //! HMAC-SHA256 of `{timestamp}.{body}` in hexadecimal digits. Other schemes than `v1` are ignored.
 
+use std::fmt;
+
 use hmac::{Hmac, KeyInit, Mac, digest::CtOutput};
 use sha2::Sha256;
 use transcript_core::Timestamp;
@@ -19,23 +21,34 @@ const LENGTH: usize = 32;
 type Signature = CtOutput<Hmac<Sha256>>;
 
 /// Why a call was rejected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, derive_more::Display)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SignatureError {
     /// There is no signature.
-    #[display("the header Stripe-Signature is missing")]
     Missing,
     /// The header is malformed.
-    #[display("the header Stripe-Signature is malformed")]
     Malformed,
     /// The signature is too old, by age in seconds.
-    #[display("the signature is {_0} s old; at most {TOLERANCE_S} s are accepted")]
     Stale(u64),
     /// The signature is this many seconds in the future.
-    #[display("the signature is {_0} s in the future: check the clock of this machine")]
     Early(u64),
     /// No signature matches any secret.
-    #[display("the signature matches none of the signing secrets")]
     Wrong,
+}
+
+impl fmt::Display for SignatureError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing => f.write_str("the header Stripe-Signature is missing"),
+            Self::Malformed => f.write_str("the header Stripe-Signature is malformed"),
+            Self::Stale(age) => {
+                write!(f, "the signature is {age} s old; at most {TOLERANCE_S} s are accepted")
+            }
+            Self::Early(ahead) => {
+                write!(f, "the signature is {ahead} s in the future: check the clock of this machine")
+            }
+            Self::Wrong => f.write_str("the signature matches none of the signing secrets"),
+        }
+    }
 }
 
 /// Verifies that one of the secrets signed this body within the tolerance.

@@ -4,6 +4,8 @@
 //! have, some do not play videos made for children, and outdated versions are rejected. So several clients are tried
 //! in order, and their versions are settings.
 
+use std::fmt;
+
 use transcript_core::{Error, Result};
 
 /// Maximum length of a version in bytes.
@@ -90,8 +92,7 @@ pub(super) struct ClientDevice {
 /// assert!(client.user_agent().contains("/21.30.100 "));
 /// # Ok::<(), transcript_core::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, derive_more::Display)]
-#[display("{name}@{version}")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientIdentity {
     name: &'static str,
     context_name: &'static str,
@@ -99,6 +100,12 @@ pub struct ClientIdentity {
     version: String,
     user_agent: String,
     device: ClientDevice,
+}
+
+impl fmt::Display for ClientIdentity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{}", self.name, self.version)
+    }
 }
 
 impl ClientIdentity {

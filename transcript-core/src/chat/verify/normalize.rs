@@ -2,14 +2,13 @@
 //!
 //! Entities are decoded, tags and invisible characters are dropped, and quotation marks become a few common ones.
 
-use unicode_script::{Script, UnicodeScript};
-
 use super::{
     super::{fold::is_mark, question::strip_invisible},
     quotation_marks::is_quotation_mark,
     sanitize::remove_tags,
 };
 use crate::transcript::is_unspaced;
+use crate::transcript::script::{Script, char_script};
 
 /// Maximum of rounds in which nested entities are decoded.
 const DECODE_ROUNDS_MAX: usize = 8;
@@ -63,7 +62,8 @@ pub(super) fn normalize_sentence(sentence: &str) -> String {
     let letters: Vec<char> = strip_invisible(&text).chars().filter(|c| !is_private(*c)).collect();
     let letters = remove_joiners(&letters);
     let is_hebrew = |at: Option<usize>| {
-        at.and_then(|at| letters.get(at)).is_some_and(|c| c.is_alphabetic() && c.script() == Script::Hebrew)
+        at.and_then(|at| letters.get(at))
+            .is_some_and(|c| c.is_alphabetic() && char_script(*c) == Script::Hebrew)
     };
     let is_ascii = |at: Option<usize>| {
         at.and_then(|at| letters.get(at))
@@ -105,7 +105,7 @@ pub(super) fn is_single_mark(c: char) -> bool {
 
 /// Whether an apostrophe may stand next to a letter.
 pub(super) fn has_apostrophes(c: char) -> bool {
-    c.is_alphanumeric() && !is_unspaced(c) && c.script() != Script::Hangul
+    c.is_alphanumeric() && !is_unspaced(c) && char_script(c) != Script::Hangul
 }
 
 /// Whether the single mark at an index is an apostrophe: between two letters, or after a plural.

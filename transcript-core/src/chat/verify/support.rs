@@ -6,8 +6,6 @@
 
 use std::collections::HashSet;
 
-use unicode_script::{Script, UnicodeScript};
-
 use super::{
     super::{
         common_words::{is_common_ngram, is_common_word, is_other_language},
@@ -16,6 +14,7 @@ use super::{
     transcript_index::SpokenContext,
 };
 use crate::transcript::LanguageTag;
+use crate::transcript::script::{Script, char_script};
 
 /// One in this many informative words of a sentence must occur in the cited passages.
 ///
@@ -154,7 +153,7 @@ fn collect(text: &str, mut each: impl FnMut(&str)) {
 
 /// Script of a term's first letter; `None` for a number.
 fn script(term: &str) -> Option<Script> {
-    match term.chars().next()?.script() {
+    match char_script(term.chars().next()?) {
         Script::Common | Script::Inherited => None,
         // Japanese mixes three scripts.
         Script::Hiragana | Script::Katakana => Some(Script::Han),

@@ -11,16 +11,17 @@ use crate::{
 };
 
 /// The body of `POST /api/v1/register`.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, derive_more::Debug)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(schemars::JsonSchema), schemars(rename = "Register"))]
 #[serde(deny_unknown_fields)]
-// The address must not reach logs.
-#[debug("RegisterRequest(…)")]
 pub struct RegisterRequest {
     /// The e-mail address that the verification link is sent to.
     #[cfg_attr(feature = "openapi", schemars(extend("format" = "email")))]
     pub email: String,
 }
+
+// The address must not reach logs.
+crate::display::debug_as!(RegisterRequest, |_this| "RegisterRequest(…)");
 
 /// Response of `POST /api/v1/register`: the same for known and unknown addresses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -111,7 +112,7 @@ impl From<&Profile> for AccountInfo {
 }
 
 /// Response of `POST /api/v1/rotate-key`, the only one that shows the new key.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, derive_more::Debug)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(
     feature = "openapi",
     derive(schemars::JsonSchema),
@@ -120,7 +121,6 @@ impl From<&Profile> for AccountInfo {
         rename = "KeyRotated"
     )
 )]
-#[debug("RotateKeyResponse(…)")]
 pub struct RotateKeyResponse {
     /// True.
     pub success: bool,
@@ -128,6 +128,8 @@ pub struct RotateKeyResponse {
     #[cfg_attr(feature = "openapi", schemars(regex(pattern = r"^vba_[0-9A-Za-z]{36}$")))]
     pub api_key: String,
 }
+
+crate::display::debug_as!(RotateKeyResponse, |_this| "RotateKeyResponse(…)");
 
 impl From<&ApiKey> for RotateKeyResponse {
     fn from(key: &ApiKey) -> Self {
