@@ -25,7 +25,7 @@ pub struct GetRequest {
 impl GetRequest {
     /// The default track of this link.
     pub fn new(link: impl Into<String>) -> Self {
-        Self { link: link.into(), language: None }
+        Self { link: link.into(), ..Self::default() }
     }
 
     /// Sets the language, as a BCP 47 tag.
