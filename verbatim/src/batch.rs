@@ -26,9 +26,9 @@ const ATTEMPTS_MAX: u32 = 3;
 /// does not count. Absences of videos and wrong settings are not retried.
 ///
 /// ```
-/// # use verbatim::{Batch, GetOutcome, GetRequest, Options, Result, SupplierOptions, Verbatim};
+/// # use verbatim::{Batch, GetOutcome, GetRequest, Options, SupplierOptions, Verbatim};
 /// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<()> {
+/// # async fn main() -> Result<(), verbatim::Error> {
 /// # let options = Options { suppliers: SupplierOptions::none(), ..Options::default() };
 /// # let verbatim = Verbatim::open(options).await?;
 /// let batch = Batch::default();

@@ -210,7 +210,8 @@ impl Verbatim {
     /// Gets the transcripts of many videos as a stream of results, up to 32 at a time.
     ///
     /// Each request yields one [`crate::StreamedOutcome`], in the order of completion unless
-    /// [`TranscriptStream::in_order`] is called. Drop stops what still runs.
+    /// [`TranscriptStream::in_order`] is called. A request waits while the sources of its platform are paused
+    /// ([`crate::Batch`]). Drop stops what still runs.
     ///
     /// ```no_run
     /// # async fn example(verbatim: verbatim::Verbatim) {

@@ -51,8 +51,8 @@
 //! # Many transcripts
 //!
 //! [`Verbatim::get_many`](crate::Verbatim::get_many) is a stream of results, each with the position of its request. It
-//! runs 32 requests at a time; [`TranscriptStream::in_order`](crate::TranscriptStream::in_order) returns the results in
-//! the order of the requests.
+//! runs 32 requests at a time, and waits while a platform or a supplier is paused, as a [`Batch`](crate::Batch) does.
+//! [`TranscriptStream::in_order`](crate::TranscriptStream::in_order) returns the results in the order of the requests.
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]

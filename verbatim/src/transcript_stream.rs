@@ -12,7 +12,7 @@ use futures_core::Stream;
 use tokio::task::{self, JoinSet};
 use transcript_core::{Error, ErrorCause, Result, transcript::Transcript};
 
-use crate::{GetOutcome, GetRequest, Verbatim};
+use crate::{Batch, GetOutcome, GetRequest, Verbatim};
 
 /// Number of concurrent requests of a stream.
 const CONCURRENCY: usize = 32;
@@ -26,7 +26,7 @@ pub struct StreamedOutcome {
     pub index: usize,
     /// The request.
     pub request: GetRequest,
-    /// What [`Verbatim::get`] returns for it.
+    /// What [`Batch::get`] returns for it.
     pub result: Result<GetOutcome>,
 }
 
@@ -65,12 +65,15 @@ impl StreamProgress {
 /// The results of [`Verbatim::get_many`]: a [`Stream`], also without a library of streams through
 /// [`TranscriptStream::next`].
 ///
+/// A request waits while the sources of its platform are paused, as long as [`Batch`] does.
+///
 /// Requests start when it is polled first, and run on the runtime on which the [`Verbatim`] was opened, so the stream
 /// can be polled by any executor. Drop stops those that run.
 #[derive(Debug)]
 #[must_use = "a stream does nothing unless it is polled"]
 pub struct TranscriptStream {
     verbatim: Verbatim,
+    batch: Batch,
     waiting: VecDeque<(usize, GetRequest)>,
     tasks: JoinSet<Result<GetOutcome>>,
     running: HashMap<task::Id, (usize, GetRequest)>,
@@ -86,6 +89,7 @@ impl TranscriptStream {
     pub(crate) fn new(verbatim: Verbatim, requests: Vec<GetRequest>) -> Self {
         Self {
             verbatim,
+            batch: Batch::default(),
             progress: StreamProgress { total: requests.len(), ..StreamProgress::default() },
             waiting: requests.into_iter().enumerate().collect(),
             tasks: JoinSet::new(),
@@ -99,6 +103,11 @@ impl TranscriptStream {
     /// Sets how many requests run concurrently; at least 1.
     pub fn with_concurrency(self, requests: usize) -> Self {
         Self { concurrency: requests.max(1), ..self }
+    }
+
+    /// Sets the batch, and so how long requests wait for paused sources: `Batch::new(Duration::ZERO)` never waits.
+    pub fn with_batch(self, batch: Batch) -> Self {
+        Self { batch, ..self }
     }
 
     /// Returns the results in the order of the requests. Finished ones are kept until their turn.
@@ -157,8 +166,8 @@ impl TranscriptStream {
         while self.running.len() < room
             && let Some((index, request)) = self.waiting.pop_front()
         {
-            let (verbatim, get) = (self.verbatim.clone(), request.clone());
-            let get = async move { verbatim.get(get).await };
+            let (batch, verbatim, get) = (self.batch.clone(), self.verbatim.clone(), request.clone());
+            let get = async move { batch.get(&verbatim, get).await };
             let task = self.tasks.spawn_on(get, self.verbatim.runtime());
             self.running.insert(task.id(), (index, request));
         }
