@@ -1,4 +1,4 @@
-//! An axum program with a route of its own, and both APIs of Verbatim beside it.
+//! An axum program with one route, and both APIs of Verbatim beside it.
 //!
 //! ```sh
 //! cargo run -p verbatim-reference-server --example own_axum_app

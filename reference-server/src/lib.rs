@@ -1,6 +1,6 @@
 //! The `verbatim` command: both APIs over HTTP, and the operator's tools.
 //!
-//! [`run`] is the whole command. [`EmbeddedServer`] is what it serves, for a program with an HTTP server of its own:
+//! [`run`] is the whole command. [`EmbeddedServer`] is what it serves, for a program that has an HTTP server:
 //! a tower service and an axum router over any [`verbatim::Verbatim`].
 
 mod admin;

@@ -1,4 +1,4 @@
-//! Stores transcripts in a key-value store of its own: a sorted map, saved as one file.
+//! Stores transcripts in a key-value store of the program: a sorted map, saved as one file.
 //!
 //! ```sh
 //! cargo run -p verbatim-transcripts --example own_archive

@@ -30,7 +30,7 @@ use crate::AuditReport;
 #[cfg(feature = "payments")]
 use crate::PaymentSweepHandle;
 use crate::{
-    ArchiveTools, GetOutcome, GetRequest, StoreFigures, StoreHealth, TranscriptStream,
+    ArchiveTools, StoreFigures, StoreHealth,
     options::Options,
     storage::Stores,
     suppliers::{SharedTransports, add_suppliers},
@@ -44,7 +44,7 @@ use crate::{housekeeping::Housekeeping, main_stores::MainStores, server_group::S
 pub struct Verbatim {
     stores: Arc<Stores>,
     /// The runtime of the engine, and of streams.
-    runtime: Handle,
+    pub(crate) runtime: Handle,
     tools: ArchiveTools,
     #[cfg(feature = "lookup")]
     lookup: Lookup,
@@ -182,57 +182,6 @@ impl Verbatim {
         };
         self.newest_payments.send_replace(changed.payments.clone());
         Ok(changed)
-    }
-
-    /// Returns the transcript of a video: archived, or fetched and archived. Free of charge.
-    ///
-    /// The request is a link, or a [`GetRequest`] with a language. If there is no such transcript, an archived one that
-    /// matches less well is returned: in a language that matches the requested one, or in any language if none was
-    /// requested. Its track names the language.
-    ///
-    /// That a video has no transcript is an outcome, not an error: [`GetOutcome::into_transcript`] makes it one.
-    ///
-    /// # Errors
-    /// [`transcript_core::ErrorKind::Invalid`] if the link or the language is invalid; otherwise errors of the storage.
-    ///
-    /// ```no_run
-    /// # async fn example() -> Result<(), verbatim::Error> {
-    /// let verbatim = verbatim::Verbatim::open(verbatim::Options::default()).await?;
-    /// let transcript = verbatim.get("https://youtu.be/dQw4w9WgXcQ").await?.into_transcript()?;
-    /// println!("{}", transcript.to_markdown());
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub async fn get(&self, request: impl Into<GetRequest>) -> Result<GetOutcome> {
-        self.tools.get(request.into()).await
-    }
-
-    /// Gets the transcripts of many videos as a stream of results, up to 32 at a time.
-    ///
-    /// Each request yields one [`crate::StreamedOutcome`], in the order of completion unless
-    /// [`TranscriptStream::in_order`] is called. A request waits while the sources of its platform are paused
-    /// ([`crate::Batch`]). Drop stops what still runs.
-    ///
-    /// ```no_run
-    /// # async fn example(verbatim: verbatim::Verbatim) {
-    /// let mut stream = verbatim.get_many(["https://youtu.be/dQw4w9WgXcQ", "https://youtu.be/L1ghth0use1"]);
-    /// while let Some(item) = stream.next().await {
-    ///     let progress = stream.progress();
-    ///     eprintln!("{} of {}: {}", progress.done(), progress.total, item.request.link);
-    ///     match item.into_transcript() {
-    ///         Ok(transcript) => println!("{transcript}"),
-    ///         Err(error) => eprintln!("{error}"),
-    ///     }
-    /// }
-    /// # }
-    /// ```
-    pub fn get_many<R: Into<GetRequest>>(&self, requests: impl IntoIterator<Item = R>) -> TranscriptStream {
-        TranscriptStream::new(self.clone(), requests.into_iter().map(Into::into).collect())
-    }
-
-    /// The runtime on which everything runs.
-    pub(crate) fn runtime(&self) -> &Handle {
-        &self.runtime
     }
 
     /// Import, export, search, refresh, and the functions of an operator.

@@ -11,7 +11,7 @@ use transcript_core::{
     video::{Platform, VideoId, VideoLink},
 };
 
-use crate::ArchiveTools;
+use crate::{ArchiveTools, Verbatim};
 
 /// Request for a transcript. A link alone is one too: [`crate::Verbatim::get`] takes `"https://youtu.be/dQw4w9WgXcQ"`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -166,6 +166,31 @@ impl From<UnavailableTranscript> for Error {
 
 /// Message after a timeout if work ends with its last waiter: a retry finds no running work.
 const TIMEOUT_MESSAGE: &str = "The transcript was not ready within the timeout. Retry with more time.";
+
+impl Verbatim {
+    /// Returns the transcript of a video: archived, or fetched and archived. Free of charge.
+    ///
+    /// The request is a link, or a [`GetRequest`] with a language. If there is no such transcript, an archived one that
+    /// matches less well is returned: in a language that matches the requested one, or in any language if none was
+    /// requested. Its track names the language.
+    ///
+    /// That a video has no transcript is an outcome, not an error: [`GetOutcome::into_transcript`] makes it one.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] if the link or the language is invalid; otherwise errors of the storage.
+    ///
+    /// ```no_run
+    /// # async fn example() -> Result<(), verbatim::Error> {
+    /// let verbatim = verbatim::Verbatim::open(verbatim::Options::default()).await?;
+    /// let transcript = verbatim.get("https://youtu.be/dQw4w9WgXcQ").await?.into_transcript()?;
+    /// println!("{}", transcript.to_markdown());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn get(&self, request: impl Into<GetRequest>) -> Result<GetOutcome> {
+        self.tools().get(request.into()).await
+    }
+}
 
 impl ArchiveTools {
     /// Implements [`crate::Verbatim::get`].

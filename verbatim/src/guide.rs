@@ -26,7 +26,7 @@
 //!
 //! # A language, and a missing transcript
 //!
-//! That a video has no transcript is an outcome, and not an error: a program often has an answer of its own.
+//! That a video has no transcript is an outcome, and not an error: a program often has another answer.
 //! [`GetOutcome::into_transcript`](crate::GetOutcome::into_transcript) makes an error of it, with
 //! [`UnavailableTranscript`](crate::UnavailableTranscript) as its source.
 //!
@@ -103,7 +103,7 @@
 //!
 //! `reference_server::EmbeddedServer` of the package `verbatim-reference-server` is the HTTP server without its listener:
 //! a tower service and an axum router over a `Verbatim`, whose archive and suppliers may be the program's own. Its
-//! example `own_axum_app` serves a route of its own beside it.
+//! example `own_axum_app` serves another route beside it.
 //!
 //! # Names
 //!

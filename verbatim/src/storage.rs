@@ -93,26 +93,26 @@ impl Stores {
 
     /// The caller's archive, and the rest where the options say.
     async fn beside_custom_archive(options: &StorageOptions, archive: Arc<dyn Archive>) -> Result<Self> {
-        match options {
-            #[cfg(all(feature = "sqlite", feature = "lookup"))]
-            StorageOptions::Files { main, .. } => {
-                use storage_sqlx::{SqliteOptions, SqliteStore};
-                let main = Arc::new(SqliteStore::open(SqliteOptions::new(main)).await?);
-                let mut stores = Self::with_archive(archive);
-                stores.main = MainStores::from_store(&main);
-                stores.files.main = Some(main);
-                Ok(stores)
-            }
-            #[cfg(feature = "postgres")]
-            StorageOptions::Postgres { main, .. } => {
-                let main = Arc::new(storage_sqlx::PostgresStore::open(postgres_options(main)).await?);
-                let mut stores = Self::with_archive(archive);
-                stores.main = MainStores::from_store(&main);
-                stores.databases.main = Some(main);
-                Ok(stores)
-            }
-            options => Ok(Self { archive, ..Self::select(options).await? }),
+        #[cfg(all(feature = "sqlite", feature = "lookup"))]
+        if let StorageOptions::Files { main, .. } = options {
+            use storage_sqlx::{SqliteOptions, SqliteStore};
+            let main = Arc::new(SqliteStore::open(SqliteOptions::new(main)).await?);
+            let mut stores = Self::with_archive(archive);
+            stores.main = MainStores::from_store(&main);
+            stores.files.main = Some(main);
+            return Ok(stores);
         }
+        #[cfg(feature = "postgres")]
+        if let StorageOptions::Postgres { main, .. } = options {
+            let main = Arc::new(storage_sqlx::PostgresStore::open(postgres_options(main)).await?);
+            let mut stores = Self::with_archive(archive);
+            stores.main = MainStores::from_store(&main);
+            stores.databases.main = Some(main);
+            return Ok(stores);
+        }
+        let mut stores = Self::select(options).await?;
+        stores.archive = archive;
+        Ok(stores)
     }
 
     /// This archive, and everything else in memory.

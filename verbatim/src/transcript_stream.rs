@@ -85,8 +85,33 @@ pub struct TranscriptStream {
     returned: usize,
 }
 
+impl Verbatim {
+    /// Gets the transcripts of many videos as a stream of results, up to 32 at a time.
+    ///
+    /// Each request yields one [`StreamedOutcome`], in the order of completion unless
+    /// [`TranscriptStream::in_order`] is called. A request waits while the sources of its platform are paused
+    /// ([`Batch`]). Drop stops what still runs.
+    ///
+    /// ```no_run
+    /// # async fn example(verbatim: verbatim::Verbatim) {
+    /// let mut stream = verbatim.get_many(["https://youtu.be/dQw4w9WgXcQ", "https://youtu.be/L1ghth0use1"]);
+    /// while let Some(item) = stream.next().await {
+    ///     let progress = stream.progress();
+    ///     eprintln!("{} of {}: {}", progress.done(), progress.total, item.request.link);
+    ///     match item.into_transcript() {
+    ///         Ok(transcript) => println!("{transcript}"),
+    ///         Err(error) => eprintln!("{error}"),
+    ///     }
+    /// }
+    /// # }
+    /// ```
+    pub fn get_many<R: Into<GetRequest>>(&self, requests: impl IntoIterator<Item = R>) -> TranscriptStream {
+        TranscriptStream::new(self.clone(), requests.into_iter().map(Into::into).collect())
+    }
+}
+
 impl TranscriptStream {
-    pub(crate) fn new(verbatim: Verbatim, requests: Vec<GetRequest>) -> Self {
+    fn new(verbatim: Verbatim, requests: Vec<GetRequest>) -> Self {
         Self {
             verbatim,
             batch: Batch::default(),
@@ -168,7 +193,7 @@ impl TranscriptStream {
         {
             let (batch, verbatim, get) = (self.batch.clone(), self.verbatim.clone(), request.clone());
             let get = async move { batch.get(&verbatim, get).await };
-            let task = self.tasks.spawn_on(get, self.verbatim.runtime());
+            let task = self.tasks.spawn_on(get, &self.verbatim.runtime);
             self.running.insert(task.id(), (index, request));
         }
     }

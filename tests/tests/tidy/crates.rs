@@ -5,15 +5,13 @@ use toml::{Table, Value};
 
 use super::{SourceFile, Violation, apply, check_planted, none, tree};
 
-/// Libraries for programs outside the workspace, which may be built with an older Rust than the workspace.
-pub(super) const LIBRARIES: [&str; 4] = [
-    "verbatim-transcript-core",
-    "verbatim-storage-sqlx",
-    "verbatim-upstream-reqwest",
-    "verbatim-transcripts",
+/// Libraries for programs outside the workspace, with the oldest Rust that builds each.
+pub(super) const LIBRARIES: [(&str, &str); 4] = [
+    ("verbatim-transcript-core", "1.88"),
+    ("verbatim-storage-sqlx", "1.90"),
+    ("verbatim-upstream-reqwest", "1.88"),
+    ("verbatim-transcripts", "1.90"),
 ];
-/// Oldest Rust of the libraries.
-pub(super) const LIBRARY_RUST: &str = "1.88";
 
 /// Packages with the workspace dependencies that each may have, by their keys in the root manifest.
 ///
@@ -132,12 +130,13 @@ fn uninherited_settings(source: &SourceFile) -> Vec<Violation> {
         );
     }
     let package = |key: &str| manifest.get("package").and_then(|package| package.get(key)?.as_str());
-    let is_library = package("name").is_some_and(|name| LIBRARIES.contains(&name));
+    let library = LIBRARIES.iter().find(|(name, _)| package("name") == Some(name));
     for key in ["version", "edition", "rust-version", "license"] {
-        if key == "rust-version" && is_library {
-            if package(key) != Some(LIBRARY_RUST) {
-                let advice = format!("write `{key} = \"{LIBRARY_RUST}\"`: the libraries share it");
-                violations.push(source.violation(1, advice));
+        if key == "rust-version"
+            && let Some((_, oldest)) = library
+        {
+            if package(key) != Some(oldest) {
+                violations.push(source.violation(1, format!("write `{key} = \"{oldest}\"`")));
             }
         } else if !inherited("package", key) {
             violations.push(
@@ -231,7 +230,7 @@ fn tidy_uninherited_settings_are_reported() {
     check_planted(uninherited_settings, "a/Cargo.toml", &format!("[package]\n{inherited}"), &[1, 1]);
     let library = text.replacen("[package]", "[package]\nname = \"verbatim-transcripts\"", 1);
     check_planted(uninherited_settings, "a/Cargo.toml", &library, &[1]);
-    let own = library.replacen("rust-version.workspace = true", "rust-version = \"1.88\"", 1);
+    let own = library.replacen("rust-version.workspace = true", "rust-version = \"1.90\"", 1);
     check_planted(uninherited_settings, "a/Cargo.toml", &own, &[]);
     check_planted(unshared_versions, "a/Cargo.toml", "[dependencies]\na.workspace = true\nb = \"1\"\n", &[3]);
 }

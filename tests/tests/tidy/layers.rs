@@ -39,6 +39,7 @@ const SERVER: CrateLayers = CrateLayers {
         &["admin", "metrics", "openapi"],
         &["serve"],
         &["command"],
+        &["embedded_server"],
         &["testing"],
         &["fuzzing"],
     ],
@@ -48,7 +49,18 @@ const SERVER: CrateLayers = CrateLayers {
 const CORE: CrateLayers = CrateLayers {
     folder: "transcript-core/src",
     layers: &[
-        &["debug_fields", "error", "failure_log", "ids", "names", "page", "retry", "tasks", "time"],
+        &[
+            "debug_fields",
+            "display",
+            "error",
+            "failure_log",
+            "ids",
+            "names",
+            "page",
+            "retry",
+            "tasks",
+            "time",
+        ],
         &["transcript", "video"],
         &["body", "captions"],
         &["admin", "archive", "directory", "ledger", "limits", "supplier"],

@@ -73,7 +73,7 @@ fn repetition(previous: &Cue, next: &Cue) -> Repetition {
 /// gap repeat text. A single cue that only begins with the words of the previous one may be speech.
 pub(super) fn remove_rolling_repeats(cues: &mut Vec<Cue>) {
     let repetitions: Vec<_> =
-        cues.array_windows().map(|[previous, next]| repetition(previous, next)).collect();
+        cues.iter().zip(cues.iter().skip(1)).map(|(previous, next)| repetition(previous, next)).collect();
     let touching = repetitions.iter().filter(|&&found| found != Repetition::NotTouching).count();
     let repeating = touching - repetitions.iter().filter(|&&found| found == Repetition::Nothing).count();
     let is_chance = repeating < 2 && !repetitions.contains(&Repetition::Whole);

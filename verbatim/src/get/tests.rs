@@ -49,7 +49,7 @@ async fn get_without_supplier_returns_reason_and_watch_url() {
     }
 }
 
-/// Fails with an error of its own.
+/// Fails with the error of a cable.
 #[derive(Debug)]
 struct BrokenSupplier;
 

@@ -38,7 +38,7 @@ impl Options {
             other.name == info.name && other.platforms.iter().any(|one| info.platforms.contains(one))
         };
         if earlier.any(is_same) {
-            let message = format!("two suppliers are named {:?}: give each a name of its own", info.name);
+            let message = format!("two suppliers are named {:?}: give each a different name", info.name);
             return Err(Error::invalid(message));
         }
         let is_named = |platform| self.suppliers.for_platform(platform).contains(&info.name);

@@ -108,10 +108,10 @@ async fn key_value_list_continues_within_video_and_beyond_one_read() {
         archive.put(request(&id, "One.", &["en"])).await.unwrap();
         archive.put(request(&id, "Zwei.", &["de"])).await.unwrap();
     }
-    let (mut seen, mut after) = (Vec::new(), None);
+    let (mut listed, mut after) = (Vec::new(), None);
     loop {
         let page = archive.list_tracks(PageRequest { after, limit: 7 }).await.unwrap();
-        seen.extend(
+        listed.extend(
             page.items.iter().map(|track| (track.video.to_string(), track.track.language.to_string())),
         );
         after = page.next;
@@ -119,10 +119,10 @@ async fn key_value_list_continues_within_video_and_beyond_one_read() {
             break;
         }
     }
-    assert_eq!(seen.len(), videos * 2);
-    let mut distinct = seen.clone();
+    assert_eq!(listed.len(), videos * 2);
+    let mut distinct = listed.clone();
     distinct.sort();
     distinct.dedup();
-    assert_eq!(distinct.len(), seen.len());
+    assert_eq!(distinct.len(), listed.len());
     assert_eq!(archive.stats().await.unwrap().transcripts, videos as u64 * 2);
 }

@@ -265,12 +265,14 @@ impl TranscriptIndex {
 
 /// Longest prefix of a text with at most this many bytes.
 fn head(text: &str, bytes: usize) -> &str {
-    text.get(..text.floor_char_boundary(bytes)).unwrap_or_default()
+    let mut prefixes = (0..=bytes.min(text.len())).rev().map(|end| text.get(..end));
+    prefixes.find_map(|prefix| prefix).unwrap_or_default()
 }
 
 /// Longest suffix of a text with at most this many bytes.
 fn tail(text: &str, bytes: usize) -> &str {
-    text.get(text.ceil_char_boundary(text.len().saturating_sub(bytes))..).unwrap_or_default()
+    let mut suffixes = (text.len().saturating_sub(bytes)..=text.len()).map(|start| text.get(start..));
+    suffixes.find_map(|suffix| suffix).unwrap_or_default()
 }
 
 impl WholeText {
