@@ -69,7 +69,7 @@ pub struct Verbatim {
     outbox_notifier: OutboxNotifier,
     /// Stops with the last handle.
     #[cfg(feature = "lookup")]
-    _housekeeping: Arc<Housekeeping>,
+    housekeeping: Arc<Housekeeping>,
 }
 
 /// What the APIs are assembled from.
@@ -130,7 +130,7 @@ impl Verbatim {
         let lookup = deps.open_lookup(entitlements).await?;
         Ok(Self {
             #[cfg(feature = "lookup")]
-            _housekeeping: Arc::new(deps.start_housekeeping(&servers, &lookup)),
+            housekeeping: Arc::new(deps.start_housekeeping(&servers, &lookup)),
             #[cfg(feature = "lookup")]
             lookup,
             tools: ArchiveTools {
@@ -340,8 +340,12 @@ impl Verbatim {
     }
 
     /// Waits for running work, then closes the storage.
+    ///
+    /// A store of the caller is released with the last handle, so that an embedded database can be opened again.
     pub async fn close(&self) {
         self.transcripts().close().await;
+        #[cfg(feature = "lookup")]
+        self.housekeeping.stop().await;
         #[cfg(feature = "lookup")]
         if let Err(error) = self.lookup.keys().flush_requests().await {
             tracing::warn!(%error, "the last request counts of keys are lost");

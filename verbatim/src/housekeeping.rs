@@ -1,8 +1,11 @@
 //! Periodic tasks: one expires abandoned holds, one stores the request counts of keys.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
-use tokio::{runtime::Handle, task::AbortHandle, time::MissedTickBehavior};
+use tokio::{task::JoinSet, time::MissedTickBehavior};
 use transcript_core::{Clock, FailureLog, Result, ledger::Ledger, lookup::LookupKeys};
 
 use crate::{server_group::ServerGroup, system::SystemClock};
@@ -21,7 +24,7 @@ const COUNT_INTERVAL: Duration = Duration::from_secs(5);
 /// The periodic tasks of one process. Drop stops them; other processes on the storage continue.
 #[derive(Debug)]
 pub(crate) struct Housekeeping {
-    tasks: [AbortHandle; 2],
+    tasks: Mutex<JoinSet<()>>,
 }
 
 impl Housekeeping {
@@ -56,14 +59,16 @@ impl Housekeeping {
                 servers.release_lead(LEADER_NAME, clock.as_ref()).await;
             }
         };
-        let runtime = Handle::current();
-        Self { tasks: [runtime.spawn(work).abort_handle(), runtime.spawn(store_counts(keys)).abort_handle()] }
+        let mut tasks = JoinSet::new();
+        tasks.spawn(work);
+        tasks.spawn(store_counts(keys));
+        Self { tasks: Mutex::new(tasks) }
     }
-}
 
-impl Drop for Housekeeping {
-    fn drop(&mut self) {
-        self.tasks.iter().for_each(AbortHandle::abort);
+    /// Stops the tasks, and waits until they hold no store any more.
+    pub(crate) async fn stop(&self) {
+        let mut tasks = std::mem::take(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner));
+        tasks.shutdown().await;
     }
 }
 

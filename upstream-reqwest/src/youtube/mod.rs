@@ -35,7 +35,6 @@ use transcript_core::{
 pub use clients::{ClientIdentity, YouTubeOptions};
 
 use crate::http::HttpTransport;
-use failure::YouTubeFailure;
 use fetch::YouTubeFetch;
 
 /// The supplier's name.

@@ -60,6 +60,7 @@ mod tests {
     use async_trait::async_trait;
     use transcript_core::{
         ErrorKind,
+        archive::Archive,
         memory::MemoryArchive,
         supplier::{SupplierInfo, SupplyError, SupplyMonitor, SupplyOutput, SupplyReason, SupplyRequest},
         video::Platform,
@@ -132,6 +133,18 @@ mod tests {
         let verbatim = Verbatim::open(options).await.unwrap();
         let missing = verbatim.get("https://x.com/someone/status/1").await.unwrap().into_transcript();
         assert_eq!(missing.unwrap_err().message(), "This video has no captions.");
+    }
+
+    #[tokio::test]
+    async fn custom_archive_is_released_after_close() {
+        let archive: Arc<dyn Archive> = Arc::new(MemoryArchive::default());
+        let released = Arc::downgrade(&archive);
+        let verbatim =
+            Verbatim::open(Options::default().without_suppliers().with_archive(archive)).await.unwrap();
+        assert!(verbatim.get("https://youtu.be/aaaaaaaaaaa").await.unwrap().transcript().is_none());
+        verbatim.close().await;
+        drop(verbatim);
+        assert!(released.upgrade().is_none());
     }
 
     #[cfg(all(feature = "sqlite", feature = "lookup"))]

@@ -399,5 +399,5 @@ impl Archive for KeyValueArchive {
     }
 }
 
-#[cfg(all(test, feature = "testing"))]
+#[cfg(test)]
 mod tests;

@@ -48,6 +48,7 @@ impl KeyValueStore for MapStore {
     }
 }
 
+#[cfg(feature = "testing")]
 mod conformance {
     use super::*;
 
