@@ -343,13 +343,14 @@ impl Verbatim {
     ///
     /// A store of the caller is released with the last handle, so that an embedded database can be opened again.
     pub async fn close(&self) {
-        self.transcripts().close().await;
+        // First: waiting for running fetches may take longer than the process has.
         #[cfg(feature = "lookup")]
         self.housekeeping.stop().await;
         #[cfg(feature = "lookup")]
         if let Err(error) = self.lookup.keys().flush_requests().await {
             tracing::warn!(%error, "the last request counts of keys are lost");
         }
+        self.transcripts().close().await;
         self.stores.close().await;
     }
 

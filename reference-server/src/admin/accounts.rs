@@ -131,7 +131,7 @@ pub(super) async fn grant(
     let (head, body) = request.into_parts();
     let NewGrant { credits, id, memo } = read(&head.headers, body, &state.body_budget).await?;
     check_credits(1, credits)?;
-    let view = operations.grant_credits(&account, Some(&id), credits, &memo).await.map_err(failure)?;
+    let view = operations.grant_credits(&account, &id, credits, &memo).await.map_err(failure)?;
     Ok(json(StatusCode::OK, &AccountRow::from(&view)))
 }
 

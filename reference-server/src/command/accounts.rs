@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 use transcript_core::{
+    ErrorKind,
     accounts::{AccountView, PlanState},
     ledger::Entry,
     wire::v1::{AccountExport, StatementLine},
@@ -20,7 +21,7 @@ use super::{
 };
 use crate::{
     config::Settings,
-    operations::{AccountRow, DeleteOutcome, NewAccount, NewAccountRow, Operations},
+    operations::{AccountRow, DeleteOutcome, NewAccount, NewAccountRow, Operations, new_grant_name},
 };
 
 /// Longest memo that is printed, in characters.
@@ -83,8 +84,14 @@ async fn show(operations: &Operations, args: &ShowAccountArgs) -> Result<(), Com
 }
 
 async fn grant(operations: &Operations, args: &GrantArgs) -> Result<(), CommandError> {
-    let (selector, id) = (&args.account.selector, args.id.as_deref());
-    let view = operations.grant_credits(selector, id, args.credits, &args.memo).await?;
+    let id = args.id.clone().map_or_else(new_grant_name, Ok)?;
+    let granted = operations.grant_credits(&args.account.selector, &id, args.credits, &args.memo).await;
+    let view = granted.map_err(|error| match error.kind() {
+        ErrorKind::Unavailable | ErrorKind::Unexpected => CommandError::Fault(format!(
+            "{error}\nThe credits may have been granted. The same command with `--id {id}` grants them once."
+        )),
+        _ => error.into(),
+    })?;
     print(&format!("{}: {} credits left\n", view.account.email, view.credits.remaining))
 }
 

@@ -83,7 +83,7 @@ pub(super) struct ShowAccountArgs {
   verbatim accounts grant ann@example.org 500
   verbatim accounts grant ann@example.org 500 --id ticket-4711 --memo \"for the outage of May\"
 
-With --id a repeated grant has no effect.")]
+With --id a repeated grant has no effect. After an error the command prints the id with which it can be repeated.")]
 pub(super) struct GrantArgs {
     #[command(flatten)]
     pub(super) account: AccountSelector,

@@ -9,7 +9,8 @@ use super::{
     archive_arguments::{ArchiveCommand, DeleteArgs, RefreshArgs, ShowArgs, StatsArgs, WithdrawArgs},
     archive_bulk, archive_export, archive_verify,
     confirm::confirm,
-    open_any_archive, open_existing_archive, open_with_audit_log, operations, print, print_json, shown,
+    open_any_archive, open_existing_archive, open_existing_with_audit_log, open_with_audit_log, operations,
+    print, print_json, shown,
 };
 use crate::{config::Settings, operations::Operations};
 
@@ -21,13 +22,14 @@ pub(super) async fn run(settings: &Settings, command: ArchiveCommand) -> Result<
     // A video that is not archived can be withdrawn or fetched.
     let verbatim = match command {
         ArchiveCommand::Withdraw(_) => open_with_audit_log(settings).await?,
+        ArchiveCommand::Delete(_) => open_existing_with_audit_log(settings).await?,
         ArchiveCommand::Refresh(_) => open_any_archive(settings).await?,
         _ => open_existing_archive(settings).await?,
     };
     let done = match command {
         ArchiveCommand::Show(args) => show(&verbatim, &args).await,
         ArchiveCommand::Export(args) => archive_export::run(&verbatim, &args).await,
-        ArchiveCommand::Delete(args) => delete(&verbatim, &args).await,
+        ArchiveCommand::Delete(args) => delete(&operations(settings, &verbatim), &args).await,
         ArchiveCommand::Withdraw(args) => withdraw(&operations(settings, &verbatim), &args).await,
         ArchiveCommand::Refresh(args) => refresh(&verbatim, args).await,
         ArchiveCommand::Compact(args) => archive_bulk::compact(&verbatim, &args).await,
@@ -162,8 +164,8 @@ fn as_json(video: &VideoReport) -> serde_json::Value {
     })
 }
 
-async fn delete(verbatim: &Verbatim, args: &DeleteArgs) -> Result<(), CommandError> {
-    let video = verbatim.tools().show(&args.link).await?;
+async fn delete(operations: &Operations, args: &DeleteArgs) -> Result<(), CommandError> {
+    let video = operations.verbatim().tools().show(&args.link).await?;
     if !video.is_known() {
         return Err(unknown_video(&video));
     }
@@ -172,7 +174,7 @@ async fn delete(verbatim: &Verbatim, args: &DeleteArgs) -> Result<(), CommandErr
     if !args.yes && !confirm(&question)? {
         return Err(CommandError::Fault("nothing was deleted".to_owned()));
     }
-    verbatim.tools().delete(&video.video).await?;
+    operations.delete_video(video.video.clone()).await?;
     print(&format!("{}: deleted\n", video.video))
 }
 

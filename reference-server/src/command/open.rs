@@ -40,10 +40,15 @@ pub(super) async fn open_existing(settings: &Settings) -> Result<Verbatim, Comma
 
 /// Like [`open_existing`], for commands that need transcripts only.
 pub(super) async fn open_existing_archive(settings: &Settings) -> Result<Verbatim, CommandError> {
-    if let StorageOptions::Files { archive, .. } = options(settings)?.storage {
-        check_exists(&archive)?;
-    }
+    check_archive_exists(settings)?;
     open_archive(settings).await
+}
+
+fn check_archive_exists(settings: &Settings) -> Result<(), CommandError> {
+    match options(settings)?.storage {
+        StorageOptions::Files { archive, .. } => check_exists(&archive),
+        _ => Ok(()),
+    }
 }
 
 /// Like [`open_archive`], for commands of operators that also work on a new archive.
@@ -136,6 +141,12 @@ pub(super) async fn open_with_audit_log(settings: &Settings) -> Result<Verbatim,
             Ok(verbatim)
         }
     }
+}
+
+/// Like [`open_with_audit_log`], for commands that change an existing archive.
+pub(super) async fn open_existing_with_audit_log(settings: &Settings) -> Result<Verbatim, CommandError> {
+    check_archive_exists(settings)?;
+    open_with_audit_log(settings).await
 }
 
 /// Returns the operations of the system's user.

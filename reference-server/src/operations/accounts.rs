@@ -10,7 +10,7 @@ use transcript_core::{
     ledger::Entry,
 };
 
-use super::{Completed, Operation, Operations, random_id};
+use super::{Completed, Operation, Operations};
 use crate::mail::delete_mails;
 
 /// Longest memo of a grant, in bytes.
@@ -92,17 +92,16 @@ impl Operations {
         self.record(operation, work).await
     }
 
-    /// Grants credits; with an id only once.
+    /// Grants credits, once for each name of a grant.
     pub(crate) async fn grant_credits(
         &self,
         selector: &str,
-        grant: Option<&str>,
+        grant: &str,
         credits: u64,
         memo: &str,
     ) -> Result<AccountView> {
         let (admin, id, memo) = (self.admin(), self.account_id(selector).await?, memo.to_owned());
-        let name = grant.map_or_else(|| random_id("grant"), |name| Ok(name.to_owned()))?;
-        let grant = GrantId::operator_grant(name);
+        let grant = GrantId::operator_grant(grant);
         let detail = Some(format!("{credits} credits, grant {grant}"));
         let operation = Operation::new("accounts.grant").on(id.as_str()).with(detail);
         let work = async move { Ok(Completed::done(admin.grant(&id, grant, credits, &memo).await?)) };

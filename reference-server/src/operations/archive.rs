@@ -1,4 +1,4 @@
-//! Withdrawal of videos.
+//! Withdrawal and deletion of videos.
 
 use transcript_core::{Result, video::VideoId};
 
@@ -24,5 +24,12 @@ impl Operations {
             Ok(Completed::done(Withdrawal { video: report.video, was_withdrawn: report.withdrawn }))
         };
         self.record(operation, work).await
+    }
+
+    /// Deletes all archived data of a video, except a withdrawal.
+    pub(crate) async fn delete_video(&self, video: VideoId) -> Result<()> {
+        let tools = self.verbatim.tools().clone();
+        let operation = Operation::new("archive.delete").on(video.to_string());
+        self.record(operation, async move { Ok(Completed::done(tools.delete(&video).await?)) }).await
     }
 }

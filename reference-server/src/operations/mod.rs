@@ -173,6 +173,11 @@ impl Operations {
     }
 }
 
+/// The name of a new grant.
+pub(crate) fn new_grant_name() -> Result<String> {
+    random_id("grant")
+}
+
 /// A new id: the kind of item, and random digits.
 fn random_id(prefix: &str) -> Result<String> {
     let digits = SystemRandom::open()?.bytes(ID_LENGTH);

@@ -223,6 +223,9 @@ async fn admin_withdrawal_audit_and_log_over_http_and_command() -> Result<()> {
         assert_eq!(report["differences"], json!([]));
         assert_eq!(storage.json(&["ledger", "audit", "--json"])?["differences"], json!([]));
 
+        storage.stdout(&["archive", "delete", VIDEO, "--yes"])?;
+        assert_eq!(admin.server.get(&lookup).await?.json()["available"], false);
+
         let user = system_user()?;
         let expected = [
             [user.as_str(), "admin-tokens.create", "ann", "done"],
@@ -230,6 +233,7 @@ async fn admin_withdrawal_audit_and_log_over_http_and_command() -> Result<()> {
             [&user, "archive.restore", &video, "done"],
             ["ann", "ledger.audit", "-", "done"],
             [&user, "ledger.audit", "-", "done"],
+            [&user, "archive.delete", &video, "done"],
         ];
         assert_eq!(storage.audit_log()?, expected);
         let first = admin.get("/admin/audit-log?limit=2").await?;
@@ -237,9 +241,9 @@ async fn admin_withdrawal_audit_and_log_over_http_and_command() -> Result<()> {
         assert_eq!((&newest["operator"], &newest["interface"]), (&json!(user), &json!("command")));
         assert!(newest["at"].is_string() && newest["endedAt"].is_string(), "{newest}");
         let next = text(&first["next"])?;
-        let second = admin.get(&format!("/admin/audit-log?limit=3&after={next}")).await?;
-        assert_eq!(second["items"][0]["operation"], "archive.restore");
-        assert_eq!(second["items"][1]["interface"], "api");
+        let second = admin.get(&format!("/admin/audit-log?limit=4&after={next}")).await?;
+        assert_eq!(second["items"][1]["operation"], "archive.restore");
+        assert_eq!(second["items"][2]["interface"], "api");
         assert_eq!(second["next"], Value::Null);
         let table = storage.stdout(&["audit-log", "--count", "2"])?;
         assert_eq!(table.lines().count(), 3, "{table}");
