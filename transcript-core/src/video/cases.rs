@@ -135,7 +135,7 @@ fn link_error_message_suggests_alternative() {
     );
     check_message("https://x.com/i/spaces/1a", LinkErrorKind::NotAVideo, &["X link", "a space", "/status/"]);
     check_message(
-        "https://fxtwitter.com/a/status/20",
+        "https://xcancel.com/a/status/20",
         LinkErrorKind::UnknownHost,
         &["front end", "https://x.com/"],
     );

@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn link_error_front_end_suggests_platform_link() {
-        let message = LinkError::unknown_host("vxtwitter.com").to_string();
+        let message = LinkError::unknown_host("xcancel.com").to_string();
         assert!(message.contains("https://x.com/name/status/"), "{message}");
     }
 

@@ -67,6 +67,7 @@ pub(super) fn host_kind(host: &str) -> Option<HostKind> {
         }
         // The displayed address of an image has the same code as its t.co link.
         "t.co" | "www.t.co" | "pic.twitter.com" | "pic.x.com" => HostKind::XShort,
+        _ if is_x_mirror(host) => HostKind::X,
         _ if is_country_host(host) => HostKind::YouTube,
         _ if is_google(host) => HostKind::GoogleRedirect,
         _ => return None,
@@ -82,6 +83,18 @@ fn is_country_host(host: &str) -> bool {
     host.strip_suffix(".youtube.com").is_some_and(|label| is_country(label) && label != "tv")
 }
 
+/// Mirrors of X: the same path on X is the post. A subdomain selects how the mirror shows it.
+const X_MIRRORS: [&str; 4] = ["fxtwitter.com", "vxtwitter.com", "fixupx.com", "fixvx.com"];
+
+fn is_x_mirror(host: &str) -> bool {
+    X_MIRRORS.iter().any(|mirror| is_under(host, mirror))
+}
+
+/// Whether the host is the domain or one of its subdomains.
+fn is_under(host: &str, domain: &str) -> bool {
+    host.strip_suffix(domain).is_some_and(|sub| sub.is_empty() || sub.ends_with('.'))
+}
+
 /// Whether this is Google's search on a country's domain: `google.de`, `google.co.uk`, `google.com.br`.
 fn is_google(host: &str) -> bool {
     let host = host.strip_prefix("www.").unwrap_or(host);
@@ -95,11 +108,7 @@ fn is_country(label: &str) -> bool {
 }
 
 /// Third-party front ends whose links people share; used only for a helpful error message.
-const FRONT_ENDS: [(&str, Platform); 20] = [
-    ("fxtwitter.com", Platform::X),
-    ("vxtwitter.com", Platform::X),
-    ("fixupx.com", Platform::X),
-    ("fixvx.com", Platform::X),
+const FRONT_ENDS: [(&str, Platform); 16] = [
     ("twittpr.com", Platform::X),
     ("xcancel.com", Platform::X),
     ("nitter.net", Platform::X),
@@ -128,9 +137,7 @@ const FRONT_END_LABELS: [(&str, Platform); 4] = [
 
 /// Platform that a third-party host shows, if known.
 pub(super) fn front_end_of(host: &str) -> Option<Platform> {
-    let is_under =
-        |domain: &str| host.strip_suffix(domain).is_some_and(|sub| sub.is_empty() || sub.ends_with('.'));
-    let by_name = FRONT_ENDS.iter().find(|(domain, _)| is_under(domain));
+    let by_name = FRONT_ENDS.iter().find(|(domain, _)| is_under(host, domain));
     let by_label = || FRONT_END_LABELS.iter().find(|(name, _)| host.split('.').any(|label| label == *name));
     by_name.or_else(by_label).map(|&(_, platform)| platform)
 }
@@ -155,6 +162,8 @@ mod tests {
         check("instagr.am", Some(HostKind::Instagram));
         check("mobile.x.com", Some(HostKind::X));
         check("pic.twitter.com", Some(HostKind::XShort));
+        check("fixvx.com", Some(HostKind::X));
+        check("d.fxtwitter.com", Some(HostKind::X));
     }
 
     #[test]
@@ -173,6 +182,8 @@ mod tests {
             "googlexcom",
             "netflix.com",
             "nottwitter.com",
+            "notfxtwitter.com",
+            "fxtwitter.com.evil",
             "x.com.",
         ] {
             check(host, None);
@@ -181,9 +192,9 @@ mod tests {
 
     #[test]
     fn front_end_matches_whole_labels_only() {
-        assert_eq!(front_end_of("d.fxtwitter.com"), Some(Platform::X));
+        assert_eq!(front_end_of("www.xcancel.com"), Some(Platform::X));
         assert_eq!(front_end_of("invidious.example.org"), Some(Platform::YouTube));
-        assert_eq!(front_end_of("notfxtwitter.com"), None);
+        assert_eq!(front_end_of("notxcancel.com"), None);
         assert_eq!(front_end_of("example.org"), None);
     }
 }
