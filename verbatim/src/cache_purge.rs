@@ -6,11 +6,7 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use tokio::{
-    runtime::Handle,
-    sync::oneshot,
-    task::{JoinHandle, JoinSet},
-};
+use tokio::runtime::Handle;
 use transcript_core::{
     Clock, Result, Timestamp,
     archive::{Archive, ChangedVideo},
@@ -19,7 +15,12 @@ use transcript_core::{
 };
 use upstream_reqwest::PurgeHook;
 
-use crate::{read_cache::CHANGE_COUNTER_AGE_MAX, server_group::ServerGroup, system::SystemClock};
+use crate::{
+    job::{JobHandle, Stopped},
+    read_cache::CHANGE_COUNTER_AGE_MAX,
+    server_group::ServerGroup,
+    system::SystemClock,
+};
 
 /// Interval of reading the changed videos, and the pause after the first failure.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
@@ -44,28 +45,6 @@ pub fn surrogate_key(video: &VideoId) -> String {
 /// Receives the number of videos of a call of the hook, and whether it succeeded. It must not block.
 pub type PurgeObserver = Arc<dyn Fn(usize, bool) + Send + Sync>;
 
-/// The running task. Drop stops it at once; the next start continues with what is left.
-#[derive(Debug)]
-pub struct CachePurgeHandle {
-    stop: Option<oneshot::Sender<()>>,
-    task: JoinHandle<()>,
-}
-
-impl CachePurgeHandle {
-    /// Stops the task; a running call is dropped.
-    pub async fn stop(mut self) {
-        drop(self.stop.take());
-        // A panic was logged where it happened.
-        let _ = (&mut self.task).await;
-    }
-}
-
-impl Drop for CachePurgeHandle {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
-}
-
 /// What the task works with.
 #[derive(Clone)]
 pub(crate) struct CachePurger {
@@ -82,45 +61,32 @@ debug_fields!(CachePurger { hook, servers });
 type FirstPurges = HashMap<VideoId, (u64, Timestamp)>;
 
 impl CachePurger {
-    /// Starts the task on the current runtime.
-    pub(crate) fn start(self) -> CachePurgeHandle {
-        let (stop, stopped) = oneshot::channel();
-        CachePurgeHandle { stop: Some(stop), task: Handle::current().spawn(self.run(stopped)) }
+    /// Starts the job on the current runtime.
+    pub(crate) fn start(self) -> JobHandle {
+        JobHandle::start(&Handle::current(), |stopped| self.run(stopped))
     }
 
-    async fn run(self, mut stopped: oneshot::Receiver<()>) {
+    async fn run(self, mut stopped: Stopped) {
         let (mut first_purges, mut pause) = (FirstPurges::new(), POLL_INTERVAL);
-        loop {
-            tokio::select! {
-                _ = &mut stopped => break,
-                () = tokio::time::sleep(pause) => {}
-            }
-            // A separate task, so that a panic ends one round and not all.
-            let mut tasks = JoinSet::new();
+        while !stopped.sleep(pause).await {
             let (purger, purges) = (self.clone(), std::mem::take(&mut first_purges));
-            tasks.spawn(async move { purger.purge_changed(purges).await });
-            let ended = tokio::select! {
-                _ = &mut stopped => {
-                    tasks.shutdown().await;
-                    break;
-                }
-                ended = tasks.join_next() => ended,
+            let Some(ended) = stopped.run(async move { purger.purge_changed(purges).await }).await else {
+                break;
             };
             pause = match ended {
-                Some(Ok((purges, Ok(())))) => {
+                Ok((purges, Ok(()))) => {
                     first_purges = purges;
                     POLL_INTERVAL
                 }
-                Some(Ok((purges, Err(error)))) => {
+                Ok((purges, Err(error))) => {
                     first_purges = purges;
                     tracing::warn!(%error, retry_s = pause.as_secs(), "cache purge failed");
                     pause.saturating_mul(2).min(PAUSE_MAX)
                 }
-                Some(Err(error)) => {
+                Err(error) => {
                     tracing::error!(%error, "cache purge panicked");
                     PAUSE_MAX
                 }
-                None => PAUSE_MAX,
             };
         }
         self.servers.release_lead(LEADER_NAME, self.clock.as_ref()).await;

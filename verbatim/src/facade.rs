@@ -28,7 +28,7 @@ use transcript_core::{directory::Directory, ledger::Ledger};
 #[cfg(feature = "lookup")]
 use crate::AuditReport;
 #[cfg(feature = "payments")]
-use crate::PaymentSweepHandle;
+use crate::JobHandle;
 use crate::{
     ArchiveTools, StoreFigures, StoreHealth,
     options::Options,
@@ -277,9 +277,9 @@ impl Verbatim {
     /// It runs at once and then every half hour. `None` if nothing is sold. Without it a payment whose event is lost is
     /// never fulfilled, so a server of the v1 API calls this once. Must be called inside a Tokio runtime.
     #[cfg(feature = "payments")]
-    pub fn start_sweep(&self) -> Option<PaymentSweepHandle> {
+    pub fn start_sweep(&self) -> Option<JobHandle> {
         let clock = Arc::clone(&self.tools.clock);
-        PaymentSweepHandle::start_if_selling(self.newest_payments.subscribe(), self.servers.clone(), clock)
+        crate::payment_sweep::start_if_selling(self.newest_payments.subscribe(), self.servers.clone(), clock)
     }
 
     /// What the operator should change if the programs on the database may together open more connections than its
@@ -299,7 +299,7 @@ impl Verbatim {
         &self,
         options: &crate::PurgeHookOptions,
         observer: crate::PurgeObserver,
-    ) -> Result<crate::CachePurgeHandle> {
+    ) -> Result<JobHandle> {
         let purger = crate::cache_purge::CachePurger {
             archive: Arc::clone(&self.stores.archive),
             hook: upstream_reqwest::PurgeHook::new(options)?,
@@ -308,6 +308,21 @@ impl Verbatim {
             clock: Arc::clone(&self.tools.clock),
         };
         Ok(purger.start())
+    }
+
+    /// Starts moving transcripts older than this to cold storage in the background, a few at a time.
+    ///
+    /// Of the servers on one database, one at a time does it. Must be called inside a Tokio runtime.
+    #[cfg(feature = "lookup")]
+    pub fn start_compaction(&self, age: Duration, observer: crate::CompactionObserver) -> JobHandle {
+        let compaction = crate::compaction::Compaction {
+            archive: Arc::clone(&self.stores.archive),
+            age,
+            observer,
+            servers: self.servers.clone(),
+            clock: Arc::clone(&self.tools.clock),
+        };
+        compaction.start()
     }
 
     /// Sends a small read to both stores concurrently, with this timeout for each.

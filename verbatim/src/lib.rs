@@ -45,6 +45,8 @@ mod batch;
 mod cache_purge;
 #[cfg(feature = "chat")]
 mod chat;
+#[cfg(feature = "lookup")]
+mod compaction;
 #[cfg(feature = "entitlement")]
 mod entitlement;
 mod export;
@@ -56,6 +58,8 @@ mod health;
 mod housekeeping;
 mod import;
 mod import_draft;
+#[cfg(feature = "lookup")]
+mod job;
 #[cfg(all(test, feature = "mail"))]
 mod mail_tests;
 #[cfg(feature = "lookup")]
@@ -87,7 +91,9 @@ pub use archive_tools::{ArchiveTools, RefreshOutcome, VideoReport};
 pub use audit::{AuditFinding, AuditReport};
 pub use batch::Batch;
 #[cfg(all(feature = "lookup", feature = "upstream"))]
-pub use cache_purge::{CachePurgeHandle, PurgeObserver, surrogate_key};
+pub use cache_purge::{PurgeObserver, surrogate_key};
+#[cfg(feature = "lookup")]
+pub use compaction::CompactionObserver;
 #[cfg(feature = "entitlement")]
 pub use entitlement::TokenEntitlements;
 pub use export::{ArchivedVideo, TranscriptExport, UnreadableTrack, withdrawal_to_json};
@@ -97,13 +103,13 @@ pub use health::{StoreFigures, StoreHealth};
 pub use import::{ImportDraftRequest, ImportEffect, ImportOutcome, ImportRequest, SelectorImport};
 pub use import_draft::{DRAFT_BYTES_MAX, ImportDraft};
 #[cfg(feature = "lookup")]
+pub use job::JobHandle;
+#[cfg(feature = "lookup")]
 pub use options::EntitlementOptions;
 pub use options::{
     ConcurrencyOptions, CustomPorts, DatabaseOptions, Options, StorageOptions, SupplierOptions, XOptions,
     YouTubeOptions, YtDlpOptions,
 };
-#[cfg(feature = "payments")]
-pub use payment_sweep::PaymentSweepHandle;
 #[cfg(feature = "payments")]
 pub use payments::{PaymentOptions, SAMPLE_PRICES};
 #[cfg(feature = "chat")]

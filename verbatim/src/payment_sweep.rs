@@ -5,59 +5,36 @@ use std::{
     time::Duration,
 };
 
-use tokio::{
-    runtime::Handle,
-    sync::{oneshot, watch},
-    task::{JoinHandle, JoinSet},
-};
+use tokio::{runtime::Handle, sync::watch};
 use transcript_core::{
     Timestamp,
     accounts::payments::{Payments, SWEEP_EVERY},
 };
 
-use crate::{server_group::ServerGroup, system::SystemClock};
+use crate::{
+    job::{JobHandle, Stopped},
+    server_group::ServerGroup,
+    system::SystemClock,
+};
 
 /// Name of the leader lease: of the servers on one database, one at a time reconciles.
 const LEADER_NAME: &str = "payments";
 /// Time after which another server may lead although the sweep has not ended.
 const LEAD_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// The running sweep. Drop stops it at once; the next sweep continues where it stopped.
-#[derive(Debug)]
-pub struct PaymentSweepHandle {
-    stop: Option<oneshot::Sender<()>>,
-    task: JoinHandle<()>,
+/// Implements [`crate::Verbatim::start_sweep`].
+pub(crate) fn start_if_selling(
+    payments: watch::Receiver<Payments>,
+    servers: ServerGroup,
+    clock: Arc<SystemClock>,
+) -> Option<JobHandle> {
+    let leader = SweepLeader { servers, clock };
+    let is_configured = payments.borrow().is_configured();
+    is_configured.then(|| start(&Handle::current(), payments, leader))
 }
 
-impl PaymentSweepHandle {
-    /// Implements [`crate::Verbatim::start_sweep`].
-    pub(crate) fn start_if_selling(
-        payments: watch::Receiver<Payments>,
-        servers: ServerGroup,
-        clock: Arc<SystemClock>,
-    ) -> Option<Self> {
-        let leader = SweepLeader { servers, clock };
-        let is_configured = payments.borrow().is_configured();
-        is_configured.then(|| Self::start(&Handle::current(), payments, leader))
-    }
-
-    fn start(runtime: &Handle, payments: watch::Receiver<Payments>, leader: SweepLeader) -> Self {
-        let (stop, stopped) = oneshot::channel();
-        Self { stop: Some(stop), task: runtime.spawn(run(payments, leader, stopped)) }
-    }
-
-    /// Stops the sweep and waits for its end; a running provider call is dropped.
-    pub async fn stop(mut self) {
-        drop(self.stop.take());
-        // A panic was logged where it happened.
-        let _ = (&mut self.task).await;
-    }
-}
-
-impl Drop for PaymentSweepHandle {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
+fn start(runtime: &Handle, payments: watch::Receiver<Payments>, leader: SweepLeader) -> JobHandle {
+    JobHandle::start(runtime, |stopped| run(payments, leader, stopped))
 }
 
 /// The servers on one database, and their common clock.
@@ -67,26 +44,18 @@ struct SweepLeader {
     clock: Arc<SystemClock>,
 }
 
-async fn run(payments: watch::Receiver<Payments>, leader: SweepLeader, mut stopped: oneshot::Receiver<()>) {
+async fn run(payments: watch::Receiver<Payments>, leader: SweepLeader, mut stopped: Stopped) {
     let refunds_since = Arc::new(Mutex::new(None));
     loop {
-        // A separate task, so that a panic ends one sweep and not all.
-        let mut tasks = JoinSet::new();
         let newest = payments.borrow().clone();
-        tasks.spawn(sweep_as_leader(newest, leader.clone(), Arc::clone(&refunds_since)));
-        tokio::select! {
-            _ = &mut stopped => {
-                tasks.shutdown().await;
-                return;
-            }
-            result = tasks.join_next() => if let Some(Err(error)) = result {
-                tracing::error!(%error, "payment sweep panicked");
-            }
+        match stopped.run(sweep_as_leader(newest, leader.clone(), Arc::clone(&refunds_since))).await {
+            None => return,
+            Some(Err(error)) => tracing::error!(%error, "payment sweep panicked"),
+            Some(Ok(())) => {}
         }
-        tokio::select! {
-            _ = &mut stopped => return,
-            // The pause is the same after an error: an unavailable provider is not called more often.
-            () = tokio::time::sleep(SWEEP_EVERY) => {}
+        // The pause is the same after an error: an unavailable provider is not called more often.
+        if stopped.sleep(SWEEP_EVERY).await {
+            return;
         }
     }
 }

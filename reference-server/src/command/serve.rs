@@ -11,7 +11,7 @@ use transcript_core::{
     retry::{Backoff, RetryPolicy, retry},
     video::Platform,
 };
-use verbatim::{CachePurgeHandle, Options, PaymentSweepHandle, StorageOptions, Verbatim};
+use verbatim::{JobHandle, Options, StorageOptions, Verbatim};
 
 use super::{
     CommandError, print,
@@ -135,12 +135,12 @@ async fn open_when_reachable(options: Options, timeout: Duration) -> Result<Verb
 /// Jobs that run until the stop.
 struct BackgroundJobs {
     mail: MailSenderHandle,
-    sweep: Option<PaymentSweepHandle>,
-    purges: Option<CachePurgeHandle>,
+    /// Payments, purges of shared caches, and compaction, as far as they are configured.
+    others: Vec<JobHandle>,
 }
 
 impl BackgroundJobs {
-    /// Starts the mail sender, and what else is configured: payments, and purges of shared caches.
+    /// Starts the mail sender, and what else is configured.
     fn start(
         settings: &Settings,
         verbatim: &Verbatim,
@@ -148,10 +148,15 @@ impl BackgroundJobs {
         mailer: Arc<dyn Mailer>,
     ) -> Result<Self, CommandError> {
         let hook = settings.cdn.purge_hook(settings.options.upstream.ca_file.clone());
-        let metrics = Arc::clone(metrics);
-        let observer = Arc::new(move |videos, is_done| metrics.count_purges(videos, is_done));
+        let counters = Arc::clone(metrics);
+        let observer = Arc::new(move |videos, is_done| counters.count_purges(videos, is_done));
         let purges = hook.map(|hook| verbatim.start_purges(&hook, observer)).transpose()?;
-        Ok(Self { mail: verbatim.start_mail(mailer), sweep: verbatim.start_sweep(), purges })
+        let compaction = settings.storage.compact_after.map(|age| {
+            let counters = Arc::clone(metrics);
+            verbatim.start_compaction(age, Arc::new(move |outcome| counters.count_compaction(outcome)))
+        });
+        let others = [purges, verbatim.start_sweep(), compaction].into_iter().flatten().collect();
+        Ok(Self { mail: verbatim.start_mail(mailer), others })
     }
 }
 
@@ -237,12 +242,9 @@ fn connection_limits(settings: &Settings) -> ConnectionLimits {
 
 /// Stops the background tasks after the last request.
 async fn shut_down(verbatim: &Verbatim, jobs: BackgroundJobs) {
-    let BackgroundJobs { mail, sweep, purges } = jobs;
-    if let Some(purges) = purges {
-        purges.stop().await;
-    }
-    if let Some(sweep) = sweep {
-        sweep.stop().await;
+    let BackgroundJobs { mail, others } = jobs;
+    for job in others {
+        job.stop().await;
     }
     if tokio::time::timeout(MAIL_DRAIN, mail.stop()).await.is_err() {
         tracing::warn!("mail interrupted; it is sent again after the next start");

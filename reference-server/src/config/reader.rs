@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fmt, ops::RangeInclusive, time::Duration};
 use super::{
     errors::ConfigErrors,
     layers::{RawSettings, SettingLayers, SettingOrigin, variable},
-    value::{ByteSize, DurationValue, ParseSetting, quoted},
+    value::{ByteSize, DurationValue, OptionalDuration, ParseSetting, quoted},
 };
 
 /// Settings renamed before the first release: old name and new name.
@@ -131,6 +131,27 @@ impl<'a> SettingsReader<'a> {
         let mut value = DurationValue(*place);
         self.within(&mut value, &(DurationValue(*bounds.start())..=DurationValue(*bounds.end())));
         *place = value.0;
+    }
+
+    /// Reads a duration within bounds, or `off`.
+    pub(super) fn optional_duration(
+        &mut self,
+        place: &mut Option<Duration>,
+        bounds: RangeInclusive<Duration>,
+    ) {
+        let default = *place;
+        let mut value = OptionalDuration(default);
+        self.value(&mut value);
+        *place = value.0;
+        if place.is_some_and(|duration| !bounds.contains(&duration)) {
+            let bounds = [bounds.start(), bounds.end()].map(|bound| DurationValue(*bound).show());
+            let [from, to] = bounds;
+            self.refuse_this(
+                &format!("{} is not allowed", value.show()),
+                &format!("it must be \"off\", or from {from} to {to}"),
+            );
+            *place = default;
+        }
     }
 
     /// Reads a number of bytes within bounds.

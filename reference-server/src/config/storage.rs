@@ -24,6 +24,8 @@ pub struct StorageSettings {
     pub database: DatabaseOptions,
     /// `archive.serve_stale`: how long cached responses are sent while the archive cannot be read.
     pub serve_stale: Duration,
+    /// `archive.compact_after`: age from which transcripts are moved to cold storage; `None` leaves that to the command.
+    pub compact_after: Option<Duration>,
     /// `storage.start_timeout`: how long a starting server waits for its databases.
     pub start_timeout: Duration,
 }
@@ -46,6 +48,7 @@ impl StorageSettings {
             archive_url: file("archive.db"),
             database: DatabaseOptions::new(String::new()),
             serve_stale: Duration::from_secs(60),
+            compact_after: Some(Duration::from_secs(30 * 24 * 60 * 60)),
             start_timeout: Duration::from_secs(30),
         }
     }

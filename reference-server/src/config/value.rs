@@ -147,6 +147,25 @@ impl ParseSetting for DurationValue {
     }
 }
 
+/// A duration, or `off`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct OptionalDuration(pub(super) Option<Duration>);
+
+impl ParseSetting for OptionalDuration {
+    const ALLOWED: &'static str = "off, or a duration such as 6h or 30d";
+
+    fn read(raw: &RawSettings) -> Result<Self, Option<String>> {
+        match text(raw)? {
+            "off" => Ok(Self(None)),
+            _ => DurationValue::read(raw).map(|duration| Self(Some(duration.0))),
+        }
+    }
+
+    fn show(&self) -> String {
+        self.0.map_or_else(|| "\"off\"".to_owned(), |duration| DurationValue(duration).show())
+    }
+}
+
 /// A number of bytes: `25MB` is 25 million, `25MiB` is 25 × 1,048,576.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 pub(super) struct ByteSize(pub(super) u64);

@@ -25,6 +25,7 @@ use axum::{
     response::Response,
 };
 use http::{HeaderMap, StatusCode};
+use transcript_core::archive::CompactOutcome;
 
 use crate::api::{ResultOrigin, TRANSCRIPT_PATH, UnansweredReason, V1_TRANSCRIPT_PATH, X_CACHE};
 use counters::{RouteCounters, RouteTable};
@@ -75,6 +76,8 @@ pub(crate) struct Metrics {
     reloads: ReloadCounters,
     /// Videos of successful and of failed calls of the purge hook.
     purges: [AtomicU64; 2],
+    /// Transcripts that the background job moved to cold storage, and the bytes that this saved.
+    compacted: [AtomicU64; 2],
     observer: MetricsObserver,
 }
 
@@ -145,6 +148,13 @@ impl Metrics {
     pub(crate) fn count_purges(&self, videos: usize, is_done: bool) {
         let [done, failed] = &self.purges;
         (if is_done { done } else { failed }).fetch_add(videos as u64, Relaxed);
+    }
+
+    /// Counts a step of the compaction of old transcripts.
+    pub(crate) fn count_compaction(&self, outcome: &CompactOutcome) {
+        let [transcripts, saved] = &self.compacted;
+        transcripts.fetch_add(outcome.compacted, Relaxed);
+        saved.fetch_add(outcome.bytes_before.saturating_sub(outcome.bytes_after), Relaxed);
     }
 
     /// Counts a reload of the settings.

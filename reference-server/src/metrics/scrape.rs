@@ -236,6 +236,13 @@ impl MetricsSnapshot {
         let purges = purges
             .map(|(result, count)| ([("result", result)], count.load(std::sync::atomic::Ordering::Relaxed)));
         to.counters(("cache_purges", "Videos in calls of the purge hook, by result"), purges)?;
+        let [compacted, saved] = &self.metrics.compacted;
+        let read = |counter: &std::sync::atomic::AtomicU64| {
+            counter.load(std::sync::atomic::Ordering::Relaxed) as f64
+        };
+        let moved = ("archive_compacted", "Transcripts moved to cold storage by the background job");
+        to.counter(moved, read(compacted))?;
+        to.counter(("archive_compaction_saved_bytes", "Bytes that this saved"), read(saved))?;
         let dropped = ("log_lines_dropped", "Dropped log lines");
         to.counter(dropped, self.lines_dropped as f64)
     }

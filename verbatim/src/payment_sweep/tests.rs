@@ -137,8 +137,8 @@ async fn calls_within(mode: ProviderMode, seconds: u64) -> u32 {
 }
 
 /// Starts a sweep of payments that never change.
-fn start(payments: Payments) -> PaymentSweepHandle {
-    PaymentSweepHandle::start(&Handle::current(), watch::channel(payments).1, single_server())
+fn start(payments: Payments) -> JobHandle {
+    super::start(&Handle::current(), watch::channel(payments).1, single_server())
 }
 
 /// A server with its own storage.
@@ -178,7 +178,7 @@ async fn sweep_after_change_of_plans_uses_newest_payments() {
     let (old, old_calls, _) = payments(ProviderMode::Open).await;
     let (new, new_calls, _) = payments(ProviderMode::Open).await;
     let (newest, current) = watch::channel(old);
-    let sweep = PaymentSweepHandle::start(&Handle::current(), current, single_server());
+    let sweep = super::start(&Handle::current(), current, single_server());
     tokio::time::sleep(Duration::from_secs(1)).await;
     newest.send_replace(new);
     tokio::time::sleep(SWEEP_EVERY).await;

@@ -190,6 +190,13 @@ pub(super) const STORAGE: Section = Section {
             "How long cached responses are sent while the archive cannot be read. A withdrawal by another server in \
              this time is not seen.",
         ),
+        setting(
+            "archive.compact_after",
+            |reader, all| reader.optional_duration(&mut all.storage.compact_after, HOUR..=3_650 * DAY),
+            "`off`, or `1h` to `3650d`",
+            "Age from which stored transcripts are moved to cold storage in the background: less disk, slightly \
+             slower reads, the same bytes. `off` leaves that to `verbatim archive compact`.",
+        ),
     ],
     check: |_, _| {},
 };

@@ -1,6 +1,7 @@
 //! Damaged stored transcripts: one flipped bit, in every store and form.
 
 mod commands;
+mod compaction;
 mod http;
 mod verifying;
 
