@@ -3,7 +3,10 @@
 use anyhow::Result;
 
 use super::{
-    super::super::{harness::wait_until, operations::ObservedServer, platform::borrow_settings},
+    super::super::{
+        harness::{borrow_settings, wait_until},
+        operations::ObservedServer,
+    },
     DamageFixture, StoredAs, VIDEOS,
 };
 
