@@ -70,6 +70,31 @@ async fn x_lasting_faults_carry_reason() -> Result<()> {
     Ok(())
 }
 
+/// A failure of the first API that passes is repeated if the other one does not have the post, or fails.
+#[tokio::test]
+async fn x_passing_fault_is_retried_without_other_api() -> Result<()> {
+    let nothing = || vec![ReplayResponse::text("{}")];
+    for fault in [ReplayResponse::status(500), ReplayResponse::closed()] {
+        for other in [ReplayResponse::text("{}"), ReplayResponse::status(404), ReplayResponse::status(429)] {
+            let once = vec![fault.clone(), file("posts/video.json")?];
+            let fixture = XFixture { post: once, syndication: vec![other.clone()], ..XFixture::good()? };
+            let (outcome, _) = replay_script(fixture).await?;
+            assert_eq!(reason(&outcome), "transcript", "{fault:?} {other:?}: {outcome:?}");
+        }
+        // Nobody said that the post is gone.
+        let fixture = XFixture { post: vec![fault.clone()], syndication: nothing(), ..XFixture::good()? };
+        let (outcome, _) = replay_script(fixture).await?;
+        assert!(["platform_fault", "unreadable"].contains(&reason(&outcome)), "{fault:?}: {outcome:?}");
+    }
+    // A refusal is not repeated.
+    let fixture =
+        XFixture { post: vec![ReplayResponse::status(429)], syndication: nothing(), ..XFixture::good()? };
+    let (outcome, proxy) = replay_script(fixture).await?;
+    check_failure(&outcome, "throttled")?;
+    assert_eq!(proxy.count(|request| request.path == POST), 1);
+    Ok(())
+}
+
 #[tokio::test]
 async fn x_endless_response_is_cut_off() -> Result<()> {
     let endless = || vec![ReplayResponse::text("#".repeat(64 << 10)).endlessly()];

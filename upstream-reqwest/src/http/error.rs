@@ -68,7 +68,7 @@ impl HttpError {
     }
 
     /// Whether a retry of the same request may succeed.
-    pub(super) fn is_transient(&self) -> bool {
+    pub(crate) fn is_transient(&self) -> bool {
         match self {
             Self::Timeout | Self::Unreachable(_) | Self::Throttled(_) | Self::Status(..) | Self::CutOff => {
                 true

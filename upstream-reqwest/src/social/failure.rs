@@ -109,6 +109,11 @@ impl SocialFailure {
         )
     }
 
+    /// Whether the same request may succeed a moment later: the platform failed, and did not refuse.
+    pub(crate) fn is_passing(&self) -> bool {
+        matches!(self, Self::Transport(fault) if fault.is_transient() && !matches!(fault, HttpError::Throttled(_)))
+    }
+
     /// Whether the egress address is the cause, so that another proxy may succeed.
     pub(crate) fn is_route_blocked(&self) -> bool {
         matches!(

@@ -9,7 +9,7 @@ mod tracks;
 
 pub(crate) use failure::{BLOCKED_PAUSE, SocialFailure, no_language};
 pub use media::{Media, MediaAddress, MediaSource};
-pub(crate) use platform_session::{PlatformSession, stops};
+pub(crate) use platform_session::{PlatformSession, Retries, stops};
 pub(crate) use title::title;
 pub(crate) use tracks::{SocialTrack, SocialTracks, TrackDetails, TrackFetcher, read, supplied};
 

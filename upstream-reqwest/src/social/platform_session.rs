@@ -23,6 +23,13 @@ const TIME_LIMIT: Duration = Duration::from_secs(60);
 /// Maximum number of redirects per request.
 const REDIRECTS_MAX: usize = 5;
 
+/// Whether a request is repeated after a transient error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Retries {
+    Yes,
+    No,
+}
+
 /// A platform session. Its cookies are dropped with it.
 #[derive(Debug)]
 pub(crate) struct PlatformSession<'a> {
@@ -71,13 +78,21 @@ impl<'a> PlatformSession<'a> {
         Ok(response)
     }
 
-    /// As [`PlatformSession::send`], without retries, for requests that have an alternative.
+    /// As [`PlatformSession::send`], without cookies; without retries for a request that has an alternative.
     ///
     /// # Errors
     /// As [`PlatformSession::send`].
-    pub(crate) async fn send_once(&mut self, request: &HttpRequest) -> Result<HttpResponse, SocialFailure> {
+    pub(crate) async fn send_as_guest(
+        &mut self,
+        request: &HttpRequest,
+        retries: Retries,
+    ) -> Result<HttpResponse, SocialFailure> {
         self.check_cancelled()?;
-        self.egress.send_once(request, self.deadline).await.map_err(SocialFailure::Transport)
+        let response = match retries {
+            Retries::Yes => self.egress.send(request, self.deadline).await,
+            Retries::No => self.egress.send_once(request, self.deadline).await,
+        };
+        response.map_err(SocialFailure::Transport)
     }
 
     /// The session's deadline.

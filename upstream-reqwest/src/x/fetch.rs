@@ -14,8 +14,8 @@ use super::{
 use crate::{
     http::HttpResponse,
     social::{
-        Media, MediaAddress, PlatformSession, SocialFailure, SocialTrack, SocialTracks, TrackFetcher, read,
-        supplied,
+        Media, MediaAddress, PlatformSession, Retries, SocialFailure, SocialTrack, SocialTracks,
+        TrackFetcher, read, supplied,
     },
 };
 
@@ -100,19 +100,30 @@ fn absolute(base: &Url, track: SocialTrack) -> Option<SocialTrack> {
 }
 
 /// Fetches the post as a guest of X's own pages and, if that fails, from the syndication service.
+///
+/// The guest request is sent once, because the service is the faster retry. It is retried if the service does not have
+/// the post either: the service says "not there" also of posts that it only does not serve.
 async fn fetch_post(
     session: &mut PlatformSession<'_>,
     request: &SupplyRequest,
     options: &XOptions,
     guest_tokens: &GuestTokenCache,
 ) -> Result<XPost, SocialFailure> {
-    let failure = match as_guest(session, request, options, guest_tokens).await {
+    let failure = match as_guest(session, request, options, guest_tokens, Retries::No).await {
         Err(failure) if !failure.is_about_the_post() && failure != SocialFailure::Cancelled => failure,
         result => return result,
     };
     tracing::debug!(video = %request.video, ?failure, "X guest request failed");
     match syndicated(session, request).await {
-        Err(other) if !other.is_about_the_post() => Err(failure),
+        Err(SocialFailure::Removed) if matches!(failure, SocialFailure::Transport(_)) => {}
+        Err(other) if !other.is_about_the_post() => {}
+        result => return result,
+    }
+    if !failure.is_passing() {
+        return Err(failure);
+    }
+    match as_guest(session, request, options, guest_tokens, Retries::Yes).await {
+        Err(last) if !last.is_about_the_post() && last != SocialFailure::Cancelled => Err(failure),
         result => result,
     }
 }
@@ -122,11 +133,13 @@ async fn as_guest(
     request: &SupplyRequest,
     options: &XOptions,
     guest_tokens: &GuestTokenCache,
+    retries: Retries,
 ) -> Result<XPost, SocialFailure> {
     let mut is_first = true;
     loop {
-        let token = guest_tokens.token(session).await?;
-        let response = session.send_once(&request::post(&request.video, &token, options)).await?;
+        let token = guest_tokens.token(session, retries).await?;
+        let response =
+            session.send_as_guest(&request::post(&request.video, &token, options), retries).await?;
         match classify_response(&response, request) {
             // The token expired early: retry once with a new one.
             Err(SocialFailure::Forbidden(_)) if is_first => guest_tokens.invalidate(&token).await,

@@ -12,7 +12,7 @@ use tokio::{
 use super::{classify, request};
 use crate::{
     http::HttpError,
-    social::{PlatformSession, SocialFailure},
+    social::{PlatformSession, Retries, SocialFailure},
 };
 
 /// How long a token is used. X accepts one for about three hours.
@@ -40,14 +40,18 @@ struct GuestActivation {
 impl GuestTokenCache {
     /// The current token, or a new one if there is none. Concurrent lookups wait for the same
     /// activation.
-    pub(super) async fn token(&self, session: &mut PlatformSession<'_>) -> Result<String, SocialFailure> {
+    pub(super) async fn token(
+        &self,
+        session: &mut PlatformSession<'_>,
+        retries: Retries,
+    ) -> Result<String, SocialFailure> {
         let Ok(mut current) = timeout_at(session.deadline(), self.current.lock()).await else {
             return Err(SocialFailure::Transport(HttpError::Timeout));
         };
         if let Some(entry) = current.as_ref().filter(|entry| entry.since.elapsed() < LIFETIME) {
             return Ok(entry.token.clone());
         }
-        let token = activate(session).await?;
+        let token = activate(session, retries).await?;
         *current = Some(GuestToken { token: token.clone(), since: Instant::now() });
         Ok(token)
     }
@@ -61,8 +65,8 @@ impl GuestTokenCache {
     }
 }
 
-async fn activate(session: &mut PlatformSession<'_>) -> Result<String, SocialFailure> {
-    let response = session.send_once(&request::activate()).await?;
+async fn activate(session: &mut PlatformSession<'_>, retries: Retries) -> Result<String, SocialFailure> {
+    let response = session.send_as_guest(&request::activate(), retries).await?;
     if let Some(failure) = classify::errors(&response.body) {
         return Err(failure);
     }
