@@ -139,6 +139,41 @@ async fn tiktok_blocked_proxy_is_replaced_by_next() -> Result<()> {
 }
 
 #[tokio::test]
+async fn tiktok_page_without_post_is_requested_again() -> Result<()> {
+    let shell = || read_recording(PLATFORM, "pages/shell.html");
+    let proxy = ReplayProxy::start(script(vec![shell()?, shell()?, good_page()?], vec![good_captions()?]))?;
+    let retrying = HttpOptions { retries: 2, ..options(&[&proxy], proxy.ca_file()) };
+    let outcome = fetch(&make(Arc::new(HttpTransport::new(retrying)?)), VIDEO, None).await?;
+    assert_eq!(reason(&outcome), "transcript", "{outcome:?}");
+
+    let proxy = ReplayProxy::start(script(vec![shell()?], vec![]))?;
+    let retrying = HttpOptions { retries: 2, ..options(&[&proxy], proxy.ca_file()) };
+    let outcome = fetch(&make(Arc::new(HttpTransport::new(retrying)?)), VIDEO, None).await?;
+    check_failure(&outcome, "unreadable")?;
+    assert_eq!(proxy.requests().len(), 3);
+    Ok(())
+}
+
+/// However long the platform says, requests go on after five minutes, and each caller is told so.
+#[tokio::test]
+async fn tiktok_long_retry_after_is_bounded_for_all_callers() -> Result<()> {
+    for named in ["3600", "2300910892"] {
+        let throttled = ReplayResponse::status(429).header("retry-after", named);
+        let proxy = ReplayProxy::start(script(vec![throttled], vec![]))?;
+        let supplier = behind(make, &proxy)?;
+        let mut waits = Vec::new();
+        for _ in 0..2 {
+            let failure = fetch(&supplier, VIDEO, None).await?.unwrap_err();
+            waits.push(failure.retry_after().map(|wait| wait.as_secs_f64().ceil()));
+            assert!(!failure.message().contains(named), "{failure}");
+        }
+        assert_eq!(waits, [Some(300.0), Some(300.0)]);
+        assert_eq!(proxy.requests().len(), 1);
+    }
+    Ok(())
+}
+
+#[tokio::test]
 async fn tiktok_bot_check_pauses_requests() -> Result<()> {
     for block in [
         read_recording(PLATFORM, "pages/puzzle.html")?,

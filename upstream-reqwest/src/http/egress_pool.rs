@@ -28,7 +28,7 @@ const FAILED_COOLDOWN: Duration = Duration::from_secs(30);
 ///
 /// And the longest pause, since lookups fail during it.
 const THROTTLED_PAUSE: Duration = Duration::from_secs(60);
-const PAUSE_MAX: Duration = Duration::from_secs(300);
+pub(super) const PAUSE_MAX: Duration = Duration::from_secs(300);
 
 /// The first pause of a platform that blocks a route. Each further block doubles it.
 ///

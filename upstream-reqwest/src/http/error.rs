@@ -7,7 +7,7 @@ use transcript_core::{
     video::Platform,
 };
 
-use super::resolve::PrivateAddressError;
+use super::{egress_pool::PAUSE_MAX, resolve::PrivateAddressError};
 
 /// A transport error. It holds no URL, so none can leak.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,7 +111,11 @@ impl HttpError {
                 "The proxy rejected the credentials. The operator can correct upstream.proxy."
                     .to_owned(),
             ),
-            Self::Throttled(wait) => (SupplyReason::Throttled(*wait), throttled(name, *wait)),
+            Self::Throttled(wait) => {
+                // As long as the platform is paused: callers during the pause are told the same.
+                let wait = wait.map(|wait| wait.min(PAUSE_MAX));
+                (SupplyReason::Throttled(wait), throttled(name, wait))
+            }
             Self::CoolingDown { left, .. } => (
                 SupplyReason::Throttled(Some(*left)),
                 format!(

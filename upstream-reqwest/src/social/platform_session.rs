@@ -13,7 +13,7 @@ use url::Url;
 
 use super::SocialFailure;
 use crate::http::{
-    CookieJar, EgressSession, HttpError, HttpRequest, HttpResponse, HttpTransport, is_allowed,
+    CookieJar, EgressSession, HttpError, HttpRequest, HttpResponse, HttpTransport, is_allowed, pause,
 };
 
 /// Safety margin before the caller's deadline, so that the supplier's own error still arrives.
@@ -40,7 +40,7 @@ pub(crate) struct PlatformSession<'a> {
     deadline: Instant,
     egress: EgressSession,
     cookies: CookieJar,
-    /// How often it may be retried over another route.
+    /// How often it may be retried, over another route or after an empty page.
     retries: u32,
 }
 
@@ -163,6 +163,17 @@ impl<'a> PlatformSession<'a> {
             return Ok(());
         }
         Err(self.egress.with_pause(failure.error(self.video.platform()), self.platform))
+    }
+
+    /// Waits before the same request is repeated; returns whether it may be.
+    pub(crate) async fn wait_to_retry(&mut self, attempt: u32) -> bool {
+        let pause = pause(attempt, rand::random());
+        if self.retries == 0 || Instant::now() + pause >= self.deadline {
+            return false;
+        }
+        self.retries -= 1;
+        tokio::time::sleep(pause).await;
+        true
     }
 
     /// Cools down the route of a failure; returns whether another one may be tried.

@@ -8,7 +8,7 @@ use transcript_core::{
 
 use super::{NAME, classify, media, page, request, state, subtitles};
 use crate::{
-    http::{HttpError, HttpResponse},
+    http::{HttpError, HttpRequest, HttpResponse},
     social::{
         Media, PlatformSession, SocialFailure, SocialTrack, TrackFetcher, json::field, read, stops, supplied,
     },
@@ -54,14 +54,27 @@ pub(super) async fn media(
     })
 }
 
-/// The post's data in its page.
+/// The post's data in its page. TikTok sometimes sends a page without it, and the next one has it.
 async fn fetch_page(
     session: &mut PlatformSession<'_>,
     request: &SupplyRequest,
 ) -> Result<serde_json::Value, SocialFailure> {
     let request = request::page(&request.video);
     let request = request.ok_or_else(|| SocialFailure::Unreadable("the post has no URL".to_owned()))?;
-    let response = session.follow(&request, classify::classify_redirect).await?;
+    let mut attempt = 0;
+    loop {
+        match fetch_page_once(session, &request).await {
+            Err(SocialFailure::EmptyPage) if session.wait_to_retry(attempt).await => attempt += 1,
+            result => return result,
+        }
+    }
+}
+
+async fn fetch_page_once(
+    session: &mut PlatformSession<'_>,
+    request: &HttpRequest,
+) -> Result<serde_json::Value, SocialFailure> {
+    let response = session.follow(request, classify::classify_redirect).await?;
     match response.status {
         StatusCode::OK => page::detail(&response.body),
         status @ (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => {
