@@ -39,7 +39,7 @@ impl Drop for JobHandle {
     }
 }
 
-/// Tells a job to end.
+/// The request that a job ends.
 pub(crate) struct Stopped(oneshot::Receiver<()>);
 
 impl fmt::Debug for Stopped {

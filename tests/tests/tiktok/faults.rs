@@ -154,7 +154,7 @@ async fn tiktok_page_without_post_is_requested_again() -> Result<()> {
     Ok(())
 }
 
-/// However long the platform says, requests go on after five minutes, and each caller is told so.
+/// However long the platform asks for, requests go on after five minutes, and each caller gets that time.
 #[tokio::test]
 async fn tiktok_long_retry_after_is_bounded_for_all_callers() -> Result<()> {
     for named in ["3600", "2300910892"] {

@@ -81,16 +81,16 @@ async fn x_passing_fault_is_retried_without_other_api() -> Result<()> {
             let (outcome, _) = replay_script(fixture).await?;
             assert_eq!(reason(&outcome), "transcript", "{fault:?} {other:?}: {outcome:?}");
         }
-        // Nobody said that the post is gone.
+        // No API reported that the post is gone.
         let fixture = XFixture { post: vec![fault.clone()], syndication: nothing(), ..XFixture::good()? };
         let (outcome, _) = replay_script(fixture).await?;
         assert!(["platform_fault", "unreadable"].contains(&reason(&outcome)), "{fault:?}: {outcome:?}");
     }
-    // A refusal is not repeated.
+    // A refusal is not repeated, and the other API decides.
     let fixture =
         XFixture { post: vec![ReplayResponse::status(429)], syndication: nothing(), ..XFixture::good()? };
     let (outcome, proxy) = replay_script(fixture).await?;
-    check_failure(&outcome, "throttled")?;
+    check_failure(&outcome, "removed")?;
     assert_eq!(proxy.count(|request| request.path == POST), 1);
     Ok(())
 }

@@ -112,7 +112,7 @@ impl HttpError {
                     .to_owned(),
             ),
             Self::Throttled(wait) => {
-                // As long as the platform is paused: callers during the pause are told the same.
+                // As long as the platform is paused: callers during the pause get the same.
                 let wait = wait.map(|wait| wait.min(PAUSE_MAX));
                 (SupplyReason::Throttled(wait), throttled(name, wait))
             }

@@ -101,8 +101,8 @@ fn absolute(base: &Url, track: SocialTrack) -> Option<SocialTrack> {
 
 /// Fetches the post as a guest of X's own pages and, if that fails, from the syndication service.
 ///
-/// The guest request is sent once, because the service is the faster retry. It is retried if the service does not have
-/// the post either: the service says "not there" also of posts that it only does not serve.
+/// The guest request is sent once, because the service is the faster retry. After a failure that passes it is repeated
+/// if the service fails too, or has nothing: that may be a post which the service does not serve.
 async fn fetch_post(
     session: &mut PlatformSession<'_>,
     request: &SupplyRequest,
@@ -114,12 +114,15 @@ async fn fetch_post(
         result => return result,
     };
     tracing::debug!(video = %request.video, ?failure, "X guest request failed");
+    let is_passing = failure.is_passing();
     match syndicated(session, request).await {
-        Err(SocialFailure::Removed) if matches!(failure, SocialFailure::Transport(_)) => {}
-        Err(other) if !other.is_about_the_post() => {}
-        result => return result,
+        Ok(Some(post)) => return Ok(post),
+        Ok(None) if is_passing => {}
+        Ok(None) => return Err(SocialFailure::Removed),
+        Err(other) if other.is_about_the_post() || other == SocialFailure::Cancelled => return Err(other),
+        Err(_) => {}
     }
-    if !failure.is_passing() {
+    if !is_passing {
         return Err(failure);
     }
     match as_guest(session, request, options, guest_tokens, Retries::Yes).await {
@@ -165,14 +168,16 @@ fn classify_response(response: &HttpResponse, request: &SupplyRequest) -> Result
     }
 }
 
+/// Fetches the post from the syndication service; `None` if that has nothing about it.
 async fn syndicated(
     session: &mut PlatformSession<'_>,
     request: &SupplyRequest,
-) -> Result<XPost, SocialFailure> {
+) -> Result<Option<XPost>, SocialFailure> {
     let response = session.send(&request::syndicated(&request.video)).await?;
     match response.status {
-        StatusCode::OK => syndication::interpret(&response.body, &request.video),
-        StatusCode::NOT_FOUND => Err(SocialFailure::Removed),
+        StatusCode::OK if syndication::is_nothing(&response.body) => Ok(None),
+        StatusCode::OK => syndication::interpret(&response.body, &request.video).map(Some),
+        StatusCode::NOT_FOUND => Ok(None),
         status @ (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => {
             Err(SocialFailure::Forbidden(status.as_u16()))
         }

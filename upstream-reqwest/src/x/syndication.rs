@@ -76,13 +76,16 @@ fn digit(value: u64) -> char {
     digit.map_or('0', |&digit| char::from(digit))
 }
 
+/// Whether the service has nothing about a post, which it says of removed posts and of some that it does not serve.
+pub(super) fn is_nothing(body: &[u8]) -> bool {
+    let value = classify::parse_bounded(body);
+    value.is_some_and(|value| value.as_object().is_some_and(serde_json::Map::is_empty))
+}
+
 /// Parses the service's response for the post `requested`.
 pub(super) fn interpret(body: &[u8], requested: &VideoId) -> Result<XPost, SocialFailure> {
     let unreadable = || SocialFailure::Unreadable("it is not a post".to_owned());
     let value: Value = classify::parse_bounded(body).ok_or_else(unreadable)?;
-    if value.as_object().is_some_and(serde_json::Map::is_empty) {
-        return Err(SocialFailure::Removed);
-    }
     match field(&value, "__typename").as_str() {
         Some("TweetTombstone") => return Err(classify::tombstone(&value)),
         Some("Tweet") => {}
@@ -160,7 +163,7 @@ mod tests {
 
     #[test]
     fn syndicated_failure_is_classified() {
-        assert_eq!(read_post(&json!({})), Err(SocialFailure::Removed));
+        assert!(is_nothing(b"{}") && !is_nothing(b"[]") && !is_nothing(b""));
         assert_eq!(
             read_post(&json!({"__typename": "TweetTombstone", "tombstone": {}})),
             Err(SocialFailure::Age)
