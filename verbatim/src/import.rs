@@ -58,6 +58,8 @@ pub struct ImportOutcome {
     pub unreadable: Occurrences,
     /// Cues with text that are omitted, because their times are unreadable.
     pub left_out: Occurrences,
+    /// Name of the encoding of the body if it was guessed, because the body is not Unicode.
+    pub encoding: Option<&'static str>,
     /// Effect on each selector that the captions answer.
     pub selectors: Vec<SelectorImport>,
     /// Effect of an imported withdrawal.
@@ -157,6 +159,7 @@ impl ArchiveTools {
     pub async fn import_draft(&self, request: ImportDraftRequest) -> Result<ImportOutcome> {
         let ImportDraftRequest { mut draft, replace, dry_run } = request;
         let (unreadable, left_out) = (mem::take(&mut draft.unreadable), mem::take(&mut draft.left_out));
+        let encoding = draft.encoding;
         let Some(video) = draft.video.clone() else {
             return Err(Error::invalid("neither the content nor the file name names the video"));
         };
@@ -202,7 +205,7 @@ impl ArchiveTools {
             effect: effect(&before, &digest, replace),
         });
         let (selectors, withdrawal) = (selectors.collect(), None);
-        Ok(ImportOutcome { video, language, segments, unreadable, left_out, selectors, withdrawal })
+        Ok(ImportOutcome { video, language, segments, unreadable, left_out, encoding, selectors, withdrawal })
     }
 
     /// Withdraws a video that was withdrawn in the archive that the draft comes from.
@@ -220,6 +223,7 @@ impl ArchiveTools {
             segments: 0,
             unreadable: Occurrences::default(),
             left_out: Occurrences::default(),
+            encoding: None,
             selectors: Vec::new(),
             withdrawal: Some(if is_withdrawn { ImportEffect::Unchanged } else { ImportEffect::Added }),
         })

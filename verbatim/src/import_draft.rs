@@ -1,5 +1,7 @@
 //! A transcript to import, with its metadata.
 
+#[cfg(feature = "encodings")]
+mod encodings;
 mod json;
 
 use transcript_core::{
@@ -53,6 +55,8 @@ pub struct ImportDraft {
     pub unreadable: Occurrences,
     /// Cues with text that are left out, since their times are unreadable.
     pub left_out: Occurrences,
+    /// Name of the encoding of the body if it was guessed, because the body is not Unicode.
+    pub encoding: Option<&'static str>,
 }
 
 /// Kinds of text in WebVTT that are not spoken in the video.
@@ -80,7 +84,11 @@ impl ImportDraft {
     }
 
     fn from_captions(body: &[u8]) -> Result<Self> {
-        let read = captions::parse_with_report(body).map_err(|error| Error::invalid(error.to_string()))?;
+        #[cfg(feature = "encodings")]
+        let (body, encoding) = encodings::to_utf8(body);
+        #[cfg(not(feature = "encodings"))]
+        let (body, encoding) = (std::borrow::Cow::Borrowed(body), None);
+        let read = captions::parse_with_report(&body).map_err(|error| Error::invalid(error.to_string()))?;
         let ParsedCaptions { segments, unreadable, left_out, language, kind } = read;
         if let Some(kind) = kind.filter(|kind| UNSPOKEN_KINDS.contains(&kind.as_str())) {
             return Err(Error::invalid(format!(
@@ -88,7 +96,7 @@ impl ImportDraft {
             )));
         }
         let language = language.filter(|language| *language != LanguageTag::unknown());
-        Ok(Self { segments, unreadable, left_out, language, ..Self::default() })
+        Ok(Self { segments, unreadable, left_out, encoding, language, ..Self::default() })
     }
 
     /// Sets the video.

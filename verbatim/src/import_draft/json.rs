@@ -181,6 +181,7 @@ fn document(text: &str) -> Result<ImportDraft> {
     let (segments, unreadable) =
         if is_ours { (segments, Occurrences::default()) } else { clean_foreign(segments) };
     Ok(ImportDraft {
+        encoding: None,
         video,
         title: document.title,
         author: document.author,

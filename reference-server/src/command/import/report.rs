@@ -42,8 +42,11 @@ pub(super) fn to_text(imported: &ImportOutcome, dry_run: bool) -> String {
 
 /// Describes the flaws of the file, one sentence each.
 pub(super) fn flaws(imported: &ImportOutcome) -> Vec<String> {
-    let ImportOutcome { unreadable, left_out, .. } = imported;
+    let ImportOutcome { unreadable, left_out, encoding, .. } = imported;
     let mut flaws = Vec::new();
+    if let Some(encoding) = encoding {
+        flaws.push(format!("the file is not UTF-8; it was read as {encoding}: check its letters"));
+    }
     if left_out.count > 0 {
         let what = if left_out.count == 1 { "cue was left out: its" } else { "cues were left out: their" };
         flaws.push(format!("{} {what} times cannot be read{}", left_out.count, line_numbers(left_out)));
@@ -91,6 +94,7 @@ pub(super) fn to_json(file: &Path, imported: &ImportOutcome, dry_run: bool) -> S
         "segments": imported.segments,
         "leftOut": occurrences(&imported.left_out),
         "unreadable": occurrences(&imported.unreadable),
+        "encoding": imported.encoding,
         "dryRun": dry_run,
         "withdrawal": imported.withdrawal.map(effect),
         "wishes": selectors.collect::<Vec<Value>>(),
