@@ -133,6 +133,7 @@ fn meta_dict<'py>(py: Python<'py>, meta: &ResponseMeta) -> PyResult<Bound<'py, P
     dict.set_item("credits_remaining", meta.credits_remaining)?;
     dict.set_item("is_cached", meta.is_cached)?;
     dict.set_item("is_replayed", meta.is_replayed)?;
+    dict.set_item("failure_detail", meta.failure_detail.as_deref())?;
     dict.set_item("retry_after", meta.retry_after.map(|wait| wait.as_secs_f64()))?;
     let rate = meta.rate.as_ref();
     dict.set_item("rate_remaining", rate.map(|rate| rate.remaining))?;
@@ -208,10 +209,11 @@ impl Connection {
             caller,
             move |service, caller| async move { service.text(&caller, lookup, format).await },
             |py, reply| {
+                let retry_after = reply.meta.retry_after.map(|wait| wait.as_secs_f64());
                 let fields = match reply.body {
-                    TextResponse::Text(text) => (Some(text), None, None, false),
+                    TextResponse::Text(text) => (Some(text), None, None, false, None),
                     TextResponse::Missing { is_allowance_spent, message, watch_url } => {
-                        (None, Some(message), Some(watch_url), is_allowance_spent)
+                        (None, Some(message), Some(watch_url), is_allowance_spent, retry_after)
                     }
                 };
                 Ok(fields.into_pyobject(py)?.into_any().unbind())

@@ -1,7 +1,7 @@
 //! Conversion of errors to Python exceptions.
 
 use pyo3::{exceptions::PyRuntimeError, prelude::*, types::PyDict};
-use transcript_core::{Error, ErrorKind, lookup::FailureReason};
+use transcript_core::{Error, ErrorKind, transcript::LanguageTag};
 use verbatim::{
     UnavailableTranscript,
     service::{ServiceError, ServiceErrorKind},
@@ -51,6 +51,7 @@ type ErrorAttribute<'a> = (&'a str, Option<AttributeValue<'a>>);
 /// The value of an attribute.
 pub(crate) enum AttributeValue<'a> {
     Text(&'a str),
+    Texts(Vec<&'a str>),
     Seconds(f64),
     Number(u64),
 }
@@ -67,6 +68,7 @@ pub(crate) fn exception<'a>(
         for (name, value) in attributes {
             match value {
                 Some(AttributeValue::Text(text)) => keywords.set_item(name, text)?,
+                Some(AttributeValue::Texts(texts)) => keywords.set_item(name, texts)?,
                 Some(AttributeValue::Seconds(seconds)) => keywords.set_item(name, seconds)?,
                 Some(AttributeValue::Number(number)) => keywords.set_item(name, number)?,
                 None => {}
@@ -78,23 +80,20 @@ pub(crate) fn exception<'a>(
 }
 
 fn unavailable(py: Python<'_>, missing: &UnavailableTranscript) -> PyErr {
-    let class = match missing.reason {
-        FailureReason::NoCaptions => "NoCaptions",
-        FailureReason::RateLimited => "RateLimited",
-        FailureReason::ConfigError => "NotConfigured",
-        FailureReason::FetchError => "FetchFailed",
-        _ => "TranscriptUnavailable",
-    };
+    let languages = missing.languages.iter().map(LanguageTag::as_str).collect();
+    // The Python function selects the class, also for the responses of servers.
     let error = exception(
         py,
-        class,
+        "_unavailable",
         &missing.message,
         [
             ("reason", Some(AttributeValue::Text(missing.reason.as_str()))),
+            ("detail", missing.detail.as_deref().map(AttributeValue::Text)),
             ("watch_url", Some(AttributeValue::Text(&missing.watch_url))),
             ("platform", Some(AttributeValue::Text(missing.platform.as_str()))),
             ("video_id", Some(AttributeValue::Text(&missing.video_id))),
             ("retry_after", missing.retry_after.map(|wait| AttributeValue::Seconds(wait.as_secs_f64()))),
+            ("available", Some(AttributeValue::Texts(languages))),
         ],
     );
     exception_cause::with_cause(py, error, missing.cause.as_ref())

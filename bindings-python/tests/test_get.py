@@ -36,7 +36,7 @@ def test_functions_share_default_object(replay, monkeypatch):
 @pytest.mark.parametrize(
     ("video", "kind", "reason"),
     [
-        ("vb-private0", vt.NoCaptions, "no_captions"),
+        ("vb-private0", vt.PrivateVideo, "private"),
         ("vb-botcheck", vt.RateLimited, "rate_limited"),
     ],
 )

@@ -51,7 +51,7 @@ def test_supplier_is_called_once_and_archived(kind):
 @pytest.mark.parametrize("kind", [PlainSupplier, AsyncSupplier])
 def test_supplier_failure_raises_matching_exception(kind):
     for answer, error, reason in (
-        (SupplyError("private", "It is private."), vt.NoCaptions, "no_captions"),
+        (SupplyError("private", "It is private."), vt.PrivateVideo, "private"),
         (SupplyError("throttled", "Later.", retry_after=5), vt.RateLimited, "rate_limited"),
         (SupplyError("no such reason"), vt.FetchFailed, "fetch_error"),
         (ValueError("boom"), vt.FetchFailed, "fetch_error"),

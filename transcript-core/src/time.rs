@@ -79,6 +79,22 @@ pub(crate) fn format_wait(seconds: u64) -> String {
     }
 }
 
+/// The wait that a message names, in the words of this project; `None` if it names none.
+///
+/// For errors of the v1 API: their format has no field for it (specification 7.2).
+pub fn parse_wait(message: &str) -> Option<Duration> {
+    let rest = ["ry again in ", "etry in "].iter().find_map(|before| message.split_once(before))?.1;
+    let mut words = rest.split([' ', '.', ',', ';']);
+    let count: u32 = words.next()?.parse().ok()?;
+    let unit_s = match words.next()? {
+        "s" | "second" | "seconds" => 1,
+        "minute" | "minutes" => 60,
+        "hour" | "hours" => 3_600,
+        _ => return None,
+    };
+    Some(Duration::from_secs(u64::from(count) * unit_s))
+}
+
 /// The duration in whole seconds, rounded up; at least 1.
 pub(crate) fn ceil_seconds(wait: Duration) -> u64 {
     u64::try_from(wait.as_millis().div_ceil(1_000)).unwrap_or(u64::MAX).max(1)
@@ -135,6 +151,22 @@ mod tests {
         assert_eq!(words, ["1 second", "59 seconds", "2 minutes", "60 minutes", "2 hours"]);
         let seconds = [0, 1_000, 1_001].map(|millis| ceil_seconds(Duration::from_millis(millis)));
         assert_eq!(seconds, [1, 1, 2]);
+    }
+
+    #[test]
+    fn wait_in_message_is_parsed() {
+        for seconds in [1, 59, 90, 120, 3_600, 7_200] {
+            let message =
+                format!("It is paused. Try again in {}. Nothing was charged.", format_wait(seconds));
+            assert_eq!(parse_wait(&message), Some(Duration::from_secs(seconds)), "{message}");
+        }
+        assert_eq!(parse_wait("Retry in 86400 seconds."), Some(Duration::from_secs(86_400)));
+        assert_eq!(parse_wait("Try again in 7 s; the operator can help."), Some(Duration::from_secs(7)));
+        for none in
+            ["Try again in a moment.", "Try again in 5", "Try again in 99999999999 s", "Retry later.", ""]
+        {
+            assert_eq!(parse_wait(none), None, "{none}");
+        }
     }
 
     #[test]

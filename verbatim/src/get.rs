@@ -216,7 +216,20 @@ impl ArchiveTools {
         {
             return Ok(GetOutcome::Found(FoundTranscript { stored, from_cache: true }));
         }
-        self.to_get_outcome(&video, outcome)
+        self.with_languages(&video, self.to_get_outcome(&video, outcome)?).await
+    }
+
+    /// Adds the languages of a video to a stored absence of one language.
+    async fn with_languages(&self, video: &VideoId, outcome: GetOutcome) -> Result<GetOutcome> {
+        Ok(match outcome {
+            GetOutcome::Missing(missing)
+                if missing.detail.as_deref() == Some("no_language") && missing.languages.is_empty() =>
+            {
+                let languages = self.transcripts.available_languages(video).await?;
+                GetOutcome::Missing(UnavailableTranscript { languages, ..missing })
+            }
+            outcome => outcome,
+        })
     }
 
     /// As [`crate::Verbatim::get`], but from the archive only: calls no supplier and resolves no unknown short link.
@@ -243,7 +256,7 @@ impl ArchiveTools {
                 return Ok(GetOutcome::Missing(self.not_archived(VideoLink::Video(video))));
             }
         };
-        self.to_get_outcome(&video, outcome)
+        self.with_languages(&video, self.to_get_outcome(&video, outcome)?).await
     }
 
     /// Converts an engine outcome for a request without payment.

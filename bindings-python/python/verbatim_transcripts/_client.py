@@ -6,14 +6,7 @@ import os
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from ._errors import (
-    FetchFailed,
-    NoCaptions,
-    NotConfigured,
-    RateLimited,
-    ServiceNotFound,
-    TranscriptUnavailable,
-)
+from ._errors import ServiceNotFound, TranscriptUnavailable, _unavailable
 from ._native import Connection, PendingCall, Transcript
 
 __all__ = [
@@ -45,6 +38,8 @@ class ResponseMeta(NamedTuple):
     rate_remaining: int | None = None
     #: Seconds until the rate limit admits more requests.
     rate_reset: float | None = None
+    #: The detail of a failure reason, such as `private`.
+    failure_detail: str | None = None
 
 
 class KeyUsage(NamedTuple):
@@ -91,6 +86,7 @@ class LookupResponse(NamedTuple):
             raise _unavailable(
                 self.message or "There is no transcript.",
                 self.reason or "",
+                self.meta.failure_detail,
                 self.watch_url,
                 self.platform,
                 self.video_id,
@@ -143,21 +139,6 @@ class CheckoutSession(NamedTuple):
     pack: str | None
     credits: int | None
     price_usd: float | None
-
-
-_KINDS = {
-    "no_captions": NoCaptions,
-    "rate_limited": RateLimited,
-    "fetch_error": FetchFailed,
-    "config_error": NotConfigured,
-}
-
-
-def _unavailable(
-    message: str, reason: str, watch_url: str, platform: str, video_id: str, retry_after: float | None
-) -> TranscriptUnavailable:
-    kind = _KINDS.get(reason, TranscriptUnavailable)
-    return kind(message, reason, watch_url, platform, video_id, retry_after)
 
 
 class Client:
@@ -376,7 +357,7 @@ def _check_no_lang(lang: str | None) -> None:
 
 def _no_transcript(error: ServiceNotFound) -> TranscriptUnavailable:
     return _unavailable(
-        str(error), error.reason or "no_captions", error.watch_url or "", "", "", error.retry_after
+        str(error), error.reason or "no_captions", watch_url=error.watch_url or "", retry_after=error.retry_after
     )
 
 
@@ -396,10 +377,12 @@ def _lookup_response(
     )
 
 
-def _text(text: str | None, message: str, watch_url: str, is_allowance_spent: bool) -> str:
+def _text(
+    text: str | None, message: str, watch_url: str, is_allowance_spent: bool, retry_after: float | None
+) -> str:
     if text is None:
         reason = "key_allowance" if is_allowance_spent else ""
-        raise _unavailable(message, reason, watch_url, "", "", None)
+        raise _unavailable(message, reason, watch_url=watch_url, retry_after=retry_after)
     return text
 
 

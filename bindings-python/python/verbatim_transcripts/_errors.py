@@ -3,7 +3,12 @@
     VerbatimError
     ├── InvalidInput (also a ValueError)    a malformed link, language or option
     ├── TranscriptUnavailable               no transcript: `.reason`, `.watch_url`
+    │   ├── VideoUnavailable                the platform does not show the video
+    │   │   ├── PrivateVideo, RemovedVideo, RegionBlocked, AgeRestricted, LoginRequired
+    │   │   ├── MembersOnly, PaidVideo, LiveVideo, UpcomingVideo
+    │   │   └── WithdrawnVideo              taken down by the operator of the archive
     │   ├── NoCaptions                      the video has no captions
+    │   ├── LanguageNotFound                it has captions in other languages: `.available`
     │   ├── RateLimited                     the platform throttles or blocks the address
     │   ├── FetchFailed                     a transient failure
     │   └── NotConfigured                   no supplier is configured for the platform
@@ -28,16 +33,27 @@ All of them can be pickled; their data is in attributes.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 __all__ = [
+    "AgeRestricted",
     "ClosedError",
     "ConflictError",
     "FetchFailed",
     "InvalidInput",
+    "LanguageNotFound",
+    "LiveVideo",
+    "LoginRequired",
+    "MembersOnly",
     "NoCaptions",
     "NotConfigured",
     "NotFoundError",
+    "PaidVideo",
     "PaymentRequired",
+    "PrivateVideo",
     "RateLimited",
+    "RegionBlocked",
+    "RemovedVideo",
     "ServiceConflict",
     "ServiceError",
     "ServiceNotFound",
@@ -52,7 +68,10 @@ __all__ = [
     "TranscriptUnavailable",
     "Unauthorized",
     "UnsupportedError",
+    "UpcomingVideo",
     "VerbatimError",
+    "VideoUnavailable",
+    "WithdrawnVideo",
 ]
 
 
@@ -91,8 +110,10 @@ class TranscriptUnavailable(VerbatimError):
     no_captions https://v.example/watch/x
     """
 
-    #: The reason code: `needs_verification`, `no_captions`, `key_allowance`, `allowance`, `daily_cap`, `fair_use`,
-    #: `rate_limited`, `fetch_error` or `config_error`; or another code that a server sent.
+    #: Why the platform has no transcript, where it names a reason: `private`, `removed`, `region`, `age`, `login`,
+    #: `members`, `payment`, `live`, `upcoming`, `withdrawn`, `no_language` or `no_captions`. Otherwise the reason code:
+    #: `needs_verification`, `no_captions`, `key_allowance`, `allowance`, `daily_cap`, `fair_use`, `rate_limited`,
+    #: `fetch_error` or `config_error`; or another code that a server sent.
     reason: str
     #: The watch page of the video, as the server sent it.
     watch_url: str
@@ -117,8 +138,78 @@ class TranscriptUnavailable(VerbatimError):
         self.video_id = video_id
 
 
+class VideoUnavailable(TranscriptUnavailable):
+    """The platform does not show the video, or not to this server.
+
+    The archive remembers that for some time, so `retry_after` of a repeated call is the rest of this time.
+    """
+
+
+class PrivateVideo(VideoUnavailable):
+    """The video is private. Remembered for 24 hours."""
+
+
+class RemovedVideo(VideoUnavailable):
+    """The video was removed, or never existed. Remembered for 24 hours."""
+
+
+class RegionBlocked(VideoUnavailable):
+    """The video is not available in the region of this server: use a proxy. Remembered for 24 hours."""
+
+
+class PaidVideo(VideoUnavailable):
+    """The video must be paid for. Remembered for 24 hours."""
+
+
+class AgeRestricted(VideoUnavailable):
+    """The video is only for viewers of a certain age. Remembered for 15 minutes."""
+
+
+class LoginRequired(VideoUnavailable):
+    """The platform shows the video to logged-in users only. Remembered for 15 minutes."""
+
+
+class MembersOnly(VideoUnavailable):
+    """The video is only for members of a channel or a subscription. Remembered for 15 minutes."""
+
+
+class LiveVideo(VideoUnavailable):
+    """The video is live: its captions appear later. Remembered for 15 minutes."""
+
+
+class UpcomingVideo(VideoUnavailable):
+    """The video has not started: `retry_after` is the time until then, if known.
+
+    Remembered until the start, at most 7 days; for 15 minutes if the start is unknown.
+    """
+
+
+class WithdrawnVideo(VideoUnavailable):
+    """The operator of the archive has taken the transcript down."""
+
+
 class NoCaptions(TranscriptUnavailable):
-    """Every supplier reports that there are no captions: none exist, or the video is private, removed, live, …"""
+    """Every supplier reports that the video has no captions. Remembered for 6 hours."""
+
+
+class LanguageNotFound(TranscriptUnavailable):
+    """The video has captions, but none in the requested language. Remembered for 6 hours."""
+
+    #: The languages of the video; empty if unknown.
+    available: list[str]
+
+    def __init__(
+        self,
+        message: str = "",
+        reason: str = "no_language",
+        watch_url: str = "",
+        platform: str = "",
+        video_id: str = "",
+        retry_after: float | None = None,
+        available: Iterable[str] = (),
+    ) -> None:
+        super().__init__(message, reason, watch_url, platform, video_id, retry_after)
+        self.available = list(available)
 
 
 class RateLimited(TranscriptUnavailable):
@@ -238,6 +329,45 @@ class ServiceConflict(ServiceRefused):
 
 class TooManyRequests(ServiceRefused):
     """429: the rate limit of the caller is exceeded; retry after `retry_after` seconds."""
+
+
+#: The classes by detail, and by reason code if there is no detail.
+_UNAVAILABLE: dict[str, type[TranscriptUnavailable]] = {
+    "private": PrivateVideo,
+    "removed": RemovedVideo,
+    "region": RegionBlocked,
+    "age": AgeRestricted,
+    "members": MembersOnly,
+    "payment": PaidVideo,
+    "login": LoginRequired,
+    "live": LiveVideo,
+    "upcoming": UpcomingVideo,
+    "withdrawn": WithdrawnVideo,
+    "no_language": LanguageNotFound,
+    "no_captions": NoCaptions,
+    "rate_limited": RateLimited,
+    "fetch_error": FetchFailed,
+    "config_error": NotConfigured,
+}
+
+
+def _unavailable(
+    message: str,
+    reason: str,
+    detail: str | None = None,
+    watch_url: str = "",
+    platform: str = "",
+    video_id: str = "",
+    retry_after: float | None = None,
+    available: Iterable[str] = (),
+) -> TranscriptUnavailable:
+    """The exception for a reason code and its detail."""
+    if reason == "no_captions" and detail in _UNAVAILABLE:
+        reason = detail
+    kind = _UNAVAILABLE.get(reason, TranscriptUnavailable)
+    if kind is LanguageNotFound:
+        return LanguageNotFound(message, reason, watch_url, platform, video_id, retry_after, available)
+    return kind(message, reason, watch_url, platform, video_id, retry_after)
 
 
 # The public name, which pickles use.

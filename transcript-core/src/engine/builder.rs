@@ -5,8 +5,8 @@ use std::{collections::HashMap, sync::Arc};
 use tokio::runtime::Handle;
 
 use super::{
-    EngineInner, EngineObserver, EngineOptions, Transcripts, single_flight::FlightTable,
-    supplier_pool::SupplierPool,
+    EngineInner, EngineObserver, EngineOptions, Transcripts, language_memory::LanguageMemory,
+    single_flight::FlightTable, supplier_pool::SupplierPool,
 };
 use crate::{
     archive::Archive,
@@ -119,6 +119,7 @@ impl EngineBuilder {
                 flights: FlightTable::new(tasks.clone()),
                 tasks,
                 links: Arc::default(),
+                languages: LanguageMemory::default(),
             }),
         }
     }

@@ -420,6 +420,9 @@ impl FlightTask<'_> {
     /// Stores the absence that a failure leaves, if it says something about the video.
     async fn store_absence(&self, failure: &SupplyError, suppliers_tried: Vec<String>) {
         let (video, selector, _) = self.leader.key();
+        if let SupplyReason::NoLanguage(languages) = failure.reason() {
+            self.inner.languages.insert(video, languages);
+        }
         let policy = &self.inner.options.absence;
         let now = self.inner.clock.now();
         let Some(absence) = absence::from_failure(video, selector, failure, suppliers_tried, policy, now)

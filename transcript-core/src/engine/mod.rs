@@ -16,6 +16,7 @@ mod failure;
 mod fair_queue;
 mod fetch;
 mod flight;
+mod language_memory;
 mod load;
 #[cfg(test)]
 mod match_tests;
@@ -52,6 +53,7 @@ pub use options::{AbsencePolicy, EngineOptions};
 pub use payer::{HeldPayment, Payer, PaymentHold, QueueOwner, QueueOwnerId, WorkResult};
 pub use progress::{FetchProgress, WorkInProgress};
 
+use language_memory::LanguageMemory;
 use short_links::ShortLinkCache;
 use single_flight::{FetchPurpose, FlightKey, FlightTable, FlightWaiter};
 use supplier_pool::SupplierPool;
@@ -114,6 +116,7 @@ struct EngineInner {
     caller_runtime: Option<Handle>,
     flights: Arc<FlightTable>,
     links: Arc<ShortLinkCache>,
+    languages: LanguageMemory,
 }
 
 impl Transcripts {

@@ -5,7 +5,7 @@ use crate::{
     archive::{ArchivedTrack, FindOutcome, TrackSelector},
     error::Result,
     retry::with_timeout,
-    transcript::best_track,
+    transcript::{LanguageTag, best_track},
     video::VideoId,
 };
 use std::sync::Arc;
@@ -18,6 +18,26 @@ impl Transcripts {
     pub async fn tracks(&self, video: &VideoId) -> Result<Vec<ArchivedTrack>> {
         let (inner, video) = (Arc::clone(&self.inner), video.clone());
         self.task(async move { inner.tracks(&video).await }).await?
+    }
+
+    /// The languages of a video that lacks a requested one: from the failed fetch, or of its known tracks.
+    ///
+    /// Empty if unknown.
+    ///
+    /// # Errors
+    /// As [`Transcripts::tracks`].
+    pub async fn available_languages(&self, video: &VideoId) -> Result<Vec<LanguageTag>> {
+        let languages = self.inner.languages.languages(video);
+        if !languages.is_empty() {
+            return Ok(languages);
+        }
+        let mut languages = Vec::new();
+        for track in self.tracks(video).await? {
+            if !languages.contains(&track.track.language) {
+                languages.push(track.track.language);
+            }
+        }
+        Ok(languages)
     }
 
     /// As [`Transcripts::find`], but also accepts a transcript that was stored for another selector.

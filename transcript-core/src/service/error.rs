@@ -7,6 +7,7 @@ use crate::{
     accounts::V1Error,
     error::{Error, ErrorCause, ErrorKind, Retry},
     lookup::FailureReason,
+    time::parse_wait,
 };
 
 /// The result of a call of the service.
@@ -159,8 +160,8 @@ impl From<V1Error> for ServiceError {
             V1Error::BadRequest(_)
             | V1Error::Unauthorized(_)
             | V1Error::NotFound(_)
-            | V1Error::Conflict(_)
-            | V1Error::Internal(_) => {}
+            | V1Error::Conflict(_) => {}
+            V1Error::Internal(message) => rejection.meta.retry_after = parse_wait(&message),
         }
         rejection
     }
@@ -204,6 +205,8 @@ mod tests {
         let limited = V1Error::RateLimited { message: "slow".to_owned(), retry_after_s: 7, rate: None };
         let limited = ServiceError::from(limited);
         assert_eq!((limited.status, limited.retry_after()), (Some(429), Some(wait)));
+        let busy = ServiceError::from(V1Error::Internal("Busy. Try again in 7 seconds.".to_owned()));
+        assert_eq!((busy.status, busy.retry_after()), (Some(500), Some(wait)));
         let spent = V1Error::PaymentRequired { message: "spent".to_owned(), credits_remaining: 3 };
         assert_eq!(ServiceError::from(spent).meta.credits_remaining, Some(3));
     }

@@ -8,6 +8,7 @@ use transcript_core::{
     ErrorKind,
     lookup::FailureReason,
     service::{ResponseMeta, ServiceError, ServiceErrorKind},
+    time::parse_wait,
     wire::{Problem, v1::ErrorBody},
 };
 
@@ -56,6 +57,8 @@ pub(super) fn rejection(status: StatusCode, meta: ResponseMeta, body: &[u8]) -> 
         let words = status.canonical_reason().unwrap_or("unknown status");
         format!("The server returned HTTP {}: {words}.", status.as_u16())
     });
+    let retry_after = meta.retry_after.or_else(|| parse_wait(&message));
+    let meta = ResponseMeta { retry_after, ..meta };
     ServiceError {
         reason: reason.as_deref().and_then(FailureReason::from_wire),
         meta: Box::new(meta),

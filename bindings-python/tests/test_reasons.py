@@ -1,0 +1,87 @@
+"""Why a video has no transcript: one class for each reason, also from the archive, and for how long it is remembered."""
+
+import pickle
+
+import pytest
+from conftest import LINK
+
+import verbatim_transcripts as vt
+from verbatim_transcripts import SupplyError, Transcripts
+
+QUARTER, HOURS, DAY = 15 * 60, 6 * 3600, 24 * 3600
+
+
+class FailingSupplier:
+    name = "failing"
+
+    def __init__(self, reason):
+        self.reason = reason
+
+    def supply(self, request):
+        raise SupplyError(self.reason)
+
+
+@pytest.mark.parametrize(
+    ("reason", "kind", "remembered"),
+    [
+        ("private", vt.PrivateVideo, DAY),
+        ("removed", vt.RemovedVideo, DAY),
+        ("region", vt.RegionBlocked, DAY),
+        ("payment", vt.PaidVideo, DAY),
+        ("age", vt.AgeRestricted, QUARTER),
+        ("login", vt.LoginRequired, QUARTER),
+        ("members", vt.MembersOnly, QUARTER),
+        ("live", vt.LiveVideo, QUARTER),
+        ("upcoming", vt.UpcomingVideo, QUARTER),
+        ("no_captions", vt.NoCaptions, HOURS),
+        ("no_language", vt.LanguageNotFound, HOURS),
+    ],
+)
+def test_reason_has_its_class(reason, kind, remembered):
+    with Transcripts(suppliers=[FailingSupplier(reason)]) as transcripts:
+        with pytest.raises(vt.TranscriptUnavailable) as first:
+            transcripts.get(LINK, "de")
+        with pytest.raises(vt.TranscriptUnavailable) as again:
+            transcripts.get(LINK, "de")
+    for error in (first.value, again.value):
+        assert (type(error), error.reason) == (kind, reason)
+        copy = pickle.loads(pickle.dumps(error))
+        assert (type(copy), copy.__dict__) == (kind, error.__dict__)
+    # The second failure comes from the archive, not from a call.
+    assert isinstance(first.value.__cause__, SupplyError) and again.value.__cause__ is None
+    assert remembered - 60 < again.value.retry_after <= remembered
+    days = {DAY: "24 hours", HOURS: "6 hours", QUARTER: "15 minutes"}[remembered]
+    assert days in " ".join(kind.__doc__.split())
+    assert issubclass(kind, vt.VideoUnavailable) is (reason not in ("no_captions", "no_language"))
+
+
+def test_language_not_found_lists_available_languages(youtube):
+    for _ in range(2):
+        with pytest.raises(vt.LanguageNotFound) as raised:
+            youtube.get("vb-tracks-0", "ja")
+        assert {"en", "de"} <= set(raised.value.available)
+        assert all(language in raised.value.available for language in str(raised.value).rstrip(".").split(" it has ")[1].split(", "))
+
+
+def test_service_client_has_same_classes():
+    with vt.Service(suppliers=[FailingSupplier("members")]) as service:
+        client = service.client(service.create_key("page").key)
+        with pytest.raises(vt.MembersOnly) as raised:
+            client.get(LINK)
+        assert raised.value.reason == "members" and raised.value.video_id == "dQw4w9WgXcQ"
+
+
+def test_messages_with_a_wait_have_retry_after():
+    class ThrottledSupplier:
+        name = "throttled"
+
+        def supply(self, request):
+            raise SupplyError("throttled", "Too many.", retry_after=40)
+
+    with vt.Service(suppliers=[ThrottledSupplier()], breaker_threshold=1, breaker_cooldown=30) as service:
+        client = service.client(service.create_key("page").key)
+        calls = [lambda: service.get(LINK), lambda: client.get(LINK), lambda: client.get_text(LINK)]
+        for call in [*calls, *calls]:
+            with pytest.raises(vt.TranscriptUnavailable) as raised:
+                call()
+            assert 25 < raised.value.retry_after <= 40, raised.value
