@@ -14,6 +14,7 @@ use verbatim::{
 use crate::{
     batch::Batch,
     connection::Connection,
+    events,
     exceptions::BindingError,
     lazy_open::LazyVerbatim,
     options,
@@ -84,6 +85,7 @@ impl Engine {
     fn new(keywords: &Bound<'_, PyDict>) -> PyResult<Self> {
         let mailer = keywords.get_item("mailer")?.filter(|mailer| !mailer.is_none());
         let mailer = mailer.map(|mailer| Arc::new(PyMailer::new(mailer)) as _);
+        events::start_logging(keywords.py())?;
         let (options, number) = options::read(keywords)?;
         Ok(Self { number, lazy: Arc::new(LazyVerbatim::new(options, mailer)) })
     }

@@ -9,6 +9,7 @@ mod conformance;
 mod connection;
 mod document;
 mod engine;
+mod events;
 mod exception_cause;
 mod exceptions;
 mod lazy_open;
@@ -31,6 +32,7 @@ mod _native {
         conformance::{_cases, _content_digest, _run_case},
         connection::Connection,
         engine::Engine,
+        events::_deliver_events,
         lifecycle::{_after_fork, _after_fork_in_child, _at_exit, _before_fork},
         memory::MemoryStore,
         pages::{_parse_raw_timedtext, PageTransport},

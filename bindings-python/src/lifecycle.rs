@@ -18,7 +18,7 @@ use std::{
 use pyo3::prelude::*;
 use tokio::sync::OnceCell;
 
-use crate::{lazy_open::OpenVerbatim, runtime};
+use crate::{events, lazy_open::OpenVerbatim, runtime};
 
 /// Longest wait of a fork for running calls.
 const FORK_WAIT_MAX: Duration = Duration::from_secs(1);
@@ -118,6 +118,7 @@ pub(crate) fn _after_fork() {
 pub(crate) fn _after_fork_in_child() {
     RUNNING_CALLS.store(0, Ordering::Release);
     ATTACHED.store(0, Ordering::Release);
+    events::clear_after_fork();
     IS_FORKING.store(false, Ordering::Release);
 }
 

@@ -21,6 +21,7 @@ use verbatim::{
 };
 
 use crate::{
+    events::PyObserver,
     exceptions::core_exception,
     ports::{PyChatModel, PyStore, PySupplier},
 };
@@ -125,6 +126,12 @@ pub(crate) fn read(keywords: &Bound<'_, PyDict>) -> PyResult<(Options, u64)> {
         options.chat = Some(ChatModelOptions { base_url, model, api_key, ..ChatModelOptions::default() });
     }
     breaker(&keywords, &mut options)?;
+    if let Some(hook) = keywords.value("on_event")? {
+        if !hook.is_callable() {
+            return Err(PyTypeError::new_err("on_event must be callable with one argument"));
+        }
+        options.observer = Some(Arc::new(PyObserver::new(hook)));
+    }
     suppliers(&keywords, owner, &mut options)?;
     limits(&keywords, &mut options)?;
     options.check().map_err(|error| core_exception(py, &error))?;

@@ -20,6 +20,7 @@ use pyo3::{exceptions::PyRuntimeError, prelude::*, types::PyAny};
 use tokio::{runtime::Handle, task::AbortHandle};
 
 use crate::{
+    events,
     exceptions::BindingError,
     lifecycle::{self, WorkGuard},
     runtime::{self, Runtimes},
@@ -193,7 +194,11 @@ impl PendingCall {
     /// Waits for the call, as [`wait_for`] does.
     pub(crate) fn wait(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         match self.state()? {
-            PendingState::Work(mut work) => wait_for(py, runtime::runtimes(py)?, work.as_mut())?(py),
+            PendingState::Work(mut work) => {
+                let done = wait_for(py, runtime::runtimes(py)?, work.as_mut())?;
+                events::flush(py);
+                done(py)
+            }
             PendingState::Ready(value) => Ok(value),
         }
     }
@@ -262,6 +267,7 @@ impl ResultDelivery {
         let Some(done) = self.done.lock().unwrap_or_else(PoisonError::into_inner).take() else {
             return Ok(());
         };
+        events::flush(py);
         let future = self.future.bind(py);
         if future.call_method0("done")?.is_truthy()? {
             return Ok(());

@@ -63,6 +63,7 @@ from ._errors import (
     VideoUnavailable,
     WithdrawnVideo,
 )
+from ._events import Event
 from ._functions import aget, aget_many, get, get_many
 from ._native import Segment, Segments, SupplyRequest, Transcript, __version__
 from ._ports import Archive, ChatModel, Directory, Ledger, Mailer, Supplier
@@ -82,6 +83,7 @@ __all__ = [
     "ClosedError",
     "ConflictError",
     "Directory",
+    "Event",
     "FetchFailed",
     "ImportOutcome",
     "InvalidInput",

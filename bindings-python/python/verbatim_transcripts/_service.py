@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from ._client import Client, KeyUsage
+from ._events import Event
 from ._native import Engine
 from ._transcripts import Transcripts, _as_list
 
@@ -85,6 +86,7 @@ class Service(Transcripts):
         breaker_threshold: int | None = None,
         breaker_cooldown: float | None = None,
         breaker_cooldown_max: float | None = None,
+        on_event: Callable[[Event], object] | None = None,
     ) -> None:
         self._engine = Engine(
             {
@@ -114,6 +116,7 @@ class Service(Transcripts):
                 "breaker_threshold": breaker_threshold,
                 "breaker_cooldown": breaker_cooldown,
                 "breaker_cooldown_max": breaker_cooldown_max,
+                "on_event": on_event,
             }
         )
 

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ._batch import BatchResult, BatchRun
+from ._events import Event
 from ._native import Batch, Engine, PendingCall, Transcript
 
 if TYPE_CHECKING:
@@ -84,6 +85,9 @@ class Transcripts:
         not count.
     :param breaker_cooldown: seconds of the first pause (0.25); each further one is twice as long.
     :param breaker_cooldown_max: seconds of the longest pause (900).
+    :param on_event: called with each :class:`verbatim_transcripts.Event`, on any thread and shortly after it: stages of a
+        fetch, calls of suppliers, and changes of their circuit breakers. The logger ``verbatim_transcripts`` receives
+        retries, pauses, failures and exceptions of custom components, whether or not there is a hook.
     :param youtube_clients: client identities for requests to YouTube, such as ``"android@21.26.364"``.
 
     >>> with Transcripts(suppliers=[]) as transcripts:
@@ -114,6 +118,7 @@ class Transcripts:
         breaker_threshold: int | None = None,
         breaker_cooldown: float | None = None,
         breaker_cooldown_max: float | None = None,
+        on_event: Callable[[Event], object] | None = None,
     ) -> None:
         self._engine = Engine(
             {
@@ -132,6 +137,7 @@ class Transcripts:
                 "breaker_threshold": breaker_threshold,
                 "breaker_cooldown": breaker_cooldown,
                 "breaker_cooldown_max": breaker_cooldown_max,
+                "on_event": on_event,
             }
         )
 

@@ -14,7 +14,7 @@ use transcript_core::{
 };
 
 use super::call::PyTarget;
-use crate::{exception_cause, lifecycle::attached};
+use crate::{events, exception_cause, lifecycle::attached};
 
 /// Default of the optional attribute `context_tokens`.
 const CONTEXT_TOKENS: u32 = 32_000;
@@ -92,6 +92,7 @@ impl ChatModel for PyChatModel {
 fn to_error(error: PyErr) -> Error {
     let error = attached(|py| {
         let message = format!("the chat model raised {error}");
+        events::record_exception(py, "chat model", "complete", &error);
         Error::unavailable(message).with_cause(Some(exception_cause::to_cause(py, &error)))
     });
     error.unwrap_or_else(|| Error::unavailable("the interpreter is exiting"))

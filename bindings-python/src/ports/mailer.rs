@@ -8,6 +8,7 @@ use transcript_core::{
 };
 
 use super::call::PyTarget;
+use crate::{events, lifecycle::attached};
 
 /// A Python object with a method `send(to, subject, text, html)`.
 #[derive(derive_more::Debug)]
@@ -25,7 +26,10 @@ impl Mailer for PyMailer {
     async fn send(&self, mail: MailMessage) -> Result<()> {
         let MailMessage { to, subject, text, html } = mail;
         let sent = self.0.call("send", move |py| PyTuple::new(py, [to, subject, text, html]), |_| Ok(()));
-        // The exception may contain the recipient.
-        sent.await.map_err(|_| Error::unavailable("the mailer raised an exception"))
+        // The exception may contain the recipient: only the logger of the program gets it.
+        sent.await.map_err(|error| {
+            attached(|py| events::record_exception(py, "mailer", "send", &error));
+            Error::unavailable("the mailer raised an exception")
+        })
     }
 }

@@ -27,7 +27,7 @@ use transcript_core::{
 };
 
 use super::call::PyTarget;
-use crate::{exception_cause, lifecycle::attached};
+use crate::{events, exception_cause, lifecycle::attached};
 
 /// A Python object that implements a storage port.
 pub(crate) struct PyStore {
@@ -94,6 +94,9 @@ impl PyStore {
                 (ErrorKind::Unexpected, Retry::Never)
             };
             let message = format!("{}.{method} raised {error}", self.name);
+            if kind == ErrorKind::Unexpected {
+                events::record_exception(py, self.name, method, &error);
+            }
             Error::new(kind, retry, message).with_cause(Some(exception_cause::to_cause(py, &error)))
         });
         error.unwrap_or_else(|| Error::unavailable("the interpreter is exiting"))

@@ -20,7 +20,7 @@ use transcript_core::{
 };
 
 use super::call::PyTarget;
-use crate::{exception_cause, lifecycle::attached, transcript::Transcript};
+use crate::{events, exception_cause, lifecycle::attached, transcript::Transcript};
 
 /// A request to a supplier written in Python: video, language and remaining time.
 #[pyclass(frozen, module = "verbatim_transcripts._native")]
@@ -76,8 +76,9 @@ impl SupplyRequest {
 
     /// Reports that a stage has reached `done` of `of`; `of` is 0 if unknown.
     #[pyo3(signature = (name, done=0, of=0))]
-    fn stage(&self, name: &str, done: u64, of: u64) {
+    fn stage(&self, py: Python<'_>, name: &str, done: u64, of: u64) {
         self.monitor.report_progress(name, done, of);
+        events::flush(py);
     }
 
     fn __repr__(&self) -> String {
@@ -263,7 +264,10 @@ fn to_supply_error(name: &str, error: PyErr) -> SupplyError {
             match reason.filter(|_| is_supply_error).and_then(|reason| reason_named(&reason, retry_after)) {
                 Some(reason) => SupplyError::new(reason, value.to_string()),
                 // A defect of the supplier: the next video may be fetched without it, so it opens no breaker.
-                None => SupplyError::new(SupplyReason::PlatformFault, message).ambiguous(),
+                None => {
+                    events::record_exception(py, "supplier", name, &error);
+                    SupplyError::new(SupplyReason::PlatformFault, message).ambiguous()
+                }
             };
         let failure = failure.with_cause(exception_cause::to_cause(py, &error));
         match retry_after {

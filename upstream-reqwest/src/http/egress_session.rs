@@ -111,6 +111,13 @@ impl EgressSession {
             if has_others || !matches!(fault, HttpError::Throttled(_)) {
                 fault.apply_to(&self.http.pool, index, request);
             }
+            tracing::info!(
+                host = request.url.host_str(),
+                attempt = attempt + 1,
+                pause_ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX),
+                ?fault,
+                "request is retried"
+            );
             sleep(pause).await;
             attempt += 1;
         }

@@ -1,0 +1,150 @@
+"""The logger of the package and event hooks."""
+
+import asyncio
+import logging
+import threading
+import time
+
+import pytest
+from conftest import LINK
+
+import verbatim_transcripts as vt
+from verbatim_transcripts import Segment, SupplyError, Transcript, Transcripts
+
+
+class FailingSupplier:
+    name = "failing"
+
+    def __init__(self, error):
+        self.error = error
+
+    def supply(self, request):
+        raise self.error
+
+
+@pytest.fixture
+def records(caplog):
+    caplog.set_level(logging.INFO, "verbatim_transcripts")
+    return lambda event: [record for record in caplog.records if record.event == event]
+
+
+def test_exception_in_supplier_is_logged_with_traceback(records):
+    error = KeyError("a bug")
+    with Transcripts(suppliers=[FailingSupplier(error)]) as transcripts, pytest.raises(vt.FetchFailed):
+        transcripts.get(LINK)
+    (record,) = records("exception in a custom component")
+    assert record.levelno == logging.ERROR and record.exc_info[1] is error and record.exc_info[2] is not None
+    assert record.fields == {"component": "supplier", "name": "failing"}
+
+
+async def test_exception_in_supplier_is_logged_before_await_returns(records):
+    async with Transcripts(suppliers=[FailingSupplier(KeyError("a bug"))]) as transcripts:
+        with pytest.raises(vt.FetchFailed):
+            await transcripts.aget(LINK)
+    assert len(records("exception in a custom component")) == 1
+
+
+def test_supplier_failures_and_breaker_changes_are_logged(records):
+    failure = SupplyError("unreadable", "The answer has an unknown format.")
+    with Transcripts(suppliers=[FailingSupplier(failure)], breaker_threshold=2) as transcripts:
+        for link in ("aaaaaaaaaaa", "bbbbbbbbbbb"):
+            with pytest.raises(vt.FetchFailed):
+                transcripts.get(link)
+    failures = records("supplier returned no transcript")
+    assert [record.fields["reason"] for record in failures] == ["unreadable"] * 2
+    assert failures[0].fields["supplier"] == "failing" and "unknown format" in failures[0].getMessage()
+    (opened,) = records("breaker opened")
+    assert opened.levelno == logging.WARNING and opened.fields["supplier"] == "failing"
+    assert not records("exception in a custom component")
+
+
+def test_waits_of_batch_are_logged(records):
+    class ThrottledOnce:
+        name = "throttled"
+        calls = 0
+
+        def supply(self, request):
+            self.calls += 1
+            if self.calls == 1:
+                raise SupplyError("throttled", retry_after=0.2)
+            return Transcript(request.url, [Segment("Hello.", 0, 1)], language="en")
+
+    with Transcripts(suppliers=[ThrottledOnce()]) as transcripts:
+        (result,) = transcripts.get_many([LINK])
+        assert result.error is None
+    (record,) = records("batch waits for a paused source")
+    assert 0 < record.fields["wait_ms"] <= 200
+
+
+def test_retries_are_logged(records):
+    # Nothing listens on this port: each attempt fails at once.
+    with Transcripts(proxies="http://127.0.0.1:9", retries=1) as transcripts, pytest.raises(vt.FetchFailed):
+        transcripts.get(LINK)
+    retries = records("request is retried")
+    assert retries and retries[0].fields["attempt"] == 1 and retries[0].fields["host"]
+
+
+def test_on_event_receives_stages_calls_and_breaker_changes():
+    class Recovering:
+        name = "recovering"
+        calls = 0
+
+        def supply(self, request):
+            self.calls += 1
+            request.stage("reading", 1, 2)
+            if self.calls == 1:
+                raise SupplyError("unreadable")
+            return Transcript(request.url, [Segment("Hello.", 0, 1)], language="en")
+
+    events = []
+    supplier = Recovering()
+    with Transcripts(suppliers=[supplier], breaker_threshold=1, on_event=events.append) as transcripts:
+        assert [result.error is None for result in transcripts.get_many(["aaaaaaaaaaa", "bbbbbbbbbbb"], concurrency=1)] == [
+            False,
+            True,
+        ]
+    names = [event.name for event in events]
+    assert names[:3] == ["stage", "breaker_opened", "supplier_call"] and "breaker_closed" in names, names
+    stage = next(event.fields for event in events if event.name == "stage")
+    expect = {"supplier": "recovering", "platform": "video_site", "video_id": "aaaaaaaaaaa"}
+    assert stage == {**expect, "stage": "reading", "done": 1, "total": 2}
+    calls = [event.fields for event in events if event.name == "supplier_call" and event.fields["attempted"]]
+    assert [call["reason"] for call in calls] == ["unreadable", None]
+    with pytest.raises(TypeError, match="callable"):
+        Transcripts(on_event=7)
+
+
+def test_on_event_is_called_while_a_call_runs():
+    seen, end = threading.Event(), threading.Event()
+
+    class Slow:
+        name = "slow"
+
+        def supply(self, request):
+            request.stage("reading", 1, 2)
+            end.wait(10)
+            return Transcript(request.url, [Segment("Hello.", 0, 1)], language="en")
+
+    with Transcripts(suppliers=[Slow()], on_event=lambda event: seen.set()) as transcripts:
+        task = threading.Thread(target=lambda: asyncio.run(transcripts.aget(LINK)))
+        task.start()
+        assert seen.wait(5)
+        end.set()
+        task.join()
+
+
+def test_on_event_exception_does_not_change_result(records, caplog):
+    def fail(event):
+        raise ValueError("a bug in the hook")
+
+    class Good:
+        name = "good"
+
+        def supply(self, request):
+            request.stage("reading", 1, 2)
+            return Transcript(request.url, [Segment("Hello.", 0, 1)], language="en")
+
+    with Transcripts(suppliers=[Good()], on_event=fail) as transcripts:
+        assert transcripts.get(LINK).text == "Hello.\n"
+        time.sleep(0.1)
+    assert any("on_event raised" in record.getMessage() for record in caplog.records)
