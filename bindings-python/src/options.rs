@@ -16,8 +16,8 @@ use pyo3::{
     types::{PyDict, PyString},
 };
 use verbatim::{
-    ChatModelOptions, CustomPorts, Options, SpeechOptions, StorageOptions, SupplierOptions, YtDlpOptions,
-    service::ServiceOptions,
+    ChatModelOptions, CustomPorts, HttpOptions, Options, ProxyVariables, SpeechOptions, StorageOptions,
+    SupplierOptions, YtDlpOptions, service::ServiceOptions,
 };
 
 use crate::{
@@ -98,6 +98,7 @@ pub(crate) fn read(keywords: &Bound<'_, PyDict>) -> PyResult<(Options, u64)> {
     let upstream = &mut options.upstream;
     upstream.proxies = keywords.texts("proxies")?;
     upstream.ca_file = keywords.read::<PathBuf>("ca_file")?;
+    environment(upstream);
     upstream.timeout = keywords.seconds("request_timeout")?.unwrap_or(upstream.timeout);
     upstream.retries = keywords.read::<u32>("retries")?.unwrap_or(upstream.retries);
     if let Some(concurrency) = keywords.read::<u32>("concurrency")? {
@@ -154,6 +155,23 @@ fn breaker(keywords: &OptionKeywords<'_, '_>, options: &mut Options) -> PyResult
         return Err(PyValueError::new_err("breaker_cooldown is longer than breaker_cooldown_max"));
     }
     Ok(())
+}
+
+/// Reads from the environment what no keyword sets: the settings of the command and the server first, then the
+/// variables of other programs. The system's certificates are those of `SSL_CERT_FILE`, if it is set.
+fn environment(upstream: &mut HttpOptions) {
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
+    if upstream.proxies.is_empty() {
+        let proxies = variable("VERBATIM_UPSTREAM__PROXY").unwrap_or_default();
+        let proxies = proxies.split(',').map(str::trim).filter(|proxy| !proxy.is_empty());
+        upstream.proxies = proxies.map(ToOwned::to_owned).collect();
+    }
+    if upstream.proxies.is_empty() {
+        upstream.proxy_variables = ProxyVariables::read(variable);
+    }
+    let bundle = || variable("REQUESTS_CA_BUNDLE").map(PathBuf::from).filter(|path| path.is_file());
+    let ca_file = || variable("VERBATIM_UPSTREAM__CA_FILE").map(PathBuf::from).or_else(bundle);
+    upstream.ca_file = upstream.ca_file.take().or_else(ca_file);
 }
 
 /// A model behind a service: base URL, model name and optional API key.

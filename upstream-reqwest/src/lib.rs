@@ -55,6 +55,7 @@ mod ytdlp;
 pub use chat::{ChatModelOptions, OpenAiChat};
 pub use http::{
     HttpOptions, HttpTransport, PageClient, PageClientOptions, PageFetch, PageHeader, PageResponse,
+    ProxyVariables,
 };
 pub use instagram::InstagramMedia;
 #[cfg(any(feature = "ytdlp", feature = "speech"))]

@@ -128,7 +128,7 @@ pub use upstream_reqwest::find_program;
 #[cfg(feature = "speech")]
 pub use upstream_reqwest::{AudioFormat, SpeechOptions};
 #[cfg(feature = "upstream")]
-pub use upstream_reqwest::{HttpOptions, PurgeHookOptions};
+pub use upstream_reqwest::{HttpOptions, ProxyVariables, PurgeHookOptions};
 
 /// Page client of YouTube, for programs with a fetching flow different from the suppliers'.
 #[cfg(feature = "upstream")]

@@ -14,16 +14,24 @@ _shared: Transcripts | None = None
 
 
 def _default() -> Transcripts:
-    """The object that all functions share. `VERBATIM_ARCHIVE` names its archive file."""
+    """The object that all functions share. `VERBATIM_STORAGE__ARCHIVE_URL` names its archive file."""
     global _shared
     if _shared is None:
         # Two threads may both create one: an object that is not open yet holds no resources.
         _shared = Transcripts(
-            archive=os.environ.get("VERBATIM_ARCHIVE") or None,
-            proxies=os.environ.get("VERBATIM_UPSTREAM__PROXY") or None,
-            ca_file=os.environ.get("VERBATIM_UPSTREAM__CA_FILE") or None,
+            archive=_archive_path(os.environ.get("VERBATIM_STORAGE__ARCHIVE_URL") or None),
         )
     return _shared
+
+
+def _archive_path(url: str | None) -> str | None:
+    """The path in the setting of the command and the server, `sqlite://PATH`."""
+    if url is None:
+        return None
+    scheme, separator, path = url.partition("://")
+    if not separator or scheme != "sqlite" or not path:
+        raise ValueError("VERBATIM_STORAGE__ARCHIVE_URL must be sqlite://PATH for the functions of this package")
+    return path
 
 
 def get(link: str, lang: str | None = None) -> Transcript:

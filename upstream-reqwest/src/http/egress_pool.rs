@@ -14,7 +14,8 @@ use url::Url;
 
 use super::{
     HttpError, HttpOptions, HttpRequest, body,
-    resolve::{PublicOnly, SystemResolver},
+    options::ProxyVariables,
+    resolve::{PublicOnly, PublicOrProxy, SystemResolver},
     tls::TlsConfigFactory,
 };
 
@@ -70,7 +71,9 @@ impl EgressPool {
         for (index, proxy) in options.proxies.iter().enumerate() {
             routes.push(proxy_route(options, &tls, index + 1, proxy)?);
         }
-        if routes.is_empty() {
+        if let Some(variables) = options.proxy_variables.as_ref().filter(|_| routes.is_empty()) {
+            routes.push(environment_route(options, &tls, variables, resolver)?);
+        } else if routes.is_empty() {
             let client = client(options, &tls, |builder| builder.dns_resolver(PublicOnly(resolver)))?;
             routes.push(EgressRoute { client, name: "direct".to_owned() });
         }
@@ -186,6 +189,27 @@ fn proxy_route(
     let proxy = reqwest::Proxy::all(resolving_names(text)).map_err(|_| wrong())?;
     let client = client(options, tls, |builder| builder.proxy(proxy))?;
     Ok(EgressRoute { client, name })
+}
+
+/// The route of the environment's variables: a proxy, and a direct connection to the hosts that they except.
+fn environment_route(
+    options: &HttpOptions,
+    tls: &TlsConfigFactory,
+    variables: &ProxyVariables,
+    resolver: impl Resolve + 'static,
+) -> Result<EgressRoute, Error> {
+    let wrong = || {
+        Error::invalid("HTTPS_PROXY is not a valid proxy URL; use http://, https:// or socks5://host:port")
+    };
+    let url = Url::parse(variables.https_proxy.trim()).map_err(|_| wrong())?;
+    let known = matches!(url.scheme(), "http" | "https" | "socks5" | "socks5h");
+    let host = url.host_str().filter(|host| known && !host.is_empty()).ok_or_else(wrong)?;
+    let proxy = reqwest::Proxy::all(resolving_names(&variables.https_proxy)).map_err(|_| wrong())?;
+    let proxy = proxy.no_proxy(reqwest::NoProxy::from_string(&variables.no_proxy));
+    // The proxy itself may have a private address.
+    let resolver = PublicOrProxy { proxy: host.to_owned(), resolver };
+    let client = client(options, tls, |builder| builder.proxy(proxy).dns_resolver(resolver))?;
+    Ok(EgressRoute { client, name: format!("HTTPS_PROXY ({host})") })
 }
 
 /// The URL of a proxy in the form that makes the proxy resolve names: `socks5h` for SOCKS5.

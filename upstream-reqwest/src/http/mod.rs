@@ -39,7 +39,7 @@ pub(crate) use egress_session::EgressSession;
 #[cfg(any(feature = "chat_model", feature = "service", all(feature = "speech", unix)))]
 pub(crate) use egress_session::parse_retry_after;
 pub(crate) use error::HttpError;
-pub use options::HttpOptions;
+pub use options::{HttpOptions, ProxyVariables};
 pub use page_client::{PageClient, PageClientOptions, PageFetch, PageHeader, PageResponse};
 #[cfg(feature = "ytdlp")]
 pub(crate) use program_egress::ProgramEgress;
@@ -58,7 +58,7 @@ pub struct HttpTransport {
 }
 
 impl HttpTransport {
-    /// Creates a transport. The proxy variables of the environment are ignored.
+    /// Creates a transport. It does not read the environment.
     ///
     /// # Errors
     /// [`transcript_core::ErrorKind::Invalid`] when an option is wrong, a proxy address is invalid, or the

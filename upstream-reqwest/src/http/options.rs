@@ -26,6 +26,8 @@ pub struct HttpOptions {
     /// The schemes are `http://`, `https://` and `socks5://`, with `user:password@` where needed. A SOCKS proxy
     /// resolves the names.
     pub proxies: Vec<String>,
+    /// The proxy of the environment, used if `proxies` is empty. The transport reads no environment by itself.
+    pub proxy_variables: Option<ProxyVariables>,
     /// A PEM file with root certificates that are trusted in addition to the system's.
     pub ca_file: Option<PathBuf>,
     /// Timeout of one attempt, from its start to the last byte of the response.
@@ -43,6 +45,34 @@ pub struct HttpOptions {
     /// Maximum number of concurrent requests.
     #[default(32)]
     pub concurrency: u32,
+}
+
+/// Values of the standard variables for proxies.
+#[derive(Clone)]
+pub struct ProxyVariables {
+    /// `HTTPS_PROXY`: the address of the proxy.
+    pub https_proxy: String,
+    /// `NO_PROXY`: hosts and networks that are reached directly, separated by commas; `*` for all.
+    pub no_proxy: String,
+}
+
+// The address may hold credentials.
+transcript_core::debug_fields!(ProxyVariables { no_proxy });
+
+impl ProxyVariables {
+    /// Reads the variables, in capitals or not; `None` if no proxy is set.
+    ///
+    /// `ALL_PROXY` applies if `HTTPS_PROXY` is not set.
+    pub fn read(variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
+        let read = |name: &str| {
+            let value = variable(name).or_else(|| variable(&name.to_ascii_lowercase()));
+            value.filter(|value| !value.trim().is_empty())
+        };
+        let proxy = read("HTTPS_PROXY").or_else(|| read("ALL_PROXY"))?;
+        // As other programs, without a scheme.
+        let https_proxy = if proxy.contains("://") { proxy } else { format!("http://{proxy}") };
+        Some(Self { https_proxy, no_proxy: read("NO_PROXY").unwrap_or_default() })
+    }
 }
 
 impl HttpOptions {
@@ -65,7 +95,7 @@ impl HttpOptions {
 
 // Omits the proxies' URLs, which may hold credentials.
 transcript_core::debug_fields!(HttpOptions |this| {
-    proxies: this.proxies.len(), ca_file, timeout, connect_timeout, read_timeout, retries, concurrency
+    proxies: this.proxies.len(), proxy_variables, ca_file, timeout, connect_timeout, read_timeout, retries, concurrency
 });
 
 #[cfg(test)]
@@ -84,6 +114,27 @@ mod tests {
         ] {
             assert!(options.check().unwrap_err().message().contains(named), "{named}");
         }
+    }
+
+    #[test]
+    fn proxy_variables_are_read_in_order() {
+        let read = |set: &[(&str, &str)]| {
+            let find = |name: &str| {
+                set.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+            };
+            ProxyVariables::read(find).map(|found| (found.https_proxy, found.no_proxy))
+        };
+        let found = |proxy: &str, direct: &str| Some((proxy.to_owned(), direct.to_owned()));
+        assert_eq!(read(&[("NO_PROXY", "*"), ("HTTPS_PROXY", " ")]), None);
+        assert_eq!(
+            read(&[("HTTPS_PROXY", "http://a:1"), ("ALL_PROXY", "http://b:1")]),
+            found("http://a:1", "")
+        );
+        assert_eq!(
+            read(&[("https_proxy", "a:1"), ("no_proxy", ".example")]),
+            found("http://a:1", ".example")
+        );
+        assert_eq!(read(&[("all_proxy", "socks5://b:1")]), found("socks5://b:1", ""));
     }
 
     #[test]

@@ -29,7 +29,9 @@ impl HttpTransport {
     pub(crate) fn egress(&self, platform: &'static str) -> Result<ProgramEgress, HttpError> {
         let index = self.pool.select(platform);
         let index = index.map_err(|left| HttpError::CoolingDown { left, attempted: false })?;
-        let proxy = self.options.proxies.get(index).map(|proxy| resolving_names(proxy));
+        let variables = self.options.proxy_variables.as_ref().filter(|_| self.options.proxies.is_empty());
+        let proxy = self.options.proxies.get(index).or(variables.map(|variables| &variables.https_proxy));
+        let proxy = proxy.map(|proxy| resolving_names(proxy));
         Ok(ProgramEgress { index, proxy, ca_file: self.options.ca_file.clone() })
     }
 

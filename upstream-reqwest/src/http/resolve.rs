@@ -41,13 +41,32 @@ impl std::error::Error for PrivateAddressError {}
 
 impl<R: Resolve> Resolve for PublicOnly<R> {
     fn resolve(&self, name: Name) -> Resolving {
-        let found = self.0.resolve(name);
-        Box::pin(async move {
-            let found = found.await?;
-            // The connection is made to these addresses: the name is not resolved again.
-            Ok(Box::new(public_addresses(found)?.into_iter()) as Addrs)
-        })
+        keep_public(self.0.resolve(name))
     }
+}
+
+/// As [`PublicOnly`], but also accepts the private addresses of a proxy.
+#[derive(Debug)]
+pub(super) struct PublicOrProxy<R> {
+    /// The host name of the proxy.
+    pub(super) proxy: String,
+    pub(super) resolver: R,
+}
+
+impl<R: Resolve> Resolve for PublicOrProxy<R> {
+    fn resolve(&self, name: Name) -> Resolving {
+        let is_proxy = name.as_str().eq_ignore_ascii_case(&self.proxy);
+        let found = self.resolver.resolve(name);
+        if is_proxy { found } else { keep_public(found) }
+    }
+}
+
+fn keep_public(found: Resolving) -> Resolving {
+    Box::pin(async move {
+        let found = found.await?;
+        // The connection is made to these addresses: the name is not resolved again.
+        Ok(Box::new(public_addresses(found)?.into_iter()) as Addrs)
+    })
 }
 
 /// The public addresses of a name.

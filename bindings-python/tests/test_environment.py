@@ -1,0 +1,65 @@
+"""Proxies and certificates from the environment, in processes of their own."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+PACKAGE = str(pathlib.Path(__import__("verbatim_transcripts").__file__).parents[1])
+GET = """
+import sys, verbatim_transcripts as vt
+try:
+    with vt.Transcripts(retries=0, request_timeout=5) as transcripts:
+        print(transcripts.get("vb-tracks-0").language)
+except vt.VerbatimError as error:
+    print(type(error).__name__)
+"""
+DEAD = "http://127.0.0.1:9"
+
+
+def run(code, **environment):
+    names = ("PROXY", "CERT", "CA_BUNDLE", "VERBATIM_")
+    clean = {name: value for name, value in os.environ.items() if not any(part in name.upper() for part in names)}
+    env = {**clean, "PYTHONPATH": PACKAGE, **environment}
+    done = subprocess.run([sys.executable, "-P", "-c", code], env=env, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize("certificates", ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "VERBATIM_UPSTREAM__CA_FILE"])
+@pytest.mark.parametrize("proxy", ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "VERBATIM_UPSTREAM__PROXY"])
+def test_environment_sets_proxy_and_certificates(replay, proxy, certificates):
+    assert run(GET, **{proxy: replay.proxy, certificates: replay.ca_file}) == "en"
+
+
+def test_environment_own_variable_precedes_standard_one(replay):
+    variables = {"VERBATIM_UPSTREAM__PROXY": f"{replay.proxy},{replay.proxy}", "HTTPS_PROXY": DEAD}
+    assert run(GET, **variables, SSL_CERT_FILE=replay.ca_file) == "en"
+    assert run(GET, HTTPS_PROXY=DEAD, SSL_CERT_FILE=replay.ca_file) == "FetchFailed"
+
+
+def test_environment_keyword_precedes_variables(replay):
+    code = GET.replace("retries=0", f"proxies={replay.proxy!r}, ca_file={replay.ca_file!r}")
+    assert run(code, HTTPS_PROXY=DEAD, REQUESTS_CA_BUNDLE="/does/not/exist") == "en"
+
+
+@pytest.mark.parametrize(("direct", "result"), [("example.org", "en"), ("www.youtube.com", "FetchFailed"), ("*", "FetchFailed")])
+def test_environment_no_proxy_connects_directly(replay, direct, result):
+    # The certificate of the replay proxy is the only trusted one, so a direct connection fails in any network.
+    assert run(GET, HTTPS_PROXY=replay.proxy, SSL_CERT_FILE=replay.ca_file, NO_PROXY=direct) == result
+
+
+def test_environment_wrong_proxy_is_named():
+    code = "import verbatim_transcripts as vt\ntry:\n    vt.Transcripts()\nexcept vt.InvalidInput as error:\n    print(error)"
+    message = run(code, HTTPS_PROXY="ftp://me:secret@proxy")
+    assert "HTTPS_PROXY" in message and "secret" not in message
+
+
+def test_environment_archive_of_functions_is_that_of_the_command(replay, tmp_path):
+    code = "import verbatim_transcripts as vt; print(vt.get('vb-tracks-0').from_cache)"
+    url = f"sqlite://{tmp_path}/archive.db"
+    variables = {"HTTPS_PROXY": replay.proxy, "SSL_CERT_FILE": replay.ca_file, "VERBATIM_STORAGE__ARCHIVE_URL": url}
+    assert [run(code, **variables), run(code, **variables)] == ["False", "True"]
+    assert (tmp_path / "archive.db").is_file()
