@@ -1,6 +1,6 @@
 """Benchmarks of the package next to youtube-transcript-api and sqlite3, alternating in one run.
 
-    python bench.py [fetch | many | archived | import | all] --replay PROGRAM --peer PYTHON [--benches PROGRAM]
+    python bench.py [fetch | many | bad | archived | import | all] --replay PROGRAM --peer PYTHON [--benches PROGRAM]
 
 Both sides fetch through the replay proxy, each in its own processes; CPU and memory are those of these processes.
 PYTHON is an interpreter with youtube-transcript-api; the package is installed in the interpreter that runs this script.
@@ -39,7 +39,12 @@ def padding(bytes_long: int) -> str:
     return "".join(parts)
 
 
-def recordings(folder: pathlib.Path, videos: int, delay_ms: int) -> None:
+#: Bad answers to the player request of a video: every one, or the first.
+BOT_CHECK = {"playabilityStatus": {"status": "LOGIN_REQUIRED", "reason": "Sign in to confirm you\u2019re not a bot"}}
+BAD = {"unreadable": ("<html>An error occurred.</html>", False), "bot check": (json.dumps(BOT_CHECK), True)}
+
+
+def recordings(folder: pathlib.Path, videos: int, delay_ms: int, bad: dict[int, str]) -> None:
     """Writes recordings of videos: player responses of 110 KB, captions of 690 lines, a watch page of 1 MB.
 
     All of them are compressed, and the key is at the same position of the page as in real responses.
@@ -80,10 +85,14 @@ def recordings(folder: pathlib.Path, videos: int, delay_ms: int) -> None:
             "captions": {"playerCaptionsTracklistRenderer": {"captionTracks": [track]}},
         }
         write(f"{name}.json", json.dumps(player))
+        players = answer(f"{name}.json")
+        if kind := bad.get(number):
+            write(f"{name}.bad", BAD[kind][0])
+            players = f'{answer(f"{name}.bad")}, {players}' if BAD[kind][1] else answer(f"{name}.bad")
         index.append(
             f'[[recording]]\nname = "{name}"\nvideo = "{name}"\nabout = "A video."\nexchanges = [\n'
             f'{{ to = "watch", answers = [{answer("watch.html")}] }},\n'
-            f'{{ to = "player", answers = [{answer(f"{name}.json")}] }},\n'
+            f'{{ to = "player", answers = [{players}] }},\n'
             f'{{ to = "captions", query = {{ fmt = "json3" }}, answers = [{answer("captions.json3")}] }},\n'
             f'{{ to = "captions", answers = [{answer("captions.xml")}] }},\n]\n'
         )
@@ -91,9 +100,9 @@ def recordings(folder: pathlib.Path, videos: int, delay_ms: int) -> None:
 
 
 @contextmanager
-def platform(replay: str, videos: int, delay_ms: int = 0):
+def platform(replay: str, videos: int, delay_ms: int = 0, bad: dict[int, str] | None = None):
     with tempfile.TemporaryDirectory() as folder:
-        recordings(pathlib.Path(folder), videos, delay_ms)
+        recordings(pathlib.Path(folder), videos, delay_ms, bad or {})
         process = subprocess.Popen(
             [replay, "--recordings", folder], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
@@ -217,6 +226,62 @@ def many(options: argparse.Namespace) -> None:
     print(f"memory: 1/{memory['the peer'] / memory['verbatim']:.1f} of the peer's")
 
 
+OURS_BATCH = """
+import verbatim_transcripts as vt
+transcripts = vt.Transcripts(proxies=proxy, ca_file=ca)
+transcripts.get(videos.pop())
+def fetch():
+    return [result.error for result in transcripts.get_many(videos)]
+"""
+PEER_BATCH = """
+import os
+from concurrent.futures import ThreadPoolExecutor
+from youtube_transcript_api import YouTubeTranscriptApi
+os.environ["REQUESTS_CA_BUNDLE"] = ca
+os.environ["HTTPS_PROXY"] = proxy
+YouTubeTranscriptApi().fetch(videos.pop())
+def one(video):
+    try: YouTubeTranscriptApi().fetch(video)
+    except Exception as error: return error
+def fetch():
+    with ThreadPoolExecutor(16) as pool: return list(pool.map(one, videos))
+"""
+MEASURE_BATCH = """
+import json, sys, time
+proxy, ca, videos = json.loads(sys.argv[1])
+{setup}
+start = time.monotonic()
+errors = fetch()
+print(json.dumps([time.monotonic() - start, sum(error is None for error in errors) / len(errors)]))
+"""
+
+
+def bad(options: argparse.Namespace) -> None:
+    """A batch of 200 videos, 16 at once, in which one of twenty gets a bad answer; the last video is a warm-up."""
+    cases: dict[str, dict[int, str]] = {
+        "no bad answers": {},
+        "10 unreadable, spread": {n: "unreadable" for n in range(7, 200, 20)},
+        "10 unreadable, at the start": {n: "unreadable" for n in range(10)},
+        "10 bot checks, spread": {n: "bot check" for n in range(7, 200, 20)},
+        "1 bot check": {7: "bot check"},
+    }
+    sides = {"verbatim": (sys.executable, OURS_BATCH), "the peer": (options.peer, PEER_BATCH)}
+    videos = [video(n) for n in range(201)]
+    baseline: dict[str, float] = {}
+    for case, answers in cases.items():
+        for name, (python, setup) in sides.items():
+            runs = []
+            for _ in range(3):
+                # A bot check is answered once: each run needs a new platform.
+                with platform(options.replay, 201, LATENCY, answers) as (proxy, ca):
+                    program, arguments = MEASURE_BATCH.format(setup=setup), json.dumps([proxy, ca, videos])
+                    done = subprocess.run([python, "-c", program, arguments], capture_output=True, text=True, check=True)
+                    runs.append(json.loads(done.stdout))
+            wall, share = (statistics.median(run[index] for run in runs) for index in (0, 1))
+            ratio = wall / baseline.setdefault(name, wall)
+            print(f"{case:28} {name:9} {wall:6.2f} s, {ratio:4.2f} of the first, {share:6.1%} delivered")
+
+
 ARCHIVED = """
 import itertools, json, random, sqlite3, statistics, sys, time
 import verbatim_transcripts as vt
@@ -326,14 +391,14 @@ def imports(options: argparse.Namespace) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("fetch", "many", "archived", "import", "all"))
+    parser.add_argument("what", choices=("fetch", "many", "bad", "archived", "import", "all"))
     parser.add_argument("--replay", default="replay")
     parser.add_argument("--peer", default=sys.executable)
     parser.add_argument("--benches", help="target/release/verbatim-benches: also measure reqwest alone")
     options = parser.parse_args()
     load = "/".join(f"{load:.1f}" for load in os.getloadavg())
     print(f"Python {sys.version.split()[0]}, {time.strftime('%Y-%m-%d')}, load {load}")
-    for name, bench in (("import", imports), ("archived", archived), ("fetch", fetch), ("many", many)):
+    for name, bench in (("import", imports), ("archived", archived), ("fetch", fetch), ("many", many), ("bad", bad)):
         if options.what in (name, "all"):
             bench(options)
 

@@ -18,6 +18,10 @@ use crate::{GetOutcome, GetRequest, UnavailableTranscript, Verbatim};
 const MAX_WAIT: Duration = Duration::from_secs(300);
 /// How often the suppliers are called for one link. A platform may block a single video.
 const ATTEMPTS_MAX: u32 = 3;
+/// The first wait of a call that a pause prevented; each further one is twice as long.
+///
+/// Another call may end the pause at any time, and such a call costs the platform nothing.
+const POLL_FIRST: Duration = Duration::from_millis(100);
 
 /// Calls that belong together. A clone is a handle to the same batch.
 ///
@@ -69,7 +73,7 @@ impl Batch {
     /// As [`Verbatim::get`].
     pub async fn get(&self, verbatim: &Verbatim, request: GetRequest) -> Result<GetOutcome> {
         let started_at = Instant::now();
-        let mut attempts = 0;
+        let (mut attempts, mut poll) = (0, POLL_FIRST);
         loop {
             let outcome = verbatim.get(request.clone()).await?;
             let missing = match &outcome {
@@ -84,10 +88,14 @@ impl Batch {
             attempts += u32::from(missing.attempted);
             let retry_at = self.retry_time(missing, started_at).filter(|_| attempts < ATTEMPTS_MAX);
             let Some(retry_at) = retry_at else { return Ok(outcome) };
-            let platform = missing.platform;
-            let wait_ms = u64::try_from(retry_at.duration_since(Instant::now()).as_millis());
-            tracing::info!(%platform, wait_ms = wait_ms.unwrap_or(u64::MAX), "batch waits for a paused source");
-            tokio::time::sleep_until(retry_at).await;
+            let mut wait = retry_at.duration_since(Instant::now());
+            if !missing.attempted {
+                wait = wait.min(poll);
+                poll = poll.saturating_mul(2);
+            }
+            let (platform, wait_ms) = (missing.platform, u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
+            tracing::info!(%platform, wait_ms, "batch waits for a paused source");
+            tokio::time::sleep(wait).await;
         }
     }
 

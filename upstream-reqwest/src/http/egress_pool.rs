@@ -34,9 +34,9 @@ pub(super) const PAUSE_MAX: Duration = Duration::from_secs(300);
 /// The first pause of a platform that blocks a route. Each further block doubles it.
 ///
 /// A platform also blocks single requests of an address that it serves otherwise.
-const BLOCK_FIRST: Duration = Duration::from_secs(2);
+const BLOCK_FIRST: Duration = Duration::from_secs(1);
 /// How long the first request after such a pause goes alone. It is short because the others wait.
-const TRIAL_MAX: Duration = Duration::from_secs(2);
+const TRIAL_MAX: Duration = Duration::from_secs(1);
 
 /// Number of idle connections kept per host, and for how long.
 const IDLE_MAX: usize = 8;
@@ -419,24 +419,24 @@ mod tests {
         let (now, secs) = (Instant::now(), Duration::from_secs);
         let mut sole = EgressRotation::new(1);
         let max = secs(60);
-        assert_eq!(sole.block(0, PLATFORM_HOST, max, now), Some(secs(2)));
+        assert_eq!(sole.block(0, PLATFORM_HOST, max, now), Some(secs(1)));
         assert_eq!(sole.block(0, PLATFORM_HOST, max, now), None, "requests sent together count once");
-        assert_eq!(sole.select(PLATFORM_HOST, now + secs(1)), Err(secs(1)));
+        assert_eq!(sole.select(PLATFORM_HOST, now), Err(secs(1)));
         assert_eq!(sole.select("t.co", now), Ok(0), "another platform is not paused");
-        let mut at = now + secs(2);
-        for expect in [4, 8, 16, 32, 60, 60] {
+        let mut at = now + secs(1);
+        for expect in [2, 4, 8, 16, 32, 60, 60] {
             assert_eq!(sole.select(PLATFORM_HOST, at), Ok(0));
-            assert_eq!(sole.select(PLATFORM_HOST, at), Err(secs(2)), "one trial at a time");
+            assert_eq!(sole.select(PLATFORM_HOST, at), Err(secs(1)), "one trial at a time");
             assert_eq!(sole.block(0, PLATFORM_HOST, max, at), Some(secs(expect)));
             assert_eq!(sole.select(PLATFORM_HOST, at), Err(secs(expect)));
             at += secs(expect);
         }
         assert_eq!(sole.select(PLATFORM_HOST, at), Ok(0));
-        assert_eq!(sole.select(PLATFORM_HOST, at + secs(2)), Ok(0), "a trial without a result");
+        assert_eq!(sole.select(PLATFORM_HOST, at + secs(1)), Ok(0), "a trial without a result");
         sole.blocks.remove(&(0, PLATFORM_HOST));
         assert_eq!([(); 2].map(|()| sole.select(PLATFORM_HOST, at)), [Ok(0), Ok(0)]);
-        assert_eq!(sole.block(0, PLATFORM_HOST, max, at), Some(secs(2)), "from the start again");
-        let quiet = at + secs(63);
+        assert_eq!(sole.block(0, PLATFORM_HOST, max, at), Some(secs(1)), "from the start again");
+        let quiet = at + secs(62);
         assert_eq!([(); 2].map(|()| sole.select(PLATFORM_HOST, quiet)), [Ok(0), Ok(0)], "forgotten");
 
         let mut rotation = EgressRotation::new(2);

@@ -30,7 +30,7 @@ async fn supply_blocked_only_route_pauses_youtube() {
     fn bot_check(_: u32) -> Vec<ScriptStep> {
         rejection("LOGIN_REQUIRED", "Sign in to confirm you’re not a bot")
     }
-    for (block, most_s) in [(throttle as fn(u32) -> Vec<ScriptStep>, 300), (bot_check, 2)] {
+    for (block, most_s) in [(throttle as fn(u32) -> Vec<ScriptStep>, 300), (bot_check, 1)] {
         let platform = FakePlatform::start(move |_, _| block(3_600)).await;
         let http = platform.http();
         let blocked = supply_by(Arc::clone(&http), request("default"), true).await.unwrap_err();
