@@ -50,7 +50,7 @@ def test_example_script_succeeds(replay, tmp_path):
         timeout=60,
     )
     assert run.returncode == 0, run.stderr
-    assert "How a tide mill works" in run.stdout and "no_captions" in run.stdout
+    assert "How a tide mill works" in run.stdout and "vb-private0: private: " in run.stdout
 
 
 @pytest.mark.parametrize(

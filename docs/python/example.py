@@ -1,20 +1,15 @@
 """Example of the package, in notebook cells: `python example.py [ARCHIVE]`.
 
-Proxies and certificates come from the environment, as for `verbatim_transcripts.get`.
+Proxies and certificates come from the environment.
 """
 
 # %% One transcript
 import asyncio
-import os
 import sys
 
 import verbatim_transcripts as vt
 
-transcripts = vt.Transcripts(
-    archive=sys.argv[1] if len(sys.argv) > 1 else None,
-    proxies=os.environ.get("VERBATIM_UPSTREAM__PROXY"),
-    ca_file=os.environ.get("VERBATIM_UPSTREAM__CA_FILE"),
-)
+transcripts = vt.Transcripts(archive=sys.argv[1] if len(sys.argv) > 1 else None)
 transcript = transcripts.get("https://www.youtube.com/watch?v=vb-tracks-0")
 print(f"{transcript.title} ({transcript.language}, {transcript.source})")
 for segment in transcript.segments[:2]:
@@ -28,11 +23,11 @@ print(transcripts.get("vb-tracks-0", lang="de").text)
 LINKS = ["vb-tracks-0", "vb-asronly0", "vb-private0", "https://example.com"]
 for result in transcripts.get_many(LINKS, progress=lambda done, _: print(f"{done} of {len(LINKS)}")):
     match result:
-        case (link, vt.Transcript() as found, None):
+        case vt.BatchResult(link=link, transcript=vt.Transcript() as found):
             print(f"{link}: {len(found)} segments, {'archived' if found.from_cache else 'fetched'}")
-        case (link, None, vt.TranscriptUnavailable(reason=reason) as error):
+        case vt.BatchResult(link=link, error=vt.TranscriptUnavailable(reason=reason) as error):
             print(f"{link}: {reason}: {error}")
-        case (link, None, error):
+        case vt.BatchResult(link=link, error=error):
             print(f"{link}: {error}")
 
 

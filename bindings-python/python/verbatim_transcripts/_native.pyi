@@ -20,6 +20,7 @@ __all__ = [
     "_before_fork",
     "_cases",
     "_content_digest",
+    "_deliver_events",
     "_parse_raw_timedtext",
     "_run_case",
 ]
