@@ -275,7 +275,8 @@ def bad(options: argparse.Namespace) -> None:
                 # A bot check is answered once: each run needs a new platform.
                 with platform(options.replay, 201, LATENCY, answers) as (proxy, ca):
                     program, arguments = MEASURE_BATCH.format(setup=setup), json.dumps([proxy, ca, videos])
-                    done = subprocess.run([python, "-c", program, arguments], capture_output=True, text=True, check=True)
+                    command = [python, "-c", program, arguments]
+                    done = subprocess.run(command, capture_output=True, text=True, check=True)
                     runs.append(json.loads(done.stdout))
             wall, share = (statistics.median(run[index] for run in runs) for index in (0, 1))
             ratio = wall / baseline.setdefault(name, wall)

@@ -45,14 +45,17 @@ def test_environment_keyword_precedes_variables(replay):
     assert run(code, HTTPS_PROXY=DEAD, REQUESTS_CA_BUNDLE="/does/not/exist") == "en"
 
 
-@pytest.mark.parametrize(("direct", "result"), [("example.org", "en"), ("www.youtube.com", "FetchFailed"), ("*", "FetchFailed")])
+@pytest.mark.parametrize(
+    ("direct", "result"), [("example.org", "en"), ("www.youtube.com", "FetchFailed"), ("*", "FetchFailed")]
+)
 def test_environment_no_proxy_connects_directly(replay, direct, result):
     # The certificate of the replay proxy is the only trusted one, so a direct connection fails in any network.
     assert run(GET, HTTPS_PROXY=replay.proxy, SSL_CERT_FILE=replay.ca_file, NO_PROXY=direct) == result
 
 
 def test_environment_wrong_proxy_is_named():
-    code = "import verbatim_transcripts as vt\ntry:\n    vt.Transcripts()\nexcept vt.InvalidInput as error:\n    print(error)"
+    call = "try:\n    vt.Transcripts()\nexcept vt.InvalidInput as error:\n    print(error)"
+    code = f"import verbatim_transcripts as vt\n{call}"
     message = run(code, HTTPS_PROXY="ftp://me:secret@proxy")
     assert "HTTPS_PROXY" in message and "secret" not in message
 

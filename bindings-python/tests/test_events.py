@@ -99,10 +99,8 @@ def test_on_event_receives_stages_calls_and_breaker_changes():
     events = []
     supplier = Recovering()
     with Transcripts(suppliers=[supplier], breaker_threshold=1, on_event=events.append) as transcripts:
-        assert [result.error is None for result in transcripts.get_many(["aaaaaaaaaaa", "bbbbbbbbbbb"], concurrency=1)] == [
-            False,
-            True,
-        ]
+        results = list(transcripts.get_many(["aaaaaaaaaaa", "bbbbbbbbbbb"], concurrency=1))
+        assert [result.error is None for result in results] == [False, True]
     names = [event.name for event in events]
     assert names[:3] == ["stage", "breaker_opened", "supplier_call"] and "breaker_closed" in names, names
     stage = next(event.fields for event in events if event.name == "stage")

@@ -85,8 +85,8 @@ class Transcripts:
         not count.
     :param breaker_cooldown: seconds of the first pause (0.25); each further one is twice as long.
     :param breaker_cooldown_max: seconds of the longest pause (900).
-    :param on_event: called with each :class:`verbatim_transcripts.Event`, on any thread and shortly after it: stages of a
-        fetch, calls of suppliers, and changes of their circuit breakers. The logger ``verbatim_transcripts`` receives
+    :param on_event: called with each :class:`verbatim_transcripts.Event`, on any thread and shortly after it: stages of
+        a fetch, calls of suppliers, and changes of their circuit breakers. The logger ``verbatim_transcripts`` receives
         retries, pauses, failures and exceptions of custom components, whether or not there is a hook.
     :param youtube_clients: client identities for requests to YouTube, such as ``"android@21.26.364"``.
 
