@@ -8,9 +8,9 @@ use super::{SourceFile, Violation, apply, check_planted, none, tree};
 /// Libraries for programs outside the workspace, with the oldest Rust that builds each.
 pub(super) const LIBRARIES: [(&str, &str); 4] = [
     ("verbatim-transcript-core", "1.88"),
-    ("verbatim-storage-sqlx", "1.90"),
+    ("verbatim-storage-sqlx", "1.94"),
     ("verbatim-upstream-reqwest", "1.88"),
-    ("verbatim-transcripts", "1.90"),
+    ("verbatim-transcripts", "1.94"),
 ];
 
 /// Packages with the workspace dependencies that each may have, by their keys in the root manifest.
@@ -230,7 +230,7 @@ fn tidy_uninherited_settings_are_reported() {
     check_planted(uninherited_settings, "a/Cargo.toml", &format!("[package]\n{inherited}"), &[1, 1]);
     let library = text.replacen("[package]", "[package]\nname = \"verbatim-transcripts\"", 1);
     check_planted(uninherited_settings, "a/Cargo.toml", &library, &[1]);
-    let own = library.replacen("rust-version.workspace = true", "rust-version = \"1.90\"", 1);
+    let own = library.replacen("rust-version.workspace = true", "rust-version = \"1.94\"", 1);
     check_planted(uninherited_settings, "a/Cargo.toml", &own, &[]);
     check_planted(unshared_versions, "a/Cargo.toml", "[dependencies]\na.workspace = true\nb = \"1\"\n", &[3]);
 }
