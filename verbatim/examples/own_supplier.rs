@@ -8,7 +8,7 @@ use std::{error::Error, path::PathBuf, sync::Arc};
 
 use async_trait::async_trait;
 use verbatim::{
-    ErrorCause, Options, Verbatim,
+    ErrorCause, GetOutcome, Options, Verbatim,
     transcript_core::{
         captions,
         supplier::{
@@ -79,8 +79,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let transcript = verbatim.get("https://youtu.be/dQw4w9WgXcQ").await?.into_transcript()?;
     assert_eq!((transcript.source.as_str(), transcript.segments.len()), ("caption-folder", 1));
     println!("{transcript}");
-    let missing = verbatim.get("https://youtu.be/aaaaaaaaaaa").await?.into_transcript().unwrap_err();
-    println!("{missing}");
+    if let GetOutcome::Missing(missing) = verbatim.get("https://youtu.be/aaaaaaaaaaa").await? {
+        println!("{missing}");
+    }
     verbatim.close().await;
     Ok(())
 }
