@@ -161,6 +161,7 @@ impl From<UnavailableTranscript> for VerbatimError {
             reason: Some(missing.reason.as_str().to_owned()),
             platform: Some(missing.platform),
             video_id: Some(missing.video_id),
+            retry_after: missing.retry_after,
             #[cfg(feature = "local-service")]
             watch_url: Some(missing.watch_url),
             ..Failure::new(kind, missing.message)

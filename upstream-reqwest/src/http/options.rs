@@ -26,7 +26,7 @@ pub struct HttpOptions {
     /// The schemes are `http://`, `https://` and `socks5://`, with `user:password@` where needed. A SOCKS proxy
     /// resolves the names.
     pub proxies: Vec<String>,
-    /// The proxy of the environment, used if `proxies` is empty. The transport reads no environment by itself.
+    /// The proxy of the environment, used if `proxies` is empty. The transport does not read it.
     pub proxy_variables: Option<ProxyVariables>,
     /// A PEM file with root certificates that are trusted in addition to the system's.
     pub ca_file: Option<PathBuf>,
