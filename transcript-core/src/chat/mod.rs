@@ -63,7 +63,6 @@ mod search;
 #[cfg(test)]
 mod tests;
 mod tokenizer;
-mod tokens;
 mod verify;
 mod word_query;
 
@@ -78,3 +77,5 @@ pub use pipeline::{Chat, SentenceSink};
 pub use question::{ChatRole, ChatTurn, HISTORY_ITEMS_MAX, MESSAGE_CHARS_MAX, Question, QuestionError};
 pub use search::TranscriptHits;
 pub use word_query::WordQuery;
+
+use crate::transcript::tokens;

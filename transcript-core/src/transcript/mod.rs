@@ -1,5 +1,6 @@
 //! Transcripts: the timed text of videos, its tracks, and its output formats.
 
+mod chunk;
 pub mod language;
 mod limits;
 mod markdown;
@@ -11,13 +12,15 @@ mod prose;
 pub(crate) mod script;
 mod segment;
 mod selector;
+pub(crate) mod tokens;
 mod track;
 
+pub use chunk::{Chunk, ChunkOptions, ChunkUnit, chunks};
 pub use language::LanguageTag;
 pub use limits::{NAME_BYTES_MAX, SEGMENTS_MAX, TEXT_BYTES_MAX, TIME_MAX_MS};
 pub use markdown::{format_timestamp, markdown};
+pub use paragraph::paragraphs;
 pub(crate) use paragraph::{PAUSE_MS, append, ends_sentence, is_unspaced};
-pub use paragraph::{Paragraph, paragraphs};
 pub use prose::prose;
 pub use segment::Segment;
 pub use selector::TrackSelector;

@@ -1,6 +1,6 @@
 //! Paragraphs, shared by plain text and Markdown.
 
-use super::Segment;
+use super::{Chunk, Segment};
 use crate::transcript::script::{Script, char_script};
 
 /// Silence between two segments that begins a new paragraph, in milliseconds.
@@ -11,15 +11,6 @@ const LETTERS_ENOUGH: usize = 400;
 
 /// From this number of letters on, a paragraph ends at the current segment, sentence or not.
 const LETTERS_MAX: usize = 800;
-
-/// Run of segments that is read as one text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Paragraph {
-    /// Start of its first segment, in milliseconds from the beginning of the video.
-    pub start_ms: u64,
-    /// Its words, on one line.
-    pub text: String,
-}
 
 /// Groups segments into paragraphs: same words, same order, new white space between them.
 ///
@@ -39,23 +30,21 @@ pub struct Paragraph {
 /// assert_eq!(paragraphs[0].text, "So this is the start.");
 /// assert_eq!(paragraphs[1].start_ms, 9_000);
 /// ```
-pub fn paragraphs(segments: &[Segment]) -> Vec<Paragraph> {
-    let mut paragraphs: Vec<Paragraph> = Vec::new();
+pub fn paragraphs(segments: &[Segment]) -> Vec<Chunk> {
+    let mut paragraphs: Vec<Chunk> = Vec::new();
     let mut letters = 0;
     let mut end_ms: Option<u64> = None;
-    for segment in segments {
+    for (index, segment) in segments.iter().enumerate() {
         if segment.text.trim().is_empty() {
             continue;
         }
         let is_after_pause = end_ms.is_some_and(|end| segment.start_ms >= end.saturating_add(PAUSE_MS));
         match paragraphs.last_mut() {
             Some(last) if !is_after_pause && !is_full(&last.text, letters) => {
-                append(&mut last.text, &segment.text)
+                last.push(index, segment);
             }
             _ => {
-                let mut text = String::new();
-                append(&mut text, &segment.text);
-                paragraphs.push(Paragraph { start_ms: segment.start_ms, text });
+                paragraphs.push(Chunk::new(index, segment));
                 letters = 0;
             }
         }
@@ -202,7 +191,9 @@ pub(crate) mod tests {
                 prop_assert!(!paragraph.text.contains(|c: char| c.is_whitespace() && c != ' '));
                 prop_assert!(!paragraph.text.contains("  "));
                 prop_assert_eq!(paragraph.text.trim(), &paragraph.text);
-                prop_assert!(segments.iter().any(|segment| segment.start_ms == paragraph.start_ms));
+                prop_assert_eq!(segments[paragraph.segments.start].start_ms, paragraph.start_ms);
+                let end = segments[paragraph.segments.clone()].iter().map(Segment::end_ms).max();
+                prop_assert!(end >= Some(paragraph.end_ms));
             }
         }
     }

@@ -14,18 +14,21 @@ fn thousandths(c: char) -> u64 {
 }
 
 /// Tokens of a passage's number and line break.
-pub(super) const PASSAGE_OVERHEAD: u64 = 6;
+#[cfg(feature = "chat")]
+pub(crate) const PASSAGE_OVERHEAD: u64 = 6;
 
 /// Tokens of a message besides its text.
-pub(super) const MESSAGE_OVERHEAD: u64 = 8;
+#[cfg(feature = "chat")]
+pub(crate) const MESSAGE_OVERHEAD: u64 = 8;
 
 /// Estimates the tokens of a text.
-pub(super) fn estimate(text: &str) -> u64 {
+pub(crate) fn estimate(text: &str) -> u64 {
     text.chars().map(thousandths).fold(0, u64::saturating_add).div_ceil(1_000)
 }
 
 /// Returns the longest prefix of a text with at most this many tokens.
-pub(super) fn truncate(text: &str, tokens: u64) -> &str {
+#[cfg(feature = "chat")]
+pub(crate) fn truncate(text: &str, tokens: u64) -> &str {
     let mut left = tokens.saturating_mul(1_000);
     for (index, c) in text.char_indices() {
         match left.checked_sub(thousandths(c)) {
@@ -46,6 +49,11 @@ mod tests {
         assert_eq!(estimate("The quick brown fox jumps over the lazy dog."), 14);
         assert!(estimate("敏捷的棕色狐狸跳过了懒狗") >= 12);
         assert_eq!(estimate(""), 0);
+    }
+
+    #[cfg(feature = "chat")]
+    #[test]
+    fn tokens_truncated_text_fits() {
         assert_eq!(truncate("abcdef", 1), "abc");
         assert_eq!(truncate("日本語", 2), "日");
         assert_eq!(truncate("abc", 9), "abc");
