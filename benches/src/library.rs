@@ -110,7 +110,7 @@ pub(crate) async fn serve(proxy: String, ca_file: PathBuf, prefix: String, concu
 }
 
 async fn fetch(verbatim: &Verbatim, link: String) -> Result<()> {
-    match verbatim.get(GetRequest { link, language: None }).await? {
+    match verbatim.get(GetRequest { link, ..GetRequest::default() }).await? {
         GetOutcome::Found(found) => {
             ensure!(!found.from_cache && found.stored.transcript.segments.len() > 100, "{found:?}");
             Ok(())
@@ -157,7 +157,7 @@ pub(crate) async fn serve_posts(proxy: String, ca_file: PathBuf, prefix: String,
                 ensure!(!media.addresses.is_empty(), "{media:?}");
                 continue;
             }
-            match verbatim.get(GetRequest { link, language: None }).await? {
+            match verbatim.get(GetRequest { link, ..GetRequest::default() }).await? {
                 GetOutcome::Found(found) => {
                     ensure!(!found.from_cache && found.stored.transcript.segments.len() == 30, "{found:?}");
                 }

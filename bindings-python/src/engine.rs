@@ -3,10 +3,11 @@
 use std::{pin::pin, sync::Arc};
 
 use pyo3::{
+    exceptions::PyValueError,
     prelude::*,
     types::{PyDict, PyString},
 };
-use transcript_core::ids::GrantId;
+use transcript_core::{archive::ArchivedTrack, ids::GrantId};
 use verbatim::{
     GetOutcome, GetRequest, ImportEffect, ImportOutcome, ImportRequest, RefreshOutcome, SearchRequest,
 };
@@ -30,6 +31,43 @@ pub(crate) struct Engine {
     /// Identifies this engine to its custom suppliers.
     number: u64,
     lazy: Arc<LazyVerbatim>,
+}
+
+/// The argument `lang`: one language, or several in order of preference.
+#[derive(FromPyObject)]
+enum Languages {
+    One(String),
+    Several(Vec<String>),
+}
+
+/// The request of a call with these arguments.
+///
+/// # Errors
+/// `ValueError` for a timeout that is no number of seconds, or an empty list of languages.
+fn get_request(
+    link: String,
+    languages: Option<Languages>,
+    translated: bool,
+    fetch: bool,
+    timeout: Option<f64>,
+) -> PyResult<GetRequest> {
+    let mut others = match languages {
+        None => Vec::new(),
+        Some(Languages::One(language)) => vec![language],
+        Some(Languages::Several(several)) if several.is_empty() => {
+            return Err(PyValueError::new_err("lang must be a language, a list of at least one, or None"));
+        }
+        Some(Languages::Several(several)) => several,
+    }
+    .into_iter();
+    Ok(GetRequest {
+        link,
+        language: others.next(),
+        other_languages: others.collect(),
+        originals_only: !translated,
+        archived_only: !fetch,
+        timeout: timeout.map(|timeout| options::duration("timeout", timeout)).transpose()?,
+    })
 }
 
 /// A transcript as a Python object.
@@ -59,7 +97,7 @@ impl Engine {
         archive_first: bool,
         batch: Option<verbatim::Batch>,
     ) -> PyResult<PendingCall> {
-        SupplyRequest::reject_own_transcript(py, self.number, &request.link, request.language.as_deref())?;
+        SupplyRequest::reject_own_transcript(py, self.number, &request)?;
         let open = self.lazy.open_with_cache(py)?;
         let work = async move {
             let (verbatim, cache) = open.await?;
@@ -98,8 +136,16 @@ impl Engine {
 
     /// Same result as `get(..).wait()`. The archive is read on this thread, without a task. A supplier that requests
     /// its own transcript is therefore rejected only if the transcript is not archived.
-    fn get_now(&self, py: Python<'_>, link: String, language: Option<String>) -> PyResult<Py<PyAny>> {
-        let request = Arc::new(GetRequest { link, language });
+    fn get_now(
+        &self,
+        py: Python<'_>,
+        link: String,
+        languages: Option<Languages>,
+        translated: bool,
+        fetch: bool,
+        timeout: Option<f64>,
+    ) -> PyResult<Py<PyAny>> {
+        let request = Arc::new(get_request(link, languages, translated, fetch, timeout)?);
         let Some((cache, runtimes)) = self.lazy.cache(py) else {
             return self.fetch(py, request, true, None)?.wait(py);
         };
@@ -113,27 +159,56 @@ impl Engine {
         }
     }
 
-    #[pyo3(signature = (link, language, batch=None))]
+    #[pyo3(signature = (link, languages, translated, fetch, timeout, batch=None))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
     fn get(
         &self,
         py: Python<'_>,
         link: String,
-        language: Option<String>,
+        languages: Option<Languages>,
+        translated: bool,
+        fetch: bool,
+        timeout: Option<f64>,
         batch: Option<&Bound<'_, Batch>>,
     ) -> PyResult<PendingCall> {
-        let request = Arc::new(GetRequest { link, language });
+        let request = Arc::new(get_request(link, languages, translated, fetch, timeout)?);
         match self.lazy.cache(py).and_then(|(cache, _)| cache.peek(&request)) {
             Some(archived) => Ok(PendingCall::ready(to_object(py, Transcript::from_archive(archived))?)),
             None => self.fetch(py, request, true, batch.map(|batch| batch.get().waits.clone())),
         }
     }
 
+    /// The tracks of a video as `(language, kind, name, original, archived)`.
+    fn languages(
+        &self,
+        py: Python<'_>,
+        link: String,
+        fetch: bool,
+        timeout: Option<f64>,
+    ) -> PyResult<PendingCall> {
+        let request = get_request(link, None, true, fetch, timeout)?;
+        SupplyRequest::reject_own_transcript(py, self.number, &request)?;
+        let open = self.lazy.open(py)?;
+        let work = async move {
+            let tracks = open.await?.tools().tracks(request).await?;
+            tracks.map_err(|missing| BindingError::Missing(Box::new(missing)))
+        };
+        Ok(PendingCall::new(work, |py, tracks| {
+            let tracks = tracks.into_iter().map(|ArchivedTrack { track, revision, .. }| {
+                let kind = track.kind.as_str();
+                (track.language.as_str().to_owned(), kind, track.name, track.original, revision.is_some())
+            });
+            Ok(tracks.collect::<Vec<_>>().into_pyobject(py)?.into_any().unbind())
+        }))
+    }
+
     fn refresh(&self, py: Python<'_>, link: String, language: Option<String>) -> PyResult<PendingCall> {
-        SupplyRequest::reject_own_transcript(py, self.number, &link, language.as_deref())?;
+        let request = GetRequest { link, language, ..GetRequest::default() };
+        SupplyRequest::reject_own_transcript(py, self.number, &request)?;
         let open = self.lazy.open_to_change(py)?;
         let work = async move {
             let (verbatim, _guard) = open.await?;
-            match verbatim.tools().refresh(GetRequest { link, language }).await? {
+            match verbatim.tools().refresh(request).await? {
                 RefreshOutcome::Changed(stored) => Ok((true, Transcript::from_stored(&stored, false))),
                 RefreshOutcome::Unchanged(stored) => Ok((false, Transcript::from_stored(&stored, false))),
                 RefreshOutcome::Missing(missing) => Err(BindingError::Missing(Box::new(missing))),

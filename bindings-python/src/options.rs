@@ -45,15 +45,7 @@ impl<'py> OptionKeywords<'_, 'py> {
 
     fn seconds(&self, name: &str) -> PyResult<Option<Duration>> {
         let Some(seconds) = self.read::<f64>(name)? else { return Ok(None) };
-        match Duration::try_from_secs_f64(seconds)
-            .ok()
-            .filter(|wait| *wait <= DURATION_MAX && !wait.is_zero())
-        {
-            Some(wait) => Ok(Some(wait)),
-            None => Err(PyValueError::new_err(format!(
-                "{name} must be a number of seconds greater than 0 and at most one day, not {seconds}"
-            ))),
-        }
+        duration(name, seconds).map(Some)
     }
 
     fn texts(&self, name: &str) -> PyResult<Vec<String>> {
@@ -65,6 +57,19 @@ impl<'py> OptionKeywords<'_, 'py> {
             },
         }
     }
+}
+
+/// A number of seconds as a duration.
+///
+/// # Errors
+/// `ValueError`, naming the keyword, if it is not above 0 and at most one day.
+pub(crate) fn duration(name: &str, seconds: f64) -> PyResult<Duration> {
+    let duration = Duration::try_from_secs_f64(seconds).ok();
+    duration.filter(|wait| *wait <= DURATION_MAX && !wait.is_zero()).ok_or_else(|| {
+        PyValueError::new_err(format!(
+            "{name} must be a number of seconds greater than 0 and at most one day, not {seconds}"
+        ))
+    })
 }
 
 const DURATION_MAX: Duration = Duration::from_secs(24 * 3_600);

@@ -107,7 +107,7 @@ impl Transcripts {
             let question = Question::new(&question, history.into_iter().map(Into::into).collect());
             let question = question.map_err(|error| Failure::invalid_input(error.to_string()))?;
             let verbatim = lazy.open().await?;
-            match verbatim.get(GetRequest { link, language: None }).await? {
+            match verbatim.get(GetRequest { link, ..GetRequest::default() }).await? {
                 GetOutcome::Missing(missing) => Err(missing.into()),
                 GetOutcome::Found(found) => {
                     let video = found.stored.transcript.video.id().to_owned();

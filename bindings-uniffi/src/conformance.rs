@@ -41,7 +41,7 @@ impl Transcripts {
     pub async fn get_json(&self, link: String) -> Result<String, VerbatimError> {
         let lazy = Arc::clone(&self.lazy);
         run(None, async move {
-            match lazy.open().await?.get(GetRequest { link, language: None }).await? {
+            match lazy.open().await?.get(GetRequest { link, ..GetRequest::default() }).await? {
                 GetOutcome::Found(found) => {
                     let json = segments::write(&found.stored.transcript.segments)?;
                     String::from_utf8(json)

@@ -145,7 +145,7 @@ impl Transcripts {
         run(call, async move {
             let verbatim = lazy.open().await?;
             let listening = listener.map(|listener| progress.subscribe(listener, parse_video(&link)));
-            let outcome = verbatim.get(GetRequest { link, language }).await;
+            let outcome = verbatim.get(GetRequest { link, language, ..GetRequest::default() }).await;
             if let Some(listening) = listening {
                 listening.finish().await;
             }
@@ -200,12 +200,17 @@ impl Transcripts {
     ) -> Result<RefreshOutcome, VerbatimError> {
         let lazy = Arc::clone(&self.lazy);
         run(call, async move {
-            let (is_changed, stored) =
-                match lazy.open().await?.tools().refresh(GetRequest { link, language }).await? {
-                    verbatim::RefreshOutcome::Changed(stored) => (true, stored),
-                    verbatim::RefreshOutcome::Unchanged(stored) => (false, stored),
-                    verbatim::RefreshOutcome::Missing(missing) => return Err(missing.into()),
-                };
+            let (is_changed, stored) = match lazy
+                .open()
+                .await?
+                .tools()
+                .refresh(GetRequest { link, language, ..GetRequest::default() })
+                .await?
+            {
+                verbatim::RefreshOutcome::Changed(stored) => (true, stored),
+                verbatim::RefreshOutcome::Unchanged(stored) => (false, stored),
+                verbatim::RefreshOutcome::Missing(missing) => return Err(missing.into()),
+            };
             let transcript = Transcript::from_core(&stored.transcript, false, stored.revision);
             Ok(RefreshOutcome { is_changed, transcript })
         })
@@ -325,7 +330,10 @@ async fn get_all(
         let (verbatim, language, semaphore) = (verbatim.clone(), language.clone(), Arc::clone(&semaphore));
         tasks.spawn(async move {
             let _permit = semaphore.acquire_owned().await;
-            let outcome = verbatim.get(GetRequest { link, language }).await.map_err(VerbatimError::from);
+            let outcome = verbatim
+                .get(GetRequest { link, language, ..GetRequest::default() })
+                .await
+                .map_err(VerbatimError::from);
             (index, outcome.and_then(into_transcript))
         });
     }

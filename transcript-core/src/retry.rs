@@ -19,7 +19,7 @@ const WAIT_MAX: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
     clippy::disallowed_methods,
     reason = "waits use tokio's clock, as its timers do, and tests pause it"
 )]
-pub(crate) fn deadline_after(wait: Duration) -> Instant {
+pub fn deadline_after(wait: Duration) -> Instant {
     let now = Instant::now();
     now.checked_add(wait).unwrap_or(now + WAIT_MAX)
 }

@@ -2,12 +2,14 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
+use tokio::time::Instant;
 use transcript_core::{
     Error, ErrorCause, ErrorKind, Result, Retry,
-    archive::{self, StoredTranscript, TrackSelector},
+    archive::{self, ArchivedTrack, StoredTranscript, TrackSelector},
     engine::{CostNote, FailureReason, FetchOutcome, FetchRequest, NoTranscript},
-    supplier::ResolveOutcome,
-    transcript::{LanguageTag, Transcript},
+    retry::deadline_after,
+    supplier::{ResolveOutcome, SupplyError, SupplyReason},
+    transcript::{LanguageTag, TrackInfo, TrackKind, Transcript},
     video::{Platform, VideoId, VideoLink},
 };
 
@@ -20,7 +22,18 @@ pub struct GetRequest {
     pub link: String,
     /// Language as a BCP 47 tag; `None`: English if there is English, else the spoken language.
     pub language: Option<String>,
+    /// Languages to try, in this order, if the video has no transcript in `language`.
+    pub other_languages: Vec<String>,
+    /// Whether a machine translation counts as no transcript in its language.
+    pub originals_only: bool,
+    /// Whether only the archive is read: no supplier is called, and no unknown short link is resolved.
+    pub archived_only: bool,
+    /// Timeout of the request; `None`: [`crate::Options::wait`].
+    pub timeout: Option<Duration>,
 }
+
+/// Maximum number of languages of a request.
+pub const LANGUAGES_MAX: usize = 16;
 
 impl GetRequest {
     /// The default track of this link.
@@ -34,15 +47,31 @@ impl GetRequest {
         Self { language: Some(tag.into()), ..self }
     }
 
-    /// Track selector of the request: a language, or the default track.
+    /// Track selectors of the request, in order: the languages, or the default track.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] if the language is not a valid tag.
+    /// [`ErrorKind::Invalid`] if a language is not a valid tag, or if there are more than [`LANGUAGES_MAX`].
+    pub(crate) fn selectors(&self) -> Result<Vec<TrackSelector>> {
+        if self.other_languages.len() >= LANGUAGES_MAX {
+            return Err(Error::invalid(format!("a request has at most {LANGUAGES_MAX} languages")));
+        }
+        let tags = self.language.iter().chain(&self.other_languages);
+        let languages = tags.map(|tag| LanguageTag::parse(tag).map(TrackSelector::Language));
+        let selectors: Vec<_> = languages.collect::<Result<_>>()?;
+        Ok(if selectors.is_empty() { vec![TrackSelector::Default] } else { selectors })
+    }
+
+    /// The first track selector: a language, or the default track.
+    ///
+    /// # Errors
+    /// As [`GetRequest::selectors`].
     pub(crate) fn selector(&self) -> Result<TrackSelector> {
-        Ok(match &self.language {
-            Some(tag) => TrackSelector::Language(LanguageTag::parse(tag)?),
-            None => TrackSelector::Default,
-        })
+        Ok(self.selectors()?.swap_remove(0))
+    }
+
+    /// Whether the request refuses this track.
+    pub(crate) fn refuses(&self, track: &TrackInfo) -> bool {
+        self.originals_only && track.kind == TrackKind::Translated
     }
 }
 
@@ -195,28 +224,33 @@ impl Verbatim {
 impl ArchiveTools {
     /// Implements [`crate::Verbatim::get`].
     pub(crate) async fn get(&self, request: GetRequest) -> Result<GetOutcome> {
-        let selector = request.selector()?;
-        let video = match self.video(&request.link, true).await? {
+        let deadline = request.timeout.map(deadline_after);
+        let selectors = request.selectors()?;
+        let resolve = self.video(&request.link, !request.archived_only);
+        let resolved = match deadline {
+            None => resolve.await?,
+            Some(deadline) => match tokio::time::timeout_at(deadline, resolve).await {
+                Ok(resolved) => resolved?,
+                Err(_) => return self.unresolved(&request.link),
+            },
+        };
+        let video = match resolved {
             Ok(video) => video,
             Err(missing) => return Ok(GetOutcome::Missing(missing)),
         };
-        let accepts_any = selector == TrackSelector::Default;
-        let outcome =
-            self.transcripts.get(FetchRequest { video: video.clone(), selector, payer: None }).await;
-        if accepts_any
-            && matches!(
-                outcome,
-                FetchOutcome::SupplyFailed(_)
-                    | FetchOutcome::Absent(_)
-                    | FetchOutcome::NoSupplier
-                    | FetchOutcome::Busy(_)
-            )
-            && let Ok(archive::FindOutcome::Transcript(stored)) =
-                self.transcripts.find_best_available(&video).await
-        {
-            return Ok(GetOutcome::Found(FoundTranscript { stored, from_cache: true }));
+        let mut selectors = selectors.iter().peekable();
+        while let Some(selector) = selectors.next() {
+            let outcome = self.get_track(&video, selector, &request, deadline).await?;
+            let outcome = self.refuse_translation(&video, &request, outcome).await?;
+            if selectors.peek().is_some() && lacks_language(outcome.as_ref()) {
+                continue;
+            }
+            return match outcome {
+                Some(outcome) => self.with_languages(&video, self.to_get_outcome(&video, outcome)?).await,
+                None => Ok(GetOutcome::Missing(self.not_archived(VideoLink::Video(video)))),
+            };
         }
-        self.with_languages(&video, self.to_get_outcome(&video, outcome)?).await
+        Err(Error::unexpected("the request has no track selector"))
     }
 
     /// Adds the languages of a video to a stored absence of one language.
@@ -232,31 +266,102 @@ impl ArchiveTools {
         })
     }
 
-    /// As [`crate::Verbatim::get`], but from the archive only: calls no supplier and resolves no unknown short link.
-    #[cfg(feature = "local-service")]
-    pub(crate) async fn get_archived(&self, request: GetRequest) -> Result<GetOutcome> {
-        let selector = request.selector()?;
-        let video = match self.video(&request.link, false).await? {
-            Ok(video) => video,
-            Err(missing) => return Ok(GetOutcome::Missing(missing)),
-        };
-        let mut found = self.transcripts.find(&video, &selector).await?;
-        if selector == TrackSelector::Default
-            && matches!(found, archive::FindOutcome::Absence(_) | archive::FindOutcome::NotFound)
-            && let best @ archive::FindOutcome::Transcript(_) =
-                self.transcripts.find_best_available(&video).await?
-        {
-            found = best;
-        }
-        let outcome = match found {
-            archive::FindOutcome::Transcript(stored) => FetchOutcome::Archived(stored),
-            archive::FindOutcome::Absence(absence) => FetchOutcome::Absent(absence),
-            archive::FindOutcome::Withdrawn => FetchOutcome::Withdrawn,
-            archive::FindOutcome::NotFound => {
-                return Ok(GetOutcome::Missing(self.not_archived(VideoLink::Video(video))));
+    /// The outcome for one selector; `None` if only the archive was read and nothing is known.
+    async fn get_track(
+        &self,
+        video: &VideoId,
+        selector: &TrackSelector,
+        request: &GetRequest,
+        deadline: Option<Instant>,
+    ) -> Result<Option<FetchOutcome>> {
+        let outcome = if request.archived_only {
+            match self.transcripts.find(video, selector).await? {
+                archive::FindOutcome::Transcript(stored) => Some(FetchOutcome::Archived(stored)),
+                archive::FindOutcome::Absence(absence) => Some(FetchOutcome::Absent(absence)),
+                archive::FindOutcome::Withdrawn => Some(FetchOutcome::Withdrawn),
+                archive::FindOutcome::NotFound => None,
             }
+        } else {
+            let fetch = FetchRequest { video: video.clone(), selector: selector.clone(), payer: None };
+            Some(match deadline {
+                Some(deadline) => self.transcripts.get_until(fetch, deadline).await,
+                None => self.transcripts.get(fetch).await,
+            })
         };
-        self.with_languages(&video, self.to_get_outcome(&video, outcome)?).await
+        let has_failed = match &outcome {
+            Some(
+                FetchOutcome::SupplyFailed(_)
+                | FetchOutcome::Absent(_)
+                | FetchOutcome::NoSupplier
+                | FetchOutcome::Busy(_),
+            )
+            | None => true,
+            Some(_) => false,
+        };
+        if *selector == TrackSelector::Default && has_failed {
+            let best = self.transcripts.find_best_available(video).await;
+            // A fetch that failed keeps its reason.
+            match if request.archived_only { best? } else { best.unwrap_or(archive::FindOutcome::NotFound) } {
+                archive::FindOutcome::Transcript(stored) => return Ok(Some(FetchOutcome::Archived(stored))),
+                _ => return Ok(outcome),
+            }
+        }
+        Ok(outcome)
+    }
+
+    /// Replaces a machine translation that the request refuses by the languages of the video.
+    async fn refuse_translation(
+        &self,
+        video: &VideoId,
+        request: &GetRequest,
+        outcome: Option<FetchOutcome>,
+    ) -> Result<Option<FetchOutcome>> {
+        let Some(FetchOutcome::Archived(stored) | FetchOutcome::Fetched(stored)) = &outcome else {
+            return Ok(outcome);
+        };
+        let refused = &stored.transcript.track;
+        if !request.refuses(refused) {
+            return Ok(outcome);
+        }
+        let mut languages: Vec<LanguageTag> = Vec::new();
+        for ArchivedTrack { track, .. } in self.transcripts.tracks(video).await? {
+            if track.kind != TrackKind::Translated && !languages.contains(&track.language) {
+                languages.push(track.language);
+            }
+        }
+        let message =
+            format!("The video has no transcript in {}, only a machine translation.", refused.language);
+        let failure = SupplyError::before_request(SupplyReason::NoLanguage(languages), message);
+        Ok(Some(FetchOutcome::SupplyFailed(failure)))
+    }
+
+    /// The tracks of a video, archived or only known, in the order in which they became known.
+    ///
+    /// A video without known tracks is fetched first, unless [`GetRequest::archived_only`] is set; the list is then
+    /// that of its platform. A later [`ArchiveTools::refresh`] renews it. The languages of the request do not matter.
+    ///
+    /// The inner error is the reason of a failed fetch.
+    ///
+    /// # Errors
+    /// As [`crate::Verbatim::get`].
+    pub async fn tracks(
+        &self,
+        request: GetRequest,
+    ) -> Result<Result<Vec<ArchivedTrack>, UnavailableTranscript>> {
+        let may_fetch = !request.archived_only;
+        let video = match self.video(&request.link, may_fetch).await? {
+            Ok(video) => video,
+            Err(missing) => return Ok(Err(missing)),
+        };
+        let known = self.transcripts.tracks(&video).await?;
+        if !known.is_empty() || !may_fetch {
+            return Ok(Ok(known));
+        }
+        let fetch = GetRequest { language: None, other_languages: Vec::new(), ..request };
+        match self.get(fetch).await? {
+            GetOutcome::Missing(missing) => Ok(Err(missing)),
+            GetOutcome::Found(_) => Ok(Ok(self.transcripts.tracks(&video).await?)),
+        }
     }
 
     /// Converts an engine outcome for a request without payment.
@@ -304,6 +409,13 @@ impl ArchiveTools {
         Ok(Err(self.missing(VideoLink::Short(short), none)))
     }
 
+    /// The outcome of a short link that was not resolved within the timeout.
+    fn unresolved(&self, link: &str) -> Result<GetOutcome> {
+        let link = VideoLink::parse(link).map_err(|error| Error::invalid(error.to_string()))?;
+        let none = NoTranscript::new(FailureReason::FetchError, TIMEOUT_MESSAGE);
+        Ok(GetOutcome::Missing(self.missing(link, none)))
+    }
+
     fn not_archived(&self, link: VideoLink) -> UnavailableTranscript {
         let message = "This video is not archived yet.";
         self.missing(link, NoTranscript::new(FailureReason::NeedsVerification, message))
@@ -330,6 +442,19 @@ impl ArchiveTools {
     }
 }
 
+/// Whether a request continues with its next language: the video may have a transcript in it.
+fn lacks_language(outcome: Option<&FetchOutcome>) -> bool {
+    match outcome {
+        // Without a supplier, another language may be archived.
+        None | Some(FetchOutcome::NoSupplier) => true,
+        Some(FetchOutcome::SupplyFailed(failure)) => matches!(failure.reason(), SupplyReason::NoLanguage(_)),
+        Some(FetchOutcome::Absent(absence)) => {
+            absence.reason == SupplyReason::NoLanguage(Vec::new()).as_str()
+        }
+        Some(_) => false,
+    }
+}
+
 /// Maps an error of a store: `Invalid` becomes `Unexpected`, as the caller's link is not the cause.
 fn store_error(error: Error) -> Error {
     match error.kind() {
@@ -338,5 +463,7 @@ fn store_error(error: Error) -> Error {
     }
 }
 
+#[cfg(test)]
+mod language_tests;
 #[cfg(test)]
 mod tests;

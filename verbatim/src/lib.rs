@@ -98,7 +98,7 @@ pub use compaction::CompactionObserver;
 pub use entitlement::TokenEntitlements;
 pub use export::{ArchivedVideo, TranscriptExport, UnreadableTrack, withdrawal_to_json};
 pub use facade::Verbatim;
-pub use get::{FoundTranscript, GetOutcome, GetRequest, UnavailableTranscript};
+pub use get::{FoundTranscript, GetOutcome, GetRequest, LANGUAGES_MAX, UnavailableTranscript};
 pub use health::{StoreFigures, StoreHealth};
 pub use import::{ImportDraftRequest, ImportEffect, ImportOutcome, ImportRequest, SelectorImport};
 pub use import_draft::{DRAFT_BYTES_MAX, ImportDraft};

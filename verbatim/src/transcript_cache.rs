@@ -112,7 +112,7 @@ impl TranscriptCache {
         Some(self.archived(key, form))
     }
 
-    /// Returns the archived transcript of exactly this request, from the cache or the archive.
+    /// Returns the archived transcript of the first language of this request, from the cache or the archive.
     ///
     /// `None` if there is none, or if the archive fails; [`Verbatim::get`] returns the reason. It can be awaited on any
     /// executor. A lazy transcript takes one read of the archive.
@@ -128,19 +128,24 @@ impl TranscriptCache {
         if let Some(lazy) = self.verbatim.transcripts().find_lazy(&video, &selector).await.ok()? {
             let changes = lazy.change_counter();
             self.cache.monitor().record(changes, started_at);
-            return Some(self.insert(
-                request,
-                TranscriptKey { video, selector, changes },
-                CachedForm::Lazy(lazy),
-            ));
+            let form = if request.originals_only && selector != TrackSelector::Default {
+                // Only the decoded transcript names its track.
+                let stored = lazy.load().ok()?;
+                (!request.refuses(&stored.transcript.track)).then_some(CachedForm::Decoded(stored))?
+            } else {
+                CachedForm::Lazy(lazy)
+            };
+            return Some(self.insert(request, TranscriptKey { video, selector, changes }, form));
         }
         let changes = self.cache.monitor().read().await?;
         match self.verbatim.transcripts().find(&video, &selector).await {
-            Ok(archive::FindOutcome::Transcript(stored)) => Some(self.insert(
-                request,
-                TranscriptKey { video, selector, changes },
-                CachedForm::Decoded(stored),
-            )),
+            Ok(archive::FindOutcome::Transcript(stored)) if !request.refuses(&stored.transcript.track) => {
+                Some(self.insert(
+                    request,
+                    TranscriptKey { video, selector, changes },
+                    CachedForm::Decoded(stored),
+                ))
+            }
             _ => None,
         }
     }

@@ -19,6 +19,8 @@ use transcript_core::{
     video::{Platform, VideoId, VideoLink},
 };
 
+use verbatim::GetRequest;
+
 use super::call::PyTarget;
 use crate::{events, exception_cause, lifecycle::attached, transcript::Transcript};
 
@@ -91,12 +93,7 @@ impl SupplyRequest {
     ///
     /// # Errors
     /// `RuntimeError`.
-    pub(crate) fn reject_own_transcript(
-        py: Python<'_>,
-        owner: u64,
-        link: &str,
-        language: Option<&str>,
-    ) -> PyResult<()> {
+    pub(crate) fn reject_own_transcript(py: Python<'_>, owner: u64, get: &GetRequest) -> PyResult<()> {
         static CURRENT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         let arguments = CURRENT
             .import(py, "verbatim_transcripts._callbacks", "current_arguments")?
@@ -106,13 +103,13 @@ impl SupplyRequest {
         };
         let request = request.get();
         let is_same_video =
-            VideoLink::parse(link).is_ok_and(|link| link == VideoLink::Video(request.video.clone()));
-        let is_same_selector = match (&request.selector, language) {
-            (TrackSelector::Default, None) => true,
-            (TrackSelector::Language(requested), Some(tag)) => {
-                LanguageTag::parse(tag).is_ok_and(|tag| tag == *requested)
+            VideoLink::parse(&get.link).is_ok_and(|link| link == VideoLink::Video(request.video.clone()));
+        let mut languages = get.language.iter().chain(&get.other_languages);
+        let is_same_selector = match &request.selector {
+            TrackSelector::Default => get.language.is_none(),
+            TrackSelector::Language(requested) => {
+                languages.any(|tag| LanguageTag::parse(tag).is_ok_and(|tag| tag == *requested))
             }
-            _ => false,
         };
         match request.owner == owner && is_same_video && is_same_selector {
             true => Err(PyRuntimeError::new_err(

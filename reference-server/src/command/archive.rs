@@ -190,7 +190,10 @@ async fn withdraw(operations: &Operations, args: &WithdrawArgs) -> Result<(), Co
 }
 
 async fn refresh(verbatim: &Verbatim, args: RefreshArgs) -> Result<(), CommandError> {
-    let refreshed = verbatim.tools().refresh(GetRequest { link: args.link, language: args.lang }).await?;
+    let refreshed = verbatim
+        .tools()
+        .refresh(GetRequest { link: args.link, language: args.lang, ..GetRequest::default() })
+        .await?;
     let (stored, effect) = match refreshed {
         RefreshOutcome::Changed(stored) => (stored, "archived as"),
         RefreshOutcome::Unchanged(stored) => (stored, "unchanged, still"),

@@ -176,7 +176,7 @@ async fn expired_link_is_bad_request_and_transient_failure_is_not() -> Result<()
     let dead =
         request("https://vm.tiktok.com/ZTexpired/").await.err().context("an expired link was resolved")?;
     assert!(dead.parameter == "url" && dead.message.contains("expired"), "{dead}");
-    let get = GetRequest { link: "https://vm.tiktok.com/ZTexpired/".to_owned(), language: None };
+    let get = GetRequest { link: "https://vm.tiktok.com/ZTexpired/".to_owned(), ..GetRequest::default() };
     assert_eq!(verbatim.get(get).await.unwrap_err().kind(), ErrorKind::Invalid);
 
     check(&request("https://vm.tiktok.com/ZTfault/").await?, "ZTfault", FailureReason::FetchError)?;

@@ -131,7 +131,15 @@ impl Transcripts {
     /// # Cancellation
     /// Dropping the future ends the wait, not work that has started.
     pub async fn get(&self, fetch: FetchRequest) -> FetchOutcome {
-        self.run_call(fetch, FetchPurpose::Fetch, ArchiveCheck::First, self.deadline()).await
+        self.get_until(fetch, self.deadline()).await
+    }
+
+    /// As [`Transcripts::get`], but returns at `deadline`.
+    ///
+    /// # Cancellation
+    /// As [`Transcripts::get`].
+    pub async fn get_until(&self, fetch: FetchRequest, deadline: Instant) -> FetchOutcome {
+        self.run_call(fetch, FetchPurpose::Fetch, ArchiveCheck::First, deadline).await
     }
 
     /// As [`Transcripts::get`], without the first archive lookup.

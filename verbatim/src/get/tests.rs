@@ -16,7 +16,13 @@ use crate::{CustomPorts, Options, SupplierOptions, Verbatim};
 async fn get(link: &str, language: Option<&str>) -> Result<GetOutcome> {
     let options = Options { suppliers: SupplierOptions::none(), ..Options::default() };
     let verbatim = Verbatim::open(options).await.unwrap();
-    verbatim.get(GetRequest { link: link.to_owned(), language: language.map(str::to_owned) }).await
+    verbatim
+        .get(GetRequest {
+            link: link.to_owned(),
+            language: language.map(str::to_owned),
+            ..GetRequest::default()
+        })
+        .await
 }
 
 #[tokio::test]
@@ -153,7 +159,9 @@ async fn with_slow(outlives: bool) -> (Verbatim, Arc<SlowSupplier>) {
 fn spawn_get(verbatim: &Verbatim) -> tokio::task::JoinHandle<Result<GetOutcome>> {
     let verbatim = verbatim.clone();
     tokio::spawn(async move {
-        verbatim.get(GetRequest { link: "https://youtu.be/dQw4w9WgXcQ".to_owned(), language: None }).await
+        verbatim
+            .get(GetRequest { link: "https://youtu.be/dQw4w9WgXcQ".to_owned(), ..GetRequest::default() })
+            .await
     })
 }
 

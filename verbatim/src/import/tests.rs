@@ -25,7 +25,8 @@ fn effects_text(imported: &ImportOutcome) -> String {
 }
 
 async fn first_text(verbatim: &Verbatim, language: Option<&str>) -> Option<String> {
-    let request = GetRequest { link: LINK.to_owned(), language: language.map(str::to_owned) };
+    let request =
+        GetRequest { link: LINK.to_owned(), language: language.map(str::to_owned), ..GetRequest::default() };
     match verbatim.get(request).await.unwrap() {
         GetOutcome::Found(found) => Some(found.stored.transcript.segments[0].text.clone()),
         GetOutcome::Missing(_) => None,

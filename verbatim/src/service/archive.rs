@@ -80,12 +80,9 @@ impl Service for ArchiveService {
     async fn look_up(&self, caller: &Caller, request: ServiceLookup) -> ServiceResult<LookupReply> {
         let (VideoReference::Url(link) | VideoReference::Id(link)) = request.reference;
         let language = request.language.map(|language| language.as_str().to_owned());
-        let get = GetRequest { link: link.clone(), language };
-        let outcome = if request.may_fetch {
-            self.batch.get(&self.verbatim, get).await?
-        } else {
-            self.verbatim.tools().get_archived(get).await?
-        };
+        let archived_only = !request.may_fetch;
+        let get = GetRequest { link: link.clone(), language, archived_only, ..GetRequest::default() };
+        let outcome = self.batch.get(&self.verbatim, get).await?;
         Ok(self.response(&link, caller, outcome).into())
     }
 

@@ -6,7 +6,7 @@ use crate::{
 const LINK: &str = "https://youtu.be/dQw4w9WgXcQ";
 
 fn request(link: &str) -> Arc<GetRequest> {
-    Arc::new(GetRequest { link: link.to_owned(), language: None })
+    Arc::new(GetRequest { link: link.to_owned(), ..GetRequest::default() })
 }
 
 async fn import(parts: &Verbatim, link: &str, text: &str, replace: bool) {

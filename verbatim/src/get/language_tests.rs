@@ -1,0 +1,154 @@
+//! Languages, machine translations and archived-only requests.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering},
+};
+
+use async_trait::async_trait;
+use transcript_core::{
+    supplier::{
+        Supplier, SupplierInfo, SupplyError, SupplyMonitor, SupplyOutput, SupplyReason, SupplyRequest,
+    },
+    transcript::{Segment, Transcript},
+};
+
+use super::*;
+use crate::{CustomPorts, Options, SupplierOptions, Verbatim};
+
+const LINK: &str = "https://youtu.be/dQw4w9WgXcQ";
+
+/// Has captions in English and French, and a machine translation into German.
+#[derive(Debug, Default)]
+struct TranslatingSupplier {
+    calls: AtomicU32,
+}
+
+#[async_trait]
+impl Supplier for TranslatingSupplier {
+    fn info(&self) -> SupplierInfo {
+        SupplierInfo::captions("translating", &[Platform::YouTube])
+    }
+
+    async fn supply(
+        &self,
+        request: SupplyRequest,
+        _: Arc<dyn SupplyMonitor>,
+    ) -> Result<SupplyOutput, SupplyError> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        let track = |tag: &str, kind| TrackInfo::new(LanguageTag::parse(tag).unwrap(), kind);
+        let known = vec![track("en", TrackKind::Human), track("fr", TrackKind::Generated)];
+        let chosen = match request.selector.as_str() {
+            "default" | "en" => known[0].clone(),
+            "fr" => known[1].clone(),
+            "de" => track("de", TrackKind::Translated),
+            _ => {
+                let languages = known.into_iter().map(|track| track.language).collect();
+                return Err(SupplyError::new(
+                    SupplyReason::NoLanguage(languages),
+                    "There is no such language.",
+                ));
+            }
+        };
+        let transcript = Transcript {
+            video: request.video,
+            title: None,
+            author: None,
+            duration_ms: None,
+            track: chosen,
+            source: "translating".to_owned(),
+            segments: vec![Segment::new("Hello.", 0, 1_000)],
+        };
+        Ok(SupplyOutput { transcripts: vec![transcript], known_tracks: known })
+    }
+}
+
+async fn open() -> (Verbatim, Arc<TranslatingSupplier>) {
+    let supplier = Arc::new(TranslatingSupplier::default());
+    let mut suppliers = SupplierOptions::none();
+    suppliers.add_custom(supplier.as_ref());
+    let custom = CustomPorts { suppliers: vec![Arc::clone(&supplier) as _], ..CustomPorts::default() };
+    (Verbatim::open(Options { suppliers, custom, ..Options::default() }).await.unwrap(), supplier)
+}
+
+fn request(languages: &[&str]) -> GetRequest {
+    let mut languages = languages.iter().copied().map(str::to_owned);
+    GetRequest {
+        link: LINK.to_owned(),
+        language: languages.next(),
+        other_languages: languages.collect(),
+        originals_only: true,
+        ..GetRequest::default()
+    }
+}
+
+/// The language of the transcript, or the reason.
+async fn language(verbatim: &Verbatim, request: GetRequest) -> Result<String, FailureReason> {
+    match verbatim.get(request).await.unwrap() {
+        GetOutcome::Found(found) => Ok(found.stored.transcript.track.language.to_string()),
+        GetOutcome::Missing(missing) => Err(missing.reason),
+    }
+}
+
+#[tokio::test]
+async fn get_languages_returns_first_available() {
+    let (verbatim, _) = open().await;
+    assert_eq!(language(&verbatim, request(&["nl", "fr", "en"])).await.unwrap(), "fr");
+    assert_eq!(language(&verbatim, request(&["nl", "de", "en"])).await.unwrap(), "en");
+    // An absence of the first language is archived now.
+    assert_eq!(language(&verbatim, request(&["nl", "fr"])).await.unwrap(), "fr");
+    assert_eq!(language(&verbatim, request(&["nl", "pt"])).await, Err(FailureReason::NoCaptions));
+    let many = vec!["en"; LANGUAGES_MAX + 1];
+    assert_eq!(verbatim.get(request(&many)).await.unwrap_err().kind(), ErrorKind::Invalid);
+    assert_eq!(verbatim.get(request(&["en", "no language"])).await.unwrap_err().kind(), ErrorKind::Invalid);
+}
+
+#[tokio::test]
+async fn get_originals_only_refuses_machine_translation() {
+    let (verbatim, supplier) = open().await;
+    for _ in 0..2 {
+        assert_eq!(language(&verbatim, request(&["de"])).await, Err(FailureReason::NoCaptions));
+    }
+    // The translation is archived, so it is fetched once.
+    assert_eq!(supplier.calls.load(Ordering::Relaxed), 1);
+    let translated = GetRequest { originals_only: false, ..request(&["de"]) };
+    assert_eq!(language(&verbatim, translated).await.unwrap(), "de");
+    assert_eq!(supplier.calls.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test]
+async fn get_archived_only_calls_no_supplier() {
+    let (verbatim, supplier) = open().await;
+    let archived = |languages: &[&str]| GetRequest { archived_only: true, ..request(languages) };
+    assert_eq!(language(&verbatim, archived(&[])).await, Err(FailureReason::NeedsVerification));
+    assert!(verbatim.tools().tracks(archived(&[])).await.unwrap().unwrap().is_empty());
+    assert_eq!(supplier.calls.load(Ordering::Relaxed), 0);
+    assert_eq!(language(&verbatim, request(&["fr"])).await.unwrap(), "fr");
+    assert_eq!(language(&verbatim, archived(&["en", "fr"])).await.unwrap(), "fr");
+    assert_eq!(language(&verbatim, archived(&[])).await.unwrap(), "fr");
+    assert_eq!(supplier.calls.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test]
+async fn tracks_unknown_video_is_fetched_once() {
+    let (verbatim, supplier) = open().await;
+    for _ in 0..2 {
+        let tracks = verbatim.tools().tracks(request(&[])).await.unwrap().unwrap();
+        let names: Vec<_> =
+            tracks.iter().map(|one| (one.track.language.as_str(), one.revision.is_some())).collect();
+        assert_eq!(names, [("en", true), ("fr", false)]);
+    }
+    assert_eq!(supplier.calls.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test]
+async fn get_cached_translation_is_refused() {
+    let (verbatim, _) = open().await;
+    let cache = crate::TranscriptCache::new(verbatim.clone(), 1 << 20);
+    let translated = Arc::new(GetRequest { originals_only: false, ..request(&["de"]) });
+    language(&verbatim, GetRequest::clone(&translated)).await.unwrap();
+    for _ in 0..3 {
+        assert!(cache.get(&translated).await.is_some());
+        assert!(cache.get(&Arc::new(request(&["de"]))).await.is_none());
+    }
+}
