@@ -3,7 +3,10 @@
 use std::{
     future::Future,
     path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -11,21 +14,26 @@ use pyo3::{exceptions::PyValueError, prelude::*, types::PyDict};
 use serde::Serialize;
 use transcript_core::{
     accounts::TranscriptParams,
+    archive::StoredTranscript,
     chat::{ChatRole, ChatTurn},
     lookup::{AttributionTag, EntitlementProof, VideoReference},
+    video::{Platform, VideoLink},
     wire::{
         lookup::KeyRequest,
         v1::{BuyCreditsRequest, RegisterRequest, SubscribeRequest},
     },
 };
 use verbatim::service::{
-    Caller, LocalService, ResponseMeta, Service, ServiceClient, ServiceLookup, ServiceOptions,
-    ServiceQuestion, ServiceReply, ServiceResult, TextFormat, TextResponse, v1_transcript,
+    Caller, LocalService, ResponseMeta, Service, ServiceClient, ServiceErrorKind, ServiceLookup,
+    ServiceOptions, ServiceQuestion, ServiceReply, ServiceResult, TextFormat, TextResponse, v1_transcript,
 };
 
 use crate::{
-    exceptions::core_exception, lazy_open::LazyVerbatim, pending::PendingCall, runtime::PerProcess,
-    transcript::Transcript,
+    exceptions::{BindingError, core_exception},
+    lazy_open::LazyVerbatim,
+    pending::PendingCall,
+    runtime::PerProcess,
+    transcript::{Languages, Transcript},
 };
 
 /// Receiver of the calls.
@@ -42,12 +50,13 @@ pub(crate) struct Connection {
     target: Target,
     /// Locked briefly and only while attached to the interpreter.
     key: Mutex<Option<String>>,
+    is_closed: AtomicBool,
 }
 
 impl Connection {
     /// A connection to the service in the process.
     pub(crate) fn local(lazy: Arc<LazyVerbatim>, key: Option<String>) -> Self {
-        Self { target: Target::Local(lazy), key: Mutex::new(key) }
+        Self { target: Target::Local(lazy), key: Mutex::new(key), is_closed: AtomicBool::default() }
     }
 
     fn lock_key(&self) -> MutexGuard<'_, Option<String>> {
@@ -76,6 +85,9 @@ impl Connection {
         T: Send + 'static,
         F: Future<Output = ServiceResult<T>> + Send + 'static,
     {
+        if self.is_closed.load(Ordering::Acquire) {
+            return Err(BindingError::Closed.into_py_err(py));
+        }
         Ok(match &self.target {
             Target::Local(lazy) => {
                 let open = lazy.open(py)?;
@@ -162,7 +174,25 @@ impl Connection {
             client.check_key(key).map_err(|error| core_exception(py, &error))?;
         }
         let client = Mutex::new(Some(PerProcess::new(Arc::new(client))));
-        Ok(Self { target: Target::Server { options, client }, key: Mutex::new(key) })
+        Ok(Self {
+            target: Target::Server { options, client },
+            key: Mutex::new(key),
+            is_closed: AtomicBool::default(),
+        })
+    }
+
+    /// Closes the connections of a server. Later calls raise `ClosedError`.
+    fn close(&self) {
+        self.is_closed.store(true, Ordering::Release);
+        if let Target::Server { client, .. } = &self.target {
+            *client.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        }
+    }
+
+    /// Whether it is closed.
+    #[getter]
+    fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Acquire)
     }
 
     /// Replaces the key.
@@ -261,19 +291,26 @@ impl Connection {
         self.json(py, self.caller(), |service, caller| async move { service.rotate_key(&caller).await })
     }
 
+    /// The transcript in the first available language: `(transcript, metadata)`.
     fn transcript(
         &self,
         py: Python<'_>,
         link: String,
-        lang: Option<String>,
+        languages: Option<Languages>,
         idempotency_key: Option<String>,
     ) -> PyResult<PendingCall> {
-        let params = TranscriptParams { url: Some(link), lang, video_id: None };
+        let languages = languages.map_or(Ok(Vec::new()), Languages::into_list)?;
+        if idempotency_key.is_some() && languages.len() > 1 {
+            return Err(PyValueError::new_err(
+                "an idempotency_key belongs to one language: pass one as lang",
+            ));
+        }
         self.call(
             py,
             self.caller_once(idempotency_key),
             |service, caller| async move {
-                let ServiceReply { body, meta } = service.transcript(&caller, params).await?;
+                let ServiceReply { body, meta } =
+                    first_available(service.as_ref(), &caller, link, languages).await?;
                 let is_cached = meta.is_cached.unwrap_or(false);
                 Ok(ServiceReply { body: Transcript::from_core(v1_transcript(body), is_cached), meta })
             },
@@ -287,7 +324,7 @@ impl Connection {
     fn chat(
         &self,
         py: Python<'_>,
-        video_id: String,
+        link: String,
         message: String,
         history: Vec<(String, String)>,
         idempotency_key: Option<String>,
@@ -297,6 +334,11 @@ impl Connection {
             None => Err(PyValueError::new_err(format!("a role must be 'user' or 'assistant', not {role:?}"))),
         };
         let history = history.into_iter().map(to_turn).collect::<PyResult<Vec<_>>>()?;
+        let video_id = match VideoLink::parse(&link) {
+            Ok(VideoLink::Video(video)) if video.platform() == Platform::YouTube => video.id().to_owned(),
+            // The service names the problem.
+            _ => link,
+        };
         let question = ServiceQuestion { reference: VideoReference::Id(video_id), message, history };
         let caller = self.caller_once(idempotency_key);
         self.json(py, caller, |service, caller| async move { service.chat(&caller, question).await })
@@ -320,6 +362,24 @@ impl Connection {
     ) -> PyResult<PendingCall> {
         let (request, caller) = (BuyCreditsRequest { pack }, self.caller_once(idempotency_key));
         self.json(py, caller, |service, caller| async move { service.buy_credits(&caller, request).await })
+    }
+}
+
+/// Requests one language after another while the response is 404, which charges nothing.
+async fn first_available(
+    service: &dyn Service,
+    caller: &Caller,
+    link: String,
+    languages: Vec<String>,
+) -> ServiceResult<StoredTranscript> {
+    let params = |lang| TranscriptParams { url: Some(link.clone()), lang, video_id: None };
+    let mut languages = languages.into_iter().peekable();
+    loop {
+        let reply = service.transcript(caller, params(languages.next())).await;
+        match reply {
+            Err(error) if error.kind == ServiceErrorKind::NotFound && languages.peek().is_some() => {}
+            reply => return reply,
+        }
     }
 }
 

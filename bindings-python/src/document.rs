@@ -4,8 +4,10 @@ use serde::{Deserialize, Serialize};
 use transcript_core::{
     body::segments::{self, Segment},
     transcript::{self, LanguageTag, TrackInfo, TrackKind},
-    video::{Platform, VideoId},
+    video::VideoId,
 };
+
+use crate::data;
 
 /// Fields of the document, with the names and units of the lookup API where that has them.
 #[derive(Serialize, Deserialize)]
@@ -30,7 +32,7 @@ impl Document {
     pub(crate) fn new(transcript: &transcript::Transcript, from_cache: bool, revision: u32) -> Self {
         let track = &transcript.track;
         Self {
-            platform: transcript.video.platform().as_str().to_owned(),
+            platform: transcript.video.platform().name().to_owned(),
             video_id: transcript.video.id().to_owned(),
             title: transcript.title.clone(),
             author: transcript.author.clone(),
@@ -49,7 +51,7 @@ impl Document {
 
     /// Converts the document; the error names the invalid field.
     pub(crate) fn into_transcript(self) -> Result<transcript::Transcript, String> {
-        let platform = Platform::from_wire(&self.platform).ok_or("unknown platform")?;
+        let platform = data::platform(&self.platform).ok_or("unknown platform")?;
         let millis = self.duration.map(|duration| (duration * 1_000.0).round());
         Ok(transcript::Transcript {
             video: VideoId::new(platform, &self.video_id).map_err(|error| error.to_string())?,

@@ -3,7 +3,6 @@
 use std::{pin::pin, sync::Arc};
 
 use pyo3::{
-    exceptions::PyValueError,
     prelude::*,
     types::{PyDict, PyString},
 };
@@ -22,7 +21,7 @@ use crate::{
     pending::{self, PendingCall},
     ports::{PyMailer, SupplyRequest},
     segment::seconds,
-    transcript::Transcript,
+    transcript::{Languages, Transcript},
 };
 
 /// An archive and suppliers. Every call returns a [`PendingCall`], except the most frequent one, [`Engine::get_now`].
@@ -31,13 +30,6 @@ pub(crate) struct Engine {
     /// Identifies this engine to its custom suppliers.
     number: u64,
     lazy: Arc<LazyVerbatim>,
-}
-
-/// The argument `lang`: one language, or several in order of preference.
-#[derive(FromPyObject)]
-enum Languages {
-    One(String),
-    Several(Vec<String>),
 }
 
 /// The request of a call with these arguments.
@@ -51,15 +43,7 @@ fn get_request(
     fetch: bool,
     timeout: Option<f64>,
 ) -> PyResult<GetRequest> {
-    let mut others = match languages {
-        None => Vec::new(),
-        Some(Languages::One(language)) => vec![language],
-        Some(Languages::Several(several)) if several.is_empty() => {
-            return Err(PyValueError::new_err("lang must be a language, a list of at least one, or None"));
-        }
-        Some(Languages::Several(several)) => several,
-    }
-    .into_iter();
+    let mut others = languages.map_or(Ok(Vec::new()), Languages::into_list)?.into_iter();
     Ok(GetRequest {
         link,
         language: others.next(),

@@ -90,7 +90,7 @@ fn unavailable(py: Python<'_>, missing: &UnavailableTranscript) -> PyErr {
             ("reason", Some(AttributeValue::Text(missing.reason.as_str()))),
             ("detail", missing.detail.as_deref().map(AttributeValue::Text)),
             ("watch_url", Some(AttributeValue::Text(&missing.watch_url))),
-            ("platform", Some(AttributeValue::Text(missing.platform.as_str()))),
+            ("platform", Some(AttributeValue::Text(missing.platform.name()))),
             ("video_id", Some(AttributeValue::Text(&missing.video_id))),
             ("retry_after", missing.retry_after.map(|wait| AttributeValue::Seconds(wait.as_secs_f64()))),
             ("available", Some(AttributeValue::Texts(languages))),

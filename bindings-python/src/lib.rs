@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 mod batch;
 mod conformance;
 mod connection;
+mod data;
 mod document;
 mod engine;
 mod events;
@@ -47,7 +48,7 @@ mod _native {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         let sequence = module.py().import("collections.abc")?.getattr("Sequence")?;
-        for class in ["Segments", "Transcript"] {
+        for class in ["Segment", "Segments", "Transcript"] {
             sequence.call_method1("register", (module.getattr(class)?,))?;
         }
         module.add("__version__", env!("CARGO_PKG_VERSION"))

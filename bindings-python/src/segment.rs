@@ -2,6 +2,7 @@
 
 use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
+    ops::Range,
     sync::Arc,
 };
 
@@ -9,19 +10,20 @@ use pyo3::{
     exceptions::{PyIndexError, PyOverflowError, PyValueError},
     prelude::*,
     sync::PyOnceLock,
-    types::{PyDict, PyFloat, PyList, PySlice, PyString, PyTuple},
+    types::{PyDict, PyFloat, PyIterator, PyList, PySlice, PyString, PyTuple, PyType},
 };
 use transcript_core::{transcript, transcript::TIME_MAX_MS};
 
 /// A text with its start and duration.
 ///
 /// `text` is unchanged from the supplier; `start`, `duration` and `end` are in seconds from the start of the video,
-/// with millisecond precision. Segments are immutable, compare by value, and match
-/// `case Segment(text, start, duration)`.
+/// with millisecond precision. Segments are immutable, compare by value, match `case Segment(text, start, duration)`
+/// and unpack like a tuple of these three.
 ///
 /// >>> from verbatim_transcripts import Segment
 /// >>> Segment("Hello there.", 1.5, 2.0).end
 /// 3.5
+/// >>> text, start, duration = Segment("Hello there.", 1.5, 2.0)
 #[pyclass(frozen, module = "verbatim_transcripts._native")]
 pub(crate) struct Segment {
     // The interpreter reads fields that are objects without a call.
@@ -56,6 +58,10 @@ impl Segment {
     /// None in practice: the text was created from UTF-8.
     pub(crate) fn to_core(&self, py: Python<'_>) -> PyResult<transcript::Segment> {
         Ok(transcript::Segment::new(self.text.bind(py).to_str()?, self.start_ms, self.duration_ms))
+    }
+
+    fn as_tuple<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        (&self.text, &self.start, &self.duration).into_pyobject(py)
     }
 
     fn is_same_as(&self, py: Python<'_>, other: &transcript::Segment) -> bool {
@@ -95,6 +101,44 @@ impl Segment {
     fn new(py: Python<'_>, text: &str, start: f64, duration: f64) -> PyResult<Self> {
         let (start, duration) = (millis(start, "start")?, millis(duration, "duration")?);
         Ok(Self::from_core(py, &transcript::Segment::new(text, start, duration)))
+    }
+
+    /// The names of the three fields; data tools use them as columns.
+    #[classattr]
+    fn _fields() -> (&'static str, &'static str, &'static str) {
+        Self::__match_args__()
+    }
+
+    /// The segment as a dictionary with `text`, `start` and `duration`.
+    fn _asdict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        dict.set_item("text", &self.text)?;
+        dict.set_item("start", &self.start)?;
+        dict.set_item("duration", &self.duration)?;
+        Ok(dict)
+    }
+
+    fn __len__(&self) -> usize {
+        3
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        self.as_tuple(py)?.try_iter()
+    }
+
+    fn __getitem__<'py>(&self, py: Python<'py>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.as_tuple(py)?.as_any().get_item(key)
+    }
+
+    /// Schema of pydantic: an object with `text`, `start` and `duration`.
+    #[classmethod]
+    fn __get_pydantic_core_schema__<'py>(
+        class: &Bound<'py, PyType>,
+        source: &Bound<'py, PyAny>,
+        handler: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let _ = (source, handler);
+        class.py().import("verbatim_transcripts._pydantic")?.call_method1("segment_schema", (class,))
     }
 
     /// End, in seconds from the start of the video.
@@ -191,6 +235,12 @@ impl Segments {
     pub(crate) fn all(store: Arc<SegmentStore>) -> Self {
         let length = store.transcript.segments.len();
         Self { store, view: SegmentView { from: 0, step: 1, length } }
+    }
+
+    /// The segments with these indexes.
+    pub(crate) fn range(store: Arc<SegmentStore>, range: Range<usize>) -> PyResult<Self> {
+        let view = SegmentView { from: isize::try_from(range.start)?, step: 1, length: range.len() };
+        Ok(Self { store, view })
     }
 
     /// The transcript index of an index in this view.

@@ -2,6 +2,7 @@
 
 use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
+    path::PathBuf,
     sync::{Arc, OnceLock},
 };
 
@@ -19,6 +20,7 @@ use transcript_core::{
 use verbatim::ArchivedTranscript;
 
 use crate::{
+    data,
     document::Document,
     exceptions::core_exception,
     segment::{Segment, SegmentStore, Segments, dicts, millis, seconds},
@@ -88,12 +90,41 @@ impl Transcript {
         Ok(Document::new(self.inner(py)?, self.from_cache, self.revision))
     }
 
+    /// A transcript from the caller.
+    fn checked(py: Python<'_>, transcript: transcript::Transcript) -> PyResult<Self> {
+        transcript.check().map_err(|error| core_exception(py, &error))?;
+        Ok(Self::from_core(transcript, false))
+    }
+
     fn parse_document(json: &[u8]) -> Result<Self, String> {
         let document: Document = serde_json::from_slice(json).map_err(|error| error.to_string())?;
         let (from_cache, revision) = (document.from_cache, document.revision);
         let transcript = document.into_transcript()?;
         transcript.check().map_err(|error| error.to_string())?;
         Ok(Self::with_store(Arc::new(transcript), from_cache, revision))
+    }
+}
+
+/// The argument `lang`: one language, or several in order of preference.
+#[derive(FromPyObject)]
+pub(crate) enum Languages {
+    One(String),
+    Several(Vec<String>),
+}
+
+impl Languages {
+    /// The languages in order.
+    ///
+    /// # Errors
+    /// `ValueError` if there is none.
+    pub(crate) fn into_list(self) -> PyResult<Vec<String>> {
+        match self {
+            Self::One(language) => Ok(vec![language]),
+            Self::Several(languages) if languages.is_empty() => {
+                Err(PyValueError::new_err("lang must be a language, a list of at least one, or None"))
+            }
+            Self::Several(languages) => Ok(languages),
+        }
     }
 }
 
@@ -148,14 +179,13 @@ impl Transcript {
             source: source.to_owned(),
             segments: segments.iter().map(|segment| segment.get().to_core(py)).collect::<PyResult<_>>()?,
         };
-        transcript.check().map_err(|error| core_exception(py, &error))?;
-        Ok(Self::from_core(transcript, false))
+        Self::checked(py, transcript)
     }
 
-    /// The platform: `video_site` (YouTube), `short_video` (TikTok), `reels` (Instagram) or `microblog` (X).
+    /// The platform: `YouTube`, `TikTok`, `Instagram` or `X`.
     #[getter]
     fn platform(&self, py: Python<'_>) -> PyResult<&'static str> {
-        Ok(self.inner(py)?.video.platform().as_str())
+        Ok(self.inner(py)?.video.platform().name())
     }
 
     /// The id of the video on its platform.
@@ -251,26 +281,85 @@ impl Transcript {
     }
 
     /// The transcript as Markdown: title, author, and paragraphs with links to their start.
-    fn markdown(&self, py: Python<'_>) -> PyResult<String> {
+    fn to_markdown(&self, py: Python<'_>) -> PyResult<String> {
         let inner = self.inner(py)?;
         Ok(py.detach(|| transcript::markdown(inner)))
     }
 
     /// The transcript as SRT subtitles.
-    fn srt(&self, py: Python<'_>) -> PyResult<String> {
+    fn to_srt(&self, py: Python<'_>) -> PyResult<String> {
         let inner = self.inner(py)?;
         Ok(py.detach(|| captions::write_srt(&inner.segments)))
     }
 
     /// The transcript as WebVTT subtitles.
-    fn vtt(&self, py: Python<'_>) -> PyResult<String> {
+    fn to_vtt(&self, py: Python<'_>) -> PyResult<String> {
         let inner = self.inner(py)?;
         Ok(py.detach(|| captions::write_webvtt(&inner.segments)))
     }
 
-    /// The segments as dictionaries with `text`, `start` and `duration` (seconds), as `pandas.DataFrame` accepts them.
+    /// The segments as dictionaries with `text`, `start` and `duration` (seconds), which `Transcript.from_dicts` loads.
     fn to_dicts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         dicts(py, &self.inner(py)?.segments)
+    }
+
+    /// The transcript as a dictionary: the object of `to_json`.
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        py.import("json")?.call_method1("loads", (self.to_json(py)?,))
+    }
+
+    /// The segments as a `pandas.DataFrame` with the columns `text`, `start` and `duration`.
+    ///
+    /// Raises `ImportError` without pandas: `pip install verbatim-transcripts[pandas]`.
+    fn to_pandas<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        data::to_pandas(py, &self.inner(py)?.segments)
+    }
+
+    /// The text in paragraphs: a list of `Chunk`. A paragraph ends at a pause, or at a sentence once it is long enough.
+    fn paragraphs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let store = self.store(py)?;
+        let paragraphs = py.detach(|| transcript::paragraphs(&store.transcript.segments));
+        data::chunk_list(py, store, paragraphs)
+    }
+
+    /// The text in parts of at most `seconds`, or of about `tokens` of a language model: a list of `Chunk`.
+    ///
+    /// Segments are never split. The last `overlap` seconds or tokens of a part, at most half of its size, are repeated
+    /// in the next one. Tokens are estimated, rather too many.
+    ///
+    /// >>> from verbatim_transcripts import Segment, Transcript
+    /// >>> segments = [Segment(f"Word {number}.", number * 10, 10) for number in range(5)]
+    /// >>> [chunk.text for chunk in Transcript("dQw4w9WgXcQ", segments).chunks(seconds=30, overlap=10)]
+    /// ['Word 0. Word 1. Word 2.', 'Word 2. Word 3. Word 4.']
+    ///
+    /// Raises `TypeError` unless one size is given, and `ValueError` for a size or an overlap out of range.
+    #[pyo3(signature = (*, seconds=None, tokens=None, overlap=None))]
+    fn chunks<'py>(
+        &self,
+        py: Python<'py>,
+        seconds: Option<f64>,
+        tokens: Option<u64>,
+        overlap: Option<f64>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let options = data::chunk_options(seconds, tokens, overlap.unwrap_or_default())?;
+        let store = self.store(py)?;
+        let chunks = data::chunks(py, &store.transcript.segments, options)?;
+        data::chunk_list(py, store, chunks)
+    }
+
+    /// Writes the transcript to a file. The suffix selects the format: `.txt`, `.md`, `.srt`, `.vtt` or `.json`.
+    ///
+    /// Raises `ValueError` for another suffix, and `OSError` if the file cannot be written.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        let text = match data::suffix(&path).as_str() {
+            "txt" => self.text(py)?,
+            "md" => self.to_markdown(py)?,
+            "srt" => self.to_srt(py)?,
+            "vtt" => self.to_vtt(py)?,
+            "json" => self.to_json(py)? + "\n",
+            _ => return Err(data::unknown_suffix(&path)),
+        };
+        data::write_file(py, &path, &text)
     }
 
     /// The transcript as a JSON object, which `Transcript.from_json` loads.
@@ -278,6 +367,46 @@ impl Transcript {
         let document = self.document(py)?;
         let json = py.detach(|| serde_json::to_string(&document));
         json.map_err(|error| PyValueError::new_err(error.to_string()))
+    }
+
+    /// Creates a transcript from dictionaries with `text`, `start` and `duration` in seconds, as `to_dicts` and
+    /// youtube-transcript-api return them, or from tuples of these.
+    ///
+    /// Raises `ValueError` if an item is neither, or a time is out of range.
+    #[classmethod]
+    #[pyo3(signature = (link, dicts, *, language="und", kind="human", title=None, author=None))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
+    fn from_dicts(
+        _: &Bound<'_, PyType>,
+        py: Python<'_>,
+        link: &str,
+        dicts: &Bound<'_, PyAny>,
+        language: &str,
+        kind: &str,
+        title: Option<String>,
+        author: Option<String>,
+    ) -> PyResult<Self> {
+        let language = LanguageTag::parse(language).map_err(|error| core_exception(py, &error))?;
+        Self::checked(
+            py,
+            transcript::Transcript {
+                video: video(py, link)?,
+                title,
+                author,
+                duration_ms: None,
+                track: TrackInfo::new(language, self::kind(kind)?),
+                source: "import".to_owned(),
+                segments: data::read_dicts(dicts)?,
+            },
+        )
+    }
+
+    /// Loads a transcript from the dictionary of `to_dict`.
+    ///
+    /// Raises `ValueError` for any other dictionary.
+    #[classmethod]
+    fn from_dict(class: &Bound<'_, PyType>, py: Python<'_>, document: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Self::from_json(class, py, &py.import("json")?.call_method1("dumps", (document,))?)
     }
 
     /// Loads a transcript from the JSON of `to_json`.
@@ -291,6 +420,17 @@ impl Transcript {
         };
         py.detach(|| Self::parse_document(&bytes))
             .map_err(|error| PyValueError::new_err(format!("not a transcript: {error}")))
+    }
+
+    /// Schema of pydantic: the object of `to_dict`. FastAPI can therefore return a transcript.
+    #[classmethod]
+    fn __get_pydantic_core_schema__<'py>(
+        class: &Bound<'py, PyType>,
+        source: &Bound<'py, PyAny>,
+        handler: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let _ = (source, handler);
+        class.py().import("verbatim_transcripts._pydantic")?.call_method1("transcript_schema", (class,))
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
@@ -333,8 +473,9 @@ impl Transcript {
             Some(title) => format!(" {}", PyString::new(py, title).repr()?.to_str()?),
             None => String::new(),
         };
-        let (video, language, count) = (&inner.video, &inner.track.language, inner.segments.len());
-        Ok(format!("<Transcript {video}{title} {language}, {count} segments>"))
+        let (platform, video) = (inner.video.platform().name(), inner.video.id());
+        let (language, count) = (&inner.track.language, inner.segments.len());
+        Ok(format!("<Transcript {platform} {video}{title} {language}, {count} segments>"))
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {

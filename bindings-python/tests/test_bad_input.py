@@ -95,12 +95,12 @@ def test_closed_object_raises_closed_error(imported):
 
 
 def test_pending_call_second_wait_raises_runtime_error(imported):
-    pending = imported._engine.get(LINK, None)
+    pending = imported._engine.get(LINK, None, False, True, None)
     assert pending.wait().language == "en"
     with pytest.raises(RuntimeError, match="already"):
         pending.wait()
     with pytest.raises(RuntimeError, match="no running event loop"):
-        imported._engine.get(LINK, None).__await__()
+        imported._engine.get(LINK, None, False, True, None).__await__()
 
 
 def test_exceptions_are_public_and_picklable():

@@ -84,7 +84,7 @@ def test_lookup_archived_needs_no_key(server):
     assert asyncio.run(client.aget("https://www.youtube.com/watch?v=dQw4w9WgXcQ")) == transcript
     for form in ("text", "md", "srt", "vtt"):
         assert "quiet" in client.get_text(LINK, form)
-    assert asyncio.run(client.aget_text(LINK, "srt")) == transcript.srt()
+    assert asyncio.run(client.aget_text(LINK, "srt")) == transcript.to_srt()
     assert repr(client) == f"<Client {server.address}>"
 
 
@@ -97,7 +97,7 @@ def test_lookup_missing_returns_server_reason_and_watch_url(server):
         answer.get()
     error = raised.value
     assert (error.reason, error.watch_url, str(error)) == (answer.reason, answer.watch_url, answer.message)
-    assert (error.platform, error.video_id) == ("video_site", "vb-tracks-0")
+    assert (error.platform, error.video_id) == ("YouTube", "vb-tracks-0")
     for call in (client.get, client.get_text):
         with pytest.raises(vt.TranscriptUnavailable) as raised:
             call("https://youtu.be/vb-tracks-0")
@@ -201,6 +201,50 @@ def test_client_invalid_input_raises_error(server):
         Client(server.address, "vba_x").get(LINK, idempotency_key="with a space")
     with pytest.raises(vt.ServiceUnreachable):
         Client("http://127.0.0.1:1", retries=0).get(LINK)
+
+
+def test_client_get_many_yields_results(server):
+    client = Client(server.address)
+    found = {result.link: result for result in client.get_many([LINK, "https://youtu.be/vb-tracks-3", "no link"])}
+    assert found[LINK].get().from_cache and isinstance(found["no link"].error, vt.ServiceRefused)
+    assert isinstance(found["https://youtu.be/vb-tracks-3"].error, vt.TranscriptUnavailable)
+    with pytest.raises(ValueError, match="v1 API"):
+        list(client.get_many([LINK], "de"))[0].get()
+
+    async def collect():
+        return [result.get() async for result in client.aget_many([LINK, LINK])]
+
+    assert len(asyncio.run(collect())) == 2
+
+
+def test_client_v1_languages_and_links(server):
+    client = Client(server.address)
+    client.register("dan@example.org")
+    client.verify(server.token("dan@example.org"))
+    before = client.me().credits_remaining
+    assert client.get("https://youtu.be/vb-french-0", ["ja", "fr"]).language == "fr"
+    assert [result.get().language for result in client.get_many(["vb-french-0"], ["ja", "de"])] == ["de"]
+    assert client.chat(LINK, "Is the café open?").video_id == "dQw4w9WgXcQ"
+    assert client.me().credits_remaining == before - 3
+    with pytest.raises(ValueError, match="idempotency_key"):
+        client.get(LINK, ["de", "en"], idempotency_key="order-2")
+
+
+def test_client_closed_raises_error(server):
+    with Client(server.address) as client:
+        assert len(client.get(LINK)) == 2
+    for call in (client.get, client.lookup, lambda link: list(client.get_many([link]))[0].get()):
+        with pytest.raises(vt.ClosedError):
+            call(LINK)
+    client.close()
+
+    async def run():
+        async with Client(server.address) as other:
+            await other.aget(LINK)
+        with pytest.raises(vt.ClosedError):
+            await other.aget(LINK)
+
+    asyncio.run(run())
 
 
 async def test_client_concurrent_calls_return_same_transcript(server):

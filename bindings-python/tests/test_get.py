@@ -45,7 +45,7 @@ def test_get_unavailable_raises_reason(youtube, video, kind, reason):
         youtube.get(video)
     error = raised.value
     assert isinstance(error, vt.TranscriptUnavailable)
-    assert (error.reason, error.platform, error.video_id) == (reason, "video_site", video)
+    assert (error.reason, error.platform, error.video_id) == (reason, "YouTube", video)
     assert error.watch_url.endswith(f"/watch/video_site/{video}")
     assert str(error).endswith(".")
 
@@ -162,7 +162,7 @@ def test_archive_damaged_row_raises_on_first_access(tmp_path):
                 continue
             found = transcripts.get(LINK)
             assert found.from_cache
-            for access in (len, str, hash, list, lambda found: found.title, lambda found: found.srt(), lambda found: found == transcript):
+            for access in (len, str, hash, list, lambda found: found.title, lambda found: found.to_srt(), lambda found: found == transcript):
                 with pytest.raises(vt.StorageError):
                     access(found)
 

@@ -119,7 +119,7 @@ NOTEBOOK = [
     ("print([r.get().language async for r in transcripts.aget_many(['dQw4w9WgXcQ'] * 3)])", "['en', 'en', 'en']\n"),
     ("print([r.get().language for r in transcripts.get_many(['dQw4w9WgXcQ'] * 3)])", "['en', 'en', 'en']\n"),
     ("print(len(await asyncio.gather(*(transcripts.aget('dQw4w9WgXcQ') for _ in range(50)))))", "50\n"),
-    ("one", "<Transcript video_site/dQw4w9WgXcQ en, 2 segments>"),
+    ("one", "<Transcript YouTube dQw4w9WgXcQ en, 2 segments>"),
     ("one.segments[:1]", "<Segments [Segment('It is so quiet here.', 1.5, 1.5)]>"),
 ]
 SLOW = """

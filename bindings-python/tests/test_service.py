@@ -67,7 +67,7 @@ def test_key_allowance_is_charged_and_enforced(service):
         client.get("https://youtu.be/bbbbbbbbbbb")
     assert raised.value.reason == "key_allowance"
     assert raised.value.watch_url == "https://v.example/watch/video_site/bbbbbbbbbbb"
-    assert client.get_text(LINK, "srt") == client.get(LINK).srt() and "[0:05]" in client.get_text(LINK, "md")
+    assert client.get_text(LINK, "srt") == client.get(LINK).to_srt() and "[0:05]" in client.get_text(LINK, "md")
     with pytest.raises(vt.TranscriptUnavailable) as raised:
         client.get_text("https://youtu.be/bbbbbbbbbbb")
     assert raised.value.reason == "key_allowance"

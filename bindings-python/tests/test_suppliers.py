@@ -44,7 +44,7 @@ def test_supplier_is_called_once_and_archived(kind):
         assert (first.source, first.text, first.from_cache) == (kind.name, "Hello.\n", False)
         assert transcripts.get(LINK).from_cache
         assert asyncio.run(transcripts.aget(LINK, "de")).language == "de"
-    video = ("video_site", "dQw4w9WgXcQ")
+    video = ("YouTube", "dQw4w9WgXcQ")
     assert supplier.requests == [(*video, None, False), (*video, "de", False)]
 
 

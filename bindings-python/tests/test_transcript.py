@@ -14,19 +14,19 @@ from verbatim_transcripts import Segment, Transcript
 
 def test_transcript_properties_match_import(transcript):
     assert (transcript.title, transcript.author) == ("A quiet day", "Ann")
-    assert (transcript.platform, transcript.video_id) == ("video_site", "dQw4w9WgXcQ")
+    assert (transcript.platform, transcript.video_id) == ("YouTube", "dQw4w9WgXcQ")
     assert transcript.url == "https://www.youtube.com/watch?v=dQw4w9WgXcQ"
     assert (transcript.language, transcript.kind, transcript.is_generated) == ("en", "human", False)
     assert (transcript.source, transcript.from_cache, transcript.revision) == ("import", True, 1)
     assert transcript.duration is None and transcript.track_name is None and not transcript.original
-    assert repr(transcript) == "<Transcript video_site/dQw4w9WgXcQ 'A quiet day' en, 2 segments>"
+    assert repr(transcript) == "<Transcript YouTube dQw4w9WgXcQ 'A quiet day' en, 2 segments>"
 
 
 def test_transcript_converts_to_all_formats(transcript):
     assert transcript.text == "It is so quiet here.\n\nThe café is closed.\n"
-    assert transcript.markdown().startswith("# A quiet day\n\nby Ann\n\n[0:01](https://www.youtube.com/watch?v=")
-    assert transcript.srt().startswith("1\n00:00:01,500 --> 00:00:03,000\nIt is so quiet here.\n\n2\n")
-    assert transcript.vtt().startswith("WEBVTT\n\n00:00:01.500 --> 00:00:03.000\n")
+    assert transcript.to_markdown().startswith("# A quiet day\n\nby Ann\n\n[0:01](https://www.youtube.com/watch?v=")
+    assert transcript.to_srt().startswith("1\n00:00:01,500 --> 00:00:03,000\nIt is so quiet here.\n\n2\n")
+    assert transcript.to_vtt().startswith("WEBVTT\n\n00:00:01.500 --> 00:00:03.000\n")
     assert transcript.to_dicts()[1] == {"text": "The café is closed.", "start": 61.0, "duration": 3.0}
     assert json.loads(transcript.to_json())["transcript"] == transcript.to_dicts()
 

@@ -16,7 +16,7 @@ for segment in transcript.segments[:2]:
     print(f"{segment.start:7.1f}  {segment.text}")
 
 # %% The same as Markdown, and in another language
-print(transcript.markdown())
+print(transcript.to_markdown())
 print(transcripts.get("vb-tracks-0", lang="de").text)
 
 # %% Many videos, with failures

@@ -7,7 +7,8 @@
     for segment in transcript:
         print(segment.start, segment.text)
 
-`get` and `aget` return one transcript. :class:`Transcripts` stores transcripts and fetches many concurrently.
+`get` and `aget` return one transcript, `languages` the tracks of a video. :class:`Transcripts` stores transcripts and
+fetches many concurrently.
 :class:`Client` uses a Verbatim server. :class:`Service` runs the complete service in the process.
 """
 
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 from . import _lifecycle as _lifecycle
 from ._batch import BatchResult
+from ._chunk import Chunk, Track
 from ._client import (
     AccountInfo,
     ChatAnswer,
@@ -64,7 +66,7 @@ from ._errors import (
     WithdrawnVideo,
 )
 from ._events import Event
-from ._functions import aget, aget_many, get, get_many
+from ._functions import aget, aget_many, alanguages, get, get_many, languages
 from ._native import Segment, Segments, SupplyRequest, Transcript, __version__
 from ._ports import Archive, ChatModel, Directory, Ledger, Mailer, Supplier
 from ._service import LocalClient, Service
@@ -80,6 +82,7 @@ __all__ = [
     "CheckoutSession",
     "Citation",
     "Client",
+    "Chunk",
     "ClosedError",
     "ConflictError",
     "Directory",
@@ -124,6 +127,7 @@ __all__ = [
     "SupplyError",
     "SupplyRequest",
     "TooManyRequests",
+    "Track",
     "Transcript",
     "TranscriptUnavailable",
     "Transcripts",
@@ -135,7 +139,9 @@ __all__ = [
     "WithdrawnVideo",
     "aget",
     "aget_many",
+    "alanguages",
     "get",
     "get_many",
+    "languages",
     "__version__",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -106,7 +106,7 @@ class BatchRun:
             self._progress(self._done, result)
         return result
 
-    def results(self) -> Iterator[BatchResult]:
+    def results(self) -> Generator[BatchResult, None, None]:
         while True:
             self._fill()
             if result := self._next_ready():
@@ -116,7 +116,7 @@ class BatchRun:
             else:
                 return
 
-    async def aresults(self) -> AsyncIterator[BatchResult]:
+    async def aresults(self) -> AsyncGenerator[BatchResult, None]:
         while True:
             self._fill()
             if result := self._next_ready():

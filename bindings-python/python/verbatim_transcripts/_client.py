@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ._errors import ServiceNotFound, TranscriptUnavailable, _unavailable
-from ._native import Connection, PendingCall, Transcript
+from ._batch import BatchResult, BatchRun
+from ._errors import ServiceNotFound, TranscriptUnavailable, VerbatimError, _unavailable
+from ._native import Batch, Connection, PendingCall, Transcript
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from typing_extensions import Self
 
 __all__ = [
     "AccountInfo",
@@ -141,10 +147,14 @@ class CheckoutSession(NamedTuple):
     price_usd: float | None
 
 
+#: The names of the platforms, by those on the wire.
+_PLATFORMS: dict[str, str] = {"video_site": "YouTube", "short_video": "TikTok", "reels": "Instagram", "microblog": "X"}
+
+
 class Client:
     """A client of a Verbatim server with one API key, or anonymous.
 
-    Every method has an awaitable twin with the prefix ``a``.
+    Every method has an awaitable twin with the prefix ``a``. :meth:`close`, or a ``with`` block, closes the connections.
 
     :param base_url: the address of the server, without ``/api/…``.
     :param key: ``vbk_…`` for the lookup API, ``vba_…`` for the v1 API; None for calls that need no key.
@@ -169,34 +179,117 @@ class Client:
     def __repr__(self) -> str:
         return f"<Client {self._base_url}>"
 
-    def get(self, link: str, lang: str | None = None, *, idempotency_key: str | None = None) -> Transcript:
+    def close(self) -> None:
+        """Closes the connections. Later calls raise `ClosedError`; running ones continue."""
+        self._connection.close()
+
+    async def aclose(self) -> None:
+        """As :meth:`close`."""
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def get(
+        self, link: str, lang: str | Sequence[str] | None = None, *, idempotency_key: str | None = None
+    ) -> Transcript:
         """Returns the transcript of a video: charged with a key of the v1 API, otherwise a lookup.
 
-        :param lang: a BCP 47 tag; requires a key of the v1 API, because lookups return the default track.
+        :param link: a link in any common form, or a YouTube id.
+        :param lang: a BCP 47 tag, or several in order of preference; requires a key of the v1 API, because lookups
+            return the default track.
         :param idempotency_key: requests with the same key are charged once.
         :raises TranscriptUnavailable: there is no transcript; ``reason`` and ``watch_url`` are those of the server.
         :raises ServiceError: the request failed.
+        :raises ClosedError: the client is closed.
         """
-        if not self._is_account:
-            _check_no_lang(lang)
-            return self.lookup(link).get()
-        try:
-            transcript: Transcript = self._connection.transcript(link, lang, idempotency_key).wait()[0]
-        except ServiceNotFound as error:
-            raise _no_transcript(error) from error
-        return transcript
+        return self._convert(*_outcome(self._start(link, lang, idempotency_key).wait))
 
     async def aget(
-        self, link: str, lang: str | None = None, *, idempotency_key: str | None = None
+        self, link: str, lang: str | Sequence[str] | None = None, *, idempotency_key: str | None = None
     ) -> Transcript:
         """As :meth:`get`."""
-        if not self._is_account:
-            _check_no_lang(lang)
-            return (await self.alookup(link)).get()
         try:
-            transcript: Transcript = (await self._connection.transcript(link, lang, idempotency_key))[0]
-        except ServiceNotFound as error:
+            value, error = await self._start(link, lang, idempotency_key), None
+        except ServiceNotFound as failure:
+            value, error = None, failure
+        return self._convert(value, error)
+
+    def get_many(
+        self,
+        links: Iterable[str],
+        lang: str | Sequence[str] | None = None,
+        *,
+        concurrency: int = 16,
+        progress: Callable[[int, BatchResult], Any] | None = None,
+        in_order: bool = False,
+    ) -> Generator[BatchResult, None, None]:
+        """Yields the transcripts of many videos as they complete; see :meth:`Transcripts.get_many`."""
+        return self._run(links, lang, concurrency, progress, in_order).results()
+
+    def aget_many(
+        self,
+        links: Iterable[str],
+        lang: str | Sequence[str] | None = None,
+        *,
+        concurrency: int = 16,
+        progress: Callable[[int, BatchResult], Any] | None = None,
+        in_order: bool = False,
+    ) -> AsyncGenerator[BatchResult, None]:
+        """As :meth:`get_many`, for ``async for``."""
+        return self._run(links, lang, concurrency, progress, in_order).aresults()
+
+    def _run(
+        self,
+        links: Iterable[str],
+        lang: str | Sequence[str] | None,
+        concurrency: int,
+        progress: Callable[[int, BatchResult], Any] | None,
+        in_order: bool,
+    ) -> BatchRun:
+        def start(link: str, _: Batch) -> PendingCall:
+            return self._start(link, lang, None)
+
+        run = _ClientBatch(links, lang, start, concurrency, progress, None, in_order)
+        run.convert = self._convert
+        return run
+
+    def _start(
+        self, link: str, lang: str | Sequence[str] | None, idempotency_key: str | None
+    ) -> PendingCall:
+        if self._is_account:
+            return self._connection.transcript(link, lang, idempotency_key)
+        if lang is not None:
+            raise ValueError("a lookup returns the default track: lang requires a key of the v1 API, vba_…")
+        return self._connection.lookup(link, None)
+
+    def _convert(self, value: Any, error: Exception | None) -> Transcript:
+        """Converts the response to a request of :meth:`get`."""
+        if isinstance(error, ServiceNotFound):
             raise _no_transcript(error) from error
+        if error is not None:
+            raise error
+        # A lookup returns three values, the v1 API a transcript and the metadata.
+        transcript: Transcript = _lookup_response(*value).get() if len(value) == 3 else value[0]
         return transcript
 
     def lookup(self, link: str, *, src: str | None = None) -> LookupResponse:
@@ -297,7 +390,7 @@ class Client:
 
     def chat(
         self,
-        video_id: str,
+        link: str,
         message: str,
         history: Iterable[tuple[str, str]] = (),
         *,
@@ -305,18 +398,18 @@ class Client:
     ) -> ChatAnswer:
         """Answers a question about a video, for one credit.
 
-        :param video_id: the YouTube id.
+        :param link: a link to a YouTube video, or its id.
         :param history: earlier messages, oldest first: pairs of `user` or `assistant` and the text.
         :raises TranscriptUnavailable: the video has no transcript.
         """
         try:
-            return _chat_answer(self._chat(video_id, message, history, idempotency_key).wait())
+            return _chat_answer(self._chat(link, message, history, idempotency_key).wait())
         except ServiceNotFound as error:
             raise _no_transcript(error) from error
 
     async def achat(
         self,
-        video_id: str,
+        link: str,
         message: str,
         history: Iterable[tuple[str, str]] = (),
         *,
@@ -324,14 +417,14 @@ class Client:
     ) -> ChatAnswer:
         """As :meth:`chat`."""
         try:
-            return _chat_answer(await self._chat(video_id, message, history, idempotency_key))
+            return _chat_answer(await self._chat(link, message, history, idempotency_key))
         except ServiceNotFound as error:
             raise _no_transcript(error) from error
 
     def _chat(
-        self, video_id: str, message: str, history: Iterable[tuple[str, str]], idempotency_key: str | None
+        self, link: str, message: str, history: Iterable[tuple[str, str]], idempotency_key: str | None
     ) -> PendingCall:
-        return self._connection.chat(video_id, message, list(history), idempotency_key)
+        return self._connection.chat(link, message, list(history), idempotency_key)
 
     def subscribe(self, plan: str, *, idempotency_key: str | None = None) -> CheckoutSession:
         """Opens a payment page for a plan."""
@@ -350,9 +443,25 @@ class Client:
         return _checkout_session(await self._connection.buy_credits(pack, idempotency_key))
 
 
-def _check_no_lang(lang: str | None) -> None:
-    if lang is not None:
-        raise ValueError("a lookup returns the default track: lang requires a key of the v1 API, vba_…")
+def _outcome(call: Callable[[], Any]) -> tuple[Any, ServiceNotFound | None]:
+    try:
+        return call(), None
+    except ServiceNotFound as error:
+        return None, error
+
+
+class _ClientBatch(BatchRun):
+    """Requests many transcripts of a server."""
+
+    convert: Callable[[Any, Exception | None], Transcript]
+
+    def _finish(self, entry: tuple[int, Any, Exception | None]) -> None:
+        index, value, error = entry
+        try:
+            value, error = self.convert(value, error), None
+        except VerbatimError as failure:
+            value, error = None, failure
+        super()._finish((index, value, error))
 
 
 def _no_transcript(error: ServiceNotFound) -> TranscriptUnavailable:
@@ -364,10 +473,10 @@ def _no_transcript(error: ServiceNotFound) -> TranscriptUnavailable:
 def _lookup_response(
     transcript: Transcript | None, body: dict[str, Any], meta: dict[str, Any]
 ) -> LookupResponse:
-    key = body.get("key")
+    key, platform = body.get("key"), str(body["platform"])
     return LookupResponse(
         transcript,
-        body["platform"],
+        _PLATFORMS.get(platform, platform),
         body["videoId"],
         body["watchUrl"],
         body.get("failureReason"),

@@ -3,78 +3,119 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Sequence
 from typing import Any
 
 from ._batch import BatchResult
+from ._chunk import Track
 from ._native import Transcript
 from ._transcripts import Transcripts
 
 _shared: Transcripts | None = None
 
 
-def _default() -> Transcripts:
-    """The object that all functions share. `VERBATIM_STORAGE__ARCHIVE_URL` names its archive file."""
+def shared() -> Transcripts:
+    """The object that all functions share. `VERBATIM_STORAGE__ARCHIVE_URL` names its archive."""
     global _shared
     if _shared is None:
         # Two threads may both create one: an object that is not open yet holds no resources.
         _shared = Transcripts(
-            archive=_archive_path(os.environ.get("VERBATIM_STORAGE__ARCHIVE_URL") or None),
+            archive=_archive_place(os.environ.get("VERBATIM_STORAGE__ARCHIVE_URL") or None),
         )
     return _shared
 
 
-def _archive_path(url: str | None) -> str | None:
-    """The path in the setting of the command and the server, `sqlite://PATH`."""
+def _archive_place(url: str | None) -> str | None:
+    """The place in the setting of the command and the server: `sqlite://PATH`, or the URL of a PostgreSQL database."""
     if url is None:
         return None
     scheme, separator, path = url.partition("://")
-    if not separator or scheme != "sqlite" or not path:
-        raise ValueError("VERBATIM_STORAGE__ARCHIVE_URL must be sqlite://PATH for the functions of this package")
-    return path
+    if not separator:
+        raise ValueError("VERBATIM_STORAGE__ARCHIVE_URL must be sqlite://PATH or postgresql://…")
+    return path if scheme == "sqlite" else url
 
 
-def get(link: str, lang: str | None = None) -> Transcript:
-    """Returns the transcript of a video.
+def get(
+    link: str,
+    lang: str | Sequence[str] | None = None,
+    *,
+    translated: bool = False,
+    fetch: bool = True,
+    timeout: float | None = None,
+) -> Transcript:
+    """Returns the transcript of a video; see :meth:`Transcripts.get` for the arguments and the exceptions."""
+    return shared().get(link, lang, translated=translated, fetch=fetch, timeout=timeout)
 
-    :param link: a link in any common form, or a YouTube id.
-    :param lang: a BCP 47 tag; None: English if there is one, otherwise the spoken language.
-    :raises TranscriptUnavailable: there is no transcript; see its ``reason`` and ``watch_url``.
-    :raises InvalidInput: the link or the language is malformed.
-    """
-    return _default().get(link, lang)
 
-
-async def aget(link: str, lang: str | None = None) -> Transcript:
+async def aget(
+    link: str,
+    lang: str | Sequence[str] | None = None,
+    *,
+    translated: bool = False,
+    fetch: bool = True,
+    timeout: float | None = None,
+) -> Transcript:
     """As :func:`get`, awaitable in any event loop. Cancelling it cancels the fetch."""
-    return await _default().aget(link, lang)
+    return await shared().aget(link, lang, translated=translated, fetch=fetch, timeout=timeout)
+
+
+def languages(link: str, *, fetch: bool = True, timeout: float | None = None) -> list[Track]:
+    """Returns the tracks of a video; see :meth:`Transcripts.languages`."""
+    return shared().languages(link, fetch=fetch, timeout=timeout)
+
+
+async def alanguages(link: str, *, fetch: bool = True, timeout: float | None = None) -> list[Track]:
+    """As :func:`languages`."""
+    return await shared().alanguages(link, fetch=fetch, timeout=timeout)
 
 
 def get_many(
     links: Iterable[str],
-    lang: str | None = None,
+    lang: str | Sequence[str] | None = None,
     *,
+    translated: bool = False,
+    fetch: bool = True,
+    timeout: float | None = None,
     concurrency: int = 16,
     progress: Callable[[int, BatchResult], Any] | None = None,
     max_wait: float | None = None,
     in_order: bool = False,
-) -> Iterator[BatchResult]:
+) -> Generator[BatchResult, None, None]:
     """Yields the transcripts of many videos as they complete; see :meth:`Transcripts.get_many`."""
-    return _default().get_many(
-        links, lang, concurrency=concurrency, progress=progress, max_wait=max_wait, in_order=in_order
+    return shared().get_many(
+        links,
+        lang,
+        translated=translated,
+        fetch=fetch,
+        timeout=timeout,
+        concurrency=concurrency,
+        progress=progress,
+        max_wait=max_wait,
+        in_order=in_order,
     )
 
 
 def aget_many(
     links: Iterable[str],
-    lang: str | None = None,
+    lang: str | Sequence[str] | None = None,
     *,
+    translated: bool = False,
+    fetch: bool = True,
+    timeout: float | None = None,
     concurrency: int = 16,
     progress: Callable[[int, BatchResult], Any] | None = None,
     max_wait: float | None = None,
     in_order: bool = False,
-) -> AsyncIterator[BatchResult]:
+) -> AsyncGenerator[BatchResult, None]:
     """As :func:`get_many`, for ``async for``."""
-    return _default().aget_many(
-        links, lang, concurrency=concurrency, progress=progress, max_wait=max_wait, in_order=in_order
+    return shared().aget_many(
+        links,
+        lang,
+        translated=translated,
+        fetch=fetch,
+        timeout=timeout,
+        concurrency=concurrency,
+        progress=progress,
+        max_wait=max_wait,
+        in_order=in_order,
     )

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ._batch import BatchResult, BatchRun
+from ._chunk import Track
 from ._events import Event
 from ._native import Batch, Engine, PendingCall, Transcript
 
 if TYPE_CHECKING:
     from types import TracebackType
+
+    from typing_extensions import Self
 
     from ._ports import Archive, Supplier
 
@@ -141,35 +144,79 @@ class Transcripts:
             }
         )
 
-    def get(self, link: str, lang: str | None = None) -> Transcript:
+    def get(
+        self,
+        link: str,
+        lang: str | Sequence[str] | None = None,
+        *,
+        translated: bool = False,
+        fetch: bool = True,
+        timeout: float | None = None,
+    ) -> Transcript:
         """Returns the transcript of a video from the archive, or fetches and archives it.
 
         :param link: a link in any common form, or a YouTube id.
-        :param lang: a BCP 47 tag; None: English if there is one, otherwise the spoken language.
-        :raises TranscriptUnavailable: there is no transcript; see its ``reason`` and ``watch_url``.
+        :param lang: a BCP 47 tag, or several in order of preference; None: English if there is one, otherwise the
+            spoken language.
+        :param translated: whether a machine translation counts as a transcript in its language.
+        :param fetch: whether to fetch a transcript that is not archived.
+        :param timeout: seconds after which the call fails; None: those of the object.
+        :raises TranscriptUnavailable: there is no transcript; see its ``reason``.
         :raises InvalidInput: the link or the language is malformed.
+        :raises StorageError: the archive failed.
+        :raises ClosedError: the object is closed.
         """
-        return self._engine.get_now(link, lang)
+        return self._engine.get_now(link, lang, translated, fetch, timeout)
 
-    async def aget(self, link: str, lang: str | None = None) -> Transcript:
+    async def aget(
+        self,
+        link: str,
+        lang: str | Sequence[str] | None = None,
+        *,
+        translated: bool = False,
+        fetch: bool = True,
+        timeout: float | None = None,
+    ) -> Transcript:
         """As :meth:`get`. Cancelling it cancels the fetch, unless other callers wait for it."""
-        transcript: Transcript = await self._engine.get(link, lang)
+        transcript: Transcript = await self._engine.get(link, lang, translated, fetch, timeout)
         return transcript
+
+    def languages(self, link: str, *, fetch: bool = True, timeout: float | None = None) -> list[Track]:
+        """Returns the tracks of a video: the languages in which it has captions.
+
+        The tracks of an archived video are those of its last fetch; :meth:`refresh` renews them. Languages into which
+        the platform can translate are not listed.
+
+        :param fetch: whether to fetch a video of which no track is known; its default transcript is then archived.
+        :param timeout: seconds after which the call fails; None: those of the object.
+        :raises TranscriptUnavailable: the video has no captions, or the fetch failed.
+        :raises InvalidInput: the link is malformed.
+        """
+        return [Track(*track) for track in self._engine.languages(link, fetch, timeout).wait()]
+
+    async def alanguages(self, link: str, *, fetch: bool = True, timeout: float | None = None) -> list[Track]:
+        """As :meth:`languages`."""
+        return [Track(*track) for track in await self._engine.languages(link, fetch, timeout)]
 
     def get_many(
         self,
         links: Iterable[str],
-        lang: str | None = None,
+        lang: str | Sequence[str] | None = None,
         *,
+        translated: bool = False,
+        fetch: bool = True,
+        timeout: float | None = None,
         concurrency: int = 16,
         progress: Callable[[int, BatchResult], Any] | None = None,
         max_wait: float | None = None,
         in_order: bool = False,
-    ) -> Iterator[BatchResult]:
+    ) -> Generator[BatchResult, None, None]:
         """Yields the transcripts of many videos, in the order of completion or of ``links``.
 
         A failure is a result and does not stop the others. Links are read from ``links`` as permits become free, so it
         can be an endless generator. Leaving the loop cancels the running fetches.
+
+        The other arguments are those of :meth:`get`.
 
         :param concurrency: maximum number of concurrent fetches.
         :param progress: called with the number of results so far and the latest result.
@@ -184,32 +231,40 @@ class Transcripts:
         >>> sorted(type(result.error).__name__ for result in results)
         ['InvalidInput', 'NotConfigured']
         """
-        return self._run(links, lang, concurrency, progress, max_wait, in_order).results()
+        run = self._run(links, lang, translated, fetch, timeout, concurrency, progress, max_wait, in_order)
+        return run.results()
 
     def aget_many(
         self,
         links: Iterable[str],
-        lang: str | None = None,
+        lang: str | Sequence[str] | None = None,
         *,
+        translated: bool = False,
+        fetch: bool = True,
+        timeout: float | None = None,
         concurrency: int = 16,
         progress: Callable[[int, BatchResult], Any] | None = None,
         max_wait: float | None = None,
         in_order: bool = False,
-    ) -> AsyncIterator[BatchResult]:
+    ) -> AsyncGenerator[BatchResult, None]:
         """As :meth:`get_many`, for ``async for``."""
-        return self._run(links, lang, concurrency, progress, max_wait, in_order).aresults()
+        run = self._run(links, lang, translated, fetch, timeout, concurrency, progress, max_wait, in_order)
+        return run.aresults()
 
     def _run(
         self,
         links: Iterable[str],
-        lang: str | None,
+        lang: str | Sequence[str] | None,
+        translated: bool,
+        fetch: bool,
+        timeout: float | None,
         concurrency: int,
         progress: Callable[[int, BatchResult], Any] | None,
         max_wait: float | None,
         in_order: bool,
     ) -> BatchRun:
         def start(link: str, batch: Batch) -> PendingCall:
-            return self._engine.get(link, lang, batch)
+            return self._engine.get(link, lang, translated, fetch, timeout, batch)
 
         return BatchRun(links, lang, start, concurrency, progress, max_wait, in_order)
 
@@ -324,7 +379,7 @@ class Transcripts:
         """As :meth:`close`."""
         await self._engine.close()
 
-    def __enter__(self) -> Transcripts:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -335,7 +390,7 @@ class Transcripts:
     ) -> None:
         self.close()
 
-    async def __aenter__(self) -> Transcripts:
+    async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(

@@ -22,7 +22,7 @@ use transcript_core::{
 use verbatim::GetRequest;
 
 use super::call::PyTarget;
-use crate::{events, exception_cause, lifecycle::attached, transcript::Transcript};
+use crate::{data, events, exception_cause, lifecycle::attached, transcript::Transcript};
 
 /// A request to a supplier written in Python: video, language and remaining time.
 #[pyclass(frozen, module = "verbatim_transcripts._native")]
@@ -37,10 +37,10 @@ pub(crate) struct SupplyRequest {
 
 #[pymethods]
 impl SupplyRequest {
-    /// The platform: `video_site`, `short_video`, `reels` or `microblog`.
+    /// The platform: `YouTube`, `TikTok`, `Instagram` or `X`.
     #[getter]
     fn platform(&self) -> &'static str {
-        self.video.platform().as_str()
+        self.video.platform().name()
     }
 
     /// The id of the video on its platform.
@@ -84,7 +84,7 @@ impl SupplyRequest {
     }
 
     fn __repr__(&self) -> String {
-        format!("<SupplyRequest {} {}>", self.video, self.selector)
+        format!("<SupplyRequest {} {} {}>", self.platform(), self.video_id(), self.selector)
     }
 }
 
@@ -166,10 +166,10 @@ impl PySupplier {
     }
 }
 
-/// The platform with this wire name.
-pub(crate) fn platform(name: &str) -> PyResult<Platform> {
-    Platform::from_wire(name).ok_or_else(|| {
-        let names = Platform::ALL.map(Platform::as_str).join(", ");
+/// The platform with this name.
+fn platform(name: &str) -> PyResult<Platform> {
+    data::platform(name).ok_or_else(|| {
+        let names = Platform::ALL.map(Platform::name).join(", ");
         PyValueError::new_err(format!("unknown platform {name:?}; platforms: {names}"))
     })
 }

@@ -1,0 +1,103 @@
+"""The command: ``python -m verbatim_transcripts LINK``."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from ._errors import InvalidInput, TranscriptUnavailable, VerbatimError
+from ._functions import shared
+from ._native import Transcript, __version__
+from ._transcripts import Transcripts
+
+#: Exit statuses, as of the command `verbatim`.
+_FAILED, _WRONG_ARGUMENT, _NO_TRANSCRIPT = 1, 2, 3
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m verbatim_transcripts",
+        description="Get the transcripts of videos. VERBATIM_ARCHIVE names the archive, unless --archive does.",
+    )
+    parser.add_argument("links", nargs="+", metavar="LINK", help="link to a video, or a YouTube id")
+    parser.add_argument(
+        "--lang", action="append", help="language as a BCP 47 tag; repeat it in order of preference"
+    )
+    parser.add_argument("--translated", action="store_true", help="accept machine translations")
+    parser.add_argument("--no-fetch", dest="fetch", action="store_false", help="read the archive only")
+    parser.add_argument("--list", dest="lists", action="store_true", help="list the languages instead")
+    parser.add_argument(
+        "--format", choices=["text", "md", "srt", "vtt", "json"], default="text", help="output format (text)"
+    )
+    parser.add_argument("--archive", help="file or database that stores the transcripts")
+    parser.add_argument("--version", action="version", version=__version__)
+    return parser
+
+
+def _write(transcript: Transcript, format: str) -> str:
+    if format == "text":
+        return transcript.text
+    if format == "md":
+        return transcript.to_markdown()
+    if format == "srt":
+        return transcript.to_srt()
+    return transcript.to_vtt() if format == "vtt" else transcript.to_json() + "\n"
+
+
+def _list(transcripts: Transcripts, link: str, fetch: bool) -> str:
+    lines = [
+        "\t".join([track.language, track.kind, track.name or ""]).rstrip()
+        for track in transcripts.languages(link, fetch=fetch)
+    ]
+    return "".join(line + "\n" for line in lines)
+
+
+def _status(error: VerbatimError) -> int:
+    if isinstance(error, TranscriptUnavailable):
+        return _NO_TRANSCRIPT
+    return _WRONG_ARGUMENT if isinstance(error, InvalidInput) else _FAILED
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command; returns its exit status."""
+    # Subtitles are UTF-8, whatever the terminal is.
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8")
+    args = _parser().parse_args(arguments)
+    try:
+        transcripts = shared() if args.archive is None else Transcripts(args.archive)
+    except (InvalidInput, ValueError) as error:
+        print(f"--archive: {error}", file=sys.stderr)
+        return _WRONG_ARGUMENT
+    status = 0
+    for link in args.links:
+        try:
+            if args.lists:
+                text = _list(transcripts, link, args.fetch)
+            else:
+                found = transcripts.get(link, args.lang, translated=args.translated, fetch=args.fetch)
+                text = _write(found, args.format)
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        except VerbatimError as error:
+            print(f"{link}: {error}", file=sys.stderr)
+            status = max(status, _status(error))
+    transcripts.close()
+    return status
+
+
+def _run() -> NoReturn:
+    try:
+        sys.exit(main())
+    except BrokenPipeError:
+        # The reader of the output has left; the interpreter must not write to it again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(_FAILED)
+
+
+if __name__ == "__main__":
+    _run()

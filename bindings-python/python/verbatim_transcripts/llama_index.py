@@ -1,0 +1,53 @@
+"""A reader for LlamaIndex: ``pip install verbatim-transcripts[llama-index]``.
+
+    from verbatim_transcripts.llama_index import TranscriptReader
+
+    documents = TranscriptReader().load_data(["https://youtu.be/dQw4w9WgXcQ"], seconds=120)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from llama_index.core.readers.base import BaseReader
+from llama_index.core.schema import Document
+
+from ._documents import parts
+from ._functions import shared
+from ._transcripts import Transcripts
+
+__all__ = ["TranscriptReader"]
+
+
+class TranscriptReader(BaseReader):
+    """Reads transcripts as documents; the metadata has the title, the language, and the link to the moment.
+
+    :param transcripts: the archive and the suppliers; None: those of :func:`verbatim_transcripts.get`.
+    """
+
+    def __init__(self, transcripts: Transcripts | None = None) -> None:
+        self._transcripts = transcripts or shared()
+
+    def lazy_load_data(
+        self,
+        links: str | Iterable[str],
+        lang: str | Sequence[str] | None = None,
+        *,
+        seconds: float | None = None,
+        tokens: int | None = None,
+        overlap: float | None = None,
+        skip_missing: bool = False,
+    ) -> Iterable[Document]:
+        """Yields the documents, video by video in the order of completion.
+
+        :param links: a link, or several.
+        :param lang: a BCP 47 tag, or several in order of preference; None: English, otherwise the spoken language.
+        :param seconds: the size of a document; without a size each transcript is one document.
+        :param tokens: the size of a document in estimated tokens of a language model.
+        :param overlap: seconds or tokens that a document repeats from the one before.
+        :param skip_missing: whether to leave out videos without a transcript, rather than to raise the error.
+        """
+        links = [links] if isinstance(links, str) else links
+        for result in self._transcripts.get_many(links, lang):
+            for text, metadata in parts(result, (seconds, tokens, overlap), skip_missing):
+                yield Document(text=text, metadata=metadata)

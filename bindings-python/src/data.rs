@@ -1,0 +1,158 @@
+//! Conversions of transcripts for data tools: chunks, files, dictionaries and tables.
+
+use std::{path::Path, sync::Arc};
+
+use pyo3::{
+    exceptions::{PyTypeError, PyValueError},
+    prelude::*,
+    types::{PyDict, PyList, PyString, PyTuple},
+};
+use transcript_core::{
+    transcript::{self, Chunk, ChunkOptions, ChunkUnit},
+    video::Platform,
+};
+
+use crate::{
+    exceptions::core_exception,
+    options,
+    segment::{SegmentStore, Segments, millis, seconds},
+};
+
+/// The platform with this name, as people write it or as on the wire.
+pub(crate) fn platform(name: &str) -> Option<Platform> {
+    let named = Platform::ALL.into_iter().find(|platform| platform.name().eq_ignore_ascii_case(name));
+    named.or_else(|| Platform::from_wire(name))
+}
+
+/// The size of chunks from the keywords of `Transcript.chunks`.
+///
+/// # Errors
+/// `TypeError` unless one size is given; `ValueError` if it or the overlap is out of range.
+pub(crate) fn chunk_options(
+    seconds: Option<f64>,
+    tokens: Option<u64>,
+    overlap: f64,
+) -> PyResult<ChunkOptions> {
+    match (seconds, tokens) {
+        (Some(seconds), None) => {
+            let size = u64::try_from(options::duration("seconds", seconds)?.as_millis())?;
+            let overlap = millis(overlap, "overlap")?;
+            Ok(ChunkOptions { unit: ChunkUnit::Milliseconds, size, overlap })
+        }
+        (None, Some(size)) => {
+            // Half of the size is the maximum in any case.
+            if !(overlap >= 0.0 && overlap.fract() == 0.0) {
+                return Err(PyValueError::new_err(format!(
+                    "overlap must be a number of tokens, not {overlap}"
+                )));
+            }
+            let overlap = overlap as u64;
+            Ok(ChunkOptions { unit: ChunkUnit::Tokens, size, overlap })
+        }
+        _ => Err(PyTypeError::new_err("chunks() takes one size: seconds=60 or tokens=200")),
+    }
+}
+
+/// Chunks as a list of the Python class `Chunk`.
+pub(crate) fn chunk_list<'py>(
+    py: Python<'py>,
+    store: &Arc<SegmentStore>,
+    chunks: Vec<Chunk>,
+) -> PyResult<Bound<'py, PyList>> {
+    let class = py.import("verbatim_transcripts._chunk")?.getattr("Chunk")?;
+    let list = PyList::empty(py);
+    for Chunk { start_ms, end_ms, text, segments } in chunks {
+        let url = store.transcript.video.address_at(start_ms / 1_000);
+        let view = Segments::range(Arc::clone(store), segments)?;
+        list.append(class.call1((text, seconds(start_ms), seconds(end_ms), url, view))?)?;
+    }
+    Ok(list)
+}
+
+/// The chunks of these segments.
+///
+/// # Errors
+/// `InvalidInput` for sizes out of range.
+pub(crate) fn chunks(
+    py: Python<'_>,
+    segments: &[transcript::Segment],
+    options: ChunkOptions,
+) -> PyResult<Vec<Chunk>> {
+    py.detach(|| transcript::chunks(segments, options)).map_err(|error| core_exception(py, &error))
+}
+
+/// Writes a text to a file as UTF-8, with its line ends unchanged.
+///
+/// # Errors
+/// `OSError` with the path.
+pub(crate) fn write_file(py: Python<'_>, path: &Path, text: &str) -> PyResult<()> {
+    let keywords = PyDict::new(py);
+    keywords.set_item("encoding", "utf-8")?;
+    keywords.set_item("newline", "")?;
+    let file = py.import("builtins")?.getattr("open")?.call((path, "w"), Some(&keywords))?;
+    let written = file.call_method1("write", (text,));
+    file.call_method0("close")?;
+    written.map(drop)
+}
+
+/// The path of a file, and its suffix in lower case.
+pub(crate) fn suffix(path: &Path) -> String {
+    path.extension().and_then(|suffix| suffix.to_str()).unwrap_or_default().to_ascii_lowercase()
+}
+
+/// The exception for a file name without a known suffix.
+pub(crate) fn unknown_suffix(path: &Path) -> PyErr {
+    PyValueError::new_err(format!(
+        "{}: the suffix selects the format: .txt, .md, .srt, .vtt or .json",
+        path.display()
+    ))
+}
+
+/// Reads segments from dictionaries with `text`, `start` and `duration`, or from tuples of these.
+///
+/// # Errors
+/// `ValueError` with the index of an item that is neither.
+pub(crate) fn read_dicts(items: &Bound<'_, PyAny>) -> PyResult<Vec<transcript::Segment>> {
+    let read = |item: &Bound<'_, PyAny>| -> PyResult<transcript::Segment> {
+        let (text, start, duration) = if let Ok(tuple) = item.cast::<PyTuple>() {
+            (tuple.get_item(0)?, tuple.get_item(1)?, tuple.get_item(2).ok())
+        } else {
+            (item.get_item("text")?, item.get_item("start")?, item.get_item("duration").ok())
+        };
+        let text = text.cast::<PyString>()?.to_str()?.to_owned();
+        let start = millis(start.extract()?, "start")?;
+        let duration = duration.map_or(Ok(0), |duration| millis(duration.extract()?, "duration"))?;
+        Ok(transcript::Segment::new(text, start, duration))
+    };
+    let mut segments = Vec::new();
+    for (index, item) in items.try_iter()?.enumerate() {
+        let item = item?;
+        segments.push(read(&item).map_err(|error| {
+            PyValueError::new_err(format!(
+                "item {index} is no segment with text, start and duration: {error}"
+            ))
+        })?);
+        if segments.len() > transcript::SEGMENTS_MAX {
+            break;
+        }
+    }
+    Ok(segments)
+}
+
+/// The table of a transcript as a `pandas.DataFrame`.
+///
+/// # Errors
+/// `ImportError` without pandas.
+pub(crate) fn to_pandas<'py>(
+    py: Python<'py>,
+    segments: &[transcript::Segment],
+) -> PyResult<Bound<'py, PyAny>> {
+    let columns = PyDict::new(py);
+    let texts = segments.iter().map(|segment| segment.text.as_str());
+    columns.set_item("text", PyList::new(py, texts.collect::<Vec<_>>())?)?;
+    let starts = segments.iter().map(|segment| seconds(segment.start_ms));
+    columns.set_item("start", PyList::new(py, starts.collect::<Vec<_>>())?)?;
+    let durations = segments.iter().map(|segment| seconds(segment.duration_ms));
+    columns.set_item("duration", PyList::new(py, durations.collect::<Vec<_>>())?)?;
+    py.import("pandas")?.call_method1("DataFrame", (columns,))
+}

@@ -1,0 +1,193 @@
+"""Transcripts in data tools: tables, chunks, files, pydantic, FastAPI, and the loaders of other libraries."""
+
+import json
+from typing import Annotated
+
+import pandas as pd
+import pydantic
+import pytest
+from conftest import LINK
+from fastapi import Body, FastAPI
+from fastapi.testclient import TestClient
+
+import verbatim_transcripts as vt
+from verbatim_transcripts import Segment, Transcript
+from verbatim_transcripts.langchain import TranscriptLoader
+from verbatim_transcripts.llama_index import TranscriptReader
+
+COLUMNS = ["text", "start", "duration"]
+
+
+@pytest.fixture
+def long() -> Transcript:
+    """Ten segments of ten seconds, with a pause after the fifth."""
+    return Transcript(
+        LINK, [Segment(f"Word {n}.", n * 10 + (n > 4) * 60, 10) for n in range(10)], language="en", title="Words"
+    )
+
+
+def test_table_has_segments_as_rows(transcript):
+    for table in (pd.DataFrame(transcript), pd.DataFrame(transcript.segments), transcript.to_pandas()):
+        assert list(table.columns) == COLUMNS and len(table) == 2
+        assert table["start"].tolist() == [1.5, 61.0] and table["text"][1] == "The café is closed."
+    assert list(pd.DataFrame(transcript.to_dicts()).columns) == COLUMNS
+    assert list(pd.DataFrame(transcript.segments[1:]).columns) == COLUMNS
+
+
+def test_segment_unpacks(transcript):
+    text, start, duration = transcript[0]
+    assert (text, start, duration) == ("It is so quiet here.", 1.5, 1.5)
+    assert [start for _, start, _ in transcript] == [1.5, 61.0]
+    assert len(transcript[0]) == 3 and transcript[0][-1] == 1.5 and transcript[0][:2] == (text, start)
+    assert transcript[0]._asdict() == transcript.to_dicts()[0] and Segment._fields == tuple(COLUMNS)
+    with pytest.raises(IndexError):
+        transcript[0][3]
+    with pytest.raises(TypeError):
+        transcript[0]["text"]
+
+
+def test_from_dicts_restores_segments(transcript):
+    for dicts in (transcript.to_dicts(), list(map(tuple, transcript)), iter(transcript.to_dicts())):
+        copy = Transcript.from_dicts(LINK, dicts, language="en", title="A quiet day", author="Ann")
+        assert copy == transcript
+    assert Transcript.from_dicts(LINK, [{"text": "a", "start": 1}])[0].duration == 0
+    wrong = [[{"text": "a"}], [{"text": 7, "start": 0}], [7], [("a",)], [{"text": "a", "start": -1}], [{"text": "a", "start": "x"}]]
+    for dicts in wrong:
+        with pytest.raises(ValueError, match="item 0"):
+            Transcript.from_dicts(LINK, dicts)
+    with pytest.raises(vt.InvalidInput):
+        Transcript.from_dicts(LINK, [])
+    with pytest.raises(vt.InvalidInput):
+        Transcript.from_dicts(LINK, ({"text": "a", "start": 0} for _ in range(200_000)))
+
+
+def test_dict_restores_transcript(transcript):
+    document = transcript.to_dict()
+    assert document == json.loads(transcript.to_json()) and document["platform"] == "YouTube"
+    assert Transcript.from_dict(document) == transcript
+    assert Transcript.from_dict({**document, "platform": "video_site"}) == transcript
+    with pytest.raises(ValueError, match="not a transcript"):
+        Transcript.from_dict({})
+
+
+@pytest.mark.parametrize("suffix", ["txt", "md", "srt", "vtt", "json", "SRT"])
+def test_save_format_follows_suffix(transcript, tmp_path, suffix):
+    path = tmp_path / f"a.{suffix}"
+    transcript.save(path)
+    expected = {
+        "txt": transcript.text,
+        "md": transcript.to_markdown(),
+        "srt": transcript.to_srt(),
+        "vtt": transcript.to_vtt(),
+        "json": transcript.to_json() + "\n",
+    }
+    assert path.read_bytes().decode() == expected[suffix.lower()]
+    transcript.save(str(path))
+
+
+def test_save_invalid_path_raises_error(transcript, tmp_path):
+    for name in ("a", "a.pdf", ".srt"):
+        with pytest.raises(ValueError, match="suffix"):
+            transcript.save(tmp_path / name)
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        transcript.save(tmp_path / "nowhere" / "a.srt")
+
+
+def test_paragraphs_keep_times_and_segments(long):
+    first, second = long.paragraphs()
+    assert first.text == "Word 0. Word 1. Word 2. Word 3. Word 4." and (first.start, first.end) == (0, 50)
+    assert second.segments == long.segments[5:] and second.url.endswith("t=110s")
+    assert "\n\n".join(paragraph.text for paragraph in long.paragraphs()) + "\n" == long.text
+
+
+def test_chunks_have_size_and_overlap(long):
+    assert [len(chunk.segments) for chunk in long.chunks(seconds=30)] == [3, 2, 3, 2]
+    by_time = long.chunks(seconds=30, overlap=10)
+    assert [chunk.text for chunk in by_time[:2]] == ["Word 0. Word 1. Word 2.", "Word 2. Word 3. Word 4."]
+    by_tokens = long.chunks(tokens=12, overlap=4)
+    assert all(len(chunk.segments) == 3 for chunk in by_tokens[:-1])
+    assert by_tokens[1].segments[0] == by_tokens[0].segments[-1]
+    assert len(long.chunks(tokens=10_000)) == 1 == len(long.chunks(seconds=86_400))
+
+
+@pytest.mark.parametrize(
+    ("keywords", "error"),
+    [
+        ({}, TypeError),
+        ({"seconds": 1, "tokens": 1}, TypeError),
+        ({"seconds": 0}, ValueError),
+        ({"seconds": float("nan")}, ValueError),
+        ({"seconds": 10, "overlap": 6}, ValueError),
+        ({"seconds": 10, "overlap": -1}, ValueError),
+        ({"tokens": 0}, ValueError),
+        ({"tokens": 10, "overlap": 6}, ValueError),
+        ({"tokens": 10, "overlap": 0.5}, ValueError),
+        ({"tokens": 10, "overlap": float("inf")}, ValueError),
+        ({"tokens": -1}, OverflowError),
+        ({"tokens": "a"}, TypeError),
+    ],
+)
+def test_chunks_invalid_size_raises_error(long, keywords, error):
+    with pytest.raises(error):
+        long.chunks(**keywords)
+
+
+class Video(pydantic.BaseModel):
+    transcript: Transcript
+    best: Segment | None = None
+
+
+def test_pydantic_model_holds_transcript(transcript):
+    video = Video(transcript=transcript, best=transcript[1])
+    assert Video.model_validate_json(video.model_dump_json()) == video
+    assert Video.model_validate(video.model_dump()) == video
+    assert video.model_dump()["transcript"] == transcript.to_dict()
+    for wrong in ({}, 7, {**transcript.to_dict(), "platform": "nowhere"}, {**transcript.to_dict(), "transcript": []}):
+        with pytest.raises(pydantic.ValidationError):
+            Video.model_validate({"transcript": wrong})
+    schema = Video.model_json_schema()
+    assert "video_id" in json.dumps(schema)
+
+
+def test_fastapi_returns_transcript(imported):
+    app = FastAPI()
+
+    @app.get("/transcript")
+    async def read(link: str) -> Transcript:
+        return await imported.aget(link)
+
+    @app.post("/length")
+    def length(transcript: Annotated[Transcript, Body()]) -> int:
+        return len(transcript)
+
+    client = TestClient(app)
+    response = client.get("/transcript", params={"link": LINK})
+    assert response.status_code == 200 and response.json() == imported.get(LINK).to_dict()
+    assert client.post("/length", json=response.json()).json() == 2
+    assert client.post("/length", json={}).status_code == 422
+    assert "video_id" in client.get("/openapi.json").text
+
+
+def test_langchain_loader_yields_documents(imported):
+    loader = TranscriptLoader(LINK, transcripts=imported)
+    (document,) = loader.load()
+    assert document.page_content == imported.get(LINK).text
+    assert document.metadata["title"] == "A quiet day" and document.metadata["source"].endswith("dQw4w9WgXcQ")
+    parts = TranscriptLoader([LINK], "en", transcripts=imported, seconds=30).load()
+    assert [part.metadata["start"] for part in parts] == [1.5, 61.0] and parts[1].metadata["source"].endswith("t=61s")
+    with pytest.raises(vt.TranscriptUnavailable):
+        TranscriptLoader("aaaaaaaaaaa", transcripts=imported).load()
+    assert TranscriptLoader(["aaaaaaaaaaa"], transcripts=imported, skip_missing=True).load() == []
+
+
+async def test_langchain_loader_yields_documents_in_event_loop(imported):
+    documents = [document async for document in TranscriptLoader([LINK], transcripts=imported, tokens=10).alazy_load()]
+    assert [document.page_content for document in documents] == ["It is so quiet here.", "The café is closed."]
+
+
+def test_llama_index_reader_yields_documents(imported):
+    reader = TranscriptReader(imported)
+    (document,) = reader.load_data([LINK])
+    assert document.text == imported.get(LINK).text and document.metadata["language"] == "en"
+    assert len(reader.load_data(LINK, seconds=30)) == 2
+    assert reader.load_data(["aaaaaaaaaaa"], skip_missing=True) == []

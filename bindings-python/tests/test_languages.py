@@ -1,0 +1,120 @@
+"""Languages, machine translations, the archive alone, and the timeout of a call."""
+
+import asyncio
+import time
+
+import pytest
+from conftest import LINK, SRT
+
+import verbatim_transcripts as vt
+from verbatim_transcripts import Segment, SupplyError, Track, Transcript, Transcripts
+
+
+class TranslatingSupplier:
+    """Has captions in English and French, and translates into German."""
+
+    name = "translating"
+
+    def __init__(self):
+        self.languages = []
+
+    def supply(self, request):
+        self.languages.append(request.lang)
+        if request.lang not in (None, "en", "fr", "de"):
+            raise SupplyError("no_language", "There are no captions in this language.")
+        kind = "translated" if request.lang == "de" else "human"
+        english = Transcript(request.url, [Segment("Hello.", 0, 1)], language="en")
+        if request.lang in (None, "en"):
+            return english
+        return [Transcript(request.url, [Segment("…", 0, 1)], language=request.lang, kind=kind), english]
+
+
+class SlowSupplier:
+    name = "slow"
+
+    async def supply(self, request):
+        await asyncio.sleep(60)
+
+
+@pytest.fixture
+def supplier():
+    return TranslatingSupplier()
+
+
+@pytest.fixture
+def transcripts(supplier):
+    with Transcripts(suppliers=[supplier]) as transcripts:
+        yield transcripts
+
+
+def test_languages_lists_tracks_of_platform(youtube):
+    tracks = youtube.languages("vb-tracks-0")
+    assert {(track.language, track.kind) for track in tracks} >= {("en", "human"), ("en", "generated"), ("de", "human")}
+    assert [track.language for track in tracks if track.is_archived] == ["en"]
+    assert any(track.name == "Sous-titres" for track in tracks) and any(track.is_generated for track in tracks)
+    assert asyncio.run(youtube.alanguages("vb-tracks-0", fetch=False)) == tracks
+    with pytest.raises(vt.NoCaptions):
+        youtube.languages("vb-private0")
+    with pytest.raises(vt.InvalidInput):
+        youtube.languages("no link")
+
+
+def test_languages_archived_video_needs_no_supplier(imported):
+    assert imported.languages(LINK) == [Track("en", "human", None, False, True)]
+    assert imported.languages("aaaaaaaaaaa", fetch=False) == []
+    with pytest.raises(vt.NotConfigured):
+        imported.languages("aaaaaaaaaaa")
+
+
+def test_lang_list_returns_first_available(youtube, transcripts):
+    assert youtube.get("vb-tracks-0", ["ja", "de", "en"]).language == "de"
+    assert transcripts.get(LINK, ("nl", "fr")).language == "fr"
+    assert asyncio.run(transcripts.aget(LINK, ["nl", "fr"])).language == "fr"
+    assert [result.get().language for result in transcripts.get_many([LINK], ["nl", "fr"])] == ["fr"]
+    with pytest.raises(vt.NoCaptions):
+        transcripts.get(LINK, ["nl", "pt"])
+
+
+@pytest.mark.parametrize(("lang", "error"), [([], ValueError), (["en", "no tag"], vt.InvalidInput), (7, TypeError), ([7], TypeError), (["en"] * 99, vt.InvalidInput)])
+def test_lang_invalid_list_raises_error(transcripts, lang, error):
+    with pytest.raises(error):
+        transcripts.get(LINK, lang)
+
+
+def test_translation_is_returned_on_request_only(supplier, transcripts):
+    for _ in range(3):
+        with pytest.raises(vt.NoCaptions, match="machine translation"):
+            transcripts.get(LINK, "de")
+    assert transcripts.get(LINK, ["de", "fr"]).language == "fr"
+    for _ in range(3):
+        found = transcripts.get(LINK, "de", translated=True)
+        assert (found.language, found.kind) == ("de", "translated")
+    assert supplier.languages == ["de", "fr"]
+
+
+def test_fetch_false_reads_archive_only(supplier, transcripts):
+    for call in (lambda: transcripts.get(LINK, fetch=False), lambda: asyncio.run(transcripts.aget(LINK, fetch=False))):
+        with pytest.raises(vt.TranscriptUnavailable, match="not archived"):
+            call()
+    assert supplier.languages == []
+    transcripts.get(LINK)
+    assert transcripts.get(LINK, fetch=False).language == "en" == transcripts.get(LINK, "en", fetch=False).language
+    (result,) = transcripts.get_many([LINK], "fr", fetch=False)
+    assert isinstance(result.error, vt.TranscriptUnavailable) and supplier.languages == [None]
+
+
+def test_timeout_of_call_ends_it():
+    with Transcripts(suppliers=[SlowSupplier()]) as transcripts:
+        transcripts.import_("bbbbbbbbbbb", SRT, lang="en")
+        started = time.monotonic()
+        with pytest.raises(vt.FetchFailed, match="timeout"):
+            transcripts.get(LINK, timeout=0.1)
+        with pytest.raises(vt.FetchFailed, match="timeout"):
+            transcripts.get(LINK, ["de", "en"], timeout=0.1)
+        with pytest.raises(vt.FetchFailed):
+            asyncio.run(transcripts.alanguages(LINK, timeout=0.1))
+        assert time.monotonic() - started < 20
+        assert transcripts.get("bbbbbbbbbbb", timeout=0.1).language == "en"
+        for timeout in (0, -1, float("nan"), 1e9):
+            with pytest.raises(ValueError, match="timeout"):
+                transcripts.get(LINK, timeout=timeout)
