@@ -213,7 +213,7 @@ impl SegmentStore {
     }
 }
 
-/// The segments of a transcript in order of their start: a `collections.abc.Sequence` of [`Segment`].
+/// The segments of a transcript in order of their start: a `collections.abc.Sequence` of `Segment`.
 ///
 /// Items are created on access, and a slice is a view. Iteration over all segments creates all objects, and the
 /// transcript keeps them for the next iteration.

@@ -12,6 +12,7 @@ import sys
 import pytest
 from conftest import ROOT
 
+import stub_docs
 import verbatim_transcripts as vt
 
 MODULES = [
@@ -78,6 +79,11 @@ def test_types_checker_passes(check, tmp_path):
         timeout=300,
     )
     assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_stub_has_docstrings_of_module():
+    """`python tests/stub_docs.py` updates the stub."""
+    assert stub_docs.is_current(stub_docs.source().read_text())
 
 
 def test_docstrings_cover_public_names():

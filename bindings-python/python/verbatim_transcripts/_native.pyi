@@ -34,17 +34,32 @@ __version__: str
 
 @final
 class Segment:
+    """A text with its start and duration.
+
+    `text` is unchanged from the supplier; `start`, `duration` and `end` are in seconds from the start of the video,
+    with millisecond precision. Segments are immutable, compare by value, match `case Segment(text, start, duration)`
+    and unpack like a tuple of these three.
+
+    >>> from verbatim_transcripts import Segment
+    >>> Segment("Hello there.", 1.5, 2.0).end
+    3.5
+    >>> text, start, duration = Segment("Hello there.", 1.5, 2.0)
+    """
     __match_args__: ClassVar[tuple[Literal["text"], Literal["start"], Literal["duration"]]]
     _fields: ClassVar[tuple[Literal["text"], Literal["start"], Literal["duration"]]]
     def __new__(cls, text: str, start: float, duration: float = 0.0) -> Segment: ...
     @property
-    def text(self) -> str: ...
+    def text(self) -> str:
+        """The text, unchanged from the supplier."""
     @property
-    def start(self) -> float: ...
+    def start(self) -> float:
+        """Start, in seconds from the start of the video."""
     @property
-    def duration(self) -> float: ...
+    def duration(self) -> float:
+        """Duration, in seconds."""
     @property
-    def end(self) -> float: ...
+    def end(self) -> float:
+        """End, in seconds from the start of the video."""
     def __eq__(self, value: object, /) -> bool: ...
     def __ne__(self, value: object, /) -> bool: ...
     def __hash__(self) -> int: ...
@@ -58,6 +73,11 @@ class Segment:
 
 @final
 class Segments(Sequence[Segment]):
+    """The segments of a transcript in order of their start: a `collections.abc.Sequence` of [`Segment`].
+
+    Items are created on access, and a slice is a view. Iteration over all segments creates all objects, and the
+    transcript keeps them for the next iteration.
+    """
     @overload
     def __getitem__(self, key: SupportsIndex, /) -> Segment: ...
     @overload
@@ -66,13 +86,30 @@ class Segments(Sequence[Segment]):
     def __iter__(self) -> Iterator[Segment]: ...
     def __reversed__(self) -> Iterator[Segment]: ...
     def __contains__(self, key: object, /) -> bool: ...
-    def index(self, value: object, start: SupportsIndex = 0, stop: SupportsIndex | None = None) -> int: ...
-    def count(self, value: object) -> int: ...
+    def index(self, value: object, start: SupportsIndex = 0, stop: SupportsIndex | None = None) -> int:
+        """The index of the first equal segment.
+
+        Raises `ValueError` if there is none.
+        """
+    def count(self, value: object) -> int:
+        """The number of equal segments."""
     def __eq__(self, value: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 @final
 class Transcript(Sequence[Segment]):
+    r"""The transcript of one video in one language.
+
+    Transcripts are immutable and compare by their content. They are also sequences of their segments:
+    `len(transcript)`, `transcript[0]`, `for segment in transcript`.
+
+    >>> from verbatim_transcripts import Segment, Transcript
+    >>> transcript = Transcript("https://youtu.be/dQw4w9WgXcQ", [Segment("Hello there.", 0, 1.5)], language="en")
+    >>> transcript.text
+    'Hello there.\n'
+    >>> transcript.to_dicts()
+    [{'text': 'Hello there.', 'start': 0.0, 'duration': 1.5}]
+    """
     __match_args__: ClassVar[tuple[Literal["title"], Literal["language"], Literal["segments"]]]
     def __new__(
         cls,
@@ -89,49 +126,92 @@ class Transcript(Sequence[Segment]):
         source: str = "import",
     ) -> Transcript: ...
     @property
-    def platform(self) -> str: ...
+    def platform(self) -> str:
+        """The platform: `YouTube`, `TikTok`, `Instagram` or `X`."""
     @property
-    def video_id(self) -> str: ...
+    def video_id(self) -> str:
+        """The id of the video on its platform."""
     @property
-    def url(self) -> str: ...
+    def url(self) -> str:
+        """The URL of the video."""
     @property
-    def title(self) -> str | None: ...
+    def title(self) -> str | None:
+        """The title of the video, or None if the supplier does not know it."""
     @property
-    def author(self) -> str | None: ...
+    def author(self) -> str | None:
+        """The publisher of the video, or None if the supplier does not know it."""
     @property
-    def duration(self) -> float | None: ...
+    def duration(self) -> float | None:
+        """The length of the video in seconds, or None if the supplier does not know it."""
     @property
-    def language(self) -> str: ...
+    def language(self) -> str:
+        """The language of the transcript, as a BCP 47 tag."""
     @property
-    def kind(self) -> str: ...
+    def kind(self) -> str:
+        """The kind of the track: `human`, `generated` (recognised from speech) or `translated` (by a machine)."""
     @property
-    def is_generated(self) -> bool: ...
+    def is_generated(self) -> bool:
+        """Whether the transcript was generated: recognised from speech, or translated by a machine."""
     @property
-    def track_name(self) -> str | None: ...
+    def track_name(self) -> str | None:
+        """The name of the track, or None if it has none besides its language."""
     @property
-    def original(self) -> bool: ...
+    def original(self) -> bool:
+        """Whether the language is the spoken language, as far as the supplier knows."""
     @property
-    def source(self) -> str: ...
+    def source(self) -> str:
+        """The name of the supplier: `youtube-captions`, `speech-to-text`, …"""
     @property
-    def from_cache(self) -> bool: ...
+    def from_cache(self) -> bool:
+        """Whether the transcript was archived before the call."""
     @property
-    def revision(self) -> int: ...
+    def revision(self) -> int:
+        """The version of the archived transcript: 1 for the first one; 0 if it does not come from an archive."""
     @property
-    def segments(self) -> Segments: ...
+    def segments(self) -> Segments:
+        """The segments in order of their start: a lazy sequence, which creates its items on access."""
     @property
-    def text(self) -> str: ...
-    def to_markdown(self) -> str: ...
-    def to_srt(self) -> str: ...
-    def to_vtt(self) -> str: ...
-    def to_dicts(self) -> list[dict[str, Any]]: ...
-    def to_dict(self) -> dict[str, Any]: ...
-    def to_pandas(self) -> pandas.DataFrame: ...
-    def to_json(self) -> str: ...
-    def paragraphs(self) -> list[Chunk]: ...
+    def text(self) -> str:
+        """The text as prose in paragraphs, without times."""
+    def to_markdown(self) -> str:
+        """The transcript as Markdown: title, author, and paragraphs with links to their start."""
+    def to_srt(self) -> str:
+        """The transcript as SRT subtitles."""
+    def to_vtt(self) -> str:
+        """The transcript as WebVTT subtitles."""
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """The segments as dictionaries with `text`, `start` and `duration` (seconds), which `Transcript.from_dicts` loads."""
+    def to_dict(self) -> dict[str, Any]:
+        """The transcript as a dictionary: the object of `to_json`."""
+    def to_pandas(self) -> pandas.DataFrame:
+        """The segments as a `pandas.DataFrame` with the columns `text`, `start` and `duration`.
+
+        Raises `ImportError` without pandas: `pip install verbatim-transcripts[pandas]`.
+        """
+    def to_json(self) -> str:
+        """The transcript as a JSON object, which `Transcript.from_json` loads."""
+    def paragraphs(self) -> list[Chunk]:
+        """The text in paragraphs: a list of `Chunk`. A paragraph ends at a pause, or at a sentence once it is long enough."""
     def chunks(
         self, *, seconds: float | None = None, tokens: int | None = None, overlap: float | None = None
-    ) -> list[Chunk]: ...
-    def save(self, path: str | PathLike[str]) -> None: ...
+    ) -> list[Chunk]:
+        """The text in parts of at most `seconds`, or of about `tokens` of a language model: a list of `Chunk`.
+
+        Segments are never split. The last `overlap` seconds or tokens of a part, at most half of its size, are repeated
+        in the next one. Tokens are estimated, rather too many.
+
+        >>> from verbatim_transcripts import Segment, Transcript
+        >>> segments = [Segment(f"Word {number}.", number * 10, 10) for number in range(5)]
+        >>> [chunk.text for chunk in Transcript("dQw4w9WgXcQ", segments).chunks(seconds=30, overlap=10)]
+        ['Word 0. Word 1. Word 2.', 'Word 2. Word 3. Word 4.']
+
+        Raises `TypeError` unless one size is given, and `ValueError` for a size or an overlap out of range.
+        """
+    def save(self, path: str | PathLike[str]) -> None:
+        """Writes the transcript to a file. The suffix selects the format: `.txt`, `.md`, `.srt`, `.vtt` or `.json`.
+
+        Raises `ValueError` for another suffix, and `OSError` if the file cannot be written.
+        """
     @classmethod
     def from_dicts(
         cls,
@@ -142,11 +222,24 @@ class Transcript(Sequence[Segment]):
         kind: str = "human",
         title: str | None = None,
         author: str | None = None,
-    ) -> Transcript: ...
+    ) -> Transcript:
+        """Creates a transcript from dictionaries with `text`, `start` and `duration` in seconds, as `to_dicts` and
+        youtube-transcript-api return them, or from tuples of these.
+
+        Raises `ValueError` if an item is neither, or a time is out of range.
+        """
     @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> Transcript: ...
+    def from_dict(cls, document: Mapping[str, Any]) -> Transcript:
+        """Loads a transcript from the dictionary of `to_dict`.
+
+        Raises `ValueError` for any other dictionary.
+        """
     @classmethod
-    def from_json(cls, json: str | bytes) -> Transcript: ...
+    def from_json(cls, json: str | bytes) -> Transcript:
+        """Loads a transcript from the JSON of `to_json`.
+
+        Raises `ValueError` for any other text.
+        """
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any: ...
     def __len__(self) -> int: ...
@@ -161,19 +254,27 @@ class Transcript(Sequence[Segment]):
 
 @final
 class SupplyRequest:
+    """A request to a supplier written in Python: video, language and remaining time."""
     @property
-    def platform(self) -> str: ...
+    def platform(self) -> str:
+        """The platform: `YouTube`, `TikTok`, `Instagram` or `X`."""
     @property
-    def video_id(self) -> str: ...
+    def video_id(self) -> str:
+        """The id of the video on its platform."""
     @property
-    def url(self) -> str: ...
+    def url(self) -> str:
+        """The URL of the video."""
     @property
-    def lang(self) -> str | None: ...
+    def lang(self) -> str | None:
+        """The requested language as a BCP 47 tag; None for the default track: English, otherwise the spoken language."""
     @property
-    def seconds(self) -> float: ...
+    def seconds(self) -> float:
+        """Seconds until the deadline, measured at the start of the call."""
     @property
-    def cancelled(self) -> bool: ...
-    def stage(self, name: str, done: int = 0, of: int = 0) -> None: ...
+    def cancelled(self) -> bool:
+        """Whether no caller waits any more. A long call polls it between its steps."""
+    def stage(self, name: str, done: int = 0, of: int = 0) -> None:
+        """Reports that a stage has reached `done` of `of`; `of` is 0 if unknown."""
 
 @final
 class PendingCall:
