@@ -124,7 +124,7 @@ def many():
     kept = [result.get() for result in transcripts.get_many(videos, concurrency=200)]
     return kept
 def again():
-    for one in videos: transcripts.forget(one)
+    for one in videos: transcripts.delete(one)
 """
 PEER = """
 import os

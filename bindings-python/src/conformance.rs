@@ -8,13 +8,11 @@ use pyo3::{
     types::PyBytes,
 };
 use transcript_core::{
-    archive::{Archive, content_digest},
-    directory::Directory,
-    ledger::Ledger,
+    archive::content_digest,
     testing::{ConformanceCase, archive_cases, directory_cases, ledger_cases},
 };
 
-use crate::{pending::PendingCall, ports::PyStore};
+use crate::{pending::PendingCall, ports};
 
 fn unknown_port(port: &str) -> PyErr {
     PyValueError::new_err(format!("there is no suite for {port:?}; suites: 'archive', 'ledger', 'directory'"))
@@ -35,13 +33,9 @@ pub(crate) fn _cases(port: &str) -> PyResult<Vec<&'static str>> {
 #[pyfunction]
 pub(crate) fn _run_case(port: &str, name: &str, store: Bound<'_, PyAny>) -> PyResult<PendingCall> {
     match port {
-        "archive" => {
-            start(archive_cases(), name, Arc::new(PyStore::new(store, "archive")) as Arc<dyn Archive>)
-        }
-        "ledger" => start(ledger_cases(), name, Arc::new(PyStore::new(store, "ledger")) as Arc<dyn Ledger>),
-        "directory" => {
-            start(directory_cases(), name, Arc::new(PyStore::new(store, "directory")) as Arc<dyn Directory>)
-        }
+        "archive" => start(archive_cases(), name, ports::archive(store)?),
+        "ledger" => start(ledger_cases(), name, ports::ledger(store)?),
+        "directory" => start(directory_cases(), name, ports::directory(store)?),
         _ => Err(unknown_port(port)),
     }
 }

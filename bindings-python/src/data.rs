@@ -7,22 +7,13 @@ use pyo3::{
     prelude::*,
     types::{PyDict, PyList, PyString, PyTuple},
 };
-use transcript_core::{
-    transcript::{self, Chunk, ChunkOptions, ChunkUnit},
-    video::Platform,
-};
+use transcript_core::transcript::{self, Chunk, ChunkOptions, ChunkUnit};
 
 use crate::{
     exceptions::core_exception,
     options,
     segment::{SegmentStore, Segments, millis, seconds},
 };
-
-/// The platform with this name, as people write it or as on the wire.
-pub(crate) fn platform(name: &str) -> Option<Platform> {
-    let named = Platform::ALL.into_iter().find(|platform| platform.name().eq_ignore_ascii_case(name));
-    named.or_else(|| Platform::from_wire(name))
-}
 
 /// The size of chunks from the keywords of `Transcript.chunks`.
 ///

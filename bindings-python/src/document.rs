@@ -4,10 +4,8 @@ use serde::{Deserialize, Serialize};
 use transcript_core::{
     body::segments::{self, Segment},
     transcript::{self, LanguageTag, TrackInfo, TrackKind},
-    video::VideoId,
+    video::{Platform, VideoId},
 };
-
-use crate::data;
 
 /// Fields of the document, with the names and units of the lookup API where that has them.
 #[derive(Serialize, Deserialize)]
@@ -51,7 +49,7 @@ impl Document {
 
     /// Converts the document; the error names the invalid field.
     pub(crate) fn into_transcript(self) -> Result<transcript::Transcript, String> {
-        let platform = data::platform(&self.platform).ok_or("unknown platform")?;
+        let platform = Platform::parse(&self.platform).ok_or("unknown platform")?;
         let millis = self.duration.map(|duration| (duration * 1_000.0).round());
         Ok(transcript::Transcript {
             video: VideoId::new(platform, &self.video_id).map_err(|error| error.to_string())?,

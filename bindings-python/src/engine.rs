@@ -6,7 +6,11 @@ use pyo3::{
     prelude::*,
     types::{PyDict, PyString},
 };
-use transcript_core::{archive::ArchivedTrack, ids::GrantId};
+use transcript_core::{
+    PageRequest,
+    archive::ArchivedTrack,
+    ids::{Cursor, GrantId},
+};
 use verbatim::{
     GetOutcome, GetRequest, ImportEffect, ImportOutcome, ImportRequest, RefreshOutcome, SearchRequest,
 };
@@ -15,7 +19,7 @@ use crate::{
     batch::Batch,
     connection::Connection,
     events,
-    exceptions::BindingError,
+    exceptions::{BindingError, core_exception},
     lazy_open::LazyVerbatim,
     options,
     pending::{self, PendingCall},
@@ -244,6 +248,51 @@ impl Engine {
                 })
                 .collect();
             Ok(hits?.into_pyobject(py)?.into_any().unbind())
+        }))
+    }
+
+    /// One page of the archived transcripts: `(transcripts, cursor of the next page or None)`.
+    fn archived(&self, py: Python<'_>, after: Option<String>, limit: u32) -> PyResult<PendingCall> {
+        let open = self.lazy.open(py)?;
+        let page = PageRequest { after: after.map(Cursor::new), limit };
+        let work = async move { Ok(open.await?.tools().list_archived(page).await?) };
+        Ok(PendingCall::new(work, |py, page| {
+            let transcripts =
+                page.items.iter().map(|stored| Bound::new(py, Transcript::from_stored(stored, true)));
+            let transcripts = transcripts.collect::<PyResult<Vec<_>>>()?;
+            let next = page.next.map(|cursor| cursor.as_str().to_owned());
+            Ok((transcripts, next).into_pyobject(py)?.into_any().unbind())
+        }))
+    }
+
+    /// One page of the exports: `([(platform, video, name, transcript, JSON)], cursor of the next page or None)`.
+    fn exports(&self, py: Python<'_>, after: Option<String>, limit: u32) -> PyResult<PendingCall> {
+        let open = self.lazy.open(py)?;
+        let page = PageRequest { after: after.map(Cursor::new), limit };
+        let work = async move { Ok(open.await?.tools().list_exports(page).await?) };
+        Ok(PendingCall::new(work, |py, page| {
+            let exports = page.items.iter().map(|export| {
+                let video = &export.stored.transcript.video;
+                let transcript = Bound::new(py, Transcript::from_stored(&export.stored, true))?;
+                let json = export.to_json().map_err(|error| core_exception(py, &error))?;
+                (video.platform().name(), video.id(), export.name(), transcript, json).into_pyobject(py)
+            });
+            let exports = exports.collect::<PyResult<Vec<_>>>()?;
+            let next = page.next.map(|cursor| cursor.as_str().to_owned());
+            Ok((exports, next).into_pyobject(py)?.into_any().unbind())
+        }))
+    }
+
+    /// Imports all transcripts of a body that names their videos.
+    fn import_all(&self, py: Python<'_>, body: Vec<u8>, replace: bool) -> PyResult<PendingCall> {
+        let open = self.lazy.open_to_change(py)?;
+        let work = async move {
+            let (verbatim, _guard) = open.await?;
+            Ok(verbatim.tools().import_all(&body, replace).await?)
+        };
+        Ok(PendingCall::new(work, |py, outcomes| {
+            let outcomes = outcomes.iter().map(|outcome| import_tuple(py, outcome));
+            Ok(outcomes.collect::<PyResult<Vec<_>>>()?.into_pyobject(py)?.into_any().unbind())
         }))
     }
 

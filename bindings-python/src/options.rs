@@ -16,14 +16,14 @@ use pyo3::{
     types::{PyDict, PyString},
 };
 use verbatim::{
-    ChatModelOptions, CustomPorts, HttpOptions, Options, ProxyVariables, SpeechOptions, StorageOptions,
-    SupplierOptions, YtDlpOptions, service::ServiceOptions,
+    ChatModelOptions, CustomPorts, DatabaseOptions, HttpOptions, Options, ProxyVariables, SpeechOptions,
+    StorageOptions, SupplierOptions, YtDlpOptions, service::ServiceOptions,
 };
 
 use crate::{
     events::PyObserver,
     exceptions::core_exception,
-    ports::{PyChatModel, PyStore, PySupplier},
+    ports::{self, PyChatModel, PySupplier},
 };
 
 /// The keyword arguments.
@@ -184,8 +184,10 @@ type ModelOption = (String, String, Option<String>);
 
 /// Reads the limits and prices of the service; without a service there are none.
 fn limits(keywords: &OptionKeywords<'_, '_>, options: &mut Options) -> PyResult<()> {
-    if let Some(base_url) = keywords.read::<String>("base_url")? {
-        options.set_base_url(&base_url);
+    match keywords.read::<String>("base_url")? {
+        Some(base_url) => options.set_base_url(&base_url),
+        // Without a server there are no watch pages.
+        None => options.lookup.base_url.clear(),
     }
     let lookup = &mut options.lookup;
     let set = |name: &str, option: &mut u64| {
@@ -201,60 +203,89 @@ fn limits(keywords: &OptionKeywords<'_, '_>, options: &mut Options) -> PyResult<
 
 /// Reads the stores of transcripts, and of keys and accounts.
 fn storage(keywords: &OptionKeywords<'_, '_>, options: &mut Options) -> PyResult<()> {
-    let archive = keywords.value("archive")?;
-    if let Some(custom) = archive.as_ref().filter(|archive| has_method(archive, "find")) {
-        options.custom.archive = Some(Arc::new(PyStore::new(custom.clone(), "archive")));
+    let mut places = [None, None];
+    for (keyword, place) in ["archive", "ledger"].into_iter().zip(&mut places) {
+        let Some(value) = keywords.value(keyword)? else { continue };
+        *place = match read_place(keyword, &value)? {
+            Some(found) => Some(found),
+            None if keyword == "archive" => {
+                options.custom.archive = Some(ports::archive(value)?);
+                None
+            }
+            None => {
+                options.custom.ledger = Some(ports::ledger(value)?);
+                None
+            }
+        };
     }
-    let archive = archive.filter(|archive| !has_method(archive, "find"));
-    let archive = archive.map(|archive| file_path("archive", &archive)).transpose()?;
-    let ledger = keywords.value("ledger")?;
-    if let Some(custom) = ledger.as_ref().filter(|ledger| has_method(ledger, "hold")) {
-        options.custom.ledger = Some(Arc::new(PyStore::new(custom.clone(), "ledger")));
-    }
-    let ledger = ledger.filter(|ledger| !has_method(ledger, "hold"));
-    let ledger = ledger.map(|ledger| file_path("ledger", &ledger)).transpose()?;
     if let Some(custom) = keywords.value("directory")? {
-        if !has_method(&custom, "key_owner") {
-            return Err(PyTypeError::new_err(
-                "a directory must have the methods of verbatim_transcripts.Directory",
-            ));
-        }
-        options.custom.directory = Some(Arc::new(PyStore::new(custom, "directory")));
+        options.custom.directory = Some(ports::directory(custom)?);
     }
-    options.storage = match (archive, ledger) {
-        (Some(archive), Some(main)) => StorageOptions::Files { main, archive },
-        (Some(archive), None) => StorageOptions::ArchiveFile(archive),
-        (None, None) => StorageOptions::BoundedMemory(MEMORY_BYTES),
-        (None, Some(_)) => {
-            return Err(PyValueError::new_err("a ledger file requires an archive file"));
+    let [archive, ledger] = places;
+    options.storage = match (archive.unwrap_or(Place::Memory), ledger) {
+        (Place::Memory, None | Some(Place::Memory)) => StorageOptions::BoundedMemory(MEMORY_BYTES),
+        (Place::File(archive), None) => StorageOptions::ArchiveFile(archive),
+        (Place::File(archive), Some(Place::File(main))) => StorageOptions::Files { main, archive },
+        (Place::Postgres(archive), None) => StorageOptions::ArchivePostgres(DatabaseOptions::new(archive)),
+        (Place::Postgres(archive), Some(Place::Postgres(main))) => StorageOptions::Postgres {
+            main: DatabaseOptions::new(main),
+            archive: DatabaseOptions::new(archive),
+        },
+        _ => {
+            return Err(PyValueError::new_err(
+                "archive and ledger must both be files, or both PostgreSQL databases",
+            ));
         }
     };
     Ok(())
 }
 
-/// Whether an object has a method with this name.
-fn has_method(object: &Bound<'_, PyAny>, method: &str) -> bool {
-    object.getattr(method).is_ok_and(|method| method.is_callable())
-        // A `str` also has a method `find`.
-        && object.cast::<PyString>().is_err()
+/// Where a store is.
+enum Place {
+    Memory,
+    File(PathBuf),
+    Postgres(String),
 }
 
-/// The file named by `sqlite:///…` or a path.
-fn file_path(keyword: &str, value: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
-    let invalid =
-        || PyValueError::new_err(format!("{keyword} must be 'sqlite:///FILE', a path, or None, not {value}"));
-    let Ok(text) = value.cast::<PyString>() else {
-        return value.extract().map_err(|_| {
-            PyTypeError::new_err(format!("{keyword} must be 'sqlite:///FILE', a path, or None"))
-        });
+/// Reads the place of a store: a path, in which `~` is the home folder, or a URL. `None` for another object.
+///
+/// # Errors
+/// `ValueError` for another URL.
+fn read_place(keyword: &str, value: &Bound<'_, PyAny>) -> PyResult<Option<Place>> {
+    // A URL can contain a password: the message has none.
+    let invalid = || {
+        PyValueError::new_err(format!(
+            "{keyword} must be a path, ':memory:', 'sqlite:///FILE', 'postgresql://…' or a custom store"
+        ))
     };
-    let text = text.to_str()?;
-    let path = match text.split_once("://") {
+    let is_path = value.hasattr("__fspath__")?;
+    let Ok(text) = value.cast::<PyString>() else {
+        return if is_path { expand_user(value).map(|path| Some(Place::File(path))) } else { Ok(None) };
+    };
+    let path = match text.to_str()?.split_once("://") {
+        Some(("postgres" | "postgresql", _)) => {
+            return Ok(Some(Place::Postgres(text.to_str()?.to_owned())));
+        }
+        Some(("sqlite", "" | "/:memory:" | ":memory:")) => return Ok(Some(Place::Memory)),
         Some(("sqlite", path)) => path.strip_prefix('/').ok_or_else(invalid)?,
         Some(_) => return Err(invalid()),
-        None => text,
+        None => text.to_str()?,
     };
-    if path.is_empty() { Err(invalid()) } else { Ok(PathBuf::from(path)) }
+    match path {
+        "" => Err(invalid()),
+        ":memory:" => Ok(Some(Place::Memory)),
+        path => expand_user(PyString::new(value.py(), path).as_any()).map(|path| Some(Place::File(path))),
+    }
+}
+
+/// A path with the home folder in place of `~`.
+fn expand_user(path: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
+    path.py().import("os.path")?.call_method1("expanduser", (path,))?.extract()
+}
+
+/// Whether an object has a method with this name.
+fn has_method(object: &Bound<'_, PyAny>, method: &str) -> bool {
+    object.getattr(method).is_ok_and(|method| method.is_callable()) && object.cast::<PyString>().is_err()
 }
 
 /// Reads the suppliers: names, and Python objects.

@@ -37,7 +37,7 @@ def test_language_malformed_raises_invalid_input(imported, lang):
     [
         ({"archive": 7}, TypeError),
         ({"archive": ""}, ValueError),
-        ({"archive": "postgres://x"}, ValueError),
+        ({"archive": "mysql://x"}, ValueError),
         ({"archive": "sqlite://x"}, ValueError),
         ({"suppliers": "youtube-captions"}, TypeError),
         ({"suppliers": ["unknown"]}, ValueError),

@@ -129,7 +129,7 @@ def test_batch_in_order_yields_in_order_of_submission():
         links = [video(number) for number in range(50)]
         by_completion = [result.link for result in transcripts.get_many(links, concurrency=8)]
         assert by_completion != links and sorted(by_completion) == links
-        transcripts.forget(video(0))
+        transcripts.delete(video(0))
         assert [result.link for result in transcripts.get_many(links, concurrency=8, in_order=True)] == links
 
     async def run():

@@ -114,9 +114,9 @@ def test_lookup_key_is_charged(server):
     assert fetched.get().language == "en" and not fetched.get().is_generated
     status = asyncio.run(client.akey_status())
     assert (status.used, status.remaining, status.id) == (1, 24, made.id) and status.key is None
-    with pytest.raises(vt.NoCaptions) as raised:
+    with pytest.raises(vt.PrivateVideo) as raised:
         client.get("https://youtu.be/vb-private0")
-    assert raised.value.reason == "no_captions"
+    assert raised.value.reason == "private"
     with pytest.raises(ValueError, match="v1 API"):
         client.get(LINK, "de")
     other = Client(server.address, server.command("keys", "create"))

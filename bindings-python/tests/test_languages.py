@@ -53,7 +53,7 @@ def test_languages_lists_tracks_of_platform(youtube):
     assert [track.language for track in tracks if track.is_archived] == ["en"]
     assert any(track.name == "Sous-titres" for track in tracks) and any(track.is_generated for track in tracks)
     assert asyncio.run(youtube.alanguages("vb-tracks-0", fetch=False)) == tracks
-    with pytest.raises(vt.NoCaptions):
+    with pytest.raises(vt.PrivateVideo):
         youtube.languages("vb-private0")
     with pytest.raises(vt.InvalidInput):
         youtube.languages("no link")
@@ -71,7 +71,7 @@ def test_lang_list_returns_first_available(youtube, transcripts):
     assert transcripts.get(LINK, ("nl", "fr")).language == "fr"
     assert asyncio.run(transcripts.aget(LINK, ["nl", "fr"])).language == "fr"
     assert [result.get().language for result in transcripts.get_many([LINK], ["nl", "fr"])] == ["fr"]
-    with pytest.raises(vt.NoCaptions):
+    with pytest.raises(vt.LanguageNotFound):
         transcripts.get(LINK, ["nl", "pt"])
 
 
@@ -83,8 +83,9 @@ def test_lang_invalid_list_raises_error(transcripts, lang, error):
 
 def test_translation_is_returned_on_request_only(supplier, transcripts):
     for _ in range(3):
-        with pytest.raises(vt.NoCaptions, match="machine translation"):
+        with pytest.raises(vt.LanguageNotFound, match="machine translation") as raised:
             transcripts.get(LINK, "de")
+        assert list(raised.value.available) == ["en"]
     assert transcripts.get(LINK, ["de", "fr"]).language == "fr"
     for _ in range(3):
         found = transcripts.get(LINK, "de", translated=True)
@@ -94,13 +95,13 @@ def test_translation_is_returned_on_request_only(supplier, transcripts):
 
 def test_fetch_false_reads_archive_only(supplier, transcripts):
     for call in (lambda: transcripts.get(LINK, fetch=False), lambda: asyncio.run(transcripts.aget(LINK, fetch=False))):
-        with pytest.raises(vt.TranscriptUnavailable, match="not archived"):
+        with pytest.raises(vt.NotArchived, match="not archived"):
             call()
     assert supplier.languages == []
     transcripts.get(LINK)
     assert transcripts.get(LINK, fetch=False).language == "en" == transcripts.get(LINK, "en", fetch=False).language
     (result,) = transcripts.get_many([LINK], "fr", fetch=False)
-    assert isinstance(result.error, vt.TranscriptUnavailable) and supplier.languages == [None]
+    assert isinstance(result.error, vt.NotArchived) and supplier.languages == [None]
 
 
 def test_timeout_of_call_ends_it():

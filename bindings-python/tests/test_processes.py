@@ -157,7 +157,7 @@ def test_fork_during_file_reads_succeeds(tmp_path):
     def busy():
         while not stop.is_set():
             # A change invalidates the cache: each transcript is read from the file again.
-            transcripts.forget("vb-none-000")
+            transcripts.delete("vb-none-000")
             read.append([len(transcripts.get(link)) for link in links])
 
     def read_in_child() -> int:

@@ -23,12 +23,13 @@ print(transcripts.get("vb-tracks-0", lang="de").text)
 LINKS = ["vb-tracks-0", "vb-asronly0", "vb-private0", "https://example.com"]
 for result in transcripts.get_many(LINKS, progress=lambda done, _: print(f"{done} of {len(LINKS)}")):
     match result:
-        case vt.BatchResult(link=link, transcript=vt.Transcript() as found):
+        case vt.BatchSuccess(link=link, transcript=found):
             print(f"{link}: {len(found)} segments, {'archived' if found.from_cache else 'fetched'}")
-        case vt.BatchResult(link=link, error=vt.TranscriptUnavailable(reason=reason) as error):
+        case vt.BatchFailure(link=link, error=vt.TranscriptUnavailable(reason=reason) as error):
             print(f"{link}: {reason}: {error}")
-        case vt.BatchResult(link=link, error=error):
+        case vt.BatchFailure(link=link, error=error):
             print(f"{link}: {error}")
+
 
 
 # %% In an event loop

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use transcript_core::{
-    Error, Result,
+    Error, Page, PageRequest, Result,
     archive::{ArchivedTrack, FindOutcome, StoredTranscript, TrackSelector},
     transcript::{Segment, TrackInfo},
     video::VideoId,
@@ -52,6 +52,43 @@ impl ArchiveTools {
     pub async fn archived(&self, video: &VideoId) -> Result<Vec<TranscriptExport>> {
         let mut found = self.read_video(video).await?;
         found.unreadable.pop().map_or(Ok(found.archived), |unreadable| Err(unreadable.error))
+    }
+
+    /// Returns one page of the archived transcripts, ordered by video; none of withdrawn videos.
+    ///
+    /// A track that another one has replaced for all selectors is left out. A page can be empty before the last one.
+    ///
+    /// # Errors
+    /// Errors of the storage; `Corrupt` also if one of the transcripts cannot be read.
+    pub async fn list_archived(&self, page: PageRequest) -> Result<Page<StoredTranscript>> {
+        let Page { items: tracks, next } = self.archive.list_tracks(page).await?;
+        let mut items = Vec::new();
+        for track in tracks {
+            let Some(selector) = track.selectors.first() else { continue };
+            if let FindOutcome::Transcript(stored) =
+                self.archive.find(&track.video, selector, self.now()).await?
+            {
+                items.push(stored);
+            }
+        }
+        Ok(Page { items, next })
+    }
+
+    /// Returns the archived transcripts of the videos on one page of [`transcript_core::archive::Archive::list_tracks`], with all their data.
+    ///
+    /// A video whose tracks are on two pages is returned with both.
+    ///
+    /// # Errors
+    /// Errors of the storage; `Corrupt` also if one of the transcripts cannot be read.
+    pub async fn list_exports(&self, page: PageRequest) -> Result<Page<TranscriptExport>> {
+        let Page { items: tracks, next } = self.archive.list_tracks(page).await?;
+        let mut videos: Vec<VideoId> = tracks.into_iter().map(|track| track.video).collect();
+        videos.dedup();
+        let mut items = Vec::new();
+        for video in videos {
+            items.extend(self.archived(&video).await?);
+        }
+        Ok(Page { items, next })
     }
 
     /// Returns all archived transcripts of a video, also those that cannot be read; none of a withdrawn one.

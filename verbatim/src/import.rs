@@ -149,6 +149,19 @@ impl ArchiveTools {
         self.import_draft(ImportDraftRequest { draft, replace: request.replace, dry_run: false }).await
     }
 
+    /// Imports all transcripts of a body that names their videos: exports, and the JSON of the APIs.
+    ///
+    /// # Errors
+    /// As [`ArchiveTools::import`]; `Invalid` also if a transcript has no video. Those before it are imported.
+    pub async fn import_all(&self, body: &[u8], replace: bool) -> Result<Vec<ImportOutcome>> {
+        let mut outcomes = Vec::new();
+        for draft in ImportDraft::read(body)? {
+            let request = ImportDraftRequest { draft, replace, dry_run: false };
+            outcomes.push(self.import_draft(request).await?);
+        }
+        Ok(outcomes)
+    }
+
     /// Imports a draft into the archive, or reports what that would do.
     ///
     /// It answers the selectors that it names. A draft without selectors answers its own language, and also the default

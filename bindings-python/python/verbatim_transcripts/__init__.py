@@ -15,7 +15,7 @@ fetches many concurrently.
 from __future__ import annotations
 
 from . import _lifecycle as _lifecycle
-from ._batch import BatchResult
+from ._batch import BatchFailure, BatchResult, BatchSuccess
 from ._chunk import Chunk, Track
 from ._client import (
     AccountInfo,
@@ -38,6 +38,7 @@ from ._errors import (
     LoginRequired,
     MembersOnly,
     NoCaptions,
+    NotArchived,
     NotConfigured,
     NotFoundError,
     PaidVideo,
@@ -68,7 +69,7 @@ from ._errors import (
 from ._events import Event
 from ._functions import aget, aget_many, alanguages, get, get_many, languages
 from ._native import Segment, Segments, SupplyRequest, Transcript, __version__
-from ._ports import Archive, ChatModel, Directory, Ledger, Mailer, Supplier
+from ._ports import Archive, ChatModel, Directory, KeyValueStore, Ledger, Mailer, Supplier
 from ._service import LocalClient, Service
 from ._transcripts import ImportOutcome, RefreshOutcome, SearchHit, Transcripts
 
@@ -76,7 +77,9 @@ __all__ = [
     "AccountInfo",
     "AgeRestricted",
     "Archive",
+    "BatchFailure",
     "BatchResult",
+    "BatchSuccess",
     "ChatAnswer",
     "ChatModel",
     "CheckoutSession",
@@ -91,6 +94,7 @@ __all__ = [
     "ImportOutcome",
     "InvalidInput",
     "KeyUsage",
+    "KeyValueStore",
     "LanguageNotFound",
     "Ledger",
     "LiveVideo",
@@ -100,6 +104,7 @@ __all__ = [
     "Mailer",
     "MembersOnly",
     "NoCaptions",
+    "NotArchived",
     "NotConfigured",
     "NotFoundError",
     "PaidVideo",

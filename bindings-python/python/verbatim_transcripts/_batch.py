@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn, TypeAlias, Union
 
 from ._native import Batch, PendingCall, Transcript
 
@@ -13,8 +13,8 @@ _AHEAD = 4
 
 
 @dataclass(frozen=True)
-class BatchResult:
-    """The result for one of many links: a transcript or an error."""
+class BatchSuccess:
+    """The transcript of one of many links."""
 
     #: The position of the link in the iterable, from 0.
     index: int
@@ -22,22 +22,48 @@ class BatchResult:
     link: str
     #: The requested language, as the caller passed it.
     lang: Any
-    #: The transcript; None after a failure.
-    transcript: Transcript | None = None
-    #: The failure; None after a success.
-    error: Exception | None = None
+    #: The transcript.
+    transcript: Transcript
+    #: None: a :class:`BatchFailure` has an error.
+    error: None = None
 
     @property
-    def language(self) -> str | None:
-        """The language of the transcript; None after a failure."""
-        return None if self.transcript is None else self.transcript.language
+    def language(self) -> str:
+        """The language of the transcript."""
+        return self.transcript.language
 
     def get(self) -> Transcript:
-        """Returns the transcript, or raises the error."""
-        if self.error is not None:
-            raise self.error
-        assert self.transcript is not None
+        """Returns the transcript."""
         return self.transcript
+
+
+@dataclass(frozen=True)
+class BatchFailure:
+    """The failure of one of many links."""
+
+    #: The position of the link in the iterable, from 0.
+    index: int
+    #: The link, as the caller passed it.
+    link: str
+    #: The requested language, as the caller passed it.
+    lang: Any
+    #: The failure.
+    error: Exception
+    #: None: a :class:`BatchSuccess` has a transcript.
+    transcript: None = None
+
+    @property
+    def language(self) -> None:
+        """None: there is no transcript."""
+        return None
+
+    def get(self) -> NoReturn:
+        """Raises the error."""
+        raise self.error
+
+
+#: The result for one of many links. A type checker knows the other field after a test of `error` or `transcript`.
+BatchResult: TypeAlias = Union[BatchSuccess, BatchFailure]
 
 
 class BatchRun:
@@ -83,7 +109,7 @@ class BatchRun:
                 self._batch.start(index, self._start(link, self._batch))
             except (TypeError, ValueError) as error:
                 # A link that is not a text is a failed result like any other.
-                self._ready[index] = BatchResult(index, link, self._lang, None, error)
+                self._ready[index] = BatchFailure(index, link, self._lang, error)
                 if not self._in_order:
                     return
             else:
@@ -93,7 +119,11 @@ class BatchRun:
         index, transcript, error = entry
         if error is not None and not isinstance(error, Exception):
             raise error
-        self._ready[index] = BatchResult(index, self._running.pop(index), self._lang, transcript, error)
+        link = self._running.pop(index)
+        if error is not None:
+            self._ready[index] = BatchFailure(index, link, self._lang, error)
+        else:
+            self._ready[index] = BatchSuccess(index, link, self._lang, transcript)
 
     def _next_ready(self) -> BatchResult | None:
         if self._in_order:

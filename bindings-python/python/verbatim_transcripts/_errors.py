@@ -11,6 +11,7 @@
     │   ├── LanguageNotFound                it has captions in other languages: `.available`
     │   ├── RateLimited                     the platform throttles or blocks the address
     │   ├── FetchFailed                     a transient failure
+    │   ├── NotArchived                     it is not archived, and the call does not fetch
     │   └── NotConfigured                   no supplier is configured for the platform
     ├── StorageError                        a failure of the archive or the ledger
     │   ├── StorageUnavailable
@@ -46,6 +47,7 @@ __all__ = [
     "LoginRequired",
     "MembersOnly",
     "NoCaptions",
+    "NotArchived",
     "NotConfigured",
     "NotFoundError",
     "PaidVideo",
@@ -115,9 +117,9 @@ class TranscriptUnavailable(VerbatimError):
     #: `needs_verification`, `no_captions`, `key_allowance`, `allowance`, `daily_cap`, `fair_use`, `rate_limited`,
     #: `fetch_error` or `config_error`; or another code that a server sent.
     reason: str
-    #: The watch page of the video, as the server sent it.
+    #: The watch page of the video; empty without a server or a `base_url`.
     watch_url: str
-    #: `video_site`, `short_video`, `reels` or `microblog`.
+    #: `YouTube`, `TikTok`, `Instagram` or `X`.
     platform: str
     #: The id of the video, or the code of an unresolved short link.
     video_id: str
@@ -218,6 +220,10 @@ class RateLimited(TranscriptUnavailable):
 
 class FetchFailed(TranscriptUnavailable):
     """A transient failure: a retry may succeed."""
+
+
+class NotArchived(TranscriptUnavailable):
+    """The transcript is not archived, and the call does not fetch it: ``fetch=False``, or a server requires a key."""
 
 
 class NotConfigured(TranscriptUnavailable):
@@ -348,6 +354,7 @@ _UNAVAILABLE: dict[str, type[TranscriptUnavailable]] = {
     "rate_limited": RateLimited,
     "fetch_error": FetchFailed,
     "config_error": NotConfigured,
+    "needs_verification": NotArchived,
 }
 
 

@@ -10,20 +10,20 @@ raises :class:`verbatim_transcripts.StorageUnavailable` when it cannot be reache
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, Union
 
 if TYPE_CHECKING:
     from ._native import SupplyRequest, Transcript
 
-__all__ = ["Archive", "ChatModel", "Directory", "Ledger", "Mailer", "Supplier"]
+__all__ = ["Archive", "ChatModel", "Directory", "KeyValueStore", "Ledger", "Mailer", "Supplier"]
 
 
 class Supplier(Protocol):
     """A source of transcripts that are not archived.
 
-    Optional attributes are ``platforms`` (a list of ``"video_site"``, ``"short_video"``, ``"reels"`` and
-    ``"microblog"``; default: all) and ``kind`` (``"captions"``, ``"speech"`` or ``"remote"``; default:
+    Optional attributes are ``platforms`` (a list of ``"YouTube"``, ``"TikTok"``, ``"Instagram"`` and ``"X"``;
+    default: all) and ``kind`` (``"captions"``, ``"speech"`` or ``"remote"``; default:
     ``"captions"``).
 
     A plain method runs on its own thread. An async method runs in an event loop of the package and is cancelled when
@@ -51,6 +51,52 @@ class Mailer(Protocol):
 
     def send(self, to: str, subject: str, text: str, html: str) -> Union[None, Awaitable[None]]:
         """Sends one mail. After an exception the mail is retried with growing pauses."""
+        ...
+
+
+class KeyValueStore(Protocol):
+    """A store of keys and values, which becomes an archive: ``archive=`` of :class:`verbatim_transcripts.Transcripts`.
+
+    An embedded database, a table with two columns, a dictionary. One process at a time may use it. Methods are plain or
+    async; :func:`verbatim_transcripts.testing.check` verifies it as an ``"archive"``. Keys are texts of at most some 200
+    bytes, values JSON of up to some megabytes. A store raises :class:`verbatim_transcripts.StorageUnavailable` when it
+    cannot be reached.
+
+    >>> import verbatim_transcripts as vt
+    >>> class DictStore:
+    ...     def __init__(self) -> None:
+    ...         self.values: dict[str, bytes] = {}
+    ...
+    ...     def get(self, key: str) -> bytes | None:
+    ...         return self.values.get(key)
+    ...
+    ...     def write(self, changes: dict[str, bytes | None]) -> None:
+    ...         for key, value in changes.items():
+    ...             if value is None:
+    ...                 self.values.pop(key, None)
+    ...             else:
+    ...                 self.values[key] = value
+    ...
+    ...     def list(self, prefix: str, after: str, limit: int) -> list[tuple[str, bytes]]:
+    ...         keys = sorted(key for key in self.values if key.startswith(prefix) and key > after)
+    ...         return [(key, self.values[key]) for key in keys[:limit]]
+    >>> with vt.Transcripts(DictStore(), suppliers=[]) as transcripts:
+    ...     transcripts.stats()["videos"]
+    0
+    """
+
+    def get(self, key: str) -> Union[bytes, None, Awaitable[Union[bytes, None]]]:
+        """Returns the value of a key, or None."""
+        ...
+
+    def write(self, changes: dict[str, Union[bytes, None]]) -> Union[None, Awaitable[None]]:
+        """Applies all changes in one transaction, durable when the call returns; None deletes the key."""
+        ...
+
+    def list(
+        self, prefix: str, after: str, limit: int
+    ) -> Union[Iterable[tuple[str, bytes]], Awaitable[Iterable[tuple[str, bytes]]]]:
+        """Returns the first ``limit`` keys that begin with ``prefix`` and are greater than ``after``, in ascending order."""
         ...
 
 

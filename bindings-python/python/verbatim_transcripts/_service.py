@@ -12,7 +12,7 @@ from ._native import Engine
 from ._transcripts import Transcripts, _as_list
 
 if TYPE_CHECKING:
-    from ._ports import Archive, ChatModel, Directory, Ledger, Mailer, Supplier
+    from ._ports import Archive, ChatModel, Directory, KeyValueStore, Ledger, Mailer, Supplier
 
 __all__ = ["LocalClient", "Service"]
 
@@ -32,9 +32,9 @@ class Service(Transcripts):
     It has all methods of :class:`Transcripts`, which charge nothing. :meth:`client` returns a client of one key, with
     the rules of a server.
 
-    :param archive: the archive file: ``"sqlite:///file.db"`` or a path; or a custom archive
-        (:class:`verbatim_transcripts.Archive`). None: the memory of this process.
-    :param ledger: the file of keys, accounts and credits, set together with ``archive`` or not at all; or a custom
+    :param archive: as for :class:`Transcripts`.
+    :param ledger: the file or PostgreSQL database of keys, accounts and credits, which requires an archive of the same
+        kind; or a custom
         ledger (:class:`verbatim_transcripts.Ledger`), for the credits only.
     :param directory: a custom directory of keys and accounts (:class:`verbatim_transcripts.Directory`).
     :param chat: an OpenAI-compatible chat service, ``(base_url, model, api_key or None)``, or a custom model
@@ -60,7 +60,7 @@ class Service(Transcripts):
 
     def __init__(
         self,
-        archive: str | os.PathLike[str] | Archive | None = None,
+        archive: str | os.PathLike[str] | Archive | KeyValueStore | None = None,
         ledger: str | os.PathLike[str] | Ledger | None = None,
         suppliers: Iterable[str | Supplier] | None = None,
         proxies: str | Iterable[str] | None = None,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import pathlib
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ._batch import BatchResult, BatchRun
 from ._chunk import Track
+from ._errors import InvalidInput
 from ._events import Event
 from ._native import Batch, Engine, PendingCall, Transcript
 
@@ -16,9 +18,13 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from ._ports import Archive, Supplier
+    from ._ports import Archive, KeyValueStore, Supplier
 
 __all__ = ["ImportOutcome", "RefreshOutcome", "SearchHit", "Transcripts"]
+
+
+#: Tracks read at a time.
+_PAGE = 100
 
 
 class RefreshOutcome(NamedTuple):
@@ -66,8 +72,9 @@ class Transcripts:
     Methods that wait have an awaitable twin with the prefix ``a``, for any event loop. One object serves any number of
     threads, event loops and processes; each process opens its own files and connections.
 
-    :param archive: ``"sqlite:///file.db"``, a path, or a custom archive (:class:`verbatim_transcripts.Archive`).
-        None: the memory of this process, up to 64 MiB (about 300 hours of speech); beyond that the least
+    :param archive: a path (``~`` is the home folder), ``"sqlite:///file.db"``, ``"postgresql://user@host/database"``,
+        or a custom archive: a :class:`verbatim_transcripts.KeyValueStore` or a :class:`verbatim_transcripts.Archive`.
+        None or ``":memory:"``: the memory of this process, up to 64 MiB (about 300 hours of speech); beyond that the least
         recently written videos are evicted.
     :param suppliers: sources of transcripts that are not archived, called in order: names (``"youtube-captions"``,
         ``"tiktok-captions"``, ``"x-captions"``, ``"yt-dlp"``, ``"verbatim-service"``, ``"speech-to-text"``) and
@@ -105,7 +112,7 @@ class Transcripts:
 
     def __init__(
         self,
-        archive: str | os.PathLike[str] | Archive | None = None,
+        archive: str | os.PathLike[str] | Archive | KeyValueStore | None = None,
         suppliers: Iterable[str | Supplier] | None = None,
         proxies: str | Iterable[str] | None = None,
         *,
@@ -353,12 +360,75 @@ class Transcripts:
         """As :meth:`search`."""
         return [SearchHit(*hit) for hit in await self._engine.search(query, lang, limit)]
 
-    def forget(self, link: str) -> None:
+    def archived(self) -> Generator[Transcript, None, None]:
+        """Yields all archived transcripts, ordered by video.
+
+        :raises StorageCorrupt: a transcript cannot be read.
+        """
+        after: str | None = None
+        while True:
+            page, after = self._engine.archived(after, _PAGE).wait()
+            yield from page
+            if after is None:
+                return
+
+    async def aarchived(self) -> AsyncGenerator[Transcript, None]:
+        """As :meth:`archived`, for ``async for``."""
+        after: str | None = None
+        while True:
+            page, after = await self._engine.archived(after, _PAGE)
+            for transcript in page:
+                yield transcript
+            if after is None:
+                return
+
+    def export(self, folder: str | os.PathLike[str], format: str = "json") -> int:
+        """Writes all archived transcripts to files, ``PLATFORM/VIDEO.LANGUAGE.FORMAT``; returns their number.
+
+        :param format: ``json``, which :meth:`import_folder` reads without loss, or ``txt``, ``md``, ``srt`` or ``vtt``.
+        :raises StorageCorrupt: a transcript cannot be read.
+        :raises OSError: a file cannot be written.
+        """
+        if format not in ("json", "txt", "md", "srt", "vtt"):
+            raise ValueError(f"format must be 'json', 'txt', 'md', 'srt' or 'vtt', not {format!r}")
+        written: set[pathlib.Path] = set()
+        after: str | None = None
+        while True:
+            page, after = self._engine.exports(after, _PAGE).wait()
+            for platform, video, name, transcript, json in page:
+                path = pathlib.Path(folder) / platform / f"{video}.{name}.{format}"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                if format == "json":
+                    path.write_text(json, encoding="utf-8")
+                else:
+                    transcript.save(path)
+                written.add(path)
+            if after is None:
+                return len(written)
+
+    def import_folder(self, folder: str | os.PathLike[str], *, replace: bool = False) -> list[ImportOutcome]:
+        """Imports the JSON files in a folder and its subfolders: those of :meth:`export`, and any that names its video.
+
+        :meth:`import_` imports other captions.
+
+        :param replace: whether to replace archived transcripts.
+        :raises InvalidInput: a file is no transcript, or does not name its video. The files before it are imported.
+        """
+        outcomes: list[ImportOutcome] = []
+        for path in sorted(pathlib.Path(folder).rglob("*.json")):
+            try:
+                found = self._engine.import_all(path.read_bytes(), replace).wait()
+            except InvalidInput as error:
+                raise InvalidInput(f"{path}: {error}") from error
+            outcomes.extend(ImportOutcome(*each) for each in found)
+        return outcomes
+
+    def delete(self, link: str) -> None:
         """Deletes all archived data of a video."""
         self._engine.delete(link).wait()
 
-    async def aforget(self, link: str) -> None:
-        """As :meth:`forget`."""
+    async def adelete(self, link: str) -> None:
+        """As :meth:`delete`."""
         await self._engine.delete(link)
 
     def stats(self) -> dict[str, int]:

@@ -2,11 +2,12 @@
 
 mod call;
 mod chat_model;
+mod key_value;
 mod mailer;
 mod store;
 mod supplier;
 
 pub(crate) use chat_model::PyChatModel;
 pub(crate) use mailer::PyMailer;
-pub(crate) use store::PyStore;
+pub(crate) use store::{archive, directory, ledger};
 pub(crate) use supplier::{PySupplier, SupplyRequest};

@@ -4,14 +4,16 @@
 //! records: dictionaries, lists, texts and numbers. A variant with fields is `{"held": {…}}`, one without fields is
 //! `"conflict"`.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
-use pyo3::{prelude::*, types::PyTuple};
+use pyo3::{exceptions::PyTypeError, prelude::*, types::PyTuple};
 use serde::{Serialize, de::DeserializeOwned};
 use transcript_core::{
     Error, ErrorKind, Page, PageRequest, Result, Retry, Timestamp,
     archive::{
-        Absence, Archive, ArchiveStats, ArchivedTrack, FetchLease, FindOutcome, LeaseOutcome, PutRequest,
-        StoredTranscript, TrackSelector,
+        Absence, Archive, ArchiveStats, ArchivedTrack, FetchLease, FindOutcome, KeyValueArchive,
+        LeaseOutcome, PutRequest, StoredTranscript, TrackSelector,
     },
     directory::{
         Account, AccountRef, AddKeyOutcome, Directory, EraseOutcome, KeyOwner, KeySummary, LookupKey,
@@ -26,11 +28,11 @@ use transcript_core::{
     video::{ShortLink, VideoId},
 };
 
-use super::call::PyTarget;
+use super::{call::PyTarget, key_value::PyKeyValueStore};
 use crate::{events, exception_cause, lifecycle::attached};
 
 /// A Python object that implements a storage port.
-pub(crate) struct PyStore {
+struct PyStore {
     target: PyTarget,
     name: &'static str,
 }
@@ -39,7 +41,7 @@ transcript_core::debug_fields!(PyStore { name });
 
 impl PyStore {
     /// Wraps the object as the port with this name.
-    pub(crate) fn new(object: Bound<'_, PyAny>, name: &'static str) -> Self {
+    fn new(object: Bound<'_, PyAny>, name: &'static str) -> Self {
         Self { target: PyTarget::new(object), name }
     }
 
@@ -63,44 +65,147 @@ impl PyStore {
                 let json: String = json.extract()?;
                 serde_json::from_str(&json).map_err(|error| {
                     let message = format!("{name}.{method} returned an invalid result: {error}");
-                    pyo3::exceptions::PyTypeError::new_err(message)
+                    PyTypeError::new_err(message)
                 })
             },
         );
-        result.await.map_err(|error| self.to_error(method, error))
+        result.await.map_err(|error| to_error(name, method, error))
     }
+}
 
-    /// Maps a Python exception to an error of the port.
-    fn to_error(&self, method: &str, error: PyErr) -> Error {
-        let error = attached(|py| {
-            let is_instance = |class: &str| {
-                let class =
-                    py.import("verbatim_transcripts._errors").and_then(|errors| errors.getattr(class));
-                class.is_ok_and(|class| error.value(py).is_instance(&class).unwrap_or(false))
-            };
-            let (kind, retry) = if is_instance("StorageUnavailable") {
-                (ErrorKind::Unavailable, Retry::Backoff)
-            } else if is_instance("InvalidInput") {
-                (ErrorKind::Invalid, Retry::Never)
-            } else if is_instance("ConflictError") {
-                (ErrorKind::Conflict, Retry::Never)
-            } else if is_instance("NotFoundError") {
-                (ErrorKind::NotFound, Retry::Never)
-            } else if is_instance("StorageCorrupt") {
-                (ErrorKind::Corrupt, Retry::Never)
-            } else if is_instance("UnsupportedError") {
-                (ErrorKind::Unsupported, Retry::Never)
-            } else {
-                (ErrorKind::Unexpected, Retry::Never)
-            };
-            let message = format!("{}.{method} raised {error}", self.name);
-            if kind == ErrorKind::Unexpected {
-                events::record_exception(py, self.name, method, &error);
-            }
-            Error::new(kind, retry, message).with_cause(Some(exception_cause::to_cause(py, &error)))
-        });
-        error.unwrap_or_else(|| Error::unavailable("the interpreter is exiting"))
+/// Maps a Python exception to an error of the port.
+pub(super) fn to_error(port: &'static str, method: &str, error: PyErr) -> Error {
+    let error = attached(|py| {
+        let is_instance = |class: &str| {
+            let class = py.import("verbatim_transcripts._errors").and_then(|errors| errors.getattr(class));
+            class.is_ok_and(|class| error.value(py).is_instance(&class).unwrap_or(false))
+        };
+        let (kind, retry) = if is_instance("StorageUnavailable") {
+            (ErrorKind::Unavailable, Retry::Backoff)
+        } else if is_instance("InvalidInput") {
+            (ErrorKind::Invalid, Retry::Never)
+        } else if is_instance("ConflictError") {
+            (ErrorKind::Conflict, Retry::Never)
+        } else if is_instance("NotFoundError") {
+            (ErrorKind::NotFound, Retry::Never)
+        } else if is_instance("StorageCorrupt") {
+            (ErrorKind::Corrupt, Retry::Never)
+        } else if is_instance("UnsupportedError") {
+            (ErrorKind::Unsupported, Retry::Never)
+        } else {
+            (ErrorKind::Unexpected, Retry::Never)
+        };
+        let message = format!("{}.{method} raised {error}", port);
+        if kind == ErrorKind::Unexpected {
+            events::record_exception(py, port, method, &error);
+        }
+        Error::new(kind, retry, message).with_cause(Some(exception_cause::to_cause(py, &error)))
+    });
+    error.unwrap_or_else(|| Error::unavailable("the interpreter is exiting"))
+}
+
+/// The methods of an archive. The others of the port have defaults, which a Python object does not replace.
+const ARCHIVE: [&str; 14] = [
+    "find",
+    "tracks",
+    "put",
+    "put_absence",
+    "acquire_lease",
+    "release_lease",
+    "short_link",
+    "put_short_link",
+    "withdraw",
+    "delete",
+    "change_counter",
+    "list_tracks",
+    "list_withdrawn",
+    "stats",
+];
+const KEY_VALUE: [&str; 3] = ["get", "write", "list"];
+const LEDGER: [&str; 11] = [
+    "hold",
+    "spend",
+    "extend",
+    "settle",
+    "grant",
+    "revoke",
+    "balance",
+    "balance_since",
+    "expire",
+    "entries",
+    "wallets",
+];
+const DIRECTORY: [&str; 12] = [
+    "key_owner",
+    "add_key",
+    "renew_entitlement",
+    "rotate",
+    "revoke_key",
+    "keys",
+    "put_token",
+    "redeem",
+    "account",
+    "update_account",
+    "erase_account",
+    "accounts",
+];
+
+/// The methods that an object lacks.
+fn missing_methods(object: &Bound<'_, PyAny>, methods: &[&'static str]) -> Vec<&'static str> {
+    let has = |method: &&str| object.getattr(*method).is_ok_and(|method| method.is_callable());
+    methods.iter().filter(|method| !has(method)).copied().collect()
+}
+
+/// Checks that an object has all methods of a port.
+///
+/// # Errors
+/// `TypeError` with the missing methods.
+fn check_methods(
+    object: &Bound<'_, PyAny>,
+    port: &str,
+    class: &str,
+    methods: &[&'static str],
+) -> PyResult<()> {
+    let missing = missing_methods(object, methods);
+    if missing.is_empty() {
+        return Ok(());
     }
+    let (kind, missing) = (object.get_type(), missing.join(", "));
+    Err(PyTypeError::new_err(format!(
+        "{port} needs the methods of verbatim_transcripts.{class}; {kind} lacks: {missing}"
+    )))
+}
+
+/// A Python object as an archive: one with the methods of the port, or a store of keys and values.
+///
+/// # Errors
+/// `TypeError` with the missing methods.
+pub(crate) fn archive(object: Bound<'_, PyAny>) -> PyResult<Arc<dyn Archive>> {
+    let is_key_value = object.hasattr("write")? && !object.hasattr("find")?;
+    if is_key_value {
+        check_methods(&object, "archive", "KeyValueStore", &KEY_VALUE)?;
+        return Ok(Arc::new(KeyValueArchive::new(Arc::new(PyKeyValueStore::new(object)))));
+    }
+    check_methods(&object, "archive", "Archive", &ARCHIVE)?;
+    Ok(Arc::new(PyStore::new(object, "archive")))
+}
+
+/// A Python object as a ledger.
+///
+/// # Errors
+/// `TypeError` with the missing methods.
+pub(crate) fn ledger(object: Bound<'_, PyAny>) -> PyResult<Arc<dyn Ledger>> {
+    check_methods(&object, "ledger", "Ledger", &LEDGER)?;
+    Ok(Arc::new(PyStore::new(object, "ledger")))
+}
+
+/// A Python object as a directory of keys and accounts.
+///
+/// # Errors
+/// `TypeError` with the missing methods.
+pub(crate) fn directory(object: Bound<'_, PyAny>) -> PyResult<Arc<dyn Directory>> {
+    check_methods(&object, "directory", "Directory", &DIRECTORY)?;
+    Ok(Arc::new(PyStore::new(object, "directory")))
 }
 
 #[async_trait]

@@ -22,7 +22,7 @@ use transcript_core::{
 use verbatim::GetRequest;
 
 use super::call::PyTarget;
-use crate::{data, events, exception_cause, lifecycle::attached, transcript::Transcript};
+use crate::{events, exception_cause, lifecycle::attached, transcript::Transcript};
 
 /// A request to a supplier written in Python: video, language and remaining time.
 #[pyclass(frozen, module = "verbatim_transcripts._native")]
@@ -168,7 +168,7 @@ impl PySupplier {
 
 /// The platform with this name.
 fn platform(name: &str) -> PyResult<Platform> {
-    data::platform(name).ok_or_else(|| {
+    Platform::parse(name).ok_or_else(|| {
         let names = Platform::ALL.map(Platform::name).join(", ");
         PyValueError::new_err(format!("unknown platform {name:?}; platforms: {names}"))
     })

@@ -54,6 +54,9 @@ impl LookupOptions {
     ///
     /// A short link that was not resolved has its name in place of an ID, so that its code is not taken for one.
     pub fn watch_url(&self, link: &VideoLink, src: Option<AttributionTag>) -> String {
+        if self.base_url.is_empty() {
+            return String::new();
+        }
         let base = self.base_url.trim_end_matches('/');
         let page = match link {
             VideoLink::Video(video) => video.to_string(),

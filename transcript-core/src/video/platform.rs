@@ -35,6 +35,12 @@ names!(
 );
 
 impl Platform {
+    /// The platform with this name, as people write it or as on the wire.
+    pub fn parse(name: &str) -> Option<Self> {
+        let named = Self::ALL.into_iter().find(|platform| platform.name().eq_ignore_ascii_case(name));
+        named.or_else(|| Self::from_wire(name))
+    }
+
     /// Name for people.
     pub fn name(self) -> &'static str {
         match self {

@@ -167,7 +167,7 @@ fn document(text: &str) -> Result<ImportDraft> {
     }
     let platform = match document.platform.as_deref().filter(|name| !name.is_empty()) {
         None => Platform::YouTube,
-        Some(name) => Platform::from_wire(name).ok_or_else(|| Error::invalid("unknown platform"))?,
+        Some(name) => Platform::parse(name).ok_or_else(|| Error::invalid("unknown platform"))?,
     };
     let video = document.video_id.filter(|id| !id.is_empty()).map(|id| VideoId::new(platform, &id));
     let video = video.transpose().map_err(|error| Error::invalid(error.to_string()))?;

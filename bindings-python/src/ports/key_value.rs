@@ -1,0 +1,70 @@
+//! Adapter from a Python object with three methods to an archive.
+
+use async_trait::async_trait;
+use pyo3::{
+    prelude::*,
+    types::{PyBytes, PyDict, PyTuple},
+};
+use transcript_core::{
+    Result,
+    archive::{KeyValueChange, KeyValueStore},
+};
+
+use super::{call::PyTarget, store::to_error};
+
+/// A Python object with the methods `get`, `write` and `list`.
+#[derive(derive_more::Debug)]
+#[debug("PyKeyValueStore")]
+pub(crate) struct PyKeyValueStore(PyTarget);
+
+impl PyKeyValueStore {
+    pub(crate) fn new(object: Bound<'_, PyAny>) -> Self {
+        Self(PyTarget::new(object))
+    }
+
+    async fn call<T: Send + 'static>(
+        &self,
+        method: &'static str,
+        arguments: impl for<'py> FnOnce(Python<'py>) -> PyResult<Bound<'py, PyTuple>> + Send + 'static,
+        read: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T> + Send + 'static,
+    ) -> Result<T> {
+        let result = self.0.call(method, arguments, read).await;
+        result.map_err(|error| to_error("store", method, error))
+    }
+}
+
+#[async_trait]
+impl KeyValueStore for PyKeyValueStore {
+    async fn get(&self, key: &str) -> Result<Option<Vec<u8>>> {
+        let key = key.to_owned();
+        self.call("get", move |py| PyTuple::new(py, [key]), |value| value.extract()).await
+    }
+
+    async fn write(&self, changes: Vec<KeyValueChange>) -> Result<()> {
+        self.call(
+            "write",
+            move |py| {
+                let dict = PyDict::new(py);
+                for KeyValueChange { key, value } in changes {
+                    dict.set_item(key, value.map(|value| PyBytes::new(py, &value)))?;
+                }
+                PyTuple::new(py, [dict])
+            },
+            |_| Ok(()),
+        )
+        .await
+    }
+
+    async fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<(String, Vec<u8>)>> {
+        let (prefix, after) = (prefix.to_owned(), after.to_owned());
+        self.call(
+            "list",
+            move |py| (prefix, after, limit).into_pyobject(py),
+            move |value| {
+                let items = value.try_iter()?.take(limit).map(|item| item?.extract());
+                items.collect::<PyResult<Vec<(String, Vec<u8>)>>>()
+            },
+        )
+        .await
+    }
+}

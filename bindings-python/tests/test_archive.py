@@ -1,0 +1,163 @@
+"""Access to the archive: places, iteration, exports, imports of folders, and custom archives."""
+
+import asyncio
+import os
+import sqlite3
+
+import pytest
+from conftest import LINK, SRT
+
+import verbatim_transcripts as vt
+from verbatim_transcripts import Segment, Transcript, Transcripts, testing
+
+
+class SqliteStore:
+    """Keys and values in a table: an archive in twenty lines."""
+
+    def __init__(self, path=":memory:"):
+        self.db = sqlite3.connect(path, check_same_thread=False)
+        self.db.execute("CREATE TABLE IF NOT EXISTS entries (key TEXT PRIMARY KEY COLLATE BINARY, value BLOB) WITHOUT ROWID")
+
+    def get(self, key):
+        row = self.db.execute("SELECT value FROM entries WHERE key = ?", (key,)).fetchone()
+        return row and row[0]
+
+    def write(self, changes):
+        with self.db:
+            for key, value in changes.items():
+                self.db.execute("DELETE FROM entries WHERE key = ?", (key,))
+                if value is not None:
+                    self.db.execute("INSERT INTO entries VALUES (?, ?)", (key, value))
+
+    def list(self, prefix, after, limit):
+        sql = "SELECT key, value FROM entries WHERE key > ? AND substr(key, 1, ?) = ? ORDER BY key LIMIT ?"
+        return self.db.execute(sql, (after, len(prefix), prefix, limit)).fetchall()
+
+
+class AwaitedStore(SqliteStore):
+    async def get(self, key):
+        return super().get(key)
+
+    async def write(self, changes):
+        await asyncio.sleep(0)
+        super().write(changes)
+
+
+@pytest.fixture
+def filled():
+    with Transcripts(suppliers=[]) as transcripts:
+        for number in range(230):
+            transcripts.import_(f"{number:011}", SRT.replace("quiet", f"quiet{number}"), lang="en", title=f"Day {number}")
+        transcripts.import_("00000000000", SRT.replace("quiet", "still"), lang="de")
+        yield transcripts
+
+
+@pytest.mark.parametrize("case", testing.cases("archive"))
+@pytest.mark.parametrize("store", [SqliteStore, AwaitedStore])
+def test_key_value_store_passes_conformance(store, case):
+    testing.run("archive", case, store())
+
+
+def test_key_value_store_keeps_transcripts(replay, tmp_path):
+    for from_cache in (False, True):
+        store = SqliteStore(tmp_path / "own.db")
+        with Transcripts(store, proxies=replay.proxy, ca_file=replay.ca_file) as transcripts:
+            assert transcripts.get("vb-tracks-0").from_cache == from_cache
+            assert [each.video_id for each in transcripts.archived()] == ["vb-tracks-0"]
+            assert transcripts.search("pond")
+
+
+def test_key_value_store_exception_is_cause():
+    class FailingStore(SqliteStore):
+        def get(self, key):
+            raise error
+
+    error = vt.StorageUnavailable("no disk")
+    with Transcripts(FailingStore(), suppliers=[]) as transcripts, pytest.raises(vt.StorageUnavailable) as raised:
+        transcripts.get(LINK)
+    assert raised.value.__cause__ is error and "store.get raised" in str(raised.value)
+
+
+def test_incomplete_store_is_rejected_when_passed():
+    class Half:
+        def find(self, video, selector, now):
+            return "nothing"
+
+    with pytest.raises(TypeError, match=r"methods of verbatim_transcripts.Archive; .*Half.* lacks: tracks, put, "):
+        Transcripts(Half())
+    for keywords, name in (({"archive": object()}, "Archive"), ({"ledger": object()}, "Ledger"), ({"directory": Half()}, "Directory")):
+        with pytest.raises(TypeError, match=f"verbatim_transcripts.{name};"):
+            vt.Service(suppliers=[], **keywords)
+    store = type("Store", (), {"write": print, "get": print})()
+    with pytest.raises(TypeError, match="KeyValueStore; .* lacks: list"):
+        Transcripts(store)
+    with pytest.raises(TypeError, match="lacks: tracks"):
+        testing.check("archive", Half)
+
+
+@pytest.mark.parametrize("place", [":memory:", "sqlite://", "sqlite://:memory:", "sqlite:///:memory:"])
+def test_memory_names_are_no_files(place, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with Transcripts(place, suppliers=[]) as transcripts:
+        transcripts.import_(LINK, SRT, lang="en")
+        assert len(list(transcripts.archived())) == 1
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("place", ["~/a.db", "sqlite:///~/a.db"])
+def test_tilde_is_home_folder(place, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with Transcripts(place, suppliers=[]) as transcripts:
+        transcripts.import_(LINK, SRT, lang="en")
+    assert (tmp_path / "a.db").exists()
+
+
+def test_unknown_place_is_rejected_without_its_password():
+    for place in ("mysql://ann:secret@host/db", "", "sqlite://x"):
+        with pytest.raises(ValueError, match="postgresql://") as raised:
+            Transcripts(place)
+        assert "secret" not in str(raised.value)
+    with pytest.raises(ValueError, match="both"):
+        vt.Service("postgresql://host/a", "b.db")
+    with Transcripts("postgresql://ann:secret@127.0.0.1:1/db", suppliers=[]) as transcripts:
+        with pytest.raises(vt.StorageError) as raised:
+            transcripts.stats()
+        assert "secret" not in str(raised.value)
+
+
+def test_archived_yields_every_transcript(filled):
+    found = list(filled.archived())
+    assert len(found) == 231 == filled.stats()["transcripts"]
+    assert {each.language for each in found if each.video_id == "00000000000"} == {"en", "de"}
+    assert len({each.video_id for each in found}) == 230 and all(each.from_cache for each in found)
+
+    async def collect():
+        return [each async for each in filled.aarchived()]
+
+    assert asyncio.run(collect()) == found
+    filled.delete("00000000000")
+    asyncio.run(filled.adelete("00000000001"))
+    assert len(list(filled.archived())) == 228
+
+
+def test_export_and_import_folder_keep_transcripts(filled, tmp_path):
+    assert filled.export(tmp_path) == 231
+    assert filled.export(tmp_path / "subtitles", "srt") == 231
+    assert (tmp_path / "subtitles" / "YouTube" / "00000000007.en.srt").read_text() == filled.get("00000000007").to_srt()
+    with Transcripts(suppliers=[]) as other:
+        outcomes = other.import_folder(tmp_path)
+        assert len(outcomes) == 231 and {each.effect for each in outcomes} == {"added"}
+        assert list(other.archived()) == list(filled.archived())
+        assert {each.effect for each in other.import_folder(tmp_path)} == {"unchanged"}
+    (tmp_path / "YouTube" / "zz.json").write_text("{}")
+    with pytest.raises(vt.InvalidInput, match=r"zz\.json"):
+        filled.import_folder(tmp_path)
+    with pytest.raises(ValueError, match="format"):
+        filled.export(tmp_path, "pdf")
+
+
+def test_saved_json_is_imported(imported, tmp_path):
+    transcript = Transcript("aaaaaaaaaaa", [Segment("Hello.", 0, 1)], language="en", title="Hello")
+    transcript.save(tmp_path / "a.json")
+    (outcome,) = imported.import_folder(tmp_path)
+    assert outcome.effect == "added" and imported.get("aaaaaaaaaaa").title == "Hello"
