@@ -7,7 +7,7 @@ use verbatim::{
     service::{ServiceError, ServiceErrorKind},
 };
 
-use crate::exception_cause;
+use crate::{exception_cause, wording::for_python};
 
 /// An error of the bindings.
 #[derive(Debug)]
@@ -85,7 +85,7 @@ fn unavailable(py: Python<'_>, missing: &UnavailableTranscript) -> PyErr {
     let error = exception(
         py,
         "_unavailable",
-        &missing.message,
+        &for_python(&missing.message),
         [
             ("reason", Some(AttributeValue::Text(missing.reason.as_str()))),
             ("detail", missing.detail.as_deref().map(AttributeValue::Text)),
@@ -134,6 +134,10 @@ fn service_exception(py: Python<'_>, error: &ServiceError) -> PyErr {
         ("credits_remaining", error.meta.credits_remaining.map(AttributeValue::Number)),
         ("request_id", error.meta.request_id.as_deref().map(AttributeValue::Text)),
     ];
-    let created = exception(py, class, &error.message, attributes);
+    let message = match error.kind {
+        Kind::Core(_) => for_python(&error.message),
+        _ => error.message.as_str().into(),
+    };
+    let created = exception(py, class, &message, attributes);
     exception_cause::with_cause(py, created, error.cause.as_ref())
 }

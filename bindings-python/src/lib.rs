@@ -23,6 +23,7 @@ mod ports;
 mod runtime;
 mod segment;
 mod transcript;
+mod wording;
 
 /// Private classes and functions of the package `verbatim_transcripts`; import the package instead.
 #[pymodule(gil_used = false)]

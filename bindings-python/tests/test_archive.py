@@ -78,6 +78,51 @@ def test_key_value_store_exception_is_cause():
     assert raised.value.__cause__ is error and "store.get raised" in str(raised.value)
 
 
+def test_records_name_fields_of_arguments():
+    from custom_archive import CustomArchive
+    from verbatim_transcripts import records
+
+    def check(value, kind):
+        assert set(value) == set(kind.__annotations__), kind
+
+    class CheckedArchive(CustomArchive):
+        def put(self, request):
+            check(request, records.PutRequest)
+            check(request["video"], records.VideoRecord)
+            check(request["transcript"], records.TranscriptRecord)
+            check(request["transcript"]["segments"][0], records.SegmentRecord)
+            check(request["known_tracks"][0], records.TrackRecord)
+            stored = super().put(request)
+            check(stored, records.StoredTranscript)
+            return stored
+
+        def put_absence(self, absence):
+            check(absence, records.AbsenceRecord)
+            super().put_absence(absence)
+
+        def acquire_lease(self, lease):
+            check(lease, records.FetchLease)
+            return super().acquire_lease(lease)
+
+        def put_short_link(self, link, video):
+            check(link, records.ShortLinkRecord)
+            super().put_short_link(link, video)
+
+        def list_tracks(self, page):
+            check(page, records.PageRequest)
+            found = super().list_tracks(page)
+            check(found, records.TrackPage)
+            for track in found["items"]:
+                check(track, records.ArchivedTrack)
+            return found
+
+        def stats(self):
+            check(super().stats(), records.ArchiveStats)
+            return super().stats()
+
+    testing.check("archive", CheckedArchive)
+
+
 def test_incomplete_store_is_rejected_when_passed():
     class Half:
         def find(self, video, selector, now):
@@ -161,3 +206,15 @@ def test_saved_json_is_imported(imported, tmp_path):
     transcript.save(tmp_path / "a.json")
     (outcome,) = imported.import_folder(tmp_path)
     assert outcome.effect == "added" and imported.get("aaaaaaaaaaa").title == "Hello"
+
+
+def test_conformance_failure_is_readable(capfd):
+    class BrokenStore(SqliteStore):
+        def list(self, prefix, after, limit):
+            return []
+
+    with pytest.raises(AssertionError) as raised:
+        testing.check("archive", BrokenStore)
+    message = str(raised.value)
+    assert "archived_tracks_are_paged_once_each" in message and "the store returned: 0" in message
+    assert "left" not in message and "panicked" not in capfd.readouterr().err

@@ -115,3 +115,12 @@ def test_exceptions_are_public_and_picklable():
         error.retry_after = 3.0
         again = pickle.loads(pickle.dumps(error))
         assert type(again) is kind and str(again) == str(error) and vars(again) == vars(error)
+
+
+def test_messages_name_python_arguments(replay):
+    with pytest.raises(vt.VerbatimError) as raised:
+        vt.Transcripts(retries=10_000)
+    assert str(raised.value).startswith("retries must be at most")
+    with vt.Transcripts(proxies=replay.proxy) as transcripts, pytest.raises(vt.FetchFailed) as raised:
+        transcripts.get("vb-tracks-0")
+    assert "to ca_file" in str(raised.value) and "upstream" not in str(raised.value)

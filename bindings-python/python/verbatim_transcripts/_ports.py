@@ -11,12 +11,32 @@ raises :class:`verbatim_transcripts.StorageUnavailable` when it cannot be reache
 from __future__ import annotations
 
 from collections.abc import Awaitable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, Union
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, Union
 
 if TYPE_CHECKING:
     from ._native import SupplyRequest, Transcript
+    from .records import (
+        AbsenceRecord,
+        ArchivedTrack,
+        ArchiveStats,
+        FetchLease,
+        FindOutcome,
+        LeaseOutcome,
+        PageRequest,
+        PutRequest,
+        ShortLinkRecord,
+        StoredTranscript,
+        TrackPage,
+        VideoPage,
+        VideoRecord,
+    )
 
 __all__ = ["Archive", "ChatModel", "Directory", "KeyValueStore", "Ledger", "Mailer", "Supplier"]
+
+
+T = TypeVar("T")
+#: The result of a plain or an async method.
+MaybeAwaitable = Union[T, Awaitable[T]]
 
 
 class Supplier(Protocol):
@@ -103,62 +123,63 @@ class KeyValueStore(Protocol):
 class Archive(Protocol):
     """A permanent transcript store: ``archive=`` of :class:`verbatim_transcripts.Transcripts`.
 
-    Every method is one transaction on plain data, plain or async; see :mod:`verbatim_transcripts._ports`.
+    Every method is one transaction, plain or async; :mod:`verbatim_transcripts.records` has the types of the data, and
+    :func:`verbatim_transcripts.testing.check` verifies the contract. A :class:`KeyValueStore` is far simpler.
     """
 
-    def find(self, video: Any, selector: str, now: int) -> Any:
+    def find(self, video: VideoRecord, selector: str, now: int) -> MaybeAwaitable[FindOutcome]:
         """Finds a track: `{"transcript": …}`, `{"absent": …}`, `"withdrawn"` or `"nothing"`."""
         ...
 
-    def tracks(self, video: Any) -> Any:
+    def tracks(self, video: VideoRecord) -> MaybeAwaitable[list[ArchivedTrack]]:
         """Returns the tracks of a video, archived or only known."""
         ...
 
-    def put(self, request: Any) -> Any:
+    def put(self, request: PutRequest) -> MaybeAwaitable[StoredTranscript]:
         """Stores a transcript for one or more track selectors."""
         ...
 
-    def put_absence(self, absence: Any) -> Any:
+    def put_absence(self, absence: AbsenceRecord) -> MaybeAwaitable[None]:
         """Stores until a given time that a video has no transcript for a track selector."""
         ...
 
-    def acquire_lease(self, lease: Any) -> Any:
+    def acquire_lease(self, lease: FetchLease) -> MaybeAwaitable[LeaseOutcome]:
         """Acquires or extends a fetch lease: `"claimed"` or `{"busy": {"until": …}}`."""
         ...
 
-    def release_lease(self, video: Any, selector: str, holder: str) -> Any:
+    def release_lease(self, video: VideoRecord, selector: str, holder: str) -> MaybeAwaitable[None]:
         """Releases a fetch lease."""
         ...
 
-    def short_link(self, link: Any) -> Any:
+    def short_link(self, link: ShortLinkRecord) -> MaybeAwaitable[Union[VideoRecord, None]]:
         """Returns the video of a short link, or None."""
         ...
 
-    def put_short_link(self, link: Any, video: Any) -> Any:
+    def put_short_link(self, link: ShortLinkRecord, video: VideoRecord) -> MaybeAwaitable[None]:
         """Stores the video of a short link."""
         ...
 
-    def withdraw(self, video: Any, withdrawn: bool, now: int) -> Any:
+    def withdraw(self, video: VideoRecord, withdrawn: bool, now: int) -> MaybeAwaitable[None]:
         """Withdraws a video, or restores it."""
         ...
 
-    def delete(self, video: Any) -> Any:
+    def delete(self, video: VideoRecord) -> MaybeAwaitable[None]:
         """Deletes all data of a video."""
         ...
 
-    def change_counter(self) -> Any:
+    def change_counter(self) -> MaybeAwaitable[int]:
         """Returns the number of changes that can invalidate a transcript returned earlier."""
         ...
 
-    def list_tracks(self, page: Any) -> Any:
+    def list_tracks(self, page: PageRequest) -> MaybeAwaitable[TrackPage]:
         """Returns one page of the archived tracks."""
         ...
 
-    def list_withdrawn(self, page: Any) -> Any:
+    def list_withdrawn(self, page: PageRequest) -> MaybeAwaitable[VideoPage]:
         """Returns one page of the withdrawn videos."""
         ...
 
-    def stats(self) -> Any:
+    def stats(self) -> MaybeAwaitable[ArchiveStats]:
         """Returns the totals of the archive."""
         ...
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from ._native import MemoryStore, _cases, _content_digest, _run_case
+from .records import TranscriptRecord
 
 __all__ = ["CaseFailure", "MemoryDirectory", "MemoryLedger", "cases", "check", "content_digest", "run"]
 
@@ -62,7 +63,7 @@ def check(port: str, make: Callable[[], Any], *, only: Iterable[str] | None = No
         raise AssertionError(f"{len(failures)} cases of the {port} suite failed:\n{lines}")
 
 
-def content_digest(transcript: Any) -> list[int]:
+def content_digest(transcript: TranscriptRecord) -> list[int]:
     """Returns the `content_sha256` of a transcript record, as an archive must store it.
 
     :raises ValueError: the record is not a transcript.
