@@ -17,16 +17,7 @@ from __future__ import annotations
 from . import _lifecycle as _lifecycle
 from ._batch import BatchFailure, BatchResult, BatchSuccess
 from ._chunk import Chunk, Track
-from ._client import (
-    AccountInfo,
-    ChatAnswer,
-    CheckoutSession,
-    Citation,
-    Client,
-    KeyUsage,
-    LookupResponse,
-    ResponseMeta,
-)
+from ._client import Client
 from ._errors import (
     AgeRestricted,
     ClosedError,
@@ -70,6 +61,15 @@ from ._events import Event
 from ._functions import aget, aget_many, alanguages, get, get_many, languages
 from ._native import Segment, Segments, SupplyRequest, Transcript, __version__
 from ._ports import Archive, ChatModel, Directory, KeyValueStore, Ledger, Mailer, Supplier
+from ._responses import (
+    AccountInfo,
+    ChatAnswer,
+    CheckoutSession,
+    Citation,
+    KeyUsage,
+    LookupResponse,
+    ResponseMeta,
+)
 from ._service import LocalClient, Service
 from ._transcripts import ImportOutcome, RefreshOutcome, SearchHit, Transcripts
 

@@ -21,7 +21,8 @@ _FAILED, _WRONG_ARGUMENT, _NO_TRANSCRIPT = 1, 2, 3
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m verbatim_transcripts",
-        description="Get the transcripts of videos. VERBATIM_STORAGE__ARCHIVE_URL names the archive, unless --archive does.",
+        description="Get the transcripts of videos. "
+        "VERBATIM_STORAGE__ARCHIVE_URL names the archive, unless --archive does.",
     )
     parser.add_argument("links", nargs="+", metavar="LINK", help="link to a video, or a YouTube id")
     parser.add_argument(

@@ -4,157 +4,43 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ._batch import BatchResult, BatchRun
 from ._errors import ServiceNotFound, TranscriptUnavailable, VerbatimError, _unavailable
 from ._native import Batch, Connection, PendingCall, Transcript
+from ._responses import (
+    AccountInfo,
+    ChatAnswer,
+    CheckoutSession,
+    Citation,
+    KeyUsage,
+    LookupResponse,
+    ResponseMeta,
+)
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     from typing_extensions import Self
 
-__all__ = [
-    "AccountInfo",
-    "ChatAnswer",
-    "CheckoutSession",
-    "Citation",
-    "Client",
-    "KeyUsage",
-    "LookupResponse",
-    "ResponseMeta",
-]
-
-
-class ResponseMeta(NamedTuple):
-    """Data from the headers of a response; None for missing headers."""
-
-    #: The request id of the server, for questions to its operator.
-    request_id: str | None = None
-    #: The remaining credits.
-    credits_remaining: int | None = None
-    #: Whether the response came from the archive.
-    is_cached: bool | None = None
-    #: Whether an earlier response was replayed for the same idempotency key, without a charge.
-    is_replayed: bool = False
-    #: Seconds to wait before a retry.
-    retry_after: float | None = None
-    #: Remaining requests in the rate limit of the account.
-    rate_remaining: int | None = None
-    #: Seconds until the rate limit admits more requests.
-    rate_reset: float | None = None
-    #: The detail of a failure reason, such as `private`.
-    failure_detail: str | None = None
-
-
-class KeyUsage(NamedTuple):
-    """A key of the lookup API: its plan and the usage of its allowance."""
-
-    #: `free`, `plus` or `plus_inactive`.
-    plan: str
-    #: `month` or `day`.
-    period: str
-    used: int
-    allowance: int
-    remaining: int
-    #: The public id of the key; None in a lookup response.
-    id: str | None = None
-    label: str | None = None
-    #: The end of the period, and the creation time of the key: RFC 3339.
-    resets_at: str | None = None
-    created_at: str | None = None
-    #: The key itself, only in the response that created it.
-    key: str | None = None
-
-
-class LookupResponse(NamedTuple):
-    """The response to a lookup, with or without a transcript."""
-
-    transcript: Transcript | None
-    platform: str
-    video_id: str
-    #: The watch page of the video, as the server sent it.
-    watch_url: str
-    #: The failure reason and message of the server; None with a transcript.
-    reason: str | None
-    message: str | None
-    #: The usage of the caller's key; None without a key.
-    key: KeyUsage | None
-    meta: ResponseMeta
-
-    def get(self) -> Transcript:
-        """Returns the transcript.
-
-        :raises TranscriptUnavailable: there is no transcript.
-        """
-        if self.transcript is None:
-            raise _unavailable(
-                self.message or "There is no transcript.",
-                self.reason or "",
-                self.meta.failure_detail,
-                self.watch_url,
-                self.platform,
-                self.video_id,
-                self.meta.retry_after,
-            )
-        return self.transcript
-
-
-class AccountInfo(NamedTuple):
-    """An account of the v1 API."""
-
-    email: str
-    plan: str
-    credits_remaining: int
-    credits_total: int
-    #: RFC 3339.
-    resets_at: str
-    meta: ResponseMeta
-
-
-class Citation(NamedTuple):
-    """A passage that supports an answer."""
-
-    #: Seconds from the start of the video.
-    start: float
-    end: float
-    #: The text of the passage, word for word.
-    text: str
-    url: str
-
-
-class ChatAnswer(NamedTuple):
-    """An answer to a question about a video."""
-
-    video_id: str
-    response: str
-    citations: list[Citation]
-    #: The verified share of the answer, from 0 to 1.
-    coverage: float
-    credits_used: int
-    credits_remaining: int
-    meta: ResponseMeta
-
-
-class CheckoutSession(NamedTuple):
-    """A hosted payment page."""
-
-    checkout_url: str
-    #: The pack, its credits and its price; None for a plan.
-    pack: str | None
-    credits: int | None
-    price_usd: float | None
+__all__ = ["Client"]
 
 
 #: The names of the platforms, by those on the wire.
-_PLATFORMS: dict[str, str] = {"video_site": "YouTube", "short_video": "TikTok", "reels": "Instagram", "microblog": "X"}
+_PLATFORMS: dict[str, str] = {
+    "video_site": "YouTube",
+    "short_video": "TikTok",
+    "reels": "Instagram",
+    "microblog": "X",
+}
 
 
 class Client:
     """A client of a Verbatim server with one API key, or anonymous.
 
-    Every method has an awaitable twin with the prefix ``a``. :meth:`close`, or a ``with`` block, closes the connections.
+    Every method has an awaitable twin with the prefix ``a``. :meth:`close`, or a ``with`` block, closes the
+    connections.
 
     :param base_url: the address of the server, without ``/api/…``.
     :param key: ``vbk_…`` for the lookup API, ``vba_…`` for the v1 API; None for calls that need no key.

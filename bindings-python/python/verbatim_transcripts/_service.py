@@ -6,9 +6,10 @@ import os
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from ._client import Client, KeyUsage
+from ._client import Client
 from ._events import Event
 from ._native import Engine
+from ._responses import KeyUsage
 from ._transcripts import Transcripts, _as_list
 
 if TYPE_CHECKING:
