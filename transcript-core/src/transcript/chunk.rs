@@ -48,7 +48,7 @@ pub enum ChunkUnit {
 pub struct ChunkOptions {
     /// Unit of both sizes.
     pub unit: ChunkUnit,
-    /// Maximum size of a chunk; a single longer segment is a chunk of its own.
+    /// Maximum size of a chunk; a longer segment is a whole chunk.
     pub size: u64,
     /// Maximum size of the repeated part; at most half the size.
     pub overlap: u64,
