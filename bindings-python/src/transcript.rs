@@ -422,7 +422,7 @@ impl Transcript {
             .map_err(|error| PyValueError::new_err(format!("not a transcript: {error}")))
     }
 
-    /// Schema of pydantic: the object of `to_dict`. `FastAPI` can therefore return a transcript.
+    /// Schema of pydantic: the object of `to_dict`. A web framework can therefore return a transcript.
     #[classmethod]
     fn __get_pydantic_core_schema__<'py>(
         class: &Bound<'py, PyType>,
