@@ -100,10 +100,12 @@ fn parse<T: ParseSetting>(name: &str, value: &str) -> Result<T> {
 /// let mut options = Options::default();
 /// options.set_base_url("https://transcripts.example");
 /// let verbatim = Verbatim::open(options).await?;
-/// let server = EmbeddedServer::new(&verbatim, &EmbedOptions::default())?;
+/// let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+/// // On loopback, the server then refuses requests that name other hosts.
+/// let embed = EmbedOptions { listen: Some(listener.local_addr()?), ..EmbedOptions::default() };
+/// let server = EmbeddedServer::new(&verbatim, &embed)?;
 /// let app = Router::new().route("/hello", get(|| async { "Hello." })).merge(server.router());
 ///
-/// let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
 /// let serve = axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>());
 /// # let serve = serve.with_graceful_shutdown(async {});
 /// serve.await?;

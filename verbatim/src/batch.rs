@@ -88,14 +88,14 @@ impl Batch {
             attempts += u32::from(missing.attempted);
             let retry_at = self.retry_time(missing, started_at).filter(|_| attempts < ATTEMPTS_MAX);
             let Some(retry_at) = retry_at else { return Ok(outcome) };
-            let mut wait = retry_at.duration_since(Instant::now());
+            let mut wait = retry_at.duration_since(Instant::now()).max(POLL_FIRST);
             if !missing.attempted {
                 wait = wait.min(poll);
                 poll = poll.saturating_mul(2);
             }
             let (platform, wait_ms) = (missing.platform, u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
             tracing::info!(%platform, wait_ms, "batch waits for a paused source");
-            tokio::time::sleep(wait).await;
+            verbatim.sleep(wait).await;
         }
     }
 
@@ -104,7 +104,7 @@ impl Batch {
         let is_pause = matches!(missing.reason, FailureReason::RateLimited | FailureReason::FetchError);
         if !is_pause {
             // The platform responds: the failure describes the video.
-            if missing.reason == FailureReason::NoCaptions && missing.retry_after.is_none() {
+            if missing.reason == FailureReason::NoCaptions && missing.attempted {
                 self.end_wait(missing.platform);
             }
             return None;

@@ -354,6 +354,12 @@ impl Verbatim {
         crate::audit::audit(self.stores.main.ledger.as_ref()).await
     }
 
+    /// Sleeps by the clock of the runtime, also in a future that another executor polls.
+    pub(crate) fn sleep(&self, time: Duration) -> tokio::time::Sleep {
+        let _guard = self.runtime.enter();
+        tokio::time::sleep(time)
+    }
+
     /// Waits for running work, then closes the storage.
     ///
     /// A store of the caller is released with the last handle, so that an embedded database can be opened again.

@@ -12,6 +12,9 @@ use crate::{
     video::{Platform, VideoId},
 };
 
+/// Shortest time after which a second trial may run beside one that takes long.
+const TRIAL_ALONE: Duration = Duration::from_secs(10);
+
 /// When a breaker opens, and for how long (decision 0021).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, smart_default::SmartDefault)]
 pub struct BreakerPolicy {
@@ -145,7 +148,8 @@ impl CircuitBreaker {
             }
             // The duration of a trial is unknown: after a while a second one may run at the same time.
             BreakerState::Open { cooldown, trial_started_at: Some(since), .. } => {
-                let left = since.plus(self.policy.cooldown.min(self.policy.cooldown_max)).since(now);
+                let alone = self.policy.cooldown.max(TRIAL_ALONE).min(self.policy.cooldown_max);
+                let left = since.plus(alone).since(now);
                 (!left.is_zero()).then(|| (cooldown.reason.clone(), left))
             }
             _ => None,

@@ -153,7 +153,12 @@ impl EgressSession {
     }
 
     /// Adds to a failure when a platform may be called again, if it is paused on every route.
+    ///
+    /// A failure that describes the video ends a block of the route: the platform answers.
     pub(crate) fn with_pause(&self, failure: SupplyError, platform: &'static str) -> SupplyError {
+        if failure.reason().is_about_video() {
+            self.resume_platform(platform);
+        }
         self.http.with_pause(failure, platform)
     }
 

@@ -68,7 +68,9 @@ impl ProxyVariables {
             let value = variable(name).or_else(|| variable(&name.to_ascii_lowercase()));
             value.filter(|value| !value.trim().is_empty())
         };
-        let proxy = read("HTTPS_PROXY").or_else(|| read("ALL_PROXY"))?;
+        // Desktops set a scheme for it that few programs know.
+        let is_known = |proxy: &String| !proxy.starts_with("socks://");
+        let proxy = read("HTTPS_PROXY").or_else(|| read("ALL_PROXY").filter(is_known))?;
         // As other programs, without a scheme.
         let https_proxy = if proxy.contains("://") { proxy } else { format!("http://{proxy}") };
         Some(Self { https_proxy, no_proxy: read("NO_PROXY").unwrap_or_default() })

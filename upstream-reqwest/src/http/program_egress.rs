@@ -10,6 +10,8 @@ pub(crate) struct ProgramEgress {
     index: usize,
     /// The proxy's URL with its credentials; `None` for the direct route.
     pub(crate) proxy: Option<String>,
+    /// Hosts that are reached without the proxy, as in `NO_PROXY`.
+    pub(crate) no_proxy: Option<String>,
     /// Root certificates to trust in addition to the system's.
     pub(crate) ca_file: Option<PathBuf>,
 }
@@ -32,7 +34,8 @@ impl HttpTransport {
         let variables = self.options.proxy_variables.as_ref().filter(|_| self.options.proxies.is_empty());
         let proxy = self.options.proxies.get(index).or(variables.map(|variables| &variables.https_proxy));
         let proxy = proxy.map(|proxy| resolving_names(proxy));
-        Ok(ProgramEgress { index, proxy, ca_file: self.options.ca_file.clone() })
+        let no_proxy = variables.map(|variables| variables.no_proxy.clone());
+        Ok(ProgramEgress { index, proxy, no_proxy, ca_file: self.options.ca_file.clone() })
     }
 
     /// Cools a route down after a platform blocked it. Returns whether another route is available.

@@ -122,6 +122,9 @@ fn build_command(
             set_variable(name, OsStr::new(proxy));
         }
     }
+    if let Some(direct) = &egress.no_proxy {
+        set_variable("no_proxy", OsStr::new(direct));
+    }
     if let Some(file) = &egress.ca_file {
         // The bundled certificate list would take precedence over the file.
         arguments.push("--compat-options=no-certifi".into());

@@ -2,7 +2,7 @@
 
 mod keys;
 
-use std::{fmt, sync::Arc};
+use std::{fmt, pin::Pin, sync::Arc};
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -14,6 +14,7 @@ use super::{
     track_cursor,
 };
 use crate::{
+    debug_fields,
     error::{Error, ErrorKind, Result, Retry},
     ids::{Cursor, Holder},
     page::{Page, PageRequest},
@@ -109,7 +110,26 @@ pub struct KeyValueChange {
 pub struct KeyValueArchive {
     store: Arc<dyn KeyValueStore>,
     /// Held from the first read of a change until its write.
-    writing: Arc<Mutex<()>>,
+    writing: Arc<Mutex<PendingWrite>>,
+}
+
+/// A write that has begun.
+///
+/// A caller may be dropped while it waits, and the store may finish its write later. The next change waits for it, so
+/// that it reads what was written.
+#[derive(Default)]
+struct PendingWrite(Option<Pin<Box<dyn Future<Output = Result<()>> + Send>>>);
+
+debug_fields!(PendingWrite {});
+
+impl PendingWrite {
+    /// Waits for the write, if there is one.
+    async fn finish(&mut self) -> Result<()> {
+        let Some(write) = &mut self.0 else { return Ok(()) };
+        let written = write.await;
+        self.0 = None;
+        written
+    }
 }
 
 /// Figures of the whole archive, in one value.
@@ -173,7 +193,7 @@ impl KeyValueArchive {
     /// Writes the changes of a video, with the totals of the archive.
     async fn write_video(
         &self,
-        _writing: MutexGuard<'_, ()>,
+        writing: MutexGuard<'_, PendingWrite>,
         video: &VideoId,
         (before, after): (Option<VideoRecord>, &VideoRecord),
         is_change: bool,
@@ -187,7 +207,21 @@ impl KeyValueArchive {
         totals.changes += u64::from(is_change);
         changes.put(keys::video(video), after)?;
         changes.put(keys::TOTALS.to_owned(), &totals)?;
-        self.store.write(changes.0).await
+        self.write(writing, changes).await
+    }
+
+    /// Begins a change, after a write whose caller was dropped.
+    async fn begin(&self) -> MutexGuard<'_, PendingWrite> {
+        let mut writing = self.writing.lock().await;
+        // Its error had a caller, who did not wait for it.
+        let _ = writing.finish().await;
+        writing
+    }
+
+    async fn write(&self, mut writing: MutexGuard<'_, PendingWrite>, changes: Changes) -> Result<()> {
+        let store = Arc::clone(&self.store);
+        writing.0 = Some(Box::pin(async move { store.write(changes.0).await }));
+        writing.finish().await
     }
 
     /// The next page of what `items` returns for each video. Their keys are those of the order.
@@ -264,7 +298,7 @@ impl Archive for KeyValueArchive {
     async fn put(&self, request: PutRequest) -> Result<StoredTranscript> {
         request.check()?;
         let content = content_digest(&request.transcript);
-        let writing = self.writing.lock().await;
+        let writing = self.begin().await;
         let before = self.record(&request.video).await?;
         let mut record = before.clone().unwrap_or_default();
         if record.withdrawn {
@@ -288,7 +322,7 @@ impl Archive for KeyValueArchive {
     }
 
     async fn put_absence(&self, absence: Absence) -> Result<()> {
-        let writing = self.writing.lock().await;
+        let writing = self.begin().await;
         let before = self.record(&absence.video).await?;
         let mut record = before.clone().unwrap_or_default();
         let video = absence.video.clone();
@@ -297,7 +331,7 @@ impl Archive for KeyValueArchive {
     }
 
     async fn acquire_lease(&self, lease: FetchLease) -> Result<LeaseOutcome> {
-        let _writing = self.writing.lock().await;
+        let writing = self.begin().await;
         let key = keys::lease(&lease.video, &lease.selector);
         let mut until = lease.until;
         match self.read::<LeaseRecord>(&key).await? {
@@ -307,19 +341,19 @@ impl Archive for KeyValueArchive {
         }
         let mut changes = Changes::default();
         changes.put(key, &LeaseRecord { holder: lease.holder, until })?;
-        self.store.write(changes.0).await?;
+        self.write(writing, changes).await?;
         Ok(LeaseOutcome::Acquired)
     }
 
     async fn release_lease(&self, video: &VideoId, selector: &TrackSelector, holder: &Holder) -> Result<()> {
-        let _writing = self.writing.lock().await;
+        let writing = self.begin().await;
         let key = keys::lease(video, selector);
         if self.read::<LeaseRecord>(&key).await?.is_none_or(|held| held.holder != *holder) {
             return Ok(());
         }
         let mut changes = Changes::default();
         changes.delete(key);
-        self.store.write(changes.0).await
+        self.write(writing, changes).await
     }
 
     async fn short_link(&self, link: &ShortLink) -> Result<Option<VideoId>> {
@@ -327,7 +361,7 @@ impl Archive for KeyValueArchive {
     }
 
     async fn put_short_link(&self, link: &ShortLink, video: &VideoId) -> Result<()> {
-        let _writing = self.writing.lock().await;
+        let writing = self.begin().await;
         let key = keys::link(link);
         if self.store.get(&key).await?.is_some() {
             return Ok(());
@@ -337,11 +371,11 @@ impl Archive for KeyValueArchive {
         let mut changes = Changes::default();
         changes.put(key, video)?;
         changes.put(keys::TOTALS.to_owned(), &totals)?;
-        self.store.write(changes.0).await
+        self.write(writing, changes).await
     }
 
     async fn withdraw(&self, video: &VideoId, withdrawn: bool, _now: Timestamp) -> Result<()> {
-        let writing = self.writing.lock().await;
+        let writing = self.begin().await;
         let before = self.record(video).await?;
         let mut record = before.clone().unwrap_or_default();
         record.withdrawn = withdrawn;
@@ -349,7 +383,7 @@ impl Archive for KeyValueArchive {
     }
 
     async fn delete(&self, video: &VideoId) -> Result<()> {
-        let writing = self.writing.lock().await;
+        let writing = self.begin().await;
         let Some(before) = self.record(video).await? else { return Ok(()) };
         let mut contents: Vec<_> = before.revisions.iter().map(|one| one.content_sha256.as_slice()).collect();
         contents.sort_unstable();

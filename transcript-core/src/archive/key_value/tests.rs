@@ -127,3 +127,42 @@ async fn key_value_list_continues_within_video_and_beyond_one_read() {
     assert_eq!(distinct.len(), listed.len());
     assert_eq!(archive.stats().await.unwrap().transcripts, videos as u64 * 2);
 }
+
+/// A store whose writes end although their caller is dropped, as those of a blocking thread do.
+#[derive(Debug, Default)]
+struct DetachedStore(Arc<MapStore>);
+
+#[async_trait]
+impl KeyValueStore for DetachedStore {
+    async fn get(&self, key: &str) -> Result<Option<Vec<u8>>> {
+        self.0.get(key).await
+    }
+
+    async fn write(&self, changes: Vec<KeyValueChange>) -> Result<()> {
+        let store = Arc::clone(&self.0);
+        let write = tokio::spawn(async move {
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            store.write(changes).await
+        });
+        write.await.unwrap()
+    }
+
+    async fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<(String, Vec<u8>)>> {
+        self.0.list(prefix, after, limit).await
+    }
+}
+
+#[tokio::test]
+async fn key_value_change_waits_for_write_of_dropped_caller() {
+    let archive = KeyValueArchive::new(Arc::new(DetachedStore::default()));
+    let put = request("aaaaaaaaaaa", "Hello.", &["en"]);
+    let (video, selector) = (put.video.clone(), put.selectors[0].clone());
+    let dropped = tokio::time::timeout(std::time::Duration::from_millis(5), archive.put(put.clone())).await;
+    assert!(dropped.is_err(), "the caller waited");
+    archive.withdraw(&video, true, put.now).await.unwrap();
+    assert_eq!(archive.find(&video, &selector, put.now).await.unwrap(), FindOutcome::Withdrawn);
+    archive.withdraw(&video, false, put.now).await.unwrap();
+    let found = archive.find(&video, &selector, put.now).await.unwrap();
+    assert!(matches!(found, FindOutcome::Transcript(_)), "the write is lost: {found:?}");
+    assert_eq!(archive.change_counter().await.unwrap(), 2);
+}
