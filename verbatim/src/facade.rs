@@ -27,7 +27,7 @@ use transcript_core::{directory::Directory, ledger::Ledger};
 
 #[cfg(feature = "lookup")]
 use crate::AuditReport;
-#[cfg(feature = "payments")]
+#[cfg(feature = "lookup")]
 use crate::JobHandle;
 use crate::{
     ArchiveTools, StoreFigures, StoreHealth,
@@ -63,7 +63,7 @@ pub struct Verbatim {
     #[cfg(feature = "service")]
     shared: SharedTransports,
     /// The servers that share the database.
-    #[cfg(any(feature = "payments", all(feature = "lookup", feature = "upstream")))]
+    #[cfg(feature = "lookup")]
     servers: ServerGroup,
     #[cfg(feature = "mail")]
     outbox_notifier: OutboxNotifier,
@@ -154,7 +154,7 @@ impl Verbatim {
             sandbox,
             #[cfg(feature = "service")]
             shared,
-            #[cfg(any(feature = "payments", all(feature = "lookup", feature = "upstream")))]
+            #[cfg(feature = "lookup")]
             servers,
             #[cfg(feature = "mail")]
             outbox_notifier,

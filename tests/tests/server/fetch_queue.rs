@@ -6,7 +6,11 @@ use anyhow::{Context as _, Result, ensure};
 use http::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio::{sync::Semaphore, task::JoinHandle, time::timeout};
+use tokio::{
+    sync::Semaphore,
+    task::{JoinHandle, JoinSet},
+    time::timeout,
+};
 use verbatim_tests::replay::ReplayProxy;
 
 use super::{
@@ -32,11 +36,18 @@ struct QueueFixture {
 
 impl QueueFixture {
     async fn start() -> Result<Self> {
+        Self::start_with(&VIDEOS, "2").await
+    }
+
+    /// A fixture of these videos, with that many places in the queue.
+    async fn start_with(videos: &[&str], places: &str) -> Result<Self> {
         let gate = Arc::new(Semaphore::new(0));
-        let proxy = gated_platform(&VIDEOS, &gate)?;
+        let proxy = gated_platform(videos, &gate)?;
         let data = TempDir::new()?;
         let mut settings = platform_settings(&proxy);
-        for (name, value) in [("YOUTUBE__MAX_CONCURRENT_VIDEOS", "1"), ("LIMITS__FETCHES", "2")] {
+        for (name, value) in
+            [("YOUTUBE__MAX_CONCURRENT_VIDEOS", "1"), ("LIMITS__FETCHES", places), ("LIMITS__WAIT", "1m")]
+        {
             settings.push((format!("VERBATIM_{name}"), value.to_owned()));
         }
         let observed = Arc::new(ObservedServer::start(&data, &borrow_settings(&settings)).await?);
@@ -233,4 +244,51 @@ async fn fetch_queue_full_has_room_for_purchased_credits() -> Result<()> {
     ensure!(fixture.credits(&account).await? == json!(credits - 1));
     ensure!(fixture.used(&keys[2]).await? == json!(0), "the refused fetch costs a transcript");
     Ok(())
+}
+
+/// Requests at the same time: each takes a file of the test process.
+const REQUESTS: usize = 200;
+
+/// 2,500 distinct videos at once: those beyond the queue are refused at once and free, and the others are delivered.
+#[tokio::test(flavor = "multi_thread")]
+async fn fetch_queue_refuses_most_of_many_distinct_misses() -> Result<()> {
+    const PLACES: usize = 50;
+    let videos: Vec<String> = (0..2_500).map(|number| format!("flood-{number:04}0")).collect();
+    let names: Vec<&str> = videos.iter().map(String::as_str).collect();
+    let fixture = Arc::new(QueueFixture::start_with(&names, &PLACES.to_string()).await?);
+    let keys = create_keys(&fixture.data, 125)?;
+    let permits = Arc::new(Semaphore::new(REQUESTS));
+    let mut requests = JoinSet::new();
+    for (index, video) in videos.iter().enumerate() {
+        let (permits, observed) = (Arc::clone(&permits), Arc::clone(&fixture.observed));
+        let (key, path) = (keys[index % keys.len()].clone(), lookup_path(video));
+        requests.spawn(async move {
+            let _permit = permits.acquire_owned().await?;
+            observed.server.get_as(&key, &path).await
+        });
+    }
+    let mut refused = 0;
+    while refused < videos.len() - PLACES - 1 {
+        let reply = timeout(RESPONSE_TIMEOUT, requests.join_next()).await?.context("no reply")???;
+        ensure!(reply.header("x-failure-detail") == "busy", "{}", reply.text());
+        check_retry_after(&reply)?;
+        refused += 1;
+        if refused % 500 == 0 {
+            let health = timeout(RESPONSE_TIMEOUT, fixture.server().get("/readyz")).await??;
+            ensure!(health.status == 200, "not ready in the flood");
+        }
+    }
+    fixture.gate.add_permits(100_000);
+    while let Some(reply) = requests.join_next().await {
+        let body = reply???.json();
+        ensure!(body["available"] == json!(true), "{body}");
+    }
+    let mut used = 0;
+    for key in &keys {
+        used += fixture.used(key).await?.as_u64().context("no usage")?;
+    }
+    ensure!(used == PLACES as u64 + 1, "{used} charged");
+    let fetched = videos.iter().map(|video| fetch_count(&fixture.proxy, video)).sum::<usize>();
+    ensure!(fetched == PLACES + 1, "{fetched} fetched");
+    fixture.check_refused(refused as f64).await
 }
