@@ -3,7 +3,7 @@
 #[cfg(feature = "sqlite")]
 use std::path::Path;
 
-use transcript_core::{Error, ErrorCause, ErrorKind, Retry};
+use transcript_core::{Error, ErrorKind, Retry};
 
 #[cfg(feature = "sqlite")]
 use crate::monitor::StoreErrorKind;
@@ -132,7 +132,7 @@ impl DbError {
                 tracing::debug!(?error, "database call failed");
                 let failure = code.map_or_else(|| invalid_query(file), |code| from_code(code, file));
                 match error {
-                    Self::Sqlite(cause) => failure.with_cause(Some(ErrorCause::new(cause))),
+                    Self::Sqlite(cause) => failure.with_cause(Some(transcript_core::ErrorCause::new(cause))),
                     _ => failure,
                 }
             }
