@@ -90,8 +90,10 @@ def test_records_name_fields_of_arguments():
             check(request, records.PutRequest)
             check(request["video"], records.VideoRecord)
             check(request["transcript"], records.TranscriptRecord)
-            check(request["transcript"]["segments"][0], records.SegmentRecord)
-            check(request["known_tracks"][0], records.TrackRecord)
+            for segment in request["transcript"]["segments"]:
+                check(segment, records.SegmentRecord)
+            for track in [request["transcript"]["track"], *request["known_tracks"]]:
+                check(track, records.TrackRecord)
             stored = super().put(request)
             check(stored, records.StoredTranscript)
             return stored
