@@ -95,7 +95,12 @@ impl Batch {
             }
             let (platform, wait_ms) = (missing.platform, u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
             tracing::info!(%platform, wait_ms, "batch waits for a paused source");
-            verbatim.sleep(wait).await;
+            // Created within the runtime, because any executor may poll this.
+            let pause = {
+                let _guard = verbatim.runtime.enter();
+                tokio::time::sleep(wait)
+            };
+            pause.await;
         }
     }
 

@@ -315,14 +315,8 @@ impl Verbatim {
     /// Of the servers on one database, one at a time does it. Must be called inside a Tokio runtime.
     #[cfg(feature = "lookup")]
     pub fn start_compaction(&self, age: Duration, observer: crate::CompactionObserver) -> JobHandle {
-        let compaction = crate::compaction::Compaction {
-            archive: Arc::clone(&self.stores.archive),
-            age,
-            observer,
-            servers: self.servers.clone(),
-            clock: Arc::clone(&self.tools.clock),
-        };
-        compaction.start()
+        let (archive, clock) = (Arc::clone(&self.stores.archive), Arc::clone(&self.tools.clock));
+        crate::compaction::Compaction { archive, age, observer, servers: self.servers.clone(), clock }.start()
     }
 
     /// Sends a small read to both stores concurrently, with this timeout for each.
@@ -352,12 +346,6 @@ impl Verbatim {
     #[cfg(feature = "lookup")]
     pub async fn audit(&self) -> Result<AuditReport> {
         crate::audit::audit(self.stores.main.ledger.as_ref()).await
-    }
-
-    /// Sleeps by the clock of the runtime, also in a future that another executor polls.
-    pub(crate) fn sleep(&self, time: Duration) -> tokio::time::Sleep {
-        let _guard = self.runtime.enter();
-        tokio::time::sleep(time)
     }
 
     /// Waits for running work, then closes the storage.

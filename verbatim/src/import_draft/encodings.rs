@@ -24,7 +24,7 @@ pub(super) fn to_utf8(body: &[u8]) -> (Cow<'_, [u8]>, Option<&'static str>) {
 
 /// Whether more bytes are invalid as UTF-8 than valid beyond ASCII.
 ///
-/// Text in another encoding has hardly any valid sequences: each needs a byte of the second half of the alphabet that is
+/// Text in another encoding has few valid sequences: each needs a byte of the second half of the alphabet that is
 /// followed by the right number of symbols.
 fn is_legacy(body: &[u8]) -> bool {
     let (mut valid, mut invalid) = (0, 0);
