@@ -280,7 +280,7 @@ async fn fetch_queue_refuses_most_of_many_distinct_misses() -> Result<()> {
     }
     fixture.gate.add_permits(100_000);
     while let Some(reply) = requests.join_next().await {
-        let body = reply???.json();
+        let body = reply??.json();
         ensure!(body["available"] == json!(true), "{body}");
     }
     let mut used = 0;
