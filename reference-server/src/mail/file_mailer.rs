@@ -37,8 +37,8 @@ impl FileMailer {
 impl Mailer for FileMailer {
     async fn send(&self, mail: MailMessage) -> Result<()> {
         let bytes = message(&mail, &self.from)?.formatted();
-        // Names sort by time.
-        let time = humantime::format_rfc3339_millis(SystemTime::now()).to_string();
+        // Names sort by time, also those of one millisecond.
+        let time = humantime::format_rfc3339_nanos(SystemTime::now()).to_string();
         let file = format!("{}-{}.eml", time.replace([':', '-'], ""), &name(&mail)[..8]);
         let folder = self.folder.clone();
         let written = tokio::task::spawn_blocking(move || write(&folder, &file, &bytes)).await;
