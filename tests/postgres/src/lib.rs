@@ -10,7 +10,7 @@ pub use pooler::Pooler;
 
 use std::{
     io::{BufRead, BufReader, Write},
-    net::TcpListener,
+    net::{Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
     sync::{
@@ -20,6 +20,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, bail, ensure};
+use tokio::net::TcpSocket;
 
 /// The script that runs a server.
 const SCRIPT: &str = include_str!("run_server.sh");
@@ -38,10 +39,29 @@ pub enum Durability {
 /// A running server.
 #[derive(Debug)]
 pub struct Cluster {
-    port: u16,
+    port: ReservedPort,
     folder: PathBuf,
     process: Mutex<ServerProcess>,
     databases: AtomicU32,
+}
+
+/// A port of 127.0.0.1 that no other process gets, also while the server of this one is stopped.
+///
+/// The socket is bound and does not listen: connections are refused, and a program that sets `SO_REUSEADDR`, as
+/// PostgreSQL and `PgBouncer` do, can listen there.
+#[derive(Debug)]
+struct ReservedPort {
+    number: u16,
+    _socket: TcpSocket,
+}
+
+impl ReservedPort {
+    fn new() -> Result<Self> {
+        let socket = TcpSocket::new_v4()?;
+        socket.set_reuseaddr(true)?;
+        socket.bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
+        Ok(Self { number: socket.local_addr()?.port(), _socket: socket })
+    }
 }
 
 /// A database of a server. Drop deletes it with all its connections, because each database takes some megabytes.
@@ -73,20 +93,9 @@ impl Cluster {
     /// # Errors
     /// PostgreSQL is not installed or does not start.
     pub fn start(durability: Durability) -> Result<Self> {
-        let programs = programs()?;
-        let mut last = None;
-        // Another process may take the port before the server does.
-        for _ in 0..3 {
-            let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-            match ServerProcess::start(&programs, port, durability) {
-                Ok((process, folder)) => {
-                    let (process, databases) = (Mutex::new(process), AtomicU32::new(0));
-                    return Ok(Self { port, folder, process, databases });
-                }
-                Err(error) => last = Some(error),
-            }
-        }
-        Err(last.context("no attempt to start a server")?)
+        let port = ReservedPort::new()?;
+        let (process, folder) = ServerProcess::start(&programs()?, port.number, durability)?;
+        Ok(Self { port, folder, process: Mutex::new(process), databases: AtomicU32::new(0) })
     }
 
     /// The server that all tests of a binary share, each with its own database. It is not durable.
@@ -120,7 +129,7 @@ impl Cluster {
 
     /// The address of a database.
     pub fn url(&self, database: &str) -> String {
-        format!("postgres://verbatim@127.0.0.1:{}/{database}", self.port)
+        format!("postgres://verbatim@127.0.0.1:{}/{database}", self.port.number)
     }
 
     /// The folder of its Unix socket, the faster connection.
@@ -130,7 +139,7 @@ impl Cluster {
 
     /// The port of the server.
     pub fn port(&self) -> u16 {
-        self.port
+        self.port.number
     }
 
     /// Stops the server and ends its connections.

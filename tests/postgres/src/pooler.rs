@@ -2,14 +2,13 @@
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},
-    net::TcpListener,
     process::{ChildStdin, Command, Stdio},
     sync::{Mutex, OnceLock},
 };
 
 use anyhow::{Context as _, Result, ensure};
 
-use super::{Cluster, as_ordinary_user};
+use super::{Cluster, ReservedPort, as_ordinary_user};
 
 /// Runs a pooler until standard input is closed. $1 is its port, $2 the server's. Prints `up` when the pooler is ready.
 const SCRIPT: &str = r#"set -u
@@ -46,7 +45,7 @@ cat >/dev/null
 /// A running `PgBouncer` in transaction mode, with four connections per database.
 #[derive(Debug)]
 pub struct Pooler {
-    port: u16,
+    port: ReservedPort,
     /// Closing this pipe stops the pooler, also when the owner is killed.
     _stdin: Mutex<ChildStdin>,
 }
@@ -57,11 +56,11 @@ impl Pooler {
     /// # Errors
     /// `PgBouncer` is not installed or does not start.
     pub fn start(cluster: &Cluster) -> Result<Self> {
-        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let port = ReservedPort::new()?;
         let mut command: Command = as_ordinary_user()?;
         command
             .args(["sh", "-c", SCRIPT, "run_pooler"])
-            .arg(port.to_string())
+            .arg(port.number.to_string())
             .arg(cluster.port().to_string());
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().context("sh")?;
         let mut stdin = child.stdin.take().context("the pooler's script has no standard input")?;
@@ -88,6 +87,6 @@ impl Pooler {
     /// The address of a server's database through the pooler.
     pub fn url(&self, database: &str) -> String {
         let name = database.rsplit('/').next().unwrap_or_default();
-        format!("postgres://verbatim@127.0.0.1:{}/{name}", self.port)
+        format!("postgres://verbatim@127.0.0.1:{}/{name}", self.port.number)
     }
 }

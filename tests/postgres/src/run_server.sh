@@ -51,10 +51,11 @@ while read -r command; do
     ;;
   set\ *) printf '%s\n' "${command#* }" >>"$data/postgresql.conf" ;;
   pause | resume)
-    # Simulates a hung machine: connections stay open without responses.
+    # Simulates a hung machine: connections stay open without responses. The postmaster is stopped first, so that no
+    # child is started after the children are listed; one that ends before it is stopped is no failure.
     pid=$(head -n 1 "$data/postmaster.pid")
     [ "$command" = pause ] && signal=STOP || signal=CONT
-    kill -$signal "$pid" $(ps -o pid= --ppid "$pid") 2>>"$log"
+    kill -$signal "$pid" 2>>"$log" && { kill -$signal $(ps -o pid= --ppid "$pid") 2>>"$log" || true; }
     ;;
   drop-everything) "$bin/pg_ctl" -D "$data" -w -m immediate stop >>"$log" 2>&1 ;;
   kill)
