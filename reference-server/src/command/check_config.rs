@@ -2,13 +2,14 @@
 
 use verbatim::inspect_storage;
 
-use super::{CommandError, arguments::CheckConfigArgs, print};
+use super::{CommandError, arguments::CheckConfigArgs, open::wait_for_connections, print};
 use crate::{config::Settings, mail};
 
 /// Prints all settings and warnings; with `--connect` also reads the stores.
 pub(super) async fn run(settings: &Settings, args: &CheckConfigArgs) -> Result<(), CommandError> {
     // Options that the library refuses are errors too.
-    let options = settings.options(&settings.server.base_url_at(settings.server.listen.socket_address()))?;
+    let mut options =
+        settings.options(&settings.server.base_url_at(settings.server.listen.socket_address()))?;
     options.check()?;
     mail::mailer(settings)?;
     let mut text = settings.report();
@@ -17,6 +18,7 @@ pub(super) async fn run(settings: &Settings, args: &CheckConfigArgs) -> Result<(
     }
     print(&text)?;
     if args.connect {
+        wait_for_connections(&mut options.storage);
         for store in inspect_storage(&options.storage).await? {
             print(&format!("# {}: {}\n", store.location, store.state))?;
             if let Some(warning) = store.warning {

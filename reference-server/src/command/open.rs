@@ -15,6 +15,9 @@ use crate::{
 
 /// Most connections to a database.
 const CONNECTIONS: u32 = 2;
+/// Shortest timeout of a database call. If no connection is left on the database server, a call waits for one: servers
+/// close those that they did not use for 20 seconds, when their next job runs, at most 10 seconds later.
+const CALL_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How to name the data folder of a server that runs as another user.
 const OTHER_FOLDER: &str =
@@ -116,12 +119,22 @@ fn archive_only(options: Options) -> Options {
 fn options(settings: &Settings) -> Result<Options, CommandError> {
     let base_url = settings.server.base_url_at(settings.server.listen.socket_address());
     let mut options = Options { wait: EngineOptions::default().work_timeout, ..settings.options(&base_url)? };
+    wait_for_connections(&mut options.storage);
     if let StorageOptions::Postgres { main, archive } = &mut options.storage {
         for database in [main, archive] {
             database.connections = database.connections.min(CONNECTIONS);
         }
     }
     Ok(options)
+}
+
+/// Raises the timeouts of database calls to [`CALL_TIMEOUT`].
+pub(super) fn wait_for_connections(storage: &mut StorageOptions) {
+    if let StorageOptions::Postgres { main, archive } = storage {
+        for database in [main, archive] {
+            database.timeout = database.timeout.max(CALL_TIMEOUT);
+        }
+    }
 }
 
 /// Opens all stores if the audit log can be written, else the archive only.
