@@ -1,17 +1,14 @@
 //! Accounts of the v1 API.
 
-use axum::{
-    Extension,
-    extract::{Path, Request, State},
-};
+use axum::extract::Path;
 use http::{StatusCode, Uri};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use transcript_core::wire::v1::{AccountExport, StatementLine};
 
 use super::{
-    AdminResult, AdminState, failure,
-    request::{PageBody, page, read},
+    AdminResult, failure,
+    request::{PageBody, RequestFields, page},
 };
 use crate::{
     api::{V1ErrorResponse, json},
@@ -76,90 +73,65 @@ fn from_operator() -> String {
     "from the operator".to_owned()
 }
 
-pub(super) async fn list(Extension(operations): Extension<Operations>, uri: Uri) -> AdminResult {
+pub(super) async fn list(operations: Operations, uri: Uri) -> AdminResult {
     let page = operations.list_accounts(page(uri.query())?).await.map_err(failure)?;
     Ok(json(StatusCode::OK, &PageBody::<AccountRow>::new(&page)))
 }
 
 pub(super) async fn create(
-    State(state): State<AdminState>,
-    Extension(operations): Extension<Operations>,
-    request: Request,
+    operations: Operations,
+    RequestFields(NewAccountRequest { name, credits, memo }): RequestFields<NewAccountRequest>,
 ) -> AdminResult {
-    let (head, body) = request.into_parts();
-    let NewAccountRequest { name, credits, memo } = read(&head.headers, body, &state.body_budget).await?;
     check_credits(0, credits)?;
     let new = operations.create_account(&name, credits, &memo).await.map_err(failure)?;
     Ok(json(StatusCode::CREATED, &NewAccountRow::from(&new)))
 }
 
-pub(super) async fn show(
-    Extension(operations): Extension<Operations>,
-    Path(account): Path<String>,
-) -> AdminResult {
+pub(super) async fn show(operations: Operations, Path(account): Path<String>) -> AdminResult {
     let view = operations.show_account(&account).await.map_err(failure)?;
     Ok(json(StatusCode::OK, &AccountRow::from(&view)))
 }
 
 pub(super) async fn change(
-    State(state): State<AdminState>,
-    Extension(operations): Extension<Operations>,
+    operations: Operations,
     Path(account): Path<String>,
-    request: Request,
+    RequestFields(AccountChange { blocked }): RequestFields<AccountChange>,
 ) -> AdminResult {
-    let (head, body) = request.into_parts();
-    let AccountChange { blocked } = read(&head.headers, body, &state.body_budget).await?;
     let account = operations.set_account_blocked(&account, blocked).await.map_err(failure)?;
     let view = operations.verbatim().accounts().admin.show(account.id.as_str()).await.map_err(failure)?;
     Ok(json(StatusCode::OK, &AccountRow::from(&view)))
 }
 
-pub(super) async fn new_key(
-    Extension(operations): Extension<Operations>,
-    Path(account): Path<String>,
-) -> AdminResult {
+pub(super) async fn new_key(operations: Operations, Path(account): Path<String>) -> AdminResult {
     let new = operations.issue_account_key(&account).await.map_err(failure)?;
     Ok(json(StatusCode::CREATED, &NewAccountRow::from(&new)))
 }
 
 pub(super) async fn grant(
-    State(state): State<AdminState>,
-    Extension(operations): Extension<Operations>,
+    operations: Operations,
     Path(account): Path<String>,
-    request: Request,
+    RequestFields(NewGrant { credits, id, memo }): RequestFields<NewGrant>,
 ) -> AdminResult {
-    let (head, body) = request.into_parts();
-    let NewGrant { credits, id, memo } = read(&head.headers, body, &state.body_budget).await?;
     check_credits(1, credits)?;
     let view = operations.grant_credits(&account, &id, credits, &memo).await.map_err(failure)?;
     Ok(json(StatusCode::OK, &AccountRow::from(&view)))
 }
 
-pub(super) async fn statement(
-    Extension(operations): Extension<Operations>,
-    Path(account): Path<String>,
-    uri: Uri,
-) -> AdminResult {
+pub(super) async fn statement(operations: Operations, Path(account): Path<String>, uri: Uri) -> AdminResult {
     let page = operations.account_statement(&account, page(uri.query())?).await.map_err(failure)?;
     Ok(json(StatusCode::OK, &PageBody::<StatementLine>::new(&page)))
 }
 
-pub(super) async fn export(
-    Extension(operations): Extension<Operations>,
-    Path(account): Path<String>,
-) -> AdminResult {
+pub(super) async fn export(operations: Operations, Path(account): Path<String>) -> AdminResult {
     let export = operations.export_account(&account).await.map_err(failure)?;
     Ok(json(StatusCode::OK, &AccountExport::from(&export)))
 }
 
 pub(super) async fn delete(
-    State(state): State<AdminState>,
-    Extension(operations): Extension<Operations>,
+    operations: Operations,
     Path(account): Path<String>,
-    request: Request,
+    RequestFields(DeleteRequest { anyway }): RequestFields<DeleteRequest>,
 ) -> AdminResult {
-    let (head, body) = request.into_parts();
-    let DeleteRequest { anyway } = read(&head.headers, body, &state.body_budget).await?;
     let view = operations.show_account(&account).await.map_err(failure)?;
     match operations.delete_account(&view.account, anyway).await.map_err(failure)? {
         DeleteOutcome::Deleted { notes } => Ok(json(StatusCode::OK, &DeletedAccount { notes })),

@@ -1,10 +1,6 @@
 //! Keys of the lookup API.
 
-use axum::{
-    Extension,
-    extract::{Path, Request, State},
-    response::IntoResponse,
-};
+use axum::{extract::Path, response::IntoResponse};
 use http::{StatusCode, Uri};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -15,8 +11,8 @@ use transcript_core::{
 };
 
 use super::{
-    AdminResult, AdminState, failure,
-    request::{PageBody, page, present, read},
+    AdminResult, failure,
+    request::{PageBody, RequestFields, page, present},
 };
 use crate::{
     api::{V1ErrorResponse, json},
@@ -51,18 +47,15 @@ pub(super) struct KeyChange {
     expires: Option<Option<String>>,
 }
 
-pub(super) async fn list(Extension(operations): Extension<Operations>, uri: Uri) -> AdminResult {
+pub(super) async fn list(operations: Operations, uri: Uri) -> AdminResult {
     let page = operations.list_keys(page(uri.query())?).await.map_err(failure)?;
     Ok(json(StatusCode::OK, &PageBody::<KeyRow>::new(&page)))
 }
 
 pub(super) async fn create(
-    State(state): State<AdminState>,
-    Extension(operations): Extension<Operations>,
-    request: Request,
+    operations: Operations,
+    RequestFields(NewKey { label, email, quota, expires }): RequestFields<NewKey>,
 ) -> AdminResult {
-    let (head, body) = request.into_parts();
-    let NewKey { label, email, quota, expires } = read(&head.headers, body, &state.body_budget).await?;
     let now = operations.verbatim().now();
     let access = KeyAccess {
         quota: quota.map(|text| field("quota", parse_quota(&text))).transpose()?,
@@ -75,13 +68,10 @@ pub(super) async fn create(
 }
 
 pub(super) async fn change(
-    State(state): State<AdminState>,
-    Extension(operations): Extension<Operations>,
+    operations: Operations,
     Path(id): Path<String>,
-    request: Request,
+    RequestFields(KeyChange { quota, expires }): RequestFields<KeyChange>,
 ) -> AdminResult {
-    let (head, body) = request.into_parts();
-    let KeyChange { quota, expires } = read(&head.headers, body, &state.body_budget).await?;
     if quota.is_none() && expires.is_none() {
         return Err(V1ErrorResponse::bad("body", "it changes nothing: send quota, expires or both"));
     }
@@ -94,10 +84,7 @@ pub(super) async fn change(
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-pub(super) async fn revoke(
-    Extension(operations): Extension<Operations>,
-    Path(id): Path<String>,
-) -> AdminResult {
+pub(super) async fn revoke(operations: Operations, Path(id): Path<String>) -> AdminResult {
     operations.revoke_key(&id).await.map_err(failure)?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

@@ -1,12 +1,19 @@
 //! Bodies and page parameters of requests.
 
-use axum::body::Body;
-use http::{HeaderMap, StatusCode};
+use axum::{
+    Extension,
+    extract::{FromRequest, FromRequestParts, Request, rejection::ExtensionRejection},
+};
+use http::{StatusCode, request::Parts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
 use transcript_core::{Page, PageRequest, ids::Cursor, page::PAGE_LIMIT};
 
-use crate::api::{ByteBudget, V1ErrorResponse, content_type, read_body};
+use super::AdminState;
+use crate::{
+    api::{V1ErrorResponse, content_type, read_body},
+    operations::Operations,
+};
 
 /// Longest request body, in bytes.
 const BODY_MAX: usize = 16 * 1024;
@@ -15,22 +22,34 @@ const CURSOR_MAX: usize = 200;
 /// Items of a page, unless requested otherwise.
 const PAGE_SIZE: u32 = 100;
 
-/// Reads a JSON body. An empty one is `{}`.
+/// JSON body of a request. An empty one is `{}`.
 ///
-/// # Errors
-/// 400, 408, 413 or 415.
-pub(super) async fn read<T: DeserializeOwned>(
-    headers: &HeaderMap,
-    body: Body,
-    budget: &ByteBudget,
-) -> Result<T, V1ErrorResponse> {
-    let bytes = read_body(body, BODY_MAX, budget).await?;
-    let text = if bytes.trim_ascii().is_empty() { b"{}" } else { &bytes[..] };
-    if content_type(headers).is_some_and(|kind| !kind.eq_ignore_ascii_case(b"application/json")) {
-        let message = "The body must be JSON: send Content-Type: application/json.";
-        return Err(V1ErrorResponse::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
+/// It is refused with 400, 408, 413 or 415.
+pub(super) struct RequestFields<T>(pub(super) T);
+
+impl<T: DeserializeOwned> FromRequest<AdminState> for RequestFields<T> {
+    type Rejection = V1ErrorResponse;
+
+    async fn from_request(request: Request, state: &AdminState) -> Result<Self, V1ErrorResponse> {
+        let (head, body) = request.into_parts();
+        let bytes = read_body(body, BODY_MAX, &state.body_budget).await?;
+        let text = if bytes.trim_ascii().is_empty() { b"{}" } else { &bytes[..] };
+        if content_type(&head.headers).is_some_and(|kind| !kind.eq_ignore_ascii_case(b"application/json")) {
+            let message = "The body must be JSON: send Content-Type: application/json.";
+            return Err(V1ErrorResponse::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
+        }
+        let fields = serde_json::from_slice(text);
+        fields.map(Self).map_err(|error| V1ErrorResponse::bad("body", error.to_string()))
     }
-    serde_json::from_slice(text).map_err(|error| V1ErrorResponse::bad("body", error.to_string()))
+}
+
+/// The operations of the operator who sends the request.
+impl<S: Send + Sync> FromRequestParts<S> for Operations {
+    type Rejection = ExtensionRejection;
+
+    async fn from_request_parts(head: &mut Parts, state: &S) -> Result<Self, ExtensionRejection> {
+        Extension::from_request_parts(head, state).await.map(|Extension(operations)| operations)
+    }
 }
 
 /// Parses the page parameters of a link. Other parameters are ignored.

@@ -1,16 +1,13 @@
 //! The archive, the ledger and the audit log.
 
-use axum::{
-    Extension,
-    extract::{Request, State},
-};
+use axum::extract::State;
 use http::{StatusCode, Uri};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
     AdminResult, AdminState, document, failure,
-    request::{PageBody, page, read},
+    request::{PageBody, RequestFields, page},
 };
 use crate::{
     api::json,
@@ -46,11 +43,9 @@ fn yes() -> bool {
 
 pub(super) async fn withdraw(
     State(state): State<AdminState>,
-    Extension(operations): Extension<Operations>,
-    request: Request,
+    operations: Operations,
+    RequestFields(WithdrawalRequest { link, withdrawn }): RequestFields<WithdrawalRequest>,
 ) -> AdminResult {
-    let (head, body) = request.into_parts();
-    let WithdrawalRequest { link, withdrawn } = read(&head.headers, body, &state.body_budget).await?;
     let done = operations.withdraw(&link, withdrawn).await;
     // Also after an error, whose outcome may be unknown.
     state.bodies.require_reading();
@@ -61,12 +56,12 @@ pub(super) async fn withdraw(
     Ok(json(StatusCode::OK, &body))
 }
 
-pub(super) async fn audit_ledger(Extension(operations): Extension<Operations>) -> AdminResult {
+pub(super) async fn audit_ledger(operations: Operations) -> AdminResult {
     let report = operations.audit_ledger().await.map_err(failure)?;
     Ok(json(StatusCode::OK, &audit_report_json(&report)))
 }
 
-pub(super) async fn audit_log(Extension(operations): Extension<Operations>, uri: Uri) -> AdminResult {
+pub(super) async fn audit_log(operations: Operations, uri: Uri) -> AdminResult {
     let page = operations.audit_log(page(uri.query())?).await.map_err(failure)?;
     Ok(json(StatusCode::OK, &PageBody::<AuditRow>::new(&page)))
 }

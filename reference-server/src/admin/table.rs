@@ -42,23 +42,36 @@ fn body<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<T>()
 }
 
+/// An endpoint that takes no body and returns none.
 const fn endpoint(
-    (method, path): (&'static str, &'static str),
-    handler: fn() -> MethodRouter<AdminState>,
-    (id, summary): (&'static str, &'static str),
-    request: Option<BodySchema>,
-    response: (u16, BodySchema),
-) -> AdminEndpoint {
-    AdminEndpoint { method, path, handler, id, summary, request, response, is_list: false }
-}
-
-const fn list(
+    method: &'static str,
     path: &'static str,
     handler: fn() -> MethodRouter<AdminState>,
-    name: (&'static str, &'static str),
-    response: BodySchema,
+    id: &'static str,
 ) -> AdminEndpoint {
-    AdminEndpoint { is_list: true, ..endpoint(("get", path), handler, name, None, (200, response)) }
+    let response = (204, body::<()> as BodySchema);
+    AdminEndpoint { method, path, handler, id, summary: "", request: None, response, is_list: false }
+}
+
+impl AdminEndpoint {
+    const fn with_summary(self, summary: &'static str) -> Self {
+        Self { summary, ..self }
+    }
+
+    /// The endpoint with this request body.
+    const fn takes<T: JsonSchema>(self) -> Self {
+        Self { request: Some(body::<T>), ..self }
+    }
+
+    /// The endpoint with this status and response body.
+    const fn returns<T: JsonSchema>(self, status: u16) -> Self {
+        Self { response: (status, body::<T>), ..self }
+    }
+
+    /// The endpoint with pages of these items as responses.
+    const fn lists<T: JsonSchema>(self) -> Self {
+        Self { is_list: true, ..self.returns::<PageBody<T>>(200) }
+    }
 }
 
 const KEYS: &str = "/admin/keys";
@@ -68,121 +81,62 @@ const ACCOUNT: &str = "/admin/accounts/{account}";
 
 /// All endpoints; those of one path are neighbours.
 pub(super) const ENDPOINTS: &[AdminEndpoint] = &[
-    list(
-        KEYS,
-        || get(keys::list),
-        ("listKeys", "List the keys of the lookup API, oldest first"),
-        body::<PageBody<KeyRow>>,
-    ),
-    endpoint(
-        ("post", KEYS),
-        || post(keys::create),
-        ("createKey", "Create a key of the lookup API"),
-        Some(body::<keys::NewKey>),
-        (201, body::<CreateKeyResponse>),
-    ),
-    endpoint(
-        ("patch", KEY),
-        || patch(keys::change),
-        ("changeKey", "Change the expiry or the quota of a key"),
-        Some(body::<keys::KeyChange>),
-        (204, body::<()>),
-    ),
-    endpoint(
-        ("delete", KEY),
-        || delete(keys::revoke),
-        ("revokeKey", "Revoke a key of the lookup API"),
-        None,
-        (204, body::<()>),
-    ),
-    list(
-        ACCOUNTS,
-        || get(accounts::list),
-        ("listAccounts", "List the accounts of the v1 API, oldest first"),
-        body::<PageBody<AccountRow>>,
-    ),
-    endpoint(
-        ("post", ACCOUNTS),
-        || post(accounts::create),
-        ("createAccount", "Create an account without an e-mail address, and its key"),
-        Some(body::<accounts::NewAccountRequest>),
-        (201, body::<NewAccountRow>),
-    ),
-    endpoint(
-        ("get", ACCOUNT),
-        || get(accounts::show),
-        ("showAccount", "Show an account"),
-        None,
-        (200, body::<AccountRow>),
-    ),
-    endpoint(
-        ("patch", ACCOUNT),
-        || patch(accounts::change),
-        ("changeAccount", "Block or unblock an account"),
-        Some(body::<accounts::AccountChange>),
-        (200, body::<AccountRow>),
-    ),
-    endpoint(
-        ("delete", ACCOUNT),
-        || delete(accounts::delete),
-        ("deleteAccount", "Erase an account: its address, keys and references at the payment provider"),
-        Some(body::<accounts::DeleteRequest>),
-        (200, body::<accounts::DeletedAccount>),
-    ),
-    endpoint(
-        ("post", "/admin/accounts/{account}/keys"),
-        || post(accounts::new_key),
-        ("replaceAccountKey", "Replace the key of an account"),
-        None,
-        (201, body::<NewAccountRow>),
-    ),
-    endpoint(
-        ("post", "/admin/accounts/{account}/grants"),
-        || post(accounts::grant),
-        ("grantCredits", "Grant credits, which do not expire, to an account"),
-        Some(body::<accounts::NewGrant>),
-        (200, body::<AccountRow>),
-    ),
-    list(
-        "/admin/accounts/{account}/statement",
-        || get(accounts::statement),
-        ("listStatement", "List the ledger entries of an account, oldest first"),
-        body::<PageBody<StatementLine>>,
-    ),
-    endpoint(
-        ("get", "/admin/accounts/{account}/export"),
-        || get(accounts::export),
-        ("exportAccount", "Return everything that is stored about an account"),
-        None,
-        (200, body::<AccountExport>),
-    ),
-    endpoint(
-        ("post", "/admin/withdrawals"),
-        || post(server::withdraw),
-        ("withdrawVideo", "Take a video down, or restore it"),
-        Some(body::<server::WithdrawalRequest>),
-        (200, body::<server::WithdrawnVideo>),
-    ),
-    endpoint(
-        ("post", "/admin/ledger-audits"),
-        || post(server::audit_ledger),
-        ("auditLedger", "Recompute every balance of the ledger from its entries"),
-        None,
-        (200, body::<Value>),
-    ),
-    list(
-        "/admin/audit-log",
-        || get(server::audit_log),
-        ("listAuditLog", "List what operators did, newest first"),
-        body::<PageBody<AuditRow>>,
-    ),
-    endpoint(
-        ("get", "/admin/openapi.json"),
-        || get(server::open_api),
-        ("getAdminDocument", "Return this document"),
-        None,
-        (200, body::<Value>),
-    ),
+    endpoint("get", KEYS, || get(keys::list), "listKeys")
+        .with_summary("List the keys of the lookup API, oldest first")
+        .lists::<KeyRow>(),
+    endpoint("post", KEYS, || post(keys::create), "createKey")
+        .with_summary("Create a key of the lookup API")
+        .takes::<keys::NewKey>()
+        .returns::<CreateKeyResponse>(201),
+    endpoint("patch", KEY, || patch(keys::change), "changeKey")
+        .with_summary("Change the expiry or the quota of a key")
+        .takes::<keys::KeyChange>(),
+    endpoint("delete", KEY, || delete(keys::revoke), "revokeKey")
+        .with_summary("Revoke a key of the lookup API"),
+    endpoint("get", ACCOUNTS, || get(accounts::list), "listAccounts")
+        .with_summary("List the accounts of the v1 API, oldest first")
+        .lists::<AccountRow>(),
+    endpoint("post", ACCOUNTS, || post(accounts::create), "createAccount")
+        .with_summary("Create an account without an e-mail address, and its key")
+        .takes::<accounts::NewAccountRequest>()
+        .returns::<NewAccountRow>(201),
+    endpoint("get", ACCOUNT, || get(accounts::show), "showAccount")
+        .with_summary("Show an account")
+        .returns::<AccountRow>(200),
+    endpoint("patch", ACCOUNT, || patch(accounts::change), "changeAccount")
+        .with_summary("Block or unblock an account")
+        .takes::<accounts::AccountChange>()
+        .returns::<AccountRow>(200),
+    endpoint("delete", ACCOUNT, || delete(accounts::delete), "deleteAccount")
+        .with_summary("Erase an account: its address, keys and references at the payment provider")
+        .takes::<accounts::DeleteRequest>()
+        .returns::<accounts::DeletedAccount>(200),
+    endpoint("post", "/admin/accounts/{account}/keys", || post(accounts::new_key), "replaceAccountKey")
+        .with_summary("Replace the key of an account")
+        .returns::<NewAccountRow>(201),
+    endpoint("post", "/admin/accounts/{account}/grants", || post(accounts::grant), "grantCredits")
+        .with_summary("Grant credits, which do not expire, to an account")
+        .takes::<accounts::NewGrant>()
+        .returns::<AccountRow>(200),
+    endpoint("get", "/admin/accounts/{account}/statement", || get(accounts::statement), "listStatement")
+        .with_summary("List the ledger entries of an account, oldest first")
+        .lists::<StatementLine>(),
+    endpoint("get", "/admin/accounts/{account}/export", || get(accounts::export), "exportAccount")
+        .with_summary("Return everything that is stored about an account")
+        .returns::<AccountExport>(200),
+    endpoint("post", "/admin/withdrawals", || post(server::withdraw), "withdrawVideo")
+        .with_summary("Take a video down, or restore it")
+        .takes::<server::WithdrawalRequest>()
+        .returns::<server::WithdrawnVideo>(200),
+    endpoint("post", "/admin/ledger-audits", || post(server::audit_ledger), "auditLedger")
+        .with_summary("Recompute every balance of the ledger from its entries")
+        .returns::<Value>(200),
+    endpoint("get", "/admin/audit-log", || get(server::audit_log), "listAuditLog")
+        .with_summary("List what operators did, newest first")
+        .lists::<AuditRow>(),
+    endpoint("get", "/admin/openapi.json", || get(server::open_api), "getAdminDocument")
+        .with_summary("Return this document")
+        .returns::<Value>(200),
 ];
 
 /// Routes of all endpoints. Other methods of a path are refused with 405.
