@@ -52,101 +52,78 @@ use AllowedOrigins::{Any, Listed, ListedAndOwn, Own};
 const GET: &Method = &Method::GET;
 const POST: &Method = &Method::POST;
 
+/// An endpoint that is called by no other origin and is not in the document.
 const fn endpoint(
     method: &'static Method,
     path: &'static str,
-    origins: AllowedOrigins,
     handler: fn(&RouteDeps) -> MethodRouter<AppState>,
-    operation: Option<fn(&DocumentOptions<'_>) -> Value>,
 ) -> Endpoint {
-    Endpoint { method, path, origins, handler, operation }
+    Endpoint { method, path, origins: Own, handler, operation: None }
+}
+
+impl Endpoint {
+    /// The endpoint for pages of these origins.
+    const fn for_origins(self, origins: AllowedOrigins) -> Self {
+        Self { origins, ..self }
+    }
+
+    /// The endpoint with this operation in the document.
+    const fn with_operation(self, operation: fn(&DocumentOptions<'_>) -> Value) -> Self {
+        Self { operation: Some(operation), ..self }
+    }
 }
 
 /// All endpoints; those of one path are neighbours.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
-    endpoint(GET, TRANSCRIPT_PATH, Any, |_| get(transcript::look_up), Some(transcript::operation)),
-    endpoint(
-        &Method::HEAD,
-        TRANSCRIPT_PATH,
-        Any,
-        |_| head(transcript::look_up),
-        Some(transcript::head_operation),
-    ),
-    endpoint(POST, "/api/keys", Listed, |_| post(keys::create), Some(keys::create_operation)),
-    endpoint(GET, "/api/keys/me", Listed, |_| get(keys::status), Some(keys::status_operation)),
-    endpoint(GET, "/", Own, |_| get(home::show), None),
-    endpoint(GET, "/assets/{name}", Own, |_| get(home::asset), None),
-    endpoint(GET, "/watch/{platform}/{id}", Own, |_| get(watch::page), Some(watch::operation)),
-    endpoint(GET, "/watch/{platform}/{id}/challenge", Own, |_| get(watch::transcribe::challenge), None),
-    endpoint(POST, "/watch/{platform}/{id}/transcribe", Own, |_| post(watch::transcribe::transcribe), None),
-    endpoint(GET, "/checkout/{order}", Own, |_| get(checkout::order_page), Some(checkout::order_operation)),
-    endpoint(GET, SANDBOX, Own, |_| get(checkout::sandbox_page), Some(checkout::sandbox_operation)),
-    endpoint(
-        POST,
-        SANDBOX,
-        Own,
-        |_| post(checkout::sandbox_action),
-        Some(checkout::sandbox_action_operation),
-    ),
-    endpoint(GET, "/health", Own, |_| get(health::health), Some(health::health_operation)),
-    endpoint(GET, "/version", Own, |_| get(health::version), Some(health::version_operation)),
-    endpoint(
-        GET,
-        "/openapi.json",
-        Any,
-        |deps| documented(deps, get(docs::open_api)),
-        Some(docs::open_api_operation),
-    ),
-    endpoint(
-        GET,
-        "/llms.txt",
-        Any,
-        |deps| documented(deps, get(docs::llms_txt)),
-        Some(docs::llms_txt_operation),
-    ),
-    endpoint(GET, "/docs", Own, |deps| documented(deps, get(docs::overview)), Some(docs::overview_operation)),
-    endpoint(
-        GET,
-        "/docs/{operation}",
-        Own,
-        |deps| documented(deps, get(docs::operation_page)),
-        Some(docs::operation_page_operation),
-    ),
-    endpoint(POST, "/mcp", ListedAndOwn, |deps| post(mcp::post).with_state(deps.mcp.clone()), None),
-    endpoint(POST, "/api/v1/register", Own, |_| post(register::register), Some(register::operation)),
-    endpoint(GET, VERIFY, Own, |_| get(verify::open), Some(verify::open_operation)),
-    endpoint(POST, VERIFY, Own, |_| post(verify::confirm), Some(verify::confirm_operation)),
-    endpoint(GET, "/api/v1/me", Own, |_| get(account::me), Some(account::me_operation)),
-    endpoint(
-        POST,
-        "/api/v1/rotate-key",
-        Own,
-        |_| post(account::rotate_key),
-        Some(account::rotate_key_operation),
-    ),
-    endpoint(
-        GET,
-        V1_TRANSCRIPT_PATH,
-        Own,
-        |_| get(v1_transcript::transcript),
-        Some(v1_transcript::operation),
-    ),
-    endpoint(POST, "/api/v1/chat", Own, |_| post(chat::chat), Some(chat::operation)),
-    endpoint(
-        POST,
-        "/api/v1/subscribe",
-        Own,
-        |_| post(payments::subscribe),
-        Some(payments::subscribe_operation),
-    ),
-    endpoint(
-        POST,
-        "/api/v1/buy-credits",
-        Own,
-        |_| post(payments::buy_credits),
-        Some(payments::buy_credits_operation),
-    ),
-    endpoint(POST, "/api/v1/webhooks/stripe", Own, |_| post(webhook::stripe), Some(webhook::operation)),
+    endpoint(GET, TRANSCRIPT_PATH, |_| get(transcript::look_up))
+        .for_origins(Any)
+        .with_operation(transcript::operation),
+    endpoint(&Method::HEAD, TRANSCRIPT_PATH, |_| head(transcript::look_up))
+        .for_origins(Any)
+        .with_operation(transcript::head_operation),
+    endpoint(POST, "/api/keys", |_| post(keys::create))
+        .for_origins(Listed)
+        .with_operation(keys::create_operation),
+    endpoint(GET, "/api/keys/me", |_| get(keys::status))
+        .for_origins(Listed)
+        .with_operation(keys::status_operation),
+    endpoint(GET, "/", |_| get(home::show)),
+    endpoint(GET, "/assets/{name}", |_| get(home::asset)),
+    endpoint(GET, "/watch/{platform}/{id}", |_| get(watch::page)).with_operation(watch::operation),
+    endpoint(GET, "/watch/{platform}/{id}/challenge", |_| get(watch::transcribe::challenge)),
+    endpoint(POST, "/watch/{platform}/{id}/transcribe", |_| post(watch::transcribe::transcribe)),
+    endpoint(GET, "/checkout/{order}", |_| get(checkout::order_page))
+        .with_operation(checkout::order_operation),
+    endpoint(GET, SANDBOX, |_| get(checkout::sandbox_page)).with_operation(checkout::sandbox_operation),
+    endpoint(POST, SANDBOX, |_| post(checkout::sandbox_action))
+        .with_operation(checkout::sandbox_action_operation),
+    endpoint(GET, "/health", |_| get(health::health)).with_operation(health::health_operation),
+    endpoint(GET, "/version", |_| get(health::version)).with_operation(health::version_operation),
+    endpoint(GET, "/openapi.json", |deps| documented(deps, get(docs::open_api)))
+        .for_origins(Any)
+        .with_operation(docs::open_api_operation),
+    endpoint(GET, "/llms.txt", |deps| documented(deps, get(docs::llms_txt)))
+        .for_origins(Any)
+        .with_operation(docs::llms_txt_operation),
+    endpoint(GET, "/docs", |deps| documented(deps, get(docs::overview)))
+        .with_operation(docs::overview_operation),
+    endpoint(GET, "/docs/{operation}", |deps| documented(deps, get(docs::operation_page)))
+        .with_operation(docs::operation_page_operation),
+    endpoint(POST, "/mcp", |deps| post(mcp::post).with_state(deps.mcp.clone())).for_origins(ListedAndOwn),
+    endpoint(POST, "/api/v1/register", |_| post(register::register)).with_operation(register::operation),
+    endpoint(GET, VERIFY, |_| get(verify::open)).with_operation(verify::open_operation),
+    endpoint(POST, VERIFY, |_| post(verify::confirm)).with_operation(verify::confirm_operation),
+    endpoint(GET, "/api/v1/me", |_| get(account::me)).with_operation(account::me_operation),
+    endpoint(POST, "/api/v1/rotate-key", |_| post(account::rotate_key))
+        .with_operation(account::rotate_key_operation),
+    endpoint(GET, V1_TRANSCRIPT_PATH, |_| get(v1_transcript::transcript))
+        .with_operation(v1_transcript::operation),
+    endpoint(POST, "/api/v1/chat", |_| post(chat::chat)).with_operation(chat::operation),
+    endpoint(POST, "/api/v1/subscribe", |_| post(payments::subscribe))
+        .with_operation(payments::subscribe_operation),
+    endpoint(POST, "/api/v1/buy-credits", |_| post(payments::buy_credits))
+        .with_operation(payments::buy_credits_operation),
+    endpoint(POST, "/api/v1/webhooks/stripe", |_| post(webhook::stripe)).with_operation(webhook::operation),
 ];
 
 const SANDBOX: &str = "/checkout/{order}/sandbox";
