@@ -1,284 +1,250 @@
 //! Settings of the APIs, of payments and of logs.
 
-use super::{
-    ALLOWANCE, DAY, MINUTE, NOTHING, RATE, SECOND, Section, bounded,
-    checks::{check_chat, check_entitlements, check_mail, check_payments, check_traces},
-    setting, unset,
-};
+use super::{ALLOWANCE, DAY, MINUTE, NOTHING, RATE, SECOND, Setting, bounded, checks, setting, unset};
 use crate::config::{BaseUrl, JwkSet, PriceSetting, Secret};
 
 /// Chat.
-pub(super) const CHAT: Section = Section {
-    title: "Chat",
-    note: "",
-    settings: &[
-        unset(
-            "chat.base_url",
-            |reader, all| all.chat.base_url = reader.text::<BaseUrl>(),
-            "http or https address, `/v1` included",
-            "A service with OpenAI's `/chat/completions` endpoint.",
-            "\"http://127.0.0.1:11434/v1\"",
-        ),
-        unset(
-            "chat.model",
-            |reader, all| all.chat.model = reader.text::<String>(),
-            "text",
-            "Model name. Required if `chat.base_url` is set.",
-            "\"llama3.2\"",
-        ),
-        unset(
-            "chat.api_key",
-            |reader, all| all.chat.api_key = reader.optional::<Secret>().map(String::from),
-            "text without white space",
-            "API key, if the service requires one. A secret; it is sent to that host only.",
-            "\"sk-example\"",
-        ),
-        bounded(
-            "chat.context_tokens",
-            |reader, all| reader.small(&mut all.chat.context_tokens, 1_000..=10_000_000),
-            "Context size of the model in tokens, its answer included.",
-        ),
-        bounded(
-            "chat.timeout",
-            |reader, all| reader.duration(&mut all.chat.timeout, SECOND..=10 * MINUTE),
-            "Timeout of an answer, retries included.",
-        ),
-    ],
-    check: check_chat,
-};
+pub(super) const CHAT: &[Setting] = &[
+    unset(
+        "chat.base_url",
+        |reader, all| all.chat.base_url = reader.text::<BaseUrl>(),
+        "http or https address, `/v1` included",
+        "A service with OpenAI's `/chat/completions` endpoint.",
+        "\"http://127.0.0.1:11434/v1\"",
+    ),
+    unset(
+        "chat.model",
+        |reader, all| all.chat.model = reader.text::<String>(),
+        "text",
+        "Model name. Required if `chat.base_url` is set.",
+        "\"llama3.2\"",
+    ),
+    unset(
+        "chat.api_key",
+        |reader, all| all.chat.api_key = reader.optional::<Secret>().map(String::from),
+        "text without white space",
+        "API key, if the service requires one. A secret; it is sent to that host only.",
+        "\"sk-example\"",
+    ),
+    bounded(
+        "chat.context_tokens",
+        |reader, all| reader.small(&mut all.chat.context_tokens, 1_000..=10_000_000),
+        "Context size of the model in tokens, its answer included.",
+    ),
+    bounded(
+        "chat.timeout",
+        |reader, all| reader.duration(&mut all.chat.timeout, SECOND..=10 * MINUTE),
+        "Timeout of an answer, retries included.",
+    ),
+];
 
 /// Mail.
-pub(super) const MAIL: Section = Section {
-    title: "Mail",
-    note: "",
-    settings: &[
-        unset(
-            "mail.smtp_url",
-            |reader, all| all.mail.smtp_url = reader.optional(),
-            "`smtps://USER:PASSWORD@HOST`, or `smtp://…` with `?tls=required` or `?tls=opportunistic`",
-            "The mail server. Ports are 465 with `smtps`, 587 with a `tls` parameter, otherwise 25, unencrypted. \
-             A path sets the EHLO name. A secret. Not set: mails are files in `DATA/outbox`.",
-            "\"smtps://user:password@mail.example.org\"",
-        ),
-        unset(
-            "mail.from",
-            |reader, all| all.mail.from = reader.optional(),
-            "address, or `Verbatim <no-reply@example.org>`",
-            "Sender address. Required if `mail.smtp_url` is set.",
-            "\"Verbatim <no-reply@example.org>\"",
-        ),
-    ],
-    check: check_mail,
-};
+pub(super) const MAIL: &[Setting] = &[
+    unset(
+        "mail.smtp_url",
+        |reader, all| all.mail.smtp_url = reader.optional(),
+        "`smtps://USER:PASSWORD@HOST`, or `smtp://…` with `?tls=required` or `?tls=opportunistic`",
+        "The mail server. Ports are 465 with `smtps`, 587 with a `tls` parameter, otherwise 25, unencrypted. \
+         A path sets the EHLO name. A secret. Not set: mails are files in `DATA/outbox`.",
+        "\"smtps://user:password@mail.example.org\"",
+    ),
+    unset(
+        "mail.from",
+        |reader, all| all.mail.from = reader.optional(),
+        "address, or `Verbatim <no-reply@example.org>`",
+        "Sender address. Required if `mail.smtp_url` is set.",
+        "\"Verbatim <no-reply@example.org>\"",
+    ),
+];
 
 /// Payments.
-pub(super) const PAYMENTS: Section = Section {
-    title: "Payments",
-    note: "",
-    settings: &[
-        unset(
-            "stripe.secret_key",
-            |reader, all| all.stripe.secret_key = reader.text::<Secret>(),
-            "text without white space",
-            "Stripe's secret key, `sk_…`. A secret.",
-            "\"sk_test_example\"",
-        ),
-        setting(
-            "stripe.webhook_secrets",
-            |reader, all| reader.texts::<Secret>(&mut all.stripe.webhook_secrets),
-            "list of `whsec_…`",
-            "Signing secrets of Stripe's webhook events; several during a rotation. Secrets.",
-        ),
-        unset(
-            "stripe.api_url",
-            |reader, all| all.stripe.api_url = reader.optional::<BaseUrl>().map(String::from),
-            "http or https address",
-            "Address of Stripe's API, for tests. Not set: Stripe's own.",
-            "\"https://api.stripe.com\"",
-        ),
-        unset(
-            "checkout.sandbox",
-            |reader, all| all.sandbox = reader.optional(),
-            "`true` or `false`",
-            "Whether the sandbox checkout, which takes no money, is open to callers on this machine. It requires \
-             loopback addresses as `server.listen` and `server.base_url`, and refuses requests that passed a proxy \
-             or a tunnel. Not set: open if these are loopback addresses and `server.trusted_proxies` is empty. \
-             Always closed if Stripe is set.",
-            "false",
-        ),
-        bounded(
-            "checkout.grace",
-            |reader, all| reader.duration(&mut all.options.accounts.grace, NOTHING..=90 * DAY),
-            "How long an account with an overdue invoice keeps the rate limit of its plan.",
-        )
-        .reloadable(),
-    ],
-    check: check_payments,
-};
+pub(super) const PAYMENTS: &[Setting] = &[
+    unset(
+        "stripe.secret_key",
+        |reader, all| all.stripe.secret_key = reader.text::<Secret>(),
+        "text without white space",
+        "Stripe's secret key, `sk_…`. A secret.",
+        "\"sk_test_example\"",
+    ),
+    setting(
+        "stripe.webhook_secrets",
+        |reader, all| reader.texts::<Secret>(&mut all.stripe.webhook_secrets),
+        "list of `whsec_…`",
+        "Signing secrets of Stripe's webhook events; several during a rotation. Secrets.",
+    ),
+    unset(
+        "stripe.api_url",
+        |reader, all| all.stripe.api_url = reader.optional::<BaseUrl>().map(String::from),
+        "http or https address",
+        "Address of Stripe's API, for tests. Not set: Stripe's own.",
+        "\"https://api.stripe.com\"",
+    ),
+    unset(
+        "checkout.sandbox",
+        |reader, all| all.sandbox = reader.optional(),
+        "`true` or `false`",
+        "Whether the sandbox checkout, which takes no money, is open to callers on this machine. It requires \
+         loopback addresses as `server.listen` and `server.base_url`, and refuses requests that passed a proxy \
+         or a tunnel. Not set: open if these are loopback addresses and `server.trusted_proxies` is empty. \
+         Always closed if Stripe is set.",
+        "false",
+    ),
+    bounded(
+        "checkout.grace",
+        |reader, all| reader.duration(&mut all.options.accounts.grace, NOTHING..=90 * DAY),
+        "How long an account with an overdue invoice keeps the rate limit of its plan.",
+    )
+    .reloadable(),
+];
 
 /// Plus keys.
-pub(super) const PLUS_KEYS: Section = Section {
-    title: "Plus keys",
-    note: "",
-    settings: &[
-        unset(
-            "entitlement.keys",
-            |reader, all| all.entitlement.keys = reader.text::<JwkSet>(),
-            "a JSON Web Key Set, or the path of a file that has one",
-            "Keys that verify entitlements. Not set: entitlements are not accepted and every key is free. A \
-             secret.",
-            r#"'{"keys":[{"kty":"OKP","crv":"Ed25519","alg":"EdDSA","kid":"shop-1","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}'"#,
-        )
-        .reloadable(),
-        unset(
-            "entitlement.audience",
-            |reader, all| all.entitlement.audience = reader.optional(),
-            "text",
-            "Required `aud` of an entitlement. Not set: not checked.",
-            "\"verbatim\"",
-        )
-        .reloadable(),
-        unset(
-            "entitlement.issuer",
-            |reader, all| all.entitlement.issuer = reader.optional(),
-            "text",
-            "Required `iss` of an entitlement. Not set: not checked.",
-            "\"https://shop.example.org\"",
-        )
-        .reloadable(),
-    ],
-    check: check_entitlements,
-};
+pub(super) const PLUS_KEYS: &[Setting] = &[
+    unset(
+        "entitlement.keys",
+        |reader, all| all.entitlement.keys = reader.text::<JwkSet>(),
+        "a JSON Web Key Set, or the path of a file that has one",
+        "Keys that verify entitlements. Not set: entitlements are not accepted and every key is free. A \
+         secret.",
+        r#"'{"keys":[{"kty":"OKP","crv":"Ed25519","alg":"EdDSA","kid":"shop-1","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}'"#,
+    )
+    .reloadable(),
+    unset(
+        "entitlement.audience",
+        |reader, all| all.entitlement.audience = reader.optional(),
+        "text",
+        "Required `aud` of an entitlement. Not set: not checked.",
+        "\"verbatim\"",
+    )
+    .reloadable(),
+    unset(
+        "entitlement.issuer",
+        |reader, all| all.entitlement.issuer = reader.optional(),
+        "text",
+        "Required `iss` of an entitlement. Not set: not checked.",
+        "\"https://shop.example.org\"",
+    )
+    .reloadable(),
+];
 
 /// Limits.
-pub(super) const LIMITS: Section = Section {
-    title: "Limits",
-    note: "",
-    settings: &[
-        bounded(
-            "limits.free_per_month",
-            |reader, all| reader.number(&mut all.options.lookup.free_per_month, ALLOWANCE),
-            "New transcripts per free key and month.",
-        )
-        .reloadable(),
-        bounded(
-            "limits.plus_per_day",
-            |reader, all| reader.number(&mut all.options.lookup.plus_per_day, ALLOWANCE),
-            "New transcripts per plus key and day.",
-        )
-        .reloadable(),
-        bounded(
-            "limits.plus_keys_per_subject",
-            |reader, all| reader.small(&mut all.options.lookup.plus_keys_per_subject, 0..=1_000),
-            "Live plus keys per subscriber.",
-        )
-        .reloadable(),
-        bounded(
-            "limits.visitor_per_day",
-            |reader, all| reader.number(&mut all.options.lookup.visitor_per_day, ALLOWANCE),
-            "New transcripts per visitor of the watch page and UTC day, after the browser has passed the \
-             challenge ([Web pages](pages.md)). With `0` the page has no button.",
-        )
-        .reloadable(),
-        bounded(
-            "limits.visitor_per_network_per_day",
-            |reader, all| reader.number(&mut all.options.lookup.visitor_per_network_per_day, ALLOWANCE),
-            "The same limit per visitor's network, which also holds for visitors that delete their cookies: an \
-             IPv4 address, or an IPv6 /64, whose /48 has four times the limit. Failed attempts count.",
-        )
-        .reloadable(),
-        bounded(
-            "limits.service_per_day",
-            |reader, all| reader.number(&mut all.options.lookup.service_per_day, ALLOWANCE),
-            "New transcripts per day of all keys of the lookup API and all visitors together. A failed fetch \
-             counts if it reached an upstream.",
-        )
-        .reloadable(),
-        bounded(
-            "limits.accounts_per_day",
-            |reader, all| reader.number(&mut all.options.accounts.fetches_per_day, ALLOWANCE),
-            "New transcripts per day of all accounts of the v1 API together. A failed fetch counts if it reached an \
-             upstream.",
-        )
-        .reloadable(),
-        bounded(
-            "limits.misses_per_network_per_minute",
-            |reader, all| reader.small(&mut all.options.lookup.misses_per_network_per_minute, RATE),
-            "Lookups without a key of videos that are not archived, per network and minute.",
-        )
-        .reloadable(),
-        bounded(
-            "limits.tool_calls_per_network_per_minute",
-            |reader, all| reader.small(&mut all.options.lookup.tool_calls_per_network_per_minute, RATE),
-            "Calls of `get_transcript`, `search_transcript` and `list_languages` at `/mcp` without a valid key, per \
-             network and minute.",
-        )
-        .reloadable(),
-        bounded(
-            "limits.attempts_per_key_per_hour",
-            |reader, all| reader.small(&mut all.options.lookup.attempts_per_key_per_hour, RATE),
-            "Failed attempts per API key and hour.",
-        )
-        .reloadable(),
-        bounded(
-            "limits.attempts_per_account_per_hour",
-            |reader, all| reader.small(&mut all.options.accounts.attempts_per_account_per_hour, RATE),
-            "Fetches per account of the v1 API and hour that found no transcript, or that the client did not wait \
-             for.",
-        )
-        .reloadable(),
-        bounded(
-            "limits.mint_per_network_per_day",
-            |reader, all| reader.small(&mut all.options.lookup.mint_per_network_per_day, RATE),
-            "New keys (`POST /api/keys`) per network and day.",
-        )
-        .reloadable(),
-        bounded(
-            "limits.register_per_network_per_hour",
-            |reader, all| reader.small(&mut all.options.accounts.register_per_network_per_hour, RATE),
-            "Registrations at the v1 API per network and hour. One address receives at most 5 mails an hour, \
-             from all networks together.",
-        )
-        .reloadable(),
-        bounded(
-            "limits.fetches",
-            |reader, all| reader.small(&mut all.options.waiting_fetches, 1..=100_000),
-            "Fetches that may wait for each supplier. A further one is refused with `Retry-After` and costs nothing. \
-             Keys, accounts and networks take turns, paying ones first.",
-        ),
-        bounded(
-            "limits.wait",
-            |reader, all| reader.duration(&mut all.options.wait, SECOND / 10..=5 * MINUTE),
-            "How long a request waits for a new transcript. Longer work continues, and the response contains a \
-             `Retry-After` header.",
-        ),
-    ],
-    check: |_, _| {},
-};
+pub(super) const LIMITS: &[Setting] = &[
+    bounded(
+        "limits.free_per_month",
+        |reader, all| reader.number(&mut all.options.lookup.free_per_month, ALLOWANCE),
+        "New transcripts per free key and month.",
+    )
+    .reloadable(),
+    bounded(
+        "limits.plus_per_day",
+        |reader, all| reader.number(&mut all.options.lookup.plus_per_day, ALLOWANCE),
+        "New transcripts per plus key and day.",
+    )
+    .reloadable(),
+    bounded(
+        "limits.plus_keys_per_subject",
+        |reader, all| reader.small(&mut all.options.lookup.plus_keys_per_subject, 0..=1_000),
+        "Live plus keys per subscriber.",
+    )
+    .reloadable(),
+    bounded(
+        "limits.visitor_per_day",
+        |reader, all| reader.number(&mut all.options.lookup.visitor_per_day, ALLOWANCE),
+        "New transcripts per visitor of the watch page and UTC day, after the browser has passed the \
+         challenge ([Web pages](pages.md)). With `0` the page has no button.",
+    )
+    .reloadable(),
+    bounded(
+        "limits.visitor_per_network_per_day",
+        |reader, all| reader.number(&mut all.options.lookup.visitor_per_network_per_day, ALLOWANCE),
+        "The same limit per visitor's network, which also holds for visitors that delete their cookies: an \
+         IPv4 address, or an IPv6 /64, whose /48 has four times the limit. Failed attempts count.",
+    )
+    .reloadable(),
+    bounded(
+        "limits.service_per_day",
+        |reader, all| reader.number(&mut all.options.lookup.service_per_day, ALLOWANCE),
+        "New transcripts per day of all keys of the lookup API and all visitors together. A failed fetch \
+         counts if it reached an upstream.",
+    )
+    .reloadable(),
+    bounded(
+        "limits.accounts_per_day",
+        |reader, all| reader.number(&mut all.options.accounts.fetches_per_day, ALLOWANCE),
+        "New transcripts per day of all accounts of the v1 API together. A failed fetch counts if it reached an \
+         upstream.",
+    )
+    .reloadable(),
+    bounded(
+        "limits.misses_per_network_per_minute",
+        |reader, all| reader.small(&mut all.options.lookup.misses_per_network_per_minute, RATE),
+        "Lookups without a key of videos that are not archived, per network and minute.",
+    )
+    .reloadable(),
+    bounded(
+        "limits.tool_calls_per_network_per_minute",
+        |reader, all| reader.small(&mut all.options.lookup.tool_calls_per_network_per_minute, RATE),
+        "Calls of `get_transcript`, `search_transcript` and `list_languages` at `/mcp` without a valid key, per \
+         network and minute.",
+    )
+    .reloadable(),
+    bounded(
+        "limits.attempts_per_key_per_hour",
+        |reader, all| reader.small(&mut all.options.lookup.attempts_per_key_per_hour, RATE),
+        "Failed attempts per API key and hour.",
+    )
+    .reloadable(),
+    bounded(
+        "limits.attempts_per_account_per_hour",
+        |reader, all| reader.small(&mut all.options.accounts.attempts_per_account_per_hour, RATE),
+        "Fetches per account of the v1 API and hour that found no transcript, or that the client did not wait \
+         for.",
+    )
+    .reloadable(),
+    bounded(
+        "limits.mint_per_network_per_day",
+        |reader, all| reader.small(&mut all.options.lookup.mint_per_network_per_day, RATE),
+        "New keys (`POST /api/keys`) per network and day.",
+    )
+    .reloadable(),
+    bounded(
+        "limits.register_per_network_per_hour",
+        |reader, all| reader.small(&mut all.options.accounts.register_per_network_per_hour, RATE),
+        "Registrations at the v1 API per network and hour. One address receives at most 5 mails an hour, \
+         from all networks together.",
+    )
+    .reloadable(),
+    bounded(
+        "limits.fetches",
+        |reader, all| reader.small(&mut all.options.waiting_fetches, 1..=100_000),
+        "Fetches that may wait for each supplier. A further one is refused with `Retry-After` and costs nothing. \
+         Keys, accounts and networks take turns, paying ones first.",
+    ),
+    bounded(
+        "limits.wait",
+        |reader, all| reader.duration(&mut all.options.wait, SECOND / 10..=5 * MINUTE),
+        "How long a request waits for a new transcript. Longer work continues, and the response contains a \
+         `Retry-After` header.",
+    ),
+];
 
 /// Absences.
-pub(super) const ABSENCES: Section = Section {
-    title: "Absences",
-    note: "How long an absence is stored; 0 stores nothing.",
-    settings: &[
-        bounded(
-            "absence.no_captions",
-            |reader, all| reader.duration(&mut all.options.absence.no_captions, NOTHING..=365 * DAY),
-            "No captions, no speech, or not in the requested language; and short links without a target.",
-        ),
-        bounded(
-            "absence.gone",
-            |reader, all| reader.duration(&mut all.options.absence.gone, NOTHING..=365 * DAY),
-            "Private, removed, blocked in this region, or paid.",
-        ),
-        bounded(
-            "absence.login",
-            |reader, all| reader.duration(&mut all.options.absence.login, NOTHING..=365 * DAY),
-            "Age limit, login required, members only, or live now.",
-        ),
-    ],
-    check: |_, _| {},
-};
+pub(super) const ABSENCES: &[Setting] = &[
+    bounded(
+        "absence.no_captions",
+        |reader, all| reader.duration(&mut all.options.absence.no_captions, NOTHING..=365 * DAY),
+        "No captions, no speech, or not in the requested language; and short links without a target.",
+    ),
+    bounded(
+        "absence.gone",
+        |reader, all| reader.duration(&mut all.options.absence.gone, NOTHING..=365 * DAY),
+        "Private, removed, blocked in this region, or paid.",
+    ),
+    bounded(
+        "absence.login",
+        |reader, all| reader.duration(&mut all.options.absence.login, NOTHING..=365 * DAY),
+        "Age limit, login required, members only, or live now.",
+    ),
+];
 
 /// The setting `plans.{plan}.{field}`; for a price with the dollars of the sandbox.
 macro_rules! plan {
@@ -318,104 +284,89 @@ macro_rules! plan {
 }
 
 /// Plans and prices.
-pub(super) const PLANS_AND_PRICES: Section = Section {
-    title: "Plans and prices",
-    note: "",
-    settings: &[
-        bounded(
-            "plans.free.credits",
-            |reader, all| reader.number(&mut all.options.accounts.plans.free.credits, ALLOWANCE),
-            "Credits per month of the plan `free`. Every new account has this plan.",
-        )
-        .reloadable(),
-        bounded(
-            "plans.free.requests_per_minute",
-            |reader, all| reader.small(&mut all.options.accounts.plans.free.requests_per_minute, RATE),
-            "Requests to the v1 API in any minute, for all endpoints together.",
-        )
-        .reloadable(),
-        plan!(starter, credits),
-        plan!(starter, requests_per_minute),
-        plan!(starter, price_usd, "9"),
-        plan!(pro, credits),
-        plan!(pro, requests_per_minute),
-        plan!(pro, price_usd, "29"),
-        plan!(scale, credits),
-        plan!(scale, requests_per_minute),
-        plan!(scale, price_usd, "99"),
-        bounded(
-            "credits.per_transcript",
-            |reader, all| reader.number(&mut all.options.accounts.credits_per_transcript, 0..=1_000),
-            "Credits per delivered transcript.",
-        )
-        .reloadable(),
-        bounded(
-            "credits.per_message",
-            |reader, all| reader.number(&mut all.options.accounts.credits_per_message, 0..=1_000),
-            "Credits per answered question.",
-        )
-        .reloadable(),
-    ],
-    check: |_, _| {},
-};
+pub(super) const PLANS_AND_PRICES: &[Setting] = &[
+    bounded(
+        "plans.free.credits",
+        |reader, all| reader.number(&mut all.options.accounts.plans.free.credits, ALLOWANCE),
+        "Credits per month of the plan `free`. Every new account has this plan.",
+    )
+    .reloadable(),
+    bounded(
+        "plans.free.requests_per_minute",
+        |reader, all| reader.small(&mut all.options.accounts.plans.free.requests_per_minute, RATE),
+        "Requests to the v1 API in any minute, for all endpoints together.",
+    )
+    .reloadable(),
+    plan!(starter, credits),
+    plan!(starter, requests_per_minute),
+    plan!(starter, price_usd, "9"),
+    plan!(pro, credits),
+    plan!(pro, requests_per_minute),
+    plan!(pro, price_usd, "29"),
+    plan!(scale, credits),
+    plan!(scale, requests_per_minute),
+    plan!(scale, price_usd, "99"),
+    bounded(
+        "credits.per_transcript",
+        |reader, all| reader.number(&mut all.options.accounts.credits_per_transcript, 0..=1_000),
+        "Credits per delivered transcript.",
+    )
+    .reloadable(),
+    bounded(
+        "credits.per_message",
+        |reader, all| reader.number(&mut all.options.accounts.credits_per_message, 0..=1_000),
+        "Credits per answered question.",
+    )
+    .reloadable(),
+];
 
 /// The admin API.
-pub(super) const ADMIN_API: Section = Section {
-    title: "Admin API",
-    note: "",
-    settings: &[unset(
-        "admin.listen",
-        |reader, all| all.server.admin = reader.optional(),
-        "port, or IP address and port",
-        "Separate listener for the admin API; a port alone is on 127.0.0.1. Requests need a token of `verbatim \
-         admin-tokens create`. It is plain HTTP: keep it on a private address.",
-        "\"127.0.0.1:9465\"",
-    )],
-    check: |_, _| {},
-};
+pub(super) const ADMIN_API: &[Setting] = &[unset(
+    "admin.listen",
+    |reader, all| all.server.admin = reader.optional(),
+    "port, or IP address and port",
+    "Separate listener for the admin API; a port alone is on 127.0.0.1. Requests need a token of `verbatim \
+     admin-tokens create`. It is plain HTTP: keep it on a private address.",
+    "\"127.0.0.1:9465\"",
+)];
 
 /// Logs, metrics and traces.
-pub(super) const LOGS__METRICS_AND_TRACES: Section = Section {
-    title: "Logs, metrics and traces",
-    note: "",
-    settings: &[
-        unset(
-            "metrics.listen",
-            |reader, all| all.log.metrics = reader.optional(),
-            "IP address and port",
-            "Separate listener for Prometheus: `/metrics`, and also `/healthz` and `/readyz`. It has no \
-             authentication: keep it on a private address.",
-            "\"127.0.0.1:9464\"",
-        ),
-        unset(
-            "traces.endpoint",
-            |reader, all| {
-                all.log.traces = reader.optional();
-                check_traces(reader, all);
-            },
-            "http address, with its path",
-            "Collector of traces as OTLP over HTTP: `http://127.0.0.1:4318/v1/traces`. Requires a build with the \
-             feature `otel`.",
-            "\"http://127.0.0.1:4318/v1/traces\"",
-        ),
-        bounded(
-            "traces.sample_ratio",
-            |reader, all| reader.ratio(&mut all.log.traces_sample_ratio),
-            "Share of requests that are traced, chosen at random. 1: all.",
-        ),
-        setting(
-            "log.format",
-            |reader, all| reader.value(&mut all.log.format),
-            "`text` or `json`",
-            "Format of log lines, on standard error: plain text, or one JSON object a line.",
-        ),
-        setting(
-            "log.level",
-            |reader, all| reader.value(&mut all.log.level),
-            "`error`, `warn`, `info`, `debug` or `trace`",
-            "Lowest level that is logged. Requests are logged at `info`.",
-        )
-        .reloadable(),
-    ],
-    check: |_, _| {},
-};
+pub(super) const LOGS: &[Setting] = &[
+    unset(
+        "metrics.listen",
+        |reader, all| all.log.metrics = reader.optional(),
+        "IP address and port",
+        "Separate listener for Prometheus: `/metrics`, and also `/healthz` and `/readyz`. It has no \
+         authentication: keep it on a private address.",
+        "\"127.0.0.1:9464\"",
+    ),
+    unset(
+        "traces.endpoint",
+        |reader, all| {
+            all.log.traces = reader.optional();
+            checks::check_traces(reader, all);
+        },
+        "http address, with its path",
+        "Collector of traces as OTLP over HTTP: `http://127.0.0.1:4318/v1/traces`. Requires a build with the \
+         feature `otel`.",
+        "\"http://127.0.0.1:4318/v1/traces\"",
+    ),
+    bounded(
+        "traces.sample_ratio",
+        |reader, all| reader.ratio(&mut all.log.traces_sample_ratio),
+        "Share of requests that are traced, chosen at random. 1: all.",
+    ),
+    setting(
+        "log.format",
+        |reader, all| reader.value(&mut all.log.format),
+        "`text` or `json`",
+        "Format of log lines, on standard error: plain text, or one JSON object a line.",
+    ),
+    setting(
+        "log.level",
+        |reader, all| reader.value(&mut all.log.level),
+        "`error`, `warn`, `info`, `debug` or `trace`",
+        "Lowest level that is logged. Requests are logged at `info`.",
+    )
+    .reloadable(),
+];

@@ -14,6 +14,13 @@ pub(super) fn check_server(reader: &mut SettingsReader<'_>, all: &mut Settings) 
     }
 }
 
+pub(super) fn check_cdn(reader: &mut SettingsReader<'_>, all: &mut Settings) {
+    if all.cdn.purge_secret.is_some() && all.cdn.purge_url.is_none() {
+        let what = "it is not set, but cdn.purge_secret is";
+        reader.refuse("cdn.purge_url", &what, "set both, or only cdn.purge_url");
+    }
+}
+
 pub(super) fn check_requests(reader: &mut SettingsReader<'_>, all: &mut Settings) {
     if let Some(file) = all.options.upstream.ca_file.as_ref().filter(|file| !file.is_file()) {
         let what = format!("there is no file {}", quoted(&file.display().to_string()));

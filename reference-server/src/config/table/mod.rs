@@ -13,23 +13,31 @@ use super::{Settings, reader::SettingsReader};
 
 /// All sections, in order.
 pub(super) const SECTIONS: [Section; 16] = [
-    sources::SERVER,
-    sources::SHARED_CACHES,
-    sources::STORAGE,
-    sources::REQUESTS_TO_PLATFORMS,
-    sources::ANOTHER_VERBATIM_SERVER,
-    sources::SPEECH_TO_TEXT,
-    sources::SUPPLIERS,
-    apis::CHAT,
-    apis::MAIL,
-    apis::PAYMENTS,
-    apis::PLUS_KEYS,
-    apis::LIMITS,
-    apis::ABSENCES,
-    apis::PLANS_AND_PRICES,
-    apis::ADMIN_API,
-    apis::LOGS__METRICS_AND_TRACES,
+    section("Server", sources::SERVER, checks::check_server),
+    section("Shared caches", sources::SHARED_CACHES, checks::check_cdn),
+    section("Storage", sources::STORAGE, NO_CHECK),
+    section("Requests to platforms", sources::REQUESTS_TO_PLATFORMS, checks::check_requests),
+    section("Another Verbatim server", sources::ANOTHER_VERBATIM_SERVER, checks::check_service),
+    section("Speech-to-text", sources::SPEECH_TO_TEXT, checks::check_speech),
+    section("Suppliers", sources::SUPPLIERS, checks::check_suppliers),
+    section("Chat", apis::CHAT, checks::check_chat),
+    section("Mail", apis::MAIL, checks::check_mail),
+    section("Payments", apis::PAYMENTS, checks::check_payments),
+    section("Plus keys", apis::PLUS_KEYS, checks::check_entitlements),
+    section("Limits", apis::LIMITS, NO_CHECK),
+    Section {
+        note: "How long an absence is stored; 0 stores nothing.",
+        ..section("Absences", apis::ABSENCES, NO_CHECK)
+    },
+    section("Plans and prices", apis::PLANS_AND_PRICES, NO_CHECK),
+    section("Admin API", apis::ADMIN_API, NO_CHECK),
+    section("Logs, metrics and traces", apis::LOGS, NO_CHECK),
 ];
+
+/// Checks several settings.
+type CheckSettings = fn(&mut SettingsReader<'_>, &mut Settings);
+
+const NO_CHECK: CheckSettings = |_, _| {};
 
 /// Related settings.
 #[cfg_attr(not(test), expect(dead_code, reason = "a test writes the documents"))]
@@ -41,7 +49,12 @@ pub(super) struct Section {
     /// The settings.
     pub(super) settings: &'static [Setting],
     /// Checks that concern several settings, after all of the section are read.
-    pub(super) check: fn(&mut SettingsReader<'_>, &mut Settings),
+    pub(super) check: CheckSettings,
+}
+
+/// Section without a note.
+const fn section(title: &'static str, settings: &'static [Setting], check: CheckSettings) -> Section {
+    Section { title, note: "", settings, check }
 }
 
 /// One setting.
