@@ -120,167 +120,12 @@ impl DirectoryState {
         Ok(())
     }
 
-    fn add_key(&mut self, key: LookupKey, live_per_subject: u32) -> Result<AddKeyOutcome> {
-        if self.keys.values().any(|stored| is_same(stored.key(), &key.key)) {
-            return Ok(AddKeyOutcome::Added);
-        }
-        if let Some(subject) = &key.subject {
-            let mut plus_keys: Vec<_> =
-                self.keys.values().filter_map(|stored| stored.plus_until(subject, key.key.now)).collect();
-            if plus_keys.len() >= live_per_subject as usize {
-                plus_keys.sort_unstable_by(|a, b| b.cmp(a));
-                let last = (live_per_subject as usize).checked_sub(1);
-                return Ok(AddKeyOutcome::SubjectFull {
-                    room_at: last.and_then(|last| plus_keys.get(last).copied()),
-                });
-            }
-        }
-        self.add(KeyRecordOwner::Lookup(key))?;
-        Ok(AddKeyOutcome::Added)
-    }
-
-    fn renew_entitlement(&mut self, request: &RenewRequest) -> bool {
-        let live =
-            self.keys.values().filter(|stored| stored.plus_until(&request.subject, request.now).is_some());
-        let has_room = live.count() < request.live_per_subject as usize;
-        let stored = self.find_live_mut(|stored| stored.id == request.key);
-        let Some(StoredKey {
-            owner: KeyRecordOwner::Lookup(LookupKey { subject, entitled_until, .. }), ..
-        }) = stored
-        else {
-            return false;
-        };
-        let is_own = subject.as_ref() == Some(&request.subject);
-        if !is_own || !(has_room || *entitled_until > Some(request.now)) {
-            return false;
-        }
-        *entitled_until = (*entitled_until).max(Some(request.until));
-        true
-    }
-
-    fn rotate(&mut self, old_digest: &[u8], new: NewKeyRecord) -> Result<RotateOutcome> {
-        let Some(old) = self.find_live(|key| key.digest == old_digest) else {
-            return Ok(RotateOutcome::Stale);
-        };
-        let revoked_at = new.now;
-        let owner = match &old.owner {
-            KeyRecordOwner::Lookup(lookup) => {
-                KeyRecordOwner::Lookup(LookupKey { key: new, ..lookup.clone() })
-            }
-            KeyRecordOwner::Account { account, .. } => {
-                KeyRecordOwner::Account { key: new, account: account.clone() }
-            }
-        };
-        self.add(owner)?;
-        if let Some(old) = self.find_live_mut(|key| key.digest == old_digest) {
-            old.revoked_at = Some(revoked_at);
-        }
-        Ok(RotateOutcome::Rotated)
-    }
-
-    fn put_token(&mut self, token: VerificationToken) -> Result<()> {
-        if let Some(stored) = self.tokens.get(&token.digest) {
-            let same = stored.email == token.email;
-            return same
-                .then_some(())
-                .ok_or_else(|| Error::conflict("the token's digest is stored for another mail address"));
-        }
-        let VerificationToken { digest, email, expires_at, .. } = token;
-        self.tokens.insert(digest, StoredToken { email, expires_at, state: TokenState::Unused });
-        Ok(())
-    }
-
-    fn redeem(&mut self, request: RedeemRequest) -> Result<RedeemOutcome> {
-        let Some(token) = self.tokens.get(&request.digest) else {
-            return Ok(RedeemOutcome::Invalid);
-        };
-        match &token.state {
-            TokenState::Unused if token.expires_at > request.key.now => {}
-            TokenState::Used { account, key, first } if is_same(key, &request.key) => {
-                let account = self.account(&AccountRef::Id(account.clone()));
-                let is_live = self.find_live(|key| is_same(key, &request.key)).is_some();
-                let issued = account.filter(|_| is_live).cloned();
-                return Ok(issued.map_or(RedeemOutcome::Invalid, |account| RedeemOutcome::Issued {
-                    account,
-                    first: *first,
-                }));
-            }
-            _ => return Ok(RedeemOutcome::Invalid),
-        }
-        let email = token.email.clone();
-        let known = self.account(&AccountRef::Email(email.clone())).cloned();
-        let first = known.is_none();
-        if !first && !request.confirmed {
-            return Ok(RedeemOutcome::NeedsConfirmation);
-        }
-        if first && self.account(&AccountRef::Id(request.new_account.clone())).is_some() {
-            return Err(Error::conflict("the account id belongs to another account"));
-        }
-        let account = known.unwrap_or_else(|| new_account(&request, email.clone()));
-        self.add(KeyRecordOwner::Account { key: request.key.clone(), account: account.id.clone() })?;
-        let old = self.keys.values_mut().filter(|stored| stored.belongs_to(&account.id) && stored.is_live());
-        for key in old.filter(|stored| !is_same(stored.key(), &request.key)) {
-            key.revoked_at = Some(request.key.now);
-        }
-        if first {
-            let next_number = self.next_number();
-            self.accounts.insert(next_number, account.clone());
-        }
-        let unused =
-            |token: &&mut StoredToken| token.email == email && matches!(token.state, TokenState::Unused);
-        for token in self.tokens.values_mut().filter(unused) {
-            token.state = TokenState::Void;
-        }
-        if let Some(token) = self.tokens.get_mut(&request.digest) {
-            token.state = TokenState::Used { account: account.id.clone(), key: request.key, first };
-        }
-        Ok(RedeemOutcome::Issued { account, first })
-    }
-
     fn account(&self, reference: &AccountRef) -> Option<&Account> {
         self.accounts.values().find(|account| match reference {
             AccountRef::Id(id) => account.id == *id,
             AccountRef::Email(email) => account.email == *email,
             AccountRef::Customer(customer) => account.customer.as_ref() == Some(customer),
         })
-    }
-
-    fn change_account(&mut self, changed: Account) -> Result<UpdateOutcome> {
-        let others = self.accounts.values().filter(|account| account.id != changed.id);
-        let taken =
-            changed.customer.is_some() && others.into_iter().any(|other| other.customer == changed.customer);
-        let Some(stored) = self.accounts.values_mut().find(|account| account.id == changed.id) else {
-            return Ok(UpdateOutcome::Missing);
-        };
-        if stored.version != changed.version {
-            return Ok(UpdateOutcome::Stale);
-        }
-        if taken {
-            return Err(Error::conflict("the customer id belongs to another account"));
-        }
-        *stored = Account {
-            version: changed.version + 1,
-            email: stored.email.clone(),
-            wallet: stored.wallet.clone(),
-            ..changed
-        };
-        Ok(UpdateOutcome::Changed(stored.clone()))
-    }
-
-    fn erase_account(&mut self, id: &AccountId, version: u64) -> EraseOutcome {
-        let found = self.accounts.iter().find(|(_, account)| account.id == *id);
-        let Some((next_number, account)) =
-            found.map(|(next_number, account)| (*next_number, account.clone()))
-        else {
-            return EraseOutcome::Missing;
-        };
-        if account.version != version {
-            return EraseOutcome::Stale;
-        }
-        self.accounts.remove(&next_number);
-        self.tokens.retain(|_, token| token.email != account.email);
-        self.keys.retain(|_, stored| !stored.belongs_to(id));
-        EraseOutcome::Erased
     }
 }
 
@@ -317,15 +162,64 @@ impl Directory for MemoryDirectory {
     }
 
     async fn add_key(&self, key: LookupKey, live_per_subject: u32) -> Result<AddKeyOutcome> {
-        self.state.lock().add_key(key, live_per_subject)
+        let mut state = self.state.lock();
+        if state.keys.values().any(|stored| is_same(stored.key(), &key.key)) {
+            return Ok(AddKeyOutcome::Added);
+        }
+        if let Some(subject) = &key.subject {
+            let mut plus_keys: Vec<_> =
+                state.keys.values().filter_map(|stored| stored.plus_until(subject, key.key.now)).collect();
+            if plus_keys.len() >= live_per_subject as usize {
+                plus_keys.sort_unstable_by(|a, b| b.cmp(a));
+                let last = (live_per_subject as usize).checked_sub(1);
+                return Ok(AddKeyOutcome::SubjectFull {
+                    room_at: last.and_then(|last| plus_keys.get(last).copied()),
+                });
+            }
+        }
+        state.add(KeyRecordOwner::Lookup(key))?;
+        Ok(AddKeyOutcome::Added)
     }
 
     async fn renew_entitlement(&self, request: RenewRequest) -> Result<bool> {
-        Ok(self.state.lock().renew_entitlement(&request))
+        let mut state = self.state.lock();
+        let live =
+            state.keys.values().filter(|stored| stored.plus_until(&request.subject, request.now).is_some());
+        let has_room = live.count() < request.live_per_subject as usize;
+        let stored = state.find_live_mut(|stored| stored.id == request.key);
+        let Some(StoredKey {
+            owner: KeyRecordOwner::Lookup(LookupKey { subject, entitled_until, .. }), ..
+        }) = stored
+        else {
+            return Ok(false);
+        };
+        let is_own = subject.as_ref() == Some(&request.subject);
+        if !is_own || !(has_room || *entitled_until > Some(request.now)) {
+            return Ok(false);
+        }
+        *entitled_until = (*entitled_until).max(Some(request.until));
+        Ok(true)
     }
 
     async fn rotate(&self, old_digest: &[u8], new: NewKeyRecord) -> Result<RotateOutcome> {
-        self.state.lock().rotate(old_digest, new)
+        let mut state = self.state.lock();
+        let Some(old) = state.find_live(|key| key.digest == old_digest) else {
+            return Ok(RotateOutcome::Stale);
+        };
+        let revoked_at = new.now;
+        let owner = match &old.owner {
+            KeyRecordOwner::Lookup(lookup) => {
+                KeyRecordOwner::Lookup(LookupKey { key: new, ..lookup.clone() })
+            }
+            KeyRecordOwner::Account { account, .. } => {
+                KeyRecordOwner::Account { key: new, account: account.clone() }
+            }
+        };
+        state.add(owner)?;
+        if let Some(old) = state.find_live_mut(|key| key.digest == old_digest) {
+            old.revoked_at = Some(revoked_at);
+        }
+        Ok(RotateOutcome::Rotated)
     }
 
     async fn revoke_key(&self, key: &KeyId, now: Timestamp) -> Result<bool> {
@@ -367,23 +261,108 @@ impl Directory for MemoryDirectory {
     }
 
     async fn put_token(&self, token: VerificationToken) -> Result<()> {
-        self.state.lock().put_token(token)
+        let mut state = self.state.lock();
+        if let Some(stored) = state.tokens.get(&token.digest) {
+            let same = stored.email == token.email;
+            return same
+                .then_some(())
+                .ok_or_else(|| Error::conflict("the token's digest is stored for another mail address"));
+        }
+        let VerificationToken { digest, email, expires_at, .. } = token;
+        state.tokens.insert(digest, StoredToken { email, expires_at, state: TokenState::Unused });
+        Ok(())
     }
 
     async fn redeem(&self, request: RedeemRequest) -> Result<RedeemOutcome> {
-        self.state.lock().redeem(request)
+        let mut state = self.state.lock();
+        let Some(token) = state.tokens.get(&request.digest) else {
+            return Ok(RedeemOutcome::Invalid);
+        };
+        match &token.state {
+            TokenState::Unused if token.expires_at > request.key.now => {}
+            TokenState::Used { account, key, first } if is_same(key, &request.key) => {
+                let account = state.account(&AccountRef::Id(account.clone()));
+                let is_live = state.find_live(|key| is_same(key, &request.key)).is_some();
+                let issued = account.filter(|_| is_live).cloned();
+                return Ok(issued.map_or(RedeemOutcome::Invalid, |account| RedeemOutcome::Issued {
+                    account,
+                    first: *first,
+                }));
+            }
+            _ => return Ok(RedeemOutcome::Invalid),
+        }
+        let email = token.email.clone();
+        let known = state.account(&AccountRef::Email(email.clone())).cloned();
+        let first = known.is_none();
+        if !first && !request.confirmed {
+            return Ok(RedeemOutcome::NeedsConfirmation);
+        }
+        if first && state.account(&AccountRef::Id(request.new_account.clone())).is_some() {
+            return Err(Error::conflict("the account id belongs to another account"));
+        }
+        let account = known.unwrap_or_else(|| new_account(&request, email.clone()));
+        state.add(KeyRecordOwner::Account { key: request.key.clone(), account: account.id.clone() })?;
+        let old = state.keys.values_mut().filter(|stored| stored.belongs_to(&account.id) && stored.is_live());
+        for key in old.filter(|stored| !is_same(stored.key(), &request.key)) {
+            key.revoked_at = Some(request.key.now);
+        }
+        if first {
+            let next_number = state.next_number();
+            state.accounts.insert(next_number, account.clone());
+        }
+        let unused =
+            |token: &&mut StoredToken| token.email == email && matches!(token.state, TokenState::Unused);
+        for token in state.tokens.values_mut().filter(unused) {
+            token.state = TokenState::Void;
+        }
+        if let Some(token) = state.tokens.get_mut(&request.digest) {
+            token.state = TokenState::Used { account: account.id.clone(), key: request.key, first };
+        }
+        Ok(RedeemOutcome::Issued { account, first })
     }
 
     async fn account(&self, reference: &AccountRef) -> Result<Option<Account>> {
         Ok(self.state.lock().account(reference).cloned())
     }
 
-    async fn update_account(&self, account: Account) -> Result<UpdateOutcome> {
-        self.state.lock().change_account(account)
+    async fn update_account(&self, changed: Account) -> Result<UpdateOutcome> {
+        let mut state = self.state.lock();
+        let others = state.accounts.values().filter(|account| account.id != changed.id);
+        let taken =
+            changed.customer.is_some() && others.into_iter().any(|other| other.customer == changed.customer);
+        let Some(stored) = state.accounts.values_mut().find(|account| account.id == changed.id) else {
+            return Ok(UpdateOutcome::Missing);
+        };
+        if stored.version != changed.version {
+            return Ok(UpdateOutcome::Stale);
+        }
+        if taken {
+            return Err(Error::conflict("the customer id belongs to another account"));
+        }
+        *stored = Account {
+            version: changed.version + 1,
+            email: stored.email.clone(),
+            wallet: stored.wallet.clone(),
+            ..changed
+        };
+        Ok(UpdateOutcome::Changed(stored.clone()))
     }
 
     async fn erase_account(&self, id: &AccountId, version: u64, _now: Timestamp) -> Result<EraseOutcome> {
-        Ok(self.state.lock().erase_account(id, version))
+        let mut state = self.state.lock();
+        let found = state.accounts.iter().find(|(_, account)| account.id == *id);
+        let Some((next_number, account)) =
+            found.map(|(next_number, account)| (*next_number, account.clone()))
+        else {
+            return Ok(EraseOutcome::Missing);
+        };
+        if account.version != version {
+            return Ok(EraseOutcome::Stale);
+        }
+        state.accounts.remove(&next_number);
+        state.tokens.retain(|_, token| token.email != account.email);
+        state.keys.retain(|_, stored| !stored.belongs_to(id));
+        Ok(EraseOutcome::Erased)
     }
 
     async fn accounts(&self, page: PageRequest) -> Result<Page<Account>> {
