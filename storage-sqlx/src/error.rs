@@ -193,42 +193,29 @@ fn primary(code: i32) -> i32 {
 #[cfg(feature = "sqlite")]
 fn from_code(code: i32, file: &Path) -> Error {
     use ErrorKind::{Corrupt, Unavailable, Unexpected, Unsupported};
-    let file = file.display();
-    let (kind, retry, message) = match primary(code) {
-        5 | 6 => (
-            Unavailable,
-            Retry::Backoff,
-            format!("the database {file} is locked by another process: retry in a few seconds"),
+    let (code, extended, file) = (primary(code), code, file.display());
+    let (kind, retry) = match code {
+        5..=7 => (Unavailable, Retry::Backoff),
+        10 | 13 | 14 => (Unavailable, Retry::Never),
+        3 | 8 | 23 => (Unsupported, Retry::Never),
+        11 | 26 => (Corrupt, Retry::Never),
+        _ => (Unexpected, Retry::Never),
+    };
+    let message = match code {
+        5 | 6 => format!("the database {file} is locked by another process: retry in a few seconds"),
+        3 | 8 | 23 => {
+            format!("the database {file} is read-only: allow this user to write the file and its folder")
+        }
+        11 | 26 => {
+            format!("{file} is damaged or is no SQLite database: restore it from a backup, or move it away")
+        }
+        13 => format!("the disk is full: the database {file} cannot grow, so nothing was stored"),
+        14 => format!(
+            "the database {file} cannot be opened: check that the file and its folder are this user's"
         ),
-        3 | 8 | 23 => (
-            Unsupported,
-            Retry::Never,
-            format!("the database {file} is read-only: allow this user to write the file and its folder"),
-        ),
-        11 | 26 => (
-            Corrupt,
-            Retry::Never,
-            format!("{file} is damaged or is no SQLite database: restore it from a backup, or move it away"),
-        ),
-        13 => (
-            Unavailable,
-            Retry::Never,
-            format!("the disk is full: the database {file} cannot grow, so nothing was stored"),
-        ),
-        14 => (
-            Unavailable,
-            Retry::Never,
-            format!(
-                "the database {file} cannot be opened: check that the file and its folder are this user's"
-            ),
-        ),
-        7 => (Unavailable, Retry::Backoff, format!("out of memory while using the database {file}")),
-        10 => (
-            Unavailable,
-            Retry::Never,
-            format!("the disk failed to read or write the database {file}: check the disk and its space"),
-        ),
-        _ => (Unexpected, Retry::Never, format!("the database {file} rejected a statement (code {code})")),
+        7 => format!("out of memory while using the database {file}"),
+        10 => format!("the disk failed to read or write the database {file}: check the disk and its space"),
+        _ => format!("the database {file} rejected a statement (code {extended})"),
     };
     Error::new(kind, retry, message)
 }
