@@ -43,6 +43,8 @@ mod copy;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod error;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod migration;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod monitor;
 #[cfg(feature = "postgres")]
 mod postgres;

@@ -73,12 +73,11 @@ pub async fn inspect_database(options: PostgresOptions) -> Result<DatabaseReport
 
 async fn inspect(database: &PgDatabase) -> Result<DatabaseReport> {
     let server_version = database.find_first(SERVER_VERSION, &[], |row| row.take(0)).await?;
-    let newest = |part: &schema::SchemaPart| part.migrations.last().map_or(0, |last| last.version);
     Ok(DatabaseReport {
         name: database.name().to_owned(),
         server_version: server_version.unwrap_or_default(),
-        main_schema: (schema::version(database, &MAIN).await?, newest(&MAIN)),
-        archive_schema: (schema::version(database, &ARCHIVE).await?, newest(&ARCHIVE)),
+        main_schema: (schema::version(database, &MAIN).await?, MAIN.newest()),
+        archive_schema: (schema::version(database, &ARCHIVE).await?, ARCHIVE.newest()),
         connections: connection_limit(database).await,
     })
 }

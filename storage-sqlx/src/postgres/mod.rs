@@ -21,43 +21,34 @@ pub use connection_limit::{ConnectionLimit, DatabaseReport, inspect_database};
 pub use options::PostgresOptions;
 
 use database::PgDatabase;
-use schema::{Migration, SchemaPart};
+use schema::SchemaPart;
 
 use crate::{
+    migration::migrations,
     monitor::StoreMonitor,
     store::{SqlArchive, Store},
 };
 
-macro_rules! migration {
-    ($version:literal, $folder:literal, $name:literal) => {
-        Migration {
-            version: $version,
-            name: $name,
-            sql: include_str!(concat!("../../migrations/", $folder, "/", $name, ".sql")),
-        }
-    };
-}
-
 /// Keys, accounts and the ledger.
 const MAIN: SchemaPart = SchemaPart {
     name: "main",
-    migrations: &[
-        migration!(1, "postgres-main", "0001_create_main"),
-        migration!(2, "postgres-main", "0002_tell_charges_in_one_entry"),
-        migration!(3, "postgres-main", "0003_mark_prepaid_accounts"),
-        migration!(4, "postgres-main", "0004_limit_and_count_keys"),
-        migration!(5, "postgres-main", "0005_log_operators"),
-    ],
+    migrations: migrations!("postgres-main":
+        1 "0001_create_main",
+        2 "0002_tell_charges_in_one_entry",
+        3 "0003_mark_prepaid_accounts",
+        4 "0004_limit_and_count_keys",
+        5 "0005_log_operators",
+    ),
 };
 
 /// Transcripts.
 const ARCHIVE: SchemaPart = SchemaPart {
     name: "archive",
-    migrations: &[
-        migration!(1, "postgres-archive", "0001_create_archive"),
-        migration!(2, "postgres-archive", "0002_keep_cold_rows"),
-        migration!(3, "postgres-archive", "0003_record_changed_videos"),
-    ],
+    migrations: migrations!("postgres-archive":
+        1 "0001_create_archive",
+        2 "0002_keep_cold_rows",
+        3 "0003_record_changed_videos",
+    ),
 };
 
 /// Recounts the statistics of an archive after a copy: all in part 0, and zeros in the others.
@@ -85,7 +76,7 @@ fn part(name: &str) -> &'static SchemaPart {
 /// The newest version of a part that this program knows.
 #[cfg(feature = "sqlite")]
 pub(crate) fn newest_version(name: &str) -> i64 {
-    part(name).migrations.last().map_or(0, |last| last.version)
+    part(name).newest()
 }
 
 /// Migrates a part of a database to its newest version, then closes it.

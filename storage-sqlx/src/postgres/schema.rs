@@ -10,18 +10,10 @@ use sqlx::{PgConnection, Row};
 use transcript_core::{Error, Result};
 
 use super::database::{PgDatabase, WriteTx, already_exists, is_missing_table, random_below};
-use crate::error::{DbResult, INCOMPLETE_COPY, incomplete_copy};
-
-/// One migration of a schema. A published migration never changes.
-#[derive(Debug)]
-pub(super) struct Migration {
-    /// The schema version after it: 1 for the first.
-    pub(super) version: i64,
-    /// The name of its file.
-    pub(super) name: &'static str,
-    /// Its statements.
-    pub(super) sql: &'static str,
-}
+use crate::{
+    error::{DbResult, INCOMPLETE_COPY, incomplete_copy},
+    migration::{Migration, last_version},
+};
 
 /// A part of the database with its own versions.
 #[derive(Debug)]
@@ -30,6 +22,13 @@ pub(super) struct SchemaPart {
     pub(super) name: &'static str,
     /// The migrations in order; the number of the last is the schema version.
     pub(super) migrations: &'static [Migration],
+}
+
+impl SchemaPart {
+    /// The newest version that this program knows.
+    pub(super) fn newest(&self) -> i64 {
+        last_version(self.migrations).into()
+    }
 }
 
 /// How long to wait for the migration of another server.
@@ -71,7 +70,7 @@ const RECORD_MIGRATION: &str = "INSERT INTO verbatim_schema (part, version, name
 /// [`ErrorKind::Unsupported`] if its version is newer than this program knows: nothing changes then.
 pub(super) async fn migrate(database: &PgDatabase, part: &'static SchemaPart) -> Result<()> {
     let started = Instant::now();
-    let newest = part.migrations.last().map_or(0, |last| last.version);
+    let newest = part.newest();
     let holder = i64::try_from(random_below(1 << 62)).unwrap_or_default();
     loop {
         let version = version(database, part).await?;
@@ -140,7 +139,7 @@ async fn acquire_lease(database: &PgDatabase, part: &'static SchemaPart, holder:
 /// Runs the missing migrations, each in its own transaction.
 async fn run(database: &PgDatabase, part: &'static SchemaPart, holder: i64) -> Result<()> {
     let current = version(database, part).await?;
-    for step in part.migrations.iter().filter(|step| step.version > current) {
+    for step in part.migrations.iter().filter(|step| i64::from(step.version) > current) {
         if !database.run(MigrationStep { part, step, holder }).await? {
             // Another server took over: the next poll finds its result.
             return Ok(());
@@ -206,14 +205,14 @@ impl WriteTx for MigrationStep {
             return Ok(false);
         }
         let current: i64 = sqlx::query(READ_VERSION).bind(part).fetch_one(&mut *db).await?.try_get(0)?;
-        if current >= self.step.version {
+        if current >= i64::from(self.step.version) {
             // An earlier attempt whose reply was lost.
             return Ok(true);
         }
         sqlx::raw_sql(self.step.sql).execute(&mut *db).await?;
         sqlx::query(RECORD_MIGRATION)
             .bind(part)
-            .bind(self.step.version)
+            .bind(i64::from(self.step.version))
             .bind(self.step.name)
             .execute(db)
             .await?;

@@ -28,25 +28,15 @@ pub(crate) use options::{FileKind, FileLocking};
 
 use database_file::DatabaseFile;
 use read_pool::ReadPool;
-use schema::Migration;
 use writer::WriteQueue;
 
 use crate::{
     error::{DbError, DbResult},
+    migration::migrations,
     monitor::{StoreMonitor, StoreOperation},
     sql::{Database, Row, Statement, Value, WriteTx},
     store::{SqlArchive, Store},
 };
-
-macro_rules! migration {
-    ($version:literal, $folder:literal, $name:literal) => {
-        Migration {
-            version: $version,
-            name: $name,
-            sql: include_str!(concat!("../../migrations/", $folder, "/", $name, ".sql")),
-        }
-    };
-}
 
 /// The file of keys, accounts and the ledger.
 const MAIN: FileKind = FileKind {
@@ -55,21 +45,21 @@ const MAIN: FileKind = FileKind {
     application_id: 0x5662_4D31, // "VbM1"
     page_size: 4_096,
     private: true,
-    migrations: &[
-        migration!(1, "main", "0001_create_ledger"),
-        migration!(2, "main", "0002_create_directory"),
-        migration!(3, "main", "0003_create_requests"),
-        migration!(4, "main", "0004_index_what_ends"),
-        migration!(5, "main", "0005_keep_paid_periods"),
-        migration!(6, "main", "0006_index_purchases_spent"),
-        migration!(7, "main", "0007_follow_payments"),
-        migration!(8, "main", "0008_keep_the_anchor_before"),
-        migration!(9, "main", "0009_index_orders_of_accounts"),
-        migration!(10, "main", "0010_tell_charges_in_one_entry"),
-        migration!(11, "main", "0011_mark_prepaid_accounts"),
-        migration!(12, "main", "0012_limit_and_count_keys"),
-        migration!(13, "main", "0013_log_operators"),
-    ],
+    migrations: migrations!("main":
+        1 "0001_create_ledger",
+        2 "0002_create_directory",
+        3 "0003_create_requests",
+        4 "0004_index_what_ends",
+        5 "0005_keep_paid_periods",
+        6 "0006_index_purchases_spent",
+        7 "0007_follow_payments",
+        8 "0008_keep_the_anchor_before",
+        9 "0009_index_orders_of_accounts",
+        10 "0010_tell_charges_in_one_entry",
+        11 "0011_mark_prepaid_accounts",
+        12 "0012_limit_and_count_keys",
+        13 "0013_log_operators",
+    ),
 };
 
 /// The file of transcripts.
@@ -81,14 +71,14 @@ const ARCHIVE: FileKind = FileKind {
     application_id: 0x5662_4131, // "VbA1"
     page_size: 16_384,
     private: false,
-    migrations: &[
-        migration!(1, "archive", "0001_create_archive"),
-        migration!(2, "archive", "0002_index_transcripts_by_track"),
-        migration!(3, "archive", "0003_count_changes"),
-        migration!(4, "archive", "0004_store_as_sent"),
-        migration!(5, "archive", "0005_keep_cold_rows"),
-        migration!(6, "archive", "0006_record_changed_videos"),
-    ],
+    migrations: migrations!("archive":
+        1 "0001_create_archive",
+        2 "0002_index_transcripts_by_track",
+        3 "0003_count_changes",
+        4 "0004_store_as_sent",
+        5 "0005_keep_cold_rows",
+        6 "0006_record_changed_videos",
+    ),
 };
 
 /// The kind of the file that holds a part of the storage copy.

@@ -10,7 +10,7 @@ use rusqlite::{Connection, OpenFlags, types::ToSql};
 use transcript_core::{Error, Result};
 
 use super::session::SqliteSession;
-use crate::error::DbResult;
+use crate::{error::DbResult, migration::Migration};
 
 /// Options of one SQLite file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -123,7 +123,7 @@ pub(crate) struct FileKind {
     /// Whether only the owner can read it.
     pub(crate) private: bool,
     /// The migrations in order; the number of the last is the schema version.
-    pub(crate) migrations: &'static [super::schema::Migration],
+    pub(crate) migrations: &'static [Migration],
 }
 
 impl FileKind {

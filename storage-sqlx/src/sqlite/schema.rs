@@ -19,19 +19,9 @@ use super::{
 };
 use crate::{
     error::{DbError, DbResult, INCOMPLETE_COPY, incomplete_copy},
+    migration::last_version,
     sql::{Row, values},
 };
-
-/// One migration of a schema. A published migration never changes.
-#[derive(Debug)]
-pub(crate) struct Migration {
-    /// The schema version after it: 1 for the first.
-    pub(crate) version: u32,
-    /// The name of its file.
-    pub(crate) name: &'static str,
-    /// Its statements.
-    pub(crate) sql: &'static str,
-}
 
 /// The application ids of all kinds of files, with their names in messages.
 const APPLICATION_IDS: [(i32, &str); 2] =
@@ -100,7 +90,7 @@ fn version(kind: &FileKind, file: &Path, session: &SqliteSession) -> DbResult<u3
 
 /// The newest schema version of this program.
 fn newest(kind: &FileKind) -> u32 {
-    kind.migrations.last().map_or(0, |last| last.version)
+    last_version(kind.migrations)
 }
 
 /// The schema version of a file of this kind, without checking it.
