@@ -2,6 +2,8 @@
 
 use clap::{Args, Subcommand};
 
+use super::arguments::JsonListArgs;
+
 #[derive(Debug, Subcommand)]
 pub(super) enum AccountsCommand {
     /// Create an account without an e-mail address and print its key; it is shown only once
@@ -9,7 +11,12 @@ pub(super) enum AccountsCommand {
     /// Replace the key of an account and print the new one; the old key is refused at once
     NewKey(ShowAccountArgs),
     /// List all accounts with their remaining credits, oldest first
-    List(ListAccountsArgs),
+    #[command(after_help = "Examples:
+  verbatim accounts list
+  verbatim accounts list --json | jq -r '.[] | select(.plan != \"free\") | .email'
+
+Credits are the remaining ones and those of the current month.")]
+    List(JsonListArgs),
     /// Show an account
     Show(ShowAccountArgs),
     /// Grant credits, which do not expire, to an account
@@ -52,18 +59,6 @@ pub(super) struct CreateAccountArgs {
     #[arg(long, value_name = "TEXT", default_value = "from the operator")]
     pub(super) memo: String,
     /// Print the account and its key as JSON
-    #[arg(long)]
-    pub(super) json: bool,
-}
-
-#[derive(Args, Debug)]
-#[command(after_help = "Examples:
-  verbatim accounts list
-  verbatim accounts list --json | jq -r '.[] | select(.plan != \"free\") | .email'
-
-Credits are the remaining ones and those of the current month.")]
-pub(super) struct ListAccountsArgs {
-    /// Print a JSON array
     #[arg(long)]
     pub(super) json: bool,
 }

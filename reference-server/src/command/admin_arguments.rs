@@ -2,6 +2,7 @@
 
 use clap::{Args, Subcommand};
 
+use super::arguments::JsonListArgs;
 use crate::operations::TokenName;
 
 #[derive(Debug, Subcommand)]
@@ -9,7 +10,7 @@ pub(super) enum AdminTokensCommand {
     /// Create a token and print it; it is shown only once
     Create(CreateTokenArgs),
     /// List all tokens, with revoked ones
-    List(ListTokensArgs),
+    List(JsonListArgs),
     /// Revoke a token, with effect on its next request, also on running servers
     Revoke(RevokeTokenArgs),
 }
@@ -26,13 +27,6 @@ pub(super) struct CreateTokenArgs {
     /// Who uses the token: letters, digits and . - _ @
     #[arg(value_name = "NAME", value_parser = TokenName::parse)]
     pub(super) name: TokenName,
-}
-
-#[derive(Args, Debug)]
-pub(super) struct ListTokensArgs {
-    /// Print a JSON array
-    #[arg(long)]
-    pub(super) json: bool,
 }
 
 #[derive(Args, Debug)]

@@ -6,8 +6,9 @@ use verbatim::{GetRequest, RefreshOutcome, TranscriptExport, UnreadableTrack, Ve
 
 use super::{
     CommandError,
-    archive_arguments::{ArchiveCommand, DeleteArgs, RefreshArgs, ShowArgs, StatsArgs, WithdrawArgs},
+    archive_arguments::{ArchiveCommand, DeleteArgs, RefreshArgs, ShowArgs, WithdrawArgs},
     archive_bulk, archive_export, archive_verify,
+    arguments::JsonArgs,
     confirm::confirm,
     open_any_archive, open_existing_archive, open_existing_with_audit_log, open_with_audit_log, operations,
     print, print_json, shown,
@@ -213,7 +214,7 @@ async fn refresh(verbatim: &Verbatim, args: RefreshArgs) -> Result<(), CommandEr
     ))
 }
 
-async fn stats(verbatim: &Verbatim, args: &StatsArgs) -> Result<(), CommandError> {
+async fn stats(verbatim: &Verbatim, args: &JsonArgs) -> Result<(), CommandError> {
     let stats = verbatim.tools().stats().await?;
     let totals = [
         ("videos", stats.videos),

@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::arguments::OutputFormat;
+use super::arguments::{JsonArgs, OutputFormat};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ArchiveCommand {
@@ -23,9 +23,18 @@ pub(super) enum ArchiveCommand {
     /// Check that every stored transcript can be read, and repair damage
     Verify(VerifyArgs),
     /// List archived transcripts
-    List(ListArgs),
+    #[command(after_help = "Examples:
+  verbatim archive list
+  verbatim archive list --json | jq -r '.[].videoId' | head
+
+Lists every archived track with its newest revision, by video, including withdrawn videos. Output starts at once, also
+for large archives.")]
+    List(JsonArgs),
     /// Print totals of the archive
-    Stats(StatsArgs),
+    #[command(after_help = "Examples:
+  verbatim archive stats
+  verbatim archive stats --json | jq .videos")]
+    Stats(JsonArgs),
 }
 
 #[derive(Args, Debug)]
@@ -179,43 +188,13 @@ pub(super) enum RepairAction {
     Refetch,
 }
 
-#[derive(Args, Debug)]
-#[command(after_help = "Examples:
-  verbatim archive list
-  verbatim archive list --json | jq -r '.[].videoId' | head
-
-Lists every archived track with its newest revision, by video, including withdrawn videos. Output starts at once, also
-for large archives.")]
-pub(super) struct ListArgs {
-    /// Print JSON
-    #[arg(long)]
-    pub(super) json: bool,
-}
-
-#[derive(Args, Debug)]
-#[command(after_help = "Examples:
-  verbatim archive stats
-  verbatim archive stats --json | jq .videos")]
-pub(super) struct StatsArgs {
-    /// Print JSON
-    #[arg(long)]
-    pub(super) json: bool,
-}
-
 #[derive(Debug, Subcommand)]
 pub(super) enum LedgerCommand {
     /// Recompute every balance from its entries
-    Audit(AuditArgs),
-}
-
-#[derive(Args, Debug)]
-#[command(after_help = "Examples:
+    #[command(after_help = "Examples:
   verbatim ledger audit
   verbatim ledger audit --json | jq '.differences[].wallet'
 
 Can run next to a server. Exit status 0: no differences; 1: differences, all of which are printed.")]
-pub(super) struct AuditArgs {
-    /// Print JSON
-    #[arg(long)]
-    pub(super) json: bool,
+    Audit(JsonArgs),
 }

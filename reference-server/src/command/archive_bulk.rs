@@ -7,7 +7,8 @@ use verbatim::Verbatim;
 
 use super::{
     CommandError,
-    archive_arguments::{CompactArgs, ListArgs},
+    archive_arguments::CompactArgs,
+    arguments::JsonArgs,
     listing::{print_all, seconds},
     print, print_json,
     progress::ProgressLine,
@@ -80,7 +81,7 @@ impl From<&ArchivedTrack> for ArchiveListRow {
     }
 }
 
-pub(super) async fn list(verbatim: &Verbatim, args: &ListArgs) -> Result<(), CommandError> {
+pub(super) async fn list(verbatim: &Verbatim, args: &JsonArgs) -> Result<(), CommandError> {
     let page = |request| async { verbatim.archive().list_tracks(request).await };
     print_all::<ArchiveListRow, _, _>(args.json, page, table).await
 }

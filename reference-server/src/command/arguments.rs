@@ -59,6 +59,22 @@ pub(super) struct CommonArgs {
     pub(super) config: Option<PathBuf>,
 }
 
+/// The format of a result.
+#[derive(Args, Debug)]
+pub(super) struct JsonArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// The format of a list.
+#[derive(Args, Debug)]
+pub(super) struct JsonListArgs {
+    /// Print a JSON array
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
     /// Serve both APIs and the watch pages over HTTP

@@ -11,7 +11,7 @@ use transcript_core::{
 
 use super::{
     CommandError,
-    keys_arguments::{CreateKeysArgs, KeysCommand, ListKeysArgs, RevokeKeyArgs, SetKeyArgs},
+    keys_arguments::{CreateKeysArgs, KeysCommand, SetKeyArgs},
     listing::{print_all, seconds},
     open, open_existing, operations, print, shown,
 };
@@ -29,9 +29,11 @@ pub(super) async fn run(settings: &Settings, command: KeysCommand) -> Result<(),
     let operations = operations(settings, &verbatim);
     let done = match command {
         KeysCommand::Create(args) => create(&operations, args).await,
-        KeysCommand::List(args) => list(&operations, args).await,
+        KeysCommand::List(args) => {
+            print_all::<KeyRow, _, _>(args.json, |page| operations.list_keys(page), table_part).await
+        }
         KeysCommand::Set(args) => set(&operations, args).await,
-        KeysCommand::Revoke(args) => revoke(&operations, args).await,
+        KeysCommand::Revoke(args) => operations.revoke_key(&args.id).await.map_err(Into::into),
     };
     verbatim.close().await;
     done
@@ -78,10 +80,6 @@ async fn revoke_unprinted(operations: &Operations, key: &str, failure: CommandEr
     CommandError::Fault(format!("{why}: {what} ({key})"))
 }
 
-async fn list(operations: &Operations, args: ListKeysArgs) -> Result<(), CommandError> {
-    print_all::<KeyRow, _, _>(args.json, |page| operations.list_keys(page), table_part).await
-}
-
 async fn set(operations: &Operations, args: SetKeyArgs) -> Result<(), CommandError> {
     let expires_at = match (&args.expires, args.no_expiry) {
         (Some(text), _) => FieldChange::Set(expiry(operations, text)?),
@@ -94,10 +92,6 @@ async fn set(operations: &Operations, args: SetKeyArgs) -> Result<(), CommandErr
         (None, false) => FieldChange::Keep,
     };
     Ok(operations.change_key(&args.id, KeyAccessChange { expires_at, quota }).await?)
-}
-
-async fn revoke(operations: &Operations, args: RevokeKeyArgs) -> Result<(), CommandError> {
-    Ok(operations.revoke_key(&args.id).await?)
 }
 
 /// Formats keys as a table. The label is the last column, because it may be long and contain spaces.

@@ -3,6 +3,7 @@
 use clap::{ArgGroup, Args, Subcommand};
 use transcript_core::directory::RequestQuota;
 
+use super::arguments::JsonListArgs;
 use crate::operations::parse_quota;
 
 #[derive(Debug, Subcommand)]
@@ -10,25 +11,18 @@ pub(super) enum KeysCommand {
     /// Create keys and print each on a line; a key is shown only once
     Create(CreateKeysArgs),
     /// List all keys with their usage, oldest first
-    List(ListKeysArgs),
-    /// Change the expiry or the quota of a key
-    Set(SetKeyArgs),
-    /// Revoke a key, with effect on its next request, also on running servers
-    Revoke(RevokeKeyArgs),
-}
-
-#[derive(Args, Debug)]
-#[command(after_help = "Examples:
+    #[command(after_help = "Examples:
   verbatim keys list
   verbatim keys list --json | jq -r '.[] | select(.plan == \"plus\") | .id'
 
 Usage and allowance are those of the current UTC month, or of the day for plus keys: they count new transcripts.
 Requests count every lookup with the key: those of the quota's period, or all of them without a quota. The last
 requests of running servers are added within 5 seconds.")]
-pub(super) struct ListKeysArgs {
-    /// Print a JSON array
-    #[arg(long)]
-    pub(super) json: bool,
+    List(JsonListArgs),
+    /// Change the expiry or the quota of a key
+    Set(SetKeyArgs),
+    /// Revoke a key, with effect on its next request, also on running servers
+    Revoke(RevokeKeyArgs),
 }
 
 #[derive(Args, Debug)]

@@ -3,14 +3,14 @@
 use transcript_core::ledger::PoolBalance;
 use verbatim::{AuditFinding, AuditReport};
 
-use super::{CommandError, archive_arguments, open_existing, operations, print, print_json};
+use super::{CommandError, arguments::JsonArgs, open_existing, operations, print, print_json};
 use crate::{
     config::Settings,
     operations::{audit_report_json, pool_name},
 };
 
 /// Audits the ledger and prints the result.
-pub(super) async fn run(settings: &Settings, args: archive_arguments::AuditArgs) -> Result<(), CommandError> {
+pub(super) async fn run(settings: &Settings, args: JsonArgs) -> Result<(), CommandError> {
     let verbatim = open_existing(settings).await?;
     let audit = operations(settings, &verbatim).audit_ledger().await;
     verbatim.close().await;
