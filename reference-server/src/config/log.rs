@@ -2,10 +2,7 @@
 
 use std::net::SocketAddr;
 
-use super::{
-    layers::RawSettings,
-    value::{BaseUrl, ParseSetting},
-};
+use super::value::{BaseUrl, WordSetting};
 
 /// `metrics.*`, `traces.*` and `log.*`
 #[derive(Clone, Debug, smart_default::SmartDefault)]
@@ -34,44 +31,22 @@ pub enum LogFormat {
     Json,
 }
 
-impl ParseSetting for LogFormat {
+impl WordSetting for LogFormat {
     const ALLOWED: &'static str = "text or json";
-
-    fn read(raw: &RawSettings) -> Result<Self, Option<String>> {
-        match String::read(raw)?.as_str() {
-            "text" => Ok(Self::Text),
-            "json" => Ok(Self::Json),
-            _ => Err(None),
-        }
-    }
-
-    fn show(&self) -> String {
-        match self {
-            Self::Text => "\"text\"".to_owned(),
-            Self::Json => "\"json\"".to_owned(),
-        }
-    }
+    const WORDS: &'static [(&'static str, Self)] = &[("text", Self::Text), ("json", Self::Json)];
 }
 
 /// Lowest level that is logged. Requests are logged at `info`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogLevel(pub tracing::Level);
 
-impl ParseSetting for LogLevel {
+impl WordSetting for LogLevel {
     const ALLOWED: &'static str = "error, warn, info, debug or trace";
-
-    fn read(raw: &RawSettings) -> Result<Self, Option<String>> {
-        match String::read(raw)?.as_str() {
-            "error" => Ok(Self(tracing::Level::ERROR)),
-            "warn" => Ok(Self(tracing::Level::WARN)),
-            "info" => Ok(Self(tracing::Level::INFO)),
-            "debug" => Ok(Self(tracing::Level::DEBUG)),
-            "trace" => Ok(Self(tracing::Level::TRACE)),
-            _ => Err(None),
-        }
-    }
-
-    fn show(&self) -> String {
-        format!("\"{}\"", self.0.as_str().to_ascii_lowercase())
-    }
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("error", Self(tracing::Level::ERROR)),
+        ("warn", Self(tracing::Level::WARN)),
+        ("info", Self(tracing::Level::INFO)),
+        ("debug", Self(tracing::Level::DEBUG)),
+        ("trace", Self(tracing::Level::TRACE)),
+    ];
 }

@@ -238,26 +238,32 @@ impl ParseSetting for PathBuf {
     }
 }
 
-impl ParseSetting for AudioFormat {
-    const ALLOWED: &'static str = "ogg, flac or wav";
+/// A value that is one of a few words.
+pub(super) trait WordSetting: Copy + PartialEq + 'static {
+    /// The words, as the end of a sentence that begins with "give".
+    const ALLOWED: &'static str;
+    /// Each word with its value.
+    const WORDS: &'static [(&'static str, Self)];
+}
+
+impl<T: WordSetting> ParseSetting for T {
+    const ALLOWED: &'static str = T::ALLOWED;
 
     fn read(raw: &RawSettings) -> Result<Self, Option<String>> {
-        match String::read(raw)?.as_str() {
-            "ogg" => Ok(Self::Ogg),
-            "flac" => Ok(Self::Flac),
-            "wav" => Ok(Self::Wav),
-            _ => Err(None),
-        }
+        let given = String::read(raw)?;
+        T::WORDS.iter().find(|(word, _)| *word == given).map(|(_, value)| *value).ok_or(None)
     }
 
     fn show(&self) -> String {
-        let name = match self {
-            Self::Ogg => "ogg",
-            Self::Flac => "flac",
-            Self::Wav => "wav",
-        };
-        name.to_owned().show()
+        let word = T::WORDS.iter().find(|(_, value)| value == self).map(|(word, _)| *word);
+        word.unwrap_or_default().to_owned().show()
     }
+}
+
+impl WordSetting for AudioFormat {
+    const ALLOWED: &'static str = "ogg, flac or wav";
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("ogg", Self::Ogg), ("flac", Self::Flac), ("wav", Self::Wav)];
 }
 
 /// A list. The environment separates items with commas; an empty text is the empty list.
