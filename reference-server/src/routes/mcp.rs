@@ -90,9 +90,9 @@ async fn message(
     check_origin(&parts.headers, &endpoint.origins)?;
     check_accept(&mut parts.headers)?;
     check_content_type(&parts.headers)?;
-    let body = read_body(body, MESSAGE_MAX, &endpoint.body_budget).await.map_err(|refusal| {
-        error(refusal.status(), Value::Null, ErrorCode::INVALID_REQUEST, refusal.detail(), None)
-    })?;
+    let body = read_body(body, MESSAGE_MAX, &endpoint.body_budget)
+        .await
+        .map_err(|refusal| invalid_request(refusal.status(), refusal.detail()))?;
     let bad = |id: Value, code, message: &str| error(StatusCode::BAD_REQUEST, id, code, message, None);
     let message: Value = serde_json::from_slice(&body).map_err(|fault| {
         let message =
@@ -129,7 +129,7 @@ fn check_origin(headers: &HeaderMap, origins: &[HeaderValue]) -> Result<(), Box<
         false => {
             tracing::debug!("request of an origin refused that is not in server.cors_origins");
             let message = "Pages of this origin may not call.";
-            Err(error(StatusCode::FORBIDDEN, Value::Null, ErrorCode::INVALID_REQUEST, message, None))
+            Err(invalid_request(StatusCode::FORBIDDEN, message))
         }
     }
 }
@@ -148,13 +148,7 @@ fn check_accept(headers: &mut HeaderMap) -> Result<(), Box<Response>> {
     };
     if headers.contains_key(ACCEPT) && !ranges.any(takes_json) {
         let message = "Answers are JSON: send Accept: application/json, text/event-stream.";
-        return Err(error(
-            StatusCode::NOT_ACCEPTABLE,
-            Value::Null,
-            ErrorCode::INVALID_REQUEST,
-            message,
-            None,
-        ));
+        return Err(invalid_request(StatusCode::NOT_ACCEPTABLE, message));
     }
     headers.insert(ACCEPT, ACCEPTED_TYPES);
     Ok(())
@@ -166,8 +160,7 @@ fn check_content_type(headers: &HeaderMap) -> Result<(), Box<Response>> {
         true => Ok(()),
         false => {
             let message = "The message must be JSON: send Content-Type: application/json.";
-            let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
-            Err(error(status, Value::Null, ErrorCode::INVALID_REQUEST, message, None))
+            Err(invalid_request(StatusCode::UNSUPPORTED_MEDIA_TYPE, message))
         }
     }
 }
@@ -201,6 +194,11 @@ async fn to_json_rpc(answer: Response, id: Value) -> Response {
     let text = http_body_util::Limited::new(answer.into_body(), ERROR_TEXT_MAX).collect().await;
     let text = text.map(|body| body.to_bytes()).unwrap_or_default();
     *error(status, id, ErrorCode::INVALID_REQUEST, &String::from_utf8_lossy(&text), None)
+}
+
+/// Response to a message that is refused before its id is known.
+fn invalid_request(status: StatusCode, message: &str) -> Box<Response> {
+    error(status, Value::Null, ErrorCode::INVALID_REQUEST, message, None)
 }
 
 /// JSON-RPC error response.

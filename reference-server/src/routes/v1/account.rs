@@ -9,34 +9,28 @@ use transcript_core::{
 };
 
 use super::{
-    admission::{admit, finish},
+    admission::{EarlyResponse, admit, finish},
     document::{self, DocumentOptions, examples},
 };
-use crate::{
-    api::{V1ErrorResponse, reply},
-    state::AppState,
-};
+use crate::{api::reply, state::AppState};
 
 /// Account of the caller.
-pub(crate) async fn me(State(app): State<AppState>, headers: HeaderMap) -> Response {
-    let guard = match admit(&app, V1Endpoint::Me, &headers, Vec::new()).await {
-        Ok(guard) => guard,
-        Err(answer) => return *answer,
-    };
+pub(crate) async fn me(State(app): State<AppState>, headers: HeaderMap) -> Result<Response, EarlyResponse> {
+    let guard = admit(&app, V1Endpoint::Me, &headers, Vec::new()).await?;
     let rate = guard.rate();
-    let profile = app.accounts.credits.profile(guard).await.map_err(V1ErrorResponse::from);
-    finish(rate, profile.map(|profile| reply(StatusCode::OK, &AccountInfo::from(&profile))))
+    let profile = app.accounts.credits.profile(guard).await;
+    Ok(finish(rate, profile.map(|profile| reply(StatusCode::OK, &AccountInfo::from(&profile)))))
 }
 
 /// Replaces the caller's key. The body is ignored.
-pub(crate) async fn rotate_key(State(app): State<AppState>, headers: HeaderMap) -> Response {
-    let guard = match admit(&app, V1Endpoint::RotateKey, &headers, Vec::new()).await {
-        Ok(guard) => guard,
-        Err(answer) => return *answer,
-    };
+pub(crate) async fn rotate_key(
+    State(app): State<AppState>,
+    headers: HeaderMap,
+) -> Result<Response, EarlyResponse> {
+    let guard = admit(&app, V1Endpoint::RotateKey, &headers, Vec::new()).await?;
     let rate = guard.rate();
-    let key = app.accounts.keys.rotate(guard).await.map_err(V1ErrorResponse::from);
-    finish(rate, key.map(|key| reply(StatusCode::OK, &RotateKeyResponse::from(&key))))
+    let key = app.accounts.keys.rotate(guard).await;
+    Ok(finish(rate, key.map(|key| reply(StatusCode::OK, &RotateKeyResponse::from(&key)))))
 }
 
 /// Operation of `GET /api/v1/me` in the `OpenAPI` document.

@@ -17,6 +17,22 @@ use crate::{
     state::AppState,
 };
 
+/// The response that ends a call before its work: an error, or a replay.
+#[derive(Debug)]
+pub(crate) struct EarlyResponse(Box<Response>);
+
+impl From<Response> for EarlyResponse {
+    fn from(response: Response) -> Self {
+        Self(Box::new(response))
+    }
+}
+
+impl IntoResponse for EarlyResponse {
+    fn into_response(self) -> Response {
+        *self.0
+    }
+}
+
 /// Admits a call: authentication, replay of a stored response, rate limit.
 /// `body` is bound to the idempotency key; for a GET it is the query.
 ///
@@ -27,7 +43,7 @@ pub(crate) async fn admit(
     route: V1Endpoint,
     headers: &HeaderMap,
     body: Vec<u8>,
-) -> Result<RequestGuard, Box<Response>> {
+) -> Result<RequestGuard, EarlyResponse> {
     let bearer = bearer(headers);
     let has_credential = bearer.is_some();
     let call = V1Request { route, bearer, idempotency_key: idempotency_key(headers), body };
@@ -46,13 +62,11 @@ pub(crate) async fn admit_with_body(
     route: V1Endpoint,
     request: Request,
     body_max: usize,
-) -> Result<(HeaderMap, RequestGuard, Result<RequestBody, V1ErrorResponse>), Box<Response>> {
+) -> Result<(HeaderMap, RequestGuard, Result<RequestBody, V1ErrorResponse>), EarlyResponse> {
     let (parts, body) = request.into_parts();
     let bearer = bearer(&parts.headers);
-    let caller = match app.accounts.admission.authenticate(bearer.as_deref()).await {
-        Ok(caller) => caller,
-        Err(error) => return Err(Box::new(error_response(error, bearer.is_some()))),
-    };
+    let caller = app.accounts.admission.authenticate(bearer.as_deref()).await;
+    let caller = caller.map_err(|error| error_response(error, bearer.is_some()))?;
     let body = read_body(body, body_max, &app.body_budget).await.map_err(V1ErrorResponse::from);
     let call = V1Request {
         route,
@@ -68,11 +82,11 @@ pub(crate) async fn admit_with_body(
 fn admitted(
     outcome: Result<V1Admission, V1Error>,
     has_credential: bool,
-) -> Result<RequestGuard, Box<Response>> {
+) -> Result<RequestGuard, EarlyResponse> {
     match outcome {
         Ok(V1Admission::Admitted(guard)) => Ok(*guard),
-        Ok(V1Admission::Replayed(reply)) => Err(Box::new(into_response(reply))),
-        Err(error) => Err(Box::new(error_response(error, has_credential))),
+        Ok(V1Admission::Replayed(reply)) => Err(into_response(reply).into()),
+        Err(error) => Err(error_response(error, has_credential).into()),
     }
 }
 
@@ -105,14 +119,18 @@ pub(crate) fn error_response(error: V1Error, has_credential: bool) -> Response {
 }
 
 /// Rejects an admitted call before any work: releases its hold and idempotency lease.
-pub(crate) async fn reject(guard: RequestGuard, denial: V1ErrorResponse) -> V1ErrorResponse {
+pub(crate) async fn reject(guard: RequestGuard, denial: V1ErrorResponse) -> EarlyResponse {
+    let rate = guard.rate();
     guard.reject(V1Error::BadRequest(String::new())).await;
-    denial
+    finish(rate, Err(denial)).into()
 }
 
 /// Response of an admitted call, with the account's rate limit headers.
-pub(crate) fn finish(rate: RateLimitStatus, outcome: Result<StoredResponse, V1ErrorResponse>) -> Response {
-    let mut response = outcome.map_or_else(IntoResponse::into_response, into_response);
+pub(crate) fn finish<E: Into<V1ErrorResponse>>(
+    rate: RateLimitStatus,
+    outcome: Result<StoredResponse, E>,
+) -> Response {
+    let mut response = outcome.map_or_else(|error| error.into().into_response(), into_response);
     response.headers_mut().extend(rate_limit_headers(&rate));
     response
 }

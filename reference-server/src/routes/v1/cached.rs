@@ -79,7 +79,7 @@ async fn charge(
             to.extend(rate_limit_headers(&rate));
             response
         }
-        Ok(CachedCharge { rate, paid: Err(error) }) => finish(rate, Err(V1ErrorResponse::from(error))),
+        Ok(CachedCharge { rate, paid: Err(error) }) => finish(rate, Err(error)),
         Err(error) => error_response(error, true),
     })
 }

@@ -14,7 +14,7 @@ use transcript_core::{
 
 use super::{
     BodyFields,
-    admission::{admit_with_body, finish, reject, with_origin},
+    admission::{EarlyResponse, admit_with_body, finish, reject, with_origin},
     document::{self, DocumentOptions, examples, parameters},
     sse::stream_response,
 };
@@ -34,29 +34,24 @@ const HISTORY: &str = "conversation_history";
 /// Answers a question about a video.
 /// The credit is charged on delivery. A disconnect drops this future: the guard of the request then releases its hold,
 /// unless a model was called.
-pub(crate) async fn chat(State(app): State<AppState>, request: Request) -> Response {
-    let (headers, guard, body) = match admit_with_body(&app, V1Endpoint::Chat, request, CHAT_BODY_MAX).await {
-        Ok(admitted) => admitted,
-        Err(answer) => return *answer,
-    };
+pub(crate) async fn chat(State(app): State<AppState>, request: Request) -> Result<Response, EarlyResponse> {
+    let (headers, guard, body) = admit_with_body(&app, V1Endpoint::Chat, request, CHAT_BODY_MAX).await?;
     let rate = guard.rate();
     let fields = body.and_then(|body| BodyFields::parse(&headers, &body, &FIELDS));
     let params = match fields.and_then(|fields| chat_params(&fields)) {
         Ok(params) => params,
-        Err(denial) => return finish(rate, Err(reject(guard, denial).await)),
+        Err(denial) => return Err(reject(guard, denial).await),
     };
     if wants_events(&headers) {
-        return stream_response(app.accounts.delivery.chat_stream(guard, &app.chat, params, answer), rate)
-            .await;
+        let stream = app.accounts.delivery.chat_stream(guard, &app.chat, params, answer);
+        return Ok(stream_response(stream, rate).await);
     }
-    let outcome = match app.accounts.delivery.chat(guard, &app.chat, params, answer).await {
-        Ok(ready) => {
-            let reply = answer(&ready);
-            ready.deliver(reply).await
-        }
-        Err(refused) => Err(refused),
+    let outcome = async {
+        let ready = app.accounts.delivery.chat(guard, &app.chat, params, answer).await?;
+        let reply = answer(&ready);
+        ready.deliver(reply).await
     };
-    finish(rate, outcome.map_err(V1ErrorResponse::from))
+    Ok(finish(rate, outcome.await))
 }
 
 /// Parses the chat parameters.

@@ -13,7 +13,7 @@ use transcript_core::{
 
 use super::{
     BodyFields,
-    admission::{admit_with_body, finish, reject},
+    admission::{EarlyResponse, admit_with_body, finish, reject},
     body::BODY_MAX,
     document::{self, DocumentOptions, examples, parameters},
 };
@@ -23,43 +23,39 @@ use crate::{
 };
 
 /// Opens a checkout session for a plan.
-pub(crate) async fn subscribe(State(app): State<AppState>, request: Request) -> Response {
-    let (guard, plan) = match admit_with_field(&app, V1Endpoint::Subscribe, request, "plan").await {
-        Ok(admitted) => admitted,
-        Err(answer) => return *answer,
-    };
+pub(crate) async fn subscribe(
+    State(app): State<AppState>,
+    request: Request,
+) -> Result<Response, EarlyResponse> {
+    let (guard, plan) = admit_with_field(&app, V1Endpoint::Subscribe, request, "plan").await?;
     let rate = guard.rate();
-    let outcome = match app.payments.prepare_plan(guard, &plan).await {
-        Ok(prepared) => {
-            let body = PlanCheckout { success: true, checkout_url: prepared.checkout.checkout_url.clone() };
-            prepared.deliver(reply(StatusCode::OK, &body)).await
-        }
-        Err(refused) => Err(refused),
+    let outcome = async {
+        let prepared = app.payments.prepare_plan(guard, &plan).await?;
+        let body = PlanCheckout { success: true, checkout_url: prepared.checkout.checkout_url.clone() };
+        prepared.deliver(reply(StatusCode::OK, &body)).await
     };
-    finish(rate, outcome.map_err(V1ErrorResponse::from))
+    Ok(finish(rate, outcome.await))
 }
 
 /// Opens a checkout session for a credit pack.
-pub(crate) async fn buy_credits(State(app): State<AppState>, request: Request) -> Response {
-    let (guard, pack) = match admit_with_field(&app, V1Endpoint::BuyCredits, request, "pack").await {
-        Ok(admitted) => admitted,
-        Err(answer) => return *answer,
-    };
+pub(crate) async fn buy_credits(
+    State(app): State<AppState>,
+    request: Request,
+) -> Result<Response, EarlyResponse> {
+    let (guard, pack) = admit_with_field(&app, V1Endpoint::BuyCredits, request, "pack").await?;
     let rate = guard.rate();
-    let outcome = match app.payments.prepare_pack(guard, &pack).await {
-        Ok((pack, prepared)) => {
-            let body = CreditsCheckout {
-                checkout_url: prepared.checkout.checkout_url.clone(),
-                pack: pack.name.to_owned(),
-                credits: pack.credits,
-                // Prices are whole dollars, far below the precision limit of `f64`.
-                price_usd: pack.price_usd as f64,
-            };
-            prepared.deliver(reply(StatusCode::OK, &body)).await
-        }
-        Err(refused) => Err(refused),
+    let outcome = async {
+        let (pack, prepared) = app.payments.prepare_pack(guard, &pack).await?;
+        let body = CreditsCheckout {
+            checkout_url: prepared.checkout.checkout_url.clone(),
+            pack: pack.name.to_owned(),
+            credits: pack.credits,
+            // Prices are whole dollars, far below the precision limit of `f64`.
+            price_usd: pack.price_usd as f64,
+        };
+        prepared.deliver(reply(StatusCode::OK, &body)).await
     };
-    finish(rate, outcome.map_err(V1ErrorResponse::from))
+    Ok(finish(rate, outcome.await))
 }
 
 /// Admits the call and reads the one field of its body, in the order of checks of every call.
@@ -68,14 +64,11 @@ async fn admit_with_field(
     route: V1Endpoint,
     request: Request,
     field: &str,
-) -> Result<(RequestGuard, String), Box<Response>> {
+) -> Result<(RequestGuard, String), EarlyResponse> {
     let (headers, guard, body) = admit_with_body(app, route, request, BODY_MAX).await?;
     match body.and_then(|body| text(&headers, &body, field)) {
         Ok(text) => Ok((guard, text)),
-        Err(denial) => {
-            let rate = guard.rate();
-            Err(Box::new(finish(rate, Err(reject(guard, denial).await))))
-        }
+        Err(denial) => Err(reject(guard, denial).await),
     }
 }
 

@@ -26,7 +26,7 @@ use crate::api::{
 /// Streams an answer, once the first sentence or the whole answer is ready.
 pub(super) async fn stream_response(mut stream: ChatStream, rate: RateLimitStatus) -> Response {
     let first = match stream.next().await {
-        ChatStreamEvent::Finished(Err(error)) => return finish(rate, Err(V1ErrorResponse::from(error))),
+        ChatStreamEvent::Finished(Err(error)) => return finish(rate, Err(error)),
         first => first,
     };
     let body = futures_util::stream::unfold(Some((stream, Some(first))), |state| async {

@@ -14,7 +14,7 @@ use transcript_core::{
 };
 
 use super::{
-    admission::{admit, finish, reject, with_origin},
+    admission::{EarlyResponse, admit, finish, reject, with_origin},
     document::{self, DocumentOptions, examples, parameters},
 };
 use crate::{
@@ -25,35 +25,34 @@ use crate::{
 /// Returns the transcript of a video.
 /// Credits are charged on delivery. A disconnect drops this future: the guard of the request then releases its hold, or
 /// leaves it to the running fetch. Cached responses are sent earlier ([`super::cached`]).
-pub(crate) async fn transcript(State(app): State<AppState>, headers: HeaderMap, uri: Uri) -> Response {
+pub(crate) async fn transcript(
+    State(app): State<AppState>,
+    headers: HeaderMap,
+    uri: Uri,
+) -> Result<Response, EarlyResponse> {
     let query = uri.query().unwrap_or_default();
     // Before the charge: afterwards the response is sent whatever the memory.
     if let Err(exhausted) = app.body_budget.reserve(1).await {
-        return V1ErrorResponse::from(exhausted).into_response();
+        return Err(V1ErrorResponse::from(exhausted).into_response().into());
     }
     // Read before the archive, so that a concurrent change invalidates the cached body.
     let changes = app.bodies.changes().await;
-    let guard = match admit(&app, V1Endpoint::Transcript, &headers, query.as_bytes().to_vec()).await {
-        Ok(guard) => guard,
-        Err(answer) => return *answer,
-    };
+    let guard = admit(&app, V1Endpoint::Transcript, &headers, query.as_bytes().to_vec()).await?;
     let rate = guard.rate();
     let params = match transcript_params(query) {
         Ok(params) => params,
-        Err(denial) => return finish(rate, Err(reject(guard, denial).await)),
+        Err(denial) => return Err(reject(guard, denial).await),
     };
     let lang = params.lang.clone();
-    let outcome = match app.accounts.delivery.transcript(guard, params).await {
-        Ok(ready) => {
-            let reply = answer(&ready);
-            if let Some(changes) = changes {
-                app.bodies.insert_v1(query, lang.as_deref(), &ready, changes);
-            }
-            ready.deliver(reply).await
+    let outcome = async {
+        let ready = app.accounts.delivery.transcript(guard, params).await?;
+        let reply = answer(&ready);
+        if let Some(changes) = changes {
+            app.bodies.insert_v1(query, lang.as_deref(), &ready, changes);
         }
-        Err(refused) => Err(refused),
+        ready.deliver(reply).await
     };
-    finish(rate, outcome.map_err(V1ErrorResponse::from))
+    Ok(finish(rate, outcome.await))
 }
 
 /// Parses the query; unknown parameters are ignored.
