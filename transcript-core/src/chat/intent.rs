@@ -18,176 +18,41 @@ pub(super) enum Intent {
     Before(u64),
 }
 
-/// Substrings of questions about a whole video, in lower case.
-const WHOLE_VIDEO_PHRASES: &[&str] = &[
-    "summar",
-    "overview",
-    "tl;dr",
-    "tldr",
-    "main point",
-    "key point",
-    "main idea",
-    "key idea",
-    "main topic",
-    "takeaway",
-    "gist",
-    "nutshell",
-    "outline",
-    "recap",
-    "video about",
-    "talk about?",
-    "lecture about",
-    "this about",
-    "it about",
-    "zusammenfass",
-    "fass ",
-    "fasse",
-    "worum geht",
-    "hauptpunkt",
-    "überblick",
-    "kernaussage",
-    "wovon handelt",
-    "résum",
-    "de quoi parle",
-    "points clés",
-    "points principaux",
-    "en bref",
-    "sur quoi porte",
-    "resúm",
-    "resum",
-    "de qué trata",
-    "de que trata",
-    "puntos clave",
-    "puntos principales",
-    "do que se trata",
-    "sobre o que",
-    "principais pontos",
-    "riassu",
-    "di cosa parla",
-    "di che cosa",
-    "punti chiave",
-    "samenvat",
-    "waar gaat",
-    "кратко",
-    "о чём",
-    "о чем",
-    "резюм",
-    "перескаж",
-    "главн",
-    "підсум",
-    "про що",
-    "podsum",
-    "streść",
-    "o czym jest",
-    "özet",
-    "ne hakkında",
-    "ringkas",
-    "tentang apa",
-    "tóm tắt",
-    "nói về gì",
-    "περίληψη",
-    "σύνοψ",
-    "सारांश",
-    "किस बारे",
-    "لخص",
-    "ملخص",
-    "عن ماذا",
-    "总结",
-    "總結",
-    "概括",
-    "摘要",
-    "主要内容",
-    "主要內容",
-    "讲了什么",
-    "講了什麼",
-    "关于什么",
-    "要約",
-    "まとめ",
-    "概要",
-    "何について",
-    "どんな内容",
-    "요약",
-    "정리해",
-    "무엇에 관한",
-    "어떤 내용",
-    "สรุป",
-    "เกี่ยวกับอะไร",
+/// Substrings of questions about a whole video, in lower case, by language.
+const WHOLE_VIDEO_PHRASES: [&str; 20] = [
+    "summar|overview|tl;dr|tldr|main point|key point|main idea|key idea|main topic|takeaway|gist|\
+     nutshell|outline|recap|video about|talk about?|lecture about|this about|it about",
+    "zusammenfass|fass |fasse|worum geht|hauptpunkt|überblick|kernaussage|wovon handelt",
+    "résum|de quoi parle|points clés|points principaux|en bref|sur quoi porte",
+    "resúm|resum|de qué trata|de que trata|puntos clave|puntos principales",
+    "do que se trata|sobre o que|principais pontos",
+    "riassu|di cosa parla|di che cosa|punti chiave",
+    "samenvat|waar gaat",
+    "кратко|о чём|о чем|резюм|перескаж|главн",
+    "підсум|про що",
+    "podsum|streść|o czym jest",
+    "özet|ne hakkında",
+    "ringkas|tentang apa",
+    "tóm tắt|nói về gì",
+    "περίληψη|σύνοψ",
+    "सारांश|किस बारे",
+    "لخص|ملخص|عن ماذا",
+    "总结|總結|概括|摘要|主要内容|主要內容|讲了什么|講了什麼|关于什么",
+    "要約|まとめ|概要|何について|どんな内容",
+    "요약|정리해|무엇에 관한|어떤 내용",
+    "สรุป|เกี่ยวกับอะไร",
 ];
 
 /// Words that request what follows, compared with the lower-case words of the question.
-const AFTER_WORDS: &[&str] = &[
-    "after",
-    "afterwards",
-    "then",
-    "next",
-    "later",
-    "continue",
-    "continues",
-    "danach",
-    "nachher",
-    "anschließend",
-    "weiter",
-    "après",
-    "ensuite",
-    "puis",
-    "después",
-    "luego",
-    "depois",
-    "dopo",
-    "poi",
-    "daarna",
-    "daarop",
-    "потом",
-    "затем",
-    "дальше",
-    "после",
-    "potem",
-    "następnie",
-    "sonra",
-    "بعد",
-    "μετά",
-    "setelah",
-    "lalu",
-];
+const AFTER_WORDS: &str = "after afterwards then next later continue continues danach nachher anschließend \
+    weiter après ensuite puis después luego depois dopo poi daarna daarop потом затем дальше после potem \
+    następnie sonra بعد μετά setelah lalu";
 /// The same for scripts without spaces.
-const AFTER_PHRASES: &[&str] = &[
-    "之后",
-    "之後",
-    "接着",
-    "接著",
-    "然后",
-    "然後",
-    "后来",
-    "後來",
-    "その後",
-    "そのあと",
-    "それから",
-    "次に",
-    "다음",
-    "그 후",
-    "หลังจาก",
-    "ต่อไป",
-];
-const BEFORE_WORDS: &[&str] = &[
-    "before",
-    "beforehand",
-    "earlier",
-    "davor",
-    "vorher",
-    "zuvor",
-    "avant",
-    "antes",
-    "prima",
-    "daarvoor",
-    "раньше",
-    "перед",
-    "wcześniej",
-    "önce",
-    "قبل",
-    "πριν",
-    "sebelum",
-];
-const BEFORE_PHRASES: &[&str] = &["之前", "以前", "その前", "まえ", "전에", "ก่อน"];
+const AFTER_PHRASES: &str =
+    "之后|之後|接着|接著|然后|然後|后来|後來|その後|そのあと|それから|次に|다음|그 후|หลังจาก|ต่อไป";
+const BEFORE_WORDS: &str = "before beforehand earlier davor vorher zuvor avant antes prima daarvoor раньше \
+    перед wcześniej önce قبل πριν sebelum";
+const BEFORE_PHRASES: &str = "之前|以前|その前|まえ|전에|ก่อน";
 
 /// Classifies a question, given the passages of the transcript.
 pub(super) fn intent(question: &Question, passages: &[Passage]) -> Intent {
@@ -207,7 +72,8 @@ pub(super) fn intent(question: &Question, passages: &[Passage]) -> Intent {
 ///
 /// It then has a substring of [`WHOLE_VIDEO_PHRASES`] and no other word of the transcript.
 fn is_whole(message: &str, passages: &[Passage]) -> bool {
-    let Some(phrase) = WHOLE_VIDEO_PHRASES.iter().find(|phrase| message.contains(**phrase)) else {
+    let mut phrases = WHOLE_VIDEO_PHRASES.iter().flat_map(|phrases| phrases.split('|'));
+    let Some(phrase) = phrases.find(|phrase| message.contains(phrase)) else {
         return false;
     };
     let mut other_terms = Bm25Query::default();
@@ -229,60 +95,26 @@ const WHOLE_VIDEO_NGRAMS_MAX: usize = 10;
 
 /// Whether a word only describes the form of the answer.
 fn describes_form(word: &str) -> bool {
-    const FORM_WORDS: &[&str] = &[
-        "short",
-        "brief",
-        "briefly",
-        "shortly",
-        "quick",
-        "quickly",
-        "one",
-        "two",
-        "three",
-        "four",
-        "five",
-        "ten",
-        "sentence",
-        "sentences",
-        "paragraph",
-        "paragraphs",
-        "word",
-        "words",
-        "bullet",
-        "bullets",
-        "list",
-        "whole",
-        "entire",
-        "full",
-        "lecture",
-        "episode",
-        "recording",
-        "main",
-        "key",
-        "kurz",
-        "zusammen",
-        "ganze",
-        "satz",
-        "sätzen",
-        "phrases",
-        "frases",
-        "frasi",
-        "court",
-        "breve",
-    ];
-    FORM_WORDS.contains(&word.trim_matches(|c: char| !c.is_alphanumeric()))
+    const FORM_WORDS: &str = "short brief briefly shortly quick quickly one two three four five ten sentence \
+        sentences paragraph paragraphs word words bullet bullets list whole entire full lecture episode \
+        recording main key kurz zusammen ganze satz sätzen phrases frases frasi court breve";
+    has_word(FORM_WORDS, word.trim_matches(|c: char| !c.is_alphanumeric()))
+}
+
+fn has_word(words: &str, word: &str) -> bool {
+    words.split_whitespace().any(|known| known == word)
 }
 
 /// Whether a question has one of these words and no other informative word.
-fn has_only(message: &str, words: &[&str], phrases: &[&str]) -> bool {
+fn has_only(message: &str, words: &str, phrases: &str) -> bool {
     let mut other_terms = Bm25Query::default();
-    if let Some(phrase) = phrases.iter().find(|phrase| message.contains(**phrase)) {
+    if let Some(phrase) = phrases.split('|').find(|phrase| message.contains(phrase)) {
         other_terms.add(&message.replacen(phrase, " ", 1), 1.0);
         return other_terms.informative() <= OTHER_NGRAMS_MAX;
     }
     let mut has_match = false;
     for word in message.split(|c: char| !c.is_alphanumeric()) {
-        if words.contains(&word) {
+        if has_word(words, word) {
             has_match = true;
         } else {
             other_terms.add(word, 1.0);
