@@ -21,7 +21,10 @@ use tracing::{
     span,
     subscriber::Interest,
 };
-use transcript_core::engine::{BreakerEvent, EngineObserver, FetchStage, SupplierCall};
+use transcript_core::{
+    engine::{BreakerEvent, EngineObserver, FetchStage, SupplierCall},
+    video::Platform,
+};
 
 use crate::lifecycle::attached;
 
@@ -254,8 +257,21 @@ impl Visit for LogFields {
         let text = format!("{value:?}");
         match field.name() {
             "message" => self.message = text,
+            name @ ("platform" | "video") => {
+                self.fields.push((name, FieldValue::Text(with_platform_name(text))))
+            }
             name => self.fields.push((name, FieldValue::Text(text))),
         }
+    }
+}
+
+/// A platform, or a video after its platform, with the name for people in place of that on the wire.
+fn with_platform_name(text: String) -> String {
+    let (platform, video) = text.split_once('/').map_or((text.as_str(), None), |(name, id)| (name, Some(id)));
+    match (Platform::from_wire(platform), video) {
+        (None, _) => text,
+        (Some(platform), None) => platform.name().to_owned(),
+        (Some(platform), Some(video)) => format!("{}/{video}", platform.name()),
     }
 }
 
@@ -283,7 +299,7 @@ impl EngineObserver for PyObserver {
     fn on_stage(&self, stage: FetchStage) {
         let fields = vec![
             ("supplier", text(stage.supplier)),
-            ("platform", text(stage.video.platform().as_str())),
+            ("platform", text(stage.video.platform().name())),
             ("video_id", text(stage.video.id())),
             ("stage", text(stage.name)),
             ("done", FieldValue::Count(stage.done)),
@@ -293,8 +309,7 @@ impl EngineObserver for PyObserver {
     }
 
     fn on_breaker(&self, event: BreakerEvent) {
-        let mut fields =
-            vec![("supplier", text(event.supplier)), ("platform", text(event.platform.as_str()))];
+        let mut fields = vec![("supplier", text(event.supplier)), ("platform", text(event.platform.name()))];
         let Some(cooldown) = event.cooldown else { return self.push("breaker_closed", fields) };
         fields.push(("reason", text(cooldown.reason.as_str())));
         fields.push(("until", text(cooldown.expires_at.to_string())));
@@ -306,7 +321,7 @@ impl EngineObserver for PyObserver {
         let reason = call.failure.as_ref();
         let fields = vec![
             ("supplier", text(call.supplier)),
-            ("platform", text(call.platform.as_str())),
+            ("platform", text(call.platform.name())),
             ("reason", reason.map_or(FieldValue::Missing(None), |reason| text(reason.as_str()))),
             ("attempted", FieldValue::Flag(call.attempted)),
             ("seconds", FieldValue::Seconds(call.elapsed.as_secs_f64())),

@@ -55,6 +55,7 @@ def test_supplier_failures_and_breaker_changes_are_logged(records):
     assert failures[0].fields["supplier"] == "failing" and "unknown format" in failures[0].getMessage()
     (opened,) = records("breaker opened")
     assert opened.levelno == logging.WARNING and opened.fields["supplier"] == "failing"
+    assert opened.fields["platform"] == "YouTube" and failures[0].fields["video"] == "YouTube/aaaaaaaaaaa"
     assert not records("exception in a custom component")
 
 
@@ -104,7 +105,7 @@ def test_on_event_receives_stages_calls_and_breaker_changes():
     names = [event.name for event in events]
     assert names[:3] == ["stage", "breaker_opened", "supplier_call"] and "breaker_closed" in names, names
     stage = next(event.fields for event in events if event.name == "stage")
-    expect = {"supplier": "recovering", "platform": "video_site", "video_id": "aaaaaaaaaaa"}
+    expect = {"supplier": "recovering", "platform": "YouTube", "video_id": "aaaaaaaaaaa"}
     assert stage == {**expect, "stage": "reading", "done": 1, "total": 2}
     calls = [event.fields for event in events if event.name == "supplier_call" and event.fields["attempted"]]
     assert [call["reason"] for call in calls] == ["unreadable", None]
