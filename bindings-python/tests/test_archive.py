@@ -197,10 +197,35 @@ def test_export_and_import_folder_keep_transcripts(filled, tmp_path):
         assert list(other.archived()) == list(filled.archived())
         assert {each.effect for each in other.import_folder(tmp_path)} == {"unchanged"}
     (tmp_path / "YouTube" / "zz.json").write_text("{}")
-    with pytest.raises(vt.InvalidInput, match=r"zz\.json"):
-        filled.import_folder(tmp_path)
-    with pytest.raises(ValueError, match="format"):
-        filled.export(tmp_path, "pdf")
+    for call in (filled.import_folder, lambda folder: asyncio.run(filled.aimport_folder(folder))):
+        with pytest.raises(vt.InvalidInput, match=r"zz\.json"):
+            call(tmp_path)
+        with pytest.raises(FileNotFoundError, match="nowhere"):
+            call(tmp_path / "nowhere")
+        with pytest.raises(NotADirectoryError, match="zz"):
+            call(tmp_path / "YouTube" / "zz.json")
+    for call in (filled.export, lambda *arguments: asyncio.run(filled.aexport(*arguments))):
+        with pytest.raises(ValueError, match="format"):
+            call(tmp_path, "pdf")
+
+
+def test_export_and_import_folder_are_awaitable(filled, tmp_path):
+    async def run():
+        assert await filled.aexport(tmp_path) == 231
+        async with Transcripts(suppliers=[]) as other:
+            outcomes = await other.aimport_folder(tmp_path)
+            assert len(outcomes) == 231 and {each.effect for each in outcomes} == {"added"}
+            return [each async for each in other.aarchived()]
+
+    assert asyncio.run(run()) == list(filled.archived())
+
+
+def test_methods_that_wait_have_awaitable_twin():
+    twins = {"import_": "aimport", "close": "aclose"}
+    for kind, plain in ((Transcripts, set()), (vt.Service, {"client"}), (vt.Client, {"use_key"})):
+        names = {name for name in dir(kind) if not name.startswith("_")}
+        waiting = {name for name in names if f"a{name}" not in names and name[1:] not in names and name not in plain}
+        assert waiting - set(twins) - set(twins.values()) == set(), kind
 
 
 def test_saved_json_is_imported(imported, tmp_path):

@@ -60,6 +60,7 @@ from ._errors import (
 from ._events import Event
 from ._functions import aget, aget_many, alanguages, get, get_many, languages
 from ._native import Segment, Segments, SupplyRequest, Transcript, __version__
+from ._outcomes import ImportOutcome, RefreshOutcome, SearchHit
 from ._ports import Archive, ChatModel, Directory, KeyValueStore, Ledger, Mailer, Supplier
 from ._responses import (
     AccountInfo,
@@ -71,7 +72,7 @@ from ._responses import (
     ResponseMeta,
 )
 from ._service import LocalClient, Service
-from ._transcripts import ImportOutcome, RefreshOutcome, SearchHit, Transcripts
+from ._transcripts import Transcripts
 
 __all__ = [
     "AccountInfo",

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import pathlib
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ._batch import BatchResult, BatchRun
 from ._chunk import Track
 from ._errors import InvalidInput
 from ._events import Event
+from ._export_folder import check_format, json_files, write_page
 from ._native import Batch, Engine, PendingCall, Transcript
+from ._outcomes import ImportOutcome, RefreshOutcome, SearchHit
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -20,50 +22,10 @@ if TYPE_CHECKING:
 
     from ._ports import Archive, KeyValueStore, Supplier
 
-__all__ = ["ImportOutcome", "RefreshOutcome", "SearchHit", "Transcripts"]
-
+__all__ = ["Transcripts"]
 
 #: Tracks read at a time.
 _PAGE = 100
-
-
-class RefreshOutcome(NamedTuple):
-    """Outcome of a refresh."""
-
-    #: The archived transcript.
-    transcript: Transcript
-    #: Whether the refresh changed it.
-    changed: bool
-
-
-class ImportOutcome(NamedTuple):
-    """Outcome of an import."""
-
-    #: The language, as a BCP 47 tag.
-    language: str
-    #: The number of segments.
-    segments: int
-    #: `added`, `replaced`, `kept` (another transcript exists and stays) or `unchanged`.
-    effect: str
-    #: The number of undecodable characters, which are U+FFFD in the segments.
-    unreadable: int
-    #: The number of cues that have text but no readable times, and were skipped.
-    left_out: int
-
-
-class SearchHit(NamedTuple):
-    """A passage of an archived transcript that contains all words of the query."""
-
-    #: The transcript.
-    transcript: Transcript
-    #: The text of the passage, in one line.
-    text: str
-    #: Start, in seconds from the start of the video.
-    start: float
-    #: End, in seconds from the start of the video.
-    end: float
-    #: Link to the start of the passage.
-    url: str
 
 
 class Transcripts:
@@ -389,20 +351,25 @@ class Transcripts:
         :raises StorageCorrupt: a transcript cannot be read.
         :raises OSError: a file cannot be written.
         """
-        if format not in ("json", "txt", "md", "srt", "vtt"):
-            raise ValueError(f"format must be 'json', 'txt', 'md', 'srt' or 'vtt', not {format!r}")
+        check_format(format)
         written: set[pathlib.Path] = set()
         after: str | None = None
         while True:
             page, after = self._engine.exports(after, _PAGE).wait()
-            for platform, video, name, transcript, json in page:
-                path = pathlib.Path(folder) / platform / f"{video}.{name}.{format}"
-                path.parent.mkdir(parents=True, exist_ok=True)
-                if format == "json":
-                    path.write_text(json, encoding="utf-8")
-                else:
-                    transcript.save(path)
-                written.add(path)
+            written |= write_page(folder, format, page)
+            if after is None:
+                return len(written)
+
+    async def aexport(self, folder: str | os.PathLike[str], format: str = "json") -> int:
+        """As :meth:`export`. The files are written on a thread of the event loop's pool."""
+        from asyncio import to_thread
+
+        check_format(format)
+        written: set[pathlib.Path] = set()
+        after: str | None = None
+        while True:
+            page, after = await self._engine.exports(after, _PAGE)
+            written |= await to_thread(write_page, folder, format, page)
             if after is None:
                 return len(written)
 
@@ -413,11 +380,27 @@ class Transcripts:
 
         :param replace: whether to replace archived transcripts.
         :raises InvalidInput: a file is no transcript, or does not name its video. The files before it are imported.
+        :raises OSError: the folder or a file cannot be read.
         """
         outcomes: list[ImportOutcome] = []
-        for path in sorted(pathlib.Path(folder).rglob("*.json")):
+        for path in json_files(folder):
             try:
                 found = self._engine.import_all(path.read_bytes(), replace).wait()
+            except InvalidInput as error:
+                raise InvalidInput(f"{path}: {error}") from error
+            outcomes.extend(ImportOutcome(*each) for each in found)
+        return outcomes
+
+    async def aimport_folder(
+        self, folder: str | os.PathLike[str], *, replace: bool = False
+    ) -> list[ImportOutcome]:
+        """As :meth:`import_folder`. The files are read on a thread of the event loop's pool."""
+        from asyncio import to_thread
+
+        outcomes: list[ImportOutcome] = []
+        for path in await to_thread(json_files, folder):
+            try:
+                found = await self._engine.import_all(await to_thread(path.read_bytes), replace)
             except InvalidInput as error:
                 raise InvalidInput(f"{path}: {error}") from error
             outcomes.extend(ImportOutcome(*each) for each in found)
