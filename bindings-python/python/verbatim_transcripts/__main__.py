@@ -6,7 +6,7 @@ import argparse
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from typing import NoReturn
 
 from ._errors import InvalidInput, TranscriptUnavailable, VerbatimError
@@ -15,7 +15,14 @@ from ._native import Transcript, __version__
 from ._transcripts import Transcripts
 
 #: Exit statuses, as of the command `verbatim`.
-_FAILED, _WRONG_ARGUMENT, _NO_TRANSCRIPT = 1, 2, 3
+_FAILED, _WRONG_ARGUMENT, _NO_TRANSCRIPT, _INTERRUPTED = 1, 2, 3, 130
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 <= seconds <= 86_400:
+        raise argparse.ArgumentTypeError("must be 0 to 86400")
+    return seconds
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -33,6 +40,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--list", dest="lists", action="store_true", help="list the languages instead")
     parser.add_argument(
         "--format", choices=["text", "md", "srt", "vtt", "json"], default="text", help="output format (text)"
+    )
+    parser.add_argument(
+        "--max-wait",
+        type=_seconds,
+        metavar="SECONDS",
+        help="longest wait for a platform that throttles or blocks (300 with several links, otherwise 0)",
     )
     parser.add_argument("--archive", help="file or database that stores the transcripts")
     parser.add_argument("--version", action="version", version=__version__)
@@ -57,6 +70,30 @@ def _list(transcripts: Transcripts, link: str, fetch: bool) -> str:
     return "".join(line + "\n" for line in lines)
 
 
+def _texts(
+    transcripts: Transcripts, args: argparse.Namespace
+) -> Generator[tuple[str, str | VerbatimError], None, None]:
+    """Yields each link with its output, or with its failure."""
+    if args.lists:
+        for link in args.links:
+            try:
+                yield link, _list(transcripts, link, args.fetch)
+            except VerbatimError as error:
+                yield link, error
+        return
+    max_wait = args.max_wait
+    if max_wait is None and len(args.links) == 1:
+        max_wait = 0
+    results = transcripts.get_many(
+        args.links, args.lang, translated=args.translated, fetch=args.fetch, max_wait=max_wait, in_order=True
+    )
+    for result in results:
+        if isinstance(result.error, VerbatimError):
+            yield result.link, result.error
+        else:
+            yield result.link, _write(result.get(), args.format)
+
+
 def _status(error: VerbatimError) -> int:
     if isinstance(error, TranscriptUnavailable):
         return _NO_TRANSCRIPT
@@ -72,21 +109,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         transcripts = shared() if args.archive is None else Transcripts(args.archive)
     except (InvalidInput, ValueError) as error:
-        print(f"--archive: {error}", file=sys.stderr)
+        print(error, file=sys.stderr)
         return _WRONG_ARGUMENT
     status = 0
-    for link in args.links:
-        try:
-            if args.lists:
-                text = _list(transcripts, link, args.fetch)
-            else:
-                found = transcripts.get(link, args.lang, translated=args.translated, fetch=args.fetch)
-                text = _write(found, args.format)
-            sys.stdout.write(text)
+    for link, done in _texts(transcripts, args):
+        if isinstance(done, str):
+            sys.stdout.write(done)
             sys.stdout.flush()
-        except VerbatimError as error:
-            print(f"{link}: {error}", file=sys.stderr)
-            status = max(status, _status(error))
+        else:
+            print(f"{link}: {done}", file=sys.stderr)
+            status = max(status, _status(done))
     transcripts.close()
     return status
 
@@ -98,6 +130,8 @@ def _run() -> NoReturn:
         # The reader of the output has left; the interpreter must not write to it again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(_FAILED)
+    except KeyboardInterrupt:
+        sys.exit(_INTERRUPTED)
 
 
 if __name__ == "__main__":
