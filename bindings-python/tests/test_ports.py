@@ -1,14 +1,16 @@
 """Custom stores and models: the conformance suite, and the service over them."""
 
 import asyncio
+import sys
 import threading
+import typing
 
 import pytest
 from conftest import LINK, SRT
 from custom_archive import CustomArchive
 
 import verbatim_transcripts as vt
-from verbatim_transcripts import Service, Transcripts, testing
+from verbatim_transcripts import Service, Transcripts, _ports, directory_records, ledger_records, records, testing
 from verbatim_transcripts.testing import MemoryDirectory, MemoryLedger
 
 
@@ -41,6 +43,67 @@ def test_ledger_async_passes_conformance(case):
 @pytest.mark.parametrize("case", testing.cases("directory"))
 def test_directory_plain_passes_conformance(case):
     testing.run("directory", case, MemoryDirectory())
+
+
+def matches(value, kind):
+    """Whether plain data has exactly the fields and types of a record."""
+    if typing.is_typeddict(kind):
+        fields = typing.get_type_hints(kind, vars(sys.modules[kind.__module__]))
+        return isinstance(value, dict) and set(value) == set(fields) and all(matches(value[name], fields[name]) for name in fields)
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin is typing.Union:
+        return any(matches(value, each) for each in arguments)
+    if origin is typing.Literal:
+        return value in arguments
+    if origin is list:
+        return isinstance(value, list) and all(matches(item, arguments[0]) for item in value)
+    return type(value) is kind
+
+
+class CheckedStore:
+    """Compares the arguments and results of a store with the types of its protocol."""
+
+    def __init__(self, store, protocol, records):
+        self._store, self._protocol = store, protocol
+        self._names = {**vars(_ports), **vars(records), **vars(vt.records)}
+
+    def __getattr__(self, name):
+        method = getattr(self._store, name)
+        hints = typing.get_type_hints(getattr(self._protocol, name), self._names)
+        returned = typing.get_args(hints.pop("return"))[:-1]
+
+        def call(*arguments):
+            for argument, (field, kind) in zip(arguments, hints.items(), strict=True):
+                assert matches(argument, kind), f"{name} {field}: {argument}"
+            result = method(*arguments)
+            assert any(matches(result, kind) for kind in returned), f"{name} returned {result}"
+            return result
+
+        return call
+
+
+@pytest.mark.parametrize(
+    ("port", "store", "protocol", "records"),
+    [
+        ("archive", CustomArchive, vt.Archive, records),
+        ("ledger", MemoryLedger, vt.Ledger, ledger_records),
+        ("directory", MemoryDirectory, vt.Directory, directory_records),
+    ],
+)
+def test_protocol_types_match_data(port, store, protocol, records):
+    testing.check(port, lambda: CheckedStore(store(), protocol, records))
+    with pytest.raises(AssertionError, match="returned"):
+        testing.check(port, lambda: CheckedStore(WrongStore(store()), protocol, records))
+
+
+class WrongStore:
+    """Adds a field to every result."""
+
+    def __init__(self, store):
+        self._store = store
+
+    def __getattr__(self, name):
+        return lambda *arguments: {"unknown": getattr(self._store, name)(*arguments)}
 
 
 def test_check_broken_ledger_fails_case():

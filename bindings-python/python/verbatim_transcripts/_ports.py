@@ -11,10 +11,43 @@ raises :class:`verbatim_transcripts.StorageUnavailable` when it cannot be reache
 from __future__ import annotations
 
 from collections.abc import Awaitable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, Union
+from typing import TYPE_CHECKING, Protocol, TypeVar, Union
 
 if TYPE_CHECKING:
     from ._native import SupplyRequest, Transcript
+    from .directory_records import (
+        AccountPage,
+        AccountRecord,
+        AccountRef,
+        AddKeyOutcome,
+        EraseOutcome,
+        KeyOwner,
+        KeyPage,
+        LookupKeyRecord,
+        NewKeyRecord,
+        RedeemOutcome,
+        RedeemRequest,
+        RenewRequest,
+        RotateOutcome,
+        UpdateOutcome,
+        VerificationToken,
+    )
+    from .ledger_records import (
+        Balance,
+        BalancePage,
+        EntryPage,
+        GrantOutcome,
+        GrantRequest,
+        HoldOutcome,
+        HoldRequest,
+        HoldState,
+        PeriodBalance,
+        RevokeOutcome,
+        RevokeRequest,
+        SettleOutcome,
+        SettleRequest,
+        Terms,
+    )
     from .records import (
         AbsenceRecord,
         ArchivedTrack,
@@ -187,50 +220,51 @@ class Archive(Protocol):
 class Ledger(Protocol):
     """Wallets, holds and grants: ``ledger=`` of :class:`verbatim_transcripts.Service`.
 
-    Every method is one transaction on plain data, plain or async; see :mod:`verbatim_transcripts._ports`.
+    Every method is one transaction, plain or async; :mod:`verbatim_transcripts.ledger_records` has the types of the
+    data, and :func:`verbatim_transcripts.testing.check` verifies the contract.
     """
 
-    def hold(self, request: Any) -> Any:
+    def hold(self, request: HoldRequest) -> MaybeAwaitable[HoldOutcome]:
         """Reserves amounts in wallets, all or none."""
         ...
 
-    def spend(self, request: Any) -> Any:
+    def spend(self, request: HoldRequest) -> MaybeAwaitable[HoldOutcome]:
         """Holds and settles in one step, with one ``"charged"`` entry per pool."""
         ...
 
-    def extend(self, id: str, until: int) -> Any:
+    def extend(self, id: str, until: int) -> MaybeAwaitable[HoldState]:
         """Extends a hold."""
         ...
 
-    def settle(self, request: Any) -> Any:
+    def settle(self, request: SettleRequest) -> MaybeAwaitable[SettleOutcome]:
         """Settles a hold with one amount per leg."""
         ...
 
-    def grant(self, request: Any) -> Any:
+    def grant(self, request: GrantRequest) -> MaybeAwaitable[GrantOutcome]:
         """Adds credits, once per id."""
         ...
 
-    def revoke(self, request: Any) -> Any:
+    def revoke(self, request: RevokeRequest) -> MaybeAwaitable[RevokeOutcome]:
         """Revokes granted credits."""
         ...
 
-    def balance(self, wallet: str, terms: Any) -> Any:
+    def balance(self, wallet: str, terms: Terms) -> MaybeAwaitable[Balance]:
         """Returns the balance of a wallet."""
         ...
 
-    def balance_since(self, wallet: str, terms: Any, since: int) -> Any:
+    def balance_since(self, wallet: str, terms: Terms, since: int) -> MaybeAwaitable[PeriodBalance]:
         """Returns the balance of a wallet, and the amount spent since a time."""
         ...
 
-    def expire(self, now: int, limit: int) -> Any:
+    def expire(self, now: int, limit: int) -> MaybeAwaitable[int]:
         """Expires overdue holds; returns their number."""
         ...
 
-    def entries(self, wallet: str, page: Any) -> Any:
+    def entries(self, wallet: str, page: PageRequest) -> MaybeAwaitable[EntryPage]:
         """Returns one page of the entries of a wallet."""
         ...
 
-    def wallets(self, page: Any) -> Any:
+    def wallets(self, page: PageRequest) -> MaybeAwaitable[BalancePage]:
         """Returns one page of all wallets."""
         ...
 
@@ -238,54 +272,55 @@ class Ledger(Protocol):
 class Directory(Protocol):
     """Keys and accounts: ``directory=`` of :class:`verbatim_transcripts.Service`.
 
-    Every method is one transaction on plain data, plain or async; see :mod:`verbatim_transcripts._ports`.
+    Every method is one transaction, plain or async; :mod:`verbatim_transcripts.directory_records` has the types of the
+    data, and :func:`verbatim_transcripts.testing.check` verifies the contract.
     """
 
-    def key_owner(self, key_digest: Any) -> Any:
+    def key_owner(self, key_digest: list[int]) -> MaybeAwaitable[Union[KeyOwner, None]]:
         """Returns the owner of the key with this digest, or None."""
         ...
 
-    def add_key(self, key: Any, live_per_subject: int) -> Any:
+    def add_key(self, key: LookupKeyRecord, live_per_subject: int) -> MaybeAwaitable[AddKeyOutcome]:
         """Adds a key of the lookup API."""
         ...
 
-    def renew_entitlement(self, request: Any) -> Any:
+    def renew_entitlement(self, request: RenewRequest) -> MaybeAwaitable[bool]:
         """Extends a paid plan."""
         ...
 
-    def rotate(self, old_digest: Any, new: Any) -> Any:
+    def rotate(self, old_digest: list[int], new: NewKeyRecord) -> MaybeAwaitable[RotateOutcome]:
         """Replaces a key."""
         ...
 
-    def revoke_key(self, key: str, now: int) -> Any:
+    def revoke_key(self, key: str, now: int) -> MaybeAwaitable[bool]:
         """Revokes a key."""
         ...
 
-    def keys(self, page: Any) -> Any:
+    def keys(self, page: PageRequest) -> MaybeAwaitable[KeyPage]:
         """Returns one page of all keys."""
         ...
 
-    def put_token(self, token: Any) -> Any:
+    def put_token(self, token: VerificationToken) -> MaybeAwaitable[None]:
         """Stores a verification token."""
         ...
 
-    def redeem(self, request: Any) -> Any:
+    def redeem(self, request: RedeemRequest) -> MaybeAwaitable[RedeemOutcome]:
         """Redeems a verification token."""
         ...
 
-    def account(self, account: Any) -> Any:
+    def account(self, account: AccountRef) -> MaybeAwaitable[Union[AccountRecord, None]]:
         """Returns an account, or None."""
         ...
 
-    def update_account(self, account: Any) -> Any:
+    def update_account(self, account: AccountRecord) -> MaybeAwaitable[UpdateOutcome]:
         """Updates an account, unless its version has changed."""
         ...
 
-    def erase_account(self, id: str, version: int, now: int) -> Any:
+    def erase_account(self, id: str, version: int, now: int) -> MaybeAwaitable[EraseOutcome]:
         """Erases an account."""
         ...
 
-    def accounts(self, page: Any) -> Any:
+    def accounts(self, page: PageRequest) -> MaybeAwaitable[AccountPage]:
         """Returns one page of all accounts."""
         ...
 
