@@ -32,6 +32,7 @@ use crate::{
     exceptions::{BindingError, core_exception},
     lazy_open::LazyVerbatim,
     pending::PendingCall,
+    options,
     runtime::PerProcess,
     transcript::{Languages, Transcript},
 };
@@ -169,6 +170,7 @@ impl Connection {
         let timeout = timeout
             .ok_or_else(|| PyValueError::new_err("timeout must be a number of seconds greater than 0"))?;
         let options = ServiceOptions { ca_file, timeout, retries, ..ServiceOptions::new(base_url) };
+        let ca_file = ca_file.or_else(options::environment_ca_file);
         let client = ServiceClient::new(&options).map_err(|error| core_exception(py, &error))?;
         if let Some(key) = &key {
             client.check_key(key).map_err(|error| core_exception(py, &error))?;

@@ -162,10 +162,14 @@ fn breaker(keywords: &OptionKeywords<'_, '_>, options: &mut Options) -> PyResult
     Ok(())
 }
 
+/// A variable of the environment that is set and not blank.
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.trim().is_empty())
+}
+
 /// Reads from the environment what no keyword sets: the settings of the command and the server first, then the
 /// variables of other programs. The system's certificates are those of `SSL_CERT_FILE`, if it is set.
 fn environment(upstream: &mut HttpOptions) {
-    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
     if upstream.proxies.is_empty() {
         let proxies = variable("VERBATIM_UPSTREAM__PROXY").unwrap_or_default();
         let proxies = proxies.split(',').map(str::trim).filter(|proxy| !proxy.is_empty());
@@ -174,9 +178,13 @@ fn environment(upstream: &mut HttpOptions) {
     if upstream.proxies.is_empty() {
         upstream.proxy_variables = ProxyVariables::read(variable);
     }
+    upstream.ca_file = upstream.ca_file.take().or_else(environment_ca_file);
+}
+
+/// The additional root certificates that the environment names, for platforms and servers.
+pub(crate) fn environment_ca_file() -> Option<PathBuf> {
     let bundle = || variable("REQUESTS_CA_BUNDLE").map(PathBuf::from).filter(|path| path.is_file());
-    let ca_file = || variable("VERBATIM_UPSTREAM__CA_FILE").map(PathBuf::from).or_else(bundle);
-    upstream.ca_file = upstream.ca_file.take().or_else(ca_file);
+    variable("VERBATIM_UPSTREAM__CA_FILE").map(PathBuf::from).or_else(bundle)
 }
 
 /// A model behind a service: base URL, model name and optional API key.

@@ -66,3 +66,13 @@ def test_environment_archive_of_functions_is_that_of_the_command(replay, tmp_pat
     variables = {"HTTPS_PROXY": replay.proxy, "SSL_CERT_FILE": replay.ca_file, "VERBATIM_STORAGE__ARCHIVE_URL": url}
     assert [run(code, **variables), run(code, **variables)] == ["False", "True"]
     assert (tmp_path / "archive.db").is_file()
+
+
+@pytest.mark.parametrize("variable", ["REQUESTS_CA_BUNDLE", "VERBATIM_UPSTREAM__CA_FILE"])
+def test_environment_certificates_apply_to_client(variable, replay, tmp_path):
+    code = "import verbatim_transcripts as vt\ntry:\n    vt.Client('https://v.example'{})\n    print('created')\nexcept vt.InvalidInput as error:\n    print(error)"
+    wrong = tmp_path / "wrong.pem"
+    wrong.write_text("no certificate")
+    assert str(wrong) in run(code.format(""), **{variable: str(wrong)})
+    assert run(code.format(""), **{variable: replay.ca_file}) == "created"
+    assert run(code.format(f", ca_file={replay.ca_file!r}"), **{variable: str(wrong)}) == "created"
