@@ -30,11 +30,12 @@ use verbatim::service::{
 
 use crate::{
     exceptions::{BindingError, core_exception},
+    languages::Languages,
     lazy_open::LazyVerbatim,
-    pending::PendingCall,
     options,
+    pending::PendingCall,
     runtime::PerProcess,
-    transcript::{Languages, Transcript},
+    transcript::Transcript,
 };
 
 /// Receiver of the calls.
@@ -169,8 +170,8 @@ impl Connection {
         let timeout = Duration::try_from_secs_f64(timeout).ok().filter(|timeout| !timeout.is_zero());
         let timeout = timeout
             .ok_or_else(|| PyValueError::new_err("timeout must be a number of seconds greater than 0"))?;
-        let options = ServiceOptions { ca_file, timeout, retries, ..ServiceOptions::new(base_url) };
         let ca_file = ca_file.or_else(options::environment_ca_file);
+        let options = ServiceOptions { ca_file, timeout, retries, ..ServiceOptions::new(base_url) };
         let client = ServiceClient::new(&options).map_err(|error| core_exception(py, &error))?;
         if let Some(key) = &key {
             client.check_key(key).map_err(|error| core_exception(py, &error))?;

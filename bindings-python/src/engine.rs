@@ -20,12 +20,13 @@ use crate::{
     connection::Connection,
     events,
     exceptions::{BindingError, core_exception},
+    languages::Languages,
     lazy_open::LazyVerbatim,
     options,
     pending::{self, PendingCall},
     ports::{PyMailer, SupplyRequest},
     segment::seconds,
-    transcript::{Languages, Transcript},
+    transcript::Transcript,
 };
 
 /// An archive and suppliers. Every call returns a [`PendingCall`], except the most frequent one, [`Engine::get_now`].

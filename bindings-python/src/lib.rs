@@ -13,6 +13,7 @@ mod engine;
 mod events;
 mod exception_cause;
 mod exceptions;
+mod languages;
 mod lazy_open;
 mod lifecycle;
 mod memory;

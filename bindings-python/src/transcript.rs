@@ -105,29 +105,6 @@ impl Transcript {
     }
 }
 
-/// The argument `lang`: one language, or several in order of preference.
-#[derive(FromPyObject)]
-pub(crate) enum Languages {
-    One(String),
-    Several(Vec<String>),
-}
-
-impl Languages {
-    /// The languages in order.
-    ///
-    /// # Errors
-    /// `ValueError` if there is none.
-    pub(crate) fn into_list(self) -> PyResult<Vec<String>> {
-        match self {
-            Self::One(language) => Ok(vec![language]),
-            Self::Several(languages) if languages.is_empty() => {
-                Err(PyValueError::new_err("lang must be a language, a list of at least one, or None"))
-            }
-            Self::Several(languages) => Ok(languages),
-        }
-    }
-}
-
 /// The track kind with this name.
 pub(crate) fn kind(name: &str) -> PyResult<TrackKind> {
     TrackKind::from_name(name).ok_or_else(|| {

@@ -3,9 +3,13 @@
 use std::borrow::Cow;
 
 /// Words of the messages, and those of Python.
-const WORDS: [(&str, &str); 17] = [
+const WORDS: [(&str, &str); 21] = [
     ("the operator can ", "you can "),
     ("The operator can ", "You can "),
+    ("this server's address", "your address"),
+    ("from this server", "from your address"),
+    ("to this server", "to you"),
+    ("for this server", "for you"),
     ("upstream.proxy", "proxies"),
     ("upstream.ca_file", "ca_file"),
     ("upstream.timeout", "request_timeout"),

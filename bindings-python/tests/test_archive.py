@@ -78,6 +78,21 @@ def test_key_value_store_exception_is_cause():
     assert raised.value.__cause__ is error and "store.get raised" in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    ("method", "result", "expected"),
+    [
+        ("get", "text", r"get must return bytes or None, not <class 'str'>"),
+        ("list", None, r"list must return pairs of a key and its bytes, not <class 'NoneType'>"),
+        ("list", [("key",)], r"list must return pairs of a key and its bytes, not <class 'tuple'>"),
+    ],
+)
+def test_key_value_store_wrong_result_is_named(method, result, expected):
+    store = SqliteStore()
+    setattr(store, method, lambda *arguments: result)
+    with Transcripts(store, suppliers=[]) as transcripts, pytest.raises(vt.VerbatimError, match=expected):
+        transcripts.get(LINK) if method == "get" else list(transcripts.archived())
+
+
 def test_records_name_fields_of_arguments():
     from custom_archive import CustomArchive
     from verbatim_transcripts import records

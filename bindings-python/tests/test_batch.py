@@ -208,3 +208,5 @@ def test_bot_check_has_retry_after(youtube):
         with pytest.raises(vt.RateLimited) as raised:
             youtube.get("vb-botcheck")
         assert raised.value.retry_after is not None and 0 < raised.value.retry_after <= 60
+        # The reader is the caller, not the user of a server.
+        assert "your address" in str(raised.value) and "server" not in str(raised.value)

@@ -17,6 +17,7 @@ from test_client import server as server
 
 import stub_docs
 import verbatim_transcripts as vt
+from verbatim_transcripts import _errors
 
 MODULES = [
     "verbatim_transcripts",
@@ -43,6 +44,11 @@ def test_docstrings_native_examples_pass():
 def test_guide_examples_pass(path: pathlib.Path):
     failed, _ = doctest.testfile(str(path), module_relative=False)
     assert failed == 0
+
+
+def test_guide_names_every_exception():
+    text = GUIDES[0].read_text()
+    assert [name for name in _errors.__all__ if f"`{name}`" not in text] == []
 
 
 def guide_program(path: pathlib.Path) -> str:

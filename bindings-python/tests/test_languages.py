@@ -77,8 +77,10 @@ def test_lang_list_returns_first_available(youtube, transcripts):
 
 @pytest.mark.parametrize(("lang", "error"), [([], ValueError), (["en", "no tag"], vt.InvalidInput), (7, TypeError), ([7], TypeError), (["en"] * 99, vt.InvalidInput)])
 def test_lang_invalid_list_raises_error(transcripts, lang, error):
-    with pytest.raises(error):
+    with pytest.raises(error) as raised:
         transcripts.get(LINK, lang)
+    assert "lang" in str(raised.value) or isinstance(raised.value, vt.InvalidInput)
+    assert "Languages" not in str(raised.value)
 
 
 def test_translation_is_returned_on_request_only(supplier, transcripts):

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use pyo3::{
+    exceptions::PyTypeError,
     prelude::*,
     types::{PyBytes, PyDict, PyTuple},
 };
@@ -33,11 +34,18 @@ impl PyKeyValueStore {
     }
 }
 
+/// The exception for a result of another type.
+fn wrong(method: &str, expected: &str, value: &Bound<'_, PyAny>) -> PyErr {
+    PyTypeError::new_err(format!("{method} must return {expected}, not {}", value.get_type()))
+}
+
 #[async_trait]
 impl KeyValueStore for PyKeyValueStore {
     async fn get(&self, key: &str) -> Result<Option<Vec<u8>>> {
         let key = key.to_owned();
-        self.call("get", move |py| PyTuple::new(py, [key]), |value| value.extract()).await
+        let read =
+            |value: &Bound<'_, PyAny>| value.extract().map_err(|_| wrong("get", "bytes or None", value));
+        self.call("get", move |py| PyTuple::new(py, [key]), read).await
     }
 
     async fn write(&self, changes: Vec<KeyValueChange>) -> Result<()> {
@@ -61,8 +69,13 @@ impl KeyValueStore for PyKeyValueStore {
             "list",
             move |py| (prefix, after, limit).into_pyobject(py),
             move |value| {
-                let items = value.try_iter()?.take(limit).map(|item| item?.extract());
-                items.collect::<PyResult<Vec<(String, Vec<u8>)>>>()
+                let expected = "pairs of a key and its bytes";
+                let items = value.try_iter().map_err(|_| wrong("list", expected, value))?;
+                let read = |item: PyResult<Bound<'_, PyAny>>| {
+                    let item = item?;
+                    item.extract().map_err(|_| wrong("list", expected, &item))
+                };
+                items.take(limit).map(read).collect::<PyResult<Vec<(String, Vec<u8>)>>>()
             },
         )
         .await
