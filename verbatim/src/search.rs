@@ -11,14 +11,22 @@ use transcript_core::{
 use crate::ArchiveTools;
 
 /// Request to search the archive.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, smart_default::SmartDefault)]
 pub struct SearchRequest {
     /// Words in any order; case, accents and punctuation are ignored.
     pub query: String,
     /// Only transcripts in a language that matches this BCP 47 tag; `None`: all.
     pub language: Option<String>,
     /// Maximum number of hits.
+    #[default(100)]
     pub limit: u32,
+}
+
+impl SearchRequest {
+    /// A search for these words in all languages, for at most 100 hits.
+    pub fn new(query: impl Into<String>) -> Self {
+        Self { query: query.into(), ..Self::default() }
+    }
 }
 
 /// A passage of an archived transcript that contains all words.
@@ -132,7 +140,10 @@ mod tests {
         assert_eq!(search("cafe", Some("de-AT"), 10).await, [at("bbbbbbbbbbb")]);
         assert_eq!(search("cafe", None, 1).await, [at("aaaaaaaaaaa")]);
         assert!(search("water", None, 10).await.is_empty());
-        let nothing = SearchRequest { query: " … ".to_owned(), language: None, limit: 1 };
+        let defaults = SearchRequest::new("cafe");
+        assert_eq!((&defaults.language, defaults.limit), (&None, 100));
+        assert_eq!(verbatim.tools().search(defaults).await.unwrap().len(), 2);
+        let nothing = SearchRequest::new(" … ");
         assert!(verbatim.tools().search(nothing).await.unwrap_err().message().contains("at least one word"));
     }
 }
