@@ -147,8 +147,8 @@ async fn metrics_equal_performed_requests() -> Result<()> {
     check_ledger_and_server(&figures);
     assert_eq!(observed.get("/nothing").await?.status, 404);
     assert_eq!(server.get("/metrics").await?.status, 404, "the public listener serves the metrics");
-    let log = observed.log()?;
-    assert!(log.contains("GET /api/transcript") && !log.contains("200 GET /metrics"), "{log}");
+    let log = observed.wait_for_log("GET /api/transcript").await?;
+    assert!(!log.contains("200 GET /metrics"), "{log}");
     Ok(())
 }
 
@@ -231,7 +231,7 @@ async fn metrics_show_open_breaker() -> Result<()> {
     let not_requested = figures.sum("verbatim_supplier_fetches_total", &[("outcome", "not_asked")]);
     assert!((not_requested - 1.0).abs() < 1e-9, "{not_requested}");
     // Log lines of a fetch name the request that caused it.
-    let log = observed.log()?;
+    let log = observed.wait_for_log("no transcript supplier=").await?;
     let line = log.lines().find(|line| line.contains("no transcript supplier=")).unwrap_or_default();
     assert!(line.contains("request{request_id="), "{log}");
     Ok(())

@@ -77,6 +77,13 @@ impl ObservedServer {
     pub(crate) fn log(&self) -> Result<String> {
         Ok(std::fs::read_to_string(&self.log)?)
     }
+
+    /// Waits until the log, which another thread writes, has this text. Returns the log.
+    pub(crate) async fn wait_for_log(&self, text: &str) -> Result<String> {
+        wait_until(&format!("the log does not have: {text}"), async || Ok(self.log()?.contains(text)))
+            .await?;
+        self.log()
+    }
 }
 
 /// Parsed metrics.

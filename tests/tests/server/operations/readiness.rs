@@ -56,7 +56,7 @@ async fn readiness_follows_database_outage() -> Result<()> {
     let figures = observed.scrape().await?;
     assert_eq!(figures.sum("verbatim_store_answers", &[]).to_bits(), 0);
     assert!(!figures.has("verbatim_mail_queued"), "a value without a database");
-    assert!(observed.log()?.contains("readiness check failed"), "{}", observed.log()?);
+    observed.wait_for_log("readiness check failed").await?;
     cluster.restart()?;
     wait_until("the server is not ready", async || Ok(observed.server.get("/readyz").await?.status == 200))
         .await

@@ -103,14 +103,6 @@ impl ReloadFixture {
         Ok(())
     }
 
-    /// Waits until the log, which another thread writes, has this text.
-    async fn wait_for_log(&self, text: &str) -> Result<()> {
-        wait_until(&format!("the log does not have: {text}"), async || {
-            Ok(self.observed.log()?.contains(text))
-        })
-        .await
-    }
-
     /// Number of lookups without a key until the first one is refused by a limit.
     async fn misses_until_limit(&self, most: usize) -> Result<usize> {
         for count in 0..most {
@@ -299,7 +291,7 @@ async fn reload_changes_origins_hosts_and_entitlements() -> Result<()> {
     fixture
         .reload("entitlement.keys = '{\"keys\":[{\"kty\":\"none\"}]}'\nlimits.free_per_month = 1\n")
         .await?;
-    fixture.wait_for_log("settings were not reloaded: ").await?;
+    fixture.observed.wait_for_log("settings were not reloaded: ").await?;
     fixture.check_figure("verbatim_config_last_reload_successful", 0.0).await?;
     fixture.reload("").await?;
     fixture.check_figure("verbatim_config_last_reload_successful", 1.0).await
@@ -314,7 +306,7 @@ async fn reload_refuses_settings_that_need_restart() -> Result<()> {
     fixture.reload(&(service("vbk_second") + changed)).await?;
     for name in ["service.api_key", "limits.wait"] {
         let sentence = format!("{name} was changed, but needs a restart: its old value is still used");
-        fixture.wait_for_log(&sentence).await?;
+        fixture.observed.wait_for_log(&sentence).await?;
     }
     let log = fixture.observed.log()?;
     assert_eq!(log.matches("needs a restart").count(), 2, "{log}");
@@ -345,15 +337,15 @@ async fn reload_of_invalid_file_changes_nothing() -> Result<()> {
         ),
     ] {
         fixture.reload(broken).await?;
-        fixture.wait_for_log(sentence).await?;
+        fixture.observed.wait_for_log(sentence).await?;
         fixture.check_figure("verbatim_config_last_reload_successful", 0.0).await?;
     }
     std::fs::remove_file(&fixture.config)?;
     fixture.reload_file().await?;
-    fixture.wait_for_log("cannot be read").await?;
+    fixture.observed.wait_for_log("cannot be read").await?;
     ensure!(Command::new("mkfifo").arg(&fixture.config).status()?.success());
     fixture.reload_file().await?;
-    fixture.wait_for_log("is not a regular file").await?;
+    fixture.observed.wait_for_log("is not a regular file").await?;
     fixture.check_figure("verbatim_config_reloads_total{result=\"failed\"}", 6.0).await?;
     assert_eq!(fixture.misses_until_limit(10).await?, 2);
     std::fs::remove_file(&fixture.config)?;
@@ -380,7 +372,7 @@ async fn log_level_follows_reload_and_user_signal() -> Result<()> {
     fixture.reload("log.level = \"error\"\nlimits.wait = \"1s\"\n").await?;
     fixture.signal("USR2")?;
     fixture.signal("USR1")?;
-    fixture.wait_for_log("log level changed by a signal").await?;
+    fixture.observed.wait_for_log("log level changed by a signal").await?;
     assert!(is_logged("/at-debug").await?);
     assert!(!fixture.observed.log()?.contains("needs a restart"), "{}", fixture.observed.log()?);
     fixture.signal("USR1")?;

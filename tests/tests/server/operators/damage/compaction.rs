@@ -39,7 +39,7 @@ async fn background_compaction_moves_old_transcripts_only() -> Result<()> {
         let figures = server.scrape().await?;
         assert!(figures.has("verbatim_archive_compaction_saved_bytes_total"));
         assert_eq!(fixture.query(bodies)?.trim(), "3", "two are young, one is damaged");
-        assert!(server.log()?.contains(&format!("video=video_site/{damaged}")), "{}", server.log()?);
+        server.wait_for_log(&format!("video=video_site/{damaged}")).await?;
         let path = format!("/api/transcript?v={old}");
         let after = server.server.get(&path).await?;
         assert_eq!(after.json()["transcript"], before.json()["transcript"]);

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{DamageFixture, StoredAs, VIDEOS, check_names};
 use crate::server::{
-    harness::{ServerFixture, borrow_settings, create_keys},
+    harness::{ServerFixture, borrow_settings, create_keys, wait_until},
     platform::fetch_count,
     v1::mail_client::{MailClient, create_account, remaining_credits},
 };
@@ -60,6 +60,10 @@ async fn lookup_of_damaged_transcript_fails_without_charge() -> Result<()> {
         let account = create_account(&server, &mut outbox, "ann@example.org").await?;
         fixture.flip(DAMAGED)?;
         check_lookups(&fixture, &server, &key, &account).await?;
+        wait_until("the log does not name the video", async || {
+            Ok(std::fs::read_to_string(&log)?.contains(DAMAGED))
+        })
+        .await?;
         check_names(&std::fs::read_to_string(&log)?, DAMAGED);
 
         fixture.expect(&["archive", "refresh", DAMAGED], "", 0)?;
