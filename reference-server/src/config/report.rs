@@ -137,7 +137,7 @@ impl Settings {
 
     /// Returns the warning about public metrics, which have no authentication.
     fn metrics_warning(&self) -> Option<String> {
-        let is_open = self.log.metrics.is_some_and(|address| !address.ip().is_loopback());
+        let is_open = self.log.metrics.is_some_and(|address| !address.ip().to_canonical().is_loopback());
         is_open.then(|| {
             "metrics.listen may be reached by other machines: the metrics reveal usage and sales".to_owned()
         })

@@ -63,12 +63,12 @@ impl ServerSettings {
 
     /// Whether both the listening address and links are of this machine.
     pub fn is_local_only(&self) -> bool {
-        self.ip().to_canonical().is_loopback() && self.is_loopback()
+        self.ip().is_loopback() && self.is_loopback()
     }
 
-    /// The listening IP address; that of a unix socket is unspecified.
+    /// The listening IP address, an IPv4 address in its own form; that of a unix socket is unspecified.
     pub fn ip(&self) -> IpAddr {
-        self.listen.socket_address().ip()
+        self.listen.socket_address().ip().to_canonical()
     }
 
     /// Returns the prefix of links while the server listens at `address`.

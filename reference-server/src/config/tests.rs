@@ -330,6 +330,7 @@ fn warnings_name_risky_settings() {
     assert!(!warnings(&clear.replace("http:", "https:")).contains("speech."));
     assert!(!warnings("").contains("server.base_url"));
     assert!(warnings("server.listen = \"0.0.0.0:80\"").contains("server.base_url is not set"));
+    assert!(!warnings("server.listen = \"[::ffff:127.0.0.1]:80\"").contains("server.base_url is not set"));
     assert!(warnings("server.base_url = \"http://v.example\"").contains("unencrypted"));
     assert!(!warnings("server.base_url = \"https://v.example\"").contains("unencrypted"));
     assert!(warnings("entitlement.issuer = \"me\"").contains("entitlement.keys is not set"));
@@ -344,6 +345,7 @@ fn warnings_name_risky_settings() {
     assert!(warnings("suppliers.video_site = []").contains("suppliers.video_site is empty"));
     let metrics = |address: &str| warnings(&format!("metrics.listen = \"{address}\""));
     assert!(metrics("0.0.0.0:9464").contains("metrics.listen may be reached by other machines"));
+    assert!(!metrics("[::ffff:127.0.0.1]:9464").contains("metrics.listen may be reached by other machines"));
     assert!(!metrics("127.0.0.1:9464").contains("metrics"));
     let admin = |address: &str| warnings(&format!("admin.listen = \"{address}\""));
     assert!(admin("0.0.0.0:9465").contains("admin.listen may be reached by other machines"));

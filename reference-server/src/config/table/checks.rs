@@ -80,7 +80,7 @@ pub(super) fn check_payments(reader: &mut SettingsReader<'_>, all: &mut Settings
     // gives credits away, so only this machine may reach it.
     let is_local = all.server.is_local_only();
     if secret_key.is_empty() && all.sandbox == Some(true) && !is_local {
-        let what = match all.server.ip().to_canonical().is_loopback() {
+        let what = match all.server.ip().is_loopback() {
             true => "it is true, but server.base_url is not a loopback address",
             false => "it is true, but server.listen is not a loopback address",
         };
