@@ -171,7 +171,9 @@ impl Connection {
         let timeout = timeout
             .ok_or_else(|| PyValueError::new_err("timeout must be a number of seconds greater than 0"))?;
         let ca_file = ca_file.or_else(options::environment_ca_file);
-        let options = ServiceOptions { ca_file, timeout, retries, ..ServiceOptions::new(base_url) };
+        let proxy_variables = options::environment_proxy();
+        let options =
+            ServiceOptions { ca_file, proxy_variables, timeout, retries, ..ServiceOptions::new(base_url) };
         let client = ServiceClient::new(&options).map_err(|error| core_exception(py, &error))?;
         if let Some(key) = &key {
             client.check_key(key).map_err(|error| core_exception(py, &error))?;

@@ -176,9 +176,14 @@ fn environment(upstream: &mut HttpOptions) {
         upstream.proxies = proxies.map(ToOwned::to_owned).collect();
     }
     if upstream.proxies.is_empty() {
-        upstream.proxy_variables = ProxyVariables::read(variable);
+        upstream.proxy_variables = environment_proxy();
     }
     upstream.ca_file = upstream.ca_file.take().or_else(environment_ca_file);
+}
+
+/// The proxy that the environment names, for platforms and servers.
+pub(crate) fn environment_proxy() -> Option<ProxyVariables> {
+    ProxyVariables::read(variable)
 }
 
 /// The additional root certificates that the environment names, for platforms and servers.

@@ -1,9 +1,12 @@
 """Proxies and certificates from the environment, in processes of their own."""
 
+import contextlib
 import os
 import pathlib
+import socket
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -76,3 +79,24 @@ def test_environment_certificates_apply_to_client(variable, replay, tmp_path):
     assert str(wrong) in run(code.format(""), **{variable: str(wrong)})
     assert run(code.format(""), **{variable: replay.ca_file}) == "created"
     assert run(code.format(f", ca_file={replay.ca_file!r}"), **{variable: str(wrong)}) == "created"
+
+
+@pytest.mark.parametrize(("direct", "is_used"), [("", True), ("v.example", False)])
+def test_environment_proxy_applies_to_client(direct, is_used):
+    code = "import verbatim_transcripts as vt\ntry:\n    vt.Client('https://v.example', 'vbk_' + 36 * 'a', retries=0).key_status()\nexcept vt.VerbatimError as error:\n    print(type(error).__name__)"
+    with socket.create_server(("127.0.0.1", 0)) as proxy:
+        proxy.settimeout(60)
+        requests = []
+
+        def accept():
+            with contextlib.suppress(OSError), proxy.accept()[0] as connection:
+                requests.append(connection.recv(4096))
+                connection.sendall(b"HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\n\r\n")
+
+        thread = threading.Thread(target=accept, daemon=True)
+        thread.start()
+        run(code, HTTPS_PROXY=f"http://127.0.0.1:{proxy.getsockname()[1]}", NO_PROXY=direct)
+        if is_used:
+            thread.join(60)
+    assert [request.splitlines()[0] for request in requests] == [b"CONNECT v.example:443 HTTP/1.1"] * is_used
+    assert not any(b"vbk_" in request for request in requests)

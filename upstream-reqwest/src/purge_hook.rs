@@ -51,7 +51,7 @@ impl PurgeHook {
         let authorization = options.secret.as_deref().map(bearer).transpose();
         let authorization = authorization
             .map_err(|_| Error::invalid("the secret of the purge hook is not a header value"))?;
-        let client = build_service_client(options.ca_file.as_deref(), CONNECT_TIMEOUT, Some(TIMEOUT))?;
+        let client = build_service_client(options.ca_file.as_deref(), None, CONNECT_TIMEOUT, Some(TIMEOUT))?;
         Ok(Self { client, url: options.url.clone(), authorization })
     }
 

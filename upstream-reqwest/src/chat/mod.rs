@@ -170,7 +170,7 @@ impl OpenAiChat {
         let authorization = options.api_key.as_deref().map(bearer).transpose();
         let authorization = authorization
             .map_err(|_| Error::invalid("chat.api_key has a character that a header cannot hold"))?;
-        let client = build_service_client(options.ca_file.as_deref(), CONNECT_TIMEOUT, None)?;
+        let client = build_service_client(options.ca_file.as_deref(), None, CONNECT_TIMEOUT, None)?;
         Ok(Self { client, url, authorization, options, quirks: Mutex::default() })
     }
 

@@ -198,18 +198,12 @@ fn environment_route(
     variables: &ProxyVariables,
     resolver: impl Resolve + 'static,
 ) -> Result<EgressRoute, Error> {
-    let wrong = || {
-        Error::invalid("HTTPS_PROXY is not a valid proxy URL; use http://, https:// or socks5://host:port")
-    };
-    let url = Url::parse(variables.https_proxy.trim()).map_err(|_| wrong())?;
-    let known = matches!(url.scheme(), "http" | "https" | "socks5" | "socks5h");
-    let host = url.host_str().filter(|host| known && !host.is_empty()).ok_or_else(wrong)?;
-    let proxy = reqwest::Proxy::all(resolving_names(&variables.https_proxy)).map_err(|_| wrong())?;
-    let proxy = proxy.no_proxy(reqwest::NoProxy::from_string(&variables.no_proxy));
+    let (proxy, host) = variables.proxy(reqwest::Proxy::all)?;
     // The proxy itself may have a private address.
-    let resolver = PublicOrProxy { proxy: host.to_owned(), resolver };
+    let name = format!("HTTPS_PROXY ({host})");
+    let resolver = PublicOrProxy { proxy: host, resolver };
     let client = client(options, tls, |builder| builder.proxy(proxy).dns_resolver(resolver))?;
-    Ok(EgressRoute { client, name: format!("HTTPS_PROXY ({host})") })
+    Ok(EgressRoute { client, name })
 }
 
 /// The URL of a proxy in the form that makes the proxy resolve names: `socks5h` for SOCKS5.

@@ -3,6 +3,9 @@
 use std::{path::PathBuf, time::Duration};
 
 use transcript_core::{Error, Result};
+use url::Url;
+
+use super::egress_pool::resolving_names;
 
 /// Maximum number of proxies: each has its own connection pool.
 const PROXIES_MAX: usize = 256;
@@ -48,7 +51,7 @@ pub struct HttpOptions {
 }
 
 /// Values of the standard variables for proxies.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct ProxyVariables {
     /// `HTTPS_PROXY`: the address of the proxy.
     pub https_proxy: String,
@@ -74,6 +77,26 @@ impl ProxyVariables {
         // As other programs, without a scheme.
         let https_proxy = if proxy.contains("://") { proxy } else { format!("http://{proxy}") };
         Some(Self { https_proxy, no_proxy: read("NO_PROXY").unwrap_or_default() })
+    }
+
+    /// The proxy of a kind, which the excepted hosts do not use, and the proxy's host.
+    ///
+    /// # Errors
+    /// [`transcript_core::ErrorKind::Invalid`] if the URL is invalid, which the message does not repeat.
+    pub(super) fn proxy(
+        &self,
+        kind: impl FnOnce(String) -> reqwest::Result<reqwest::Proxy>,
+    ) -> Result<(reqwest::Proxy, String)> {
+        let wrong = || {
+            Error::invalid(
+                "HTTPS_PROXY is not a valid proxy URL; use http://, https:// or socks5://host:port",
+            )
+        };
+        let url = Url::parse(self.https_proxy.trim()).map_err(|_| wrong())?;
+        let known = matches!(url.scheme(), "http" | "https" | "socks5" | "socks5h");
+        let host = url.host_str().filter(|host| known && !host.is_empty()).ok_or_else(wrong)?;
+        let proxy = kind(resolving_names(&self.https_proxy)).map_err(|_| wrong())?;
+        Ok((proxy.no_proxy(reqwest::NoProxy::from_string(&self.no_proxy)), host.to_owned()))
     }
 }
 

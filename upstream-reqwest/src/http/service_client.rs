@@ -1,22 +1,24 @@
 //! HTTP clients for services that the operator chose and has a key for: Stripe, speech-to-text.
 //!
-//! They use neither the platforms' proxies nor those of the environment, so that no third party sees the key.
+//! They do not use the platforms' proxies, and those of the environment only where a user asks for it: a proxy sees the
+//! host, never the key, since it forwards the encrypted connection.
 
 use std::{path::Path, time::Duration};
 
 use http::{HeaderValue, header::InvalidHeaderValue};
 use transcript_core::{Error, Result};
 
-use super::TlsConfigFactory;
+use super::{ProxyVariables, TlsConfigFactory};
 
 /// Builds a client without redirects that trusts the system's certificates and a PEM file.
 ///
-/// `connect_timeout` limits a connection; `timeout`, if given, limits a whole request.
+/// `connect_timeout` limits a connection; `timeout`, if given, limits a whole request. Only https requests use the proxy.
 ///
 /// # Errors
-/// The file cannot be read, or the client cannot be built.
+/// The file cannot be read, the proxy's URL is invalid, or the client cannot be built.
 pub(crate) fn build_service_client(
     ca_file: Option<&Path>,
+    proxy: Option<&ProxyVariables>,
     connect_timeout: Duration,
     timeout: Option<Duration>,
 ) -> Result<reqwest::Client> {
@@ -27,6 +29,10 @@ pub(crate) fn build_service_client(
         .referer(false)
         .connect_timeout(connect_timeout)
         .user_agent(concat!("verbatim/", env!("CARGO_PKG_VERSION")));
+    let builder = match proxy {
+        Some(variables) => builder.proxy(variables.proxy(reqwest::Proxy::https)?.0),
+        None => builder,
+    };
     let builder = match timeout {
         Some(timeout) => builder.timeout(timeout),
         None => builder,

@@ -129,8 +129,12 @@ impl ServiceConnection {
     pub(super) fn new(options: &ServiceOptions) -> CoreResult<Self> {
         let base = options.check()?;
         let authorization = options.api_key.as_deref().map(authorization).transpose()?;
-        let client =
-            build_service_client(options.ca_file.as_deref(), CONNECT_TIMEOUT, Some(options.timeout))?;
+        let client = build_service_client(
+            options.ca_file.as_deref(),
+            options.proxy_variables.as_ref(),
+            CONNECT_TIMEOUT,
+            Some(options.timeout),
+        )?;
         let ServiceOptions { timeout, retries, named_wait_max, .. } = *options;
         Ok(Self { client, base, authorization, timeout, retries, named_wait_max })
     }

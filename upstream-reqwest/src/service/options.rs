@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use transcript_core::{Error, Result};
 use url::Url;
 
-use crate::base_url::parse_base_url;
+use crate::{base_url::parse_base_url, http::ProxyVariables};
 
 /// Upper bound of [`ServiceOptions::named_wait_max`].
 const WAIT_MAX: Duration = Duration::from_secs(300);
@@ -23,6 +23,10 @@ pub struct ServiceOptions {
     pub api_key: Option<String>,
     /// A PEM file with root certificates that are trusted in addition to the system's.
     pub ca_file: Option<PathBuf>,
+    /// The environment's proxy for https; `None`: a direct connection.
+    ///
+    /// As [`crate::HttpOptions::proxy_variables`]; nothing reads the environment by itself.
+    pub proxy_variables: Option<ProxyVariables>,
     /// Timeout of one attempt, including its response (`service.timeout`). A server needs up to 25 s for a
     /// video that is not archived, unless its operator changed the default.
     pub timeout: Duration,
@@ -43,6 +47,7 @@ impl ServiceOptions {
             base_url: base_url.into(),
             api_key: None,
             ca_file: None,
+            proxy_variables: None,
             timeout: Duration::from_secs(60),
             retries: 2,
             named_wait_max: Duration::from_secs(10),

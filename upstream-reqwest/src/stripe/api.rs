@@ -119,7 +119,7 @@ impl StripeApi {
         let authorization = bearer(&options.secret_key)
             .map_err(|_| Error::invalid("stripe.secret_key must be Stripe's key, such as sk_live_…"))?;
         let client =
-            build_service_client(options.ca_file.as_deref(), CONNECT_TIMEOUT, Some(options.timeout))?;
+            build_service_client(options.ca_file.as_deref(), None, CONNECT_TIMEOUT, Some(options.timeout))?;
         Ok(Self { client, base, authorization, timeout: options.timeout, retries: options.retries })
     }
 
