@@ -4,6 +4,7 @@
 //! `verbatim_transcripts/_callbacks.py`.
 
 use std::{
+    cell::Cell,
     collections::VecDeque,
     fmt,
     sync::{
@@ -11,6 +12,7 @@ use std::{
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     thread,
+    time::{Duration, Instant},
 };
 
 use pyo3::{prelude::*, types::PyDict};
@@ -32,6 +34,8 @@ use crate::lifecycle::attached;
 const EVENTS_MAX: usize = 4_096;
 /// How often a thread tries to lock the queue. A child that was forked while another thread held it never can.
 const LOCK_TRIES_MAX: u32 = 1_000;
+/// How long a call waits for hooks and handlers that another thread runs. One of them may wait for the call itself.
+const DELIVERY_WAIT_MAX: Duration = Duration::from_secs(1);
 /// Levels of the Python module `logging`.
 const DEBUG: u8 = 10;
 const INFO: u8 = 20;
@@ -41,6 +45,12 @@ const ERROR: u8 = 40;
 static QUEUE: Mutex<VecDeque<Event>> = Mutex::new(VecDeque::new());
 static LENGTH: AtomicUsize = AtomicUsize::new(0);
 static IS_SCHEDULED: AtomicBool = AtomicBool::new(false);
+/// Number of threads that pass events to Python.
+static DELIVERIES: AtomicUsize = AtomicUsize::new(0);
+thread_local! {
+    /// Whether this thread passes events to Python.
+    static IS_DELIVERING: Cell<bool> = const { Cell::new(false) };
+}
 /// Whether the logger accepts debug records.
 static IS_VERBOSE: AtomicBool = AtomicBool::new(false);
 
@@ -106,23 +116,64 @@ fn push(event: Event) {
 #[pyfunction]
 pub(crate) fn _deliver_events(py: Python<'_>) {
     IS_SCHEDULED.store(false, Ordering::Release);
-    flush(py);
+    deliver_queue(py);
 }
 
 /// Drops the events of the parent after a fork.
 pub(crate) fn clear_after_fork() {
     IS_SCHEDULED.store(false, Ordering::Release);
     LENGTH.store(0, Ordering::Release);
+    DELIVERIES.store(0, Ordering::Release);
     if let Some(mut queue) = lock_queue() {
         queue.clear();
     }
 }
 
-/// As [`_deliver_events`], after each call.
+/// As [`_deliver_events`], after each call. Then no event of the call is left, not even with another thread.
 pub(crate) fn flush(py: Python<'_>) {
+    deliver_queue(py);
+    // A hook that makes a call does not wait for itself.
+    if DELIVERIES.load(Ordering::Acquire) > 0 && !IS_DELIVERING.get() {
+        py.detach(wait_for_deliveries);
+    }
+}
+
+/// Waits for the hooks and handlers that other threads run, unless that takes too long.
+fn wait_for_deliveries() {
+    let start = Instant::now();
+    while DELIVERIES.load(Ordering::Acquire) > 0 && start.elapsed() < DELIVERY_WAIT_MAX {
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// A thread that passes events to Python.
+struct DeliveryGuard {
+    /// Whether the thread did so already: a hook makes a call.
+    was_delivering: bool,
+}
+
+impl DeliveryGuard {
+    fn new() -> Self {
+        DELIVERIES.fetch_add(1, Ordering::AcqRel);
+        Self { was_delivering: IS_DELIVERING.replace(true) }
+    }
+}
+
+impl Drop for DeliveryGuard {
+    fn drop(&mut self) {
+        IS_DELIVERING.set(self.was_delivering);
+        // After a fork in a hook the count begins anew.
+        let _was_zero =
+            DELIVERIES.fetch_update(Ordering::AcqRel, Ordering::Acquire, |count| count.checked_sub(1));
+    }
+}
+
+fn deliver_queue(py: Python<'_>) {
     if LENGTH.load(Ordering::Acquire) == 0 {
         return;
     }
+    // Before the queue is empty, so that another thread sees the one or the other.
+    let _guard = DeliveryGuard::new();
     let events = lock_queue().map(|mut queue| {
         LENGTH.store(0, Ordering::Release);
         std::mem::take(&mut *queue)

@@ -37,6 +37,28 @@ def test_exception_in_supplier_is_logged_with_traceback(records):
     assert record.fields == {"component": "supplier", "name": "failing"}
 
 
+def test_event_that_another_thread_delivers_arrives_before_call_returns():
+    class SlowHandler(logging.Handler):
+        delivered = 0
+
+        def emit(self, record):
+            if record.event == "exception in a custom component":
+                time.sleep(0.05)
+                self.delivered += 1
+
+    handler = SlowHandler()
+    logger = logging.getLogger("verbatim_transcripts")
+    logger.addHandler(handler)
+    try:
+        with Transcripts(suppliers=[FailingSupplier(KeyError("a bug"))]) as transcripts:
+            for number in range(20):
+                with pytest.raises(vt.FetchFailed):
+                    transcripts.get(f"{number:011}")
+                assert handler.delivered == number + 1
+    finally:
+        logger.removeHandler(handler)
+
+
 async def test_exception_in_supplier_is_logged_before_await_returns(records):
     async with Transcripts(suppliers=[FailingSupplier(KeyError("a bug"))]) as transcripts:
         with pytest.raises(vt.FetchFailed):
