@@ -162,7 +162,7 @@ impl DeliveryGuard {
 impl Drop for DeliveryGuard {
     fn drop(&mut self) {
         IS_DELIVERING.set(self.was_delivering);
-        // After a fork in a hook the count begins anew.
+        // A fork in a hook resets the count.
         let _was_zero =
             DELIVERIES.fetch_update(Ordering::AcqRel, Ordering::Acquire, |count| count.checked_sub(1));
     }

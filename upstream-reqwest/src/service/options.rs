@@ -25,7 +25,7 @@ pub struct ServiceOptions {
     pub ca_file: Option<PathBuf>,
     /// The environment's proxy for https; `None`: a direct connection.
     ///
-    /// As [`crate::HttpOptions::proxy_variables`]; nothing reads the environment by itself.
+    /// As [`crate::HttpOptions::proxy_variables`]. The client does not read the environment.
     pub proxy_variables: Option<ProxyVariables>,
     /// Timeout of one attempt, including its response (`service.timeout`). A server needs up to 25 s for a
     /// video that is not archived, unless its operator changed the default.
