@@ -199,8 +199,8 @@ fn environment_route(
     resolver: impl Resolve + 'static,
 ) -> Result<EgressRoute, Error> {
     let (proxy, host) = variables.proxy(reqwest::Proxy::all)?;
-    // The proxy itself may have a private address.
     let name = format!("HTTPS_PROXY ({host})");
+    // The proxy itself may have a private address.
     let resolver = PublicOrProxy { proxy: host, resolver };
     let client = client(options, tls, |builder| builder.proxy(proxy).dns_resolver(resolver))?;
     Ok(EgressRoute { client, name })
