@@ -135,6 +135,7 @@ pub(crate) fn put_request(transcript: Transcript) -> PutRequest {
         selectors: vec![TrackSelector::Default],
         known_tracks: vec![transcript.track.clone()],
         transcript: Arc::new(transcript),
+        metadata: Default::default(),
         parser_version: 1,
         replace: false,
         now: Timestamp::from_millis(1_795_132_800_000),

@@ -170,11 +170,11 @@ impl Transcript {
     pub(crate) fn into_core(self) -> Result<transcript::Transcript, VerbatimError> {
         let video = VideoId::new(self.platform, &self.video_id);
         let segment = |segment: Segment| {
-            Ok(transcript::Segment {
-                text: segment.text,
-                start_ms: millis(segment.start_ms)?,
-                duration_ms: millis(segment.duration_ms)?,
-            })
+            Ok(transcript::Segment::new(
+                segment.text,
+                millis(segment.start_ms)?,
+                millis(segment.duration_ms)?,
+            ))
         };
         Ok(transcript::Transcript {
             video: video.map_err(|error| Failure::invalid_input(error.to_string()))?,

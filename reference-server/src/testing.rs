@@ -191,6 +191,7 @@ impl ServiceFixture {
             selectors: vec![TrackSelector::Default],
             known_tracks: vec![transcript.track.clone()],
             transcript: Arc::new(transcript),
+            metadata: Default::default(),
             parser_version: 1,
             replace: false,
             now: self.clock.now(),
@@ -357,7 +358,9 @@ impl Supplier for FakeSupplier {
             // The fuzzer counts every panic as a finding.
             #[cfg(test)]
             DEFECT => panic!("a supplier's defect"),
-            _ => Ok(SupplyOutput { transcripts: vec![transcript(&request.video)], known_tracks: Vec::new() }),
+            _ => {
+                Ok(SupplyOutput { transcripts: vec![transcript(&request.video)], ..SupplyOutput::default() })
+            }
         }
     }
 }

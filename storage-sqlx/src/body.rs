@@ -10,7 +10,7 @@
 //! different text. A body that is sent without decoding is checked against a checksum of the stored bytes. The
 //! checksum also covers the video, so a body stored under another video fails.
 
-use std::{cell::RefCell, io};
+use std::{cell::RefCell, io, sync::Arc};
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -109,15 +109,26 @@ impl EncodedBody {
     }
 
     /// The body as it is sent, with its checksum.
-    pub(crate) fn stored(&self, checksum: u32) -> StoredBody {
+    ///
+    /// # Errors
+    /// [`transcript_core::ErrorKind::Corrupt`] if the header is damaged.
+    pub(crate) fn stored(&self, checksum: u32) -> Result<StoredBody> {
         let Self { content_sha256, source, length, segments, .. } = self;
-        StoredBody {
+        Ok(StoredBody {
+            header: self.header()?,
+            details: Arc::default(),
             content_sha256: content_sha256.clone(),
             source: source.clone(),
             segments: segments.clone(),
             length: *length,
             checksum,
-        }
+        })
+    }
+
+    /// The transcript without its segments.
+    fn header(&self) -> Result<Transcript> {
+        let about: BodyHeader = serde_json::from_str(&self.about).map_err(|_| damaged())?;
+        about.transcript(&self.source).ok_or_else(damaged)
     }
 
     /// The segments before compression.
@@ -135,9 +146,7 @@ impl EncodedBody {
     /// [`transcript_core::ErrorKind::Corrupt`] if the body is damaged, or exceeds the stored length.
     pub(crate) fn unpack(&self) -> Result<Transcript> {
         let segments = segments::read(&self.json()?).ok_or_else(damaged)?;
-        let about: BodyHeader = serde_json::from_str(&self.about).map_err(|_| damaged())?;
-        let transcript = about.transcript(&self.source).ok_or_else(damaged)?;
-        let transcript = Transcript { segments, ..transcript };
+        let transcript = Transcript { segments, ..self.header()? };
         if content_digest(&transcript) == self.content_sha256 { Ok(transcript) } else { Err(damaged()) }
     }
 }

@@ -74,7 +74,7 @@ impl BodyDocument {
         let mut segments = Vec::with_capacity(count);
         for ((text, distance), duration_ms) in self.texts.into_iter().zip(self.starts).zip(self.durations) {
             start = start.checked_add(distance)?;
-            segments.push(Segment { text, start_ms: start.try_into().ok()?, duration_ms });
+            segments.push(Segment::new(text, start.try_into().ok()?, duration_ms));
         }
         Some(Transcript {
             video: codec::video(&self.video).ok()?,

@@ -56,7 +56,7 @@ impl Supplier for CaptionFolder {
             source: self.info().name,
             segments,
         };
-        Ok(SupplyOutput { transcripts: vec![transcript], known_tracks: Vec::new() })
+        Ok(SupplyOutput { transcripts: vec![transcript], ..SupplyOutput::default() })
     }
 }
 

@@ -205,6 +205,7 @@ impl ArchiveTools {
             selectors: selectors.clone(),
             transcript: Arc::new(transcript),
             known_tracks: known,
+            metadata: Default::default(),
             parser_version,
             replace,
             now: self.now(),

@@ -204,7 +204,7 @@ impl Supplier for PySupplier {
         match result.await {
             Ok(Some(transcripts)) => {
                 let known_tracks = transcripts.iter().map(|track| track.track.clone()).collect();
-                Ok(SupplyOutput { transcripts, known_tracks })
+                Ok(SupplyOutput { transcripts, known_tracks, ..SupplyOutput::default() })
             }
             Ok(None) => Err(SupplyError::new(SupplyReason::NoCaptions, "The video has no captions.")),
             Err(error) => Err(to_supply_error(&self.info.name, error)),

@@ -179,6 +179,7 @@ impl PutRequest {
             selectors: self.selectors,
             transcript: Arc::new(self.transcript.into_core()?),
             known_tracks: self.known_tracks,
+            metadata: Default::default(),
             parser_version: self.parser_version,
             replace: self.replace,
             now: self.now,
@@ -214,6 +215,7 @@ fn into_core(stored: StoredTranscript) -> Result<core::StoredTranscript> {
         content_sha256: stored.content_sha256,
         parser_version: stored.parser_version,
         stored_at: stored.stored_at,
+        details: Arc::default(),
     })
 }
 

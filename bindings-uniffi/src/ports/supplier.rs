@@ -171,7 +171,7 @@ impl ForeignSupplier {
             return Err(SupplyError::new(supplier::SupplyReason::NoCaptions, "The video has no captions."));
         }
         let known_tracks = transcripts.iter().map(|transcript| transcript.track.clone()).collect();
-        Ok(SupplyOutput { transcripts, known_tracks })
+        Ok(SupplyOutput { transcripts, known_tracks, ..SupplyOutput::default() })
     }
 }
 

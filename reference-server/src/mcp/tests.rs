@@ -33,6 +33,7 @@ fn stored(segments: Vec<Segment>) -> StoredTranscript {
         revision: 1,
         parser_version: 1,
         stored_at: Timestamp::from_millis(0),
+        details: Arc::default(),
     }
 }
 

@@ -186,7 +186,7 @@ fn decode_columns(frames: &[u8], dictionary: Dictionary) -> Option<Transcript> {
     let mut segments = Vec::with_capacity(times.len());
     for (start_ms, duration_ms) in times {
         let text = std::str::from_utf8(parts.next()?).ok()?.to_owned();
-        segments.push(Segment { text, start_ms, duration_ms });
+        segments.push(Segment::new(text, start_ms, duration_ms));
     }
     parts.next().is_none().then_some(())?;
     Some(Transcript {

@@ -233,6 +233,7 @@ pub(crate) fn put_request(id: &str, words: &str) -> PutRequest {
             segments: vec![Segment::new(words, 0, 1_000)],
         }),
         known_tracks: vec![track],
+        metadata: Default::default(),
         parser_version: 1,
         replace: false,
         now: Timestamp::from_millis(NOW),

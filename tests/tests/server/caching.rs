@@ -60,6 +60,7 @@ pub(crate) fn put_request_for(video: &str, text: &str, replace: bool) -> Result<
             segments,
         }),
         known_tracks: vec![track],
+        metadata: Default::default(),
         parser_version: 1,
         replace,
         now: Timestamp::from_millis(1_795_132_800_000),

@@ -190,7 +190,7 @@ impl SimSupplier {
             SupplierAction::NoWords => tracks.iter_mut().for_each(|track| track.segments.clear()),
             _ => self.oracle.on_supplied(&request.video, &tracks),
         }
-        Ok(SupplyOutput { transcripts: tracks, known_tracks })
+        Ok(SupplyOutput { transcripts: tracks, known_tracks, ..SupplyOutput::default() })
     }
 }
 

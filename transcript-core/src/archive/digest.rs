@@ -28,6 +28,10 @@ pub fn content_digest(transcript: &Transcript) -> Vec<u8> {
         part(segment.text.as_bytes());
         part(&segment.start_ms.to_be_bytes());
         part(&segment.duration_ms.to_be_bytes());
+        for word in &segment.words {
+            part(word.text.as_bytes());
+            part(&[word.start_ms.to_be_bytes(), word.duration_ms.to_be_bytes()].concat());
+        }
     }
     hash.finalize().to_vec()
 }
@@ -36,7 +40,7 @@ pub fn content_digest(transcript: &Transcript) -> Vec<u8> {
 mod tests {
     use super::*;
     use crate::{
-        transcript::{LanguageTag, Segment, TrackInfo, TrackKind},
+        transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Word},
         video::{Platform, VideoId},
     };
 
@@ -76,6 +80,8 @@ mod tests {
             with(&[Segment::new("a", 0, 1), Segment::new("bc", 1, 0)]),
             with(&[Segment::new("ab", 1, 0), Segment::new("c", 1, 0)]),
             with(&[Segment::new("c", 1, 0), Segment::new("ab", 0, 1)]),
+            with(&[Segment { words: vec![Word::new("ab", 0, 1)], ..Segment::new("ab", 0, 1) }]),
+            with(&[Segment { words: vec![Word::new("ab", 1, 0)], ..Segment::new("ab", 0, 1) }]),
         ];
         for (index, one) in all.iter().enumerate() {
             assert_eq!(content_digest(one).len(), 32);

@@ -103,8 +103,8 @@ pub trait Archive: fmt::Debug + Send + Sync + 'static {
     ///   revisions are never deleted.
     /// - The stored form of a transcript that gets another selector, or is put again with `replace`, is written again
     ///   without reading the old one: that repairs a damaged transcript.
-    /// - The known tracks, then the transcript's own track, are merged into those known before. The absences of
-    ///   these selectors are deleted.
+    /// - The known tracks, then the transcript's own track, are merged into those known before; the known fields of the
+    ///   metadata replace those known before. The absences of these selectors are deleted.
     /// - Returns what `find` now returns for the first selector.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use crate::{
     ids::{Cursor, Holder},
     page::PageRequest,
     time::Timestamp,
-    transcript::{LanguageTag, TrackInfo, TrackSelector, Transcript},
+    transcript::{LanguageTag, TrackInfo, TrackSelector, Transcript, VideoDetails, VideoMetadata},
     video::VideoId,
 };
 
@@ -26,6 +26,9 @@ pub struct StoredTranscript {
     pub parser_version: u32,
     /// When it was stored.
     pub stored_at: Timestamp,
+    /// What is known of the video at present, whatever the revision.
+    #[serde(default)]
+    pub details: Arc<VideoDetails>,
 }
 
 /// Negative-cache entry of a video and selector.
@@ -78,6 +81,9 @@ pub struct PutRequest {
     pub transcript: Arc<Transcript>,
     /// All known tracks of the video.
     pub known_tracks: Vec<TrackInfo>,
+    /// Metadata of the video; what is unknown leaves the stored metadata unchanged.
+    #[serde(default)]
+    pub metadata: VideoMetadata,
     /// Version of the parsers that produced the transcript.
     pub parser_version: u32,
     /// Whether it replaces the stored transcript (a refresh).
@@ -100,6 +106,7 @@ impl PutRequest {
             return Err(Error::invalid("the put request has more than 1,000 known tracks"));
         }
         self.transcript.check()?;
+        self.metadata.check()?;
         if self.transcript.video != self.video {
             return Err(Error::invalid("the transcript belongs to another video"));
         }

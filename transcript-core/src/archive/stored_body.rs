@@ -1,12 +1,16 @@
 //! Stored form of a transcript, for responses that are built without decoding it.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
+
+use crate::transcript::{Transcript, VideoDetails};
 
 /// Segments of a transcript in the form in which they are sent.
 ///
 /// It makes archived responses cheap: the server sends it without decompressing, parsing, checking and encoding
-/// it; see [`crate::body::zstd_frame`]. [`super::Archive::stored_body`] returns it. The rest of the transcript,
-/// including its title, is only in the decoded form.
+/// it; see [`crate::body::zstd_frame`]. [`super::Archive::stored_body`] returns it. The times of words are only in the
+/// decoded form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredBody {
     /// [`super::content_digest`] of the transcript: 32 bytes.
@@ -23,4 +27,8 @@ pub struct StoredBody {
     pub length: u64,
     /// CRC-32 that distinguishes frames, also two frames of the same content.
     pub checksum: u32,
+    /// The transcript without its segments.
+    pub header: Transcript,
+    /// As [`super::StoredTranscript::details`].
+    pub details: Arc<VideoDetails>,
 }

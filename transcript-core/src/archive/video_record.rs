@@ -8,7 +8,7 @@ use super::{Absence, ArchiveStats, ArchivedTrack, PutRequest, StoredTranscript, 
 use crate::{
     ids::Cursor,
     time::Timestamp,
-    transcript::{TrackInfo, Transcript},
+    transcript::{TrackInfo, Transcript, VideoDetails, VideoMetadata},
     video::{Platform, VideoId},
 };
 
@@ -23,6 +23,8 @@ pub(crate) struct VideoRecord {
     pub(crate) absences: BTreeMap<TrackSelector, Absence>,
     /// In order of discovery; includes the track of every revision.
     pub(crate) tracks: Vec<TrackInfo>,
+    #[serde(default)]
+    pub(crate) metadata: VideoMetadata,
 }
 
 /// One stored transcript, without its text.
@@ -37,19 +39,6 @@ pub(crate) struct Revision {
     pub(crate) bytes: u64,
 }
 
-impl Revision {
-    /// This revision with its text.
-    pub(crate) fn with_text(&self, transcript: Arc<Transcript>) -> StoredTranscript {
-        StoredTranscript {
-            transcript,
-            revision: self.revision,
-            content_sha256: self.content_sha256.clone(),
-            parser_version: self.parser_version,
-            stored_at: self.stored_at,
-        }
-    }
-}
-
 /// Effect of [`VideoRecord::put`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PutEffect {
@@ -60,6 +49,22 @@ pub(crate) struct PutEffect {
 }
 
 impl VideoRecord {
+    /// A revision of this video with its text.
+    pub(crate) fn with_text(&self, revision: &Revision, transcript: Arc<Transcript>) -> StoredTranscript {
+        StoredTranscript {
+            transcript,
+            revision: revision.revision,
+            content_sha256: revision.content_sha256.clone(),
+            parser_version: revision.parser_version,
+            stored_at: revision.stored_at,
+            details: Arc::new(self.details()),
+        }
+    }
+
+    fn details(&self) -> VideoDetails {
+        VideoDetails { metadata: self.metadata.clone(), tracks: self.tracks.clone() }
+    }
+
     /// The revision of a selector.
     pub(crate) fn find(&self, selector: &TrackSelector) -> Option<&Revision> {
         self.selectors.get(selector).and_then(|index| self.revisions.get(*index))
@@ -68,6 +73,7 @@ impl VideoRecord {
     /// Stores a transcript, with the behaviour of [`super::Archive::put`].
     pub(crate) fn put(&mut self, request: &PutRequest, content: Vec<u8>) -> PutEffect {
         let (before, revisions) = (self.selectors.clone(), self.revisions.len());
+        let details = self.details();
         let stored = || request.selectors.iter().filter_map(|selector| self.find(selector));
         let replaced = request.replace && stored().any(|stored| stored.content_sha256 != content);
         if replaced {
@@ -84,12 +90,13 @@ impl VideoRecord {
         for track in request.known_tracks.iter().chain([&request.transcript.track]) {
             self.add_known_track(track);
         }
+        self.metadata = request.metadata.clone().or(&self.metadata);
         for selector in &request.selectors {
             self.absences.remove(selector);
         }
         PutEffect {
             is_new: self.revisions.len() > revisions,
-            is_change: !before.is_empty() && before != self.selectors,
+            is_change: !before.is_empty() && (before != self.selectors || details != self.details()),
         }
     }
 

@@ -103,6 +103,7 @@ pub fn from_wire(lines: Vec<Segment>) -> Option<Vec<transcript::Segment>> {
             text: line.text,
             start_ms: millis(line.start)?,
             duration_ms: millis(line.duration)?,
+            words: Vec::new(),
         })
     };
     lines.into_iter().map(segment).collect()
@@ -125,7 +126,7 @@ mod tests {
 
     fn segment() -> impl Strategy<Value = transcript::Segment> {
         (any::<String>(), 0..=TIME_MAX_MS, prop_oneof![0_u64..10_000, 0..=TIME_MAX_MS])
-            .prop_map(|(text, start_ms, duration_ms)| transcript::Segment { text, start_ms, duration_ms })
+            .prop_map(|(text, start_ms, duration_ms)| transcript::Segment::new(text, start_ms, duration_ms))
     }
 
     proptest! {

@@ -53,7 +53,7 @@ impl CueCollector {
         }
         // A zero byte is not a character of XML, WebVTT or PostgreSQL's text: all of them would reject it.
         let text = if text.contains('\0') { text.replace('\0', "\u{FFFD}") } else { text };
-        self.segments.push(Segment { text, start_ms: start, duration_ms: end.saturating_sub(start) });
+        self.segments.push(Segment::new(text, start, end.saturating_sub(start)));
         Ok(())
     }
 

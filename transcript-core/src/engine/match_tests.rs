@@ -74,6 +74,7 @@ async fn archive(archived_track: TrackInfo, others: &[TrackInfo]) -> Arc<MemoryA
         selectors: vec![TrackSelector::Language(transcript.track.language.clone())],
         known_tracks: others.to_vec(),
         transcript: Arc::new(transcript),
+        metadata: Default::default(),
         parser_version: 1,
         replace: false,
         now: FrozenClock.now(),

@@ -81,7 +81,7 @@ impl Supplier for FakeSupplier {
         tokio::time::sleep(Duration::from_secs(1)).await;
         match *self.text.lock().unwrap() {
             Some(words) => {
-                Ok(SupplyOutput { transcripts: vec![transcript(words)], known_tracks: Vec::new() })
+                Ok(SupplyOutput { transcripts: vec![transcript(words)], ..SupplyOutput::default() })
             }
             None => Err(SupplyError::new(SupplyReason::NoCaptions, "There is nothing.")),
         }
@@ -181,6 +181,7 @@ async fn refresh_waits_for_lease_then_fetches() {
             selectors: vec![TrackSelector::Default],
             transcript: Arc::new(transcript("stale")),
             known_tracks: Vec::new(),
+            metadata: Default::default(),
             parser_version: 1,
             replace: false,
             now,

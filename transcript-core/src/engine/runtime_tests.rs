@@ -29,7 +29,7 @@ impl Supplier for RecordingRuntime {
         let runtime = Handle::current();
         self.0.lock().unwrap().push((runtime.id(), runtime.metrics().num_alive_tasks()));
         tokio::time::sleep(Duration::from_millis(1)).await;
-        Ok(SupplyOutput { transcripts: vec![transcript("words")], known_tracks: Vec::new() })
+        Ok(SupplyOutput { transcripts: vec![transcript("words")], ..SupplyOutput::default() })
     }
 }
 

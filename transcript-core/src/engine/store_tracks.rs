@@ -27,7 +27,9 @@ impl EngineInner {
         supplied: SupplyOutput,
         lease_holder: Option<&Holder>,
     ) -> Result<StoredTranscript> {
-        let SupplyOutput { transcripts: tracks, mut known_tracks } = supplied;
+        let SupplyOutput { transcripts: tracks, mut known_tracks, metadata } = supplied;
+        let duration_ms = tracks.iter().find_map(|transcript| transcript.duration_ms);
+        let metadata = metadata.cleaned(duration_ms);
         for transcript in &tracks {
             if !known_tracks.iter().any(|known| known.is_same(&transcript.track)) {
                 known_tracks.push(transcript.track.clone());
@@ -44,6 +46,7 @@ impl EngineInner {
                 selectors,
                 transcript: Arc::new(transcript),
                 known_tracks: known_tracks.clone(),
+                metadata: metadata.clone(),
                 parser_version: PARSER_VERSION,
                 replace: key.2 == FetchPurpose::Refresh,
                 now: self.clock.now(),

@@ -97,7 +97,8 @@ impl MemoryVideo {
     /// The transcript of a selector.
     fn stored(&self, selector: &TrackSelector) -> Option<StoredTranscript> {
         let index = *self.record.selectors.get(selector)?;
-        Some(self.record.revisions.get(index)?.with_text(Arc::clone(self.texts.get(index)?)))
+        let revision = self.record.revisions.get(index)?;
+        Some(self.record.with_text(revision, Arc::clone(self.texts.get(index)?)))
     }
 }
 
@@ -130,6 +131,8 @@ impl LazyTranscript for FoundTranscript {
             length: json.len() as u64,
             checksum: crc32fast::hash(&frame),
             segments: frame.into(),
+            header: self.stored.transcript.without_segments(),
+            details: Arc::clone(&self.stored.details),
         })
     }
 

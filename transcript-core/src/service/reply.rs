@@ -146,6 +146,7 @@ pub struct TrackList {
 /// A transcript without revision, digest and time, such as that of a server.
 pub fn unarchived(transcript: Transcript) -> StoredTranscript {
     StoredTranscript {
+        details: Arc::default(),
         transcript: Arc::new(transcript),
         revision: 0,
         content_sha256: Vec::new(),

@@ -10,7 +10,7 @@ pub use error::{SupplyError, SupplyReason};
 
 use crate::{
     time::Timestamp,
-    transcript::{TrackInfo, TrackSelector, Transcript},
+    transcript::{TrackInfo, TrackSelector, Transcript, VideoMetadata},
     video::{Platform, ShortLink, VideoId},
 };
 
@@ -55,7 +55,7 @@ pub struct SupplyRequest {
 }
 
 /// Result of a supplier.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct SupplyOutput {
     /// At least one transcript, the best match first.
     ///
@@ -63,6 +63,8 @@ pub struct SupplyOutput {
     pub transcripts: Vec<Transcript>,
     /// All known tracks of the video, fetched or not.
     pub known_tracks: Vec<TrackInfo>,
+    /// Metadata of the video, as far as it came with the transcript.
+    pub metadata: VideoMetadata,
 }
 
 /// Receives a supplier's progress and reports cancellation to it.

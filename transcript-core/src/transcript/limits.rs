@@ -1,6 +1,6 @@
 //! Size limits of a transcript. The size of external input is never trusted.
 
-use super::{Segment, Transcript};
+use super::{Segment, Transcript, word::check_words};
 use crate::error::{Error, Result};
 
 /// Maximum number of segments.
@@ -21,8 +21,8 @@ impl Transcript {
     ///
     /// # Errors
     /// [`crate::ErrorKind::Invalid`]: no segment or more than 100,000, more than 32 MiB of text, a title or name
-    /// above 64 KiB, a supplier's name that is empty or above 256 bytes, a time beyond 1,000 hours, or segments
-    /// that are not ordered by start.
+    /// above 64 KiB, a supplier's name that is empty or above 256 bytes, a time beyond 1,000 hours, segments
+    /// that are not ordered by start, or words that do not occur in the text of their segment in order.
     pub fn check(&self) -> Result<()> {
         if self.segments.is_empty() {
             return Err(Error::invalid("the transcript has no segments"));
@@ -48,6 +48,6 @@ impl Transcript {
         if !self.segments.is_sorted_by_key(|segment| segment.start_ms) {
             return Err(Error::invalid("the segments of the transcript are not ordered by start"));
         }
-        Ok(())
+        check_words(&self.segments)
     }
 }

@@ -7,6 +7,7 @@ mod markdown;
 mod markdown_escape;
 #[cfg(test)]
 mod markdown_tests;
+mod metadata;
 pub(crate) mod paragraph;
 mod prose;
 pub(crate) mod script;
@@ -14,17 +15,21 @@ mod segment;
 mod selector;
 pub(crate) mod tokens;
 mod track;
+mod word;
 
 pub use chunk::{Chunk, ChunkOptions, ChunkUnit, chunks};
 pub use language::LanguageTag;
 pub use limits::{NAME_BYTES_MAX, SEGMENTS_MAX, TEXT_BYTES_MAX, TIME_MAX_MS};
 pub use markdown::{format_timestamp, markdown};
+pub use metadata::{CHAPTERS_MAX, Chapter, DESCRIPTION_BYTES_MAX, LiveStatus, VideoDetails, VideoMetadata};
 pub use paragraph::paragraphs;
 pub(crate) use paragraph::{PAUSE_MS, append, ends_sentence, is_unspaced};
 pub use prose::prose;
 pub use segment::Segment;
 pub use selector::TrackSelector;
 pub use track::{TrackInfo, TrackKind, best_track};
+pub use word::{WORDS_MAX, Word, set_word_durations};
+pub(crate) use word::{default_words_end, word_offsets};
 
 use serde::{Deserialize, Serialize};
 
@@ -47,4 +52,25 @@ pub struct Transcript {
     pub source: String,
     /// The segments, ordered by start.
     pub segments: Vec<Segment>,
+}
+
+impl Transcript {
+    /// The transcript without its segments.
+    pub fn without_segments(&self) -> Self {
+        let Self { video, title, author, duration_ms, track, source, segments: _ } = self;
+        Self {
+            video: video.clone(),
+            title: title.clone(),
+            author: author.clone(),
+            duration_ms: *duration_ms,
+            track: track.clone(),
+            source: source.clone(),
+            segments: Vec::new(),
+        }
+    }
+
+    /// Whether words have times.
+    pub fn has_words(&self) -> bool {
+        self.segments.iter().any(|segment| !segment.words.is_empty())
+    }
 }

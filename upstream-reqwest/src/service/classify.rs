@@ -87,7 +87,7 @@ fn supplied(
         source: body.source.filter(|name| is_source(name)).unwrap_or_else(|| SERVICE_SUPPLIER.to_owned()),
         segments,
     };
-    Ok(SupplyOutput { transcripts: vec![transcript], known_tracks: vec![track] })
+    Ok(SupplyOutput { transcripts: vec![transcript], known_tracks: vec![track], ..SupplyOutput::default() })
 }
 
 /// Whether a text is a valid supplier name.

@@ -128,7 +128,7 @@ pub(crate) async fn supplied(
         session.restore_deadline(deadline);
     }
     session.stage("captions", of, of);
-    Ok(SupplyOutput { transcripts: found, known_tracks: tracks.infos() })
+    Ok(SupplyOutput { transcripts: found, known_tracks: tracks.infos(), ..SupplyOutput::default() })
 }
 
 /// The text of the best track; if it is empty, that of another track in its language.

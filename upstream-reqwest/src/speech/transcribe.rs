@@ -257,7 +257,11 @@ impl TranscriptionJob<'_> {
             source: NAME.to_owned(),
             segments,
         };
-        Ok(SupplyOutput { transcripts: vec![transcript], known_tracks: vec![track] })
+        Ok(SupplyOutput {
+            transcripts: vec![transcript],
+            known_tracks: vec![track],
+            ..SupplyOutput::default()
+        })
     }
 
     fn max_ms(&self) -> u64 {

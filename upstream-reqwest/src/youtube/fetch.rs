@@ -202,7 +202,7 @@ impl<'a> YouTubeFetch<'a> {
             }
         }
         self.monitor.report_progress("captions", of, of);
-        Ok(SupplyOutput { transcripts: found, known_tracks: tracks.infos() })
+        Ok(SupplyOutput { transcripts: found, known_tracks: tracks.infos(), ..SupplyOutput::default() })
     }
 
     /// The text of a choice; if it is empty, that of another track in its language.

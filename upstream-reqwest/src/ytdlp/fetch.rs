@@ -230,6 +230,7 @@ impl YtDlpFetch<'_> {
         Ok(SupplyOutput {
             transcripts: found,
             known_tracks: tracks.into_iter().map(|track| track.info).collect(),
+            ..SupplyOutput::default()
         })
     }
 

@@ -58,6 +58,7 @@ async fn open_with_transcripts() -> Verbatim {
             selectors,
             transcript: Arc::new(transcript),
             known_tracks: vec![TrackInfo::new(tag("fr"), TrackKind::Translated)],
+            metadata: Default::default(),
             parser_version: 7,
             replace: false,
             now: verbatim.tools().now(),

@@ -59,7 +59,7 @@ impl Supplier for TranslatingSupplier {
             source: "translating".to_owned(),
             segments: vec![Segment::new("Hello.", 0, 1_000)],
         };
-        Ok(SupplyOutput { transcripts: vec![transcript], known_tracks: known })
+        Ok(SupplyOutput { transcripts: vec![transcript], known_tracks: known, ..SupplyOutput::default() })
     }
 }
 

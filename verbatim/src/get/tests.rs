@@ -139,7 +139,7 @@ impl Supplier for SlowSupplier {
             source: "slow".to_owned(),
             segments: vec![Segment::new("Hello.", 0, 1_000)],
         };
-        Ok(SupplyOutput { transcripts: vec![transcript], known_tracks: Vec::new() })
+        Ok(SupplyOutput { transcripts: vec![transcript], ..SupplyOutput::default() })
     }
 }
 

@@ -246,7 +246,7 @@ fn segments(snippets: Vec<DraftSnippet>) -> Result<Vec<Segment>> {
             (None, Some(end)) => millis(end.max(0.0))?.saturating_sub(start_ms),
             (None, None) => return Err(Error::invalid("a segment has neither duration nor end")),
         };
-        Ok(Segment { text: snippet.text, start_ms, duration_ms })
+        Ok(Segment::new(snippet.text, start_ms, duration_ms))
     };
     let mut segments: Vec<Segment> = snippets.into_iter().map(segment).collect::<Result<_>>()?;
     segments.sort_by_key(|segment| segment.start_ms);

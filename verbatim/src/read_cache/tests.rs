@@ -56,6 +56,7 @@ async fn put(archive: &MemoryArchive) -> VideoId {
         selectors: vec![TrackSelector::Default],
         transcript,
         known_tracks: vec![track],
+        metadata: Default::default(),
         parser_version: 1,
         replace: false,
         now: Timestamp::from_millis(0),

@@ -61,7 +61,7 @@ impl Supplier for NumberSupplier {
             source: "numbers".to_owned(),
             segments: vec![Segment::new(id, 0, 1_000)],
         };
-        Ok(SupplyOutput { transcripts: vec![transcript], known_tracks: Vec::new() })
+        Ok(SupplyOutput { transcripts: vec![transcript], ..SupplyOutput::default() })
     }
 }
 

@@ -157,6 +157,7 @@ pub(crate) fn decode_stored(video: &VideoId, row: &mut Row) -> DbResult<Option<S
         content_sha256,
         parser_version: version.parser_version,
         stored_at: version.stored_at,
+        details: Arc::default(),
     }))
 }
 
@@ -201,7 +202,7 @@ pub(crate) async fn stored_body<D: Database>(
     let keys = values![video.to_string(), selector.as_str()];
     let found = database.find_first(BODY, &keys, |row| decode_body(video, row, 0)).await;
     match named(database, video, selector, found).await? {
-        Some(Some((body, checksum))) => Ok(Some(body.stored(checksum))),
+        Some(Some((body, checksum))) => body.stored(checksum).map(Some),
         Some(None) => find_lazy(database, video, selector).await?.map(|found| found.body()).transpose(),
         None => Ok(None),
     }
@@ -301,7 +302,7 @@ impl LazyTranscript for LazyRow {
     }
 
     fn body(&self) -> Result<StoredBody> {
-        Ok(self.body.stored(self.checksum))
+        self.body.stored(self.checksum)
     }
 
     fn load(&self) -> Result<StoredTranscript> {
@@ -318,6 +319,7 @@ impl LazyTranscript for LazyRow {
             content_sha256: self.body.content_sha256.clone(),
             parser_version: self.version.parser_version,
             stored_at: self.version.stored_at,
+            details: Arc::default(),
         })
     }
 }

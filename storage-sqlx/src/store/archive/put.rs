@@ -304,6 +304,7 @@ impl PutTranscriptTx {
             content_sha256: self.body.content_sha256.clone(),
             parser_version: self.request.parser_version,
             stored_at: self.request.now,
+            details: Arc::default(),
         }
     }
 
@@ -322,6 +323,7 @@ impl PutTranscriptTx {
                 content_sha256,
                 parser_version: row.take(1)?,
                 stored_at: Timestamp::from_millis(row.take(2)?),
+                details: Arc::default(),
             });
         }
         let mut row = db.only_row(FIND, &values![video, first, now.as_millis()]).await?;

@@ -160,6 +160,7 @@ async fn fill_archive(archive: &SqliteArchive, videos: u32) -> Result<()> {
                 selectors: selectors.into_iter().take(1 + (n % 2) as usize).collect(),
                 transcript: Arc::new(transcript),
                 known_tracks: vec![english.clone(), german.clone()],
+                metadata: Default::default(),
                 parser_version: 1 + n % 2,
                 replace: revision > 0,
                 now: at(i64::from(n)).plus(Duration::from_secs(revision.into())),

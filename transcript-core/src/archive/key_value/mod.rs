@@ -278,7 +278,7 @@ impl Archive for KeyValueArchive {
         if let Some(revision) = record.find(selector) {
             let text = self.text(video, &revision.content_sha256).await;
             return match text {
-                Ok(text) => Ok(FindOutcome::Transcript(revision.with_text(text))),
+                Ok(text) => Ok(FindOutcome::Transcript(record.with_text(revision, text))),
                 // It was deleted after the record was read.
                 Err(_) if self.record(video).await?.is_none_or(|record| record.find(selector).is_none()) => {
                     Ok(FindOutcome::NotFound)
@@ -318,7 +318,7 @@ impl Archive for KeyValueArchive {
             true => request.transcript,
             false => self.text(video, &first.content_sha256).await?,
         };
-        Ok(first.with_text(text))
+        Ok(record.with_text(first, text))
     }
 
     async fn put_absence(&self, absence: Absence) -> Result<()> {

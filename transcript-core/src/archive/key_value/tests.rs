@@ -72,6 +72,7 @@ fn request(id: &str, text: &str, languages: &[&str]) -> PutRequest {
             segments: vec![Segment::new(text, 0, 1_000)],
         }),
         known_tracks: languages.iter().map(track).collect(),
+        metadata: Default::default(),
         parser_version: 1,
         replace: false,
         now: Timestamp::from_millis(1),

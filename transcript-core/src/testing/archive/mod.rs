@@ -1,6 +1,7 @@
 //! Conformance cases of the archive.
 
 mod compaction;
+mod details;
 mod find;
 mod leases;
 mod operations;
@@ -11,6 +12,7 @@ mod verification;
 use std::sync::Arc;
 
 pub use compaction::*;
+pub use details::*;
 pub use find::*;
 pub use leases::*;
 pub use operations::*;
@@ -26,7 +28,7 @@ use crate::{
         LeaseOutcome::{self, Acquired},
         PutRequest, StoredBody, StoredTranscript, TrackSelector, content_digest,
     },
-    transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
+    transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript, VideoMetadata},
     video::{Platform, VideoId},
 };
 
@@ -49,6 +51,9 @@ macro_rules! archive_conformance_cases {
             extreme_texts_round_trip
             transcript_of_20000_segments_round_trips
             selectors_and_videos_are_separate
+            words_are_returned_with_their_times
+            metadata_of_video_is_merged
+            details_list_known_tracks
             absence_is_found_until_expiry
             later_absence_replaces_earlier
             absence_never_hides_transcript
@@ -147,6 +152,7 @@ fn put_request(number: u32, tag: &str, text: &str, selectors: &[TrackSelector]) 
         selectors: selectors.to_vec(),
         transcript: Arc::new(transcript(number, tag, text)),
         known_tracks: vec![track(tag)],
+        metadata: VideoMetadata::default(),
         parser_version: 7,
         replace: false,
         now: at(0),
