@@ -8,7 +8,8 @@
 //!
 //! A decoded body is checked against the digest in its row: a body that changed on disk is an error, never a
 //! different text. A body that is sent without decoding is checked against a checksum of the stored bytes. The
-//! checksum also covers the video, so a body stored under another video fails.
+//! checksum also covers the video, so a body stored under another video fails. The header has a checksum of its own,
+//! which rows of earlier versions lack: there the whole body is decoded before its header is sent.
 
 use std::{cell::RefCell, io, sync::Arc};
 
@@ -18,12 +19,12 @@ use transcript_core::{
     Error, Result,
     archive::{StoredBody, content_digest},
     body::segments,
-    transcript::{LanguageTag, TrackInfo, TrackKind, Transcript},
+    transcript::{LanguageTag, TrackInfo, TrackKind, Transcript, VideoDetails},
     video::VideoId,
 };
 use zstd::bulk::Compressor;
 
-use crate::{codec, error::corrupt};
+use crate::{codec, error::corrupt, words};
 
 /// The version of this form; [`crate::body_v1`] is version 1.
 const FORM_VERSION: u32 = 2;
@@ -53,6 +54,8 @@ pub(crate) struct EncodedBody {
     pub(crate) about: String,
     /// The compressed segments, shared with the bodies that are sent.
     pub(crate) segments: Bytes,
+    /// The times of words, see [`words`]. `None` if there are none, or if they were not read.
+    pub(crate) words: Option<Vec<u8>>,
 }
 
 /// The metadata of a transcript, in the column `about`.
@@ -75,6 +78,11 @@ impl EncodedBody {
     /// # Errors
     /// [`transcript_core::ErrorKind::Invalid`] when the transcript is larger than 48 MiB.
     pub(crate) fn pack(transcript: &Transcript) -> Result<Self> {
+        Self::pack_with(transcript, words::pack(&transcript.segments)?)
+    }
+
+    /// As [`EncodedBody::pack`], with the words already encoded.
+    pub(crate) fn pack_with(transcript: &Transcript, words: Option<Vec<u8>>) -> Result<Self> {
         let json = segments::write(&transcript.segments)?;
         if json.len() > LENGTH_MAX {
             return Err(Error::invalid("the transcript is too large to be archived: at most 48 MiB"));
@@ -87,12 +95,26 @@ impl EncodedBody {
             length: json.len() as u64,
             about: codec::json(&BodyHeader::from_transcript(transcript))?,
             segments: segments.into(),
+            words,
         })
     }
 
-    /// Stored size in bytes.
+    /// Stored size in bytes, with the words.
     pub(crate) fn bytes(&self) -> u64 {
-        (self.segments.len() + self.about.len()) as u64
+        (self.segments.len() + self.about.len()) as u64 + self.words_bytes()
+    }
+
+    /// Stored size of the words in bytes.
+    pub(crate) fn words_bytes(&self) -> u64 {
+        self.words.as_ref().map_or(0, |words| words.len() as u64)
+    }
+
+    /// The checksum to store with the header. It also covers the digest, so a header of another transcript fails.
+    pub(crate) fn about_checksum(&self) -> u32 {
+        let mut hasher = crc32fast::Hasher::new();
+        hasher.update(&self.content_sha256);
+        hasher.update(self.about.as_bytes());
+        hasher.finalize()
     }
 
     /// The checksum to store with the body of this video: of the video, supplier, digest, length and segments.
@@ -108,15 +130,15 @@ impl EncodedBody {
         hasher.finalize()
     }
 
-    /// The body as it is sent, with its checksum.
+    /// The body as it is sent, with its checksum. The caller has checked the header.
     ///
     /// # Errors
-    /// [`transcript_core::ErrorKind::Corrupt`] if the header is damaged.
-    pub(crate) fn stored(&self, checksum: u32) -> Result<StoredBody> {
+    /// [`transcript_core::ErrorKind::Corrupt`] if the header does not decode.
+    pub(crate) fn stored(&self, checksum: u32, details: Arc<VideoDetails>) -> Result<StoredBody> {
         let Self { content_sha256, source, length, segments, .. } = self;
         Ok(StoredBody {
             header: self.header()?,
-            details: Arc::default(),
+            details,
             content_sha256: content_sha256.clone(),
             source: source.clone(),
             segments: segments.clone(),
@@ -145,7 +167,10 @@ impl EncodedBody {
     /// # Errors
     /// [`transcript_core::ErrorKind::Corrupt`] if the body is damaged, or exceeds the stored length.
     pub(crate) fn unpack(&self) -> Result<Transcript> {
-        let segments = segments::read(&self.json()?).ok_or_else(damaged)?;
+        let mut segments = segments::read(&self.json()?).ok_or_else(damaged)?;
+        if let Some(words) = &self.words {
+            words::unpack(words, &mut segments)?;
+        }
         let transcript = Transcript { segments, ..self.header()? };
         if content_digest(&transcript) == self.content_sha256 { Ok(transcript) } else { Err(damaged()) }
     }

@@ -47,7 +47,7 @@ fn measure_bytes(transcripts: &[Transcript]) -> Result<DiskUsage> {
         ] {
             let packed = packer.pack(transcript)?;
             ensure!(
-                unpack(&packed, &content_digest(transcript))? == *transcript,
+                unpack(&packed, None, &content_digest(transcript))? == *transcript,
                 "the unpacked transcript differs"
             );
             *bytes += packed.len() as u64;
@@ -68,6 +68,38 @@ fn print_usage(name: &str, transcripts: &[Transcript], goals: [Goal; 2]) -> Resu
     );
     ratio(&format!("{name}: compact with the dictionary, to JSON"), to_json(usage.with_dictionary), goals[1]);
     Ok(())
+}
+
+/// Prints by how much the times of words enlarge an archive, before and after compaction.
+///
+/// The parser has to keep them; for a source without them nothing is printed.
+async fn print_words(folder: &Path, transcript: &Transcript) -> Result<()> {
+    if !transcript.has_words() {
+        return Ok(());
+    }
+    let mut bytes = Vec::new();
+    for (name, transcript) in [("bare", without_words(transcript.clone())), ("words", transcript.clone())] {
+        let archive = SqliteArchive::open(SqliteOptions::new(folder.join(format!("{name}.db")))).await?;
+        archive.put(put_request(transcript)).await?;
+        let before = archive.stats().await?.bytes;
+        compact(&archive).await?;
+        bytes.push([before, archive.stats().await?.bytes]);
+        archive.close().await;
+    }
+    for (index, form) in ["as sent", "compact"].into_iter().enumerate() {
+        let growth = bytes[1][index] as f64 / bytes[0][index] as f64 - 1.0;
+        ratio(
+            &format!("50 minutes, recorded: words, to the transcript {form}"),
+            growth,
+            Goal::AtMost(1.0 / 3.0),
+        );
+    }
+    Ok(())
+}
+
+fn without_words(mut transcript: Transcript) -> Transcript {
+    transcript.segments.iter_mut().for_each(|segment| segment.words.clear());
+    transcript
 }
 
 /// The recorded generated captions from outside the checkout.
@@ -111,9 +143,11 @@ pub(super) async fn run(folder: &Path) -> Result<()> {
     let short = (0..COUNT).map(|number| talk.transcript(number, 20, TalkSurprise::Many));
     print_usage("a minute", &short.collect::<Result<Vec<_>>>()?, [Goal::None; 2])?;
     match std::env::var_os("VERBATIM_RECORDINGS") {
-        Some(folder) => {
-            let recorded = recorded(Path::new(&folder)).context("the recordings")?;
-            print_usage("50 minutes, recorded", &[recorded], [Goal::None, Goal::AtMost(0.18)])?;
+        Some(recordings) => {
+            let recorded = recorded(Path::new(&recordings)).context("the recordings")?;
+            print_words(folder, &recorded).await?;
+            let bare = without_words(recorded);
+            print_usage("50 minutes, recorded", &[bare], [Goal::None, Goal::AtMost(0.18)])?;
         }
         None => println!("VERBATIM_RECORDINGS is not set: recorded captions are not measured"),
     }

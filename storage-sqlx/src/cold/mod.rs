@@ -36,7 +36,7 @@ pub use dictionary::Dictionary;
 
 use crate::{
     body::{EncodedBody, damaged, misplaced},
-    codec,
+    codec, words,
 };
 
 /// The codec of new cold transcripts: times as a column, texts joined, two frames.
@@ -136,7 +136,7 @@ pub fn texts(transcript: &Transcript) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Decodes a transcript whose content has this digest.
+/// Decodes a transcript whose content has this digest. The times of its words are stored apart, also before compaction.
 ///
 /// # Errors
 /// [`ErrorKind::Corrupt`] if the bytes are damaged; [`ErrorKind::Unsupported`] if their codec or dictionary is of a
@@ -144,7 +144,7 @@ pub fn texts(transcript: &Transcript) -> Result<Vec<u8>> {
 ///
 /// [`ErrorKind::Corrupt`]: transcript_core::ErrorKind::Corrupt
 /// [`ErrorKind::Unsupported`]: transcript_core::ErrorKind::Unsupported
-pub fn unpack(bytes: &[u8], content_sha256: &[u8]) -> Result<Transcript> {
+pub fn unpack(bytes: &[u8], words: Option<&[u8]>, content_sha256: &[u8]) -> Result<Transcript> {
     let (&codec, rest) = bytes.split_first().ok_or_else(damaged)?;
     let (&number, frames) = rest.split_first().ok_or_else(damaged)?;
     if codec != COLUMN_CODEC {
@@ -152,7 +152,10 @@ pub fn unpack(bytes: &[u8], content_sha256: &[u8]) -> Result<Transcript> {
     }
     let dictionary =
         Dictionary::from_number(number).ok_or_else(|| newer_version_error(format!("dictionary {number}")))?;
-    let transcript = decode_columns(frames, dictionary).ok_or_else(damaged)?;
+    let mut transcript = decode_columns(frames, dictionary).ok_or_else(damaged)?;
+    if let Some(words) = words {
+        words::unpack(words, &mut transcript.segments)?;
+    }
     if content_digest(&transcript) == content_sha256 { Ok(transcript) } else { Err(damaged()) }
 }
 
@@ -164,11 +167,15 @@ pub(crate) async fn rebuild_body(
     video: VideoId,
     content_sha256: Vec<u8>,
     compact: Vec<u8>,
+    words: Option<Vec<u8>>,
     runtime: &Handle,
 ) -> Result<EncodedBody> {
     let rebuilding = runtime.spawn_blocking(move || {
-        let transcript = unpack(&compact, &content_sha256)?;
-        if transcript.video == video { EncodedBody::pack(&transcript) } else { Err(misplaced()) }
+        let transcript = unpack(&compact, words.as_deref(), &content_sha256)?;
+        match transcript.video == video {
+            true => EncodedBody::pack_with(&transcript, words),
+            false => Err(misplaced()),
+        }
     });
     let rebuilt = rebuilding.await;
     rebuilt.map_err(|error| Error::unexpected(format!("unpacking a transcript failed: {error}"))).flatten()

@@ -36,7 +36,7 @@ fn sample_transcript() -> Transcript {
 fn assert_round_trip(transcript: &Transcript, dictionary: Dictionary) -> usize {
     let compact = Packer::new(dictionary).unwrap().pack(transcript).unwrap();
     let digest = content_digest(transcript);
-    let read = unpack(&compact, &digest).unwrap();
+    let read = unpack(&compact, None, &digest).unwrap();
     assert_eq!(read, *transcript);
     let (before, after) = (EncodedBody::pack(transcript).unwrap(), EncodedBody::pack(&read).unwrap());
     assert_eq!(segments::write(&read.segments).unwrap(), before.json().unwrap());
@@ -48,11 +48,8 @@ fn assert_round_trip(transcript: &Transcript, dictionary: Dictionary) -> usize {
 
 fn any_transcript() -> impl Strategy<Value = Transcript> {
     let time = || prop_oneof![0_u64..10_000, 0..=TIME_MAX_MS];
-    let segment = (any::<String>(), time(), time()).prop_map(|(text, start_ms, duration_ms)| Segment {
-        text,
-        start_ms,
-        duration_ms,
-    });
+    let segment = (any::<String>(), time(), time())
+        .prop_map(|(text, start_ms, duration_ms)| Segment::new(text, start_ms, duration_ms));
     let names = (any::<Option<String>>(), any::<Option<String>>(), any::<Option<String>>());
     (names, any::<Option<u64>>(), any::<bool>(), proptest::collection::vec(segment, 0..20)).prop_map(
         |((title, author, name), duration_ms, original, segments)| {
@@ -74,7 +71,7 @@ proptest! {
     #[test]
     fn cold_arbitrary_bytes_are_rejected(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         for bytes in [bytes.clone(), [&[COLUMN_CODEC, 1], bytes.as_slice()].concat()] {
-            prop_assert!(unpack(&bytes, &[0; 32]).is_err());
+            prop_assert!(unpack(&bytes, None, &[0; 32]).is_err());
         }
     }
 }
@@ -90,7 +87,7 @@ fn cold_damaged_returns_corrupt() {
                 let mut bytes = whole.clone();
                 bytes[index] ^= bit;
                 // Some bits of a zstd frame are unused: a frame that still decodes must have the same text.
-                match unpack(&bytes, &digest) {
+                match unpack(&bytes, None, &digest) {
                     Ok(read) => assert!(read == transcript, "different text at byte {index}"),
                     Err(error) => assert_eq!(error.kind(), ErrorKind::Corrupt),
                 }
@@ -98,14 +95,14 @@ fn cold_damaged_returns_corrupt() {
         }
         for cut in 0..whole.len() {
             assert_eq!(
-                unpack(&whole[..cut], &digest).unwrap_err().kind(),
+                unpack(&whole[..cut], None, &digest).unwrap_err().kind(),
                 ErrorKind::Corrupt,
                 "cut at {cut}"
             );
         }
         let longer = [whole.as_slice(), &[0]].concat();
-        assert_eq!(unpack(&longer, &digest).unwrap_err().kind(), ErrorKind::Corrupt);
-        assert_eq!(unpack(&whole, &[7; 32]).unwrap_err().kind(), ErrorKind::Corrupt);
+        assert_eq!(unpack(&longer, None, &digest).unwrap_err().kind(), ErrorKind::Corrupt);
+        assert_eq!(unpack(&whole, None, &[7; 32]).unwrap_err().kind(), ErrorKind::Corrupt);
     }
 }
 
@@ -116,12 +113,16 @@ fn cold_newer_codec_or_dictionary_is_unsupported() {
     for (index, number) in [(0, 2), (0, 0xFF), (1, 2), (1, 0xFF)] {
         let mut bytes = whole.clone();
         bytes[index] = number;
-        assert_eq!(unpack(&bytes, &digest).unwrap_err().kind(), ErrorKind::Unsupported, "{index}: {number}");
+        assert_eq!(
+            unpack(&bytes, None, &digest).unwrap_err().kind(),
+            ErrorKind::Unsupported,
+            "{index}: {number}"
+        );
     }
     // A known dictionary, but a different one.
     let mut bytes = whole;
     bytes[1] = Dictionary::None.number();
-    assert_eq!(unpack(&bytes, &digest).unwrap_err().kind(), ErrorKind::Corrupt);
+    assert_eq!(unpack(&bytes, None, &digest).unwrap_err().kind(), ErrorKind::Corrupt);
 }
 
 /// Cold transcripts must stay readable in every version: these are the bytes of the first one.
@@ -133,7 +134,7 @@ fn cold_first_codec_stays_readable() {
     {
         let bytes: Vec<u8> =
             (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect();
-        assert_eq!(unpack(&bytes, &content_digest(&transcript)).unwrap(), transcript, "{dictionary:?}");
+        assert_eq!(unpack(&bytes, None, &content_digest(&transcript)).unwrap(), transcript, "{dictionary:?}");
         assert_eq!(bytes[1], dictionary.number());
     }
 }

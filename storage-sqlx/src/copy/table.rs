@@ -56,6 +56,7 @@ pub(super) const TRACKS: &str = "tracks";
 pub(super) const TRANSCRIPTS: &str = "transcripts";
 pub(super) const BODIES: &str = "bodies";
 pub(super) const COLD: &str = "cold";
+pub(super) const WORDS: &str = "words";
 pub(super) const SELECTORS: &str = "wishes";
 /// The name of all [`VIDEO_TABLES`] in progress reports.
 pub(super) const VIDEOS: &str = "videos";
@@ -98,13 +99,14 @@ pub(super) const ARCHIVE: TablePart = TablePart {
         CopyTable::new("leases", &["video", "wish"]),
         CopyTable::new("links", &["address"]),
         CopyTable::new("withdrawals", &["video"]),
+        CopyTable::new("details", &["video"]),
         // The last one: in files the rows before it count as changes.
         CopyTable::new(CHANGES, &["only_row"]),
     ],
 };
 
 /// Tables of a video with numbered rows: unique in a file, on a server unique only within the video.
-pub(super) const VIDEO_TABLES: [CopyTable; 5] = [
+pub(super) const VIDEO_TABLES: [CopyTable; 6] = [
     CopyTable::new(TRACKS, &["video", "id"]).numbered("id"),
     // `body` holds transcripts archived before the table of bodies existed.
     CopyTable::new(TRANSCRIPTS, &["video", "id"]).numbered("id").differing(&["body_length", "body"], &[]),
@@ -113,6 +115,8 @@ pub(super) const VIDEO_TABLES: [CopyTable; 5] = [
     CopyTable::new(SELECTORS, &["video", "wish"]),
     // In files a cold transcript is several rows, with ids derived from the transcript's.
     CopyTable::new(COLD, &["video", "transcript"]),
+    // As bodies.
+    CopyTable::new(WORDS, &["video", "transcript"]),
 ];
 
 /// Tables that the copy skips, for the test that covers every table.

@@ -11,7 +11,7 @@ use super::{
     copier::{NumberRequest, free_numbers},
     row::{ColumnKind, CopyColumn, CopyRow, CopyValue, RowChecksum, number_at, set, text_at},
     side::{CopyBatch, CopySide, column_index},
-    table::{BODIES, COLD, SELECTORS, TRACKS, TRANSCRIPTS, VIDEO_TABLES},
+    table::{BODIES, COLD, SELECTORS, TRACKS, TRANSCRIPTS, VIDEO_TABLES, WORDS},
 };
 use crate::{
     body::EncodedBody,
@@ -74,6 +74,7 @@ impl LegacyBody {
                 "length" => codec::column(body.length)?.into(),
                 "checksum" => self.checksum.into(),
                 "about" => body.about.clone().into(),
+                "about_checksum" => body.about_checksum().into(),
                 "segments" => Value::Bytes(body.segments.to_vec().into()),
                 other => return Err(Error::unexpected(format!("a body has no column {other}"))),
             })
@@ -83,14 +84,14 @@ impl LegacyBody {
 }
 
 /// The copied columns of each table in [`VIDEO_TABLES`].
-pub(super) type VideoColumns = [Vec<CopyColumn>; 5];
+pub(super) type VideoColumns = [Vec<CopyColumn>; 6];
 
 /// Some videos with all their rows.
 #[derive(Debug)]
 pub(super) struct VideoCopier {
     pub(super) names: Vec<String>,
     /// The rows of [`VIDEO_TABLES`], by video.
-    rows: [Vec<CopyRow>; 5],
+    rows: [Vec<CopyRow>; 6],
 }
 
 /// New numbers by video and old number.
@@ -107,7 +108,7 @@ impl VideoCopier {
         if names.is_empty() {
             return Ok(None);
         }
-        let mut rows: [Vec<CopyRow>; 5] = Default::default();
+        let mut rows: [Vec<CopyRow>; 6] = Default::default();
         for ((table, columns), rows) in VIDEO_TABLES.iter().zip(video_columns).zip(&mut rows) {
             *rows = side.rows_of_videos(table, columns, &names).await?;
         }
@@ -155,6 +156,7 @@ impl VideoCopier {
             self.update_references(2, "transcript", &transcripts, video_columns)?;
             self.update_references(3, "transcript", &transcripts, video_columns)?;
             self.update_references(4, "transcript", &transcripts, video_columns)?;
+            self.update_references(5, "transcript", &transcripts, video_columns)?;
             self.add_lengths(&mut columns)?;
         }
         let tables = VIDEO_TABLES.iter().zip(columns).zip(self.rows);
@@ -215,8 +217,8 @@ impl VideoCopier {
     ///
     /// A transcript has the length of its body, and an empty body because the body has its own table.
     fn add_lengths(&mut self, columns: &mut VideoColumns) -> Result<()> {
-        let [_, transcript_columns, body_columns, _, cold_columns] = columns;
-        let [_, transcripts, bodies, _, cold] = &mut self.rows;
+        let [_, transcript_columns, body_columns, _, cold_columns, word_columns] = columns;
+        let [_, transcripts, bodies, _, cold, words] = &mut self.rows;
         let (transcript, length) =
             (column_index(body_columns, "transcript")?, column_index(body_columns, "length")?);
         let lengths: HashMap<i64, i64> =
@@ -225,6 +227,10 @@ impl VideoCopier {
             (column_index(cold_columns, "transcript")?, column_index(cold_columns, "body")?);
         let forms: HashMap<i64, &CopyValue> =
             cold.iter().filter_map(|row| Some((number_at(row, transcript), row.get(form)?))).collect();
+        let (transcript, bytes) =
+            (column_index(word_columns, "transcript")?, column_index(word_columns, "bytes")?);
+        let words: HashMap<i64, &CopyValue> =
+            words.iter().filter_map(|row| Some((number_at(row, transcript), row.get(bytes)?))).collect();
         let (id, content) =
             (column_index(transcript_columns, "id")?, column_index(transcript_columns, "content_sha256")?);
         for (name, kind) in [("body_length", ColumnKind::Number), ("body", ColumnKind::Bytes)] {
@@ -233,7 +239,9 @@ impl VideoCopier {
         for row in transcripts {
             let length = match (lengths.get(&number_at(row, id)), forms.get(&number_at(row, id))) {
                 (Some(length), _) => *length,
-                (None, Some(Value::Bytes(form))) => cold_length(form, row.get(content))?,
+                (None, Some(Value::Bytes(form))) => {
+                    cold_length(form, words.get(&number_at(row, id)).copied(), row.get(content))?
+                }
                 (None, _) => return Err(crate::error::corrupt("an archived transcript has no body")),
             };
             row.push(length.into());
@@ -252,7 +260,7 @@ impl VideoCopier {
         let mut indexes: [VideoPositions; 2] = Default::default();
         for (table, (rows, columns)) in self.rows.iter().zip(video_columns).enumerate() {
             let table_name =
-                [TRACKS, TRANSCRIPTS, BODIES, SELECTORS, COLD].get(table).copied().unwrap_or_default();
+                [TRACKS, TRANSCRIPTS, BODIES, SELECTORS, COLD, WORDS].get(table).copied().unwrap_or_default();
             let video = column_index(columns, "video")?;
             for row in rows {
                 let name = text_at(row, video);
@@ -265,7 +273,7 @@ impl VideoCopier {
                         (TRACKS, "id") => indexes[0].next(name, number),
                         (TRANSCRIPTS, "id") => indexes[1].next(name, number),
                         (TRANSCRIPTS, "track") => indexes[0].index(name, number),
-                        (BODIES | SELECTORS | COLD, "transcript") => indexes[1].index(name, number),
+                        (BODIES | SELECTORS | COLD | WORDS, "transcript") => indexes[1].index(name, number),
                         _ => value.clone(),
                     });
                 }
@@ -301,9 +309,10 @@ impl VideoPositions {
 }
 
 /// Uncompressed length of a cold transcript's segments. Also checks that it decodes.
-fn cold_length(form: &[u8], content_sha256: Option<&CopyValue>) -> Result<i64> {
+fn cold_length(form: &[u8], words: Option<&CopyValue>, content_sha256: Option<&CopyValue>) -> Result<i64> {
+    let words = words.and_then(|words| if let Value::Bytes(words) = words { Some(&**words) } else { None });
     let Some(Value::Bytes(content_sha256)) = content_sha256 else {
         return Err(crate::error::corrupt("an archived transcript has no digest"));
     };
-    codec::column(EncodedBody::pack(&cold::unpack(form, content_sha256)?)?.length)
+    codec::column(EncodedBody::pack(&cold::unpack(form, words, content_sha256)?)?.length)
 }

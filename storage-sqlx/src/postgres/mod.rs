@@ -48,6 +48,7 @@ const ARCHIVE: SchemaPart = SchemaPart {
         1 "0001_create_archive",
         2 "0002_keep_cold_rows",
         3 "0003_record_changed_videos",
+        4 "0004_store_words_and_details",
     ),
 };
 

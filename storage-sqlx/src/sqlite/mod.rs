@@ -78,6 +78,7 @@ const ARCHIVE: FileKind = FileKind {
         4 "0004_store_as_sent",
         5 "0005_keep_cold_rows",
         6 "0006_record_changed_videos",
+        7 "0007_store_words_and_details",
     ),
 };
 

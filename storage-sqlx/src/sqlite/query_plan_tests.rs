@@ -29,7 +29,9 @@ const FILL_ARCHIVE: &str = "
 WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 1000)
 INSERT INTO tracks SELECT x, 'youtube/' || x, 'en', 'human', NULL, 1 FROM n;
 INSERT INTO transcripts SELECT id, video, id, 1, 1, 0, zeroblob(32), 1, 1, x'00' FROM tracks;
-INSERT INTO bodies SELECT id, content_sha256, 'x', 1, 1, '', x'00' FROM transcripts;
+INSERT INTO bodies SELECT id, content_sha256, 'x', 1, 1, '', x'00', 1 FROM transcripts;
+INSERT INTO words SELECT id, x'00' FROM transcripts;
+INSERT INTO details SELECT video, '{}' FROM tracks;
 INSERT INTO cold SELECT id * 65536, x'00' FROM tracks;
 INSERT INTO wishes SELECT video, 'default', id FROM tracks;
 INSERT INTO absences SELECT video, 'de', 'x', 'x', '[]', id FROM tracks;
@@ -80,6 +82,7 @@ async fn query_plan_hot_statements_scan_no_table() {
     let transcripts = ARCHIVE.open_writer(&options.path, options.busy_timeout, FileLocking::Normal).unwrap();
     transcripts.batch(FILL_ARCHIVE).unwrap();
     check(&transcripts, &archive::INDEXED_STATEMENTS);
+    check(&transcripts, &archive::details::INDEXED_STATEMENTS);
     check(&transcripts, &archive::put::INDEXED_STATEMENTS);
     check(&transcripts, &archive::compaction::INDEXED_STATEMENTS);
     check(&transcripts, &archive::verification::INDEXED_STATEMENTS);

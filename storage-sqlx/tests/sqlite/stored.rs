@@ -35,11 +35,11 @@ async fn body_damaged_on_disk_returns_corrupt() {
         ("content_sha256 = zeroblob(32)", true, false),
         ("length = -1", true, false),
         ("length = length + 1", true, false),
-        ("about = ''", false, true),
+        ("about = ''", true, true),
         // Complete and well-formed, but of another video.
         (
-            "(content_sha256, source, length, checksum, about, segments) = (SELECT content_sha256, source,
-                length, checksum, about, segments FROM bodies WHERE transcript = 2)",
+            "(content_sha256, source, length, checksum, about, segments, about_checksum) = (SELECT content_sha256,
+                source, length, checksum, about, segments, about_checksum FROM bodies WHERE transcript = 2)",
             true,
             true,
         ),

@@ -44,11 +44,12 @@ const NEXT_BODIES: Statement = sql! {
 };
 
 const READ_BODY: Statement = sql! {
-    sqlite: "SELECT b.content_sha256, b.source, b.length, b.about, b.segments
-        FROM transcripts t JOIN bodies b ON b.transcript = t.id
+    sqlite: "SELECT b.content_sha256, b.source, b.length, b.about, b.segments, o.bytes
+        FROM transcripts t JOIN bodies b ON b.transcript = t.id LEFT JOIN words o ON o.transcript = t.id
         WHERE t.video = $1 AND t.id = $2 AND t.revision = $3",
-    postgres: "SELECT b.content_sha256, b.source, b.length, b.about, b.segments
+    postgres: "SELECT b.content_sha256, b.source, b.length, b.about, b.segments, o.bytes
         FROM transcripts t JOIN bodies b ON b.video = t.video AND b.transcript = t.id
+        LEFT JOIN words o ON o.video = t.video AND o.transcript = t.id
         WHERE t.video = $1 AND t.id = $2 AND t.revision = $3",
 };
 
@@ -96,13 +97,20 @@ struct ReplaceBodyTx {
     compact: Vec<u8>,
 }
 
+impl ReplaceBodyTx {
+    /// Stored size of the transcript afterwards: its words stay where they are.
+    fn bytes(&self) -> u64 {
+        self.compact.len() as u64 + self.body.words_bytes()
+    }
+}
+
 impl WriteTx for ReplaceBodyTx {
     type Outcome = bool;
     const IS_SINGLE_STATEMENT: bool = true;
 
     async fn run<S: Session>(&self, db: &mut S) -> DbResult<bool> {
         let (TranscriptKey { video, transcript, revision }, body) = (&self.key, &self.body);
-        let size = codec::column(self.compact.len() as u64)?;
+        let size = codec::column(self.bytes())?;
         let replace = values![
             video.to_string(),
             *transcript,
@@ -188,6 +196,7 @@ async fn compact_one<D: Database>(
             length: row.take(2)?,
             about: row.take(3)?,
             segments: row.take::<Vec<u8>>(4)?.into(),
+            words: row.take(5)?,
         })
     });
     let Some(body) = found.await? else {
@@ -203,8 +212,9 @@ async fn compact_one<D: Database>(
         Err(error) if error.kind() == ErrorKind::Corrupt => return Ok(ColdRow::Damaged(key.video)),
         Err(error) => return Err(error),
     };
-    let (before, after) = (body.bytes(), compact.len() as u64);
-    let is_replaced = database.run(ReplaceBodyTx { key, body, compact }).await?;
+    let replace = ReplaceBodyTx { key, body, compact };
+    let (before, after) = (replace.body.bytes(), replace.bytes());
+    let is_replaced = database.run(replace).await?;
     Ok(if is_replaced { ColdRow::Compacted { before, after } } else { ColdRow::Left })
 }
 
@@ -230,11 +240,12 @@ impl PackerCache {
         let mut packer = free.map_or_else(|| Packer::new(Dictionary::NEWEST), Ok)?;
         let compact = packer.pack(&transcript)?;
         self.free().push(packer);
-        if body.bytes() <= compact.len() as u64 {
+        if body.bytes() <= compact.len() as u64 + body.words_bytes() {
             return Ok(None);
         }
         // The digest covers all that a reader sees. The bytes that are sent must also be the same.
-        let again = unpack(&compact, &body.content_sha256).and_then(|again| segments::write(&again.segments));
+        let again = unpack(&compact, body.words.as_deref(), &body.content_sha256)
+            .and_then(|again| segments::write(&again.segments));
         if again.is_ok_and(|again| body.json().is_ok_and(|json| again == json)) {
             return Ok(Some(compact));
         }

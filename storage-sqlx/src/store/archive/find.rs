@@ -5,9 +5,15 @@ use std::sync::Arc;
 use transcript_core::{
     Error, Result, Timestamp,
     archive::{Absence, FindOutcome, LazyTranscript, StoredBody, StoredTranscript, TrackSelector},
+    transcript::VideoDetails,
     video::VideoId,
 };
 
+use super::details;
+#[cfg(feature = "postgres")]
+use super::details::postgres_details;
+#[cfg(feature = "sqlite")]
+use super::details::sqlite_details;
 use crate::{
     body::{EncodedBody, damaged, misplaced},
     body_v1::BodyV1,
@@ -23,45 +29,66 @@ const ROW_BYTES: u64 = 512;
 ///
 /// A transcript is in one of three forms: its body, its cold form or, only in old files, the first form.
 pub(crate) const FIND: Statement = sql! {
-    sqlite: "SELECT d.video IS NOT NULL, c.count, t.revision, t.parser_version, t.stored_at,
+    sqlite: concat!(
+        "SELECT d.video IS NOT NULL, c.count, t.revision, t.parser_version, t.stored_at,
             t.content_sha256, t.body_length, t.body,
             unhex((SELECT group_concat(hex(p.bytes), '' ORDER BY p.id) FROM cold p
                 WHERE b.transcript IS NULL AND p.id BETWEEN t.id * 65536 AND t.id * 65536 + 65535)),
-            b.content_sha256, b.length, b.checksum, b.source, b.about, b.segments,
-            a.reason, a.message, a.asked, a.until
-        FROM changes c
+            b.content_sha256, b.length, b.checksum, b.source, b.about, b.segments, b.about_checksum,
+            a.reason, a.message, a.asked, a.until, o.bytes, ",
+        sqlite_details!(),
+        " FROM changes c
         LEFT JOIN withdrawals d ON d.video = $1
         LEFT JOIN wishes w ON w.video = $1 AND w.wish = $2 AND d.video IS NULL
         LEFT JOIN transcripts t ON t.id = w.transcript
         LEFT JOIN bodies b ON b.transcript = t.id
+        LEFT JOIN words o ON o.transcript = t.id
         LEFT JOIN absences a ON a.video = $1 AND a.wish = $2 AND w.wish IS NULL AND a.until > $3
-        WHERE c.only_row = 1",
-    postgres: "SELECT d.video IS NOT NULL, c.count, t.revision, t.parser_version, t.stored_at,
+        WHERE c.only_row = 1"
+    ),
+    postgres: concat!(
+        "SELECT d.video IS NOT NULL, c.count, t.revision, t.parser_version, t.stored_at,
             t.content_sha256, b.length, NULL::BYTEA,
             p.body,
-            b.content_sha256, b.length, b.checksum, b.source, b.about, b.segments,
-            a.reason, a.message, a.asked, a.until
-        FROM changes c
+            b.content_sha256, b.length, b.checksum, b.source, b.about, b.segments, b.about_checksum,
+            a.reason, a.message, a.asked, a.until, o.bytes, ",
+        postgres_details!(),
+        " FROM changes c
         LEFT JOIN withdrawals d ON d.video = $1
         LEFT JOIN wishes w ON w.video = $1 AND w.wish = $2 AND d.video IS NULL
         LEFT JOIN transcripts t ON t.video = $1 AND t.id = w.transcript
         LEFT JOIN bodies b ON b.video = $1 AND b.transcript = w.transcript
+        LEFT JOIN words o ON o.video = $1 AND o.transcript = w.transcript
         LEFT JOIN cold p ON p.video = $1 AND p.transcript = w.transcript AND b.video IS NULL
         LEFT JOIN absences a ON a.video = $1 AND a.wish = $2 AND w.wish IS NULL AND a.until > $3
-        WHERE c.only_row = 1",
+        WHERE c.only_row = 1"
+    ),
 };
+/// Columns of [`FIND`]: of an absence, the words, and the first two of the details.
+const ABSENCE_COLUMN: usize = 16;
+const WORDS_COLUMN: usize = 20;
+const DETAILS_COLUMN: usize = 21;
 
-/// The body of a selector's transcript; nulls if it is in another form. A withdrawn video has no row.
+/// The body of a selector's transcript, with the details of its video; nulls if it is in another form. A withdrawn
+/// video has no row.
 ///
 /// A response from the archive needs no more, and each further row costs a seek.
 pub(crate) const BODY: Statement = sql! {
-    sqlite: "SELECT b.content_sha256, b.length, b.checksum, b.source, b.about, b.segments
-        FROM wishes w LEFT JOIN bodies b ON b.transcript = w.transcript
-        WHERE w.video = $1 AND w.wish = $2 AND NOT EXISTS (SELECT 1 FROM withdrawals WHERE video = $1)",
-    postgres: "SELECT b.content_sha256, b.length, b.checksum, b.source, b.about, b.segments
-        FROM wishes w LEFT JOIN bodies b ON b.video = w.video AND b.transcript = w.transcript
-        WHERE w.video = $1 AND w.wish = $2 AND NOT EXISTS (SELECT 1 FROM withdrawals WHERE video = $1)",
+    sqlite: concat!(
+        "SELECT b.content_sha256, b.length, b.checksum, b.source, b.about, b.segments, b.about_checksum, ",
+        sqlite_details!(),
+        " FROM wishes w LEFT JOIN bodies b ON b.transcript = w.transcript
+        WHERE w.video = $1 AND w.wish = $2 AND NOT EXISTS (SELECT 1 FROM withdrawals WHERE video = $1)"
+    ),
+    postgres: concat!(
+        "SELECT b.content_sha256, b.length, b.checksum, b.source, b.about, b.segments, b.about_checksum, ",
+        postgres_details!(),
+        " FROM wishes w LEFT JOIN bodies b ON b.video = w.video AND b.transcript = w.transcript
+        WHERE w.video = $1 AND w.wish = $2 AND NOT EXISTS (SELECT 1 FROM withdrawals WHERE video = $1)"
+    ),
 };
+/// The first column of the details in [`BODY`].
+const BODY_DETAILS_COLUMN: usize = 7;
 
 /// The language of a selector's transcript.
 const LANGUAGE: &str = "SELECT k.language
@@ -118,16 +145,16 @@ fn decode_find(video: &VideoId, selector: &TrackSelector, row: &mut Row) -> DbRe
     if let Some(stored) = decode_stored(video, row)? {
         return Ok(FindOutcome::Transcript(stored));
     }
-    let Some(reason) = row.take(15)? else {
+    let Some(reason) = row.take(ABSENCE_COLUMN)? else {
         return Ok(FindOutcome::NotFound);
     };
     Ok(FindOutcome::Absence(Absence {
         video: video.clone(),
         selector: selector.clone(),
         reason,
-        message: row.take(16)?,
-        suppliers_tried: row.take(17)?,
-        until: Timestamp::from_millis(row.take(18)?),
+        message: row.take(ABSENCE_COLUMN + 1)?,
+        suppliers_tried: row.take(ABSENCE_COLUMN + 2)?,
+        until: Timestamp::from_millis(row.take(ABSENCE_COLUMN + 3)?),
     }))
 }
 
@@ -136,13 +163,13 @@ pub(crate) fn decode_stored(video: &VideoId, row: &mut Row) -> DbResult<Option<S
     let Some(version) = TranscriptVersion::decode(row)? else {
         return Ok(None);
     };
-    let content_sha256: Vec<u8> = row.take(5)?;
+    let (content_sha256, words): (Vec<u8>, Option<Vec<u8>>) = (row.take(5)?, row.take(WORDS_COLUMN)?);
     let transcript = if let Some(segments) = row.take::<Option<Vec<u8>>>(14)? {
         let (length, source, about) = (row.take(6)?, row.take(12)?, row.take(13)?);
         let content_sha256 = content_sha256.clone();
-        EncodedBody { content_sha256, source, length, about, segments: segments.into() }.unpack()?
+        EncodedBody { content_sha256, source, length, about, segments: segments.into(), words }.unpack()?
     } else if let Some(compact) = row.take::<Option<Vec<u8>>>(8)? {
-        cold::unpack(&compact, &content_sha256)?
+        cold::unpack(&compact, words.as_deref(), &content_sha256)?
     } else {
         let bytes = row.take::<Option<Vec<u8>>>(7)?.ok_or_else(damaged)?;
         BodyV1 { content_sha256: content_sha256.clone(), length: row.take(6)?, bytes }.unpack()?
@@ -157,7 +184,7 @@ pub(crate) fn decode_stored(video: &VideoId, row: &mut Row) -> DbResult<Option<S
         content_sha256,
         parser_version: version.parser_version,
         stored_at: version.stored_at,
-        details: Arc::default(),
+        details: details::decode(row, DETAILS_COLUMN)?,
     }))
 }
 
@@ -179,18 +206,18 @@ async fn find_undecoded<D: Database>(
     // No absence is valid that long.
     let keys = values![video.to_string(), selector.as_str(), i64::MAX];
     let found = database.find_first(FIND, &keys, |row| LazyForm::decode(video, row)).await?;
-    let Some((version, form)) = found.flatten() else {
+    let Some((version, form, details)) = found.flatten() else {
         return Ok(None);
     };
-    let (body, checksum) = match form {
-        LazyForm::Body { body, checksum } => (body, checksum),
-        LazyForm::Cold { content_sha256, compact } => {
-            let body = cold::rebuild_body(video.clone(), content_sha256, compact, database.runtime()).await?;
-            let checksum = body.checksum(video);
-            (body, checksum)
+    let body = match form {
+        LazyForm::Body(body) => body,
+        LazyForm::Cold { content_sha256, compact, words } => {
+            let runtime = database.runtime();
+            let body = cold::rebuild_body(video.clone(), content_sha256, compact, words, runtime).await?;
+            CheckedBody { checksum: body.checksum(video), is_header_checked: true, body }
         }
     };
-    Ok(Some(Arc::new(LazyRow { video: video.clone(), selector: selector.clone(), version, body, checksum })))
+    Ok(Some(Arc::new(LazyRow { video: video.clone(), selector: selector.clone(), version, body, details })))
 }
 
 /// Reads the body of a selector's transcript; see [`transcript_core::archive::Archive::stored_body`].
@@ -200,9 +227,16 @@ pub(crate) async fn stored_body<D: Database>(
     selector: &TrackSelector,
 ) -> Result<Option<StoredBody>> {
     let keys = values![video.to_string(), selector.as_str()];
-    let found = database.find_first(BODY, &keys, |row| decode_body(video, row, 0)).await;
-    match named(database, video, selector, found).await? {
-        Some(Some((body, checksum))) => body.stored(checksum).map(Some),
+    let found = database.find_first(BODY, &keys, |row| {
+        // A header of an earlier version is checked by decoding the transcript, for which this row lacks the words.
+        let body = decode_body(video, row, 0)?.filter(|body| body.is_header_checked);
+        let stored = |body: CheckedBody| -> DbResult<StoredBody> {
+            Ok(body.body.stored(body.checksum, details::decode(row, BODY_DETAILS_COLUMN)?)?)
+        };
+        body.map(stored).transpose()
+    });
+    match named(database, video, selector, found.await).await? {
+        Some(Some(body)) => Ok(Some(body)),
         Some(None) => find_lazy(database, video, selector).await?.map(|found| found.body()).transpose(),
         None => Ok(None),
     }
@@ -231,36 +265,41 @@ impl TranscriptVersion {
 
 /// A found form that can stay undecoded.
 enum LazyForm {
-    /// With a valid checksum.
-    Body {
-        body: EncodedBody,
-        checksum: u32,
-    },
-    Cold {
-        content_sha256: Vec<u8>,
-        compact: Vec<u8>,
-    },
+    Body(CheckedBody),
+    Cold { content_sha256: Vec<u8>, compact: Vec<u8>, words: Option<Vec<u8>> },
+}
+
+/// A body with a valid checksum.
+#[derive(Debug)]
+pub(super) struct CheckedBody {
+    pub(super) body: EncodedBody,
+    checksum: u32,
+    /// Whether the header has a valid checksum too. Rows of earlier versions have none.
+    is_header_checked: bool,
 }
 
 impl LazyForm {
-    fn decode(video: &VideoId, row: &mut Row) -> DbResult<Option<(TranscriptVersion, Self)>> {
+    fn decode(
+        video: &VideoId,
+        row: &mut Row,
+    ) -> DbResult<Option<(TranscriptVersion, Self, Arc<VideoDetails>)>> {
         let Some(version) = TranscriptVersion::decode(row)? else {
             return Ok(None);
         };
-        if let Some((body, checksum)) = decode_body(video, row, 9)? {
-            return Ok(Some((version, Self::Body { body, checksum })));
+        let (words, details) = (row.take(WORDS_COLUMN)?, details::decode(row, DETAILS_COLUMN)?);
+        if let Some(mut body) = decode_body(video, row, 9)? {
+            body.body.words = words;
+            return Ok(Some((version, Self::Body(body), details)));
         }
         let (content_sha256, compact) = (row.take(5)?, row.take::<Option<Vec<u8>>>(8)?);
-        Ok(compact.map(|compact| (version, Self::Cold { content_sha256, compact })))
+        Ok(compact.map(|compact| (version, Self::Cold { content_sha256, compact, words }, details)))
     }
 }
 
-/// Decodes the columns of [`BODY`], of which this is the first, and checks the checksum. `None` if they are null.
-pub(super) fn decode_body(
-    video: &VideoId,
-    row: &mut Row,
-    first: usize,
-) -> DbResult<Option<(EncodedBody, u32)>> {
+/// Decodes the columns of a body, of which this is the first, and checks the checksum. `None` if they are null.
+///
+/// The words are in another table.
+pub(super) fn decode_body(video: &VideoId, row: &mut Row, first: usize) -> DbResult<Option<CheckedBody>> {
     let Some(content_sha256) = row.take(first)? else {
         return Ok(None);
     };
@@ -270,12 +309,15 @@ pub(super) fn decode_body(
         source: row.take(first + 3)?,
         about: row.take(first + 4)?,
         segments: row.take::<Vec<u8>>(first + 5)?.into(),
+        words: None,
     };
     let checksum = body.checksum(video);
     if checksum != row.take::<u32>(first + 2)? {
         return Err(damaged().into());
     }
-    Ok(Some((body, checksum)))
+    let about_checksum = row.take::<Option<u32>>(first + 6).ok().flatten();
+    let is_header_checked = about_checksum == Some(body.about_checksum());
+    Ok(Some(CheckedBody { body, checksum, is_header_checked }))
 }
 
 /// The row of a transcript with its body.
@@ -284,8 +326,8 @@ struct LazyRow {
     video: VideoId,
     selector: TrackSelector,
     version: TranscriptVersion,
-    body: EncodedBody,
-    checksum: u32,
+    body: CheckedBody,
+    details: Arc<VideoDetails>,
 }
 
 impl LazyTranscript for LazyRow {
@@ -298,16 +340,20 @@ impl LazyTranscript for LazyRow {
     }
 
     fn memory_bytes(&self) -> u64 {
-        self.body.bytes() + ROW_BYTES
+        self.body.body.bytes() + ROW_BYTES + details::memory_bytes(&self.details)
     }
 
     fn body(&self) -> Result<StoredBody> {
-        self.body.stored(self.checksum)
+        let CheckedBody { body, checksum, is_header_checked } = &self.body;
+        if !is_header_checked {
+            self.load()?;
+        }
+        body.stored(*checksum, Arc::clone(&self.details))
     }
 
     fn load(&self) -> Result<StoredTranscript> {
         // The digest covers the video, but not the row in which it is stored.
-        let unpacked = match self.body.unpack() {
+        let unpacked = match self.body.body.unpack() {
             Ok(transcript) if transcript.video != self.video => Err(misplaced()),
             unpacked => unpacked,
         };
@@ -316,10 +362,10 @@ impl LazyTranscript for LazyRow {
         Ok(StoredTranscript {
             transcript: Arc::new(transcript),
             revision: self.version.revision,
-            content_sha256: self.body.content_sha256.clone(),
+            content_sha256: self.body.body.content_sha256.clone(),
             parser_version: self.version.parser_version,
             stored_at: self.version.stored_at,
-            details: Arc::default(),
+            details: Arc::clone(&self.details),
         })
     }
 }

@@ -1,6 +1,7 @@
 //! The archive.
 
 pub(crate) mod compaction;
+pub(crate) mod details;
 pub(crate) mod find;
 pub(crate) mod put;
 mod scan;
@@ -84,9 +85,10 @@ const PUT_LINK: Statement = sql! {
 };
 
 const CHANGES: &str = "SELECT count FROM changes";
-const INCREMENT_CHANGES: &str = "UPDATE changes SET count = count + $1";
-/// On PostgreSQL; on SQLite triggers record it.
-const RECORD_CHANGED_VIDEO: &str = "INSERT INTO changed_videos (video, change) SELECT $1, count FROM changes
+const INCREMENT_CHANGES: &str = "UPDATE changes SET count = count + $1 WHERE only_row = 1";
+/// On SQLite triggers record it, but not that details changed.
+const RECORD_CHANGED_VIDEO: &str = "INSERT INTO changed_videos (video, change)
+    SELECT $1, count FROM changes WHERE only_row = 1
     ON CONFLICT (video) DO UPDATE SET change = excluded.change";
 const CHANGED_VIDEOS: &str =
     "SELECT video, change FROM changed_videos WHERE change >= 0 ORDER BY change LIMIT $1";
@@ -101,11 +103,12 @@ const DELETE_WITHDRAWAL: &str = "DELETE FROM withdrawals WHERE video = $1";
 const LIST_WITHDRAWN: &str = "SELECT video FROM withdrawals WHERE video > $1 ORDER BY video LIMIT $2";
 
 const DELETE_SELECTORS: &str = "DELETE FROM wishes WHERE video = $1";
-/// Delete the rest of a video, in this order. Bodies and cold forms are deleted with their transcript.
-const DELETE_VIDEO: [&str; 3] = [
+/// Delete the rest of a video, in this order. Bodies, words and cold forms are deleted with their transcript.
+const DELETE_VIDEO: [&str; 4] = [
     "DELETE FROM transcripts WHERE video = $1",
     "DELETE FROM tracks WHERE video = $1",
     "DELETE FROM absences WHERE video = $1",
+    "DELETE FROM details WHERE video = $1",
 ];
 /// Subtracts a video from the statistics of PostgreSQL.
 const SUBTRACT_VIDEO: &str = "UPDATE figures SET videos = videos - least(o.transcripts, 1),
@@ -132,7 +135,7 @@ const STATS_PARTS: u64 = 64;
 
 /// Statements that must not scan tables, for the test of the query plans.
 #[cfg(all(test, feature = "sqlite"))]
-pub(crate) const INDEXED_STATEMENTS: [&str; 17] = [
+pub(crate) const INDEXED_STATEMENTS: [&str; 20] = [
     find::FIND.sqlite,
     find::BODY.sqlite,
     PUT_ABSENCE,
@@ -146,6 +149,9 @@ pub(crate) const INDEXED_STATEMENTS: [&str; 17] = [
     DELETE_VIDEO[0],
     DELETE_VIDEO[1],
     DELETE_VIDEO[2],
+    DELETE_VIDEO[3],
+    INCREMENT_CHANGES,
+    RECORD_CHANGED_VIDEO,
     tracks::TRACKS.sqlite,
     STATS.sqlite,
     CHANGED_VIDEOS,
@@ -253,6 +259,15 @@ impl WriteTx for DeleteChangedVideosTx {
 /// Records a video whose earlier responses are outdated. On SQLite triggers record it.
 async fn record_changed_video<S: Session>(db: &mut S, video: &str, is_changed: bool) -> DbResult<()> {
     if S::IS_REMOTE && is_changed {
+        db.execute(RECORD_CHANGED_VIDEO, &values![video]).await?;
+    }
+    Ok(())
+}
+
+/// Counts a change of what is known of a video with transcripts: earlier responses lack it.
+async fn count_changed_details<S: Session>(db: &mut S, video: &str, is_changed: bool) -> DbResult<()> {
+    if is_changed {
+        db.execute(INCREMENT_CHANGES, &values![1_i64]).await?;
         db.execute(RECORD_CHANGED_VIDEO, &values![video]).await?;
     }
     Ok(())

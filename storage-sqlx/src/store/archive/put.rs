@@ -6,14 +6,13 @@ use transcript_core::{
     Error, Result, Timestamp,
     archive::{PutRequest, StoredTranscript, TrackSelector},
     ids::Holder,
-    transcript::TrackInfo,
+    transcript::VideoDetails,
 };
 
 use super::{
-    RELEASE_LEASE, count_changes,
+    RELEASE_LEASE, count_changed_details, count_changes, details,
     find::{FIND, decode_stored, name_unreadable},
     record_changed_video, stats_part,
-    tracks::decode_info,
 };
 use crate::{
     body::EncodedBody,
@@ -22,27 +21,14 @@ use crate::{
     sql::{Row, Session, Statement, WriteTx, sql, values},
 };
 
-/// Whether the video is withdrawn, its newest transcript of the same content, and whether it has any.
+/// Whether the video is withdrawn, its newest transcript of the same content, whether it has any, and its metadata.
 const LOAD_VIDEO: &str = "SELECT EXISTS (SELECT 1 FROM withdrawals WHERE video = $1),
     (SELECT max(id) FROM transcripts WHERE video = $1 AND content_sha256 = $2),
-    EXISTS (SELECT 1 FROM transcripts WHERE video = $1)";
+    EXISTS (SELECT 1 FROM transcripts WHERE video = $1),
+    (SELECT metadata FROM details WHERE video = $1)";
 /// The transcript of each selector of the video, and whether its content equals the new one.
 const SELECTOR_STATES: &str = "SELECT w.wish, t.revision, t.content_sha256 = $2, t.id
     FROM wishes w JOIN transcripts t ON t.video = w.video AND t.id = w.transcript WHERE w.video = $1";
-const STORED_TRACKS: &str =
-    "SELECT id, language, kind, name, original FROM tracks WHERE video = $1 ORDER BY id";
-
-const MARK_ORIGINALS: Statement = sql! {
-    sqlite: "UPDATE tracks SET original = 1 WHERE id IN (SELECT value FROM json_each($2))",
-    postgres: "UPDATE tracks SET original = TRUE WHERE video = $1 AND id = ANY ($2)",
-};
-const ADD_TRACK: &str = "INSERT INTO tracks (video, language, kind, name, original)
-    VALUES ($1, $2, $3, $4, $5) RETURNING id";
-/// Adds all tracks in one round trip to PostgreSQL.
-const ADD_TRACKS: &str = "INSERT INTO tracks (video, id, language, kind, name, original)
-    SELECT $1, t.id, t.language, t.kind, CASE WHEN t.named = 1 THEN t.name END, t.original = 1
-    FROM unnest($2::BIGINT[], $3::TEXT[], $4::TEXT[], $5::TEXT[], $6::BIGINT[], $7::BIGINT[])
-        t (id, language, kind, name, named, original)";
 const DELETE_ABSENCES: Statement = sql! {
     sqlite: "DELETE FROM absences WHERE video = $1 AND wish IN (SELECT value FROM json_each($2))",
     postgres: "DELETE FROM absences WHERE video = $1 AND wish = ANY ($2)",
@@ -58,8 +44,11 @@ const ADD_TRANSCRIPT: Statement = sql! {
                 body_bytes)
             VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id
         ), with_body AS (
-            INSERT INTO bodies (video, transcript, content_sha256, source, length, checksum, about, segments)
-            VALUES ($1, $2, $7, $9, $10, $11, $12, $13)
+            INSERT INTO bodies (video, transcript, content_sha256, source, length, checksum, about, segments,
+                about_checksum)
+            VALUES ($1, $2, $7, $9, $10, $11, $12, $13, $16)
+        ), with_words AS (
+            INSERT INTO words (video, transcript, bytes) SELECT $1, $2, $17::BYTEA WHERE $17 IS NOT NULL
         ), counted AS (
             UPDATE figures SET videos = videos + $14, transcripts = transcripts + 1, bytes = bytes + $8
             WHERE part = $15
@@ -67,26 +56,37 @@ const ADD_TRANSCRIPT: Statement = sql! {
         SELECT id FROM added",
 };
 const ADD_BODY: &str = "INSERT INTO bodies
-    (transcript, content_sha256, source, length, checksum, about, segments)
-    VALUES ($2, $7, $9, $10, $11, $12, $13)";
+    (transcript, content_sha256, source, length, checksum, about, segments, about_checksum)
+    VALUES ($2, $7, $9, $10, $11, $12, $13, $16)";
+/// In a file; on PostgreSQL the statements for bodies write the words too.
+const PUT_WORDS: &str = "INSERT INTO words (transcript, bytes) VALUES ($1, $2)
+    ON CONFLICT (transcript) DO UPDATE SET bytes = excluded.bytes";
+const DELETE_WORDS: &str = "DELETE FROM words WHERE transcript = $1";
 
 /// Locks a transcript, so that the next statement sees what a concurrent compaction has done.
 const LOCK_TRANSCRIPT: &str = "SELECT id FROM transcripts WHERE video = $1 AND id = $2 FOR UPDATE";
 /// Writes the body of a stored transcript again, on PostgreSQL with its share of the statistics. Reads no old body.
 const REWRITE_BODY: Statement = sql! {
-    sqlite: "INSERT INTO bodies (transcript, content_sha256, source, length, checksum, about, segments)
-        VALUES ($2, $3, $4, $5, $6, $7, $8)
+    sqlite: "INSERT INTO bodies
+            (transcript, content_sha256, source, length, checksum, about, segments, about_checksum)
+        VALUES ($2, $3, $4, $5, $6, $7, $8, $11)
         ON CONFLICT (transcript) DO UPDATE SET content_sha256 = excluded.content_sha256,
             source = excluded.source, length = excluded.length, checksum = excluded.checksum,
-            about = excluded.about, segments = excluded.segments",
+            about = excluded.about, segments = excluded.segments, about_checksum = excluded.about_checksum",
     postgres: "WITH taken AS (
             DELETE FROM cold WHERE video = $1 AND transcript = $2 RETURNING transcript
         ), put AS (
-            INSERT INTO bodies (video, transcript, content_sha256, source, length, checksum, about, segments)
-            VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+            INSERT INTO bodies (video, transcript, content_sha256, source, length, checksum, about, segments,
+                about_checksum)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $11)
             ON CONFLICT (video, transcript) DO UPDATE SET content_sha256 = excluded.content_sha256,
                 source = excluded.source, length = excluded.length, checksum = excluded.checksum,
-                about = excluded.about, segments = excluded.segments
+                about = excluded.about, segments = excluded.segments, about_checksum = excluded.about_checksum
+        ), put_words AS (
+            INSERT INTO words (video, transcript, bytes) SELECT $1, $2, $12::BYTEA WHERE $12 IS NOT NULL
+            ON CONFLICT (video, transcript) DO UPDATE SET bytes = excluded.bytes
+        ), without_words AS (
+            DELETE FROM words WHERE video = $1 AND transcript = $2 AND $12 IS NULL
         ), sized AS (
             UPDATE transcripts SET body_bytes = $9 WHERE video = $1 AND id = $2
         )
@@ -116,12 +116,11 @@ const STORED_TRANSCRIPT: &str = "SELECT t.revision, t.parser_version, t.stored_a
 
 /// Statements that must not scan tables, for the test of the query plans.
 #[cfg(all(test, feature = "sqlite"))]
-pub(crate) const INDEXED_STATEMENTS: [&str; 13] = [
+pub(crate) const INDEXED_STATEMENTS: [&str; 12] = [
     LOAD_VIDEO,
     SELECTOR_STATES,
-    STORED_TRACKS,
-    MARK_ORIGINALS.sqlite,
-    ADD_TRACK,
+    PUT_WORDS,
+    DELETE_WORDS,
     DELETE_ABSENCES.sqlite,
     ADD_TRANSCRIPT.sqlite,
     ADD_BODY,
@@ -221,6 +220,10 @@ impl PutTranscriptTx {
         } else {
             db.execute(DELETE_COLD, &values![transcript]).await?;
             db.execute(UPDATE_SIZE, &values![transcript, size, length]).await?;
+            match &body.words {
+                Some(words) => db.execute(PUT_WORDS, &values![transcript, words]).await?,
+                None => db.execute(DELETE_WORDS, &values![transcript]).await?,
+            };
         }
         let row = values![
             video,
@@ -233,33 +236,11 @@ impl PutTranscriptTx {
             &*body.segments,
             size,
             stats_part(),
+            body.about_checksum(),
+            body.words.as_ref(),
         ];
         db.execute(REWRITE_BODY, &row).await?;
         Ok(())
-    }
-
-    /// Merges the tracks into those known before; returns the number of the transcript's own track.
-    async fn update_tracks<S: Session>(&self, db: &mut S, video: &str) -> DbResult<i64> {
-        let own = &self.request.transcript.track;
-        let mut rows = db.rows(STORED_TRACKS, &values![video]).await?;
-        let stored = rows.iter_mut().map(|row| decode_info(row, 0)).collect::<DbResult<Vec<_>>>()?;
-        let (mut originals, mut new): (Vec<i64>, Vec<TrackInfo>) = (Vec::new(), Vec::new());
-        for track in self.request.known_tracks.iter().chain([own]) {
-            if let Some((id, stored)) = stored.iter().find(|(_, stored)| stored.is_same(track)) {
-                originals.extend((track.original && !stored.original).then_some(*id));
-            } else if let Some(new) = new.iter_mut().find(|new| new.is_same(track)) {
-                new.original |= track.original;
-            } else {
-                new.push(track.clone());
-            }
-        }
-        if !originals.is_empty() {
-            db.execute(MARK_ORIGINALS, &values![video, originals]).await?;
-        }
-        let added = add_tracks(db, video, &new, self.request.now).await?;
-        let mut tracks = stored.iter().map(|(id, track)| (*id, track)).chain(added.into_iter().zip(&new));
-        let id = tracks.find_map(|(id, track)| track.is_same(own).then_some(id));
-        Ok(id.ok_or_else(|| Error::unexpected("the track of a stored transcript is missing"))?)
     }
 
     async fn add_transcript<S: Session>(
@@ -287,31 +268,41 @@ impl PutTranscriptTx {
             &*body.segments,
             i64::from(is_first),
             stats_part(),
+            body.about_checksum(),
+            body.words.as_ref(),
         ];
         let id: i64 = db.only_row(ADD_TRANSCRIPT, &row).await?.take(0)?;
         if !S::IS_REMOTE {
             row[1] = id.into();
             db.execute(ADD_BODY, &row).await?;
+            if let Some(words) = &body.words {
+                db.execute(PUT_WORDS, &values![id, words]).await?;
+            }
         }
         Ok(id)
     }
 
     /// The first transcript of a video, as stored.
-    fn first_result(&self) -> StoredTranscript {
+    fn first_result(&self, details: Arc<VideoDetails>) -> StoredTranscript {
         StoredTranscript {
             transcript: Arc::clone(&self.request.transcript),
             revision: 1,
             content_sha256: self.body.content_sha256.clone(),
             parser_version: self.request.parser_version,
             stored_at: self.request.now,
-            details: Arc::default(),
+            details,
         }
     }
 
     /// The transcript of the first selector after the write, as stored.
     ///
     /// If its digest equals that of the written transcript, the text is not read again; otherwise it is read.
-    async fn stored_result<S: Session>(&self, db: &mut S, video: &str) -> DbResult<StoredTranscript> {
+    async fn stored_result<S: Session>(
+        &self,
+        db: &mut S,
+        video: &str,
+        details: Arc<VideoDetails>,
+    ) -> DbResult<StoredTranscript> {
         let PutRequest { transcript, now, .. } = &self.request;
         let first = self.first_selector();
         let mut row = db.only_row(STORED_TRANSCRIPT, &values![video, first]).await?;
@@ -323,7 +314,7 @@ impl PutTranscriptTx {
                 content_sha256,
                 parser_version: row.take(1)?,
                 stored_at: Timestamp::from_millis(row.take(2)?),
-                details: Arc::default(),
+                details,
             });
         }
         let mut row = db.only_row(FIND, &values![video, first, now.as_millis()]).await?;
@@ -350,7 +341,9 @@ impl WriteTx for PutTranscriptTx {
         // Without a transcript of the video no selector has one.
         let mut rows = if is_first { Vec::new() } else { db.rows(SELECTOR_STATES, &content).await? };
         let states = rows.iter_mut().map(SelectorState::decode).collect::<DbResult<Vec<_>>>()?;
-        let track = self.update_tracks(db, &video).await?;
+        let details::UpdatedDetails { track, details, is_changed } =
+            details::update(db, &video, &self.request, before.get(3)?).await?;
+        count_changed_details(db, &video, is_changed && !states.is_empty()).await?;
         if let Some(holder) = &self.lease_holder {
             let lease = values![&video, self.first_selector(), holder.as_str()];
             db.execute(RELEASE_LEASE, &lease).await?;
@@ -364,7 +357,7 @@ impl WriteTx for PutTranscriptTx {
             self.rewrite_bodies(db, &video, &states, filled).await?;
         }
         let (transcript, replaces) = match (decision, same) {
-            (PutDecision::Keep, _) => return self.stored_result(db, &video).await,
+            (PutDecision::Keep, _) => return self.stored_result(db, &video, details).await,
             (PutDecision::Fill, Some(same)) => (same, false),
             (PutDecision::Fill, None) => (self.add_transcript(db, &video, track, 1, is_first).await?, false),
             (PutDecision::Replace { revision }, _) => {
@@ -373,46 +366,11 @@ impl WriteTx for PutTranscriptTx {
         };
         db.execute(PUT_SELECTORS, &values![&video, selectors, transcript, replaces]).await?;
         if is_first {
-            return Ok(self.first_result());
+            return Ok(self.first_result(details));
         }
         let has_another = states.iter().any(|stored| stored.transcript != transcript);
         count_changes(db, has_another.into()).await?;
         record_changed_video(db, &video, has_another && replaces).await?;
-        self.stored_result(db, &video).await
+        self.stored_result(db, &video, details).await
     }
-}
-
-/// Adds tracks; returns their numbers in the same order.
-async fn add_tracks<S: Session>(
-    db: &mut S,
-    video: &str,
-    tracks: &[TrackInfo],
-    now: Timestamp,
-) -> DbResult<Vec<i64>> {
-    if !S::IS_REMOTE {
-        let mut ids = Vec::with_capacity(tracks.len());
-        for TrackInfo { language, kind, name, original } in tracks {
-            let row = values![video, language.as_str(), kind.as_str(), name.as_ref(), *original];
-            ids.push(db.only_row(ADD_TRACK, &row).await?.take(0)?);
-        }
-        return Ok(ids);
-    }
-    let ids: Vec<i64> = tracks.iter().filter_map(|_| db.next_number(now)).collect();
-    if !tracks.is_empty() {
-        let texts = |text: fn(&TrackInfo) -> &str| tracks.iter().map(text).collect::<Vec<_>>();
-        let flags = |flag: fn(&TrackInfo) -> bool| tracks.iter().map(|track| flag(track).into()).collect();
-        let (is_named, is_original): (Vec<i64>, Vec<i64>) =
-            (flags(|track| track.name.is_some()), flags(|track| track.original));
-        let rows = values![
-            video,
-            ids.clone(),
-            texts(|track| track.language.as_str()),
-            texts(|track| track.kind.as_str()),
-            texts(|track| track.name.as_deref().unwrap_or_default()),
-            is_named,
-            is_original,
-        ];
-        db.execute(ADD_TRACKS, &rows).await?;
-    }
-    Ok(ids)
 }

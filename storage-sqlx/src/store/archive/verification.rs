@@ -10,7 +10,7 @@ use transcript_core::{
 
 use super::{
     count_changes,
-    find::decode_body,
+    find::{CheckedBody, decode_body},
     record_changed_video,
     scan::{TranscriptKey, concurrency, next_cursor},
     stats_part,
@@ -36,16 +36,17 @@ const NEXT_TRANSCRIPTS: Statement = sql! {
 
 /// A transcript in each form that it may have.
 const READ_FORMS: Statement = sql! {
-    sqlite: "SELECT b.content_sha256, b.length, b.checksum, b.source, b.about, b.segments,
+    sqlite: "SELECT b.content_sha256, b.length, b.checksum, b.source, b.about, b.segments, b.about_checksum,
             t.content_sha256, t.body_length, t.body,
             unhex((SELECT group_concat(hex(p.bytes), '' ORDER BY p.id) FROM cold p
-                WHERE b.transcript IS NULL AND p.id BETWEEN t.id * 65536 AND t.id * 65536 + 65535))
-        FROM transcripts t LEFT JOIN bodies b ON b.transcript = t.id
+                WHERE b.transcript IS NULL AND p.id BETWEEN t.id * 65536 AND t.id * 65536 + 65535)), o.bytes
+        FROM transcripts t LEFT JOIN bodies b ON b.transcript = t.id LEFT JOIN words o ON o.transcript = t.id
         WHERE t.video = $1 AND t.id = $2 AND t.revision = $3",
-    postgres: "SELECT b.content_sha256, b.length, b.checksum, b.source, b.about, b.segments,
-            t.content_sha256, b.length, NULL::BYTEA, p.body
+    postgres: "SELECT b.content_sha256, b.length, b.checksum, b.source, b.about, b.segments, b.about_checksum,
+            t.content_sha256, b.length, NULL::BYTEA, p.body, o.bytes
         FROM transcripts t
         LEFT JOIN bodies b ON b.video = t.video AND b.transcript = t.id
+        LEFT JOIN words o ON o.video = t.video AND o.transcript = t.id
         LEFT JOIN cold p ON p.video = t.video AND p.transcript = t.id AND b.video IS NULL
         WHERE t.video = $1 AND t.id = $2 AND t.revision = $3",
 };
@@ -79,6 +80,7 @@ enum StoredForm {
     },
     Cold {
         compact: Vec<u8>,
+        words: Option<Vec<u8>>,
         content_sha256: Vec<u8>,
     },
     V1(BodyV1),
@@ -87,15 +89,15 @@ enum StoredForm {
 impl StoredForm {
     /// Decodes a row of [`READ_FORMS`].
     fn decode(video: &VideoId, row: &mut Row) -> DbResult<Self> {
-        let content_sha256 = row.take(6)?;
-        if let Some((body, _)) = decode_body(video, row, 0)? {
-            return Ok(Self::Body { body, content_sha256 });
+        let (content_sha256, words) = (row.take(7)?, row.take(11)?);
+        if let Some(CheckedBody { body, .. }) = decode_body(video, row, 0)? {
+            return Ok(Self::Body { body: EncodedBody { words, ..body }, content_sha256 });
         }
-        if let Some(compact) = row.take(9)? {
-            return Ok(Self::Cold { compact, content_sha256 });
+        if let Some(compact) = row.take(10)? {
+            return Ok(Self::Cold { compact, words, content_sha256 });
         }
-        let bytes = row.take::<Option<Vec<u8>>>(8)?.ok_or_else(damaged)?;
-        Ok(Self::V1(BodyV1 { content_sha256, length: row.take(7)?, bytes }))
+        let bytes = row.take::<Option<Vec<u8>>>(9)?.ok_or_else(damaged)?;
+        Ok(Self::V1(BodyV1 { content_sha256, length: row.take(8)?, bytes }))
     }
 
     /// Checks that it decodes to what was stored for this video.
@@ -105,7 +107,9 @@ impl StoredForm {
                 return Err(damaged());
             }
             Self::Body { body, .. } => body.unpack()?,
-            Self::Cold { compact, content_sha256 } => cold::unpack(compact, content_sha256)?,
+            Self::Cold { compact, words, content_sha256 } => {
+                cold::unpack(compact, words.as_deref(), content_sha256)?
+            }
             Self::V1(body) => body.unpack()?,
         };
         if transcript.video == *video { Ok(()) } else { Err(misplaced()) }

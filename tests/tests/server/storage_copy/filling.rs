@@ -10,7 +10,7 @@ use transcript_core::{
     archive::{Archive, CompactRequest, PutRequest, TrackSelector},
     ids::{GrantId, HoldId, WalletId},
     ledger::{GrantRequest, HoldRequest, Ledger, Leg, Pool, RevokeRequest, SettleRequest, Terms},
-    transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
+    transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript, VideoMetadata, Word},
     video::{Platform, VideoId},
 };
 
@@ -143,7 +143,12 @@ async fn fill_archive(archive: &SqliteArchive, videos: u32) -> Result<()> {
             let track = if n % 2 == 0 { &english } else { &german };
             let text = |index: u32| format!("{index} of {n}: {}", TEXTS[(n + index) as usize % TEXTS.len()]);
             let segments = (0..10 + n % 40).map(|index| {
-                Segment::new(text(index + revision), u64::from(index) * 1_000, 900 + u64::from(revision))
+                let start = u64::from(index) * 1_000;
+                let word = Word::new((index + revision).to_string(), start, 90 + u64::from(n));
+                Segment {
+                    words: if n % 4 < 2 { vec![word] } else { Vec::new() },
+                    ..Segment::new(text(index + revision), start, 900 + u64::from(revision))
+                }
             });
             let transcript = Transcript {
                 video: video.clone(),
@@ -160,7 +165,10 @@ async fn fill_archive(archive: &SqliteArchive, videos: u32) -> Result<()> {
                 selectors: selectors.into_iter().take(1 + (n % 2) as usize).collect(),
                 transcript: Arc::new(transcript),
                 known_tracks: vec![english.clone(), german.clone()],
-                metadata: Default::default(),
+                metadata: VideoMetadata {
+                    description: (n % 3 > 0).then(|| text(n)),
+                    ..VideoMetadata::default()
+                },
                 parser_version: 1 + n % 2,
                 replace: revision > 0,
                 now: at(i64::from(n)).plus(Duration::from_secs(revision.into())),

@@ -1,0 +1,207 @@
+//! What is known of a video besides its texts: metadata and tracks.
+
+use std::sync::Arc;
+
+use transcript_core::{
+    Error, Timestamp,
+    archive::PutRequest,
+    transcript::{Chapter, LanguageTag, TrackInfo, TrackKind, VideoDetails, VideoMetadata},
+};
+
+use super::tracks::decode_info;
+use crate::{
+    codec,
+    error::{DbResult, corrupt},
+    sql::{Row, Session, Statement, sql, values},
+};
+
+/// The columns of the metadata and of the tracks of the video $1, in order of discovery.
+///
+/// A track is one text, because both databases read a list of texts: language, kind and 0 or 1 for the original, with
+/// spaces between, then its name after another space, if it has one.
+#[cfg(feature = "sqlite")]
+macro_rules! sqlite_details {
+    () => {
+        "(SELECT metadata FROM details WHERE video = $1),
+            (SELECT json_group_array(language || ' ' || kind || ' ' || original || coalesce(' ' || name, '') ORDER BY id)
+                FROM tracks WHERE video = $1)"
+    };
+}
+#[cfg(feature = "sqlite")]
+pub(super) use sqlite_details;
+
+/// As [`sqlite_details`].
+#[cfg(feature = "postgres")]
+macro_rules! postgres_details {
+    () => {
+        "(SELECT metadata FROM details WHERE video = $1),
+            ARRAY(SELECT language || ' ' || kind || ' ' || original::INT || coalesce(' ' || name, '')
+                FROM tracks WHERE video = $1 ORDER BY id)"
+    };
+}
+#[cfg(feature = "postgres")]
+pub(super) use postgres_details;
+
+const STORED_TRACKS: &str =
+    "SELECT id, language, kind, name, original FROM tracks WHERE video = $1 ORDER BY id";
+
+const MARK_ORIGINALS: Statement = sql! {
+    sqlite: "UPDATE tracks SET original = 1 WHERE id IN (SELECT value FROM json_each($2))",
+    postgres: "UPDATE tracks SET original = TRUE WHERE video = $1 AND id = ANY ($2)",
+};
+const ADD_TRACK: &str = "INSERT INTO tracks (video, language, kind, name, original)
+    VALUES ($1, $2, $3, $4, $5) RETURNING id";
+/// Adds all tracks in one round trip to PostgreSQL.
+const ADD_TRACKS: &str = "INSERT INTO tracks (video, id, language, kind, name, original)
+    SELECT $1, t.id, t.language, t.kind, CASE WHEN t.named = 1 THEN t.name END, t.original = 1
+    FROM unnest($2::BIGINT[], $3::TEXT[], $4::TEXT[], $5::TEXT[], $6::BIGINT[], $7::BIGINT[])
+        t (id, language, kind, name, named, original)";
+
+const PUT_METADATA: &str = "INSERT INTO details (video, metadata) VALUES ($1, $2)
+    ON CONFLICT (video) DO UPDATE SET metadata = excluded.metadata";
+
+/// Statements that must not scan tables, for the test of the query plans.
+#[cfg(all(test, feature = "sqlite"))]
+pub(crate) const INDEXED_STATEMENTS: [&str; 4] =
+    [STORED_TRACKS, MARK_ORIGINALS.sqlite, ADD_TRACK, PUT_METADATA];
+
+/// Decodes the columns of [`sqlite_details`], of which this is the first.
+pub(super) fn decode(row: &mut Row, first: usize) -> DbResult<Arc<VideoDetails>> {
+    let metadata: Option<String> = row.take(first)?;
+    let tracks: Vec<String> = row.take(first + 1)?;
+    let tracks = tracks.iter().map(|track| decode_track(track)).collect::<Option<_>>();
+    let tracks = tracks.ok_or_else(|| corrupt("a stored track is damaged"))?;
+    Ok(Arc::new(VideoDetails { metadata: decode_metadata(metadata.as_deref()), tracks }))
+}
+
+fn decode_track(text: &str) -> Option<TrackInfo> {
+    let mut parts = text.splitn(4, ' ');
+    let (language, kind, original) = (parts.next()?, parts.next()?, parts.next()?);
+    Some(TrackInfo {
+        language: LanguageTag::from_canonical(language),
+        kind: TrackKind::from_name(kind)?,
+        name: parts.next().map(str::to_owned),
+        original: original == "1",
+    })
+}
+
+/// Metadata that does not decode is unknown: it never costs a transcript, and the next put replaces it.
+fn decode_metadata(json: Option<&str>) -> VideoMetadata {
+    let Some(json) = json else { return VideoMetadata::default() };
+    serde_json::from_str(json).unwrap_or_else(|_| {
+        tracing::warn!("stored metadata does not decode, treated as unknown");
+        VideoMetadata::default()
+    })
+}
+
+/// Approximate memory of what is known of a video.
+pub(super) fn memory_bytes(details: &VideoDetails) -> u64 {
+    let VideoMetadata {
+        author_id,
+        author_url,
+        published_at: _,
+        thumbnail_url,
+        live: _,
+        description,
+        chapters,
+    } = &details.metadata;
+    let texts = [author_id, author_url, thumbnail_url, description].into_iter().flatten().map(String::len);
+    let chapters = chapters.iter().map(|chapter| chapter.title.len() + size_of::<Chapter>());
+    let tracks = details.tracks.iter().map(|track| {
+        track.language.as_str().len() + track.name.as_ref().map_or(0, String::len) + size_of::<TrackInfo>()
+    });
+    (size_of::<VideoDetails>() + texts.chain(chapters).chain(tracks).sum::<usize>()) as u64
+}
+
+/// What a put knows of its video after it.
+pub(super) struct UpdatedDetails {
+    /// The number of the transcript's own track.
+    pub(super) track: i64,
+    pub(super) details: Arc<VideoDetails>,
+    /// Whether they differ from those before.
+    pub(super) is_changed: bool,
+}
+
+/// Merges the tracks and the metadata of a request into those known before.
+pub(super) async fn update<S: Session>(
+    db: &mut S,
+    video: &str,
+    request: &PutRequest,
+    metadata_before: Option<&str>,
+) -> DbResult<UpdatedDetails> {
+    let before = decode_metadata(metadata_before);
+    let metadata = request.metadata.clone().or(&before);
+    let is_new_metadata = metadata != before;
+    if is_new_metadata {
+        db.execute(PUT_METADATA, &values![video, codec::json(&metadata)?]).await?;
+    }
+    let (track, tracks, are_new_tracks) = update_tracks(db, video, request).await?;
+    let details = Arc::new(VideoDetails { metadata, tracks });
+    Ok(UpdatedDetails { track, details, is_changed: is_new_metadata || are_new_tracks })
+}
+
+/// Returns the number of the transcript's own track, all tracks, and whether they changed.
+async fn update_tracks<S: Session>(
+    db: &mut S,
+    video: &str,
+    request: &PutRequest,
+) -> DbResult<(i64, Vec<TrackInfo>, bool)> {
+    let own = &request.transcript.track;
+    let mut rows = db.rows(STORED_TRACKS, &values![video]).await?;
+    let mut tracks = rows.iter_mut().map(|row| decode_info(row, 0)).collect::<DbResult<Vec<_>>>()?;
+    let (mut originals, mut new): (Vec<i64>, Vec<TrackInfo>) = (Vec::new(), Vec::new());
+    for track in request.known_tracks.iter().chain([own]) {
+        if let Some((id, stored)) = tracks.iter_mut().find(|(_, stored)| stored.is_same(track)) {
+            originals.extend((track.original && !stored.original).then_some(*id));
+            stored.original |= track.original;
+        } else if let Some(new) = new.iter_mut().find(|new| new.is_same(track)) {
+            new.original |= track.original;
+        } else {
+            new.push(track.clone());
+        }
+    }
+    let is_changed = !originals.is_empty() || !new.is_empty();
+    if !originals.is_empty() {
+        db.execute(MARK_ORIGINALS, &values![video, originals]).await?;
+    }
+    let added = add_tracks(db, video, &new, request.now).await?;
+    tracks.extend(added.into_iter().zip(new));
+    let id = tracks.iter().find_map(|(id, track)| track.is_same(own).then_some(*id));
+    let id = id.ok_or_else(|| Error::unexpected("the track of a stored transcript is missing"))?;
+    Ok((id, tracks.into_iter().map(|(_, track)| track).collect(), is_changed))
+}
+
+/// Adds tracks; returns their numbers in the same order.
+async fn add_tracks<S: Session>(
+    db: &mut S,
+    video: &str,
+    tracks: &[TrackInfo],
+    now: Timestamp,
+) -> DbResult<Vec<i64>> {
+    if !S::IS_REMOTE {
+        let mut ids = Vec::with_capacity(tracks.len());
+        for TrackInfo { language, kind, name, original } in tracks {
+            let row = values![video, language.as_str(), kind.as_str(), name.as_ref(), *original];
+            ids.push(db.only_row(ADD_TRACK, &row).await?.take(0)?);
+        }
+        return Ok(ids);
+    }
+    let ids: Vec<i64> = tracks.iter().filter_map(|_| db.next_number(now)).collect();
+    if !tracks.is_empty() {
+        let texts = |text: fn(&TrackInfo) -> &str| tracks.iter().map(text).collect::<Vec<_>>();
+        let flags = |flag: fn(&TrackInfo) -> bool| tracks.iter().map(|track| flag(track).into()).collect();
+        let (is_named, is_original): (Vec<i64>, Vec<i64>) =
+            (flags(|track| track.name.is_some()), flags(|track| track.original));
+        let rows = values![
+            video,
+            ids.clone(),
+            texts(|track| track.language.as_str()),
+            texts(|track| track.kind.as_str()),
+            texts(|track| track.name.as_deref().unwrap_or_default()),
+            is_named,
+            is_original,
+        ];
+        db.execute(ADD_TRACKS, &rows).await?;
+    }
+    Ok(ids)
+}

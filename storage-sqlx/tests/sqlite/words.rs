@@ -1,0 +1,210 @@
+//! Times of words, metadata and headers in the file: damage, size, and files of the version before.
+
+use std::{fs, io::Write as _, path::Path};
+
+use transcript_core::{
+    ErrorKind, PageRequest,
+    archive::{Archive, FindOutcome, PutRequest, VerifyArchiveRequest},
+    transcript::VideoMetadata,
+};
+
+use crate::{
+    common::{
+        cold::{compact, found, speech},
+        words::{check_details, check_recorded_size, check_statistics, metadata, timed_speech},
+    },
+    opening::{foreign_connection, run, value},
+};
+
+#[tokio::test]
+async fn words_count_in_statistics() {
+    check_statistics(&*crate::archive().await.0).await;
+}
+
+#[tokio::test]
+async fn details_hostile_names_are_returned_unchanged() {
+    check_details(&*crate::archive().await.0).await;
+}
+
+#[tokio::test]
+async fn words_recorded_take_a_third_at_most() {
+    let ((with, _one), (without, _other)) = (crate::archive().await, crate::archive().await);
+    let Some([as_sent, cold]) = check_recorded_size(&*with, &*without).await else {
+        std::io::stderr().write_all(b"VERBATIM_RECORDINGS is not set: words are not measured\n").unwrap();
+        return;
+    };
+    let text = format!("words of recorded captions add {as_sent} per mille, to cold storage {cold}\n");
+    std::io::stderr().write_all(text.as_bytes()).unwrap();
+    // Cold storage makes the text smaller, but not the words.
+    assert!(as_sent <= 333 && cold <= 400, "{text}");
+}
+
+#[tokio::test]
+async fn words_damaged_are_reported_and_repaired() {
+    let (archive, folder) = crate::archive().await;
+    let kept = timed_speech(1);
+    archive.put(kept.clone()).await.unwrap();
+    archive.put(timed_speech(2)).await.unwrap();
+    let sound = found(&*archive, &kept).await;
+    let file = folder.path().join("archive.db");
+    run(&file, "CREATE TABLE sound AS SELECT * FROM words");
+    for damage in [
+        "DELETE FROM words WHERE transcript = 1",
+        "UPDATE words SET bytes = x'' WHERE transcript = 1",
+        "UPDATE words SET bytes = zeroblob(40) WHERE transcript = 1",
+        "UPDATE words SET bytes = substr(bytes, 1, 50) WHERE transcript = 1",
+        // Well-formed, and with the same number of words.
+        "UPDATE words SET bytes = (SELECT bytes FROM words WHERE transcript = 2) WHERE transcript = 1",
+    ] {
+        for is_cold in [false, true] {
+            if is_cold {
+                assert!(compact(&*archive, 10).await.compacted > 0);
+            }
+            run(&file, damage);
+            let error = archive.find(&kept.video, &kept.selectors[0], kept.now).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Corrupt, "{damage}: {error}");
+            assert!(error.message().contains(&kept.video.to_string()), "{error}");
+            let lazy = archive.find_lazy(&kept.video, &kept.selectors[0]).await;
+            let lazy = lazy.and_then(|lazy| lazy.unwrap().load());
+            assert_eq!(lazy.unwrap_err().kind(), ErrorKind::Corrupt, "{damage}");
+            let body = archive.stored_body(&kept.video, &kept.selectors[0]).await;
+            match is_cold {
+                true => assert_eq!(body.unwrap_err().kind(), ErrorKind::Corrupt, "{damage}"),
+                false => assert_eq!(body.unwrap().unwrap(), sound.1, "it reads no words"),
+            }
+            if !is_cold {
+                assert_eq!(compact(&*archive, 10).await.damaged, [kept.video.clone()], "{damage}");
+            }
+            let request = VerifyArchiveRequest { page: PageRequest::first(), delete_damaged: false };
+            let damaged = archive.verify(request).await.unwrap().damaged;
+            let videos: Vec<_> = damaged.into_iter().map(|damaged| damaged.video).collect();
+            assert_eq!(videos, [kept.video.clone()], "{damage}");
+            archive.put(PutRequest { replace: true, ..kept.clone() }).await.unwrap();
+            assert_eq!(found(&*archive, &kept).await, sound, "{damage}");
+        }
+    }
+    // Words of a transcript that has none.
+    let bare = speech(3);
+    archive.put(bare.clone()).await.unwrap();
+    run(&file, "INSERT INTO words SELECT 3, bytes FROM sound WHERE transcript = 1");
+    let error = archive.find(&bare.video, &bare.selectors[0], bare.now).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+    archive.put(PutRequest { replace: true, ..bare.clone() }).await.unwrap();
+    found(&*archive, &bare).await;
+    for request in [timed_speech(1), timed_speech(2), bare] {
+        archive.delete(&request.video).await.unwrap();
+    }
+    let connection = foreign_connection(&file);
+    assert_eq!(value::<i64>(&connection, "SELECT count(*) FROM words"), 0);
+}
+
+#[tokio::test]
+async fn header_damaged_returns_corrupt() {
+    let (archive, folder) = crate::archive().await;
+    let (kept, other) = (timed_speech(1), timed_speech(2));
+    archive.put(kept.clone()).await.unwrap();
+    archive.put(other.clone()).await.unwrap();
+    let sound = found(&*archive, &kept).await;
+    let file = folder.path().join("archive.db");
+    run(&file, "CREATE TABLE sound AS SELECT * FROM bodies");
+    for damage in [
+        "about = replace(about, 'title', 'turtle')",
+        "about = replace(about, '\"en\"', '\"de\"')",
+        "about = replace(about, 'title', 'turtle'), about_checksum = NULL",
+        "(about, about_checksum) = (SELECT about, about_checksum FROM bodies WHERE transcript = 2)",
+    ] {
+        run(&file, &format!("UPDATE bodies SET {damage} WHERE transcript = 1"));
+        let error = archive.stored_body(&kept.video, &kept.selectors[0]).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{damage}: {error}");
+        let lazy = archive.find_lazy(&kept.video, &kept.selectors[0]).await.unwrap().unwrap();
+        assert_eq!(lazy.body().unwrap_err().kind(), ErrorKind::Corrupt, "{damage}");
+        run(&file, "DELETE FROM bodies; INSERT INTO bodies SELECT * FROM sound");
+        assert_eq!(found(&*archive, &kept).await, sound);
+    }
+    // A header without a valid checksum is checked in the other way.
+    for checksum in ["NULL", "7", "-1", "(SELECT about_checksum FROM bodies WHERE transcript = 2)"] {
+        run(&file, &format!("UPDATE bodies SET about_checksum = {checksum} WHERE transcript = 1"));
+        assert_eq!(found(&*archive, &kept).await, sound, "{checksum}");
+    }
+}
+
+#[tokio::test]
+async fn metadata_damaged_is_unknown_until_next_put() {
+    let (archive, folder) = crate::archive().await;
+    let kept = PutRequest { metadata: metadata(), ..speech(1) };
+    archive.put(kept.clone()).await.unwrap();
+    let file = folder.path().join("archive.db");
+    for damage in ["''", "'[]'", "'{\"live\":\"later\"}'"] {
+        run(&file, &format!("UPDATE details SET metadata = {damage}"));
+        let (transcript, body) = found(&*archive, &kept).await;
+        let FindOutcome::Transcript(transcript) = transcript else { panic!("{transcript:?}") };
+        assert_eq!(transcript.details.metadata, VideoMetadata::default(), "{damage}");
+        assert_eq!(body.details, transcript.details, "{damage}");
+        assert_eq!(archive.put(kept.clone()).await.unwrap().details.metadata, metadata(), "{damage}");
+        assert_eq!(found(&*archive, &kept).await.1.details.metadata, metadata(), "{damage}");
+    }
+}
+
+/// Creates an archive of schema version 6 with the rows of another one.
+fn archive_of_version_6(file: &Path, rows_of: &Path) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations/archive");
+    let mut steps: Vec<_> = fs::read_dir(folder).unwrap().map(|step| step.unwrap().path()).collect();
+    steps.sort();
+    for step in &steps[..6] {
+        run(file, &fs::read_to_string(step).unwrap());
+    }
+    let body = "transcript, content_sha256, source, length, checksum, about, segments";
+    run(
+        file,
+        &format!(
+            "INSERT INTO schema_version SELECT value, 'before', 0 FROM json_each('[1, 2, 3, 4, 5, 6]');
+            ATTACH '{}' AS other;
+            INSERT INTO tracks SELECT * FROM other.tracks;
+            INSERT INTO transcripts SELECT * FROM other.transcripts;
+            INSERT INTO bodies SELECT {body} FROM other.bodies;
+            INSERT INTO cold SELECT * FROM other.cold;
+            INSERT INTO wishes SELECT * FROM other.wishes",
+            rows_of.display()
+        ),
+    );
+}
+
+#[tokio::test]
+async fn archive_version_6_is_read_and_extended() {
+    let (archive, folder) = crate::archive().await;
+    let (cold, kept) = (speech(1), speech(2));
+    archive.put(cold.clone()).await.unwrap();
+    assert_eq!(compact(&*archive, 10).await.compacted, 1);
+    archive.put(kept.clone()).await.unwrap();
+    let before = [found(&*archive, &cold).await, found(&*archive, &kept).await];
+    let bytes = archive.stats().await.unwrap().bytes;
+    archive.close().await;
+    let older = tempfile::tempdir().unwrap();
+    let file = older.path().join("archive.db");
+    archive_of_version_6(&file, &folder.path().join("archive.db"));
+
+    let archive = crate::archive_in(older.path()).await;
+    assert_eq!([found(&*archive, &cold).await, found(&*archive, &kept).await], before);
+    assert_eq!(archive.stats().await.unwrap().bytes, bytes);
+    // The older program still runs: it writes a body without the new column.
+    run(&file, "UPDATE bodies SET about_checksum = NULL");
+    for old in [&cold, &kept] {
+        let timed = timed_speech(if old.video == cold.video { 1 } else { 2 });
+        let request = PutRequest { replace: true, metadata: metadata(), ..timed };
+        let stored = archive.put(request.clone()).await.unwrap();
+        assert_eq!((stored.revision, &stored.details.metadata), (2, &metadata()));
+        assert_eq!(found(&*archive, &request).await.1.details, stored.details);
+    }
+    // The older program deletes a video as it knows it.
+    let video = cold.video.to_string();
+    let statements = ["wishes", "transcripts", "tracks"]
+        .map(|table| format!("DELETE FROM {table} WHERE video = '{video}'"))
+        .join("; ");
+    run(&file, &format!("PRAGMA foreign_keys = ON; {statements}"));
+    let connection = foreign_connection(&file);
+    for (table, count) in [("words", 1), ("details", 1), ("bodies", 2)] {
+        assert_eq!(value::<i64>(&connection, &format!("SELECT count(*) FROM {table}")), count, "{table}");
+    }
+    let found = archive.put(cold).await.unwrap();
+    assert_eq!(found.details.metadata, VideoMetadata::default(), "deleted metadata stays deleted");
+}
