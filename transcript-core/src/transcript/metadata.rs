@@ -173,7 +173,7 @@ fn clean_text(text: &str, bytes_max: usize) -> Option<String> {
 }
 
 fn cut(text: &str, bytes_max: usize) -> Option<String> {
-    let end = text.floor_char_boundary(bytes_max);
+    let end = (0..=bytes_max.min(text.len())).rev().find(|end| text.is_char_boundary(*end))?;
     text.get(..end).filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
