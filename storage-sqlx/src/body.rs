@@ -8,7 +8,7 @@
 //!
 //! A decoded body is checked against the digest in its row: a body that changed on disk is an error, never a
 //! different text. A body that is sent without decoding is checked against a checksum of the stored bytes. The
-//! checksum also covers the video, so a body stored under another video fails. The header has a checksum of its own,
+//! checksum also covers the video, so a body stored under another video fails. The header has another checksum,
 //! which rows of earlier versions lack: there the whole body is decoded before its header is sent.
 
 use std::{cell::RefCell, io, sync::Arc};
