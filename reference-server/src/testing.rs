@@ -37,7 +37,7 @@ use transcript_core::{
         Supplier, SupplierInfo, SupplierKind, SupplyError, SupplyMonitor, SupplyOutput, SupplyReason,
         SupplyRequest,
     },
-    transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
+    transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript, VideoMetadata},
     video::{Platform, VideoId},
 };
 
@@ -186,12 +186,17 @@ impl ServiceFixture {
 
     /// Archives a transcript as its video's default.
     pub(crate) async fn keep(&self, transcript: Transcript) {
+        self.keep_with(transcript, VideoMetadata::default()).await;
+    }
+
+    /// Archives a transcript as its video's default, with metadata.
+    pub(crate) async fn keep_with(&self, transcript: Transcript, metadata: VideoMetadata) {
         let request = PutRequest {
             video: transcript.video.clone(),
             selectors: vec![TrackSelector::Default],
             known_tracks: vec![transcript.track.clone()],
             transcript: Arc::new(transcript),
-            metadata: Default::default(),
+            metadata,
             parser_version: 1,
             replace: false,
             now: self.clock.now(),

@@ -105,7 +105,8 @@ mod tests {
         };
         assert_eq!(
             names("TranscriptResult"),
-            "available failureMessage failureReason fromCache key platform source transcript videoId watchUrl"
+            "available chapters failureMessage failureReason fromCache key language languages metadata platform \
+             requestedLanguage source transcript videoId watchUrl"
         );
         assert_eq!(names("Segment"), "duration start text");
         assert_eq!(names("KeyObject"), "allowance period plan remaining used");

@@ -6,7 +6,6 @@
 pub(crate) mod assets;
 pub(crate) mod checkout;
 pub(crate) mod home;
-mod language;
 pub(crate) mod no_transcript;
 pub(crate) mod problem;
 pub(crate) mod transcript;

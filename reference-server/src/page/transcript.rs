@@ -7,7 +7,7 @@ use transcript_core::{
     video::VideoId,
 };
 
-use super::{HtmlPage, PagePolicy, document, language};
+use super::{HtmlPage, PagePolicy, document};
 
 /// Content security policy of the page.
 pub(crate) const POLICY: PagePolicy = PagePolicy::Script;
@@ -91,7 +91,7 @@ fn about(transcript: &Transcript) -> Markup {
             @if let Some(length) = transcript.duration_ms.filter(|length| *length > 0) {
                 li { (format_timestamp(length.div_ceil(1_000))) }
             }
-            @if let Some(tag) = known_language(transcript) { li { (language::name(tag)) } }
+            @if let Some(tag) = known_language(transcript) { li { (tag.english_name()) } }
             li { (kind(transcript)) }
             li { a href=(video.address()) rel="noreferrer" { "Watch on " (video.platform().name()) } }
         }

@@ -2,7 +2,7 @@
 //!
 //! The body of an archived transcript is the same for all callers without a key of the lookup API, for all callers of
 //! the v1 API, and for all visitors of its page. One [`ReadCache`] holds them: what a query selects, valid while the
-//! archive's change counter is unchanged, and bodies by content digest, form and encoding, which never become invalid.
+//! archive's change counter is unchanged, and bodies by digest of their content, form and encoding, which never become invalid.
 //!
 //! If the archive stores a transcript in wire form, a missing body is built around the stored bytes ([`wrap`]): for
 //! clients that accept zstd nothing is decompressed, parsed or compressed. This costs little more than sending a cached
@@ -28,9 +28,11 @@ use http::{
 };
 use http_body_util::{Either, Full};
 use quick_cache::Equivalent;
+use sha2::{Digest, Sha256};
 use transcript_core::{
     archive::{StoredBody, StoredTranscript},
     lookup::{AttributionTag, Lookup, LookupResponse},
+    transcript::VideoDetails,
     video::VideoId,
     wire::lookup::TranscriptResult,
 };
@@ -104,7 +106,7 @@ enum BodyForm {
 /// The body that a query selects, in any encoding.
 #[derive(Clone, Debug)]
 struct Selection {
-    content_sha256: [u8; 32],
+    body_sha256: [u8; 32],
     form: BodyForm,
     /// How to build the body of the v1 API.
     source: Option<Arc<V1Source>>,
@@ -112,7 +114,7 @@ struct Selection {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct BodyKey {
-    content_sha256: [u8; 32],
+    body_sha256: [u8; 32],
     form: BodyForm,
     encoding: ContentEncoding,
 }
@@ -224,8 +226,8 @@ impl ResponseCache {
         let archived = self.lookup.archived_response(&options.reference, options.src).await?;
         let before = TranscriptResult::from(&archived).before_segments().ok()?;
         let form = BodyForm::Lookup(ResponseVariant { format: options.format, src: options.src });
-        let content_sha256 = digest(&archived.body.content_sha256)?;
-        let selection = Selection { content_sha256, form, source: None };
+        let body_sha256 = digest(&archived.body.content_sha256, &archived.body.details)?;
+        let selection = Selection { body_sha256, form, source: None };
         let shared = self.shared_headers(&archived.video);
         let key = selection.key(encoding);
         let (body, reserved) = match self.get_or_wrap(before, archived.body, key, shared).await? {
@@ -320,8 +322,9 @@ impl ResponseCache {
         encoding: ContentEncoding,
         render: fn(&LookupResponse, ResponseFormat) -> RenderedBody,
     ) -> Result<Arc<CachedBody>, ProblemResponse> {
-        let content_sha256 = digest(&stored.content_sha256).ok_or_else(ProblemResponse::fault)?;
-        let key = BodyKey { content_sha256, form: BodyForm::Lookup(variant), encoding };
+        let body_sha256 =
+            digest(&stored.content_sha256, &stored.details).ok_or_else(ProblemResponse::fault)?;
+        let key = BodyKey { body_sha256, form: BodyForm::Lookup(variant), encoding };
         let answer = answer.clone();
         let shared = self.shared_headers(&stored.transcript.video);
         let make = render_blocking(move || {
@@ -342,8 +345,8 @@ impl ResponseCache {
         variant: ResponseVariant,
         changes: u64,
     ) {
-        if let Some(content_sha256) = digest(&stored.content_sha256) {
-            let selection = Selection { content_sha256, form: BodyForm::Lookup(variant), source: None };
+        if let Some(body_sha256) = digest(&stored.content_sha256, &stored.details) {
+            let selection = Selection { body_sha256, form: BodyForm::Lookup(variant), source: None };
             self.store(query, selection, changes);
         }
     }
@@ -378,7 +381,7 @@ impl ResponseCache {
 
 impl Selection {
     fn key(&self, encoding: ContentEncoding) -> BodyKey {
-        BodyKey { content_sha256: self.content_sha256, form: self.form, encoding }
+        BodyKey { body_sha256: self.body_sha256, form: self.form, encoding }
     }
 }
 
@@ -406,7 +409,14 @@ async fn render_blocking(
     Ok((Arc::new(body), bytes))
 }
 
-/// The content digest as a key; it always has 32 bytes.
-fn digest(content_sha256: &[u8]) -> Option<[u8; 32]> {
-    content_sha256.try_into().ok()
+/// Digest of what a body contains: the transcript and what is known of the video besides it.
+///
+/// The content digest has the title, author and track, but not the details, which change without it.
+fn digest(content_sha256: &[u8], details: &VideoDetails) -> Option<[u8; 32]> {
+    let content: [u8; 32] = content_sha256.try_into().ok()?;
+    if *details == VideoDetails::default() {
+        return Some(content);
+    }
+    let details = serde_json::to_vec(details).ok()?;
+    Some(Sha256::new().chain_update(content).chain_update(details).finalize().into())
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use sha2::{Digest, Sha256};
 use transcript_core::{
     accounts::PreparedTranscript, archive::TrackSelector, transcript::LanguageTag, video::VideoId,
     wire::v1::VideoTranscript,
@@ -9,7 +10,6 @@ use transcript_core::{
 
 use super::{
     BodyForm, CachedBody, CachedRoute, QUERY_LENGTH_MAX, QueryRef, ResponseCache, Selection, WrappedBody,
-    digest,
 };
 use crate::api::{ContentEncoding, ProblemResponse, ReservedBytes, ResultOrigin};
 
@@ -20,6 +20,8 @@ pub(crate) struct V1Source {
     pub(crate) video: VideoId,
     /// Selectors under which the archive may have the transcript.
     selectors: Vec<TrackSelector>,
+    /// Digest of the transcript's content.
+    content_sha256: Vec<u8>,
     /// The response before the segments.
     before: Vec<u8>,
 }
@@ -27,7 +29,7 @@ pub(crate) struct V1Source {
 impl V1Source {
     /// Approximate memory in bytes.
     pub(super) fn bytes(&self) -> u64 {
-        (size_of::<Self>() + self.before.len() + 64 * self.selectors.len()) as u64
+        (size_of::<Self>() + self.content_sha256.len() + self.before.len() + 64 * self.selectors.len()) as u64
     }
 }
 
@@ -57,16 +59,24 @@ impl ResponseCache {
         ready: &PreparedTranscript,
         changes: u64,
     ) {
+        if !ready.from_cache {
+            return;
+        }
         let stored = &ready.stored;
-        let (Some(content_sha256), true) = (digest(&stored.content_sha256), ready.from_cache) else { return };
-        let Ok(before) = VideoTranscript::before_segments(&stored.transcript) else { return };
+        let requested = lang.and_then(|lang| LanguageTag::parse(lang).ok());
+        let Ok(before) = VideoTranscript::before_segments(stored, requested.as_ref()) else { return };
+        // The part before the segments names the requested language, so it is part of the digest.
+        let body_sha256 =
+            Sha256::new().chain_update(&stored.content_sha256).chain_update(&before).finalize().into();
         // A language that is not stored is answered by a matching track.
-        let requested = lang.and_then(|lang| LanguageTag::parse(lang).ok()).map(TrackSelector::Language);
+        let requested = requested.map(TrackSelector::Language);
         let found = TrackSelector::Language(stored.transcript.track.language.clone());
         let mut selectors = Vec::from_iter(requested.into_iter().chain([TrackSelector::Default, found]));
         selectors.dedup();
-        let source = V1Source { video: stored.transcript.video.clone(), selectors, before };
-        let selection = Selection { content_sha256, form: BodyForm::V1, source: Some(Arc::new(source)) };
+        let content_sha256 = stored.content_sha256.clone();
+        let video = stored.transcript.video.clone();
+        let source = V1Source { video, content_sha256, selectors, before };
+        let selection = Selection { body_sha256, form: BodyForm::V1, source: Some(Arc::new(source)) };
         self.store((CachedRoute::V1, query), selection, changes);
     }
 
@@ -98,7 +108,7 @@ impl ResponseCache {
         for selector in &source.selectors {
             // A failing archive is reported by the route.
             let stored = self.lookup.transcripts().stored_body(&source.video, selector).await.ok()?;
-            if let Some(stored) = stored.filter(|stored| stored.content_sha256 == known.content_sha256) {
+            if let Some(stored) = stored.filter(|stored| stored.content_sha256 == source.content_sha256) {
                 let built = self.get_or_wrap(source.before.clone(), stored, key, None).await?;
                 return Some(built.map(|(body, reserved)| {
                     let body = match body {

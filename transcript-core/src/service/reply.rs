@@ -194,7 +194,9 @@ mod tests {
         };
         for title in [Some("Gate".to_owned()), Some(String::new()), None] {
             transcript.title = title;
-            let replayed = VideoTranscript::from(&transcript).into_transcript(SERVICE_SUPPLIER).unwrap();
+            let replayed = VideoTranscript::from(&unarchived(transcript.clone()))
+                .into_transcript(SERVICE_SUPPLIER)
+                .unwrap();
             assert_eq!(v1_transcript(unarchived(transcript.clone())), replayed);
         }
     }

@@ -2,6 +2,7 @@
 
 mod chunk;
 pub mod language;
+mod language_name;
 mod limits;
 mod markdown;
 mod markdown_escape;

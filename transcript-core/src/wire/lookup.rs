@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::details;
+pub use super::details::{ChapterObject, LanguageObject, MetadataObject};
 pub use crate::body::segments::Segment;
 use crate::{
     body::segments,
@@ -11,6 +13,7 @@ use crate::{
     lookup::{
         ArchivedResponse, Availability, IssuedLookupKey, KeyStatus as Status, KeyUsage, LookupResponse,
     },
+    transcript::{Transcript, VideoDetails},
 };
 #[cfg(feature = "openapi")]
 use crate::{
@@ -66,6 +69,24 @@ pub struct TranscriptResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schemars(with = "KeyObject"))]
     pub key: Option<KeyObject>,
+    /// Extension: the language of the transcript.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schemars(with = "String"))]
+    pub language: Option<String>,
+    /// Extension: the language that the caller requested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schemars(with = "String"))]
+    pub requested_language: Option<String>,
+    /// Extension: the languages in which the video has tracks, as far as known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub languages: Vec<LanguageObject>,
+    /// Extension: what is known of the video.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schemars(with = "MetadataObject"))]
+    pub metadata: Option<MetadataObject>,
+    /// Extension: the chapters, ordered by start.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub chapters: Vec<ChapterObject>,
     /// The segments; empty if not available.
     pub transcript: Vec<Segment>,
 }
@@ -137,8 +158,14 @@ impl From<&ArchivedResponse> for TranscriptResult {
             failure_reason: None,
             failure_message: None,
             key: None,
+            language: None,
+            requested_language: None,
+            languages: Vec::new(),
+            metadata: None,
+            chapters: Vec::new(),
             transcript: Vec::new(),
         }
+        .with_details(&response.body.header, &response.body.details)
     }
 }
 
@@ -159,6 +186,17 @@ impl TranscriptResult {
         Ok(json)
     }
 
+    /// Adds what is known of the video besides the segments.
+    fn with_details(self, header: &Transcript, details: &VideoDetails) -> Self {
+        Self {
+            language: Some(header.track.language.as_str().to_owned()),
+            languages: details::languages(header, details),
+            metadata: MetadataObject::new(header, details),
+            chapters: details::chapters(details),
+            ..self
+        }
+    }
+
     pub(crate) fn without_segments(response: &LookupResponse) -> Self {
         let mut result = Self {
             platform: response.platform.as_str().to_owned(),
@@ -170,6 +208,11 @@ impl TranscriptResult {
             failure_reason: None,
             failure_message: None,
             key: response.key.as_ref().map(KeyObject::from),
+            language: None,
+            requested_language: None,
+            languages: Vec::new(),
+            metadata: None,
+            chapters: Vec::new(),
             transcript: Vec::new(),
         };
         match &response.availability {
@@ -177,6 +220,7 @@ impl TranscriptResult {
                 result.available = true;
                 result.from_cache = *from_cache;
                 result.source = Some(stored.transcript.source.clone());
+                return result.with_details(&stored.transcript, &stored.details);
             }
             Availability::Unavailable(NoTranscript { reason, message, .. }) => {
                 result.failure_reason = Some(reason.as_str().to_owned());

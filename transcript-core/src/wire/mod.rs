@@ -1,8 +1,12 @@
 //! JSON bodies of the lookup API and the v1 API as specified, shared by server and clients.
 
+mod details;
 pub mod lookup;
 mod problem;
 #[cfg(feature = "accounts")]
 pub mod v1;
 
+#[cfg(feature = "accounts")]
+pub use details::V1MetadataObject;
+pub use details::{ChapterObject, LanguageObject, MetadataObject};
 pub use problem::Problem;

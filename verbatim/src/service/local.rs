@@ -155,7 +155,7 @@ impl Service for LocalService {
             is_cached: Some(ready.from_cache),
             ..ResponseMeta::default()
         };
-        let response = stored_response(caller, &meta, || VideoTranscript::from(stored.transcript.as_ref()))?;
+        let response = stored_response(caller, &meta, || VideoTranscript::from(&stored))?;
         ready.deliver(response).await.map_err(failed)?;
         Ok(ServiceReply { body: stored, meta })
     }

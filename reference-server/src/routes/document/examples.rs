@@ -9,7 +9,7 @@ use transcript_core::{
     transcript,
     video::Platform,
     wire::{
-        Problem,
+        ChapterObject, LanguageObject, MetadataObject, Problem,
         lookup::{CreateKeyResponse, KeyObject, KeyRequest, KeyStatus, Segment, TranscriptResult},
     },
 };
@@ -25,6 +25,16 @@ pub(crate) fn archived(options: &LookupOptions) -> Value {
         available: true,
         from_cache: true,
         source: Some("youtube-captions".to_owned()),
+        language: Some("en".to_owned()),
+        languages: languages(),
+        metadata: Some(MetadataObject {
+            title: Some("A talk".to_owned()),
+            author: Some("Ann".to_owned()),
+            duration_seconds: Some(1_260.0),
+            published_at: Some("2026-11-02T09:30:00Z".to_owned()),
+            ..MetadataObject::default()
+        }),
+        chapters: vec![ChapterObject { title: "The pier".to_owned(), start: 0.0 }],
         transcript: segments().iter().map(Segment::from).collect(),
         ..nothing(options)
     })
@@ -136,12 +146,28 @@ fn nothing(options: &LookupOptions) -> TranscriptResult {
         failure_reason: None,
         failure_message: None,
         key: None,
+        language: None,
+        requested_language: None,
+        languages: Vec::new(),
+        metadata: None,
+        chapters: Vec::new(),
         transcript: Vec::new(),
     }
 }
 
 fn watch_url(options: &LookupOptions) -> String {
     format!("{}/watch/{}/{VIDEO}", options.base_url.trim_end_matches('/'), Platform::YouTube)
+}
+
+/// Languages of the example video.
+pub(crate) fn languages() -> Vec<LanguageObject> {
+    let language = |tag: &str, name: &str, kind: &str, original| LanguageObject {
+        tag: tag.to_owned(),
+        name: name.to_owned(),
+        kind: kind.to_owned(),
+        original,
+    };
+    vec![language("en", "English", "manual", true), language("de", "German", "auto", false)]
 }
 
 /// Segments of the example transcript.

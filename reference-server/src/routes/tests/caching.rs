@@ -7,7 +7,7 @@ use http::Request;
 use http_body_util::BodyExt;
 use transcript_core::{
     archive::Archive,
-    transcript::{Segment, Transcript},
+    transcript::{Chapter, LiveStatus, Segment, Transcript, VideoMetadata},
     video::{Platform, VideoId},
 };
 
@@ -78,6 +78,45 @@ async fn stored_body_equals_serialized_response() {
             }
         }
     }
+}
+
+/// The metadata of a live video with one chapter, whose title is hostile.
+fn live_metadata() -> VideoMetadata {
+    VideoMetadata {
+        author_id: Some("UCann".to_owned()),
+        live: Some(LiveStatus::WasLive),
+        chapters: vec![Chapter { title: "</script>\" one".to_owned(), start_ms: 1_500 }],
+        ..VideoMetadata::default()
+    }
+}
+
+#[tokio::test]
+async fn changed_details_change_cached_bodies_and_etag() {
+    let service = ServiceFixture::start().await;
+    let key = service.account("ann@example.org").await;
+    let v1 = format!("/api/v1/transcript?video_id={ARCHIVED}&lang=en");
+    let (mut earlier, mut charged) = (service.get(&path("")).await, service.get_with(&v1, &key).await);
+    for _ in 0..2 {
+        earlier = service.get(&path("")).await;
+        charged = service.get_with(&v1, &key).await;
+    }
+    assert_eq!((earlier.json().get("chapters"), charged.json().get("chapters")), (None, None));
+    assert_eq!(charged.json()["requested_language"], "en");
+    let video = VideoId::new(Platform::YouTube, ARCHIVED).unwrap();
+    service.keep_with(transcript(&video), live_metadata()).await;
+    tokio::time::sleep(verbatim::read_cache::CHANGE_COUNTER_AGE_MAX).await;
+    let expect = serde_json::json!([{ "title": "</script>\" one", "start": 1.5 }]);
+    for _ in 0..3 {
+        let (now, charged) = (service.get(&path("")).await, service.get_with(&v1, &key).await);
+        assert_eq!((&now.json()["chapters"], &charged.json()["chapters"]), (&expect, &expect));
+        assert_eq!(now.json()["metadata"]["live"], "was_live");
+        assert_eq!(now.json()["metadata"]["authorId"], "UCann");
+        assert_eq!(charged.json()["metadata"]["author_id"], "UCann");
+        assert!(now.header("etag") != earlier.header("etag"));
+        assert_eq!((&now.json()["transcript"], now.status), (&earlier.json()["transcript"], earlier.status));
+    }
+    let written = get(&service, &path(""), &[("authorization", "Bearer vbk_unknown")]).await;
+    assert_eq!(written.text, service.get(&path("")).await.text);
 }
 
 #[tokio::test]

@@ -24,6 +24,9 @@ async fn lookup_archived_transcript_is_free() {
             "fromCache": true,
             "watchUrl": format!("https://v.example/watch/video_site/{ARCHIVED}?src=mcp_other"),
             "source": "youtube-captions",
+            "language": "en",
+            "languages": [{"tag": "en", "name": "English", "kind": "manual", "original": false}],
+            "metadata": {"title": "A talk", "author": "Ann", "durationSeconds": 60.0},
             "transcript": [
                 {"text": "It is so", "start": 1.5, "duration": 1.25},
                 {"text": "quiet here.", "start": 2.75, "duration": 2.0},

@@ -10,6 +10,7 @@ use http::{HeaderMap, StatusCode, Uri};
 use serde_json::{Value, json};
 use transcript_core::{
     accounts::{PreparedTranscript, StoredResponse, TranscriptParams, V1Endpoint},
+    transcript::LanguageTag,
     wire::v1::VideoTranscript,
 };
 
@@ -46,7 +47,7 @@ pub(crate) async fn transcript(
     let lang = params.lang.clone();
     let outcome = async {
         let ready = app.accounts.delivery.transcript(guard, params).await?;
-        let reply = answer(&ready);
+        let reply = answer(&ready, lang.as_deref());
         if let Some(changes) = changes {
             app.bodies.insert_v1(query, lang.as_deref(), &ready, changes);
         }
@@ -64,8 +65,10 @@ fn transcript_params(query: &str) -> Result<TranscriptParams, V1ErrorResponse> {
     })
 }
 
-fn answer(ready: &PreparedTranscript) -> StoredResponse {
-    let reply = reply(StatusCode::OK, &VideoTranscript::from(ready.stored.transcript.as_ref()));
+fn answer(ready: &PreparedTranscript, lang: Option<&str>) -> StoredResponse {
+    let requested = lang.and_then(|lang| LanguageTag::parse(lang).ok());
+    let body = VideoTranscript::from(&ready.stored).with_requested(requested.as_ref());
+    let reply = reply(StatusCode::OK, &body);
     with_origin(reply, ready.from_cache, ready.credits_remaining)
 }
 

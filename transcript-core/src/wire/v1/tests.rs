@@ -5,13 +5,17 @@ use serde_json::{Value, json, to_value};
 use super::*;
 use crate::{
     accounts::{CreditBalance, IssuedAccountKey, Profile, V1Error},
+    archive::StoredTranscript,
     body::segments,
     directory::{
         Plan,
         api_key::{ApiKey, ApiKind},
     },
     time::{Random, Timestamp},
-    transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
+    transcript::{
+        Chapter, LanguageTag, LiveStatus, Segment, TrackInfo, TrackKind, Transcript, VideoDetails,
+        VideoMetadata,
+    },
     video::{Platform, VideoId},
     wire::lookup::AFTER_SEGMENTS,
 };
@@ -23,6 +27,10 @@ impl Random for SequentialRandom {
     fn bytes(&self, count: u32) -> Vec<u8> {
         vec![7; count as usize]
     }
+}
+
+fn stored(transcript: Transcript) -> StoredTranscript {
+    crate::service::unarchived(transcript)
 }
 
 fn transcript(title: Option<&str>, kind: TrackKind) -> Transcript {
@@ -40,21 +48,32 @@ fn transcript(title: Option<&str>, kind: TrackKind) -> Transcript {
 #[test]
 fn v1_transcript_has_specified_fields() {
     let never = transcript(Some("Never"), TrackKind::Generated);
-    let wire = VideoTranscript::from(&never);
+    let metadata = VideoMetadata {
+        published_at: Some(Timestamp::from_millis(1_500)),
+        live: Some(LiveStatus::WasLive),
+        chapters: vec![Chapter { title: "One".to_owned(), start_ms: 500 }],
+        ..VideoMetadata::default()
+    };
+    let details = VideoDetails { metadata, tracks: vec![never.track.clone()] };
+    let kept = StoredTranscript { details: details.into(), ..stored(never.clone()) };
+    let wire = VideoTranscript::from(&kept);
     let expect = json!({
         "video_id": "dQw4w9WgXcQ",
         "title": "Never",
         "language": "en-GB",
         "is_generated": true,
+        "languages": [{ "tag": "en-GB", "name": "English (en-GB)", "kind": "auto", "original": false }],
+        "metadata": { "title": "Never", "published_at": "1970-01-01T00:00:01.500Z", "live": "was_live" },
+        "chapters": [{ "title": "One", "start": 0.5 }],
         "segments": [{ "text": "Hello", "start": 1.5, "duration": 0.25 }],
     });
     assert_eq!(to_value(&wire).unwrap(), expect);
     assert_eq!(serde_json::from_value::<VideoTranscript>(expect).unwrap(), wire);
-    let mut joined = VideoTranscript::before_segments(&never).unwrap();
+    let mut joined = VideoTranscript::before_segments(&kept, None).unwrap();
     joined.extend(segments::write(&never.segments).unwrap());
     joined.extend_from_slice(AFTER_SEGMENTS);
     assert_eq!(joined, serde_json::to_vec(&wire).unwrap());
-    let other = VideoTranscript::from(&transcript(None, TrackKind::Human));
+    let other = VideoTranscript::from(&stored(transcript(None, TrackKind::Human)));
     assert_eq!((other.title.as_str(), other.is_generated), ("", false));
 }
 
@@ -62,10 +81,10 @@ fn v1_transcript_has_specified_fields() {
 fn v1_transcript_is_read_back_without_source() {
     for (title, kind) in [(Some("Never"), TrackKind::Generated), (None, TrackKind::Human)] {
         let transcript = transcript(title, kind);
-        let read = VideoTranscript::from(&transcript).into_transcript("a server").unwrap();
+        let read = VideoTranscript::from(&stored(transcript.clone())).into_transcript("a server").unwrap();
         assert_eq!(read, Transcript { source: "a server".to_owned(), ..transcript });
     }
-    let whole = VideoTranscript::from(&transcript(None, TrackKind::Human));
+    let whole = VideoTranscript::from(&stored(transcript(None, TrackKind::Human)));
     let linked = VideoTranscript {
         video_id: "https://www.tiktok.com/@words/video/7106594312292453675".to_owned(),
         ..whole.clone()

@@ -3,11 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    archive::StoredTranscript,
     body::segments::{self, Segment},
     error::{Error, Result},
     transcript::{LanguageTag, TrackInfo, TrackKind, Transcript},
     video::{Platform, VideoId, VideoLink},
-    wire::lookup::AFTER_SEGMENTS,
+    wire::{ChapterObject, LanguageObject, V1MetadataObject, details, lookup::AFTER_SEGMENTS},
 };
 
 /// Transcript (specification 2.5), the response of `GET /api/v1/transcript`.
@@ -26,6 +27,20 @@ pub struct VideoTranscript {
     pub language: String,
     /// Whether a machine produced the text, by speech recognition or translation.
     pub is_generated: bool,
+    /// Extension: the language that the caller requested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schemars(with = "String"))]
+    pub requested_language: Option<String>,
+    /// Extension: the languages in which the video has tracks, as far as known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub languages: Vec<LanguageObject>,
+    /// Extension: what is known of the video.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schemars(with = "V1MetadataObject"))]
+    pub metadata: Option<V1MetadataObject>,
+    /// Extension: the chapters, ordered by start.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub chapters: Vec<ChapterObject>,
     /// The segments.
     pub segments: Vec<Segment>,
 }
@@ -37,8 +52,8 @@ impl VideoTranscript {
     ///
     /// # Errors
     /// Only if the serializer fails; no transcript causes that.
-    pub fn before_segments(transcript: &Transcript) -> Result<Vec<u8>> {
-        let json = serde_json::to_vec(&Self::without_segments(transcript));
+    pub fn before_segments(stored: &StoredTranscript, requested: Option<&LanguageTag>) -> Result<Vec<u8>> {
+        let json = serde_json::to_vec(&Self::without_segments(stored).with_requested(requested));
         let mut json =
             json.map_err(|error| Error::unexpected(format!("cannot serialize a v1 transcript: {error}")))?;
         // The segments come last, so the JSON ends with their empty list and the end of the object.
@@ -46,12 +61,23 @@ impl VideoTranscript {
         Ok(json)
     }
 
-    fn without_segments(transcript: &Transcript) -> Self {
+    /// Adds the language that the caller requested.
+    #[must_use]
+    pub fn with_requested(self, requested: Option<&LanguageTag>) -> Self {
+        Self { requested_language: requested.map(|tag| tag.as_str().to_owned()), ..self }
+    }
+
+    fn without_segments(stored: &StoredTranscript) -> Self {
+        let (transcript, details) = (&stored.transcript, &stored.details);
         Self {
             video_id: transcript.video.id().to_owned(),
             title: transcript.title.clone().unwrap_or_default(),
             language: transcript.track.language.as_str().to_owned(),
             is_generated: transcript.track.is_generated(),
+            requested_language: None,
+            languages: details::languages(transcript, details),
+            metadata: V1MetadataObject::new(transcript, details),
+            chapters: details::chapters(details),
             segments: Vec::new(),
         }
     }
@@ -84,9 +110,9 @@ impl VideoTranscript {
     }
 }
 
-impl From<&Transcript> for VideoTranscript {
-    fn from(transcript: &Transcript) -> Self {
-        let segments = transcript.segments.iter().map(Segment::from).collect();
-        Self { segments, ..Self::without_segments(transcript) }
+impl From<&StoredTranscript> for VideoTranscript {
+    fn from(stored: &StoredTranscript) -> Self {
+        let segments = stored.transcript.segments.iter().map(Segment::from).collect();
+        Self { segments, ..Self::without_segments(stored) }
     }
 }

@@ -40,6 +40,8 @@ async fn v1_transcript_costs_one_credit_archived_or_not() {
         hit.json(),
         serde_json::json!({
             "video_id": ARCHIVED, "title": "A talk", "language": "en", "is_generated": false,
+            "languages": [{ "tag": "en", "name": "English", "kind": "manual", "original": false }],
+            "metadata": { "title": "A talk", "author": "Ann", "duration_seconds": 60.0 },
             "segments": [
                 { "text": "It is so", "start": 1.5, "duration": 1.25 },
                 { "text": "quiet here.", "start": 2.75, "duration": 2.0 }

@@ -15,7 +15,7 @@ use transcript_core::{
     },
 };
 
-use crate::routes::document::examples::{VIDEO, segments, value};
+use crate::routes::document::examples::{VIDEO, languages, segments, value};
 
 pub(crate) fn register() -> Value {
     value(RegisterRequest { email: "ann@example.org".to_owned() })
@@ -54,6 +54,10 @@ pub(crate) fn transcript() -> Value {
         title: "A talk".to_owned(),
         language: "en".to_owned(),
         is_generated: false,
+        requested_language: None,
+        languages: languages(),
+        metadata: None,
+        chapters: Vec::new(),
         segments: segments().iter().map(Segment::from).collect(),
     })
 }

@@ -1,6 +1,6 @@
 //! English names of languages.
 
-use transcript_core::transcript::LanguageTag;
+use super::LanguageTag;
 
 /// The most common languages of videos; others are shown by their tag.
 const NAMES: &[(&str, &str)] = &[
@@ -76,14 +76,16 @@ const NAMES: &[(&str, &str)] = &[
     ("zu", "Zulu"),
 ];
 
-/// English name of a language, with its tag if it has subtags.
-pub(super) fn name(language: &LanguageTag) -> String {
-    let tag = language.as_str();
-    let known = NAMES.binary_search_by_key(&language.primary(), |(primary, _)| primary).ok();
-    match known.and_then(|index| NAMES.get(index)) {
-        Some((primary, name)) if *primary == tag => (*name).to_owned(),
-        Some((_, name)) => format!("{name} ({tag})"),
-        None => tag.to_owned(),
+impl LanguageTag {
+    /// English name of the language, with its tag if it has subtags; the tag alone if the name is unknown.
+    pub fn english_name(&self) -> String {
+        let tag = self.as_str();
+        let known = NAMES.binary_search_by_key(&self.primary(), |(primary, _)| primary).ok();
+        match known.and_then(|index| NAMES.get(index)) {
+            Some((primary, name)) if *primary == tag => (*name).to_owned(),
+            Some((_, name)) => format!("{name} ({tag})"),
+            None => tag.to_owned(),
+        }
     }
 }
 
@@ -100,7 +102,7 @@ mod tests {
             ("zh-Hant", "Chinese (zh-Hant)"),
             ("tlh", "tlh"),
         ] {
-            assert_eq!(name(&LanguageTag::from_canonical(tag)), expect);
+            assert_eq!(LanguageTag::from_canonical(tag).english_name(), expect);
         }
     }
 }

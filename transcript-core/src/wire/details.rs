@@ -1,0 +1,163 @@
+//! What is known of a video besides its segments, in the responses of both APIs (extensions).
+
+use serde::{Deserialize, Serialize};
+
+#[cfg(feature = "openapi")]
+use crate::transcript::LiveStatus;
+use crate::{
+    body::segments::seconds,
+    transcript::{Chapter, TrackInfo, TrackKind, Transcript, VideoDetails},
+};
+
+/// Language in which a video has a track.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(
+    feature = "openapi",
+    derive(schemars::JsonSchema),
+    schemars(description = "A language in which the video has captions.", rename = "Language")
+)]
+pub struct LanguageObject {
+    /// The language tag (BCP 47).
+    pub tag: String,
+    /// The track's own name, else the English name of the language.
+    pub name: String,
+    /// One of `manual`, `auto`, `translated`.
+    #[cfg_attr(feature = "openapi", schemars(extend("enum" = ["manual", "auto", "translated"])))]
+    pub kind: String,
+    /// Whether the language is known to be the spoken one.
+    pub original: bool,
+}
+
+impl From<&TrackInfo> for LanguageObject {
+    fn from(track: &TrackInfo) -> Self {
+        let kind = match track.kind {
+            TrackKind::Human => "manual",
+            TrackKind::Generated => "auto",
+            TrackKind::Translated => "translated",
+        };
+        Self {
+            tag: track.language.as_str().to_owned(),
+            name: track.name.clone().unwrap_or_else(|| track.language.english_name()),
+            kind: kind.to_owned(),
+            original: track.original,
+        }
+    }
+}
+
+/// The languages of a video: its known tracks, and the track of the transcript if it is not among them.
+pub(super) fn languages(header: &Transcript, details: &VideoDetails) -> Vec<LanguageObject> {
+    let is_known = details.tracks.iter().any(|track| track.is_same(&header.track));
+    let own = (!is_known).then_some(&header.track);
+    details.tracks.iter().chain(own).map(LanguageObject::from).collect()
+}
+
+/// Chapter of a video.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(
+    feature = "openapi",
+    derive(schemars::JsonSchema),
+    schemars(description = "A chapter. It lasts until the next one starts.", rename = "Chapter")
+)]
+pub struct ChapterObject {
+    /// The title.
+    pub title: String,
+    /// When it starts, in seconds.
+    #[cfg_attr(feature = "openapi", schemars(range(min = 0.0)))]
+    pub start: f64,
+}
+
+impl From<&Chapter> for ChapterObject {
+    fn from(chapter: &Chapter) -> Self {
+        Self { title: chapter.title.clone(), start: seconds(chapter.start_ms) }
+    }
+}
+
+/// The chapters of a video.
+pub(super) fn chapters(details: &VideoDetails) -> Vec<ChapterObject> {
+    details.metadata.chapters.iter().map(ChapterObject::from).collect()
+}
+
+/// Defines the metadata of one API. The two differ in the case of their fields.
+macro_rules! metadata_object {
+    ($(#[$attribute:meta])* $name:ident) => {
+        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+        #[cfg_attr(feature = "openapi", derive(schemars::JsonSchema))]
+        $(#[$attribute])*
+        #[serde(default)]
+        pub struct $name {
+            /// The title.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            #[cfg_attr(feature = "openapi", schemars(with = "String"))]
+            pub title: Option<String>,
+            /// The name of the channel or profile.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            #[cfg_attr(feature = "openapi", schemars(with = "String"))]
+            pub author: Option<String>,
+            /// The platform's id of the channel or profile.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            #[cfg_attr(feature = "openapi", schemars(with = "String"))]
+            pub author_id: Option<String>,
+            /// The address of the channel or profile.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            #[cfg_attr(feature = "openapi", schemars(with = "String", extend("format" = "uri")))]
+            pub author_url: Option<String>,
+            /// The length of the video in seconds.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            #[cfg_attr(feature = "openapi", schemars(with = "f64", range(min = 0.0)))]
+            pub duration_seconds: Option<f64>,
+            /// When the video was published: RFC 3339, UTC.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            #[cfg_attr(feature = "openapi", schemars(with = "String", extend("format" = "date-time")))]
+            pub published_at: Option<String>,
+            /// The address of a preview image.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            #[cfg_attr(feature = "openapi", schemars(with = "String", extend("format" = "uri")))]
+            pub thumbnail_url: Option<String>,
+            /// One of `not_live`, `upcoming`, `live`, `was_live`.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            #[cfg_attr(
+                feature = "openapi",
+                schemars(with = "String", extend("enum" = LiveStatus::ALL.map(LiveStatus::as_str)))
+            )]
+            pub live: Option<String>,
+        }
+
+        impl $name {
+            /// The metadata of a video; `None` if nothing is known.
+            pub(super) fn new(header: &Transcript, details: &VideoDetails) -> Option<Self> {
+                let metadata = &details.metadata;
+                let object = Self {
+                    title: header.title.clone().filter(|title| !title.is_empty()),
+                    author: header.author.clone().filter(|author| !author.is_empty()),
+                    author_id: metadata.author_id.clone(),
+                    author_url: metadata.author_url.clone(),
+                    duration_seconds: header.duration_ms.map(seconds),
+                    published_at: metadata.published_at.map(|time| time.to_string()),
+                    thumbnail_url: metadata.thumbnail_url.clone(),
+                    live: metadata.live.map(|live| live.as_str().to_owned()),
+                };
+                (object != Self::default()).then_some(object)
+            }
+        }
+    };
+}
+
+metadata_object! {
+    /// Metadata of a video in the lookup API.
+    #[cfg_attr(
+        feature = "openapi",
+        schemars(description = "What is known of the video.", rename = "VideoMetadata")
+    )]
+    #[serde(rename_all = "camelCase")]
+    MetadataObject
+}
+
+#[cfg(feature = "accounts")]
+metadata_object! {
+    /// Metadata of a video in the v1 API.
+    #[cfg_attr(
+        feature = "openapi",
+        schemars(description = "What is known of the video.", rename = "V1VideoMetadata")
+    )]
+    V1MetadataObject
+}
