@@ -66,6 +66,13 @@ impl Timestamp {
     }
 }
 
+impl Timestamp {
+    /// Parses a time in RFC 3339 with any offset; `None` if the text is none.
+    pub fn parse(text: &str) -> Option<Self> {
+        text.parse::<jiff::Timestamp>().ok().map(|time| Self::from_millis(time.as_millisecond()))
+    }
+}
+
 /// Formats a wait of whole seconds for a message, rounded up: `1 second`, `59 seconds`, `2 minutes`.
 pub(crate) fn format_wait(seconds: u64) -> String {
     let counted = |count: u64, unit: &str| match count {

@@ -4,7 +4,7 @@ use serde::Serialize;
 use transcript_core::{
     Error, Page, PageRequest, Result,
     archive::{ArchivedTrack, FindOutcome, StoredTranscript, TrackSelector},
-    transcript::{Segment, TrackInfo},
+    transcript::{Chapter, LiveStatus, Segment, TrackInfo, VideoMetadata, Word},
     video::VideoId,
 };
 
@@ -171,6 +171,7 @@ impl TranscriptExport {
     /// None known: every transcript can be written as JSON.
     pub fn to_json(&self) -> Result<String> {
         let transcript = &self.stored.transcript;
+        let metadata = &self.stored.details.metadata;
         let document = ExportDocument {
             format: FORMAT,
             platform: transcript.video.platform().as_str(),
@@ -190,6 +191,8 @@ impl TranscriptExport {
             revision: self.stored.revision,
             stored_at: self.stored.stored_at.to_string(),
             parser_version: self.stored.parser_version,
+            metadata: ExportedMetadata::new(metadata),
+            chapters: metadata.chapters.iter().map(ExportedChapter::from).collect(),
             transcript: transcript.segments.iter().map(ExportedSnippet::from).collect(),
         };
         let json = serde_json::to_string_pretty(&document);
@@ -219,6 +222,10 @@ struct ExportDocument<'a> {
     revision: u32,
     stored_at: String,
     parser_version: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metadata: Option<ExportedMetadata<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    chapters: Vec<ExportedChapter<'a>>,
     transcript: Vec<ExportedSnippet<'a>>,
 }
 
@@ -257,11 +264,69 @@ struct ExportedSnippet<'a> {
     text: &'a str,
     start: f64,
     duration: f64,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    words: Vec<ExportedWord<'a>>,
 }
 
 impl<'a> From<&'a Segment> for ExportedSnippet<'a> {
     fn from(segment: &'a Segment) -> Self {
-        Self { text: &segment.text, start: seconds(segment.start_ms), duration: seconds(segment.duration_ms) }
+        Self {
+            text: &segment.text,
+            start: seconds(segment.start_ms),
+            duration: seconds(segment.duration_ms),
+            words: segment.words.iter().map(ExportedWord::from).collect(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct ExportedWord<'a> {
+    text: &'a str,
+    start: f64,
+    duration: f64,
+}
+
+impl<'a> From<&'a Word> for ExportedWord<'a> {
+    fn from(word: &'a Word) -> Self {
+        Self { text: &word.text, start: seconds(word.start_ms), duration: seconds(word.duration_ms) }
+    }
+}
+
+#[derive(Serialize)]
+struct ExportedChapter<'a> {
+    title: &'a str,
+    start: f64,
+}
+
+impl<'a> From<&'a Chapter> for ExportedChapter<'a> {
+    fn from(chapter: &'a Chapter) -> Self {
+        Self { title: &chapter.title, start: seconds(chapter.start_ms) }
+    }
+}
+
+#[derive(Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ExportedMetadata<'a> {
+    author_id: Option<&'a str>,
+    author_url: Option<&'a str>,
+    published_at: Option<String>,
+    thumbnail_url: Option<&'a str>,
+    live: Option<&'a str>,
+    description: Option<&'a str>,
+}
+
+impl<'a> ExportedMetadata<'a> {
+    /// `None` if nothing but chapters is known.
+    fn new(metadata: &'a VideoMetadata) -> Option<Self> {
+        let exported = Self {
+            author_id: metadata.author_id.as_deref(),
+            author_url: metadata.author_url.as_deref(),
+            published_at: metadata.published_at.map(|time| time.to_string()),
+            thumbnail_url: metadata.thumbnail_url.as_deref(),
+            live: metadata.live.map(LiveStatus::as_str),
+            description: metadata.description.as_deref(),
+        };
+        (exported != Self::default()).then_some(exported)
     }
 }
 

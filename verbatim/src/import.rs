@@ -184,6 +184,7 @@ impl ArchiveTools {
             self.archive.tracks(&video).await?.into_iter().map(|archived| archived.track).collect();
         let parser_version = draft.parser_version.unwrap_or(captions::PARSER_VERSION);
         let mut tracks = draft.known_tracks.clone();
+        let metadata = mem::take(&mut draft.metadata);
         let transcript = transcript(&video, draft)?;
         tracks.push(transcript.track.clone());
         for track in tracks {
@@ -205,7 +206,7 @@ impl ArchiveTools {
             selectors: selectors.clone(),
             transcript: Arc::new(transcript),
             known_tracks: known,
-            metadata: Default::default(),
+            metadata,
             parser_version,
             replace,
             now: self.now(),

@@ -1,5 +1,6 @@
 //! A transcript to import, with its metadata.
 
+mod details;
 #[cfg(feature = "encodings")]
 mod encodings;
 mod json;
@@ -8,7 +9,7 @@ use transcript_core::{
     Error, Result,
     archive::TrackSelector,
     captions::{self, Occurrences, ParsedCaptions},
-    transcript::{LanguageTag, Segment, TrackInfo, TrackKind},
+    transcript::{LanguageTag, Segment, TrackInfo, TrackKind, VideoMetadata},
     video::VideoId,
 };
 
@@ -31,6 +32,8 @@ pub struct ImportDraft {
     pub author: Option<String>,
     /// Duration of the video in milliseconds.
     pub duration_ms: Option<u64>,
+    /// Metadata of the video.
+    pub metadata: VideoMetadata,
     /// The language.
     pub language: Option<LanguageTag>,
     /// How the text was made; `None`: by a person.

@@ -29,7 +29,7 @@ pub use prose::prose;
 pub use segment::Segment;
 pub use selector::TrackSelector;
 pub use track::{TrackInfo, TrackKind, best_track};
-pub use word::{WORDS_MAX, Word, set_word_durations};
+pub use word::{WORDS_MAX, Word, remove_unfit_words, set_word_durations};
 pub(crate) use word::{default_words_end, word_offsets};
 
 use serde::{Deserialize, Serialize};

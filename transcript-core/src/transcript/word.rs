@@ -63,6 +63,15 @@ pub(crate) fn word_offsets(segment: &Segment) -> Option<Vec<usize>> {
     segment.words.iter().map(offset).collect()
 }
 
+/// Removes the words of each segment whose words are invalid; the segment stays.
+pub fn remove_unfit_words(segments: &mut [Segment]) {
+    for segment in segments {
+        if check_words(std::slice::from_ref(segment)).is_err() {
+            segment.words.clear();
+        }
+    }
+}
+
 /// Checks the words of all segments.
 ///
 /// # Errors

@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use transcript_core::{
     archive::PutRequest,
+    time::Timestamp,
     transcript::{LanguageTag, TrackKind, Transcript},
     video::Platform,
 };
@@ -35,7 +36,25 @@ fn transcript(language: &str, kind: TrackKind) -> Transcript {
             Segment::new(" leading & <b>bold</b>\n\n", 0, 0),
             Segment::new(" ", 0, 1),
             Segment::new("\\u0000 \u{0} \u{FEFF}\u{10FFFF}", 1, 999_999_999),
-            Segment::new("late", 3_599_999_999, 3_600_000_000),
+            Segment {
+                words: vec![Word::new("la", 3_599_999_999, 1), Word::new("te", 3_600_000_000, 0)],
+                ..Segment::new("late", 3_599_999_999, 3_600_000_000)
+            },
+        ],
+    }
+}
+
+fn metadata() -> VideoMetadata {
+    VideoMetadata {
+        author_id: Some("12".to_owned()),
+        author_url: Some("https://x.com/a".to_owned()),
+        published_at: Some(Timestamp::from_millis(1_700_000_000_123)),
+        thumbnail_url: Some("https://pbs.twimg.com/a.jpg".to_owned()),
+        live: Some(LiveStatus::WasLive),
+        description: Some(" two\nlines </script>".to_owned()),
+        chapters: vec![
+            Chapter { title: "Start".to_owned(), start_ms: 0 },
+            Chapter { title: "End".to_owned(), start_ms: 1_001 },
         ],
     }
 }
@@ -58,7 +77,7 @@ async fn open_with_transcripts() -> Verbatim {
             selectors,
             transcript: Arc::new(transcript),
             known_tracks: vec![TrackInfo::new(tag("fr"), TrackKind::Translated)],
-            metadata: Default::default(),
+            metadata: metadata(),
             parser_version: 7,
             replace: false,
             now: verbatim.tools().now(),
@@ -98,10 +117,12 @@ async fn export_and_import_round_trip() {
         // The storage time and the order of the known tracks depend on the archive.
         archived.stored.stored_at = from.tools().now();
         archived.known_tracks.sort_by_key(|track| format!("{track:?}"));
+        Arc::make_mut(&mut archived.stored.details).tracks.sort_by_key(|track| format!("{track:?}"));
     }
     let stored_at = expect[0].stored.stored_at;
     expect.iter_mut().chain(&mut found).for_each(|archived| archived.stored.stored_at = stored_at);
     assert_eq!(found, expect);
+    assert_eq!(found[0].stored.details.metadata, metadata());
 }
 
 #[tokio::test]
@@ -115,6 +136,10 @@ async fn export_has_lookup_api_fields() {
     }
     assert_eq!(json["available"], true);
     assert_eq!(json["transcript"][2]["duration"], 999_999.999);
+    assert_eq!(json["transcript"][2].get("words"), None);
+    assert_eq!(json["transcript"][3]["words"][0]["start"], 3_599_999.999);
+    assert_eq!(json["metadata"]["publishedAt"], "2023-11-14T22:13:20.123Z");
+    assert_eq!(json["chapters"][1]["start"], 1.001);
 }
 
 #[tokio::test]

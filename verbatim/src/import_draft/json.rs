@@ -8,11 +8,11 @@ use transcript_core::{
     Error, Result,
     archive::{KNOWN_TRACKS_MAX, TrackSelector},
     captions::{self, CaptionFormat, Occurrences},
-    transcript::{LanguageTag, SEGMENTS_MAX, Segment, TIME_MAX_MS, TrackInfo, TrackKind},
+    transcript::{LanguageTag, SEGMENTS_MAX, Segment, TIME_MAX_MS, TrackInfo, TrackKind, remove_unfit_words},
     video::{Platform, VideoId},
 };
 
-use super::ImportDraft;
+use super::{ImportDraft, details};
 use crate::export::FORMAT;
 
 /// Maximum number of videos in one body.
@@ -30,6 +30,7 @@ struct DraftSnippet {
     duration: Option<f64>,
     /// Speech recognizers write this instead of the duration.
     end: Option<f64>,
+    words: Option<Box<RawValue>>,
 }
 
 /// A track, as our own export writes it.
@@ -75,6 +76,8 @@ struct DraftDocument {
     tracks: Vec<DraftTrack>,
     #[serde(alias = "snippets", alias = "segments", deserialize_with = "deserialize_bounded")]
     transcript: Vec<DraftSnippet>,
+    metadata: Option<Box<RawValue>>,
+    chapters: Option<Box<RawValue>>,
 }
 
 /// Reads the transcripts of a JSON body.
@@ -149,7 +152,7 @@ fn snippets(text: &str) -> Result<ImportDraft> {
     struct DraftSnippets(#[serde(deserialize_with = "deserialize_bounded")] Vec<DraftSnippet>);
 
     let DraftSnippets(found) = from_str(text)?;
-    let (segments, unreadable) = clean_foreign(segments(found)?);
+    let (segments, unreadable) = clean_foreign(segments(found, false)?);
     Ok(ImportDraft { segments, unreadable, ..ImportDraft::default() })
 }
 
@@ -176,7 +179,10 @@ fn document(text: &str) -> Result<ImportDraft> {
     if document.selectors.len() > SELECTORS_MAX || document.tracks.len() > KNOWN_TRACKS_MAX {
         return Err(Error::invalid("the JSON names more selectors or tracks than a video has"));
     }
-    let segments = segments(document.transcript)?;
+    let segments = segments(document.transcript, is_ours)?;
+    let duration_ms = document.duration.map(millis).transpose()?;
+    let (metadata, chapters) = (document.metadata.as_deref(), document.chapters.as_deref());
+    let metadata = details::metadata(metadata, chapters, duration_ms, is_ours)?;
     // What was archived is restored unchanged.
     let (segments, unreadable) =
         if is_ours { (segments, Occurrences::default()) } else { clean_foreign(segments) };
@@ -185,7 +191,8 @@ fn document(text: &str) -> Result<ImportDraft> {
         video,
         title: document.title,
         author: document.author,
-        duration_ms: document.duration.map(millis).transpose()?,
+        duration_ms,
+        metadata,
         language: if is_ours {
             language(document.language, None)
         } else {
@@ -238,7 +245,7 @@ fn track(track: DraftTrack) -> Result<TrackInfo> {
     })
 }
 
-fn segments(snippets: Vec<DraftSnippet>) -> Result<Vec<Segment>> {
+fn segments(snippets: Vec<DraftSnippet>, is_ours: bool) -> Result<Vec<Segment>> {
     let segment = |snippet: DraftSnippet| {
         let start_ms = millis(snippet.start.max(0.0))?;
         let duration_ms = match (snippet.duration, snippet.end) {
@@ -246,7 +253,8 @@ fn segments(snippets: Vec<DraftSnippet>) -> Result<Vec<Segment>> {
             (None, Some(end)) => millis(end.max(0.0))?.saturating_sub(start_ms),
             (None, None) => return Err(Error::invalid("a segment has neither duration nor end")),
         };
-        Ok(Segment::new(snippet.text, start_ms, duration_ms))
+        let words = details::words(snippet.words.as_deref(), is_ours)?;
+        Ok(Segment { words, ..Segment::new(snippet.text, start_ms, duration_ms) })
     };
     let mut segments: Vec<Segment> = snippets.into_iter().map(segment).collect::<Result<_>>()?;
     segments.sort_by_key(|segment| segment.start_ms);
@@ -265,11 +273,12 @@ fn clean_foreign(mut segments: Vec<Segment>) -> (Vec<Segment>, Occurrences) {
         }
         count += segment.text.matches(char::REPLACEMENT_CHARACTER).count() as u64;
     }
+    remove_unfit_words(&mut segments);
     (segments, Occurrences { count, lines: Vec::new() })
 }
 
 /// Seconds as the nearest millisecond.
-fn millis(seconds: f64) -> Result<u64> {
+pub(super) fn millis(seconds: f64) -> Result<u64> {
     let millis = (seconds * 1000.0).round();
     if millis.is_finite() && millis >= 0.0 && millis <= TIME_MAX_MS as f64 {
         // The value is within the bounds and has no fraction.
@@ -279,7 +288,7 @@ fn millis(seconds: f64) -> Result<u64> {
     }
 }
 
-fn from_str<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T> {
+pub(super) fn from_str<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T> {
     serde_json::from_str(text).map_err(|error| {
         let message: String = error.to_string().chars().take(ERROR_TEXT_MAX).collect();
         Error::invalid(format!("the JSON cannot be read as a transcript: {message}"))

@@ -1,5 +1,8 @@
 use transcript_core::ErrorKind;
 
+use transcript_core::time::Timestamp;
+use transcript_core::transcript::{Chapter, VideoMetadata, Word};
+
 use super::*;
 
 const SNIPPETS: &str = r#"[{"text":"b","start":2.5,"duration":1},{"text":"a","start":0.1,"duration":2.345},
@@ -129,4 +132,47 @@ fn json_without_transcript_returns_reason() {
         }
     }
     assert!(ImportDraft::read(b"[\"\xFF\"]").is_err());
+}
+
+#[test]
+fn json_foreign_words_that_do_not_fit_are_left_out() {
+    let read = |words: &str| {
+        let body = format!(
+            r#"{{"language":"en","segments":[{{"text":" so we","start":1,"end":2,"words":{words}}}]}}"#
+        );
+        parse_single(&body).segments.remove(0).words
+    };
+    let recognizer = r#"[{"word":" so","start":1,"end":1.25},{"word":" we","start":1.5,"end":2}]"#;
+    assert_eq!(read(recognizer), [Word::new("so", 1_000, 250), Word::new("we", 1_500, 500)]);
+    for unfit in
+        [r#"[{"text":"go","start":1,"duration":1}]"#, r#"["so"]"#, "7", r#"[{"text":"so","start":1e300}]"#]
+    {
+        assert_eq!(read(unfit), [], "{unfit}");
+    }
+}
+
+#[test]
+fn json_metadata_of_apis_is_cleaned_and_of_exports_is_strict() {
+    let body = |format: &str| {
+        format!(
+            r#"{{{format}"transcript":{SNIPPETS},"duration":60,"metadata":{{"author_id":"UC",
+            "authorUrl":"javascript:1","publishedAt":"2024-01-02T03:04:05+01:00","live":"maybe"}},
+            "chapters":[{{"title":"late","start":61}},{{"title":"a","start":0.5}}]}}"#
+        )
+    };
+    let metadata = parse_single(&body("")).metadata;
+    let expect = VideoMetadata {
+        author_id: Some("UC".to_owned()),
+        published_at: Timestamp::parse("2024-01-02T02:04:05Z"),
+        chapters: vec![Chapter { title: "a".to_owned(), start_ms: 500 }],
+        ..VideoMetadata::default()
+    };
+    assert_eq!(metadata, expect);
+    assert!(metadata.published_at.is_some());
+    let ours = body(&format!(r#""format":"{FORMAT}","#));
+    assert!(ImportDraft::read(ours.as_bytes()).unwrap_err().to_string().contains("live"));
+    assert_eq!(
+        parse_single(&format!(r#"{{"transcript":{SNIPPETS},"metadata":7,"chapters":"x"}}"#)).metadata,
+        VideoMetadata::default()
+    );
 }
