@@ -4,9 +4,9 @@ use transcript_core::{
     body,
     captions::{
         CaptionErrorKind, CaptionFormat, parse, parse_as, parse_raw_timedtext, parse_with_report, sniff,
-        write_srt, write_webvtt,
+        write_srt, write_webvtt, write_webvtt_with_words,
     },
-    transcript::{SEGMENTS_MAX, Segment, TIME_MAX_MS, paragraphs, prose},
+    transcript::{SEGMENTS_MAX, Segment, TIME_MAX_MS, WORDS_MAX, paragraphs, prose, remove_unfit_words},
 };
 
 use crate::seeds;
@@ -50,7 +50,12 @@ fn check_guarantees(segments: &[Segment]) {
     for segment in segments {
         assert!(!segment.text.trim().is_empty() && !segment.text.contains('\0'), "{segment:?}");
         assert!(segment.start_ms <= TIME_MAX_MS && segment.end_ms() <= TIME_MAX_MS, "{segment:?}");
+        assert!(segment.words.iter().all(|word| word.text.trim() == word.text), "{segment:?}");
     }
+    assert!(segments.iter().map(|segment| segment.words.len()).sum::<usize>() <= WORDS_MAX);
+    let mut fitting = segments.to_vec();
+    remove_unfit_words(&mut fitting);
+    assert_eq!(fitting, segments);
 }
 
 /// What is written from segments is read back as the same segments.
@@ -58,9 +63,25 @@ pub(crate) fn check_writers(segments: &[Segment]) {
     check_captions(segments, CaptionFormat::WebVtt, write_webvtt);
     check_captions(segments, CaptionFormat::Srt, write_srt);
     let json = body::segments::write(segments).expect("parsed segments are within the limits");
-    assert_eq!(body::segments::read(&json).as_deref(), Some(segments));
+    let without_words: Vec<_> = segments.iter().map(without_words).collect();
+    assert_eq!(body::segments::read(&json), Some(without_words));
+    check_words(segments);
     prose(segments);
     paragraphs(segments);
+}
+
+fn without_words(segment: &Segment) -> Segment {
+    Segment::new(segment.text.as_str(), segment.start_ms, segment.duration_ms)
+}
+
+/// Times of words change nothing else, and are read back as often as they are written.
+fn check_words(segments: &[Segment]) {
+    let plain = parse_as(CaptionFormat::WebVtt, write_webvtt(segments).as_bytes());
+    let timed = parse_as(CaptionFormat::WebVtt, write_webvtt_with_words(segments).as_bytes());
+    let (Ok(plain), Ok(timed)) = (plain, timed) else { return };
+    assert_eq!(timed.iter().map(without_words).collect::<Vec<_>>(), plain);
+    let again = parse_as(CaptionFormat::WebVtt, write_webvtt_with_words(&timed).as_bytes());
+    assert_eq!(again, Ok(timed));
 }
 
 fn check_captions(segments: &[Segment], format: CaptionFormat, write: fn(&[Segment]) -> String) {
@@ -95,7 +116,7 @@ pub(crate) fn seeds() -> Vec<Vec<u8>> {
         "2{\"wireMagic\":\"pb3\",\"events\":[{\"tStartMs\":0,\"dDurationMs\":5,\"segs\":[{\"utf8\":\"in\\n\",\
          \"tOffsetMs\":1}]},{\"tStartMs\":7,\"aAppend\":1,\"segs\":[{\"utf8\":\"x\"}]}]}",
         "3WEBVTT\nKind: captions\nLanguage: en\n\nNOTE x\n\nSTYLE\n::cue {}\n\n1\n00:00:01.000 --> 00:00:02.000 \
-         line:0\n<v A>one &amp; <00:00:01.500><c>two</c>\n\n00:02.000 --> 00:03.000\none two\nthree\n",
+         line:0\n<v A>one &amp; <00:00:01.500><c>two</c><00:00:01.800>\n\n00:02.000 --> 00:03.000\none two\nthree\n",
         "41\r\n00:00:01,000 --> 00:00:02,000\r\n{\\an8}<b>one</b>\r\n\r\n2\r\n\
          00:00:02,000 --> 00:00:03,000\r\none\r\n",
         "5<tt xml:lang=\"en\" ttp:frameRate=\"25\"><body begin=\"1s\"><div><p begin=\"00:00:01:12\" dur=\"9f\">a<br/>\

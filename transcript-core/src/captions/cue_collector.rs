@@ -3,8 +3,9 @@
 use super::{
     CaptionError, CaptionErrorKind, SEGMENTS_MAX, TIME_MAX_MS,
     parsed::{Occurrences, ParsedCaptions, is_unreadable},
+    time_marks::{self, TimeMark, TimedLine, UNKNOWN_DURATION},
 };
-use crate::transcript::{LanguageTag, Segment};
+use crate::transcript::{LanguageTag, Segment, WORDS_MAX, Word};
 
 /// Whether a text has only white space, byte order marks and zero-width characters.
 pub(crate) fn is_blank(text: &str) -> bool {
@@ -17,6 +18,10 @@ pub(crate) fn is_blank(text: &str) -> bool {
 #[derive(Debug, Default)]
 pub(super) struct CueCollector {
     segments: Vec<Segment>,
+    /// Number of words in the segments.
+    words: usize,
+    /// Indices of the segments that are a single word, whose time is that of its segment.
+    single_words: Vec<usize>,
     left_out: Occurrences,
     /// Language named by the body.
     pub(super) language: Option<LanguageTag>,
@@ -39,6 +44,37 @@ impl CueCollector {
 
     /// Adds a cue with a start and an end; times before zero count as zero.
     pub(super) fn add_between(&mut self, text: String, start: i64, end: i64) -> Result<(), CaptionError> {
+        self.add_timed(text, start, end, &[])
+    }
+
+    /// Adds a line with a start and a duration, like [`Self::add_with_duration`], and the times of its parts.
+    pub(super) fn add_line(
+        &mut self,
+        mut line: TimedLine<'_>,
+        start: i64,
+        duration: i64,
+    ) -> Result<(), CaptionError> {
+        let (is_word, index) = (line.is_word(), self.segments.len());
+        for mark in &mut line.marks {
+            mark.time_ms = mark.time_ms.saturating_add(start);
+        }
+        let end = start.saturating_add(duration.max(0));
+        self.add_timed(line.text.into_owned(), start, end, &line.marks)?;
+        if is_word && self.segments.len() > index {
+            self.single_words.push(index);
+        }
+        Ok(())
+    }
+
+    /// Adds a cue like [`Self::add_between`], with the times inside its text.
+    pub(super) fn add_timed(
+        &mut self,
+        text: String,
+        start: i64,
+        end: i64,
+        marks: &[TimeMark],
+    ) -> Result<(), CaptionError> {
+        let start_ms = start;
         let start = u64::try_from(start).unwrap_or(0);
         let end = u64::try_from(end).unwrap_or(0).min(TIME_MAX_MS);
         if is_blank(&text) {
@@ -51,10 +87,30 @@ impl CueCollector {
         if self.segments.len() >= SEGMENTS_MAX {
             return Err(too_many());
         }
+        let mut segment = Segment::new(text, start, end.saturating_sub(start));
+        if self.words.saturating_add(marks.len()) < WORDS_MAX {
+            segment.words = time_marks::words(&segment.text, start_ms, marks);
+            self.words += segment.words.len();
+        }
         // A zero byte is not a character of XML, WebVTT or PostgreSQL's text: all of them would reject it.
-        let text = if text.contains('\0') { text.replace('\0', "\u{FFFD}") } else { text };
-        self.segments.push(Segment::new(text, start, end.saturating_sub(start)));
+        if segment.text.contains('\0') {
+            let texts = segment.words.iter_mut().map(|word| &mut word.text).chain([&mut segment.text]);
+            texts.for_each(|text| *text = text.replace('\0', "\u{FFFD}"));
+        }
+        self.segments.push(segment);
         Ok(())
+    }
+
+    /// Gives the lines of a single word their time, if the other lines have words.
+    ///
+    /// The line of another source may be a whole sentence in a script without spaces.
+    fn add_single_words(&mut self) {
+        let count = if self.words == 0 { 0 } else { WORDS_MAX - self.words };
+        for index in self.single_words.drain(..).take(count) {
+            if let Some(segment) = self.segments.get_mut(index) {
+                segment.words = vec![Word::new(segment.text.trim(), segment.start_ms, UNKNOWN_DURATION)];
+            }
+        }
     }
 
     /// Counts a cue with unreadable times, if it has text.
@@ -84,7 +140,9 @@ impl CueCollector {
         if self.segments.iter().all(is_lost) {
             return Err(CaptionError::malformed("No character of the captions' text can be read."));
         }
+        self.add_single_words();
         self.segments.sort_by_key(|segment| segment.start_ms);
+        time_marks::complete_words(&mut self.segments);
         Ok(ParsedCaptions {
             segments: self.segments,
             unreadable: Occurrences::default(),

@@ -2,11 +2,15 @@
 
 use std::borrow::Cow;
 
-use html_escape::decode_html_entities;
+use html_escape::decode_html_entities_to_string;
 
 use super::{
-    CaptionError, SEGMENTS_MAX, TIME_MAX_MS, cue_collector, cue_collector::CueCollector, markup,
-    parsed::Occurrences, rolling,
+    CaptionError, SEGMENTS_MAX, TIME_MAX_MS, cue_collector,
+    cue_collector::CueCollector,
+    markup::{self, StrippedMarkup},
+    parsed::Occurrences,
+    rolling,
+    time_marks::TimeMark,
 };
 
 /// Invisible mark before a blank line inside a cue, so that no reader takes the line for the cue's end.
@@ -23,8 +27,8 @@ pub(super) struct Cue {
     pub(super) start_ms: i64,
     /// The end in milliseconds, not before the start.
     pub(super) end_ms: i64,
-    /// Whether there were times between the words.
-    pub(super) has_inline_times: bool,
+    /// The times between its words.
+    pub(super) marks: Vec<TimeMark>,
     /// Whether it is the first cue after a header in the middle of the body.
     ///
     /// Such a header begins the next segment of a playlist.
@@ -99,7 +103,7 @@ impl CueFile {
         };
         let payload = remove_blank_line_marks(trim_blank_lines(&self.payload));
         let stripped = markup::strip_with_overrides(&payload);
-        let text = decode_html_entities(&stripped.text).into_owned();
+        let (text, marks) = decode_entities(&stripped);
         if cue_collector::is_blank(&text) {
             return Ok(());
         }
@@ -112,8 +116,7 @@ impl CueFile {
             return Err(cue_collector::too_many());
         }
         let after_seam = std::mem::take(&mut self.at_segment_boundary) && !self.cues.is_empty();
-        let has_inline_times = stripped.has_inline_times;
-        self.cues.push(Cue { text, start_ms, end_ms, has_inline_times, after_segment_boundary: after_seam });
+        self.cues.push(Cue { text, start_ms, end_ms, marks, after_segment_boundary: after_seam });
         Ok(())
     }
 
@@ -129,7 +132,7 @@ impl CueFile {
         let mut collector = CueCollector::default();
         collector.set_left_out(self.left_out);
         for cue in file {
-            collector.add_between(cue.text, cue.start_ms, cue.end_ms)?;
+            collector.add_timed(cue.text, cue.start_ms, cue.end_ms, &cue.marks)?;
         }
         Ok(collector)
     }
@@ -138,6 +141,20 @@ impl CueFile {
     pub(super) fn has_timing(&self) -> bool {
         self.has_timing
     }
+}
+
+/// Decodes the entities of a text, and moves its marks along.
+fn decode_entities(stripped: &StrippedMarkup<'_>) -> (String, Vec<TimeMark>) {
+    let mut text = String::with_capacity(stripped.text.len());
+    let mut marks = Vec::with_capacity(stripped.marks.len());
+    let mut from = 0;
+    for mark in &stripped.marks {
+        decode_html_entities_to_string(stripped.text.get(from..mark.offset).unwrap_or(""), &mut text);
+        marks.push(TimeMark { offset: text.len(), ..*mark });
+        from = mark.offset;
+    }
+    decode_html_entities_to_string(stripped.text.get(from..).unwrap_or(""), &mut text);
+    (text, marks)
 }
 
 /// The lines from the first to the last non-blank one, without the last line's end.

@@ -6,8 +6,11 @@
 //! this format has pens for styles. Events without text are window definitions, and those with `aAppend` only
 //! move the lines up: both are blank and dropped. Times stay unchanged, so neighbouring segments overlap: each
 //! line is shown for two. Fields of an unexpected type count as absent.
+//!
+//! Recognized speech has one segment for each word, with its offset from the event's start (`tOffsetMs`); the first
+//! has none. Captions written by people have no offsets, hence no words.
 
-use std::{borrow::Cow, fmt};
+use std::fmt;
 
 use serde::{
     Deserialize, Deserializer,
@@ -20,6 +23,7 @@ use super::{
     lenient::{
         LenientList, LenientMillis, LenientObject, LenientText, TextItem, accept_other_types, parse_object,
     },
+    time_marks::{TimeMark, TimedLine},
 };
 
 #[derive(Deserialize)]
@@ -44,17 +48,19 @@ struct Json3Event<'a> {
 struct Json3Segment<'a> {
     #[serde(borrow, default)]
     utf8: LenientText<'a>,
+    #[serde(default, rename = "tOffsetMs")]
+    offset: LenientMillis,
 }
 
-/// Joined text of all segments of an event.
+/// Joined text of all segments of an event, with their times.
 ///
 /// It is joined while it is read, so that a body of countless empty segments takes no memory.
 #[derive(Default)]
-struct Json3Segments<'a>(Cow<'a, str>);
+struct Json3Segments<'a>(TimedLine<'a>);
 
 impl TextItem for Json3Event<'_> {
     fn is_blank(&self) -> bool {
-        cue_collector::is_blank(&self.pieces.0)
+        cue_collector::is_blank(&self.pieces.0.text)
     }
 }
 
@@ -66,15 +72,22 @@ impl<'de: 'a, 'a> Deserialize<'de> for Json3Segments<'a> {
             accept_other_types!(Json3Segments::default(); unit, bool, number, str, map);
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Json3Segments<'a>, A::Error> {
-                let mut joined = Cow::Borrowed("");
+                let mut line = TimedLine::default();
                 while let Some(LenientObject(piece)) =
                     list.next_element::<LenientObject<Json3Segment<'a>>>()?
                 {
-                    if let Some(Json3Segment { utf8: LenientText(Some(text)) }) = piece {
-                        joined += text;
+                    let Some(Json3Segment { utf8: LenientText(Some(text)), offset }) = piece else {
+                        continue;
+                    };
+                    if text.is_empty() {
+                        continue;
                     }
+                    line.parts += usize::from(!cue_collector::is_blank(&text));
+                    let mark = |time_ms| TimeMark { offset: line.text.len(), time_ms };
+                    line.marks.extend(offset.0.map(mark));
+                    line.text += text;
                 }
-                Ok(Json3Segments(joined))
+                Ok(Json3Segments(line))
             }
         }
         deserializer.deserialize_any(Json3SegmentsVisitor(std::marker::PhantomData))
@@ -92,9 +105,9 @@ pub(super) fn parse(text: &str) -> Result<CueCollector, CaptionError> {
     for event in events.map_or_else(Vec::new, |events| events.0) {
         // An absent start is the beginning; a start that is not a number is unknown.
         if let Some(start) = event.start.unwrap_or(LenientMillis(Some(0))).0 {
-            cues.add_with_duration(event.pieces.0.into_owned(), start, event.duration.0.unwrap_or(0))?;
+            cues.add_line(event.pieces.0, start, event.duration.0.unwrap_or(0))?;
         } else {
-            cues.count_left_out(&event.pieces.0);
+            cues.count_left_out(&event.pieces.0.text);
         }
     }
     Ok(cues)
@@ -102,7 +115,10 @@ pub(super) fn parse(text: &str) -> Result<CueCollector, CaptionError> {
 
 #[cfg(test)]
 mod tests {
-    use crate::captions::{CaptionErrorKind, CaptionFormat, SEGMENTS_MAX, parse, parse_as};
+    use crate::{
+        captions::{CaptionErrorKind, CaptionFormat, SEGMENTS_MAX, parse, parse_as},
+        transcript::Segment,
+    };
 
     fn check(events: &str, expect: &[(&str, u64, u64)]) {
         let body =
@@ -123,6 +139,47 @@ mod tests {
              \"segs\":[{\"utf8\":\"kept\"}]}",
             &[("so we", 0, 4_100), ("end", 3_000, 0), ("kept", 3_001, 0)],
         );
+    }
+
+    /// The words of each segment, with their starts and durations.
+    fn words(events: &str) -> Vec<Vec<(String, u64, u64)>> {
+        let segments = parse(format!("{{\"wireMagic\":\"pb3\",\"events\":[{events}]}}").as_bytes()).unwrap();
+        let words = |segment: Segment| {
+            segment.words.into_iter().map(|word| (word.text, word.start_ms, word.duration_ms)).collect()
+        };
+        segments.into_iter().map(words).collect()
+    }
+
+    #[test]
+    fn json3_offsets_are_times_of_words() {
+        let of = |text: &str, start, duration| (text.to_owned(), start, duration);
+        let line = "{\"tStartMs\":100,\"dDurationMs\":900,\"segs\":[{\"utf8\":\"so\"},\
+                    {\"utf8\":\" we\",\"tOffsetMs\":90},{\"utf8\":\" met\\n\",\"tOffsetMs\":\"200\"}]}";
+        let single = "{\"tStartMs\":600,\"dDurationMs\":400,\"segs\":[{\"utf8\":\"[Music]\"}]}";
+        let sentence = "{\"tStartMs\":700,\"dDurationMs\":400,\"segs\":[{\"utf8\":\"no words\"}]}";
+        let words_of_line = vec![of("so", 100, 90), of("we", 190, 110), of("met", 300, 300)];
+        assert_eq!(
+            words(&format!("{line},{single},{sentence}")),
+            [words_of_line, vec![of("[Music]", 600, 100)], Vec::new()]
+        );
+        // Captions of people: without any offset a single word has no time either.
+        assert_eq!(words(&format!("{single},{sentence}")), [Vec::new(), Vec::new()]);
+    }
+
+    #[test]
+    fn json3_impossible_offsets_cost_only_words() {
+        let line = |offset: &str| {
+            format!(
+                "{{\"tStartMs\":100,\"segs\":[{{\"utf8\":\"a\",\"tOffsetMs\":90}},\
+                 {{\"utf8\":\" b\",\"tOffsetMs\":{offset}}}]}}"
+            )
+        };
+        for (offset, expect) in
+            [("91", 2), ("90", 2), ("89", 0), ("1e18", 0), ("-1e18", 0), ("null", 1), ("[]", 1)]
+        {
+            let found = words(&line(offset));
+            assert_eq!(found[0].len(), expect, "{offset}");
+        }
     }
 
     #[test]

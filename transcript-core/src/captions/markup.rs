@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use super::timing::parse_timestamp;
+use super::{time_marks::TimeMark, timing::parse_timestamp};
 
 /// Text allowed between a tag's name and `>`, besides classes (`c.yellow`) and a slash.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -42,8 +42,8 @@ const OVERRIDES: [&str; 15] =
 pub(crate) struct StrippedMarkup<'a> {
     /// The text; a line break tag becomes a line break.
     pub(crate) text: Cow<'a, str>,
-    /// Whether there were times between its words (`<00:00:01.280>`).
-    pub(crate) has_inline_times: bool,
+    /// The times between its words (`<00:00:01.280>`).
+    pub(crate) marks: Vec<TimeMark>,
 }
 
 /// Removes the formatting tags.
@@ -61,40 +61,43 @@ pub(crate) fn strip_with_overrides(text: &str) -> StrippedMarkup<'_> {
 
 fn strip_with(text: &str, other_length: impl Fn(&str) -> Option<usize>) -> StrippedMarkup<'_> {
     let mut stripped = String::new();
-    let mut has_inline_times = false;
+    let mut marks = Vec::new();
     let (mut copied, mut from) = (0, 0);
     while let Some(found) = text.get(from..).and_then(|rest| rest.find(['<', '{'])) {
         let start = from + found;
         let rest = text.get(start..).unwrap_or("");
-        let (length, replacement) = match MarkupTag::parse(rest) {
-            Some(tag) => {
-                has_inline_times |= tag.is_time;
-                (tag.length, if tag.is_break { "\n" } else { "" })
-            }
-            None => match other_length(rest) {
-                Some(length) => (length, ""),
-                None => {
-                    from = start + 1;
-                    continue;
-                }
-            },
+        let tag = MarkupTag::parse(rest);
+        let Some(length) = tag.as_ref().map(|tag| tag.length).or_else(|| other_length(rest)) else {
+            from = start + 1;
+            continue;
         };
         stripped.push_str(text.get(copied..start).unwrap_or(""));
-        stripped.push_str(replacement);
+        match tag.map(|tag| tag.kind) {
+            Some(MarkupTagKind::Break) => stripped.push('\n'),
+            Some(MarkupTagKind::Time(time_ms)) => marks.push(TimeMark { offset: stripped.len(), time_ms }),
+            Some(MarkupTagKind::Formatting) | None => {}
+        }
         from = start + length;
         copied = from;
     }
     if copied == 0 {
-        return StrippedMarkup { text: Cow::Borrowed(text), has_inline_times };
+        return StrippedMarkup { text: Cow::Borrowed(text), marks };
     }
     stripped.push_str(text.get(copied..).unwrap_or(""));
-    StrippedMarkup { text: Cow::Owned(stripped), has_inline_times }
+    StrippedMarkup { text: Cow::Owned(stripped), marks }
 }
 
 struct MarkupTag {
     length: usize,
-    is_break: bool,
-    is_time: bool,
+    kind: MarkupTagKind,
+}
+
+/// What a tag adds to the text.
+enum MarkupTagKind {
+    Formatting,
+    Break,
+    /// The time of what follows, in milliseconds.
+    Time(i64),
 }
 
 impl MarkupTag {
@@ -107,14 +110,15 @@ impl MarkupTag {
             return None;
         }
         let (inner, length) = (inner.get(..end)?, end + 2);
-        if parse_timestamp(inner).is_some() {
-            return Some(Self { length, is_break: false, is_time: true });
+        if let Some(time_ms) = parse_timestamp(inner) {
+            return Some(Self { length, kind: MarkupTagKind::Time(time_ms) });
         }
         let inner = inner.strip_prefix('/').unwrap_or(inner);
         let name_end = inner.find(|c: char| !c.is_ascii_alphanumeric() && c != '-').unwrap_or(inner.len());
         let (name, rest) = inner.split_at_checked(name_end)?;
         let &(known, annotation) = TAGS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))?;
-        is_annotation(rest, annotation).then_some(Self { length, is_break: known == "br", is_time: false })
+        let kind = if known == "br" { MarkupTagKind::Break } else { MarkupTagKind::Formatting };
+        is_annotation(rest, annotation).then_some(Self { length, kind })
     }
 }
 
@@ -212,9 +216,12 @@ mod tests {
     }
 
     #[test]
-    fn markup_inline_times_are_detected() {
-        assert!(strip("a<00:00:01.280> b").has_inline_times);
-        assert!(strip("<00:01.280>").has_inline_times);
-        assert!(!strip("<c>a</c>").has_inline_times);
+    fn markup_inline_times_keep_their_place() {
+        let marks = |text: &str| -> Vec<_> {
+            strip(text).marks.iter().map(|mark| (mark.offset, mark.time_ms)).collect()
+        };
+        assert_eq!(marks("<b>é</b><00:00:01.280> b<br><00:02,5>"), [(2, 1_280), (5, 2_500)]);
+        assert_eq!(marks("<00:01.280>"), [(0, 1_280)]);
+        assert_eq!(marks("<c>a</c>"), []);
     }
 }

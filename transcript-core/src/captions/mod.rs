@@ -2,7 +2,8 @@
 //!
 //! The format is detected from the body, never from a header: platforms have served one format under another's
 //! media type. Text and times stay as the supplier provided them. What a parser removes is markup of its format,
-//! never spoken words; its documentation lists it. A truncated body is an error, not half a transcript.
+//! never spoken words; its documentation lists it. A truncated body is an error, not half a transcript. Where a format
+//! has times inside a line, its parts become the words of the segment.
 //!
 //! ```
 //! let body = b"WEBVTT\n\n00:01.500 --> 00:03.000\n<v Ann>It is <i>so</i> quiet.\n";
@@ -26,6 +27,7 @@ mod rolling;
 mod sniff;
 mod srt;
 mod srv3;
+mod time_marks;
 mod timedtext;
 mod timing;
 mod ttml;
@@ -43,14 +45,14 @@ pub use error::{CaptionError, CaptionErrorKind};
 pub use parsed::{LINES_MAX, Occurrences, ParsedCaptions};
 pub use raw_timedtext::{RawCue, parse_raw_timedtext};
 pub use sniff::sniff;
-pub use write::{TextFormat, write_srt, write_webvtt};
+pub use write::{TextFormat, write_srt, write_webvtt, write_webvtt_with_words};
 
 use crate::transcript::{SEGMENTS_MAX, Segment, TIME_MAX_MS};
 
 /// Version of these parsers, stored with every transcript.
 ///
 /// It rises whenever the same body would produce other segments.
-pub const PARSER_VERSION: u32 = 2;
+pub const PARSER_VERSION: u32 = 3;
 
 /// Maximum size of a body in bytes: 40 times the size of 50 minutes of word-timed captions.
 pub const BODY_BYTES_MAX: usize = 32 * 1024 * 1024;

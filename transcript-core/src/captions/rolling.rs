@@ -5,7 +5,7 @@
 //! removed only between neighbours without a gap, only at a word boundary, and only in a file that clearly has
 //! rolling captions.
 
-use super::cue_file::Cue;
+use super::{cue_file::Cue, time_marks};
 
 /// Maximum duration of a cue that only repeats text to move the lines up, in milliseconds.
 const FILLER_MS_MAX: i64 = 50;
@@ -59,7 +59,7 @@ fn repetition(previous: &Cue, next: &Cue) -> Repetition {
         // had in the previous cue.
         Some(_)
             if next.end_ms - next.start_ms <= FILLER_MS_MAX
-                || (previous.has_inline_times && !next.has_inline_times) =>
+                || (!previous.marks.is_empty() && next.marks.is_empty()) =>
         {
             Repetition::Whole
         }
@@ -84,7 +84,9 @@ pub(super) fn remove_rolling_repeats(cues: &mut Vec<Cue>) {
         match found {
             Repetition::NotTouching | Repetition::Nothing => {}
             Repetition::Prefix(length) => {
-                cue.text = cue.text.get(length..).unwrap_or("").trim_start().to_owned();
+                let rest = cue.text.get(length..).unwrap_or("").trim_start();
+                time_marks::remove_front(&mut cue.marks, cue.text.len() - rest.len());
+                cue.text = rest.to_owned();
             }
             Repetition::Whole => cue.text.clear(),
         }
@@ -95,6 +97,7 @@ pub(super) fn remove_rolling_repeats(cues: &mut Vec<Cue>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::captions::time_marks::TimeMark;
 
     fn check(cues: &[(i64, i64, &str)], expect: &[&str]) {
         let mut cues: Vec<_> = cues
@@ -102,7 +105,11 @@ mod tests {
             .map(|&(start_ms, end_ms, text)| Cue {
                 start_ms,
                 end_ms,
-                has_inline_times: text.contains('*'),
+                marks: text
+                    .find('*')
+                    .map(|offset| TimeMark { offset, time_ms: start_ms })
+                    .into_iter()
+                    .collect(),
                 text: text.replace('*', ""),
                 after_segment_boundary: false,
             })

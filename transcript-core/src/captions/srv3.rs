@@ -2,7 +2,8 @@
 //!
 //! Pens, windows and positions are ignored. Text is escaped once and stays unchanged. Ruby readings stay in the
 //! brackets that the format provides for players without ruby: 漢(かん)字(じ). `<br/>` is a line break. An
-//! appending paragraph (`a="1"`) only moves the lines up: it is blank and is dropped.
+//! appending paragraph (`a="1"`) only moves the lines up: it is blank and is dropped. Recognized speech has a span for
+//! each word, with its offset from the paragraph's start (`<s t="90">`); the first has none.
 //!
 //! Styling tools pad each line with a zero width space, a space and another zero width space, and put zero
 //! width spaces and byte order marks around every span. Both are removed, the padding as a unit. A zero width
@@ -12,6 +13,7 @@ use super::{
     CaptionError,
     cue_collector::CueCollector,
     decimal::milliseconds,
+    time_marks::{TimeMark, TimedLine},
     xml::{XmlDocument, XmlElement, XmlNode},
 };
 
@@ -25,11 +27,11 @@ pub(super) fn parse(text: &str) -> Result<CueCollector, CaptionError> {
             continue;
         }
         let times = times(&element);
-        let words = paragraph(&mut document)?;
+        let line = paragraph(&mut document)?;
         if let Some((start, duration)) = times {
-            cues.add_with_duration(words, start, duration)?;
+            cues.add_line(line, start, duration)?;
         } else {
-            cues.count_left_out(&words);
+            cues.count_left_out(&line.text);
         }
     }
     Ok(cues)
@@ -43,8 +45,9 @@ fn times(element: &XmlElement<'_>) -> Option<(i64, i64)> {
 }
 
 /// Reads the text of the paragraph that was just opened, up to its end.
-fn paragraph(document: &mut XmlDocument<'_>) -> Result<String, CaptionError> {
+fn paragraph(document: &mut XmlDocument<'_>) -> Result<TimedLine<'static>, CaptionError> {
     let mut words = String::new();
+    let (mut marks, mut parts) = (Vec::new(), 0);
     let mut span = String::new();
     let mut depth = 1;
     while depth > 0
@@ -55,8 +58,14 @@ fn paragraph(document: &mut XmlDocument<'_>) -> Result<String, CaptionError> {
             XmlNode::Open(element) => {
                 depth += 1;
                 push_span(&mut words, &mut span);
-                if element.name() == "br" {
-                    words.push('\n');
+                match element.name() {
+                    "br" => words.push('\n'),
+                    "s" => {
+                        parts += 1;
+                        let offset = element.attribute("t").and_then(|offset| milliseconds(&offset));
+                        marks.extend(offset.map(|time_ms| TimeMark { offset: words.len(), time_ms }));
+                    }
+                    _ => {}
                 }
             }
             XmlNode::Close => {
@@ -65,7 +74,7 @@ fn paragraph(document: &mut XmlDocument<'_>) -> Result<String, CaptionError> {
             }
         }
     }
-    Ok(words)
+    Ok(TimedLine { text: words.into(), marks, parts })
 }
 
 const ZERO_WIDTH_SPACE: char = '\u{200B}';
@@ -93,7 +102,10 @@ fn push_span(words: &mut String, span: &mut String) {
 
 #[cfg(test)]
 mod tests {
-    use crate::captions::{CaptionErrorKind, parse};
+    use crate::{
+        captions::{CaptionErrorKind, parse},
+        transcript::Word,
+    };
 
     fn check(paragraphs: &str, expect: &[(&str, u64, u64)]) {
         let body = format!(
@@ -114,6 +126,23 @@ mod tests {
              <p t=\"9640\" d=\"10\" a=\"1\">kept</p><p t=\"9650\"><s>[Music]</s></p><p t=\"9700\" d=\"5\">\
              </p>",
             &[("oh no", 6_000, 3_500), ("kept", 9_640, 10), ("[Music]", 9_650, 0)],
+        );
+    }
+
+    #[test]
+    fn srv3_offsets_are_times_of_words() {
+        let body = "<timedtext format=\"3\"><body><p t=\"100\" d=\"900\"><s p=\"2\">oh</s><s t=\"90\"> no</s></p>\
+                    <p t=\"400\" a=\"1\">\n</p><p t=\"500\" d=\"50\"><s>yes</s></p>\
+                    <p t=\"600\" d=\"9\"><s t=\"x\">not</s> timed</p></body></timedtext>";
+        let words: Vec<Vec<_>> =
+            parse(body.as_bytes()).unwrap().into_iter().map(|segment| segment.words).collect();
+        assert_eq!(
+            words,
+            [
+                vec![Word::new("oh", 100, 90), Word::new("no", 190, 310)],
+                vec![Word::new("yes", 500, 50)],
+                Vec::new(),
+            ]
         );
     }
 

@@ -145,7 +145,10 @@ fn end_before_timing(file: &mut CueFile) -> Result<(), CaptionError> {
 
 #[cfg(test)]
 mod tests {
-    use crate::captions::{CaptionErrorKind, CaptionFormat, parse_as, parse_with_report};
+    use crate::{
+        captions::{CaptionErrorKind, CaptionFormat, parse_as, parse_with_report},
+        transcript::Word,
+    };
 
     fn check(body: &str, expect: &[(&str, u64, u64)]) {
         let segments = parse_as(CaptionFormat::WebVtt, body.as_bytes()).unwrap();
@@ -258,6 +261,24 @@ mod tests {
              so we\n \n\n\
              00:03.000 --> 00:05.000\nso we\nmet<00:00:03.100><c> him</c>\n",
             &[("so we", 0, 2_990), ("met him", 3_000, 5_000)],
+        );
+    }
+
+    #[test]
+    fn webvtt_inline_times_are_times_of_words() {
+        let body = "WEBVTT\n\n00:00.000 --> 00:02.990\n \nso<00:00:00.100><c> we &amp;</c>\n\n\
+                    00:02.990 --> 00:03.000\nso we &amp;\n \n\n\
+                    00:03.000 --> 00:05.000\nso we &amp;\nmet<00:00:03.100><c> him</c><00:04.500>\n\n\
+                    00:06.000 --> 00:07.000\n<v Ann>a<00:07.000> b<00:06.000> c\n";
+        let segments = parse_as(CaptionFormat::WebVtt, body.as_bytes()).unwrap();
+        let words: Vec<Vec<_>> = segments.into_iter().map(|segment| segment.words).collect();
+        assert_eq!(
+            words,
+            [
+                vec![Word::new("so", 0, 100), Word::new("we &", 100, 2_890)],
+                vec![Word::new("met", 3_000, 100), Word::new("him", 3_100, 1_400)],
+                Vec::new(),
+            ]
         );
     }
 

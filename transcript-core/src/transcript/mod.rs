@@ -30,7 +30,7 @@ pub use segment::Segment;
 pub use selector::TrackSelector;
 pub use track::{TrackInfo, TrackKind, best_track};
 pub use word::{WORDS_MAX, Word, remove_unfit_words, set_word_durations};
-pub(crate) use word::{default_words_end, word_offsets};
+pub(crate) use word::{default_words_end, find_words, word_offsets};
 
 use serde::{Deserialize, Serialize};
 

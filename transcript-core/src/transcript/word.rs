@@ -26,6 +26,11 @@ impl Word {
     pub fn new(text: impl Into<String>, start_ms: u64, duration_ms: u64) -> Self {
         Self { text: text.into(), start_ms, duration_ms }
     }
+
+    /// End in milliseconds from the beginning of the video.
+    pub fn end_ms(&self) -> u64 {
+        self.start_ms.saturating_add(self.duration_ms)
+    }
 }
 
 /// Sets the durations of words whose source names only their starts.
@@ -54,13 +59,18 @@ pub(crate) fn default_words_end(segments: &[Segment], index: usize) -> u64 {
 
 /// Finds the words in the text of their segment: the byte offset of each. `None` if they do not occur in order.
 pub(crate) fn word_offsets(segment: &Segment) -> Option<Vec<usize>> {
+    find_words(&segment.text, &segment.words)
+}
+
+/// Finds words in a text, like [`word_offsets`].
+pub(crate) fn find_words(text: &str, words: &[Word]) -> Option<Vec<usize>> {
     let mut end = 0;
     let offset = |word: &Word| {
-        let at = end + segment.text.get(end..)?.find(&word.text)?;
+        let at = end + text.get(end..)?.find(&word.text)?;
         end = at + word.text.len();
         Some(at)
     };
-    segment.words.iter().map(offset).collect()
+    words.iter().map(offset).collect()
 }
 
 /// Removes the words of each segment whose words are invalid; the segment stays.

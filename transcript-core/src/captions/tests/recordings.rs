@@ -11,9 +11,9 @@ use crate::{
         CaptionErrorKind::{Empty, NoCues, NotCaptions},
         CaptionFormat,
         CaptionFormat::{Json3, Srv3, TimedText, WebVtt},
-        parse, sniff,
+        parse, sniff, write_webvtt_with_words,
     },
-    transcript::Segment,
+    transcript::{Segment, Word},
 };
 
 /// Expected result of a recorded body.
@@ -143,4 +143,39 @@ fn recordings_json_keeps_every_word() {
     let found: String = parse(&body).unwrap().into_iter().map(|segment| segment.text).collect();
     let without_space = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
     assert_eq!(without_space(&found), without_space(&all));
+}
+
+#[test]
+fn recordings_words_have_times() {
+    let Some(folder) = recordings() else { return };
+    let read =
+        |name: &str| parse(&std::fs::read(folder.join("youtube/timedtext").join(name)).unwrap()).unwrap();
+    let without_space = |text: &str| text.split_whitespace().collect::<String>();
+    for name in ["asr_50min_acAsrConf.json3", "asr_2026_punctuated.json3", "asr_fr_pens.srv3.xml"] {
+        let segments = read(name);
+        for segment in &segments {
+            let words: String = segment.words.iter().map(|word| without_space(&word.text)).collect();
+            assert_eq!(words, without_space(&segment.text), "{name}");
+            assert!(segment.words.is_sorted_by_key(|word| word.start_ms), "{name}: {segment:?}");
+            let inside = segment.start_ms..=segment.end_ms();
+            assert!(segment.words.iter().all(|word| inside.contains(&word.start_ms)), "{name}: {segment:?}");
+        }
+        let read_back = parse(write_webvtt_with_words(&segments).as_bytes()).unwrap();
+        let words = |segments: &[Segment]| -> Vec<_> {
+            let words = segments.iter().flat_map(|segment| &segment.words);
+            words.map(|word| (word.text.clone(), word.start_ms)).collect()
+        };
+        assert_eq!(words(&read_back), words(&segments), "{name}");
+    }
+    let first: Vec<Word> = read("asr_2026_punctuated.json3").swap_remove(0).words;
+    assert_eq!(first[..2], [Word::new("So,", 80, 240), Word::new("this", 320, 320)]);
+    assert_eq!(first[7], Word::new("3D", 2_399, 480), "the next line starts then");
+    // Rolling lines appear once, with the words that remain.
+    let rolling = read("asr_rolling.vtt").pop().unwrap().words;
+    let starts: Vec<_> = rolling.iter().map(|word| (word.text.as_str(), word.start_ms)).collect();
+    assert_eq!(starts[..2], [("this", 304_080), ("will", 304_199)]);
+    assert_eq!(starts.last(), Some(&("telling", 305_069)));
+    for name in ["manual_en.srv3.xml", "manual_zh_hant_classic.xml", "asr_music_only.srv3.xml"] {
+        assert!(read(name).iter().all(|segment| segment.words.is_empty()), "{name}");
+    }
 }

@@ -7,4 +7,4 @@ mod webvtt;
 
 pub use srt::write_srt;
 pub use text_format::TextFormat;
-pub use webvtt::write_webvtt;
+pub use webvtt::{write_webvtt, write_webvtt_with_words};

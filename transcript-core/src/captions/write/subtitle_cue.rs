@@ -9,7 +9,7 @@ use crate::{
         rolling::repeats,
         timing::ARROW,
     },
-    transcript::Segment,
+    transcript::{Segment, Word},
 };
 
 /// Segment as a subtitle file shows it.
@@ -19,6 +19,8 @@ pub(super) struct SubtitleCue<'a> {
     pub(super) end_ms: u64,
     /// The text, with `\n` line ends.
     pub(super) text: Cow<'a, str>,
+    /// The words of the segment.
+    pub(super) words: &'a [Word],
 }
 
 /// Converts the segments with text to cues that end when the next one starts.
@@ -55,7 +57,7 @@ fn cue(segment: &Segment) -> SubtitleCue<'_> {
     } else {
         Cow::Borrowed(segment.text.as_str())
     };
-    SubtitleCue { start_ms: segment.start_ms, end_ms: segment.end_ms(), text }
+    SubtitleCue { start_ms: segment.start_ms, end_ms: segment.end_ms(), text, words: &segment.words }
 }
 
 /// Appends a time in the notation of both formats, with a comma or a point before the milliseconds.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{write_srt, write_webvtt};
+use super::{write_srt, write_webvtt, write_webvtt_with_words};
 use crate::transcript::{Transcript, markdown, prose};
 
 use crate::names::names;
@@ -68,6 +68,11 @@ impl Transcript {
     /// WebVTT subtitles.
     pub fn to_webvtt(&self) -> String {
         TextFormat::WebVtt.format(self)
+    }
+
+    /// WebVTT subtitles with the times of words, as far as known.
+    pub fn to_webvtt_with_words(&self) -> String {
+        write_webvtt_with_words(&self.segments)
     }
 }
 

@@ -1,9 +1,13 @@
 //! A transcript as WebVTT subtitles.
 
 use super::subtitle_cue::{
-    escape_times, has_two_times, push_times, push_with_marked_blank_lines, subtitle_cues,
+    SubtitleCue, escape_times, has_two_times, push_clock, push_times, push_with_marked_blank_lines,
+    subtitle_cues,
 };
-use crate::transcript::Segment;
+use crate::{
+    captions::is_blank,
+    transcript::{Segment, find_words},
+};
 
 /// Renders segments as WebVTT, with `\n` line ends.
 ///
@@ -18,13 +22,39 @@ use crate::transcript::Segment;
 /// assert_eq!(write_webvtt(&segments), "WEBVTT\n\n00:00:00.500 --> 00:00:02.500\nList&lt;T&gt; &amp; co\n");
 /// ```
 pub fn write_webvtt(segments: &[Segment]) -> String {
+    write(segments, |_| None)
+}
+
+/// Renders segments as WebVTT like [`write_webvtt`], with times inside the cues of segments that have words.
+///
+/// Players highlight the words as they are spoken. A word has a time before it, and one after it if it ends before the
+/// next; without any time before it, it starts with its cue. Text between two words belongs to the first of them, because
+/// WebVTT has no times for a part of a cue only. [`crate::captions::parse`] reads the same words back, but for the end of
+/// one that lasts beyond the start of the next or the end of its cue.
+///
+/// ```
+/// use transcript_core::{captions::write_webvtt_with_words, transcript::{Segment, Word}};
+///
+/// let words = vec![Word::new("Hello", 500, 300), Word::new("there", 1_000, 1_500)];
+/// let segments = [Segment { words, ..Segment::new("Hello there", 500, 2_000) }];
+/// let cue = "00:00:00.500 --> 00:00:02.500\nHello<00:00:00.800> <00:00:01.000>there\n";
+/// assert_eq!(write_webvtt_with_words(&segments), format!("WEBVTT\n\n{cue}"));
+/// ```
+pub fn write_webvtt_with_words(segments: &[Segment]) -> String {
+    write(segments, text_with_times)
+}
+
+/// Renders segments; `marked` is the escaped text of a cue with times in it, if it has words.
+fn write(segments: &[Segment], marked: impl Fn(&SubtitleCue<'_>) -> Option<String>) -> String {
     let cues = subtitle_cues(segments);
     let mut file = String::with_capacity(cues.iter().map(|cue| cue.text.len() + FRAME_BYTES).sum());
     file.push_str("WEBVTT\n");
     for cue in &cues {
         file.push('\n');
         push_times(&mut file, cue, '.');
-        if cue.text.contains(['&', '<', '>', '{']) || cue.text.matches(':').nth(1).is_some() {
+        if let Some(text) = marked(cue) {
+            push_with_marked_blank_lines(&mut file, &text);
+        } else if cue.text.contains(['&', '<', '>', '{']) || cue.text.matches(':').nth(1).is_some() {
             push_with_marked_blank_lines(&mut file, &escape(&cue.text));
         } else {
             push_with_marked_blank_lines(&mut file, &cue.text);
@@ -36,6 +66,39 @@ pub fn write_webvtt(segments: &[Segment]) -> String {
 
 /// Bytes around a cue's text.
 const FRAME_BYTES: usize = 34;
+
+/// The escaped text of a cue with the times of its words; `None` if it has no words, or they are not in its text.
+fn text_with_times(cue: &SubtitleCue<'_>) -> Option<String> {
+    let offsets = find_words(&cue.text, cue.words)?;
+    if offsets.is_empty() || cue.words.iter().any(|word| is_blank(&word.text)) {
+        return None;
+    }
+    let mut text = String::with_capacity(cue.text.len() * 3);
+    let ends = offsets.iter().skip(1).copied().chain([cue.text.len()]);
+    let nexts = cue.words.iter().skip(1).map(|word| word.start_ms).chain([cue.end_ms]);
+    let mut from = 0;
+    for ((word, next), end) in cue.words.iter().zip(nexts).zip(ends) {
+        let part = cue.text.get(from..end)?;
+        let spoken = part.trim_end();
+        // A time at the start of its cue is not valid, but a lone word is recognized only by its time.
+        if from > 0 || word.start_ms != cue.start_ms || cue.words.len() == 1 {
+            push_mark(&mut text, word.start_ms);
+        }
+        text.push_str(&escape(spoken));
+        if word.end_ms() < next.min(cue.end_ms) {
+            push_mark(&mut text, word.end_ms());
+        }
+        text.push_str(part.get(spoken.len()..)?);
+        from = end;
+    }
+    Some(text)
+}
+
+fn push_mark(text: &mut String, time_ms: u64) {
+    text.push('<');
+    push_clock(text, time_ms, '.');
+    text.push('>');
+}
 
 fn escape(text: &str) -> String {
     let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
@@ -57,12 +120,14 @@ mod tests {
     use crate::{
         captions::write::subtitle_cue::tests::read_back_segments,
         captions::{CaptionErrorKind, CaptionFormat, parse, parse_as},
-        transcript::paragraph::tests::any_segments,
+        transcript::{Word, paragraph::tests::any_segments},
     };
 
     fn check_round_trip(segments: &[Segment]) {
-        let file = write_webvtt(segments);
-        let expect = read_back_segments(segments);
+        check_read_back(write_webvtt(segments), read_back_segments(segments));
+    }
+
+    fn check_read_back(file: String, expect: Vec<Segment>) {
         match parse_as(CaptionFormat::WebVtt, file.as_bytes()) {
             Ok(found) => assert_eq!(found, expect, "{file:?}"),
             Err(error) => {
@@ -122,7 +187,92 @@ mod tests {
         format!("WEBVTT\n{}", cues.collect::<String>())
     }
 
+    /// The segments that are read back, with words.
+    fn read_back_with_words(segments: &[Segment]) -> Vec<Segment> {
+        let mut expect = read_back_segments(segments);
+        let cues = subtitle_cues(segments);
+        for (segment, cue) in expect.iter_mut().zip(&cues) {
+            let Some(offsets) = find_words(&cue.text, cue.words) else { continue };
+            let ends = offsets.iter().skip(1).copied().chain([cue.text.len()]);
+            let starts = [0].into_iter().chain(offsets.iter().skip(1).copied());
+            let nexts = cue.words.iter().skip(1).map(|word| word.start_ms).chain([cue.end_ms]);
+            let parts = starts.zip(ends).map(|(start, end)| cue.text[start..end].trim());
+            let words = cue.words.iter().zip(parts).zip(nexts).map(|((word, part), next)| {
+                let end = word.end_ms().min(next).min(cue.end_ms);
+                Word::new(part, word.start_ms, end.saturating_sub(word.start_ms))
+            });
+            segment.words = words.collect();
+        }
+        expect
+    }
+
+    /// Gives each segment its words at these distances and with these durations, but for every seventh word.
+    fn with_words(segments: Vec<Segment>, times: &[(u64, u64)]) -> Vec<Segment> {
+        let mut times = times.iter().cycle();
+        let mut number = 0;
+        let with_words = |mut segment: Segment| {
+            let mut at = segment.start_ms;
+            for word in segment.text.split_whitespace() {
+                let (distance, duration) = times.next().copied().unwrap_or_default();
+                at += distance;
+                number += 1;
+                if number % 7 != 0 && !is_blank(word) && !word.contains('\0') {
+                    segment.words.push(Word::new(word, at, duration));
+                }
+            }
+            segment
+        };
+        segments.into_iter().map(with_words).collect()
+    }
+
+    #[test]
+    fn webvtt_words_are_times_in_cues() {
+        let word = |text: &str, start, end| Word::new(text, start, end - start);
+        let segment = |text: &str, start, end, words: Vec<Word>| Segment {
+            words,
+            ..Segment::new(text, start, end - start)
+        };
+        let segments = [
+            segment("so <we>", 0, 900, vec![word("so", 0, 200), word("<we>", 200, 900)]),
+            segment("met", 900, 1_400, vec![word("met", 900, 1_000)]),
+            segment("♪ Hi, all!", 2_000, 3_000, vec![word("Hi", 2_100, 2_300), word("all", 2_300, 3_500)]),
+            segment("no words", 3_000, 4_000, Vec::new()),
+        ];
+        let file = write_webvtt_with_words(&segments);
+        let texts: Vec<_> =
+            file.lines().filter(|line| line.chars().any(char::is_alphabetic)).skip(1).collect();
+        assert_eq!(
+            texts,
+            [
+                "so <00:00:00.200>&lt;we&gt;",
+                "<00:00:00.900>met<00:00:01.000>",
+                "<00:00:02.100>♪ Hi, <00:00:02.300>all!",
+                "no words",
+            ]
+        );
+        let read = parse(file.as_bytes()).unwrap();
+        assert_eq!(read[..2], segments[..2]);
+        assert_eq!(read[2].words, [word("♪ Hi,", 2_100, 2_300), word("all!", 2_300, 3_000)]);
+        assert_eq!(read[3], segments[3]);
+        check_read_back(file, read_back_with_words(&segments));
+    }
+
+    #[test]
+    fn webvtt_words_outside_text_are_omitted() {
+        let segment = Segment { words: vec![Word::new("x", 0, 1)], ..Segment::new("a b", 0, 9) };
+        assert_eq!(write_webvtt_with_words(std::slice::from_ref(&segment)), write_webvtt(&[segment]));
+    }
+
     proptest! {
+        #[test]
+        fn webvtt_words_are_read_back(
+            segments in any_segments(),
+            times in proptest::collection::vec((0..900_u64, 0..900_u64), 1..50),
+        ) {
+            let segments = with_words(segments, &times);
+            check_read_back(write_webvtt_with_words(&segments), read_back_with_words(&segments));
+        }
+
         #[test]
         fn webvtt_shortcuts_equal_reference(segments in any_segments()) {
             prop_assert_eq!(write_webvtt(&segments), render_reference(&segments));
