@@ -3,7 +3,7 @@
 use transcript_core::{
     supplier::SupplyRequest,
     time::Timestamp,
-    transcript::{Segment, TrackSelector},
+    transcript::{Segment, TrackSelector, Word, remove_unfit_words},
     video::{Platform, VideoId},
 };
 use upstream_reqwest::fuzzing;
@@ -19,6 +19,16 @@ pub(crate) fn speech(input: &[u8]) {
         assert!(segments.windows(2).all(|pair| pair[0].end_ms() <= pair[1].start_ms), "{segments:?}");
         let is_valid = |segment: &Segment| segment.end_ms() <= CHUNK_MS && !segment.text.trim().is_empty();
         assert!(segments.iter().all(is_valid), "{segments:?}");
+        for segment in &segments {
+            let words = &segment.words;
+            assert!(words.is_sorted_by_key(|word| word.start_ms), "{segment:?}");
+            let is_inside =
+                |word: &Word| segment.start_ms <= word.start_ms && word.end_ms() <= segment.end_ms();
+            assert!(words.iter().all(is_inside), "{segment:?}");
+        }
+        let mut fitting = segments.clone();
+        remove_unfit_words(&mut fitting);
+        assert_eq!(fitting, segments, "words are in the text");
     }
     for status in [400, 429, 503] {
         fuzzing::speech::error_response(status, input);
@@ -32,6 +42,11 @@ pub(crate) fn speech_seeds() -> Vec<Vec<u8>> {
             "compression_ratio":1.2,"no_speech_prob":0.01},{"start":3.12,"end":null,"text":" b"}],"words":null,
             "usage":{"type":"duration","seconds":10}}"#,
         r#"{"text":"a b"}"#,
+        r#"{"text":"a b","segments":[{"text":" a,","start":0,"end":2},{"text":" b","start":2}],"words":[{"word":"a",
+            "start":0.1,"end":1},{"word":"b","start":2}]}"#,
+        r#"{"text":"a b. c","words":[{"word":"a","start":0.1,"end":1},{"word":"b","start":2,"end":2.5},
+            {"word":"c","start":3}]}"#,
+        r#"{"segments":[{"text":" a b","start":0,"words":[{"word":" a","start":0},{"word":" b","start":1}]}]}"#,
         r#"{"text":"a b","segments":[],"detected_language":"de"}"#,
         r#"{"segments":[{"text":"x","start":1.5,"end":2},{"text":"x","start":2,"end":2.5},{"text":"x","start":2.5},
             {"text":"x","start":3},{"text":"x","start":4},{"text":"x","start":5}]}"#,

@@ -89,7 +89,7 @@ async fn speech_cli_progress_is_shown_only_on_terminal() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn speech_lookup_charges_only_success() -> Result<()> {
     let service = FakeSpeechService::start(|_, index| match index {
-        0 => SpeechReply::Answer(500, "", String::new()),
+        0 | 1 => SpeechReply::Answer(500, "", String::new()),
         _ => SpeechReply::transcription(&[(0.0, 1.5, " Laid."), (2.0, 3.5, " And closed.")]),
     })
     .await?;

@@ -50,9 +50,10 @@ async fn speech_service_failures_map_to_reasons() -> Result<()> {
         (404, "", "misconfigured", 1),
         (413, "<html>", "misconfigured", 1),
         (429, r#"{"error":{"code":"insufficient_quota"}}"#, "misconfigured", 1),
-        (400, hush, "platform_fault", 1),
+        // The same without a request for the times of words.
+        (400, hush, "platform_fault", 2),
         (302, "", "platform_fault", 1),
-        (500, hush, "platform_fault", 2),
+        (500, hush, "platform_fault", 4),
         (200, "<html>hello</html>", "unreadable", 2),
         (200, "", "unreadable", 2),
         (200, r#"{"error":"no audio"}"#, "unreadable", 2),

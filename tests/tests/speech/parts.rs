@@ -50,6 +50,74 @@ async fn speech_chunks_join_without_gap_or_overlap() -> Result<()> {
     Ok(())
 }
 
+/// A transcription like [`whole_chunk`], with the times of its words.
+fn timed_chunk(request: &SeenRequest, index: usize) -> SpeechReply {
+    let (text, end) = (format!(" part {index}."), request.seconds());
+    let word = |word: &str, start: f64| json!({"word": word, "start": start, "end": start + 0.25});
+    SpeechReply::json(&json!({
+        "text": text, "segments": [{"start": 0, "end": end, "text": text}],
+        "words": [word("part", 0.5), word(&index.to_string(), 1.0)],
+    }))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn speech_words_have_times_in_video() -> Result<()> {
+    let service = FakeSpeechService::start(timed_chunk).await?;
+    let supplied = transcribe_file(tones(6)?, options(&service.base_url)).await??;
+    for segment in &supplied.transcripts[0].segments {
+        let words: Vec<_> = segment.words.iter().map(|word| word.text.as_str()).collect();
+        assert_eq!(words.join(" ") + ".", segment.text);
+        let times: Vec<_> =
+            segment.words.iter().map(|word| (word.start_ms - segment.start_ms, word.duration_ms)).collect();
+        assert_eq!(times, [(500, 250), (1_000, 250)], "{segment:?}");
+    }
+    for request in service.requests() {
+        let body = String::from_utf8_lossy(&request.body);
+        let units = body.matches("name=\"timestamp_granularities[]\"\r\n\r\n").count();
+        assert_eq!(units, 2);
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn speech_service_without_words_is_transcribed() -> Result<()> {
+    // One service rejects the field with the first request, another one fails with every request that has it.
+    for (status, requests) in [(422, 4), (500, 9)] {
+        let service = FakeSpeechService::start(move |request, index| {
+            match request.field("timestamp_granularities[]") {
+                Some(_) => SpeechReply::Answer(status, "", json!({"detail": "unknown field"}).to_string()),
+                None => whole_chunk(request, index),
+            }
+        })
+        .await?;
+        let options = SpeechOptions { concurrency: 1, retries: 1, ..options(&service.base_url) };
+        let supplied = transcribe_file(tones(6)?, options).await??;
+        let segments = &supplied.transcripts[0].segments;
+        assert!(
+            segments.len() == 3 && segments.iter().all(|segment| segment.words.is_empty()),
+            "{segments:?}"
+        );
+        // A rejection is remembered, an internal error is not.
+        assert_eq!(service.requests().len(), requests, "{status}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn speech_service_with_words_is_not_called_without() -> Result<()> {
+    let service = FakeSpeechService::start(|request, index| match index {
+        0 => timed_chunk(request, index),
+        _ => SpeechReply::Answer(500, "", String::new()),
+    })
+    .await?;
+    let options = SpeechOptions { concurrency: 1, retries: 1, ..options(&service.base_url) };
+    assert!(transcribe_file(tones(6)?, options).await?.is_err());
+    let requests = service.requests();
+    assert_eq!(requests.len(), 3);
+    assert!(requests.iter().all(|request| request.field("timestamp_granularities[]").is_some()));
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn speech_failed_chunk_is_retried_alone() -> Result<()> {
     for concurrency in [1, 3] {

@@ -35,6 +35,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum length of a response and of an error response. Ten minutes of speech have about 200 KB.
 const ANSWER_MAX: usize = 4 << 20;
 const ERROR_BODY_MAX: usize = 64 << 10;
+/// The field for the units of which times are requested.
+const GRANULARITIES: &str = "timestamp_granularities[]";
 /// The longest `Retry-After` that is waited for, and the shortest pause without one.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(120);
 const THROTTLED_MIN: Duration = Duration::from_secs(1);
@@ -53,6 +55,10 @@ pub(super) struct SpeechEndpoint {
     paused_until: Mutex<Option<Instant>>,
     /// Whether the service has returned a transcription without times.
     is_untimed: AtomicBool,
+    /// Whether the service has answered a request for the times of words.
+    accepts_words: AtomicBool,
+    /// Whether the service has rejected a request for the times of words, and no other.
+    rejects_words: AtomicBool,
 }
 
 impl SpeechEndpoint {
@@ -73,6 +79,8 @@ impl SpeechEndpoint {
             permits: Semaphore::new(options.concurrency as usize),
             paused_until: Mutex::new(None),
             is_untimed: AtomicBool::new(false),
+            accepts_words: AtomicBool::new(false),
+            rejects_words: AtomicBool::new(false),
         })
     }
 
@@ -94,6 +102,9 @@ impl SpeechEndpoint {
 
     /// Transcribes a chunk. Transient errors are retried; `accept` validates a response.
     ///
+    /// The times of words are requested with those of spans. If that fails for a reason that they may have caused, and
+    /// the service has not answered such a request before, the chunk is requested without them.
+    ///
     /// # Errors
     /// The last error; [`SpeechFailure::Untimed`] when times are required and the service does not support them.
     pub(super) async fn transcribe<T>(
@@ -102,9 +113,39 @@ impl SpeechEndpoint {
         is_timed: bool,
         accept: impl Fn(Transcription) -> Result<T, SpeechFailure> + Send + Sync,
     ) -> Result<T, SpeechFailure> {
+        let has_words = is_timed && !self.rejects_words.load(Ordering::Relaxed);
+        let result = self.transcribe_as(audio, is_timed, has_words, &accept).await;
+        let failure = match result {
+            Err(failure) if has_words && failure.may_concern_words() => failure,
+            result => {
+                self.accepts_words.fetch_or(has_words && result.is_ok(), Ordering::Relaxed);
+                return result;
+            }
+        };
+        if self.accepts_words.load(Ordering::Relaxed) {
+            return Err(failure);
+        }
+        let result = self.transcribe_as(audio, is_timed, false, &accept).await;
+        if result.is_ok() && matches!(failure, SpeechFailure::Rejected(_)) {
+            self.rejects_words.store(true, Ordering::Relaxed);
+        }
+        result
+    }
+
+    async fn transcribe_as<T>(
+        &self,
+        audio: &[u8],
+        is_timed: bool,
+        has_words: bool,
+        accept: &(impl Fn(Transcription) -> Result<T, SpeechFailure> + Send + Sync),
+    ) -> Result<T, SpeechFailure> {
         let boundary = boundary();
         let response_format = if is_timed { "verbose_json" } else { "json" };
-        let fields = [("model", self.model.as_str()), ("response_format", response_format)];
+        let mut fields = vec![("model", self.model.as_str()), ("response_format", response_format)];
+        if has_words {
+            // A service that reads one value only must read the last, which it would assume anyway.
+            fields.extend(["word", "segment"].map(|unit| (GRANULARITIES, unit)));
+        }
         let body = form(&boundary, &fields, self.format.file_name(), self.format.media_type(), audio);
         let media_type = format!("multipart/form-data; boundary={boundary}");
         let judge = |attempt, failure: &SpeechFailure| match failure {
@@ -118,7 +159,7 @@ impl SpeechEndpoint {
             _ => Retry::Backoff,
         };
         let call = |attempt| {
-            let (media_type, body, accept) = (&media_type, &body, &accept);
+            let (media_type, body) = (&media_type, &body);
             async move {
                 self.wait_for_pause().await;
                 let result = self.attempt(media_type, body, is_timed).await.and_then(accept);
@@ -201,6 +242,10 @@ pub(super) fn classify_error(
         429 => SpeechFailure::Throttled(wait),
         404 | 405 => SpeechFailure::Unknown,
         413 => SpeechFailure::PartTooLarge,
+        // Such an error may name the format too, which is needed for words.
+        status @ (400 | 422) if is_timed && says("timestamp_granularities") => {
+            SpeechFailure::Rejected(status)
+        }
         400 | 422 if is_timed && (says("response_format") || says("verbose_json")) => SpeechFailure::Untimed,
         503 if wait.is_some() => SpeechFailure::Throttled(wait),
         408 | 500.. => SpeechFailure::ServerError(status.as_u16()),
@@ -245,6 +290,7 @@ mod tests {
                 SpeechFailure::Untimed,
             ),
             (422, r#"{"detail":[{"loc":["body","file"]}]}"#, SpeechFailure::Rejected(422)),
+            (400, "timestamp_granularities needs verbose_json", SpeechFailure::Rejected(400)),
             (302, "", SpeechFailure::Rejected(302)),
         ] {
             let status = StatusCode::from_u16(status).unwrap();

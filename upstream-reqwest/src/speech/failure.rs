@@ -87,6 +87,11 @@ impl SpeechFailure {
         }
     }
 
+    /// Whether a service that has no times of words may fail like this when they are requested.
+    pub(super) fn may_concern_words(&self) -> bool {
+        matches!(self, Self::Rejected(400 | 422) | Self::ServerError(500 | 501))
+    }
+
     /// The supply error to report.
     pub(super) fn error(&self) -> SupplyError {
         match self {

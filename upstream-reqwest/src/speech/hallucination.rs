@@ -69,14 +69,11 @@ mod tests {
     #[test]
     fn low_confidence_span_is_detected() {
         let span = |no_speech_prob, avg_logprob, compression_ratio| {
-            let text = "Thank you.".to_owned();
             is_low_confidence(&TranscribedSpan {
-                text,
-                start: 0.0,
-                end: None,
                 no_speech_prob,
                 avg_logprob,
                 compression_ratio,
+                ..TranscribedSpan::new("Thank you.", 0.0)
             })
         };
         assert!(span(Some(0.9), Some(-1.2), None));

@@ -18,6 +18,7 @@ mod multipart;
 mod response;
 mod timestamps;
 mod transcribe;
+mod words;
 
 use std::sync::Arc;
 

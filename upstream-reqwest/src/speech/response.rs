@@ -1,10 +1,14 @@
 //! Parses a transcription response. The parser is lenient: services agree on the text only. No I/O.
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, value::RawValue};
 use transcript_core::transcript::LanguageTag;
 
-use super::{failure::SpeechFailure, language};
+use super::{
+    failure::SpeechFailure,
+    language,
+    words::{self, TranscribedWord},
+};
 
 /// Maximum number of spans in a chunk: ten minutes have a few hundred.
 const SPANS_MAX: usize = 20_000;
@@ -33,24 +37,47 @@ pub(super) struct TranscribedSpan {
     pub(super) no_speech_prob: Option<f64>,
     pub(super) avg_logprob: Option<f64>,
     pub(super) compression_ratio: Option<f64>,
+    /// Its words; empty if the service sends none, or others than its text has.
+    pub(super) words: Vec<TranscribedWord>,
+}
+
+impl TranscribedSpan {
+    /// A span without an end, confidence values and words.
+    pub(super) fn new(text: impl Into<String>, start: f64) -> Self {
+        Self {
+            text: text.into(),
+            start,
+            end: None,
+            no_speech_prob: None,
+            avg_logprob: None,
+            compression_ratio: None,
+            words: Vec::new(),
+        }
+    }
 }
 
 #[derive(Deserialize)]
-struct TranscriptionResponse {
+struct TranscriptionResponse<'a> {
     text: Option<String>,
     language: Option<Value>,
     detected_language: Option<Value>,
-    segments: Option<Vec<TranscriptionSegment>>,
+    #[serde(borrow)]
+    segments: Option<Vec<TranscriptionSegment<'a>>>,
+    #[serde(borrow)]
+    words: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
-struct TranscriptionSegment {
+struct TranscriptionSegment<'a> {
     text: Option<String>,
     start: Option<f64>,
     end: Option<f64>,
     no_speech_prob: Option<f64>,
     avg_logprob: Option<f64>,
     compression_ratio: Option<f64>,
+    /// Some services list the words here.
+    #[serde(borrow)]
+    words: Option<&'a RawValue>,
 }
 
 /// Parses a response body.
@@ -58,7 +85,7 @@ struct TranscriptionSegment {
 /// # Errors
 /// [`SpeechFailure::Unreadable`] when it is not a transcription, or has too many spans.
 pub(super) fn read(body: &[u8]) -> Result<Transcription, SpeechFailure> {
-    let answer: TranscriptionResponse = serde_json::from_slice(body)
+    let answer: TranscriptionResponse<'_> = serde_json::from_slice(body)
         .map_err(|_| SpeechFailure::Unreadable("it is not a transcription in JSON"))?;
     if answer.text.is_none() && answer.segments.is_none() {
         return Err(SpeechFailure::Unreadable("it has no text"));
@@ -73,21 +100,32 @@ pub(super) fn read(body: &[u8]) -> Result<Transcription, SpeechFailure> {
         answer.segments.and_then(|segments| segments.into_iter().map(span).collect::<Option<Vec<_>>>());
     let joined = || spans.iter().flatten().map(|span| span.text.as_str()).collect();
     let text: String = answer.text.unwrap_or_else(joined);
-    // Text without a span has no time either.
+    // Text without a span has no time either, unless its words do.
     let spans = spans.filter(|spans| !spans.is_empty() || text.trim().is_empty());
+    let words = words::read(answer.words);
+    let spans = match spans {
+        Some(mut spans) => {
+            if spans.iter().all(|span| span.words.is_empty()) {
+                words::assign(&mut spans, &words);
+            }
+            Some(spans)
+        }
+        None => words::to_spans(&text, &words),
+    };
     Ok(Transcription { language, text, spans, is_list_empty })
 }
 
 /// A span; `None` if it has no start time.
-fn span(segment: TranscriptionSegment) -> Option<TranscribedSpan> {
-    Some(TranscribedSpan {
-        text: segment.text.unwrap_or_default(),
-        start: segment.start?,
+fn span(segment: TranscriptionSegment<'_>) -> Option<TranscribedSpan> {
+    let mut span = TranscribedSpan {
         end: segment.end,
         no_speech_prob: segment.no_speech_prob,
         avg_logprob: segment.avg_logprob,
         compression_ratio: segment.compression_ratio,
-    })
+        ..TranscribedSpan::new(segment.text.unwrap_or_default(), segment.start?)
+    };
+    words::assign(std::slice::from_mut(&mut span), &words::read(segment.words));
+    Some(span)
 }
 
 #[cfg(test)]
@@ -107,6 +145,24 @@ mod tests {
         let spans = transcription.spans.unwrap();
         assert_eq!((spans[0].start, spans[0].end, spans[1].end), (0.0, Some(3.12), None));
         assert_eq!((spans[0].no_speech_prob, spans[1].no_speech_prob), (Some(0.01), None));
+    }
+
+    #[test]
+    fn response_words_are_in_their_spans() {
+        let words = r#"[{"word":"a","start":0,"end":0.5},{"word":"b","start":3.2,"end":4}]"#;
+        let segments = r#"[{"text":" a,","start":0,"end":3},{"text":" b","start":3}]"#;
+        let nested =
+            r#"[{"text":" a,","start":0,"words":[{"word":" a","start":0.1}]},{"text":" b","start":3}]"#;
+        let read_words = |body: String| -> Vec<usize> {
+            let spans = read(body.as_bytes()).unwrap().spans.unwrap();
+            spans.iter().map(|span| span.words.len()).collect()
+        };
+        assert_eq!(read_words(format!(r#"{{"segments":{segments},"words":{words}}}"#)), [1, 1]);
+        assert_eq!(read_words(format!(r#"{{"segments":{nested}}}"#)), [1, 0]);
+        assert_eq!(read_words(format!(r#"{{"text":"a, b","segments":null,"words":{words}}}"#)), [1, 1]);
+        for odd in ["7", "{}", "[{}]", r#"[{"word":"c","start":0}]"#, r#""words""#] {
+            assert_eq!(read_words(format!(r#"{{"segments":{segments},"words":{odd}}}"#)), [0, 0], "{odd}");
+        }
     }
 
     #[test]

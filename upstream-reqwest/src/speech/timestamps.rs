@@ -1,8 +1,8 @@
 //! Validates the times of a service: small errors are repaired, impossible times are rejected. No I/O.
 
-use transcript_core::transcript::Segment;
+use transcript_core::transcript::{Segment, Word};
 
-use super::{failure::SpeechFailure, response::TranscribedSpan};
+use super::{failure::SpeechFailure, response::TranscribedSpan, words::TranscribedWord};
 
 /// How far a span may begin before its predecessor, and before the audio, in milliseconds.
 const BACKWARDS_MAX_MS: i64 = 2_000;
@@ -19,7 +19,7 @@ const TIME_MAX_S: f64 = 1e7;
 /// [`SpeechFailure::Times`] when the times are impossible.
 pub(super) fn to_segments(spans: &[TranscribedSpan], length_ms: u64) -> Result<Vec<Segment>, SpeechFailure> {
     let length = i64::try_from(length_ms).unwrap_or(i64::MAX);
-    let mut placed: Vec<(i64, Option<i64>, &str)> = Vec::with_capacity(spans.len());
+    let mut placed: Vec<(i64, Option<i64>, &TranscribedSpan)> = Vec::with_capacity(spans.len());
     let (mut latest, mut inside, mut behind) = (0, 0, 0);
     for span in spans {
         let text = span.text.trim();
@@ -44,18 +44,38 @@ pub(super) fn to_segments(spans: &[TranscribedSpan], length_ms: u64) -> Result<V
         }
         inside += text.len();
         let end = span.end.map(milliseconds).transpose()?.filter(|end| *end > start);
-        placed.push((start, end, text));
+        placed.push((start, end, span));
     }
     if behind > inside {
         return Err(SpeechFailure::Times("most of the text begins after the end of the audio"));
     }
     let ends: Vec<i64> = placed.iter().skip(1).map(|(start, ..)| *start).chain([length]).collect();
-    let segment = |((start, end, text), next): ((i64, Option<i64>, &str), i64)| {
-        let end = end.map_or(next, |end| end.min(next));
-        let (start, end) = (start.unsigned_abs(), end.max(start).unsigned_abs());
-        Segment::new(text, start, end - start)
+    let segment = |((start, end, span), next): ((i64, Option<i64>, &TranscribedSpan), i64)| {
+        let end = end.map_or(next, |end| end.min(next)).max(start);
+        let words = words(span, start, end).unwrap_or_default();
+        let (start, end) = (start.unsigned_abs(), end.unsigned_abs());
+        Segment { words, ..Segment::new(span.text.trim(), start, end - start) }
     };
     Ok(placed.into_iter().zip(ends).map(segment).collect())
+}
+
+/// The words of a span that lasts from `start` to `end`; `None` if a time is impossible.
+///
+/// Small errors are repaired: the words stay in order and within the span.
+fn words(span: &TranscribedSpan, start: i64, end: i64) -> Option<Vec<Word>> {
+    let mut latest = start;
+    let nexts = span.words.iter().skip(1).map(|word| word.start).map(Some).chain([None]);
+    let word = |(word, next): (&TranscribedWord, Option<f64>)| {
+        let from = milliseconds(word.start).ok()?;
+        let to = word.end.or(next).map_or(Some(end), |to| milliseconds(to).ok())?;
+        if from + BACKWARDS_MAX_MS < latest || from > end.saturating_add(BACKWARDS_MAX_MS) {
+            return None;
+        }
+        latest = from.clamp(latest, end);
+        let duration = to.clamp(latest, end) - latest;
+        Some(Word::new(word.text.as_str(), latest.unsigned_abs(), duration.unsigned_abs()))
+    };
+    span.words.iter().zip(nexts).map(word).collect()
 }
 
 fn milliseconds(seconds: f64) -> Result<i64, SpeechFailure> {
@@ -74,14 +94,7 @@ mod tests {
     use super::*;
 
     fn span(start: f64, end: Option<f64>) -> TranscribedSpan {
-        TranscribedSpan {
-            text: " a ".to_owned(),
-            start,
-            end,
-            no_speech_prob: None,
-            avg_logprob: None,
-            compression_ratio: None,
-        }
+        TranscribedSpan { end, ..TranscribedSpan::new(" a ", start) }
     }
 
     fn times(spans: &[(f64, f64)]) -> Result<Vec<(u64, u64)>, SpeechFailure> {
@@ -116,6 +129,27 @@ mod tests {
         }
         let open = to_segments(&[span(1.0, None), span(4.0, None)], 10_000).unwrap();
         assert_eq!(open.iter().map(Segment::end_ms).collect::<Vec<_>>(), [4_000, 10_000]);
+    }
+
+    #[test]
+    fn times_of_words_stay_within_span() {
+        let found = |list: &[(f64, Option<f64>)]| -> Vec<(u64, u64)> {
+            let word = |(start, end): &(f64, Option<f64>)| TranscribedWord {
+                text: "a".to_owned(),
+                start: *start,
+                end: *end,
+            };
+            let words = list.iter().map(word).collect();
+            let span = TranscribedSpan { words, end: Some(3.0), ..TranscribedSpan::new(" a a ", 1.0) };
+            let words = to_segments(&[span], 10_000).unwrap().swap_remove(0).words;
+            words.iter().map(|word| (word.start_ms, word.end_ms())).collect()
+        };
+        assert_eq!(found(&[(1.0, Some(1.5)), (2.0, Some(2.5))]), [(1_000, 1_500), (2_000, 2_500)]);
+        assert_eq!(found(&[(1.0, None), (2.0, None)]), [(1_000, 2_000), (2_000, 3_000)]);
+        assert_eq!(found(&[(0.9, Some(4.0)), (0.8, Some(0.7))]), [(1_000, 3_000), (1_000, 1_000)]);
+        for impossible in [(f64::NAN, None), (9.0, None), (-9.0, None), (1.0, Some(1e300))] {
+            assert_eq!(found(&[impossible]), [], "{impossible:?}");
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use tokio::{io::AsyncSeekExt as _, time::Instant};
 use transcript_core::{
     archive::TrackSelector,
     supplier::{SupplyError, SupplyMonitor, SupplyOutput, SupplyRequest},
-    transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
+    transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript, remove_unfit_words},
 };
 
 use super::{
@@ -303,7 +303,11 @@ fn validate(
     };
     for segment in &mut segments {
         segment.start_ms += chunk.start_ms;
+        for word in &mut segment.words {
+            word.start_ms += chunk.start_ms;
+        }
     }
+    remove_unfit_words(&mut segments);
     segments.retain(|segment| {
         // Times may be slightly off, so a wider range is checked for sound.
         let around =
