@@ -21,7 +21,10 @@ pub(crate) fn youtube(input: &[u8]) {
 pub(crate) fn youtube_seeds() -> Vec<Vec<u8>> {
     let mut seeds = seeds::texts(&[
         r#"{"playabilityStatus":{"status":"OK"},"videoDetails":{"videoId":"dQw4w9WgXcQ","title":"A","author":"B",
-            "lengthSeconds":"60"},"responseContext":{"visitorData":"Cg"},
+            "lengthSeconds":"60","channelId":"UC","shortDescription":"0:00 a\n0:10 b\n0:20 - c","isLiveContent":true,
+            "thumbnail":{"thumbnails":[{"url":"https://i.ytimg.com/a.jpg","width":9}]}},"microformat":{
+            "playerMicroformatRenderer":{"ownerProfileUrl":"http://www.youtube.com/@b","publishDate":"2015-01-27"}},
+            "responseContext":{"visitorData":"Cg"},
             "captions":{"playerCaptionsTracklistRenderer":{
             "captionTracks":[{"baseUrl":"https://www.youtube.com/api/timedtext?v=x","languageCode":"en","kind":"asr",
             "isTranslatable":true},{"baseUrl":"/api/timedtext?v=x&exp=xpe","languageCode":"fr","vssId":".fr",

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 use verbatim_tests::replay::ReplayResponse;
 
 use super::{PLATFORM, check_failure, replay_page};
-use crate::social::recordings::{check_rows, ensure_no_mismatch, read_all};
+use crate::social::recordings::{check_metadata, check_rows, ensure_no_mismatch, read_all};
 
 /// Expected outcome of a file: a video with this length in milliseconds, or this failure.
 #[derive(Clone, Copy, Debug)]
@@ -56,6 +56,7 @@ async fn check(name: &str, bytes: Vec<u8>, row: Case) -> Result<()> {
             let media = replay_page(response, code).await?.0?;
             ensure!(media.duration_ms == duration_ms, "{:?}", media.duration_ms);
             ensure!(media.title.is_some() && media.author.is_some());
+            check_metadata(&media.metadata, "https://www.instagram.com/")?;
             let first = media.addresses.first().context("no address")?;
             let name = first.url.path().rsplit('/').next().context("no file")?;
             ensure!(page.contains(name) && name.ends_with(".mp4"), "{name}");

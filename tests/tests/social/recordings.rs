@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, path::Path};
 
 use anyhow::{Context as _, Result, ensure};
+use transcript_core::transcript::VideoMetadata;
 
 /// The folder of a platform's recordings; `None` if `VERBATIM_RECORDINGS` is not set.
 fn folder(platform: &str) -> Option<std::path::PathBuf> {
@@ -39,6 +40,18 @@ pub(crate) fn read_all<'a, R: Copy>(
         Ok((*name, std::fs::read(folder.join(name)).with_context(|| (*name).to_owned())?, *row))
     };
     rows.iter().map(read).collect()
+}
+
+/// Fails unless a post has the metadata that all recorded ones have; the URLs of profiles begin with `profiles`.
+pub(crate) fn check_metadata(metadata: &VideoMetadata, profiles: &str) -> Result<()> {
+    metadata.check()?;
+    let id = metadata.author_id.as_deref().context("no author")?;
+    ensure!(!id.is_empty() && id.bytes().all(|c| c.is_ascii_digit()), "{id}");
+    ensure!(metadata.author_url.as_ref().is_some_and(|url| url.starts_with(profiles)), "{metadata:?}");
+    let years = metadata.published_at.context("no time")?.to_string();
+    ensure!(("2013".."2027").contains(&years.get(..4).context("no year")?), "{years}");
+    ensure!(metadata.thumbnail_url.is_some() && metadata.description.is_some(), "{metadata:?}");
+    Ok(())
 }
 
 /// Fails with all mismatches, if there are any.

@@ -9,7 +9,7 @@ use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 use super::{CAPTIONS, FILES, HOST, PLATFORM, good_page, make, replay_script, script};
 use crate::social::{
     read_recording,
-    recordings::{check_rows, ensure_no_mismatch, read_all},
+    recordings::{check_metadata, check_rows, ensure_no_mismatch, read_all},
     supplier_calls::{behind, check_failure, fetch},
 };
 
@@ -100,6 +100,7 @@ async fn check(name: &str, bytes: Vec<u8>, row: Case) -> Result<()> {
             ensure!(
                 transcript.title.is_some() && transcript.author.is_some() && transcript.duration_ms.is_some()
             );
+            check_metadata(&supplied.metadata, "https://www.tiktok.com/@")?;
             // The requested file is the one of speech recognition, under its own address.
             let captions_request = proxy.requests().pop().context("no request")?;
             let address = speech_address(name, &bytes)?;

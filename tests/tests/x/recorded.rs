@@ -11,7 +11,7 @@ use super::{
     replay_script,
 };
 use crate::social::{
-    recordings::{check_rows, ensure_no_mismatch, read_all},
+    recordings::{check_metadata, check_rows, ensure_no_mismatch, read_all},
     supplier_calls::{CallOutcome, behind, check_failure, fetch},
 };
 
@@ -130,6 +130,7 @@ async fn plays(bytes: &[u8], video: &str, duration_ms: u64) -> Result<()> {
     let supplied = fetch_scripted(script, video).await?.0?;
     let transcript = supplied.transcripts.first().context("no transcript")?;
     ensure!(transcript.duration_ms == Some(duration_ms), "{:?}", transcript.duration_ms);
+    check_metadata(&supplied.metadata, "https://x.com/")?;
     // The text and the author are read independently of the supplier.
     let value: Value = serde_json::from_slice(bytes)?;
     let title = transcript.title.as_deref().context("no title")?;

@@ -12,6 +12,7 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
+use transcript_core::transcript::LiveStatus;
 use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 
 use super::supplier_calls::{CallOutcome, behind, check_failure, fetch};
@@ -222,6 +223,11 @@ async fn plays(
         "{:?}",
         transcript.duration_ms
     );
+
+    let metadata = &supplied.metadata;
+    metadata.check()?;
+    ensure!(metadata.author_id.as_deref() == details("channelId"), "the channel is {:?}", metadata.author_id);
+    ensure!(metadata.thumbnail_url.is_some() && metadata.live == Some(LiveStatus::NotLive), "{metadata:?}");
 
     // The last request is for the returned track.
     let requests = proxy.requests();

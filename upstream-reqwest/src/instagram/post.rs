@@ -2,11 +2,11 @@
 
 use base64::{Engine as _, engine::general_purpose};
 use serde_json::Value;
-use transcript_core::time::Timestamp;
+use transcript_core::{time::Timestamp, transcript::VideoMetadata};
 
 use crate::social::{
     MediaAddress, SocialFailure, TrackDetails,
-    json::{field, items, path, seconds_as_ms, text},
+    json::{field, items, path, seconds_as_ms, text, timestamp},
     title,
 };
 
@@ -46,6 +46,7 @@ pub(super) fn read(node: &Value, code: &str) -> Result<InstagramPost, SocialFail
             continue;
         }
         let mut details = details(node, code);
+        details.metadata.thumbnail_url = thumbnail(part).or_else(|| thumbnail(node));
         details.duration_ms = seconds_as_ms(field(part, "video_duration")).or_else(|| duration(&addresses));
         return Ok(InstagramPost { details, has_audio, addresses });
     }
@@ -64,8 +65,27 @@ fn details(node: &Value, code: &str) -> TrackDetails {
         Some(name) => format!("Video by {name}"),
         None => format!("Instagram video {code}"),
     };
-    let named = text(field(node, "title"), NAME_MAX).or_else(|| caption.and_then(|caption| title(&caption)));
-    TrackDetails { title: named.or(Some(untitled)), author, duration_ms: None }
+    let named = text(field(node, "title"), NAME_MAX).or_else(|| title(caption.as_ref()?));
+    // Such a name needs no escapes in a URL.
+    let is_plain = |name: &String| name.bytes().all(|c| c.is_ascii_alphanumeric() || b"_.".contains(&c));
+    // The page of a reel has only the time of its caption.
+    let times = [&["taken_at"][..], &["taken_at_timestamp"], &["caption", "created_at"]];
+    let metadata = VideoMetadata {
+        author_id: ["pk", "id"].into_iter().find_map(|key| text(field(user, key), NAME_MAX)),
+        author_url: name.filter(is_plain).map(|name| format!("https://www.instagram.com/{name}/")),
+        published_at: times.into_iter().find_map(|names| timestamp(path(node, names))),
+        description: caption,
+        ..VideoMetadata::default()
+    };
+    TrackDetails { title: named.or(Some(untitled)), author, duration_ms: None, metadata }
+}
+
+/// URL of a picture of a part.
+fn thumbnail(part: &Value) -> Option<String> {
+    let pictures =
+        items(field(part, "image_versions2"), "candidates", 1).map(|picture| field(picture, "url"));
+    let mut pictures = pictures.chain([field(part, "display_url"), field(part, "display_uri")]);
+    pictures.find_map(|picture| text(picture, ADDRESS_MAX))
 }
 
 /// URLs of one part's files, each once.
@@ -121,8 +141,10 @@ mod tests {
     fn reel_in_current_format_is_read() {
         let url = format!("https://a.fbcdn.net/v.mp4?efg={}&oe=6AC3D731", efg("{\"duration_s\":72}"));
         let reel = json!({
-            "code": "C", "media_type": 2, "has_audio": true, "user": {"username": "rope.walk", "full_name": "Rope Walk"},
-            "caption": {"text": "How a rope is laid.\nAll of it."},
+            "code": "C", "media_type": 2, "has_audio": true,
+            "user": {"pk": "7", "username": "rope.walk", "full_name": "Rope Walk"},
+            "caption": {"text": "How a rope is laid.\nAll of it.", "created_at": 1_700_000_000},
+            "image_versions2": {"candidates": [{"url": "https://a.fbcdn.net/p.jpg"}]},
             "video_versions": [{"type": 101, "url": url}, {"type": 102, "url": url}, {"url": 5}],
         });
         let post = read(&reel, "C").unwrap();
@@ -131,6 +153,15 @@ mod tests {
             (post.details.author.as_deref(), post.details.duration_ms),
             (Some("Rope Walk"), Some(72_000))
         );
+        let expect = VideoMetadata {
+            author_id: Some("7".to_owned()),
+            author_url: Some("https://www.instagram.com/rope.walk/".to_owned()),
+            published_at: Some(Timestamp::from_millis(1_700_000_000_000)),
+            thumbnail_url: Some("https://a.fbcdn.net/p.jpg".to_owned()),
+            description: Some("How a rope is laid.\nAll of it.".to_owned()),
+            ..VideoMetadata::default()
+        };
+        assert_eq!(post.details.metadata, expect);
         assert_eq!((post.has_audio, post.addresses.len()), (Some(true), 1));
         assert_eq!(post.addresses[0].expires, Some(Timestamp::from_millis(0x6AC3_D731 * 1_000)));
     }
@@ -138,7 +169,8 @@ mod tests {
     #[test]
     fn older_format_and_gallery_are_read() {
         let old = json!({"shortcode": "C", "is_video": true, "video_url": "https://a.cdninstagram.com/v.mp4",
-            "video_duration": 12.5, "owner": {"username": "rope.walk"},
+            "video_duration": 12.5, "owner": {"id": "7", "username": "rope.walk"}, "taken_at_timestamp": 1_700_000_000,
+            "display_url": "https://a.cdninstagram.com/p.jpg",
             "edge_media_to_caption": {"edges": [{"node": {"text": "A splice"}}]}});
         let post = read(&old, "C").unwrap();
         assert_eq!(
@@ -146,6 +178,12 @@ mod tests {
             (Some("A splice"), Some(12_500))
         );
         assert_eq!((post.details.author.as_deref(), post.has_audio), (Some("rope.walk"), None));
+        let metadata = post.details.metadata;
+        assert_eq!(
+            (metadata.author_id.as_deref(), metadata.description.as_deref()),
+            (Some("7"), Some("A splice"))
+        );
+        assert!(metadata.published_at.is_some() && metadata.thumbnail_url.is_some());
         let picture = json!({"media_type": 1});
         let silent = json!({"has_audio": false, "video_versions": [{"url": "https://a.fbcdn.net/silent"}]});
         let video = json!({"has_audio": true, "video_versions": [{"url": "https://a.fbcdn.net/b"}]});

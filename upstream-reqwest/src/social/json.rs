@@ -1,6 +1,7 @@
 //! Access to untrusted JSON: a field that is missing or of another type counts as absent.
 
 use serde_json::{Value, value::RawValue};
+use transcript_core::time::Timestamp;
 
 /// A field of an object; null if it is absent or the value is not an object.
 pub(crate) fn field<'a>(value: &'a Value, name: &str) -> &'a Value {
@@ -40,6 +41,13 @@ pub(crate) fn seconds_as_ms(value: &Value) -> Option<u64> {
     (seconds > 0.0 && seconds <= 172_800.0).then(|| (seconds * 1_000.0).round() as u64)
 }
 
+/// A time in seconds since 1970 UTC; `None` if it is zero or before.
+pub(crate) fn timestamp(value: &Value) -> Option<Timestamp> {
+    let seconds = value.as_f64().or_else(|| value.as_str()?.trim().parse().ok())?;
+    // The value is bounded, so the cast is exact enough.
+    (seconds > 0.0 && seconds < 1e11).then(|| Timestamp::from_millis((seconds * 1_000.0).round() as i64))
+}
+
 /// Parses a part of a larger text; `None` if it is longer than `max` bytes or too deeply nested.
 pub(crate) fn part(text: &RawValue, max: usize) -> Option<Value> {
     (text.get().len() <= max).then(|| serde_json::from_str(text.get()).ok()).flatten()
@@ -63,6 +71,8 @@ mod tests {
         assert_eq!(seconds_as_ms(&value["s"]), Some(31_500));
         for none in [&value["z"], &json!(-1), &json!(1e300), &json!("NaN"), &json!(null)] {
             assert_eq!(seconds_as_ms(none), None, "{none}");
+            assert_eq!(timestamp(none), None, "{none}");
         }
+        assert_eq!(timestamp(&json!("1400000000")), Some(Timestamp::from_millis(1_400_000_000_000)));
     }
 }

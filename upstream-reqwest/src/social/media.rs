@@ -18,7 +18,7 @@ use tokio::{
 use transcript_core::{
     supplier::{SupplyError, SupplyMonitor, SupplyRequest},
     time::Timestamp,
-    transcript::LanguageTag,
+    transcript::{LanguageTag, VideoMetadata},
     video::{Platform, VideoId},
 };
 use url::Url;
@@ -63,6 +63,8 @@ pub struct Media {
     pub author: Option<String>,
     /// Its length in milliseconds, if the platform states it.
     pub duration_ms: Option<u64>,
+    /// What else the platform states of it, within the limits of metadata.
+    pub metadata: VideoMetadata,
     /// The spoken language, if the platform states it.
     pub language: Option<LanguageTag>,
     /// Whether it has audio, if the platform states it. A video known to be silent is an error instead.
@@ -119,6 +121,7 @@ impl Media {
             title: details.title,
             author: details.author,
             duration_ms: details.duration_ms,
+            metadata: details.metadata.cleaned(details.duration_ms),
             language: None,
             has_audio: None,
             addresses,

@@ -6,7 +6,7 @@ use transcript_core::{
     archive::TrackSelector,
     captions::{self, CaptionErrorKind},
     supplier::{SupplyOutput, SupplyRequest},
-    transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript, best_track},
+    transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript, VideoMetadata, best_track},
 };
 
 use super::{PlatformSession, SocialFailure};
@@ -22,6 +22,7 @@ pub(crate) struct TrackDetails {
     pub(crate) title: Option<String>,
     pub(crate) author: Option<String>,
     pub(crate) duration_ms: Option<u64>,
+    pub(crate) metadata: VideoMetadata,
 }
 
 /// A track with the URLs of its captions, in order of preference.
@@ -128,7 +129,8 @@ pub(crate) async fn supplied(
         session.restore_deadline(deadline);
     }
     session.stage("captions", of, of);
-    Ok(SupplyOutput { transcripts: found, known_tracks: tracks.infos(), ..SupplyOutput::default() })
+    let metadata = details.metadata.clone().cleaned(details.duration_ms);
+    Ok(SupplyOutput { transcripts: found, known_tracks: tracks.infos(), metadata })
 }
 
 /// The text of the best track; if it is empty, that of another track in its language.

@@ -260,7 +260,7 @@ impl TranscriptionJob<'_> {
         Ok(SupplyOutput {
             transcripts: vec![transcript],
             known_tracks: vec![track],
-            ..SupplyOutput::default()
+            metadata: media.metadata,
         })
     }
 

@@ -20,6 +20,8 @@ pub fn page(body: &[u8]) {
         Ok(item) => item,
         Err(failure) => return drop(failure.error(Platform::TikTok)),
     };
+    let details = state::details(item);
+    assert!(details.metadata.cleaned(details.duration_ms).check().is_ok());
     if let Ok(post) = state::post(item) {
         for address in post.tracks.0.iter().flat_map(|track| &track.addresses) {
             // The transport checks its host.

@@ -1,17 +1,20 @@
 //! Reads metadata and tracks from a post's data. No I/O.
 
 use serde_json::Value;
-use transcript_core::video::VideoId;
+use transcript_core::{transcript::VideoMetadata, video::VideoId};
 
 use super::{classify, subtitles};
 use crate::social::{
     SocialFailure, SocialTracks, TrackDetails,
-    json::{field, items, number, path, seconds_as_ms, text},
+    json::{field, items, number, path, seconds_as_ms, text, timestamp},
 };
 
 /// Maximum length of a title and a name in characters.
 const TITLE_MAX: usize = 500;
 const AUTHOR_MAX: usize = 200;
+/// Maximum length of a description and of a URL in characters.
+const DESCRIPTION_MAX: usize = 10_000;
+const ADDRESS_MAX: usize = 2_048;
 
 /// A post with captions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,13 +68,30 @@ pub(super) fn details(item: &Value) -> TrackDetails {
         author: text(field(author, "nickname"), AUTHOR_MAX)
             .or_else(|| text(field(author, "uniqueId"), AUTHOR_MAX)),
         duration_ms: duration.or_else(|| seconds_as_ms(path(item, &["music", "duration"]))),
+        metadata: metadata(item),
+    }
+}
+
+fn metadata(item: &Value) -> VideoMetadata {
+    let author = field(item, "author");
+    let name = text(field(author, "uniqueId"), AUTHOR_MAX);
+    // Such a name needs no escapes in a URL.
+    let is_plain = |name: &String| name.bytes().all(|c| c.is_ascii_alphanumeric() || b"_.".contains(&c));
+    let covers = ["originCover", "cover"].map(|key| path(item, &["video", key]));
+    VideoMetadata {
+        author_id: text(field(author, "id"), AUTHOR_MAX),
+        author_url: name.filter(is_plain).map(|name| format!("https://www.tiktok.com/@{name}")),
+        published_at: timestamp(field(item, "createTime")),
+        thumbnail_url: covers.into_iter().find_map(|cover| text(cover, ADDRESS_MAX)),
+        description: text(field(item, "desc"), DESCRIPTION_MAX),
+        ..VideoMetadata::default()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use transcript_core::video::Platform;
+    use transcript_core::{time::Timestamp, video::Platform};
 
     use super::*;
 
@@ -97,11 +117,24 @@ mod tests {
     #[test]
     fn post_metadata_has_fallbacks() {
         let result = details(&json!({
-            "id": "71", "desc": " How rope is made \n", "author": {"uniqueId": "rope.maker", "nickname": "Rope Walk"},
-            "video": {"duration": 31},
+            "id": "71", "desc": " How rope is made \n", "createTime": "1700000000",
+            "author": {"id": "68", "uniqueId": "rope.maker", "nickname": "Rope Walk"},
+            "video": {"duration": 31, "cover": "https://p16.tiktokcdn.com/a.jpeg", "originCover": ""},
         }));
         assert_eq!(result.title.as_deref(), Some("How rope is made"));
         assert_eq!((result.author.as_deref(), result.duration_ms), (Some("Rope Walk"), Some(31_000)));
+        let expect = VideoMetadata {
+            author_id: Some("68".to_owned()),
+            author_url: Some("https://www.tiktok.com/@rope.maker".to_owned()),
+            published_at: Some(Timestamp::from_millis(1_700_000_000_000)),
+            thumbnail_url: Some("https://p16.tiktokcdn.com/a.jpeg".to_owned()),
+            description: Some("How rope is made".to_owned()),
+            ..VideoMetadata::default()
+        };
+        assert_eq!(result.metadata, expect);
+        let author = json!({"id": 5, "uniqueId": "a/b"});
+        let odd = details(&json!({"author": author, "createTime": "soon", "video": {"cover": 7}}));
+        assert!(odd.metadata.is_empty());
         let bare =
             details(&json!({"id": "71", "desc": "", "video": {"duration": 0}, "music": {"duration": 9}}));
         assert_eq!(bare.title.as_deref(), Some("TikTok video #71"));

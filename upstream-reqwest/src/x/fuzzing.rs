@@ -9,7 +9,10 @@ pub fn post(body: &[u8], video: &VideoId) {
     classify::errors(body);
     for result in [tweet::interpret(body, video), syndication::interpret(body, video)] {
         match result {
-            Ok(post) => assert!(post.files.is_sorted_by_key(|(rate, _)| *rate)),
+            Ok(post) => {
+                assert!(post.files.is_sorted_by_key(|(rate, _)| *rate));
+                assert!(post.details.metadata.cleaned(post.details.duration_ms).check().is_ok());
+            }
             Err(failure) => drop(failure.error(Platform::X)),
         }
     }

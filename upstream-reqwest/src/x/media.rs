@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use transcript_core::transcript::VideoMetadata;
+
 use crate::social::{
     SocialFailure, TrackDetails,
     json::{field, items, path, text},
@@ -90,6 +92,10 @@ fn post(medium: &Value, details: TrackDetails) -> XPost {
         files,
         details: TrackDetails {
             duration_ms: duration.filter(|duration| (1..=DURATION_MAX_MS).contains(duration)),
+            metadata: VideoMetadata {
+                thumbnail_url: text(field(medium, "media_url_https"), ADDRESS_MAX),
+                ..details.metadata
+            },
             ..details
         },
         playlist: items(info, "variants", VARIANTS_MAX).filter(is_playlist).find_map(address),

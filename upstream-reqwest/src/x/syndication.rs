@@ -6,7 +6,7 @@ use transcript_core::video::VideoId;
 use super::{
     classify,
     media::{self, MEDIA_MAX, XPost},
-    tweet,
+    tweet::{self, XAuthor},
 };
 use crate::social::{
     SocialFailure,
@@ -98,7 +98,9 @@ pub(super) fn interpret(body: &[u8], requested: &VideoId) -> Result<XPost, Socia
     if !user.is_object() {
         return Err(SocialFailure::AccountRemoved);
     }
-    let details = tweet::details(field(&value, "text"), field(user, "name"), field(user, "screen_name"));
+    let author =
+        XAuthor { name: field(user, "name"), handle: field(user, "screen_name"), id: field(user, "id_str") };
+    let details = tweet::details(field(&value, "text"), author, field(&value, "created_at"));
     let list: Vec<_> = items(&value, "mediaDetails", MEDIA_MAX).collect();
     let quoted = field(&value, "quoted_tweet");
     let quotes = items(quoted, "mediaDetails", MEDIA_MAX).any(media::is_video);

@@ -1,7 +1,7 @@
 //! A post in the format of X's own pages: unwraps it and reads its video. No I/O.
 
 use serde_json::Value;
-use transcript_core::video::VideoId;
+use transcript_core::{time::Timestamp, transcript::VideoMetadata, video::VideoId};
 
 use super::{
     classify,
@@ -73,7 +73,8 @@ fn post(tweet: &Value) -> Result<XPost, SocialFailure> {
     let named = |key| name(key).into_iter().find(|name| text(name, 1).is_some()).unwrap_or(&Value::Null);
     let note = path(tweet, &["note_tweet", "note_tweet_results", "result", "text"]);
     let words = if note.is_string() { note } else { field(legacy, "full_text") };
-    let details = details(words, named("name"), named("screen_name"));
+    let author = XAuthor { name: named("name"), handle: named("screen_name"), id: field(user, "rest_id") };
+    let details = details(words, author, field(legacy, "created_at"));
 
     let own = [field(legacy, "extended_entities"), field(legacy, "entities")];
     let own = own.into_iter().find(|entities| items(entities, "media", 1).next().is_some());
@@ -91,16 +92,42 @@ fn quoted(tweet: &Value) -> Option<String> {
     media.any(media::is_video).then(|| id.to_owned())
 }
 
-/// Metadata of a post: its first words as the title, and its author.
-pub(super) fn details(words: &Value, name: &Value, handle: &Value) -> TrackDetails {
-    let handle = text(handle, AUTHOR_MAX).map(|handle| format!("@{handle}"));
-    let author = text(name, AUTHOR_MAX).or_else(|| handle.clone());
+/// The author of a post.
+pub(super) struct XAuthor<'a> {
+    pub(super) name: &'a Value,
+    pub(super) handle: &'a Value,
+    pub(super) id: &'a Value,
+}
+
+/// Metadata of a post: its first words as the title, its author and its time.
+pub(super) fn details(words: &Value, author: XAuthor<'_>, time: &Value) -> TrackDetails {
+    let handle = text(author.handle, AUTHOR_MAX);
+    let author_id = text(author.id, AUTHOR_MAX);
+    let author = text(author.name, AUTHOR_MAX).or_else(|| handle.as_ref().map(|handle| format!("@{handle}")));
     let untitled = || author.as_ref().map(|author| format!("Post by {author}"));
-    TrackDetails {
-        title: text(words, TEXT_MAX).and_then(|words| title(&decode_entities(&words))).or_else(untitled),
-        author,
-        duration_ms: None,
-    }
+    let words = text(words, TEXT_MAX).map(|words| decode_entities(&words));
+    // Such a handle needs no escapes in a URL.
+    let is_plain = |handle: &String| handle.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_');
+    let metadata = VideoMetadata {
+        author_id,
+        author_url: handle.filter(is_plain).map(|handle| format!("https://x.com/{handle}")),
+        published_at: time.as_str().and_then(post_time),
+        description: words.clone(),
+        ..VideoMetadata::default()
+    };
+    let title = words.and_then(|words| title(&words)).or_else(untitled);
+    TrackDetails { title, author, duration_ms: None, metadata }
+}
+
+/// The time of a post: `Wed Oct 02 06:29:17 +0000 2024`, or RFC 3339 from the syndication service.
+fn post_time(text: &str) -> Option<Timestamp> {
+    const MONTHS: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let mut parts = text.split_ascii_whitespace().skip(1);
+    let Some(month) = parts.next() else { return Timestamp::parse(text) };
+    let month = MONTHS.iter().position(|name| *name == month)? + 1;
+    let (day, clock, offset, year) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+    Timestamp::parse(&format!("{year}-{month:02}-{day}T{clock}{offset}"))
 }
 
 /// Decodes the three HTML entities that X uses in texts.
@@ -127,11 +154,13 @@ mod tests {
 
     fn tweet(id: &str, legacy: Value) -> Value {
         json!({"__typename": "Tweet", "rest_id": id, "legacy": legacy,
-            "core": {"user_results": {"result": {"core": {"name": "Tide", "screen_name": "tide"}, "legacy": {"name": ""}}}}})
+            "core": {"user_results": {"result": {"rest_id": "7", "core": {"name": "Tide", "screen_name": "tide"},
+            "legacy": {"name": ""}}}}})
     }
 
     fn video() -> Value {
-        json!({"full_text": "Slack water &amp; wind https://t.co/a", "extended_entities": {"media": [{"type": "video",
+        json!({"full_text": "Slack water &amp; wind https://t.co/a", "created_at": "Wed Oct 02 06:29:17 +0000 2024",
+            "extended_entities": {"media": [{"type": "video", "media_url_https": "https://pbs.twimg.com/a.jpg",
             "video_info": {"duration_millis": 9, "variants": [{"content_type": "application/x-mpegURL", "url": "p"}]}}]}})
     }
 
@@ -140,6 +169,15 @@ mod tests {
         let plain = read_post(tweet("20", video())).unwrap();
         assert_eq!(plain.details.title.as_deref(), Some("Slack water & wind"));
         assert_eq!(plain.details.author.as_deref(), Some("Tide"));
+        let expect = VideoMetadata {
+            author_id: Some("7".to_owned()),
+            author_url: Some("https://x.com/tide".to_owned()),
+            published_at: Timestamp::parse("2024-10-02T06:29:17Z"),
+            thumbnail_url: Some("https://pbs.twimg.com/a.jpg".to_owned()),
+            description: Some("Slack water & wind https://t.co/a".to_owned()),
+            ..VideoMetadata::default()
+        };
+        assert_eq!(plain.details.metadata, expect);
         assert_eq!(plain.playlist.as_deref(), Some("p"));
         let wrapped = json!({"__typename": "TweetWithVisibilityResults", "tweet": tweet("20", video())});
         assert_eq!(read_post(wrapped.clone()).unwrap(), plain);
@@ -156,6 +194,19 @@ mod tests {
         let conversation = json!({"data": {"threaded_conversation_with_injections_v2": {"instructions":
             [{"type": "TimelineClearCache"}, {"entries": entries}]}}});
         assert_eq!(interpret(conversation.to_string().as_bytes(), &requested()).unwrap(), plain);
+    }
+
+    #[test]
+    fn post_time_in_both_notations_is_read() {
+        let time = Timestamp::parse("2024-10-02T06:29:17Z");
+        for text in ["Wed Oct 02 06:29:17 +0000 2024", "2024-10-02T06:29:17.000Z"] {
+            assert_eq!(post_time(text), time, "{text}");
+        }
+        for text in
+            ["", "Wed", "Wed Okt 02 06:29:17 +0000 2024", "Wed Oct 99 06:29:17 +0000 2024", "a b c d e f"]
+        {
+            assert_eq!(post_time(text), None, "{text}");
+        }
     }
 
     #[test]

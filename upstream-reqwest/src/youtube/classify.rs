@@ -8,8 +8,9 @@ use transcript_core::time::Timestamp;
 use url::Url;
 
 use super::{
+    details::VideoDetails,
     failure::YouTubeFailure,
-    player::{VideoDetails, field, items, text},
+    player::{field, items, text},
 };
 
 /// Maximum number of sentences read, and of characters of each.

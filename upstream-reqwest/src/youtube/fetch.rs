@@ -13,8 +13,9 @@ use transcript_core::{
 use super::{
     NAME, classify,
     clients::ClientIdentity,
+    details::VideoDetails,
     failure::YouTubeFailure,
-    player::{self, PlayerOutcome, VideoDetails},
+    player::{self, PlayerOutcome},
     request,
     tracks::{TrackChoice, YouTubeTrack, YouTubeTrackList},
 };
@@ -143,7 +144,7 @@ impl<'a> YouTubeFetch<'a> {
         }
         match (response.outcome, answer.status) {
             (PlayerOutcome::Tracks { details, tracks }, status) if status.is_success() => {
-                Ok((details, tracks))
+                Ok((*details, tracks))
             }
             (PlayerOutcome::Failed(YouTubeFailure::NotPlayerData), StatusCode::FORBIDDEN) => {
                 Err(YouTubeFailure::Forbidden)
@@ -202,7 +203,8 @@ impl<'a> YouTubeFetch<'a> {
             }
         }
         self.monitor.report_progress("captions", of, of);
-        Ok(SupplyOutput { transcripts: found, known_tracks: tracks.infos(), ..SupplyOutput::default() })
+        let metadata = details.metadata.clone();
+        Ok(SupplyOutput { transcripts: found, known_tracks: tracks.infos(), metadata })
     }
 
     /// The text of a choice; if it is empty, that of another track in its language.

@@ -14,7 +14,8 @@ use crate::http::is_allowed;
 pub fn player_response(body: &[u8], video: &VideoId, selector: &TrackSelector) {
     classify::page(body);
     match player::interpret(body, video).outcome {
-        PlayerOutcome::Tracks { tracks, .. } => {
+        PlayerOutcome::Tracks { details, tracks } => {
+            assert!(details.metadata.check().is_ok(), "{:?}", details.metadata);
             assert!(!tracks.is_empty() && !tracks.languages().is_empty());
             let choice = tracks.choose(selector);
             let substitute = tracks.choose_instead(selector, |_| true);

@@ -15,9 +15,10 @@ use transcript_core::{
 use super::{
     REQUESTS_MAX, YouTubeCaptions, classify,
     clients::ClientIdentity,
+    details::VideoDetails,
     failure::YouTubeFailure,
     fetch::{AttemptFailure, YouTubeFetch, higher_weight},
-    player::{self, VideoDetails, field, items},
+    player::{self, field, items},
     player_data::StreamingData,
     request, time_limit,
 };
@@ -111,11 +112,19 @@ impl YouTubeFetch<'_> {
         for address in &mut addresses {
             address.headers = request::headers(client);
         }
-        let VideoDetails { title, author, duration_ms, .. } = details;
-        let route = self.session.route();
-        let video = self.request.video.clone();
-        let (language, has_audio) = (None, Some(true));
-        Ok(Media { video, title, author, duration_ms, language, has_audio, addresses, hosts: FILES, route })
+        let VideoDetails { title, author, duration_ms, metadata, .. } = details;
+        Ok(Media {
+            video: self.request.video.clone(),
+            title,
+            author,
+            duration_ms,
+            metadata,
+            language: None,
+            has_audio: Some(true),
+            addresses,
+            hosts: FILES,
+            route: self.session.route(),
+        })
     }
 }
 

@@ -1,8 +1,10 @@
 //! YouTube captions in two requests: one for the video's tracks, one for a track's captions.
 
 mod captions;
+mod chapters;
 mod classify;
 mod clients;
+mod details;
 mod failure;
 mod fetch;
 #[cfg(feature = "fuzzing")]

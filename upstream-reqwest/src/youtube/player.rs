@@ -7,31 +7,14 @@ use transcript_core::video::VideoId;
 
 use super::{
     classify::{self, Playability},
+    details::VideoDetails,
     failure::YouTubeFailure,
     player_data::StreamingData,
     tracks::YouTubeTrackList,
 };
 
-/// Maximum length of a title, a channel name and a visitor id, in characters.
-const TITLE_MAX: usize = 500;
-const AUTHOR_MAX: usize = 200;
+/// Maximum length of a visitor id in characters.
 const VISITOR_MAX: usize = 1_024;
-/// Upper bound of a video's length in seconds: a year of live stream.
-const LENGTH_MAX_S: u64 = 366 * 86_400;
-
-/// Metadata of the video in the player data.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct VideoDetails {
-    /// The id, if the response contains one.
-    pub(super) video: Option<String>,
-    pub(super) title: Option<String>,
-    pub(super) author: Option<String>,
-    pub(super) duration_ms: Option<u64>,
-    is_live: bool,
-    is_upcoming: bool,
-    /// A finished live stream that is still being processed.
-    is_ended: bool,
-}
 
 /// The outcome of a player response.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +22,7 @@ pub(super) enum PlayerOutcome {
     /// The video plays and has caption tracks.
     Tracks {
         /// The video's title, author and length.
-        details: VideoDetails,
+        details: Box<VideoDetails>,
         /// At least one track.
         tracks: YouTubeTrackList,
     },
@@ -81,7 +64,7 @@ fn outcome(data: &StreamingData, requested: &VideoId) -> PlayerOutcome {
     let Some(captions) = &data.captions else { return failed(YouTubeFailure::NotPlayerData) };
     let tracks = YouTubeTrackList::read(captions);
     match (tracks.is_empty(), details.is_ended) {
-        (false, _) => PlayerOutcome::Tracks { details, tracks },
+        (false, _) => PlayerOutcome::Tracks { details: Box::new(details), tracks },
         (true, true) => failed(YouTubeFailure::JustEnded),
         (true, false) => failed(YouTubeFailure::NoCaptions),
     }
@@ -92,7 +75,7 @@ pub(super) fn playable(data: &StreamingData, requested: &VideoId) -> Result<Vide
     if data.playability_status.is_null() {
         return Err(error(&data.error));
     }
-    let details = VideoDetails::read(&data.video_details);
+    let details = VideoDetails::read(&data.video_details, &data.microformat);
     let signals = Playability::new(&data.playability_status, &details);
     if let Some(block) = signals.block() {
         return Err(block);
@@ -127,24 +110,6 @@ fn error(error: &Value) -> YouTubeFailure {
         (Some(_), code) if error.is_object() => YouTubeFailure::BadRequest(code),
         (None, code) if code > 0 => YouTubeFailure::BadRequest(code),
         _ => YouTubeFailure::NotPlayerData,
-    }
-}
-
-impl VideoDetails {
-    fn read(value: &Value) -> Self {
-        let flag = |name| field(value, name).as_bool().unwrap_or(false);
-        let length = field(value, "lengthSeconds");
-        let length = length.as_u64().or_else(|| length.as_str()?.parse().ok());
-        let length = length.filter(|length| (1..=LENGTH_MAX_S).contains(length));
-        Self {
-            video: field(value, "videoId").as_str().map(str::to_owned),
-            title: text(field(value, "title"), TITLE_MAX),
-            author: text(field(value, "author"), AUTHOR_MAX),
-            duration_ms: length.map(|seconds| seconds * 1_000),
-            is_live: flag("isLive"),
-            is_upcoming: flag("isUpcoming"),
-            is_ended: flag("isPostLiveDvr"),
-        }
     }
 }
 
@@ -224,6 +189,14 @@ mod tests {
             json!({"videoId": ID, "title": "A mill", "author": "Miller", "lengthSeconds": "90"});
         details.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         details
+    }
+
+    #[test]
+    fn player_microformat_has_date() {
+        let mut body = playable_response(json!({}), captions());
+        body["microformat"] = json!({"playerMicroformatRenderer": {"publishDate": "2015-01-27"}});
+        let PlayerOutcome::Tracks { details, .. } = outcome(&body.to_string()) else { panic!("no tracks") };
+        assert_eq!(details.metadata.published_at, Timestamp::parse("2015-01-27T00:00:00Z"));
     }
 
     fn playable_response(more: Value, captions: Value) -> Value {

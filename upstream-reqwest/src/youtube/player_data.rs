@@ -21,6 +21,8 @@ struct RawPlayerData<'a> {
     #[serde(borrow)]
     video_details: Option<&'a RawValue>,
     #[serde(borrow)]
+    microformat: Option<&'a RawValue>,
+    #[serde(borrow)]
     captions: Option<&'a RawValue>,
     #[serde(borrow)]
     response_context: Option<&'a RawValue>,
@@ -46,6 +48,7 @@ struct PlayerStreams<'a> {
 pub(super) struct StreamingData {
     pub(super) playability_status: Value,
     pub(super) video_details: Value,
+    pub(super) microformat: Value,
     /// `None` if too large or too deeply nested.
     pub(super) captions: Option<Value>,
     pub(super) response_context: Value,
@@ -79,6 +82,7 @@ impl StreamingData {
         Self {
             playability_status: part(parts.playability_status, PART_MAX),
             video_details: part(parts.video_details, PART_MAX),
+            microformat: part(parts.microformat, PART_MAX),
             captions: read_part(parts.captions, CAPTIONS_MAX),
             response_context: part(parts.response_context, PART_MAX),
             error: part(parts.error, PART_MAX),

@@ -8,11 +8,12 @@ use serde_json::Value;
 use transcript_core::{
     archive::TrackSelector,
     time::Timestamp,
-    transcript::{TrackKind, best_track},
+    transcript::{LiveStatus, TrackKind, best_track},
     video::{Platform, VideoId},
 };
 
 use super::{
+    details::VideoDetails,
     failure::YouTubeFailure,
     player::{PlayerOutcome, interpret},
 };
@@ -55,6 +56,11 @@ fn player_data(file: &str, content: &str) -> String {
     }
 }
 
+/// The number of chapters in the description of a recorded video.
+fn chapter_count(file: &str) -> usize {
+    if file == "newpipe/player_visionos_ok_named_track.json" { 7 } else { 0 }
+}
+
 fn check(file: &str, id: &str, expect: &ExpectedPlayer, content: &str) {
     let video = VideoId::new(Platform::YouTube, id).unwrap();
     let response = interpret(player_data(file, content).as_bytes(), &video);
@@ -69,6 +75,11 @@ fn check(file: &str, id: &str, expect: &ExpectedPlayer, content: &str) {
             assert_eq!((default.language.as_str(), default.kind), (*language, *kind), "{file}");
             assert!(details.title.is_some() && details.author.is_some(), "{file}");
             assert!(details.duration_ms.is_some_and(|length| length >= 11_000), "{file}");
+            let metadata = details.metadata;
+            assert!(metadata.author_id.is_some_and(|id| id.starts_with("UC")), "{file}");
+            assert!(metadata.author_url.is_some() && metadata.thumbnail_url.is_some(), "{file}");
+            assert_eq!(metadata.live, Some(LiveStatus::NotLive), "{file}");
+            assert_eq!(metadata.chapters.len(), chapter_count(file), "{file}");
         }
         (outcome, _) => panic!("{file}: {outcome:?}"),
     }
@@ -158,4 +169,25 @@ fn recorded_track_with_experiment_is_gated() {
         let chosen = tracks.choose_instead(&TrackSelector::Default, |track| !track.gated);
         assert_eq!(chosen.map(|choice| choice.info.kind), open, "{file}");
     }
+}
+
+#[test]
+fn recorded_metadata_is_read() {
+    let Some(folder) = folder() else { return };
+    let read = |file: &str| {
+        let json: Value = serde_json::from_slice(&fs::read(folder.join(file)).unwrap()).unwrap();
+        VideoDetails::read(&json["videoDetails"], &json["microformat"]).metadata
+    };
+    let chapters = read("newpipe/player_visionos_ok_named_track.json").chapters;
+    let chapters: Vec<_> =
+        chapters.iter().map(|chapter| (chapter.start_ms, chapter.title.as_str())).collect();
+    assert_eq!(chapters[..2], [(0, "Ein erstaunlich kontroverses Thema"), (164_000, "Was ist Vitamin D?")]);
+    assert_eq!(chapters[6], (981_000, "Keksempfehlungen"));
+    // Only web clients receive the date.
+    let web = read("newpipe/player_web_metadata.json");
+    assert_eq!(web.published_at, Timestamp::parse("2015-01-28T05:14:36Z"));
+    assert_eq!(web.author_url.as_deref(), Some("https://www.youtube.com/@BKCHarvard"));
+    assert!(web.thumbnail_url.is_some_and(|url| url.contains("/maxresdefault.jpg")));
+    assert_eq!(read("jta/player_no_captions_was_live.json").live, Some(LiveStatus::WasLive));
+    assert_eq!(read("iv-mocks/scheduled_live.player.json").live, Some(LiveStatus::Upcoming));
 }

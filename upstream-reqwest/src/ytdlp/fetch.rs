@@ -164,6 +164,7 @@ impl YtDlpFetch<'_> {
             title: details.title,
             author: details.author,
             duration_ms: details.duration_ms,
+            metadata: details.metadata,
             // The spoken language is detected later.
             language: None,
             has_audio: None,
@@ -230,7 +231,7 @@ impl YtDlpFetch<'_> {
         Ok(SupplyOutput {
             transcripts: found,
             known_tracks: tracks.into_iter().map(|track| track.info).collect(),
-            ..SupplyOutput::default()
+            metadata: details.metadata,
         })
     }
 

@@ -17,7 +17,8 @@ pub fn info(printed: &[u8], video: &VideoId) {
     let Ok(info) = YtDlpInfo::read(printed) else { return };
     let platform = video.platform();
     info.is_of(video);
-    info.details(platform);
+    let details = info.details(platform);
+    assert!(details.metadata.check().is_ok(), "{:?}", details.metadata);
     info.live_status_kind();
     info.has_no_media();
     let tracks = info.tracks(platform);

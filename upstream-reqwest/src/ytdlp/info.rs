@@ -1,16 +1,16 @@
 //! Metadata that yt-dlp prints: identity of the video, and its captions. No I/O.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use transcript_core::{
-    transcript::{LanguageTag, TrackInfo, TrackKind},
+    transcript::{LanguageTag, TrackInfo, TrackKind, VideoMetadata},
     video::{Platform, VideoId},
 };
 use url::Url;
 
-use super::audio;
+use super::{audio, metadata};
 use crate::{
     http::is_allowed,
     social::{MediaAddress, TrackDetails},
@@ -43,6 +43,8 @@ pub(super) struct YtDlpInfo {
     http_headers: Value,
     formats: Value,
     entries: Vec<Value>,
+    #[serde(skip)]
+    metadata: VideoMetadata,
 }
 
 /// A track, with the key under which yt-dlp fetches it.
@@ -69,15 +71,17 @@ impl YtDlpInfo {
     pub(super) fn read(printed: &[u8]) -> Result<Self, serde_json::Error> {
         // Parsed as an object first: serde would accept a list as the fields in order.
         let object: Map<String, Value> = serde_json::from_slice(printed)?;
-        let info: Self = serde_json::from_value(Value::Object(object))?;
-        match info.entries.first() {
-            Some(first) => {
-                let first: Self = serde_json::from_value(first.clone())?;
-                // The id of the post is in the outer object.
-                Ok(Self { display_id: info.id, ..first })
-            }
-            None => Ok(info),
+        let info = Self::from_object(Value::Object(object))?;
+        match info.entries.into_iter().next() {
+            // The id of the post is in the outer object.
+            Some(first) => Ok(Self { display_id: info.id, ..Self::from_object(first)? }),
+            None => Ok(Self { entries: Vec::new(), ..info }),
         }
+    }
+
+    fn from_object(object: Value) -> Result<Self, serde_json::Error> {
+        let metadata = metadata::read(&object);
+        Ok(Self { metadata, ..serde_json::from_value(object)? })
     }
 
     /// Whether the metadata is of this video.
@@ -87,22 +91,21 @@ impl YtDlpInfo {
         [&self.id, &self.display_id].iter().any(|id| id.as_str() == Some(video.id()))
     }
 
-    /// Title, author and length.
+    /// Title, author, length, and the rest within the limits of metadata.
     pub(super) fn details(&self, platform: Platform) -> TrackDetails {
         let text = |values: [&Value; 2]| {
             let text =
                 values.into_iter().filter_map(Value::as_str).map(str::trim).find(|text| !text.is_empty())?;
-            let text = match platform {
-                // HTML entities of X, which yt-dlp does not decode.
-                Platform::X => decode_entities(text),
-                _ => text.to_owned(),
-            };
-            Some(text.chars().take(TEXT_MAX).collect::<String>())
+            Some(decoded(platform, text).chars().take(TEXT_MAX).collect::<String>())
         };
+        let duration_ms = self.duration.as_f64().filter(|s| (0.0..=1e9).contains(s)).map(milliseconds);
+        let description =
+            self.metadata.description.as_deref().map(|text| decoded(platform, text).into_owned());
         TrackDetails {
             title: text([&self.fulltitle, &self.title]),
             author: text([&self.channel, &self.uploader]),
-            duration_ms: self.duration.as_f64().filter(|s| (0.0..=1e9).contains(s)).map(milliseconds),
+            duration_ms,
+            metadata: VideoMetadata { description, ..self.metadata.clone() }.cleaned(duration_ms),
         }
     }
 
@@ -189,6 +192,14 @@ impl YtDlpInfo {
         }
         let keys = self.automatic_captions.as_object()?.keys();
         keys.filter_map(|key| key.strip_suffix("-orig")).find_map(|tag| LanguageTag::parse(tag).ok())
+    }
+}
+
+/// A text with the HTML entities of X decoded, which yt-dlp leaves.
+fn decoded(platform: Platform, text: &str) -> Cow<'_, str> {
+    match platform {
+        Platform::X => Cow::Owned(decode_entities(text)),
+        _ => Cow::Borrowed(text),
     }
 }
 
@@ -337,10 +348,12 @@ mod tests {
     #[test]
     fn info_first_of_several_videos_is_used() {
         let info = read(&json!({"_type": "playlist", "id": "20", "entries": [
-            {"id": "1", "title": "a &amp; b", "uploader": " ", "channel": null, "duration": 1.2345}, {"id": "2"}]}));
+            {"id": "1", "title": "a &amp; b", "uploader": " ", "channel": null, "duration": 1.2345,
+                "description": "a &amp; b"}, {"id": "2"}]}));
         assert!(info.is_of(&video(Platform::X, "20")));
-        let details =
-            TrackDetails { title: Some("a & b".to_owned()), author: None, duration_ms: Some(1_235) };
+        let metadata = VideoMetadata { description: Some("a & b".to_owned()), ..VideoMetadata::default() };
+        let (title, duration_ms) = (Some("a & b".to_owned()), Some(1_235));
+        let details = TrackDetails { title, author: None, duration_ms, metadata };
         assert_eq!(info.details(Platform::X), details);
         let of = |value: Value| read(&value).live_status_kind();
         assert_eq!(of(json!({"live_status": "is_live"})), LiveStatus::Now);

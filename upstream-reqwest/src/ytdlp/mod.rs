@@ -8,6 +8,7 @@ mod fetch;
 pub mod fuzzing;
 mod info;
 mod media;
+mod metadata;
 #[cfg(test)]
 mod tests;
 

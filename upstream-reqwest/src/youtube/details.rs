@@ -1,0 +1,189 @@
+//! Metadata of a video in its player data. No I/O.
+
+use serde_json::Value;
+use transcript_core::{
+    time::Timestamp,
+    transcript::{LiveStatus, VideoMetadata},
+};
+
+use super::{
+    chapters,
+    player::{field, items, text},
+};
+use crate::social::json::path;
+
+/// Maximum length of a title, a channel name, a channel id and a description, in characters.
+const TITLE_MAX: usize = 500;
+const AUTHOR_MAX: usize = 200;
+const DESCRIPTION_MAX: usize = 10_000;
+/// Maximum length of a URL in characters, and maximum number of previews read. Five are usual.
+const ADDRESS_MAX: usize = 2_048;
+const PREVIEWS_MAX: usize = 50;
+/// Upper bound of a video's length in seconds: a year of live stream.
+const LENGTH_MAX_S: u64 = 366 * 86_400;
+/// The beginning of the URLs of channels.
+const SITE: &str = "https://www.youtube.com/";
+
+/// Metadata of the video in the player data.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct VideoDetails {
+    /// The id, if the response contains one.
+    pub(super) video: Option<String>,
+    pub(super) title: Option<String>,
+    pub(super) author: Option<String>,
+    pub(super) duration_ms: Option<u64>,
+    pub(super) is_live: bool,
+    pub(super) is_upcoming: bool,
+    /// A finished live stream that is still being processed.
+    pub(super) is_ended: bool,
+    /// The rest, within the limits of metadata.
+    pub(super) metadata: VideoMetadata,
+}
+
+impl VideoDetails {
+    /// Reads `videoDetails` and `microformat`, which only some clients receive.
+    pub(super) fn read(value: &Value, microformat: &Value) -> Self {
+        let flag = |name| field(value, name).as_bool().unwrap_or(false);
+        let length = field(value, "lengthSeconds");
+        let length = length.as_u64().or_else(|| length.as_str()?.parse().ok());
+        let length = length.filter(|length| (1..=LENGTH_MAX_S).contains(length));
+        let duration_ms = length.map(|seconds| seconds * 1_000);
+        let microformat = field(microformat, "playerMicroformatRenderer");
+        Self {
+            video: field(value, "videoId").as_str().map(str::to_owned),
+            title: text(field(value, "title"), TITLE_MAX),
+            author: text(field(value, "author"), AUTHOR_MAX),
+            duration_ms,
+            is_live: flag("isLive"),
+            is_upcoming: flag("isUpcoming"),
+            is_ended: flag("isPostLiveDvr"),
+            metadata: metadata(value, microformat, duration_ms).cleaned(duration_ms),
+        }
+    }
+}
+
+fn metadata(value: &Value, microformat: &Value, duration_ms: Option<u64>) -> VideoMetadata {
+    let ids = [field(value, "channelId"), field(microformat, "externalChannelId")];
+    let author_id = ids.into_iter().find_map(|id| text(id, AUTHOR_MAX));
+    let description = text(field(value, "shortDescription"), DESCRIPTION_MAX);
+    let chapters = description.as_ref().map(|text| chapters::in_description(text, duration_ms));
+    let previews = [value, microformat].map(|value| field(value, "thumbnail"));
+    let dates = ["publishDate", "uploadDate"].map(|name| field(microformat, name).as_str());
+    VideoMetadata {
+        author_url: author_url(author_id.as_deref(), microformat),
+        author_id,
+        published_at: dates.into_iter().flatten().find_map(date),
+        thumbnail_url: previews.into_iter().find_map(largest_preview),
+        live: live_status(value, microformat),
+        description,
+        chapters: chapters.unwrap_or_default(),
+    }
+}
+
+/// The URL of the channel: the one that is stated, else that of its id.
+fn author_url(id: Option<&str>, microformat: &Value) -> Option<String> {
+    let stated = text(field(microformat, "ownerProfileUrl"), ADDRESS_MAX);
+    // YouTube states it without encryption.
+    let stated = stated.map(|url| url.replacen("http://", "https://", 1));
+    let is_plain = |id: &&str| id.bytes().all(|c| c.is_ascii_alphanumeric() || b"_-".contains(&c));
+    let by_id = || id.filter(is_plain).map(|id| format!("{SITE}channel/{id}"));
+    stated.filter(|url| url.starts_with(SITE)).or_else(by_id)
+}
+
+/// A time, or a day, which then counts from its beginning in UTC.
+fn date(text: &str) -> Option<Timestamp> {
+    Timestamp::parse(text).or_else(|| Timestamp::parse(&format!("{text}T00:00:00Z")))
+}
+
+fn largest_preview(list: &Value) -> Option<String> {
+    let previews = items(list, "thumbnails").take(PREVIEWS_MAX);
+    let largest = previews.max_by_key(|preview| field(preview, "width").as_u64())?;
+    text(field(largest, "url"), ADDRESS_MAX)
+}
+
+fn live_status(value: &Value, microformat: &Value) -> Option<LiveStatus> {
+    let flag = |name| field(value, name).as_bool();
+    let is_on_now = path(microformat, &["liveBroadcastDetails", "isLiveNow"]).as_bool();
+    // Videos that were live keep `isLiveContent`.
+    match (
+        flag("isUpcoming"),
+        flag("isLive").or(is_on_now),
+        flag("isLiveContent").or(is_on_now.map(|_| true)),
+    ) {
+        (Some(true), ..) => Some(LiveStatus::Upcoming),
+        (_, Some(true), _) => Some(LiveStatus::Live),
+        (.., Some(true)) => Some(LiveStatus::WasLive),
+        (.., Some(false)) => Some(LiveStatus::NotLive),
+        (.., None) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use transcript_core::transcript::Chapter;
+
+    use super::*;
+
+    #[test]
+    fn details_have_metadata() {
+        let preview = |width: u32| json!({"url": format!("https://i.ytimg.com/{width}.jpg"), "width": width});
+        let value = json!({
+            "videoId": "vb-player-0", "title": "A mill", "author": "Miller", "lengthSeconds": "90",
+            "channelId": "UCmill", "isLiveContent": true, "shortDescription": "Grain\n0:00 In\n0:10 Up\n0:20 Out\n",
+            "thumbnail": {"thumbnails": [preview(120), preview(640), preview(320), {"width": "wide"}]},
+        });
+        let microformat = json!({"playerMicroformatRenderer": {
+            "ownerProfileUrl": "http://www.youtube.com/@mill", "publishDate": "2015-01-27T21:14:36-08:00",
+        }});
+        let details = VideoDetails::read(&value, &microformat);
+        let chapter = |title: &str, start_ms| Chapter { title: title.to_owned(), start_ms };
+        let expect = VideoMetadata {
+            author_id: Some("UCmill".to_owned()),
+            author_url: Some("https://www.youtube.com/@mill".to_owned()),
+            published_at: Timestamp::parse("2015-01-28T05:14:36Z"),
+            thumbnail_url: Some("https://i.ytimg.com/640.jpg".to_owned()),
+            live: Some(LiveStatus::WasLive),
+            description: Some("Grain\n0:00 In\n0:10 Up\n0:20 Out".to_owned()),
+            chapters: vec![chapter("In", 0), chapter("Up", 10_000), chapter("Out", 20_000)],
+        };
+        assert_eq!(details.metadata, expect);
+        let bare = VideoDetails::read(&value, &json!(null)).metadata;
+        assert_eq!(bare.author_url.as_deref(), Some("https://www.youtube.com/channel/UCmill"));
+        assert_eq!(bare.published_at, None);
+    }
+
+    #[test]
+    fn details_hostile_metadata_is_left_out() {
+        let value = json!({
+            "channelId": "a/../b", "shortDescription": ["x"],
+            "thumbnail": {"thumbnails": [{"url": "javascript:alert(1)", "width": 9}]},
+        });
+        let microformat = json!({"playerMicroformatRenderer": {
+            "ownerProfileUrl": "https://evil.example/@mill", "publishDate": "yesterday", "uploadDate": "2015-01-27",
+        }});
+        let metadata = VideoDetails::read(&value, &microformat).metadata;
+        let expect = VideoMetadata {
+            author_id: Some("a/../b".to_owned()),
+            published_at: Timestamp::parse("2015-01-27T00:00:00Z"),
+            ..VideoMetadata::default()
+        };
+        assert_eq!(metadata, expect);
+        assert!(VideoDetails::read(&json!(5), &json!([])).metadata.is_empty());
+    }
+
+    #[test]
+    fn details_live_status_is_detected() {
+        for (value, expect) in [
+            (json!({"isUpcoming": true, "isLiveContent": true}), Some(LiveStatus::Upcoming)),
+            (json!({"isLive": true, "isLiveContent": true}), Some(LiveStatus::Live)),
+            (json!({"isLiveContent": true}), Some(LiveStatus::WasLive)),
+            (json!({"isLiveContent": false}), Some(LiveStatus::NotLive)),
+            (json!({}), None),
+        ] {
+            assert_eq!(VideoDetails::read(&value, &json!(null)).metadata.live, expect, "{value}");
+        }
+        let aired = json!({"playerMicroformatRenderer": {"liveBroadcastDetails": {"isLiveNow": false}}});
+        assert_eq!(VideoDetails::read(&json!({}), &aired).metadata.live, Some(LiveStatus::WasLive));
+    }
+}
