@@ -28,7 +28,8 @@ pub(crate) fn youtube_seeds() -> Vec<Vec<u8>> {
             "captions":{"playerCaptionsTracklistRenderer":{
             "captionTracks":[{"baseUrl":"https://www.youtube.com/api/timedtext?v=x","languageCode":"en","kind":"asr",
             "isTranslatable":true},{"baseUrl":"/api/timedtext?v=x&exp=xpe","languageCode":"fr","vssId":".fr",
-            "name":{"simpleText":"F"}}],"audioTracks":[{"captionTrackIndices":[0],"defaultCaptionTrackIndex":0}],
+            "name":{"simpleText":"F"}}],"audioTracks":[{"captionTrackIndices":[0],"defaultCaptionTrackIndex":0,
+            "audioTrackId":"es.10"},{"audioTrackId":"en.4"}],
             "defaultAudioTrackIndex":0,"translationLanguages":[{"languageCode":"de"}]}},"streamingData":{
             "adaptiveFormats":[{"mimeType":"audio/mp4","bitrate":1,"contentLength":"9","audioTrack":{"audioIsDefault":
             true},"url":"https://r1.googlevideo.com/videoplayback?expire=1"}]}}"#,

@@ -21,6 +21,7 @@ use super::{
     player::{self, field, items},
     player_data::StreamingData,
     request, time_limit,
+    tracks::ORIGINAL_AUDIO,
 };
 use crate::{
     http::is_allowed,
@@ -133,13 +134,19 @@ impl YouTubeFetch<'_> {
 pub(super) fn addresses(streams: &Value) -> Vec<MediaAddress> {
     let sound =
         |form: &&Value| field(form, "mimeType").as_str().is_some_and(|kind| kind.starts_with("audio/"));
-    // Of a dubbed video all audio tracks but one are in other languages than the original.
-    let is_default =
-        |form: &&Value| field(field(form, "audioTrack"), "audioIsDefault").as_bool() != Some(false);
-    let mut found: Vec<_> = items(streams, "adaptiveFormats")
-        .take(FORMS_MAX)
-        .filter(sound)
-        .filter(is_default)
+    let sounds = || items(streams, "adaptiveFormats").take(FORMS_MAX).filter(sound);
+    let track = |form: &Value, name| field(field(form, "audioTrack"), name).clone();
+    // Of a dubbed video all audio tracks but one are in other languages than the original. The default one may be a
+    // dubbed one, since it depends on the client.
+    let is_original =
+        |form: &&Value| track(form, "id").as_str().is_some_and(|id| id.ends_with(ORIGINAL_AUDIO));
+    let is_default = |form: &&Value| {
+        track(form, "audioIsDefault").as_bool() != Some(false)
+            && track(form, "isAutoDubbed").as_bool() != Some(true)
+    };
+    let has_original = sounds().any(|form| is_original(&form));
+    let mut found: Vec<_> = sounds()
+        .filter(|form| if has_original { is_original(form) } else { is_default(form) })
         .filter_map(address)
         .collect();
     if found.is_empty() {
@@ -205,6 +212,23 @@ mod tests {
         for odd in [json!(null), json!({"adaptiveFormats": 5}), json!({"adaptiveFormats": [5, {"url": 1}]})] {
             assert!(addresses(&odd).is_empty(), "{odd}");
         }
+    }
+
+    #[test]
+    fn audio_of_dubbed_video_is_original() {
+        let paths = |tracks: &[Value]| -> Vec<String> {
+            let form = |(index, track): (usize, &Value)| {
+                let mut form = form("audio/mp4", 10, &format!("https://rr1---sn-a.googlevideo.com/{index}"));
+                form["audioTrack"] = track.clone();
+                form
+            };
+            let forms: Vec<_> = tracks.iter().enumerate().map(form).collect();
+            let found = addresses(&json!({"adaptiveFormats": forms}));
+            found.iter().map(|address| address.url.path().to_owned()).collect()
+        };
+        let track = |id: &str, is_default: bool, is_dubbed: bool| json!({"id": id, "audioIsDefault": is_default, "isAutoDubbed": is_dubbed});
+        assert_eq!(paths(&[track("es.10", true, true), track("en.4", false, false)]), ["/1"]);
+        assert_eq!(paths(&[track("es", true, true), json!({"audioIsDefault": true})]), ["/1"]);
     }
 
     #[test]

@@ -191,3 +191,20 @@ fn recorded_metadata_is_read() {
     assert_eq!(read("jta/player_no_captions_was_live.json").live, Some(LiveStatus::WasLive));
     assert_eq!(read("iv-mocks/scheduled_live.player.json").live, Some(LiveStatus::Upcoming));
 }
+
+#[test]
+fn recorded_dubbed_video_has_original_language() {
+    let Some(folder) = folder() else { return };
+    let content = fs::read(folder.join("newpipe/player_visionos_ok_en_asr.json")).unwrap();
+    let video = VideoId::new(Platform::YouTube, "cV5TjZCJkuA").unwrap();
+    let tracks_of = |content: &[u8]| match interpret(content, &video).outcome {
+        PlayerOutcome::Tracks { tracks, .. } => tracks.infos(),
+        outcome => panic!("{outcome:?}"),
+    };
+    assert!(tracks_of(&content).iter().all(|track| track.original && track.language.as_str() == "en"));
+    // The same video with captions of a dubbed version only.
+    let mut json: Value = serde_json::from_slice(&content).unwrap();
+    let track = &mut json["captions"]["playerCaptionsTracklistRenderer"]["captionTracks"][0];
+    (track["languageCode"], track["vssId"]) = ("it".into(), "a.it".into());
+    assert!(tracks_of(json.to_string().as_bytes()).iter().all(|track| !track.original));
+}

@@ -16,6 +16,10 @@ const TRANSLATIONS_MAX: usize = 1_000;
 const ADDRESS_MAX: usize = 8_192;
 const NAME_MAX: usize = 200;
 
+/// The end of the id of an audio track in the spoken language: `en-US.4`. Those of dubbed tracks end in other numbers,
+/// such as `.10` if a machine dubbed them.
+pub(super) const ORIGINAL_AUDIO: &str = ".4";
+
 /// A caption format of YouTube.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TrackFormat {
@@ -88,7 +92,7 @@ impl YouTubeTrackList {
             items(list, "captionTracks").take(TRACKS_MAX).filter_map(YouTubeTrack::read).collect();
         if let Some(spoken) = spoken_language(list, &tracks) {
             for track in &mut tracks {
-                track.info.original = spoken.matches(&track.info.language);
+                track.info.original = spoken.matches(&track.info.language) && !track.is_of_dub();
             }
         }
         let translations = items(list, "translationLanguages").take(TRANSLATIONS_MAX);
@@ -189,6 +193,13 @@ impl YouTubeTrack {
     }
 }
 
+impl YouTubeTrack {
+    /// Whether its name says that it has the words of a dubbed version.
+    fn is_of_dub(&self) -> bool {
+        self.info.name.as_ref().is_some_and(|name| name.to_lowercase().contains("dub"))
+    }
+}
+
 impl TranslationLanguage {
     fn read(value: &Value) -> Option<Self> {
         let code = field(value, "languageCode").as_str()?;
@@ -198,27 +209,42 @@ impl TranslationLanguage {
 
 /// The spoken language, as far as the track list shows it.
 ///
-/// Most reliable is the audio track marked as the original among dubbed ones (its id ends in `.4`); then the language
-/// of generated captions, if there is only one; then the track that YouTube shows by default, which is a guess, since
-/// it also depends on the client.
+/// Most reliable is the audio track marked as the original among dubbed ones; then the language of generated captions,
+/// if there is only one; then the track that YouTube shows by default, which is a guess, since it also depends on the
+/// client. The language of a dubbed audio track is never taken for it.
 fn spoken_language(list: &Value, tracks: &[YouTubeTrack]) -> Option<LanguageTag> {
-    let audio = |value: &Value| {
-        let (code, kind) = field(value, "audioTrackId").as_str()?.rsplit_once('.')?;
-        (kind == "4").then(|| LanguageTag::parse(code).ok()).flatten()
-    };
-    if let Some(original) = items(list, "audioTracks").take(TRACKS_MAX).find_map(audio) {
+    let audio_tracks = || items(list, "audioTracks").take(TRACKS_MAX);
+    if let Some(original) = audio_tracks().filter(|audio| !is_dubbed(audio)).find_map(audio_language) {
         return Some(original);
     }
-    let mut generated = tracks.iter().filter(|track| track.info.kind == TrackKind::Generated);
-    if let Some(first) = generated.next() {
+    let dubbed: Vec<_> = audio_tracks().filter_map(audio_language).collect();
+    let is_candidate = |track: &&YouTubeTrack| {
+        !track.is_of_dub() && !dubbed.iter().any(|dubbed| dubbed.matches(&track.info.language))
+    };
+    let generated = |track: &&YouTubeTrack| track.info.kind == TrackKind::Generated;
+    if tracks.iter().any(|track| generated(&track)) {
+        let mut generated = tracks.iter().filter(generated).filter(is_candidate);
+        let first = generated.next()?;
         let one = generated.all(|track| track.info.language == first.info.language);
         return one.then(|| first.info.language.clone());
     }
     let index =
         |value: &Value, name| field(value, name).as_u64().and_then(|index| usize::try_from(index).ok());
-    let audio = items(list, "audioTracks").nth(index(list, "defaultAudioTrackIndex").unwrap_or(0))?;
-    let shown = tracks.get(index(audio, "defaultCaptionTrackIndex")?)?;
+    let audio = items(list, "audioTracks").nth(index(list, "defaultAudioTrackIndex").unwrap_or(0));
+    let audio = audio.filter(|audio| !is_dubbed(audio))?;
+    let shown = tracks.get(index(audio, "defaultCaptionTrackIndex")?).filter(is_candidate)?;
     Some(shown.info.language.clone())
+}
+
+/// Whether an audio track is marked as dubbed.
+fn is_dubbed(audio: &Value) -> bool {
+    field(audio, "audioTrackId").as_str().is_some_and(|id| !id.ends_with(ORIGINAL_AUDIO))
+}
+
+/// The language of an audio track; only videos with several have one.
+fn audio_language(audio: &Value) -> Option<LanguageTag> {
+    let (code, _) = field(audio, "audioTrackId").as_str()?.rsplit_once('.')?;
+    LanguageTag::parse(code).ok()
 }
 
 /// Whether a URL returns captions only with a proof-of-origin token.
@@ -330,7 +356,20 @@ mod tests {
         check(written.clone(), json!({}), &[]);
         check(written, json!({"audioTracks": [{"defaultCaptionTrackIndex": 99}]}), &[]);
         let both = json!([track("en", "asr", "u"), track("es", "asr", "u")]);
-        check(both, json!({"audioTracks": "?"}), &[]);
+        check(both.clone(), json!({"audioTracks": "?"}), &[]);
+        // Dubbed audio is never the original, not even as the default or with the only generated captions.
+        let dubs = |ids: &[&str]| {
+            let audio = |id: &&str| json!({"audioTrackId": id, "defaultCaptionTrackIndex": 1});
+            json!({"audioTracks": ids.iter().map(audio).collect::<Vec<_>>(), "defaultAudioTrackIndex": 0})
+        };
+        check(both.clone(), dubs(&["es-US.10", "en-US.4"]), &["en"]);
+        check(both, dubs(&["es-US.10"]), &["en"]);
+        check(json!([track("en", "", "u"), track("es", "asr", "u")]), dubs(&["es-US.10"]), &[]);
+        check(json!([track("en", "", "u"), track("es", "", "u")]), dubs(&["es.3"]), &[]);
+        check(json!([track("en", "", "u"), track("es", "", "u")]), dubs(&["x"]), &[]);
+        let mut named = track("en", "", "u");
+        named["trackName"] = json!("Dubbed version");
+        check(json!([named, track("en", "", "u")]), dubs(&["en.4"]), &["en"]);
     }
 
     #[test]

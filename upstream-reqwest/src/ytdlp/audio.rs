@@ -4,7 +4,7 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use serde_json::Value;
-use transcript_core::video::Platform;
+use transcript_core::{transcript::LanguageTag, video::Platform};
 use url::Url;
 
 use crate::{
@@ -23,6 +23,9 @@ const TEXT_MAX: usize = 8_192;
 
 /// yt-dlp's preference for formats that only the platform's own player can read.
 const UNPLAYABLE: i64 = -100;
+
+/// yt-dlp's preference for formats with the original audio.
+const ORIGINAL: i64 = 10;
 
 /// Headers that are copied: those of a browser, and none that identify or authorize.
 const HEADERS: [&str; 6] = ["accept", "accept-language", "origin", "referer", "sec-fetch-mode", "user-agent"];
@@ -46,6 +49,13 @@ pub(super) fn addresses(platform: Platform, formats: &Value, hosts: &[&str]) -> 
     }
     addresses.truncate(ADDRESSES_MAX);
     addresses
+}
+
+/// The language of the formats that yt-dlp knows to have the original audio; only dubbed videos have such.
+pub(super) fn original_language(formats: &Value) -> Option<LanguageTag> {
+    let mut forms = formats.as_array().into_iter().flatten().take(FORMS_MAX);
+    let original = forms.find(|form| field(form, "language_preference").as_i64() == Some(ORIGINAL))?;
+    LanguageTag::parse(field(original, "language").as_str()?).ok()
 }
 
 /// Sort key of a format.

@@ -120,20 +120,21 @@ impl YtDlpInfo {
 
     /// The tracks, those written by people first.
     pub(super) fn tracks(&self, platform: Platform) -> Vec<YtDlpTrack> {
-        let spoken = self.spoken_language();
         let mut tracks: Vec<YtDlpTrack> = Vec::new();
         let lists = [(&self.subtitles, false), (&self.automatic_captions, true)];
         for (list, is_automatic) in lists {
             for (key, forms) in list.as_object().into_iter().flatten().take(TRACKS_MAX) {
                 let Some(kind) = kind(platform, key, forms, is_automatic) else { continue };
                 let Some(language) = language(platform, key) else { continue };
-                let original =
-                    kind == TrackKind::Generated && is_automatic || spoken.as_ref() == Some(&language);
-                let info = TrackInfo { original, ..TrackInfo::new(language, kind) };
+                let info = TrackInfo::new(language, kind);
                 if !tracks.iter().any(|track| track.info.is_same(&info)) {
                     tracks.push(YtDlpTrack { info, key: key.clone(), is_automatic });
                 }
             }
+        }
+        let spoken = self.spoken_language(&tracks);
+        for track in tracks.iter_mut().filter(|track| track.info.kind != TrackKind::Translated) {
+            track.info.original = spoken.as_ref().is_some_and(|spoken| spoken.matches(&track.info.language));
         }
         tracks
     }
@@ -185,13 +186,21 @@ impl YtDlpInfo {
         audio::addresses(platform, &self.formats, hosts)
     }
 
-    /// The spoken language, from the metadata or the automatic captions.
-    fn spoken_language(&self) -> Option<LanguageTag> {
+    /// The spoken language: of the original audio track, else of the metadata, else of the automatic captions if all
+    /// are in one language.
+    ///
+    /// The language in the metadata is that of a format, which may be dubbed.
+    fn spoken_language(&self, tracks: &[YtDlpTrack]) -> Option<LanguageTag> {
+        if let Some(original) = audio::original_language(&self.formats) {
+            return Some(original);
+        }
         if let Some(language) = self.language.as_str().and_then(|tag| LanguageTag::parse(tag).ok()) {
             return Some(language);
         }
-        let keys = self.automatic_captions.as_object()?.keys();
-        keys.filter_map(|key| key.strip_suffix("-orig")).find_map(|tag| LanguageTag::parse(tag).ok())
+        let mut automatic =
+            tracks.iter().filter(|track| track.is_automatic && track.info.kind == TrackKind::Generated);
+        let first = &automatic.next()?.info.language;
+        automatic.all(|track| track.info.language == *first).then(|| first.clone())
     }
 }
 
@@ -298,6 +307,23 @@ mod tests {
         let expect =
             expect.map(|(tag, kind, original, key)| (tag.to_owned(), kind, original, key.to_owned()));
         assert_eq!(names(&info, Platform::YouTube), expect);
+    }
+
+    #[test]
+    fn youtube_dubbed_language_is_not_original() {
+        let at = |query: &str| form(&format!("https://www.youtube.com/api/timedtext?v=x&{query}"));
+        let automatic = json!({"en": at("kind=asr&lang=en"), "es": at("kind=asr&lang=es")});
+        let formats = json!([{"language": "es", "language_preference": 5}, {"language": "en-US", "language_preference": 10}]);
+        let originals = |more: Value| -> Vec<String> {
+            let mut info = json!({"id": "vb-tracks-0", "automatic_captions": automatic, "subtitles": {"en-GB": at("lang=en-GB")}});
+            info.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            let tracks = read(&info).tracks(Platform::YouTube);
+            let tracks = tracks.into_iter().filter(|track| track.info.original);
+            tracks.map(|track| track.info.language.to_string()).collect()
+        };
+        assert_eq!(originals(json!({"language": "es", "formats": formats})), ["en-GB", "en"]);
+        assert_eq!(originals(json!({"language": "es"})), ["es"]);
+        assert!(originals(json!({})).is_empty());
     }
 
     #[test]
