@@ -58,6 +58,10 @@ async fn chain_transcript_keeps_metadata() -> Result<()> {
     assert_eq!((reply.header("content-language"), reply.header("x-is-generated")), ("en", "false"));
     let there = origin.server.get(&format!("/api/transcript?v={VIDEO}")).await?.json();
     assert_eq!(fetched["transcript"], there["transcript"]);
+    assert_eq!(fetched["metadata"]["title"], json!("A walk along the dyke"));
+    for field in ["language", "languages", "metadata"] {
+        assert_eq!(fetched[field], there[field], "{field}");
+    }
     // The origin charged once, and this server archived the transcript.
     let status = origin.server.get_as(&origin_key, "/api/keys/me").await?.json();
     assert_eq!((&status["used"], fetch_count(&origin.proxy, VIDEO)), (&json!(1), 1));

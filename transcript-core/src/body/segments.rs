@@ -24,6 +24,21 @@ pub struct Segment {
     /// How long it lasts, in seconds.
     #[cfg_attr(feature = "openapi", schemars(range(min = 0.0)))]
     pub duration: f64,
+    /// Extension: the words; empty if the response has none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "openapi", schemars(skip))]
+    pub words: Vec<Word>,
+}
+
+/// Word of a segment; times are in seconds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Word {
+    /// The text.
+    pub text: String,
+    /// When it starts, in seconds.
+    pub start: f64,
+    /// How long it lasts, in seconds.
+    pub duration: f64,
 }
 
 impl From<&transcript::Segment> for Segment {
@@ -32,6 +47,7 @@ impl From<&transcript::Segment> for Segment {
             text: segment.text.clone(),
             start: seconds(segment.start_ms),
             duration: seconds(segment.duration_ms),
+            words: Vec::new(),
         }
     }
 }
@@ -97,13 +113,17 @@ pub fn read(json: &[u8]) -> Option<Vec<transcript::Segment>> {
 }
 
 /// Converts times to whole milliseconds; `None` if one is beyond the limit of a transcript.
+///
+/// A word with such a time only costs the words of its segment.
 pub fn from_wire(lines: Vec<Segment>) -> Option<Vec<transcript::Segment>> {
+    let word =
+        |word: Word| Some(transcript::Word::new(word.text, millis(word.start)?, millis(word.duration)?));
     let segment = |line: Segment| {
         Some(transcript::Segment {
             text: line.text,
             start_ms: millis(line.start)?,
             duration_ms: millis(line.duration)?,
-            words: Vec::new(),
+            words: line.words.into_iter().map(word).collect::<Option<_>>().unwrap_or_default(),
         })
     };
     lines.into_iter().map(segment).collect()
@@ -112,7 +132,7 @@ pub fn from_wire(lines: Vec<Segment>) -> Option<Vec<transcript::Segment>> {
 /// Converts seconds to the nearest whole milliseconds.
 ///
 /// Within the limits of a transcript, no other milliseconds are written as these seconds.
-fn millis(seconds: f64) -> Option<u64> {
+pub(crate) fn millis(seconds: f64) -> Option<u64> {
     let millis = (seconds * 1000.0).round();
     // Neither comparison holds for NaN.
     (0.0 <= millis && millis <= TIME_MAX_MS as f64).then_some(millis as u64)
@@ -152,6 +172,20 @@ mod tests {
                 assert_eq!(millis(serde_json::from_str(&text).unwrap()), Some(number), "{text}");
             }
         }
+    }
+
+    #[test]
+    fn segments_invalid_word_costs_words() {
+        let read_words = |start: &str| {
+            let words = format!(
+                r#"[{{"text":"a","start":0.5,"duration":0.25}},{{"text":"b","start":{start},"duration":0}}]"#
+            );
+            let json = format!(r#"[{{"text":"a b","start":0.5,"duration":1,"words":{words}}}]"#);
+            read(json.as_bytes()).unwrap().swap_remove(0).words
+        };
+        let words = [transcript::Word::new("a", 500, 250), transcript::Word::new("b", 1_000, 0)];
+        assert_eq!(read_words("1"), words);
+        assert_eq!(read_words("-1"), []);
     }
 
     #[test]

@@ -161,7 +161,7 @@ pub struct VideoDetails {
 }
 
 /// A line without control characters and outer white space; `None` if nothing is left.
-fn clean_line(text: &str, bytes_max: usize) -> Option<String> {
+pub(crate) fn clean_line(text: &str, bytes_max: usize) -> Option<String> {
     let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     cut(line.trim(), bytes_max)
 }

@@ -22,6 +22,7 @@ pub use chunk::{Chunk, ChunkOptions, ChunkUnit, chunks};
 pub use language::LanguageTag;
 pub use limits::{NAME_BYTES_MAX, SEGMENTS_MAX, TEXT_BYTES_MAX, TIME_MAX_MS};
 pub use markdown::{format_timestamp, markdown};
+pub(crate) use metadata::clean_line;
 pub use metadata::{CHAPTERS_MAX, Chapter, DESCRIPTION_BYTES_MAX, LiveStatus, VideoDetails, VideoMetadata};
 pub use paragraph::paragraphs;
 pub(crate) use paragraph::{PAUSE_MS, append, ends_sentence, is_unspaced};

@@ -2,11 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-#[cfg(feature = "openapi")]
-use crate::transcript::LiveStatus;
 use crate::{
-    body::segments::seconds,
-    transcript::{Chapter, TrackInfo, TrackKind, Transcript, VideoDetails},
+    archive::KNOWN_TRACKS_MAX,
+    body::segments::{millis, seconds},
+    time::Timestamp,
+    transcript::{
+        Chapter, LanguageTag, LiveStatus, NAME_BYTES_MAX, TrackInfo, TrackKind, Transcript, VideoDetails,
+        VideoMetadata, clean_line,
+    },
 };
 
 /// Language in which a video has a track.
@@ -42,6 +45,59 @@ impl From<&TrackInfo> for LanguageObject {
             original: track.original,
         }
     }
+}
+
+impl LanguageObject {
+    /// The track, as read back; `None` if its tag or kind is unknown.
+    fn to_track(&self) -> Option<TrackInfo> {
+        let kind = match self.kind.as_str() {
+            "manual" => TrackKind::Human,
+            "auto" => TrackKind::Generated,
+            "translated" => TrackKind::Translated,
+            _ => return None,
+        };
+        let language = LanguageTag::parse(&self.tag).ok()?;
+        let name = clean_line(&self.name, NAME_BYTES_MAX).filter(|name| *name != language.english_name());
+        Some(TrackInfo { name, original: self.original, ..TrackInfo::new(language, kind) })
+    }
+}
+
+/// Reads back what the response of another server says of the video; adds title, author, length and track to the
+/// transcript.
+///
+/// What is invalid or exceeds the limits is left out: it never costs the transcript.
+pub(super) fn read_back(
+    transcript: &mut Transcript,
+    languages: &[LanguageObject],
+    metadata: &MetadataObject,
+    chapters: &[ChapterObject],
+) -> VideoDetails {
+    let name = |name: &Option<String>| clean_line(name.as_ref()?, NAME_BYTES_MAX);
+    transcript.title = name(&metadata.title);
+    transcript.author = name(&metadata.author);
+    transcript.duration_ms = metadata.duration_seconds.and_then(millis);
+    let chapter = |chapter: &ChapterObject| {
+        Some(Chapter { title: chapter.title.clone(), start_ms: millis(chapter.start)? })
+    };
+    let read = VideoMetadata {
+        author_id: metadata.author_id.clone(),
+        author_url: metadata.author_url.clone(),
+        published_at: metadata.published_at.as_deref().and_then(Timestamp::parse),
+        thumbnail_url: metadata.thumbnail_url.clone(),
+        live: metadata.live.as_deref().and_then(LiveStatus::from_name),
+        description: None,
+        chapters: chapters.iter().filter_map(chapter).collect(),
+    };
+    let tracks: Vec<_> =
+        languages.iter().filter_map(LanguageObject::to_track).take(KNOWN_TRACKS_MAX - 1).collect();
+    let own = &transcript.track;
+    let is_own =
+        |track: &&TrackInfo| track.language == own.language && track.is_generated() == own.is_generated();
+    // Of several tracks with different names it may be any.
+    if let [track] = tracks.iter().filter(is_own).collect::<Vec<_>>()[..] {
+        transcript.track = track.clone();
+    }
+    VideoDetails { metadata: read.cleaned(transcript.duration_ms), tracks }
 }
 
 /// The languages of a video: its known tracks, and the track of the transcript if it is not among them.

@@ -197,6 +197,15 @@ impl TranscriptResult {
         }
     }
 
+    /// Reads back what the response says of the video; adds title, author, length and track to its transcript.
+    ///
+    /// The response of another server is untrusted: what is invalid or exceeds the limits is left out.
+    pub fn read_details(&self, transcript: &mut Transcript) -> VideoDetails {
+        let unknown = MetadataObject::default();
+        let metadata = self.metadata.as_ref().unwrap_or(&unknown);
+        details::read_back(transcript, &self.languages, metadata, &self.chapters)
+    }
+
     pub(crate) fn without_segments(response: &LookupResponse) -> Self {
         let mut result = Self {
             platform: response.platform.as_str().to_owned(),

@@ -9,7 +9,9 @@ use transcript_core::{
     service::{ResponseMeta, SERVICE_SUPPLIER, ServiceErrorKind, ServiceReply},
     supplier::{SupplyError, SupplyOutput, SupplyReason, SupplyRequest},
     time::Timestamp,
-    transcript::{LanguageTag, TrackInfo, TrackKind, Transcript, best_track},
+    transcript::{
+        LanguageTag, TrackInfo, TrackKind, Transcript, VideoDetails, best_track, remove_unfit_words,
+    },
     wire::lookup::TranscriptResult,
 };
 
@@ -56,11 +58,11 @@ pub(super) fn classify_response(
 }
 
 fn supplied(
-    body: TranscriptResult,
+    mut body: TranscriptResult,
     meta: &ResponseMeta,
     request: &SupplyRequest,
 ) -> Result<SupplyOutput, SupplyError> {
-    let language = meta.language.clone();
+    let language = meta.language.clone().or_else(|| LanguageTag::parse(body.language.as_ref()?).ok());
     if language.is_none() && request.selector != TrackSelector::Default {
         return Err(unreadable("it does not name the language of its transcript").ambiguous());
     }
@@ -75,19 +77,24 @@ fn supplied(
         // The response does not list the video's other tracks.
         return Err(SupplyError::new(SupplyReason::PlatformFault, message).ambiguous());
     }
-    let segments =
-        segments::from_wire(body.transcript).ok_or_else(|| unreadable("a timestamp in it is invalid"))?;
-    let transcript = Transcript {
+    let segments = segments::from_wire(std::mem::take(&mut body.transcript));
+    let mut segments = segments.ok_or_else(|| unreadable("a timestamp in it is invalid"))?;
+    remove_unfit_words(&mut segments);
+    let source = body.source.clone().filter(|name| is_source(name));
+    let mut transcript = Transcript {
         video: request.video.clone(),
-        // The lookup API returns neither of them, nor the video's length.
         title: None,
         author: None,
         duration_ms: None,
-        track: track.clone(),
-        source: body.source.filter(|name| is_source(name)).unwrap_or_else(|| SERVICE_SUPPLIER.to_owned()),
+        track,
+        source: source.unwrap_or_else(|| SERVICE_SUPPLIER.to_owned()),
         segments,
     };
-    Ok(SupplyOutput { transcripts: vec![transcript], known_tracks: vec![track], ..SupplyOutput::default() })
+    let VideoDetails { metadata, mut tracks } = body.read_details(&mut transcript);
+    if !tracks.iter().any(|track| track.is_same(&transcript.track)) {
+        tracks.push(transcript.track.clone());
+    }
+    Ok(SupplyOutput { transcripts: vec![transcript], known_tracks: tracks, metadata })
 }
 
 /// Whether a text is a valid supplier name.
@@ -240,217 +247,4 @@ fn unreadable(what: &str) -> SupplyError {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::{Value, json};
-    use transcript_core::video::{Platform, VideoId};
-
-    use super::*;
-
-    const ADDRESS: &str = "https://a.example/watch/video_site/dQw4w9WgXcQ";
-
-    fn request(selector: TrackSelector) -> SupplyRequest {
-        let video = VideoId::new(Platform::YouTube, "dQw4w9WgXcQ").unwrap();
-        SupplyRequest { video, selector, deadline: Timestamp::from_millis(0) }
-    }
-
-    fn at(seconds: u64) -> Timestamp {
-        Timestamp::from_millis(0).plus(Duration::from_secs(seconds))
-    }
-
-    fn decide(changes: Value, meta: ResponseMeta, selector: TrackSelector) -> SupplyDecision {
-        let mut body = json!({
-            "platform": "video_site", "videoId": "dQw4w9WgXcQ", "available": true, "fromCache": true,
-            "watchUrl": ADDRESS, "source": "youtube-captions",
-            "transcript": [{"text": "Never gonna", "start": 0.5, "duration": 1.25}],
-        });
-        body.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
-        classify_response(
-            ServiceReply { body: serde_json::from_value(body).unwrap(), meta },
-            &request(selector),
-            at(1_000),
-        )
-    }
-
-    fn failure(changes: Value, meta: ResponseMeta, selector: TrackSelector) -> SupplyError {
-        match decide(changes, meta, selector) {
-            SupplyDecision::Failed(error) => error,
-            other => panic!("{other:?}"),
-        }
-    }
-
-    fn track_meta(language: &str, is_generated: bool) -> ResponseMeta {
-        let language = LanguageTag::parse(language).ok();
-        ResponseMeta { language, is_generated: Some(is_generated), ..ResponseMeta::default() }
-    }
-
-    fn language(tag: &str) -> TrackSelector {
-        TrackSelector::Language(LanguageTag::parse(tag).unwrap())
-    }
-
-    #[test]
-    fn transcript_keeps_text_language_kind_and_source() {
-        for (meta, tag, kind) in [
-            (track_meta("en", false), "en", TrackKind::Human),
-            (track_meta("pt-BR", true), "pt-BR", TrackKind::Generated),
-            // Without a statement the captions count as generated.
-            (ResponseMeta::default(), "und", TrackKind::Generated),
-        ] {
-            let SupplyDecision::Supplied(supplied) = decide(json!({}), meta, TrackSelector::Default) else {
-                panic!("{tag}")
-            };
-            let transcript = &supplied.transcripts[0];
-            assert_eq!((transcript.track.language.as_str(), transcript.track.kind), (tag, kind));
-            assert_eq!(transcript.source, "youtube-captions");
-            assert_eq!(
-                transcript.segments,
-                [transcript_core::transcript::Segment::new("Never gonna", 500, 1_250)]
-            );
-            assert!(transcript.check().is_ok() && supplied.known_tracks.len() == 1);
-        }
-        for source in ["", "Not A Name", "a\u{0}b", &"x".repeat(SOURCE_MAX + 1)] {
-            let SupplyDecision::Supplied(supplied) =
-                decide(json!({"source": source}), track_meta("en", true), TrackSelector::Default)
-            else {
-                panic!("{source}")
-            };
-            assert_eq!(supplied.transcripts[0].source, SERVICE_SUPPLIER);
-        }
-    }
-
-    #[test]
-    fn selector_other_language_is_not_supplied() {
-        assert!(matches!(
-            decide(json!({}), track_meta("de-AT", true), language("de")),
-            SupplyDecision::Supplied(_)
-        ));
-        let other = failure(json!({}), track_meta("fr", false), language("de"));
-        assert!(!other.reason().is_about_video() && other.message().ends_with("this video's is in fr."));
-        let silent = failure(json!({}), ResponseMeta::default(), language("de"));
-        assert_eq!(*silent.reason(), SupplyReason::Unreadable);
-        assert!(![other, silent].iter().any(SupplyError::counts_against_supplier));
-    }
-
-    #[test]
-    fn response_of_other_video_or_invalid_is_rejected() {
-        for changes in [json!({"videoId": "aaaaaaaaaaa"}), json!({"platform": "reels"})] {
-            assert_eq!(
-                *failure(changes, track_meta("en", false), TrackSelector::Default).reason(),
-                SupplyReason::OtherVideo
-            );
-        }
-        let late = json!({"transcript": [{"text": "x", "start": 1e300, "duration": 1.0}]});
-        assert_eq!(
-            *failure(late, track_meta("en", false), TrackSelector::Default).reason(),
-            SupplyReason::Unreadable
-        );
-    }
-
-    #[test]
-    fn failure_reason_each_maps_to_supply_reason() {
-        use SupplyReason as Why;
-        let wait = Some(Duration::from_secs(7));
-        for (reason, meta, expect, has_page) in [
-            ("no_captions", ResponseMeta::default(), Why::NoCaptions, false),
-            ("needs_verification", ResponseMeta::default(), Why::Misconfigured, true),
-            ("key_allowance", ResponseMeta::default(), Why::Throttled(None), true),
-            ("allowance", ResponseMeta::default(), Why::Throttled(None), true),
-            ("daily_cap", ResponseMeta::default(), Why::Throttled(None), true),
-            (
-                "fair_use",
-                ResponseMeta { retry_after: wait, ..ResponseMeta::default() },
-                Why::Throttled(wait),
-                true,
-            ),
-            ("rate_limited", ResponseMeta::default(), Why::Throttled(None), false),
-            ("fetch_error", ResponseMeta::default(), Why::PlatformFault, false),
-            ("config_error", ResponseMeta::default(), Why::Misconfigured, false),
-            ("something_new", ResponseMeta::default(), Why::Unreadable, false),
-        ] {
-            let changes = json!({"available": false, "failureReason": reason, "failureMessage": "It\nis so.",
-                "transcript": []});
-            let error = failure(changes, meta, TrackSelector::Default);
-            assert_eq!(*error.reason(), expect, "{reason}");
-            // Failures that may concern one video only must not open the breaker.
-            let is_server_failure = !["no_captions", "rate_limited", "fetch_error"].contains(&reason);
-            assert_eq!(error.counts_against_supplier(), is_server_failure, "{reason}");
-            assert_eq!(error.message().ends_with(ADDRESS), has_page, "{reason}: {error}");
-            assert!(!error.message().contains('\n'), "{reason}");
-        }
-        assert!(FailureReason::ALL.len() == 9, "a failure reason has no case above");
-        let odd =
-            json!({"available": false, "failureReason": "key_allowance", "watchUrl": "javascript:alert(1)"});
-        assert!(
-            !failure(odd, ResponseMeta::default(), TrackSelector::Default).message().contains("javascript")
-        );
-    }
-
-    #[test]
-    fn fetch_error_with_short_retry_after_is_polled() {
-        let changes =
-            || json!({"available": false, "failureReason": "fetch_error", "failureMessage": "Wait."});
-        let named = |seconds| ResponseMeta {
-            retry_after: Some(Duration::from_secs(seconds)),
-            ..ResponseMeta::default()
-        };
-        for (named_s, expect_s) in [(0, 1), (7, 7), (30, 30)] {
-            let later = decide(changes(), named(named_s), TrackSelector::Default);
-            let SupplyDecision::Later(wait, _) = later else { panic!("{named_s}: {later:?}") };
-            assert_eq!(wait.as_secs(), expect_s);
-        }
-        let cooling = failure(changes(), named(31), TrackSelector::Default);
-        assert_eq!(cooling.retry_after(), Some(Duration::from_secs(31)));
-    }
-
-    #[test]
-    fn still_working_detail_is_polled_for_any_retry_after() {
-        let changes =
-            || json!({"available": false, "failureReason": "fetch_error", "failureMessage": "Wait."});
-        for (named_s, expect_s) in [(0, 1), (60, 30), (300, 30)] {
-            let meta = ResponseMeta {
-                retry_after: Some(Duration::from_secs(named_s)),
-                failure_detail: Some(STILL_WORKING.to_owned()),
-                ..ResponseMeta::default()
-            };
-            let later = decide(changes(), meta, TrackSelector::Default);
-            let SupplyDecision::Later(wait, failure) = later else { panic!("{named_s}: {later:?}") };
-            assert_eq!(wait.as_secs(), expect_s);
-            assert_eq!(failure.retry_after(), Some(Duration::from_secs(named_s)));
-        }
-    }
-
-    #[test]
-    fn failure_detail_maps_to_video_reason() {
-        use SupplyReason as Why;
-        for (detail, expect) in [
-            ("private", Why::Private),
-            ("removed", Why::Removed),
-            ("region", Why::Region),
-            ("age", Why::Age),
-            ("members", Why::Members),
-            ("payment", Why::Payment),
-            ("login", Why::Login),
-            ("live", Why::Live),
-            ("upcoming", Why::Upcoming(Some(at(1_090)))),
-            ("no_captions", Why::NoCaptions),
-            ("no_language", Why::NoCaptions),
-            ("something_new", Why::NoCaptions),
-        ] {
-            let meta = ResponseMeta {
-                retry_after: Some(Duration::from_secs(90)),
-                failure_detail: Some(detail.to_owned()),
-                ..ResponseMeta::default()
-            };
-            let changes =
-                json!({"available": false, "failureReason": "no_captions", "failureMessage": "So it is."});
-            let error = failure(changes, meta, TrackSelector::Default);
-            assert_eq!((error.reason(), error.message()), (&expect, "So it is."), "{detail}");
-        }
-        let meta = ResponseMeta { failure_detail: Some("withdrawn".to_owned()), ..ResponseMeta::default() };
-        let withdrawn = failure(
-            json!({"available": false, "failureReason": "no_captions"}),
-            meta,
-            TrackSelector::Default,
-        );
-        assert!(withdrawn.is_declined() && withdrawn.message().contains("other Verbatim server"));
-    }
-}
+mod tests;

@@ -2,7 +2,9 @@
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
-use transcript_core::{supplier::SupplyRequest, time::Timestamp, wire::lookup::TranscriptResult};
+use transcript_core::{
+    archive::KNOWN_TRACKS_MAX, supplier::SupplyRequest, time::Timestamp, wire::lookup::TranscriptResult,
+};
 
 use super::{
     api::ServiceResponse,
@@ -41,6 +43,8 @@ pub fn response(
     match classify_response(reply, request, now) {
         SupplyDecision::Supplied(output) => {
             assert!(output.transcripts.iter().all(|transcript| transcript.video == request.video));
+            assert!(output.metadata.check().is_ok(), "{:?}", output.metadata);
+            assert!(output.known_tracks.len() <= KNOWN_TRACKS_MAX);
         }
         SupplyDecision::Later(_, error) | SupplyDecision::Failed(error) => {
             assert!(!error.message().is_empty())

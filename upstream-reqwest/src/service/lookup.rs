@@ -1,13 +1,16 @@
 //! Calls of the lookup API, and its responses (specification 4.1 to 4.3).
 
+use std::sync::Arc;
+
 use http::{HeaderName, HeaderValue, Method};
 use transcript_core::{
+    archive::StoredTranscript,
     body::segments,
     lookup::{AttributionTag, VideoReference},
     service::{
         Caller, LookupReply, ResponseMeta, ServiceLookup, ServiceReply, TextFormat, TextResponse, unarchived,
     },
-    transcript::{LanguageTag, TrackInfo, TrackKind, Transcript},
+    transcript::{LanguageTag, TrackInfo, TrackKind, Transcript, remove_unfit_words},
     video::{Platform, VideoId},
     wire::lookup::TranscriptResult,
 };
@@ -66,7 +69,7 @@ pub(super) fn lookup_reply(
     let platform = Platform::from_wire(&result.platform).unwrap_or(Platform::YouTube);
     let video = VideoId::new(platform, &result.video_id);
     let segments = segments::from_wire(segments);
-    let transcript = Transcript {
+    let mut transcript = Transcript {
         video: video.map_err(|_| CallError::Unreadable("its video id is invalid"))?,
         title: None,
         author: None,
@@ -75,7 +78,9 @@ pub(super) fn lookup_reply(
         source: result.source.clone().unwrap_or_default(),
         segments: segments.ok_or(CallError::Unreadable("a timestamp in it is invalid"))?,
     };
-    let transcript = Some(unarchived(transcript));
+    remove_unfit_words(&mut transcript.segments);
+    let details = Arc::new(result.read_details(&mut transcript));
+    let transcript = Some(StoredTranscript { details, ..unarchived(transcript) });
     Ok(ServiceReply { body: LookupReply { result, transcript }, meta })
 }
 

@@ -33,7 +33,7 @@ const DEADLINE_MARGIN: Duration = Duration::from_millis(250);
 /// Another Verbatim server as a supplier named `verbatim-service`, for all four platforms.
 ///
 /// It calls the lookup API with a key of that server, which fetches videos that it has not archived and charges the
-/// key. A transcript keeps its original source, and its language and kind if that server sends them. A failure has
+/// key. A transcript keeps its original source, and what that server sends of its language, kind, words and video. A failure has
 /// the reason that the server sent.
 pub struct ServiceSupplier {
     client: ServiceClient,
@@ -93,6 +93,8 @@ impl Supplier for ServiceSupplier {
         let left = request.deadline.since(self.clock.now());
         let deadline = Instant::now() + left.saturating_sub(DEADLINE_MARGIN);
         let mut call = lookup(&ServiceLookup::url(request.video.address()), None, None);
+        // A server that does not know the parameter ignores it.
+        call.query.push(("words", "true".to_owned()));
         call.headers.insert(HeaderName::from_static(HOP), HeaderValue::from_static("1"));
         let mut last_failure = None;
         loop {

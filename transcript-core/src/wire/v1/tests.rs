@@ -104,6 +104,7 @@ fn v1_transcript_is_read_back_without_source() {
                     text: "x".to_owned(),
                     start: -1.0,
                     duration: 1.0,
+                    words: Vec::new(),
                 }],
                 ..whole.clone()
             },
