@@ -1,6 +1,6 @@
 //! Words, metadata and chapters in the JSON of transcripts.
 //!
-//! Those of our own export are restored unchanged. In other formats, what does not fit is left out: it never costs the
+//! Those of Verbatim's export are restored unchanged. In other formats, what does not fit is left out: it never costs the
 //! transcript.
 
 use serde::Deserialize;
@@ -78,7 +78,7 @@ pub(super) fn metadata(
     is_ours: bool,
 ) -> Result<VideoMetadata> {
     let read_metadata = metadata.map_or_else(|| Ok(DraftMetadata::default()), |json| from_str(json.get()));
-    let read_chapters = chapters.map_or_else(|| Ok(Vec::new()), |json| self::chapters(json));
+    let read_chapters = chapters.map_or_else(|| Ok(Vec::new()), self::chapters);
     if is_ours {
         return to_metadata(read_metadata?, read_chapters?, true);
     }
