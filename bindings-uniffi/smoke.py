@@ -18,7 +18,9 @@ class CustomSupplier(v.Supplier):
         if request.video_id == "ddddddddddd":
             await asyncio.sleep(60)
         request.monitor.report_progress("reading", 1, 1)
-        segment = v.Segment(text=f"of {request.video_id}", start_ms=0, duration_ms=900)
+        words = [v.Word(text="of", start_ms=0, duration_ms=300)]
+        segment = v.Segment(text=f"of {request.video_id}", start_ms=0, duration_ms=900, words=words)
+        chapters = [v.Chapter(title="Start", start_ms=0)]
         return [
             v.Transcript(
                 platform=request.platform,
@@ -26,6 +28,7 @@ class CustomSupplier(v.Supplier):
                 language="en",
                 kind=v.TrackKind.HUMAN,
                 segments=[segment],
+                metadata=v.VideoMetadata(author_id="UC-x", live=v.LiveStatus.WAS_LIVE, chapters=chapters),
             )
         ]
 
@@ -63,6 +66,9 @@ async def main():
     listener = Listener()
     fetched = await transcripts.get("https://youtu.be/bbbbbbbbbbb", listener=listener)
     assert fetched.source == "mine" and "reading" in listener.stages
+    assert [word.text for word in fetched.segments[0].words] == ["of"] and not found.segments[0].words
+    assert (fetched.metadata.author_id, fetched.metadata.chapters[0].title) == ("UC-x", "Start")
+    assert [v.language_name(track.language) for track in fetched.tracks] == ["English"]
     await assert_failure(v.FailureKind.NO_CAPTIONS, transcripts.get("https://youtu.be/ccccccccccc"))
     await assert_failure(v.FailureKind.INVALID_INPUT, transcripts.get("no link"))
     options = v.CallOptions(timeout=datetime.timedelta(milliseconds=50))

@@ -19,6 +19,7 @@ mod error;
 mod lazy_open;
 #[cfg(feature = "local-service")]
 mod local_service;
+mod metadata;
 mod options;
 mod ports;
 mod progress;
@@ -42,6 +43,7 @@ pub use conformance::{
     run_ledger_case,
 };
 pub use error::{Failure, FailureKind, VerbatimError};
+pub use metadata::{Chapter, VideoDetails, VideoMetadata, language_name, merge_metadata};
 pub use options::{ModelService, RemoteServer, Storage, SupplierSpec, TranscriptsOptions};
 #[cfg(feature = "local-service")]
 pub use ports::{
@@ -57,7 +59,7 @@ pub use ports::{ChatMessage, ChatModel};
 pub use progress::{ProgressListener, Stage};
 #[cfg(feature = "chat")]
 pub use search::SearchHit;
-pub use transcript::{Segment, Transcript, TranscriptFormat, parse_captions, render};
+pub use transcript::{Segment, Transcript, TranscriptFormat, Word, parse_captions, render};
 pub use transcripts::{BatchResult, ImportEffect, ImportOutcome, ImportRequest, RefreshOutcome, Transcripts};
 
 uniffi::setup_scaffolding!();

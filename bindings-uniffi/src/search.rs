@@ -55,7 +55,7 @@ impl Transcripts {
 impl From<verbatim::SearchHit> for SearchHit {
     fn from(hit: verbatim::SearchHit) -> Self {
         Self {
-            transcript: Transcript::from_core(&hit.stored.transcript, true, hit.stored.revision),
+            transcript: Transcript::from_stored(&hit.stored, true),
             start_ms: count(hit.start_ms),
             end_ms: count(hit.end_ms),
             text: hit.text,

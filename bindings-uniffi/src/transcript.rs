@@ -1,13 +1,17 @@
 //! Transcripts as plain records.
 
 use transcript_core::{
+    archive,
     captions::{self, TextFormat},
     transcript,
     transcript::{LanguageTag, TrackInfo, TrackKind},
     video::{Platform, VideoId},
 };
 
-use crate::error::{Failure, VerbatimError, count};
+use crate::{
+    error::{Failure, VerbatimError, count},
+    metadata::VideoMetadata,
+};
 
 /// Platform of a video.
 #[uniffi::remote(Enum)]
@@ -33,6 +37,17 @@ pub enum TrackKind {
     Translated,
 }
 
+/// A word with the time in which it is spoken.
+#[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
+pub struct Word {
+    /// The word as in the text of its segment, without white space around it.
+    pub text: String,
+    /// Start in milliseconds from the beginning of the video.
+    pub start_ms: i64,
+    /// Duration in milliseconds.
+    pub duration_ms: i64,
+}
+
 /// A text with start and duration.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct Segment {
@@ -42,6 +57,9 @@ pub struct Segment {
     pub start_ms: i64,
     /// Duration in milliseconds.
     pub duration_ms: i64,
+    /// The words in order, each with its time; empty if the source has no times of words.
+    #[uniffi(default = [])]
+    pub words: Vec<Word>,
 }
 
 /// The transcript of a video in one language.
@@ -81,6 +99,12 @@ pub struct Transcript {
     /// Number of the revision, starting at 1; 0 for a transcript that is not from an archive.
     #[uniffi(default = 0)]
     pub revision: u32,
+    /// Metadata and chapters of the video.
+    #[uniffi(default)]
+    pub metadata: VideoMetadata,
+    /// Known tracks of the video, fetched or not.
+    #[uniffi(default = [])]
+    pub tracks: Vec<TrackInfo>,
 }
 
 /// Formats of a transcript.
@@ -128,13 +152,37 @@ impl From<TranscriptFormat> for TextFormat {
     }
 }
 
+impl From<&transcript::Word> for Word {
+    fn from(word: &transcript::Word) -> Self {
+        Self { text: word.text.clone(), start_ms: count(word.start_ms), duration_ms: count(word.duration_ms) }
+    }
+}
+
+impl Word {
+    fn into_core(self) -> Result<transcript::Word, VerbatimError> {
+        Ok(transcript::Word::new(self.text, millis(self.start_ms)?, millis(self.duration_ms)?))
+    }
+}
+
 impl From<&transcript::Segment> for Segment {
     fn from(segment: &transcript::Segment) -> Self {
         Self {
             text: segment.text.clone(),
             start_ms: count(segment.start_ms),
             duration_ms: count(segment.duration_ms),
+            words: segment.words.iter().map(Word::from).collect(),
         }
+    }
+}
+
+impl Segment {
+    fn into_core(self) -> Result<transcript::Segment, VerbatimError> {
+        Ok(transcript::Segment {
+            text: self.text,
+            start_ms: millis(self.start_ms)?,
+            duration_ms: millis(self.duration_ms)?,
+            words: self.words.into_iter().map(Word::into_core).collect::<Result<_, _>>()?,
+        })
     }
 }
 
@@ -143,9 +191,9 @@ pub(crate) fn millis(value: i64) -> Result<u64, VerbatimError> {
     u64::try_from(value).map_err(|_| Failure::invalid_input("a time is negative"))
 }
 
-impl Transcript {
-    /// The record of a core transcript.
-    pub(crate) fn from_core(inner: &transcript::Transcript, from_cache: bool, revision: u32) -> Self {
+impl From<&transcript::Transcript> for Transcript {
+    /// The record of a core transcript, without what an archive knows of its video.
+    fn from(inner: &transcript::Transcript) -> Self {
         Self {
             platform: inner.video.platform(),
             video_id: inner.video.id().to_owned(),
@@ -158,24 +206,32 @@ impl Transcript {
             track_name: inner.track.name.clone(),
             is_original: inner.track.original,
             source: inner.source.clone(),
+            from_cache: false,
+            revision: 0,
+            metadata: VideoMetadata::default(),
+            tracks: Vec::new(),
+        }
+    }
+}
+
+impl Transcript {
+    /// The record of an archived transcript, with what is known of its video.
+    pub(crate) fn from_stored(stored: &archive::StoredTranscript, from_cache: bool) -> Self {
+        Self {
             from_cache,
-            revision,
+            revision: stored.revision,
+            metadata: VideoMetadata::from(&stored.details.metadata),
+            tracks: stored.details.tracks.clone(),
+            ..Self::from(&*stored.transcript)
         }
     }
 
-    /// The core transcript of a record.
+    /// The core transcript of a record, without its metadata and tracks.
     ///
     /// # Errors
     /// `InvalidInput` if the id, the language or a time is invalid.
     pub(crate) fn into_core(self) -> Result<transcript::Transcript, VerbatimError> {
         let video = VideoId::new(self.platform, &self.video_id);
-        let segment = |segment: Segment| {
-            Ok(transcript::Segment::new(
-                segment.text,
-                millis(segment.start_ms)?,
-                millis(segment.duration_ms)?,
-            ))
-        };
         Ok(transcript::Transcript {
             video: video.map_err(|error| Failure::invalid_input(error.to_string()))?,
             title: self.title,
@@ -188,7 +244,7 @@ impl Transcript {
                 original: self.is_original,
             },
             source: self.source,
-            segments: self.segments.into_iter().map(segment).collect::<Result<_, VerbatimError>>()?,
+            segments: self.segments.into_iter().map(Segment::into_core).collect::<Result<_, _>>()?,
         })
     }
 }

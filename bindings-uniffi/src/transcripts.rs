@@ -99,9 +99,7 @@ pub struct Transcripts {
 
 fn into_transcript(outcome: GetOutcome) -> Result<Transcript, VerbatimError> {
     match outcome {
-        GetOutcome::Found(found) => {
-            Ok(Transcript::from_core(&found.stored.transcript, found.from_cache, found.stored.revision))
-        }
+        GetOutcome::Found(found) => Ok(Transcript::from_stored(&found.stored, found.from_cache)),
         GetOutcome::Missing(missing) => Err(missing.into()),
     }
 }
@@ -211,8 +209,7 @@ impl Transcripts {
                 verbatim::RefreshOutcome::Unchanged(stored) => (false, stored),
                 verbatim::RefreshOutcome::Missing(missing) => return Err(missing.into()),
             };
-            let transcript = Transcript::from_core(&stored.transcript, false, stored.revision);
-            Ok(RefreshOutcome { is_changed, transcript })
+            Ok(RefreshOutcome { is_changed, transcript: Transcript::from_stored(&stored, false) })
         })
         .await
     }

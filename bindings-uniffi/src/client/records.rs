@@ -4,10 +4,11 @@
 
 #[cfg(feature = "service")]
 use std::path::PathBuf;
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use transcript_core::{
     archive::StoredTranscript,
+    service::unarchived,
     video::Platform,
     wire::{lookup, v1},
 };
@@ -102,8 +103,7 @@ impl From<ServiceReply<LookupReply>> for LookupResponse {
         let ServiceReply { body, meta } = reply;
         let platform = body.platform();
         let LookupReply { result, transcript } = body;
-        let transcript = transcript
-            .map(|stored| Transcript::from_core(&stored.transcript, result.from_cache, stored.revision));
+        let transcript = transcript.map(|stored| Transcript::from_stored(&stored, result.from_cache));
         Self {
             transcript,
             platform,
@@ -258,8 +258,10 @@ pub struct PurchasedTranscript {
 impl From<ServiceReply<StoredTranscript>> for PurchasedTranscript {
     fn from(reply: ServiceReply<StoredTranscript>) -> Self {
         let ServiceReply { body, meta } = reply;
+        let details = Arc::clone(&body.details);
+        let stored = StoredTranscript { details, ..unarchived(v1_transcript(body)) };
         Self {
-            transcript: Transcript::from_core(&v1_transcript(body), meta.is_cached.unwrap_or_default(), 0),
+            transcript: Transcript::from_stored(&stored, meta.is_cached.unwrap_or_default()),
             credits_remaining: meta.credits_remaining.map(count),
             is_replayed: meta.is_replayed,
         }

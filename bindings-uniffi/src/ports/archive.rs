@@ -15,12 +15,16 @@ use transcript_core::{
 };
 
 use super::ForeignStore;
-use crate::{error::VerbatimError, transcript::Transcript};
+use crate::{
+    error::VerbatimError,
+    metadata::{VideoDetails, VideoMetadata},
+    transcript::Transcript,
+};
 
 /// A transcript as stored in the archive.
 #[derive(Clone, Debug, PartialEq, uniffi::Record)]
 pub struct StoredTranscript {
-    /// The transcript. Its `from_cache` and `revision` are ignored.
+    /// The transcript. Its `from_cache`, `revision`, `metadata` and `tracks` are ignored.
     pub transcript: Transcript,
     /// Number of the revision, starting at 1.
     pub revision: u32,
@@ -30,12 +34,16 @@ pub struct StoredTranscript {
     pub parser_version: u32,
     /// Time of storage, in milliseconds since 1970.
     pub stored_at: Timestamp,
+    /// What is known of the video at present, whatever the revision.
+    #[uniffi(default)]
+    pub details: VideoDetails,
 }
 
 /// Outcome of [`ArchiveStore::find`].
 ///
 /// The variants do not have the names of their records, which they would hide in Kotlin.
 #[derive(Clone, Debug, PartialEq, uniffi::Enum)]
+#[expect(clippy::large_enum_variant, reason = "each value is moved once, on its way through the boundary")]
 pub enum FindOutcome {
     /// The transcript is archived.
     Stored {
@@ -62,12 +70,14 @@ pub struct PutRequest {
     pub video: VideoId,
     /// The selectors of the transcript; at least one.
     pub selectors: Vec<TrackSelector>,
-    /// The transcript.
+    /// The transcript, without metadata and tracks.
     pub transcript: Transcript,
     /// SHA-256 of the content: equal digests mean equal content.
     pub content_sha256: Vec<u8>,
     /// All known tracks of the video.
     pub known_tracks: Vec<TrackInfo>,
+    /// Metadata of the video; what is unknown leaves the stored metadata unchanged.
+    pub metadata: VideoMetadata,
     /// Version of the library's parsers that produced the transcript.
     pub parser_version: u32,
     /// Whether it replaces a stored transcript.
@@ -179,7 +189,7 @@ impl PutRequest {
             selectors: self.selectors,
             transcript: Arc::new(self.transcript.into_core()?),
             known_tracks: self.known_tracks,
-            metadata: Default::default(),
+            metadata: self.metadata.into_core()?,
             parser_version: self.parser_version,
             replace: self.replace,
             now: self.now,
@@ -191,11 +201,12 @@ impl PutRequest {
 impl From<core::StoredTranscript> for StoredTranscript {
     fn from(stored: core::StoredTranscript) -> Self {
         Self {
-            transcript: Transcript::from_core(&stored.transcript, true, stored.revision),
+            transcript: Transcript::from(&*stored.transcript),
             revision: stored.revision,
             content_sha256: stored.content_sha256,
             parser_version: stored.parser_version,
             stored_at: stored.stored_at,
+            details: VideoDetails::from(&*stored.details),
         }
     }
 }
@@ -215,7 +226,7 @@ fn into_core(stored: StoredTranscript) -> Result<core::StoredTranscript> {
         content_sha256: stored.content_sha256,
         parser_version: stored.parser_version,
         stored_at: stored.stored_at,
-        details: Arc::default(),
+        details: Arc::new(stored.details.into_core().map_err(corrupt)?),
     })
 }
 
@@ -245,8 +256,9 @@ impl Archive for ForeignStore<dyn ArchiveStore> {
             video: request.video,
             selectors: request.selectors,
             content_sha256: content_digest(&request.transcript),
-            transcript: Transcript::from_core(&request.transcript, false, 0),
+            transcript: Transcript::from(&*request.transcript),
             known_tracks: request.known_tracks,
+            metadata: VideoMetadata::from(&request.metadata),
             parser_version: request.parser_version,
             replace: request.replace,
             now: request.now,

@@ -75,8 +75,10 @@ pub struct TrackInfo {
     /// Origin of the track.
     pub kind: TrackKind,
     /// Name of the track, if it has one in addition to its language.
+    #[uniffi(default = None)]
     pub name: Option<String>,
     /// Whether the language is the spoken one, as far as the supplier knows.
+    #[uniffi(default = false)]
     pub original: bool,
 }
 

@@ -1,6 +1,6 @@
 //! Supplier of the app.
 
-use std::{sync::Arc, time::Duration};
+use std::{mem, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use transcript_core::{
@@ -126,7 +126,8 @@ pub struct SupplyRequest {
 pub trait Supplier: Send + Sync {
     /// Returns the transcripts of a video, best match first.
     ///
-    /// An empty list means that the video has no captions.
+    /// An empty list means that the video has no captions. Metadata and tracks of the transcripts are stored for the
+    /// video.
     async fn supply(&self, request: SupplyRequest) -> Result<Vec<Transcript>, SupplyFailure>;
 }
 
@@ -154,24 +155,37 @@ impl ForeignSupplier {
 
     /// Checks and converts the transcripts that the app's code returned.
     fn check_transcripts(&self, transcripts: Vec<Transcript>) -> Result<SupplyOutput, SupplyError> {
-        let convert = |transcript: Transcript| {
-            let mut transcript = transcript.into_core()?;
-            // A remote service names the supplier that it used.
-            if self.info.kind != SupplierKind::Remote {
-                self.info.name.clone_into(&mut transcript.source);
-            }
-            Ok(transcript)
-        };
-        let transcripts = transcripts.into_iter().map(convert).collect::<Result<Vec<_>, VerbatimError>>();
-        let transcripts = transcripts.map_err(|error| {
-            let message = format!("The supplier {} returned an invalid transcript: {error}.", self.info.name);
-            SupplyError::new(supplier::SupplyReason::Unreadable, message)
-        })?;
-        if transcripts.is_empty() {
+        let mut output = SupplyOutput::default();
+        for transcript in transcripts {
+            self.add_transcript(&mut output, transcript).map_err(|error| {
+                let message =
+                    format!("The supplier {} returned an invalid transcript: {error}.", self.info.name);
+                SupplyError::new(supplier::SupplyReason::Unreadable, message)
+            })?;
+        }
+        if output.transcripts.is_empty() {
             return Err(SupplyError::new(supplier::SupplyReason::NoCaptions, "The video has no captions."));
         }
-        let known_tracks = transcripts.iter().map(|transcript| transcript.track.clone()).collect();
-        Ok(SupplyOutput { transcripts, known_tracks, ..SupplyOutput::default() })
+        Ok(output)
+    }
+
+    /// Adds a transcript with its metadata and tracks; metadata of an earlier transcript stays.
+    fn add_transcript(&self, output: &mut SupplyOutput, mut record: Transcript) -> Result<(), VerbatimError> {
+        let (metadata, tracks) = (mem::take(&mut record.metadata), mem::take(&mut record.tracks));
+        let metadata = metadata.into_core()?;
+        let mut transcript = record.into_core()?;
+        // A remote service names the supplier that it used.
+        if self.info.kind != SupplierKind::Remote {
+            self.info.name.clone_into(&mut transcript.source);
+        }
+        for track in tracks.into_iter().chain([transcript.track.clone()]) {
+            if !output.known_tracks.iter().any(|known| known.is_same(&track)) {
+                output.known_tracks.push(track);
+            }
+        }
+        output.metadata = mem::take(&mut output.metadata).or(&metadata);
+        output.transcripts.push(transcript);
+        Ok(())
     }
 }
 

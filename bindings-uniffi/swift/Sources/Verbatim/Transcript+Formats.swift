@@ -8,7 +8,33 @@ extension Segment {
     public var duration: TimeInterval { TimeInterval(durationMs) / 1_000 }
 }
 
+extension Word {
+    /// Start in seconds, from the beginning of the video.
+    public var start: TimeInterval { TimeInterval(startMs) / 1_000 }
+
+    /// Duration in seconds.
+    public var duration: TimeInterval { TimeInterval(durationMs) / 1_000 }
+}
+
+extension Chapter {
+    /// Start in seconds, from the beginning of the video.
+    public var start: TimeInterval { TimeInterval(startMs) / 1_000 }
+}
+
+extension VideoMetadata {
+    /// When the video was published, if known.
+    public var published: Date? { publishedAt.map { Date(timeIntervalSince1970: TimeInterval($0) / 1_000) } }
+}
+
+extension TrackInfo {
+    /// Name of the track, or the English name of its language.
+    public var displayName: String { name ?? (try? languageName(language: language)) ?? language }
+}
+
 extension Transcript {
+    /// Chapters of the video, ordered by start.
+    public var chapters: [Chapter] { metadata.chapters }
+
     /// Whether the transcript was generated or translated by a machine.
     public var isGenerated: Bool { kind != .human }
 

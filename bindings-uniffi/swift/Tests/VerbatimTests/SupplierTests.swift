@@ -20,6 +20,29 @@ final class SupplierTests: XCTestCase {
         XCTAssertEqual(text, "of dQw4w9WgXcQ")
     }
 
+    func testMetadataAndWordsAreArchived() async throws {
+        let metadata = VideoMetadata(
+            authorId: "UC-x", publishedAt: 1_700_000_000_000, live: .wasLive, chapters: [Chapter(title: "Start", startMs: 0)]
+        )
+        let words = [Word(text: "so", startMs: 10, durationMs: 200), Word(text: "go", startMs: 700, durationMs: 33)]
+        let transcripts = try transcriptsWithSupplier { request in
+            [Transcript(
+                platform: request.platform, videoId: request.videoId, language: "en", kind: .human,
+                segments: [Segment(text: "so, we go", startMs: 0, durationMs: 900, words: words)], metadata: metadata
+            )]
+        }
+        for fromCache in [false, true] {
+            let found = try await transcripts.transcript(of: link)
+            XCTAssertEqual(found.fromCache, fromCache)
+            XCTAssertEqual(found.segments[0].words, words)
+            XCTAssertEqual(found.segments[0].words[1].start, 0.7)
+            XCTAssertEqual(found.metadata, metadata)
+            XCTAssertEqual(found.metadata.published, Date(timeIntervalSince1970: 1_700_000_000))
+            XCTAssertEqual(found.chapters.map(\.start), [0])
+            XCTAssertEqual(found.tracks.map(\.displayName), ["English"])
+        }
+    }
+
     func testSupplyErrorDecidesFailureKind() async throws {
         struct Bug: Error {}
         let failures: [(Error, FailureKind)] = [

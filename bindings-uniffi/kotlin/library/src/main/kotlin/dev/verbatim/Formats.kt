@@ -1,5 +1,6 @@
 package dev.verbatim
 
+import java.time.Instant
 import kotlin.time.Duration
 import kotlin.time.Duration.Companion.milliseconds
 
@@ -14,6 +15,34 @@ public val Segment.duration: Duration
 /** End, from the beginning of the video. */
 public val Segment.end: Duration
     get() = (startMs + durationMs).milliseconds
+
+/** Start, from the beginning of the video. */
+public val Word.start: Duration
+    get() = startMs.milliseconds
+
+/** Duration of the word. */
+public val Word.duration: Duration
+    get() = durationMs.milliseconds
+
+/** End, from the beginning of the video. */
+public val Word.end: Duration
+    get() = (startMs + durationMs).milliseconds
+
+/** Start, from the beginning of the video. */
+public val Chapter.start: Duration
+    get() = startMs.milliseconds
+
+/** Chapters of the video, ordered by start. */
+public val Transcript.chapters: List<Chapter>
+    get() = metadata.chapters
+
+/** When the video was published, if known. */
+public val VideoMetadata.published: Instant?
+    get() = publishedAt?.let(Instant::ofEpochMilli)
+
+/** Name of the track, or the English name of its language. */
+public val TrackInfo.displayName: String
+    get() = name ?: languageName(language)
 
 /** Length of the video, if known. */
 public val Transcript.duration: Duration?

@@ -11,8 +11,12 @@ internal class KotlinArchive : ArchiveStore {
         val selected = mutableMapOf<String, Int>()
         val absences = mutableMapOf<String, Absence>()
         val tracks = mutableListOf<TrackInfo>()
+        var metadata = VideoMetadata()
 
-        fun stored(selector: String): StoredTranscript? = selected[selector]?.let { transcripts[it] }
+        fun details() = VideoDetails(metadata, tracks.toList())
+
+        fun stored(selector: String): StoredTranscript? =
+            selected[selector]?.let { transcripts[it].copy(details = details()) }
 
         fun addTrack(track: TrackInfo) {
             val index = tracks.indexOfFirst { it.isSame(track) }
@@ -50,6 +54,7 @@ internal class KotlinArchive : ArchiveStore {
                 for (selector in request.selectors) selected.putIfAbsent(selector, index)
             }
             for (track in request.knownTracks + request.transcript.info()) addTrack(track)
+            metadata = mergeMetadata(request.metadata, metadata)
             for (selector in request.selectors) absences.remove(selector)
         }
     }
@@ -85,8 +90,9 @@ internal class KotlinArchive : ArchiveStore {
         val record = record(request.video)
         if (record.isWithdrawn) throw verbatimError(FailureKind.CONFLICT, "the video is withdrawn")
         val before = record.selected.toMap()
+        val details = record.details()
         record.put(request)
-        if (before.isNotEmpty() && before != record.selected) changes++
+        if (before.isNotEmpty() && (before != record.selected || details != record.details())) changes++
         record.stored(request.selectors.first())
             ?: throw verbatimError(FailureKind.UNEXPECTED, "the transcript was not stored")
     }

@@ -56,6 +56,37 @@ class SupplierTest {
     }
 
     @Test
+    fun `supplier metadata and words are archived`() = runTest {
+        val metadata = VideoMetadata(
+            authorId = "UC-x",
+            authorUrl = "javascript:alert(1)",
+            publishedAt = 1_700_000_000_123,
+            live = LiveStatus.WAS_LIVE,
+            chapters = listOf(Chapter("Start", 0), Chapter("Late", 3_600_001)),
+        )
+        val words = listOf(Word("so", 10, 200), Word("go", 700, 33))
+        val custom = customSupplier("mine") { request ->
+            val segments = listOf(Segment("so, we go", 0, 900, words), Segment("on", 900, 100))
+            val tracks = listOf(TrackInfo("de", TrackKind.TRANSLATED))
+            val transcript = transcriptOf(request, "").copy(segments = segments, durationMs = 3_600_000)
+            listOf(transcript.copy(metadata = metadata, tracks = tracks))
+        }
+        val options = TranscriptsOptions(suppliers = listOf(custom), archive = KotlinArchive())
+        Transcripts(options).useAndShutdown { transcripts ->
+            for (fromCache in listOf(false, true)) {
+                val found = transcripts.get(LINK)
+                assertEquals(fromCache, found.fromCache)
+                assertEquals(listOf(words, emptyList()), found.segments.map { it.words })
+                assertEquals(700.milliseconds to 733.milliseconds, found.segments[0].words[1].let { it.start to it.end })
+                assertEquals(metadata.copy(authorUrl = null, chapters = found.chapters), found.metadata)
+                assertEquals(listOf("Start"), found.chapters.map { it.title })
+                assertEquals("2023-11-14T22:13:20.123Z", found.metadata.published.toString())
+                assertEquals(listOf("German", "English"), found.tracks.map { it.displayName })
+            }
+        }
+    }
+
+    @Test
     fun `supplier serves thousand concurrent videos`() = runTest {
         val custom = customSupplier("mine") { request ->
             delay(10)
@@ -113,6 +144,9 @@ class SupplierTest {
             { listOf(transcriptOf(it, "x").copy(segments = emptyList())) },
             { listOf(transcriptOf(it, "x").copy(segments = listOf(Segment("x", -1, -1)))) },
             { listOf(transcriptOf(it, "x").copy(segments = listOf(Segment("x", Long.MAX_VALUE, Long.MAX_VALUE)))) },
+            { listOf(transcriptOf(it, "x").copy(segments = listOf(Segment("x", 0, 1, listOf(Word("y", 0, 1)))))) },
+            { listOf(transcriptOf(it, "x").copy(segments = listOf(Segment("x", 0, 1, listOf(Word("x", -1, 1)))))) },
+            { listOf(transcriptOf(it, "x").copy(metadata = VideoMetadata(chapters = listOf(Chapter("x", -1))))) },
             { listOf(transcriptOf(it, "\uD800")) },
         )
         for ((number, code) in codes.withIndex()) {
