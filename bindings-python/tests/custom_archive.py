@@ -28,6 +28,10 @@ class VideoRecord:
         self.selectors: dict[str, int] = {}
         self.absences: dict[str, dict] = {}
         self.tracks: list[dict] = []
+        self.metadata: dict = {}
+
+    def details(self) -> dict:
+        return copy.deepcopy({"metadata": self.metadata, "tracks": self.tracks})
 
     def add_track(self, track: dict) -> None:
         for known in self.tracks:
@@ -37,7 +41,9 @@ class VideoRecord:
         self.tracks.append(copy.deepcopy(track))
 
     def stored(self, selector: str) -> dict | None:
-        return self.transcripts[self.selectors[selector]] if selector in self.selectors else None
+        if selector not in self.selectors:
+            return None
+        return {**self.transcripts[self.selectors[selector]], "details": self.details()}
 
     def add(self, request: dict, revision: int, digest: list[int]) -> int:
         self.transcripts.append(
@@ -63,6 +69,8 @@ class VideoRecord:
                 self.selectors.setdefault(selector, index)
         for track in [*request["known_tracks"], request["transcript"]["track"]]:
             self.add_track(track)
+        # Unknown fields are absent.
+        self.metadata = {**self.metadata, **request["metadata"]}
         for selector in request["wishes"]:
             self.absences.pop(selector, None)
 
@@ -121,9 +129,9 @@ class CustomArchive:
             record = self.record(request["video"])
             if record.withdrawn:
                 raise vt.ConflictError("the video is withdrawn")
-            before = dict(record.selectors)
+            before, details = dict(record.selectors), record.details()
             record.put(request, digest)
-            self.change_count += bool(before) and before != record.selectors
+            self.change_count += bool(before) and (before, details) != (record.selectors, record.details())
             return copy.deepcopy(record.stored(request["wishes"][0]))
 
     def put_absence(self, absence: dict) -> None:

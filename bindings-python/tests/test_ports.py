@@ -46,10 +46,14 @@ def test_directory_plain_passes_conformance(case):
 
 
 def matches(value, kind):
-    """Whether plain data has exactly the fields and types of a record."""
+    """Whether plain data has the fields and types of a record, and no others."""
     if typing.is_typeddict(kind):
         fields = typing.get_type_hints(kind, vars(sys.modules[kind.__module__]))
-        return isinstance(value, dict) and set(value) == set(fields) and all(matches(value[name], fields[name]) for name in fields)
+        return (
+            isinstance(value, dict)
+            and kind.__required_keys__ <= set(value) <= set(fields)
+            and all(matches(value[name], fields[name]) for name in value)
+        )
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin is typing.Union:
         return any(matches(value, each) for each in arguments)

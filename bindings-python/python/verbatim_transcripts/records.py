@@ -11,9 +11,12 @@ __all__ = [
     "AbsenceRecord",
     "ArchiveStats",
     "ArchivedTrack",
+    "ChapterRecord",
+    "DetailsRecord",
     "FetchLease",
     "FindOutcome",
     "LeaseOutcome",
+    "MetadataRecord",
     "PageRequest",
     "PutRequest",
     "SegmentRecord",
@@ -24,6 +27,7 @@ __all__ = [
     "TranscriptRecord",
     "VideoPage",
     "VideoRecord",
+    "WordRecord",
 ]
 
 
@@ -43,7 +47,20 @@ class TrackRecord(TypedDict):
     original: bool
 
 
-class SegmentRecord(TypedDict):
+class WordRecord(TypedDict):
+    """A word of a segment with its time in milliseconds from the start of the video."""
+
+    text: str
+    start_ms: int
+    duration_ms: int
+
+
+class _Words(TypedDict, total=False):
+    #: Absent if the source has no times of words.
+    words: list[WordRecord]
+
+
+class SegmentRecord(_Words):
     """A text with its time in milliseconds from the start of the video."""
 
     text: str
@@ -63,14 +80,44 @@ class TranscriptRecord(TypedDict):
     segments: list[SegmentRecord]
 
 
+class ChapterRecord(TypedDict):
+    """A chapter of a video with its start in milliseconds."""
+
+    title: str
+    start_ms: int
+
+
+class MetadataRecord(TypedDict, total=False):
+    """Metadata of a video; what is unknown is absent. Title, author and length are in the transcript."""
+
+    author_id: str
+    author_url: str
+    published_at: int
+    thumbnail_url: str
+    live: Literal["not_live", "upcoming", "live", "was_live"]
+    description: str
+    chapters: list[ChapterRecord]
+
+
+class DetailsRecord(TypedDict):
+    """What an archive knows of a video besides the texts: metadata, and the known tracks in order of discovery."""
+
+    metadata: MetadataRecord
+    tracks: list[TrackRecord]
+
+
 class StoredTranscript(TypedDict):
-    """An archived transcript; :func:`verbatim_transcripts.testing.content_digest` returns its digest."""
+    """An archived transcript; :func:`verbatim_transcripts.testing.content_digest` returns its digest.
+
+    ``details`` are those of the video at present, whatever the revision.
+    """
 
     transcript: TranscriptRecord
     revision: int
     content_sha256: list[int]
     parser_version: int
     stored_at: int
+    details: DetailsRecord
 
 
 class AbsenceRecord(TypedDict):
@@ -85,12 +132,13 @@ class AbsenceRecord(TypedDict):
 
 
 class PutRequest(TypedDict):
-    """A transcript to store for the selectors in ``wishes``."""
+    """A transcript to store for the selectors in ``wishes``; unknown metadata leaves the stored one unchanged."""
 
     video: VideoRecord
     wishes: list[str]
     transcript: TranscriptRecord
     known_tracks: list[TrackRecord]
+    metadata: MetadataRecord
     parser_version: int
     replace: bool
     now: int
