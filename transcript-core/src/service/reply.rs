@@ -157,14 +157,13 @@ pub fn unarchived(transcript: Transcript) -> StoredTranscript {
 
 /// A transcript of the v1 API with the fields that the API sends.
 ///
-/// So a transcript, its replay and that of a server are equal.
+/// So a transcript, its replay and that of a server are equal. Metadata and tracks of the video are in the details.
 pub fn v1_transcript(stored: StoredTranscript) -> Transcript {
     let transcript = Arc::unwrap_or_clone(stored.transcript);
     let kind = if transcript.track.is_generated() { TrackKind::Generated } else { TrackKind::Human };
     Transcript {
         title: transcript.title.filter(|title| !title.is_empty()),
-        author: None,
-        duration_ms: None,
+        author: transcript.author.filter(|author| !author.is_empty()),
         track: TrackInfo::new(transcript.track.language, kind),
         source: SERVICE_SUPPLIER.to_owned(),
         ..transcript

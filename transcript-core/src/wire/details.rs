@@ -7,8 +7,8 @@ use crate::{
     body::segments::{millis, seconds},
     time::Timestamp,
     transcript::{
-        Chapter, LanguageTag, LiveStatus, NAME_BYTES_MAX, TrackInfo, TrackKind, Transcript, VideoDetails,
-        VideoMetadata, clean_line,
+        CHAPTERS_MAX, Chapter, LanguageTag, LiveStatus, NAME_BYTES_MAX, TrackInfo, TrackKind, Transcript,
+        VideoDetails, VideoMetadata, clean_line,
     },
 };
 
@@ -48,60 +48,37 @@ impl From<&TrackInfo> for LanguageObject {
 }
 
 impl LanguageObject {
-    /// The track, as read back; `None` if its tag or kind is unknown.
+    /// The track of the language; `None` if its tag or its kind is invalid.
     fn to_track(&self) -> Option<TrackInfo> {
+        let language = LanguageTag::parse(&self.tag).ok()?;
         let kind = match self.kind.as_str() {
             "manual" => TrackKind::Human,
             "auto" => TrackKind::Generated,
             "translated" => TrackKind::Translated,
             _ => return None,
         };
-        let language = LanguageTag::parse(&self.tag).ok()?;
         let name = clean_line(&self.name, NAME_BYTES_MAX).filter(|name| *name != language.english_name());
-        Some(TrackInfo { name, original: self.original, ..TrackInfo::new(language, kind) })
+        Some(TrackInfo { language, kind, name, original: self.original })
     }
 }
 
-/// Reads back what the response of another server says of the video; adds title, author, length and track to the
-/// transcript.
-///
-/// What is invalid or exceeds the limits is left out: it never costs the transcript.
-pub(super) fn read_back(
-    transcript: &mut Transcript,
+/// The details of a video in the response of a server, within the limits of metadata.
+pub(super) fn to_details(
     languages: &[LanguageObject],
-    metadata: &MetadataObject,
+    metadata: VideoMetadata,
     chapters: &[ChapterObject],
+    duration_ms: Option<u64>,
 ) -> VideoDetails {
-    let name = |name: &Option<String>| clean_line(name.as_ref()?, NAME_BYTES_MAX);
-    transcript.title = name(&metadata.title);
-    transcript.author = name(&metadata.author);
-    transcript.duration_ms = metadata.duration_seconds.and_then(millis);
     let chapter = |chapter: &ChapterObject| {
         Some(Chapter { title: chapter.title.clone(), start_ms: millis(chapter.start)? })
     };
-    let read = VideoMetadata {
-        author_id: metadata.author_id.clone(),
-        author_url: metadata.author_url.clone(),
-        published_at: metadata.published_at.as_deref().and_then(Timestamp::parse),
-        thumbnail_url: metadata.thumbnail_url.clone(),
-        live: metadata.live.as_deref().and_then(LiveStatus::from_name),
-        description: None,
-        chapters: chapters.iter().filter_map(chapter).collect(),
-    };
-    let tracks: Vec<_> =
-        languages.iter().filter_map(LanguageObject::to_track).take(KNOWN_TRACKS_MAX - 1).collect();
-    let own = &transcript.track;
-    let is_own =
-        |track: &&TrackInfo| track.language == own.language && track.is_generated() == own.is_generated();
-    // Of several tracks with different names it may be any.
-    if let [track] = tracks.iter().filter(is_own).collect::<Vec<_>>()[..] {
-        transcript.track = track.clone();
-    }
-    VideoDetails { metadata: read.cleaned(transcript.duration_ms), tracks }
+    let chapters = chapters.iter().filter_map(chapter).take(CHAPTERS_MAX).collect();
+    let tracks = languages.iter().filter_map(LanguageObject::to_track).take(KNOWN_TRACKS_MAX).collect();
+    VideoDetails { metadata: VideoMetadata { chapters, ..metadata }.cleaned(duration_ms), tracks }
 }
 
 /// The languages of a video: its known tracks, and the track of the transcript if it is not among them.
-pub(super) fn languages(header: &Transcript, details: &VideoDetails) -> Vec<LanguageObject> {
+pub fn languages(header: &Transcript, details: &VideoDetails) -> Vec<LanguageObject> {
     let is_known = details.tracks.iter().any(|track| track.is_same(&header.track));
     let own = (!is_known).then_some(&header.track);
     details.tracks.iter().chain(own).map(LanguageObject::from).collect()
@@ -193,6 +170,33 @@ macro_rules! metadata_object {
                     live: metadata.live.map(|live| live.as_str().to_owned()),
                 };
                 (object != Self::default()).then_some(object)
+            }
+
+            /// The title within the limits of a transcript.
+            pub fn clean_title(&self) -> Option<String> {
+                clean_line(self.title.as_ref()?, NAME_BYTES_MAX)
+            }
+
+            /// The name of the channel or profile within the limits of a transcript.
+            pub fn clean_author(&self) -> Option<String> {
+                clean_line(self.author.as_ref()?, NAME_BYTES_MAX)
+            }
+
+            /// The length of the video in milliseconds.
+            pub fn duration_ms(&self) -> Option<u64> {
+                self.duration_seconds.and_then(millis)
+            }
+
+            /// The metadata without title, author and length, which belong to the transcript.
+            pub(super) fn to_metadata(&self) -> VideoMetadata {
+                VideoMetadata {
+                    author_id: self.author_id.clone(),
+                    author_url: self.author_url.clone(),
+                    published_at: self.published_at.as_deref().and_then(Timestamp::parse),
+                    thumbnail_url: self.thumbnail_url.clone(),
+                    live: self.live.as_deref().and_then(LiveStatus::from_name),
+                    ..VideoMetadata::default()
+                }
             }
         }
     };

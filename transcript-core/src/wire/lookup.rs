@@ -197,13 +197,15 @@ impl TranscriptResult {
         }
     }
 
-    /// Reads back what the response says of the video; adds title, author, length and track to its transcript.
-    ///
-    /// The response of another server is untrusted: what is invalid or exceeds the limits is left out.
-    pub fn read_details(&self, transcript: &mut Transcript) -> VideoDetails {
-        let unknown = MetadataObject::default();
-        let metadata = self.metadata.as_ref().unwrap_or(&unknown);
-        details::read_back(transcript, &self.languages, metadata, &self.chapters)
+    /// The details of the video, within the limits of metadata.
+    pub fn details(&self) -> VideoDetails {
+        let metadata = self.metadata.as_ref();
+        details::to_details(
+            &self.languages,
+            metadata.map(MetadataObject::to_metadata).unwrap_or_default(),
+            &self.chapters,
+            metadata.and_then(MetadataObject::duration_ms),
+        )
     }
 
     pub(crate) fn without_segments(response: &LookupResponse) -> Self {

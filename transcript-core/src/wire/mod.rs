@@ -8,5 +8,5 @@ pub mod v1;
 
 #[cfg(feature = "accounts")]
 pub use details::V1MetadataObject;
-pub use details::{ChapterObject, LanguageObject, MetadataObject};
+pub use details::{ChapterObject, LanguageObject, MetadataObject, languages};
 pub use problem::Problem;

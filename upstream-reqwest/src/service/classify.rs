@@ -10,12 +10,15 @@ use transcript_core::{
     supplier::{SupplyError, SupplyOutput, SupplyReason, SupplyRequest},
     time::Timestamp,
     transcript::{
-        LanguageTag, TrackInfo, TrackKind, Transcript, VideoDetails, best_track, remove_unfit_words,
+        LanguageTag, TrackKind, Transcript, VideoDetails, best_track,
     },
     wire::lookup::TranscriptResult,
 };
 
-use super::call_error::{CallError, single_line};
+use super::{
+    call_error::{CallError, single_line},
+    lookup::track,
+};
 
 /// Maximum length of a supplier's name in bytes; a longer one is replaced.
 const SOURCE_MAX: usize = 64;
@@ -62,13 +65,12 @@ fn supplied(
     meta: &ResponseMeta,
     request: &SupplyRequest,
 ) -> Result<SupplyOutput, SupplyError> {
-    let language = meta.language.clone().or_else(|| LanguageTag::parse(body.language.as_ref()?).ok());
-    if language.is_none() && request.selector != TrackSelector::Default {
+    let (details, metadata) = (body.details(), body.metadata.clone().unwrap_or_default());
+    // Captions without a statement that a person wrote them count as generated.
+    let track = track(meta, &body, &details, TrackKind::Generated);
+    if track.language == LanguageTag::unknown() && request.selector != TrackSelector::Default {
         return Err(unreadable("it does not name the language of its transcript").ambiguous());
     }
-    // Captions without a statement that a person wrote them count as generated.
-    let kind = if meta.is_generated == Some(false) { TrackKind::Human } else { TrackKind::Generated };
-    let track = TrackInfo::new(language.unwrap_or_else(LanguageTag::unknown), kind);
     if best_track([&track], &request.selector).is_none() {
         let message = format!(
             "The other Verbatim server returns one transcript per video, and this video's is in {}.",
@@ -78,23 +80,21 @@ fn supplied(
         return Err(SupplyError::new(SupplyReason::PlatformFault, message).ambiguous());
     }
     let segments = segments::from_wire(std::mem::take(&mut body.transcript));
-    let mut segments = segments.ok_or_else(|| unreadable("a timestamp in it is invalid"))?;
-    remove_unfit_words(&mut segments);
-    let source = body.source.clone().filter(|name| is_source(name));
-    let mut transcript = Transcript {
+    let source = body.source.filter(|name| is_source(name));
+    let transcript = Transcript {
         video: request.video.clone(),
-        title: None,
-        author: None,
-        duration_ms: None,
-        track,
+        title: metadata.clean_title(),
+        author: metadata.clean_author(),
+        duration_ms: metadata.duration_ms(),
+        track: track.clone(),
         source: source.unwrap_or_else(|| SERVICE_SUPPLIER.to_owned()),
-        segments,
+        segments: segments.ok_or_else(|| unreadable("a timestamp in it is invalid"))?,
     };
-    let VideoDetails { metadata, mut tracks } = body.read_details(&mut transcript);
-    if !tracks.iter().any(|track| track.is_same(&transcript.track)) {
-        tracks.push(transcript.track.clone());
+    let VideoDetails { metadata, tracks: mut known_tracks } = details;
+    if !known_tracks.iter().any(|known| known.is_same(&track)) {
+        known_tracks.push(track);
     }
-    Ok(SupplyOutput { transcripts: vec![transcript], known_tracks: tracks, metadata })
+    Ok(SupplyOutput { transcripts: vec![transcript], known_tracks, metadata })
 }
 
 /// Whether a text is a valid supplier name.

@@ -3,7 +3,7 @@
 //! Reads are retried after transient errors. A charged call has an idempotency key, so that retries are charged once.
 //! A call that creates a key, sends a mail or rotates a key is sent once.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 use async_trait::async_trait;
 use http::{HeaderValue, Method, header};
@@ -82,8 +82,9 @@ impl Service for ServiceClient {
         let call = ServiceCall::new(Method::GET, &["api", "v1", "transcript"]);
         let call = with_idempotency_key(ServiceCall { query, max: TRANSCRIPT_MAX, ..call }, caller)?;
         let ServiceReply { body, meta } = self.json::<VideoTranscript>(caller, call).await?;
+        let details = Arc::new(body.details());
         let transcript = body.into_transcript(SERVICE_SUPPLIER).map_err(CallError::Unreadable)?;
-        Ok(ServiceReply { body: unarchived(transcript), meta })
+        Ok(ServiceReply { body: StoredTranscript { details, ..unarchived(transcript) }, meta })
     }
 
     async fn chat(&self, caller: &Caller, request: ServiceQuestion) -> ServiceResult<ChatAnswer> {

@@ -10,7 +10,7 @@ use transcript_core::{
     service::{
         Caller, LookupReply, ResponseMeta, ServiceLookup, ServiceReply, TextFormat, TextResponse, unarchived,
     },
-    transcript::{LanguageTag, TrackInfo, TrackKind, Transcript, remove_unfit_words},
+    transcript::{LanguageTag, TrackInfo, TrackKind, Transcript, VideoDetails},
     video::{Platform, VideoId},
     wire::lookup::TranscriptResult,
 };
@@ -69,24 +69,45 @@ pub(super) fn lookup_reply(
     let platform = Platform::from_wire(&result.platform).unwrap_or(Platform::YouTube);
     let video = VideoId::new(platform, &result.video_id);
     let segments = segments::from_wire(segments);
-    let mut transcript = Transcript {
+    let (details, metadata) = (result.details(), result.metadata.clone().unwrap_or_default());
+    let transcript = Transcript {
         video: video.map_err(|_| CallError::Unreadable("its video id is invalid"))?,
-        title: None,
-        author: None,
-        duration_ms: None,
-        track: track(&meta),
+        duration_ms: metadata.duration_ms(),
+        title: metadata.clean_title(),
+        author: metadata.clean_author(),
+        track: track(&meta, &result, &details, TrackKind::Human),
         source: result.source.clone().unwrap_or_default(),
         segments: segments.ok_or(CallError::Unreadable("a timestamp in it is invalid"))?,
     };
-    remove_unfit_words(&mut transcript.segments);
-    let details = Arc::new(result.read_details(&mut transcript));
-    let transcript = Some(StoredTranscript { details, ..unarchived(transcript) });
+    let transcript = Some(StoredTranscript { details: Arc::new(details), ..unarchived(transcript) });
     Ok(ServiceReply { body: LookupReply { result, transcript }, meta })
 }
 
-fn track(meta: &ResponseMeta) -> TrackInfo {
-    let kind = if meta.is_generated == Some(true) { TrackKind::Generated } else { TrackKind::Human };
-    TrackInfo::new(meta.language.clone().unwrap_or_else(LanguageTag::unknown), kind)
+/// The track of a transcript: the only one of the video in its language and of its origin, as far as these are known.
+///
+/// Its kind is `unstated` if nothing states it.
+pub(super) fn track(
+    meta: &ResponseMeta,
+    result: &TranscriptResult,
+    details: &VideoDetails,
+    unstated: TrackKind,
+) -> TrackInfo {
+    let language = meta.language.clone();
+    let named = || LanguageTag::parse(result.language.as_deref()?).ok();
+    let language = language.or_else(named).unwrap_or_else(LanguageTag::unknown);
+    let mut matching = details.tracks.iter().filter(|track| {
+        track.language == language && meta.is_generated.is_none_or(|known| known == track.is_generated())
+    });
+    match (matching.next(), matching.next()) {
+        (Some(track), None) => track.clone(),
+        _ => {
+            let kind = meta.is_generated.map_or(unstated, |is_generated| match is_generated {
+                true => TrackKind::Generated,
+                false => TrackKind::Human,
+            });
+            TrackInfo::new(language, kind)
+        }
+    }
 }
 
 /// The reply of a lookup response in a text format.
@@ -115,6 +136,11 @@ fn parse_missing(text: &str, is_allowance_spent: bool) -> Result<TextResponse, C
 
 #[cfg(test)]
 mod tests {
+    use transcript_core::{
+        time::Timestamp,
+        transcript::{Chapter, LiveStatus},
+    };
+
     use super::*;
 
     #[test]
@@ -130,6 +156,46 @@ mod tests {
         for page in ["", "Not Found", "<html>\n</html>", address, "\n"] {
             assert!(parse_missing(page, true).is_err(), "{page}");
         }
+    }
+
+    #[test]
+    fn lookup_reply_keeps_details_of_video() {
+        let body = |change: serde_json::Value| {
+            let mut json = serde_json::json!({
+                "platform": "video_site", "videoId": "dQw4w9WgXcQ", "available": true, "language": "de",
+                "languages": [
+                    { "tag": "en", "name": "English", "kind": "manual", "original": false },
+                    { "tag": "de", "name": "CC", "kind": "translated", "original": false },
+                    { "tag": "de", "name": "German", "kind": "robot", "original": true },
+                ],
+                "metadata": {
+                    "title": "A day", "author": "Ann", "durationSeconds": 9.5, "live": "was_live",
+                    "authorUrl": "javascript:alert(1)", "publishedAt": "2023-11-14T22:13:20Z",
+                },
+                "chapters": [{ "title": "One", "start": 0.5 }, { "title": "Late", "start": 10.0 }],
+                "transcript": [{ "text": "Ja", "start": 0.0, "duration": 1.0 }],
+            });
+            json.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+            serde_json::from_value::<TranscriptResult>(json).unwrap()
+        };
+        let reply = |body, meta| lookup_reply(ServiceReply { body, meta }).unwrap().body.transcript.unwrap();
+        let stored = reply(body(serde_json::json!({})), ResponseMeta::default());
+        let transcript = &stored.transcript;
+        assert_eq!((transcript.title.as_deref(), transcript.author.as_deref()), (Some("A day"), Some("Ann")));
+        assert_eq!(transcript.duration_ms, Some(9_500));
+        assert_eq!(
+            (transcript.track.kind, transcript.track.name.as_deref()),
+            (TrackKind::Translated, Some("CC"))
+        );
+        let VideoDetails { metadata, tracks } = &*stored.details;
+        assert_eq!(tracks.iter().map(|track| track.name.as_deref()).collect::<Vec<_>>(), [None, Some("CC")]);
+        assert_eq!((metadata.live, metadata.author_url.as_deref()), (Some(LiveStatus::WasLive), None));
+        assert_eq!(metadata.published_at, Some(Timestamp::from_millis(1_700_000_000_000)));
+        assert_eq!(metadata.chapters, [Chapter { title: "One".to_owned(), start_ms: 500 }]);
+        let human = ResponseMeta { is_generated: Some(false), ..ResponseMeta::default() };
+        assert_eq!(reply(body(serde_json::json!({})), human).transcript.track.kind, TrackKind::Human);
+        let older = body(serde_json::json!({ "metadata": null, "languages": [], "chapters": [] }));
+        assert_eq!(*reply(older, ResponseMeta::default()).details, VideoDetails::default());
     }
 
     #[test]

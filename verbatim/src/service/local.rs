@@ -1,6 +1,6 @@
 //! The service within the process, with the rules of both APIs.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use serde::{Serialize, de::DeserializeOwned};
@@ -142,8 +142,10 @@ impl Service for LocalService {
             Ok(guard) => guard,
             Err(replayed) => {
                 let body: VideoTranscript = read(&replayed)?;
+                let details = Arc::new(body.details());
                 let transcript = body.into_transcript(SERVICE_SUPPLIER).map_err(defect)?;
-                return Ok(ServiceReply { body: unarchived(transcript), meta: replay_meta(&replayed) });
+                let body = StoredTranscript { details, ..unarchived(transcript) };
+                return Ok(ServiceReply { body, meta: replay_meta(&replayed) });
             }
         };
         let failed = |error| self.video_error(error, link.clone(), caller);

@@ -55,8 +55,9 @@ fn v1_transcript_has_specified_fields() {
         ..VideoMetadata::default()
     };
     let details = VideoDetails { metadata, tracks: vec![never.track.clone()] };
-    let kept = StoredTranscript { details: details.into(), ..stored(never.clone()) };
+    let kept = StoredTranscript { details: details.clone().into(), ..stored(never.clone()) };
     let wire = VideoTranscript::from(&kept);
+    assert_eq!(wire.details(), details);
     let expect = json!({
         "video_id": "dQw4w9WgXcQ",
         "title": "Never",

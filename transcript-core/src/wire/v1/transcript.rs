@@ -6,7 +6,7 @@ use crate::{
     archive::StoredTranscript,
     body::segments::{self, Segment},
     error::{Error, Result},
-    transcript::{LanguageTag, TrackInfo, TrackKind, Transcript},
+    transcript::{LanguageTag, TrackInfo, TrackKind, Transcript, VideoDetails},
     video::{Platform, VideoId, VideoLink},
     wire::{ChapterObject, LanguageObject, V1MetadataObject, details, lookup::AFTER_SEGMENTS},
 };
@@ -82,6 +82,17 @@ impl VideoTranscript {
         }
     }
 
+    /// The details of the video, within the limits of metadata.
+    pub fn details(&self) -> VideoDetails {
+        let metadata = self.metadata.as_ref();
+        details::to_details(
+            &self.languages,
+            metadata.map(V1MetadataObject::to_metadata).unwrap_or_default(),
+            &self.chapters,
+            metadata.and_then(V1MetadataObject::duration_ms),
+        )
+    }
+
     /// Converts the response to a transcript.
     ///
     /// The response does not name its supplier, so the caller provides `source`. A `video_id` that is not a YouTube id
@@ -98,11 +109,12 @@ impl VideoTranscript {
         let video = video.or_else(linked).ok_or("its video id is invalid")?;
         let language = LanguageTag::parse(&self.language).map_err(|_| "its language is invalid")?;
         let kind = if self.is_generated { TrackKind::Generated } else { TrackKind::Human };
+        let metadata = self.metadata.unwrap_or_default();
         Ok(Transcript {
             video,
             title: Some(self.title).filter(|title| !title.is_empty()),
-            author: None,
-            duration_ms: None,
+            duration_ms: metadata.duration_ms(),
+            author: metadata.clean_author(),
             track: TrackInfo::new(language, kind),
             source: source.into(),
             segments: segments::from_wire(self.segments).ok_or("a time in it is invalid")?,
