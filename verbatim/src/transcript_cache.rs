@@ -11,7 +11,7 @@ use std::{
 use tokio::time::Instant;
 use transcript_core::{
     archive::{self, LazyTranscript, StoredTranscript, TrackSelector},
-    transcript::{Segment, Transcript},
+    transcript::{Segment, Transcript, Word},
     video::{VideoId, VideoLink},
 };
 
@@ -83,9 +83,12 @@ impl CachedForm {
 
 /// Approximate memory of a transcript in bytes.
 fn transcript_bytes(transcript: &Transcript) -> u64 {
-    let each = size_of::<Segment>() as u64 + 16;
-    let words = transcript.segments.iter().map(|segment| segment.text.len() as u64 + each);
-    words.sum::<u64>() + 1_024
+    let text_bytes = |text: &str, each: usize| (text.len() + each + 16) as u64;
+    let segment_bytes = |segment: &Segment| {
+        let words = segment.words.iter().map(|word| text_bytes(&word.text, size_of::<Word>()));
+        text_bytes(&segment.text, size_of::<Segment>()) + words.sum::<u64>()
+    };
+    transcript.segments.iter().map(segment_bytes).sum::<u64>() + 1_024
 }
 
 impl TranscriptCache {
