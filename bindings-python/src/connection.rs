@@ -317,7 +317,9 @@ impl Connection {
                 let ServiceReply { body, meta } =
                     first_available(service.as_ref(), &caller, link, languages).await?;
                 let is_cached = meta.is_cached.unwrap_or(false);
-                Ok(ServiceReply { body: Transcript::from_core(v1_transcript(body), is_cached), meta })
+                let details = Arc::clone(&body.details);
+                let transcript = Transcript::from_core(v1_transcript(body), details, is_cached);
+                Ok(ServiceReply { body: transcript, meta })
             },
             |py, ServiceReply { body, meta }| {
                 let transcript = Bound::new(py, body)?;

@@ -7,13 +7,35 @@ use pyo3::{
     prelude::*,
     types::{PyDict, PyList, PyString, PyTuple},
 };
-use transcript_core::transcript::{self, Chunk, ChunkOptions, ChunkUnit};
+use transcript_core::{
+    transcript::{self, Chunk, ChunkOptions, ChunkUnit, TrackKind},
+    video::{VideoId, VideoLink},
+};
 
 use crate::{
     exceptions::core_exception,
     options,
     segment::{SegmentStore, Segments, millis, seconds},
+    word,
 };
+
+/// The track kind with this name.
+pub(crate) fn kind(name: &str) -> PyResult<TrackKind> {
+    TrackKind::from_name(name).ok_or_else(|| {
+        PyValueError::new_err(format!("kind must be 'human', 'generated' or 'translated', not {name:?}"))
+    })
+}
+
+/// The video of a link; short links are rejected, because they must be resolved first.
+pub(crate) fn video(py: Python<'_>, link: &str) -> PyResult<VideoId> {
+    match VideoLink::parse(link) {
+        Ok(VideoLink::Video(video)) => Ok(video),
+        Ok(VideoLink::Short(_)) => {
+            Err(PyValueError::new_err("short links are not supported here: use the link of the video"))
+        }
+        Err(error) => Err(core_exception(py, &transcript_core::Error::invalid(error.to_string()))),
+    }
+}
 
 /// The size of chunks from the keywords of `Transcript.chunks`.
 ///
@@ -99,21 +121,34 @@ pub(crate) fn unknown_suffix(path: &Path) -> PyErr {
     ))
 }
 
-/// Reads segments from dictionaries with `text`, `start` and `duration`, or from tuples of these.
+/// Reads text, start and duration in milliseconds from a dictionary, or from a tuple of these in seconds.
+///
+/// # Errors
+/// An exception that names the missing or invalid part.
+pub(crate) fn read_timed(item: &Bound<'_, PyAny>) -> PyResult<(String, u64, u64)> {
+    let (text, start, duration) = if let Ok(tuple) = item.cast::<PyTuple>() {
+        (tuple.get_item(0)?, tuple.get_item(1)?, tuple.get_item(2).ok())
+    } else {
+        (item.get_item("text")?, item.get_item("start")?, item.get_item("duration").ok())
+    };
+    let text = text.cast::<PyString>()?.to_str()?.to_owned();
+    let start = millis(start.extract()?, "start")?;
+    let duration = duration.map_or(Ok(0), |duration| millis(duration.extract()?, "duration"))?;
+    Ok((text, start, duration))
+}
+
+/// Reads segments from dictionaries with `text`, `start`, `duration` and optionally `words`, or from tuples of the
+/// first three.
 ///
 /// # Errors
 /// `ValueError` with the index of an item that is neither.
 pub(crate) fn read_dicts(items: &Bound<'_, PyAny>) -> PyResult<Vec<transcript::Segment>> {
     let read = |item: &Bound<'_, PyAny>| -> PyResult<transcript::Segment> {
-        let (text, start, duration) = if let Ok(tuple) = item.cast::<PyTuple>() {
-            (tuple.get_item(0)?, tuple.get_item(1)?, tuple.get_item(2).ok())
-        } else {
-            (item.get_item("text")?, item.get_item("start")?, item.get_item("duration").ok())
-        };
-        let text = text.cast::<PyString>()?.to_str()?.to_owned();
-        let start = millis(start.extract()?, "start")?;
-        let duration = duration.map_or(Ok(0), |duration| millis(duration.extract()?, "duration"))?;
-        Ok(transcript::Segment::new(text, start, duration))
+        let (text, start, duration) = read_timed(item)?;
+        let words = if item.is_instance_of::<PyTuple>() { None } else { item.get_item("words").ok() };
+        let words = words.filter(|words| !words.is_none()).map(|words| word::read(&words)).transpose()?;
+        let words = words.unwrap_or_default();
+        Ok(transcript::Segment { words, ..transcript::Segment::new(text, start, duration) })
     };
     let mut segments = Vec::new();
     for (index, item) in items.try_iter()?.enumerate() {
@@ -146,4 +181,37 @@ pub(crate) fn to_pandas<'py>(
     let durations = segments.iter().map(|segment| seconds(segment.duration_ms));
     columns.set_item("duration", PyList::new(py, durations.collect::<Vec<_>>())?)?;
     py.import("pandas")?.call_method1("DataFrame", (columns,))
+}
+
+/// Segments in the dictionary format of youtube-transcript-api: `text`, `start` and `duration`, in seconds.
+///
+/// `with_words` adds `words` to those that have any.
+pub(crate) fn dicts<'py>(
+    py: Python<'py>,
+    segments: &[transcript::Segment],
+    with_words: bool,
+) -> PyResult<Bound<'py, PyList>> {
+    let list = PyList::empty(py);
+    for segment in segments {
+        let dict = timed_dict(py, &segment.text, segment.start_ms, segment.duration_ms)?;
+        if with_words && !segment.words.is_empty() {
+            dict.set_item(pyo3::intern!(py, "words"), word::dicts(py, &segment.words)?)?;
+        }
+        list.append(dict)?;
+    }
+    Ok(list)
+}
+
+/// A dictionary with `text`, `start` and `duration`, in seconds.
+pub(crate) fn timed_dict<'py>(
+    py: Python<'py>,
+    text: &str,
+    start_ms: u64,
+    duration_ms: u64,
+) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item(pyo3::intern!(py, "text"), PyString::new(py, text))?;
+    dict.set_item(pyo3::intern!(py, "start"), seconds(start_ms))?;
+    dict.set_item(pyo3::intern!(py, "duration"), seconds(duration_ms))?;
+    Ok(dict)
 }

@@ -17,6 +17,7 @@ mod languages;
 mod lazy_open;
 mod lifecycle;
 mod memory;
+mod metadata;
 mod options;
 mod pages;
 mod pending;
@@ -24,6 +25,7 @@ mod ports;
 mod runtime;
 mod segment;
 mod transcript;
+mod word;
 mod wording;
 
 /// Private classes and functions of the package `verbatim_transcripts`; import the package instead.

@@ -12,13 +12,18 @@ use pyo3::{
     sync::PyOnceLock,
     types::{PyDict, PyFloat, PyIterator, PyList, PySlice, PyString, PyTuple, PyType},
 };
-use transcript_core::{transcript, transcript::TIME_MAX_MS};
+use transcript_core::{
+    transcript,
+    transcript::{TIME_MAX_MS, VideoDetails},
+};
+
+use crate::word::{self, SegmentWords};
 
 /// A text with its start and duration.
 ///
 /// `text` is unchanged from the supplier; `start`, `duration` and `end` are in seconds from the start of the video,
-/// with millisecond precision. Segments are immutable, compare by value, match `case Segment(text, start, duration)`
-/// and unpack like a tuple of these three.
+/// with millisecond precision. `words` are those of the text with their times, if the source has them. Segments are
+/// immutable, compare by value, match `case Segment(text, start, duration)` and unpack like a tuple of these three.
 ///
 /// >>> from verbatim_transcripts import Segment
 /// >>> Segment("Hello there.", 1.5, 2.0).end
@@ -38,17 +43,19 @@ pub(crate) struct Segment {
     duration: Py<PyFloat>,
     start_ms: u64,
     duration_ms: u64,
+    words: SegmentWords,
 }
 
 impl Segment {
     /// The object of a segment.
-    fn from_core(py: Python<'_>, segment: &transcript::Segment) -> Self {
+    fn from_core(py: Python<'_>, segment: &transcript::Segment, words: SegmentWords) -> Self {
         Self {
             text: PyString::new(py, &segment.text).unbind(),
             start: PyFloat::new(py, seconds(segment.start_ms)).unbind(),
             duration: PyFloat::new(py, seconds(segment.duration_ms)).unbind(),
             start_ms: segment.start_ms,
             duration_ms: segment.duration_ms,
+            words,
         }
     }
 
@@ -57,7 +64,10 @@ impl Segment {
     /// # Errors
     /// None in practice: the text was created from UTF-8.
     pub(crate) fn to_core(&self, py: Python<'_>) -> PyResult<transcript::Segment> {
-        Ok(transcript::Segment::new(self.text.bind(py).to_str()?, self.start_ms, self.duration_ms))
+        Ok(transcript::Segment {
+            words: self.words.as_slice().to_vec(),
+            ..transcript::Segment::new(self.text.bind(py).to_str()?, self.start_ms, self.duration_ms)
+        })
     }
 
     fn as_tuple<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
@@ -67,6 +77,7 @@ impl Segment {
     fn is_same_as(&self, py: Python<'_>, other: &transcript::Segment) -> bool {
         (self.start_ms, self.duration_ms) == (other.start_ms, other.duration_ms)
             && self.text.bind(py).to_str().is_ok_and(|text| text == other.text)
+            && self.words.as_slice() == other.words
     }
 }
 
@@ -97,10 +108,17 @@ impl Segment {
     }
 
     #[new]
-    #[pyo3(signature = (text, start, duration=0.0))]
-    fn new(py: Python<'_>, text: &str, start: f64, duration: f64) -> PyResult<Self> {
+    #[pyo3(signature = (text, start, duration=0.0, words=None))]
+    fn new(
+        py: Python<'_>,
+        text: &str,
+        start: f64,
+        duration: f64,
+        words: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
         let (start, duration) = (millis(start, "start")?, millis(duration, "duration")?);
-        Ok(Self::from_core(py, &transcript::Segment::new(text, start, duration)))
+        let words = words.map_or(Ok(SegmentWords::None), SegmentWords::read)?;
+        Ok(Self::from_core(py, &transcript::Segment::new(text, start, duration), words))
     }
 
     /// The names of the three fields; data tools use them as columns.
@@ -109,12 +127,21 @@ impl Segment {
         Self::__match_args__()
     }
 
-    /// The segment as a dictionary with `text`, `start` and `duration`.
+    /// The words with their times: a list of `Word`, empty if the source has none.
+    #[getter]
+    fn words<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        word::objects(py, self.words.as_slice())
+    }
+
+    /// The segment as a dictionary with `text`, `start` and `duration`, and `words` if it has any.
     fn _asdict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
         dict.set_item("text", &self.text)?;
         dict.set_item("start", &self.start)?;
         dict.set_item("duration", &self.duration)?;
+        if !self.words.as_slice().is_empty() {
+            dict.set_item("words", word::dicts(py, self.words.as_slice())?)?;
+        }
         Ok(dict)
     }
 
@@ -130,7 +157,7 @@ impl Segment {
         self.as_tuple(py)?.as_any().get_item(key)
     }
 
-    /// Schema of pydantic: an object with `text`, `start` and `duration`.
+    /// Schema of pydantic: an object with `text`, `start` and `duration`, optionally with `words`.
     #[classmethod]
     fn __get_pydantic_core_schema__<'py>(
         class: &Bound<'py, PyType>,
@@ -169,30 +196,39 @@ impl Segment {
         Ok(hasher.finish())
     }
 
-    fn __getnewargs__(&self, py: Python<'_>) -> (Py<PyString>, f64, f64) {
-        (self.text.clone_ref(py), seconds(self.start_ms), seconds(self.duration_ms))
+    fn __getnewargs__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let words: Vec<_> = self.words.as_slice().iter().map(word::fields).collect();
+        (&self.text, &self.start, &self.duration, words).into_pyobject(py)
     }
 }
 
-/// A transcript, and the Python objects of its segments once they exist.
+/// A transcript, what is known of its video, and the Python objects of its segments once they exist.
 pub(crate) struct SegmentStore {
     pub(crate) transcript: Arc<transcript::Transcript>,
+    pub(crate) details: Arc<VideoDetails>,
     /// Created together on the first full iteration, since a second one often follows.
     objects: PyOnceLock<Py<PyTuple>>,
 }
 
 impl SegmentStore {
-    pub(crate) fn new(transcript: Arc<transcript::Transcript>) -> Self {
-        Self { transcript, objects: PyOnceLock::new() }
+    pub(crate) fn new(transcript: Arc<transcript::Transcript>, details: Arc<VideoDetails>) -> Self {
+        Self { transcript, details, objects: PyOnceLock::new() }
+    }
+
+    fn new_object<'py>(
+        &self,
+        py: Python<'py>,
+        index: usize,
+        segment: &transcript::Segment,
+    ) -> PyResult<Bound<'py, Segment>> {
+        let words = SegmentWords::of_transcript(&self.transcript, index);
+        Bound::new(py, Segment::from_core(py, segment, words))
     }
 
     fn objects<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyTuple>> {
         let objects = self.objects.get_or_try_init(py, || {
-            let objects = self
-                .transcript
-                .segments
-                .iter()
-                .map(|segment| Bound::new(py, Segment::from_core(py, segment)));
+            let segments = self.transcript.segments.iter().enumerate();
+            let objects = segments.map(|(index, segment)| self.new_object(py, index, segment));
             let objects = objects.collect::<PyResult<Vec<_>>>()?;
             PyTuple::new(py, objects).map(Bound::unbind)
         });
@@ -209,7 +245,7 @@ impl SegmentStore {
             };
         }
         let segment = self.transcript.segments.get(index);
-        segment.map(|segment| Ok(Bound::new(py, Segment::from_core(py, segment))?.into_any())).transpose()
+        segment.map(|segment| Ok(self.new_object(py, index, segment)?.into_any())).transpose()
     }
 }
 
@@ -379,7 +415,7 @@ impl Segments {
         let shown: PyResult<Vec<_>> = self
             .iter()
             .take(REPR_ITEMS)
-            .map(|segment| Segment::from_core(py, segment).__repr__(py))
+            .map(|segment| Segment::from_core(py, segment, SegmentWords::None).__repr__(py))
             .collect();
         let more = self.view.length.saturating_sub(REPR_ITEMS);
         let more = if more == 0 { String::new() } else { format!(", … {more} more") };
@@ -418,19 +454,4 @@ impl SegmentsIterator {
     fn __length_hint__(&self) -> usize {
         self.segments.view.length.saturating_sub(self.next.load(std::sync::atomic::Ordering::Relaxed))
     }
-}
-
-/// Segments in the dictionary format of youtube-transcript-api: `text`, `start` and `duration`, in seconds.
-pub(crate) fn dicts<'py>(py: Python<'py>, segments: &[transcript::Segment]) -> PyResult<Bound<'py, PyList>> {
-    let (text, start, duration) =
-        (pyo3::intern!(py, "text"), pyo3::intern!(py, "start"), pyo3::intern!(py, "duration"));
-    let list = PyList::empty(py);
-    for segment in segments {
-        let dict = PyDict::new(py);
-        dict.set_item(text, PyString::new(py, &segment.text))?;
-        dict.set_item(start, seconds(segment.start_ms))?;
-        dict.set_item(duration, seconds(segment.duration_ms))?;
-        list.append(dict)?;
-    }
-    Ok(list)
 }

@@ -14,8 +14,7 @@ use pyo3::{
 use transcript_core::{
     archive::StoredTranscript,
     captions,
-    transcript::{self, LanguageTag, TrackInfo, TrackKind},
-    video::{VideoId, VideoLink},
+    transcript::{self, LanguageTag, TrackInfo, VideoDetails},
 };
 use verbatim::ArchivedTranscript;
 
@@ -23,7 +22,8 @@ use crate::{
     data,
     document::Document,
     exceptions::core_exception,
-    segment::{Segment, SegmentStore, Segments, dicts, millis, seconds},
+    metadata,
+    segment::{Segment, SegmentStore, Segments, millis, seconds},
 };
 
 /// The transcript of one video in one language.
@@ -48,11 +48,16 @@ pub(crate) struct Transcript {
 
 impl Transcript {
     pub(crate) fn from_stored(stored: &StoredTranscript, from_cache: bool) -> Self {
-        Self::with_store(Arc::clone(&stored.transcript), from_cache, stored.revision)
+        let store = SegmentStore::new(Arc::clone(&stored.transcript), Arc::clone(&stored.details));
+        Self::with_store(store, from_cache, stored.revision)
     }
 
-    pub(crate) fn from_core(transcript: transcript::Transcript, from_cache: bool) -> Self {
-        Self::with_store(Arc::new(transcript), from_cache, 0)
+    pub(crate) fn from_core(
+        transcript: transcript::Transcript,
+        details: Arc<VideoDetails>,
+        from_cache: bool,
+    ) -> Self {
+        Self::with_store(SegmentStore::new(Arc::new(transcript), details), from_cache, 0)
     }
 
     /// A lazy transcript, decoded on first access.
@@ -61,9 +66,8 @@ impl Transcript {
         Self { store: OnceLock::new(), archived: Some(archived), from_cache: true, revision }
     }
 
-    fn with_store(transcript: Arc<transcript::Transcript>, from_cache: bool, revision: u32) -> Self {
-        let store = Arc::new(SegmentStore::new(transcript)).into();
-        Self { store, archived: None, from_cache, revision }
+    fn with_store(store: SegmentStore, from_cache: bool, revision: u32) -> Self {
+        Self { store: Arc::new(store).into(), archived: None, from_cache, revision }
     }
 
     fn store(&self, py: Python<'_>) -> PyResult<&Arc<SegmentStore>> {
@@ -74,7 +78,9 @@ impl Transcript {
         let read = read.transpose().map_err(|error| core_exception(py, &error))?;
         let stored = read.ok_or_else(|| PyRuntimeError::new_err("the transcript has no segments"))?;
         // A concurrent caller has decoded the same transcript.
-        Ok(self.store.get_or_init(|| Arc::new(SegmentStore::new(Arc::clone(&stored.transcript)))))
+        Ok(self.store.get_or_init(|| {
+            Arc::new(SegmentStore::new(Arc::clone(&stored.transcript), Arc::clone(&stored.details)))
+        }))
     }
 
     /// The transcript as the core's type.
@@ -85,41 +91,38 @@ impl Transcript {
         Ok(&self.store(py)?.transcript)
     }
 
+    /// What is known of the video.
+    ///
+    /// # Errors
+    /// `StorageError` if the archived form is damaged.
+    pub(crate) fn details(&self, py: Python<'_>) -> PyResult<&VideoDetails> {
+        Ok(&self.store(py)?.details)
+    }
+
     /// The transcript as a JSON document.
     fn document(&self, py: Python<'_>) -> PyResult<Document> {
-        Ok(Document::new(self.inner(py)?, self.from_cache, self.revision))
+        Ok(Document::new(self.inner(py)?, self.details(py)?, self.from_cache, self.revision))
     }
 
     /// A transcript from the caller.
-    fn checked(py: Python<'_>, transcript: transcript::Transcript) -> PyResult<Self> {
+    fn checked(
+        py: Python<'_>,
+        mut transcript: transcript::Transcript,
+        metadata: Option<&Bound<'_, PyAny>>,
+        chapters: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let details = metadata::read_details(&mut transcript, metadata, chapters)?;
         transcript.check().map_err(|error| core_exception(py, &error))?;
-        Ok(Self::from_core(transcript, false))
+        Ok(Self::from_core(transcript, Arc::new(details), false))
     }
 
     fn parse_document(json: &[u8]) -> Result<Self, String> {
         let document: Document = serde_json::from_slice(json).map_err(|error| error.to_string())?;
         let (from_cache, revision) = (document.from_cache, document.revision);
-        let transcript = document.into_transcript()?;
+        let (transcript, details) = document.into_transcript()?;
         transcript.check().map_err(|error| error.to_string())?;
-        Ok(Self::with_store(Arc::new(transcript), from_cache, revision))
-    }
-}
-
-/// The track kind with this name.
-pub(crate) fn kind(name: &str) -> PyResult<TrackKind> {
-    TrackKind::from_name(name).ok_or_else(|| {
-        PyValueError::new_err(format!("kind must be 'human', 'generated' or 'translated', not {name:?}"))
-    })
-}
-
-/// The video of a link; short links are rejected, because they must be resolved first.
-pub(crate) fn video(py: Python<'_>, link: &str) -> PyResult<VideoId> {
-    match VideoLink::parse(link) {
-        Ok(VideoLink::Video(video)) => Ok(video),
-        Ok(VideoLink::Short(_)) => {
-            Err(PyValueError::new_err("short links are not supported here: use the link of the video"))
-        }
-        Err(error) => Err(core_exception(py, &transcript_core::Error::invalid(error.to_string()))),
+        let store = SegmentStore::new(Arc::new(transcript), Arc::new(details));
+        Ok(Self::with_store(store, from_cache, revision))
     }
 }
 
@@ -131,7 +134,7 @@ impl Transcript {
     }
 
     #[new]
-    #[pyo3(signature = (link, segments, *, language="und", kind="human", title=None, author=None, duration=None, track_name=None, original=false, source="import"))]
+    #[pyo3(signature = (link, segments, *, language="und", kind="human", title=None, author=None, duration=None, track_name=None, original=false, source="import", metadata=None, chapters=None))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
     fn new(
         py: Python<'_>,
@@ -145,18 +148,20 @@ impl Transcript {
         track_name: Option<String>,
         original: bool,
         source: &str,
+        metadata: Option<&Bound<'_, PyAny>>,
+        chapters: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let language = LanguageTag::parse(language).map_err(|error| core_exception(py, &error))?;
         let transcript = transcript::Transcript {
-            video: video(py, link)?,
+            video: data::video(py, link)?,
             title,
             author,
             duration_ms: duration.map(|duration| millis(duration, "duration")).transpose()?,
-            track: TrackInfo { language, kind: self::kind(kind)?, name: track_name, original },
+            track: TrackInfo { language, kind: data::kind(kind)?, name: track_name, original },
             source: source.to_owned(),
             segments: segments.iter().map(|segment| segment.get().to_core(py)).collect::<PyResult<_>>()?,
         };
-        Self::checked(py, transcript)
+        Self::checked(py, transcript, metadata, chapters)
     }
 
     /// The platform: `YouTube`, `TikTok`, `Instagram` or `X`.
@@ -244,6 +249,24 @@ impl Transcript {
         self.revision
     }
 
+    /// The metadata of the video: a `VideoMetadata`, with title, author and length; what is unknown is None.
+    #[getter]
+    fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        metadata::metadata_object(py, self.inner(py)?, self.details(py)?)
+    }
+
+    /// The chapters of the video in order of their start: a list of `Chapter`, empty if none is known.
+    #[getter]
+    fn chapters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        metadata::chapter_list(py, self.details(py)?)
+    }
+
+    /// The languages of the video, fetched or not, as far as known: a list of `Language`.
+    #[getter]
+    fn languages<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        metadata::language_list(py, self.inner(py)?, self.details(py)?)
+    }
+
     /// The segments in order of their start: a lazy sequence, which creates its items on access.
     #[getter]
     fn segments(&self, py: Python<'_>) -> PyResult<Segments> {
@@ -276,8 +299,11 @@ impl Transcript {
     }
 
     /// The segments as dictionaries with `text`, `start` and `duration` (seconds), which `Transcript.from_dicts` loads.
-    fn to_dicts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        dicts(py, &self.inner(py)?.segments)
+    ///
+    /// A segment whose words have times also has `words`, a list of such dictionaries, unless `words` is False.
+    #[pyo3(signature = (*, words=true))]
+    fn to_dicts<'py>(&self, py: Python<'py>, words: bool) -> PyResult<Bound<'py, PyList>> {
+        data::dicts(py, &self.inner(py)?.segments, words)
     }
 
     /// The transcript as a dictionary: the object of `to_json`.
@@ -347,11 +373,11 @@ impl Transcript {
     }
 
     /// Creates a transcript from dictionaries with `text`, `start` and `duration` in seconds, as `to_dicts` and
-    /// youtube-transcript-api return them, or from tuples of these.
+    /// youtube-transcript-api return them, or from tuples of these. Dictionaries can have `words`.
     ///
     /// Raises `ValueError` if an item is neither, or a time is out of range.
     #[classmethod]
-    #[pyo3(signature = (link, dicts, *, language="und", kind="human", title=None, author=None))]
+    #[pyo3(signature = (link, dicts, *, language="und", kind="human", title=None, author=None, metadata=None, chapters=None))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
     fn from_dicts(
         _: &Bound<'_, PyType>,
@@ -362,20 +388,20 @@ impl Transcript {
         kind: &str,
         title: Option<String>,
         author: Option<String>,
+        metadata: Option<&Bound<'_, PyAny>>,
+        chapters: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let language = LanguageTag::parse(language).map_err(|error| core_exception(py, &error))?;
-        Self::checked(
-            py,
-            transcript::Transcript {
-                video: video(py, link)?,
-                title,
-                author,
-                duration_ms: None,
-                track: TrackInfo::new(language, self::kind(kind)?),
-                source: "import".to_owned(),
-                segments: data::read_dicts(dicts)?,
-            },
-        )
+        let transcript = transcript::Transcript {
+            video: data::video(py, link)?,
+            title,
+            author,
+            duration_ms: None,
+            track: TrackInfo::new(language, data::kind(kind)?),
+            source: "import".to_owned(),
+            segments: data::read_dicts(dicts)?,
+        };
+        Self::checked(py, transcript, metadata, chapters)
     }
 
     /// Loads a transcript from the dictionary of `to_dict`.

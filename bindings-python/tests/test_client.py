@@ -88,6 +88,22 @@ def test_lookup_archived_needs_no_key(server):
     assert repr(client) == f"<Client {server.address}>"
 
 
+def test_client_keeps_metadata_of_server(server):
+    from test_video import CHAPTERS, METADATA, known
+
+    link = "https://youtu.be/aaaaaaaaaaa"
+    known(link).save(server.data / "known.json")
+    server.command("import", str(server.data / "known.json"))
+    expected = METADATA._replace(description=None)
+    with_account = Client(server.address)
+    with_account.register("eve@example.org")
+    with_account.verify(server.token("eve@example.org"))
+    for client in (Client(server.address), with_account):
+        transcript = client.get(link)
+        assert (transcript.metadata, transcript.chapters) == (expected, CHAPTERS)
+        assert transcript.languages == [vt.Language("en", "English", "manual", False)]
+
+
 def test_lookup_missing_returns_server_reason_and_watch_url(server):
     client = Client(server.address)
     answer = client.lookup("https://youtu.be/vb-tracks-0", src="mcp_other")

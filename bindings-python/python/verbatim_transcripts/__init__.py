@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from . import _lifecycle as _lifecycle
 from ._batch import BatchFailure, BatchResult, BatchSuccess
-from ._chunk import Chunk, Track
+from ._chunk import Chunk, Track, Word
 from ._client import Client
 from ._errors import (
     AgeRestricted,
@@ -73,6 +73,7 @@ from ._responses import (
 )
 from ._service import LocalClient, Service
 from ._transcripts import Transcripts
+from ._video import Chapter, Language, VideoMetadata
 
 __all__ = [
     "AccountInfo",
@@ -81,6 +82,7 @@ __all__ = [
     "BatchFailure",
     "BatchResult",
     "BatchSuccess",
+    "Chapter",
     "ChatAnswer",
     "ChatModel",
     "CheckoutSession",
@@ -96,6 +98,7 @@ __all__ = [
     "InvalidInput",
     "KeyUsage",
     "KeyValueStore",
+    "Language",
     "LanguageNotFound",
     "Ledger",
     "LiveVideo",
@@ -141,8 +144,10 @@ __all__ = [
     "UnsupportedError",
     "UpcomingVideo",
     "VerbatimError",
+    "VideoMetadata",
     "VideoUnavailable",
     "WithdrawnVideo",
+    "Word",
     "aget",
     "aget_many",
     "alanguages",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from ._native import Segments
 
-__all__ = ["Chunk", "Track"]
+__all__ = ["Chunk", "Track", "Word"]
 
 
 class Chunk(NamedTuple):
@@ -23,6 +23,22 @@ class Chunk(NamedTuple):
     url: str
     #: The segments.
     segments: Segments
+
+
+class Word(NamedTuple):
+    """A word of a segment with its time."""
+
+    #: The word as in the text of its segment, without white space around it.
+    text: str
+    #: Start, in seconds from the start of the video.
+    start: float
+    #: Duration, in seconds.
+    duration: float
+
+    @property
+    def end(self) -> float:
+        """End, in seconds from the start of the video."""
+        return self.start + self.duration
 
 
 class Track(NamedTuple):

@@ -2,7 +2,8 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, SupportsIndex, final, overload
 
-from ._chunk import Chunk
+from ._chunk import Chunk, Word
+from ._video import Chapter, Language, VideoMetadata
 
 if TYPE_CHECKING:
     import pandas
@@ -37,8 +38,8 @@ class Segment:
     """A text with its start and duration.
 
     `text` is unchanged from the supplier; `start`, `duration` and `end` are in seconds from the start of the video,
-    with millisecond precision. Segments are immutable, compare by value, match `case Segment(text, start, duration)`
-    and unpack like a tuple of these three.
+    with millisecond precision. `words` are those of the text with their times, if the source has them. Segments are
+    immutable, compare by value, match `case Segment(text, start, duration)` and unpack like a tuple of these three.
 
     >>> from verbatim_transcripts import Segment
     >>> Segment("Hello there.", 1.5, 2.0).end
@@ -47,7 +48,13 @@ class Segment:
     """
     __match_args__: ClassVar[tuple[Literal["text"], Literal["start"], Literal["duration"]]]
     _fields: ClassVar[tuple[Literal["text"], Literal["start"], Literal["duration"]]]
-    def __new__(cls, text: str, start: float, duration: float = 0.0) -> Segment: ...
+    def __new__(
+        cls,
+        text: str,
+        start: float,
+        duration: float = 0.0,
+        words: Iterable[Word | tuple[str, float, float] | Mapping[str, Any]] | None = None,
+    ) -> Segment: ...
     @property
     def text(self) -> str:
         """The text, unchanged from the supplier."""
@@ -58,12 +65,15 @@ class Segment:
     def duration(self) -> float:
         """Duration, in seconds."""
     @property
+    def words(self) -> list[Word]:
+        """The words with their times: a list of `Word`, empty if the source has none."""
+    @property
     def end(self) -> float:
         """End, in seconds from the start of the video."""
     def __eq__(self, value: object, /) -> bool: ...
     def __ne__(self, value: object, /) -> bool: ...
     def __hash__(self) -> int: ...
-    def __getnewargs__(self) -> tuple[str, float, float]: ...
+    def __getnewargs__(self) -> tuple[str, float, float, list[tuple[str, float, float]]]: ...
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[Any]: ...
     def __getitem__(self, key: SupportsIndex | slice, /) -> Any: ...
@@ -124,6 +134,8 @@ class Transcript(Sequence[Segment]):
         track_name: str | None = None,
         original: bool = False,
         source: str = "import",
+        metadata: VideoMetadata | None = None,
+        chapters: Iterable[Chapter | tuple[str, float]] | None = None,
     ) -> Transcript: ...
     @property
     def platform(self) -> str:
@@ -168,6 +180,15 @@ class Transcript(Sequence[Segment]):
     def revision(self) -> int:
         """The version of the archived transcript: 1 for the first one; 0 if it does not come from an archive."""
     @property
+    def metadata(self) -> VideoMetadata:
+        """The metadata of the video: a `VideoMetadata`, with title, author and length; what is unknown is None."""
+    @property
+    def chapters(self) -> list[Chapter]:
+        """The chapters of the video in order of their start: a list of `Chapter`, empty if none is known."""
+    @property
+    def languages(self) -> list[Language]:
+        """The languages of the video, fetched or not, as far as known: a list of `Language`."""
+    @property
     def segments(self) -> Segments:
         """The segments in order of their start: a lazy sequence, which creates its items on access."""
     @property
@@ -179,8 +200,11 @@ class Transcript(Sequence[Segment]):
         """The transcript as SRT subtitles."""
     def to_vtt(self) -> str:
         """The transcript as WebVTT subtitles."""
-    def to_dicts(self) -> list[dict[str, Any]]:
-        """The segments as dictionaries with `text`, `start` and `duration` (seconds), which `Transcript.from_dicts` loads."""
+    def to_dicts(self, *, words: bool = True) -> list[dict[str, Any]]:
+        """The segments as dictionaries with `text`, `start` and `duration` (seconds), which `Transcript.from_dicts` loads.
+
+        A segment whose words have times also has `words`, a list of such dictionaries, unless `words` is False.
+        """
     def to_dict(self) -> dict[str, Any]:
         """The transcript as a dictionary: the object of `to_json`."""
     def to_pandas(self) -> pandas.DataFrame:
@@ -222,9 +246,11 @@ class Transcript(Sequence[Segment]):
         kind: str = "human",
         title: str | None = None,
         author: str | None = None,
+        metadata: VideoMetadata | None = None,
+        chapters: Iterable[Chapter | tuple[str, float]] | None = None,
     ) -> Transcript:
         """Creates a transcript from dictionaries with `text`, `start` and `duration` in seconds, as `to_dicts` and
-        youtube-transcript-api return them, or from tuples of these.
+        youtube-transcript-api return them, or from tuples of these. Dictionaries can have `words`.
 
         Raises `ValueError` if an item is neither, or a time is out of range.
         """

@@ -17,7 +17,26 @@ def _object(fields: dict[str, core.CoreSchema], optional: tuple[str, ...] = ()) 
 
 
 def _segment_object() -> core.CoreSchema:
-    return _object({"text": core.str_schema(), "start": core.float_schema(), "duration": core.float_schema()})
+    time = core.float_schema()
+    timed: dict[str, core.CoreSchema] = {"text": core.str_schema(), "start": time, "duration": time}
+    return _object({**timed, "words": core.list_schema(_object(timed))}, ("words",))
+
+
+def _metadata_object() -> core.CoreSchema:
+    texts = ("author_id", "author_url", "published_at", "thumbnail_url", "description")
+    live = core.literal_schema(["not_live", "upcoming", "live", "was_live"])
+    return _object({**dict.fromkeys(texts, core.str_schema()), "live": live}, (*texts, "live"))
+
+
+def _track_object() -> core.CoreSchema:
+    return _object(
+        {
+            "language": core.str_schema(),
+            "kind": core.literal_schema(["human", "generated", "translated"]),
+            "name": core.nullable_schema(core.str_schema()),
+            "original": core.bool_schema(),
+        }
+    )
 
 
 def _transcript_object() -> core.CoreSchema:
@@ -37,8 +56,12 @@ def _transcript_object() -> core.CoreSchema:
             "source": text,
             "from_cache": flag,
             "revision": core.int_schema(ge=0),
+            "metadata": _metadata_object(),
+            "chapters": core.list_schema(_object({"title": text, "start": core.float_schema()})),
+            "tracks": core.list_schema(_track_object()),
             "transcript": core.list_schema(_segment_object()),
-        }
+        },
+        ("metadata", "chapters", "tracks"),
     )
 
 

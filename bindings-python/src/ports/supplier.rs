@@ -1,6 +1,6 @@
 //! Adapter from a Python object to the supplier port.
 
-use std::{sync::Arc, time::Duration};
+use std::{mem, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use pyo3::{
@@ -202,45 +202,53 @@ impl Supplier for PySupplier {
             move |value| read_transcripts(value, &name, is_remote),
         );
         match result.await {
-            Ok(Some(transcripts)) => {
-                let known_tracks = transcripts.iter().map(|track| track.track.clone()).collect();
-                Ok(SupplyOutput { transcripts, known_tracks, ..SupplyOutput::default() })
-            }
+            Ok(Some(output)) => Ok(output),
             Ok(None) => Err(SupplyError::new(SupplyReason::NoCaptions, "The video has no captions.")),
             Err(error) => Err(to_supply_error(&self.info.name, error)),
         }
     }
 }
 
-/// The transcripts that a supplier returned; `None` for `None`.
-fn read_transcripts(
-    value: &Bound<'_, PyAny>,
-    name: &str,
-    is_remote: bool,
-) -> PyResult<Option<Vec<transcript_core::transcript::Transcript>>> {
-    let type_error = |value: &Bound<'_, PyAny>| {
-        let class = value.get_type();
-        PyTypeError::new_err(format!(
-            "a supplier must return a Transcript, a list of them or None, not {class}"
-        ))
-    };
-    let read = |item: &Bound<'_, PyAny>| {
-        let transcript = item.cast::<Transcript>().map_err(|_| type_error(item))?;
-        let mut transcript =
-            transcript_core::transcript::Transcript::clone(transcript.get().inner(item.py())?);
-        // A remote service names its own source.
-        if !is_remote {
-            name.clone_into(&mut transcript.source);
-        }
-        Ok(transcript)
-    };
+/// The transcripts that a supplier returned, with metadata and tracks of the video; `None` for `None`.
+fn read_transcripts(value: &Bound<'_, PyAny>, name: &str, is_remote: bool) -> PyResult<Option<SupplyOutput>> {
+    let mut output = SupplyOutput::default();
     if value.is_none() {
         return Ok(None);
     }
     match value.cast::<PyList>() {
-        Ok(list) => list.iter().map(|item| read(&item)).collect::<PyResult<Vec<_>>>().map(Some),
-        Err(_) => read(value).map(|track| Some(vec![track])),
+        Ok(list) => list.iter().try_for_each(|item| add_transcript(&mut output, &item, name, is_remote))?,
+        Err(_) => add_transcript(&mut output, value, name, is_remote)?,
     }
+    Ok(Some(output))
+}
+
+/// Adds a transcript with its metadata and tracks; metadata of an earlier transcript stays.
+fn add_transcript(
+    output: &mut SupplyOutput,
+    item: &Bound<'_, PyAny>,
+    name: &str,
+    is_remote: bool,
+) -> PyResult<()> {
+    let object = item.cast::<Transcript>().map_err(|_| {
+        let class = item.get_type();
+        PyTypeError::new_err(format!(
+            "a supplier must return a Transcript, a list of them or None, not {class}"
+        ))
+    })?;
+    let details = object.get().details(item.py())?;
+    let mut transcript = transcript_core::transcript::Transcript::clone(object.get().inner(item.py())?);
+    // A remote service names its own source.
+    if !is_remote {
+        name.clone_into(&mut transcript.source);
+    }
+    for track in details.tracks.iter().chain([&transcript.track]) {
+        if !output.known_tracks.iter().any(|known| known.is_same(track)) {
+            output.known_tracks.push(track.clone());
+        }
+    }
+    output.metadata = mem::take(&mut output.metadata).or(&details.metadata);
+    output.transcripts.push(transcript);
+    Ok(())
 }
 
 /// Maps a Python exception to a supply error.
