@@ -8,7 +8,7 @@ use pyo3::{
     types::{PyDict, PyList, PyString, PyTuple},
 };
 use transcript_core::{
-    transcript::{self, Chunk, ChunkOptions, ChunkUnit, TrackKind},
+    transcript::{self, Chapter, Chunk, ChunkOptions, ChunkUnit, TrackKind},
     video::{VideoId, VideoLink},
 };
 
@@ -89,9 +89,10 @@ pub(crate) fn chunk_list<'py>(
 pub(crate) fn chunks(
     py: Python<'_>,
     segments: &[transcript::Segment],
+    chapters: &[Chapter],
     options: ChunkOptions,
 ) -> PyResult<Vec<Chunk>> {
-    py.detach(|| transcript::chunks(segments, options)).map_err(|error| core_exception(py, &error))
+    py.detach(|| transcript::chunks(segments, chapters, options)).map_err(|error| core_exception(py, &error))
 }
 
 /// Writes a text to a file as UTF-8, with its line ends unchanged.

@@ -53,7 +53,7 @@ fn get_request(
         link,
         language: others.next(),
         other_languages: others.collect(),
-        originals_only: !translated,
+        translated,
         archived_only: !fetch,
         timeout: timeout.map(|timeout| options::duration("timeout", timeout)).transpose()?,
     })

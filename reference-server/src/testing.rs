@@ -338,7 +338,7 @@ impl Random for SequentialRandom {
     }
 }
 
-/// Supplier with a few videos.
+/// Supplier with a few videos, in English; each has a machine translation into French.
 #[derive(Debug)]
 struct FakeSupplier(Arc<AtomicU32>);
 
@@ -364,7 +364,20 @@ impl Supplier for FakeSupplier {
             #[cfg(test)]
             DEFECT => panic!("a supplier's defect"),
             _ => {
-                Ok(SupplyOutput { transcripts: vec![transcript(&request.video)], ..SupplyOutput::default() })
+                let mut supplied = transcript(&request.video);
+                match request.selector.language().map(LanguageTag::as_str) {
+                    None | Some("en" | "en-GB") => {}
+                    Some("fr") if request.selector.takes(TrackKind::Translated) => {
+                        supplied.track =
+                            TrackInfo::new(LanguageTag::from_canonical("fr"), TrackKind::Translated);
+                    }
+                    Some(_) => {
+                        let languages = vec![LanguageTag::english()];
+                        let message = "This video has no captions in this language.";
+                        return Err(SupplyError::new(SupplyReason::NoLanguage(languages), message));
+                    }
+                }
+                Ok(SupplyOutput { transcripts: vec![supplied], ..SupplyOutput::default() })
             }
         }
     }

@@ -8,8 +8,8 @@ use transcript_core::{
     archive::{self, ArchivedTrack, StoredTranscript, TrackSelector},
     engine::{CostNote, FailureReason, FetchOutcome, FetchRequest, NoTranscript},
     retry::deadline_after,
-    supplier::{ResolveOutcome, SupplyError, SupplyReason},
-    transcript::{LanguageTag, TrackInfo, TrackKind, Transcript},
+    supplier::{ResolveOutcome, SupplyReason},
+    transcript::{LanguageTag, Transcript},
     video::{Platform, VideoId, VideoLink},
 };
 
@@ -24,8 +24,8 @@ pub struct GetRequest {
     pub language: Option<String>,
     /// Languages to try, in this order, if the video has no transcript in `language`.
     pub other_languages: Vec<String>,
-    /// Whether a machine translation counts as no transcript in its language.
-    pub originals_only: bool,
+    /// Whether a machine translation into a language is returned if the video has no other transcript in it.
+    pub translated: bool,
     /// Whether only the archive is read: no supplier is called, and no unknown short link is resolved.
     pub archived_only: bool,
     /// Timeout of the request; `None`: [`crate::Options::wait`].
@@ -56,7 +56,8 @@ impl GetRequest {
             return Err(Error::invalid(format!("a request has at most {LANGUAGES_MAX} languages")));
         }
         let tags = self.language.iter().chain(&self.other_languages);
-        let languages = tags.map(|tag| LanguageTag::parse(tag).map(TrackSelector::Language));
+        let languages = tags
+            .map(|tag| LanguageTag::parse(tag).map(|tag| TrackSelector::in_language(tag, self.translated)));
         let selectors: Vec<_> = languages.collect::<Result<_>>()?;
         Ok(if selectors.is_empty() { vec![TrackSelector::Default] } else { selectors })
     }
@@ -67,11 +68,6 @@ impl GetRequest {
     /// As [`GetRequest::selectors`].
     pub(crate) fn selector(&self) -> Result<TrackSelector> {
         Ok(self.selectors()?.swap_remove(0))
-    }
-
-    /// Whether the request refuses this track.
-    pub(crate) fn refuses(&self, track: &TrackInfo) -> bool {
-        self.originals_only && track.kind == TrackKind::Translated
     }
 }
 
@@ -241,7 +237,6 @@ impl ArchiveTools {
         let mut selectors = selectors.iter().peekable();
         while let Some(selector) = selectors.next() {
             let outcome = self.get_track(&video, selector, &request, deadline).await?;
-            let outcome = self.refuse_translation(&video, &request, outcome).await?;
             if selectors.peek().is_some() && lacks_language(outcome.as_ref()) {
                 continue;
             }
@@ -307,32 +302,6 @@ impl ArchiveTools {
             }
         }
         Ok(outcome)
-    }
-
-    /// Replaces a machine translation that the request refuses by the languages of the video.
-    async fn refuse_translation(
-        &self,
-        video: &VideoId,
-        request: &GetRequest,
-        outcome: Option<FetchOutcome>,
-    ) -> Result<Option<FetchOutcome>> {
-        let Some(FetchOutcome::Archived(stored) | FetchOutcome::Fetched(stored)) = &outcome else {
-            return Ok(outcome);
-        };
-        let refused = &stored.transcript.track;
-        if !request.refuses(refused) {
-            return Ok(outcome);
-        }
-        let mut languages: Vec<LanguageTag> = Vec::new();
-        for ArchivedTrack { track, .. } in self.transcripts.tracks(video).await? {
-            if track.kind != TrackKind::Translated && !languages.contains(&track.language) {
-                languages.push(track.language);
-            }
-        }
-        let message =
-            format!("The video has no transcript in {}, only a machine translation.", refused.language);
-        let failure = SupplyError::before_request(SupplyReason::NoLanguage(languages), message);
-        Ok(Some(FetchOutcome::SupplyFailed(failure)))
     }
 
     /// The tracks of a video, archived or only known, in the order in which they became known.

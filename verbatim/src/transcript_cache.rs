@@ -131,10 +131,11 @@ impl TranscriptCache {
         if let Some(lazy) = self.verbatim.transcripts().find_lazy(&video, &selector).await.ok()? {
             let changes = lazy.change_counter();
             self.cache.monitor().record(changes, started_at);
-            let form = if request.originals_only && selector != TrackSelector::Default {
-                // Only the decoded transcript names its track.
+            let form = if matches!(selector, TrackSelector::Language(_)) {
+                // Archives of earlier versions keep machine translations for languages, and only the decoded transcript
+                // names its track.
                 let stored = lazy.load().ok()?;
-                (!request.refuses(&stored.transcript.track)).then_some(CachedForm::Decoded(stored))?
+                selector.takes(stored.transcript.track.kind).then_some(CachedForm::Decoded(stored))?
             } else {
                 CachedForm::Lazy(lazy)
             };
@@ -142,13 +143,11 @@ impl TranscriptCache {
         }
         let changes = self.cache.monitor().read().await?;
         match self.verbatim.transcripts().find(&video, &selector).await {
-            Ok(archive::FindOutcome::Transcript(stored)) if !request.refuses(&stored.transcript.track) => {
-                Some(self.insert(
-                    request,
-                    TranscriptKey { video, selector, changes },
-                    CachedForm::Decoded(stored),
-                ))
-            }
+            Ok(archive::FindOutcome::Transcript(stored)) => Some(self.insert(
+                request,
+                TranscriptKey { video, selector, changes },
+                CachedForm::Decoded(stored),
+            )),
             _ => None,
         }
     }

@@ -58,10 +58,7 @@ impl SupplyRequest {
     /// The requested language as a BCP 47 tag; None for the default track: English, otherwise the spoken language.
     #[getter]
     fn lang(&self) -> Option<&str> {
-        match &self.selector {
-            TrackSelector::Default => None,
-            TrackSelector::Language(tag) => Some(tag.as_str()),
-        }
+        self.selector.language().map(LanguageTag::as_str)
     }
 
     /// Seconds until the deadline, measured at the start of the call.
@@ -105,9 +102,9 @@ impl SupplyRequest {
         let is_same_video =
             VideoLink::parse(&get.link).is_ok_and(|link| link == VideoLink::Video(request.video.clone()));
         let mut languages = get.language.iter().chain(&get.other_languages);
-        let is_same_selector = match &request.selector {
-            TrackSelector::Default => get.language.is_none(),
-            TrackSelector::Language(requested) => {
+        let is_same_selector = match request.selector.language() {
+            None => get.language.is_none(),
+            Some(requested) => {
                 languages.any(|tag| LanguageTag::parse(tag).is_ok_and(|tag| tag == *requested))
             }
         };

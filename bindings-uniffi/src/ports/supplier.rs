@@ -205,10 +205,7 @@ impl supplier::Supplier for ForeignSupplier {
             platform: request.video.platform(),
             video_id: request.video.id().to_owned(),
             url: request.video.address(),
-            language: match &request.selector {
-                TrackSelector::Default => None,
-                TrackSelector::Language(tag) => Some(tag.as_str().to_owned()),
-            },
+            language: request.selector.language().map(|tag| tag.as_str().to_owned()),
             timeout,
             monitor: Arc::new(SupplyMonitor { inner: monitor }),
         };

@@ -20,6 +20,7 @@ mod sse;
 mod stored_response;
 mod unanswered;
 mod v1_error;
+mod view_query;
 
 pub(crate) use accept::{wants_events, wants_page};
 pub(crate) use bearer::{IDEMPOTENCY_KEY, INVALID_TOKEN, TOKEN_NEEDED, bearer, idempotency_key, proof};
@@ -38,9 +39,10 @@ pub(crate) use query::{LookupQuery, ResponseFormat, parameter};
 pub(crate) use rate_limit::rate_limit_headers;
 pub(crate) use request_id::{RequestId, X_REQUEST_ID};
 pub(crate) use sse::{COMMENT, KEEPALIVE_INTERVAL, event, event_of_json, event_stream};
-pub(crate) use stored_response::{into_response, reply};
+pub(crate) use stored_response::{into_response, json_reply, reply};
 pub(crate) use unanswered::UnansweredReason;
 pub(crate) use v1_error::{V1ErrorResponse, X_CACHE, X_CREDITS_REMAINING};
+pub(crate) use view_query::{check_spelling, flag, language, view};
 
 /// Path of the lookup API's transcripts.
 pub(crate) const TRANSCRIPT_PATH: &str = "/api/transcript";

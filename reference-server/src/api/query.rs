@@ -6,9 +6,11 @@ use percent_encoding::percent_decode_str;
 use transcript_core::{
     captions::TextFormat,
     lookup::{AttributionTag, VideoReference},
+    transcript::LanguageTag,
+    wire::view::TranscriptView,
 };
 
-use super::ProblemResponse;
+use super::{ProblemResponse, check_spelling, flag, language, view};
 
 /// Form of a transcript response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -42,14 +44,62 @@ pub(crate) struct LookupQuery {
     pub(crate) format: ResponseFormat,
     /// Attribution tag.
     pub(crate) src: Option<AttributionTag>,
+    /// Language; `None`: English if there is English, else the spoken language.
+    pub(crate) language: Option<LanguageTag>,
+    /// Whether a machine translation into the language is accepted.
+    pub(crate) translated: bool,
+    /// What the response contains of the transcript.
+    pub(crate) view: TranscriptView,
+    /// Whether Markdown begins with front matter.
+    pub(crate) frontmatter: bool,
 }
 
+/// Parameters of a lookup.
+const NAMES: [&str; 11] = [
+    "url",
+    "v",
+    "format",
+    "src",
+    "lang",
+    "translated",
+    "words",
+    "chunk",
+    "cursor",
+    "maxChars",
+    "frontmatter",
+];
+
 impl LookupQuery {
-    /// Parses a query; unknown parameters are ignored.
+    /// Whether the response has the whole default transcript and nothing besides it.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.language.is_none() && self.view == TranscriptView::default() && !self.frontmatter
+    }
+
+    /// Rejects views that the format cannot have.
+    fn check_format(&self) -> Result<(), ProblemResponse> {
+        let is = |format| self.format == ResponseFormat::Text(format);
+        let is_json = self.format == ResponseFormat::Json;
+        if self.view.words && !is_json && !is(TextFormat::WebVtt) {
+            return Err(ProblemResponse::bad("words", "only format=json and format=vtt have times of words"));
+        }
+        if self.view.chunk.is_some() && !is_json {
+            return Err(ProblemResponse::bad("chunk", "only format=json has chunks"));
+        }
+        if self.frontmatter && !is(TextFormat::Markdown) {
+            return Err(ProblemResponse::bad("frontmatter", "only format=md has front matter"));
+        }
+        if self.translated && self.language.is_none() {
+            return Err(ProblemResponse::bad("translated", "name the language as lang, such as lang=en"));
+        }
+        Ok(())
+    }
+
+    /// Parses a query; unknown parameters are ignored, unless they are spelled almost as a known one.
     ///
     /// # Errors
     /// 400 with the name of the invalid parameter.
     pub(crate) fn parse(query: &str) -> Result<Self, ProblemResponse> {
+        check_spelling(query, &NAMES)?;
         let url = parameter(query, "url")?;
         let id = parameter(query, "v")?;
         let format = parameter(query, "format")?.map_or(Ok(ResponseFormat::Json), |name| {
@@ -82,7 +132,17 @@ impl LookupQuery {
                 ));
             }
         };
-        Ok(Self { reference, format, src })
+        let query = Self {
+            reference,
+            format,
+            src,
+            language: language(query)?,
+            translated: flag(query, "translated")?,
+            view: view(query, "maxChars")?,
+            frontmatter: flag(query, "frontmatter")?,
+        };
+        query.check_format()?;
+        Ok(query)
     }
 }
 
@@ -172,7 +232,9 @@ mod tests {
             ),
             ("u%72l=x&format=json", url("x"), ResponseFormat::Json, None),
         ] {
-            assert_eq!(read(query).unwrap(), LookupQuery { reference, format, src }, "{query}");
+            let found = read(query).unwrap();
+            assert!(found.is_plain(), "{query}");
+            assert_eq!((found.reference, found.format, found.src), (reference, format, src), "{query}");
         }
     }
 
@@ -192,6 +254,18 @@ mod tests {
             ("url=%f", "url: it is not valid"),
             ("url=%ff", "url: it is not valid"),
             ("v=a&src=%zz", "src: it is not valid"),
+            ("v=a&lang=", "lang: "),
+            ("v=a&lang=no_language_at_all", "lang: "),
+            ("v=a&lang=de&lang=en", "lang: it is there more"),
+            ("v=a&LANG=de", "lang: this is the spelling"),
+            ("v=a&max_chars=5", "maxChars: this is the spelling"),
+            ("v=a&translated=true", "translated: name the language"),
+            ("v=a&lang=de&translated=yes", "translated: it must be true or false"),
+            ("v=a&format=srt&words=true", "words: only format=json"),
+            ("v=a&format=md&chunk=60s", "chunk: only format=json"),
+            ("v=a&frontmatter=true", "frontmatter: only format=md"),
+            ("v=a&words=maybe", "words: "),
+            ("v=a&cursor=x", "cursor: "),
         ] {
             let refusal = read(query).unwrap_err();
             assert!(format!("{refusal:?}").contains(&format!("detail: \"{name}")), "{query}: {refusal:?}");

@@ -9,11 +9,16 @@ use super::JSON;
 
 /// Stored response with a JSON body.
 pub(crate) fn reply(status: StatusCode, body: &impl Serialize) -> StoredResponse {
+    // The wire types always serialize.
+    json_reply(status, serde_json::to_vec(body).unwrap_or_default())
+}
+
+/// Stored response with a body that is JSON already.
+pub(crate) fn json_reply(status: StatusCode, body: Vec<u8>) -> StoredResponse {
     StoredResponse {
         status: status.as_u16(),
         headers: vec![StoredHeader { name: CONTENT_TYPE.to_string(), value: JSON.to_owned() }],
-        // The wire types always serialize.
-        body: serde_json::to_vec(body).unwrap_or_default(),
+        body,
     }
 }
 

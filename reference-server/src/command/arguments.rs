@@ -156,6 +156,7 @@ impl ServeArgs {
   verbatim get https://www.youtube.com/watch?v=dQw4w9WgXcQ
   verbatim get dQw4w9WgXcQ --lang de --format json | jq .transcript
   verbatim get dQw4w9WgXcQ --format srt > talk.srt
+  verbatim get dQw4w9WgXcQ --format md --frontmatter > talk.md
 
 Exit status 3: no transcript. Standard error has the reason and, in its last line, the watch address.")]
 pub(super) struct GetArgs {
@@ -165,6 +166,15 @@ pub(super) struct GetArgs {
     /// Language, such as en, pt-BR or zh-Hant [default: English, otherwise the spoken language]
     #[arg(long, value_name = "TAG")]
     pub(super) lang: Option<String>,
+    /// Accept a machine translation into the language if there is no other transcript in it
+    #[arg(long, requires = "lang")]
+    pub(super) translated: bool,
+    /// Add the times of words, if known: to JSON and WebVTT
+    #[arg(long)]
+    pub(super) words: bool,
+    /// Begin Markdown with title, channel, date and chapters as YAML
+    #[arg(long)]
+    pub(super) frontmatter: bool,
     /// Output format
     #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
     pub(super) format: OutputFormat,

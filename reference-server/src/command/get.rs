@@ -2,8 +2,12 @@
 
 use transcript_core::{
     ErrorKind,
+    archive::StoredTranscript,
     transcript::{LanguageTag, Transcript},
-    wire::lookup::{Segment, TranscriptResult},
+    wire::{
+        lookup::{Segment, TranscriptResult},
+        view::{TranscriptView, write_text},
+    },
 };
 use verbatim::{
     Batch,
@@ -34,13 +38,18 @@ pub(super) async fn run(settings: &Settings, args: arguments::GetArgs) -> Result
     let (line, observer) = FetchStatusLine::new();
     let verbatim = open_archive_with_observer(settings, Some(observer)).await?;
     let service = ArchiveService::new(verbatim.clone()).with_batch(Batch::new(args.max_wait));
-    let lookup = ServiceLookup { language: language.clone(), ..ServiceLookup::url(args.link) };
+    check_view(&args)?;
+    let lookup = ServiceLookup {
+        language: language.clone(),
+        translated: args.translated,
+        ..ServiceLookup::url(args.link.clone())
+    };
     let printed = match line.show_during(service.look_up(&Caller::default(), lookup)).await {
         Ok(reply) => match reply.body.transcript {
             Some(stored) => {
                 report_language(language.as_ref(), &stored.transcript);
                 let print = if args.format == OutputFormat::Json { print_json } else { print };
-                text(reply.body.result, &stored.transcript, args.format).and_then(|text| print(&text))
+                text(reply.body.result, &stored, &args).and_then(|text| print(&text))
             }
             None => Err(missing(reply.body.result)),
         },
@@ -66,15 +75,32 @@ fn report_language(requested: Option<&LanguageTag>, transcript: &Transcript) {
     }
 }
 
+/// Rejects options that the format cannot have.
+fn check_view(args: &arguments::GetArgs) -> Result<(), CommandError> {
+    let wrong = |message: &str| Err(CommandError::Wrong(message.to_owned()));
+    if args.words && !matches!(args.format, OutputFormat::Json | OutputFormat::Vtt) {
+        return wrong("--words needs --format json or --format vtt");
+    }
+    if args.frontmatter && args.format != OutputFormat::Md {
+        return wrong("--frontmatter needs --format md");
+    }
+    Ok(())
+}
+
 fn text(
     result: TranscriptResult,
-    transcript: &Transcript,
-    format: OutputFormat,
+    stored: &StoredTranscript,
+    args: &arguments::GetArgs,
 ) -> Result<String, CommandError> {
-    if let Some(format) = format.text_format() {
-        return Ok(format.format(transcript));
+    if let Some(format) = args.format.text_format() {
+        let view = TranscriptView { words: args.words, ..TranscriptView::default() };
+        return Ok(write_text(stored, format, view, args.frontmatter));
     }
-    let segments = transcript.segments.iter().map(Segment::from).collect();
+    let segments = stored.transcript.segments.iter();
+    let segments = match args.words {
+        true => segments.map(Segment::with_words).collect(),
+        false => segments.map(Segment::from).collect(),
+    };
     let json = serde_json::to_string_pretty(&TranscriptResult { transcript: segments, ..result });
     json.map(|json| json + "\n").map_err(|error| CommandError::Fault(error.to_string()))
 }

@@ -71,10 +71,6 @@ impl McpTools {
             let (used, allowance) = (key.used, key.allowance);
             notes.push(format!("New transcript, charged to the API key: {used} of {allowance} are used."));
         }
-        let found = &stored.transcript.track.language;
-        if let Some(requested) = language.filter(|requested| !requested.matches(found)) {
-            notes.push(format!("No transcript in {requested} exists: this one is in {found}."));
-        }
         Ok(ToolTranscript { stored, watch_url: result.watch_url, notes })
     }
 
@@ -90,6 +86,7 @@ impl McpTools {
             video_id: Some(video.id().to_owned()),
             url: None,
             lang: language.map(|language| language.as_str().to_owned()),
+            ..TranscriptParams::default()
         };
         // A repeated call needs no idempotency key: the transcript is archived then, and free.
         let caller = Caller { idempotency_key: None, ..caller.clone() };

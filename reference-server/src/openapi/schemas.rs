@@ -105,10 +105,10 @@ mod tests {
         };
         assert_eq!(
             names("TranscriptResult"),
-            "available chapters failureMessage failureReason fromCache key language languages metadata platform \
-             requestedLanguage source transcript videoId watchUrl"
+            "available chapters chunks failureMessage failureReason fromCache key language languages metadata \
+             nextCursor platform requestedLanguage source totalChars transcript videoId watchUrl"
         );
-        assert_eq!(names("Segment"), "duration start text");
+        assert_eq!(names("Segment"), "duration start text words");
         assert_eq!(names("KeyObject"), "allowance period plan remaining used");
         assert_eq!(
             schemas["TranscriptResult"]["properties"]["failureReason"]["enum"],

@@ -1,12 +1,16 @@
 //! Watch pages of videos without a transcript: the reason, and the transcribe button.
 
 use maud::{Markup, html};
-use transcript_core::video::{ShortLink, VideoId};
+use transcript_core::{
+    transcript::TrackInfo,
+    video::{ShortLink, VideoId},
+};
 
 use super::{
     HtmlPage, PagePolicy,
     assets::{WIDGET, WORKER},
     document,
+    transcript::languages,
 };
 
 /// Relative path from a watch page to the root of the service.
@@ -49,6 +53,23 @@ fn video_page(video: &VideoId, kicker: &str, why: &str, offer: Option<&Transcrib
             h1 { (title) }
             p { (why) }
             @if let Some(offer) = offer { (button(offer)) }
+            p.about { a href=(video.address()) rel="noreferrer" { "Watch it on " (platform) } }
+        },
+    )
+}
+
+/// Page of a video that has no transcript in the requested language, with links to the others.
+pub(crate) fn other_languages(video: &VideoId, why: &str, tracks: &[TrackInfo]) -> Markup {
+    let platform = video.platform().name();
+    let title = format!("{platform} video {}", video.id());
+    page(
+        &title,
+        None,
+        html! {
+            p.kicker { "Not in this language" }
+            h1 { (title) }
+            p { (why) }
+            (languages(tracks, None))
             p.about { a href=(video.address()) rel="noreferrer" { "Watch it on " (platform) } }
         },
     )

@@ -1,5 +1,11 @@
+use std::sync::Arc;
+
 use transcript_core::{
-    transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
+    archive::StoredTranscript,
+    time::Timestamp,
+    transcript::{
+        Chapter, LanguageTag, Segment, TrackInfo, TrackKind, Transcript, VideoDetails, VideoMetadata,
+    },
     video::{Platform, VideoId},
 };
 
@@ -26,8 +32,20 @@ fn sample(platform: Platform, id: &str, language: &str) -> Transcript {
     }
 }
 
+fn render(transcript: Transcript, details: VideoDetails) -> String {
+    let stored = StoredTranscript {
+        transcript: Arc::new(transcript),
+        revision: 1,
+        content_sha256: vec![0; 32],
+        parser_version: 1,
+        stored_at: Timestamp::from_millis(0),
+        details: Arc::new(details),
+    };
+    transcript::transcript(&stored, None, WATCH_URL).into_string()
+}
+
 fn page(platform: Platform, id: &str, language: &str) -> String {
-    transcript::transcript(&sample(platform, id, language), WATCH_URL).into_string()
+    render(sample(platform, id, language), VideoDetails::default())
 }
 
 #[test]
@@ -45,6 +63,38 @@ fn page_outside_text_is_escaped() {
     for inline in ["<style", " style=", "javascript:", " onclick"] {
         assert!(!page.contains(inline), "{inline}: {page}");
     }
+}
+
+#[test]
+fn page_shows_languages_date_and_chapters() {
+    let chapter = |title: &str, start_ms| Chapter { title: title.to_owned(), start_ms };
+    let track = |tag: &str, kind| TrackInfo::new(LanguageTag::from_canonical(tag), kind);
+    let details = VideoDetails {
+        metadata: VideoMetadata {
+            author_url: Some("https://www.youtube.com/@ann".to_owned()),
+            published_at: Some(Timestamp::from_millis(1_256_453_971_000)),
+            chapters: vec![chapter("<Intro>", 0), chapter("Middle", 60_000), chapter("End", 3_700_000)],
+            ..VideoMetadata::default()
+        },
+        tracks: vec![
+            track("en", TrackKind::Human),
+            track("pt-BR", TrackKind::Generated),
+            track("fr", TrackKind::Translated),
+        ],
+    };
+    let page = render(sample(Platform::YouTube, "dQw4w9WgXcQ", "en"), details);
+    for part in [
+        "<a href=\"https://www.youtube.com/@ann\" rel=\"noreferrer nofollow\">",
+        "<time datetime=\"2009-10-25T06:59:31Z\">2009-10-25</time>",
+        "<a href=\"?lang=en\" hreflang=\"en\" aria-current=\"page\">English</a>",
+        "<a href=\"?lang=pt-BR\" hreflang=\"pt-BR\">",
+        "<h2 class=\"chapter\" dir=\"auto\">&lt;Intro&gt;</h2>",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    assert!(!page.contains("?lang=fr"), "{page}");
+    let order = ["&lt;Intro&gt;", "0:05", "Middle", "End", "1:02:03"].map(|part| page.rfind(part));
+    assert!(order.is_sorted(), "{order:?}");
 }
 
 #[test]
@@ -86,7 +136,7 @@ fn page_has_metadata_for_link_previews() {
     }
     let mut long = sample(Platform::YouTube, "dQw4w9WgXcQ", "en");
     long.segments = vec![Segment::new("many words ".repeat(100), 0, 1_000)];
-    let page = transcript::transcript(&long, WATCH_URL).into_string();
+    let page = render(long, VideoDetails::default());
     let summary = page.split("name=\"description\" content=\"").nth(1).unwrap().split('"').next().unwrap();
     assert!(summary.ends_with("words …") && summary.chars().count() <= 202, "{summary}");
 }

@@ -3,7 +3,10 @@
 use maud::{Markup, html};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use transcript_core::{
-    transcript::{LanguageTag, TrackKind, Transcript, format_timestamp, paragraphs},
+    archive::StoredTranscript,
+    transcript::{
+        LanguageTag, TrackInfo, TrackKind, Transcript, VideoMetadata, format_timestamp, paragraphs,
+    },
     video::VideoId,
 };
 
@@ -15,6 +18,10 @@ pub(crate) const POLICY: PagePolicy = PagePolicy::Script;
 const ROOT: &str = "../../";
 /// Length of the summary in link previews, in characters.
 const SUMMARY_CHARS: usize = 200;
+/// Maximum number of languages that the page links to.
+const LANGUAGES_MAX: usize = 40;
+/// Length of the date at the start of an RFC 3339 time.
+const DATE_LENGTH: usize = 10;
 /// Length of the title in a file name, in characters.
 const FILE_NAME_CHARS: usize = 60;
 /// Download formats: API name, file extension, label.
@@ -26,7 +33,13 @@ const FORMS: [(&str, &str, &str); 4] = [
 ];
 
 /// Renders the page. `watch_url` is its absolute address.
-pub(crate) fn transcript(transcript: &Transcript, watch_url: &str) -> Markup {
+pub(crate) fn transcript(
+    stored: &StoredTranscript,
+    requested: Option<&LanguageTag>,
+    watch_url: &str,
+) -> Markup {
+    let (transcript, details) = (&*stored.transcript, &*stored.details);
+    let mut chapters = details.metadata.chapters.iter().peekable();
     let video = &transcript.video;
     let language = known_language(transcript);
     let heading = heading(transcript);
@@ -44,11 +57,15 @@ pub(crate) fn transcript(transcript: &Transcript, watch_url: &str) -> Markup {
             header.title lang=[lang] dir=(direction) {
                 h1 dir="auto" { (heading) }
             }
-            (about(transcript))
-            (tools(video, &heading))
+            (about(transcript, &details.metadata))
+            (languages(&details.tracks, Some(&transcript.track)))
+            (tools(video, &heading, requested))
             div.words #words lang=[lang] dir=(direction) {
                 @for paragraph in &paragraphs {
                     @let seconds = paragraph.start_ms / 1000;
+                    @while let Some(chapter) = chapters.next_if(|next| next.start_ms <= paragraph.start_ms) {
+                        h2.chapter dir="auto" { (chapter.title) }
+                    }
                     p {
                         @if has_moments {
                             a.time href=(video.address_at(seconds)) rel="noreferrer" { (format_timestamp(seconds)) }
@@ -81,15 +98,50 @@ pub(crate) fn transcript(transcript: &Transcript, watch_url: &str) -> Markup {
     document(HtmlPage { has_script: true, head, class: "reading", ..HtmlPage::plain(&title, ROOT) }, body)
 }
 
-/// Author, length, language and kind of captions.
-fn about(transcript: &Transcript) -> Markup {
+/// The languages of a video as links to its pages, if there are several. `shown` is the track of this page.
+pub(super) fn languages(tracks: &[TrackInfo], shown: Option<&TrackInfo>) -> Markup {
+    let mut tags: Vec<&LanguageTag> = Vec::new();
+    for track in shown.into_iter().chain(tracks).filter(|track| track.kind != TrackKind::Translated) {
+        if !tags.contains(&&track.language) && track.language != LanguageTag::unknown() {
+            tags.push(&track.language);
+        }
+    }
+    tags.truncate(LANGUAGES_MAX);
+    html! {
+        @if tags.len() > 1 || (shown.is_none() && !tags.is_empty()) {
+            nav.languages aria-label="Languages" {
+                ul {
+                    @for tag in tags {
+                        @let current = shown.is_some_and(|track| track.language == *tag).then_some("page");
+                        li {
+                            a href={ "?lang=" (tag) } hreflang=(tag) aria-current=[current] { (tag.english_name()) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Author, length, date, language and kind of captions.
+fn about(transcript: &Transcript, metadata: &VideoMetadata) -> Markup {
     let video = &transcript.video;
     let author = transcript.author.as_deref().map(str::trim).filter(|author| !author.is_empty());
     html! {
         ul.about aria-label="About the video" {
-            @if let Some(author) = author { li { bdi { (author) } } }
+            @if let Some(author) = author {
+                li {
+                    @match &metadata.author_url {
+                        Some(url) => a href=(url) rel="noreferrer nofollow" { bdi { (author) } },
+                        None => bdi { (author) },
+                    }
+                }
+            }
             @if let Some(length) = transcript.duration_ms.filter(|length| *length > 0) {
                 li { (format_timestamp(length.div_ceil(1_000))) }
+            }
+            @if let Some(date) = metadata.published_at.map(|time| time.to_string()) {
+                li { time datetime=(date) { (date.get(..DATE_LENGTH).unwrap_or(&date)) } }
             }
             @if let Some(tag) = known_language(transcript) { li { (tag.english_name()) } }
             li { (kind(transcript)) }
@@ -99,7 +151,7 @@ fn about(transcript: &Transcript) -> Markup {
 }
 
 /// Search and downloads. Controls that need the script are hidden without it.
-fn tools(video: &VideoId, heading: &str) -> Markup {
+fn tools(video: &VideoId, heading: &str, requested: Option<&LanguageTag>) -> Markup {
     let file = file_name(heading, video);
     html! {
         div.tools {
@@ -117,7 +169,7 @@ fn tools(video: &VideoId, heading: &str) -> Markup {
                 summary { span.long { "Copy or download" } span.short { "Save" } }
                 ul {
                     @for (format, ending, name) in FORMS {
-                        @let address = api_address(video, format);
+                        @let address = api_address(video, format, requested);
                         li {
                             span { (name) }
                             a href=(address) download={ (file) "." (ending) } {
@@ -178,7 +230,8 @@ fn canonical(watch_url: &str) -> &str {
     watch_url.split_once('?').map_or(watch_url, |(page, _)| page)
 }
 
-fn api_address(video: &VideoId, format: &str) -> String {
+fn api_address(video: &VideoId, format: &str, requested: Option<&LanguageTag>) -> String {
     let url = utf8_percent_encode(&video.address(), NON_ALPHANUMERIC).to_string();
-    format!("{ROOT}api/transcript?url={url}&format={format}")
+    let language = requested.map_or(String::new(), |tag| format!("&lang={tag}"));
+    format!("{ROOT}api/transcript?url={url}&format={format}{language}")
 }

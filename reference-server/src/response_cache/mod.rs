@@ -32,9 +32,9 @@ use sha2::{Digest, Sha256};
 use transcript_core::{
     archive::{StoredBody, StoredTranscript},
     lookup::{AttributionTag, Lookup, LookupResponse},
-    transcript::VideoDetails,
+    transcript::{LanguageTag, VideoDetails},
     video::VideoId,
-    wire::lookup::TranscriptResult,
+    wire::{lookup::TranscriptResult, view::TranscriptView},
 };
 use verbatim::read_cache::{FormCost, FormKey, ReadCache, ReadCacheBudget, ReadCacheUsage};
 
@@ -53,7 +53,7 @@ use crate::api::{
 /// A body that is cheap to build saves half of the time of a response, so few are held. One that must be compressed
 /// or rendered takes milliseconds.
 const BUDGET: ReadCacheBudget =
-    ReadCacheBudget { selections: 8 << 20, cheap_forms: 24 << 20, costly_forms: 64 << 20 };
+    ReadCacheBudget { selections: 8 << 20, cheap_forms: 24 << 20, costly_forms: 28 << 20 };
 /// Longest query that is cached, in bytes.
 const QUERY_LENGTH_MAX: usize = 512;
 
@@ -64,6 +64,17 @@ pub(crate) struct ResponseVariant {
     pub(crate) format: ResponseFormat,
     /// The `src` tag in the watch URL.
     pub(crate) src: Option<AttributionTag>,
+    /// What the response contains of the transcript.
+    pub(crate) view: TranscriptView,
+    /// Whether Markdown begins with front matter.
+    pub(crate) frontmatter: bool,
+}
+
+impl ResponseVariant {
+    /// The whole transcript in this format.
+    pub(crate) fn plain(format: ResponseFormat, src: Option<AttributionTag>) -> Self {
+        Self { format, src, view: TranscriptView::default(), frontmatter: false }
+    }
 }
 
 /// Route whose queries are cached.
@@ -220,13 +231,13 @@ impl ResponseCache {
                 changes?
             }
         };
-        if options.format != ResponseFormat::Json {
+        if options.format != ResponseFormat::Json || !options.is_plain() {
             return None;
         }
         let archived = self.lookup.archived_response(&options.reference, options.src).await?;
         let before = TranscriptResult::from(&archived).before_segments().ok()?;
-        let form = BodyForm::Lookup(ResponseVariant { format: options.format, src: options.src });
-        let body_sha256 = digest(&archived.body.content_sha256, &archived.body.details)?;
+        let form = BodyForm::Lookup(ResponseVariant::plain(options.format, options.src));
+        let body_sha256 = digest(&archived.body.content_sha256, &archived.body.details, None)?;
         let selection = Selection { body_sha256, form, source: None };
         let shared = self.shared_headers(&archived.video);
         let key = selection.key(encoding);
@@ -320,15 +331,14 @@ impl ResponseCache {
         answer: &LookupResponse,
         variant: ResponseVariant,
         encoding: ContentEncoding,
-        render: fn(&LookupResponse, ResponseFormat) -> RenderedBody,
+        render: fn(&LookupResponse, ResponseVariant) -> RenderedBody,
     ) -> Result<Arc<CachedBody>, ProblemResponse> {
-        let body_sha256 =
-            digest(&stored.content_sha256, &stored.details).ok_or_else(ProblemResponse::fault)?;
+        let body_sha256 = digest_of(stored, answer).ok_or_else(ProblemResponse::fault)?;
         let key = BodyKey { body_sha256, form: BodyForm::Lookup(variant), encoding };
         let answer = answer.clone();
         let shared = self.shared_headers(&stored.transcript.video);
         let make = render_blocking(move || {
-            Ok(CachedBody::render(render(&answer, variant.format), encoding)?.with_shared(shared))
+            Ok(CachedBody::render(render(&answer, variant), encoding)?.with_shared(shared))
         });
         let made = self.cache.form_or_make(&key, make).await;
         made.map_err(|error| {
@@ -342,10 +352,11 @@ impl ResponseCache {
         &self,
         query: (CachedRoute, &str),
         stored: &StoredTranscript,
+        answer: &LookupResponse,
         variant: ResponseVariant,
         changes: u64,
     ) {
-        if let Some(body_sha256) = digest(&stored.content_sha256, &stored.details) {
+        if let Some(body_sha256) = digest_of(stored, answer) {
             let selection = Selection { body_sha256, form: BodyForm::Lookup(variant), source: None };
             self.store(query, selection, changes);
         }
@@ -409,14 +420,22 @@ async fn render_blocking(
     Ok((Arc::new(body), bytes))
 }
 
-/// Digest of what a body contains: the transcript and what is known of the video besides it.
+/// Digest of what a body contains: the transcript, what is known of the video besides it, and the requested language.
 ///
 /// The content digest has the title, author and track, but not the details, which change without it.
-fn digest(content_sha256: &[u8], details: &VideoDetails) -> Option<[u8; 32]> {
+fn digest(
+    content_sha256: &[u8],
+    details: &VideoDetails,
+    requested_language: Option<&LanguageTag>,
+) -> Option<[u8; 32]> {
     let content: [u8; 32] = content_sha256.try_into().ok()?;
-    if *details == VideoDetails::default() {
+    if *details == VideoDetails::default() && requested_language.is_none() {
         return Some(content);
     }
-    let details = serde_json::to_vec(details).ok()?;
+    let details = serde_json::to_vec(&(details, requested_language)).ok()?;
     Some(Sha256::new().chain_update(content).chain_update(details).finalize().into())
+}
+
+fn digest_of(stored: &StoredTranscript, answer: &LookupResponse) -> Option<[u8; 32]> {
+    digest(&stored.content_sha256, &stored.details, answer.requested_language.as_ref())
 }

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 use transcript_core::{
-    accounts::PreparedTranscript, archive::TrackSelector, transcript::LanguageTag, video::VideoId,
+    accounts::PreparedTranscript,
+    archive::TrackSelector,
+    transcript::{TrackInfo, TrackKind},
+    video::VideoId,
     wire::v1::VideoTranscript,
 };
 
@@ -51,11 +54,11 @@ pub(crate) struct V1Body {
 }
 
 impl ResponseCache {
-    /// Caches what a query with this `lang` selects, with the change counter read before the lookup.
+    /// Caches what a query for this track selects, with the change counter read before the lookup.
     pub(crate) fn insert_v1(
         &self,
         query: &str,
-        lang: Option<&str>,
+        requested: &TrackSelector,
         ready: &PreparedTranscript,
         changes: u64,
     ) {
@@ -63,15 +66,14 @@ impl ResponseCache {
             return;
         }
         let stored = &ready.stored;
-        let requested = lang.and_then(|lang| LanguageTag::parse(lang).ok());
-        let Ok(before) = VideoTranscript::before_segments(stored, requested.as_ref()) else { return };
+        let Ok(before) = VideoTranscript::before_segments(stored, requested.language()) else { return };
         // The part before the segments names the requested language, so it is part of the digest.
         let body_sha256 =
             Sha256::new().chain_update(&stored.content_sha256).chain_update(&before).finalize().into();
         // A language that is not stored is answered by a matching track.
-        let requested = requested.map(TrackSelector::Language);
-        let found = TrackSelector::Language(stored.transcript.track.language.clone());
-        let mut selectors = Vec::from_iter(requested.into_iter().chain([TrackSelector::Default, found]));
+        let TrackInfo { language, kind, .. } = &stored.transcript.track;
+        let found = TrackSelector::in_language(language.clone(), *kind == TrackKind::Translated);
+        let mut selectors = vec![requested.clone(), TrackSelector::Default, found];
         selectors.dedup();
         let content_sha256 = stored.content_sha256.clone();
         let video = stored.transcript.video.clone();

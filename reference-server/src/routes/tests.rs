@@ -7,5 +7,6 @@ mod keys;
 mod mcp;
 mod transcript;
 mod v1;
+mod views;
 mod visitor;
 mod watch;

@@ -16,7 +16,10 @@ use transcript_core::{
     engine::NoTranscript,
     lookup::{Availability, FailureReason, LookupOptions, LookupRequest, LookupResponse, ReferenceError},
     transcript::TrackInfo,
-    wire::lookup::TranscriptResult,
+    wire::{
+        lookup::TranscriptResult,
+        view::{SegmentCursor, SegmentPage, TranscriptView, write_text},
+    },
 };
 use verbatim::service::HOP;
 
@@ -40,16 +43,19 @@ pub(crate) async fn look_up(
     headers: HeaderMap,
     uri: Uri,
 ) -> Result<Response, ProblemResponse> {
-    let (request, format) = lookup_request(&uri, &headers, client)?;
-    let (keyed, form) = (request.key.is_some(), ResponseVariant { format, src: request.src });
+    let (request, form) = lookup_request(&uri, &headers, client)?;
+    let (keyed, format) = (request.key.is_some(), form.format);
     let query = uri.query().unwrap_or_default();
     // Read before the archive, so that a concurrent change invalidates the cached body.
     let changes = if keyed { None } else { app.bodies.changes().await };
-    let answer = match method {
-        Method::HEAD => app.lookup.look_up_archived(request).await,
-        _ => app.lookup.look_up(request).await,
+    // A cursor belongs to an archived transcript: nothing is fetched for it.
+    let has_cursor = form.view.page.is_some_and(|page| page.cursor.is_some());
+    let answer = match method == Method::HEAD || has_cursor {
+        true => app.lookup.look_up_archived(request).await,
+        false => app.lookup.look_up(request).await,
     };
     let answer = answer.map_err(invalid_reference)?;
+    let next_cursor = next_cursor(&answer, form.view)?;
     if let Some(refusal) = key_refusal(&answer.availability) {
         return Ok(refusal);
     }
@@ -59,12 +65,15 @@ pub(crate) async fn look_up(
             let encoding = ContentEncoding::negotiate(&headers).ok_or_else(not_acceptable)?;
             let body = app.bodies.get_or_render(stored, &answer, form, encoding, render).await?;
             if let Some(changes) = changes {
-                app.bodies.insert_query((CachedRoute::Lookup, query), stored, form, changes);
+                app.bodies.insert_query((CachedRoute::Lookup, query), stored, &answer, form, changes);
             }
             body.response(&headers, &method).map(Body::new)
         }
-        _ => reply(&answer, format),
+        _ => reply(&answer, form),
     };
+    if let Some(next) = next_cursor.and_then(|next| HeaderValue::try_from(next.to_string()).ok()) {
+        response.headers_mut().insert(X_NEXT_CURSOR, next);
+    }
     if let Availability::Unavailable(NoTranscript { retry_after: Some(wait), .. }) = &answer.availability {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(retry_after_seconds(*wait)));
     }
@@ -96,6 +105,25 @@ pub(crate) async fn look_up(
     Ok(response)
 }
 
+/// Start of the next page, for formats other than JSON.
+pub(crate) const X_NEXT_CURSOR: HeaderName = HeaderName::from_static("x-next-cursor");
+
+/// Start of the next page of a view.
+///
+/// # Errors
+/// 400 for a cursor of another transcript or revision.
+fn next_cursor(
+    answer: &LookupResponse,
+    view: TranscriptView,
+) -> Result<Option<SegmentCursor>, ProblemResponse> {
+    let Availability::Available { stored, .. } = &answer.availability else { return Ok(None) };
+    if view.page.is_none() {
+        return Ok(None);
+    }
+    let page = SegmentPage::select(stored, view);
+    page.map(|page| page.next).map_err(|error| ProblemResponse::bad("cursor", error.to_string()))
+}
+
 /// Whether the captions are machine-generated.
 /// The JSON body has no field for it, but other servers need it.
 pub(crate) const X_IS_GENERATED: HeaderName = HeaderName::from_static("x-is-generated");
@@ -118,17 +146,20 @@ fn lookup_request(
     uri: &Uri,
     headers: &HeaderMap,
     client: ClientAddress,
-) -> Result<(LookupRequest, ResponseFormat), ProblemResponse> {
-    let query = LookupQuery::parse(uri.query().unwrap_or_default())?;
+) -> Result<(LookupRequest, ResponseVariant), ProblemResponse> {
+    let LookupQuery { reference, format, src, language, translated, view, frontmatter } =
+        LookupQuery::parse(uri.query().unwrap_or_default())?;
     let request = LookupRequest {
-        reference: query.reference,
-        src: query.src,
+        language,
+        translated,
+        src,
         key: bearer(headers),
         proof: proof(headers),
         client: Some(client.0),
         default_only: headers.contains_key(HOP),
+        ..LookupRequest::new(reference)
     };
-    Ok((request, query.format))
+    Ok((request, ResponseVariant { format, src, view, frontmatter }))
 }
 
 /// The refusal of a key that has expired or whose quota is used up.
@@ -155,23 +186,24 @@ fn not_acceptable() -> ProblemResponse {
 }
 
 /// Body in the requested format. A response without a transcript is rendered as JSON.
-fn render(answer: &LookupResponse, format: ResponseFormat) -> RenderedBody {
-    match (format, &answer.availability) {
-        (ResponseFormat::Text(format), Availability::Available { stored, .. }) => {
-            RenderedBody { kind: format.media_type(), bytes: format.format(&stored.transcript).into_bytes() }
-        }
+fn render(answer: &LookupResponse, form: ResponseVariant) -> RenderedBody {
+    match (form.format, &answer.availability) {
+        (ResponseFormat::Text(format), Availability::Available { stored, .. }) => RenderedBody {
+            kind: format.media_type(),
+            bytes: write_text(stored, format, form.view, form.frontmatter).into_bytes(),
+        },
         (ResponseFormat::Json | ResponseFormat::Page, _) | (_, Availability::Unavailable(_)) => {
             // The wire types always serialize.
-            RenderedBody { kind: JSON, bytes: TranscriptResult::json(answer).unwrap_or_default() }
+            RenderedBody { kind: JSON, bytes: TranscriptResult::json(answer, form.view).unwrap_or_default() }
         }
     }
 }
 
 /// Response that is not cached: without a transcript, or with a key's usage.
-fn reply(answer: &LookupResponse, format: ResponseFormat) -> Response {
-    let (status, body) = match (format, &answer.availability) {
+fn reply(answer: &LookupResponse, form: ResponseVariant) -> Response {
+    let (status, body) = match (form.format, &answer.availability) {
         (ResponseFormat::Json, _) | (_, Availability::Available { .. }) => {
-            (StatusCode::OK, render(answer, format))
+            (StatusCode::OK, render(answer, form))
         }
         (_, Availability::Unavailable(NoTranscript { reason, message, .. })) => {
             let status = match reason {
@@ -260,7 +292,19 @@ pub(crate) fn head_operation(options: &DocumentOptions<'_>) -> Value {
 }
 
 fn transcript_parameters() -> Value {
-    json!([parameters::url(), parameters::v(), parameters::format(), parameters::src()])
+    json!([
+        parameters::url(),
+        parameters::v(),
+        parameters::format(),
+        parameters::src(),
+        parameters::lang(),
+        parameters::translated(),
+        parameters::words(),
+        parameters::chunk(),
+        parameters::cursor(),
+        parameters::max_chars("maxChars"),
+        parameters::frontmatter()
+    ])
 }
 
 fn found(options: &LookupOptions) -> Value {

@@ -21,6 +21,7 @@ use transcript_core::{
     engine::NoTranscript,
     lookup::{AttributionTag, Availability, FailureReason, LookupRequest, LookupResponse, VideoReference},
     supplier::ResolveOutcome,
+    transcript::LanguageTag,
     video::{Platform, ShortLink, VideoId, VideoLink},
 };
 
@@ -29,7 +30,7 @@ use super::{
     html::{CacheMode, HTML, confine},
 };
 use crate::{
-    api::{ContentEncoding, ProblemResponse, ResponseFormat, parameter},
+    api::{ContentEncoding, ProblemResponse, ResponseFormat, language, parameter},
     page::{self, PagePolicy, no_transcript::TranscribeOffer},
     response_cache::{CachedBody, CachedRoute, RenderedBody, ResponseVariant},
     state::AppState,
@@ -48,20 +49,22 @@ pub(crate) async fn page(
     headers: HeaderMap,
     uri: Uri,
 ) -> Response {
-    let src = attribution_tag(&uri);
+    let options = PageOptions::parse(&uri);
     match parse_path(path) {
         None => html(
             StatusCode::NOT_FOUND,
             page::no_transcript::unknown(&page::root_of(uri.path())),
             PagePolicy::Static,
         ),
-        Some(VideoLink::Video(video)) => video_page(&app, &video, src, &method, &headers).await,
+        Some(VideoLink::Video(video)) => video_page(&app, &video, &options, &method, &headers).await,
         Some(VideoLink::Short(link)) => match app.lookup.transcripts().resolve(&link, false).await {
-            Ok(Some(ResolveOutcome::Video(video))) => video_page(&app, &video, src, &method, &headers).await,
+            Ok(Some(ResolveOutcome::Video(video))) => {
+                video_page(&app, &video, &options, &method, &headers).await
+            }
             // The page never fetches: only a lookup or the button resolves short links.
             Ok(found) => {
                 let offer =
-                    found.is_none().then(|| offer(&app, &VideoLink::Short(link.clone()), src)).flatten();
+                    found.is_none().then(|| offer(&app, &VideoLink::Short(link.clone()), &options)).flatten();
                 let page = page::no_transcript::short_link(&link, offer.as_ref());
                 html(StatusCode::OK, page, page::no_transcript::policy(offer.as_ref()))
             }
@@ -74,10 +77,32 @@ pub(crate) async fn page(
     }
 }
 
-/// Attribution tag of the page's address; unknown tags are dropped.
-fn attribution_tag(uri: &Uri) -> Option<AttributionTag> {
-    let src = parameter(uri.query().unwrap_or_default(), "src").ok().flatten()?;
-    AttributionTag::from_wire(&src)
+/// Parameters of the page's address. Invalid ones are dropped: an address that people share should show a page.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PageOptions {
+    /// Attribution tag.
+    pub(super) src: Option<AttributionTag>,
+    /// Language; `None`: English if there is English, else the spoken language.
+    pub(super) language: Option<LanguageTag>,
+}
+
+impl PageOptions {
+    pub(super) fn parse(uri: &Uri) -> Self {
+        let query = uri.query().unwrap_or_default();
+        let src = parameter(query, "src").ok().flatten();
+        Self {
+            src: src.and_then(|src| AttributionTag::from_wire(&src)),
+            language: language(query).ok().flatten(),
+        }
+    }
+
+    /// The query of an address with the same parameters: empty, or with `?` in front.
+    fn query(&self) -> String {
+        let language = self.language.as_ref().map(|tag| format!("lang={tag}"));
+        let src = self.src.map(|src| format!("src={}", src.as_str()));
+        let parameters: Vec<_> = language.into_iter().chain(src).collect();
+        if parameters.is_empty() { String::new() } else { format!("?{}", parameters.join("&")) }
+    }
 }
 
 /// Video or short link of a path.
@@ -89,7 +114,7 @@ fn parse_path(path: VideoPath) -> Option<VideoLink> {
 }
 
 /// Offer to transcribe; `None` if no supplier supports the platform or visitors are not served.
-fn offer(app: &AppState, link: &VideoLink, src: Option<AttributionTag>) -> Option<TranscribeOffer> {
+fn offer(app: &AppState, link: &VideoLink, options: &PageOptions) -> Option<TranscribeOffer> {
     let (platform, name) = match link {
         VideoLink::Video(video) => (video.platform(), video.id().to_owned()),
         VideoLink::Short(link) => (link.platform(), link.name()),
@@ -98,7 +123,7 @@ fn offer(app: &AppState, link: &VideoLink, src: Option<AttributionTag>) -> Optio
     is_offered.then(|| TranscribeOffer {
         // The leading `./` keeps a name with a colon from being parsed as a URL scheme.
         base: format!("./{}", utf8_percent_encode(&name, SEGMENT)),
-        query: src.map_or(String::new(), |tag| format!("?src={}", tag.as_str())),
+        query: options.query(),
         per_day: app.lookup.options().visitor_per_day,
     })
 }
@@ -107,11 +132,11 @@ fn offer(app: &AppState, link: &VideoLink, src: Option<AttributionTag>) -> Optio
 async fn video_page(
     app: &AppState,
     video: &VideoId,
-    src: Option<AttributionTag>,
+    options: &PageOptions,
     method: &Method,
     headers: &HeaderMap,
 ) -> Response {
-    let name = format!("{video}\0{}", src.map_or("", AttributionTag::as_str));
+    let name = format!("{video}\0{}", options.query());
     let query = (CachedRoute::Page, name.as_str());
     // Read before the archive, so that a concurrent change invalidates the cached body.
     let changes = app.bodies.changes().await;
@@ -119,20 +144,17 @@ async fn video_page(
         return with_page_headers(ready.map(Body::new));
     }
     let request = LookupRequest {
-        reference: VideoReference::Url(video.address()),
-        src,
-        key: None,
-        proof: None,
-        client: None,
-        default_only: false,
+        language: options.language.clone(),
+        src: options.src,
+        ..LookupRequest::new(VideoReference::Url(video.address()))
     };
     match app.lookup.look_up_archived(request).await {
-        Ok(answer) => match transcript_body(app, &answer, src, headers).await {
+        Ok(answer) => match transcript_body(app, &answer, options.src, headers).await {
             Some(Ok((body, form))) => {
                 if let (Availability::Available { stored, .. }, Some(changes)) =
                     (&answer.availability, changes)
                 {
-                    app.bodies.insert_query(query, stored, form, changes);
+                    app.bodies.insert_query(query, stored, &answer, form, changes);
                 }
                 with_page_headers(body.response(headers, method).map(Body::new))
             }
@@ -140,7 +162,7 @@ async fn video_page(
                 let page = page::problem::problem(refusal.status(), refusal.detail(), "../../");
                 html(refusal.status(), page, PagePolicy::Static)
             }
-            None => no_transcript_page(app, video, src, &answer),
+            None => no_transcript_page(app, video, options, &answer),
         },
         // A video's own address is always a valid reference.
         Err(_) => html(StatusCode::NOT_FOUND, page::no_transcript::unknown("../../"), PagePolicy::Static),
@@ -155,7 +177,7 @@ async fn transcript_body(
     headers: &HeaderMap,
 ) -> Option<Result<(Arc<CachedBody>, ResponseVariant), ProblemResponse>> {
     let Availability::Available { stored, .. } = &answer.availability else { return None };
-    let form = ResponseVariant { format: ResponseFormat::Page, src };
+    let form = ResponseVariant::plain(ResponseFormat::Page, src);
     // Browsers accept an unencoded body; only the API returns 406.
     let encoding = ContentEncoding::negotiate(headers).unwrap_or(ContentEncoding::Identity);
     let body =
@@ -167,7 +189,8 @@ async fn transcript_body(
 fn render_page(answer: &LookupResponse) -> RenderedBody {
     let page = match &answer.availability {
         Availability::Available { stored, .. } => {
-            page::transcript::transcript(&stored.transcript, &answer.watch_url).into_string()
+            let requested = answer.requested_language.as_ref();
+            page::transcript::transcript(stored, requested, &answer.watch_url).into_string()
         }
         Availability::Unavailable(_) => String::new(),
     };
@@ -178,7 +201,7 @@ fn render_page(answer: &LookupResponse) -> RenderedBody {
 fn no_transcript_page(
     app: &AppState,
     video: &VideoId,
-    src: Option<AttributionTag>,
+    options: &PageOptions,
     answer: &LookupResponse,
 ) -> Response {
     let Availability::Unavailable(NoTranscript { reason, message, detail, .. }) = &answer.availability else {
@@ -191,6 +214,13 @@ fn no_transcript_page(
             PagePolicy::Static,
         );
     }
+    if detail.as_deref() == Some("no_language") {
+        return html(
+            StatusCode::OK,
+            page::no_transcript::other_languages(video, message, &answer.languages),
+            PagePolicy::Static,
+        );
+    }
     if *reason != FailureReason::NeedsVerification {
         return html(
             StatusCode::SERVICE_UNAVAILABLE,
@@ -198,9 +228,12 @@ fn no_transcript_page(
             PagePolicy::Static,
         );
     }
-    let offer = offer(app, &VideoLink::Video(video.clone()), src);
+    let offer = offer(app, &VideoLink::Video(video.clone()), options);
     let why = match (&offer, app.lookup.transcripts().has_supplier(video.platform())) {
-        (Some(_), _) => "This video is not transcribed yet.".to_owned(),
+        (Some(_), _) => match &options.language {
+            Some(tag) => format!("This video is not transcribed in {} yet.", tag.english_name()),
+            None => "This video is not transcribed yet.".to_owned(),
+        },
         (None, true) => "This video is not transcribed yet. New transcripts need an API key.".to_owned(),
         (None, false) => format!(
             "This video is not transcribed yet, and this service has no source of new transcripts for {}.",
@@ -236,7 +269,7 @@ pub(crate) fn operation(_: &DocumentOptions<'_>) -> Value {
         "description": "The page shows an archived transcript. It never transcribes. The page of an unresolved short \
                         link links to the platform.",
         "security": [],
-        "parameters": [parameters::platform(), parameters::id()],
+        "parameters": [parameters::platform(), parameters::id(), parameters::lang(), parameters::src()],
         "responses": {
             "200": document::shareable(page("The transcript, or the reason why there is none.", "A talk – transcript")),
             "404": page("The address names no video.", "No such video"),

@@ -74,12 +74,9 @@ async fn key(verbatim: &Verbatim) -> Result<String> {
 
 fn lookup_request(link: &str, key: Option<&str>) -> LookupRequest {
     LookupRequest {
-        reference: VideoReference::Url(link.to_owned()),
-        src: None,
         key: key.map(str::to_owned),
-        proof: None,
         client: Some(IpAddr::V4(Ipv4Addr::new(198, 51, 100, 7))),
-        default_only: false,
+        ..LookupRequest::new(VideoReference::Url(link.to_owned()))
     }
 }
 

@@ -196,14 +196,7 @@ impl SimRequest<'_> {
             SimCaller::Key(key) => (Some(key.text.clone()), None),
         };
         let src = Some(AttributionTag::McpOther);
-        let request = LookupRequest {
-            reference: self.target.reference.clone(),
-            src,
-            key,
-            proof: None,
-            client,
-            default_only: false,
-        };
+        let request = LookupRequest { src, key, client, ..LookupRequest::new(self.target.reference.clone()) };
         let video = &self.target.video;
         let lookup_call = match &self.caller {
             SimCaller::Key(key) => Some(LookupCall::begin(oracle, &key.wallet, video)),

@@ -9,6 +9,7 @@ use crate::{
     engine::{CostNote, FetchRequest, NoTranscript},
     transcript::{LanguageTag, TrackKind},
     video::{Platform, VideoId, VideoLink},
+    wire::view::{CursorError, SegmentPage, TranscriptView},
 };
 
 /// The largest number of languages in a message.
@@ -21,8 +22,12 @@ pub struct TranscriptParams {
     pub video_id: Option<String>,
     /// `url`: the full link.
     pub url: Option<String>,
-    /// `lang`: a language tag; without one it is English, and never a machine translation.
+    /// `lang`: a language tag; without one it is English.
     pub lang: Option<String>,
+    /// `translated`: whether a machine translation is returned if the video has no other transcript in the language.
+    pub translated: bool,
+    /// What the response contains of the transcript.
+    pub view: TranscriptView,
 }
 
 /// A transcript that is ready for delivery. Drop releases its hold, if it has one.
@@ -53,10 +58,10 @@ impl PreparedTranscript {
 pub(super) enum LanguagePreference {
     /// The default transcript, in any language.
     Any,
-    /// English, because no language was named; no machine translation.
+    /// English, because no language was named.
     English,
-    /// The named language.
-    Language(LanguageTag),
+    /// The named language, or a machine translation into it if that is accepted.
+    Language(LanguageTag, bool),
 }
 
 impl LanguagePreference {
@@ -64,14 +69,14 @@ impl LanguagePreference {
         match self {
             // The default is English wherever there is English.
             Self::Any | Self::English => TrackSelector::Default,
-            Self::Language(tag) => TrackSelector::Language(tag.clone()),
+            Self::Language(tag, translated) => TrackSelector::in_language(tag.clone(), *translated),
         }
     }
 
     fn is_met_by(&self, stored: &StoredTranscript) -> bool {
         match self {
             Self::English => LanguageTag::english().matches(&stored.transcript.track.language),
-            Self::Any | Self::Language(_) => true,
+            Self::Any | Self::Language(..) => true,
         }
     }
 }
@@ -127,11 +132,12 @@ impl Delivery {
         guard: &mut RequestGuard,
         params: &TranscriptParams,
     ) -> Result<(StoredTranscript, bool, Option<u64>), V1Error> {
-        let preference = parse_language(params.lang.as_deref())?;
+        let preference = parse_language(params)?;
         let video = parse_video(params)?;
         guard.set_video(&video);
         let (cost, memo) = (self.context.options.credits_per_transcript, format!("transcript {video}"));
         let archived = self.find_archived(&video, &preference).await?;
+        check_cursor(archived.as_ref(), params.view)?;
         let from_cache = archived.is_some();
         if from_cache {
             guard.use_prepaid(&video, &preference.selector());
@@ -164,15 +170,11 @@ impl Delivery {
     }
 
     /// An archived English transcript of a video with another default language.
-    ///
-    /// Machine translations are excluded.
     async fn find_archived_english(&self, video: &VideoId) -> Result<Option<StoredTranscript>, V1Error> {
         let selector = TrackSelector::Language(LanguageTag::english());
         let found = self.context.transcripts.find_best(video, &selector).await;
         Ok(match found.map_err(V1Error::from_store_error)? {
-            FindOutcome::Transcript(stored) if stored.transcript.track.kind != TrackKind::Translated => {
-                Some(stored)
-            }
+            FindOutcome::Transcript(stored) => Some(stored),
             _ => None,
         })
     }
@@ -269,13 +271,24 @@ pub(super) fn parse_video(params: &TranscriptParams) -> Result<VideoId, V1Error>
     )))
 }
 
-fn parse_language(lang: Option<&str>) -> Result<LanguagePreference, V1Error> {
-    match lang {
+fn parse_language(params: &TranscriptParams) -> Result<LanguagePreference, V1Error> {
+    match params.lang.as_deref() {
+        None if params.translated => Ok(LanguagePreference::Language(LanguageTag::english(), true)),
         None => Ok(LanguagePreference::English),
         Some(text) => LanguageTag::parse(text)
-            .map(LanguagePreference::Language)
+            .map(|tag| LanguagePreference::Language(tag, params.translated))
             .map_err(|error| bad_request(&format!("lang: {error}"))),
     }
+}
+
+/// Rejects a cursor of another transcript before anything is fetched or held.
+fn check_cursor(archived: Option<&StoredTranscript>, view: TranscriptView) -> Result<(), V1Error> {
+    let page = match archived {
+        Some(stored) => SegmentPage::select(stored, view).map(|_| ()),
+        None if view.page.is_some_and(|page| page.cursor.is_some()) => Err(CursorError),
+        None => Ok(()),
+    };
+    page.map_err(|error| bad_request(&format!("cursor: {error}")))
 }
 
 fn bad_request(message: &str) -> V1Error {

@@ -24,23 +24,30 @@ pub struct Segment {
     /// How long it lasts, in seconds.
     #[cfg_attr(feature = "openapi", schemars(range(min = 0.0)))]
     pub duration: f64,
-    /// Extension: the words; empty if the response has none.
+    /// Extension: the words with their times, if they were requested and are known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(feature = "openapi", schemars(skip))]
     pub words: Vec<Word>,
 }
 
-/// Word of a segment; times are in seconds.
+/// Word of a segment (extension); times are in seconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(
+    feature = "openapi",
+    derive(schemars::JsonSchema),
+    schemars(description = "A word of a segment; times are seconds.")
+)]
 pub struct Word {
     /// The text.
     pub text: String,
     /// When it starts, in seconds.
+    #[cfg_attr(feature = "openapi", schemars(range(min = 0.0)))]
     pub start: f64,
     /// How long it lasts, in seconds.
+    #[cfg_attr(feature = "openapi", schemars(range(min = 0.0)))]
     pub duration: f64,
 }
 
+/// Without its words.
 impl From<&transcript::Segment> for Segment {
     fn from(segment: &transcript::Segment) -> Self {
         Self {
@@ -52,6 +59,19 @@ impl From<&transcript::Segment> for Segment {
     }
 }
 
+impl From<&transcript::Word> for Word {
+    fn from(word: &transcript::Word) -> Self {
+        Self { text: word.text.clone(), start: seconds(word.start_ms), duration: seconds(word.duration_ms) }
+    }
+}
+
+impl Segment {
+    /// The segment with its words.
+    pub fn with_words(segment: &transcript::Segment) -> Self {
+        Self { words: segment.words.iter().map(Word::from).collect(), ..Self::from(segment) }
+    }
+}
+
 /// Converts milliseconds to seconds.
 ///
 /// Exact as decimals: whole milliseconds stay whole for 285,000 years.
@@ -59,7 +79,7 @@ pub(crate) fn seconds(millis: u64) -> f64 {
     millis as f64 / 1000.0
 }
 
-/// Serializes the segments of a transcript: the value of `transcript` in a response.
+/// Serializes the segments of a transcript without their words: the value of `transcript` in a response.
 ///
 /// # Errors
 /// Only if the serializer fails; no transcript causes that.
@@ -127,6 +147,10 @@ pub fn from_wire(lines: Vec<Segment>) -> Option<Vec<transcript::Segment>> {
         })
     };
     lines.into_iter().map(segment).collect()
+}
+
+fn word(word: Word) -> Option<transcript::Word> {
+    Some(transcript::Word::new(word.text, millis(word.start)?, millis(word.duration)?))
 }
 
 /// Converts seconds to the nearest whole milliseconds.

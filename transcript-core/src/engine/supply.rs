@@ -21,7 +21,7 @@ use crate::{
     archive::KNOWN_TRACKS_MAX,
     supplier::{SupplierKind, SupplyError, SupplyMonitor, SupplyOutput, SupplyReason, SupplyRequest},
     time::{Clock, Timestamp},
-    transcript::{TrackInfo, TrackKind, Transcript, best_track},
+    transcript::{LanguageTag, TrackInfo, TrackKind, Transcript, best_track},
     video::VideoId,
 };
 
@@ -297,9 +297,24 @@ fn validate(
         return unreadable(what);
     }
     if best_track([&first.track], selector).is_none() {
-        return unreadable("The transcript source returned a different language than requested.");
+        return match selector.takes(first.track.kind) {
+            true => unreadable("The transcript source returned a different language than requested."),
+            false => Err(translation_only_error(&first.track, &supplied.known_tracks)),
+        };
     }
     Ok(supplied)
+}
+
+/// The error for a machine translation that was not requested.
+fn translation_only_error(track: &TrackInfo, known: &[TrackInfo]) -> SupplyError {
+    let mut languages: Vec<LanguageTag> = Vec::new();
+    for track in known.iter().filter(|track| track.kind != TrackKind::Translated) {
+        if !languages.contains(&track.language) {
+            languages.push(track.language.clone());
+        }
+    }
+    let message = format!("The video has no transcript in {}, only a machine translation.", track.language);
+    SupplyError::new(SupplyReason::NoLanguage(languages), message)
 }
 
 /// Why a transcript's track information cannot be true; `None` if it can.
@@ -341,7 +356,7 @@ fn most_significant(mut failures: Vec<SupplyError>) -> SupplyError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{transcript::LanguageTag, video::Platform};
+    use crate::video::Platform;
 
     fn check(reasons: &[SupplyReason], expect: SupplyReason) {
         let failures = reasons.iter().map(|reason| SupplyError::new(reason.clone(), "x")).collect();

@@ -59,9 +59,9 @@ impl EngineInner {
 
     /// Looks a selector up; a language also accepts its best match.
     pub(super) async fn find(&self, video: &VideoId, selector: &TrackSelector) -> Result<FindOutcome> {
-        match selector {
-            TrackSelector::Default => self.find_stored(video, selector).await,
-            TrackSelector::Language(_) => self.find_best(video, selector).await,
+        match selector.language() {
+            None => self.find_stored(video, selector).await,
+            Some(_) => self.find_best(video, selector).await,
         }
     }
 
@@ -69,7 +69,13 @@ impl EngineInner {
     ///
     /// A fetch would return the same.
     async fn find_best(&self, video: &VideoId, selector: &TrackSelector) -> Result<FindOutcome> {
-        let found = self.find_stored(video, selector).await?;
+        let found = match self.find_stored(video, selector).await? {
+            // Archives of earlier versions keep machine translations for languages.
+            FindOutcome::Transcript(stored) if !selector.takes(stored.transcript.track.kind) => {
+                FindOutcome::NotFound
+            }
+            found => found,
+        };
         if matches!(found, FindOutcome::NotFound | FindOutcome::Absence(_))
             && let other @ FindOutcome::Transcript(_) = self.find_among(video, selector, |_| true).await?
         {

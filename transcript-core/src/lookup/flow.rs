@@ -9,7 +9,7 @@ use super::{
     ReferenceError, keys::LookupPrincipal, payment::LookupPayer,
 };
 use crate::{
-    archive::{FindOutcome, TrackSelector},
+    archive::FindOutcome,
     directory::LookupKey,
     engine::{CostNote, FetchOutcome, FetchRequest, NoTranscript},
     error::{Error, Result},
@@ -17,6 +17,7 @@ use crate::{
     retry::{deadline_after, is_over},
     supplier::ResolveOutcome,
     time::format_wait,
+    transcript::TrackInfo,
     video::{ShortLink, VideoId, VideoLink},
 };
 
@@ -77,7 +78,8 @@ impl Lookup {
 
     /// The whole lookup: the key's owner, the transcript, and the key's usage.
     ///
-    /// Takes at most the wait timeout and three store calls, and one more store call if a proof renews the key. A wait
+    /// Takes at most the wait timeout and three store calls, and one more store call each if a proof renews the key and
+    /// if a requested language is missing. A wait
     /// timeout below two store calls counts as two.
     async fn run(
         &self,
@@ -97,7 +99,28 @@ impl Lookup {
             Ok(LookupPrincipal::Key(key)) => self.keys.usage(key, self.clock.now()).await.ok(),
             _ => None,
         };
-        Ok(self.build_response(&link, request.src, key, availability))
+        let languages = self.languages_instead(request, &link, &availability).await;
+        Ok(LookupResponse {
+            requested_language: request.language.clone(),
+            languages,
+            ..self.build_response(&link, request.src, key, availability)
+        })
+    }
+
+    /// The known tracks of a video without a transcript in the requested language.
+    async fn languages_instead(
+        &self,
+        request: &LookupRequest,
+        link: &VideoLink,
+        availability: &Availability,
+    ) -> Vec<TrackInfo> {
+        match (link, availability) {
+            (VideoLink::Video(video), Availability::Unavailable(_)) if request.language.is_some() => {
+                let tracks = self.transcripts.tracks(video).await.unwrap_or_default();
+                tracks.into_iter().map(|track| track.track).collect()
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// Counts the request of a key; returns the refusal of an expired key and of one whose quota is used up.
@@ -139,7 +162,15 @@ impl Lookup {
             VideoLink::Short(link) => (link.platform(), link.code()),
         };
         let watch_url = self.options.watch_url(link, src);
-        LookupResponse { platform, video_id: id.to_owned(), watch_url, key, availability }
+        LookupResponse {
+            platform,
+            video_id: id.to_owned(),
+            watch_url,
+            key,
+            requested_language: None,
+            languages: Vec::new(),
+            availability,
+        }
     }
 
     /// Resolves a link to its video.
@@ -194,7 +225,7 @@ impl Lookup {
         flow: &LookupFlow<'_>,
         counted: bool,
     ) -> Result<Availability> {
-        let absence = match self.transcripts.find(video, &TrackSelector::Default).await? {
+        let absence = match self.transcripts.find(video, &flow.request.selector()).await? {
             FindOutcome::Transcript(stored) => {
                 return Ok(Availability::Available { stored, from_cache: true });
             }
@@ -209,10 +240,11 @@ impl Lookup {
         };
         let (answer, other_language_helps) = match absence {
             Some(absence) => (NoTranscript::from_absence(absence, self.clock.now()).into(), true),
-            None => self.fetch(video, payer, flow.deadline, counted).await?,
+            None => self.fetch(video, payer, flow, counted).await?,
         };
-        // A caller with a key gets no less than one without: archived transcripts in other languages are free.
-        if !other_language_helps || flow.request.default_only {
+        // A caller with a key gets no less than one without: archived transcripts in other languages are free. One that
+        // names a language wants no other.
+        if !other_language_helps || flow.request.default_only || flow.request.language.is_some() {
             return Ok(answer);
         }
         // The caller's own answer is ready: a slow archive must not delay it by more than one store call.
@@ -222,6 +254,8 @@ impl Lookup {
     }
 
     /// The best archived transcript in another language, free; else the failure of a caller without a key.
+    ///
+    /// A request for a language gets no other one, but the failure tells whether the video is known to lack it.
     async fn without_fetching(
         &self,
         video: &VideoId,
@@ -229,10 +263,13 @@ impl Lookup {
         flow: &LookupFlow<'_>,
         counted: bool,
     ) -> Result<Availability> {
-        if !flow.request.default_only
-            && let Some(archived) = self.find_best_available(video).await?
-        {
-            return Ok(archived);
+        let other = match &flow.request.language {
+            Some(language) => self.unknown_language(video, language).await?,
+            None if flow.request.default_only => None,
+            None => self.find_best_available(video).await?,
+        };
+        if let Some(other) = other {
+            return Ok(other);
         }
         let reason = match caller {
             Ok(LookupPrincipal::UnknownKey(reason)) => reason,
@@ -256,14 +293,14 @@ impl Lookup {
         })
     }
 
-    /// Fetches the default transcript, for 1 of the payer's allowance and 1 of the daily cap.
+    /// Fetches the requested transcript, for 1 of the payer's allowance and 1 of the daily cap.
     ///
     /// Also returns whether a transcript in another language would be a better response.
     async fn fetch(
         &self,
         video: &VideoId,
         payer: LookupPayer,
-        deadline: Instant,
+        flow: &LookupFlow<'_>,
         counted: bool,
     ) -> Result<(Availability, bool)> {
         let transcripts = &self.transcripts;
@@ -276,8 +313,8 @@ impl Lookup {
             return Ok((too_many_attempts(retry_after_ms), true));
         }
         let payer = Some(self.payments.payer(video, payer, counted));
-        let fetch = FetchRequest { video: video.clone(), selector: TrackSelector::Default, payer };
-        let Some(outcome) = transcripts.fetch_missing(fetch, deadline).await else {
+        let fetch = FetchRequest { video: video.clone(), selector: flow.request.selector(), payer };
+        let Some(outcome) = transcripts.fetch_missing(fetch, flow.deadline).await else {
             return Ok((timeout_response(), true));
         };
         // While the work goes on, the transcript that the caller will be charged for is still to come.

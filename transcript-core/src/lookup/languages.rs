@@ -1,4 +1,4 @@
-//! The languages of a video, and the archived transcript in one of them.
+//! The languages of a video.
 //!
 //! Archive only, so free for everyone (specification 11).
 
@@ -7,7 +7,7 @@ use super::{
     flow::store_failure_response,
 };
 use crate::{
-    archive::{ArchivedTrack, FindOutcome, TrackSelector},
+    archive::{ArchivedTrack, TrackSelector},
     engine::NoTranscript,
     error::Result,
     transcript::{LanguageTag, best_track},
@@ -18,30 +18,6 @@ use crate::{
 const LANGUAGES_MAX: usize = 20;
 
 impl Lookup {
-    /// The archived transcript of a video in a language.
-    ///
-    /// Never fetches, holds, charges or counts, and needs no key.
-    ///
-    /// A video without archived transcripts gets the response of [`Lookup::look_up_archived`]. If other languages are
-    /// archived, the reason is [`FailureReason::NeedsVerification`] for a known language and
-    /// [`FailureReason::NoCaptions`] for an unknown one; the message lists the known languages.
-    ///
-    /// # Errors
-    /// [`ReferenceError`] if the reference names no video.
-    pub async fn archived_in(
-        &self,
-        request: LookupRequest,
-        language: &LanguageTag,
-    ) -> Result<LookupResponse, ReferenceError> {
-        let mut answer = self.look_up_archived(LookupRequest { key: None, proof: None, ..request }).await?;
-        if let Availability::Available { stored, .. } = &answer.availability {
-            let video = stored.transcript.video.clone();
-            let found = self.find_in_language(&video, language).await;
-            answer.availability = found.unwrap_or_else(|error| store_failure_response(&error));
-        }
-        Ok(answer)
-    }
-
     /// The known tracks of an archived video in order of discovery; none if nothing is archived.
     ///
     /// Also returns the response of [`Lookup::look_up_archived`].
@@ -65,42 +41,31 @@ impl Lookup {
         }
     }
 
-    async fn find_in_language(&self, video: &VideoId, language: &LanguageTag) -> Result<Availability> {
+    /// The failure for a language that an archived video is known to lack; `None` if it may have it.
+    ///
+    /// The message lists the known languages.
+    pub(super) async fn unknown_language(
+        &self,
+        video: &VideoId,
+        language: &LanguageTag,
+    ) -> Result<Option<Availability>> {
         let tracks = self.transcripts().tracks(video).await?;
+        let selector = TrackSelector::Language(language.clone());
         let (archived, known): (Vec<_>, Vec<_>) =
             tracks.into_iter().partition(|track| !track.selectors.is_empty());
-        let selector = TrackSelector::Language(language.clone());
-        let best = best_track(archived.iter().map(|track| &track.track), &selector);
-        if let Some(stored_selector) =
-            best.and_then(|index| archived.get(index)).and_then(|track| track.selectors.first())
-        {
-            match self.transcripts().find(video, stored_selector).await? {
-                FindOutcome::Transcript(stored) => {
-                    return Ok(Availability::Available { stored, from_cache: true });
-                }
-                FindOutcome::Withdrawn => return Ok(NoTranscript::withdrawn().into()),
-                FindOutcome::Absence(_) | FindOutcome::NotFound => {}
-            }
+        let tracks = archived.iter().chain(&known).map(|track| &track.track);
+        if archived.is_empty() || best_track(tracks, &selector).is_some() {
+            return Ok(None);
         }
         let archived = language_list(&archived);
-        if best_track(known.iter().map(|track| &track.track), &selector).is_some() {
-            let message = format!(
-                "This video has a transcript in {language} that is not archived yet. Archived languages: {archived}."
-            );
-            return Ok(Availability::none(FailureReason::NeedsVerification, message));
-        }
-        let message = match language_list(&known) {
-            known if known.is_empty() => {
-                format!(
-                    "No transcript in {language} is known for this video. Archived languages: {archived}."
-                )
-            }
-            known => format!(
-                "No transcript in {language} is known for this video. Archived languages: {archived}. \
-                 Other known languages: {known}."
-            ),
+        let others = match language_list(&known) {
+            known if known.is_empty() => String::new(),
+            known => format!(" Other known languages: {known}."),
         };
-        Ok(NoTranscript::new(FailureReason::NoCaptions, message).with_detail("no_language").into())
+        let message = format!(
+            "No transcript in {language} is known for this video. Archived languages: {archived}.{others}"
+        );
+        Ok(Some(NoTranscript::new(FailureReason::NoCaptions, message).with_detail("no_language").into()))
     }
 }
 

@@ -4,7 +4,9 @@ use std::net::IpAddr;
 
 use super::EntitlementProof;
 use crate::{
+    archive::TrackSelector,
     names::names,
+    transcript::LanguageTag,
     video::{Platform, VideoId, VideoLink},
 };
 
@@ -61,6 +63,10 @@ names!(AttributionTag, from_wire {
 pub struct LookupRequest {
     /// The video.
     pub reference: VideoReference,
+    /// The language; `None`: English if there is English, else the spoken language.
+    pub language: Option<LanguageTag>,
+    /// Whether a machine translation into the language is returned if the video has no other transcript in it.
+    pub translated: bool,
     /// The attribution tag.
     pub src: Option<AttributionTag>,
     /// The bearer credential, if one was sent.
@@ -69,10 +75,34 @@ pub struct LookupRequest {
     pub proof: Option<EntitlementProof>,
     /// The client's network address, if known.
     pub client: Option<IpAddr>,
-    /// Whether only the default track is accepted, also if another one is archived.
+    /// Whether only the requested track is accepted, also if another one is archived.
     ///
-    /// For servers that store the result as the default.
+    /// For servers that store the result for the same request.
     pub default_only: bool,
+}
+
+impl LookupRequest {
+    /// A request for the default transcript of this video, without a key.
+    pub fn new(reference: VideoReference) -> Self {
+        Self {
+            reference,
+            language: None,
+            translated: false,
+            src: None,
+            key: None,
+            proof: None,
+            client: None,
+            default_only: false,
+        }
+    }
+
+    /// The track that the request selects.
+    pub(super) fn selector(&self) -> TrackSelector {
+        match &self.language {
+            None => TrackSelector::Default,
+            Some(language) => TrackSelector::in_language(language.clone(), self.translated),
+        }
+    }
 }
 
 crate::debug_fields!(LookupRequest |this| { reference, key: this.key.as_ref().map(|_| "…") });

@@ -4,6 +4,7 @@ use super::{AttributionTag, FailureReason, KeyUsage, LookupOptions};
 use crate::{
     archive::StoredTranscript,
     engine::NoTranscript,
+    transcript::{LanguageTag, TrackInfo},
     video::{Platform, VideoLink},
 };
 
@@ -18,6 +19,10 @@ pub struct LookupResponse {
     pub watch_url: String,
     /// The usage of the caller's key; `None` without a known key.
     pub key: Option<KeyUsage>,
+    /// The language that the caller requested, if any.
+    pub requested_language: Option<LanguageTag>,
+    /// The known tracks of a video without a transcript in the requested language.
+    pub languages: Vec<TrackInfo>,
     /// The transcript, or why there is none.
     pub availability: Availability,
 }

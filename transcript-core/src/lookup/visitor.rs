@@ -25,6 +25,7 @@ use crate::{
     limits::LimitOutcome,
     retry::deadline_after,
     time::{Random, Timestamp},
+    transcript::LanguageTag,
     video::{VideoId, VideoLink},
 };
 
@@ -90,6 +91,8 @@ impl Visitor {
 pub struct VisitorRequest {
     /// The video or short link of the page.
     pub link: VideoLink,
+    /// The language; `None`: English if there is English, else the spoken language.
+    pub language: Option<LanguageTag>,
     /// The attribution tag.
     pub src: Option<AttributionTag>,
     /// The solved challenge.
@@ -101,6 +104,13 @@ pub struct VisitorRequest {
 }
 
 debug_fields!(VisitorRequest { link });
+
+impl VisitorRequest {
+    /// The track that the visitor requests.
+    fn selector(&self) -> TrackSelector {
+        self.language.clone().map_or(TrackSelector::Default, TrackSelector::Language)
+    }
+}
 
 /// Outcome of a visitor's request.
 #[derive(Debug)]
@@ -163,7 +173,7 @@ impl Visitors {
             VisitorOutcome::Answered(Box::new(response))
         };
         if let VideoLink::Video(video) = &request.link
-            && let Some(availability) = self.find_archived(video).await?
+            && let Some(availability) = self.find_archived(video, &request.selector()).await?
         {
             return Ok(answered(&request.link, availability));
         }
@@ -202,9 +212,9 @@ impl Visitors {
         Ok(answered(&request.link, refusal))
     }
 
-    /// The archived transcript of a video in any language, or its withdrawal.
-    async fn find_archived(&self, video: &VideoId) -> Result<Option<Availability>> {
-        Ok(match self.lookup.transcripts.find(video, &TrackSelector::Default).await? {
+    /// The archived transcript for a selector, or the withdrawal of the video.
+    async fn find_archived(&self, video: &VideoId, selector: &TrackSelector) -> Result<Option<Availability>> {
+        Ok(match self.lookup.transcripts.find(video, selector).await? {
             FindOutcome::Transcript(stored) => Some(Availability::Available { stored, from_cache: true }),
             FindOutcome::Withdrawn => Some(NoTranscript::withdrawn().into()),
             FindOutcome::Absence(_) | FindOutcome::NotFound => None,
@@ -225,9 +235,9 @@ impl Visitors {
         }
     }
 
-    /// Progress of the fetch of a video's default track; `None` if this server does not fetch it.
-    pub fn progress(&self, video: &VideoId) -> Option<FetchProgress> {
-        self.lookup.transcripts.progress(video, &TrackSelector::Default)
+    /// Progress of the fetch of a track; `None` if this server does not fetch it.
+    pub fn progress(&self, video: &VideoId, selector: &TrackSelector) -> Option<FetchProgress> {
+        self.lookup.transcripts.progress(video, selector)
     }
 }
 
@@ -243,10 +253,10 @@ impl AdmittedVisitor {
         AllowancePeriod::Day.end(self.now).since(self.now)
     }
 
-    /// The video to pass to [`Visitors::progress`]; `None` for a short link.
-    pub fn video(&self) -> Option<&VideoId> {
+    /// The track to pass to [`Visitors::progress`]; `None` for a short link.
+    pub fn track(&self) -> Option<(VideoId, TrackSelector)> {
         match &self.request.link {
-            VideoLink::Video(video) => Some(video),
+            VideoLink::Video(video) => Some((video.clone(), self.request.selector())),
             VideoLink::Short(_) => None,
         }
     }
@@ -265,18 +275,16 @@ impl AdmittedVisitor {
             WaitMode::Bounded => wait_timeout,
             WaitMode::Unbounded => work_timeout,
         });
-        let (link, src) = (request.link, request.src);
+        let VisitorRequest { link, language, src, .. } = request;
         let address = match &link {
             VideoLink::Video(video) => video.address(),
             VideoLink::Short(link) => link.address().to_owned(),
         };
         let request = LookupRequest {
-            reference: VideoReference::Url(address),
+            language,
             src,
-            key: None,
-            proof: None,
             client: visitor.client,
-            default_only: false,
+            ..LookupRequest::new(VideoReference::Url(address))
         };
         let (task_lookup, target) = (lookup.clone(), link.clone());
         let work = async move {

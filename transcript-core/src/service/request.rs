@@ -15,8 +15,12 @@ use crate::{
 pub struct ServiceLookup {
     /// The video: a link, or a YouTube id.
     pub reference: VideoReference,
-    /// The language; `None`: English if there is English, else the spoken language. A server returns the default only.
+    /// The language; `None`: English if there is English, else the spoken language.
     pub language: Option<LanguageTag>,
+    /// Whether a machine translation into the language is returned if the video has no other transcript in it.
+    pub translated: bool,
+    /// Whether a server is to send the times of words.
+    pub words: bool,
     /// Whether a transcript that is not archived may be fetched and paid for.
     pub may_fetch: bool,
 }
@@ -24,7 +28,13 @@ pub struct ServiceLookup {
 impl ServiceLookup {
     /// Looks up the video of this link.
     pub fn url(url: impl Into<String>) -> Self {
-        Self { reference: VideoReference::Url(url.into()), language: None, may_fetch: true }
+        Self {
+            reference: VideoReference::Url(url.into()),
+            language: None,
+            translated: false,
+            words: false,
+            may_fetch: true,
+        }
     }
 
     /// Looks up the YouTube video with this id.

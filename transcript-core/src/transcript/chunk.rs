@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Segment, append, tokens};
+use super::{Chapter, Segment, append, tokens};
 use crate::error::{Error, Result};
 
 /// Run of segments that is read as one text: a paragraph, or a part of a certain size.
@@ -54,22 +54,27 @@ pub struct ChunkOptions {
     pub overlap: u64,
 }
 
+/// Shortest pause at which a chunk rather ends, in milliseconds.
+const PAUSE_MS: u64 = 500;
+
 /// Splits segments into chunks of at most this size, in order. Segments are never split, and blank ones are left out.
+///
+/// No chunk reaches into another chapter. A full chunk ends at the longest pause of its second half, if there is one.
 ///
 /// ```
 /// use transcript_core::transcript::{ChunkOptions, ChunkUnit, Segment, chunks};
 ///
 /// let segments: Vec<_> = (0..4).map(|n| Segment::new(format!("{n}"), n * 20_000, 20_000)).collect();
 /// let options = ChunkOptions { unit: ChunkUnit::Milliseconds, size: 60_000, overlap: 20_000 };
-/// let texts: Vec<_> = chunks(&segments, options)?.into_iter().map(|chunk| chunk.text).collect();
+/// let texts: Vec<_> = chunks(&segments, &[], options)?.into_iter().map(|chunk| chunk.text).collect();
 /// assert_eq!(texts, ["0 1 2", "2 3"]);
 /// # Ok::<(), transcript_core::Error>(())
 /// ```
 ///
 /// # Errors
 /// [`crate::ErrorKind::Invalid`] if the size is 0, or the overlap more than half of it.
-pub fn chunks(segments: &[Segment], options: ChunkOptions) -> Result<Vec<Chunk>> {
-    let ChunkOptions { unit, size, overlap } = options;
+pub fn chunks(segments: &[Segment], chapters: &[Chapter], options: ChunkOptions) -> Result<Vec<Chunk>> {
+    let ChunkOptions { size, overlap, .. } = options;
     if size == 0 || overlap > size / 2 {
         // More overlap would multiply the text.
         return Err(Error::invalid(
@@ -78,6 +83,20 @@ pub fn chunks(segments: &[Segment], options: ChunkOptions) -> Result<Vec<Chunk>>
     }
     let spoken: Vec<_> =
         segments.iter().enumerate().filter(|(_, segment)| !segment.text.trim().is_empty()).collect();
+    let (mut found, mut rest) = (Vec::new(), &spoken[..]);
+    let next_chapters = chapters.iter().map(|chapter| chapter.start_ms).chain([u64::MAX]);
+    for end_ms in next_chapters {
+        let (chapter, later) =
+            rest.split_at(rest.iter().take_while(|(_, segment)| segment.start_ms < end_ms).count());
+        split(chapter, options, &mut found);
+        rest = later;
+    }
+    Ok(found)
+}
+
+/// Adds the chunks of segments that have text, with their indexes.
+fn split(spoken: &[(usize, &Segment)], options: ChunkOptions, found: &mut Vec<Chunk>) {
+    let ChunkOptions { unit, size, overlap } = options;
     let measure = |from: usize, to: usize| {
         let starts = spoken.get(to).zip(spoken.get(from));
         starts.map_or(0, |((_, to), (_, from))| to.start_ms.saturating_sub(from.start_ms))
@@ -101,18 +120,17 @@ pub fn chunks(segments: &[Segment], options: ChunkOptions) -> Result<Vec<Chunk>>
         ChunkUnit::Milliseconds => measure(from, to) <= overlap,
         ChunkUnit::Tokens => tokens_of(from..to) <= overlap && tokens_of(from..to + 1) <= size,
     };
-    let (mut found, mut from, mut done) = (Vec::new(), 0, 0);
-    while let Some((index, first)) = spoken.get(from) {
-        let mut chunk = Chunk::new(*index, first);
+    let (mut from, mut done) = (0, 0);
+    while from < spoken.len() {
         let (mut to, mut used) = (from + 1, tokens_of(from..from + 1));
-        while let Some((index, segment)) = spoken.get(to)
-            && (to <= done || has_room(from, to, used))
-        {
-            chunk.push(*index, segment);
+        while to < spoken.len() && (to <= done || has_room(from, to, used)) {
             used = used.saturating_add(tokens_of(to..to + 1));
             to += 1;
         }
-        found.push(chunk);
+        if to < spoken.len() {
+            to = longest_pause(spoken, (done + 1).max(from + (to - from).div_ceil(2)), to);
+        }
+        found.extend(join(spoken.get(from..to).unwrap_or_default()));
         if to >= spoken.len() {
             break;
         }
@@ -123,7 +141,27 @@ pub fn chunks(segments: &[Segment], options: ChunkOptions) -> Result<Vec<Chunk>>
         }
         from = to;
     }
-    Ok(found)
+}
+
+/// Where the longest pause is: before which segment from `first` to `last`. Without pauses it is `last`.
+fn longest_pause(spoken: &[(usize, &Segment)], first: usize, last: usize) -> usize {
+    let pause = |at: usize| {
+        let (_, before) = spoken.get(at.checked_sub(1)?)?;
+        let (_, after) = spoken.get(at)?;
+        let pause = after.start_ms.saturating_sub(before.end_ms());
+        (pause >= PAUSE_MS).then_some((pause, at))
+    };
+    (first..=last).filter_map(pause).max().map_or(last, |(_, at)| at)
+}
+
+/// Segments as one chunk.
+fn join(segments: &[(usize, &Segment)]) -> Option<Chunk> {
+    let ((index, first), others) = segments.split_first()?;
+    let mut chunk = Chunk::new(*index, first);
+    for (index, segment) in others {
+        chunk.push(*index, segment);
+    }
+    Some(chunk)
 }
 
 #[cfg(test)]
@@ -134,7 +172,7 @@ mod tests {
     use crate::transcript::paragraph::tests::any_segments;
 
     fn texts(segments: &[Segment], unit: ChunkUnit, size: u64, overlap: u64) -> Vec<String> {
-        let found = chunks(segments, ChunkOptions { unit, size, overlap }).unwrap();
+        let found = chunks(segments, &[], ChunkOptions { unit, size, overlap }).unwrap();
         found.into_iter().map(|chunk| chunk.text).collect()
     }
 
@@ -153,6 +191,24 @@ mod tests {
     }
 
     #[test]
+    fn chunks_end_at_chapters_and_pauses() {
+        let mut segments = numbered(7);
+        let options = ChunkOptions { unit: ChunkUnit::Milliseconds, size: 40_000, overlap: 20_000 };
+        let texts = |segments: &[Segment], chapters: &[u64]| {
+            let chapter = |start_ms: &u64| Chapter { title: "a".to_owned(), start_ms: *start_ms };
+            let chapters: Vec<_> = chapters.iter().map(chapter).collect();
+            let found = chunks(segments, &chapters, options).unwrap();
+            found.into_iter().map(|chunk| chunk.text).collect::<Vec<_>>()
+        };
+        assert_eq!(texts(&segments, &[]), ["0 1 2 3", "2 3 4 5", "4 5 6"]);
+        assert_eq!(texts(&segments, &[0, 30_000, 35_000]), ["0 1 2", "3", "4 5 6"]);
+        segments[2].duration_ms = 9_000;
+        assert_eq!(texts(&segments, &[]), ["0 1 2", "1 2 3 4", "3 4 5 6"]);
+        segments[0].duration_ms = 5_000;
+        assert_eq!(texts(&segments, &[])[0], "0 1 2", "the pause is in the first half");
+    }
+
+    #[test]
     fn chunks_by_tokens_keep_size_and_overlap() {
         let segments = numbered(7);
         // Two tokens each.
@@ -168,7 +224,7 @@ mod tests {
     fn chunks_invalid_sizes_are_rejected() {
         for (size, overlap) in [(0, 0), (10, 6), (1, 1), (1, u64::MAX)] {
             let options = ChunkOptions { unit: ChunkUnit::Tokens, size, overlap };
-            assert!(chunks(&numbered(2), options).is_err(), "{size} {overlap}");
+            assert!(chunks(&numbered(2), &[], options).is_err(), "{size} {overlap}");
         }
         assert!(texts(&[], ChunkUnit::Tokens, u64::MAX, 0).is_empty());
     }
@@ -180,11 +236,13 @@ mod tests {
             by_time in any::<bool>(),
             size in 1_u64..20_000,
             overlap in 0_u64..10_000,
+            chapters in prop::collection::btree_set(0_u64..60_000, 0..4),
         ) {
             let (unit, size) =
                 if by_time { (ChunkUnit::Milliseconds, size) } else { (ChunkUnit::Tokens, size / 200 + 1) };
             let options = ChunkOptions { unit, size, overlap: overlap % (size / 2 + 1) };
-            let found = chunks(&segments, options).unwrap();
+            let chapters: Vec<_> = chapters.into_iter().map(|start_ms| Chapter { title: String::new(), start_ms }).collect();
+            let found = chunks(&segments, &chapters, options).unwrap();
             let mut next = 0;
             for chunk in &found {
                 // Each chunk has at least one segment that the chunks before do not have, and leaves no words out.
@@ -193,6 +251,9 @@ mod tests {
                 prop_assert!(skipped.clone().all(|segment| segment.text.trim().is_empty()));
                 prop_assert_eq!(segments[chunk.segments.start].start_ms, chunk.start_ms);
                 prop_assert!(chunk.end_ms >= chunk.start_ms);
+                let starts = segments[chunk.segments.clone()].iter().map(|segment| segment.start_ms);
+                let (first, last) = (chunk.start_ms, starts.max().unwrap());
+                prop_assert!(chapters.iter().all(|one| one.start_ms <= first || one.start_ms > last));
                 next = chunk.segments.end;
             }
             prop_assert!(segments.iter().skip(next).all(|segment| segment.text.trim().is_empty()));

@@ -1,6 +1,7 @@
 //! Transcripts: the timed text of videos, its tracks, and its output formats.
 
 mod chunk;
+mod front_matter;
 pub mod language;
 mod language_name;
 mod limits;
@@ -19,6 +20,7 @@ mod track;
 mod word;
 
 pub use chunk::{Chunk, ChunkOptions, ChunkUnit, chunks};
+pub use front_matter::front_matter;
 pub use language::LanguageTag;
 pub use limits::{NAME_BYTES_MAX, SEGMENTS_MAX, TEXT_BYTES_MAX, TIME_MAX_MS};
 pub use markdown::{format_timestamp, markdown};
@@ -28,7 +30,7 @@ pub use paragraph::paragraphs;
 pub(crate) use paragraph::{PAUSE_MS, append, ends_sentence, is_unspaced};
 pub use prose::prose;
 pub use segment::Segment;
-pub use selector::TrackSelector;
+pub use selector::{TrackSelector, Translation};
 pub use track::{TrackInfo, TrackKind, best_track};
 pub use word::{WORDS_MAX, Word, remove_unfit_words, set_word_durations};
 pub(crate) use word::{default_words_end, find_words, word_offsets};

@@ -18,6 +18,17 @@ pub enum TrackKind {
     Translated,
 }
 
+impl TrackKind {
+    /// Name in the responses of both APIs and in files for people.
+    pub fn wire_name(self) -> &'static str {
+        match self {
+            Self::Human => "manual",
+            Self::Generated => "auto",
+            Self::Translated => "translated",
+        }
+    }
+}
+
 names!(TrackKind, from_name {
     Human = "human",
     Generated = "generated",
@@ -57,9 +68,12 @@ impl TrackInfo {
     ///
     /// `None` if the track does not match. See [`best_track`].
     fn rank(&self, selector: &TrackSelector) -> Option<(u8, u8, u8)> {
+        if !selector.takes(self.kind) {
+            return None;
+        }
         let kind = self.kind as u8;
-        match selector {
-            TrackSelector::Language(requested) => {
+        match selector.language() {
+            Some(requested) => {
                 let exact = *requested == self.language;
                 let matches = if self.kind == TrackKind::Translated {
                     exact
@@ -68,9 +82,8 @@ impl TrackInfo {
                 };
                 matches.then_some((kind, u8::from(!exact), u8::from(self.name.is_some())))
             }
-            // English first, then the spoken language, then any other; never a machine translation.
-            TrackSelector::Default if self.kind == TrackKind::Translated => None,
-            TrackSelector::Default => {
+            // English first, then the spoken language, then any other.
+            None => {
                 let language_rank = match (self.language.is_english(), self.original) {
                     (true, _) => 0,
                     (false, true) => 1,
@@ -87,7 +100,7 @@ impl TrackInfo {
 /// The default is English if there is an English track, else the spoken language, else the first track. A
 /// requested language matches by primary language and likely script. Among the matches a human-made track comes
 /// before a generated one, then the exact tag, then a track without a name, then the earlier one. Machine
-/// translations match only a request for their exact tag.
+/// translations match only [`TrackSelector::Translation`] with their exact tag.
 pub fn best_track<'a>(
     tracks: impl IntoIterator<Item = &'a TrackInfo>,
     selector: &TrackSelector,
@@ -131,8 +144,11 @@ mod tests {
         let tracks = [track("zh-Hans", Generated), track("zh-TW", Human), track("en", Translated)];
         assert_eq!(best_track(&tracks, &language("zh-CN")), Some(0));
         assert_eq!(best_track(&tracks, &language("zh-Hant")), Some(1));
-        assert_eq!(best_track(&tracks, &language("en")), Some(2));
-        assert_eq!(best_track(&tracks, &language("en-US")), None);
+        assert_eq!(best_track(&tracks, &language("en")), None);
+        let translation = |tag| TrackSelector::in_language(LanguageTag::parse(tag).unwrap(), true);
+        assert_eq!(best_track(&tracks, &translation("en")), Some(2));
+        assert_eq!(best_track(&tracks, &translation("en-US")), None);
+        assert_eq!(best_track(&tracks, &translation("zh-Hant")), Some(1));
         assert_eq!(best_track(&tracks, &language("fr")), None);
     }
 

@@ -2,13 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::view::TranscriptView;
 use crate::{
-    archive::KNOWN_TRACKS_MAX,
-    body::segments::{millis, seconds},
+    archive::{KNOWN_TRACKS_MAX, StoredTranscript},
+    body::segments::{self, millis, seconds},
+    error::{Error, Result},
     time::Timestamp,
     transcript::{
-        CHAPTERS_MAX, Chapter, LanguageTag, LiveStatus, NAME_BYTES_MAX, TrackInfo, TrackKind, Transcript,
-        VideoDetails, VideoMetadata, clean_line,
+        self, CHAPTERS_MAX, Chapter, Chunk, LanguageTag, LiveStatus, NAME_BYTES_MAX, Segment, TrackInfo,
+        TrackKind, Transcript, VideoDetails, VideoMetadata, clean_line,
     },
 };
 
@@ -33,15 +35,10 @@ pub struct LanguageObject {
 
 impl From<&TrackInfo> for LanguageObject {
     fn from(track: &TrackInfo) -> Self {
-        let kind = match track.kind {
-            TrackKind::Human => "manual",
-            TrackKind::Generated => "auto",
-            TrackKind::Translated => "translated",
-        };
         Self {
             tag: track.language.as_str().to_owned(),
             name: track.name.clone().unwrap_or_else(|| track.language.english_name()),
-            kind: kind.to_owned(),
+            kind: track.kind.wire_name().to_owned(),
             original: track.original,
         }
     }
@@ -103,6 +100,61 @@ impl From<&Chapter> for ChapterObject {
     fn from(chapter: &Chapter) -> Self {
         Self { title: chapter.title.clone(), start: seconds(chapter.start_ms) }
     }
+}
+
+/// Chunk of a transcript.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(
+    feature = "openapi",
+    derive(schemars::JsonSchema),
+    schemars(description = "Segments as one text; times are seconds.", rename = "Chunk")
+)]
+pub struct ChunkObject {
+    /// When it starts, in seconds.
+    #[cfg_attr(feature = "openapi", schemars(range(min = 0.0)))]
+    pub start: f64,
+    /// When it ends, in seconds.
+    #[cfg_attr(feature = "openapi", schemars(range(min = 0.0)))]
+    pub end: f64,
+    /// The text, on one line.
+    pub text: String,
+    /// The address of its start in the video, if the platform has such addresses; otherwise that of the video.
+    #[cfg_attr(feature = "openapi", schemars(extend("format" = "uri")))]
+    pub url: String,
+}
+
+/// The chunks of a view; none without a size.
+///
+/// # Errors
+/// [`crate::ErrorKind::Invalid`] for an invalid size.
+pub(super) fn chunks(
+    stored: &StoredTranscript,
+    segments: &[Segment],
+    view: TranscriptView,
+) -> Result<Vec<ChunkObject>> {
+    let Some(options) = view.chunk else { return Ok(Vec::new()) };
+    let video = &stored.transcript.video;
+    let chunks = transcript::chunks(segments, &stored.details.metadata.chapters, options)?;
+    let chunk = |chunk: Chunk| ChunkObject {
+        start: seconds(chunk.start_ms),
+        end: seconds(chunk.end_ms),
+        text: chunk.text,
+        url: video.address_at(chunk.start_ms / 1_000),
+    };
+    Ok(chunks.into_iter().map(chunk).collect())
+}
+
+/// The JSON of the segments of a view.
+///
+/// # Errors
+/// Only if the serializer fails.
+pub(super) fn write_segments(segments: &[Segment], view: TranscriptView) -> Result<Vec<u8>> {
+    if !view.words {
+        return segments::write(segments);
+    }
+    let segments: Vec<_> = segments.iter().map(segments::Segment::with_words).collect();
+    serde_json::to_vec(&segments)
+        .map_err(|error| Error::unexpected(format!("cannot serialize segments: {error}")))
 }
 
 /// The chapters of a video.

@@ -2,18 +2,20 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::details;
-pub use super::details::{ChapterObject, LanguageObject, MetadataObject};
-pub use crate::body::segments::Segment;
+pub use super::details::{ChapterObject, ChunkObject, LanguageObject, MetadataObject};
+use super::{
+    details,
+    view::{SegmentPage, TranscriptView},
+};
+pub use crate::body::segments::{Segment, Word};
 use crate::{
-    body::segments,
     debug_fields,
     engine::NoTranscript,
     error::{Error, Result},
     lookup::{
         ArchivedResponse, Availability, IssuedLookupKey, KeyStatus as Status, KeyUsage, LookupResponse,
     },
-    transcript::{Transcript, VideoDetails},
+    transcript::{self, Transcript, VideoDetails},
 };
 #[cfg(feature = "openapi")]
 use crate::{
@@ -87,6 +89,17 @@ pub struct TranscriptResult {
     /// Extension: the chapters, ordered by start.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chapters: Vec<ChapterObject>,
+    /// Extension: the chunks of the segments, if they were requested.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub chunks: Vec<ChunkObject>,
+    /// Extension: the start of the next page, if pages were requested and there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schemars(with = "String"))]
+    pub next_cursor: Option<String>,
+    /// Extension: the number of characters of all segments' texts, if pages were requested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schemars(with = "u64"))]
+    pub total_chars: Option<u64>,
     /// The segments; empty if not available.
     pub transcript: Vec<Segment>,
 }
@@ -163,6 +176,9 @@ impl From<&ArchivedResponse> for TranscriptResult {
             languages: Vec::new(),
             metadata: None,
             chapters: Vec::new(),
+            chunks: Vec::new(),
+            next_cursor: None,
+            total_chars: None,
             transcript: Vec::new(),
         }
         .with_details(&response.body.header, &response.body.details)
@@ -170,18 +186,25 @@ impl From<&ArchivedResponse> for TranscriptResult {
 }
 
 impl TranscriptResult {
-    /// Serializes a response to the JSON of its result, and writes the segments without copies.
+    /// Serializes a response to the JSON of its result, with this view of the transcript.
+    ///
+    /// Segments without words are written without copies.
     ///
     /// # Errors
-    /// Only if the serializer fails; no response causes that.
-    pub fn json(response: &LookupResponse) -> Result<Vec<u8>> {
-        let result = Self::without_segments(response);
-        let segments = match &response.availability {
-            Availability::Available { stored, .. } => &stored.transcript.segments[..],
-            Availability::Unavailable(_) => &[],
-        };
+    /// [`crate::ErrorKind::Invalid`] if the view has a cursor of another transcript or an invalid size of chunks.
+    pub fn json(response: &LookupResponse, view: TranscriptView) -> Result<Vec<u8>> {
+        let mut result = Self::without_segments(response);
+        let mut segments: &[transcript::Segment] = &[];
+        if let Availability::Available { stored, .. } = &response.availability {
+            let page = SegmentPage::select(stored, view)
+                .map_err(|error| Error::invalid(format!("cursor: {error}")))?;
+            segments = page.of(stored);
+            result.chunks = details::chunks(stored, segments, view)?;
+            result.next_cursor = page.next.map(|next| next.to_string());
+            result.total_chars = page.total_chars;
+        }
         let mut json = result.before_segments()?;
-        json.extend(segments::write(segments)?);
+        json.extend(details::write_segments(segments, view)?);
         json.extend_from_slice(AFTER_SEGMENTS);
         Ok(json)
     }
@@ -220,10 +243,13 @@ impl TranscriptResult {
             failure_message: None,
             key: response.key.as_ref().map(KeyObject::from),
             language: None,
-            requested_language: None,
-            languages: Vec::new(),
+            requested_language: response.requested_language.as_ref().map(|tag| tag.as_str().to_owned()),
+            languages: response.languages.iter().map(LanguageObject::from).collect(),
             metadata: None,
             chapters: Vec::new(),
+            chunks: Vec::new(),
+            next_cursor: None,
+            total_chars: None,
             transcript: Vec::new(),
         };
         match &response.availability {

@@ -5,8 +5,9 @@ pub mod lookup;
 mod problem;
 #[cfg(feature = "accounts")]
 pub mod v1;
+pub mod view;
 
 #[cfg(feature = "accounts")]
 pub use details::V1MetadataObject;
-pub use details::{ChapterObject, LanguageObject, MetadataObject, languages};
+pub use details::{ChapterObject, ChunkObject, LanguageObject, MetadataObject, languages};
 pub use problem::Problem;

@@ -55,7 +55,6 @@ impl Service for ServiceClient {
     }
 
     async fn look_up(&self, caller: &Caller, request: ServiceLookup) -> ServiceResult<LookupReply> {
-        check_language(&request)?;
         let call = with_proof(lookup(&request, caller.src, None), caller)?;
         Ok(lookup_reply(self.json(caller, call).await?)?)
     }
@@ -66,7 +65,6 @@ impl Service for ServiceClient {
         request: ServiceLookup,
         format: TextFormat,
     ) -> ServiceResult<TextResponse> {
-        check_language(&request)?;
         let call = with_proof(lookup(&request, caller.src, Some(format)), caller)?;
         Ok(text_reply(self.send(caller, call).await?)?)
     }
@@ -76,9 +74,11 @@ impl Service for ServiceClient {
         caller: &Caller,
         request: TranscriptParams,
     ) -> ServiceResult<StoredTranscript> {
-        let TranscriptParams { video_id, url, lang } = request;
-        let parameters = [("video_id", video_id), ("url", url), ("lang", lang)];
-        let query = parameters.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
+        let TranscriptParams { video_id, url, lang, translated, view } = request;
+        let translated = translated.then(|| "true".to_owned());
+        let parameters = [("video_id", video_id), ("url", url), ("lang", lang), ("translated", translated)];
+        let parameters = parameters.into_iter().filter_map(|(name, value)| Some((name, value?)));
+        let query = parameters.chain(view.parameters("max_chars")).collect();
         let call = ServiceCall::new(Method::GET, &["api", "v1", "transcript"]);
         let call = with_idempotency_key(ServiceCall { query, max: TRANSCRIPT_MAX, ..call }, caller)?;
         let ServiceReply { body, meta } = self.json::<VideoTranscript>(caller, call).await?;
@@ -144,16 +144,6 @@ impl Service for ServiceClient {
     ) -> ServiceResult<CreditsCheckout> {
         let call = ServiceCall::new(Method::POST, &["api", "v1", "buy-credits"]).with_body(&request)?;
         self.json(caller, with_idempotency_key(call, caller)?).await
-    }
-}
-
-/// Rejects a lookup in a language: the endpoint has no parameter for it.
-fn check_language(request: &ServiceLookup) -> Result<(), ServiceError> {
-    match request.language {
-        Some(_) => {
-            Err(ServiceError::unsupported("A server looks up the default transcript of a video only."))
-        }
-        None => Ok(()),
     }
 }
 

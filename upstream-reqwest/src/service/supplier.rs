@@ -14,6 +14,7 @@ use transcript_core::{
         SupplyRequest,
     },
     time::Clock,
+    transcript::TrackKind,
     video::Platform,
 };
 
@@ -92,9 +93,14 @@ impl Supplier for ServiceSupplier {
     ) -> std::result::Result<SupplyOutput, SupplyError> {
         let left = request.deadline.since(self.clock.now());
         let deadline = Instant::now() + left.saturating_sub(DEADLINE_MARGIN);
-        let mut call = lookup(&ServiceLookup::url(request.video.address()), None, None);
-        // A server that does not know the parameter ignores it.
-        call.query.push(("words", "true".to_owned()));
+        let lookup_request = ServiceLookup {
+            language: request.selector.language().cloned(),
+            translated: request.selector.takes(TrackKind::Translated),
+            // A server that does not know the parameter ignores it.
+            words: true,
+            ..ServiceLookup::url(request.video.address())
+        };
+        let mut call = lookup(&lookup_request, None, None);
         call.headers.insert(HeaderName::from_static(HOP), HeaderValue::from_static("1"));
         let mut last_failure = None;
         loop {

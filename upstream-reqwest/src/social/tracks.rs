@@ -93,17 +93,15 @@ pub(crate) async fn supplied(
     details: &TrackDetails,
     tracks: &SocialTracks,
 ) -> Result<SupplyOutput, SocialFailure> {
-    let none = || match &request.selector {
-        TrackSelector::Language(_) if !tracks.0.is_empty() => SocialFailure::NoLanguage(tracks.languages()),
+    let none = || match request.selector.language() {
+        Some(_) if !tracks.0.is_empty() => SocialFailure::NoLanguage(tracks.languages()),
         // A machine translation is never the default.
         _ => SocialFailure::NoCaptions,
     };
     let best = tracks.choose(&request.selector).ok_or_else(none)?;
-    let default = match request.selector {
-        TrackSelector::Default => None,
-        TrackSelector::Language(_) => {
-            tracks.choose(&TrackSelector::Default).filter(|default| *default != best)
-        }
+    let default = match request.selector.language() {
+        None => None,
+        Some(_) => tracks.choose(&TrackSelector::Default).filter(|default| *default != best),
     };
     let of = 1 + u64::from(default.is_some());
     session.stage("captions", 0, of);

@@ -8,7 +8,6 @@ use std::{
 use futures_util::{StreamExt as _, stream};
 use tokio::{io::AsyncSeekExt as _, time::Instant};
 use transcript_core::{
-    archive::TrackSelector,
     supplier::{SupplyError, SupplyMonitor, SupplyOutput, SupplyRequest},
     transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript, remove_unfit_words},
 };
@@ -141,10 +140,8 @@ impl TranscriptionJob<'_> {
     ///
     /// The service is not given a language: with a wrong one it invents text in it.
     fn check_language(&self, language: &LanguageTag) -> Result<(), SpeechFailure> {
-        match &self.request.selector {
-            TrackSelector::Language(selected) if !selected.matches(language) => {
-                Err(SpeechFailure::NoLanguage(language.clone()))
-            }
+        match self.request.selector.language() {
+            Some(selected) if !selected.matches(language) => Err(SpeechFailure::NoLanguage(language.clone())),
             _ => Ok(()),
         }
     }
@@ -193,7 +190,7 @@ impl TranscriptionJob<'_> {
         };
         let mut results = Vec::with_capacity(chunks.len());
         let mut chunks = chunks.into_iter();
-        if matches!(self.request.selector, TrackSelector::Language(_)) {
+        if self.request.selector.language().is_some() {
             for chunk in chunks.by_ref() {
                 let first = run_chunk(chunk).await?;
                 // A chunk without text has no language either.

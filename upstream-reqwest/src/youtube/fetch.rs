@@ -181,9 +181,9 @@ impl<'a> YouTubeFetch<'a> {
         tracks: &YouTubeTrackList,
         choice: TrackChoice,
     ) -> Result<SupplyOutput, YouTubeFailure> {
-        let default = match self.request.selector {
-            TrackSelector::Default => None,
-            TrackSelector::Language(_) => tracks.choose(&TrackSelector::Default),
+        let default = match self.request.selector.language() {
+            None => None,
+            Some(_) => tracks.choose(&TrackSelector::Default),
         };
         let default = default.filter(|default| *default != choice && !default.gated);
         let of = 1 + u64::from(default.is_some());

@@ -122,7 +122,7 @@ impl YouTubeTrackList {
 
     /// The best choice for a selector.
     ///
-    /// A machine translation only if no original track matches and the selector has its exact tag.
+    /// A machine translation only if no original track matches and the selector takes it.
     pub(super) fn choose(&self, selector: &TrackSelector) -> Option<TrackChoice> {
         self.choose_among(&self.tracks, selector)
     }
@@ -153,8 +153,10 @@ impl YouTubeTrackList {
                 gated: track.gated,
                 translate_to: None,
             }),
-            (None, TrackSelector::Language(language)) => self.translate(tracks, language),
-            (None, TrackSelector::Default) => None,
+            (None, selector) if selector.takes(TrackKind::Translated) => {
+                self.translate(tracks, selector.language()?)
+            }
+            (None, _) => None,
         }
     }
 

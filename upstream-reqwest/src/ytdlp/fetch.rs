@@ -282,8 +282,8 @@ fn choose<'a>(
         best_track(tracks.iter().map(|track| &track.info), selector).and_then(|index| tracks.get(index))
     };
     let Some(best) = best_for(&request.selector) else {
-        return Err(YtDlpFailure::Classified(match request.selector {
-            TrackSelector::Language(_) if !languages.is_empty() => SocialFailure::NoLanguage(languages),
+        return Err(YtDlpFailure::Classified(match request.selector.language() {
+            Some(_) if !languages.is_empty() => SocialFailure::NoLanguage(languages),
             // A machine translation is never the default.
             _ => SocialFailure::NoCaptions,
         }));

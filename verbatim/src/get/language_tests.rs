@@ -10,7 +10,7 @@ use transcript_core::{
     supplier::{
         Supplier, SupplierInfo, SupplyError, SupplyMonitor, SupplyOutput, SupplyReason, SupplyRequest,
     },
-    transcript::{Segment, Transcript},
+    transcript::{Segment, TrackInfo, TrackKind, Transcript},
 };
 
 use super::*;
@@ -41,7 +41,7 @@ impl Supplier for TranslatingSupplier {
         let chosen = match request.selector.as_str() {
             "default" | "en" => known[0].clone(),
             "fr" => known[1].clone(),
-            "de" => track("de", TrackKind::Translated),
+            "de" | "translation:de" => track("de", TrackKind::Translated),
             _ => {
                 let languages = known.into_iter().map(|track| track.language).collect();
                 return Err(SupplyError::new(
@@ -77,7 +77,6 @@ fn request(languages: &[&str]) -> GetRequest {
         link: LINK.to_owned(),
         language: languages.next(),
         other_languages: languages.collect(),
-        originals_only: true,
         ..GetRequest::default()
     }
 }
@@ -104,16 +103,17 @@ async fn get_languages_returns_first_available() {
 }
 
 #[tokio::test]
-async fn get_originals_only_refuses_machine_translation() {
+async fn get_without_translations_refuses_machine_translation() {
     let (verbatim, supplier) = open().await;
     for _ in 0..2 {
         assert_eq!(language(&verbatim, request(&["de"])).await, Err(FailureReason::NoCaptions));
     }
-    // The translation is archived, so it is fetched once.
+    // The absence is archived.
     assert_eq!(supplier.calls.load(Ordering::Relaxed), 1);
-    let translated = GetRequest { originals_only: false, ..request(&["de"]) };
+    let translated = GetRequest { translated: true, ..request(&["de"]) };
+    assert_eq!(language(&verbatim, translated.clone()).await.unwrap(), "de");
     assert_eq!(language(&verbatim, translated).await.unwrap(), "de");
-    assert_eq!(supplier.calls.load(Ordering::Relaxed), 1);
+    assert_eq!(supplier.calls.load(Ordering::Relaxed), 2);
 }
 
 #[tokio::test]
@@ -145,7 +145,7 @@ async fn tracks_unknown_video_is_fetched_once() {
 async fn get_cached_translation_is_refused() {
     let (verbatim, _) = open().await;
     let cache = crate::TranscriptCache::new(verbatim.clone(), 1 << 20);
-    let translated = Arc::new(GetRequest { originals_only: false, ..request(&["de"]) });
+    let translated = Arc::new(GetRequest { translated: true, ..request(&["de"]) });
     language(&verbatim, GetRequest::clone(&translated)).await.unwrap();
     for _ in 0..3 {
         assert!(cache.get(&translated).await.is_some());

@@ -230,9 +230,12 @@ fn kind(name: &str) -> Result<TrackKind> {
 }
 
 fn selector(name: &str) -> Result<TrackSelector> {
-    match name {
-        "default" => Ok(TrackSelector::Default),
-        tag => LanguageTag::parse(tag).map(TrackSelector::Language),
+    match TrackSelector::from_name(name) {
+        TrackSelector::Default => Ok(TrackSelector::Default),
+        other => {
+            let tag = LanguageTag::parse(other.language().map_or("", LanguageTag::as_str))?;
+            Ok(TrackSelector::in_language(tag, other.takes(TrackKind::Translated)))
+        }
     }
 }
 

@@ -48,6 +48,8 @@ impl ArchiveService {
                     video_id: video.id().to_owned(),
                     watch_url: watch_url(&VideoLink::Video(video)),
                     key: None,
+                    requested_language: None,
+                    languages: Vec::new(),
                     availability: Availability::Available { stored, from_cache },
                 }
             }
@@ -61,6 +63,8 @@ impl ArchiveService {
                     video_id,
                     watch_url: page.unwrap_or_default(),
                     key: None,
+                    requested_language: None,
+                    languages: Vec::new(),
                     availability: Availability::Unavailable(NoTranscript {
                         detail: missing.detail,
                         retry_after: missing.retry_after,
@@ -81,7 +85,9 @@ impl Service for ArchiveService {
         let (VideoReference::Url(link) | VideoReference::Id(link)) = request.reference;
         let language = request.language.map(|language| language.as_str().to_owned());
         let archived_only = !request.may_fetch;
-        let get = GetRequest { link: link.clone(), language, archived_only, ..GetRequest::default() };
+        let translated = request.translated;
+        let get =
+            GetRequest { link: link.clone(), language, translated, archived_only, ..GetRequest::default() };
         let outcome = self.batch.get(&self.verbatim, get).await?;
         Ok(self.response(&link, caller, outcome).into())
     }

@@ -13,11 +13,7 @@ use transcript_core::{
     archive::StoredTranscript,
     chat::Chat,
     directory::KeyAccess,
-    engine::NoTranscript,
-    lookup::{
-        Availability, CreateKeyOutcome, CreateKeyRequest, FailureReason, KeyOrigin, Lookup, LookupRequest,
-        LookupResponse, ReferenceError,
-    },
+    lookup::{CreateKeyOutcome, CreateKeyRequest, KeyOrigin, Lookup, LookupRequest, ReferenceError},
     service::{
         Caller, LookupReply, ResponseMeta, SERVICE_SUPPLIER, Service, ServiceError, ServiceErrorKind,
         ServiceLookup, ServiceQuestion, ServiceReply, ServiceResult, TrackList, unarchived,
@@ -106,18 +102,10 @@ impl Service for LocalService {
 
     async fn look_up(&self, caller: &Caller, request: ServiceLookup) -> ServiceResult<LookupReply> {
         let lookup = &self.lookup;
-        let ServiceLookup { language, may_fetch, .. } = request.clone();
-        let request = lookup_request(caller, request);
-        let response = match &language {
-            None if may_fetch => lookup.look_up(request).await,
-            None => lookup.look_up_archived(request).await,
-            Some(language) => match lookup.archived_in(request.clone(), language).await {
-                // The default track is English if an English track exists.
-                Ok(found) if may_fetch && language.is_english() && needs_fetch(&found) => {
-                    lookup.look_up(request).await
-                }
-                found => found,
-            },
+        let (may_fetch, request) = (request.may_fetch, lookup_request(caller, request));
+        let response = match may_fetch {
+            true => lookup.look_up(request).await,
+            false => lookup.look_up_archived(request).await,
         };
         Ok(response.map_err(reference_error)?.into())
     }
@@ -134,8 +122,8 @@ impl Service for LocalService {
         caller: &Caller,
         request: TranscriptParams,
     ) -> ServiceResult<StoredTranscript> {
-        let TranscriptParams { video_id, url, lang } = &request;
-        let fingerprint = format!("{:?}", (video_id, url, lang)).into_bytes();
+        let TranscriptParams { video_id, url, lang, translated, .. } = &request;
+        let fingerprint = format!("{:?}", (video_id, url, lang, translated)).into_bytes();
         let link = video_id.as_deref().or(url.as_deref()).and_then(|link| VideoLink::parse(link).ok());
         let key = caller.idempotency_key.clone();
         let guard = match self.admit(V1Endpoint::Transcript, caller, key, fingerprint).await? {
@@ -264,21 +252,14 @@ impl Service for LocalService {
 
 fn lookup_request(caller: &Caller, request: ServiceLookup) -> LookupRequest {
     LookupRequest {
-        reference: request.reference,
+        language: request.language,
+        translated: request.translated,
         src: caller.src,
         key: caller.key.clone(),
         proof: caller.proof.clone(),
         client: caller.client,
-        default_only: false,
+        ..LookupRequest::new(request.reference)
     }
-}
-
-/// Whether the transcript is missing only because it was never fetched.
-fn needs_fetch(response: &LookupResponse) -> bool {
-    matches!(
-        response.availability,
-        Availability::Unavailable(NoTranscript { reason: FailureReason::NeedsVerification, .. })
-    )
 }
 
 fn reference_error(error: ReferenceError) -> ServiceError {

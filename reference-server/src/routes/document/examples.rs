@@ -151,6 +151,9 @@ fn nothing(options: &LookupOptions) -> TranscriptResult {
         languages: Vec::new(),
         metadata: None,
         chapters: Vec::new(),
+        chunks: Vec::new(),
+        next_cursor: None,
+        total_chars: None,
         transcript: Vec::new(),
     }
 }

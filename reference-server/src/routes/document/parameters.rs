@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use transcript_core::{
     lookup::AttributionTag,
     video::{Platform, VideoLink},
+    wire::view::PAGE_CHARS_MAX,
 };
 
 use super::examples::VIDEO;
@@ -61,6 +62,89 @@ pub(crate) fn src() -> Value {
         "description": "The origin of the request; it is added to `watchUrl`.",
         "schema": { "type": "string", "enum": AttributionTag::ALL.map(AttributionTag::as_str) },
         "examples": { "otherTool": { "value": AttributionTag::McpOther.as_str() } }
+    })
+}
+
+/// `lang`: a language.
+pub(crate) fn lang() -> Value {
+    json!({
+        "name": "lang",
+        "in": "query",
+        "description": "Extension: the language tag (BCP 47). Without it the transcript is in English if there is \
+                        English, else in the spoken language. A tag matches by language and likely script: `de` also \
+                        returns `de-AT`, `zh-Hans` never returns `zh-Hant`. `language` is that of the transcript. \
+                        No other language is returned instead.",
+        "schema": { "type": "string", "pattern": "^[A-Za-z]{2,3}$|^[A-Za-z]{2,3}-[A-Za-z]{2}$" },
+        "examples": { "french": { "value": "fr" }, "brazil": { "value": "pt-BR" } }
+    })
+}
+
+/// `translated`: whether a machine translation is accepted.
+pub(crate) fn translated() -> Value {
+    let what = "Extension: whether a machine translation into `lang` is returned if the video has no other transcript \
+                in it. Then `kind` of its language is `translated`.";
+    flag("translated", what)
+}
+
+/// `words`: times of words.
+pub(crate) fn words() -> Value {
+    flag(
+        "words",
+        "Extension: adds the times of words, where the source has them: as `words` of each segment, and as \
+                   timestamps within the cues of `format=vtt`.",
+    )
+}
+
+/// `frontmatter`: what is known of the video, before Markdown.
+pub(crate) fn frontmatter() -> Value {
+    flag("frontmatter", "Extension: `format=md` begins with what is known of the video, as YAML.")
+}
+
+fn flag(name: &str, what: &str) -> Value {
+    json!({
+        "name": name,
+        "in": "query",
+        "description": what,
+        "schema": { "type": "boolean", "default": false },
+        "examples": { "yes": { "value": true } }
+    })
+}
+
+/// `chunk`: the size of chunks.
+pub(crate) fn chunk() -> Value {
+    json!({
+        "name": "chunk",
+        "in": "query",
+        "description": "Extension: adds `chunks`: segments joined to texts of at most this many seconds (`60s`) or \
+                        estimated tokens (`200t`). A chunk never splits a segment nor reaches into another chapter, \
+                        and rather ends at a pause.",
+        "schema": { "type": "string", "pattern": "^[1-9][0-9]{0,4}[st]$" },
+        "examples": { "minute": { "value": "60s" }, "tokens": { "value": "200t" } }
+    })
+}
+
+/// `cursor`: the start of a page.
+pub(crate) fn cursor() -> Value {
+    json!({
+        "name": "cursor",
+        "in": "query",
+        "description": "Extension: the start of a page of segments: the cursor of the next page from the response \
+                        with the page before. It is valid for one revision of one transcript. Nothing is transcribed \
+                        for it.",
+        "schema": { "type": "string", "pattern": "^[0-9a-f]{8}-(0|[1-9][0-9]{0,9})$" },
+        "examples": { "next": { "value": "1f0c33ab-210" } }
+    })
+}
+
+/// The size of a page, whose name differs between the APIs.
+pub(crate) fn max_chars(name: &str) -> Value {
+    json!({
+        "name": name,
+        "in": "query",
+        "description": "Extension: the size of a page of segments, in characters of their texts. A longer segment is a \
+                        page of its own. With `cursor` the default is 20,000; without both, all segments are returned.",
+        "schema": { "type": "integer", "minimum": 1, "maximum": PAGE_CHARS_MAX },
+        "examples": { "page": { "value": 20_000 } }
     })
 }
 

@@ -10,8 +10,9 @@ use http::{HeaderMap, StatusCode, Uri};
 use serde_json::{Value, json};
 use transcript_core::{
     accounts::{PreparedTranscript, StoredResponse, TranscriptParams, V1Endpoint},
+    archive::TrackSelector,
     transcript::LanguageTag,
-    wire::v1::VideoTranscript,
+    wire::{v1::VideoTranscript, view::TranscriptView},
 };
 
 use super::{
@@ -19,7 +20,8 @@ use super::{
     document::{self, DocumentOptions, examples, parameters},
 };
 use crate::{
-    api::{V1ErrorResponse, parameter, reply},
+    api::{V1ErrorResponse, check_spelling, flag, json_reply, parameter, view},
+    routes::document::parameters as lookup,
     state::AppState,
 };
 
@@ -44,31 +46,47 @@ pub(crate) async fn transcript(
         Ok(params) => params,
         Err(denial) => return Err(reject(guard, denial).await),
     };
-    let lang = params.lang.clone();
+    let (view, requested) = (params.view, requested_track(&params));
     let outcome = async {
         let ready = app.accounts.delivery.transcript(guard, params).await?;
-        let reply = answer(&ready, lang.as_deref());
-        if let Some(changes) = changes {
-            app.bodies.insert_v1(query, lang.as_deref(), &ready, changes);
+        let reply = answer(&ready, requested.language(), view);
+        if let Some(changes) = changes.filter(|_| view == TranscriptView::default()) {
+            app.bodies.insert_v1(query, &requested, &ready, changes);
         }
         ready.deliver(reply).await
     };
     Ok(finish(rate, outcome.await))
 }
 
-/// Parses the query; unknown parameters are ignored.
+/// Parameters of the endpoint.
+const NAMES: [&str; 8] = ["video_id", "url", "lang", "translated", "words", "chunk", "cursor", "max_chars"];
+
+/// Parses the query; unknown parameters are ignored, unless they are spelled almost as a known one.
 fn transcript_params(query: &str) -> Result<TranscriptParams, V1ErrorResponse> {
+    check_spelling(query, &NAMES)?;
     Ok(TranscriptParams {
         video_id: parameter(query, "video_id")?.map(Cow::into_owned),
         url: parameter(query, "url")?.map(Cow::into_owned),
         lang: parameter(query, "lang")?.map(Cow::into_owned),
+        translated: flag(query, "translated")?,
+        view: view(query, "max_chars")?,
     })
 }
 
-fn answer(ready: &PreparedTranscript, lang: Option<&str>) -> StoredResponse {
-    let requested = lang.and_then(|lang| LanguageTag::parse(lang).ok());
-    let body = VideoTranscript::from(&ready.stored).with_requested(requested.as_ref());
-    let reply = reply(StatusCode::OK, &body);
+/// The track that valid parameters request: the default one without a language.
+fn requested_track(params: &TranscriptParams) -> TrackSelector {
+    let tag = params.lang.as_deref().and_then(|lang| LanguageTag::parse(lang).ok());
+    tag.map_or(TrackSelector::Default, |tag| TrackSelector::in_language(tag, params.translated))
+}
+
+fn answer(
+    ready: &PreparedTranscript,
+    requested: Option<&LanguageTag>,
+    view: TranscriptView,
+) -> StoredResponse {
+    // The wire types always serialize, and the cursor was checked.
+    let body = VideoTranscript::json(&ready.stored, requested, view).unwrap_or_default();
+    let reply = json_reply(StatusCode::OK, body);
     with_origin(reply, ready.from_cache, ready.credits_remaining)
 }
 
@@ -94,7 +112,8 @@ pub(crate) fn operation(options: &DocumentOptions<'_>) -> Value {
         ),
         "security": document::key(),
         "parameters": [
-            parameters::video_id(), parameters::url(), parameters::lang(), parameters::idempotency_key()
+            parameters::video_id(), parameters::url(), parameters::lang(), lookup::translated(), lookup::words(),
+            lookup::chunk(), lookup::cursor(), lookup::max_chars("max_chars"), parameters::idempotency_key()
         ],
         "responses": {
             "200": document::answer(

@@ -12,10 +12,11 @@ use serde::Serialize;
 use serde_json::json;
 use tokio::time::{Instant, timeout_at};
 use transcript_core::{
+    archive::TrackSelector,
     engine::FetchProgress,
     lookup::{AdmittedVisitor, LookupResponse, ReferenceError, Visitors, WaitMode},
     video::VideoId,
-    wire::lookup::TranscriptResult,
+    wire::{lookup::TranscriptResult, view::TranscriptView},
 };
 
 use crate::api::{COMMENT, KEEPALIVE_INTERVAL, event, event_of_json, event_stream};
@@ -48,7 +49,7 @@ type TranscribeWork = Pin<Box<dyn Future<Output = Result<LookupResponse, Referen
 /// Event stream of a waiting visitor.
 struct ProgressStream {
     visitors: Visitors,
-    video: Option<VideoId>,
+    track: Option<(VideoId, TrackSelector)>,
     work: TranscribeWork,
     last_progress: Option<FetchProgress>,
     last_sent_at: Instant,
@@ -62,7 +63,8 @@ impl ProgressStream {
             if let Ok(outcome) = timeout_at(next_poll, &mut self.work).await {
                 return (last_event(outcome), None);
             }
-            let progress = self.video.as_ref().and_then(|video| self.visitors.progress(video));
+            let progress =
+                self.track.as_ref().and_then(|(video, selector)| self.visitors.progress(video, selector));
             if progress.is_some() && progress != self.last_progress {
                 let event = progress
                     .as_ref()
@@ -82,10 +84,10 @@ impl ProgressStream {
 ///
 /// A disconnect ends the stream, not the work.
 pub(super) fn stream_progress(visitors: Visitors, admitted: AdmittedVisitor) -> Response {
-    let video = admitted.video().cloned();
+    let track = admitted.track();
     let work = Box::pin(admitted.transcribe(WaitMode::Unbounded));
     let progress_stream =
-        ProgressStream { visitors, video, work, last_progress: None, last_sent_at: Instant::now() };
+        ProgressStream { visitors, track, work, last_progress: None, last_sent_at: Instant::now() };
     // Sent at once, so that the page knows that it was admitted.
     let first = event(
         "progress",
@@ -114,5 +116,5 @@ fn last_event(outcome: Result<LookupResponse, ReferenceError>) -> Bytes {
 }
 
 fn result_event(answer: &LookupResponse) -> Bytes {
-    event_of_json("result", &TranscriptResult::json(answer).unwrap_or_default())
+    event_of_json("result", &TranscriptResult::json(answer, TranscriptView::default()).unwrap_or_default())
 }

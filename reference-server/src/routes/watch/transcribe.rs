@@ -19,10 +19,10 @@ use transcript_core::{
         AdmittedVisitor, Availability, LookupResponse, ReferenceError, VisitorOutcome, VisitorRequest,
         WaitMode,
     },
-    wire::lookup::TranscriptResult,
+    wire::{lookup::TranscriptResult, view::TranscriptView},
 };
 
-use super::{VideoPath, attribution_tag, parse_path, progress};
+use super::{PageOptions, VideoPath, parse_path, progress};
 use crate::{
     api::{ClientAddress, JSON, ProblemResponse, read_body, retry_after_seconds, wants_events},
     state::AppState,
@@ -76,9 +76,11 @@ pub(crate) async fn transcribe(
     let form: TranscribeForm = serde_json::from_slice(&body).map_err(|_| {
         ProblemResponse::bad("body", "it must be JSON like {\"altcha\": \"…\"}, with the solved challenge")
     })?;
+    let options = PageOptions::parse(&parts.uri);
     let visitor = VisitorRequest {
         link,
-        src: attribution_tag(&parts.uri),
+        language: options.language,
+        src: options.src,
         solution: form.altcha,
         cookie: cookie(headers),
         client: Some(client.0),
@@ -108,7 +110,7 @@ pub(crate) async fn transcribe(
 fn result(answer: Result<LookupResponse, ReferenceError>) -> Result<Response, ProblemResponse> {
     let answer = answer.map_err(|bad| ProblemResponse::bad(bad.parameter, bad.message))?;
     // The wire types always serialize.
-    let json = TranscriptResult::json(&answer).unwrap_or_default();
+    let json = TranscriptResult::json(&answer, TranscriptView::default()).unwrap_or_default();
     let mut response = ([(CONTENT_TYPE, JSON)], json).into_response();
     if let Availability::Unavailable(NoTranscript { retry_after: Some(wait), .. }) = &answer.availability {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(retry_after_seconds(*wait)));

@@ -56,8 +56,7 @@ fn watch_url_carries_attribution_tag() {
     run_scenario(WorldConfig::default(), |life| async move {
         for src in AttributionTag::ALL.map(Some).into_iter().chain([None]) {
             let reference = VideoReference::Id(video().id().to_owned());
-            let request =
-                LookupRequest { reference, src, key: None, proof: None, client: None, default_only: false };
+            let request = LookupRequest { src, ..LookupRequest::new(reference) };
             let answer = life.lookups[0].look_up(request).await.unwrap();
             let tag = src.map_or(String::new(), |tag| format!("?src={}", tag.as_str()));
             assert_eq!(
@@ -157,8 +156,7 @@ fn other_language_is_returned_without_payment() {
         {
             let reference = VideoReference::Id(video().id().to_owned());
             let key = key.map(|key| key.text.clone());
-            let request =
-                LookupRequest { reference, src: None, key, proof: None, client: None, default_only: true };
+            let request = LookupRequest { key, default_only: true, ..LookupRequest::new(reference) };
             check(&life.lookups[0].look_up(request).await.unwrap(), ScenarioResult::None(expect));
         }
         script_captions(&life, &[SupplierStep::give(&["en"])]);

@@ -11,8 +11,7 @@ use crate::{
 };
 
 async fn refused(life: &ProcessLife, reference: VideoReference) -> ReferenceError {
-    let request =
-        LookupRequest { reference, src: None, key: None, proof: None, client: None, default_only: false };
+    let request = LookupRequest::new(reference);
     life.lookups[0].look_up(request).await.expect_err("this reference must be rejected")
 }
 

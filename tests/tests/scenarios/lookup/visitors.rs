@@ -125,12 +125,15 @@ fn unbounded_wait_returns_transcript_and_progress() {
         let answer = transcribed(bounded, WaitMode::Bounded).await;
         check(&answer, ScenarioResult::None(FailureReason::FetchError));
         check_message(&answer, "still being transcribed");
-        assert!(matches!(visitors.progress(&video()), Some(FetchProgress::Running { .. })));
+        assert!(matches!(
+            visitors.progress(&video(), &TrackSelector::Default),
+            Some(FetchProgress::Running { .. })
+        ));
         // A second visitor joins the work and pays nothing for the first one's fetch.
         let unbounded = admitted(&visitors, &video(), None).await;
         let other = unbounded.cookie();
         check(&transcribed(unbounded, WaitMode::Unbounded).await, ScenarioResult::Archived);
-        assert_eq!(visitors.progress(&video()), None);
+        assert_eq!(visitors.progress(&video(), &TrackSelector::Default), None);
         assert_eq!((spent(&life, &cookie), spent(&life, &other)), (1, 0));
         assert_eq!((fetch_count(&life, &video()), service_spent(&life)), (1, 1));
     });

@@ -8,7 +8,11 @@ use crate::{
     error::{Error, Result},
     transcript::{LanguageTag, TrackInfo, TrackKind, Transcript, VideoDetails},
     video::{Platform, VideoId, VideoLink},
-    wire::{ChapterObject, LanguageObject, V1MetadataObject, details, lookup::AFTER_SEGMENTS},
+    wire::{
+        ChapterObject, ChunkObject, LanguageObject, V1MetadataObject, details,
+        lookup::AFTER_SEGMENTS,
+        view::{SegmentPage, TranscriptView},
+    },
 };
 
 /// Transcript (specification 2.5), the response of `GET /api/v1/transcript`.
@@ -41,6 +45,17 @@ pub struct VideoTranscript {
     /// Extension: the chapters, ordered by start.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chapters: Vec<ChapterObject>,
+    /// Extension: the chunks of the segments, if they were requested.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub chunks: Vec<ChunkObject>,
+    /// Extension: the start of the next page, if pages were requested and there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schemars(with = "String"))]
+    pub next_cursor: Option<String>,
+    /// Extension: the number of characters of all segments' texts, if pages were requested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schemars(with = "u64"))]
+    pub total_chars: Option<u64>,
     /// The segments.
     pub segments: Vec<Segment>,
 }
@@ -53,7 +68,12 @@ impl VideoTranscript {
     /// # Errors
     /// Only if the serializer fails; no transcript causes that.
     pub fn before_segments(stored: &StoredTranscript, requested: Option<&LanguageTag>) -> Result<Vec<u8>> {
-        let json = serde_json::to_vec(&Self::without_segments(stored).with_requested(requested));
+        Self::without_segments(stored).with_requested(requested).before_segments_of()
+    }
+
+    /// The JSON of a transcript without segments, before them.
+    fn before_segments_of(&self) -> Result<Vec<u8>> {
+        let json = serde_json::to_vec(self);
         let mut json =
             json.map_err(|error| Error::unexpected(format!("cannot serialize a v1 transcript: {error}")))?;
         // The segments come last, so the JSON ends with their empty list and the end of the object.
@@ -67,6 +87,30 @@ impl VideoTranscript {
         Self { requested_language: requested.map(|tag| tag.as_str().to_owned()), ..self }
     }
 
+    /// Serializes a transcript with this view of it.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Invalid`] if the view has a cursor of another transcript or an invalid size of chunks.
+    pub fn json(
+        stored: &StoredTranscript,
+        requested: Option<&LanguageTag>,
+        view: TranscriptView,
+    ) -> Result<Vec<u8>> {
+        let page =
+            SegmentPage::select(stored, view).map_err(|error| Error::invalid(format!("cursor: {error}")))?;
+        let segments = page.of(stored);
+        let body = Self {
+            chunks: details::chunks(stored, segments, view)?,
+            next_cursor: page.next.map(|next| next.to_string()),
+            total_chars: page.total_chars,
+            ..Self::without_segments(stored).with_requested(requested)
+        };
+        let mut json = body.before_segments_of()?;
+        json.extend(details::write_segments(segments, view)?);
+        json.extend_from_slice(AFTER_SEGMENTS);
+        Ok(json)
+    }
+
     fn without_segments(stored: &StoredTranscript) -> Self {
         let (transcript, details) = (&stored.transcript, &stored.details);
         Self {
@@ -78,6 +122,9 @@ impl VideoTranscript {
             languages: details::languages(transcript, details),
             metadata: V1MetadataObject::new(transcript, details),
             chapters: details::chapters(details),
+            chunks: Vec::new(),
+            next_cursor: None,
+            total_chars: None,
             segments: Vec::new(),
         }
     }

@@ -58,6 +58,9 @@ pub(crate) fn transcript() -> Value {
         languages: languages(),
         metadata: None,
         chapters: Vec::new(),
+        chunks: Vec::new(),
+        next_cursor: None,
+        total_chars: None,
         segments: segments().iter().map(Segment::from).collect(),
     })
 }

@@ -1,0 +1,216 @@
+//! Languages and views of transcripts in both APIs.
+
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+use transcript_core::{
+    archive::{Archive, PutRequest, TrackSelector},
+    transcript::{Chapter, LanguageTag, Segment, TrackInfo, TrackKind, Transcript, VideoMetadata, Word},
+    video::{Platform, VideoId},
+};
+
+use crate::testing::{ARCHIVED, NEW, ServiceFixture, TestResponse, transcript};
+
+const TALK: &str = "ttttttttttt";
+
+fn talk() -> Transcript {
+    let word = |text: &str, start_ms| Word::new(text, start_ms, 400);
+    let segments = vec![
+        Segment { words: vec![word("so", 0), word("we", 400)], ..Segment::new("so we", 0, 1_000) },
+        Segment::new("met <again>", 1_000, 1_000),
+        Segment::new("later", 61_000, 1_000),
+    ];
+    Transcript { segments, ..transcript(&VideoId::new(Platform::YouTube, TALK).unwrap()) }
+}
+
+/// A service with a talk in English that has words and chapters, and in German.
+async fn start() -> ServiceFixture {
+    let service = ServiceFixture::start().await;
+    let chapter = |title: &str, start_ms| Chapter { title: title.to_owned(), start_ms };
+    let metadata = VideoMetadata {
+        chapters: vec![chapter("Start", 0), chapter("End", 60_000)],
+        ..VideoMetadata::default()
+    };
+    service.keep_with(talk(), metadata).await;
+    let german = TrackInfo::new(LanguageTag::from_canonical("de-AT"), TrackKind::Generated);
+    let request = PutRequest {
+        video: talk().video,
+        selectors: vec![TrackSelector::Language(german.language.clone())],
+        known_tracks: vec![german.clone()],
+        transcript: Arc::new(Transcript { track: german, ..talk() }),
+        metadata: VideoMetadata::default(),
+        parser_version: 1,
+        replace: false,
+        now: transcript_core::Clock::now(&*service.clock),
+    };
+    service.archive.put(request).await.unwrap();
+    service
+}
+
+async fn get(service: &ServiceFixture, query: &str) -> TestResponse {
+    service.get(&format!("/api/transcript?v={TALK}&{query}")).await
+}
+
+fn texts(segments: &Value) -> Vec<&str> {
+    segments.as_array().unwrap().iter().map(|one| one["text"].as_str().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn lookup_language_is_archived_one_or_none() {
+    let service = start().await;
+    for _ in 0..2 {
+        let german = get(&service, "lang=DE").await.json();
+        assert_eq!((&german["language"], &german["requestedLanguage"]), (&json!("de-AT"), &json!("de")));
+        assert_eq!(german["languages"][1]["kind"], "auto", "{german}");
+        let default = get(&service, "").await.json();
+        assert_eq!((&default["language"], default.get("requestedLanguage")), (&json!("en"), None));
+        assert_eq!(get(&service, "lang=en").await.json()["requestedLanguage"], "en");
+        let french = get(&service, "lang=fr").await.json();
+        assert_eq!((&french["available"], &french["failureReason"]), (&json!(false), &json!("no_captions")));
+        assert_eq!(french["languages"].as_array().unwrap().len(), 2, "{french}");
+        assert!(french["failureMessage"].as_str().unwrap().contains("en, de-AT"), "{french}");
+    }
+    assert_eq!(get(&service, "lang=fr&format=text").await.status, 404);
+    assert_eq!(service.supplier_calls.load(Ordering::Relaxed), 0);
+}
+
+#[tokio::test]
+async fn lookup_machine_translation_is_returned_on_request_only() {
+    let service = start().await;
+    let key = service.key().await;
+    let get =
+        async |query: &str| service.get_with(&format!("/api/transcript?v={NEW}&{query}"), &key).await.json();
+    let used = async || service.get_with("/api/keys/me", &key).await.json()["used"].clone();
+    let plain = get("lang=fr").await;
+    assert_eq!((&plain["available"], &plain["failureReason"]), (&json!(false), &json!("no_captions")));
+    assert_eq!(used().await, 0, "a missing language is free");
+    let translated = get("lang=fr&translated=true").await;
+    assert_eq!((&translated["available"], &translated["language"]), (&json!(true), &json!("fr")));
+    assert_eq!(translated["languages"][0]["kind"], "translated", "{translated}");
+    assert_eq!(used().await, 1);
+    // The archived translation does not answer a request without consent.
+    assert_eq!(get("lang=fr").await["available"], false);
+    assert_eq!(get("lang=fr&translated=true").await["fromCache"], true);
+    assert_eq!(used().await, 1);
+}
+
+#[tokio::test]
+async fn lookup_words_are_in_json_and_webvtt() {
+    let service = start().await;
+    let plain = get(&service, "").await.json();
+    assert!(plain["transcript"][0].get("words").is_none(), "{plain}");
+    let words = get(&service, "words=true").await.json();
+    assert_eq!(words["transcript"][0]["words"][1], json!({ "text": "we", "start": 0.4, "duration": 0.4 }));
+    assert!(words["transcript"][1].get("words").is_none(), "{words}");
+    let cues = get(&service, "words=true&format=vtt").await;
+    assert!(cues.text.contains("<00:00:00.400>"), "{}", cues.text);
+    assert!(!get(&service, "format=vtt").await.text.contains("<00:00:00.400>"));
+}
+
+#[tokio::test]
+async fn lookup_chunks_and_pages_have_all_segments() {
+    let service = start().await;
+    let chunked = get(&service, "chunk=3600s").await.json();
+    assert_eq!(texts(&chunked["chunks"]), ["so we met <again>", "later"], "a chunk ends with its chapter");
+    let last = &chunked["chunks"][1];
+    assert_eq!((&last["start"], &last["end"]), (&json!(61.0), &json!(62.0)));
+    assert_eq!(last["url"], format!("https://www.youtube.com/watch?v={TALK}&t=61s"));
+    assert_eq!(texts(&get(&service, "chunk=4t").await.json()["chunks"]).len(), 3);
+    let (mut found, mut query) = (Vec::new(), "maxChars=16".to_owned());
+    loop {
+        let page = get(&service, &query).await.json();
+        assert_eq!(page["totalChars"], 21, "{page}");
+        found.extend(texts(&page["transcript"]).into_iter().map(str::to_owned));
+        let Some(next) = page.get("nextCursor") else { break };
+        query = format!("maxChars=5&cursor={}", next.as_str().unwrap());
+    }
+    assert_eq!(found, ["so we", "met <again>", "later"]);
+    let text = get(&service, "format=text&maxChars=16").await;
+    assert_eq!(text.text.trim_end(), "so we met <again>");
+    let next = text.header("x-next-cursor").unwrap().to_owned();
+    let rest = get(&service, &format!("format=text&cursor={next}")).await;
+    assert_eq!((rest.text.trim_end(), rest.header("x-next-cursor")), ("later", None));
+    // A cursor of another transcript.
+    let other = service.get(&format!("/api/transcript?v={ARCHIVED}&cursor={next}")).await;
+    assert_eq!(other.status, 400, "{other:?}");
+    assert!(other.json()["detail"].as_str().unwrap().starts_with("cursor: "), "{other:?}");
+}
+
+#[tokio::test]
+async fn lookup_cursor_fetches_nothing() {
+    let service = start().await;
+    let key = service.key().await;
+    let path = format!("/api/transcript?v={NEW}&cursor=00000000-1");
+    assert_eq!(service.get_with(&path, &key).await.json()["available"], false);
+    assert_eq!(service.supplier_calls.load(Ordering::Relaxed), 0);
+}
+
+#[tokio::test]
+async fn lookup_front_matter_precedes_markdown() {
+    let service = start().await;
+    let plain = get(&service, "format=md").await.text;
+    let with = get(&service, "format=md&frontmatter=true").await.text;
+    assert!(with.starts_with("---\ntitle: \"A talk\"\nauthor: \"Ann\"\n"), "{with}");
+    assert!(with.contains("  - { start: \"1:00\", title: \"End\" }\n---\n\n"), "{with}");
+    assert!(with.ends_with(&plain), "{with}");
+}
+
+#[tokio::test]
+async fn v1_views_are_those_of_lookup_and_bad_cursor_is_free() {
+    let service = start().await;
+    let key = service.account("ann@example.org").await;
+    let get = async |query: &str| service.get_with(&format!("/api/v1/transcript?{query}"), &key).await;
+    let left =
+        async || service.get_with("/api/v1/me", &key).await.json()["credits_remaining"].as_u64().unwrap();
+    let all = left().await;
+    for _ in 0..2 {
+        let view = get(&format!("video_id={TALK}&words=true&chunk=60s&max_chars=16")).await.json();
+        assert_eq!(texts(&view["segments"]), ["so we", "met <again>"]);
+        assert_eq!(view["segments"][0]["words"][0]["text"], "so", "{view}");
+        assert_eq!((&view["total_chars"], texts(&view["chunks"]).len()), (&json!(21), 1));
+        assert!(view["next_cursor"].is_string(), "{view}");
+        let plain = get(&format!("video_id={TALK}")).await.json();
+        assert_eq!(texts(&plain["segments"]).len(), 3);
+    }
+    assert_eq!(left().await, all - 4);
+    service.clock.advance(Duration::from_secs(60));
+    for query in [
+        format!("video_id={TALK}&cursor=00000000-1"),
+        format!("video_id={NEW}&cursor=00000000-1"),
+        format!("video_id={TALK}&words=maybe"),
+        format!("video_id={TALK}&maxChars=5"),
+        format!("video_id={TALK}&chunk=5"),
+    ] {
+        let refused = get(&query).await;
+        assert_eq!(refused.status, 400, "{query}: {refused:?}");
+    }
+    service.clock.advance(Duration::from_secs(60));
+    assert_eq!(get(&format!("video_id={NEW}&lang=fr")).await.status, 404);
+    assert_eq!(left().await, all - 4);
+    let translated = get(&format!("video_id={NEW}&lang=fr&translated=true")).await.json();
+    assert_eq!((&translated["language"], &translated["is_generated"]), (&json!("fr"), &json!(true)));
+    assert_eq!(left().await, all - 5);
+}
+
+#[tokio::test]
+async fn page_language_is_selected_and_linked() {
+    let service = start().await;
+    let page = async |query: &str| service.get(&format!("/watch/video_site/{TALK}{query}")).await.text;
+    let default = page("").await;
+    assert!(default.contains("hreflang=\"de-AT\"") && default.contains("Captions written by people"));
+    assert!(default.contains(">Start</h2>"), "{default}");
+    for _ in 0..2 {
+        let german = page("?lang=de").await;
+        assert!(
+            german.contains("Automatic captions") && german.contains("format=srt&amp;lang=de"),
+            "{german}"
+        );
+        assert!(page("?lang=fr").await.contains("Not in this language"));
+        assert_eq!(page("?lang=%3Cscript%3E").await, default);
+    }
+    let new = service.get(&format!("/watch/video_site/{NEW}?lang=fr&src=mcp_other")).await.text;
+    assert!(new.contains("not transcribed in French yet"), "{new}");
+}

@@ -1,0 +1,240 @@
+//! Views of a transcript: words with times, chunks, and pages of segments (extensions of both APIs).
+
+use std::{borrow::Cow, ops::Range};
+
+use crate::{
+    archive::StoredTranscript,
+    captions::{TextFormat, write_webvtt_with_words},
+    transcript::{ChunkOptions, ChunkUnit, Segment, Transcript, front_matter},
+};
+
+/// Default size of a page, in characters: about 5,000 tokens of English.
+pub const PAGE_CHARS: u32 = 20_000;
+/// Maximum size of a page, in characters.
+pub const PAGE_CHARS_MAX: u32 = 1_000_000;
+
+/// What a response contains of a transcript besides its segments. The default is all segments alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct TranscriptView {
+    /// Whether words with times are included.
+    pub words: bool,
+    /// Size of the chunks that are included.
+    pub chunk: Option<ChunkOptions>,
+    /// The page of the segments; `None` for all of them.
+    pub page: Option<PageRequest>,
+}
+
+impl TranscriptView {
+    /// The query parameters that select this view. The name of the page size differs between the APIs.
+    pub fn parameters(self, max_chars: &'static str) -> Vec<(&'static str, String)> {
+        let words = self.words.then(|| ("words", "true".to_owned()));
+        let chunk = self.chunk.map(|chunk| match chunk.unit {
+            ChunkUnit::Milliseconds => ("chunk", format!("{}s", chunk.size / 1_000)),
+            ChunkUnit::Tokens => ("chunk", format!("{}t", chunk.size)),
+        });
+        let cursor = self.page.and_then(|page| page.cursor).map(|cursor| ("cursor", cursor.to_string()));
+        let size = self.page.map(|page| (max_chars, page.chars_max.to_string()));
+        [words, chunk, cursor, size].into_iter().flatten().collect()
+    }
+}
+
+/// Page of a transcript.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PageRequest {
+    /// Start of the page; `None` for the start of the transcript.
+    pub cursor: Option<SegmentCursor>,
+    /// Maximum number of characters of all texts of the page. A longer segment is a page of its own.
+    pub chars_max: u32,
+}
+
+/// Position in one revision of a transcript: a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SegmentCursor {
+    /// First four bytes of the content digest.
+    digest: u32,
+    /// Segment, from 0.
+    segment: u32,
+}
+
+crate::display::display!(SegmentCursor, |this| format_args!("{:08x}-{}", this.digest, this.segment));
+
+impl SegmentCursor {
+    fn new(stored: &StoredTranscript, segment: usize) -> Self {
+        // A transcript has less than 2^32 segments.
+        Self { digest: digest(stored), segment: u32::try_from(segment).unwrap_or(u32::MAX) }
+    }
+
+    /// Parses the text form of a cursor; `None` if it is not canonical.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (digest, segment) = text.split_once('-')?;
+        let cursor = Self { digest: u32::from_str_radix(digest, 16).ok()?, segment: segment.parse().ok()? };
+        // Neither signs nor leading zeros.
+        (cursor.to_string() == text).then_some(cursor)
+    }
+}
+
+fn digest(stored: &StoredTranscript) -> u32 {
+    stored.content_sha256.iter().take(4).fold(0, |digest, byte| digest << 8 | u32::from(*byte))
+}
+
+/// A cursor that belongs to another transcript or another revision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CursorError;
+
+crate::display::display!(
+    CursorError,
+    |_this| "it belongs to another transcript or an older revision: omit it to start at the beginning"
+);
+
+impl std::error::Error for CursorError {}
+
+/// The segments that a view selects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SegmentPage {
+    /// Indexes of the segments.
+    pub segments: Range<usize>,
+    /// Start of the next page; `None` after the last one, and if all segments are selected.
+    pub next: Option<SegmentCursor>,
+    /// Characters of all texts of the transcript; `None` if no page was requested.
+    pub total_chars: Option<u64>,
+}
+
+impl SegmentPage {
+    /// The segments of this transcript that a view selects. All pages together have every segment once, in order.
+    ///
+    /// # Errors
+    /// [`CursorError`] if the cursor belongs to another transcript or another revision.
+    pub fn select(stored: &StoredTranscript, view: TranscriptView) -> Result<Self, CursorError> {
+        let segments = &stored.transcript.segments;
+        let Some(PageRequest { cursor, chars_max }) = view.page else {
+            return Ok(Self { segments: 0..segments.len(), next: None, total_chars: None });
+        };
+        let start = match cursor {
+            None => 0,
+            Some(cursor) => {
+                let start = usize::try_from(cursor.segment).map_err(|_| CursorError)?;
+                if cursor.digest != digest(stored) || start >= segments.len() {
+                    return Err(CursorError);
+                }
+                start
+            }
+        };
+        let (mut end, mut used) = (start, 0_u64);
+        while let Some(segment) = segments.get(end) {
+            used = used.saturating_add(chars(segment));
+            if end > start && used > u64::from(chars_max) {
+                break;
+            }
+            end += 1;
+        }
+        let next = (end < segments.len()).then(|| SegmentCursor::new(stored, end));
+        Ok(Self { segments: start..end, next, total_chars: Some(segments.iter().map(chars).sum()) })
+    }
+
+    /// The segments of the page.
+    pub fn of<'a>(&self, stored: &'a StoredTranscript) -> &'a [Segment] {
+        stored.transcript.segments.get(self.segments.clone()).unwrap_or_default()
+    }
+}
+
+/// Writes a transcript, or the page that a view selects, as text: WebVTT with times of words if the view has them,
+/// Markdown after front matter if that is requested.
+pub fn write_text(
+    stored: &StoredTranscript,
+    format: TextFormat,
+    view: TranscriptView,
+    has_front_matter: bool,
+) -> String {
+    let page = SegmentPage::select(stored, view).ok().filter(|page| page.total_chars.is_some());
+    let transcript = match page {
+        Some(page) => {
+            let segments = page.of(stored).to_vec();
+            Cow::Owned(Transcript { segments, ..stored.transcript.without_segments() })
+        }
+        None => Cow::Borrowed(&*stored.transcript),
+    };
+    match format {
+        TextFormat::WebVtt if view.words => write_webvtt_with_words(&transcript.segments),
+        TextFormat::Markdown if has_front_matter => {
+            front_matter(&stored.transcript, &stored.details.metadata) + &format.format(&transcript)
+        }
+        _ => format.format(&transcript),
+    }
+}
+
+fn chars(segment: &Segment) -> u64 {
+    segment.text.chars().count() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        archive::content_digest,
+        transcript::{LanguageTag, TrackInfo, TrackKind, VideoDetails},
+        video::{Platform, VideoId},
+    };
+
+    fn stored(texts: &[&str]) -> StoredTranscript {
+        let segments = texts.iter().zip(0..).map(|(text, n)| Segment::new(*text, n * 1_000, 1_000)).collect();
+        let transcript = Transcript {
+            video: VideoId::new(Platform::YouTube, "dQw4w9WgXcQ").unwrap(),
+            title: None,
+            author: None,
+            duration_ms: None,
+            track: TrackInfo::new(LanguageTag::english(), TrackKind::Human),
+            source: "test".to_owned(),
+            segments,
+        };
+        let content_sha256 = content_digest(&transcript);
+        StoredTranscript {
+            transcript: transcript.into(),
+            revision: 1,
+            parser_version: 1,
+            stored_at: crate::time::Timestamp::from_millis(0),
+            content_sha256,
+            details: VideoDetails::default().into(),
+        }
+    }
+
+    fn view(cursor: Option<SegmentCursor>, chars_max: u32) -> TranscriptView {
+        TranscriptView { page: Some(PageRequest { cursor, chars_max }), ..TranscriptView::default() }
+    }
+
+    #[test]
+    fn pages_have_every_segment_once() {
+        let stored = stored(&["äöü", "b", "a long segment", "c", "", "d"]);
+        for chars_max in 1..30 {
+            let (mut found, mut cursor) = (Vec::new(), None);
+            loop {
+                let page = SegmentPage::select(&stored, view(cursor, chars_max)).unwrap();
+                assert_eq!(page.total_chars, Some(20));
+                let chars: u64 = page.of(&stored).iter().map(chars).sum();
+                assert!(chars <= u64::from(chars_max) || page.segments.len() == 1, "{page:?}");
+                found.extend(page.segments);
+                match page.next {
+                    Some(next) => cursor = SegmentCursor::parse(&next.to_string()),
+                    None => break,
+                }
+            }
+            assert_eq!(found, Vec::from_iter(0..6), "{chars_max}");
+        }
+        let all = SegmentPage::select(&stored, TranscriptView::default()).unwrap();
+        assert_eq!((all.segments, all.next, all.total_chars), (0..6, None, None));
+    }
+
+    #[test]
+    fn cursor_of_other_transcript_is_rejected() {
+        let (one, other) = (stored(&["a", "b"]), stored(&["a", "c"]));
+        let next = SegmentPage::select(&one, view(None, 1)).unwrap().next.unwrap();
+        assert!(SegmentPage::select(&one, view(Some(next), 1)).is_ok());
+        assert_eq!(SegmentPage::select(&other, view(Some(next), 1)), Err(CursorError));
+        let beyond = SegmentCursor::new(&one, 2);
+        assert_eq!(SegmentPage::select(&one, view(Some(beyond), 1)), Err(CursorError));
+        for text in
+            ["", "-", "1-2", "00000000-01", "00000000-+1", "0000000G-1", "000000001-1", "00000000-1-1"]
+        {
+            assert_eq!(SegmentCursor::parse(text), None, "{text}");
+        }
+    }
+}
