@@ -21,6 +21,7 @@ use transcript_core::{
     wire::{
         lookup::KeyRequest,
         v1::{BuyCreditsRequest, RegisterRequest, SubscribeRequest},
+        view::TranscriptView,
     },
 };
 use verbatim::service::{
@@ -379,7 +380,9 @@ async fn first_available(
     link: String,
     languages: Vec<String>,
 ) -> ServiceResult<StoredTranscript> {
-    let params = |lang| TranscriptParams { url: Some(link.clone()), lang, video_id: None };
+    let view = TranscriptView { words: true, ..TranscriptView::default() };
+    let params =
+        |lang| TranscriptParams { url: Some(link.clone()), lang, view, ..TranscriptParams::default() };
     let mut languages = languages.into_iter().peekable();
     loop {
         let reply = service.transcript(caller, params(languages.next())).await;

@@ -294,6 +294,9 @@ class SupplyRequest:
     def lang(self) -> str | None:
         """The requested language as a BCP 47 tag; None for the default track: English, otherwise the spoken language."""
     @property
+    def translated(self) -> bool:
+        """Whether a machine translation into the language is accepted if the video has no other transcript in it."""
+    @property
     def seconds(self) -> float:
         """Seconds until the deadline, measured at the start of the call."""
     @property

@@ -15,7 +15,7 @@ use transcript_core::{
     supplier::{
         self, Supplier, SupplierInfo, SupplierKind, SupplyError, SupplyMonitor, SupplyOutput, SupplyReason,
     },
-    transcript::LanguageTag,
+    transcript::{LanguageTag, TrackKind},
     video::{Platform, VideoId, VideoLink},
 };
 
@@ -59,6 +59,12 @@ impl SupplyRequest {
     #[getter]
     fn lang(&self) -> Option<&str> {
         self.selector.language().map(LanguageTag::as_str)
+    }
+
+    /// Whether a machine translation into the language is accepted if the video has no other transcript in it.
+    #[getter]
+    fn translated(&self) -> bool {
+        self.selector.takes(TrackKind::Translated)
     }
 
     /// Seconds until the deadline, measured at the start of the call.

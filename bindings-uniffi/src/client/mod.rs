@@ -13,6 +13,7 @@ use transcript_core::{
     wire::{
         lookup::KeyRequest,
         v1::{BuyCreditsRequest, RegisterRequest, SubscribeRequest},
+        view::TranscriptView,
     },
 };
 #[cfg(feature = "local-service")]
@@ -269,7 +270,9 @@ impl Client {
         idempotency_key: Option<String>,
         call: Option<CallOptions>,
     ) -> Result<PurchasedTranscript, VerbatimError> {
-        let params = TranscriptParams { url: Some(link), lang: language, video_id: None };
+        let view = TranscriptView { words: true, ..TranscriptView::default() };
+        let params =
+            TranscriptParams { url: Some(link), lang: language, view, ..TranscriptParams::default() };
         let work =
             |service: Arc<dyn Service>, caller| async move { service.transcript(&caller, params).await };
         self.run(call, self.caller_once(idempotency_key), work, PurchasedTranscript::from).await

@@ -5,8 +5,8 @@ use std::{mem, sync::Arc, time::Duration};
 use async_trait::async_trait;
 use transcript_core::{
     Clock,
-    archive::TrackSelector,
     supplier::{self, SupplierInfo, SupplierKind, SupplyError, SupplyOutput},
+    transcript::TrackKind,
     video::Platform,
 };
 
@@ -114,6 +114,8 @@ pub struct SupplyRequest {
     pub url: String,
     /// Requested language as a BCP 47 tag; `None`: English if available, otherwise the spoken language.
     pub language: Option<String>,
+    /// Whether a machine translation into the language is accepted if the video has no other transcript in it.
+    pub translated: bool,
     /// Maximum duration of the call.
     pub timeout: Duration,
     /// Progress and cancellation.
@@ -206,6 +208,7 @@ impl supplier::Supplier for ForeignSupplier {
             video_id: request.video.id().to_owned(),
             url: request.video.address(),
             language: request.selector.language().map(|tag| tag.as_str().to_owned()),
+            translated: request.selector.takes(TrackKind::Translated),
             timeout,
             monitor: Arc::new(SupplyMonitor { inner: monitor }),
         };

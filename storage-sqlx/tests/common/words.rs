@@ -1,10 +1,10 @@
 //! Times of words and metadata, on both databases.
 
-use std::{path::PathBuf, sync::Arc};
+use std::sync::Arc;
 
 use transcript_core::{
     archive::{Archive, PutRequest},
-    transcript::{Chapter, Segment, VideoMetadata, Word, set_word_durations},
+    transcript::{Chapter, VideoMetadata, Word, set_word_durations},
 };
 
 use super::cold::{compact, found, speech};
@@ -97,52 +97,4 @@ pub(crate) async fn check_details(archive: &dyn Archive) {
     assert!(archive.change_counter().await.unwrap() > before);
     let changed = archive.changed_videos(9).await.unwrap();
     assert_eq!(changed.iter().map(|changed| &changed.video).collect::<Vec<_>>(), [&request.video]);
-}
-
-/// Recorded captions of 50 minutes with the times of their words, from the folder that `VERBATIM_RECORDINGS` names.
-fn recorded() -> Option<PutRequest> {
-    let folder = PathBuf::from(std::env::var_os("VERBATIM_RECORDINGS")?);
-    let file = std::fs::read(folder.join("youtube/timedtext/asr_50min_acAsrConf.json3")).unwrap();
-    let document: serde_json::Value = serde_json::from_slice(&file).unwrap();
-    let mut segments = Vec::new();
-    for event in document["events"].as_array().unwrap() {
-        let (Some(parts), Some(start)) = (event["segs"].as_array(), event["tStartMs"].as_u64()) else {
-            continue;
-        };
-        let text: String = parts.iter().filter_map(|part| part["utf8"].as_str()).collect();
-        if event["aAppend"].is_null() && !text.trim().is_empty() {
-            let words = parts.iter().filter(|part| !part["utf8"].as_str().unwrap().trim().is_empty());
-            let words = words.map(|part| {
-                let offset = part["tOffsetMs"].as_u64().unwrap_or_default();
-                Word::new(part["utf8"].as_str().unwrap().trim(), start + offset, 0)
-            });
-            let duration = event["dDurationMs"].as_u64().unwrap();
-            segments.push(Segment { words: words.collect(), ..Segment::new(text.trim(), start, duration) });
-        }
-    }
-    set_word_durations(&mut segments);
-    let mut request = speech(1);
-    Arc::make_mut(&mut request.transcript).segments = segments;
-    Some(request)
-}
-
-/// By how much words make an archive of recorded captions larger, as sent and after compaction, in per mille.
-pub(crate) async fn check_recorded_size(with: &dyn Archive, without: &dyn Archive) -> Option<[u64; 2]> {
-    let timed = recorded()?;
-    let mut bare = timed.clone();
-    let segments = &mut Arc::make_mut(&mut bare.transcript).segments;
-    segments.iter_mut().for_each(|segment| segment.words.clear());
-    with.put(timed.clone()).await.unwrap();
-    without.put(bare).await.unwrap();
-    found(with, &timed).await;
-    let growth = async || {
-        let (with, without) = (with.stats().await.unwrap().bytes, without.stats().await.unwrap().bytes);
-        (with - without) * 1_000 / without
-    };
-    let as_sent = growth().await;
-    for archive in [with, without] {
-        assert_eq!(compact(archive, 10).await.compacted, 1);
-    }
-    found(with, &timed).await;
-    Some([as_sent, growth().await])
 }

@@ -1,17 +1,23 @@
 //! Times of words, metadata and headers in the file: damage, size, and files of the version before.
 
-use std::{fs, io::Write as _, path::Path};
+use std::{
+    fs,
+    io::Write as _,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use transcript_core::{
     ErrorKind, PageRequest,
     archive::{Archive, FindOutcome, PutRequest, VerifyArchiveRequest},
+    captions,
     transcript::VideoMetadata,
 };
 
 use crate::{
     common::{
         cold::{compact, found, speech},
-        words::{check_details, check_recorded_size, check_statistics, metadata, timed_speech},
+        words::{check_details, check_statistics, metadata, timed_speech},
     },
     opening::{foreign_connection, run, value},
 };
@@ -208,4 +214,36 @@ async fn archive_version_6_is_read_and_extended() {
     }
     let found = archive.put(cold).await.unwrap();
     assert_eq!(found.details.metadata, VideoMetadata::default(), "deleted metadata stays deleted");
+}
+
+/// Recorded captions of 50 minutes with the times of their words, from the folder that `VERBATIM_RECORDINGS` names.
+fn recorded() -> Option<PutRequest> {
+    let folder = PathBuf::from(std::env::var_os("VERBATIM_RECORDINGS")?);
+    let file = fs::read(folder.join("youtube/timedtext/asr_50min_acAsrConf.json3")).unwrap();
+    let segments = captions::parse(&file).unwrap();
+    assert!(segments.iter().any(|segment| !segment.words.is_empty()));
+    let mut request = speech(1);
+    Arc::make_mut(&mut request.transcript).segments = segments;
+    Some(request)
+}
+
+/// By how much words make an archive of recorded captions larger, as sent and after compaction, in per mille.
+async fn check_recorded_size(with: &dyn Archive, without: &dyn Archive) -> Option<[u64; 2]> {
+    let timed = recorded()?;
+    let mut bare = timed.clone();
+    let segments = &mut Arc::make_mut(&mut bare.transcript).segments;
+    segments.iter_mut().for_each(|segment| segment.words.clear());
+    with.put(timed.clone()).await.unwrap();
+    without.put(bare).await.unwrap();
+    found(with, &timed).await;
+    let growth = async || {
+        let (with, without) = (with.stats().await.unwrap().bytes, without.stats().await.unwrap().bytes);
+        (with - without) * 1_000 / without
+    };
+    let as_sent = growth().await;
+    for archive in [with, without] {
+        assert_eq!(compact(archive, 10).await.compacted, 1);
+    }
+    found(with, &timed).await;
+    Some([as_sent, growth().await])
 }

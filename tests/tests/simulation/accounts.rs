@@ -228,6 +228,7 @@ impl PaidRequest<'_> {
             video_id: Some(self.video.id().to_owned()),
             url: None,
             lang: self.lang.map(str::to_owned),
+            ..TranscriptParams::default()
         };
         let ready = match self.accounts.delivery.transcript(guard, request).await {
             Ok(ready) => ready,

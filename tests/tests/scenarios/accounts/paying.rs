@@ -352,6 +352,7 @@ fn request_must_name_one_youtube_video() {
             video_id: id.map(str::to_owned),
             url: url.map(str::to_owned),
             lang: lang.map(str::to_owned),
+            ..TranscriptParams::default()
         };
         let (id, url) = (Some("videoNumber"), Some("https://youtu.be/videoNumber"));
         for (bad, part) in [

@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use transcript_core::{
     Result, Timestamp,
+    archive::TrackSelector,
     engine::FetchProgress,
     ids::WalletId,
     lookup::{
@@ -62,6 +63,7 @@ async fn admit_visitor(
 ) -> VisitorOutcome {
     let request = VisitorRequest {
         link: VideoLink::Video(video.clone()),
+        language: None,
         src: None,
         solution: solution.to_owned(),
         cookie,
