@@ -346,7 +346,7 @@ impl Transcript {
     ) -> PyResult<Bound<'py, PyList>> {
         let options = data::chunk_options(seconds, tokens, overlap.unwrap_or_default())?;
         let store = self.store(py)?;
-        let chunks = data::chunks(py, &store.transcript.segments, &[], options)?;
+        let chunks = data::chunks(py, &store.transcript.segments, &store.details.metadata.chapters, options)?;
         data::chunk_list(py, store, chunks)
     }
 

@@ -134,10 +134,8 @@ pub fn read(json: &[u8]) -> Option<Vec<transcript::Segment>> {
 
 /// Converts times to whole milliseconds; `None` if one is beyond the limit of a transcript.
 ///
-/// A word with such a time only costs the words of its segment.
+/// Invalid words are left out: they never cost the transcript.
 pub fn from_wire(lines: Vec<Segment>) -> Option<Vec<transcript::Segment>> {
-    let word =
-        |word: Word| Some(transcript::Word::new(word.text, millis(word.start)?, millis(word.duration)?));
     let segment = |line: Segment| {
         Some(transcript::Segment {
             text: line.text,
@@ -146,7 +144,9 @@ pub fn from_wire(lines: Vec<Segment>) -> Option<Vec<transcript::Segment>> {
             words: line.words.into_iter().map(word).collect::<Option<_>>().unwrap_or_default(),
         })
     };
-    lines.into_iter().map(segment).collect()
+    let mut segments = lines.into_iter().map(segment).collect::<Option<Vec<_>>>()?;
+    transcript::remove_unfit_words(&mut segments);
+    Some(segments)
 }
 
 fn word(word: Word) -> Option<transcript::Word> {

@@ -9,9 +9,7 @@ use transcript_core::{
     service::{ResponseMeta, SERVICE_SUPPLIER, ServiceErrorKind, ServiceReply},
     supplier::{SupplyError, SupplyOutput, SupplyReason, SupplyRequest},
     time::Timestamp,
-    transcript::{
-        LanguageTag, TrackKind, Transcript, VideoDetails, best_track,
-    },
+    transcript::{LanguageTag, TrackKind, Transcript, VideoDetails, best_track},
     wire::lookup::TranscriptResult,
 };
 
