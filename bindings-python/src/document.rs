@@ -5,9 +5,7 @@ use transcript_core::{
     archive::KNOWN_TRACKS_MAX,
     body::segments::{self, Segment},
     time::Timestamp,
-    transcript::{
-        self, Chapter, LanguageTag, LiveStatus, TrackInfo, TrackKind, VideoDetails, VideoMetadata, Word,
-    },
+    transcript::{self, Chapter, LanguageTag, LiveStatus, TrackInfo, TrackKind, VideoDetails, VideoMetadata},
     video::{Platform, VideoId},
     wire::ChapterObject,
 };
@@ -36,17 +34,7 @@ pub(crate) struct Document {
     chapters: Vec<ChapterObject>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     tracks: Vec<TrackInfo>,
-    transcript: Vec<DocumentSegment>,
-}
-
-/// A segment, with its words if it has any.
-#[derive(Serialize, Deserialize)]
-struct DocumentSegment {
-    text: String,
-    start: f64,
-    duration: f64,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    words: Vec<Segment>,
+    transcript: Vec<Segment>,
 }
 
 /// Metadata of the video besides title, author, length and chapters.
@@ -93,7 +81,7 @@ impl Document {
             metadata: (metadata != DocumentMetadata::default()).then_some(metadata),
             chapters: details.metadata.chapters.iter().map(ChapterObject::from).collect(),
             tracks: details.tracks.clone(),
-            transcript: transcript.segments.iter().map(DocumentSegment::from).collect(),
+            transcript: transcript.segments.iter().map(Segment::with_words).collect(),
         }
     }
 
@@ -107,7 +95,6 @@ impl Document {
         let metadata = if metadata.check().is_ok() { metadata } else { metadata.cleaned(duration_ms) };
         self.tracks.truncate(KNOWN_TRACKS_MAX);
         let details = VideoDetails { metadata, tracks: self.tracks };
-        let segments = self.transcript.into_iter().map(DocumentSegment::into_segment);
         let transcript = transcript::Transcript {
             video: VideoId::new(platform, &self.video_id).map_err(|error| error.to_string())?,
             title: self.title,
@@ -120,36 +107,9 @@ impl Document {
                 original: self.original,
             },
             source: self.source,
-            segments: segments.collect::<Option<_>>().ok_or("invalid time in a segment")?,
+            segments: segments::from_wire(self.transcript).ok_or("invalid time in a segment")?,
         };
         Ok((transcript, details))
-    }
-}
-
-impl From<&transcript::Segment> for DocumentSegment {
-    fn from(segment: &transcript::Segment) -> Self {
-        let word = |word: &Word| Segment {
-            text: word.text.clone(),
-            start: seconds(word.start_ms),
-            duration: seconds(word.duration_ms),
-        };
-        Self {
-            text: segment.text.clone(),
-            start: seconds(segment.start_ms),
-            duration: seconds(segment.duration_ms),
-            words: segment.words.iter().map(word).collect(),
-        }
-    }
-}
-
-impl DocumentSegment {
-    /// The segment; `None` if a time is out of range.
-    fn into_segment(self) -> Option<transcript::Segment> {
-        let word = |word: transcript::Segment| Word::new(word.text, word.start_ms, word.duration_ms);
-        let segment = Segment { text: self.text, start: self.start, duration: self.duration };
-        let segment = segments::from_wire(vec![segment])?.pop()?;
-        let words = segments::from_wire(self.words)?.into_iter().map(word).collect();
-        Some(transcript::Segment { words, ..segment })
     }
 }
 
@@ -177,6 +137,7 @@ impl DocumentMetadata {
             text: title,
             start,
             duration: 0.0,
+            words: Vec::new(),
         });
         let chapters = segments::from_wire(chapters.collect()).ok_or("invalid time of a chapter")?;
         let chapter =

@@ -102,7 +102,6 @@ fn v1_transcript_is_read_back_without_source() {
         (
             VideoTranscript {
                 segments: vec![crate::wire::lookup::Segment {
-                    words: Vec::new(),
                     text: "x".to_owned(),
                     start: -1.0,
                     duration: 1.0,
