@@ -14,14 +14,13 @@ use pyo3::{exceptions::PyValueError, prelude::*, types::PyDict};
 use serde::Serialize;
 use transcript_core::{
     accounts::TranscriptParams,
-    archive::StoredTranscript,
+    archive::{StoredTranscript, view::TranscriptView},
     chat::{ChatRole, ChatTurn},
     lookup::{AttributionTag, EntitlementProof, VideoReference},
     video::{Platform, VideoLink},
     wire::{
         lookup::KeyRequest,
         v1::{BuyCreditsRequest, RegisterRequest, SubscribeRequest},
-        view::TranscriptView,
     },
 };
 use verbatim::service::{

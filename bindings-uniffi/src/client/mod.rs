@@ -9,11 +9,11 @@ use std::{
 
 use transcript_core::{
     accounts::TranscriptParams,
+    archive::view::TranscriptView,
     lookup::{AttributionTag, EntitlementProof, VideoReference},
     wire::{
         lookup::KeyRequest,
         v1::{BuyCreditsRequest, RegisterRequest, SubscribeRequest},
-        view::TranscriptView,
     },
 };
 #[cfg(feature = "local-service")]

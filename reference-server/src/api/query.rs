@@ -4,10 +4,10 @@ use std::borrow::Cow;
 
 use percent_encoding::percent_decode_str;
 use transcript_core::{
+    archive::view::TranscriptView,
     captions::TextFormat,
     lookup::{AttributionTag, VideoReference},
     transcript::LanguageTag,
-    wire::view::TranscriptView,
 };
 
 use super::{ProblemResponse, check_spelling, flag, language, view};

@@ -3,8 +3,8 @@
 use std::ops::RangeInclusive;
 
 use transcript_core::{
+    archive::view::{PAGE_CHARS, PAGE_CHARS_MAX, SegmentCursor, SegmentPageRequest, TranscriptView},
     transcript::{ChunkOptions, ChunkUnit, LanguageTag},
-    wire::view::{PAGE_CHARS, PAGE_CHARS_MAX, PageRequest, SegmentCursor, TranscriptView},
 };
 
 use super::{ProblemResponse, parameter};
@@ -85,7 +85,7 @@ fn chunk(size: &str) -> Result<ChunkOptions, ProblemResponse> {
     Ok(ChunkOptions { unit, size, overlap: 0 })
 }
 
-fn page(query: &str, max_chars: &'static str) -> Result<Option<PageRequest>, ProblemResponse> {
+fn page(query: &str, max_chars: &'static str) -> Result<Option<SegmentPageRequest>, ProblemResponse> {
     let cursor = parameter(query, "cursor")?;
     let cursor = cursor.map(|text| SegmentCursor::parse(&text).ok_or_else(not_a_cursor)).transpose()?;
     let size = parameter(query, max_chars)?.map(|text| {
@@ -97,7 +97,7 @@ fn page(query: &str, max_chars: &'static str) -> Result<Option<PageRequest>, Pro
     });
     Ok(match (cursor, size.transpose()?) {
         (None, None) => None,
-        (cursor, size) => Some(PageRequest { cursor, chars_max: size.unwrap_or(PAGE_CHARS) }),
+        (cursor, size) => Some(SegmentPageRequest { cursor, chars_max: size.unwrap_or(PAGE_CHARS) }),
     })
 }
 
@@ -121,7 +121,7 @@ mod tests {
         let chunk = |unit, size| Some(ChunkOptions { unit, size, overlap: 0 });
         let page = |cursor: Option<&str>, chars_max| {
             let cursor = cursor.map(|cursor| SegmentCursor::parse(cursor).unwrap());
-            Some(PageRequest { cursor, chars_max })
+            Some(SegmentPageRequest { cursor, chars_max })
         };
         let view = TranscriptView::default();
         for (query, expect) in [

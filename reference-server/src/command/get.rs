@@ -2,12 +2,12 @@
 
 use transcript_core::{
     ErrorKind,
-    archive::StoredTranscript,
-    transcript::{LanguageTag, Transcript},
-    wire::{
-        lookup::{Segment, TranscriptResult},
+    archive::{
+        StoredTranscript,
         view::{TranscriptView, write_text},
     },
+    transcript::{LanguageTag, Transcript},
+    wire::lookup::{Segment, TranscriptResult},
 };
 use verbatim::{
     Batch,

@@ -30,11 +30,11 @@ use http_body_util::{Either, Full};
 use quick_cache::Equivalent;
 use sha2::{Digest, Sha256};
 use transcript_core::{
-    archive::{StoredBody, StoredTranscript},
+    archive::{StoredBody, StoredTranscript, view::TranscriptView},
     lookup::{AttributionTag, Lookup, LookupResponse},
     transcript::{LanguageTag, VideoDetails},
     video::VideoId,
-    wire::{lookup::TranscriptResult, view::TranscriptView},
+    wire::lookup::TranscriptResult,
 };
 use verbatim::read_cache::{FormCost, FormKey, ReadCache, ReadCacheBudget, ReadCacheUsage};
 

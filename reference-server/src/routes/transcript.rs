@@ -12,14 +12,12 @@ use http::{
 };
 use serde_json::{Value, json};
 use transcript_core::{
+    archive::view::{SegmentCursor, SegmentPage, TranscriptView, write_text},
     captions::TextFormat,
     engine::NoTranscript,
     lookup::{Availability, FailureReason, LookupOptions, LookupRequest, LookupResponse, ReferenceError},
     transcript::TrackInfo,
-    wire::{
-        lookup::TranscriptResult,
-        view::{SegmentCursor, SegmentPage, TranscriptView, write_text},
-    },
+    wire::lookup::TranscriptResult,
 };
 use verbatim::service::HOP;
 

@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use super::{RequestGuard, StoredResponse, V1Error, call_context::CallContext, fetch_payment::FetchPayment};
 use crate::{
-    archive::{FindOutcome, StoredTranscript, TrackSelector},
+    archive::{
+        FindOutcome, StoredTranscript, TrackSelector,
+        view::{CursorError, SegmentPage, TranscriptView},
+    },
     debug_fields,
     engine::{CostNote, FetchRequest, NoTranscript},
     transcript::{LanguageTag, TrackKind},
     video::{Platform, VideoId, VideoLink},
-    wire::view::{CursorError, SegmentPage, TranscriptView},
 };
 
 /// The largest number of languages in a message.

@@ -7,6 +7,7 @@ mod records;
 mod stored_body;
 mod verify;
 mod video_record;
+pub mod view;
 
 use std::{fmt, sync::Arc};
 

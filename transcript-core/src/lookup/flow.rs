@@ -255,7 +255,7 @@ impl Lookup {
 
     /// The best archived transcript in another language, free; else the failure of a caller without a key.
     ///
-    /// A request for a language gets no other one, but the failure tells whether the video is known to lack it.
+    /// A request for a language gets no other one, but the failure says whether the video is known to lack it.
     async fn without_fetching(
         &self,
         video: &VideoId,

@@ -2,9 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::view::TranscriptView;
 use crate::{
-    archive::{KNOWN_TRACKS_MAX, StoredTranscript},
+    archive::{KNOWN_TRACKS_MAX, StoredTranscript, view::TranscriptView},
     body::segments::{self, millis, seconds},
     error::{Error, Result},
     time::Timestamp,

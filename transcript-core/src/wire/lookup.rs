@@ -2,13 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::details;
 pub use super::details::{ChapterObject, ChunkObject, LanguageObject, MetadataObject};
-use super::{
-    details,
-    view::{SegmentPage, TranscriptView},
-};
 pub use crate::body::segments::{Segment, Word};
 use crate::{
+    archive::view::{SegmentPage, TranscriptView},
     debug_fields,
     engine::NoTranscript,
     error::{Error, Result},

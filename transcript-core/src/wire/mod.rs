@@ -5,7 +5,6 @@ pub mod lookup;
 mod problem;
 #[cfg(feature = "accounts")]
 pub mod v1;
-pub mod view;
 
 #[cfg(feature = "accounts")]
 pub use details::V1MetadataObject;

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 use transcript_core::{
+    archive::view::PAGE_CHARS_MAX,
     lookup::AttributionTag,
     video::{Platform, VideoLink},
-    wire::view::PAGE_CHARS_MAX,
 };
 
 use super::examples::VIDEO;
@@ -141,8 +141,8 @@ pub(crate) fn max_chars(name: &str) -> Value {
     json!({
         "name": name,
         "in": "query",
-        "description": "Extension: the size of a page of segments, in characters of their texts. A longer segment is a \
-                        page of its own. With `cursor` the default is 20,000; without both, all segments are returned.",
+        "description": "Extension: the size of a page of segments, in characters of their texts. A longer segment is \
+                        the only one of its page. With `cursor` the default is 20,000; without both, all segments are returned.",
         "schema": { "type": "integer", "minimum": 1, "maximum": PAGE_CHARS_MAX },
         "examples": { "page": { "value": 20_000 } }
     })

@@ -10,9 +10,9 @@ use http::{HeaderMap, StatusCode, Uri};
 use serde_json::{Value, json};
 use transcript_core::{
     accounts::{PreparedTranscript, StoredResponse, TranscriptParams, V1Endpoint},
-    archive::TrackSelector,
+    archive::{TrackSelector, view::TranscriptView},
     transcript::LanguageTag,
-    wire::{v1::VideoTranscript, view::TranscriptView},
+    wire::v1::VideoTranscript,
 };
 
 use super::{

@@ -12,11 +12,11 @@ use serde::Serialize;
 use serde_json::json;
 use tokio::time::{Instant, timeout_at};
 use transcript_core::{
-    archive::TrackSelector,
+    archive::{TrackSelector, view::TranscriptView},
     engine::FetchProgress,
     lookup::{AdmittedVisitor, LookupResponse, ReferenceError, Visitors, WaitMode},
     video::VideoId,
-    wire::{lookup::TranscriptResult, view::TranscriptView},
+    wire::lookup::TranscriptResult,
 };
 
 use crate::api::{COMMENT, KEEPALIVE_INTERVAL, event, event_of_json, event_stream};

@@ -14,12 +14,13 @@ use http::{
 };
 use serde::Deserialize;
 use transcript_core::{
+    archive::view::TranscriptView,
     engine::NoTranscript,
     lookup::{
         AdmittedVisitor, Availability, LookupResponse, ReferenceError, VisitorOutcome, VisitorRequest,
         WaitMode,
     },
-    wire::{lookup::TranscriptResult, view::TranscriptView},
+    wire::lookup::TranscriptResult,
 };
 
 use super::{PageOptions, VideoPath, parse_path, progress};

@@ -3,16 +3,15 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    archive::StoredTranscript,
+    archive::{
+        StoredTranscript,
+        view::{SegmentPage, TranscriptView},
+    },
     body::segments::{self, Segment},
     error::{Error, Result},
     transcript::{LanguageTag, TrackInfo, TrackKind, Transcript, VideoDetails},
     video::{Platform, VideoId, VideoLink},
-    wire::{
-        ChapterObject, ChunkObject, LanguageObject, V1MetadataObject, details,
-        lookup::AFTER_SEGMENTS,
-        view::{SegmentPage, TranscriptView},
-    },
+    wire::{ChapterObject, ChunkObject, LanguageObject, V1MetadataObject, details, lookup::AFTER_SEGMENTS},
 };
 
 /// Transcript (specification 2.5), the response of `GET /api/v1/transcript`.

@@ -2,8 +2,8 @@
 
 use std::{borrow::Cow, ops::Range};
 
+use super::StoredTranscript;
 use crate::{
-    archive::StoredTranscript,
     captions::{TextFormat, write_webvtt_with_words},
     transcript::{ChunkOptions, ChunkUnit, Segment, Transcript, front_matter},
 };
@@ -21,7 +21,7 @@ pub struct TranscriptView {
     /// Size of the chunks that are included.
     pub chunk: Option<ChunkOptions>,
     /// The page of the segments; `None` for all of them.
-    pub page: Option<PageRequest>,
+    pub page: Option<SegmentPageRequest>,
 }
 
 impl TranscriptView {
@@ -40,10 +40,10 @@ impl TranscriptView {
 
 /// Page of a transcript.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct PageRequest {
+pub struct SegmentPageRequest {
     /// Start of the page; `None` for the start of the transcript.
     pub cursor: Option<SegmentCursor>,
-    /// Maximum number of characters of all texts of the page. A longer segment is a page of its own.
+    /// Maximum number of characters of all texts of the page. A longer segment is the only one of its page.
     pub chars_max: u32,
 }
 
@@ -106,7 +106,7 @@ impl SegmentPage {
     /// [`CursorError`] if the cursor belongs to another transcript or another revision.
     pub fn select(stored: &StoredTranscript, view: TranscriptView) -> Result<Self, CursorError> {
         let segments = &stored.transcript.segments;
-        let Some(PageRequest { cursor, chars_max }) = view.page else {
+        let Some(SegmentPageRequest { cursor, chars_max }) = view.page else {
             return Ok(Self { segments: 0..segments.len(), next: None, total_chars: None });
         };
         let start = match cursor {
@@ -198,7 +198,7 @@ mod tests {
     }
 
     fn view(cursor: Option<SegmentCursor>, chars_max: u32) -> TranscriptView {
-        TranscriptView { page: Some(PageRequest { cursor, chars_max }), ..TranscriptView::default() }
+        TranscriptView { page: Some(SegmentPageRequest { cursor, chars_max }), ..TranscriptView::default() }
     }
 
     #[test]
