@@ -176,6 +176,12 @@ impl WriteTx for AcquireLeaseTx {
     type Outcome = Option<LeaseOutcome>;
     const IS_SINGLE_STATEMENT: bool = true;
 
+    /// A crash of the machine ends every process that a lease of this file keeps away.
+    #[cfg(feature = "sqlite")]
+    fn needs_sync(&self, _: &Self::Outcome) -> bool {
+        false
+    }
+
     async fn run<S: Session>(&self, db: &mut S) -> DbResult<Option<LeaseOutcome>> {
         if !S::IS_REMOTE {
             db.execute(DELETE_EXPIRED_LEASES, &values![self.delete_before]).await?;
