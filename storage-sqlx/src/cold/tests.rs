@@ -36,7 +36,8 @@ fn sample_transcript() -> Transcript {
 fn assert_round_trip(transcript: &Transcript, dictionary: Dictionary) -> usize {
     let compact = Packer::new(dictionary).unwrap().pack(transcript).unwrap();
     let digest = content_digest(transcript);
-    let read = unpack(&compact, None, &digest).unwrap();
+    let words = words::pack(&transcript.segments).unwrap();
+    let read = unpack(&compact, words.as_deref(), &digest).unwrap();
     assert_eq!(read, *transcript);
     let (before, after) = (EncodedBody::pack(transcript).unwrap(), EncodedBody::pack(&read).unwrap());
     assert_eq!(segments::write(&read.segments).unwrap(), before.json().unwrap());
