@@ -1,6 +1,6 @@
 //! Invariants of the archive.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use transcript_core::{
     Timestamp,
@@ -16,6 +16,11 @@ use super::{Oracle, OracleFacts, now};
 pub(crate) fn all_selectors() -> Vec<TrackSelector> {
     let languages = ["en", "fr", "ja"].map(|tag| TrackSelector::Language(LanguageTag::from_canonical(tag)));
     [TrackSelector::Default].into_iter().chain(languages).collect()
+}
+
+/// A transcript without what is known of its video besides it, which later fetches change.
+fn without_details(stored: &StoredTranscript) -> StoredTranscript {
+    StoredTranscript { details: Arc::default(), ..stored.clone() }
 }
 
 impl OracleFacts {
@@ -45,6 +50,7 @@ impl Oracle {
                 self.report(format_args!("{video} {selector} was archived and is not found"));
                 continue;
             };
+            let stored = without_details(&stored);
             let mut facts = self.facts();
             let was_supplied = facts.was_supplied(video, &stored);
             for list in [OracleFacts::archived, OracleFacts::stored_transcripts] {
@@ -69,7 +75,7 @@ impl Oracle {
     pub(crate) fn check_response(&self, video: &VideoId, stored: &StoredTranscript) {
         let facts = self.facts();
         let (was_supplied, was_archived) =
-            (facts.was_supplied(video, stored), facts.archived.contains(stored));
+            (facts.was_supplied(video, stored), facts.archived.contains(&without_details(stored)));
         drop(facts);
         if !was_supplied {
             self.report(format_args!("a response for {video} has text that no supplier returned"));
@@ -87,7 +93,7 @@ impl Oracle {
             let video = &stored.transcript.video;
             let is_there =
                 all_selectors().iter().any(|selector| match now(self.archive.find(video, selector, far)) {
-                    FindOutcome::Transcript(found) => found == stored,
+                    FindOutcome::Transcript(found) => without_details(&found) == stored,
                     // Still stored; checked again when the withdrawal ends.
                     FindOutcome::Withdrawn => true,
                     FindOutcome::Absence(_) | FindOutcome::NotFound => false,
