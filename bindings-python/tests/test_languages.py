@@ -92,7 +92,8 @@ def test_translation_is_returned_on_request_only(supplier, transcripts):
     for _ in range(3):
         found = transcripts.get(LINK, "de", translated=True)
         assert (found.language, found.kind) == ("de", "translated")
-    assert supplier.languages == ["de", "fr"]
+    # Once without and once with permission: a supplier that knows the difference answers them differently.
+    assert supplier.languages == ["de", "fr", "de"]
 
 
 def test_fetch_false_reads_archive_only(supplier, transcripts):

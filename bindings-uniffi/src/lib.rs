@@ -11,6 +11,7 @@
 mod call;
 #[cfg(feature = "chat")]
 mod chat;
+mod chunks;
 #[cfg(any(feature = "local-service", feature = "service"))]
 mod client;
 #[cfg(feature = "testing")]
@@ -32,6 +33,7 @@ mod transcripts;
 pub use call::{CallOptions, CancelToken};
 #[cfg(feature = "chat")]
 pub use chat::{ChatAnswer, ChatRole, ChatTurn, Citation};
+pub use chunks::{Chunk, chunks_by_time, chunks_by_tokens};
 #[cfg(any(feature = "local-service", feature = "service"))]
 pub use client::{
     AccountInfo, CheckoutSession, Client, ClientOptions, CreateKeyRequest, CreateKeyResponse, KeyStatus,

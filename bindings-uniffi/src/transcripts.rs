@@ -126,24 +126,27 @@ impl Transcripts {
     /// Returns the transcript of a video: archived, or fetched and archived.
     ///
     /// `link` is a link in any common form, or a YouTube id; `language` is a BCP 47 tag. Without it the transcript is
-    /// in English if available, otherwise in the spoken language. `listener` receives the progress of the fetch.
+    /// in English if available, otherwise in the spoken language. `listener` receives the progress of the fetch. With
+    /// `translated`, a machine translation into the language is returned if the video has no other transcript in it.
     ///
     /// # Errors
     /// `InvalidInput`; `NoCaptions`, `RateLimited`, `FetchFailed`, `NotConfigured` if there is no transcript; failures
     /// of a store.
-    #[uniffi::method(default(language = None, listener = None, call = None))]
+    #[uniffi::method(default(language = None, listener = None, call = None, translated = false))]
     pub async fn get(
         &self,
         link: String,
         language: Option<String>,
         listener: Option<Arc<dyn ProgressListener>>,
         call: Option<CallOptions>,
+        translated: bool,
     ) -> Result<Transcript, VerbatimError> {
         let (lazy, progress) = (Arc::clone(&self.lazy), Arc::clone(&self.progress));
         run(call, async move {
             let verbatim = lazy.open().await?;
             let listening = listener.map(|listener| progress.subscribe(listener, parse_video(&link)));
-            let outcome = verbatim.get(GetRequest { link, language, ..GetRequest::default() }).await;
+            let request = GetRequest { link, language, translated, ..GetRequest::default() };
+            let outcome = verbatim.get(request).await;
             if let Some(listening) = listening {
                 listening.finish().await;
             }

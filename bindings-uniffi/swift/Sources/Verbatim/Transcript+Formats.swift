@@ -38,6 +38,12 @@ extension Transcript {
     /// Whether the transcript was generated or translated by a machine.
     public var isGenerated: Bool { kind != .human }
 
+    /// Splits the transcript into chunks that last about `size` seconds; `overlap` is repeated at the beginning of the
+    /// next one.
+    public func chunks(size: TimeInterval, overlap: TimeInterval = 0) throws -> [Chunk] {
+        try chunksByTime(transcript: self, size: size, overlap: overlap)
+    }
+
     /// The transcript as plain text.
     public func text() throws -> String { try render(transcript: self, format: .text) }
 

@@ -39,6 +39,7 @@ final class SupplierTests: XCTestCase {
             XCTAssertEqual(found.metadata, metadata)
             XCTAssertEqual(found.metadata.published, Date(timeIntervalSince1970: 1_700_000_000))
             XCTAssertEqual(found.chapters.map(\.start), [0])
+            XCTAssertEqual(try found.chunks(size: 60).map(\.startMs), found.segments.prefix(1).map(\.startMs))
             XCTAssertEqual(found.tracks.map(\.displayName), ["English"])
         }
     }

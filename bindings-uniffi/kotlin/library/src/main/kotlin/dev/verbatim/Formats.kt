@@ -3,6 +3,7 @@ package dev.verbatim
 import java.time.Instant
 import kotlin.time.Duration
 import kotlin.time.Duration.Companion.milliseconds
+import kotlin.time.toJavaDuration
 
 /** Start, from the beginning of the video. */
 public val Segment.start: Duration
@@ -51,6 +52,18 @@ public val Transcript.duration: Duration?
 /** Whether the transcript was generated or translated by a machine. */
 public val Transcript.isGenerated: Boolean
     get() = kind != TrackKind.HUMAN
+
+/** Splits the transcript into chunks that last about [size]; [overlap] is repeated at the beginning of the next one. */
+public fun Transcript.chunks(size: Duration, overlap: Duration = Duration.ZERO): List<Chunk> =
+    chunksByTime(this, size.toJavaDuration(), overlap.toJavaDuration())
+
+/** Start, from the beginning of the video. */
+public val Chunk.start: Duration
+    get() = startMs.milliseconds
+
+/** End, from the beginning of the video. */
+public val Chunk.end: Duration
+    get() = endMs.milliseconds
 
 /** The transcript as plain text. */
 public fun Transcript.text(): String = render(this, TranscriptFormat.TEXT)

@@ -80,6 +80,8 @@ class SupplierTest {
                 assertEquals(700.milliseconds to 733.milliseconds, found.segments[0].words[1].let { it.start to it.end })
                 assertEquals(metadata.copy(authorUrl = null, chapters = found.chapters), found.metadata)
                 assertEquals(listOf("Start"), found.chapters.map { it.title })
+                val chunk = found.chunks(60.seconds).single()
+                assertTrue(chunk.end > chunk.start && chunk.url.isNotEmpty(), "$chunk")
                 assertEquals("2023-11-14T22:13:20.123Z", found.metadata.published.toString())
                 assertEquals(listOf("German", "English"), found.tracks.map { it.displayName })
             }
