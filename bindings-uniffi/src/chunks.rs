@@ -39,7 +39,7 @@ pub fn chunks_by_time(
     split(transcript, ChunkOptions { unit: ChunkUnit::Milliseconds, size: millis(size), overlap })
 }
 
-/// Splits a transcript into chunks of at most so many estimated tokens of a language model.
+/// Splits a transcript into chunks of at most this number of estimated tokens of a language model.
 ///
 /// As [`chunks_by_time`] otherwise; a longer segment is a whole chunk.
 ///

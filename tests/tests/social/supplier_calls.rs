@@ -7,7 +7,6 @@ use transcript_core::{
     Clock,
     archive::TrackSelector,
     supplier::{Supplier, SupplyError, SupplyMonitor, SupplyOutput, SupplyRequest},
-    transcript::LanguageTag,
     video::VideoId,
 };
 use upstream_reqwest::{HttpOptions, HttpTransport};
@@ -73,7 +72,7 @@ pub(crate) async fn fetch_within(
 ) -> Result<CallOutcome> {
     let platform = *supplier.info().platforms.first().context("a platform")?;
     let selector = match lang {
-        Some(tag) => TrackSelector::Language(LanguageTag::parse(tag).ok().context("a language tag")?),
+        Some(name) => TrackSelector::from_name(name),
         None => TrackSelector::Default,
     };
     let video = VideoId::new(platform, video)?;

@@ -108,7 +108,7 @@ async fn tiktok_redirect_to_post_page_is_followed() -> Result<()> {
 #[tokio::test]
 async fn tiktok_transcript_has_post_metadata() -> Result<()> {
     let proxy = start_replay(PLATFORM, "mt-first")?;
-    let supplied = fetch(&behind(make, &proxy)?, "7600000000000000001", Some("en")).await??;
+    let supplied = fetch(&behind(make, &proxy)?, "7600000000000000001", Some("translation:en")).await??;
     let [requested, default] = supplied.transcripts.as_slice() else { anyhow::bail!("{supplied:?}") };
     assert_eq!(requested.author.as_deref(), Some("The Rope Walk"));
     assert_eq!((requested.duration_ms, requested.source.as_str()), (Some(31_000), "tiktok-captions"));

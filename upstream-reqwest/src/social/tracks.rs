@@ -41,10 +41,12 @@ impl SocialTracks {
         self.0.iter().map(|track| track.info.clone()).collect()
     }
 
-    /// All languages, each once. Translations are included, since they can be selected by language.
+    /// All languages, each once. Those of machine translations only if there are no others.
     fn languages(&self) -> Vec<LanguageTag> {
         let mut languages: Vec<LanguageTag> = Vec::new();
-        for track in &self.0 {
+        let is_original = |track: &SocialTrack| track.info.kind != TrackKind::Translated;
+        let has_originals = self.0.iter().any(is_original);
+        for track in self.0.iter().filter(|track| !has_originals || is_original(track)) {
             if !languages.contains(&track.info.language) {
                 languages.push(track.info.language.clone());
             }
