@@ -189,11 +189,14 @@ mod tests {
     fn translation_is_neither_default_nor_substitute() {
         let list = tracks(&[("en", Translated, false), ("vi", Generated, true), ("vi", Human, true)]);
         assert_eq!(list.choose(&TrackSelector::Default), Some(2));
-        assert_eq!(list.choose(&selector("en")), Some(0));
-        assert_eq!(list.choose(&selector("en-GB")), None);
+        let translation = |tag| TrackSelector::in_language(LanguageTag::parse(tag).unwrap(), true);
+        assert_eq!(list.choose(&selector("en")), None);
+        assert_eq!(list.choose(&translation("en")), Some(0));
+        assert_eq!(list.choose(&translation("en-GB")), None);
+        assert_eq!(list.languages(), [LanguageTag::from_canonical("vi")]);
         assert_eq!(list.choose_instead(&TrackSelector::Default, 2, &[2]), Some(1));
         assert_eq!(list.choose_instead(&TrackSelector::Default, 2, &[1, 2]), None);
-        assert_eq!(list.choose_instead(&selector("en"), 0, &[0]), None);
+        assert_eq!(list.choose_instead(&translation("en"), 0, &[0]), None);
         let only = tracks(&[("en", Translated, false)]);
         assert_eq!(only.choose(&TrackSelector::Default), None);
         assert_eq!(only.languages().len(), 1);

@@ -158,21 +158,27 @@ async fn supply_language_also_returns_default() {
         None if request.line.contains("lang=de") => captions_reply("das Rad"),
         None => captions_reply("the wheel"),
     };
-    for (selector, expect) in
-        [("de", &["das Rad", "the wheel"][..]), ("en", &["the wheel"]), ("ja", &["水車", "the wheel"])]
-    {
+    for (selector, expect) in [
+        ("de", &["das Rad", "the wheel"][..]),
+        ("en", &["the wheel"]),
+        ("translation:ja", &["水車", "the wheel"]),
+    ] {
         let platform = FakePlatform::start(script).await;
         let supplied = supply(&platform, selector).await.unwrap();
         let texts: Vec<_> =
             supplied.transcripts.iter().map(|found| found.segments[0].text.as_str()).collect();
         assert_eq!(texts, expect, "{selector}");
-        assert_eq!(supplied.transcripts[0].track.language.as_str(), selector);
-        assert_eq!(supplied.transcripts[0].track.kind == TrackKind::Translated, selector == "ja");
+        let track = &supplied.transcripts[0].track;
+        assert_eq!(Some(&track.language), TrackSelector::from_name(selector).language());
+        assert_eq!(track.kind == TrackKind::Translated, selector == "translation:ja");
         assert_eq!(platform.requests().len(), 1 + texts.len(), "{selector}");
         assert_eq!(supplied.known_tracks.len(), 2, "translations are not tracks of the video");
     }
     let platform = FakePlatform::start(script).await;
-    let found = supply(&platform, "nl").await.unwrap_err();
+    // A machine translation is not returned unasked.
+    assert!(matches!(supply(&platform, "ja").await.unwrap_err().reason(), SupplyReason::NoLanguage(_)));
+    let platform = FakePlatform::start(script).await;
+    let found = supply(&platform, "translation:nl").await.unwrap_err();
     let tags = ["en", "de"].map(|tag| LanguageTag::parse(tag).unwrap());
     assert_eq!(*found.reason(), SupplyReason::NoLanguage(tags.to_vec()));
     assert!(found.message().contains("en, de"), "{found}");

@@ -298,6 +298,10 @@ mod tests {
         YouTubeTrackList::read(&json!({"playerCaptionsTracklistRenderer": renderer}))
     }
 
+    fn translation(tag: &str) -> TrackSelector {
+        TrackSelector::in_language(LanguageTag::parse(tag).unwrap(), true)
+    }
+
     fn selector(tag: &str) -> TrackSelector {
         TrackSelector::Language(LanguageTag::parse(tag).unwrap())
     }
@@ -389,11 +393,12 @@ mod tests {
         let translated =
             |code: &str| Some(("speech".to_owned(), TrackKind::Translated, Some(code.to_owned())));
         assert_eq!(chosen(&TrackSelector::Default), Some(("speech".to_owned(), TrackKind::Generated, None)));
-        assert_eq!(chosen(&selector("en")), translated("en"));
-        assert_eq!(chosen(&selector("he")), translated("iw"), "the request has YouTube's own code");
-        assert_eq!(chosen(&selector("en-GB")), None);
+        assert_eq!(chosen(&selector("en")), None);
+        assert_eq!(chosen(&translation("en")), translated("en"));
+        assert_eq!(chosen(&translation("he")), translated("iw"), "the request has YouTube's own code");
+        assert_eq!(chosen(&translation("en-GB")), None);
         assert_eq!(chosen(&selector("de-AT")), Some(("human".to_owned(), TrackKind::Human, None)));
-        assert_eq!(chosen(&selector("ja")), None);
+        assert_eq!(chosen(&translation("ja")), None);
     }
 
     #[test]
@@ -403,8 +408,8 @@ mod tests {
             json!([{"baseUrl": "u", "languageCode": "zz-bad tag", "isTranslatable": true}]),
             json!({"translationLanguages": [{"languageCode": "zz-bad tag"}, {"languageCode": "en"}]}),
         );
-        assert!(list.choose(&selector("zz")).is_none());
-        assert_eq!(list.choose(&selector("en")).unwrap().translate_to.as_deref(), Some("en"));
+        assert!(list.choose(&translation("zz")).is_none());
+        assert_eq!(list.choose(&translation("en")).unwrap().translate_to.as_deref(), Some("en"));
     }
 
     #[test]

@@ -133,7 +133,7 @@ async fn supply_throttled_translation_does_not_pause_youtube() {
     })
     .await;
     let http = platform.http();
-    let error = supply_by(Arc::clone(&http), request("ja"), true).await.unwrap_err();
+    let error = supply_by(Arc::clone(&http), request("translation:ja"), true).await.unwrap_err();
     assert_eq!(*error.reason(), SupplyReason::Throttled(Some(Duration::from_secs(1))));
     assert!(error.message().contains("translates"), "{error}");
     assert_eq!(platform.requests().len(), 2, "not retried");
@@ -149,7 +149,7 @@ async fn supply_missing_language_tries_all_clients() {
         None => captions_reply("the wheel"),
     })
     .await;
-    assert_eq!(texts(&supply(&platform, "nl").await.unwrap()), ["het rad", "the wheel"]);
+    assert_eq!(texts(&supply(&platform, "translation:nl").await.unwrap()), ["het rad", "the wheel"]);
     assert_eq!(lines(&platform)[..2], ["VISIONOS", "ANDROID"]);
 }
 
