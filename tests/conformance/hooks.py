@@ -50,7 +50,15 @@ def use_one_video_parameter(case):
         query["url"] = url if url in links else links[sum(str(url).encode()) % len(links)]
     elif by_id not in query:
         query[by_id] = "dQw4w9WgXcQ"
-    case.query = query
+    # A cursor belongs to one transcript, and some views to some formats.
+    query.pop("cursor", None)
+    unfit = {
+        "words": query.get("format", "json") not in ("json", "vtt"),
+        "chunk": query.get("format", "json") != "json",
+        "frontmatter": query.get("format") != "md",
+        "translated": by_id == "v" and "lang" not in query,
+    }
+    case.query = {name: value for name, value in query.items() if not unfit.get(name)}
 
 
 def use_archived_video(case):

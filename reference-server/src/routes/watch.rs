@@ -267,9 +267,9 @@ pub(crate) fn operation(_: &DocumentOptions<'_>) -> Value {
         "tags": ["transcripts"],
         "summary": "Read a transcript in the browser",
         "description": "The page shows an archived transcript. It never transcribes. The page of an unresolved short \
-                        link links to the platform.",
+                        link links to the platform. `lang` selects a language; an invalid one is ignored.",
         "security": [],
-        "parameters": [parameters::platform(), parameters::id(), parameters::lang(), parameters::src()],
+        "parameters": [parameters::platform(), parameters::id()],
         "responses": {
             "200": document::shareable(page("The transcript, or the reason why there is none.", "A talk – transcript")),
             "404": page("The address names no video.", "No such video"),
