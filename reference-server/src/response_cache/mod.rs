@@ -53,7 +53,7 @@ use crate::api::{
 /// A body that is cheap to build saves half of the time of a response, so few are held. One that must be compressed
 /// or rendered takes milliseconds.
 const BUDGET: ReadCacheBudget =
-    ReadCacheBudget { selections: 8 << 20, cheap_forms: 24 << 20, costly_forms: 28 << 20 };
+    ReadCacheBudget { selections: 8 << 20, cheap_forms: 24 << 20, costly_forms: 22 << 20 };
 /// Longest query that is cached, in bytes.
 const QUERY_LENGTH_MAX: usize = 512;
 
