@@ -59,7 +59,7 @@ pub(crate) fn check_spelling(query: &str, names: &[&'static str]) -> Result<(), 
     let keys = query.split('&').map(|pair| pair.split_once('=').map_or(pair, |(key, _)| key));
     for key in keys.filter(|key| !names.contains(key)) {
         if let Some(name) = names.iter().find(|name| plain(name) == plain(key)) {
-            return Err(ProblemResponse::bad(name, "this is the spelling of its name"));
+            return Err(ProblemResponse::bad(name, "its name is spelled like this"));
         }
     }
     Ok(())

@@ -79,8 +79,7 @@ impl Lookup {
     /// The whole lookup: the key's owner, the transcript, and the key's usage.
     ///
     /// Takes at most the wait timeout and three store calls, and one more store call each if a proof renews the key and
-    /// if a requested language is missing. A wait
-    /// timeout below two store calls counts as two.
+    /// if a requested language is missing. A wait timeout below two store calls counts as two.
     async fn run(
         &self,
         request: &LookupRequest,
@@ -264,6 +263,8 @@ impl Lookup {
         counted: bool,
     ) -> Result<Availability> {
         let other = match &flow.request.language {
+            // The platform may translate.
+            Some(_) if flow.request.translated => None,
             Some(language) => self.unknown_language(video, language).await?,
             None if flow.request.default_only => None,
             None => self.find_best_available(video).await?,

@@ -74,6 +74,8 @@ async fn lookup_language_is_archived_one_or_none() {
         assert!(french["failureMessage"].as_str().unwrap().contains("en, de-AT"), "{french}");
     }
     assert_eq!(get(&service, "lang=fr&format=text").await.status, 404);
+    let translated = get(&service, "lang=fr&translated=true").await.json();
+    assert_eq!(translated["failureReason"], "needs_verification", "the platform may translate");
     assert_eq!(service.supplier_calls.load(Ordering::Relaxed), 0);
 }
 
