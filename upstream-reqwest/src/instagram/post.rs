@@ -6,7 +6,7 @@ use transcript_core::{time::Timestamp, transcript::VideoMetadata};
 
 use crate::social::{
     MediaAddress, SocialFailure, TrackDetails,
-    json::{field, items, path, seconds_as_ms, text, timestamp},
+    json::{field, items, path, profile_url, seconds_as_ms, text, timestamp},
     title,
 };
 
@@ -66,13 +66,11 @@ fn details(node: &Value, code: &str) -> TrackDetails {
         None => format!("Instagram video {code}"),
     };
     let named = text(field(node, "title"), NAME_MAX).or_else(|| title(caption.as_ref()?));
-    // Such a name needs no escapes in a URL.
-    let is_plain = |name: &String| name.bytes().all(|c| c.is_ascii_alphanumeric() || b"_.".contains(&c));
     // The page of a reel has only the time of its caption.
     let times = [&["taken_at"][..], &["taken_at_timestamp"], &["caption", "created_at"]];
     let metadata = VideoMetadata {
         author_id: ["pk", "id"].into_iter().find_map(|key| text(field(user, key), NAME_MAX)),
-        author_url: name.filter(is_plain).map(|name| format!("https://www.instagram.com/{name}/")),
+        author_url: profile_url("https://www.instagram.com/", name.as_deref(), "_.").map(|url| url + "/"),
         published_at: times.into_iter().find_map(|names| timestamp(path(node, names))),
         description: caption,
         ..VideoMetadata::default()

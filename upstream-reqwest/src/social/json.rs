@@ -3,6 +3,11 @@
 use serde_json::{Value, value::RawValue};
 use transcript_core::time::Timestamp;
 
+/// Maximum length of a description in characters, if the platform has no lower limit.
+pub(crate) const DESCRIPTION_MAX: usize = 10_000;
+/// Maximum length of a URL in metadata, in characters.
+pub(crate) const ADDRESS_MAX: usize = 2_048;
+
 /// A field of an object; null if it is absent or the value is not an object.
 pub(crate) fn field<'a>(value: &'a Value, name: &str) -> &'a Value {
     value.get(name).unwrap_or(&Value::Null)
@@ -27,6 +32,14 @@ pub(crate) fn text(value: &Value, max: usize) -> Option<String> {
     let text: String = value.as_str()?.trim().chars().take(max).collect();
     let text = text.trim_end();
     (!text.is_empty()).then(|| text.to_owned())
+}
+
+/// The URL of a channel or profile: `prefix`, then its name; `None` if the name needs escapes in a URL.
+///
+/// It needs none if it has only letters and digits of ASCII, and `marks`.
+pub(crate) fn profile_url(prefix: &str, name: Option<&str>, marks: &str) -> Option<String> {
+    let is_plain = |name: &&str| name.chars().all(|c| c.is_ascii_alphanumeric() || marks.contains(c));
+    name.filter(is_plain).map(|name| format!("{prefix}{name}"))
 }
 
 /// A whole number, or one in a string: the platforms use both for the same field.

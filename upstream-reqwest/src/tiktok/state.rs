@@ -6,15 +6,14 @@ use transcript_core::{transcript::VideoMetadata, video::VideoId};
 use super::{classify, subtitles};
 use crate::social::{
     SocialFailure, SocialTracks, TrackDetails,
-    json::{field, items, number, path, seconds_as_ms, text, timestamp},
+    json::{
+        ADDRESS_MAX, DESCRIPTION_MAX, field, items, number, path, profile_url, seconds_as_ms, text, timestamp,
+    },
 };
 
 /// Maximum length of a title and a name in characters.
 const TITLE_MAX: usize = 500;
 const AUTHOR_MAX: usize = 200;
-/// Maximum length of a description and of a URL in characters.
-const DESCRIPTION_MAX: usize = 10_000;
-const ADDRESS_MAX: usize = 2_048;
 
 /// A post with captions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,12 +74,10 @@ pub(super) fn details(item: &Value) -> TrackDetails {
 fn metadata(item: &Value) -> VideoMetadata {
     let author = field(item, "author");
     let name = text(field(author, "uniqueId"), AUTHOR_MAX);
-    // Such a name needs no escapes in a URL.
-    let is_plain = |name: &String| name.bytes().all(|c| c.is_ascii_alphanumeric() || b"_.".contains(&c));
     let covers = ["originCover", "cover"].map(|key| path(item, &["video", key]));
     VideoMetadata {
         author_id: text(field(author, "id"), AUTHOR_MAX),
-        author_url: name.filter(is_plain).map(|name| format!("https://www.tiktok.com/@{name}")),
+        author_url: profile_url("https://www.tiktok.com/@", name.as_deref(), "_."),
         published_at: timestamp(field(item, "createTime")),
         thumbnail_url: covers.into_iter().find_map(|cover| text(cover, ADDRESS_MAX)),
         description: text(field(item, "desc"), DESCRIPTION_MAX),

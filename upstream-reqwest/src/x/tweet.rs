@@ -9,7 +9,7 @@ use super::{
 };
 use crate::social::{
     SocialFailure, TrackDetails,
-    json::{field, items, path, text},
+    json::{field, items, path, profile_url, text},
     title,
 };
 
@@ -106,11 +106,9 @@ pub(super) fn details(words: &Value, author: XAuthor<'_>, time: &Value) -> Track
     let author = text(author.name, AUTHOR_MAX).or_else(|| handle.as_ref().map(|handle| format!("@{handle}")));
     let untitled = || author.as_ref().map(|author| format!("Post by {author}"));
     let words = text(words, TEXT_MAX).map(|words| decode_entities(&words));
-    // Such a handle needs no escapes in a URL.
-    let is_plain = |handle: &String| handle.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_');
     let metadata = VideoMetadata {
         author_id,
-        author_url: handle.filter(is_plain).map(|handle| format!("https://x.com/{handle}")),
+        author_url: profile_url("https://x.com/", handle.as_deref(), "_"),
         published_at: time.as_str().and_then(post_time),
         description: words.clone(),
         ..VideoMetadata::default()

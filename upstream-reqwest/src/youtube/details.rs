@@ -10,14 +10,12 @@ use super::{
     chapters,
     player::{field, items, text},
 };
-use crate::social::json::path;
+use crate::social::json::{ADDRESS_MAX, DESCRIPTION_MAX, path, profile_url};
 
-/// Maximum length of a title, a channel name, a channel id and a description, in characters.
+/// Maximum length of a title, a channel name and a channel id, in characters.
 const TITLE_MAX: usize = 500;
 const AUTHOR_MAX: usize = 200;
-const DESCRIPTION_MAX: usize = 10_000;
-/// Maximum length of a URL in characters, and maximum number of previews read. Five are usual.
-const ADDRESS_MAX: usize = 2_048;
+/// Maximum number of previews read. Five are usual.
 const PREVIEWS_MAX: usize = 50;
 /// Upper bound of a video's length in seconds: a year of live stream.
 const LENGTH_MAX_S: u64 = 366 * 86_400;
@@ -85,8 +83,7 @@ fn author_url(id: Option<&str>, microformat: &Value) -> Option<String> {
     let stated = text(field(microformat, "ownerProfileUrl"), ADDRESS_MAX);
     // YouTube states it without encryption.
     let stated = stated.map(|url| url.replacen("http://", "https://", 1));
-    let is_plain = |id: &&str| id.bytes().all(|c| c.is_ascii_alphanumeric() || b"_-".contains(&c));
-    let by_id = || id.filter(is_plain).map(|id| format!("{SITE}channel/{id}"));
+    let by_id = || profile_url(&format!("{SITE}channel/"), id, "_-");
     stated.filter(|url| url.starts_with(SITE)).or_else(by_id)
 }
 

@@ -6,12 +6,10 @@ use transcript_core::{
     transcript::{CHAPTERS_MAX, Chapter, LiveStatus, VideoMetadata},
 };
 
-use crate::social::json::{field, text, timestamp};
+use crate::social::json::{ADDRESS_MAX, DESCRIPTION_MAX, field, text, timestamp};
 
-/// Maximum length of a name and of a description in characters, and of a URL.
+/// Maximum length of a name in characters.
 const NAME_MAX: usize = 500;
-const DESCRIPTION_MAX: usize = 10_000;
-const ADDRESS_MAX: usize = 2_048;
 /// Upper bound of the start of a chapter in seconds.
 const START_MAX_S: f64 = 1e7;
 
