@@ -1,6 +1,6 @@
 //! Query parameters of both APIs for a language and for views of a transcript: words, chunks and pages (extensions).
 
-use std::ops::RangeInclusive;
+use std::{ops::RangeInclusive, str::FromStr};
 
 use transcript_core::{
     archive::view::{PAGE_CHARS, PAGE_CHARS_MAX, SegmentCursor, SegmentPageRequest, TranscriptView},
@@ -10,9 +10,9 @@ use transcript_core::{
 use super::{ProblemResponse, parameter};
 
 /// Limits of the size of chunks.
-pub(crate) const CHUNK_SECONDS: RangeInclusive<u64> = 1..=86_400;
+const CHUNK_SECONDS: RangeInclusive<u64> = 1..=86_400;
 /// As [`CHUNK_SECONDS`], in tokens.
-pub(crate) const CHUNK_TOKENS: RangeInclusive<u64> = 1..=100_000;
+const CHUNK_TOKENS: RangeInclusive<u64> = 1..=100_000;
 
 /// Parses `words`, `chunk`, `cursor` and the parameter of the page size, whose name differs between the APIs.
 ///
@@ -58,7 +58,8 @@ pub(crate) fn check_spelling(query: &str, names: &[&'static str]) -> Result<(), 
     };
     let keys = query.split('&').map(|pair| pair.split_once('=').map_or(pair, |(key, _)| key));
     for key in keys.filter(|key| !names.contains(key)) {
-        if let Some(name) = names.iter().find(|name| plain(name) == plain(key)) {
+        let written = plain(key);
+        if let Some(name) = names.iter().find(|name| plain(name) == written) {
             return Err(ProblemResponse::bad(name, "its name is spelled like this"));
         }
     }
@@ -66,10 +67,6 @@ pub(crate) fn check_spelling(query: &str, names: &[&'static str]) -> Result<(), 
 }
 
 fn chunk(size: &str) -> Result<ChunkOptions, ProblemResponse> {
-    let number = |text: &str, range: RangeInclusive<u64>| {
-        let is_plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        text.parse().ok().filter(|number| is_plain && range.contains(number))
-    };
     let by_time = size.strip_suffix('s').and_then(|text| number(text, CHUNK_SECONDS));
     let by_tokens = size.strip_suffix('t').and_then(|text| number(text, CHUNK_TOKENS));
     let (unit, size) = match (by_time, by_tokens) {
@@ -89,9 +86,7 @@ fn page(query: &str, max_chars: &'static str) -> Result<Option<SegmentPageReques
     let cursor = parameter(query, "cursor")?;
     let cursor = cursor.map(|text| SegmentCursor::parse(&text).ok_or_else(not_a_cursor)).transpose()?;
     let size = parameter(query, max_chars)?.map(|text| {
-        let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
-        let size = text.parse().ok().filter(|size| is_plain && (1..=PAGE_CHARS_MAX).contains(size));
-        size.ok_or_else(|| {
+        number(&text, 1..=PAGE_CHARS_MAX).ok_or_else(|| {
             ProblemResponse::bad(max_chars, format!("it must be a number from 1 to {PAGE_CHARS_MAX}"))
         })
     });
@@ -99,6 +94,12 @@ fn page(query: &str, max_chars: &'static str) -> Result<Option<SegmentPageReques
         (None, None) => None,
         (cursor, size) => Some(SegmentPageRequest { cursor, chars_max: size.unwrap_or(PAGE_CHARS) }),
     })
+}
+
+/// A number without a sign, in this range.
+fn number<T: FromStr + PartialOrd>(text: &str, range: RangeInclusive<T>) -> Option<T> {
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|number| is_plain && range.contains(number))
 }
 
 fn not_a_cursor() -> ProblemResponse {

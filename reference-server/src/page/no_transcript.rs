@@ -34,15 +34,22 @@ pub(crate) struct TranscribeOffer {
 
 /// Page of a video without a transcript. Without an offer there is no button, only the reason.
 pub(crate) fn video(video: &VideoId, why: &str, offer: Option<&TranscribeOffer>) -> Markup {
-    video_page(video, "No transcript yet", why, offer)
+    let below = html! { @if let Some(offer) = offer { (button(offer)) } };
+    video_page(video, "No transcript yet", why, offer, &below)
 }
 
 /// Page of a video that cannot be transcribed, or whose state is unknown.
 pub(crate) fn closed(video: &VideoId, kicker: &str, why: &str) -> Markup {
-    video_page(video, kicker, why, None)
+    video_page(video, kicker, why, None, &html! {})
 }
 
-fn video_page(video: &VideoId, kicker: &str, why: &str, offer: Option<&TranscribeOffer>) -> Markup {
+fn video_page(
+    video: &VideoId,
+    kicker: &str,
+    why: &str,
+    offer: Option<&TranscribeOffer>,
+    below: &Markup,
+) -> Markup {
     let platform = video.platform().name();
     let title = format!("{platform} video {}", video.id());
     page(
@@ -52,7 +59,7 @@ fn video_page(video: &VideoId, kicker: &str, why: &str, offer: Option<&Transcrib
             p.kicker { (kicker) }
             h1 { (title) }
             p { (why) }
-            @if let Some(offer) = offer { (button(offer)) }
+            (below)
             p.about { a href=(video.address()) rel="noreferrer" { "Watch it on " (platform) } }
         },
     )
@@ -60,19 +67,7 @@ fn video_page(video: &VideoId, kicker: &str, why: &str, offer: Option<&Transcrib
 
 /// Page of a video that has no transcript in the requested language, with links to the others.
 pub(crate) fn other_languages(video: &VideoId, why: &str, tracks: &[TrackInfo]) -> Markup {
-    let platform = video.platform().name();
-    let title = format!("{platform} video {}", video.id());
-    page(
-        &title,
-        None,
-        html! {
-            p.kicker { "Not in this language" }
-            h1 { (title) }
-            p { (why) }
-            (languages(tracks, None))
-            p.about { a href=(video.address()) rel="noreferrer" { "Watch it on " (platform) } }
-        },
-    )
+    video_page(video, "Not in this language", why, None, &languages(tracks, None))
 }
 
 /// Page for an unavailable archive.
