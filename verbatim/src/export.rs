@@ -4,7 +4,7 @@ use serde::Serialize;
 use transcript_core::{
     Error, Page, PageRequest, Result,
     archive::{ArchivedTrack, FindOutcome, StoredTranscript, TrackSelector},
-    transcript::{Chapter, LiveStatus, Segment, TrackInfo, TrackKind, VideoMetadata, Word},
+    transcript::{Chapter, LiveStatus, Segment, TrackInfo, VideoMetadata, Word},
     video::VideoId,
 };
 
@@ -152,8 +152,8 @@ impl TranscriptExport {
     ///
     /// It has letters, digits, `-`, `_` and `.` only: the language, with the first selector in front if that differs.
     pub fn name(&self) -> String {
-        let TrackInfo { language, kind, .. } = &self.stored.transcript.track;
-        let own = TrackSelector::in_language(language.clone(), *kind == TrackKind::Translated);
+        let track = &self.stored.transcript.track;
+        let (language, own) = (&track.language, track.selector());
         let name = match self.selectors.first() {
             Some(selector) if !self.selectors.contains(&own) => format!("{selector}.{language}"),
             _ => language.to_string(),

@@ -325,8 +325,7 @@ fn track_selectors(track: &TrackInfo, known: &[TrackInfo]) -> Vec<TrackSelector>
     let is_best = |selector: &TrackSelector| {
         best_track(known, selector).is_some_and(|index| known[index].is_same(track))
     };
-    let own = TrackSelector::in_language(track.language.clone(), track.kind == TrackKind::Translated);
-    let mut selectors = vec![own];
+    let mut selectors = vec![track.selector()];
     let primary = LanguageTag::parse(track.language.primary()).map(TrackSelector::Language);
     for selector in [Ok(TrackSelector::Default), primary].into_iter().flatten() {
         if !selectors.contains(&selector) && is_best(&selector) {

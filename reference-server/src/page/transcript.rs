@@ -5,7 +5,8 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use transcript_core::{
     archive::StoredTranscript,
     transcript::{
-        LanguageTag, TrackInfo, TrackKind, Transcript, VideoMetadata, format_timestamp, paragraphs,
+        LanguageTag, TrackInfo, TrackKind, Transcript, VideoMetadata, distinct_languages, format_timestamp,
+        paragraphs,
     },
     video::VideoId,
 };
@@ -100,18 +101,14 @@ pub(crate) fn transcript(
 
 /// The languages of a video as links to its pages, if there are several. `shown` is the track of this page.
 pub(super) fn languages(tracks: &[TrackInfo], shown: Option<&TrackInfo>) -> Markup {
-    let mut tags: Vec<&LanguageTag> = Vec::new();
-    for track in shown.into_iter().chain(tracks).filter(|track| track.kind != TrackKind::Translated) {
-        if !tags.contains(&&track.language) && track.language != LanguageTag::unknown() {
-            tags.push(&track.language);
-        }
-    }
+    let tracks = shown.into_iter().chain(tracks).filter(|track| track.kind != TrackKind::Translated);
+    let mut tags = distinct_languages(tracks.filter(|track| track.language != LanguageTag::unknown()));
     tags.truncate(LANGUAGES_MAX);
     html! {
         @if tags.len() > 1 || (shown.is_none() && !tags.is_empty()) {
             nav.languages aria-label="Languages" {
                 ul {
-                    @for tag in tags {
+                    @for tag in &tags {
                         @let current = shown.is_some_and(|track| track.language == *tag).then_some("page");
                         li {
                             a href={ "?lang=" (tag) } hreflang=(tag) aria-current=[current] { (tag.english_name()) }

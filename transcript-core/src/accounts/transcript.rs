@@ -10,12 +10,9 @@ use crate::{
     },
     debug_fields,
     engine::{CostNote, FetchRequest, NoTranscript},
-    transcript::{LanguageTag, TrackKind},
+    transcript::{LanguageTag, TrackKind, list_languages},
     video::{Platform, VideoId, VideoLink},
 };
-
-/// The largest number of languages in a message.
-const LANGUAGES_MAX: usize = 20;
 
 /// Parameters of a transcript request, unvalidated.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -62,8 +59,8 @@ pub(super) enum LanguagePreference {
     Any,
     /// English, because no language was named.
     English,
-    /// The named language, or a machine translation into it if that is accepted.
-    Language(LanguageTag, bool),
+    /// The track of the named language.
+    Language(TrackSelector),
 }
 
 impl LanguagePreference {
@@ -71,14 +68,14 @@ impl LanguagePreference {
         match self {
             // The default is English wherever there is English.
             Self::Any | Self::English => TrackSelector::Default,
-            Self::Language(tag, translated) => TrackSelector::in_language(tag.clone(), *translated),
+            Self::Language(selector) => selector.clone(),
         }
     }
 
     fn is_met_by(&self, stored: &StoredTranscript) -> bool {
         match self {
             Self::English => LanguageTag::english().matches(&stored.transcript.track.language),
-            Self::Any | Self::Language(..) => true,
+            Self::Any | Self::Language(_) => true,
         }
     }
 }
@@ -234,18 +231,10 @@ impl Delivery {
             Ok(tracks) => tracks,
             Err(error) => return V1Error::from_store_error(error),
         };
-        let mut languages: Vec<&str> = Vec::new();
-        for track in tracks.iter().filter(|track| track.track.kind != TrackKind::Translated) {
-            let language = track.track.language.as_str();
-            if !languages.contains(&language) {
-                languages.push(language);
-            }
-        }
-        let more = if languages.len() > LANGUAGES_MAX { ", …" } else { "" };
-        languages.truncate(LANGUAGES_MAX);
+        let tracks = tracks.iter().map(|track| &track.track);
+        let languages = list_languages(tracks.filter(|track| track.kind != TrackKind::Translated));
         V1Error::NotFound(format!(
-            "This video has no English transcript. It has: {}{more}; name one of them as lang.",
-            languages.join(", ")
+            "This video has no English transcript. It has: {languages}; name one of them as lang."
         ))
     }
 }
@@ -274,13 +263,12 @@ pub(super) fn parse_video(params: &TranscriptParams) -> Result<VideoId, V1Error>
 }
 
 fn parse_language(params: &TranscriptParams) -> Result<LanguagePreference, V1Error> {
-    match params.lang.as_deref() {
-        None if params.translated => Ok(LanguagePreference::Language(LanguageTag::english(), true)),
-        None => Ok(LanguagePreference::English),
-        Some(text) => LanguageTag::parse(text)
-            .map(|tag| LanguagePreference::Language(tag, params.translated))
-            .map_err(|error| bad_request(&format!("lang: {error}"))),
-    }
+    let language = match params.lang.as_deref() {
+        None if !params.translated => return Ok(LanguagePreference::English),
+        None => LanguageTag::english(),
+        Some(text) => LanguageTag::parse(text).map_err(|error| bad_request(&format!("lang: {error}")))?,
+    };
+    Ok(LanguagePreference::Language(TrackSelector::in_language(language, params.translated)))
 }
 
 /// Rejects a cursor of another transcript before anything is fetched or held.

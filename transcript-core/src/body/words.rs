@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::transcript::{Segment, WORDS_MAX, Word, default_words_end, word_offsets};
+use crate::transcript::{Segment, WORDS_MAX, Word, default_words_end, find_words};
 
 /// The version of this form.
 const VERSION: u64 = 1;
@@ -223,7 +223,7 @@ fn pack_bits(bits: &[bool]) -> Vec<u8> {
 fn push_places(places: &mut Vec<u8>, segment: &Segment) -> Option<()> {
     push(places, segment.words.len() as u64);
     let mut end = 0;
-    for (word, at) in segment.words.iter().zip(word_offsets(segment)?) {
+    for (word, at) in segment.words.iter().zip(find_words(&segment.text, &segment.words)?) {
         push(places, (at - end) as u64);
         push(places, word.text.len() as u64);
         end = at + word.text.len();
@@ -370,7 +370,9 @@ mod tests {
                 damaged[index] ^= 1 << bit;
                 let mut decoded = without_words(&segments);
                 if decode(&damaged, &mut decoded).is_some() {
-                    assert!(decoded.iter().all(|segment| word_offsets(segment).is_some()));
+                    assert!(
+                        decoded.iter().all(|segment| find_words(&segment.text, &segment.words).is_some())
+                    );
                 }
             }
         }
@@ -394,7 +396,7 @@ mod tests {
                 })
                 .collect();
             segments.iter_mut().for_each(|segment| segment.words.sort_by_key(|word| word.start_ms));
-            segments.retain(|segment| word_offsets(segment).is_some());
+            segments.retain(|segment| find_words(&segment.text, &segment.words).is_some());
             if let Some(bytes) = encode(&segments) {
                 let mut decoded = without_words(&segments);
                 prop_assert_eq!(decode(&bytes, &mut decoded), Some(()));

@@ -13,7 +13,7 @@ use crate::{
     ids::Holder,
     retry::retry_store_persistently,
     supplier::SupplyOutput,
-    transcript::{TrackInfo, TrackKind, Transcript, best_track},
+    transcript::{TrackInfo, Transcript, best_track},
 };
 
 impl EngineInner {
@@ -74,9 +74,7 @@ fn selectors(
     known: &[TrackInfo],
     requested: Option<&TrackSelector>,
 ) -> Vec<TrackSelector> {
-    let language = |translated| TrackSelector::in_language(transcript.track.language.clone(), translated);
-    let is_translation = transcript.track.kind == TrackKind::Translated;
-    let candidates = [TrackSelector::Default, language(is_translation)];
+    let candidates = [TrackSelector::Default, transcript.track.selector()];
     let is_best = |selector: &TrackSelector| {
         best_track(known, selector).is_some_and(|index| known[index].is_same(&transcript.track))
     };

@@ -21,7 +21,7 @@ use crate::{
     archive::KNOWN_TRACKS_MAX,
     supplier::{SupplierKind, SupplyError, SupplyMonitor, SupplyOutput, SupplyReason, SupplyRequest},
     time::{Clock, Timestamp},
-    transcript::{LanguageTag, TrackInfo, TrackKind, Transcript, best_track},
+    transcript::{TrackInfo, TrackKind, Transcript, best_track, distinct_languages},
     video::VideoId,
 };
 
@@ -307,12 +307,7 @@ fn validate(
 
 /// The error for a machine translation that was not requested.
 fn translation_only_error(track: &TrackInfo, known: &[TrackInfo]) -> SupplyError {
-    let mut languages: Vec<LanguageTag> = Vec::new();
-    for track in known.iter().filter(|track| track.kind != TrackKind::Translated) {
-        if !languages.contains(&track.language) {
-            languages.push(track.language.clone());
-        }
-    }
+    let languages = distinct_languages(known.iter().filter(|track| track.kind != TrackKind::Translated));
     let message = format!("The video has no transcript in {}, only a machine translation.", track.language);
     SupplyError::new(SupplyReason::NoLanguage(languages), message)
 }
@@ -356,7 +351,7 @@ fn most_significant(mut failures: Vec<SupplyError>) -> SupplyError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::video::Platform;
+    use crate::{transcript::LanguageTag, video::Platform};
 
     fn check(reasons: &[SupplyReason], expect: SupplyReason) {
         let failures = reasons.iter().map(|reason| SupplyError::new(reason.clone(), "x")).collect();

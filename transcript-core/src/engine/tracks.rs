@@ -5,7 +5,7 @@ use crate::{
     archive::{ArchivedTrack, FindOutcome, TrackSelector},
     error::Result,
     retry::with_timeout,
-    transcript::{LanguageTag, best_track},
+    transcript::{LanguageTag, best_track, distinct_languages},
     video::VideoId,
 };
 use std::sync::Arc;
@@ -31,13 +31,8 @@ impl Transcripts {
         if !languages.is_empty() {
             return Ok(languages);
         }
-        let mut languages = Vec::new();
-        for track in self.tracks(video).await? {
-            if !languages.contains(&track.track.language) {
-                languages.push(track.track.language);
-            }
-        }
-        Ok(languages)
+        let tracks = self.tracks(video).await?;
+        Ok(distinct_languages(tracks.iter().map(|track| &track.track)))
     }
 
     /// As [`Transcripts::find`], but also accepts a transcript that was stored for another selector.

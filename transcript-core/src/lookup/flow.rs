@@ -241,9 +241,8 @@ impl Lookup {
             Some(absence) => (NoTranscript::from_absence(absence, self.clock.now()).into(), true),
             None => self.fetch(video, payer, flow, counted).await?,
         };
-        // A caller with a key gets no less than one without: archived transcripts in other languages are free. One that
-        // names a language wants no other.
-        if !other_language_helps || flow.request.default_only || flow.request.language.is_some() {
+        // A caller with a key gets no less than one without: archived transcripts in other languages are free.
+        if !other_language_helps || !flow.request.accepts_other_languages() {
             return Ok(answer);
         }
         // The caller's own answer is ready: a slow archive must not delay it by more than one store call.
@@ -266,8 +265,8 @@ impl Lookup {
             // The platform may translate.
             Some(_) if flow.request.translated => None,
             Some(language) => self.unknown_language(video, language).await?,
-            None if flow.request.default_only => None,
-            None => self.find_best_available(video).await?,
+            None if flow.request.accepts_other_languages() => self.find_best_available(video).await?,
+            None => None,
         };
         if let Some(other) = other {
             return Ok(other);

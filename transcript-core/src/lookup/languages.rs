@@ -10,12 +10,9 @@ use crate::{
     archive::{ArchivedTrack, TrackSelector},
     engine::NoTranscript,
     error::Result,
-    transcript::{LanguageTag, best_track},
+    transcript::{LanguageTag, best_track, list_languages},
     video::VideoId,
 };
-
-/// The most languages that a message lists.
-const LANGUAGES_MAX: usize = 20;
 
 impl Lookup {
     /// The known tracks of an archived video in order of discovery; none if nothing is archived.
@@ -57,8 +54,9 @@ impl Lookup {
         if archived.is_empty() || best_track(tracks, &selector).is_some() {
             return Ok(None);
         }
-        let archived = language_list(&archived);
-        let others = match language_list(&known) {
+        let list = |tracks: &[ArchivedTrack]| list_languages(tracks.iter().map(|track| &track.track));
+        let archived = list(&archived);
+        let others = match list(&known) {
             known if known.is_empty() => String::new(),
             known => format!(" Other known languages: {known}."),
         };
@@ -67,18 +65,4 @@ impl Lookup {
         );
         Ok(Some(NoTranscript::new(FailureReason::NoCaptions, message).with_detail("no_language").into()))
     }
-}
-
-/// The languages of tracks, each once.
-fn language_list(tracks: &[ArchivedTrack]) -> String {
-    let mut languages: Vec<&str> = Vec::new();
-    for track in tracks {
-        let language = track.track.language.as_str();
-        if !languages.contains(&language) {
-            languages.push(language);
-        }
-    }
-    let more = if languages.len() > LANGUAGES_MAX { ", …" } else { "" };
-    languages.truncate(LANGUAGES_MAX);
-    format!("{}{more}", languages.join(", "))
 }

@@ -75,9 +75,9 @@ pub struct LookupRequest {
     pub proof: Option<EntitlementProof>,
     /// The client's network address, if known.
     pub client: Option<IpAddr>,
-    /// Whether only the requested track is accepted, also if another one is archived.
+    /// Whether no archived track in another language is returned instead of the default one.
     ///
-    /// For servers that store the result for the same request.
+    /// For servers that store the result as the default.
     pub default_only: bool,
 }
 
@@ -94,6 +94,11 @@ impl LookupRequest {
             client: None,
             default_only: false,
         }
+    }
+
+    /// Whether an archived track in another language is better than none. A request that names a language wants no other.
+    pub(super) fn accepts_other_languages(&self) -> bool {
+        !self.default_only && self.language.is_none()
     }
 
     /// The track that the request selects.

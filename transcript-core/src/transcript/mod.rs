@@ -31,9 +31,11 @@ pub(crate) use paragraph::{PAUSE_MS, append, ends_sentence, is_unspaced};
 pub use prose::prose;
 pub use segment::Segment;
 pub use selector::{TrackSelector, Translation};
-pub use track::{TrackInfo, TrackKind, best_track};
+#[cfg(any(feature = "accounts", feature = "lookup"))]
+pub(crate) use track::list_languages;
+pub use track::{TrackInfo, TrackKind, best_track, distinct_languages};
 pub use word::{WORDS_MAX, Word, remove_unfit_words, set_word_durations};
-pub(crate) use word::{default_words_end, find_words, word_offsets};
+pub(crate) use word::{default_words_end, find_words};
 
 use serde::{Deserialize, Serialize};
 

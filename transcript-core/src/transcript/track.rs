@@ -27,6 +27,12 @@ impl TrackKind {
             Self::Translated => "translated",
         }
     }
+
+    /// The kind with this [`Self::wire_name`].
+    #[cfg(feature = "lookup")]
+    pub(crate) fn from_wire_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.wire_name() == name)
+    }
 }
 
 names!(TrackKind, from_name {
@@ -57,6 +63,11 @@ impl TrackInfo {
     /// Whether a machine produced the text (`is_generated`, specification 2.5).
     pub fn is_generated(&self) -> bool {
         self.kind != TrackKind::Human
+    }
+
+    /// The selector that only this language's track answers: a translation is selected only as one.
+    pub fn selector(&self) -> TrackSelector {
+        TrackSelector::in_language(self.language.clone(), self.kind == TrackKind::Translated)
     }
 
     /// Whether both are the same track of a video: same language, kind and name. `original` may differ.
@@ -111,6 +122,30 @@ pub fn best_track<'a>(
         .filter_map(|(index, track)| track.rank(selector).map(|rank| (rank, index)))
         .min()
         .map(|(_, index)| index)
+}
+
+/// The languages of tracks, each once, in their order.
+pub fn distinct_languages<'a>(tracks: impl IntoIterator<Item = &'a TrackInfo>) -> Vec<LanguageTag> {
+    let mut languages: Vec<LanguageTag> = Vec::new();
+    for TrackInfo { language, .. } in tracks {
+        if !languages.contains(language) {
+            languages.push(language.clone());
+        }
+    }
+    languages
+}
+
+/// The most languages that a message lists.
+#[cfg(any(feature = "accounts", feature = "lookup"))]
+const LISTED_MAX: usize = 20;
+
+/// The languages of tracks for a message, each once.
+#[cfg(any(feature = "accounts", feature = "lookup"))]
+pub(crate) fn list_languages<'a>(tracks: impl IntoIterator<Item = &'a TrackInfo>) -> String {
+    let languages = distinct_languages(tracks);
+    let listed: Vec<_> = languages.iter().take(LISTED_MAX).map(LanguageTag::as_str).collect();
+    let more = if languages.len() > LISTED_MAX { ", …" } else { "" };
+    format!("{}{more}", listed.join(", "))
 }
 
 #[cfg(test)]

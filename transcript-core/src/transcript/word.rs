@@ -57,12 +57,7 @@ pub(crate) fn default_words_end(segments: &[Segment], index: usize) -> u64 {
     next.map_or(segment.end_ms(), |next| next.min(segment.end_ms()))
 }
 
-/// Finds the words in the text of their segment: the byte offset of each. `None` if they do not occur in order.
-pub(crate) fn word_offsets(segment: &Segment) -> Option<Vec<usize>> {
-    find_words(&segment.text, &segment.words)
-}
-
-/// Finds words in a text, like [`word_offsets`].
+/// Finds words in a text: the byte offset of each. `None` if they do not occur in order.
 pub(crate) fn find_words(text: &str, words: &[Word]) -> Option<Vec<usize>> {
     let mut end = 0;
     let offset = |word: &Word| {
@@ -93,7 +88,7 @@ pub(super) fn check_words(segments: &[Segment]) -> Result<()> {
     }
     for segment in segments.iter().filter(|segment| !segment.words.is_empty()) {
         let words = &segment.words;
-        if words.iter().any(|word| word.text.is_empty()) || word_offsets(segment).is_none() {
+        if words.iter().any(|word| word.text.is_empty()) || find_words(&segment.text, words).is_none() {
             return Err(Error::invalid("the words of a segment do not occur in its text in this order"));
         }
         if words.iter().any(|word| word.start_ms > TIME_MAX_MS || word.duration_ms > TIME_MAX_MS) {

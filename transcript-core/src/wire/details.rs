@@ -3,7 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    archive::{KNOWN_TRACKS_MAX, StoredTranscript, view::TranscriptView},
+    archive::{
+        KNOWN_TRACKS_MAX, StoredTranscript,
+        view::{SegmentPage, TranscriptView},
+    },
     body::segments::{self, millis, seconds},
     error::{Error, Result},
     time::Timestamp,
@@ -26,7 +29,7 @@ pub struct LanguageObject {
     /// The track's own name, else the English name of the language.
     pub name: String,
     /// One of `manual`, `auto`, `translated`.
-    #[cfg_attr(feature = "openapi", schemars(extend("enum" = ["manual", "auto", "translated"])))]
+    #[cfg_attr(feature = "openapi", schemars(extend("enum" = TrackKind::ALL.map(TrackKind::wire_name))))]
     pub kind: String,
     /// Whether the language is known to be the spoken one.
     pub original: bool,
@@ -47,12 +50,7 @@ impl LanguageObject {
     /// The track of the language; `None` if its tag or its kind is invalid.
     fn to_track(&self) -> Option<TrackInfo> {
         let language = LanguageTag::parse(&self.tag).ok()?;
-        let kind = match self.kind.as_str() {
-            "manual" => TrackKind::Human,
-            "auto" => TrackKind::Generated,
-            "translated" => TrackKind::Translated,
-            _ => return None,
-        };
+        let kind = TrackKind::from_wire_name(&self.kind)?;
         let name = clean_line(&self.name, NAME_BYTES_MAX).filter(|name| *name != language.english_name());
         Some(TrackInfo { language, kind, name, original: self.original })
     }
@@ -122,32 +120,43 @@ pub struct ChunkObject {
     pub url: String,
 }
 
-/// The chunks of a view; none without a size.
+/// The parts of a response that a view selects.
+pub(super) struct ViewParts {
+    pub(super) chunks: Vec<ChunkObject>,
+    pub(super) next_cursor: Option<String>,
+    pub(super) total_chars: Option<u64>,
+    /// The JSON of the segments.
+    pub(super) segments: Vec<u8>,
+}
+
+/// Selects the parts of a view. Segments without words are written without copies.
 ///
 /// # Errors
-/// [`crate::ErrorKind::Invalid`] for an invalid size.
-pub(super) fn chunks(
-    stored: &StoredTranscript,
-    segments: &[Segment],
-    view: TranscriptView,
-) -> Result<Vec<ChunkObject>> {
-    let Some(options) = view.chunk else { return Ok(Vec::new()) };
+/// [`crate::ErrorKind::Invalid`] for a cursor of another transcript, or an invalid size of chunks.
+pub(super) fn view(stored: &StoredTranscript, view: TranscriptView) -> Result<ViewParts> {
+    let page =
+        SegmentPage::select(stored, view).map_err(|error| Error::invalid(format!("cursor: {error}")))?;
+    let segments = page.of(stored);
     let video = &stored.transcript.video;
-    let chunks = transcript::chunks(segments, &stored.details.metadata.chapters, options)?;
     let chunk = |chunk: Chunk| ChunkObject {
         start: seconds(chunk.start_ms),
         end: seconds(chunk.end_ms),
         text: chunk.text,
         url: video.address_at(chunk.start_ms / 1_000),
     };
-    Ok(chunks.into_iter().map(chunk).collect())
+    let chunks = match view.chunk {
+        Some(options) => transcript::chunks(segments, &stored.details.metadata.chapters, options)?,
+        None => Vec::new(),
+    };
+    Ok(ViewParts {
+        chunks: chunks.into_iter().map(chunk).collect(),
+        next_cursor: page.next.map(|next| next.to_string()),
+        total_chars: page.total_chars,
+        segments: write_segments(segments, view)?,
+    })
 }
 
-/// The JSON of the segments of a view.
-///
-/// # Errors
-/// Only if the serializer fails.
-pub(super) fn write_segments(segments: &[Segment], view: TranscriptView) -> Result<Vec<u8>> {
+fn write_segments(segments: &[Segment], view: TranscriptView) -> Result<Vec<u8>> {
     if !view.words {
         return segments::write(segments);
     }

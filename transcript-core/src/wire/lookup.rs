@@ -6,14 +6,14 @@ use super::details;
 pub use super::details::{ChapterObject, ChunkObject, LanguageObject, MetadataObject};
 pub use crate::body::segments::{Segment, Word};
 use crate::{
-    archive::view::{SegmentPage, TranscriptView},
+    archive::view::TranscriptView,
     debug_fields,
     engine::NoTranscript,
     error::{Error, Result},
     lookup::{
         ArchivedResponse, Availability, IssuedLookupKey, KeyStatus as Status, KeyUsage, LookupResponse,
     },
-    transcript::{self, Transcript, VideoDetails},
+    transcript::{Transcript, VideoDetails},
 };
 #[cfg(feature = "openapi")]
 use crate::{
@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// JSON response of a lookup (specification 2.2).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(
     feature = "openapi",
     derive(schemars::JsonSchema),
@@ -166,18 +166,7 @@ impl From<&ArchivedResponse> for TranscriptResult {
             from_cache: true,
             watch_url: response.watch_url.clone(),
             source: Some(response.body.source.clone()),
-            failure_reason: None,
-            failure_message: None,
-            key: None,
-            language: None,
-            requested_language: None,
-            languages: Vec::new(),
-            metadata: None,
-            chapters: Vec::new(),
-            chunks: Vec::new(),
-            next_cursor: None,
-            total_chars: None,
-            transcript: Vec::new(),
+            ..Self::default()
         }
         .with_details(&response.body.header, &response.body.details)
     }
@@ -192,17 +181,17 @@ impl TranscriptResult {
     /// [`crate::ErrorKind::Invalid`] if the view has a cursor of another transcript or an invalid size of chunks.
     pub fn json(response: &LookupResponse, view: TranscriptView) -> Result<Vec<u8>> {
         let mut result = Self::without_segments(response);
-        let mut segments: &[transcript::Segment] = &[];
-        if let Availability::Available { stored, .. } = &response.availability {
-            let page = SegmentPage::select(stored, view)
-                .map_err(|error| Error::invalid(format!("cursor: {error}")))?;
-            segments = page.of(stored);
-            result.chunks = details::chunks(stored, segments, view)?;
-            result.next_cursor = page.next.map(|next| next.to_string());
-            result.total_chars = page.total_chars;
-        }
+        let segments = match &response.availability {
+            Availability::Available { stored, .. } => {
+                let parts = details::view(stored, view)?;
+                (result.chunks, result.next_cursor, result.total_chars) =
+                    (parts.chunks, parts.next_cursor, parts.total_chars);
+                parts.segments
+            }
+            Availability::Unavailable(_) => b"[]".to_vec(),
+        };
         let mut json = result.before_segments()?;
-        json.extend(details::write_segments(segments, view)?);
+        json.extend(segments);
         json.extend_from_slice(AFTER_SEGMENTS);
         Ok(json)
     }
@@ -233,22 +222,11 @@ impl TranscriptResult {
         let mut result = Self {
             platform: response.platform.as_str().to_owned(),
             video_id: response.video_id.clone(),
-            available: false,
-            from_cache: false,
             watch_url: response.watch_url.clone(),
-            source: None,
-            failure_reason: None,
-            failure_message: None,
             key: response.key.as_ref().map(KeyObject::from),
-            language: None,
             requested_language: response.requested_language.as_ref().map(|tag| tag.as_str().to_owned()),
             languages: response.languages.iter().map(LanguageObject::from).collect(),
-            metadata: None,
-            chapters: Vec::new(),
-            chunks: Vec::new(),
-            next_cursor: None,
-            total_chars: None,
-            transcript: Vec::new(),
+            ..Self::default()
         };
         match &response.availability {
             Availability::Available { stored, from_cache } => {

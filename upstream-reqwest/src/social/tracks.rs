@@ -6,7 +6,9 @@ use transcript_core::{
     archive::TrackSelector,
     captions::{self, CaptionErrorKind},
     supplier::{SupplyOutput, SupplyRequest},
-    transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript, VideoMetadata, best_track},
+    transcript::{
+        LanguageTag, Segment, TrackInfo, TrackKind, Transcript, VideoMetadata, best_track, distinct_languages,
+    },
 };
 
 use super::{PlatformSession, SocialFailure};
@@ -43,15 +45,12 @@ impl SocialTracks {
 
     /// All languages, each once. Those of machine translations only if there are no others.
     fn languages(&self) -> Vec<LanguageTag> {
-        let mut languages: Vec<LanguageTag> = Vec::new();
-        let is_original = |track: &SocialTrack| track.info.kind != TrackKind::Translated;
-        let has_originals = self.0.iter().any(is_original);
-        for track in self.0.iter().filter(|track| !has_originals || is_original(track)) {
-            if !languages.contains(&track.info.language) {
-                languages.push(track.info.language.clone());
-            }
+        let originals = self.0.iter().map(|track| &track.info);
+        let originals = distinct_languages(originals.filter(|track| track.kind != TrackKind::Translated));
+        match originals.is_empty() {
+            true => distinct_languages(self.0.iter().map(|track| &track.info)),
+            false => originals,
         }
-        languages
     }
 
     /// Index of the best track for a selector.

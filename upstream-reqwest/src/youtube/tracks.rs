@@ -3,7 +3,7 @@
 use serde_json::Value;
 use transcript_core::{
     archive::TrackSelector,
-    transcript::{LanguageTag, TrackInfo, TrackKind, best_track},
+    transcript::{LanguageTag, TrackInfo, TrackKind, best_track, distinct_languages},
 };
 use url::{Url, form_urlencoded};
 
@@ -111,13 +111,7 @@ impl YouTubeTrackList {
 
     /// The languages of all original tracks, each once.
     pub(super) fn languages(&self) -> Vec<LanguageTag> {
-        let mut languages: Vec<LanguageTag> = Vec::new();
-        for track in &self.tracks {
-            if !languages.contains(&track.info.language) {
-                languages.push(track.info.language.clone());
-            }
-        }
-        languages
+        distinct_languages(self.tracks.iter().map(|track| &track.info))
     }
 
     /// The best choice for a selector.

@@ -8,7 +8,7 @@ use transcript_core::{
     archive::TrackSelector,
     supplier::{SupplyError, SupplyMonitor, SupplyOutput, SupplyReason, SupplyRequest},
     time::Timestamp,
-    transcript::{Segment, Transcript, best_track},
+    transcript::{Segment, Transcript, best_track, distinct_languages},
     video::Platform,
 };
 
@@ -267,12 +267,7 @@ fn choose<'a>(
     tracks: &'a [YtDlpTrack],
     request: &SupplyRequest,
 ) -> Result<Vec<&'a YtDlpTrack>, YtDlpFailure> {
-    let mut languages: Vec<_> = Vec::new();
-    for track in tracks {
-        if !languages.contains(&track.info.language) {
-            languages.push(track.info.language.clone());
-        }
-    }
+    let languages = distinct_languages(tracks.iter().map(|track| &track.info));
     if request.video.platform() == Platform::TikTok && languages.len() > 1 {
         // One of them is the original, the others are machine translations of it.
         let error = unreadable_error("it does not distinguish the original captions from their translations");

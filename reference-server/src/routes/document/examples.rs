@@ -139,22 +139,8 @@ fn nothing(options: &LookupOptions) -> TranscriptResult {
     TranscriptResult {
         platform: Platform::YouTube.as_str().to_owned(),
         video_id: VIDEO.to_owned(),
-        available: false,
-        from_cache: false,
         watch_url: watch_url(options),
-        source: None,
-        failure_reason: None,
-        failure_message: None,
-        key: None,
-        language: None,
-        requested_language: None,
-        languages: Vec::new(),
-        metadata: None,
-        chapters: Vec::new(),
-        chunks: Vec::new(),
-        next_cursor: None,
-        total_chars: None,
-        transcript: Vec::new(),
+        ..TranscriptResult::default()
     }
 }
 

@@ -3,15 +3,16 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    archive::{
-        StoredTranscript,
-        view::{SegmentPage, TranscriptView},
-    },
+    archive::{StoredTranscript, view::TranscriptView},
     body::segments::{self, Segment},
     error::{Error, Result},
     transcript::{LanguageTag, TrackInfo, TrackKind, Transcript, VideoDetails},
     video::{Platform, VideoId, VideoLink},
-    wire::{ChapterObject, ChunkObject, LanguageObject, V1MetadataObject, details, lookup::AFTER_SEGMENTS},
+    wire::{
+        ChapterObject, ChunkObject, LanguageObject, V1MetadataObject,
+        details::{self, ViewParts},
+        lookup::AFTER_SEGMENTS,
+    },
 };
 
 /// Transcript (specification 2.5), the response of `GET /api/v1/transcript`.
@@ -95,17 +96,15 @@ impl VideoTranscript {
         requested: Option<&LanguageTag>,
         view: TranscriptView,
     ) -> Result<Vec<u8>> {
-        let page =
-            SegmentPage::select(stored, view).map_err(|error| Error::invalid(format!("cursor: {error}")))?;
-        let segments = page.of(stored);
+        let ViewParts { chunks, next_cursor, total_chars, segments } = details::view(stored, view)?;
         let body = Self {
-            chunks: details::chunks(stored, segments, view)?,
-            next_cursor: page.next.map(|next| next.to_string()),
-            total_chars: page.total_chars,
+            chunks,
+            next_cursor,
+            total_chars,
             ..Self::without_segments(stored).with_requested(requested)
         };
         let mut json = body.before_segments_of()?;
-        json.extend(details::write_segments(segments, view)?);
+        json.extend(segments);
         json.extend_from_slice(AFTER_SEGMENTS);
         Ok(json)
     }
