@@ -2,11 +2,12 @@
 
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
+use transcript_core::archive::view;
 
 use super::{cursor::PassageCursor, error::ToolError, transcript::TranscriptQuery};
 
-/// Default size of a transcript page, in characters: about 5,000 tokens of English.
-pub(super) const PAGE_CHARS: usize = 20_000;
+/// Default size of a transcript page, in characters.
+pub(super) const PAGE_CHARS: usize = view::PAGE_CHARS as usize;
 /// Minimum size of a page.
 pub(super) const PAGE_CHARS_MIN: usize = 500;
 /// Maximum size of a page.

@@ -19,12 +19,12 @@ impl PassageCursor {
     pub(super) fn new(stored: &StoredTranscript, passage: usize, offset: usize) -> Self {
         // A transcript has less than 4 GiB.
         let small = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-        Self { digest: digest(stored), passage: small(passage), offset: small(offset) }
+        Self { digest: stored.short_digest(), passage: small(passage), offset: small(offset) }
     }
 
     /// Whether the cursor belongs to this revision of this transcript.
     pub(super) fn is_of(&self, stored: &StoredTranscript) -> bool {
-        self.digest == digest(stored)
+        self.digest == stored.short_digest()
     }
 
     /// Parses the text form of a cursor.
@@ -39,8 +39,4 @@ impl PassageCursor {
         // Only the canonical form is valid: no signs, no leading zeros.
         (cursor.to_string() == text).then_some(cursor)
     }
-}
-
-fn digest(stored: &StoredTranscript) -> u32 {
-    stored.content_sha256.iter().take(4).fold(0, |digest, byte| digest << 8 | u32::from(*byte))
 }

@@ -31,6 +31,13 @@ pub struct StoredTranscript {
     pub details: Arc<VideoDetails>,
 }
 
+impl StoredTranscript {
+    /// First four bytes of the content digest, for cursors: they differ for other transcripts and revisions.
+    pub fn short_digest(&self) -> u32 {
+        self.content_sha256.iter().take(4).fold(0, |digest, byte| digest << 8 | u32::from(*byte))
+    }
+}
+
 /// Negative-cache entry of a video and selector.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Absence {

@@ -61,7 +61,7 @@ crate::display::display!(SegmentCursor, |this| format_args!("{:08x}-{}", this.di
 impl SegmentCursor {
     fn new(stored: &StoredTranscript, segment: usize) -> Self {
         // A transcript has less than 2^32 segments.
-        Self { digest: digest(stored), segment: u32::try_from(segment).unwrap_or(u32::MAX) }
+        Self { digest: stored.short_digest(), segment: u32::try_from(segment).unwrap_or(u32::MAX) }
     }
 
     /// Parses the text form of a cursor; `None` if it is not canonical.
@@ -71,10 +71,6 @@ impl SegmentCursor {
         // Neither signs nor leading zeros.
         (cursor.to_string() == text).then_some(cursor)
     }
-}
-
-fn digest(stored: &StoredTranscript) -> u32 {
-    stored.content_sha256.iter().take(4).fold(0, |digest, byte| digest << 8 | u32::from(*byte))
 }
 
 /// A cursor that belongs to another transcript or another revision.
@@ -113,7 +109,7 @@ impl SegmentPage {
             None => 0,
             Some(cursor) => {
                 let start = usize::try_from(cursor.segment).map_err(|_| CursorError)?;
-                if cursor.digest != digest(stored) || start >= segments.len() {
+                if cursor.digest != stored.short_digest() || start >= segments.len() {
                     return Err(CursorError);
                 }
                 start
