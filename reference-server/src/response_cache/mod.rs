@@ -32,7 +32,6 @@ use sha2::{Digest, Sha256};
 use transcript_core::{
     archive::{StoredBody, StoredTranscript, view::TranscriptView},
     lookup::{AttributionTag, Lookup, LookupResponse},
-    transcript::{LanguageTag, VideoDetails},
     video::VideoId,
     wire::lookup::TranscriptResult,
 };
@@ -237,7 +236,7 @@ impl ResponseCache {
         let archived = self.lookup.archived_response(&options.reference, options.src).await?;
         let before = TranscriptResult::from(&archived).before_segments().ok()?;
         let form = BodyForm::Lookup(ResponseVariant::plain(options.format, options.src));
-        let body_sha256 = digest(&archived.body.content_sha256, &archived.body.details, None)?;
+        let body_sha256 = digest(&archived.body.content_sha256, &before)?;
         let selection = Selection { body_sha256, form, source: None };
         let shared = self.shared_headers(&archived.video);
         let key = selection.key(encoding);
@@ -420,22 +419,17 @@ async fn render_blocking(
     Ok((Arc::new(body), bytes))
 }
 
-/// Digest of what a body contains: the transcript, what is known of the video besides it, and the requested language.
+/// Digest of what a body contains: the transcript, and the rest of the response. `None` if that of the content is not
+/// one.
 ///
 /// The content digest has the title, author and track, but not the details, which change without it.
-fn digest(
-    content_sha256: &[u8],
-    details: &VideoDetails,
-    requested_language: Option<&LanguageTag>,
-) -> Option<[u8; 32]> {
+fn digest(content_sha256: &[u8], rest: &[u8]) -> Option<[u8; 32]> {
     let content: [u8; 32] = content_sha256.try_into().ok()?;
-    if *details == VideoDetails::default() && requested_language.is_none() {
-        return Some(content);
-    }
-    let details = serde_json::to_vec(&(details, requested_language)).ok()?;
-    Some(Sha256::new().chain_update(content).chain_update(details).finalize().into())
+    Some(Sha256::new().chain_update(content).chain_update(rest).finalize().into())
 }
 
+/// As [`digest`], of a body that is not rendered yet.
 fn digest_of(stored: &StoredTranscript, answer: &LookupResponse) -> Option<[u8; 32]> {
-    digest(&stored.content_sha256, &stored.details, answer.requested_language.as_ref())
+    let rest = serde_json::to_vec(&(&*stored.details, &answer.requested_language)).ok()?;
+    digest(&stored.content_sha256, &rest)
 }

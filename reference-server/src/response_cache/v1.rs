@@ -2,17 +2,13 @@
 
 use std::sync::Arc;
 
-use sha2::{Digest, Sha256};
 use transcript_core::{
-    accounts::PreparedTranscript,
-    archive::TrackSelector,
-    transcript::{TrackInfo, TrackKind},
-    video::VideoId,
-    wire::v1::VideoTranscript,
+    accounts::PreparedTranscript, archive::TrackSelector, video::VideoId, wire::v1::VideoTranscript,
 };
 
 use super::{
     BodyForm, CachedBody, CachedRoute, QUERY_LENGTH_MAX, QueryRef, ResponseCache, Selection, WrappedBody,
+    digest,
 };
 use crate::api::{ContentEncoding, ProblemResponse, ReservedBytes, ResultOrigin};
 
@@ -68,12 +64,10 @@ impl ResponseCache {
         let stored = &ready.stored;
         let Ok(before) = VideoTranscript::before_segments(stored, requested.language()) else { return };
         // The part before the segments names the requested language, so it is part of the digest.
-        let body_sha256 =
-            Sha256::new().chain_update(&stored.content_sha256).chain_update(&before).finalize().into();
+        let Some(body_sha256) = digest(&stored.content_sha256, &before) else { return };
         // A language that is not stored is answered by a matching track.
-        let TrackInfo { language, kind, .. } = &stored.transcript.track;
-        let found = TrackSelector::in_language(language.clone(), *kind == TrackKind::Translated);
-        let mut selectors = vec![requested.clone(), TrackSelector::Default, found];
+        let mut selectors =
+            vec![requested.clone(), TrackSelector::Default, stored.transcript.track.selector()];
         selectors.dedup();
         let content_sha256 = stored.content_sha256.clone();
         let video = stored.transcript.video.clone();
