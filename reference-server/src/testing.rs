@@ -106,15 +106,20 @@ impl ServiceFixture {
     }
 
     pub(crate) async fn with_options(options: LookupOptions) -> Self {
-        Self::build(options, PaymentSetup::Sandbox).await
+        Self::build(options, PaymentSetup::Sandbox, Chat::extractive(Handle::current())).await
+    }
+
+    /// Service whose chat has this model.
+    pub(crate) async fn with_chat(chat: Chat) -> Self {
+        Self::build(LookupOptions::default(), PaymentSetup::Sandbox, chat).await
     }
 
     /// Service with these payments.
     pub(crate) async fn with_payments(payment_setup: PaymentSetup) -> Self {
-        Self::build(LookupOptions::default(), payment_setup).await
+        Self::build(LookupOptions::default(), payment_setup, Chat::extractive(Handle::current())).await
     }
 
-    async fn build(options: LookupOptions, payment_setup: PaymentSetup) -> Self {
+    async fn build(options: LookupOptions, payment_setup: PaymentSetup, chat: Chat) -> Self {
         let clock = Arc::new(FrozenClock(AtomicI64::new(1_795_132_800_000)));
         let random = Arc::new(SequentialRandom(AtomicU32::new(0)));
         let (archive, ledger) = (Arc::new(MemoryArchive::default()), Arc::new(MemoryLedger::default()));
@@ -166,7 +171,7 @@ impl ServiceFixture {
         let app = AppState::new(
             lookup,
             accounts,
-            Chat::extractive(Handle::current()),
+            chat,
             payments,
             sandbox,
             ByteBudget::new(1 << 20),

@@ -66,10 +66,7 @@ impl PreparedChat {
     }
 
     /// Delivers the response made of the answer; see [`RequestGuard::deliver`].
-    ///
-    /// # Errors
-    /// As [`RequestGuard::deliver`].
-    pub async fn deliver(self, response: StoredResponse) -> Result<StoredResponse, V1Error> {
+    pub(super) async fn deliver(self, response: StoredResponse) -> Result<StoredResponse, V1Error> {
         self.guard.deliver(response).await
     }
 }
@@ -87,42 +84,54 @@ pub(super) struct ValidatedChat {
 impl Delivery {
     /// Answers a question about a YouTube video for `credits.per_message`, the transcript included.
     ///
-    /// The result is ready for delivery. A failure costs nothing.
+    /// `render` makes the response of the answer, and a value for the caller that is not stored. The response is stored
+    /// for replays and settles the hold, see [`RequestGuard::deliver`]; so one with an error status costs nothing.
     ///
     /// # Errors
     /// All errors except 401 and 429; nothing is charged, and hold and lease are released.
     ///
     /// # Cancellation
     /// Dropping the future ends the work. Before the model is called that is free, apart from a fetch; see
-    /// [`Delivery::transcript`]. After that the answer is charged; with an idempotency key it is completed, and
-    /// `render` makes the response that is stored for the replay.
-    pub async fn chat(
+    /// [`Delivery::transcript`]. After that the answer is charged; with an idempotency key it is also completed and
+    /// stored for the replay.
+    pub async fn chat<T: Send + 'static>(
         self: &Arc<Self>,
         guard: RequestGuard,
         chat: &Chat,
         params: ChatParams,
-        render: impl FnOnce(&PreparedChat) -> StoredResponse + Send + 'static,
-    ) -> Result<PreparedChat, V1Error> {
+        render: impl FnOnce(&PreparedChat) -> (StoredResponse, T) + Send + 'static,
+    ) -> Result<(StoredResponse, T), V1Error> {
         let request = match validate(params, None) {
             Ok(request) => request,
             Err(error) => return Err(guard.reject(error).await),
         };
         let (delivery, chat) = (Arc::clone(self), chat.clone());
         if !guard.has_idempotency_key() || chat.is_extractive() {
-            let work =
-                async move { delivery.answer_connected(guard, &chat, request, std::future::pending()).await };
+            let connected = std::future::pending();
+            let work = async move { delivery.deliver_answer(guard, &chat, request, connected, render).await };
             return self.context.task(work).await;
         }
         let (mut sender, receiver) = oneshot::channel();
         self.context.transcripts.background().detach(async move {
-            let answer = delivery.answer_connected(guard, &chat, request, sender.closed()).await;
-            if let Err(Ok(undelivered)) = sender.send(answer) {
-                let response = render(&undelivered);
-                // The client has left.
-                let _ = undelivered.deliver(response).await;
-            }
+            // Delivered here: an answer on its way to a caller that leaves would be charged, but not stored.
+            let delivered = delivery.deliver_answer(guard, &chat, request, sender.closed(), render).await;
+            // The caller may have left.
+            let _ = sender.send(delivered);
         });
         receiver.await.unwrap_or_else(|_| Err(V1Error::interrupted()))
+    }
+
+    async fn deliver_answer<T>(
+        &self,
+        guard: RequestGuard,
+        chat: &Chat,
+        request: ValidatedChat,
+        disconnect: impl Future<Output = ()>,
+        render: impl FnOnce(&PreparedChat) -> (StoredResponse, T),
+    ) -> Result<(StoredResponse, T), V1Error> {
+        let prepared = self.answer_connected(guard, chat, request, disconnect).await?;
+        let (response, value) = render(&prepared);
+        Ok((prepared.deliver(response).await?, value))
     }
 
     /// The answer for a client, until it disconnects.

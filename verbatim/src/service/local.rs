@@ -165,27 +165,24 @@ impl Service for LocalService {
         let failed = |error| self.video_error(error, link.clone(), caller);
         let ServiceQuestion { message, history, .. } = request;
         let params = ChatParams { video_id: question.video_id, message, history };
-        let render = {
-            let (caller, cost) = (caller.clone(), self.accounts.options().credits_per_message);
-            move |ready: &PreparedChat| {
-                let answer = ChatAnswer::from(ready);
-                let meta = ResponseMeta {
-                    credits_remaining: Some(ready.credits.remaining),
-                    credits_charged: Some(cost),
-                    is_cached: Some(ready.from_cache),
-                    ..ResponseMeta::default()
-                };
-                (stored_response(&caller, &meta, || &answer), ServiceReply { body: answer, meta })
+        let (caller_copy, cost) = (caller.clone(), self.accounts.options().credits_per_message);
+        let render = move |ready: &PreparedChat| {
+            let answer = ChatAnswer::from(ready);
+            let meta = ResponseMeta {
+                credits_remaining: Some(ready.credits.remaining),
+                credits_charged: Some(cost),
+                is_cached: Some(ready.from_cache),
+                ..ResponseMeta::default()
+            };
+            // A response with an error is neither stored nor charged.
+            match stored_response(&caller_copy, &meta, || &answer) {
+                Ok(response) => (response, Ok(ServiceReply { body: answer, meta })),
+                Err(error) => (unstored(500), Err(error)),
             }
         };
-        // A response with an error is neither stored nor charged.
-        let undelivered = render.clone();
-        let unread = move |ready: &PreparedChat| undelivered(ready).0.unwrap_or_else(|_| unstored(500));
-        let chatting = self.accounts.delivery.chat(guard, &self.chat, params, unread);
-        let ready = chatting.await.map_err(failed)?;
-        let (response, reply) = render(&ready);
-        ready.deliver(response?).await.map_err(failed)?;
-        Ok(reply)
+        let delivered = self.accounts.delivery.chat(guard, &self.chat, params, render).await;
+        let (_, reply) = delivered.map_err(failed)?;
+        reply
     }
 
     async fn create_key(&self, caller: &Caller, request: KeyRequest) -> ServiceResult<CreateKeyResponse> {

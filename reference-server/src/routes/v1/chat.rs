@@ -46,12 +46,9 @@ pub(crate) async fn chat(State(app): State<AppState>, request: Request) -> Resul
         let stream = app.accounts.delivery.chat_stream(guard, &app.chat, params, answer);
         return Ok(stream_response(stream, rate).await);
     }
-    let outcome = async {
-        let ready = app.accounts.delivery.chat(guard, &app.chat, params, answer).await?;
-        let reply = answer(&ready);
-        ready.deliver(reply).await
-    };
-    Ok(finish(rate, outcome.await))
+    let render = |ready: &PreparedChat| (answer(ready), ());
+    let outcome = app.accounts.delivery.chat(guard, &app.chat, params, render).await;
+    Ok(finish(rate, outcome.map(|(response, ())| response)))
 }
 
 /// Parses the chat parameters.

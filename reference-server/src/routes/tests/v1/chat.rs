@@ -1,4 +1,12 @@
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
 use serde_json::{Value, json};
+use tokio::{runtime::Handle, sync::Semaphore};
+use transcript_core::{
+    Result,
+    chat::{Chat, ChatModel, ChatOptions, DeltaSink, ModelReply, ModelRequest},
+};
 
 use super::errors::check;
 use crate::testing::{ARCHIVED, DEFECT, NEW, SILENT, ServiceFixture, TestResponse, request};
@@ -84,12 +92,12 @@ async fn chat_invalid_question_costs_nothing() {
         (question(SILENT), 404, "This video"),
         (question(DEFECT), 500, ""),
     ] {
-        service.clock.advance(std::time::Duration::from_secs(60));
+        service.clock.advance(Duration::from_secs(60));
         check(&chat(&service, &key, &body, &[]).await, status, begins);
     }
     let whole = json!({ "video_id": ARCHIVED, "message": "ä".repeat(2_000),
         "conversation_history": vec![turn("assistant"); 20] });
-    service.clock.advance(std::time::Duration::from_secs(60));
+    service.clock.advance(Duration::from_secs(60));
     assert_eq!(left(&service, &key).await, 200);
     assert_eq!(chat(&service, &key, &whole, &[]).await.status, 200);
     let bearer = format!("Bearer {key}");
@@ -119,11 +127,11 @@ async fn chat_without_credits_returns_402() {
     let key = service.account("ann@example.org").await;
     for index in 0..200 {
         if index % 10 == 0 {
-            service.clock.advance(std::time::Duration::from_secs(60));
+            service.clock.advance(Duration::from_secs(60));
         }
         assert_eq!(chat(&service, &key, &question(ARCHIVED), &[]).await.status, 200);
     }
-    service.clock.advance(std::time::Duration::from_secs(60));
+    service.clock.advance(Duration::from_secs(60));
     for video in [ARCHIVED, NEW] {
         let spent = chat(&service, &key, &question(video), &[]).await;
         check(&spent, 402, "Not enough credits");
@@ -168,4 +176,59 @@ async fn chat_events_carry_sentences_then_answer() {
         "This video",
     );
     assert_eq!(left(&service, &key).await, 199);
+}
+
+/// A model that waits for a permit.
+#[derive(Debug)]
+struct GatedModel {
+    requested: Arc<Semaphore>,
+    go_on: Arc<Semaphore>,
+}
+
+#[async_trait]
+impl ChatModel for GatedModel {
+    fn context_tokens(&self) -> u32 {
+        8_000
+    }
+
+    async fn complete(&self, _: ModelRequest, _: Option<Arc<dyn DeltaSink>>) -> Result<ModelReply> {
+        self.requested.add_permits(1);
+        self.go_on.acquire().await.unwrap().forget();
+        Ok(ModelReply { text: "It is so quiet here [s1].".to_owned(), usage: None })
+    }
+}
+
+/// The client disconnects when its answer is ready and not yet sent: the answer is charged, so it must be stored.
+#[tokio::test]
+async fn chat_answer_of_leaving_client_is_stored() {
+    let (requested, go_on) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
+    let model = GatedModel { requested: Arc::clone(&requested), go_on: Arc::clone(&go_on) };
+    let chat_with_model = Chat::new(Handle::current(), Arc::new(model), ChatOptions::default());
+    let service = ServiceFixture::with_chat(chat_with_model).await;
+    let key = service.account("ann@example.org").await;
+    let (body, name) = (question(ARCHIVED), [("idempotency-key", "once")]);
+    let mut first = Box::pin(chat(&service, &key, &body, &name));
+    tokio::select! {
+        early = &mut first => panic!("{early:?}"),
+        permit = requested.acquire() => permit.unwrap().forget(),
+    }
+    go_on.add_permits(1);
+    // The first call is not polled again.
+    let mut repeat = chat(&service, &key, &body, &name).await;
+    for _ in 0..500 {
+        if repeat.status != 409 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        service.clock.advance(Duration::from_secs(60));
+        repeat = chat(&service, &key, &body, &name).await;
+    }
+    drop(first);
+    assert_eq!(
+        (repeat.status.as_u16(), repeat.header("idempotent-replayed")),
+        (200, Some("true")),
+        "{repeat:?}"
+    );
+    assert_eq!(repeat.json()["response"], "It is so quiet here [0:01].", "{repeat:?}");
+    assert_eq!((left(&service, &key).await, requested.available_permits()), (199, 0));
 }
