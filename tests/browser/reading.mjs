@@ -64,14 +64,94 @@ await play(async (browser) => {
     return top > 0 && bottom < innerHeight;
   });
   await screenshot(page, "search");
+  // A list of the matches with their times.
+  await page.locator("#hits summary").click();
+  const items = page.locator("#hits li a");
+  assert.equal(await items.count(), Math.min(count, 200));
+  assert.match(await items.nth(2).textContent(), /^\d+:\d\d .*lantern/is);
+  await assertAccessible(page, "list of matches");
+  await screenshot(page, "matches");
+  await items.nth(2).click();
+  assert.equal(await found.textContent(), `3 of ${count}`);
+  assert.equal(new URL(page.url()).searchParams.get("q"), "LANTERN");
+
+  // Accents, quotation marks and case do not matter, and a phrase may end in the next paragraph.
+  const both = await page.evaluate(() => {
+    const [first, second] = document.querySelectorAll("#words p > span:last-child");
+    return `${first.textContent.slice(-12)}  ${second.textContent.slice(0, 10)}`;
+  });
+  await page.locator("#query").fill(both.toUpperCase().replace("E", "É"));
+  await page.waitForFunction(() =>
+    [...CSS.highlights.get("found") ?? []].some(
+      (range) => range.toString().length > 15 && range.startContainer !== range.endContainer,
+    ),
+  );
+
+  // The nearest match comes first, and Escape returns to where the reader was.
+  await page.locator("#query").fill("");
+  await page.waitForFunction(() => document.querySelector("#found").textContent === "");
+  await page.evaluate("document.activeElement.blur(), scrollTo(0, document.body.scrollHeight / 2)");
+  // The first paragraph below the bar, and its position on the screen.
+  const findPlace = () => {
+    const bar = document.querySelector(".tools").getBoundingClientRect().bottom;
+    const first = [...document.querySelectorAll("#words p")].find((p) => p.getBoundingClientRect().bottom > bar);
+    return { id: first.id, top: first.getBoundingClientRect().top };
+  };
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+  const place = await page.evaluate(findPlace);
+  await page.keyboard.press("/");
+  await page.keyboard.type("lantern");
+  await page.waitForFunction(() => /^\d+ of/.test(document.querySelector("#found").textContent));
+  const nearest = Number((await found.textContent()).split(" ")[0]);
+  assert.ok(nearest > count / 4 && nearest < count, `${nearest} of ${count}`);
+  await page.keyboard.press("Escape");
+  await page.waitForFunction(
+    ({ id, top }) => Math.abs(document.getElementById(id).getBoundingClientRect().top - top) < 2,
+    place,
+  );
+  assert.equal(new URL(page.url()).search, "");
+
   await page.locator("#query").fill("no such words");
   await page.waitForFunction(() => document.querySelector("#found").textContent === "Not found");
   assert.ok(await page.locator("#next").isDisabled());
   await page.locator("#query").fill("");
 
+  // A link to a moment, and the page at that moment.
+  await page.evaluate("scrollTo(0, 0)");
+  const moment = page.locator("a.moment").nth(5);
+  await moment.focus();
+  await moment.press("Enter");
+  await page.waitForFunction(() => document.querySelector("#said").textContent === "Link copied");
+  const shared = await page.evaluate("navigator.clipboard.readText()");
+  assert.match(shared, /\/watch\/video_site\/lamp-warden\?t=\d+$/);
+  const start = shared.split("=").pop();
+  const opened = await open(browser);
+  await opened.page.goto(shared);
+  assert.equal(new URL(opened.page.url()).hash, `#t${start}`);
+  await opened.page.waitForFunction((id) => {
+    const { top, bottom } = document.getElementById(id).getBoundingClientRect();
+    return top > 0 && bottom < innerHeight;
+  }, `t${start}`);
+  await assertAccessible(opened.page, "moment");
+  await screenshot(opened.page, "moment");
+  assertClean(opened.activity);
+  await opened.context.close();
+
+  // A selection as a quotation.
+  assert.equal(await page.locator("#quote").isVisible(), false);
+  await page.evaluate(() => {
+    const node = document.querySelector("#words p > span:last-child").firstChild;
+    getSelection().setBaseAndExtent(node, 4, node, 10);
+  });
+  await page.locator("#quote").click();
+  await page.waitForFunction(() => document.querySelector("#said").textContent === "Quotation copied");
+  const quotation = await page.evaluate("navigator.clipboard.readText()");
+  assert.match(quotation, /^“warden”\n— The lamp & the <b>warden<\/b>, Lighthouse Society, 0:00\nhttp.*\?t=0$/);
+  await page.evaluate("getSelection().removeAllRanges()");
+
   // Every format, downloaded and copied: the same text.
   await page.evaluate("scrollTo(0, 0)");
-  await page.locator("summary").click();
+  await page.locator(".keep summary").click();
   await assertAccessible(page, "menu");
   await screenshot(page, "menu");
   const rows = await page.locator(".keep li").all();
@@ -105,7 +185,7 @@ await play(async (browser) => {
   await plain.page.goto(LONG);
   assert.ok(await plain.page.getByText("The warden trims the wick").first().isVisible());
   assert.equal(await plain.page.locator("#search").isVisible(), false);
-  await plain.page.locator("summary").click();
+  await plain.page.locator(".keep summary").click();
   assert.equal(await plain.page.locator("[data-copy]").first().isVisible(), false);
   assert.ok(await plain.page.getByRole("link", { name: "Download as SubRip" }).isVisible());
   assertClean(plain.activity);

@@ -6,6 +6,7 @@
 pub(crate) mod assets;
 pub(crate) mod checkout;
 pub(crate) mod home;
+pub(crate) mod moment;
 pub(crate) mod no_transcript;
 pub(crate) mod problem;
 pub(crate) mod transcript;

@@ -1,66 +1,210 @@
-// Search, copy, and the transcribe button. Pages work without this script otherwise.
+// Search, moments, copy, and the transcribe button. Pages work without this script otherwise.
 
 const one = (selector) => document.querySelector(selector);
 
 // Search in the transcript. Matches use the CSS Custom Highlight API, so that the DOM is not changed.
 const SHOWN_MAX = 2000;
+const LISTED_MAX = 200;
+// Work that pauses for the browser after this time, in milliseconds.
+const SLICE_MS = 12;
+// Characters that people type in another form than captions have them.
+const TYPED = { "‘": "'", "’": "'", "‚": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "‐": "-", "‑": "-", "–": "-", "—": "-", "…": "...", "ß": "ss", "\u00ad": "", "\u200b": "", "\u200e": "", "\u200f": "" };
+// Accents, and the points of Arabic and Hebrew. Vowel signs of other scripts are letters.
+const POINTS = /[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670]/g;
+
+// A text without differences of case, accents, quotation marks and width; `starts` has the position of each of its
+// characters in the text, and is null if they are the same.
+function fold(text) {
+  if (/^[\x20-\x7e]*$/.test(text)) return { folded: text.toLowerCase(), starts: null };
+  let folded = "";
+  const starts = [];
+  let at = 0;
+  for (const char of text) {
+    const plain = TYPED[char] ?? char.normalize("NFKD").replace(POINTS, "").toLowerCase();
+    for (let unit = 0; unit < plain.length; unit += 1) starts.push(at);
+    folded += plain;
+    at += char.length;
+  }
+  starts.push(at);
+  return { folded, starts };
+}
+
+// The folded text of all paragraphs, joined by spaces so that a phrase is found across them.
+async function foldParagraphs(words) {
+  const parts = [];
+  const units = [];
+  let length = 0;
+  let pause = performance.now() + SLICE_MS;
+  for (const span of words.querySelectorAll("p > span:last-child")) {
+    const node = span.firstChild;
+    if (!node) continue;
+    const { folded, starts } = fold(node.data);
+    units.push({ node, starts, at: length, length: folded.length });
+    parts.push(folded);
+    length += folded.length + 1;
+    if (performance.now() > pause) {
+      await new Promise((resume) => setTimeout(resume));
+      pause = performance.now() + SLICE_MS;
+    }
+  }
+  return { text: parts.join(" "), units };
+}
+
+// Index of the last unit for which `is` holds; they come first. -1 if there is none.
+function lastUnit(units, is) {
+  let [low, high] = [0, units.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (is(units[middle])) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
+}
+
+// The part of the document between two positions of the folded text.
+function rangeOf(units, from, to) {
+  const [first, last] = [from, to - 1].map((position) => units[lastUnit(units, ({ at }) => at <= position)]);
+  const range = new Range();
+  // A position between two paragraphs is the end of the first one.
+  const start = Math.min(from - first.at, first.length);
+  range.setStart(first.node, first.starts ? first.starts[start] : start);
+  let end = Math.min(to - last.at, last.length);
+  if (last.starts) {
+    // A character that is folded to several ends after the last of them.
+    while (end < last.length && last.starts[end] === last.starts[end - 1]) end += 1;
+    end = last.starts[end];
+  }
+  range.setEnd(last.node, end);
+  return range;
+}
+
+// The last and the first characters of a text, in whole words where it has spaces.
+function cutStart(text, length) {
+  if (text.length <= length) return text;
+  const end = text.slice(-length);
+  return `…${end.slice(Math.max(0, end.search(/\s/)))}`;
+}
+function cutEnd(text, length) {
+  if (text.length <= length) return text;
+  const start = text.slice(0, length);
+  const space = start.search(/\s\S*$/);
+  return `${space > 0 ? start.slice(0, space) : start}…`;
+}
+
+const paragraphOf = (range) => range.startContainer.parentElement.closest("p");
 
 function searchIn(words) {
   const query = one("#query");
   const found = one("#found");
   const [previous, next] = [one("#previous"), one("#next")];
+  const list = one("#hits");
   const marks = globalThis.CSS?.highlights && globalThis.Highlight ? CSS.highlights : null;
-  const passages = Array.from(words.querySelectorAll("p > span:last-child"), (span) => {
-    const text = span.firstChild?.data ?? "";
-    const lower = text.toLowerCase();
-    // Where lower case changes the length, offsets would be wrong: such text is searched case-sensitively.
-    return { node: span.firstChild, text: lower.length === text.length ? lower : text };
-  });
+  let prepared;
   let hits = [];
   let current = -1;
+  let searches = 0;
+  // Where the reader was before the search.
+  let origin = null;
 
   const updateCount = () => {
     const many = hits.length >= SHOWN_MAX ? `${SHOWN_MAX}+` : hits.length;
     if (!query.value.trim()) found.textContent = "";
     else found.textContent = hits.length ? `${current + 1} of ${many}` : "Not found";
     previous.disabled = next.disabled = hits.length === 0;
+    list.hidden = hits.length === 0;
   };
 
   const go = (to) => {
     if (!hits.length) return;
     current = (to + hits.length) % hits.length;
     marks?.set("here", new Highlight(hits[current]));
-    const passage = hits[current].startContainer.parentElement;
-    const scroll = () => passage.scrollIntoView({ block: "center", behavior: "instant" });
+    const scroll = () => paragraphOf(hits[current]).scrollIntoView({ block: "center", behavior: "instant" });
     scroll();
     // content-visibility: passages have their final height only after rendering, so scroll again.
     requestAnimationFrame(scroll);
     updateCount();
   };
 
-  const search = () => {
+  const showList = () => {
+    if (!list.open) return;
+    const items = hits.slice(0, LISTED_MAX).map((range, index) => {
+      const item = document.createElement("li");
+      const link = document.createElement("a");
+      const paragraph = paragraphOf(range);
+      link.href = paragraph.id ? `#${paragraph.id}` : "#words";
+      const time = document.createElement("span");
+      time.className = "when";
+      time.textContent = paragraph.querySelector(".time").textContent;
+      const mark = document.createElement("mark");
+      mark.textContent = range.toString();
+      const before = cutStart(range.startContainer.data.slice(0, range.startOffset), 40);
+      const after = cutEnd(range.endContainer.data.slice(range.endOffset), 60);
+      const quote = document.createElement("span");
+      quote.dir = "auto";
+      quote.append(before, mark, after);
+      link.append(time, " ", quote);
+      link.addEventListener("click", (event) => {
+        event.preventDefault();
+        list.open = false;
+        go(index);
+        query.focus({ preventScroll: true });
+      });
+      item.append(link);
+      return item;
+    });
+    list.querySelector("ol").replaceChildren(...items);
+  };
+
+  const keepInAddress = () => {
+    const address = new URL(location);
+    const text = query.value.trim();
+    if (text) address.searchParams.set("q", text);
+    else address.searchParams.delete("q");
+    if (address.href !== location.href) history.replaceState(history.state, "", address);
+  };
+
+  const search = async () => {
+    const turn = (searches += 1);
+    const needle = fold(query.value.trim().replace(/\s+/g, " ")).folded;
+    const { text, units } = await (prepared ??= foldParagraphs(words));
+    if (turn !== searches) return;
     hits = [];
     current = -1;
     marks?.delete("found");
     marks?.delete("here");
-    const needle = query.value.trim().toLowerCase();
     if (needle) {
-      for (const { node, text } of passages) {
-        for (let at = text.indexOf(needle); at >= 0; at = text.indexOf(needle, at + needle.length)) {
-          const range = new Range();
-          range.setStart(node, at);
-          range.setEnd(node, at + needle.length);
-          hits.push(range);
-          if (hits.length >= SHOWN_MAX) break;
-        }
-        if (hits.length >= SHOWN_MAX) break;
+      origin ??= placeOf(units);
+      let nearest = 0;
+      for (let at = text.indexOf(needle); at >= 0 && hits.length < SHOWN_MAX; at = text.indexOf(needle, at + needle.length)) {
+        if (at < origin.unit.at) nearest = hits.length + 1;
+        hits.push(rangeOf(units, at, at + needle.length));
       }
       if (hits.length) {
         marks?.set("found", new Highlight(...hits));
-        go(0);
+        go(nearest % hits.length);
       }
+    } else {
+      origin = null;
     }
     updateCount();
+    showList();
+    keepInAddress();
+  };
+
+  // The first paragraph below the bar of controls, and its position on the screen.
+  const placeOf = (units) => {
+    const bar = one(".tools").getBoundingClientRect().bottom;
+    const paragraph = ({ node }) => node.parentElement.closest("p");
+    const above = lastUnit(units, (unit) => paragraph(unit).getBoundingClientRect().bottom <= bar);
+    const unit = units[Math.min(above + 1, units.length - 1)];
+    return { unit, paragraph: paragraph(unit), top: paragraph(unit).getBoundingClientRect().top };
+  };
+
+  const returnTo = (place) => {
+    if (!place) return;
+    const scroll = () => scrollBy({ top: place.paragraph.getBoundingClientRect().top - place.top, behavior: "instant" });
+    scroll();
+    requestAnimationFrame(scroll);
   };
 
   let timer;
@@ -69,17 +213,89 @@ function searchIn(words) {
     timer = setTimeout(search, 120);
   });
   query.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && query.value) {
+      event.preventDefault();
+      const place = origin;
+      query.value = "";
+      list.open = false;
+      search().then(() => returnTo(place));
+    }
     if (event.key !== "Enter") return;
     event.preventDefault();
     go(current + (event.shiftKey ? -1 : 1));
   });
   previous.addEventListener("click", () => go(current - 1));
   next.addEventListener("click", () => go(current + 1));
+  list.addEventListener("toggle", showList);
   document.addEventListener("keydown", (event) => {
     const isEditing = event.target.closest?.("input, textarea, [contenteditable]");
     if (event.key !== "/" || isEditing || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
-    query.focus();
+    query.focus({ preventScroll: true });
+  });
+  const requested = new URL(location).searchParams.get("q");
+  if (requested) {
+    query.value = requested;
+    search();
+  }
+}
+
+// Links to moments, and quotations with their source.
+function enableMoments(words) {
+  const status = one("#said");
+  const quote = one("#quote");
+
+  const addressOf = (paragraph) => {
+    const address = new URL(location);
+    address.hash = "";
+    address.searchParams.delete("q");
+    if (paragraph.id) address.searchParams.set("t", paragraph.id.slice(1));
+    return address.href;
+  };
+
+  // Writes to the clipboard and shows the outcome on an element for a moment.
+  const copy = async (text, element, done) => {
+    const label = element.textContent;
+    try {
+      await navigator.clipboard.writeText(text);
+      element.textContent = status.textContent = done;
+    } catch {
+      element.textContent = "Not copied";
+      status.textContent = "Copying failed. Copy the address of this page instead.";
+    }
+    setTimeout(() => {
+      element.textContent = label;
+      status.textContent = "";
+    }, 2500);
+  };
+
+  words.addEventListener("click", (event) => {
+    const link = event.target.closest("a.moment");
+    if (link) copy(addressOf(link.closest("p")), link, "Link copied");
+  });
+
+  const selected = () => {
+    const selection = getSelection();
+    const isInside = !selection.isCollapsed && selection.rangeCount > 0 && words.contains(selection.anchorNode) && words.contains(selection.focusNode);
+    const text = isInside ? selection.toString().trim().replace(/\s+/g, " ") : "";
+    if (!text) return null;
+    const start = selection.getRangeAt(0).startContainer;
+    const element = start.nodeType === Node.TEXT_NODE ? start.parentElement : start;
+    const paragraph = element.closest("p") ?? words.querySelector("p");
+    return { text, paragraph };
+  };
+  document.addEventListener("selectionchange", () => {
+    quote.hidden = selected() === null;
+  });
+  // The selection stays while the button is pressed.
+  quote.addEventListener("pointerdown", (event) => event.preventDefault());
+  quote.addEventListener("click", () => {
+    const chosen = selected();
+    if (!chosen) return;
+    const { title, author } = words.dataset;
+    const time = chosen.paragraph.querySelector(".time").textContent;
+    const source = [title, author, time].filter(Boolean).join(", ");
+    copy(`“${chosen.text}”\n— ${source}\n${addressOf(chosen.paragraph)}`, quote, "Quotation copied");
   });
 }
 
@@ -108,8 +324,9 @@ function enableCopy() {
     });
   }
   const menu = one(".keep");
+  const menus = [menu, one("#hits")];
   document.addEventListener("click", (event) => {
-    if (!menu.contains(event.target)) menu.open = false;
+    for (const opened of menus) if (!opened.contains(event.target)) opened.open = false;
   });
   menu.addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || !menu.open) return;
@@ -226,6 +443,7 @@ function enableTranscribe(section) {
 const words = one("#words");
 if (words) {
   searchIn(words);
+  enableMoments(words);
   enableCopy();
 }
 const section = one("[data-transcribe]");

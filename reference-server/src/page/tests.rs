@@ -101,7 +101,10 @@ fn page_shows_languages_date_and_chapters() {
 fn page_times_link_to_video_position() {
     let of_site = page(Platform::YouTube, "dQw4w9WgXcQ", "en");
     let address = "https://www.youtube.com/watch?v=dQw4w9WgXcQ&amp;t=5s";
-    let link = format!("<a class=\"time\" href=\"{address}\" rel=\"noreferrer\">0:05</a>");
+    let link = format!(
+        "<p id=\"t5\"><a class=\"time\" href=\"{address}\" rel=\"noreferrer\" aria-label=\"Play from 0:05 on YouTube\">\
+         0:05</a> <a class=\"moment\" href=\"#t5\" aria-label=\"Link to 0:05\">#</a>"
+    );
     assert!(of_site.contains(&link), "{of_site}");
     assert!(of_site.contains(">1:02:03</a>"), "{of_site}");
     let clip = page(Platform::TikTok, "7", "en");

@@ -5,8 +5,8 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use transcript_core::{
     archive::StoredTranscript,
     transcript::{
-        LanguageTag, TrackInfo, TrackKind, Transcript, VideoMetadata, distinct_languages, format_timestamp,
-        paragraphs,
+        Chunk, LanguageTag, TrackInfo, TrackKind, Transcript, VideoMetadata, distinct_languages,
+        format_timestamp, paragraphs,
     },
     video::VideoId,
 };
@@ -61,17 +61,23 @@ pub(crate) fn transcript(
             (about(transcript, &details.metadata))
             (languages(&details.tracks, Some(&transcript.track)))
             (tools(video, &heading, requested))
-            div.words #words lang=[lang] dir=(direction) {
-                @for paragraph in &paragraphs {
+            div.words #words lang=[lang] dir=(direction) data-title=(heading) data-author=[author(transcript)] {
+                @for (paragraph, id) in paragraphs.iter().zip(moment_ids(&paragraphs)) {
                     @let seconds = paragraph.start_ms / 1000;
                     @while let Some(chapter) = chapters.next_if(|next| next.start_ms <= paragraph.start_ms) {
                         h2.chapter dir="auto" { (chapter.title) }
                     }
-                    p {
+                    @let time = format_timestamp(seconds);
+                    p id=[&id] {
                         @if has_moments {
-                            a.time href=(video.address_at(seconds)) rel="noreferrer" { (format_timestamp(seconds)) }
+                            a.time href=(video.address_at(seconds)) rel="noreferrer"
+                                aria-label={ "Play from " (time) " on " (video.platform().name()) } { (time) }
                         } @else {
-                            span.time { (format_timestamp(seconds)) }
+                            span.time { (time) }
+                        }
+                        " "
+                        @if let Some(id) = &id {
+                            a.moment href={ "#" (id) } aria-label={ "Link to " (time) } { "#" }
                         }
                         " "
                         span dir="auto" { (paragraph.text) }
@@ -79,6 +85,7 @@ pub(crate) fn transcript(
                 }
                 @if paragraphs.is_empty() { p { span { "This video has no spoken words." } } }
             }
+            button.scripted #quote type="button" hidden { "Copy quotation" }
             footer.source {
                 p { "From " (video.platform().name()) ": " a href=(video.address()) rel="noreferrer" { (video.address()) } }
             }
@@ -123,10 +130,9 @@ pub(super) fn languages(tracks: &[TrackInfo], shown: Option<&TrackInfo>) -> Mark
 /// Author, length, date, language and kind of captions.
 fn about(transcript: &Transcript, metadata: &VideoMetadata) -> Markup {
     let video = &transcript.video;
-    let author = transcript.author.as_deref().map(str::trim).filter(|author| !author.is_empty());
     html! {
         ul.about aria-label="About the video" {
-            @if let Some(author) = author {
+            @if let Some(author) = author(transcript) {
                 li {
                     @match &metadata.author_url {
                         Some(url) => a href=(url) rel="noreferrer nofollow" { bdi { (author) } },
@@ -161,6 +167,10 @@ fn tools(video: &VideoId, heading: &str, requested: Option<&LanguageTag>) -> Mar
                 }
                 button.quiet #previous type="button" aria-label="Previous match" disabled { "↑" }
                 button.quiet #next type="button" aria-label="Next match" disabled { "↓" }
+                details.list #hits hidden {
+                    summary { "List" span.unseen { " of the matches" } }
+                    ol {}
+                }
             }
             details.keep {
                 summary { span.long { "Copy or download" } span.short { "Save" } }
@@ -182,6 +192,32 @@ fn tools(video: &VideoId, heading: &str, requested: Option<&LanguageTag>) -> Mar
             p.unseen #said role="status" {}
         }
     }
+}
+
+/// The author of the video, if known.
+fn author(transcript: &Transcript) -> Option<&str> {
+    transcript.author.as_deref().map(str::trim).filter(|author| !author.is_empty())
+}
+
+/// The id of each paragraph: `t61` for the first one that starts in second 61.
+fn moment_ids(paragraphs: &[Chunk]) -> Vec<Option<String>> {
+    let mut last = None;
+    let id = |paragraph: &Chunk| {
+        let seconds = paragraph.start_ms / 1000;
+        (last.replace(seconds) != Some(seconds)).then(|| moment_id(paragraph))
+    };
+    paragraphs.iter().map(id).collect()
+}
+
+fn moment_id(paragraph: &Chunk) -> String {
+    format!("t{}", paragraph.start_ms / 1000)
+}
+
+/// The id of the paragraph in which a moment lies; `None` without words.
+pub(crate) fn paragraph_at(transcript: &Transcript, moment_ms: u64) -> Option<String> {
+    let paragraphs = paragraphs(&transcript.segments);
+    let after = paragraphs.partition_point(|paragraph| paragraph.start_ms <= moment_ms);
+    paragraphs.get(after.saturating_sub(1)).map(moment_id)
 }
 
 fn heading(transcript: &Transcript) -> String {

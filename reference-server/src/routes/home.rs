@@ -17,6 +17,7 @@ use crate::{
     page::{
         assets,
         home::{LinkFormError, POLICY, home},
+        moment::moment_of_link,
     },
 };
 
@@ -31,8 +32,9 @@ pub(super) async fn show(uri: Uri) -> Response {
     };
     let link = link.as_deref().map(str::trim).filter(|link| !link.is_empty());
     let Some(link) = link else { return html(StatusCode::OK, home(None), CacheMode::WhileTrue, POLICY) };
+    let moment = moment_of_link(link).map(|moment_ms| format!("?t={}", moment_ms / 1000)).unwrap_or_default();
     let page = match VideoLink::parse(link) {
-        Ok(VideoLink::Video(video)) => format!("watch/{video}"),
+        Ok(VideoLink::Video(video)) => format!("watch/{video}{moment}"),
         Ok(VideoLink::Short(link)) => format!("watch/{}/{}", link.platform(), link.name()),
         Err(error) => {
             let why = error.to_string();

@@ -13,7 +13,7 @@ use axum::{
     extract::{Path, State, rejection::PathRejection},
     response::Response,
 };
-use http::{HeaderMap, Method, StatusCode, Uri};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header::LOCATION};
 use maud::Markup;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ use super::{
 };
 use crate::{
     api::{ContentEncoding, ProblemResponse, ResponseFormat, language, parameter},
-    page::{self, PagePolicy, no_transcript::TranscribeOffer},
+    page::{self, PagePolicy, moment::parse_moment, no_transcript::TranscribeOffer},
     response_cache::{CachedBody, CachedRoute, RenderedBody, ResponseVariant},
     state::AppState,
 };
@@ -84,6 +84,8 @@ pub(super) struct PageOptions {
     pub(super) src: Option<AttributionTag>,
     /// Language; `None`: English if there is English, else the spoken language.
     pub(super) language: Option<LanguageTag>,
+    /// Moment to show, in milliseconds.
+    moment_ms: Option<u64>,
 }
 
 impl PageOptions {
@@ -93,6 +95,7 @@ impl PageOptions {
         Self {
             src: src.and_then(|src| AttributionTag::from_wire(&src)),
             language: language(query).ok().flatten(),
+            moment_ms: parameter(query, "t").ok().flatten().and_then(|text| parse_moment(&text)),
         }
     }
 
@@ -121,8 +124,7 @@ fn offer(app: &AppState, link: &VideoLink, options: &PageOptions) -> Option<Tran
     };
     let is_offered = app.visitors.can_fetch() && app.lookup.transcripts().has_supplier(platform);
     is_offered.then(|| TranscribeOffer {
-        // The leading `./` keeps a name with a colon from being parsed as a URL scheme.
-        base: format!("./{}", utf8_percent_encode(&name, SEGMENT)),
+        base: own_address(&name),
         query: options.query(),
         per_day: app.lookup.options().visitor_per_day,
     })
@@ -136,6 +138,11 @@ async fn video_page(
     method: &Method,
     headers: &HeaderMap,
 ) -> Response {
+    if let Some(moment_ms) = options.moment_ms
+        && let Some(response) = moment_redirect(app, video, options, moment_ms).await
+    {
+        return response;
+    }
     let name = format!("{video}\0{}", options.query());
     let query = (CachedRoute::Page, name.as_str());
     // Read before the archive, so that a concurrent change invalidates the cached body.
@@ -143,12 +150,7 @@ async fn video_page(
     if let Some(ready) = app.bodies.get(query, headers, method, Instant::now()) {
         return with_page_headers(ready.map(Body::new));
     }
-    let request = LookupRequest {
-        language: options.language.clone(),
-        src: options.src,
-        ..LookupRequest::new(VideoReference::Url(video.address()))
-    };
-    match app.lookup.look_up_archived(request).await {
+    match app.lookup.look_up_archived(lookup_request(video, options)).await {
         Ok(answer) => match transcript_body(app, &answer, options.src, headers).await {
             Some(Ok((body, form))) => {
                 if let (Availability::Available { stored, .. }, Some(changes)) =
@@ -167,6 +169,36 @@ async fn video_page(
         // A video's own address is always a valid reference.
         Err(_) => html(StatusCode::NOT_FOUND, page::no_transcript::unknown("../../"), PagePolicy::Static),
     }
+}
+
+fn lookup_request(video: &VideoId, options: &PageOptions) -> LookupRequest {
+    LookupRequest {
+        language: options.language.clone(),
+        src: options.src,
+        ..LookupRequest::new(VideoReference::Url(video.address()))
+    }
+}
+
+/// Redirect to the paragraph of a moment: without scripts, only a fragment scrolls. `None` without a transcript.
+async fn moment_redirect(
+    app: &AppState,
+    video: &VideoId,
+    options: &PageOptions,
+    moment_ms: u64,
+) -> Option<Response> {
+    let answer = app.lookup.look_up_archived(lookup_request(video, options)).await.ok()?;
+    let Availability::Available { stored, .. } = &answer.availability else { return None };
+    let paragraph = page::transcript::paragraph_at(&stored.transcript, moment_ms)?;
+    let location = format!("{}{}#{paragraph}", own_address(video.id()), options.query());
+    let mut response = html(StatusCode::SEE_OTHER, Markup::default(), PagePolicy::Static);
+    response.headers_mut().insert(LOCATION, HeaderValue::try_from(location).ok()?);
+    Some(response)
+}
+
+/// The relative address of a watch page on itself. The leading `./` keeps a name with a colon from being parsed as a
+/// URL scheme.
+fn own_address(name: &str) -> String {
+    format!("./{}", utf8_percent_encode(name, SEGMENT))
 }
 
 /// Cached body of a transcript's page; `None` without a transcript.
@@ -267,7 +299,8 @@ pub(crate) fn operation(_: &DocumentOptions<'_>) -> Value {
         "tags": ["transcripts"],
         "summary": "Read a transcript in the browser",
         "description": "The page shows an archived transcript. It never transcribes. The page of an unresolved short \
-                        link links to the platform. `lang` selects a language; an invalid one is ignored.",
+                        link links to the platform. `lang` selects a language and `t` a moment, such as `61` or `1m1s`: the \
+                        answer is then a redirect to its paragraph. Invalid values are ignored.",
         "security": [],
         "parameters": [parameters::platform(), parameters::id()],
         "responses": {

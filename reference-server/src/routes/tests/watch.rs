@@ -18,9 +18,12 @@ async fn watch_archived_transcript_is_shown() {
     assert!(policy.contains("script-src 'self'") && !policy.contains("unsafe"), "{policy}");
     assert_eq!(page.header("referrer-policy"), Some("no-referrer"));
     assert_eq!(page.header("x-content-type-options"), Some("nosniff"));
-    for part in
-        ["<title>A talk – transcript</title>", "Ann", "It is so", "&amp;t=1s\" rel=\"noreferrer\">0:01</a>"]
-    {
+    for part in [
+        "<title>A talk – transcript</title>",
+        "Ann",
+        "It is so",
+        "&amp;t=1s\" rel=\"noreferrer\" aria-label=\"Play from 0:01 on YouTube\">0:01</a>",
+    ] {
         assert!(page.text.contains(part), "{part}: {}", page.text);
     }
     assert_eq!(page.text.matches("<script").count(), 1);
@@ -169,7 +172,7 @@ async fn front_page_redirects_to_watch_page() {
     assert_eq!((home.status.as_u16(), home.header("content-type")), (200, Some("text/html; charset=utf-8")));
     assert!(!home.text.contains("<script"), "{}", home.text);
     for (link, location) in [
-        (format!("https://youtu.be/{NEW}?t=5"), format!("watch/video_site/{NEW}")),
+        (format!("https://youtu.be/{NEW}?t=5"), format!("watch/video_site/{NEW}?t=5")),
         (format!("%20https://www.youtube.com/shorts/{NEW}%20"), format!("watch/video_site/{NEW}")),
         ("https://vm.tiktok.com/ZMabc12De/".to_owned(), "watch/short_video/vm:ZMabc12De".to_owned()),
         ("https://t.co/aB3xYz01".to_owned(), "watch/microblog/t.co:aB3xYz01".to_owned()),
@@ -229,4 +232,28 @@ async fn errors_are_pages_for_browsers() {
     }
     let api = service.send(request("GET", "/api/nothing", &accept, "")).await;
     assert_eq!(api.header("content-type"), Some("application/problem+json"));
+}
+
+#[tokio::test]
+async fn moment_redirects_to_its_paragraph() {
+    let service = ServiceFixture::start().await;
+    let page = format!("/watch/video_site/{ARCHIVED}");
+    let text = service.get(&page).await.text;
+    assert!(text.contains("<p id=\"t1\">"), "{text}");
+    for (query, location) in [
+        ("?t=0", format!("./{ARCHIVED}#t1")),
+        ("?t=1m40s", format!("./{ARCHIVED}#t1")),
+        ("?src=x&lang=en&t=2", format!("./{ARCHIVED}?lang=en#t1")),
+    ] {
+        let there = service.get(&format!("{page}{query}")).await;
+        assert_eq!(
+            (there.status.as_u16(), there.header("location")),
+            (303, Some(location.as_str())),
+            "{query}"
+        );
+    }
+    // An invalid moment, and a video without a transcript, show the page as without it.
+    for path in [format!("{page}?t=later"), format!("/watch/video_site/{NEW}?t=5")] {
+        assert_eq!(service.get(&path).await.status, 200, "{path}");
+    }
 }
