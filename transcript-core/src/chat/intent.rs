@@ -3,6 +3,7 @@
 use super::{
     ChatRole, Passage, Question,
     bm25::{Bm25Query, score_all, sort_by_score},
+    search_index::SearchIndex,
 };
 
 /// Which passages a question needs.
@@ -87,7 +88,7 @@ fn is_whole(message: &str, passages: &[Passage]) -> bool {
     for word in message.split_whitespace().filter(|word| !is_part_of_phrase(word) && !describes_form(word)) {
         other_terms.add_informative(word);
     }
-    sort_by_score(&score_all(passages, &other_terms)).is_empty()
+    sort_by_score(&score_all(&SearchIndex::new(passages), &other_terms)).is_empty()
 }
 
 /// Most informative n-grams in an unspaced request that counts as one about the whole video.

@@ -60,6 +60,8 @@ mod prompt;
 mod question;
 mod retrieve;
 mod search;
+mod search_index;
+mod stemmer;
 #[cfg(test)]
 mod tests;
 mod tokenizer;

@@ -4,6 +4,7 @@ use super::{
     ChatRole, Passage, Question,
     bm25::{Bm25Query, score_all, sort_by_score},
     intent::last_cited,
+    search_index::SearchIndex,
 };
 
 /// Weights of the two previous questions if the current one has few informative terms; newest first.
@@ -26,7 +27,7 @@ pub(super) fn score_passages(passages: &[Passage], question: &Question) -> Vec<f
     for (turn, weight) in questions.zip(EARLIER_WEIGHTS) {
         query.add(&turn.content, if needs_context { weight } else { weight * EARLIER_FACTOR });
     }
-    let mut scores = score_all(passages, &query);
+    let mut scores = score_all(&SearchIndex::new(passages), &query);
     if let Some((first, last)) = last_cited(question).filter(|_| needs_context) {
         let from = first.saturating_sub(NEAR_MS);
         let to = last.saturating_add(NEAR_MS);

@@ -144,7 +144,7 @@ fn weight(term: &str) -> usize {
 fn collect(text: &str, mut each: impl FnMut(&str)) {
     let mut is_common = false;
     terms(text, |term| match term {
-        Term::Word(word) => is_common = is_common_word(word),
+        Term::Word(word, _) => is_common = is_common_word(word),
         Term::Stem(stem) if !is_common => each(stem),
         Term::Ngram(ngram) if !is_common_ngram(ngram) => each(ngram),
         Term::Stem(_) | Term::Ngram(_) => {}
