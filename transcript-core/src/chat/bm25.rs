@@ -9,12 +9,17 @@ use super::search_index::{QueryWord, SearchIndex, query_words};
 const SATURATION: f32 = 1.2;
 /// BM25 `b`: how much the length of a passage counts.
 const LENGTH_WEIGHT: f32 = 0.6;
-/// Weight of a common word.
+/// Weight of a common word, and of a generic one.
 const COMMON_WEIGHT: f32 = 0.05;
+const GENERIC_WEIGHT: f32 = 0.4;
 /// Share of a word in a neighbouring passage.
 ///
 /// What a question names is often said just before its answer.
 const NEIGHBOUR_WEIGHT: f32 = 0.25;
+/// Least weight of a word in the coverage, relative to a word that the transcript does not have.
+///
+/// A transcript repeats the words of its subject, which are then not rare, but show that a question is about it.
+const EVIDENCE_MIN: f32 = 0.5;
 /// Maximum of words in a query; further ones are ignored.
 const WORDS_MAX: usize = 400;
 
@@ -57,23 +62,52 @@ impl Bm25Query {
 /// How often each passage has a word of a query: passage and weighted count, in passage order.
 type Occurrences = Vec<(usize, f32)>;
 
-/// Scores each passage, in passage order; 0 without a word of the query.
-pub(super) fn score_all(index: &SearchIndex, query: &Bm25Query) -> Vec<f32> {
+/// Scores of passages, and how much of the query the transcript has.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Bm25Scores {
+    /// Score of each passage, in passage order; 0 without a word of the query.
+    pub(super) scores: Vec<f32>,
+    /// Share of the words that are not generic that one passage has with those beside it, by rarity, from 0 to 1.
+    pub(super) coverage: f32,
+    /// Number of words of the query that are neither generic nor in the transcript.
+    pub(super) unknown: usize,
+}
+
+/// Scores each passage.
+pub(super) fn score_all(index: &SearchIndex, query: &Bm25Query) -> Bm25Scores {
     let occurrences = count_words(index, query);
     let lengths: Vec<f32> = index.passages().map(|words| words.len() as f32).collect();
     let average = (lengths.iter().sum::<f32>() / (lengths.len() as f32).max(1.0)).max(1.0);
     let mut scores = vec![0.0_f32; lengths.len()];
-    for ((_, weight), occurrences) in query.words.iter().zip(&occurrences) {
+    let mut covered = vec![0.0_f32; lengths.len()];
+    let rarity_max = rarity(lengths.len(), &Vec::new());
+    let (mut total, mut unknown) = (0.0_f32, 0);
+    for ((word, weight), occurrences) in query.words.iter().zip(&occurrences) {
+        let is_generic = index.is_generic(word);
+        let weight = if is_generic && !word.is_common { weight * GENERIC_WEIGHT } else { *weight };
         let rarity = rarity(lengths.len(), occurrences);
-        for (passage, count) in with_neighbours(occurrences, lengths.len()) {
+        let evidence = weight * (rarity / rarity_max).max(EVIDENCE_MIN);
+        let weight = weight * rarity;
+        for (passage, count) in with_neighbours(occurrences, lengths.len(), NEIGHBOUR_WEIGHT) {
             let (Some(score), Some(length)) = (scores.get_mut(passage), lengths.get(passage)) else {
                 continue;
             };
             let saturated = count + SATURATION * (1.0 - LENGTH_WEIGHT + LENGTH_WEIGHT * length / average);
-            *score += weight * rarity * count * (SATURATION + 1.0) / saturated;
+            *score += weight * count * (SATURATION + 1.0) / saturated;
+        }
+        if !is_generic {
+            total += evidence;
+            unknown += usize::from(occurrences.is_empty());
+            for (passage, count) in with_neighbours(occurrences, lengths.len(), 1.0) {
+                covered
+                    .get_mut(passage)
+                    .into_iter()
+                    .for_each(|covered| *covered += evidence * count.min(1.0));
+            }
         }
     }
-    scores
+    let best = covered.into_iter().fold(0.0, f32::max);
+    Bm25Scores { scores, coverage: best / total.max(f32::MIN_POSITIVE), unknown }
 }
 
 /// Counts the words of a query in each passage.
@@ -106,14 +140,14 @@ fn rarity(passage_count: usize, occurrences: &Occurrences) -> f32 {
     (1.0 + (passage_count as f32 - found + 0.5).max(0.0) / (found + 0.5)).ln()
 }
 
-/// Adds a share of each count to the passages before and after it.
-fn with_neighbours(occurrences: &Occurrences, passage_count: usize) -> Occurrences {
+/// Adds this share of each count to the passages before and after it.
+fn with_neighbours(occurrences: &Occurrences, passage_count: usize, share: f32) -> Occurrences {
     let mut spread: Occurrences = Vec::with_capacity(3 * occurrences.len());
     for (passage, count) in occurrences {
         let neighbours = [passage.checked_sub(1), passage.checked_add(1)];
         spread.push((*passage, *count));
         let near = neighbours.into_iter().flatten().filter(|index| *index < passage_count);
-        spread.extend(near.map(|index| (index, count * NEIGHBOUR_WEIGHT)));
+        spread.extend(near.map(|index| (index, count * share)));
     }
     spread.sort_by_key(|(passage, _)| *passage);
     spread.dedup_by(|next, kept| {
@@ -147,7 +181,7 @@ mod tests {
             .collect();
         let mut query = Bm25Query::default();
         query.add(question, 1.0);
-        let found = sort_by_score(&score_all(&SearchIndex::new(&passages(&segments)), &query));
+        let found = sort_by_score(&score_all(&SearchIndex::new(&passages(&segments)), &query).scores);
         assert_eq!(found.get(..expect.len()).unwrap_or(&found), expect, "{question}");
     }
 

@@ -125,15 +125,6 @@ pub(super) fn language_of<'a>(text: &str, primary: &'a str) -> &'a str {
     }
 }
 
-/// The language of most of these folded words that are common: a primary tag, or an empty one if it is not known.
-pub(super) fn language_of_words<'a>(words: impl Iterator<Item = &'a str>) -> &'static str {
-    let mut hits = [0_u32; LISTS.len()];
-    words.for_each(|word| count_lists(word, &mut hits));
-    let most = hits.iter().copied().max().unwrap_or(0);
-    let best = LISTS.iter().zip(hits).find(|(_, hits)| *hits == most);
-    best.filter(|_| most >= LANGUAGE_HITS_MIN).map_or("", |((language, _), _)| language)
-}
-
 /// Counts a word for each list that has it.
 fn count_lists(word: &str, hits: &mut [u32; LISTS.len()]) {
     let lists = COMMON_WORDS.get(word).copied().unwrap_or(0);

@@ -12,7 +12,8 @@ use super::{
     bm25::sort_by_score,
     intent::{Intent, intent},
     prompt::NOT_COVERED,
-    retrieve::score_passages,
+    retrieve::{LexicalScores, score_lexically},
+    search_index::SearchIndex,
     tokenizer::{Term, terms},
 };
 use crate::error::{Error, Result};
@@ -36,14 +37,15 @@ pub struct ExtractiveModel;
 impl ExtractiveModel {
     /// Indices of all passages with a term of the question, best first.
     pub fn rank(passages: &[Passage], question: &Question) -> Vec<usize> {
-        sort_by_score(&score_passages(passages, question))
+        sort_by_score(&score_lexically(&SearchIndex::new(passages), passages, question).scores)
     }
 
     /// Indices of the passages that form the answer, best first.
     ///
     /// For a question about the whole video, they are in transcript order.
     pub fn pick(passages: &[Passage], question: &Question) -> Vec<usize> {
-        match intent(question, passages) {
+        let index = SearchIndex::new(passages);
+        match intent(question, &index) {
             Intent::Whole => pick_parts(passages),
             Intent::After(cited_ms) => {
                 let later = passages.iter().position(|passage| passage.start_ms / 1_000 > cited_ms / 1_000);
@@ -54,14 +56,19 @@ impl ExtractiveModel {
                 (end.saturating_sub(PASSAGES_MAX)..end).collect()
             }
             Intent::Words => {
-                let scores = score_passages(passages, question);
-                let indices = sort_by_score(&scores);
-                let score = |index: &usize| scores.get(*index).copied().unwrap_or(0.0);
-                let score_min = indices.first().map_or(0.0, score) * RELATIVE_SCORE_MIN;
-                indices.into_iter().take(PASSAGES_MAX).take_while(|index| score(index) >= score_min).collect()
+                let LexicalScores { scores, is_covered } = score_lexically(&index, passages, question);
+                if is_covered { select_best(&scores) } else { Vec::new() }
             }
         }
     }
+}
+
+/// Indices of the best passages, best first: those of which no score is far below the best one.
+fn select_best(scores: &[f32]) -> Vec<usize> {
+    let indices = sort_by_score(scores);
+    let score = |index: &usize| scores.get(*index).copied().unwrap_or(0.0);
+    let score_min = indices.first().map_or(0.0, score) * RELATIVE_SCORE_MIN;
+    indices.into_iter().take(PASSAGES_MAX).take_while(|index| score(index) >= score_min).collect()
 }
 
 /// Index of the most characteristic passage of each part of a video.

@@ -1,7 +1,7 @@
 //! Classifies a question by which passages it needs.
 
 use super::{
-    ChatRole, Passage, Question,
+    ChatRole, Question,
     bm25::{Bm25Query, score_all, sort_by_score},
     search_index::SearchIndex,
 };
@@ -55,8 +55,8 @@ const BEFORE_WORDS: &str = "before beforehand earlier davor vorher zuvor avant a
     перед wcześniej önce قبل πριν sebelum";
 const BEFORE_PHRASES: &str = "之前|以前|その前|まえ|전에|ก่อน";
 
-/// Classifies a question, given the passages of the transcript.
-pub(super) fn intent(question: &Question, passages: &[Passage]) -> Intent {
+/// Classifies a question, given the words of the transcript.
+pub(super) fn intent(question: &Question, index: &SearchIndex) -> Intent {
     let message = question.message().to_lowercase();
     if let Some((first, last)) = last_cited(question) {
         if has_only(&message, AFTER_WORDS, AFTER_PHRASES) {
@@ -66,13 +66,13 @@ pub(super) fn intent(question: &Question, passages: &[Passage]) -> Intent {
             return Intent::Before(first);
         }
     }
-    if is_whole(&message, passages) { Intent::Whole } else { Intent::Words }
+    if is_whole(&message, index) { Intent::Whole } else { Intent::Words }
 }
 
 /// Whether a question is about the whole video.
 ///
 /// It then has a substring of [`WHOLE_VIDEO_PHRASES`] and no other word of the transcript.
-fn is_whole(message: &str, passages: &[Passage]) -> bool {
+fn is_whole(message: &str, index: &SearchIndex) -> bool {
     let mut phrases = WHOLE_VIDEO_PHRASES.iter().flat_map(|phrases| phrases.split('|'));
     let Some(phrase) = phrases.find(|phrase| message.contains(phrase)) else {
         return false;
@@ -88,7 +88,7 @@ fn is_whole(message: &str, passages: &[Passage]) -> bool {
     for word in message.split_whitespace().filter(|word| !is_part_of_phrase(word) && !describes_form(word)) {
         other_terms.add_informative(word);
     }
-    sort_by_score(&score_all(&SearchIndex::new(passages), &other_terms)).is_empty()
+    sort_by_score(&score_all(index, &other_terms).scores).is_empty()
 }
 
 /// Most informative n-grams in an unspaced request that counts as one about the whole video.
@@ -167,7 +167,7 @@ mod tests {
             0,
             1,
         )]);
-        assert_eq!(intent(&question, &transcript_passages), expect, "{message}");
+        assert_eq!(intent(&question, &SearchIndex::new(&transcript_passages)), expect, "{message}");
     }
 
     #[test]

@@ -50,6 +50,7 @@ mod cpu_pool;
 mod delta_buffer;
 mod extractive;
 mod fold;
+mod generic_words;
 mod intent;
 mod map_reduce;
 mod model;

@@ -12,7 +12,8 @@ use super::{
     delta_buffer::DeltaBuffer,
     intent::{Intent, intent},
     passages, prompt,
-    retrieve::{score_passages, select_within_budget},
+    retrieve::{score_lexically, select_within_budget},
+    search_index::SearchIndex,
     verify::{AnswerVerifier, VerifyReport, citation},
 };
 use crate::{
@@ -216,9 +217,10 @@ impl<'a> AnswerTask<'a> {
     async fn select_passages(&self) -> Result<Option<Vec<usize>>> {
         let (passages, question, budget) = (Arc::clone(&self.passages), self.question.clone(), self.budget);
         let find = move || {
-            let is_whole = intent(&question, &passages) == Intent::Whole;
-            (!is_whole)
-                .then(|| select_within_budget(&passages, &score_passages(&passages, &question), budget))
+            let index = SearchIndex::new(&passages);
+            let is_whole = intent(&question, &index) == Intent::Whole;
+            let scores = || score_lexically(&index, &passages, &question).scores;
+            (!is_whole).then(|| select_within_budget(&passages, &scores(), budget))
         };
         self.work(find).await
     }

@@ -70,7 +70,7 @@ fn search(all: &[Passage], words: &WordQuery, query: &str, limit: usize) -> Tran
     } else {
         let mut wanted = Bm25Query::default();
         wanted.add_informative(query);
-        sort_by_score(&score_all(&SearchIndex::new(all), &wanted))
+        sort_by_score(&score_all(&SearchIndex::new(all), &wanted).scores)
     };
     let found = indices.iter().take(limit).filter_map(|index| all.get(*index).cloned()).collect();
     TranscriptHits { is_exact, total: indices.len(), passages: found }

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use super::{
     Passage,
-    common_words::{is_common_ngram, is_common_word, language_of_words},
+    common_words::{is_common_ngram, is_common_word},
+    generic_words::{is_generic_word, language_of_counts},
     stemmer::WordStemmer,
     tokenizer::{Term, terms},
 };
@@ -15,6 +16,8 @@ const PREFIX_QUALITY: f32 = 0.6;
 const COMPOUND_QUALITY: f32 = 0.5;
 /// Words with this many equal first letters count as forms of one word, in languages without a stemmer too.
 const PREFIX_LETTERS: usize = 5;
+/// Languages that join words to compounds.
+const COMPOUND_LANGUAGES: [&str; 7] = ["da", "de", "fi", "hu", "nl", "no", "sv"];
 /// Shortest word that is searched inside compounds, in letters.
 const COMPOUND_LETTERS_MIN: usize = 5;
 
@@ -27,6 +30,7 @@ pub(super) struct SearchIndex {
     tokens: Vec<u32>,
     /// End of each passage in `tokens`.
     ends: Vec<usize>,
+    language: &'static str,
     stemmer: WordStemmer,
 }
 
@@ -75,6 +79,7 @@ impl SearchIndex {
             words: Vec::new(),
             tokens: Vec::new(),
             ends: Vec::with_capacity(passages.len()),
+            language: "",
             stemmer: WordStemmer::new(""),
         };
         for passage in passages {
@@ -85,8 +90,15 @@ impl SearchIndex {
             });
             index.ends.push(index.tokens.len());
         }
-        let words = index.words.iter().filter(|word| !word.is_ngram).map(|word| word.folded.as_str());
-        index.stemmer = WordStemmer::new(language_of_words(words));
+        let mut counts = vec![0_u32; index.words.len()];
+        for id in &index.tokens {
+            if let Some(count) = counts.get_mut(*id as usize) {
+                *count += 1;
+            }
+        }
+        let counted = index.words.iter().zip(counts);
+        index.language = language_of_counts(counted.map(|(word, count)| (word.folded.as_str(), count)));
+        index.stemmer = WordStemmer::new(index.language);
         index
     }
 
@@ -102,6 +114,11 @@ impl SearchIndex {
             }
         };
         self.tokens.push(id);
+    }
+
+    /// Whether a word says little about a subject.
+    pub(super) fn is_generic(&self, word: &QueryWord) -> bool {
+        word.is_common || is_generic_word(&word.folded, self.language)
     }
 
     /// Number of distinct words and n-grams.
@@ -149,7 +166,8 @@ impl SearchIndex {
             return Some(PREFIX_QUALITY);
         }
         let (short, long) = if one_letters < two_letters { (one, two) } else { (two, one) };
-        let is_compound = one_letters.min(two_letters) >= COMPOUND_LETTERS_MIN
+        let is_compound = COMPOUND_LANGUAGES.contains(&self.language)
+            && one_letters.min(two_letters) >= COMPOUND_LETTERS_MIN
             && (long.starts_with(short) || long.ends_with(short));
         is_compound.then_some(COMPOUND_QUALITY)
     }
