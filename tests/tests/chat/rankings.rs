@@ -23,7 +23,7 @@ pub(super) trait Ranking: fmt::Debug + Send + Sync {
     async fn rank(&self, talk: &TestTalk, question: &Question, count: usize) -> Result<Vec<Span>>;
 }
 
-/// The rankings of the table. The last one is the engine's, whose figures have floors.
+/// The rankings of the table. The last one is the engine's, whose figures have floors; others are for comparison.
 pub(super) fn rankings(chat: &Chat) -> Vec<Box<dyn Ranking>> {
     vec![Box::new(Bm25Ranking), Box::new(SearchRanking(chat.clone())), Box::new(EngineRanking)]
 }
@@ -108,9 +108,12 @@ fn is_unspaced(c: char) -> bool {
 ///
 /// Marks of the scripts of India and Thailand belong to words.
 pub(super) fn bm25_terms(text: &str, language: &str) -> Vec<String> {
-    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '\u{300}'..='\u{36F}' | '\u{900}'..='\u{E7F}');
+    let is_mark =
+        |c: char| matches!(c, '\u{300}'..='\u{36F}' | '\u{900}'..='\u{963}' | '\u{966}'..='\u{E7F}');
+    let is_part = |c: char| c.is_alphanumeric() || is_mark(c);
     // A line break of captions is not a word boundary in these languages.
-    let joined = if is_spaced(language) { text.to_lowercase() } else { text.to_lowercase().replace(' ', "") };
+    let lower = text.to_lowercase().replace('\u{307}', "");
+    let joined = if is_spaced(language) { lower } else { lower.replace(' ', "") };
     let mut terms = Vec::new();
     for word in joined.split(|c| !is_part(c)).filter(|word| !word.is_empty()) {
         let letters: Vec<char> = word.chars().collect();
@@ -187,5 +190,5 @@ fn bm25_rare_term_in_short_document_scores_highest() {
     assert!(scores[1] > scores[3] && scores[3] > 0.0 && scores[2] > 0.0, "{scores:?}");
     assert_eq!(bm25(&documents, &bm25_terms("winter", "en")), [0.0; 4]);
     assert_eq!(bm25_terms("茶园 里，五", "zh"), ["茶园", "园里", "五"]);
-    assert_eq!(bm25_terms("हिन्दी में", "hi"), ["हिन्दी", "में"]);
+    assert_eq!(bm25_terms("हिन्दी में।", "hi"), ["हिन्दी", "में"]);
 }

@@ -232,5 +232,6 @@ fn recognised(text: &str) -> String {
         "'-.,:".contains(c) && is_letter(index.checked_sub(1)) && is_letter(Some(index + 1))
     };
     let spoken = letters.iter().enumerate().filter(|(index, c)| !is_mark(**c) || is_inside(*index, **c));
-    spoken.flat_map(|(_, c)| c.to_lowercase()).collect()
+    // The Turkish capital leaves a combining dot.
+    spoken.flat_map(|(_, c)| c.to_lowercase()).filter(|c| *c != '\u{307}').collect()
 }
