@@ -20,6 +20,8 @@ const NEIGHBOUR_WEIGHT: f32 = 0.25;
 ///
 /// A transcript repeats the words of its subject, which are then not rare, but show that a question is about it.
 const EVIDENCE_MIN: f32 = 0.5;
+/// Part of a word that an n-gram is.
+const NGRAM_WORDS: f32 = 0.25;
 /// Maximum of words in a query; further ones are ignored.
 const WORDS_MAX: usize = 400;
 
@@ -69,8 +71,10 @@ pub(super) struct Bm25Scores {
     pub(super) scores: Vec<f32>,
     /// Share of the words that are not generic that one passage has with those beside it, by rarity, from 0 to 1.
     pub(super) coverage: f32,
-    /// Number of words of the query that are neither generic nor in the transcript.
-    pub(super) unknown: usize,
+    /// Number of words of the query that are neither generic nor in the transcript; an n-gram is part of a word.
+    pub(super) unknown: f32,
+    /// Number of words of the query that are not generic, counted in the same way.
+    pub(super) specific: f32,
 }
 
 /// Scores each passage.
@@ -81,7 +85,7 @@ pub(super) fn score_all(index: &SearchIndex, query: &Bm25Query) -> Bm25Scores {
     let mut scores = vec![0.0_f32; lengths.len()];
     let mut covered = vec![0.0_f32; lengths.len()];
     let rarity_max = rarity(lengths.len(), &Vec::new());
-    let (mut total, mut unknown) = (0.0_f32, 0);
+    let (mut total, mut unknown, mut specific) = (0.0_f32, 0.0_f32, 0.0_f32);
     for ((word, weight), occurrences) in query.words.iter().zip(&occurrences) {
         let is_generic = index.is_generic(word);
         let weight = if is_generic && !word.is_common { weight * GENERIC_WEIGHT } else { *weight };
@@ -97,7 +101,9 @@ pub(super) fn score_all(index: &SearchIndex, query: &Bm25Query) -> Bm25Scores {
         }
         if !is_generic {
             total += evidence;
-            unknown += usize::from(occurrences.is_empty());
+            let word_count = if word.is_ngram { NGRAM_WORDS } else { 1.0 };
+            specific += word_count;
+            unknown += if occurrences.is_empty() { word_count } else { 0.0 };
             for (passage, count) in with_neighbours(occurrences, lengths.len(), 1.0) {
                 covered
                     .get_mut(passage)
@@ -107,7 +113,7 @@ pub(super) fn score_all(index: &SearchIndex, query: &Bm25Query) -> Bm25Scores {
         }
     }
     let best = covered.into_iter().fold(0.0, f32::max);
-    Bm25Scores { scores, coverage: best / total.max(f32::MIN_POSITIVE), unknown }
+    Bm25Scores { scores, coverage: best / total.max(f32::MIN_POSITIVE), unknown, specific }
 }
 
 /// Counts the words of a query in each passage.

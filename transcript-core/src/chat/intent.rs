@@ -13,6 +13,8 @@ pub(super) enum Intent {
     Words,
     /// The whole video.
     Whole,
+    /// Everything in the video that has the words of the question.
+    List,
     /// Passages after the latest citation of the last answer; its time in milliseconds.
     After(u64),
     /// Passages before the earliest citation of the last answer; its time in milliseconds.
@@ -20,18 +22,19 @@ pub(super) enum Intent {
 }
 
 /// Substrings of questions about a whole video, in lower case, by language.
-const WHOLE_VIDEO_PHRASES: [&str; 20] = [
+const WHOLE_VIDEO_PHRASES: [&str; 21] = [
     "summar|overview|tl;dr|tldr|main point|key point|main idea|key idea|main topic|takeaway|gist|\
      nutshell|outline|recap|video about|talk about?|lecture about|this about|it about",
-    "zusammenfass|fass |fasse|worum geht|hauptpunkt|überblick|kernaussage|wovon handelt",
-    "résum|de quoi parle|points clés|points principaux|en bref|sur quoi porte",
-    "resúm|resum|de qué trata|de que trata|puntos clave|puntos principales",
+    "zusammenfass|fass |fasse|worum geht|hauptpunkt|überblick|kernaussage|wovon handelt|wichtigsten punkte",
+    "résum|de quoi parle|points clés|points principaux|principaux points|en bref|sur quoi porte|idées principales",
+    "resúm|resum|de qué trata|de que trata|puntos clave|puntos principales|principales puntos|ideas principales",
     "do que se trata|sobre o que|principais pontos",
-    "riassu|di cosa parla|di che cosa|punti chiave",
-    "samenvat|waar gaat",
+    "riassu|di cosa parla|di che cosa|punti chiave|punti principali|sintesi",
+    "samenvat|waar gaat|hoofdpunten|belangrijkste punten",
+    "sammanfatta|vad handlar|opsummer|oppsummer|hvad handler|hva handler",
     "кратко|о чём|о чем|резюм|перескаж|главн",
     "підсум|про що",
-    "podsum|streść|o czym jest",
+    "podsum|streść|o czym jest|główne punkty",
     "özet|ne hakkında",
     "ringkas|tentang apa",
     "tóm tắt|nói về gì",
@@ -43,6 +46,12 @@ const WHOLE_VIDEO_PHRASES: [&str; 20] = [
     "요약|정리해|무엇에 관한|어떤 내용",
     "สรุป|เกี่ยวกับอะไร",
 ];
+
+/// Beginnings of requests for a list of everything, in lower case.
+const LIST_PHRASES: &str = "list all |list every|list each|list the |name all |name every|enumerate |what are all the |\
+    liste alle|nenne alle|zähle alle|zähl alle|liste tous|liste toutes|énumère |cite tous|cite toutes|\
+    enumera |lista todos|lista todas|liste todos|liste todas|elenca |перечисли|перелічи|назови все|wymień |listele|\
+    列出|列举|列舉|すべて挙げて|全部挙げて|列挙して|모두 나열|나열해|اذكر كل|اذكر جميع|सभी बताओ";
 
 /// Words that request what follows, compared with the lower-case words of the question.
 const AFTER_WORDS: &str = "after afterwards then next later continue continues danach nachher anschließend \
@@ -66,7 +75,11 @@ pub(super) fn intent(question: &Question, index: &SearchIndex) -> Intent {
             return Intent::Before(first);
         }
     }
-    if is_whole(&message, index) { Intent::Whole } else { Intent::Words }
+    match () {
+        () if is_whole(&message, index) => Intent::Whole,
+        () if LIST_PHRASES.split('|').any(|phrase| message.contains(phrase)) => Intent::List,
+        () => Intent::Words,
+    }
 }
 
 /// Whether a question is about the whole video.
@@ -98,7 +111,8 @@ const WHOLE_VIDEO_NGRAMS_MAX: usize = 10;
 fn describes_form(word: &str) -> bool {
     const FORM_WORDS: &str = "short brief briefly shortly quick quickly one two three four five ten sentence \
         sentences paragraph paragraphs word words bullet bullets list whole entire full lecture episode \
-        recording main key kurz zusammen ganze satz sätzen phrases frases frasi court breve";
+        recording meeting talk conversation interview podcast discussion presentation speech session webinar film \
+        main key gespräch vortrag sitzung réunion conférence conversación reunión conferencia kurz zusammen ganze satz sätzen phrases frases frasi court breve";
     has_word(FORM_WORDS, word.trim_matches(|c: char| !c.is_alphanumeric()))
 }
 
@@ -189,8 +203,20 @@ mod tests {
             "この動画を要約して",
             "이 영상 요약해줘",
             "สรุปวิดีโอ",
+            "Nenne die wichtigsten Punkte",
+            "Summarise the meeting",
+            "Sammanfatta videon",
         ] {
             check(None, message, Intent::Whole);
+        }
+        for message in [
+            "List all volcanoes",
+            "Énumère tous les volcans",
+            "Nenne alle Vulkane",
+            "列出所有的火山",
+            "Перечисли вулканы",
+        ] {
+            check(None, message, Intent::List);
         }
         for message in ["Why is the sky blue?", "Summarise the part on volcanoes"] {
             check(None, message, Intent::Words);

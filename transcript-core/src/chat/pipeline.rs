@@ -218,7 +218,7 @@ impl<'a> AnswerTask<'a> {
         let (passages, question, budget) = (Arc::clone(&self.passages), self.question.clone(), self.budget);
         let find = move || {
             let index = SearchIndex::new(&passages);
-            let is_whole = intent(&question, &index) == Intent::Whole;
+            let is_whole = matches!(intent(&question, &index), Intent::Whole | Intent::List);
             let scores = || score_lexically(&index, &passages, &question).scores;
             (!is_whole).then(|| select_within_budget(&passages, &scores(), budget))
         };

@@ -12,21 +12,27 @@ const EARLIER_WEIGHTS: [f32; 2] = [0.5, 0.25];
 /// Factor on these weights if the current question has enough informative terms.
 const EARLIER_FACTOR: f32 = 0.1;
 /// A question with fewer informative terms also uses the earlier turns.
-const INFORMATIVE_MIN: usize = 3;
+const INFORMATIVE_MIN: usize = 5;
+/// A question with so many specific words, of which one place has so much, needs no earlier turns.
+const SPECIFIC_MIN: f32 = 2.0;
+const COMPLETE_COVERAGE_MIN: f32 = 0.8;
 /// Lowest coverage of a question that the transcript answers; measured on the tuning half of the test questions.
 const COVERAGE_MIN: f32 = 0.28;
 /// A later question of a conversation with at most this many unknown words continues the conversation.
-const CONTINUED_UNKNOWN_MAX: usize = 1;
-/// Bonus of a passage near the last citation, for a question that uses the earlier turns.
-const NEAR_BONUS: f32 = 0.3;
-/// Reach of that bonus around a cited time, in milliseconds.
-const NEAR_MS: u64 = 120_000;
+const CONTINUED_UNKNOWN_MAX: f32 = 1.5;
+/// Factors on the passage that the last answer cites and on those after it, for a question that uses the earlier turns.
+const NEAR_FACTORS: [f32; 4] = [2.0, 2.0, 1.6, 1.3];
+/// Number of passages before it, and the factor on them.
+const NEAR_BEFORE: usize = 3;
+const NEAR_BEFORE_FACTOR: f32 = 1.3;
 
 /// Scores of the passages of a transcript for a question, by its words.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct LexicalScores {
     /// Score of each passage, in passage order; 0 without a word of the question.
     pub(super) scores: Vec<f32>,
+    /// Share of the words that are not generic that one place of the transcript has, from 0 to 1.
+    pub(super) coverage: f32,
     /// Whether the words show that the transcript is about what the question asks.
     pub(super) is_covered: bool,
 }
@@ -40,24 +46,29 @@ pub(super) fn score_lexically(
     let mut query = Bm25Query::default();
     query.add(question.message(), 1.0);
     let own = score_all(index, &query);
-    let needs_context = query.informative() < INFORMATIVE_MIN;
+    let is_complete = own.specific >= SPECIFIC_MIN && own.coverage >= COMPLETE_COVERAGE_MIN;
+    let needs_context = query.informative() < INFORMATIVE_MIN && !is_complete;
     let questions = || question.history().iter().rev().filter(|turn| turn.role == ChatRole::User);
     for (turn, weight) in questions().zip(EARLIER_WEIGHTS) {
         query.add(&turn.content, if needs_context { weight } else { weight * EARLIER_FACTOR });
     }
     let is_continued = questions().next().is_some() && own.unknown <= CONTINUED_UNKNOWN_MAX;
-    let is_covered = own.coverage >= COVERAGE_MIN || own.unknown == 0 || is_continued;
+    let is_covered = own.coverage >= COVERAGE_MIN || own.unknown == 0.0 || is_continued;
     let mut scores = if question.history().is_empty() { own.scores } else { score_all(index, &query).scores };
-    if let Some((first, last)) = last_cited(question).filter(|_| needs_context) {
-        let from = first.saturating_sub(NEAR_MS);
-        let to = last.saturating_add(NEAR_MS);
-        for (score, passage) in scores.iter_mut().zip(passages) {
-            if passage.end_ms >= from && passage.start_ms <= to {
-                *score *= 1.0 + NEAR_BONUS;
-            }
-        }
+    if let Some((_, last)) = last_cited(question).filter(|_| needs_context) {
+        raise_near(&mut scores, passages, last);
     }
-    LexicalScores { scores, is_covered }
+    LexicalScores { scores, coverage: own.coverage, is_covered }
+}
+
+/// Raises the scores of the passage that a time is in and of those around it.
+fn raise_near(scores: &mut [f32], passages: &[Passage], cited_ms: u64) {
+    // Markers have whole seconds.
+    let after = passages.partition_point(|passage| passage.start_ms / 1_000 <= cited_ms / 1_000);
+    let first = after.saturating_sub(1 + NEAR_BEFORE);
+    let before = after.saturating_sub(1) - first;
+    let factors = std::iter::repeat_n(NEAR_BEFORE_FACTOR, before).chain(NEAR_FACTORS);
+    scores.iter_mut().skip(first).zip(factors).for_each(|(score, factor)| *score *= factor);
 }
 
 /// Selects passages of at most `budget` tokens in total; returns their indices in order.

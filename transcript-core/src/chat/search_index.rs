@@ -121,6 +121,14 @@ impl SearchIndex {
         word.is_common || is_generic_word(&word.folded, self.language)
     }
 
+    /// Whether a word of the transcript says little about a subject.
+    pub(super) fn is_generic_id(&self, id: usize) -> bool {
+        self.words.get(id).is_none_or(|word| {
+            let is_common = if word.is_ngram { is_common_ngram } else { is_common_word };
+            is_common(&word.folded) || is_generic_word(&word.folded, self.language)
+        })
+    }
+
     /// Number of distinct words and n-grams.
     pub(super) fn word_count(&self) -> usize {
         self.words.len()
