@@ -43,6 +43,15 @@ impl ExtractiveModel {
     ///
     /// For a question about the whole video, they are in transcript order.
     pub fn pick(passages: &[Passage], question: &Question) -> Vec<usize> {
+        Self::pick_covered(passages, question, |scores| scores.is_covered)
+    }
+
+    /// As [`Self::pick`], without passages for scores that do not cover the question.
+    fn pick_covered(
+        passages: &[Passage],
+        question: &Question,
+        covers: impl Fn(&LexicalScores) -> bool,
+    ) -> Vec<usize> {
         let index = SearchIndex::new(passages);
         match intent(question, &index) {
             Intent::Whole => best_of_parts(&centrality(&index), SUMMARY_PARTS),
@@ -61,8 +70,8 @@ impl ExtractiveModel {
                 (end.saturating_sub(PASSAGES_MAX)..end).collect()
             }
             Intent::Words => {
-                let LexicalScores { scores, is_covered, .. } = score_lexically(&index, passages, question);
-                if is_covered { select_best(&scores) } else { Vec::new() }
+                let found = score_lexically(&index, passages, question);
+                if covers(&found) { select_best(&found.scores) } else { Vec::new() }
             }
         }
     }
@@ -169,10 +178,14 @@ fn excerpt(text: &str, question: &str) -> String {
 
 impl ExtractiveModel {
     /// Writes the answer to a request.
-    pub(super) fn write_answer(request: ModelRequest) -> Result<String> {
+    ///
+    /// `is_fallback`: a language model answered the question. Then only a question of which the transcript has no
+    /// word is not covered.
+    pub(super) fn write_answer(request: ModelRequest, is_fallback: bool) -> Result<String> {
         let question = Question::new(&request.question, request.history)
             .map_err(|error| Error::invalid(error.to_string()))?;
-        let picked = Self::pick(&request.passages, &question);
+        let covers = |scores: &LexicalScores| scores.is_covered || (is_fallback && scores.coverage > 0.0);
+        let picked = Self::pick_covered(&request.passages, &question, covers);
         let lines = picked.iter().filter_map(|index| request.passages.get(*index)).map(|passage| {
             format!("“{}” [s{}]", quote_text(&passage.text, question.message()), passage.number)
         });
@@ -192,7 +205,7 @@ impl ChatModel for ExtractiveModel {
         request: ModelRequest,
         deltas: Option<Arc<dyn DeltaSink>>,
     ) -> Result<ModelReply> {
-        let text = Self::write_answer(request)?;
+        let text = Self::write_answer(request, false)?;
         if let Some(deltas) = deltas {
             deltas.push(&text);
         }

@@ -193,7 +193,7 @@ impl<'a> AnswerTask<'a> {
 
     async fn answer(mut self) -> Result<VerifiedAnswer> {
         if self.chat.is_extractive {
-            return self.answer_with_passages().await;
+            return self.answer_with_passages(false).await;
         }
         let (selected, coverage) = if self.tokens <= self.budget {
             (Arc::clone(&self.passages), 1.0)
@@ -281,19 +281,19 @@ impl<'a> AnswerTask<'a> {
     /// Falls back to the best passages of the transcript, because the model's answer could not be verified.
     async fn fall_back_to_passages(&mut self) -> Result<VerifiedAnswer> {
         tracing::debug!("chat answer fell back to passages");
-        let mut answer = self.answer_with_passages().await?;
+        let mut answer = self.answer_with_passages(true).await?;
         answer.origin = AnswerOrigin::Passages;
         answer.usage = self.usage;
         Ok(answer)
     }
 
     /// Answers with the best passages of the transcript.
-    async fn answer_with_passages(&mut self) -> Result<VerifiedAnswer> {
+    async fn answer_with_passages(&mut self, is_fallback: bool) -> Result<VerifiedAnswer> {
         let mut request = self.request(ModelTask::Answer, &self.passages);
         request.history = self.question.history().to_vec();
         let (verifier, request) = self.create_verifier(request).await?;
         let write = move || {
-            let text = ExtractiveModel::write_answer(request)?;
+            let text = ExtractiveModel::write_answer(request, is_fallback)?;
             let mut verifier = verifier;
             let mut sentences = verifier.push(&text);
             sentences.extend(verifier.finish());
