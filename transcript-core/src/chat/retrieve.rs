@@ -13,7 +13,7 @@ const EARLIER_WEIGHTS: [f32; 2] = [0.5, 0.25];
 const EARLIER_FACTOR: f32 = 0.1;
 /// A question with fewer informative terms also uses the earlier turns.
 const INFORMATIVE_MIN: usize = 5;
-/// A question with so many specific words, of which one place has so much, needs no earlier turns.
+/// A question needs no earlier turns if it has this many specific words and one place has this share of them.
 const SPECIFIC_MIN: f32 = 2.0;
 const COMPLETE_COVERAGE_MIN: f32 = 0.8;
 /// Lowest coverage of a question that the transcript answers; measured on the tuning half of the test questions.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use snowball_stemmers_rs::{Algorithm, Stemmer};
 
-/// Longest word that is stemmed, in bytes; a longer one is hardly a word.
+/// Longest word that is stemmed, in bytes; a longer one is its own stem.
 const WORD_BYTES_MAX: usize = 80;
 
 /// Reduces the words of one language to their stems.

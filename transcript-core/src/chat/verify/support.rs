@@ -39,7 +39,7 @@ pub(super) struct ContentTerms {
 
 /// Parts of a sentence that Markdown sets apart: code, table cells and emphasis.
 ///
-/// Each may be a statement of its own that the rest of the sentence would support.
+/// Each may be a separate false statement beside a true one, which would support the whole sentence.
 pub(super) fn separate_parts(sentence: &str) -> Vec<&str> {
     let mut parts: Vec<&str> = Vec::new();
     for mark in ["`", "**", "__"] {
