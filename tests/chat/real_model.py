@@ -1,4 +1,6 @@
-"""Sends questions about the test talks to a small language model, through the built server, and checks the answers.
+"""Sends questions about the talks that are lists of lines to a small language model, and checks the answers.
+
+They go through the built server.
 
 usage: real_model.py VERBATIM TALKS QUESTIONS_PER_TALK
 
@@ -157,7 +159,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         data, started = pathlib.Path(folder, "data"), []
         try:
-            parsed_talks = [tomllib.loads(path.read_text()) for path in sorted(talks.glob("*.toml"))]
+            files = [tomllib.loads(path.read_text()) for path in sorted(talks.glob("*.toml"))]
+            parsed_talks = [talk for talk in files if "lines" in talk]
             for number, talk in enumerate(parsed_talks):
                 file = pathlib.Path(folder, f"{number}.vtt")
                 file.write_text(webvtt(segments(talk)))
@@ -199,7 +202,7 @@ def run_questions(port, key, talks, count, log_path):
     latencies, cited, covered, failed, unverified, unknown = [], 0, 0, 0, [], []
     for number, talk in enumerate(talks):
         spoken = segments(talk)
-        for question in talk["question"][:count]:
+        for question in [one for one in talk["question"] if "kind" not in one][:count]:
             began = time.monotonic()
             body = {"video_id": f"our-talk-{number:02}", "message": question["ask"]}
             status, answer = call(port, "POST", "/api/v1/chat", body, key)

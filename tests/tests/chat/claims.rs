@@ -11,7 +11,7 @@ use transcript_core::chat::{
 };
 
 use super::{
-    quality::plain,
+    questions::plain,
     talks::{TestTalk, talks},
 };
 

@@ -6,8 +6,11 @@ mod faults;
 mod hostile;
 mod paraphrases;
 mod quality;
+mod questions;
+mod rankings;
 mod served;
 mod talks;
+mod word_overlap;
 
 use std::{sync::Arc, time::Duration};
 

@@ -10,7 +10,7 @@ use transcript_core::chat::{
     AnswerOrigin, Chat, ChatModel, ChatOptions, DeltaSink, ModelReply, ModelRequest, Passage, Question,
 };
 
-use super::{quality::plain, talks::talks};
+use super::{questions::plain, talks::talks};
 
 /// The language of a talk, words of the cited passage, and the model's paraphrase.
 const PARAPHRASES: &[(&str, &str, &str)] = &[

@@ -1,153 +1,170 @@
-//! BM25 scores of passages against a query.
+//! BM25 scores of passages against a question.
 //!
-//! Each question is scored once, so there is no index: one pass over the passages counts the query's terms, which
-//! costs less than indexing all other terms.
+//! Each question is scored once, so there is no stored index: one pass over the passages numbers their words, and the
+//! words of the question are compared with each distinct word once.
 
-use std::collections::HashMap;
+use super::search_index::{QueryWord, SearchIndex, query_words};
 
-use super::{
-    common_words::{is_common_ngram, is_common_word},
-    passage::Passage,
-    tokenizer::{Term, terms},
-};
-
-/// BM25 `k1`: how soon repetitions of a term stop adding to the score.
+/// BM25 `k1`: how soon repetitions of a word stop adding to the score.
 const SATURATION: f32 = 1.2;
 /// BM25 `b`: how much the length of a passage counts.
 const LENGTH_WEIGHT: f32 = 0.6;
-/// Weight of a word's stem relative to the word.
-const STEM_WEIGHT: f32 = 0.7;
-/// Weight of a common word.
+/// Weight of a common word, and of a generic one.
 const COMMON_WEIGHT: f32 = 0.05;
-/// Share of the neighbours' scores that is added to a passage.
+const GENERIC_WEIGHT: f32 = 0.4;
+/// Share of a word in a neighbouring passage.
 ///
 /// What a question names is often said just before its answer.
 const NEIGHBOUR_WEIGHT: f32 = 0.25;
-/// Maximum of terms in a query; further terms are ignored.
-const TERMS_MAX: usize = 4_000;
+/// Least weight of a word in the coverage, relative to a word that the transcript does not have.
+///
+/// A transcript repeats the words of its subject, which are then not rare, but show that a question is about it.
+const EVIDENCE_MIN: f32 = 0.5;
+/// Part of a word that an n-gram is.
+const NGRAM_WORDS: f32 = 0.25;
+/// Maximum of words in a query; further ones are ignored.
+const WORDS_MAX: usize = 400;
 
-/// Weighted terms of a query.
+/// Weighted words of a query.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bm25Query {
-    indices: HashMap<String, usize>,
-    weights: Vec<f32>,
-    /// Number of its words or n-grams that are not common.
-    informative: usize,
+    words: Vec<(QueryWord, f32)>,
 }
 
 impl Bm25Query {
-    /// Adds the terms of a text with this weight; an existing term keeps the larger weight.
+    /// Adds the words of a text with this weight; an existing word keeps the larger weight.
     pub(super) fn add(&mut self, text: &str, weight: f32) {
-        let mut is_common = false;
-        terms(text, |term| {
-            is_common = match term {
-                Term::Word(word) => is_common_word(word),
-                Term::Stem(_) => is_common,
-                Term::Ngram(ngram) => is_common_ngram(ngram),
-            };
-            let kind_weight = if matches!(term, Term::Stem(_)) { STEM_WEIGHT } else { 1.0 };
-            let word_weight = if is_common { COMMON_WEIGHT } else { 1.0 };
-            if !is_common && !matches!(term, Term::Stem(_)) {
-                self.informative += 1;
-            }
-            self.add_term(term.text(), weight * kind_weight * word_weight);
-        });
+        for word in query_words(text) {
+            let word_weight = if word.is_common { COMMON_WEIGHT } else { 1.0 };
+            self.add_word(word, weight * word_weight);
+        }
     }
 
-    /// Adds the terms of a text that are not common.
+    /// Adds the words of a text that are not common.
     pub(super) fn add_informative(&mut self, text: &str) {
-        let mut is_common = false;
-        terms(text, |term| {
-            is_common = match term {
-                Term::Word(word) => is_common_word(word),
-                Term::Stem(_) => is_common,
-                Term::Ngram(ngram) => is_common_ngram(ngram),
-            };
-            if !is_common {
-                self.informative += 1;
-                self.add_term(term.text(), 1.0);
-            }
-        });
+        for word in query_words(text).into_iter().filter(|word| !word.is_common) {
+            self.add_word(word, 1.0);
+        }
     }
 
-    fn add_term(&mut self, term: &str, weight: f32) {
-        if let Some(known) = self.indices.get(term).and_then(|index| self.weights.get_mut(*index)) {
+    fn add_word(&mut self, word: QueryWord, weight: f32) {
+        if let Some((_, known)) = self.words.iter_mut().find(|(known, _)| known.folded == word.folded) {
             *known = known.max(weight);
-        } else if self.weights.len() < TERMS_MAX {
-            self.indices.insert(term.to_owned(), self.weights.len());
-            self.weights.push(weight);
+        } else if self.words.len() < WORDS_MAX {
+            self.words.push((word, weight));
         }
     }
 
-    /// Number of its informative words and n-grams.
+    /// Number of its distinct words and n-grams that are not common.
     pub(super) fn informative(&self) -> usize {
-        self.informative
+        self.words.iter().filter(|(word, _)| !word.is_common).count()
     }
 }
 
-/// Scores each passage, in passage order; 0 without a term of the query.
-pub(super) fn score_all(passages: &[Passage], query: &Bm25Query) -> Vec<f32> {
-    let mut hits: Vec<Vec<(usize, f32)>> = Vec::with_capacity(passages.len());
-    let mut lengths: Vec<f32> = Vec::with_capacity(passages.len());
-    let mut passage_counts = vec![0_usize; query.weights.len()];
-    let mut times = vec![0.0_f32; query.weights.len()];
-    for passage in passages {
-        let (mut found, mut length) = (Vec::new(), 0.0_f32);
-        terms(&passage.text, |term| {
-            length += 1.0;
-            let index = query.indices.get(term.text()).copied();
-            if let Some((index, times)) = index.and_then(|index| Some((index, times.get_mut(index)?))) {
-                if *times == 0.0 {
-                    found.push(index);
-                }
-                *times += 1.0;
-            }
-        });
-        for index in &found {
-            if let Some(passage_counts) = passage_counts.get_mut(*index) {
-                *passage_counts += 1;
+/// How often each passage has a word of a query: passage and weighted count, in passage order.
+type Occurrences = Vec<(usize, f32)>;
+
+/// Scores of passages, and how much of the query the transcript has.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Bm25Scores {
+    /// Score of each passage, in passage order; 0 without a word of the query.
+    pub(super) scores: Vec<f32>,
+    /// Share of the words that are not generic that one passage has with those beside it, by rarity, from 0 to 1.
+    pub(super) coverage: f32,
+    /// Number of words of the query that are neither generic nor in the transcript; an n-gram is part of a word.
+    pub(super) unknown: f32,
+    /// Number of words of the query that are not generic, counted in the same way.
+    pub(super) specific: f32,
+}
+
+/// Scores each passage.
+pub(super) fn score_all(index: &SearchIndex, query: &Bm25Query) -> Bm25Scores {
+    let occurrences = count_words(index, query);
+    let lengths: Vec<f32> = index.passages().map(|words| words.len() as f32).collect();
+    let average = (lengths.iter().sum::<f32>() / (lengths.len() as f32).max(1.0)).max(1.0);
+    let mut scores = vec![0.0_f32; lengths.len()];
+    let mut covered = vec![0.0_f32; lengths.len()];
+    let rarity_max = rarity(lengths.len(), &Vec::new());
+    let (mut total, mut unknown, mut specific) = (0.0_f32, 0.0_f32, 0.0_f32);
+    for ((word, weight), occurrences) in query.words.iter().zip(&occurrences) {
+        let is_generic = index.is_generic(word);
+        let weight = if is_generic && !word.is_common { weight * GENERIC_WEIGHT } else { *weight };
+        let rarity = rarity(lengths.len(), occurrences);
+        let evidence = weight * (rarity / rarity_max).max(EVIDENCE_MIN);
+        let weight = weight * rarity;
+        for (passage, count) in with_neighbours(occurrences, lengths.len(), NEIGHBOUR_WEIGHT) {
+            let (Some(score), Some(length)) = (scores.get_mut(passage), lengths.get(passage)) else {
+                continue;
+            };
+            let saturated = count + SATURATION * (1.0 - LENGTH_WEIGHT + LENGTH_WEIGHT * length / average);
+            *score += weight * count * (SATURATION + 1.0) / saturated;
+        }
+        if !is_generic {
+            total += evidence;
+            let word_count = if word.is_ngram { NGRAM_WORDS } else { 1.0 };
+            specific += word_count;
+            unknown += if occurrences.is_empty() { word_count } else { 0.0 };
+            for (passage, count) in with_neighbours(occurrences, lengths.len(), 1.0) {
+                covered
+                    .get_mut(passage)
+                    .into_iter()
+                    .for_each(|covered| *covered += evidence * count.min(1.0));
             }
         }
-        let taken = |index| (index, times.get_mut(index).map_or(0.0, std::mem::take));
-        hits.push(found.into_iter().map(taken).collect());
-        lengths.push(length);
     }
-    let own_scores = bm25_scores(&hits, &lengths, &passage_counts, query);
-    add_neighbour_scores(&own_scores)
+    let best = covered.into_iter().fold(0.0, f32::max);
+    Bm25Scores { scores, coverage: best / total.max(f32::MIN_POSITIVE), unknown, specific }
 }
 
-fn bm25_scores(
-    hits: &[Vec<(usize, f32)>],
-    lengths: &[f32],
-    passage_counts: &[usize],
-    query: &Bm25Query,
-) -> Vec<f32> {
-    let passage_count = lengths.len() as f32;
-    let average = (lengths.iter().sum::<f32>() / passage_count.max(1.0)).max(1.0);
-    let rarity: Vec<f32> = passage_counts
-        .iter()
-        .map(|with| (1.0 + (passage_count - *with as f32 + 0.5) / (*with as f32 + 0.5)).ln())
-        .collect();
-    let hit_score = |&(index, times): &(usize, f32), length: f32| {
-        let (Some(weight), Some(rarity)) = (query.weights.get(index), rarity.get(index)) else { return 0.0 };
-        let saturated = times + SATURATION * (1.0 - LENGTH_WEIGHT + LENGTH_WEIGHT * length / average);
-        weight * rarity * times * (SATURATION + 1.0) / saturated
-    };
-    hits.iter()
-        .zip(lengths)
-        .map(|(hits, length)| hits.iter().map(|hit| hit_score(hit, *length)).sum())
-        .collect()
+/// Counts the words of a query in each passage.
+fn count_words(index: &SearchIndex, query: &Bm25Query) -> Vec<Occurrences> {
+    // For each word of the transcript, the words of the query that it matches.
+    let mut matched: Vec<Vec<(usize, f32)>> = vec![Vec::new(); index.word_count()];
+    for (number, (word, _)) in query.words.iter().enumerate() {
+        for (id, quality) in index.matches(word) {
+            if let Some(matches) = matched.get_mut(id as usize) {
+                matches.push((number, quality));
+            }
+        }
+    }
+    let mut occurrences: Vec<Occurrences> = vec![Vec::new(); query.words.len()];
+    for (passage, words) in index.passages().enumerate() {
+        for (number, quality) in words.iter().filter_map(|id| matched.get(*id as usize)).flatten() {
+            let Some(found) = occurrences.get_mut(*number) else { continue };
+            match found.last_mut() {
+                Some((last, count)) if *last == passage => *count += quality,
+                _ => found.push((passage, *quality)),
+            }
+        }
+    }
+    occurrences
 }
 
-fn add_neighbour_scores(own_scores: &[f32]) -> Vec<f32> {
-    let at = |index: Option<usize>| index.and_then(|index| own_scores.get(index)).copied().unwrap_or(0.0);
-    (0..own_scores.len())
-        .map(|index| {
-            at(Some(index)) + NEIGHBOUR_WEIGHT * (at(index.checked_sub(1)) + at(index.checked_add(1)))
-        })
-        .collect()
+/// Inverse document frequency of a word.
+fn rarity(passage_count: usize, occurrences: &Occurrences) -> f32 {
+    let found: f32 = occurrences.iter().map(|(_, count)| count.min(1.0)).sum();
+    (1.0 + (passage_count as f32 - found + 0.5).max(0.0) / (found + 0.5)).ln()
 }
 
+/// Adds this share of each count to the passages before and after it.
+fn with_neighbours(occurrences: &Occurrences, passage_count: usize, share: f32) -> Occurrences {
+    let mut spread: Occurrences = Vec::with_capacity(3 * occurrences.len());
+    for (passage, count) in occurrences {
+        let neighbours = [passage.checked_sub(1), passage.checked_add(1)];
+        spread.push((*passage, *count));
+        let near = neighbours.into_iter().flatten().filter(|index| *index < passage_count);
+        spread.extend(near.map(|index| (index, count * share)));
+    }
+    spread.sort_by_key(|(passage, _)| *passage);
+    spread.dedup_by(|next, kept| {
+        let is_same = next.0 == kept.0;
+        if is_same {
+            kept.1 += next.1;
+        }
+        is_same
+    });
+    spread
+}
 /// Indices of the scores above 0, best first; of equal scores the earlier one first.
 pub(super) fn sort_by_score(scores: &[f32]) -> Vec<usize> {
     let mut indices: Vec<usize> =
@@ -170,7 +187,7 @@ mod tests {
             .collect();
         let mut query = Bm25Query::default();
         query.add(question, 1.0);
-        let found = sort_by_score(&score_all(&passages(&segments), &query));
+        let found = sort_by_score(&score_all(&SearchIndex::new(&passages(&segments)), &query).scores);
         assert_eq!(found.get(..expect.len()).unwrap_or(&found), expect, "{question}");
     }
 

@@ -111,12 +111,8 @@ pub(super) fn is_common_word(word: &str) -> bool {
 pub(super) fn language_of<'a>(text: &str, primary: &'a str) -> &'a str {
     let mut hits = [0_u32; LISTS.len()];
     terms(text, |term| {
-        if let Term::Word(word) = term
-            && let Some(lists) = COMMON_WORDS.get(word)
-        {
-            for (index, hits) in hits.iter_mut().enumerate() {
-                *hits += u32::from(lists >> index & 1);
-            }
+        if let Term::Word(word, _) = term {
+            count_lists(word, &mut hits);
         }
     });
     let index = LISTS.iter().position(|(language, _)| *language == primary).unwrap_or(LISTS.len() - 1);
@@ -126,6 +122,14 @@ pub(super) fn language_of<'a>(text: &str, primary: &'a str) -> &'a str {
     match other {
         Some(((language, _), _)) if most >= LANGUAGE_HITS_MIN && most > own_hits => language,
         _ => primary,
+    }
+}
+
+/// Counts a word for each list that has it.
+fn count_lists(word: &str, hits: &mut [u32; LISTS.len()]) {
+    let lists = COMMON_WORDS.get(word).copied().unwrap_or(0);
+    for (index, hits) in hits.iter_mut().enumerate() {
+        *hits += u32::from(lists >> index & 1);
     }
 }
 

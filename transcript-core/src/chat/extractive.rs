@@ -1,9 +1,6 @@
 //! Answers without a language model: the transcript's own best passages.
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::Arc,
-};
+use std::{collections::HashSet, sync::Arc};
 
 use async_trait::async_trait;
 
@@ -12,17 +9,20 @@ use super::{
     bm25::sort_by_score,
     intent::{Intent, intent},
     prompt::NOT_COVERED,
-    retrieve::score_passages,
-    tokenizer::{Term, terms},
+    retrieve::{LexicalScores, score_lexically},
+    search_index::SearchIndex,
+    tokenizer::terms,
 };
 use crate::error::{Error, Result};
 
 /// Maximum of passages in an answer.
-const PASSAGES_MAX: usize = 3;
+const PASSAGES_MAX: usize = 5;
 /// Lowest score of a further passage, relative to the best one.
-const RELATIVE_SCORE_MIN: f32 = 0.55;
+const RELATIVE_SCORE_MIN: f32 = 0.5;
 /// Number of passages in the summary of a whole video, one for each equal part.
 const SUMMARY_PARTS: usize = 5;
+/// Maximum of passages in a list, one for each equal part.
+const LIST_PARTS: usize = 8;
 /// Longest quotation, in characters. Only a passage of one long segment is longer.
 const QUOTED_CHARS_MAX: usize = 600;
 
@@ -36,15 +36,31 @@ pub struct ExtractiveModel;
 impl ExtractiveModel {
     /// Indices of all passages with a term of the question, best first.
     pub fn rank(passages: &[Passage], question: &Question) -> Vec<usize> {
-        sort_by_score(&score_passages(passages, question))
+        sort_by_score(&score_lexically(&SearchIndex::new(passages), passages, question).scores)
     }
 
     /// Indices of the passages that form the answer, best first.
     ///
     /// For a question about the whole video, they are in transcript order.
     pub fn pick(passages: &[Passage], question: &Question) -> Vec<usize> {
-        match intent(question, passages) {
-            Intent::Whole => pick_parts(passages),
+        Self::pick_covered(passages, question, |scores| scores.is_covered)
+    }
+
+    /// As [`Self::pick`], without passages for scores that do not cover the question.
+    fn pick_covered(
+        passages: &[Passage],
+        question: &Question,
+        covers: impl Fn(&LexicalScores) -> bool,
+    ) -> Vec<usize> {
+        let index = SearchIndex::new(passages);
+        match intent(question, &index) {
+            Intent::Whole => best_of_parts(&centrality(&index), SUMMARY_PARTS),
+            Intent::List => {
+                let LexicalScores { scores, coverage, is_covered } =
+                    score_lexically(&index, passages, question);
+                // The request for a list may itself be in words that the transcript does not have.
+                if is_covered || coverage > 0.0 { best_of_parts(&scores, LIST_PARTS) } else { Vec::new() }
+            }
             Intent::After(cited_ms) => {
                 let later = passages.iter().position(|passage| passage.start_ms / 1_000 > cited_ms / 1_000);
                 later.map_or_else(Vec::new, |index| (index..passages.len()).take(PASSAGES_MAX).collect())
@@ -54,48 +70,58 @@ impl ExtractiveModel {
                 (end.saturating_sub(PASSAGES_MAX)..end).collect()
             }
             Intent::Words => {
-                let scores = score_passages(passages, question);
-                let indices = sort_by_score(&scores);
-                let score = |index: &usize| scores.get(*index).copied().unwrap_or(0.0);
-                let score_min = indices.first().map_or(0.0, score) * RELATIVE_SCORE_MIN;
-                indices.into_iter().take(PASSAGES_MAX).take_while(|index| score(index) >= score_min).collect()
+                let found = score_lexically(&index, passages, question);
+                if covers(&found) { select_best(&found.scores) } else { Vec::new() }
             }
         }
     }
 }
 
-/// Index of the most characteristic passage of each part of a video.
-fn pick_parts(passages: &[Passage]) -> Vec<usize> {
-    let mut passage_counts: HashMap<String, f32> = HashMap::new();
-    let count_terms = |passage: &Passage, visit: &mut dyn FnMut(&str)| {
-        let mut distinct: HashSet<String> = HashSet::new();
-        terms(&passage.text, |term| {
-            if let Term::Stem(text) | Term::Ngram(text) = term
-                && distinct.insert(text.to_owned())
-            {
-                visit(text);
-            }
-        });
-        distinct.len()
-    };
-    for passage in passages {
-        count_terms(passage, &mut |term| *passage_counts.entry(term.to_owned()).or_default() += 1.0);
-    }
-    let passage_count = passages.len() as f32;
-    // A term that occurs in several passages, but not in all, characterises a part.
-    let term_weight =
-        |count: f32| if count < 2.0 { 0.0 } else { count.sqrt() * (passage_count / count).ln() };
-    let scores: Vec<f32> = passages
-        .iter()
-        .map(|passage| {
-            let mut sum = 0.0;
-            let count = count_terms(passage, &mut |term| {
-                sum += term_weight(passage_counts.get(term).copied().unwrap_or(0.0))
-            });
-            sum / (count.max(1) as f32).sqrt()
+/// Indices of the best passages, best first: those of which no score is far below the best one.
+fn select_best(scores: &[f32]) -> Vec<usize> {
+    let indices = sort_by_score(scores);
+    let score = |index: &usize| scores.get(*index).copied().unwrap_or(0.0);
+    let score_min = indices.first().map_or(0.0, score) * RELATIVE_SCORE_MIN;
+    indices.into_iter().take(PASSAGES_MAX).take_while(|index| score(index) >= score_min).collect()
+}
+
+/// How characteristic of the video each passage is.
+///
+/// A word that occurs in several passages, but not in all, characterises a video; a generic word does not.
+fn centrality(index: &SearchIndex) -> Vec<f32> {
+    let mut passage_counts = vec![0_usize; index.word_count()];
+    let distinct: Vec<Vec<u32>> = index
+        .passages()
+        .map(|words| {
+            let mut words = words.to_vec();
+            words.sort_unstable();
+            words.dedup();
+            words
         })
         .collect();
-    let length = passages.len().div_ceil(SUMMARY_PARTS).max(1);
+    for word in distinct.iter().flatten() {
+        passage_counts.get_mut(*word as usize).into_iter().for_each(|count| *count += 1);
+    }
+    let passage_count = distinct.len() as f32;
+    let weights: Vec<f32> = passage_counts
+        .iter()
+        .enumerate()
+        .map(|(word, count)| {
+            let count = *count as f32;
+            let is_characteristic = count >= 2.0 && !index.is_generic_id(word);
+            if is_characteristic { count.sqrt() * (passage_count / count).ln() } else { 0.0 }
+        })
+        .collect();
+    let weight = |word: &u32| weights.get(*word as usize).copied().unwrap_or(0.0);
+    distinct
+        .iter()
+        .map(|words| words.iter().map(weight).sum::<f32>() / (words.len().max(1) as f32).sqrt())
+        .collect()
+}
+
+/// Index of the best passage of each of these equal parts, in order; of equal ones the first.
+fn best_of_parts(scores: &[f32], parts: usize) -> Vec<usize> {
+    let length = scores.len().div_ceil(parts).max(1);
     let best_of = |(part, scores): (usize, &[f32])| {
         let index =
             scores.iter().enumerate().max_by(|one, other| one.1.total_cmp(other.1).then(other.0.cmp(&one.0)));
@@ -152,10 +178,14 @@ fn excerpt(text: &str, question: &str) -> String {
 
 impl ExtractiveModel {
     /// Writes the answer to a request.
-    pub(super) fn write_answer(request: ModelRequest) -> Result<String> {
+    ///
+    /// `is_fallback`: a language model answered the question. Then only a question of which the transcript has no
+    /// word is not covered.
+    pub(super) fn write_answer(request: ModelRequest, is_fallback: bool) -> Result<String> {
         let question = Question::new(&request.question, request.history)
             .map_err(|error| Error::invalid(error.to_string()))?;
-        let picked = Self::pick(&request.passages, &question);
+        let covers = |scores: &LexicalScores| scores.is_covered || (is_fallback && scores.coverage > 0.0);
+        let picked = Self::pick_covered(&request.passages, &question, covers);
         let lines = picked.iter().filter_map(|index| request.passages.get(*index)).map(|passage| {
             format!("“{}” [s{}]", quote_text(&passage.text, question.message()), passage.number)
         });
@@ -175,7 +205,7 @@ impl ChatModel for ExtractiveModel {
         request: ModelRequest,
         deltas: Option<Arc<dyn DeltaSink>>,
     ) -> Result<ModelReply> {
-        let text = Self::write_answer(request)?;
+        let text = Self::write_answer(request, false)?;
         if let Some(deltas) = deltas {
             deltas.push(&text);
         }

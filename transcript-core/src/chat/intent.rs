@@ -1,8 +1,9 @@
 //! Classifies a question by which passages it needs.
 
 use super::{
-    ChatRole, Passage, Question,
+    ChatRole, Question,
     bm25::{Bm25Query, score_all, sort_by_score},
+    search_index::SearchIndex,
 };
 
 /// Which passages a question needs.
@@ -12,6 +13,8 @@ pub(super) enum Intent {
     Words,
     /// The whole video.
     Whole,
+    /// Everything in the video that has the words of the question.
+    List,
     /// Passages after the latest citation of the last answer; its time in milliseconds.
     After(u64),
     /// Passages before the earliest citation of the last answer; its time in milliseconds.
@@ -19,18 +22,19 @@ pub(super) enum Intent {
 }
 
 /// Substrings of questions about a whole video, in lower case, by language.
-const WHOLE_VIDEO_PHRASES: [&str; 20] = [
+const WHOLE_VIDEO_PHRASES: [&str; 21] = [
     "summar|overview|tl;dr|tldr|main point|key point|main idea|key idea|main topic|takeaway|gist|\
      nutshell|outline|recap|video about|talk about?|lecture about|this about|it about",
-    "zusammenfass|fass |fasse|worum geht|hauptpunkt|überblick|kernaussage|wovon handelt",
-    "résum|de quoi parle|points clés|points principaux|en bref|sur quoi porte",
-    "resúm|resum|de qué trata|de que trata|puntos clave|puntos principales",
+    "zusammenfass|fass |fasse|worum geht|hauptpunkt|überblick|kernaussage|wovon handelt|wichtigsten punkte",
+    "résum|de quoi parle|points clés|points principaux|principaux points|en bref|sur quoi porte|idées principales",
+    "resúm|resum|de qué trata|de que trata|puntos clave|puntos principales|principales puntos|ideas principales",
     "do que se trata|sobre o que|principais pontos",
-    "riassu|di cosa parla|di che cosa|punti chiave",
-    "samenvat|waar gaat",
+    "riassu|di cosa parla|di che cosa|punti chiave|punti principali|sintesi",
+    "samenvat|waar gaat|hoofdpunten|belangrijkste punten",
+    "sammanfatta|vad handlar|opsummer|oppsummer|hvad handler|hva handler",
     "кратко|о чём|о чем|резюм|перескаж|главн",
     "підсум|про що",
-    "podsum|streść|o czym jest",
+    "podsum|streść|o czym jest|główne punkty",
     "özet|ne hakkında",
     "ringkas|tentang apa",
     "tóm tắt|nói về gì",
@@ -43,6 +47,12 @@ const WHOLE_VIDEO_PHRASES: [&str; 20] = [
     "สรุป|เกี่ยวกับอะไร",
 ];
 
+/// Beginnings of requests for a list of everything, in lower case.
+const LIST_PHRASES: &str = "list all |list every|list each|list the |name all |name every|enumerate |what are all the |\
+    liste alle|nenne alle|zähle alle|zähl alle|liste tous|liste toutes|énumère |cite tous|cite toutes|\
+    enumera |lista todos|lista todas|liste todos|liste todas|elenca |перечисли|перелічи|назови все|wymień |listele|\
+    列出|列举|列舉|すべて挙げて|全部挙げて|列挙して|모두 나열|나열해|اذكر كل|اذكر جميع|सभी बताओ";
+
 /// Words that request what follows, compared with the lower-case words of the question.
 const AFTER_WORDS: &str = "after afterwards then next later continue continues danach nachher anschließend \
     weiter après ensuite puis después luego depois dopo poi daarna daarop потом затем дальше после potem \
@@ -54,8 +64,8 @@ const BEFORE_WORDS: &str = "before beforehand earlier davor vorher zuvor avant a
     перед wcześniej önce قبل πριν sebelum";
 const BEFORE_PHRASES: &str = "之前|以前|その前|まえ|전에|ก่อน";
 
-/// Classifies a question, given the passages of the transcript.
-pub(super) fn intent(question: &Question, passages: &[Passage]) -> Intent {
+/// Classifies a question, given the words of the transcript.
+pub(super) fn intent(question: &Question, index: &SearchIndex) -> Intent {
     let message = question.message().to_lowercase();
     if let Some((first, last)) = last_cited(question) {
         if has_only(&message, AFTER_WORDS, AFTER_PHRASES) {
@@ -65,13 +75,17 @@ pub(super) fn intent(question: &Question, passages: &[Passage]) -> Intent {
             return Intent::Before(first);
         }
     }
-    if is_whole(&message, passages) { Intent::Whole } else { Intent::Words }
+    match () {
+        () if is_whole(&message, index) => Intent::Whole,
+        () if LIST_PHRASES.split('|').any(|phrase| message.contains(phrase)) => Intent::List,
+        () => Intent::Words,
+    }
 }
 
 /// Whether a question is about the whole video.
 ///
 /// It then has a substring of [`WHOLE_VIDEO_PHRASES`] and no other word of the transcript.
-fn is_whole(message: &str, passages: &[Passage]) -> bool {
+fn is_whole(message: &str, index: &SearchIndex) -> bool {
     let mut phrases = WHOLE_VIDEO_PHRASES.iter().flat_map(|phrases| phrases.split('|'));
     let Some(phrase) = phrases.find(|phrase| message.contains(phrase)) else {
         return false;
@@ -87,7 +101,7 @@ fn is_whole(message: &str, passages: &[Passage]) -> bool {
     for word in message.split_whitespace().filter(|word| !is_part_of_phrase(word) && !describes_form(word)) {
         other_terms.add_informative(word);
     }
-    sort_by_score(&score_all(passages, &other_terms)).is_empty()
+    sort_by_score(&score_all(index, &other_terms).scores).is_empty()
 }
 
 /// Most informative n-grams in an unspaced request that counts as one about the whole video.
@@ -97,7 +111,8 @@ const WHOLE_VIDEO_NGRAMS_MAX: usize = 10;
 fn describes_form(word: &str) -> bool {
     const FORM_WORDS: &str = "short brief briefly shortly quick quickly one two three four five ten sentence \
         sentences paragraph paragraphs word words bullet bullets list whole entire full lecture episode \
-        recording main key kurz zusammen ganze satz sätzen phrases frases frasi court breve";
+        recording meeting talk conversation interview podcast discussion presentation speech session webinar film \
+        main key gespräch vortrag sitzung réunion conférence conversación reunión conferencia kurz zusammen ganze satz sätzen phrases frases frasi court breve";
     has_word(FORM_WORDS, word.trim_matches(|c: char| !c.is_alphanumeric()))
 }
 
@@ -166,7 +181,7 @@ mod tests {
             0,
             1,
         )]);
-        assert_eq!(intent(&question, &transcript_passages), expect, "{message}");
+        assert_eq!(intent(&question, &SearchIndex::new(&transcript_passages)), expect, "{message}");
     }
 
     #[test]
@@ -188,8 +203,20 @@ mod tests {
             "この動画を要約して",
             "이 영상 요약해줘",
             "สรุปวิดีโอ",
+            "Nenne die wichtigsten Punkte",
+            "Summarise the meeting",
+            "Sammanfatta videon",
         ] {
             check(None, message, Intent::Whole);
+        }
+        for message in [
+            "List all volcanoes",
+            "Énumère tous les volcans",
+            "Nenne alle Vulkane",
+            "列出所有的火山",
+            "Перечисли вулканы",
+        ] {
+            check(None, message, Intent::List);
         }
         for message in ["Why is the sky blue?", "Summarise the part on volcanoes"] {
             check(None, message, Intent::Words);

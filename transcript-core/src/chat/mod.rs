@@ -50,6 +50,7 @@ mod cpu_pool;
 mod delta_buffer;
 mod extractive;
 mod fold;
+mod generic_words;
 mod intent;
 mod map_reduce;
 mod model;
@@ -60,6 +61,8 @@ mod prompt;
 mod question;
 mod retrieve;
 mod search;
+mod search_index;
+mod stemmer;
 #[cfg(test)]
 mod tests;
 mod tokenizer;

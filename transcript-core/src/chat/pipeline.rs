@@ -12,7 +12,8 @@ use super::{
     delta_buffer::DeltaBuffer,
     intent::{Intent, intent},
     passages, prompt,
-    retrieve::{score_passages, select_within_budget},
+    retrieve::{score_lexically, select_within_budget},
+    search_index::SearchIndex,
     verify::{AnswerVerifier, VerifyReport, citation},
 };
 use crate::{
@@ -192,7 +193,7 @@ impl<'a> AnswerTask<'a> {
 
     async fn answer(mut self) -> Result<VerifiedAnswer> {
         if self.chat.is_extractive {
-            return self.answer_with_passages().await;
+            return self.answer_with_passages(false).await;
         }
         let (selected, coverage) = if self.tokens <= self.budget {
             (Arc::clone(&self.passages), 1.0)
@@ -216,9 +217,10 @@ impl<'a> AnswerTask<'a> {
     async fn select_passages(&self) -> Result<Option<Vec<usize>>> {
         let (passages, question, budget) = (Arc::clone(&self.passages), self.question.clone(), self.budget);
         let find = move || {
-            let is_whole = intent(&question, &passages) == Intent::Whole;
-            (!is_whole)
-                .then(|| select_within_budget(&passages, &score_passages(&passages, &question), budget))
+            let index = SearchIndex::new(&passages);
+            let is_whole = matches!(intent(&question, &index), Intent::Whole | Intent::List);
+            let scores = || score_lexically(&index, &passages, &question).scores;
+            (!is_whole).then(|| select_within_budget(&passages, &scores(), budget))
         };
         self.work(find).await
     }
@@ -279,19 +281,19 @@ impl<'a> AnswerTask<'a> {
     /// Falls back to the best passages of the transcript, because the model's answer could not be verified.
     async fn fall_back_to_passages(&mut self) -> Result<VerifiedAnswer> {
         tracing::debug!("chat answer fell back to passages");
-        let mut answer = self.answer_with_passages().await?;
+        let mut answer = self.answer_with_passages(true).await?;
         answer.origin = AnswerOrigin::Passages;
         answer.usage = self.usage;
         Ok(answer)
     }
 
     /// Answers with the best passages of the transcript.
-    async fn answer_with_passages(&mut self) -> Result<VerifiedAnswer> {
+    async fn answer_with_passages(&mut self, is_fallback: bool) -> Result<VerifiedAnswer> {
         let mut request = self.request(ModelTask::Answer, &self.passages);
         request.history = self.question.history().to_vec();
         let (verifier, request) = self.create_verifier(request).await?;
         let write = move || {
-            let text = ExtractiveModel::write_answer(request)?;
+            let text = ExtractiveModel::write_answer(request, is_fallback)?;
             let mut verifier = verifier;
             let mut sentences = verifier.push(&text);
             sentences.extend(verifier.finish());

@@ -6,6 +6,7 @@ use super::{
     Chat, Passage, WordQuery,
     bm25::{Bm25Query, score_all, sort_by_score},
     passages,
+    search_index::SearchIndex,
 };
 use crate::{
     error::{Error, Result},
@@ -69,7 +70,7 @@ fn search(all: &[Passage], words: &WordQuery, query: &str, limit: usize) -> Tran
     } else {
         let mut wanted = Bm25Query::default();
         wanted.add_informative(query);
-        sort_by_score(&score_all(all, &wanted))
+        sort_by_score(&score_all(&SearchIndex::new(all), &wanted).scores)
     };
     let found = indices.iter().take(limit).filter_map(|index| all.get(*index).cloned()).collect();
     TranscriptHits { is_exact, total: indices.len(), passages: found }

@@ -14,8 +14,8 @@ const STEM_LETTERS: usize = 5;
 /// A search term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Term<'a> {
-    /// A whole word, folded.
-    Word(&'a str),
+    /// A whole word, folded; and in lower case with its accents, which stemmers read.
+    Word(&'a str, &'a str),
     /// The stem of the word before it, with an asterisk.
     Stem(&'a str),
     /// An n-gram of an unspaced script.
@@ -26,7 +26,7 @@ impl<'a> Term<'a> {
     /// Text of the term. Texts of different kinds practically never collide.
     pub(super) fn text(self) -> &'a str {
         match self {
-            Self::Word(text) | Self::Stem(text) | Self::Ngram(text) => text,
+            Self::Word(text, _) | Self::Stem(text) | Self::Ngram(text) => text,
         }
     }
 }
@@ -56,6 +56,8 @@ enum NgramScript {
 #[derive(Debug, Default)]
 struct NgramTokenizer {
     word: String,
+    /// The word in lower case, with its accents.
+    lower: String,
     run: Vec<char>,
     ngram_script: NgramScript,
     ngram: String,
@@ -66,6 +68,7 @@ impl NgramTokenizer {
         if c.is_ascii_alphanumeric() {
             self.end_run(each);
             self.word.push(c.to_ascii_lowercase());
+            self.lower.push(c.to_ascii_lowercase());
         } else if c.is_ascii() {
             self.end_word(each);
             self.end_run(each);
@@ -83,7 +86,10 @@ impl NgramTokenizer {
         } else if c.is_alphanumeric() {
             self.end_run(each);
             fold_char(c, |letter| self.word.push(letter));
-        } else if !is_mark(c) {
+            self.lower.extend(c.to_lowercase());
+        } else if is_mark(c) {
+            self.lower.push(c);
+        } else {
             self.end_word(each);
             self.end_run(each);
         }
@@ -91,9 +97,10 @@ impl NgramTokenizer {
 
     fn end_word(&mut self, each: &mut impl FnMut(Term<'_>)) {
         if self.word.is_empty() {
+            self.lower.clear();
             return;
         }
-        each(Term::Word(&self.word));
+        each(Term::Word(&self.word, &self.lower));
         let letters = self.word.chars().count();
         if letters > STEM_LETTERS {
             let end = self.word.char_indices().nth(STEM_LETTERS).map_or(self.word.len(), |(index, _)| index);
@@ -104,6 +111,7 @@ impl NgramTokenizer {
         self.word.push('*');
         each(Term::Stem(&self.word));
         self.word.clear();
+        self.lower.clear();
     }
 
     fn end_run(&mut self, each: &mut impl FnMut(Term<'_>)) {

@@ -123,6 +123,145 @@ fn claims_reversed_statements_are_removed() {
     );
 }
 
+/// Spoken line, a true sentence and false ones, by language.
+const FALSE_STATEMENTS: [(&str, &str, &str, &[&str]); 7] = [
+    (
+        "en",
+        "The bridge was built by hand in nineteen twelve and cost nine hundred pounds.",
+        "The bridge was built by hand",
+        &[
+            "The bridge was never built by hand",
+            "The bridge cost 450 pounds",
+            "The bridge cost four hundred pounds",
+            "The museum closes forever on Monday",
+        ],
+    ),
+    (
+        "de",
+        "Die Brücke wurde neunzehnhundertzwölf von Hand gebaut und kostete neunhundert Pfund.",
+        "Die Brücke wurde von Hand gebaut",
+        &[
+            "Die Brücke wurde nie von Hand gebaut",
+            "Die Brücke kostete 450 Pfund",
+            "Die Brücke kostete vierhundert Pfund",
+            "Das Museum schließt am Montag für immer",
+        ],
+    ),
+    (
+        "fr",
+        "Le pont a été construit à la main en mille neuf cent douze et a coûté neuf cents livres.",
+        "Le pont a été construit à la main",
+        &[
+            "Le pont n'a jamais été construit à la main",
+            "Le pont a coûté 450 livres",
+            "Le pont a coûté quatre cents livres",
+            "Le musée ferme lundi pour toujours",
+        ],
+    ),
+    (
+        "es",
+        "El puente fue construido a mano en mil novecientos doce y costó novecientas libras.",
+        "El puente fue construido a mano",
+        &[
+            "El puente nunca fue construido a mano",
+            "El puente costó 450 libras",
+            "El puente costó cuatrocientas libras",
+            "El museo cierra para siempre el lunes",
+        ],
+    ),
+    (
+        "ru",
+        "Мост построили вручную в тысяча девятьсот двенадцатом году за девятьсот фунтов.",
+        "Мост построили вручную",
+        &[
+            "Мост никогда не построили вручную",
+            "Мост стоил 450 фунтов",
+            "Мост стоил четыреста фунтов",
+            "Музей закроется навсегда в понедельник",
+        ],
+    ),
+    (
+        "zh",
+        "这座桥是一九一二年手工建造的，花了九百英镑。",
+        "这座桥是手工建造的",
+        &["这座桥不是手工建造的", "这座桥花了450英镑", "这座桥花了四百英镑", "博物馆星期一永远关闭"],
+    ),
+    (
+        "ja",
+        "この橋は一九一二年に手で造られ、九百ポンドかかりました。",
+        "この橋は手で造られました",
+        &[
+            "この橋は手で造られませんでした",
+            "この橋は450ポンドかかりました",
+            "この橋は四百ポンドかかりました",
+            "博物館は月曜日に永久に閉館します",
+        ],
+    ),
+];
+
+/// Structures of Markdown around a false statement; `{F}` is the statement and `{T}` a true one.
+const STRUCTURES: [&str; 42] = [
+    "```\n{F} [s1].\n```",
+    "```text\n{F} [s1].\n```",
+    "```\n{F}\n```\n[s1]",
+    "```\n{F}\n``` [s1]",
+    "```\n{F}.\n{T} [s1].\n```",
+    "```\n{F}\n\n{T} [s1].\n```",
+    "```\n{T} [s1].\n{F}\n```",
+    "{T} [s1].\n```\n{F}\n```",
+    "{T}:\n```\n{F}\n```\n[s1]",
+    "```{F}``` [s1]",
+    "`{F}` {T} [s1].",
+    "~~~\n{F} [s1]\n~~~",
+    "~~~\n{F}\n~~~\n{T} [s1].",
+    "    {F}\n    {T} [s1].",
+    "| {F} | {T} |\n|---|---|\n| {T} | [s1] |",
+    "| A | B |\n|---|---|\n| {F} | [s1] |",
+    "| A | B |\n|---|---|\n| {F} |\n| {T} | [s1] |",
+    "# {F}\n{T} [s1].",
+    "# {F} [s1]",
+    "{F}\n===\n{T} [s1].",
+    "{F}:\n- {T} [s1].",
+    "- {F}\n- {T} [s1].",
+    "1. {F}:\n   - {T} [s1].",
+    "> {F}\n> {T} [s1]",
+    "{T} `{F}` [s1].",
+    "{T} [s1] ```{F}```",
+    "```\n{T} `{F} [s1].\n```",
+    "| {F} | {T} [s1] |",
+    "| {F} | {T} | [s1] |",
+    "{T} | {F} | [s1]",
+    "**{F}** {T} [s1].",
+    "- **{F}**: {T} [s1]",
+    "```\n{F}\n```\n\n{T} [s1].",
+    "{T} [s1].\n\n```\n{F}\n```\n\n[s1]",
+    "```\n{T} [s1]\n{F}\n```\n[s1]",
+    "```\n# {F}\n{T} [s1]\n```",
+    "```\n{F}:\n{T} [s1]\n```",
+    "```\n// {F} [s1]\n```",
+    "```\nprint(\"{F}\") # [s1]\n```",
+    "```json\n{\"answer\": \"{F}\", \"source\": \"[s1]\"}\n```",
+    "```{F}\n{T} [s1].\n```",
+    "```\n{F}\n{T} [s1]",
+];
+
+#[test]
+fn claims_text_in_every_structure_is_verified() {
+    let mut failed = Vec::new();
+    for (language, spoken, truth, statements) in FALSE_STATEMENTS {
+        for (statement, structure) in
+            statements.iter().flat_map(|one| STRUCTURES.iter().map(move |of| (one, of)))
+        {
+            let text = structure.replace("{F}", statement).replace("{T}", truth);
+            let response = verified(language, spoken, "Bridge?", &text);
+            if fold(&response).contains(&fold(statement)) {
+                failed.push(format!("{text:?} -> {response:?}"));
+            }
+        }
+    }
+    assert!(failed.is_empty(), "{}:\n{}", failed.len(), failed.join("\n"));
+}
+
 #[test]
 fn claims_true_negations_remain() {
     let sentences = [

@@ -27,6 +27,7 @@ mod quotes;
 mod sanitize;
 mod sentence_parser;
 mod sentence_splitter;
+mod sentence_support;
 mod support;
 mod transcript_index;
 mod writer;
@@ -332,6 +333,9 @@ impl AnswerVerifier {
             parts
         };
         let cites = parts.iter().any(|part| matches!(part, SentencePart::Cites(_)));
+        if cites && !self.supports_separate_parts(sentence, &numbers) {
+            return CheckedSentence { is_rejected: true, ..CheckedSentence::default() };
+        }
         if cites && !has_verified_quote && !self.agree(&parts, &quotes, &numbers, starts_line) {
             // Its citations do not support it, so a citation of another sentence cannot either.
             return CheckedSentence { is_rejected: true, ..CheckedSentence::default() };
@@ -389,112 +393,4 @@ impl AnswerVerifier {
         );
         parts
     }
-
-    /// Returns the cited passages that support the sentence's own words.
-    ///
-    /// A single quoted word supports nothing else.
-    fn supporting_passages(
-        &self,
-        parts: &[SentencePart],
-        quotes: &[Option<QuotedSpan>],
-        numbers: Vec<u32>,
-    ) -> Vec<u32> {
-        let own_text = parts.iter().zip(quotes).map(|(part, quote)| match (part, quote) {
-            (SentencePart::Unclosed | SentencePart::Cites(_), _) | (_, Some(QuotedSpan::Fragment(_))) => {
-                " ".to_owned()
-            }
-            (SentencePart::Text(text) | SentencePart::Quote(text), _) => {
-                sanitize::remove_links_and_times(text, &|_| false)
-            }
-        });
-        let content = ContentTerms::new(&own_text.collect::<String>(), &self.transcript.track.language);
-        let is_supported =
-            |number: &u32| self.is_supported(&content, &self.source.context_around(*number), 0);
-        if !numbers.iter().any(is_supported) {
-            return Vec::new();
-        }
-        // Besides a passage that supports it, a sentence may cite the neighbours of that passage.
-        let is_next = |number: &u32| {
-            let SpokenContext { own, neighbours } = self.source.context_around(*number);
-            self.is_supported(
-                &content,
-                &SpokenContext { own: own + " " + &neighbours, neighbours: String::new() },
-                0,
-            )
-        };
-        numbers.into_iter().filter(is_next).collect()
-    }
-
-    /// Whether a sentence has a citation with whose passages its claims agree.
-    fn agree(
-        &self,
-        parts: &[SentencePart],
-        quotes: &[Option<QuotedSpan>],
-        numbers: &[u32],
-        starts_line: bool,
-    ) -> bool {
-        let mut spoken = SpokenContext::default();
-        numbers.iter().for_each(|number| spoken.add(&self.source.context_around(*number)));
-        !numbers.is_empty() && self.agrees(&shown_text(parts, quotes), starts_line, &spoken)
-    }
-
-    fn agrees(&self, sentence: &str, starts_line: bool, spoken: &SpokenContext) -> bool {
-        let sentence = if starts_line { claims::without_list_number(sentence) } else { sentence };
-        self.source.take_budget(spoken.own.len()) && self.claims.agrees(sentence, &spoken.own, &self.extra)
-    }
-
-    fn is_supported(&self, content: &ContentTerms, spoken: &SpokenContext, unsupported_max: usize) -> bool {
-        self.source.take_budget(spoken.len())
-            && content.is_supported_by(spoken, &self.extra, unsupported_max, |content| {
-                self.source.any_passage(|text| content.occurs_in(text))
-            })
-    }
-
-    /// Reduces a sentence with a verified quotation to the quotation if its other words are unsupported.
-    fn drop_unsupported_text(
-        &self,
-        parts: Vec<SentencePart>,
-        quotes: &[Option<QuotedSpan>],
-        numbers: &[u32],
-        starts_line: bool,
-    ) -> Vec<SentencePart> {
-        let mut spoken = SpokenContext::default();
-        numbers.iter().for_each(|number| spoken.add(&self.source.context_around(*number)));
-        let mut own_text = String::new();
-        for (part, quote) in parts.iter().zip(quotes) {
-            match (part, quote) {
-                (_, Some(QuotedSpan::Verified(one))) => {
-                    spoken.add(&self.source.words_of_segments(&one.segments))
-                }
-                (SentencePart::Text(text) | SentencePart::Quote(text), _) => {
-                    own_text.push_str(&sanitize::remove_links_and_times(text, &|_| false))
-                }
-                _ => own_text.push(' '),
-            }
-        }
-        let content = ContentTerms::new(&own_text, &self.transcript.track.language);
-        let is_supported = self.is_supported(&content, &spoken, UNSUPPORTED_MAX);
-        if is_supported && self.agrees(&shown_text(&parts, quotes), starts_line, &spoken) {
-            return parts;
-        }
-        let is_own = |quote: &Option<QuotedSpan>| !matches!(quote, Some(QuotedSpan::Verified(_)));
-        let bare = parts.into_iter().zip(quotes).map(|(part, quote)| match part {
-            SentencePart::Text(_) | SentencePart::Quote(_) if is_own(quote) => {
-                SentencePart::Text(" ".to_owned())
-            }
-            part => part,
-        });
-        bare.collect()
-    }
-}
-
-/// Text of a sentence as it is shown, without markers, links and times.
-fn shown_text(parts: &[SentencePart], quotes: &[Option<QuotedSpan>]) -> String {
-    let text = parts.iter().zip(quotes).map(|(part, quote)| match (part, quote) {
-        (_, Some(QuotedSpan::Verified(spoken) | QuotedSpan::Fragment(spoken))) => spoken.words.as_str(),
-        (_, Some(QuotedSpan::Unquoted(words))) => words,
-        (SentencePart::Text(text), _) => text,
-        _ => " ",
-    });
-    sanitize::remove_links_and_times(&text.collect::<String>(), &|_| false)
 }

@@ -144,7 +144,7 @@ fn items(clause: &str, words: NegationWords<'_>) -> Vec<Item> {
     // A French "ne" before "que" limits and does not negate.
     let mut limiting: Option<usize> = None;
     terms(clause, |term| match term {
-        Term::Word(word) => {
+        Term::Word(word, _) => {
             // "Not only" negates nothing.
             if words.is_limiter(word) && items.last() == Some(&Item::Negator) {
                 items.pop();

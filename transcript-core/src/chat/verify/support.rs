@@ -24,6 +24,8 @@ const WORDS_PER_MATCH: usize = 6;
 const NGRAMS_PER_MATCH: usize = 12;
 /// Minimum of terms that must occur in the neighbouring passages if none occurs in the cited ones.
 const NEIGHBOUR_TERMS_MIN: usize = 2;
+/// Least terms of a statement; fewer are a name or a label.
+const STATEMENT_TERMS_MIN: usize = 3;
 /// Maximum of terms in a sentence whose words all come from a title or an earlier turn.
 const BACKGROUND_TERMS_MAX: usize = 3;
 
@@ -33,6 +35,21 @@ pub(super) struct ContentTerms {
     terms: HashSet<String>,
     /// Whether the text is in another language than the transcript.
     is_foreign: bool,
+}
+
+/// Parts of a sentence that Markdown sets apart: code, table cells and emphasis.
+///
+/// Each may be a separate false statement beside a true one, which would support the whole sentence.
+pub(super) fn separate_parts(sentence: &str) -> Vec<&str> {
+    let mut parts: Vec<&str> = Vec::new();
+    for mark in ["`", "**", "__"] {
+        // What stands between two marks, or behind a mark without a second one.
+        parts.extend(sentence.split(mark).skip(1).step_by(if mark == "`" { 1 } else { 2 }));
+    }
+    if sentence.contains('|') {
+        parts.extend(sentence.split('|'));
+    }
+    parts
 }
 
 /// Terms of the question, the title and the conversation.
@@ -74,6 +91,11 @@ impl ContentTerms {
             found.insert(term.to_owned());
         });
         Self { terms: found, is_foreign: is_other_language(text, language.primary()) }
+    }
+
+    /// Whether the text may be a statement, by its number of informative terms.
+    pub(super) fn is_statement(&self) -> bool {
+        self.terms.len() >= STATEMENT_TERMS_MIN
     }
 
     /// Whether a text has more than one informative term.
@@ -144,7 +166,7 @@ fn weight(term: &str) -> usize {
 fn collect(text: &str, mut each: impl FnMut(&str)) {
     let mut is_common = false;
     terms(text, |term| match term {
-        Term::Word(word) => is_common = is_common_word(word),
+        Term::Word(word, _) => is_common = is_common_word(word),
         Term::Stem(stem) if !is_common => each(stem),
         Term::Ngram(ngram) if !is_common_ngram(ngram) => each(ngram),
         Term::Stem(_) | Term::Ngram(_) => {}

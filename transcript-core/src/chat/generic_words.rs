@@ -1,0 +1,104 @@
+//! Generic words of many languages, which say little about a subject, and the language that they show.
+//!
+//! The lists are those of stopwords-iso. They are longer than [`super::common_words`] and contain words that a question
+//! may be about, so a generic word keeps part of its weight.
+
+use std::{collections::HashMap, sync::LazyLock};
+
+use super::tokenizer::{Term, terms};
+use crate::transcript::script::{Script, char_script};
+
+/// Languages with a list, by primary tag; at most 32.
+const LANGUAGES: [&str; 27] = [
+    "ar", "bg", "cs", "da", "de", "el", "en", "es", "fi", "fr", "hi", "hu", "id", "it", "ja", "ko", "nl",
+    "no", "pl", "pt", "ro", "ru", "sv", "th", "tr", "uk", "zh",
+];
+/// Share of the words of a text that are generic words of its language.
+const GENERIC_SHARE_MIN: f32 = 0.15;
+
+/// Each folded word with a bit for each language that has it.
+static GENERIC_WORDS: LazyLock<HashMap<String, u32>> = LazyLock::new(|| {
+    let mut words: HashMap<String, u32> = HashMap::new();
+    for (bit, language) in LANGUAGES.iter().enumerate() {
+        for word in stop_words::lookup(language).unwrap_or_default() {
+            terms(word, |term| match term {
+                Term::Word(text, _) | Term::Ngram(text) => {
+                    *words.entry(text.to_owned()).or_default() |= 1 << bit;
+                }
+                Term::Stem(_) => {}
+            });
+        }
+    }
+    words
+});
+
+/// Whether a folded word or n-gram is generic in a language.
+pub(super) fn is_generic_word(word: &str, language: &str) -> bool {
+    let bit = LANGUAGES.iter().position(|other| *other == language);
+    bit.is_some_and(|bit| GENERIC_WORDS.get(word).is_some_and(|languages| languages >> bit & 1 == 1))
+}
+
+/// The language of a text by its folded words and n-grams with their counts: a primary tag, empty if unknown.
+pub(super) fn language_of_counts<'a>(counts: impl Iterator<Item = (&'a str, u32)>) -> &'static str {
+    let mut hits = [0_u32; LANGUAGES.len()];
+    let (mut all, mut unspaced, mut kana, mut hangul, mut thai) = (0, 0, 0, 0, 0);
+    for (word, count) in counts {
+        all += count;
+        match word.chars().next().map(char_script) {
+            Some(Script::Han) => unspaced += count,
+            Some(Script::Hiragana | Script::Katakana) => kana += count,
+            Some(Script::Hangul) => hangul += count,
+            Some(Script::Thai) => thai += count,
+            _ => {
+                let languages = GENERIC_WORDS.get(word).copied().unwrap_or(0);
+                for (bit, hits) in hits.iter_mut().enumerate() {
+                    *hits += (languages >> bit & 1) * count;
+                }
+            }
+        }
+    }
+    // Japanese mixes Kana with Chinese characters.
+    let unspaced =
+        [("ja", kana + if kana > 0 { unspaced } else { 0 }), ("zh", unspaced), ("ko", hangul), ("th", thai)];
+    if let Some((language, _)) = unspaced.into_iter().find(|(_, count)| count * 2 > all) {
+        return language;
+    }
+    let most = hits.iter().copied().max().unwrap_or(0);
+    let best = LANGUAGES.iter().zip(hits).find(|(_, hits)| *hits == most);
+    best.filter(|_| most as f32 >= GENERIC_SHARE_MIN * all as f32 && most > 0)
+        .map_or("", |(language, _)| language)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn generic_words_show_language() {
+        for (text, expect) in [
+            ("the bridge was built by people who had never seen one", "en"),
+            ("die Brücke wurde von Leuten gebaut, die nie eine gesehen hatten", "de"),
+            ("le pont a été construit par des gens qui n'en avaient jamais vu", "fr"),
+            ("el puente fue construido por gente que nunca había visto uno", "es"),
+            ("de brug werd gebouwd door mensen die er nog nooit een hadden gezien", "nl"),
+            ("bron byggdes av människor som aldrig hade sett en bro", "sv"),
+            ("most został zbudowany przez ludzi, którzy nigdy go nie widzieli", "pl"),
+            ("мост построили люди, которые никогда его не видели", "ru"),
+            ("橋は見たことのない人々によって造られました", "ja"),
+            ("这座桥是由从未见过桥的人建造的", "zh"),
+            ("다리를 본 적이 없는 사람들이 지었습니다", "ko"),
+            ("สะพานสร้างโดยคนที่ไม่เคยเห็น", "th"),
+            ("xyzzy plugh", ""),
+            ("", ""),
+        ] {
+            let mut words: Vec<String> = Vec::new();
+            terms(text, |term| {
+                if !matches!(term, Term::Stem(_)) {
+                    words.push(term.text().to_owned());
+                }
+            });
+            assert_eq!(language_of_counts(words.iter().map(|word| (word.as_str(), 1))), expect, "{text}");
+        }
+        assert!(is_generic_word("best", "en") && !is_generic_word("bridge", "en"));
+    }
+}

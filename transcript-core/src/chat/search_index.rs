@@ -1,0 +1,187 @@
+//! Words of the passages of one transcript, numbered, with the words that mean the same as one of a question.
+
+use std::collections::HashMap;
+
+use super::{
+    Passage,
+    common_words::{is_common_ngram, is_common_word},
+    generic_words::{is_generic_word, language_of_counts},
+    stemmer::WordStemmer,
+    tokenizer::{Term, terms},
+};
+
+/// Share of a word's weight that each form of it has: the same stem, the same beginning, part of a compound.
+const STEM_QUALITY: f32 = 0.9;
+const PREFIX_QUALITY: f32 = 0.6;
+const COMPOUND_QUALITY: f32 = 0.5;
+/// Words with this many equal first letters count as forms of one word, in languages without a stemmer too.
+const PREFIX_LETTERS: usize = 5;
+/// Languages that join words to compounds.
+const COMPOUND_LANGUAGES: [&str; 7] = ["da", "de", "fi", "hu", "nl", "no", "sv"];
+/// Shortest word that is searched inside compounds, in letters.
+const COMPOUND_LETTERS_MIN: usize = 5;
+
+/// Words of passages.
+#[derive(Debug)]
+pub(super) struct SearchIndex {
+    ids: HashMap<String, u32>,
+    words: Vec<IndexedWord>,
+    /// Words of all passages in order, by index in `words`.
+    tokens: Vec<u32>,
+    /// End of each passage in `tokens`.
+    ends: Vec<usize>,
+    language: &'static str,
+    stemmer: WordStemmer,
+}
+
+/// A distinct word or n-gram of the transcript.
+#[derive(Debug)]
+struct IndexedWord {
+    folded: String,
+    lower: String,
+    is_ngram: bool,
+}
+
+/// A word or n-gram of a question.
+#[derive(Clone, Debug)]
+pub(super) struct QueryWord {
+    pub(super) folded: String,
+    pub(super) lower: String,
+    pub(super) is_ngram: bool,
+    pub(super) is_common: bool,
+}
+
+/// Words and n-grams of a text, in order.
+pub(super) fn query_words(text: &str) -> Vec<QueryWord> {
+    let mut words = Vec::new();
+    terms(text, |term| match term {
+        Term::Word(folded, lower) => words.push(QueryWord {
+            folded: folded.to_owned(),
+            lower: lower.to_owned(),
+            is_ngram: false,
+            is_common: is_common_word(folded),
+        }),
+        Term::Ngram(ngram) => words.push(QueryWord {
+            folded: ngram.to_owned(),
+            lower: String::new(),
+            is_ngram: true,
+            is_common: is_common_ngram(ngram),
+        }),
+        Term::Stem(_) => {}
+    });
+    words
+}
+
+impl SearchIndex {
+    pub(super) fn new(passages: &[Passage]) -> Self {
+        let mut index = Self {
+            ids: HashMap::new(),
+            words: Vec::new(),
+            tokens: Vec::new(),
+            ends: Vec::with_capacity(passages.len()),
+            language: "",
+            stemmer: WordStemmer::new(""),
+        };
+        for passage in passages {
+            terms(&passage.text, |term| match term {
+                Term::Word(folded, lower) => index.add(folded, lower, false),
+                Term::Ngram(ngram) => index.add(ngram, "", true),
+                Term::Stem(_) => {}
+            });
+            index.ends.push(index.tokens.len());
+        }
+        let mut counts = vec![0_u32; index.words.len()];
+        for id in &index.tokens {
+            if let Some(count) = counts.get_mut(*id as usize) {
+                *count += 1;
+            }
+        }
+        let counted = index.words.iter().zip(counts);
+        index.language = language_of_counts(counted.map(|(word, count)| (word.folded.as_str(), count)));
+        index.stemmer = WordStemmer::new(index.language);
+        index
+    }
+
+    fn add(&mut self, folded: &str, lower: &str, is_ngram: bool) {
+        let id = match self.ids.get(folded) {
+            Some(id) => *id,
+            None => {
+                let id = u32::try_from(self.words.len()).unwrap_or(u32::MAX);
+                self.ids.insert(folded.to_owned(), id);
+                let (folded, lower) = (folded.to_owned(), lower.to_owned());
+                self.words.push(IndexedWord { folded, lower, is_ngram });
+                id
+            }
+        };
+        self.tokens.push(id);
+    }
+
+    /// Whether a word says little about a subject.
+    pub(super) fn is_generic(&self, word: &QueryWord) -> bool {
+        word.is_common || is_generic_word(&word.folded, self.language)
+    }
+
+    /// Whether a word of the transcript says little about a subject.
+    pub(super) fn is_generic_id(&self, id: usize) -> bool {
+        self.words.get(id).is_none_or(|word| {
+            let is_common = if word.is_ngram { is_common_ngram } else { is_common_word };
+            is_common(&word.folded) || is_generic_word(&word.folded, self.language)
+        })
+    }
+
+    /// Number of distinct words and n-grams.
+    pub(super) fn word_count(&self) -> usize {
+        self.words.len()
+    }
+
+    /// Words of each passage, in passage order.
+    pub(super) fn passages(&self) -> impl Iterator<Item = &[u32]> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts.zip(&self.ends).map(|(start, end)| self.tokens.get(start..*end).unwrap_or_default())
+    }
+
+    /// The word itself, if the transcript has it.
+    pub(super) fn exact(&self, word: &QueryWord) -> Option<u32> {
+        self.ids.get(&word.folded).copied()
+    }
+
+    /// The words of the transcript that a word of a question matches, each with the quality of the match up to 1.
+    pub(super) fn matches(&self, word: &QueryWord) -> Vec<(u32, f32)> {
+        if word.is_ngram || word.is_common {
+            return self.exact(word).map(|id| (id, 1.0)).into_iter().collect();
+        }
+        let stem = self.stemmer.stem(&word.lower);
+        let matched = |id: usize| u32::try_from(id).ok();
+        self.words
+            .iter()
+            .enumerate()
+            .filter(|(_, other)| !other.is_ngram)
+            .filter_map(|(id, other)| Some((matched(id)?, self.quality(word, &stem, other)?)))
+            .collect()
+    }
+
+    fn quality(&self, word: &QueryWord, stem: &str, other: &IndexedWord) -> Option<f32> {
+        let (one, two) = (word.folded.as_str(), other.folded.as_str());
+        if one == two {
+            return Some(1.0);
+        }
+        let shared = shared_letters(one, two);
+        if shared >= 2 && !is_common_word(two) && self.stemmer.stem(&other.lower) == stem {
+            return Some(STEM_QUALITY);
+        }
+        let (one_letters, two_letters) = (one.chars().count(), two.chars().count());
+        if shared >= PREFIX_LETTERS && one_letters > PREFIX_LETTERS && two_letters > PREFIX_LETTERS {
+            return Some(PREFIX_QUALITY);
+        }
+        let (short, long) = if one_letters < two_letters { (one, two) } else { (two, one) };
+        let is_compound = COMPOUND_LANGUAGES.contains(&self.language)
+            && one_letters.min(two_letters) >= COMPOUND_LETTERS_MIN
+            && (long.starts_with(short) || long.ends_with(short));
+        is_compound.then_some(COMPOUND_QUALITY)
+    }
+}
+
+/// Number of equal first letters.
+fn shared_letters(one: &str, other: &str) -> usize {
+    one.chars().zip(other.chars()).take_while(|(one, other)| one == other).count()
+}
