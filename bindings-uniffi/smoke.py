@@ -69,6 +69,7 @@ async def main():
     assert [word.text for word in fetched.segments[0].words] == ["of"] and not found.segments[0].words
     assert (fetched.metadata.author_id, fetched.metadata.chapters[0].title) == ("UC-x", "Start")
     assert v.chunks_by_tokens(fetched, 200)[0].text.startswith(fetched.segments[0].text)
+    assert v.pages_by_chars(fetched)[0].segments == fetched.segments
     assert [v.language_name(track.language) for track in fetched.tracks] == ["English"]
     await assert_failure(v.FailureKind.NO_CAPTIONS, transcripts.get("https://youtu.be/ccccccccccc"))
     await assert_failure(v.FailureKind.INVALID_INPUT, transcripts.get("no link"))

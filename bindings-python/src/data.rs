@@ -95,6 +95,19 @@ pub(crate) fn chunks(
     py.detach(|| transcript::chunks(segments, chapters, options)).map_err(|error| core_exception(py, &error))
 }
 
+/// The pages of a transcript, as a list of the Python class `Chunk`.
+///
+/// # Errors
+/// `InvalidInput` for a size out of range.
+pub(crate) fn pages<'py>(
+    py: Python<'py>,
+    store: &Arc<SegmentStore>,
+    chars_max: u32,
+) -> PyResult<Bound<'py, PyList>> {
+    let pages = py.detach(|| transcript::pages(&store.transcript.segments, chars_max));
+    chunk_list(py, store, pages.map_err(|error| core_exception(py, &error))?)
+}
+
 /// Writes a text to a file as UTF-8, with its line ends unchanged.
 ///
 /// # Errors

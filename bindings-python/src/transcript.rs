@@ -350,6 +350,16 @@ impl Transcript {
         data::chunk_list(py, store, chunks)
     }
 
+    /// The text in pages of at most `max_chars` characters, to read a long transcript in parts: a list of `Chunk`.
+    ///
+    /// Every segment is in one page. Segments are never split: a longer one is the only one of its page.
+    ///
+    /// Raises `ValueError` for a size of 0 or more than 1,000,000.
+    #[pyo3(signature = (*, max_chars=transcript::PAGE_CHARS))]
+    fn pages<'py>(&self, py: Python<'py>, max_chars: u32) -> PyResult<Bound<'py, PyList>> {
+        data::pages(py, self.store(py)?, max_chars)
+    }
+
     /// Writes the transcript to a file. The suffix selects the format: `.txt`, `.md`, `.srt`, `.vtt` or `.json`.
     ///
     /// Raises `ValueError` for another suffix, and `OSError` if the file cannot be written.

@@ -110,6 +110,18 @@ def test_chunks_have_size_and_overlap(long):
     assert len(long.chunks(tokens=10_000)) == 1 == len(long.chunks(seconds=86_400))
 
 
+def test_pages_have_every_segment_once(long):
+    pages = long.pages(max_chars=20)
+    assert [segment for page in pages for segment in page.segments] == list(long.segments)
+    assert all(sum(len(segment.text) for segment in page.segments) <= 20 for page in pages) and len(pages) > 1
+    assert pages[0].text == "Word 0. Word 1." and (pages[0].start, pages[0].end) == (0, 20)
+    assert [len(page.segments) for page in long.pages(max_chars=1)] == [1] * len(long)
+    assert len(long.pages()) == 1
+    for size, error in ((0, ValueError), (1_000_001, ValueError), (-1, OverflowError), ("a", TypeError)):
+        with pytest.raises(error):
+            long.pages(max_chars=size)
+
+
 @pytest.mark.parametrize(
     ("keywords", "error"),
     [

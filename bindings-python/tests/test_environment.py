@@ -100,3 +100,22 @@ def test_environment_proxy_applies_to_client(direct, is_used):
             thread.join(60)
     assert [request.splitlines()[0] for request in requests] == [b"CONNECT v.example:443 HTTP/1.1"] * is_used
     assert not any(b"vbk_" in request for request in requests)
+
+
+IMPORT = """
+import sys
+before = set(sys.modules)
+import verbatim_transcripts as vt
+loaded = set(sys.modules) - before
+assert not loaded & {"asyncio", "dataclasses", "datetime", "logging", "pathlib", "typing"}, loaded
+ours = {name for name in loaded if name.startswith("verbatim_transcripts.")}
+assert ours == {"verbatim_transcripts._native", "verbatim_transcripts._lifecycle"}, ours
+assert vt.Client.__module__ in sys.modules and set(vt.__all__) <= set(dir(vt))
+for name in vt.__all__:
+    assert getattr(vt, name) is vars(vt)[name]
+assert not hasattr(vt, "Clients")
+"""
+
+
+def test_import_loads_other_modules_on_use():
+    run(IMPORT)

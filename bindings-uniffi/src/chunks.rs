@@ -1,12 +1,12 @@
-//! Chunks of transcripts for retrieval.
+//! Chunks of transcripts for retrieval, and pages of long ones.
 
 use std::time::Duration;
 
-use transcript_core::transcript::{self, ChunkOptions, ChunkUnit, chunks};
+use transcript_core::transcript::{self, ChunkOptions, ChunkUnit};
 
 use crate::{
     error::{VerbatimError, count},
-    transcript::Transcript,
+    transcript::{Segment, Transcript},
 };
 
 /// Consecutive segments of a transcript as one text.
@@ -20,6 +20,8 @@ pub struct Chunk {
     pub end_ms: i64,
     /// Address of the start in the video, if the platform has such addresses; otherwise that of the video.
     pub url: String,
+    /// The segments.
+    pub segments: Vec<Segment>,
 }
 
 /// Splits a transcript into chunks that last about this long. `overlap` is repeated at the beginning of the next chunk.
@@ -55,17 +57,39 @@ pub fn chunks_by_tokens(
     split(transcript, ChunkOptions { unit: ChunkUnit::Tokens, size, overlap })
 }
 
+/// Splits a transcript into pages of at most this number of characters: every segment is in one page.
+///
+/// A segment is never split; a longer one is a whole page.
+///
+/// # Errors
+/// `InvalidInput` if the size is 0 or more than 1,000,000.
+#[uniffi::export(default(max_chars = 20000))]
+pub fn pages_by_chars(transcript: Transcript, max_chars: u32) -> Result<Vec<Chunk>, VerbatimError> {
+    let transcript = transcript.into_core()?;
+    Ok(mirror(&transcript, transcript::pages(&transcript.segments, max_chars)?))
+}
+
 fn split(transcript: Transcript, options: ChunkOptions) -> Result<Vec<Chunk>, VerbatimError> {
     let chapters = transcript.metadata.clone().into_core()?.chapters;
     let transcript = transcript.into_core()?;
-    let found = chunks(&transcript.segments, &chapters, options)?;
+    Ok(mirror(&transcript, transcript::chunks(&transcript.segments, &chapters, options)?))
+}
+
+fn mirror(transcript: &transcript::Transcript, chunks: Vec<transcript::Chunk>) -> Vec<Chunk> {
     let chunk = |chunk: transcript::Chunk| Chunk {
         url: transcript.video.address_at(chunk.start_ms / 1_000),
         text: chunk.text,
         start_ms: count(chunk.start_ms),
         end_ms: count(chunk.end_ms),
+        segments: transcript
+            .segments
+            .get(chunk.segments)
+            .unwrap_or_default()
+            .iter()
+            .map(Segment::from)
+            .collect(),
     };
-    Ok(found.into_iter().map(chunk).collect())
+    chunks.into_iter().map(chunk).collect()
 }
 
 #[cfg(test)]
@@ -73,7 +97,7 @@ mod tests {
     use transcript_core::video::Platform;
 
     use super::*;
-    use crate::{metadata::Chapter, transcript::Segment};
+    use crate::metadata::Chapter;
 
     #[test]
     fn chunks_end_with_chapters() {
@@ -107,6 +131,12 @@ mod tests {
         assert_eq!(by_time[1].url, "https://www.youtube.com/watch?v=dQw4w9WgXcQ&t=2s");
         assert_eq!(texts(by_time), ["one two", "three"]);
         assert_eq!(texts(chunks_by_tokens(transcript.clone(), 2, 0).unwrap()).len(), 3);
-        assert!(chunks_by_tokens(transcript, 0, 0).is_err());
+        assert!(chunks_by_tokens(transcript.clone(), 0, 0).is_err());
+        // Pages go on across chapters.
+        let first = pages_by_chars(transcript.clone(), 11).unwrap().remove(0);
+        assert_eq!((first.text.as_str(), first.start_ms, first.end_ms), ("one two three", 0, 3_000));
+        assert_eq!(first.segments, transcript.segments);
+        assert_eq!(texts(pages_by_chars(transcript.clone(), 6).unwrap()), ["one two", "three"]);
+        assert!(pages_by_chars(transcript, 0).is_err());
     }
 }

@@ -33,7 +33,7 @@ mod transcripts;
 pub use call::{CallOptions, CancelToken};
 #[cfg(feature = "chat")]
 pub use chat::{ChatAnswer, ChatRole, ChatTurn, Citation};
-pub use chunks::{Chunk, chunks_by_time, chunks_by_tokens};
+pub use chunks::{Chunk, chunks_by_time, chunks_by_tokens, pages_by_chars};
 #[cfg(any(feature = "local-service", feature = "service"))]
 pub use client::{
     AccountInfo, CheckoutSession, Client, ClientOptions, CreateKeyRequest, CreateKeyResponse, KeyStatus,

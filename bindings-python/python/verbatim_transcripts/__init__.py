@@ -14,66 +14,72 @@ fetches many concurrently.
 
 from __future__ import annotations
 
+import importlib
+
 from . import _lifecycle as _lifecycle
-from ._batch import BatchFailure, BatchResult, BatchSuccess
-from ._chunk import Chunk, Track, Word
-from ._client import Client
-from ._errors import (
-    AgeRestricted,
-    ClosedError,
-    ConflictError,
-    FetchFailed,
-    InvalidInput,
-    LanguageNotFound,
-    LiveVideo,
-    LoginRequired,
-    MembersOnly,
-    NoCaptions,
-    NotArchived,
-    NotConfigured,
-    NotFoundError,
-    PaidVideo,
-    PaymentRequired,
-    PrivateVideo,
-    RateLimited,
-    RegionBlocked,
-    RemovedVideo,
-    ServiceConflict,
-    ServiceError,
-    ServiceNotFound,
-    ServiceRefused,
-    ServiceTimeout,
-    ServiceUnreachable,
-    StorageCorrupt,
-    StorageError,
-    StorageUnavailable,
-    SupplyError,
-    TooManyRequests,
-    TranscriptUnavailable,
-    Unauthorized,
-    UnsupportedError,
-    UpcomingVideo,
-    VerbatimError,
-    VideoUnavailable,
-    WithdrawnVideo,
-)
-from ._events import Event
-from ._functions import aget, aget_many, alanguages, get, get_many, languages
 from ._native import Segment, Segments, SupplyRequest, Transcript, __version__
-from ._outcomes import ImportOutcome, RefreshOutcome, SearchHit
-from ._ports import Archive, ChatModel, Directory, KeyValueStore, Ledger, Mailer, Supplier
-from ._responses import (
-    AccountInfo,
-    ChatAnswer,
-    CheckoutSession,
-    Citation,
-    KeyUsage,
-    LookupResponse,
-    ResponseMeta,
-)
-from ._service import LocalClient, Service
-from ._transcripts import Transcripts
-from ._video import Chapter, Language, VideoMetadata
+
+# As in `typing`, whose import takes longer than that of this package.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ._batch import BatchFailure, BatchResult, BatchSuccess
+    from ._chunk import Chunk, Track, Word
+    from ._client import Client
+    from ._errors import (
+        AgeRestricted,
+        ClosedError,
+        ConflictError,
+        FetchFailed,
+        InvalidInput,
+        LanguageNotFound,
+        LiveVideo,
+        LoginRequired,
+        MembersOnly,
+        NoCaptions,
+        NotArchived,
+        NotConfigured,
+        NotFoundError,
+        PaidVideo,
+        PaymentRequired,
+        PrivateVideo,
+        RateLimited,
+        RegionBlocked,
+        RemovedVideo,
+        ServiceConflict,
+        ServiceError,
+        ServiceNotFound,
+        ServiceRefused,
+        ServiceTimeout,
+        ServiceUnreachable,
+        StorageCorrupt,
+        StorageError,
+        StorageUnavailable,
+        SupplyError,
+        TooManyRequests,
+        TranscriptUnavailable,
+        Unauthorized,
+        UnsupportedError,
+        UpcomingVideo,
+        VerbatimError,
+        VideoUnavailable,
+        WithdrawnVideo,
+    )
+    from ._events import Event
+    from ._functions import aget, aget_many, alanguages, get, get_many, languages
+    from ._outcomes import ImportOutcome, RefreshOutcome, SearchHit
+    from ._ports import Archive, ChatModel, Directory, KeyValueStore, Ledger, Mailer, Supplier
+    from ._responses import (
+        AccountInfo,
+        ChatAnswer,
+        CheckoutSession,
+        Citation,
+        KeyUsage,
+        LookupResponse,
+        ResponseMeta,
+    )
+    from ._service import LocalClient, Service
+    from ._transcripts import Transcripts
+    from ._video import Chapter, Language, VideoMetadata
 
 __all__ = [
     "AccountInfo",
@@ -156,3 +162,81 @@ __all__ = [
     "languages",
     "__version__",
 ]
+
+#: The modules of the other names. A name is imported on its first use: programs use few of them, and together they
+#: take several times as long as the native module.
+_MODULES = {
+    "_batch": ("BatchFailure", "BatchResult", "BatchSuccess"),
+    "_chunk": ("Chunk", "Track", "Word"),
+    "_client": ("Client",),
+    "_errors": (
+        "AgeRestricted",
+        "ClosedError",
+        "ConflictError",
+        "FetchFailed",
+        "InvalidInput",
+        "LanguageNotFound",
+        "LiveVideo",
+        "LoginRequired",
+        "MembersOnly",
+        "NoCaptions",
+        "NotArchived",
+        "NotConfigured",
+        "NotFoundError",
+        "PaidVideo",
+        "PaymentRequired",
+        "PrivateVideo",
+        "RateLimited",
+        "RegionBlocked",
+        "RemovedVideo",
+        "ServiceConflict",
+        "ServiceError",
+        "ServiceNotFound",
+        "ServiceRefused",
+        "ServiceTimeout",
+        "ServiceUnreachable",
+        "StorageCorrupt",
+        "StorageError",
+        "StorageUnavailable",
+        "SupplyError",
+        "TooManyRequests",
+        "TranscriptUnavailable",
+        "Unauthorized",
+        "UnsupportedError",
+        "UpcomingVideo",
+        "VerbatimError",
+        "VideoUnavailable",
+        "WithdrawnVideo",
+    ),
+    "_events": ("Event",),
+    "_functions": ("aget", "aget_many", "alanguages", "get", "get_many", "languages"),
+    "_outcomes": ("ImportOutcome", "RefreshOutcome", "SearchHit"),
+    "_ports": ("Archive", "ChatModel", "Directory", "KeyValueStore", "Ledger", "Mailer", "Supplier"),
+    "_responses": (
+        "AccountInfo",
+        "ChatAnswer",
+        "CheckoutSession",
+        "Citation",
+        "KeyUsage",
+        "LookupResponse",
+        "ResponseMeta",
+    ),
+    "_service": ("LocalClient", "Service"),
+    "_transcripts": ("Transcripts",),
+    "_video": ("Chapter", "Language", "VideoMetadata"),
+}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
+
+if not TYPE_CHECKING:  # Else every name would exist to a type checker.
+
+    def __getattr__(name: str) -> object:
+        module = _MODULE_OF.get(name)
+        if module is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(importlib.import_module(f"{__name__}.{module}"), name)
+        globals()[name] = value
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -11,7 +11,7 @@ __all__ = ["Chunk", "Track", "Word"]
 
 
 class Chunk(NamedTuple):
-    """Consecutive segments as one text: a paragraph, or a part of a certain size."""
+    """Consecutive segments as one text: a paragraph, a page, or a part of a certain size."""
 
     #: The text, in one line.
     text: str

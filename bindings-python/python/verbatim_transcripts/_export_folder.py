@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
-import pathlib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import pathlib
+
     from ._native import Transcript
 
 _FORMATS = ("json", "txt", "md", "srt", "vtt")
@@ -24,6 +25,8 @@ def write_page(
     folder: str | os.PathLike[str], format: str, page: Iterable[tuple[str, str, str, Transcript, str]]
 ) -> set[pathlib.Path]:
     """Writes one page of exports: platform, video, name, transcript and JSON; returns the paths."""
+    import pathlib
+
     written: set[pathlib.Path] = set()
     for platform, video, name, transcript, json in page:
         path = pathlib.Path(folder) / platform / f"{video}.{name}.{format}"
@@ -41,6 +44,8 @@ def json_files(folder: str | os.PathLike[str]) -> list[pathlib.Path]:
 
     Raises `OSError` if it is no folder.
     """
+    import pathlib
+
     folder = pathlib.Path(folder)
     # `rglob` yields nothing for a folder that does not exist.
     folder.stat()

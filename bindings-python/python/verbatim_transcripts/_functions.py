@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ._batch import BatchResult
 from ._chunk import Track
 from ._native import Transcript
 from ._transcripts import Transcripts
+
+if TYPE_CHECKING:
+    from ._batch import BatchResult
 
 _shared: Transcripts | None = None
 

@@ -231,6 +231,13 @@ class Transcript(Sequence[Segment]):
 
         Raises `TypeError` unless one size is given, and `ValueError` for a size or an overlap out of range.
         """
+    def pages(self, *, max_chars: int = 20_000) -> list[Chunk]:
+        """The text in pages of at most `max_chars` characters, to read a long transcript in parts: a list of `Chunk`.
+
+        Every segment is in one page. Segments are never split: a longer one is the only one of its page.
+
+        Raises `ValueError` for a size of 0 or more than 1,000,000.
+        """
     def save(self, path: str | PathLike[str]) -> None:
         """Writes the transcript to a file. The suffix selects the format: `.txt`, `.md`, `.srt`, `.vtt` or `.json`.
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import pathlib
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ._batch import BatchResult, BatchRun
 from ._chunk import Track
 from ._errors import InvalidInput
 from ._events import Event
@@ -16,10 +14,12 @@ from ._native import Batch, Engine, PendingCall, Transcript
 from ._outcomes import ImportOutcome, RefreshOutcome, SearchHit
 
 if TYPE_CHECKING:
+    import pathlib
     from types import TracebackType
 
     from typing_extensions import Self
 
+    from ._batch import BatchResult, BatchRun
     from ._ports import Archive, KeyValueStore, Supplier
 
 __all__ = ["Transcripts"]
@@ -232,6 +232,8 @@ class Transcripts:
         max_wait: float | None,
         in_order: bool,
     ) -> BatchRun:
+        from ._batch import BatchRun
+
         def start(link: str, batch: Batch) -> PendingCall:
             return self._engine.get(link, lang, translated, fetch, timeout, batch)
 

@@ -7,7 +7,7 @@ mod statement;
 mod value;
 
 pub(crate) use database::Database;
-pub(crate) use row::Row;
+pub(crate) use row::{FromValue, Row};
 pub(crate) use session::{Session, WriteTx};
 pub(crate) use statement::{Statement, sql};
 pub(crate) use value::{Value, values};

@@ -70,6 +70,12 @@ impl FromValue for Vec<String> {
     }
 }
 
+impl FromValue for Value<'static> {
+    fn from_value(value: Value<'static>) -> Option<Self> {
+        Some(value)
+    }
+}
+
 impl<T: FromValue> FromValue for Option<T> {
     fn from_value(value: Value<'static>) -> Option<Self> {
         if value == Value::Null { Some(None) } else { T::from_value(value).map(Some) }

@@ -152,6 +152,28 @@ async fn metadata_damaged_is_unknown_until_next_put() {
     }
 }
 
+#[tokio::test]
+async fn track_damaged_is_corrupt_when_details_are_decoded() {
+    let (archive, folder) = crate::archive().await;
+    let kept = speech(1);
+    archive.put(kept.clone()).await.unwrap();
+    let sound = found(&*archive, &kept).await;
+    let (video, selector, file) = (&kept.video, &kept.selectors[0], folder.path().join("archive.db"));
+    run(&file, "UPDATE tracks SET kind = 'spoken'");
+    let lazy = archive.find_lazy(video, selector).await.unwrap().unwrap();
+    for error in [
+        archive.find(video, selector, kept.now).await.unwrap_err(),
+        archive.stored_body(video, selector).await.unwrap_err(),
+        lazy.load().unwrap_err(),
+        lazy.body().unwrap_err(),
+    ] {
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+        assert!(error.message().contains(&video.to_string()), "{error}");
+    }
+    run(&file, &format!("UPDATE tracks SET kind = '{}'", kept.transcript.track.kind.as_str()));
+    assert_eq!(found(&*archive, &kept).await, sound);
+}
+
 /// Creates an archive of schema version 6 with the rows of another one.
 fn archive_of_version_6(file: &Path, rows_of: &Path) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations/archive");

@@ -27,7 +27,7 @@ fn talks_have_expected_size_and_languages() -> Result<()> {
     let mut languages: Vec<_> = talks.iter().map(|talk| talk.language().to_owned()).collect();
     languages.sort();
     languages.dedup();
-    ensure!(talks.len() >= 30 && languages.len() >= 14, "{} talks, {languages:?}", talks.len());
+    ensure!(talks.len() >= 33 && languages.len() >= 14, "{} talks, {languages:?}", talks.len());
     ensure!(talks.iter().map(minutes).min() <= Some(6) && talks.iter().map(minutes).max() == Some(180));
     ensure!(talks.iter().filter(|talk| talk.canary.is_some()).count() == 2);
     let longest = talks.iter().max_by_key(|talk| talk.transcript.segments.len()).map(|talk| &talk.transcript);

@@ -5,13 +5,10 @@ use std::{borrow::Cow, ops::Range};
 use super::StoredTranscript;
 use crate::{
     captions::{TextFormat, write_webvtt_with_words},
-    transcript::{ChunkOptions, ChunkUnit, Segment, Transcript, front_matter},
+    transcript::{ChunkOptions, ChunkUnit, Segment, Transcript, chars, front_matter, page_end},
 };
 
-/// Default size of a page, in characters: about 5,000 tokens of English.
-pub const PAGE_CHARS: u32 = 20_000;
-/// Maximum size of a page, in characters.
-pub const PAGE_CHARS_MAX: u32 = 1_000_000;
+pub use crate::transcript::{PAGE_CHARS, PAGE_CHARS_MAX};
 
 /// What a response contains of a transcript besides its segments. The default is all segments alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -115,14 +112,7 @@ impl SegmentPage {
                 start
             }
         };
-        let (mut end, mut used) = (start, 0_u64);
-        while let Some(segment) = segments.get(end) {
-            used = used.saturating_add(chars(segment));
-            if end > start && used > u64::from(chars_max) {
-                break;
-            }
-            end += 1;
-        }
+        let end = page_end(segments, start, chars_max);
         let next = (end < segments.len()).then(|| SegmentCursor::new(stored, end));
         Ok(Self { segments: start..end, next, total_chars: Some(segments.iter().map(chars).sum()) })
     }
@@ -156,10 +146,6 @@ pub fn write_text(
         }
         _ => format.format(&transcript),
     }
-}
-
-fn chars(segment: &Segment) -> u64 {
-    segment.text.chars().count() as u64
 }
 
 #[cfg(test)]

@@ -2,14 +2,17 @@
 
 use std::time::Duration;
 
-use tokio::time::{Instant, timeout_at};
+use tokio::{
+    sync::OnceCell,
+    time::{Instant, timeout_at},
+};
 
 use super::{
     AttributionTag, Availability, FailureReason, KeyUsage, Lookup, LookupRequest, LookupResponse,
     ReferenceError, keys::LookupPrincipal, payment::LookupPayer,
 };
 use crate::{
-    archive::FindOutcome,
+    archive::{ArchivedTrack, FindOutcome},
     directory::LookupKey,
     engine::{CostNote, FetchOutcome, FetchRequest, NoTranscript},
     error::{Error, Result},
@@ -28,6 +31,8 @@ pub(super) struct LookupFlow<'a> {
     pub(super) may_fetch: bool,
     /// When the caller stops waiting for work that has started.
     pub(super) deadline: Instant,
+    /// The known tracks of the video, read once: the failure and the list of languages both need them.
+    pub(super) tracks: OnceCell<Vec<ArchivedTrack>>,
 }
 
 /// Outcome of resolving a link.
@@ -91,14 +96,14 @@ impl Lookup {
             return Ok(self.build_response(&link, request.src, None, refusal));
         }
         let deadline = deadline_after(self.transcripts.options().wait_timeout);
-        let flow = LookupFlow { request, caller: &caller, may_fetch, deadline };
+        let flow = LookupFlow { request, caller: &caller, may_fetch, deadline, tracks: OnceCell::new() };
         let (link, availability) = self.resolve_and_find(&flow, link).await?;
         // The usage is read after the work, so that it contains this lookup's own charge.
         let key = match &caller {
             Ok(LookupPrincipal::Key(key)) => self.keys.usage(key, self.clock.now()).await.ok(),
             _ => None,
         };
-        let languages = self.languages_instead(request, &link, &availability).await;
+        let languages = self.languages_instead(&flow, &link, &availability).await;
         Ok(LookupResponse {
             requested_language: request.language.clone(),
             languages,
@@ -109,14 +114,14 @@ impl Lookup {
     /// The known tracks of a video without a transcript in the requested language.
     async fn languages_instead(
         &self,
-        request: &LookupRequest,
+        flow: &LookupFlow<'_>,
         link: &VideoLink,
         availability: &Availability,
     ) -> Vec<TrackInfo> {
         match (link, availability) {
-            (VideoLink::Video(video), Availability::Unavailable(_)) if request.language.is_some() => {
-                let tracks = self.transcripts.tracks(video).await.unwrap_or_default();
-                tracks.into_iter().map(|track| track.track).collect()
+            (VideoLink::Video(video), Availability::Unavailable(_)) if flow.request.language.is_some() => {
+                let tracks = self.known_tracks(flow, video).await.unwrap_or_default();
+                tracks.iter().map(|track| track.track.clone()).collect()
             }
             _ => Vec::new(),
         }
@@ -264,7 +269,7 @@ impl Lookup {
         let other = match &flow.request.language {
             // The platform may translate.
             Some(_) if flow.request.translated => None,
-            Some(language) => self.unknown_language(video, language).await?,
+            Some(language) => self.unknown_language(flow, video, language).await?,
             None if flow.request.accepts_other_languages() => self.find_best_available(video).await?,
             None => None,
         };

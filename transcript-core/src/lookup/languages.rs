@@ -4,7 +4,7 @@
 
 use super::{
     Availability, FailureReason, Lookup, LookupRequest, LookupResponse, ReferenceError,
-    flow::store_failure_response,
+    flow::{LookupFlow, store_failure_response},
 };
 use crate::{
     archive::{ArchivedTrack, TrackSelector},
@@ -38,23 +38,34 @@ impl Lookup {
         }
     }
 
+    /// The known tracks of a lookup's video, read once.
+    pub(super) async fn known_tracks<'a>(
+        &self,
+        flow: &'a LookupFlow<'_>,
+        video: &VideoId,
+    ) -> Result<&'a [ArchivedTrack]> {
+        let tracks = flow.tracks.get_or_try_init(|| self.transcripts().tracks(video)).await?;
+        Ok(tracks)
+    }
+
     /// The failure for a language that an archived video is known to lack; `None` if it may have it.
     ///
     /// The message lists the known languages.
     pub(super) async fn unknown_language(
         &self,
+        flow: &LookupFlow<'_>,
         video: &VideoId,
         language: &LanguageTag,
     ) -> Result<Option<Availability>> {
-        let tracks = self.transcripts().tracks(video).await?;
+        let tracks = self.known_tracks(flow, video).await?;
         let selector = TrackSelector::Language(language.clone());
-        let (archived, known): (Vec<_>, Vec<_>) =
-            tracks.into_iter().partition(|track| !track.selectors.is_empty());
+        let (archived, known): (Vec<&ArchivedTrack>, Vec<_>) =
+            tracks.iter().partition(|track| !track.selectors.is_empty());
         let tracks = archived.iter().chain(&known).map(|track| &track.track);
         if archived.is_empty() || best_track(tracks, &selector).is_some() {
             return Ok(None);
         }
-        let list = |tracks: &[ArchivedTrack]| list_languages(tracks.iter().map(|track| &track.track));
+        let list = |tracks: &[&ArchivedTrack]| list_languages(tracks.iter().map(|track| &track.track));
         let archived = list(&archived);
         let others = match list(&known) {
             known if known.is_empty() => String::new(),

@@ -7,6 +7,7 @@ use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
+use tokio::sync::OnceCell;
 
 use super::{
     AttributionTag, Availability, ChallengeProvider, FailureReason, Lookup, LookupRequest, LookupResponse,
@@ -289,7 +290,8 @@ impl AdmittedVisitor {
         let (task_lookup, target) = (lookup.clone(), link.clone());
         let work = async move {
             let caller = Ok(LookupPrincipal::Visitor(visitor));
-            let flow = LookupFlow { request: &request, caller: &caller, may_fetch: true, deadline };
+            let tracks = OnceCell::new();
+            let flow = LookupFlow { request: &request, caller: &caller, may_fetch: true, deadline, tracks };
             task_lookup.resolve_and_find(&flow, target).await
         };
         match lookup.transcripts.task(work).await {

@@ -10,6 +10,7 @@ mod markdown_escape;
 #[cfg(test)]
 mod markdown_tests;
 mod metadata;
+mod pages;
 pub(crate) mod paragraph;
 mod prose;
 pub(crate) mod script;
@@ -26,6 +27,8 @@ pub use limits::{NAME_BYTES_MAX, SEGMENTS_MAX, TEXT_BYTES_MAX, TIME_MAX_MS};
 pub use markdown::{format_timestamp, markdown};
 pub(crate) use metadata::clean_line;
 pub use metadata::{CHAPTERS_MAX, Chapter, DESCRIPTION_BYTES_MAX, LiveStatus, VideoDetails, VideoMetadata};
+pub use pages::{PAGE_CHARS, PAGE_CHARS_MAX, pages};
+pub(crate) use pages::{chars, page_end};
 pub use paragraph::paragraphs;
 pub(crate) use paragraph::{PAUSE_MS, append, ends_sentence, is_unspaced};
 pub use prose::prose;

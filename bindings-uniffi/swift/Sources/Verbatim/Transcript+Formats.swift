@@ -44,6 +44,11 @@ extension Transcript {
         try chunksByTime(transcript: self, size: size, overlap: overlap)
     }
 
+    /// Splits the transcript into pages of at most `maxChars` characters: every segment is in one page.
+    public func pages(maxChars: UInt32 = 20_000) throws -> [Chunk] {
+        try pagesByChars(transcript: self, maxChars: maxChars)
+    }
+
     /// The transcript as plain text.
     public func text() throws -> String { try render(transcript: self, format: .text) }
 

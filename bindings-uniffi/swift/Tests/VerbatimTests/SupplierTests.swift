@@ -40,6 +40,8 @@ final class SupplierTests: XCTestCase {
             XCTAssertEqual(found.metadata.published, Date(timeIntervalSince1970: 1_700_000_000))
             XCTAssertEqual(found.chapters.map(\.start), [0])
             XCTAssertEqual(try found.chunks(size: 60).map(\.startMs), found.segments.prefix(1).map(\.startMs))
+            XCTAssertEqual(try found.pages().map(\.segments), [found.segments])
+            XCTAssertEqual(try found.pages(maxChars: 1).flatMap(\.segments), found.segments)
             XCTAssertEqual(found.tracks.map(\.displayName), ["English"])
         }
     }

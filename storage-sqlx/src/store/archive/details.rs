@@ -3,28 +3,30 @@
 use std::sync::Arc;
 
 use transcript_core::{
-    Error, Timestamp,
+    Error, Result, Timestamp,
     archive::PutRequest,
-    transcript::{Chapter, LanguageTag, TrackInfo, TrackKind, VideoDetails, VideoMetadata},
+    transcript::{LanguageTag, TrackInfo, TrackKind, VideoDetails, VideoMetadata},
 };
 
 use super::tracks::decode_info;
 use crate::{
     codec,
     error::{DbResult, corrupt},
-    sql::{Row, Session, Statement, sql, values},
+    sql::{FromValue, Row, Session, Statement, Value, sql, values},
 };
 
 /// The columns of the metadata and of the tracks of the video $1, in order of discovery.
 ///
 /// A track is one text, because both databases read a list of texts: language, kind and 0 or 1 for the original, with
-/// spaces between, then its name after another space, if it has one.
+/// spaces between, then its name after another space, if it has one. The order is that of a subquery, because an
+/// aggregate with `ORDER BY` opens a table in memory for each row, which takes as long as all else.
 #[cfg(feature = "sqlite")]
 macro_rules! sqlite_details {
     () => {
         "(SELECT metadata FROM details WHERE video = $1),
-            (SELECT json_group_array(language || ' ' || kind || ' ' || original || coalesce(' ' || name, '') ORDER BY id)
-                FROM tracks WHERE video = $1)"
+            (SELECT json_group_array(track) FROM (
+                SELECT language || ' ' || kind || ' ' || original || coalesce(' ' || name, '') AS track
+                FROM tracks WHERE video = $1 ORDER BY id))"
     };
 }
 #[cfg(feature = "sqlite")]
@@ -65,13 +67,40 @@ const PUT_METADATA: &str = "INSERT INTO details (video, metadata) VALUES ($1, $2
 pub(crate) const INDEXED_STATEMENTS: [&str; 4] =
     [STORED_TRACKS, MARK_ORIGINALS.sqlite, ADD_TRACK, PUT_METADATA];
 
-/// Decodes the columns of [`sqlite_details`], of which this is the first.
-pub(super) fn decode(row: &mut Row, first: usize) -> DbResult<Arc<VideoDetails>> {
-    let metadata: Option<String> = row.take(first)?;
-    let tracks: Vec<String> = row.take(first + 1)?;
-    let tracks = tracks.iter().map(|track| decode_track(track)).collect::<Option<_>>();
-    let tracks = tracks.ok_or_else(|| corrupt("a stored track is damaged"))?;
-    Ok(Arc::new(VideoDetails { metadata: decode_metadata(metadata.as_deref()), tracks }))
+/// The columns of [`sqlite_details`] as they were read. They are decoded on use: a transcript that is only found needs
+/// none of them.
+#[derive(Debug)]
+pub(super) struct EncodedDetails {
+    metadata: Option<String>,
+    tracks: Value<'static>,
+}
+
+impl EncodedDetails {
+    /// Takes the columns, of which this is the first.
+    pub(super) fn take(row: &mut Row, first: usize) -> DbResult<Self> {
+        Ok(Self { metadata: row.take(first)?, tracks: row.take(first + 1)? })
+    }
+
+    /// Decodes what is known of the video.
+    ///
+    /// # Errors
+    /// [`transcript_core::ErrorKind::Corrupt`] if a track is damaged.
+    pub(super) fn decode(&self) -> Result<Arc<VideoDetails>> {
+        let tracks: Option<Vec<String>> = FromValue::from_value(self.tracks.clone());
+        let tracks = tracks.and_then(|tracks| tracks.iter().map(|track| decode_track(track)).collect());
+        let tracks = tracks.ok_or_else(|| corrupt("a stored track is damaged"))?;
+        Ok(Arc::new(VideoDetails { metadata: decode_metadata(self.metadata.as_deref()), tracks }))
+    }
+
+    /// Size in memory.
+    pub(super) fn memory_bytes(&self) -> u64 {
+        let tracks = match &self.tracks {
+            Value::Text(json) => json.len(),
+            Value::Texts(texts) => texts.iter().map(|text| text.len() + size_of::<String>()).sum(),
+            _ => 0,
+        };
+        (self.metadata.as_ref().map_or(0, String::len) + tracks) as u64
+    }
 }
 
 fn decode_track(text: &str) -> Option<TrackInfo> {
@@ -92,25 +121,6 @@ fn decode_metadata(json: Option<&str>) -> VideoMetadata {
         tracing::warn!("stored metadata does not decode, treated as unknown");
         VideoMetadata::default()
     })
-}
-
-/// Approximate memory of what is known of a video.
-pub(super) fn memory_bytes(details: &VideoDetails) -> u64 {
-    let VideoMetadata {
-        author_id,
-        author_url,
-        published_at: _,
-        thumbnail_url,
-        live: _,
-        description,
-        chapters,
-    } = &details.metadata;
-    let texts = [author_id, author_url, thumbnail_url, description].into_iter().flatten().map(String::len);
-    let chapters = chapters.iter().map(|chapter| chapter.title.len() + size_of::<Chapter>());
-    let tracks = details.tracks.iter().map(|track| {
-        track.language.as_str().len() + track.name.as_ref().map_or(0, String::len) + size_of::<TrackInfo>()
-    });
-    (size_of::<VideoDetails>() + texts.chain(chapters).chain(tracks).sum::<usize>()) as u64
 }
 
 /// What a put knows of its video after it.

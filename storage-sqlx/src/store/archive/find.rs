@@ -9,7 +9,7 @@ use transcript_core::{
     video::VideoId,
 };
 
-use super::details;
+use super::details::EncodedDetails;
 #[cfg(feature = "postgres")]
 use super::details::postgres_details;
 #[cfg(feature = "sqlite")]
@@ -32,8 +32,8 @@ pub(crate) const FIND: Statement = sql! {
     sqlite: concat!(
         "SELECT d.video IS NOT NULL, c.count, t.revision, t.parser_version, t.stored_at,
             t.content_sha256, t.body_length, t.body,
-            unhex((SELECT group_concat(hex(p.bytes), '' ORDER BY p.id) FROM cold p
-                WHERE b.transcript IS NULL AND p.id BETWEEN t.id * 65536 AND t.id * 65536 + 65535)),
+            CASE WHEN b.transcript IS NULL THEN unhex((SELECT group_concat(hex(p.bytes), '' ORDER BY p.id) FROM cold p
+                WHERE p.id BETWEEN t.id * 65536 AND t.id * 65536 + 65535)) END,
             b.content_sha256, b.length, b.checksum, b.source, b.about, b.segments, b.about_checksum,
             a.reason, a.message, a.asked, a.until, o.bytes, ",
         sqlite_details!(),
@@ -184,7 +184,7 @@ pub(crate) fn decode_stored(video: &VideoId, row: &mut Row) -> DbResult<Option<S
         content_sha256,
         parser_version: version.parser_version,
         stored_at: version.stored_at,
-        details: details::decode(row, DETAILS_COLUMN)?,
+        details: EncodedDetails::take(row, DETAILS_COLUMN)?.decode()?,
     }))
 }
 
@@ -231,7 +231,7 @@ pub(crate) async fn stored_body<D: Database>(
         // A header of an earlier version is checked by decoding the transcript, for which this row lacks the words.
         let body = decode_body(video, row, 0)?.filter(|body| body.is_header_checked);
         let stored = |body: CheckedBody| -> DbResult<StoredBody> {
-            Ok(body.body.stored(body.checksum, details::decode(row, BODY_DETAILS_COLUMN)?)?)
+            Ok(body.body.stored(body.checksum, EncodedDetails::take(row, BODY_DETAILS_COLUMN)?.decode()?)?)
         };
         body.map(stored).transpose()
     });
@@ -279,14 +279,11 @@ pub(super) struct CheckedBody {
 }
 
 impl LazyForm {
-    fn decode(
-        video: &VideoId,
-        row: &mut Row,
-    ) -> DbResult<Option<(TranscriptVersion, Self, Arc<VideoDetails>)>> {
+    fn decode(video: &VideoId, row: &mut Row) -> DbResult<Option<(TranscriptVersion, Self, EncodedDetails)>> {
         let Some(version) = TranscriptVersion::decode(row)? else {
             return Ok(None);
         };
-        let (words, details) = (row.take(WORDS_COLUMN)?, details::decode(row, DETAILS_COLUMN)?);
+        let (words, details) = (row.take(WORDS_COLUMN)?, EncodedDetails::take(row, DETAILS_COLUMN)?);
         if let Some(mut body) = decode_body(video, row, 9)? {
             body.body.words = words;
             return Ok(Some((version, Self::Body(body), details)));
@@ -327,7 +324,17 @@ struct LazyRow {
     selector: TrackSelector,
     version: TranscriptVersion,
     body: CheckedBody,
-    details: Arc<VideoDetails>,
+    details: EncodedDetails,
+}
+
+impl LazyRow {
+    fn named(&self, error: &Error) -> Error {
+        name_unreadable(&self.video, self.selector.as_str(), error)
+    }
+
+    fn details(&self) -> Result<Arc<VideoDetails>> {
+        self.details.decode().map_err(|error| self.named(&error))
+    }
 }
 
 impl LazyTranscript for LazyRow {
@@ -340,7 +347,7 @@ impl LazyTranscript for LazyRow {
     }
 
     fn memory_bytes(&self) -> u64 {
-        self.body.body.bytes() + ROW_BYTES + details::memory_bytes(&self.details)
+        self.body.body.bytes() + ROW_BYTES + self.details.memory_bytes()
     }
 
     fn body(&self) -> Result<StoredBody> {
@@ -348,7 +355,7 @@ impl LazyTranscript for LazyRow {
         if !is_header_checked {
             self.load()?;
         }
-        body.stored(*checksum, Arc::clone(&self.details))
+        body.stored(*checksum, self.details()?)
     }
 
     fn load(&self) -> Result<StoredTranscript> {
@@ -357,15 +364,14 @@ impl LazyTranscript for LazyRow {
             Ok(transcript) if transcript.video != self.video => Err(misplaced()),
             unpacked => unpacked,
         };
-        let transcript =
-            unpacked.map_err(|error| name_unreadable(&self.video, self.selector.as_str(), &error))?;
+        let transcript = unpacked.map_err(|error| self.named(&error))?;
         Ok(StoredTranscript {
             transcript: Arc::new(transcript),
             revision: self.version.revision,
             content_sha256: self.body.body.content_sha256.clone(),
             parser_version: self.version.parser_version,
             stored_at: self.version.stored_at,
-            details: Arc::clone(&self.details),
+            details: self.details()?,
         })
     }
 }

@@ -57,6 +57,9 @@ public val Transcript.isGenerated: Boolean
 public fun Transcript.chunks(size: Duration, overlap: Duration = Duration.ZERO): List<Chunk> =
     chunksByTime(this, size.toJavaDuration(), overlap.toJavaDuration())
 
+/** Splits the transcript into pages of at most [maxChars] characters: every segment is in one page. */
+public fun Transcript.pages(maxChars: UInt = 20_000u): List<Chunk> = pagesByChars(this, maxChars)
+
 /** Start, from the beginning of the video. */
 public val Chunk.start: Duration
     get() = startMs.milliseconds

@@ -82,6 +82,8 @@ class SupplierTest {
                 assertEquals(listOf("Start"), found.chapters.map { it.title })
                 val chunk = found.chunks(60.seconds).single()
                 assertTrue(chunk.end > chunk.start && chunk.url.isNotEmpty(), "$chunk")
+                assertEquals(found.segments, found.pages().single().segments)
+                assertEquals(found.segments, found.pages(maxChars = 1u).flatMap { it.segments })
                 assertEquals("2023-11-14T22:13:20.123Z", found.metadata.published.toString())
                 assertEquals(listOf("German", "English"), found.tracks.map { it.displayName })
             }
