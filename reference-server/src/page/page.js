@@ -255,7 +255,9 @@ function enableMoments(words) {
 
   // Writes to the clipboard and shows the outcome on an element for a moment.
   const copy = async (text, element, done) => {
-    const label = element.textContent;
+    const [label, name] = [element.textContent, element.ariaLabel];
+    // The name of an element must contain its text.
+    element.ariaLabel = null;
     try {
       await navigator.clipboard.writeText(text);
       element.textContent = status.textContent = done;
@@ -265,6 +267,7 @@ function enableMoments(words) {
     }
     setTimeout(() => {
       element.textContent = label;
+      element.ariaLabel = name;
       status.textContent = "";
     }, 2500);
   };
