@@ -355,7 +355,7 @@ impl Transcript {
     /// Every segment is in one page. Segments are never split: a longer one is the only one of its page.
     ///
     /// Raises `ValueError` for a size of 0 or more than 1,000,000.
-    #[pyo3(signature = (*, max_chars=transcript::PAGE_CHARS))]
+    #[pyo3(signature = (*, max_chars=20_000))]
     fn pages<'py>(&self, py: Python<'py>, max_chars: u32) -> PyResult<Bound<'py, PyList>> {
         data::pages(py, self.store(py)?, max_chars)
     }

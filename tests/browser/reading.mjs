@@ -67,6 +67,7 @@ await play(async (browser) => {
   // A list of the matches with their times.
   await page.locator("#hits summary").click();
   const items = page.locator("#hits li a");
+  await items.first().waitFor();
   assert.equal(await items.count(), Math.min(count, 200));
   assert.match(await items.nth(2).textContent(), /^\d+:\d\d .*lantern/is);
   await assertAccessible(page, "list of matches");

@@ -2,6 +2,18 @@
 
 const one = (selector) => document.querySelector(selector);
 
+// Scrolls, and again in the next frames: content-visibility gives passages their final height after rendering only.
+function scrollSettled(scroll, frames = 3) {
+  scroll();
+  if (frames > 0) requestAnimationFrame(() => scrollSettled(scroll, frames - 1));
+}
+
+// A page that opens at a moment: the browser may stop a smooth scroll when the heights above the moment change.
+function showMoment() {
+  const paragraph = /^#t\d+$/.test(location.hash) && one(location.hash);
+  if (paragraph) scrollSettled(() => paragraph.scrollIntoView({ behavior: "instant" }));
+}
+
 // Search in the transcript. Matches use the CSS Custom Highlight API, so that the DOM is not changed.
 const SHOWN_MAX = 2000;
 const LISTED_MAX = 200;
@@ -118,10 +130,8 @@ function searchIn(words) {
     if (!hits.length) return;
     current = (to + hits.length) % hits.length;
     marks?.set("here", new Highlight(hits[current]));
-    const scroll = () => paragraphOf(hits[current]).scrollIntoView({ block: "center", behavior: "instant" });
-    scroll();
-    // content-visibility: passages have their final height only after rendering, so scroll again.
-    requestAnimationFrame(scroll);
+    const paragraph = paragraphOf(hits[current]);
+    scrollSettled(() => paragraph.scrollIntoView({ block: "center", behavior: "instant" }));
     updateCount();
   };
 
@@ -202,9 +212,7 @@ function searchIn(words) {
 
   const returnTo = (place) => {
     if (!place) return;
-    const scroll = () => scrollBy({ top: place.paragraph.getBoundingClientRect().top - place.top, behavior: "instant" });
-    scroll();
-    requestAnimationFrame(scroll);
+    scrollSettled(() => scrollBy({ top: place.paragraph.getBoundingClientRect().top - place.top, behavior: "instant" }));
   };
 
   let timer;
@@ -448,6 +456,7 @@ if (words) {
   searchIn(words);
   enableMoments(words);
   enableCopy();
+  showMoment();
 }
 const section = one("[data-transcribe]");
 if (section) enableTranscribe(section);
