@@ -12,7 +12,7 @@ print(*sorted(set(features) - {"default"}))
 ' "$1"
 }
 
-for package in transcript-core storage-sqlx upstream-reqwest transcripts bindings-uniffi; do
+for package in transcript-core storage-sqlx upstream-reqwest embedder-model2vec transcripts bindings-uniffi; do
   package="verbatim-$package"
   cargo clippy --quiet -p "$package" --lib --no-default-features -- -D warnings
   for feature in $(features "$package"); do

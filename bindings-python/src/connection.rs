@@ -379,7 +379,7 @@ async fn first_available(
     link: String,
     languages: Vec<String>,
 ) -> ServiceResult<StoredTranscript> {
-    let view = TranscriptView { words: true, ..TranscriptView::default() };
+    let view = TranscriptView { words: true, description: true, ..TranscriptView::default() };
     let params =
         |lang| TranscriptParams { url: Some(link.clone()), lang, view, ..TranscriptParams::default() };
     let mut languages = languages.into_iter().peekable();

@@ -16,6 +16,7 @@ use verbatim::{
 };
 
 use crate::{
+    archive_search,
     batch::Batch,
     connection::Connection,
     events,
@@ -250,6 +251,24 @@ impl Engine {
                 .collect();
             Ok(hits?.into_pyobject(py)?.into_any().unbind())
         }))
+    }
+
+    /// One page of a search of the whole archive; see [`archive_search::page_object`].
+    #[allow(clippy::too_many_arguments, reason = "they are keywords in Python")]
+    fn search_videos(
+        &self,
+        py: Python<'_>,
+        query: String,
+        language: Option<String>,
+        platform: Option<String>,
+        sort: &str,
+        limit: u32,
+        cursor: Option<String>,
+    ) -> PyResult<PendingCall> {
+        let params = archive_search::params(py, query, language, platform, sort, limit, cursor)?;
+        let open = self.lazy.open(py)?;
+        let work = async move { Ok(open.await?.search().search(&params).await?) };
+        Ok(PendingCall::new(work, |py, page| archive_search::page_object(py, &page)))
     }
 
     /// One page of the archived transcripts: `(transcripts, cursor of the next page or None)`.

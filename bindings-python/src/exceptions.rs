@@ -1,7 +1,10 @@
 //! Conversion of errors to Python exceptions.
 
 use pyo3::{exceptions::PyRuntimeError, prelude::*, types::PyDict};
-use transcript_core::{Error, ErrorKind, transcript::LanguageTag};
+use transcript_core::{
+    Error, ErrorKind,
+    transcript::{LanguageTag, distinct_languages},
+};
 use verbatim::{
     UnavailableTranscript,
     service::{ServiceError, ServiceErrorKind},
@@ -80,7 +83,7 @@ pub(crate) fn exception<'a>(
 }
 
 fn unavailable(py: Python<'_>, missing: &UnavailableTranscript) -> PyErr {
-    let languages = missing.languages.iter().map(LanguageTag::as_str).collect();
+    let available = distinct_languages(&missing.languages);
     // The Python function selects the class, also for the responses of servers.
     let error = exception(
         py,
@@ -93,7 +96,7 @@ fn unavailable(py: Python<'_>, missing: &UnavailableTranscript) -> PyErr {
             ("platform", Some(AttributeValue::Text(missing.platform.name()))),
             ("video_id", Some(AttributeValue::Text(&missing.video_id))),
             ("retry_after", missing.retry_after.map(|wait| AttributeValue::Seconds(wait.as_secs_f64()))),
-            ("available", Some(AttributeValue::Texts(languages))),
+            ("available", Some(AttributeValue::Texts(available.iter().map(LanguageTag::as_str).collect()))),
         ],
     );
     exception_cause::with_cause(py, error, missing.cause.as_ref())
@@ -126,6 +129,8 @@ fn service_exception(py: Python<'_>, error: &ServiceError) -> PyErr {
         _ => "ServiceRefused",
     };
     let retry_after = error.retry_after().map(|wait| AttributeValue::Seconds(wait.as_secs_f64()));
+    let available = distinct_languages(&error.languages);
+    let available: Vec<_> = available.iter().map(LanguageTag::as_str).collect();
     let attributes = [
         ("status", error.status.map(|status| AttributeValue::Number(status.into()))),
         ("reason", error.reason.map(|reason| AttributeValue::Text(reason.as_str()))),
@@ -133,6 +138,7 @@ fn service_exception(py: Python<'_>, error: &ServiceError) -> PyErr {
         ("retry_after", retry_after),
         ("credits_remaining", error.meta.credits_remaining.map(AttributeValue::Number)),
         ("request_id", error.meta.request_id.as_deref().map(AttributeValue::Text)),
+        ("available", Some(AttributeValue::Texts(available)).filter(|_| !error.languages.is_empty())),
     ];
     let message = match error.kind {
         Kind::Core(_) => for_python(&error.message),

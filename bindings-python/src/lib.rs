@@ -4,6 +4,7 @@
 
 use pyo3::prelude::*;
 
+mod archive_search;
 mod batch;
 mod conformance;
 mod connection;

@@ -241,6 +241,10 @@ def test_client_v1_languages_and_links(server):
     assert client.get("https://youtu.be/vb-french-0", ["ja", "fr"]).language == "fr"
     assert [result.get().language for result in client.get_many(["vb-french-0"], ["ja", "de"])] == ["de"]
     assert client.chat(LINK, "Is the café open?").video_id == "dQw4w9WgXcQ"
+    for _ in range(2):
+        with pytest.raises(vt.LanguageNotFound) as raised:
+            client.get("https://youtu.be/vb-french-0", "ja")
+        assert "fr" in raised.value.available
     assert client.me().credits_remaining == before - 3
     with pytest.raises(ValueError, match="idempotency_key"):
         client.get(LINK, ["de", "en"], idempotency_key="order-2")

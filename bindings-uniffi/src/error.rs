@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use transcript_core::{Error, ErrorKind, Retry, engine::FailureReason, video::Platform};
+use transcript_core::{
+    Error, ErrorKind, Retry, engine::FailureReason, transcript::TrackInfo, video::Platform,
+};
 use verbatim::UnavailableTranscript;
 #[cfg(any(feature = "local-service", feature = "service"))]
 use verbatim::service::{ServiceError, ServiceErrorKind};
@@ -75,6 +77,9 @@ pub struct Failure {
     /// The watch page, where a person can read the transcript once it is available.
     #[uniffi(default = None)]
     pub watch_url: Option<String>,
+    /// The tracks of a video without a transcript in the requested language; empty if unknown.
+    #[uniffi(default = [])]
+    pub languages: Vec<TrackInfo>,
     /// HTTP status of a rejection.
     #[uniffi(default = None)]
     pub status: Option<u16>,
@@ -115,6 +120,7 @@ impl Failure {
             platform: None,
             video_id: None,
             watch_url: None,
+            languages: Vec::new(),
             status: None,
             retry_after: None,
             credits_remaining: None,
@@ -161,6 +167,7 @@ impl From<UnavailableTranscript> for VerbatimError {
             reason: Some(missing.reason.as_str().to_owned()),
             platform: Some(missing.platform),
             video_id: Some(missing.video_id),
+            languages: missing.languages,
             retry_after: missing.retry_after,
             #[cfg(feature = "local-service")]
             watch_url: Some(missing.watch_url),
@@ -215,6 +222,7 @@ impl From<ServiceError> for VerbatimError {
         Failure {
             reason: error.reason.map(|reason| reason.as_str().to_owned()),
             watch_url: error.watch_url,
+            languages: error.languages,
             status: error.status,
             retry_after: meta.retry_after,
             credits_remaining: meta.credits_remaining.map(count),

@@ -21,7 +21,7 @@ left_out=(lldb\* liblldb\* clangd docc sourcekit-lsp libsourcekitdInProc.so swif
 # unpack WORK: unpacks the packages of Debian 13 and their dependencies into WORK/system.
 unpack() {
   local work="$1" mirror package exclude=(--exclude='./usr/share/doc' --exclude='./usr/share/locale')
-  mirror="$(apt-get indextargets --format '$(REPO_URI)' 'Identifier: Packages' 'Label: Debian' | head -n 1)"
+  mirror="$(apt-get indextargets --format '$(REPO_URI)' 'Identifier: Packages' 'Label: Debian' | sed -n 1p)"
   mkdir -p "$work"/{state/lists/partial,cache/archives/partial,parts,system}
   echo "deb $mirror trixie main" >"$work/sources.list"
   touch "$work/state/status"

@@ -11,6 +11,7 @@ mod platforms;
 mod quotes;
 mod requests;
 mod runtime;
+mod search;
 mod seeds;
 mod services;
 mod settings;
@@ -41,12 +42,14 @@ pub const TARGETS: &[FuzzTarget] = &[
     target("playlists", platforms::playlists, platforms::playlist_seeds),
     target("quotes", quotes::run, quotes::seeds),
     target("requests", requests::run, requests::seeds),
+    target("search", search::run, search::seeds),
     target("settings", settings::run, settings::seeds),
     target("speech", services::speech, services::speech_seeds),
     target("stripe", services::stripe, services::stripe_seeds),
     target("tiktok", platforms::tiktok, platforms::tiktok_seeds),
     target("x", platforms::x, platforms::x_seeds),
     target("youtube", platforms::youtube, platforms::youtube_seeds),
+    target("youtube-lists", platforms::youtube_lists, platforms::youtube_list_seeds),
     target("yt-dlp", platforms::ytdlp, platforms::ytdlp_seeds),
 ];
 

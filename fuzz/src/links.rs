@@ -4,7 +4,7 @@ use transcript_core::{
     accounts::Email,
     directory::api_key::ApiKey,
     transcript::{LanguageTag, TrackSelector},
-    video::{Platform, ShortLink, VideoId, VideoLink},
+    video::{Platform, ShortLink, VideoId, VideoLink, VideoList},
 };
 use upstream_reqwest::fuzzing::short_links;
 
@@ -17,6 +17,10 @@ pub(crate) fn run(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
     match VideoLink::parse(&text) {
         Ok(link) => check_link(&link),
+        Err(error) => assert!(!error.message().is_empty()),
+    }
+    match VideoList::parse(&text) {
+        Ok(list) => assert_eq!(VideoList::parse(&list.address()).as_ref(), Ok(&list)),
         Err(error) => assert!(!error.message().is_empty()),
     }
     for platform in PLATFORMS {
@@ -78,6 +82,9 @@ pub(crate) fn seeds() -> Vec<Vec<u8>> {
         "https://www.youtube.com/watch?v=dQw4w9WgXcQ&t=43s&list=PLx",
         "See (https://youtu.be/dQw4w9WgXcQ?t=43).",
         "vnd.youtube://dQw4w9WgXcQ",
+        "https://www.youtube.com/playlist?list=PL0123456789abcdef",
+        "https://www.youtube.com/@name/shorts",
+        "https://music.youtube.com/browse/VLRDCLAK5uy_0123456789",
         "https://m.youtube.com/shorts/dQw4w9WgXcQ",
         "https://www.youtube-nocookie.com/embed/dQw4w9WgXcQ",
         "https://i.ytimg.com/vi/dQw4w9WgXcQ/hqdefault.jpg",

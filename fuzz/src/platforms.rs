@@ -1,6 +1,7 @@
 //! Responses of the platforms, and the output of yt-dlp.
 
 use transcript_core::{
+    Timestamp,
     transcript::{LanguageTag, TrackSelector},
     video::{Platform, VideoId},
 };
@@ -43,6 +44,35 @@ pub(crate) fn youtube_seeds() -> Vec<Vec<u8>> {
         "https://www.google.com/sorry/index",
     ]);
     seeds.extend(seeds::recordings("youtube", &["json", "html"]));
+    seeds
+}
+
+/// A page of a playlist or channel of YouTube.
+pub(crate) fn youtube_lists(input: &[u8]) {
+    fuzzing::youtube::list_response(input, Timestamp::from_millis(1_795_132_800_000));
+}
+
+pub(crate) fn youtube_list_seeds() -> Vec<Vec<u8>> {
+    let mut seeds = seeds::texts(&[
+        r#"{"responseContext":{"visitorData":"v"},"sidebar":{"playlistSidebarRenderer":{"items":[
+            {"playlistSidebarPrimaryInfoRenderer":{"stats":[{"simpleText":"1,200 videos"}]}}]}},"contents":
+            {"twoColumnBrowseResultsRenderer":{"tabs":[{"tabRenderer":{"selected":true,"title":"Videos","content":
+            {"sectionListRenderer":{"contents":[{"itemSectionRenderer":{"contents":[{"lockupViewModel":{"contentId":
+            "dQw4w9WgXcQ","contentType":"LOCKUP_CONTENT_TYPE_VIDEO","contentImage":{"thumbnailViewModel":{"overlays":
+            [{"thumbnailBottomOverlayViewModel":{"badges":[{"thumbnailBadgeViewModel":{"text":"3:32"}}]}}]}},
+            "metadata":{"lockupMetadataViewModel":{"title":{"content":"A"},"metadata":{"contentMetadataViewModel":
+            {"metadataRows":[{"metadataParts":[{"text":{"content":"2 weeks ago"}}]}]}}}}}},
+            {"continuationItemViewModel":{"continuationCommand":{"innertubeCommand":{"continuationCommand":
+            {"token":"T"}}}}}]}}]}}}}]}}}"#,
+        r#"{"onResponseReceivedActions":[{"appendContinuationItemsAction":{"continuationItems":[
+            {"playlistVideoRenderer":{"videoId":"dQw4w9WgXcQ","title":{"runs":[{"text":"A"}]},"lengthSeconds":"9",
+            "videoInfo":{"runs":[{"text":"1 year ago"}]},"isPlayable":false}},{"reelItemRenderer":{"videoId":
+            "dQw4w9WgXcQ","headline":{"simpleText":"B"}}},{"shortsLockupViewModel":{"entityId":
+            "shorts-item-dQw4w9WgXcQ"}},{"continuationItemRenderer":{"continuationEndpoint":
+            {"commandExecutorCommand":{"commands":[{"continuationCommand":{"token":"T"}}]}}}}]}}]}"#,
+        r#"{"alerts":[{"alertRenderer":{"type":"ERROR","text":{"simpleText":"This playlist is private."}}}]}"#,
+    ]);
+    seeds.extend(seeds::recordings("youtube-lists", &["json"]));
     seeds
 }
 

@@ -16,6 +16,7 @@ pub mod fuzzing;
 mod log;
 mod mail;
 mod mcp;
+mod messages;
 mod metrics;
 mod openapi;
 mod operations;

@@ -11,11 +11,13 @@ use transcript_core::{
     lookup::{Lookup, Visitors},
 };
 
-use verbatim::Verbatim;
+use verbatim::{SearchService, Verbatim};
 
 use crate::{
     altcha::AltchaProvider,
     api::ByteBudget,
+    config::SearchAccess,
+    page::site::{Site, SitemapCache},
     response_cache::{ResponseCache, ResponseCacheOptions},
 };
 
@@ -38,6 +40,14 @@ pub(crate) struct AppState {
     pub(crate) bodies: Arc<ResponseCache>,
     /// Memory of large bodies that are not shared.
     pub(crate) body_budget: ByteBudget,
+    /// Search in the whole archive; `None` in states that have none.
+    pub(crate) search: Option<SearchService>,
+    /// `search.access`.
+    pub(crate) search_access: SearchAccess,
+    /// What all pages have in common.
+    pub(crate) site: Arc<Site>,
+    /// The sitemap.
+    pub(crate) sitemap: Arc<SitemapCache>,
 }
 
 impl AppState {
@@ -52,8 +62,33 @@ impl AppState {
         cache_options: ResponseCacheOptions,
     ) -> Self {
         let visitors = Visitors::new(lookup.clone(), Some(Arc::new(AltchaProvider)));
+        let site = Site { questions_per_day: questions_per_day(&lookup), ..Site::default() };
         let bodies = Arc::new(ResponseCache::new(lookup.clone(), body_budget.clone(), cache_options));
-        Self { lookup, visitors, accounts, chat, payments, sandbox, bodies, body_budget }
+        Self {
+            lookup,
+            visitors,
+            accounts,
+            chat,
+            payments,
+            sandbox,
+            bodies,
+            body_budget,
+            search: None,
+            search_access: SearchAccess::Off,
+            site: Arc::new(site),
+            sitemap: Arc::default(),
+        }
+    }
+
+    /// The state with a search for these callers.
+    pub(crate) fn with_search(self, service: SearchService, access: SearchAccess) -> Self {
+        Self { search: Some(service), search_access: access, ..self }
+    }
+
+    /// The state with this site. Cached pages depend on it, so it does not change in a running server.
+    pub(crate) fn with_site(self, site: Site) -> Self {
+        let site = Site { questions_per_day: questions_per_day(&self.lookup), ..site };
+        Self { site: Arc::new(site), ..self }
     }
 
     /// The state with the services of this handle, and the same caches: no cached body depends on their settings.
@@ -67,4 +102,8 @@ impl AppState {
             ..self.clone()
         }
     }
+}
+
+fn questions_per_day(lookup: &Lookup) -> u32 {
+    lookup.options().questions_per_visitor_per_day
 }

@@ -30,8 +30,8 @@ use transcript_core::{
     engine::{EngineOptions, Transcripts},
     lookup::{Lookup, LookupDeps, LookupOptions},
     memory::{
-        MemoryArchive, MemoryDirectory, MemoryIdempotencyStore, MemoryLedger, MemoryOrders, MemoryOutbox,
-        MemoryRateLimiter, MemorySecrets,
+        MemoryArchive, MemoryDirectory, MemoryIdempotencyStore, MemoryJobs, MemoryLedger, MemoryOrders,
+        MemoryOutbox, MemoryRateLimiter, MemorySecrets, MemorySessions,
     },
     supplier::{
         Supplier, SupplierInfo, SupplierKind, SupplyError, SupplyMonitor, SupplyOutput, SupplyReason,
@@ -123,7 +123,7 @@ impl ServiceFixture {
         let clock = Arc::new(FrozenClock(AtomicI64::new(1_795_132_800_000)));
         let random = Arc::new(SequentialRandom(AtomicU32::new(0)));
         let (archive, ledger) = (Arc::new(MemoryArchive::default()), Arc::new(MemoryLedger::default()));
-        let supplier_calls = Arc::new(AtomicU32::new(0));
+        let (directory, supplier_calls) = (Arc::new(MemoryDirectory::default()), Arc::new(AtomicU32::new(0)));
         let transcripts = Transcripts::builder(
             Arc::clone(&archive) as _,
             Arc::clone(&clock) as _,
@@ -134,8 +134,7 @@ impl ServiceFixture {
         .options(EngineOptions { wait_timeout: Duration::from_secs(5), ..EngineOptions::default() })
         .build();
         let (secrets, limiter) = (MemorySecrets::default(), Arc::new(MemoryRateLimiter::default()));
-        let directory = Arc::new(MemoryDirectory::default());
-        let notifier = OutboxNotifier::default();
+        let (notifier, jobs) = (OutboxNotifier::default(), MemoryJobs::default());
         let outbox = Arc::new(NotifyingOutbox::new(Arc::new(MemoryOutbox::default()), notifier.clone()));
         let (sent_mails, mails) = mpsc::unbounded_channel();
         let accounts = AccountsDeps {
@@ -146,6 +145,9 @@ impl ServiceFixture {
             orders: Arc::new(MemoryOrders::default()),
             outbox,
             replies: Arc::new(MemoryIdempotencyStore::default()),
+            jobs: Arc::new(jobs.clone()),
+            webhooks: Arc::new(jobs),
+            sessions: Arc::new(MemorySessions::default()),
             limiter: Arc::clone(&limiter) as _,
             clock: Arc::clone(&clock) as _,
             random: Arc::clone(&random) as _,
@@ -156,7 +158,7 @@ impl ServiceFixture {
         let mailer = Arc::new(FakeMailer(sent_mails));
         let _sender = accounts.keys.mail_sender(mailer, notifier).start(&Handle::current());
         let lookup = LookupDeps {
-            transcripts,
+            transcripts: transcripts.clone(),
             ledger,
             directory,
             limiter,
@@ -166,7 +168,6 @@ impl ServiceFixture {
             options: LookupOptions { base_url: BASE_URL.to_owned(), ..options },
         };
         let lookup = Lookup::open(lookup, &secrets).await.unwrap();
-        let transcripts = lookup.transcripts().clone();
         let (log, _log) = LogQueue::start(std::io::sink(), LogFormat::Text, true);
         let app = AppState::new(
             lookup,
@@ -377,7 +378,7 @@ impl Supplier for FakeSupplier {
                             TrackInfo::new(LanguageTag::from_canonical("fr"), TrackKind::Translated);
                     }
                     Some(_) => {
-                        let languages = vec![LanguageTag::english()];
+                        let languages = vec![supplied.track];
                         let message = "This video has no captions in this language.";
                         return Err(SupplyError::new(SupplyReason::NoLanguage(languages), message));
                     }

@@ -29,6 +29,9 @@
 //! # Crate features
 //! - `sqlite` (default): the stores on SQLite, which is compiled in.
 //! - `postgres`: the stores on PostgreSQL 15 and newer, for several servers.
+//! - `search`: the index for a search in the whole archive.
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod body;
@@ -48,6 +51,8 @@ mod migration;
 mod monitor;
 #[cfg(feature = "postgres")]
 mod postgres;
+#[cfg(all(feature = "search", any(feature = "postgres", feature = "sqlite")))]
+mod search;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod sliding_window;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
@@ -63,10 +68,16 @@ mod words;
 pub use copy::{CopyProgress, CopySummary, StorageLocation, copy_stores};
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 pub use monitor::StoreMonitor;
+#[cfg(all(feature = "postgres", feature = "search"))]
+pub use postgres::PostgresSearchIndex;
 #[cfg(feature = "postgres")]
 pub use postgres::{
     ConnectionLimit, DatabaseReport, PostgresArchive, PostgresOptions, PostgresStore, inspect_database,
 };
+#[cfg(all(feature = "search", any(feature = "postgres", feature = "sqlite")))]
+pub use search::SqlSearchIndex;
+#[cfg(all(feature = "search", feature = "sqlite"))]
+pub use sqlite::SqliteSearchIndex;
 #[cfg(feature = "sqlite")]
 pub use sqlite::{SqliteArchive, SqliteOptions, SqliteStore};
 #[cfg(any(feature = "postgres", feature = "sqlite"))]

@@ -1,30 +1,67 @@
-// Screenshots of the pages for review: light and dark, desktop and phone, print, right to left.
+// Screenshots of the pages for review, and axe on each of them: light and dark, desktop and phone, each time in another
+// language; then print, and letters of twice the size.
 
-import { assertAccessible, assertClean, screenshot, open, play } from "./walk.mjs";
+import { assert, assertAccessible, assertClean, screenshot, open, play } from "./walk.mjs";
 
 const { LONG, HEBREW, CLIP, UNWRITTEN } = process.env;
 const DESKTOP = { viewport: { width: 1200, height: 860 } };
 const PHONE = { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2, isMobile: true, hasTouch: true };
 const SMALL = { viewport: { width: 320, height: 640 } };
+// Every page is seen in every language, and three times in each colour scheme.
+const LOOKS = [
+  ["desktop", DESKTOP, "light", "en"],
+  ["desktop", DESKTOP, "dark", "ar"],
+  ["phone", PHONE, "light", "ja"],
+  ["phone", PHONE, "dark", "fr"],
+  ["small", SMALL, "light", "es"],
+  ["small", SMALL, "dark", "de"],
+];
+const PAGES = [
+  ["home", "/"],
+  ["transcript", LONG],
+  ["hebrew", HEBREW],
+  ["clip", CLIP],
+  ["button", UNWRITTEN],
+  ["pricing", "/pricing"],
+  ["search", "/search"],
+  ["register", "/register"],
+  ["sign-in", "/sign-in"],
+  ["docs", "/docs"],
+  ["operation", "/docs/getTranscript"],
+  ["quick-start", "/docs/guides/quick-start"],
+  ["errors", "/docs/guides/errors"],
+  ["assistants", "/docs/guides/assistants"],
+  ["lost", "/nothing"],
+];
 
 await play(async (browser) => {
-  const pages = [["home", "/"], ["transcript", LONG], ["hebrew", HEBREW], ["clip", CLIP], ["button", UNWRITTEN]];
-  for (const [screen, size] of [["desktop", DESKTOP], ["phone", PHONE], ["small", SMALL]]) {
-    for (const colorScheme of ["light", "dark"]) {
-      const { context, page, activity } = await open(browser, { ...size, colorScheme, reducedMotion: "reduce" });
-      for (const [name, path] of pages) {
-        await page.goto(path, { waitUntil: "networkidle" });
-        await assertAccessible(page, `${name} ${screen} ${colorScheme}`);
-        await screenshot(page, `${name}-${screen}-${colorScheme}`);
-      }
-      assertClean(activity);
-      await context.close();
+  for (const [screen, size, colorScheme, language] of LOOKS) {
+    const { context, page, activity } = await open(browser, { ...size, colorScheme, reducedMotion: "reduce" });
+    const places = new Set();
+    for (const [name, path] of PAGES) {
+      await page.goto(`${path}?hl=${language}`, { waitUntil: "networkidle" });
+      assert.equal(await page.locator("html").getAttribute("lang"), language);
+      await assertAccessible(page, `${name} ${screen} ${colorScheme} ${language}`);
+      await screenshot(page, `${name}-${screen}-${colorScheme}`);
+      places.add(await page.evaluate(() => JSON.stringify(document.querySelector(".masthead").getBoundingClientRect())));
     }
+    assert.equal(places.size, 1, `the masthead moves: ${[...places].join(" ")}`);
+    assertClean(activity, ["404"]);
+    await context.close();
   }
   const { page } = await open(browser, DESKTOP);
-  await page.goto(HEBREW);
+  for (const [name, path] of PAGES) {
+    await page.goto(path);
+    await page.evaluate('document.documentElement.style.fontSize = "200%"');
+    await screenshot(page, `${name}-large`);
+  }
   await page.emulateMedia({ media: "print" });
-  await screenshot(page, "hebrew-print");
-  await page.goto(LONG);
-  await screenshot(page, "transcript-print");
+  for (const [name, path] of [["hebrew", HEBREW], ["transcript", LONG]]) {
+    await page.goto(path);
+    await screenshot(page, `${name}-print`);
+    for (const hidden of [".masthead", ".site", ".tools", ".questions", "#watch"]) {
+      assert.equal(await page.locator(hidden).first().isVisible(), false, `${hidden} is printed`);
+    }
+    assert.ok(await page.locator(".source a").isVisible());
+  }
 });

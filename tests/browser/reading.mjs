@@ -156,8 +156,8 @@ await play(async (browser) => {
   await assertAccessible(page, "menu");
   await screenshot(page, "menu");
   const rows = await page.locator(".keep li").all();
-  assert.equal(rows.length, 4);
-  for (const [index, [ending, begins]] of [["txt", /^The warden/], ["md", /^# The lamp/], ["srt", /^1\r?\n00:00:00/], ["vtt", /^WEBVTT/]].entries()) {
+  assert.equal(rows.length, 6);
+  for (const [index, [ending, begins]] of [["txt", /^The warden/], ["md", /^---\n[^]*Lighthouse Society[^]*\n---\n[^]*# The lamp/], ["srt", /^1\r?\n00:00:00/], ["vtt", /^WEBVTT/], ["json", /^\{[^]*Lighthouse Society/]].entries()) {
     const pending = page.waitForEvent("download");
     await rows[index].locator("a").click();
     const download = await pending;
@@ -169,6 +169,12 @@ await play(async (browser) => {
     await page.waitForFunction((button) => button.textContent.startsWith("Copied"), await copy.elementHandle());
     assert.equal(await page.evaluate("navigator.clipboard.readText()"), text.replaceAll("\r\n", "\n"));
   }
+  const pending = page.waitForEvent("download");
+  await rows[5].locator("a").click();
+  const word = await pending;
+  assert.equal(word.suggestedFilename(), "The-lamp-the-b-warden-b.docx");
+  const archive = readFileSync(await word.path());
+  for (const part of ["PK", "Lighthouse Society", "The warden trims the wick"]) assert.ok(archive.includes(part), part);
   await page.keyboard.press("Escape");
   assert.equal(await page.locator(".keep").getAttribute("open"), null);
 
@@ -199,7 +205,7 @@ await play(async (browser) => {
   }
   await lost.page.goto("/nothing/here");
   await screenshot(lost.page, "error");
-  await lost.page.getByRole("link", { name: "To the front page" }).click();
+  await lost.page.getByRole("link", { name: "Paste the link of another video" }).click();
   assert.equal(lost.page.url(), `${BASE}/`);
   assertClean(lost.activity, ["404"]);
 });

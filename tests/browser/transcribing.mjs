@@ -25,6 +25,11 @@ await play(async (browser) => {
   const before = activity.requests.length;
   assert.ok(!activity.requests.some((url) => url.includes("altcha")), "the challenge was loaded before the click");
 
+  // A page that is opened while a transcript is left.
+  const late = await context.newPage();
+  await late.goto(SILENT);
+  assert.ok(await late.getByText("New transcripts left today: 1 of 1.").isVisible());
+
   // Records all progress messages, in order.
   await page.evaluate(() => {
     globalThis.messages = [];
@@ -51,13 +56,21 @@ await play(async (browser) => {
   assert.equal(await page.evaluate("document.cookie"), "");
 
   // A failure shows a message and the button again. The limit of this visitor is one transcript a day.
+  await late.getByRole("button", { name: "Transcribe this video" }).click();
+  await late.getByRole("alert").waitFor({ timeout: 60_000 });
+  assert.match(await late.getByRole("alert").textContent(), /used today's free transcripts/);
+  assert.equal(await late.evaluate("document.activeElement.id"), "transcribe");
+  await assertAccessible(late, "refused");
+  await screenshot(late, "refusal");
+
+  // From then on a page says so before the check, and what to do next.
   await page.goto(SILENT);
-  await page.getByRole("button", { name: "Transcribe this video" }).click();
-  await page.getByRole("alert").waitFor({ timeout: 60_000 });
-  assert.match(await page.getByRole("alert").textContent(), /new transcript for today/);
-  assert.equal(await page.evaluate("document.activeElement.id"), "transcribe");
+  assert.ok(await page.getByText("You've used today's free transcripts (1 a day).").isVisible());
+  assert.equal(await page.getByRole("button").count(), 0);
   await assertAccessible(page, "limit reached");
-  await screenshot(page, "refusal");
+  await screenshot(page, "limit");
+  await page.getByRole("link", { name: "See what more transcripts cost" }).click();
+  await page.getByRole("heading", { name: "Credit packs" }).waitFor();
   assertClean(activity, ["400"]);
   await context.close();
 

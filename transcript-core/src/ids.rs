@@ -42,6 +42,10 @@ ids! {
     AccountId;
     /// An order: the item sold and its price.
     OrderId;
+    /// A job of the v1 API.
+    JobId;
+    /// A session of an account holder in a browser; not its token.
+    SessionId;
     /// An entry of the audit log.
     AuditId;
     /// The holder of a lease: one worker of one process.

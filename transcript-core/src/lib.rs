@@ -7,13 +7,15 @@
 //! suite that every other implementation must pass. With the feature `service`, the `service` module has the
 //! interface of the service for callers.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(
     not(all(
         feature = "accounts",
         feature = "chat",
         feature = "lookup",
         feature = "mail",
-        feature = "payments"
+        feature = "payments",
+        feature = "search"
     )),
     allow(dead_code, unused_imports, reason = "helpers of modules that are not compiled")
 )]
@@ -33,6 +35,8 @@ pub mod engine;
 pub mod error;
 mod failure_log;
 pub mod ids;
+#[cfg(feature = "lookup")]
+mod keyed_digest;
 pub mod ledger;
 pub mod limits;
 #[cfg(feature = "lookup")]
@@ -41,6 +45,8 @@ pub mod memory;
 mod names;
 pub mod page;
 pub mod retry;
+#[cfg(feature = "search")]
+pub mod search;
 #[cfg(feature = "service")]
 pub mod service;
 pub mod supplier;

@@ -8,17 +8,22 @@
 //! [`InstagramMedia`] finds the media of a video for speech-to-text; the suppliers of TikTok and X do so too
 //! ([`MediaSource`]). [`HttpShortLinkResolver`] follows the short links of TikTok, Instagram and X.
 //!
+//! [`YouTubeLists`] reads the playlists and channels of YouTube.
+//!
 //! With the feature `ytdlp`, `YtDlp` runs the program of that name for all four platforms, and `YtDlpMedia` uses it
 //! to find media. `SpeechToText` (feature `speech`, on Unix) transcribes videos without captions.
 //!
-//! `OpenAiChat` (feature `chat_model`) answers questions about videos with any OpenAI-compatible model.
+//! `OpenAiChat` (feature `chat_model`) answers questions about videos with any OpenAI-compatible model;
+//! `EmbeddingsService` searches transcripts by meaning with any such embedding model.
 //!
 //! With the feature `service`, `service` calls other Verbatim servers, as a typed client and as a supplier.
 //!
-//! [`PurgeHook`] removes responses from the caches in front of the servers.
+//! [`PurgeHook`] removes responses from the caches in front of the servers. With the feature `webhooks`,
+//! `HttpWebhookClient` sends the events of jobs to the addresses of accounts.
 //!
 //! With the feature `payments`, `StripeProvider` is the payment provider of credits and plans. It has a separate HTTP client.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(
     not(all(feature = "chat_model", feature = "payments", feature = "service", feature = "speech", unix)),
     allow(dead_code, unused_imports, reason = "helpers of modules that are not compiled")
@@ -27,6 +32,8 @@
 mod base_url;
 #[cfg(feature = "chat_model")]
 mod chat;
+#[cfg(feature = "chat_model")]
+mod embeddings;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
@@ -46,6 +53,8 @@ mod speech_options;
 #[cfg(feature = "payments")]
 mod stripe;
 mod tiktok;
+#[cfg(feature = "webhooks")]
+mod webhook_client;
 mod x;
 mod youtube;
 #[cfg(feature = "ytdlp")]
@@ -53,6 +62,8 @@ mod ytdlp;
 
 #[cfg(feature = "chat_model")]
 pub use chat::{ChatModelOptions, OpenAiChat};
+#[cfg(feature = "chat_model")]
+pub use embeddings::{EmbeddingsOptions, EmbeddingsService};
 pub use http::{
     HttpOptions, HttpTransport, PageClient, PageClientOptions, PageFetch, PageHeader, PageResponse,
     ProxyVariables,
@@ -70,8 +81,10 @@ pub use speech_options::{AudioFormat, SpeechOptions};
 #[cfg(feature = "payments")]
 pub use stripe::{StripeOptions, StripeProvider};
 pub use tiktok::TikTokCaptions;
+#[cfg(feature = "webhooks")]
+pub use webhook_client::HttpWebhookClient;
 pub use x::{XCaptions, XOptions};
-pub use youtube::{ClientIdentity, YouTubeCaptions, YouTubeOptions};
+pub use youtube::{ClientIdentity, YouTubeCaptions, YouTubeLists, YouTubeOptions};
 #[cfg(feature = "ytdlp")]
 pub use ytdlp::{YtDlp, YtDlpMedia};
 

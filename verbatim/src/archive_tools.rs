@@ -14,7 +14,7 @@ use transcript_core::{
 };
 
 use crate::{
-    ArchivedVideo, FoundTranscript, GetOutcome, GetRequest, SystemClock, TranscriptExport,
+    ArchivedVideo, FoundTranscript, GetOutcome, GetRequest, Options, SystemClock, TranscriptExport,
     UnavailableTranscript, UnreadableTrack,
 };
 
@@ -73,6 +73,22 @@ pub struct ArchiveTools {
 }
 
 impl ArchiveTools {
+    #[cfg_attr(not(feature = "lookup"), expect(unused_variables, reason = "there are no watch pages"))]
+    pub(crate) fn new(
+        archive: &Arc<dyn Archive>,
+        transcripts: Transcripts,
+        clock: Arc<SystemClock>,
+        options: Options,
+    ) -> Self {
+        Self {
+            archive: Arc::clone(archive),
+            transcripts,
+            clock,
+            #[cfg(feature = "lookup")]
+            lookup: options.lookup,
+        }
+    }
+
     /// The current time.
     pub(crate) fn now(&self) -> Timestamp {
         self.clock.now()

@@ -1,17 +1,25 @@
-//! Chat with a model, or without one.
+//! Chat with a model, or without one; search by meaning with an embedding model.
 
 use std::sync::Arc;
 
 use tokio::runtime::Handle;
 use transcript_core::{
     Result,
-    chat::{Chat, ChatOptions},
+    chat::{Chat, ChatOptions, Embedder},
 };
 
 use crate::options::Options;
 
 /// Creates the chat: with a model, or extractive.
 pub(crate) fn chat(options: &Options, runtime: Handle) -> Result<Chat> {
+    let chat = answering_chat(options, runtime)?;
+    Ok(match embedder(options)? {
+        Some(embedder) => chat.with_embedder(embedder),
+        None => chat,
+    })
+}
+
+fn answering_chat(options: &Options, runtime: Handle) -> Result<Chat> {
     if let Some(model) = &options.custom.chat_model {
         return Ok(Chat::new(runtime, Arc::clone(model), ChatOptions::default()));
     }
@@ -23,13 +31,34 @@ pub(crate) fn chat(options: &Options, runtime: Handle) -> Result<Chat> {
     Ok(Chat::extractive(runtime))
 }
 
-/// Checks the options of the model without network access.
+/// Checks the options of both models without network access.
 ///
 /// # Errors
 /// [`transcript_core::ErrorKind::Invalid`], naming the invalid setting.
-#[cfg(feature = "chat-model")]
 pub(crate) fn check(options: &Options) -> Result<()> {
-    options.chat.as_ref().map_or(Ok(()), |service| model(service, options).map(drop))
+    #[cfg(feature = "chat-model")]
+    if let Some(service) = &options.chat {
+        model(service, options)?;
+    }
+    embedder(options).map(drop)
+}
+
+/// Opens the embedding model, if one is selected.
+fn embedder(options: &Options) -> Result<Option<Arc<dyn Embedder>>> {
+    if let Some(embedder) = &options.custom.embedder {
+        return Ok(Some(Arc::clone(embedder)));
+    }
+    #[cfg(feature = "static-embeddings")]
+    if let Some(folder) = &options.embedding_model {
+        return Ok(Some(Arc::new(embedder_model2vec::StaticEmbedder::open(folder)?)));
+    }
+    #[cfg(feature = "chat-model")]
+    if let Some(service) = &options.embeddings {
+        let ca_file = service.ca_file.clone().or_else(|| options.upstream.ca_file.clone());
+        let service = upstream_reqwest::EmbeddingsOptions { ca_file, ..service.clone() };
+        return Ok(Some(Arc::new(upstream_reqwest::EmbeddingsService::new(service)?)));
+    }
+    Ok(None)
 }
 
 #[cfg(feature = "chat-model")]
@@ -39,4 +68,40 @@ fn model(
 ) -> Result<upstream_reqwest::OpenAiChat> {
     let ca_file = service.ca_file.clone().or_else(|| options.upstream.ca_file.clone());
     upstream_reqwest::OpenAiChat::new(upstream_reqwest::ChatModelOptions { ca_file, ..service.clone() })
+}
+
+#[cfg(all(test, feature = "chat-model", feature = "static-embeddings"))]
+mod tests {
+    use transcript_core::ErrorKind;
+
+    use super::*;
+    use crate::{EmbeddingsOptions, Verbatim};
+
+    #[tokio::test]
+    async fn embedding_options_are_checked() {
+        let service = EmbeddingsOptions { base_url: "http://[::1]:9/v1".to_owned(), ..Default::default() };
+        let named = EmbeddingsOptions { model: "e5".to_owned(), ..service.clone() };
+        let folder = Some("/nonexistent/model".into());
+        let options = |embeddings: Option<EmbeddingsOptions>, embedding_model| Options {
+            embeddings,
+            embedding_model,
+            ..Options::default()
+        };
+        for (wrong, part) in [
+            (options(Some(service), None), "chat.embeddings_model must name the model"),
+            (
+                options(None, folder.clone()),
+                "cannot read the embedding model /nonexistent/model/tokenizer.json",
+            ),
+            (options(Some(named.clone()), folder), "the options select several embedding models"),
+        ] {
+            for error in [wrong.check().unwrap_err(), Verbatim::open(wrong).await.unwrap_err()] {
+                assert_eq!(error.kind(), ErrorKind::Invalid);
+                assert!(error.message().contains(part), "{error}");
+            }
+        }
+        let verbatim = Verbatim::open(options(Some(named), None)).await.unwrap();
+        assert!(!verbatim.chat().is_extractive());
+        verbatim.close().await;
+    }
 }

@@ -3,20 +3,22 @@
 use std::{sync::Arc, time::Duration};
 
 use tokio::runtime::Handle;
-#[cfg(feature = "payments")]
+#[cfg(feature = "accounts")]
 use tokio::sync::watch;
+#[cfg(feature = "accounts")]
+use transcript_core::accounts::Accounts;
+#[cfg(feature = "payments")]
+use transcript_core::accounts::AccountsOptions;
 #[cfg(feature = "mail")]
-use transcript_core::accounts::mail::{MailSenderHandle, Mailer, NotifyingOutbox, OutboxNotifier};
+use transcript_core::accounts::mail::{MailSenderHandle, Mailer, OutboxNotifier};
 #[cfg(feature = "payments")]
 use transcript_core::accounts::payments::{Payments, Sandbox};
-#[cfg(feature = "accounts")]
-use transcript_core::accounts::{Accounts, AccountsDeps, AccountsOptions, Outbox};
 #[cfg(feature = "lookup")]
 use transcript_core::admin::AdminStore;
 #[cfg(feature = "chat")]
 use transcript_core::chat::Chat;
 #[cfg(feature = "lookup")]
-use transcript_core::lookup::{EntitlementVerifier, Lookup, LookupDeps};
+use transcript_core::lookup::Lookup;
 use transcript_core::{
     Result, Timestamp,
     archive::Archive,
@@ -37,7 +39,9 @@ use crate::{
     system::{SystemClock, SystemRandom},
 };
 #[cfg(feature = "lookup")]
-use crate::{housekeeping::Housekeeping, main_stores::MainStores, server_group::ServerGroup};
+use crate::{
+    api_deps::ApiDeps, housekeeping::Housekeeping, options::entitlements, server_group::ServerGroup,
+};
 
 /// Timestamped transcripts of videos. A clone is a handle to the same parts.
 #[derive(Clone, Debug)]
@@ -54,11 +58,16 @@ pub struct Verbatim {
     chat: Chat,
     #[cfg(feature = "payments")]
     payments: Payments,
+    /// The accounts of the newest handle, for the jobs.
+    #[cfg(feature = "accounts")]
+    newest_accounts: Arc<watch::Sender<Accounts>>,
     /// The payments of the newest handle, for the sweep.
     #[cfg(feature = "payments")]
     newest_payments: Arc<watch::Sender<Payments>>,
     #[cfg(feature = "payments")]
     sandbox: Option<Sandbox>,
+    #[cfg(feature = "search")]
+    pub(crate) search: crate::SearchService,
     /// State that suppliers and front ends share.
     #[cfg(feature = "service")]
     shared: SharedTransports,
@@ -70,16 +79,6 @@ pub struct Verbatim {
     /// Stops with the last handle.
     #[cfg(feature = "lookup")]
     housekeeping: Arc<Housekeeping>,
-}
-
-/// What the APIs are assembled from.
-#[cfg(feature = "lookup")]
-struct ApiDeps<'a> {
-    options: &'a Options,
-    stores: &'a MainStores,
-    clock: &'a Arc<SystemClock>,
-    random: &'a Arc<SystemRandom>,
-    transcripts: &'a Transcripts,
 }
 
 impl Verbatim {
@@ -102,25 +101,19 @@ impl Verbatim {
         let shared = SharedTransports::default();
         let transcripts = build_engine(&options, &stores, &clock, &random, &shared)?;
         #[cfg(feature = "lookup")]
-        let deps = ApiDeps {
-            options: &options,
-            stores: &stores.main,
-            clock: &clock,
-            random: &random,
-            transcripts: &transcripts,
-        };
-        #[cfg(feature = "payments")]
-        let (payments, sandbox) = deps.open_payments().await?;
-        #[cfg(feature = "chat")]
-        let chat = crate::chat::chat(&options, Handle::current())?;
+        let deps = ApiDeps::new(&options, &stores.main, &clock, &random, &transcripts);
         #[cfg(feature = "mail")]
         let outbox_notifier = OutboxNotifier::default();
+        #[cfg(feature = "mail")]
+        let outbox = deps.outbox(&outbox_notifier);
+        #[cfg(all(feature = "accounts", not(feature = "mail")))]
+        let outbox = Arc::clone(&stores.main.accounts.outbox);
+        #[cfg(feature = "payments")]
+        let (payments, sandbox) = deps.open_payments(Arc::clone(&outbox)).await?;
+        #[cfg(feature = "chat")]
+        let chat = crate::chat::chat(&options, Handle::current())?;
         #[cfg(feature = "accounts")]
         let accounts = {
-            #[cfg(feature = "mail")]
-            let outbox = deps.outbox(&outbox_notifier);
-            #[cfg(not(feature = "mail"))]
-            let outbox = Arc::clone(&stores.main.accounts.outbox);
             let sells = cfg!(feature = "payments");
             #[cfg(feature = "payments")]
             let sells = sells && payments.is_configured();
@@ -129,19 +122,17 @@ impl Verbatim {
         #[cfg(feature = "lookup")]
         let lookup = deps.open_lookup(entitlements).await?;
         Ok(Self {
+            #[cfg(feature = "search")]
+            search: stores.search_service(&clock, servers.clone()),
             #[cfg(feature = "lookup")]
             housekeeping: Arc::new(deps.start_housekeeping(&servers, &lookup)),
             #[cfg(feature = "lookup")]
             lookup,
-            tools: ArchiveTools {
-                archive: Arc::clone(&stores.archive),
-                transcripts,
-                clock,
-                #[cfg(feature = "lookup")]
-                lookup: options.lookup,
-            },
+            tools: ArchiveTools::new(&stores.archive, transcripts, clock, options),
             stores,
             runtime: Handle::current(),
+            #[cfg(feature = "accounts")]
+            newest_accounts: Arc::new(watch::Sender::new(accounts.clone())),
             #[cfg(feature = "accounts")]
             accounts,
             #[cfg(feature = "chat")]
@@ -181,6 +172,7 @@ impl Verbatim {
             ..self.clone()
         };
         self.newest_payments.send_replace(changed.payments.clone());
+        self.newest_accounts.send_replace(changed.accounts.clone());
         Ok(changed)
     }
 
@@ -272,6 +264,40 @@ impl Verbatim {
         self.accounts.keys.mail_sender(mailer, self.outbox_notifier.clone()).start(&Handle::current())
     }
 
+    /// Starts the work on the jobs of accounts, of this process and of others on the same storage.
+    ///
+    /// Without it jobs stay queued, so a server of the v1 API calls this once. Must be called inside a Tokio runtime.
+    #[cfg(feature = "accounts")]
+    pub fn start_jobs(&self) -> JobHandle {
+        let newest = self.newest_accounts.subscribe();
+        JobHandle::start(&Handle::current(), |stopped| async move {
+            let jobs = move || Arc::clone(&newest.borrow().jobs);
+            transcript_core::accounts::jobs::run_jobs(jobs, stopped.wait()).await;
+        })
+    }
+
+    /// Starts sending the events of jobs to the addresses of accounts, trusting the certificates of a PEM file too.
+    ///
+    /// Without it events stay stored, so a server of the v1 API calls this once. Must be called inside a Tokio runtime.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    #[cfg(all(feature = "accounts", feature = "upstream"))]
+    pub fn start_webhooks(
+        &self,
+        ca_file: Option<&std::path::Path>,
+        observer: transcript_core::accounts::webhooks::WebhookObserver,
+    ) -> Result<JobHandle> {
+        let client = Arc::new(upstream_reqwest::HttpWebhookClient::new(ca_file)?);
+        let body = transcript_core::wire::v1::WebhookEvent::body;
+        let deps = transcript_core::accounts::webhooks::WebhookSenderDeps { client, body, observer };
+        let newest = self.newest_accounts.subscribe();
+        Ok(JobHandle::start(&Handle::current(), |stopped| async move {
+            let webhooks = move || Arc::clone(&newest.borrow().webhooks);
+            transcript_core::accounts::webhooks::send_webhooks(webhooks, deps, stopped.wait()).await;
+        }))
+    }
+
     /// Starts the reconciliation of open orders, renewals and refunds whose events may be lost.
     ///
     /// It runs at once and then every half hour. `None` if nothing is sold. Without it a payment whose event is lost is
@@ -360,6 +386,8 @@ impl Verbatim {
             tracing::warn!(%error, "the last request counts of keys are lost");
         }
         self.transcripts().close().await;
+        #[cfg(feature = "search")]
+        self.search.close().await;
         self.stores.close().await;
     }
 
@@ -370,64 +398,6 @@ impl Verbatim {
     #[cfg(feature = "accounts")]
     pub async fn waiting_mails(&self) -> Result<u64> {
         self.stores.main.accounts.outbox.count_waiting().await
-    }
-}
-
-#[cfg(feature = "lookup")]
-impl ApiDeps<'_> {
-    /// The lookup API.
-    async fn open_lookup(&self, entitlements: Option<Arc<dyn EntitlementVerifier>>) -> Result<Lookup> {
-        let main = self.stores;
-        let deps = LookupDeps {
-            transcripts: self.transcripts.clone(),
-            ledger: Arc::clone(&main.ledger),
-            directory: Arc::clone(&main.directory),
-            limiter: Arc::clone(&main.limiter),
-            clock: Arc::clone(self.clock) as _,
-            random: Arc::clone(self.random) as _,
-            entitlements,
-            options: self.options.lookup.clone(),
-        };
-        Lookup::open(deps, main.secrets.as_ref()).await
-    }
-
-    /// The periodic tasks.
-    fn start_housekeeping(&self, servers: &ServerGroup, lookup: &Lookup) -> Housekeeping {
-        let (ledger, clock) = (Arc::clone(&self.stores.ledger), Arc::clone(self.clock));
-        Housekeeping::start(ledger, clock, servers.clone(), lookup.keys().clone())
-    }
-
-    /// The v1 API.
-    #[cfg(feature = "accounts")]
-    async fn open_accounts(&self, outbox: Arc<dyn Outbox>, sells: bool) -> Result<Accounts> {
-        let main = self.stores;
-        let deps = AccountsDeps {
-            transcripts: self.transcripts.clone(),
-            ledger: Arc::clone(&main.ledger),
-            directory: Arc::clone(&main.directory),
-            charges: Arc::clone(&main.accounts.charges),
-            orders: Arc::clone(&main.accounts.orders),
-            outbox,
-            replies: Arc::clone(&main.accounts.replies),
-            limiter: Arc::clone(&main.limiter),
-            clock: Arc::clone(self.clock) as _,
-            random: Arc::clone(self.random) as _,
-            options: AccountsOptions { sells, ..self.options.accounts.clone() },
-        };
-        Accounts::open(deps, main.secrets.as_ref()).await
-    }
-
-    /// The mails of the v1 API. A new one wakes the mail sender.
-    #[cfg(feature = "mail")]
-    fn outbox(&self, notifier: &OutboxNotifier) -> Arc<dyn Outbox> {
-        Arc::new(NotifyingOutbox::new(Arc::clone(&self.stores.accounts.outbox), notifier.clone()))
-    }
-
-    /// Sale of packs and plans, and the sandbox if it is in use.
-    #[cfg(feature = "payments")]
-    async fn open_payments(&self) -> Result<(Payments, Option<Sandbox>)> {
-        let clock = Arc::clone(self.clock) as _;
-        crate::payments::payments(self.options, self.stores, clock, self.random.as_ref()).await
     }
 }
 
@@ -478,23 +448,5 @@ fn engine_options(options: &Options) -> EngineOptions {
         waiting_fetches: options.waiting_fetches,
         detach_unpaid: options.detach_unpaid,
         ..EngineOptions::default()
-    }
-}
-
-/// Verifier of entitlements.
-#[cfg(feature = "entitlement")]
-pub(crate) fn entitlements(options: &Options) -> Result<Option<Arc<dyn EntitlementVerifier>>> {
-    let verifier = options.entitlement.as_ref().map(crate::TokenEntitlements::new).transpose()?;
-    Ok(verifier.map(|verifier| Arc::new(verifier) as _))
-}
-
-/// Verifier of entitlements: `None` in this build.
-#[cfg(all(feature = "lookup", not(feature = "entitlement")))]
-pub(crate) fn entitlements(options: &Options) -> Result<Option<Arc<dyn EntitlementVerifier>>> {
-    match options.entitlement {
-        None => Ok(None),
-        Some(_) => Err(transcript_core::Error::unsupported(
-            "this build cannot verify entitlements: it lacks the feature entitlement",
-        )),
     }
 }

@@ -9,7 +9,7 @@ use transcript_core::{
     engine::{CostNote, FailureReason, FetchOutcome, FetchRequest, NoTranscript},
     retry::deadline_after,
     supplier::{ResolveOutcome, SupplyReason},
-    transcript::{LanguageTag, Transcript},
+    transcript::{LanguageTag, TrackInfo, Transcript},
     video::{Platform, VideoId, VideoLink},
 };
 
@@ -152,8 +152,8 @@ pub struct UnavailableTranscript {
     pub message: String,
     /// When a retry may succeed, if known.
     pub retry_after: Option<Duration>,
-    /// The languages of the video, if it has none in the requested language; empty if unknown.
-    pub languages: Vec<LanguageTag>,
+    /// The tracks of the video, if it has none in the requested language; empty if unknown.
+    pub languages: Vec<TrackInfo>,
     /// Whether a supplier was called; `false` if all were paused or busy, and for stored absences.
     pub attempted: bool,
     /// The error behind the failure, such as that of a custom supplier; `None` if it is the first.
@@ -241,24 +241,22 @@ impl ArchiveTools {
                 continue;
             }
             return match outcome {
-                Some(outcome) => self.with_languages(&video, self.to_get_outcome(&video, outcome)?).await,
+                Some(outcome) => Ok(self.with_languages(&video, self.to_get_outcome(&video, outcome)?).await),
                 None => Ok(GetOutcome::Missing(self.not_archived(VideoLink::Video(video)))),
             };
         }
         Err(Error::unexpected("the request has no track selector"))
     }
 
-    /// Adds the languages of a video to a stored absence of one language.
-    async fn with_languages(&self, video: &VideoId, outcome: GetOutcome) -> Result<GetOutcome> {
-        Ok(match outcome {
-            GetOutcome::Missing(missing)
-                if missing.detail.as_deref() == Some("no_language") && missing.languages.is_empty() =>
-            {
-                let languages = self.transcripts.available_languages(video).await?;
+    /// Adds the known tracks of a video to a failure for one language.
+    async fn with_languages(&self, video: &VideoId, outcome: GetOutcome) -> GetOutcome {
+        match outcome {
+            GetOutcome::Missing(missing) if missing.detail.as_deref() == Some("no_language") => {
+                let languages = self.transcripts.available_tracks(video, &missing.languages).await;
                 GetOutcome::Missing(UnavailableTranscript { languages, ..missing })
             }
             outcome => outcome,
-        })
+        }
     }
 
     /// The outcome for one selector; `None` if only the archive was read and nothing is known.

@@ -72,6 +72,25 @@
 //! # }
 //! ```
 //!
+//! # A playlist or a channel
+//!
+//! [`Verbatim::videos`](crate::Verbatim::videos) is a stream of the videos in a playlist or channel of YouTube, read page
+//! by page as it is polled. A list that does not exist is an error of the stream, with
+//! [`UnavailableList`](crate::UnavailableList) as its source.
+//!
+//! ```no_run
+//! # async fn example(verbatim: verbatim::Verbatim) -> Result<(), verbatim::Error> {
+//! let mut videos = verbatim.videos("https://www.youtube.com/playlist?list=PL0123456789abcdef")?.with_limit(50);
+//! let mut links = Vec::new();
+//! while let Some(listed) = videos.next().await {
+//!     links.push(listed?.video.address());
+//! }
+//! let mut results = verbatim.get_many(links);
+//! # while results.next().await.is_some() {}
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! # An own supplier
 //!
 //! A [`Supplier`](crate::transcript_core::supplier::Supplier) returns the transcript of a video, or a

@@ -49,6 +49,13 @@ impl fmt::Debug for Stopped {
 }
 
 impl Stopped {
+    /// Waits until the job must end.
+    #[cfg(feature = "accounts")]
+    pub(crate) async fn wait(self) {
+        // An error means that the handle was dropped, which ends the job too.
+        let _ = self.0.await;
+    }
+
     /// Waits; returns whether the job must end.
     pub(crate) async fn sleep(&mut self, pause: std::time::Duration) -> bool {
         tokio::select! {

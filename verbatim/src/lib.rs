@@ -10,6 +10,7 @@
 //! | [`Verbatim::open`] | opens the storage and assembles all parts |
 //! | [`Verbatim::get`] | an archived transcript, or a fetched and archived one; otherwise the failure reason |
 //! | [`Verbatim::get_many`], [`Batch`] | many transcripts, as a stream with progress; waits for paused sources |
+//! | [`Verbatim::videos`] | the videos of a playlist or channel, as a stream |
 //! | [`Verbatim::tools`] | [`ArchiveTools`]: import, export, search, refresh and operator functions |
 //! | [`ArchiveTools::import`] | imports caption files (WebVTT, SRT, TTML, …) |
 //! | [`ImportDraft::read`], [`ArchiveTools::import_draft`] | imports transcripts of other programs, JSON too |
@@ -17,10 +18,12 @@
 //! | [`ArchiveTools::show`], [`ArchiveTools::stats`] | what is archived |
 //! | [`ArchiveTools::delete`], [`ArchiveTools::withdraw`] | deletes a video, or takes it down |
 //! | [`ArchiveTools::refresh`] | fetches a transcript again |
+//! | [`Verbatim::search`] | search in the whole archive, by relevance, with an index |
 //! | [`ArchiveTools::search`] | passages of archived transcripts that contain some words |
 //! | [`Options::with_supplier`], [`Options::with_archive`] | a supplier or archive of the caller |
 //! | [`Options::with_ledger`], [`Options::with_directory`] | stores of credits and keys of the caller |
 //! | [`Options::with_chat_model`] | a chat model of the caller |
+//! | [`Options::with_embedder`] | an embedding model of the caller |
 //! | [`TranscriptCache`] | transcripts of repeated requests, ready in memory |
 //! | [`Verbatim::service`] | both APIs as one [`service::Service`] within the process, with keys and charges |
 //! | [`service::ArchiveService`] | the same trait over an own archive, without payment |
@@ -33,10 +36,18 @@
 //! | [`Verbatim::chat`] | questions about a transcript, with verified quotes and citations |
 //! | [`Verbatim::payments`], [`Verbatim::sandbox`] | credit packs, plans, refunds; the sandbox checkout |
 //! | [`Verbatim::start_mail`] | sends registration mails through a custom `Mailer` |
+//! | [`Verbatim::start_jobs`] | works on the jobs of accounts |
+//! | [`Verbatim::start_webhooks`] | sends the events of jobs to the addresses of accounts |
 //! | [`Verbatim::start_sweep`] | polls open orders every half hour, if anything is for sale |
 //! | [`Verbatim::transcripts`], [`Verbatim::archive`] | the engine and the archive below the facade |
 //! | [`Verbatim::close`] | waits for running work |
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+#[cfg(feature = "lookup")]
+mod api_deps;
+#[cfg(feature = "search")]
+mod archive_search;
 mod archive_tools;
 #[cfg(feature = "lookup")]
 mod audit;
@@ -85,7 +96,10 @@ mod suppliers;
 mod system;
 mod transcript_cache;
 mod transcript_stream;
+mod video_stream;
 
+#[cfg(feature = "search")]
+pub use archive_search::{IndexObserver, SearchService};
 pub use archive_tools::{ArchiveTools, RefreshOutcome, VideoReport};
 #[cfg(feature = "lookup")]
 pub use audit::{AuditFinding, AuditReport};
@@ -119,16 +133,18 @@ pub use storage_report::{StorageReport, inspect_storage};
 pub use system::{SystemClock, SystemRandom};
 pub use transcript_cache::{ArchivedTranscript, TranscriptCache};
 pub use transcript_stream::{StreamProgress, StreamedOutcome, TranscriptStream};
-#[cfg(feature = "chat-model")]
-pub use upstream_reqwest::ChatModelOptions;
 #[cfg(all(feature = "payments", feature = "upstream"))]
 pub use upstream_reqwest::StripeOptions;
 #[cfg(any(feature = "speech", feature = "ytdlp"))]
 pub use upstream_reqwest::find_program;
 #[cfg(feature = "speech")]
 pub use upstream_reqwest::{AudioFormat, SpeechOptions};
+#[cfg(feature = "chat-model")]
+pub use upstream_reqwest::{ChatModelOptions, EmbeddingsOptions};
 #[cfg(feature = "upstream")]
 pub use upstream_reqwest::{HttpOptions, ProxyVariables, PurgeHookOptions};
+
+pub use video_stream::{ListInfo, UnavailableList, VideoStream};
 
 /// Page client of YouTube, for programs with a fetching flow different from the suppliers'.
 #[cfg(feature = "upstream")]

@@ -4,8 +4,11 @@ use std::sync::Arc;
 
 #[cfg(feature = "accounts")]
 use transcript_core::{
-    accounts::{ChargeStore, IdempotencyStore, OrderStore, Outbox, SequentialCharges},
-    memory::{MemoryIdempotencyStore, MemoryOrders, MemoryOutbox},
+    accounts::{
+        ChargeStore, IdempotencyStore, OrderStore, Outbox, SequentialCharges, SessionStore, jobs::JobStore,
+        webhooks::WebhookStore,
+    },
+    memory::{MemoryIdempotencyStore, MemoryJobs, MemoryOrders, MemoryOutbox, MemorySessions},
 };
 use transcript_core::{
     admin::AdminStore,
@@ -38,6 +41,9 @@ pub(crate) struct AccountStores {
     pub(crate) orders: Arc<dyn OrderStore>,
     pub(crate) outbox: Arc<dyn Outbox>,
     pub(crate) replies: Arc<dyn IdempotencyStore>,
+    pub(crate) jobs: Arc<dyn JobStore>,
+    pub(crate) webhooks: Arc<dyn WebhookStore>,
+    pub(crate) sessions: Arc<dyn SessionStore>,
 }
 
 impl MainStores {
@@ -46,6 +52,8 @@ impl MainStores {
         let ledger: Arc<dyn Ledger> = Arc::new(MemoryLedger::default());
         let directory: Arc<dyn Directory> = Arc::new(MemoryDirectory::default());
         let limiter: Arc<dyn RateLimiter> = Arc::new(MemoryRateLimiter::default());
+        #[cfg(feature = "accounts")]
+        let jobs = MemoryJobs::default();
         Self {
             #[cfg(feature = "accounts")]
             accounts: AccountStores {
@@ -53,6 +61,9 @@ impl MainStores {
                 orders: Arc::new(MemoryOrders::default()),
                 outbox: Arc::new(MemoryOutbox::default()),
                 replies: Arc::new(MemoryIdempotencyStore::default()),
+                jobs: Arc::new(jobs.clone()),
+                webhooks: Arc::new(jobs),
+                sessions: Arc::new(MemorySessions::default()),
             },
             ledger,
             directory,
@@ -80,6 +91,9 @@ impl MainStores {
                 orders: Arc::clone(main) as _,
                 outbox: Arc::clone(main) as _,
                 replies: Arc::clone(main) as _,
+                jobs: Arc::clone(main) as _,
+                webhooks: Arc::clone(main) as _,
+                sessions: Arc::clone(main) as _,
             },
         }
     }
@@ -114,9 +128,15 @@ impl MainStores {
 
 /// The ports of the v1 API that one store implements.
 #[cfg(all(feature = "accounts", any(feature = "sqlite", feature = "postgres")))]
-pub(crate) trait AccountPorts: ChargeStore + OrderStore + Outbox + IdempotencyStore {}
+pub(crate) trait AccountPorts:
+    ChargeStore + OrderStore + Outbox + IdempotencyStore + SessionStore + JobStore + WebhookStore
+{
+}
 #[cfg(all(feature = "accounts", any(feature = "sqlite", feature = "postgres")))]
-impl<M: ChargeStore + OrderStore + Outbox + IdempotencyStore> AccountPorts for M {}
+impl<M> AccountPorts for M where
+    M: ChargeStore + OrderStore + Outbox + IdempotencyStore + SessionStore + JobStore + WebhookStore
+{
+}
 
 /// The ports of the v1 API: none in this build.
 #[cfg(all(not(feature = "accounts"), any(feature = "sqlite", feature = "postgres")))]

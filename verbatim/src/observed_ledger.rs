@@ -133,6 +133,10 @@ impl Ledger for ObservedLedger<dyn Ledger> {
         self.inner.entries(wallet, page).await
     }
 
+    async fn recent_entries(&self, wallet: &WalletId, page: PageRequest) -> Result<Page<Entry>> {
+        self.inner.recent_entries(wallet, page).await
+    }
+
     async fn wallets(&self, page: PageRequest) -> Result<Page<Balance>> {
         self.inner.wallets(page).await
     }

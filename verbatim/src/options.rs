@@ -10,7 +10,7 @@ use tokio::runtime::Handle;
 #[cfg(feature = "accounts")]
 use transcript_core::accounts::AccountsOptions;
 #[cfg(feature = "chat")]
-use transcript_core::chat::ChatModel;
+use transcript_core::chat::{ChatModel, Embedder};
 #[cfg(feature = "lookup")]
 use transcript_core::lookup::LookupOptions;
 use transcript_core::{
@@ -20,14 +20,14 @@ use transcript_core::{
 };
 #[cfg(feature = "lookup")]
 use transcript_core::{directory::Directory, ledger::Ledger};
-#[cfg(feature = "chat-model")]
-use upstream_reqwest::ChatModelOptions;
 #[cfg(feature = "upstream")]
 use upstream_reqwest::HttpOptions;
 #[cfg(feature = "speech")]
 use upstream_reqwest::SpeechOptions;
 #[cfg(feature = "service")]
 use upstream_reqwest::service::ServiceOptions;
+#[cfg(feature = "chat-model")]
+use upstream_reqwest::{ChatModelOptions, EmbeddingsOptions};
 
 #[cfg(feature = "payments")]
 use crate::payments::PaymentOptions;
@@ -40,6 +40,8 @@ mod suppliers;
 
 #[cfg(feature = "lookup")]
 pub use entitlement::EntitlementOptions;
+#[cfg(feature = "lookup")]
+pub(crate) use entitlement::entitlements;
 pub use suppliers::SupplierOptions;
 
 /// Options of the facade.
@@ -81,6 +83,14 @@ pub struct Options {
     /// `chat-model`).
     #[cfg(feature = "chat-model")]
     pub chat: Option<ChatModelOptions>,
+    /// Embedding model of a service, which finds passages by their meaning; `None`: they are found by words (feature
+    /// `chat-model`).
+    #[cfg(feature = "chat-model")]
+    pub embeddings: Option<EmbeddingsOptions>,
+    /// Folder of a static embedding model in model2vec format, in place of that of a service; `None`: no such model
+    /// (feature `static-embeddings`).
+    #[cfg(feature = "static-embeddings")]
+    pub embedding_model: Option<PathBuf>,
     /// Another Verbatim server as a supplier, called with a key of its lookup API; `None`: no other server (feature
     /// `service`).
     #[cfg(feature = "service")]
@@ -140,6 +150,9 @@ pub struct CustomPorts {
     /// The model that answers questions; `None`: that of [`Options::chat`] (feature `chat`).
     #[cfg(feature = "chat")]
     pub chat_model: Option<Arc<dyn ChatModel>>,
+    /// The embedding model that finds passages by their meaning; `None`: that of the other options (feature `chat`).
+    #[cfg(feature = "chat")]
+    pub embedder: Option<Arc<dyn Embedder>>,
     /// Runtime of the caller, in addition to the one on which the ports are opened.
     ///
     /// Transcripts requested from within it are fetched there
@@ -288,6 +301,8 @@ impl ConcurrencyOptions {
 pub struct YouTubeOptions {
     /// Client identities to try in order, such as `android@21.26.364`; empty: the built-in ones.
     pub clients: Vec<String>,
+    /// The version of the website's client, for playlists and channels; `None`: the built-in one.
+    pub web_version: Option<String>,
 }
 
 /// Query of X; its servers change the accepted values every few months.

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use transcript_core::{
-    Clock, Random, Result,
+    Random, Result,
     accounts::{
-        PlanTable,
+        Outbox, PlanTable,
         payments::{PaymentDeps, PaymentProvider, Payments, Sandbox, SandboxDeps},
     },
 };
 
-use crate::{main_stores::MainStores, options::Options};
+use crate::{main_stores::MainStores, options::Options, system::SystemClock};
 
 /// Payment provider for packs and plans.
 #[derive(Clone, Debug, Default)]
@@ -40,14 +40,15 @@ pub const SAMPLE_PRICES: [(transcript_core::directory::Plan, u64); 3] = [
 pub(crate) async fn payments(
     options: &Options,
     stores: &MainStores,
-    clock: Arc<dyn Clock>,
+    outbox: Arc<dyn Outbox>,
+    clock: &Arc<SystemClock>,
     random: &dyn Random,
 ) -> Result<(Payments, Option<Sandbox>)> {
     let sandbox = match &options.checkout {
         PaymentOptions::Sandbox => {
             let parts = SandboxDeps {
                 orders: Arc::clone(&stores.accounts.orders),
-                clock: Arc::clone(&clock),
+                clock: Arc::clone(clock) as _,
                 base_url: options.accounts.base_url.clone(),
             };
             Some(Sandbox::open(parts, stores.secrets.as_ref(), random).await?)
@@ -58,9 +59,10 @@ pub(crate) async fn payments(
         orders: Arc::clone(&stores.accounts.orders),
         directory: Arc::clone(&stores.directory),
         ledger: Arc::clone(&stores.ledger),
+        outbox,
         limiter: Arc::clone(&stores.limiter),
         provider: provider(options, sandbox.as_ref())?,
-        clock,
+        clock: Arc::clone(clock) as _,
         plans: plans(options),
     };
     Ok((Payments::new(parts), sandbox))

@@ -24,6 +24,9 @@ pub(crate) struct Stores {
     files: SqliteFiles,
     #[cfg(feature = "postgres")]
     databases: PostgresDatabases,
+    /// Where the search index is.
+    #[cfg(feature = "search")]
+    index: crate::archive_search::IndexStorage,
 }
 
 /// Open SQLite files.
@@ -112,7 +115,51 @@ impl Stores {
         }
         let mut stores = Self::select(options).await?;
         stores.archive = archive;
+        #[cfg(feature = "search")]
+        {
+            stores.index = crate::archive_search::IndexStorage::default();
+        }
         Ok(stores)
+    }
+
+    /// The search in the archive.
+    #[cfg(feature = "search")]
+    pub(crate) fn search_service(
+        &self,
+        clock: &Arc<crate::SystemClock>,
+        servers: crate::server_group::ServerGroup,
+    ) -> crate::SearchService {
+        let (archive, clock) = (Arc::clone(&self.archive), Arc::clone(clock));
+        crate::SearchService::new(archive, self.index.clone(), clock, servers)
+    }
+
+    /// Puts the index of an archive in a file beside it.
+    #[cfg(feature = "sqlite")]
+    fn with_index_beside(self, archive: &std::path::Path) -> Self {
+        #[cfg(feature = "search")]
+        {
+            Self { index: crate::archive_search::IndexStorage::beside(archive), ..self }
+        }
+        #[cfg(not(feature = "search"))]
+        {
+            let _ = archive;
+            self
+        }
+    }
+
+    /// Puts the index of an archive in its database.
+    #[cfg(feature = "postgres")]
+    fn with_index_in(self, archive: &storage_sqlx::PostgresArchive) -> Self {
+        #[cfg(feature = "search")]
+        {
+            let index = storage_sqlx::PostgresSearchIndex::of_archive(archive);
+            Self { index: crate::archive_search::IndexStorage::Shared(Arc::new(index)), ..self }
+        }
+        #[cfg(not(feature = "search"))]
+        {
+            let _ = archive;
+            self
+        }
     }
 
     /// This archive, and everything else in memory.
@@ -125,6 +172,8 @@ impl Stores {
             files: SqliteFiles::default(),
             #[cfg(feature = "postgres")]
             databases: PostgresDatabases::default(),
+            #[cfg(feature = "search")]
+            index: crate::archive_search::IndexStorage::default(),
         }
     }
 
@@ -146,7 +195,7 @@ impl Stores {
             tokio::try_join!(PostgresStore::open(main), PostgresArchive::open(archive))?
         };
         let (main, archive) = (Arc::new(main), Arc::new(archive));
-        let mut stores = Self::with_archive(Arc::clone(&archive) as _);
+        let mut stores = Self::with_archive(Arc::clone(&archive) as _).with_index_in(&archive);
         stores.main = MainStores::from_store(&main);
         stores.databases = PostgresDatabases { main: Some(main), archive: Some(archive) };
         Ok(stores)
@@ -155,7 +204,7 @@ impl Stores {
     #[cfg(feature = "postgres")]
     async fn archive_database(archive: &DatabaseOptions) -> Result<Self> {
         let archive = Arc::new(storage_sqlx::PostgresArchive::open(postgres_options(archive)).await?);
-        let mut stores = Self::with_archive(Arc::clone(&archive) as _);
+        let mut stores = Self::with_archive(Arc::clone(&archive) as _).with_index_in(&archive);
         stores.databases.archive = Some(archive);
         Ok(stores)
     }
@@ -163,12 +212,13 @@ impl Stores {
     #[cfg(all(feature = "sqlite", feature = "lookup"))]
     async fn files(main: &std::path::Path, archive: &std::path::Path) -> Result<Self> {
         use storage_sqlx::{SqliteArchive, SqliteOptions, SqliteStore};
+        let path = archive;
         let (main, archive) = tokio::try_join!(
             SqliteStore::open(SqliteOptions::new(main)),
             SqliteArchive::open(SqliteOptions::new(archive)),
         )?;
         let (main, archive) = (Arc::new(main), Arc::new(archive));
-        let mut stores = Self::with_archive(Arc::clone(&archive) as _);
+        let mut stores = Self::with_archive(Arc::clone(&archive) as _).with_index_beside(path);
         stores.main = MainStores::from_store(&main);
         stores.files = SqliteFiles { main: Some(main), archive: Some(archive) };
         Ok(stores)
@@ -177,8 +227,9 @@ impl Stores {
     #[cfg(feature = "sqlite")]
     async fn archive_file(archive: &std::path::Path) -> Result<Self> {
         use storage_sqlx::{SqliteArchive, SqliteOptions};
-        let archive = Arc::new(SqliteArchive::open(SqliteOptions::new(archive)).await?);
-        let mut stores = Self::with_archive(Arc::clone(&archive) as _);
+        let path = archive;
+        let archive = Arc::new(SqliteArchive::open(SqliteOptions::new(path)).await?);
+        let mut stores = Self::with_archive(Arc::clone(&archive) as _).with_index_beside(path);
         stores.files.archive = Some(archive);
         Ok(stores)
     }

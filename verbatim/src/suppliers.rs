@@ -5,7 +5,7 @@ use std::sync::Arc;
 use transcript_core::{Clock, Error, Result, engine::EngineBuilder, supplier::Supplier, video::Platform};
 
 #[cfg(feature = "lookup")]
-use crate::facade::entitlements;
+use crate::options::entitlements;
 use crate::{SystemClock, options::Options};
 
 /// State that suppliers and front ends share.
@@ -35,6 +35,7 @@ pub(crate) fn add_suppliers(
     for (name, videos) in options.concurrency.named() {
         engine = engine.concurrency(name, videos);
     }
+    let engine = if reads_youtube(options) { factory.add_video_lister(engine) } else { engine };
     Ok(factory.add_link_resolvers(engine))
 }
 
@@ -43,6 +44,15 @@ fn supplier_names(options: &Options) -> impl Iterator<Item = (Platform, &str)> {
     Platform::ALL.into_iter().flat_map(|platform| {
         options.suppliers.for_platform(platform).iter().map(move |name| (platform, name.as_str()))
     })
+}
+
+/// Whether a supplier requests YouTube itself: only then are lists read there.
+fn reads_youtube(options: &Options) -> bool {
+    options
+        .suppliers
+        .youtube
+        .iter()
+        .any(|name| matches!(name.as_str(), "youtube-captions" | "yt-dlp" | "speech-to-text"))
 }
 
 /// The supplier of this name: the caller's, or a built-in one.
@@ -76,7 +86,7 @@ impl Options {
         entitlements(self)?;
         #[cfg(feature = "payments")]
         crate::payments::check(self)?;
-        #[cfg(feature = "chat-model")]
+        #[cfg(feature = "chat")]
         crate::chat::check(self)?;
         let factory =
             SupplierFactory::open(self, Arc::new(SystemClock::default()), &SharedTransports::default())?;
@@ -102,6 +112,7 @@ struct SupplierFactory {
     #[cfg(feature = "ytdlp")]
     ytdlp: Option<Arc<upstream_reqwest::YtDlp>>,
     links: Arc<upstream_reqwest::HttpShortLinkResolver>,
+    lists: Arc<upstream_reqwest::YouTubeLists>,
     #[cfg(feature = "service")]
     service: Option<Arc<dyn Supplier>>,
     #[cfg(feature = "speech")]
@@ -112,16 +123,19 @@ struct SupplierFactory {
 impl SupplierFactory {
     fn open(options: &Options, clock: Arc<dyn Clock>, shared: &SharedTransports) -> Result<Self> {
         use upstream_reqwest::{
-            HttpShortLinkResolver, HttpTransport, TikTokCaptions, XCaptions, XOptions, YouTubeCaptions,
-            YouTubeOptions,
+            ClientIdentity, HttpShortLinkResolver, HttpTransport, TikTokCaptions, XCaptions, XOptions,
+            YouTubeCaptions, YouTubeLists, YouTubeOptions,
         };
         let http = Arc::new(HttpTransport::new(options.upstream.clone())?);
         let clients = &options.youtube.clients;
-        let youtube = if clients.is_empty() {
+        let mut youtube = if clients.is_empty() {
             YouTubeOptions::default()
         } else {
             YouTubeOptions::with_clients(clients)?
         };
+        if let Some(version) = &options.youtube.web_version {
+            youtube.list_client = ClientIdentity::web(version)?;
+        }
         let links = HttpShortLinkResolver::new(Arc::clone(&http), Arc::clone(&clock));
         let tiktok = TikTokCaptions::new(Arc::clone(&http), Arc::clone(&clock));
         let x = XOptions::new(options.x.query_id.as_deref(), options.x.features.as_deref())?;
@@ -130,6 +144,7 @@ impl SupplierFactory {
         let ytdlp = options.ytdlp.program.as_deref().map(|program| {
             upstream_reqwest::YtDlp::new(program, Arc::clone(&http), Arc::clone(&clock)).map(Arc::new)
         });
+        let lists = YouTubeLists::new(Arc::clone(&http), youtube.clone(), Arc::clone(&clock));
         let youtube = YouTubeCaptions::new(Arc::clone(&http), youtube, Arc::clone(&clock));
         let factory = Self {
             http,
@@ -139,6 +154,7 @@ impl SupplierFactory {
             #[cfg(feature = "ytdlp")]
             ytdlp: ytdlp.transpose()?,
             links: Arc::new(links),
+            lists: Arc::new(lists),
             #[cfg(feature = "service")]
             service: other_server(options, &clock, shared)?,
             #[cfg(feature = "speech")]
@@ -215,6 +231,11 @@ impl SupplierFactory {
             .fold(engine, |engine, platform| engine.link_resolver(platform, Arc::clone(&self.links) as _))
     }
 
+    /// Adds the lister of playlists and channels.
+    fn add_video_lister(&self, engine: EngineBuilder) -> EngineBuilder {
+        engine.video_lister(Platform::YouTube, Arc::clone(&self.lists) as _)
+    }
+
     /// The built-in supplier of this name, for a platform.
     fn named(&self, platform: Platform, name: &str) -> Result<Arc<dyn Supplier>> {
         match (platform, name) {
@@ -273,6 +294,10 @@ impl SupplierFactory {
     }
 
     fn add_link_resolvers(&self, engine: EngineBuilder) -> EngineBuilder {
+        engine
+    }
+
+    fn add_video_lister(&self, engine: EngineBuilder) -> EngineBuilder {
         engine
     }
 

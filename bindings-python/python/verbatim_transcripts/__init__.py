@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from ._events import Event
     from ._functions import aget, aget_many, alanguages, get, get_many, languages
     from ._outcomes import ImportOutcome, RefreshOutcome, SearchHit
+    from ._search import ArchiveSearch, VideoHit, VideoMoment
     from ._ports import Archive, ChatModel, Directory, KeyValueStore, Ledger, Mailer, Supplier
     from ._responses import (
         AccountInfo,
@@ -85,6 +86,7 @@ __all__ = [
     "AccountInfo",
     "AgeRestricted",
     "Archive",
+    "ArchiveSearch",
     "BatchFailure",
     "BatchResult",
     "BatchSuccess",
@@ -150,7 +152,9 @@ __all__ = [
     "UnsupportedError",
     "UpcomingVideo",
     "VerbatimError",
+    "VideoHit",
     "VideoMetadata",
+    "VideoMoment",
     "VideoUnavailable",
     "WithdrawnVideo",
     "Word",
@@ -211,6 +215,7 @@ _MODULES = {
     "_events": ("Event",),
     "_functions": ("aget", "aget_many", "alanguages", "get", "get_many", "languages"),
     "_outcomes": ("ImportOutcome", "RefreshOutcome", "SearchHit"),
+    "_search": ("ArchiveSearch", "VideoHit", "VideoMoment"),
     "_ports": ("Archive", "ChatModel", "Directory", "KeyValueStore", "Ledger", "Mailer", "Supplier"),
     "_responses": (
         "AccountInfo",

@@ -18,6 +18,7 @@ from ._responses import (
     LookupResponse,
     ResponseMeta,
 )
+from ._video import Language
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -352,7 +353,12 @@ class _ClientBatch(BatchRun):
 
 def _no_transcript(error: ServiceNotFound) -> TranscriptUnavailable:
     return _unavailable(
-        str(error), error.reason or "no_captions", watch_url=error.watch_url or "", retry_after=error.retry_after
+        str(error),
+        error.reason or "no_captions",
+        "no_language" if error.available else None,
+        watch_url=error.watch_url or "",
+        retry_after=error.retry_after,
+        available=error.available,
     )
 
 
@@ -369,6 +375,7 @@ def _lookup_response(
         body.get("failureMessage"),
         None if key is None else KeyUsage(**key),
         ResponseMeta(**meta),
+        [Language(**language) for language in body.get("languages", ())],
     )
 
 

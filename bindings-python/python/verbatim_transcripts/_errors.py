@@ -298,6 +298,8 @@ class ServiceRefused(ServiceError):
     credits_remaining: int | None
     #: The request id of the server, for questions to its operator.
     request_id: str | None
+    #: The languages of a video without a transcript in the requested one; empty if unknown.
+    available: list[str]
 
     def __init__(
         self,
@@ -308,6 +310,7 @@ class ServiceRefused(ServiceError):
         credits_remaining: int | None = None,
         request_id: str | None = None,
         watch_url: str | None = None,
+        available: Iterable[str] = (),
     ) -> None:
         super().__init__(message, retry_after)
         self.status = status
@@ -315,6 +318,7 @@ class ServiceRefused(ServiceError):
         self.watch_url = watch_url
         self.credits_remaining = credits_remaining
         self.request_id = request_id
+        self.available = list(available)
 
 
 class Unauthorized(ServiceRefused):

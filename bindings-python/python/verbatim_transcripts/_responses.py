@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ._errors import _unavailable
 from ._native import Transcript
+from ._video import Language
 
 __all__ = [
     "AccountInfo",
@@ -73,6 +75,8 @@ class LookupResponse(NamedTuple):
     #: The usage of the caller's key; None without a key.
     key: KeyUsage | None
     meta: ResponseMeta
+    #: The languages of a video without a transcript in the requested one, as far as known.
+    languages: Sequence[Language] = ()
 
     def get(self) -> Transcript:
         """Returns the transcript.
@@ -88,6 +92,7 @@ class LookupResponse(NamedTuple):
                 self.platform,
                 self.video_id,
                 self.meta.retry_after,
+                dict.fromkeys(language.tag for language in self.languages),
             )
         return self.transcript
 

@@ -12,6 +12,7 @@ from ._events import Event
 from ._export_folder import check_format, json_files, write_page
 from ._native import Batch, Engine, PendingCall, Transcript
 from ._outcomes import ImportOutcome, RefreshOutcome, SearchHit
+from ._search import ArchiveSearch
 
 if TYPE_CHECKING:
     import pathlib
@@ -323,6 +324,34 @@ class Transcripts:
     async def asearch(self, query: str, lang: str | None = None, *, limit: int = 100) -> list[SearchHit]:
         """As :meth:`search`."""
         return [SearchHit(*hit) for hit in await self._engine.search(query, lang, limit)]
+
+    def search_videos(
+        self,
+        query: str,
+        lang: str | None = None,
+        *,
+        platform: str | None = None,
+        sort: str = "relevance",
+        page_size: int = 20,
+    ) -> ArchiveSearch:
+        """Finds the videos of the archive whose transcripts match, best first, with their best moments.
+
+        All words must occur, in any order and form. ``"exact phrase"``, ``-not``, ``OR``, ``prefix*``, ``lang:``,
+        ``platform:``, ``channel:``, ``before:`` and ``after:`` narrow the search; anything malformed is searched as
+        words. The first search of an archive builds its index, which later ones update.
+
+        :param sort: ``relevance``, or ``date`` for the newest video first.
+        :param page_size: how many hits are read at a time, from 1 to 100.
+        :raises InvalidInput: the language is malformed.
+        :raises ValueError: the platform, the order or the size is none.
+        """
+        if not 1 <= page_size <= 100:
+            raise ValueError(f"page_size must be from 1 to 100, not {page_size}")
+
+        def read(cursor: str | None) -> PendingCall:
+            return self._engine.search_videos(query, lang, platform, sort, page_size, cursor)
+
+        return ArchiveSearch(read)
 
     def archived(self) -> Generator[Transcript, None, None]:
         """Yields all archived transcripts, ordered by video.

@@ -270,7 +270,7 @@ impl Client {
         idempotency_key: Option<String>,
         call: Option<CallOptions>,
     ) -> Result<PurchasedTranscript, VerbatimError> {
-        let view = TranscriptView { words: true, ..TranscriptView::default() };
+        let view = TranscriptView { words: true, description: true, ..TranscriptView::default() };
         let params =
             TranscriptParams { url: Some(link), lang: language, view, ..TranscriptParams::default() };
         let work =

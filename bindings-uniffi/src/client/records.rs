@@ -9,6 +9,7 @@ use std::{sync::Arc, time::Duration};
 use transcript_core::{
     archive::StoredTranscript,
     service::unarchived,
+    transcript::TrackInfo,
     video::Platform,
     wire::{lookup, v1},
 };
@@ -94,6 +95,8 @@ pub struct LookupResponse {
     pub message: Option<String>,
     /// Time after which a retry may succeed.
     pub retry_after: Option<Duration>,
+    /// The tracks of a video without a transcript in the requested language, as far as known.
+    pub languages: Vec<TrackInfo>,
     /// Usage of the caller's key; `None` without a known key.
     pub key: Option<KeyUsage>,
 }
@@ -103,6 +106,7 @@ impl From<ServiceReply<LookupReply>> for LookupResponse {
         let ServiceReply { body, meta } = reply;
         let platform = body.platform();
         let LookupReply { result, transcript } = body;
+        let languages = if transcript.is_none() { result.details().tracks } else { Vec::new() };
         let transcript = transcript.map(|stored| Transcript::from_stored(&stored, result.from_cache));
         Self {
             transcript,
@@ -112,6 +116,7 @@ impl From<ServiceReply<LookupReply>> for LookupResponse {
             reason: result.failure_reason,
             message: result.failure_message,
             retry_after: meta.retry_after,
+            languages,
             key: result.key.map(Into::into),
         }
     }

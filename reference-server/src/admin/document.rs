@@ -86,7 +86,7 @@ fn refusals(endpoint: &AdminEndpoint, error: &Value) -> Map<String, Value> {
     let all = [
         (400, "A parameter or a field is wrong.", endpoint.is_list || endpoint.request.is_some()),
         (401, "The token is missing, unknown or revoked.", true),
-        (404, "There is no such key or account.", endpoint.path.contains('{')),
+        (404, "There is no such key, account or job.", endpoint.path.contains('{')),
         (409, "It contradicts what is stored.", endpoint.method != "get"),
         (413, "The body is larger than 16 KiB.", endpoint.request.is_some()),
         (415, "The body is not JSON.", endpoint.request.is_some()),
@@ -100,8 +100,11 @@ fn refusals(endpoint: &AdminEndpoint, error: &Value) -> Map<String, Value> {
 fn parameters(endpoint: &AdminEndpoint) -> Value {
     let text = json!({ "type": "string" });
     let mut all = Vec::new();
-    for (name, what) in [("id", "Id of the key."), ("account", "Id, e-mail address or name of the account.")]
-    {
+    for (name, what) in [
+        ("id", "Id of the key."),
+        ("account", "Id, e-mail address or name of the account."),
+        ("job", "Id of the job."),
+    ] {
         if endpoint.path.contains(&format!("{{{name}}}")) {
             all.push(
                 json!({ "name": name, "in": "path", "required": true, "description": what, "schema": text }),

@@ -5,6 +5,7 @@
 
 mod accounts;
 mod document;
+mod jobs;
 mod keys;
 mod request;
 mod server;

@@ -12,10 +12,10 @@ use transcript_core::wire::{
     v1::{AccountExport, StatementLine},
 };
 
-use super::{AdminState, accounts, keys, request::PageBody, server};
+use super::{AdminState, accounts, jobs, keys, request::PageBody, server};
 use crate::{
     api::V1ErrorResponse,
-    operations::{AccountRow, AuditRow, KeyRow, NewAccountRow},
+    operations::{AccountRow, AuditRow, JobRow, KeyRow, NewAccountRow},
 };
 
 /// The schema of a body.
@@ -78,6 +78,7 @@ const KEYS: &str = "/admin/keys";
 const KEY: &str = "/admin/keys/{id}";
 const ACCOUNTS: &str = "/admin/accounts";
 const ACCOUNT: &str = "/admin/accounts/{account}";
+const JOBS: &str = "/admin/jobs";
 
 /// All endpoints; those of one path are neighbours.
 pub(super) const ENDPOINTS: &[AdminEndpoint] = &[
@@ -124,6 +125,17 @@ pub(super) const ENDPOINTS: &[AdminEndpoint] = &[
     endpoint("get", "/admin/accounts/{account}/export", || get(accounts::export), "exportAccount")
         .with_summary("Return everything that is stored about an account")
         .returns::<AccountExport>(200),
+    endpoint("get", JOBS, || get(jobs::list), "listJobs")
+        .with_summary("List the jobs of all accounts that have not ended")
+        .lists::<JobRow>(),
+    endpoint("patch", JOBS, || patch(jobs::change_all), "changeAllJobs")
+        .with_summary("Pause all jobs that have not ended, or resume all that the operator paused")
+        .takes::<jobs::JobChange>()
+        .returns::<jobs::ChangedJobs>(200),
+    endpoint("patch", "/admin/jobs/{job}", || patch(jobs::change), "changeJob")
+        .with_summary("Pause a job, or resume one that the operator paused")
+        .takes::<jobs::JobChange>()
+        .returns::<JobRow>(200),
     endpoint("post", "/admin/withdrawals", || post(server::withdraw), "withdrawVideo")
         .with_summary("Take a video down, or restore it")
         .takes::<server::WithdrawalRequest>()

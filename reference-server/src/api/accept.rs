@@ -23,6 +23,14 @@ pub(crate) fn wants_events(headers: &HeaderMap) -> bool {
     media_ranges(headers).any(|(kind, weight)| kind.eq_ignore_ascii_case(EVENTS) && weight > 0)
 }
 
+/// Whether the caller accepts lines of JSON by name.
+pub(crate) fn wants_json_lines(headers: &HeaderMap) -> bool {
+    let is = |kind: &str| {
+        ["application/x-ndjson", "application/jsonl"].iter().any(|known| kind.eq_ignore_ascii_case(known))
+    };
+    media_ranges(headers).any(|(kind, weight)| is(kind) && weight > 0)
+}
+
 /// Media ranges of the request with their weights in thousandths. An unreadable header is ignored.
 fn media_ranges(headers: &HeaderMap) -> impl Iterator<Item = (&str, u32)> {
     let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());

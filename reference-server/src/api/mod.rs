@@ -16,13 +16,14 @@ mod problem;
 mod query;
 mod rate_limit;
 mod request_id;
+mod search_query;
 mod sse;
 mod stored_response;
 mod unanswered;
 mod v1_error;
 mod view_query;
 
-pub(crate) use accept::{wants_events, wants_page};
+pub(crate) use accept::{wants_events, wants_json_lines, wants_page};
 pub(crate) use bearer::{IDEMPOTENCY_KEY, INVALID_TOKEN, TOKEN_NEEDED, bearer, idempotency_key, proof};
 pub(crate) use body::{RequestBody, ResponseBody, budgeted, read_body};
 pub(crate) use byte_budget::{BUSY, BudgetedBytes, ByteBudget, ReservedBytes, UNRESERVED_RESPONSE_BYTES};
@@ -38,6 +39,7 @@ pub(crate) use problem::{ProblemDetail, ProblemResponse, RETRY_AFTER_BUSY, retry
 pub(crate) use query::{LookupQuery, ResponseFormat, parameter};
 pub(crate) use rate_limit::rate_limit_headers;
 pub(crate) use request_id::{RequestId, X_REQUEST_ID};
+pub(crate) use search_query::search_params;
 pub(crate) use sse::{COMMENT, KEEPALIVE_INTERVAL, event, event_of_json, event_stream};
 pub(crate) use stored_response::{into_response, json_reply, reply};
 pub(crate) use unanswered::UnansweredReason;

@@ -55,7 +55,7 @@ pub(crate) struct LookupQuery {
 }
 
 /// Parameters of a lookup.
-const NAMES: [&str; 11] = [
+const NAMES: [&str; 12] = [
     "url",
     "v",
     "format",
@@ -63,6 +63,7 @@ const NAMES: [&str; 11] = [
     "lang",
     "translated",
     "words",
+    "description",
     "chunk",
     "cursor",
     "maxChars",
@@ -81,6 +82,9 @@ impl LookupQuery {
         let is_json = self.format == ResponseFormat::Json;
         if self.view.words && !is_json && !is(TextFormat::WebVtt) {
             return Err(ProblemResponse::bad("words", "only format=json and format=vtt have times of words"));
+        }
+        if self.view.description && !is_json {
+            return Err(ProblemResponse::bad("description", "only format=json has the description"));
         }
         if self.view.chunk.is_some() && !is_json {
             return Err(ProblemResponse::bad("chunk", "only format=json has chunks"));
@@ -262,6 +266,7 @@ mod tests {
             ("v=a&translated=true", "translated: name the language"),
             ("v=a&lang=de&translated=yes", "translated: it must be true or false"),
             ("v=a&format=srt&words=true", "words: only format=json"),
+            ("v=a&format=text&description=true", "description: only format=json"),
             ("v=a&format=md&chunk=60s", "chunk: only format=json"),
             ("v=a&frontmatter=true", "frontmatter: only format=md"),
             ("v=a&words=maybe", "words: "),

@@ -5,7 +5,11 @@ use http::{
     HeaderName, HeaderValue, StatusCode,
     header::{ALLOW, CACHE_CONTROL, RETRY_AFTER, WWW_AUTHENTICATE},
 };
-use transcript_core::{accounts::V1Error, wire::v1::ErrorBody};
+use transcript_core::{
+    accounts::V1Error,
+    transcript::TrackInfo,
+    wire::{lookup::LanguageObject, v1::ErrorBody},
+};
 
 use super::{ProblemResponse, RETRY_AFTER_BUSY, json, rate_limit_headers};
 
@@ -19,13 +23,15 @@ pub(crate) const X_CREDITS_REMAINING: HeaderName = HeaderName::from_static("x-cr
 pub(crate) struct V1ErrorResponse {
     status: StatusCode,
     message: String,
+    /// The tracks of a video without a transcript in the requested language.
+    languages: Vec<TrackInfo>,
     headers: Vec<(HeaderName, HeaderValue)>,
 }
 
 impl V1ErrorResponse {
     /// Creates an error with this status and message.
     pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Self {
-        Self { status, message: message.into(), headers: Vec::new() }
+        Self { status, message: message.into(), languages: Vec::new(), headers: Vec::new() }
     }
 
     /// Response 400 for an invalid parameter or field; the message begins with its name.
@@ -49,9 +55,10 @@ impl V1ErrorResponse {
         self.status
     }
 
-    /// The message.
-    pub(crate) fn message(&self) -> &str {
-        &self.message
+    /// The body of the response.
+    pub(crate) fn body(&self) -> ErrorBody {
+        let languages = self.languages.iter().map(LanguageObject::from).collect();
+        ErrorBody { languages, ..ErrorBody::new(self.message.as_str(), self.status.as_u16()) }
     }
 
     fn with(mut self, name: HeaderName, value: impl Into<HeaderValue>) -> Self {
@@ -78,7 +85,8 @@ impl From<V1Error> for V1ErrorResponse {
                     denial.headers.extend(rate_limit_headers(&account_rate));
                 }
             }
-            V1Error::BadRequest(_) | V1Error::NotFound(_) | V1Error::Conflict(_) | V1Error::Internal(_) => {}
+            V1Error::NotFound { languages, .. } => denial.languages = languages,
+            V1Error::BadRequest(_) | V1Error::Conflict(_) | V1Error::Internal(_) => {}
         }
         denial
     }
@@ -97,8 +105,7 @@ impl From<ProblemResponse> for V1ErrorResponse {
 
 impl IntoResponse for V1ErrorResponse {
     fn into_response(self) -> Response {
-        let body = ErrorBody { error: self.message, code: self.status.as_u16() };
-        let mut response = json(self.status, &body);
+        let mut response = json(self.status, &self.body());
         response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         response.headers_mut().extend(self.headers);
         response

@@ -14,13 +14,14 @@ const CHUNK_SECONDS: RangeInclusive<u64> = 1..=86_400;
 /// As [`CHUNK_SECONDS`], in tokens.
 const CHUNK_TOKENS: RangeInclusive<u64> = 1..=100_000;
 
-/// Parses `words`, `chunk`, `cursor` and the parameter of the page size, whose name differs between the APIs.
+/// Parses `words`, `description`, `chunk`, `cursor` and the parameter of the page size, whose name differs between the APIs.
 ///
 /// # Errors
 /// 400 with the name of the invalid parameter.
 pub(crate) fn view(query: &str, max_chars: &'static str) -> Result<TranscriptView, ProblemResponse> {
     Ok(TranscriptView {
         words: flag(query, "words")?,
+        description: flag(query, "description")?,
         chunk: parameter(query, "chunk")?.map(|size| chunk(&size)).transpose()?,
         page: page(query, max_chars)?,
     })
@@ -129,6 +130,7 @@ mod tests {
             ("", view),
             ("v=x&words=false", view),
             ("words=true", TranscriptView { words: true, ..view }),
+            ("description=true", TranscriptView { description: true, ..view }),
             ("chunk=60s", TranscriptView { chunk: chunk(ChunkUnit::Milliseconds, 60_000), ..view }),
             ("chunk=200t", TranscriptView { chunk: chunk(ChunkUnit::Tokens, 200), ..view }),
             ("maxChars=500", TranscriptView { page: page(None, 500), ..view }),

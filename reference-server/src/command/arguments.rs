@@ -9,8 +9,14 @@ use super::{
     accounts_arguments::AccountsCommand,
     admin_arguments::{AdminTokensCommand, AuditLogArgs},
     archive_arguments::{ArchiveCommand, LedgerCommand},
+    health::HealthArgs,
+    jobs::JobsCommand,
     keys_arguments::KeysCommand,
+    search::SearchArgs,
+    shell::{CompletionsArgs, ManPagesArgs},
     storage::StorageCommand,
+    version::long_version,
+    webhook::WebhookCommand,
 };
 
 /// Get, archive and serve timestamped transcripts of YouTube, TikTok, Instagram and X videos
@@ -18,6 +24,7 @@ use super::{
 #[command(
     name = "verbatim",
     version,
+    long_version = long_version(),
     max_term_width = 100,
     after_help = "Examples:
   verbatim get https://youtu.be/dQw4w9WgXcQ
@@ -25,6 +32,7 @@ use super::{
   verbatim serve --listen 0.0.0.0:8080 --data /var/lib/verbatim
   verbatim import talk.srt --video https://youtu.be/dQw4w9WgXcQ --lang en
   verbatim import Downloads/subtitles
+  verbatim search tide tables
   verbatim archive withdraw https://youtu.be/dQw4w9WgXcQ
   verbatim keys create --label laptop
 
@@ -83,6 +91,8 @@ pub(super) enum Command {
     Get(GetArgs),
     /// Import caption files or folders
     Import(ImportArgs),
+    /// Search all archived transcripts, and maintain the index of the search
+    Search(SearchArgs),
     /// Manage the archive: show, export, delete, withdraw, refresh, compact, list, stats
     #[command(subcommand)]
     Archive(ArchiveCommand),
@@ -92,26 +102,38 @@ pub(super) enum Command {
     /// Manage accounts of the v1 API: create, list, show, grant, block, statement, export, delete
     #[command(subcommand)]
     Accounts(AccountsCommand),
+    /// Manage the jobs of accounts: list, pause, resume
+    #[command(subcommand)]
+    Jobs(JobsCommand),
     /// Check the ledger
     #[command(subcommand)]
     Ledger(LedgerCommand),
     /// Manage the tokens of the admin API: create, list, revoke
     #[command(subcommand)]
     AdminTokens(AdminTokensCommand),
+    /// Verify the signature of a webhook
+    #[command(subcommand)]
+    Webhook(WebhookCommand),
     /// Print the audit log: what operators did, newest first
     AuditLog(AuditLogArgs),
     /// Serve the archive as MCP tools on standard input and output
     #[command(after_help = "Example, as the configuration of an assistant:
   {\"mcpServers\": {\"verbatim\": {\"command\": \"verbatim\", \"args\": [\"mcp\"]}}}
 
-Tools: get_transcript, search_transcript, list_languages, ask_video. New transcripts are fetched and archived, free of
-charge. A running server has the same tools at /mcp, for callers with a key.")]
+Tools: get_transcript, search_transcript, search_archive, list_languages, ask_video. New transcripts are fetched and
+archived, free of charge. A running server has the same tools at /mcp, for callers with a key.")]
     Mcp,
     /// Copy all data from files to PostgreSQL, or back
     #[command(subcommand)]
     Storage(StorageCommand),
     /// Print every effective setting, its origin, and warnings
     CheckConfig(CheckConfigArgs),
+    /// Ask the server at server.listen whether it serves: for supervisors and container health checks
+    Health(HealthArgs),
+    /// Print completions for a shell
+    Completions(CompletionsArgs),
+    /// Write manual pages into a folder
+    ManPages(ManPagesArgs),
 }
 
 #[derive(Args, Debug)]
@@ -131,7 +153,8 @@ pub(super) struct CheckConfigArgs {
   verbatim serve --listen 127.0.0.1:0 --data /tmp/trial
   VERBATIM_SERVER__BASE_URL=https://transcripts.example.org verbatim serve
 
-Once it serves, it prints one line on standard output: verbatim VERSION listening on http://ADDRESS.
+Once it serves, it prints one line on standard output: verbatim VERSION listening on http://ADDRESS. On a terminal,
+first steps follow.
 After the first SIGTERM or Ctrl-C running requests finish; the second ends the server at once. SIGHUP reloads the
 settings, SIGUSR1 switches the log level between debug and log.level.")]
 pub(super) struct ServeArgs {

@@ -7,7 +7,7 @@ use rmcp::{serve_server, service::ServerInitializeError, transport::async_rw::As
 use super::{CommandError, open::open_archive_with_wait, print_stderr};
 use crate::{
     config::Settings,
-    mcp::{MESSAGE_MAX, McpTools},
+    mcp::{MESSAGE_MAX, McpTools, ToolSearch},
 };
 
 /// Serves until standard input ends.
@@ -21,7 +21,8 @@ pub(super) async fn run(settings: &Settings) -> Result<(), CommandError> {
         );
     }
     let verbatim = open_archive_with_wait(settings, settings.options.wait).await?;
-    let tools = McpTools::for_archive(verbatim.clone());
+    let search = ToolSearch { service: verbatim.search().clone(), limits: None };
+    let tools = McpTools::for_archive(verbatim.clone()).with_search(search);
     let transport = AsyncRwTransport::new_server(tokio::io::stdin(), tokio::io::stdout());
     let ended = match serve_server(tools, transport.with_max_line_length(MESSAGE_MAX)).await {
         Ok(running) => running.waiting().await.map(|_| ()).map_err(|error| error.to_string()),

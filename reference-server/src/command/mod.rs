@@ -14,7 +14,9 @@ mod check_config;
 mod confirm;
 mod fetch_status;
 mod get;
+mod health;
 mod import;
+mod jobs;
 mod keys;
 mod keys_arguments;
 mod ledger;
@@ -23,10 +25,14 @@ mod mcp;
 mod open;
 mod progress;
 mod reload;
+mod search;
 mod serve;
 pub(crate) mod service_builder;
+mod shell;
 mod storage;
 mod terminal;
+mod version;
+mod webhook;
 
 use std::{ffi::OsString, fmt, path::PathBuf, process::ExitCode};
 
@@ -122,6 +128,13 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 fn perform(arguments: CommandArgs) -> Result<(), CommandError> {
+    // These need no settings, and packages run the first two at build time.
+    match &arguments.command {
+        Command::Completions(args) => return shell::print_completions(args),
+        Command::ManPages(args) => return shell::write_man_pages(args),
+        Command::Webhook(command) => return webhook::run(command),
+        _ => {}
+    }
     let flags = match &arguments.command {
         Command::Serve(serve) => serve.flags(),
         _ => Vec::new(),
@@ -141,12 +154,16 @@ fn perform(arguments: CommandArgs) -> Result<(), CommandError> {
             Command::Archive(command) => archive::run(&settings, command).await,
             Command::Ledger(LedgerCommand::Audit(audit)) => ledger::run(&settings, audit).await,
             Command::Accounts(command) => accounts::run(&settings, command).await,
+            Command::Jobs(command) => jobs::run(&settings, command).await,
             Command::Keys(keys) => keys::run(&settings, keys).await,
             Command::AdminTokens(command) => admin::run_tokens(&settings, command).await,
             Command::AuditLog(args) => admin::run_audit_log(&settings, args).await,
             Command::Mcp => mcp::run(&settings).await,
+            Command::Search(args) => search::run(&settings, args).await,
             Command::Storage(command) => storage::run(&settings, command).await,
             Command::CheckConfig(args) => check_config::run(&settings, &args).await,
+            Command::Health(args) => health::run(&settings, &args).await,
+            Command::Completions(_) | Command::ManPages(_) | Command::Webhook(_) => Ok(()),
         };
         if is_change {
             // Afterwards every running server serves the change.

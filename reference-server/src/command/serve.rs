@@ -1,6 +1,11 @@
 //! `verbatim serve`: the server.
 
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    io::{self, IsTerminal},
+    net::SocketAddr,
+    sync::Arc,
+    time::Duration,
+};
 
 #[cfg(feature = "otel")]
 use tokio::runtime::Handle;
@@ -14,17 +19,18 @@ use transcript_core::{
 use verbatim::{JobHandle, Options, StorageOptions, Verbatim};
 
 use super::{
-    CommandError, print,
+    CommandError, default_data, print,
     reload::SettingsReloader,
     service_builder::{AdminServiceBuilder, MetricsServiceBuilder, ServiceBuilder},
 };
 #[cfg(feature = "otel")]
 use crate::traces;
 use crate::{
-    config::{FileMode, ListenAddress, SettingSources, Settings},
+    config::{FileMode, ListenAddress, SearchAccess, SettingSources, Settings},
     log::{self, LogQueue},
     mail,
     metrics::{self, Metrics, MetricsSources},
+    page::site::Site,
     response_cache::{ResponseCacheOptions, SharedCaching},
     serve::{
         self, ConnectionLimits, ControlSignals, CurrentService, Listener, StallTimeouts, connections_within,
@@ -55,8 +61,7 @@ pub(super) async fn run(settings: Settings, sources: SettingSources) -> Result<(
         #[cfg(feature = "otel")]
         tracer,
     );
-    let mode = settings.server.socket_mode;
-    let (listener, listen) = bind(&settings.server.listen, mode).await?;
+    let (listener, listen) = bind(&settings.server.listen, settings.server.socket_mode).await?;
     let address = listen.socket_address();
     let metrics_listener = bind_optional(settings.log.metrics).await?;
     let admin_listener = bind_optional(settings.server.admin.map(|address| address.0)).await?;
@@ -81,6 +86,7 @@ pub(super) async fn run(settings: Settings, sources: SettingSources) -> Result<(
         admin_listener.map(|bound| serve_admin(bound, &builder, &verbatim, &settings)).unzip();
     let (readiness, delay) = (Arc::clone(&builder.readiness), settings.server.stop_delay);
     let (verbatim_handle, current) = (verbatim.clone(), service.clone());
+    let first_steps = first_steps(&base_url, &sources);
     let reloader = SettingsReloader {
         sources,
         settings,
@@ -94,7 +100,7 @@ pub(super) async fn run(settings: Settings, sources: SettingSources) -> Result<(
         metrics,
     };
     let reloads = tokio::spawn(reloader.run(control)).abort_handle();
-    print_address(&listen);
+    print_address(&listen, &first_steps);
     let stop = async move {
         stop.await;
         readiness.stop();
@@ -135,7 +141,7 @@ async fn open_when_reachable(options: Options, timeout: Duration) -> Result<Verb
 /// Jobs that run until the stop.
 struct BackgroundJobs {
     mail: MailSenderHandle,
-    /// Payments, purges of shared caches, and compaction, as far as they are configured.
+    /// Jobs of accounts and their webhooks; payments, purges of shared caches, and compaction, as far as they are configured.
     others: Vec<JobHandle>,
 }
 
@@ -155,19 +161,53 @@ impl BackgroundJobs {
             let counters = Arc::clone(metrics);
             verbatim.start_compaction(age, Arc::new(move |outcome| counters.count_compaction(outcome)))
         });
-        let others = [purges, verbatim.start_sweep(), compaction].into_iter().flatten().collect();
+        let has_search = settings.server.search_access() != SearchAccess::Off;
+        let indexer = has_search.then(|| {
+            let counters = Arc::clone(metrics);
+            verbatim.search().start(Arc::new(move |progress| counters.count_indexing(progress)))
+        });
+        let counters = Arc::clone(metrics);
+        let ca_file = settings.options.upstream.ca_file.as_deref();
+        let webhooks =
+            verbatim.start_webhooks(ca_file, Arc::new(move |result| counters.count_webhook(result)))?;
+        let jobs = [Some(verbatim.start_jobs()), Some(webhooks)];
+        let others = [purges, verbatim.start_sweep(), compaction, indexer];
+        let others = others.into_iter().chain(jobs).flatten().collect();
         Ok(Self { mail: verbatim.start_mail(mailer), others })
     }
 }
 
-/// Prints the address once the server serves.
-fn print_address(address: &ListenAddress) {
+/// Prints the address once the server serves; on a terminal also the first steps.
+fn print_address(address: &ListenAddress, first_steps: &str) {
     let scheme = if address.path().is_none() { "http://" } else { "" };
-    let line = format!("verbatim {} listening on {scheme}{address}\n", env!("CARGO_PKG_VERSION"));
-    // A closed standard output is not an error.
-    if print(&line).is_err() {
-        tracing::warn!("standard output is closed; {}", line.trim_end());
+    let mut text = format!("verbatim {} listening on {scheme}{address}\n", env!("CARGO_PKG_VERSION"));
+    if io::stdout().is_terminal() {
+        text.push_str(first_steps);
     }
+    // A closed standard output is not an error.
+    if print(&text).is_err() {
+        tracing::warn!("standard output is closed; {}", text.trim_end());
+    }
+}
+
+/// What to try first, for a person who has started the server on a terminal.
+fn first_steps(base_url: &str, sources: &SettingSources) -> String {
+    let mut options = String::new();
+    if default_data().ok().as_ref() != Some(&sources.data) {
+        options.push_str(&format!(" --data {}", sources.data.display()));
+    }
+    if let Some(file) = &sources.file {
+        options.push_str(&format!(" --config {}", file.display()));
+    }
+    format!(
+        "
+  Read a transcript:  {base_url}/
+  Use the API:        {base_url}/docs
+  Create an API key:  verbatim keys create{options}
+
+Ctrl-C stops the server.
+"
+    )
 }
 
 /// Creates the builder of the service, with empty caches.
@@ -183,7 +223,10 @@ fn service_builder(
         stale_max: settings.storage.serve_stale,
     };
     let body_memory = settings.server.body_memory;
-    ServiceBuilder::new(address, verbatim, body_memory, cache_options, Arc::clone(metrics), log.clone())
+    let has_search = settings.server.search_access() == SearchAccess::Everyone;
+    let site = Site { has_search, ..Site::from(&settings.pages) };
+    let metrics = Arc::clone(metrics);
+    ServiceBuilder::new(address, verbatim, body_memory, cache_options, metrics, log.clone()).with_site(site)
 }
 
 async fn bind_optional(
@@ -309,7 +352,9 @@ fn raise_trim_threshold() {
 
 fn cannot_listen(address: &ListenAddress, error: &io::Error) -> CommandError {
     let why = match error.kind() {
-        io::ErrorKind::AddrInUse => "the address is in use by another program".to_owned(),
+        io::ErrorKind::AddrInUse => {
+            "the address is in use by another program; port 0 selects a free port".to_owned()
+        }
         io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
         io::ErrorKind::AddrNotAvailable => "this machine does not have the address".to_owned(),
         _ => error.to_string(),

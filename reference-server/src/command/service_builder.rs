@@ -17,6 +17,7 @@ use crate::{
     mcp::PassageCache,
     metrics::{self, Metrics},
     openapi,
+    page::site::Site,
     response_cache::{ResponseCache, ResponseCacheOptions},
     routes::{Readiness, readiness, register_peer_request, router},
     serve::{self, HttpService},
@@ -60,9 +61,15 @@ impl ServiceBuilder {
         Self { address, app, passages, readiness: Readiness::new(verbatim.clone()), metrics, log }
     }
 
+    /// The builder of a service with this site.
+    pub(crate) fn with_site(self, site: Site) -> Self {
+        Self { app: self.app.with_site(site), ..self }
+    }
+
     /// Returns the service with these settings, over the services of this handle.
     pub(crate) fn build(&self, settings: &ServerSettings, verbatim: &Verbatim) -> HttpService {
         let app = self.app.with_services(verbatim);
+        let app = app.with_search(verbatim.search().clone(), settings.search_access());
         let routes = router(app.clone(), self.passages.clone(), &settings.cors_origins, openapi::document);
         let routes = routes.layer(from_fn_with_state(verbatim.clone(), register_peer_request));
         let routes = routes.merge(readiness::router(Arc::clone(&self.readiness)));

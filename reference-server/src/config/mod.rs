@@ -10,6 +10,7 @@ mod listen;
 mod log;
 mod mail;
 mod options;
+mod pages;
 mod payment;
 mod reader;
 mod reload;
@@ -23,7 +24,8 @@ mod value;
 use std::{ffi::OsString, path::PathBuf};
 
 use verbatim::{
-    ChatModelOptions, EntitlementOptions, Options, SpeechOptions, StripeOptions, service::ServiceOptions,
+    ChatModelOptions, EmbeddingsOptions, EntitlementOptions, Options, SpeechOptions, StripeOptions,
+    service::ServiceOptions,
 };
 
 pub use cdn::CdnSettings;
@@ -33,10 +35,11 @@ pub use listen::{FileMode, ListenAddress};
 pub use log::{LogFormat, LogLevel, LogSettings};
 pub(crate) use mail::OUTBOX_FOLDER;
 pub use mail::{MailSettings, SmtpSecurity, SmtpUrl};
+pub use pages::{PageIndex, PageLink, PageMessages, PageSettings};
 use payment::{JwkSet, PriceSetting};
 pub use reader::EffectiveSetting;
 pub use reload::ReloadedSettings;
-pub use server::{HostPattern, ServerSettings, WebOrigin};
+pub use server::{HostPattern, SearchAccess, ServerSettings, WebOrigin};
 pub use storage::{StorageSettings, StoreUrl};
 use value::ProxyUrl;
 pub use value::{BaseUrl, ParseSetting, Secret, SecretUrl, is_loopback_host};
@@ -71,6 +74,8 @@ pub struct Settings {
     pub storage: StorageSettings,
     /// The mail server.
     pub mail: MailSettings,
+    /// The web pages.
+    pub pages: PageSettings,
     /// Logs, metrics and traces.
     pub log: LogSettings,
     /// `checkout.sandbox`: whether the sandbox checkout is open to callers on this machine.
@@ -88,6 +93,8 @@ pub struct Settings {
     speech: SpeechOptions,
     service: ServiceOptions,
     chat: ChatModelOptions,
+    embeddings: EmbeddingsOptions,
+    embedding_model: Option<PathBuf>,
     stripe: StripeOptions,
     entitlement: EntitlementOptions,
 }
@@ -131,6 +138,7 @@ impl Settings {
             cdn: CdnSettings::default(),
             storage: StorageSettings::new(&data),
             mail: MailSettings::default(),
+            pages: PageSettings::default(),
             log: LogSettings::default(),
             sandbox: None,
             options: Options::default(),
@@ -139,6 +147,8 @@ impl Settings {
             speech: SpeechOptions::default(),
             service: ServiceOptions::new(""),
             chat: ChatModelOptions::default(),
+            embeddings: EmbeddingsOptions::default(),
+            embedding_model: None,
             stripe: StripeOptions::default(),
             entitlement: EntitlementOptions::default(),
             data,

@@ -11,7 +11,7 @@ use url::{Host, Url};
 use super::{
     layers::RawSettings,
     listen::{FileMode, ListenAddress},
-    value::{BaseUrl, ParseSetting},
+    value::{BaseUrl, ParseSetting, WordSetting},
 };
 
 /// `server.*`
@@ -45,6 +45,8 @@ pub struct ServerSettings {
     /// `server.body_memory`: memory of all large bodies that are not shared, in bytes.
     #[default(256 << 20)]
     pub body_memory: u64,
+    /// `search.access`: who may search the archive. If unset, everyone on this machine, else callers with a key.
+    pub search_access: Option<SearchAccess>,
     /// `admin.listen`: address of the admin listener. If unset, there is none.
     pub admin: Option<AdminAddress>,
 }
@@ -59,6 +61,12 @@ impl ServerSettings {
     /// Whether links lead to this machine.
     pub fn is_loopback(&self) -> bool {
         self.base_url.as_ref().map_or_else(|| self.ip().is_loopback(), BaseUrl::is_loopback)
+    }
+
+    /// Who may search the archive.
+    pub fn search_access(&self) -> SearchAccess {
+        let default = if self.is_local_only() { SearchAccess::Everyone } else { SearchAccess::Keys };
+        self.search_access.unwrap_or(default)
     }
 
     /// Whether both the listening address and links are of this machine.
@@ -159,4 +167,21 @@ impl ParseSetting for WebOrigin {
     fn show(&self) -> String {
         self.0.show()
     }
+}
+
+/// Who may search the archive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SearchAccess {
+    /// Every caller.
+    Everyone,
+    /// Callers with an API key.
+    Keys,
+    /// No caller: the archive is not indexed.
+    Off,
+}
+
+impl WordSetting for SearchAccess {
+    const ALLOWED: &'static str = "everyone, keys or off";
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("everyone", Self::Everyone), ("keys", Self::Keys), ("off", Self::Off)];
 }

@@ -487,10 +487,10 @@ fn reload_names_changed_secrets_and_no_derived_defaults() {
 fn reloadable_settings_are_those_that_services_take_at_run_time() {
     let names: Vec<_> =
         table::settings().filter(|setting| setting.is_reloadable).map(|one| one.name).collect();
-    let groups = ["limits.", "plans.", "credits.", "entitlement."];
+    let groups = ["limits.", "plans.", "credits.", "entitlement.", "search.", "webhooks."];
     let single = ["checkout.grace", "log.level", "server.allowed_hosts", "server.cors_origins"];
     let fits = |name: &str| groups.iter().any(|group| name.starts_with(group)) || single.contains(&name);
     assert!(names.iter().all(|name| fits(name)), "{names:?}");
     let kept = table::settings().filter(|one| !one.is_reloadable && fits(one.name)).map(|one| one.name);
-    assert!(kept.eq(["limits.fetches", "limits.wait"]));
+    assert!(kept.eq(["search.access", "limits.fetches", "limits.wait"]));
 }

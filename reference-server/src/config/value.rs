@@ -56,7 +56,7 @@ fn may_have_secret(text: &str) -> bool {
 }
 
 /// Returns a text value; bare values are refused.
-fn text(raw: &RawSettings) -> Result<&str, Option<String>> {
+pub(super) fn text(raw: &RawSettings) -> Result<&str, Option<String>> {
     match raw {
         RawSettings::Text(text) => Ok(text.trim()),
         _ => Err(None),

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::{operations, string, tags};
+use super::{guides, public_operations, string, tags};
 
 /// Renders the text as Markdown.
 pub(crate) fn llms_txt(document: &Value) -> String {
@@ -15,12 +15,18 @@ pub(crate) fn llms_txt(document: &Value) -> String {
     let _ = writeln!(
         text,
         "- Assistants: `POST {base_url}/mcp` speaks the Model Context Protocol (streamable HTTP). Its tools are \
-         get_transcript, search_transcript, list_languages and ask_video.\n\
+         get_transcript, search_transcript, search_archive, list_languages and ask_video.\n\
          - A key goes into the header `Authorization: Bearer <API_KEY>` only, never into a link.\n\
          - The shortest lookup: `GET {base_url}/api/transcript?url=LINK&format=text`.\n\
          - If there is no transcript, return the `watchUrl` to the user unchanged and do not invent text.\n"
     );
-    let all = operations(document);
+    let all = public_operations(document);
+    text.push_str("## Guides\n\n");
+    for guide in guides::all() {
+        let _ =
+            writeln!(text, "- [{}]({base_url}/docs/guides/{}): {}", guide.title(), guide.name, guide.summary);
+    }
+    text.push('\n');
     for tag in tags(document) {
         let name = string(&tag["name"]);
         let _ = writeln!(text, "## {}\n", capital(name));

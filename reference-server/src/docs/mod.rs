@@ -1,13 +1,17 @@
 //! Documentation for developers, rendered from the server's `OpenAPI` document.
 //!
-//! It consists of `/docs`, a page for each operation, and `/llms.txt`.
+//! It consists of `/docs`, a page for each operation, guides, and `/llms.txt`.
 //!
-//! All content comes from the document, so that the two cannot differ. The pages need no scripts and load nothing from
-//! other servers.
+//! The reference comes from the document, so that the two cannot differ; the guides take numbers, addresses, calls and
+//! responses from the server. The pages need no scripts and load nothing from other servers.
 
+mod console;
+mod guides;
 mod llms;
+mod markdown;
 mod operation;
 mod overview;
+mod samples;
 mod schema;
 mod shell;
 #[cfg(test)]
@@ -16,10 +20,11 @@ mod text;
 
 use serde_json::{Map, Value};
 
+pub(crate) use guides::guide;
 pub(crate) use llms::llms_txt;
 pub(crate) use operation::operation;
 pub(crate) use overview::overview;
-pub(crate) use shell::content_security_policy;
+pub(crate) use shell::POLICY;
 
 /// Operation of the document.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +36,13 @@ struct DocsOperation<'a> {
     tag: &'a str,
     summary: &'a str,
     value: &'a Value,
+}
+
+impl DocsOperation<'_> {
+    /// Whether only the pages, payment providers and tools of the service call it.
+    fn is_internal(&self) -> bool {
+        self.value["x-internal"] == true
+    }
 }
 
 /// Methods of operations, in the spelling of the document and of HTTP.
@@ -51,6 +63,13 @@ fn operations(document: &Value) -> Vec<DocsOperation<'_>> {
     }
     found.sort_by_key(|operation| tags.iter().position(|tag| *tag == operation.tag));
     found
+}
+
+/// Returns the operations that programs call.
+fn public_operations(document: &Value) -> Vec<DocsOperation<'_>> {
+    let mut all = operations(document);
+    all.retain(|operation| !operation.is_internal());
+    all
 }
 
 /// Returns the tags in reading order: lookups first, then as in the document, which is alphabetical.

@@ -4,35 +4,41 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use super::{
-    DocsOperation, list, object, operations,
+    DocsOperation,
+    console::console,
+    list, object, operations, public_operations, samples,
     schema::{kind, limits, table},
     shell, string,
     text::{inline, prose},
 };
+use crate::page::PageContext;
 
 /// Longest example that is not folded, in bytes.
 const UNFOLDED_MAX: usize = 600;
+/// Operation that the page can try: it needs no key and changes nothing.
+const TRIED: &str = "getTranscript";
 
 /// Renders the page of an operation; `None` if it does not exist.
-pub(crate) fn operation(document: &Value, id: &str) -> Option<Markup> {
+pub(crate) fn operation(context: &PageContext, document: &Value, id: &str) -> Option<Markup> {
     let all = operations(document);
-    let at = all.iter().position(|operation| operation.id == id)?;
-    let operation = all.get(at)?;
-    let adjacent = (at.checked_sub(1).and_then(|before| all.get(before)), all.get(at + 1));
+    let operation = all.iter().find(|operation| operation.id == id)?;
+    let public = public_operations(document);
+    let at = public.iter().position(|one| one.id == id);
+    let adjacent = (at.and_then(|at| public.get(at.checked_sub(1)?)), at.and_then(|at| public.get(at + 1)));
     let value = operation.value;
     let body = html! {
         h1 { (operation.summary) }
         p.call.large { span.method { (operation.method) } " " code { (operation.path) } }
         (prose(string(&value["description"])))
         p.about { (authentication(document, value)) " Operation " code { (operation.id) } "." }
-        (samples(value))
+        (example(context, value))
         (parameters(document, value))
         (request_body(document, value))
         (responses(document, value))
-        (adjacent_links(adjacent))
+        (adjacent_links(context, adjacent))
     };
     let title = format!("{} – {}", operation.summary, string(&document["info"]["title"]));
-    Some(shell::page(document, &title, Some(id), "../", body))
+    Some(shell::page(context, document, &title, id, body))
 }
 
 /// Describes the authentication.
@@ -51,18 +57,17 @@ fn authentication(document: &Value, operation: &Value) -> Markup {
     }
 }
 
-/// Renders code samples.
-fn samples(operation: &Value) -> Markup {
+/// Renders code samples, and the form that tries a lookup.
+fn example(context: &PageContext, operation: &Value) -> Markup {
     let samples = list(&operation["x-codeSamples"]);
     html! {
         @if !samples.is_empty() {
             h2 id="examples" { "Example" }
-            @for (index, sample) in samples.iter().enumerate() {
-                details.sample name="sample" open[index == 0] {
-                    summary { (string(&sample["label"])) }
-                    pre tabindex="0" { code { (string(&sample["source"])) } }
-                }
-            }
+            (samples::samples(samples))
+        }
+        @if operation["operationId"] == TRIED {
+            h2 id="try" { "Try it" }
+            (console(context))
         }
     }
 }
@@ -199,11 +204,15 @@ fn one_line(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-fn adjacent_links((before, after): (Option<&DocsOperation<'_>>, Option<&DocsOperation<'_>>)) -> Markup {
+fn adjacent_links(
+    context: &PageContext,
+    (before, after): (Option<&DocsOperation<'_>>, Option<&DocsOperation<'_>>),
+) -> Markup {
+    let address = |operation: &DocsOperation<'_>| context.href(&format!("docs/{}", operation.id));
     html! {
         footer {
-            @if let Some(before) = before { a rel="prev" href=(before.id) { "← " (before.summary) } }
-            @if let Some(after) = after { a.next rel="next" href=(after.id) { (after.summary) " →" } }
+            @if let Some(before) = before { a rel="prev" href=(address(before)) { "← " (before.summary) } }
+            @if let Some(after) = after { a.next rel="next" href=(address(after)) { (after.summary) " →" } }
         }
     }
 }

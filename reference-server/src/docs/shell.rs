@@ -1,78 +1,60 @@
-//! Frame of all documentation pages.
+//! Documentation pages: the guides and operations beside the content.
 
-use std::sync::LazyLock;
-
-use base64::{Engine as _, prelude::BASE64_STANDARD};
-use http::HeaderValue;
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 
-use super::{operations, string, tags};
+use super::{guides, public_operations, string, tags};
+use crate::{
+    config::PageIndex,
+    page::{
+        Frame, PageContext, PagePolicy, PageWidth, Section,
+        assets::{DOCS_SCRIPT, DOCS_STYLE},
+    },
+};
 
-/// Style sheet, inline in each page, so that one request loads the page.
-pub(super) const SHEET: &str = include_str!("style.css");
+/// Content security policy of the documentation.
+pub(crate) const POLICY: PagePolicy = PagePolicy::Script;
 
-/// The content security policy: this style sheet and nothing else.
-pub(crate) fn content_security_policy() -> HeaderValue {
-    static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
-        let digest = BASE64_STANDARD.encode(Sha256::digest(SHEET));
-        let policy = format!(
-            "default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'; \
-             frame-ancestors 'none'"
-        );
-        // Base64 is always a valid header value; the fallback blocks the style sheet.
-        HeaderValue::from_str(&policy).unwrap_or(HeaderValue::from_static("default-src 'none'"))
-    });
-    POLICY.clone()
-}
-
-/// Renders a page with the list of all operations.
+/// Renders a page with the list of all guides and operations.
 ///
-/// `here` is the current operation; `root` is the relative path to the folder of the documentation.
-pub(super) fn page(document: &Value, title: &str, here: Option<&str>, root: &str, body: Markup) -> Markup {
-    html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                title { (title) }
-                style { (PreEscaped(SHEET)) }
-            }
-            body {
-                a.skip href="#content" { "Skip to the content" }
-                div.frame {
-                    nav aria-label="Operations" { (contents(document, here, root)) }
-                    main id="content" { (body) }
-                }
-            }
+/// `here` is the path of the page below `docs/`; empty for the overview.
+pub(super) fn page(context: &PageContext, document: &Value, title: &str, here: &str, body: Markup) -> Markup {
+    let body = html! {
+        div.frame {
+            nav aria-label="Documentation" { (contents(context, document, here)) }
+            article { (body) }
         }
-    }
+    };
+    let frame = Frame::new(context, title).section(Section::Api).width(PageWidth::Docs);
+    let frame = frame.with_style(&DOCS_STYLE).with_script(&DOCS_SCRIPT);
+    frame.content_language("en").indexed_with(PageIndex::Site).render(body)
 }
 
-/// Lists all operations by tag; folded on small screens.
-fn contents(document: &Value, here: Option<&str>, root: &str) -> Markup {
-    let all = operations(document);
+/// Lists all guides, and the operations by tag; folded on small screens.
+fn contents(context: &PageContext, document: &Value, here: &str) -> Markup {
+    let all = public_operations(document);
+    let link = |path: &str, text: &str| {
+        let current = (here == path).then_some("page");
+        html! { li { a href=(context.href(&format!("docs/{path}"))) aria-current=[current] { (text) } } }
+    };
     let lists = html! {
+        p.tag { "Guides" }
+        ul { @for guide in guides::all() { (link(&format!("guides/{}", guide.name), guide.title())) } }
         @for tag in tags(document) {
             @let name = string(&tag["name"]);
             p.tag { (name) }
             ul {
                 @for operation in all.iter().filter(|operation| operation.tag == name) {
-                    li {
-                        a href={ (root) "docs/" (operation.id) } aria-current=[(here == Some(operation.id)).then_some("page")] {
-                            (operation.summary)
-                        }
-                    }
+                    (link(operation.id, operation.summary))
                 }
             }
         }
     };
     html! {
-        p.home { a href={ (root) "docs" } aria-current=[here.is_none().then_some("page")] { "Verbatim API" } }
-        details.folded { summary { "All operations" } (lists) }
+        p.home {
+            a href=(context.href("docs")) aria-current=[here.is_empty().then_some("page")] { "Verbatim API" }
+        }
+        details.folded { summary { "Guides and operations" } (lists) }
         div.unfolded { (lists) }
     }
 }

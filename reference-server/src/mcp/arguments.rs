@@ -98,6 +98,28 @@ impl SearchTranscriptArgs {
     }
 }
 
+/// Arguments of `search_archive`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SearchArchiveArgs {
+    pub(super) query: String,
+    pub(super) lang: Option<String>,
+    pub(super) cursor: Option<String>,
+    limit: Option<u64>,
+}
+
+impl SearchArchiveArgs {
+    /// Maximum number of videos; an error if the query is too long.
+    pub(super) fn limit(&self) -> Result<usize, ToolError> {
+        if self.query.len() > QUERY_MAX {
+            return Err(ToolError::invalid(format!(
+                "query: it has more than {QUERY_MAX} bytes: use a few words"
+            )));
+        }
+        within("limit", self.limit, HITS, 1, HITS_MAX)
+    }
+}
+
 fn within(
     name: &str,
     value: Option<u64>,

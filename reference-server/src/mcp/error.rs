@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use transcript_core::{Error, ErrorKind, FailureLog, wire::lookup::TranscriptResult};
+use transcript_core::{
+    Error, ErrorKind, FailureLog,
+    wire::lookup::{LanguageObject, TranscriptResult},
+};
 use verbatim::service::{ResponseMeta, ServiceError, ServiceErrorKind};
 
 /// Failure of a tool call.
@@ -16,6 +19,8 @@ pub(super) enum ToolError {
         message: String,
         /// Watch page of the video.
         watch_url: String,
+        /// The languages of a video without a transcript in the requested one, as far as known.
+        languages: Vec<LanguageObject>,
         /// Time after which a retry may succeed, if known.
         retry_after: Option<Duration>,
     },
@@ -27,6 +32,8 @@ pub(super) enum ToolError {
         message: String,
         /// Watch page, if the call names a video.
         watch_url: Option<String>,
+        /// As in [`ToolError::Missing`].
+        languages: Vec<LanguageObject>,
         /// Time after which a retry may succeed, if known.
         retry_after: Option<Duration>,
     },
@@ -35,13 +42,17 @@ pub(super) enum ToolError {
 impl ToolError {
     /// An argument is invalid; the message begins with its name.
     pub(super) fn invalid(message: impl Into<String>) -> Self {
-        Self::Refused { code: 400, message: message.into(), watch_url: None, retry_after: None }
+        Self::refused(400, message)
     }
 
     /// Internal error. The details are in the log.
     pub(super) fn fault() -> Self {
-        let message = "Internal server error. Retry in a few seconds.".to_owned();
-        Self::Refused { code: 500, message, watch_url: None, retry_after: None }
+        Self::refused(500, "Internal server error. Retry in a few seconds.")
+    }
+
+    fn refused(code: u16, message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self::Refused { code, message, watch_url: None, languages: Vec::new(), retry_after: None }
     }
 
     /// A lookup without a transcript.
@@ -50,6 +61,7 @@ impl ToolError {
             reason: result.failure_reason.unwrap_or_default(),
             message: result.failure_message.unwrap_or_default(),
             watch_url: result.watch_url,
+            languages: result.languages,
             retry_after: meta.retry_after,
         }
     }
@@ -72,13 +84,14 @@ impl From<Error> for ToolError {
 impl From<ServiceError> for ToolError {
     /// Converts the failure of a call that names a video: without a status, an invalid argument is the video.
     fn from(error: ServiceError) -> Self {
+        let languages = error.languages.iter().map(LanguageObject::from).collect();
         match error {
             ServiceError { reason: Some(reason), watch_url: Some(watch_url), message, meta, .. } => {
                 let (reason, retry_after) = (reason.as_str().to_owned(), meta.retry_after);
-                Self::Missing { reason, message, watch_url, retry_after }
+                Self::Missing { reason, message, watch_url, languages, retry_after }
             }
             ServiceError { status: Some(code), message, watch_url, meta, .. } => {
-                Self::Refused { code, message, watch_url, retry_after: meta.retry_after }
+                Self::Refused { code, message, watch_url, languages, retry_after: meta.retry_after }
             }
             ServiceError { kind: ServiceErrorKind::Core(ErrorKind::Invalid), message, .. } => {
                 Self::invalid(format!("video: {message}"))

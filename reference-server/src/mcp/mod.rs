@@ -1,4 +1,4 @@
-//! Model Context Protocol: four tools for assistants.
+//! Model Context Protocol: tools for assistants.
 //!
 //! Over HTTP they use the service of this server ([`LocalService`]), on standard input and output the user's archive
 //! ([`ArchiveService`]).
@@ -7,6 +7,7 @@
 //! free, what a key pays for, and when. A failure that a caller can act on is a tool result; only a message that is
 //! not a tool call is a protocol error.
 
+mod archive_search;
 mod arguments;
 mod caller;
 mod cursor;
@@ -37,7 +38,10 @@ use verbatim::{
     service::{ArchiveService, Caller, LocalService, Service, ServiceLookup, ServiceQuestion},
 };
 
-use arguments::{AskVideoArgs, GetTranscriptArgs, ListLanguagesArgs, SearchTranscriptArgs, read};
+pub(crate) use archive_search::{ToolSearch, ToolSearchLimits};
+use arguments::{
+    AskVideoArgs, GetTranscriptArgs, ListLanguagesArgs, SearchArchiveArgs, SearchTranscriptArgs, read,
+};
 use caller::caller;
 use error::ToolError;
 pub(crate) use passages::PassageCache;
@@ -56,6 +60,8 @@ pub(crate) struct McpTools {
     /// Searches transcripts.
     chat: Chat,
     passages: PassageCache,
+    /// `None` without a search of the archive.
+    search: Option<ToolSearch>,
     all: Arc<[Tool]>,
 }
 
@@ -75,7 +81,13 @@ impl McpTools {
     }
 
     fn new(service: Arc<dyn Service>, chat: Chat, passages: PassageCache, scope: tools::ToolScope) -> Self {
-        Self { service, chat, passages, all: tools::all(scope).into() }
+        Self { service, chat, passages, search: None, all: tools::all(scope).into() }
+    }
+
+    /// The tools with a search of the archive.
+    pub(crate) fn with_search(self, search: ToolSearch) -> Self {
+        let all = self.all.iter().cloned().chain([tools::search_archive()]).collect();
+        Self { search: Some(search), all, ..self }
     }
 
     /// Calls a tool; `None` if the name is unknown.
@@ -90,6 +102,7 @@ impl McpTools {
             tools::GET_TRANSCRIPT | tools::LIST_LANGUAGES | tools::SEARCH_TRANSCRIPT => {
                 self.read_for_free(name, arguments, caller).await
             }
+            tools::SEARCH_ARCHIVE => self.search_archive(arguments, caller).await?,
             _ => return None,
         };
         Some(result.unwrap_or_else(|error| result::failure(&error)))
@@ -124,6 +137,19 @@ impl McpTools {
         let page =
             page::page(&got.stored, &passages, from, max_chars, timestamps).map_err(ToolError::invalid)?;
         Ok(result::transcript(&got, &page, from.is_none()))
+    }
+
+    /// Searches the archive; `None` without a search.
+    async fn search_archive(
+        &self,
+        arguments: Map<String, Value>,
+        caller: &Caller,
+    ) -> Option<Result<CallToolResult, ToolError>> {
+        let search = self.search.as_ref()?;
+        Some(match read::<SearchArchiveArgs>(arguments) {
+            Ok(args) => search.call(args, caller).await,
+            Err(error) => Err(error),
+        })
     }
 
     async fn list_languages(

@@ -120,7 +120,7 @@ fn tools_all_arguments_are_described() {
     for scope in [tools::ToolScope::Service, tools::ToolScope::Archive] {
         let all = tools::all(scope);
         assert_eq!(all.len(), 4);
-        for tool in all {
+        for tool in all.into_iter().chain([tools::search_archive()]) {
             let schema = tool.schema_as_json_value();
             assert_eq!(schema["additionalProperties"], false, "{}", tool.name);
             assert!(tool.description.is_some_and(|text| text.len() > 60), "{}", tool.name);

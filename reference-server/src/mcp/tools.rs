@@ -1,4 +1,4 @@
-//! Descriptions of the four tools for assistants: purpose, arguments and cost.
+//! Descriptions of the tools for assistants: purpose, arguments and cost.
 
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
@@ -9,6 +9,7 @@ use super::arguments::{HITS, HITS_MAX, PAGE_CHARS, PAGE_CHARS_MAX, PAGE_CHARS_MI
 pub(super) const GET_TRANSCRIPT: &str = "get_transcript";
 pub(super) const LIST_LANGUAGES: &str = "list_languages";
 pub(super) const ASK_VIDEO: &str = "ask_video";
+pub(super) const SEARCH_ARCHIVE: &str = "search_archive";
 pub(super) const SEARCH_TRANSCRIPT: &str = "search_transcript";
 
 /// Instructions for all tools.
@@ -89,6 +90,33 @@ fn search_transcript(scope: ToolScope) -> Tool {
         }
     });
     tool(SEARCH_TRANSCRIPT, "Search a transcript", description, &properties, &["video", "query"])
+}
+
+/// The tool of servers with a search.
+pub(super) fn search_archive() -> Tool {
+    let description = "Search all archived transcripts: the videos that match, best first, each with its best moments \
+                       and links to them. All words of the query must occur, in any order and form. \"exact phrase\", \
+                       -not, OR, prefix*, lang:, platform:, channel:, before: and after: narrow the search. It is free \
+                       and fetches nothing.";
+    let properties = json!({
+        "query": { "type": "string", "description": "The query." },
+        "lang": {
+            "type": "string",
+            "description": "Only transcripts in this language: a tag such as en, pt-BR or zh-Hant. Omit it for all."
+        },
+        "limit": {
+            "type": "integer",
+            "minimum": 1,
+            "maximum": HITS_MAX,
+            "default": HITS,
+            "description": "Maximum number of videos."
+        },
+        "cursor": {
+            "type": "string",
+            "description": "The cursor of the previous result, for the next videos. Omit it to start with the best."
+        }
+    });
+    tool(SEARCH_ARCHIVE, "Search all transcripts", description.to_owned(), &properties, &["query"])
 }
 
 fn list_languages(scope: ToolScope) -> Tool {

@@ -25,7 +25,7 @@ use axum::{
     response::Response,
 };
 use http::{HeaderMap, StatusCode};
-use transcript_core::archive::CompactOutcome;
+use transcript_core::{accounts::webhooks::WebhookResult, archive::CompactOutcome, search::IndexProgress};
 
 use crate::api::{ResultOrigin, TRANSCRIPT_PATH, UnansweredReason, V1_TRANSCRIPT_PATH, X_CACHE};
 use counters::{RouteCounters, RouteTable};
@@ -76,8 +76,15 @@ pub(crate) struct Metrics {
     reloads: ReloadCounters,
     /// Videos of successful and of failed calls of the purge hook.
     purges: [AtomicU64; 2],
+    /// Attempts to send a webhook: accepted, failed, and failed for the last time.
+    webhooks: [AtomicU64; 3],
     /// Transcripts that the background job moved to cold storage, and the bytes that this saved.
     compacted: [AtomicU64; 2],
+    /// Videos that the search indexer indexed because they changed.
+    indexed_videos: AtomicU64,
+    /// Tracks that the build of the search index has read, and whether it has ended.
+    index_tracks: AtomicU64,
+    index_complete: AtomicU64,
     observer: MetricsObserver,
 }
 
@@ -148,6 +155,24 @@ impl Metrics {
     pub(crate) fn count_purges(&self, videos: usize, is_done: bool) {
         let [done, failed] = &self.purges;
         (if is_done { done } else { failed }).fetch_add(videos as u64, Relaxed);
+    }
+
+    /// Counts an attempt to send a webhook.
+    pub(crate) fn count_webhook(&self, result: WebhookResult) {
+        let [delivered, failed, abandoned] = &self.webhooks;
+        let counter = match result {
+            WebhookResult::Delivered => delivered,
+            WebhookResult::Failed => failed,
+            WebhookResult::Abandoned => abandoned,
+        };
+        counter.fetch_add(1, Relaxed);
+    }
+
+    /// Counts a step of the search indexer.
+    pub(crate) fn count_indexing(&self, progress: &IndexProgress) {
+        self.indexed_videos.fetch_add(progress.changed, Relaxed);
+        self.index_tracks.store(progress.state.tracks, Relaxed);
+        self.index_complete.store(u64::from(progress.state.is_complete), Relaxed);
     }
 
     /// Counts a step of the compaction of old transcripts.

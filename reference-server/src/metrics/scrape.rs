@@ -10,7 +10,7 @@ use prometheus_client::{
     metrics::{MetricType, info::Info},
     registry::{Registry, Unit},
 };
-use transcript_core::engine::Load;
+use transcript_core::{accounts::jobs::JobFigures, engine::Load};
 use verbatim::{StoreFigures, Verbatim};
 
 use super::{ApiKind, Metrics, process::ProcessFigures};
@@ -46,6 +46,10 @@ struct MetricsSnapshot {
     load: Load,
     /// `None` if the store did not respond in time.
     mails: Option<u64>,
+    /// Empty if the store did not respond in time.
+    jobs: Vec<JobFigures>,
+    /// `None` if the store did not respond in time.
+    webhooks: Option<u64>,
     readiness: ReadinessState,
     stores: Vec<StoreFigures>,
     /// Entries and bytes of the response cache by API, and its limit in bytes, which both share.
@@ -64,15 +68,22 @@ impl MetricsSources {
     /// # Errors
     /// An error of the encoder.
     pub(crate) async fn text(&self) -> Result<String, fmt::Error> {
-        let (state, mails) = tokio::join!(self.readiness.state(), async {
-            tokio::time::timeout(STORE_TIMEOUT, self.verbatim.waiting_mails()).await.ok()?.ok()
-        });
+        let accounts = self.verbatim.accounts();
+        let (jobs, webhooks) = (accounts.jobs.store(), accounts.webhooks.store());
+        let (state, mails, jobs, webhooks) = tokio::join!(
+            self.readiness.state(),
+            async { tokio::time::timeout(STORE_TIMEOUT, self.verbatim.waiting_mails()).await.ok()?.ok() },
+            async { tokio::time::timeout(STORE_TIMEOUT, jobs.figures()).await.ok()?.ok() },
+            async { tokio::time::timeout(STORE_TIMEOUT, webhooks.count_waiting_events()).await.ok()?.ok() }
+        );
         let (lookup, v1) = (self.app.bodies.usage(false), self.app.bodies.usage(true));
         let bytes_max = self.app.bodies.bytes_max();
         let snapshot = MetricsSnapshot {
             metrics: Arc::clone(&self.metrics),
             load: self.verbatim.transcripts().load(),
             mails,
+            jobs: jobs.unwrap_or_default(),
+            webhooks,
             readiness: state,
             stores: self.verbatim.store_figures(),
             caches: [
@@ -232,6 +243,21 @@ impl MetricsSnapshot {
         to.counters(("fetches_refused", "Fetches refused because too many waited for a supplier"), refused)?;
         let help = "Queued mails, up to 10000; absent if the store does not respond";
         to.gauge(("mail_queued", help), None, self.mails.map(|mails| mails as f64))?;
+        let jobs = self.jobs.iter().map(|found| ([("status", found.status.as_str())], found.jobs as f64));
+        to.gauges(("jobs", "Unfinished jobs of all servers on the storage, by state"), None, jobs)?;
+        let items = self.jobs.iter().flat_map(|found| {
+            let labels = |item| [("job_status", found.status.as_str()), ("status", item)];
+            [(labels("queued"), found.queued_items as f64), (labels("running"), found.running_items as f64)]
+        });
+        let help = "Items of unfinished jobs, by state of the job and of the item";
+        to.gauges(("job_items", help), None, items)?;
+        let help =
+            "Events of jobs that are still to be sent, up to 10000; absent if the store does not respond";
+        to.gauge(("webhooks_queued", help), None, self.webhooks.map(|events| events as f64))?;
+        let attempts = ["delivered", "failed", "abandoned"].into_iter().zip(&self.metrics.webhooks);
+        let attempts = attempts
+            .map(|(result, count)| ([("result", result)], count.load(std::sync::atomic::Ordering::Relaxed)));
+        to.counters(("webhook_attempts", "Attempts to send a webhook, by result"), attempts)?;
         let purges = ["done", "failed"].into_iter().zip(&self.metrics.purges);
         let purges = purges
             .map(|(result, count)| ([("result", result)], count.load(std::sync::atomic::Ordering::Relaxed)));
@@ -243,6 +269,12 @@ impl MetricsSnapshot {
         let moved = ("archive_compacted", "Transcripts moved to cold storage by the background job");
         to.counter(moved, read(compacted))?;
         to.counter(("archive_compaction_saved_bytes", "Bytes that this saved"), read(saved))?;
+        let indexed = ("search_indexed_videos", "Changed videos that the search indexer indexed");
+        to.counter(indexed, read(&self.metrics.indexed_videos))?;
+        let built = ("search_index_tracks", "Tracks that the build of the search index has read");
+        to.gauge(built, None, Some(read(&self.metrics.index_tracks)))?;
+        let complete = ("search_index_complete", "Whether the build of the search index has ended");
+        to.gauge(complete, None, Some(read(&self.metrics.index_complete)))?;
         let dropped = ("log_lines_dropped", "Dropped log lines");
         to.counter(dropped, self.lines_dropped as f64)
     }

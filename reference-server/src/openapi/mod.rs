@@ -21,7 +21,10 @@ use crate::{
 /// Document of a service with these settings.
 pub(crate) fn document(options: &LookupOptions, accounts: &AccountsOptions) -> Value {
     let base_url = options.base_url.trim_end_matches('/');
+    let paths = paths(options, accounts);
     json!({
+        // Samples of the guides, which are pages of the documentation.
+        "x-guideSamples": samples::guides(&paths, base_url),
         "openapi": "3.1.1",
         "jsonSchemaDialect": "https://json-schema.org/draft/2020-12/schema",
         "info": {
@@ -35,12 +38,13 @@ pub(crate) fn document(options: &LookupOptions, accounts: &AccountsOptions) -> V
         "servers": [{ "url": base_url, "description": "This service." }],
         "tags": [
             { "name": "accounts", "description": "The v1 API: accounts with credits, transcripts and chat." },
+            { "name": "jobs", "description": "Transcripts of many videos, fetched in the background." },
             { "name": "keys", "description": "Creation and status of API keys." },
             { "name": "payments", "description": "Plans and credit packs, paid on a hosted page." },
             { "name": "service", "description": "Health, version and documentation of the service." },
             { "name": "transcripts", "description": "Lookup of transcripts." }
         ],
-        "paths": paths(options, accounts),
+        "paths": paths,
         "components": {
             "schemas": schemas::all(),
             "securitySchemes": {
@@ -69,11 +73,27 @@ fn paths(options: &LookupOptions, accounts: &AccountsOptions) -> Value {
         let Some(operation) = endpoint.operation else { continue };
         let mut operation = operation(&settings);
         add_common_responses(endpoint, &mut operation);
+        if INTERNAL.iter().any(|id| operation["operationId"] == *id) {
+            operation["x-internal"] = true.into();
+        }
         paths[endpoint.path][endpoint.method.as_str().to_ascii_lowercase()] = operation;
     }
     samples::add(&mut paths, &options.base_url);
     paths
 }
+
+/// Operations that only the pages, payment providers and tools of the service call. The reference lists them last.
+const INTERNAL: [&str; 9] = [
+    "getDocs",
+    "getDocsOfOperation",
+    "getGuide",
+    "getLlmsTxt",
+    "getOpenApi",
+    "getSandboxPage",
+    "getVersion",
+    "pressSandboxButton",
+    "takeStripeEvent",
+];
 
 /// Description of the whole document.
 const DESCRIPTION: &str = "An archived transcript is returned to every caller, without a key and free of charge. A \

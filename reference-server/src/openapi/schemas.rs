@@ -9,10 +9,12 @@ use serde_json::{Map, Value};
 use transcript_core::wire::{
     Problem,
     lookup::{CreateKeyResponse, KeyRequest, KeyStatus, TranscriptResult},
+    search::SearchResponse,
     v1::{
-        AccountInfo, BuyCreditsRequest, ChatAnswer, ChatQuestion, CreditsCheckout, ErrorBody, PlanCheckout,
-        RegisterRequest, RegisterResponse, RotateKeyResponse, SubscribeRequest, VerifyResponse,
-        VideoTranscript, WebhookAck,
+        AccountInfo, BuyCreditsRequest, ChatAnswer, ChatQuestion, CreditsCheckout, ErrorBody, JobDeliveries,
+        JobInfo, JobList, JobRequest, JobResults, PlanCheckout, RegisterRequest, RegisterResponse,
+        RotateKeyResponse, SubscribeRequest, VerifyResponse, VideoTranscript, WebhookAck, WebhookEvent,
+        WebhookSecretInfo,
     },
 };
 
@@ -31,10 +33,12 @@ pub(super) fn all() -> Map<String, Value> {
         generator.subschema_for::<SubscribeRequest>();
         generator.subschema_for::<BuyCreditsRequest>();
         generator.subschema_for::<ChatQuestion>();
+        generator.subschema_for::<JobRequest>();
     });
     schemas.append(&mut generate(Contract::Serialize, |generator| {
         generator.subschema_for::<CreateKeyResponse>();
         generator.subschema_for::<KeyStatus>();
+        generator.subschema_for::<SearchResponse>();
         generator.subschema_for::<Problem>();
         generator.subschema_for::<ErrorBody>();
         generator.subschema_for::<RotateKeyResponse>();
@@ -46,6 +50,12 @@ pub(super) fn all() -> Map<String, Value> {
         generator.subschema_for::<VerifyResponse>();
         generator.subschema_for::<VideoTranscript>();
         generator.subschema_for::<ChatAnswer>();
+        generator.subschema_for::<JobInfo>();
+        generator.subschema_for::<JobList>();
+        generator.subschema_for::<JobResults>();
+        generator.subschema_for::<JobDeliveries>();
+        generator.subschema_for::<WebhookEvent>();
+        generator.subschema_for::<WebhookSecretInfo>();
         generator.subschema_for::<Health>();
         generator.subschema_for::<Version>();
     }));

@@ -6,6 +6,7 @@
 
 mod accounts;
 mod archive;
+mod jobs;
 mod keys;
 mod ledger;
 mod quota;
@@ -23,7 +24,9 @@ use verbatim::{SystemRandom, Verbatim};
 
 pub(crate) use accounts::{DeleteOutcome, NewAccount};
 pub(crate) use quota::{parse_expiry, parse_quota, quota_text};
-pub(crate) use rows::{AccountRow, AuditRow, KeyRow, NewAccountRow, TokenRow, audit_report_json, pool_name};
+pub(crate) use rows::{
+    AccountRow, AuditRow, JobRow, KeyRow, NewAccountRow, TokenRow, audit_report_json, pool_name,
+};
 pub(crate) use system_user::system_user;
 pub(crate) use tokens::{TokenName, authenticate};
 

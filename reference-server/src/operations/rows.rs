@@ -4,7 +4,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 use transcript_core::{
-    accounts::{AccountView, PlanState, Profile},
+    accounts::{
+        AccountView, PlanState, Profile,
+        jobs::{Job, PauseReason},
+    },
     admin::{AdminToken, AuditEntry},
     ledger::{PoolBalance, audit::BalanceMismatch},
     lookup::KeyWithUsage,
@@ -162,6 +165,44 @@ impl From<&AuditEntry> for AuditRow {
             detail: entry.detail.clone(),
             result: entry.result.as_ref().map(|result| result.text.clone()),
             ended_at: entry.result.as_ref().map(|result| result.at.to_string()),
+        }
+    }
+}
+
+/// A job of an account.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct JobRow {
+    id: String,
+    /// Id of the account.
+    account: String,
+    status: &'static str,
+    /// Why it is paused.
+    pause_reason: Option<&'static str>,
+    created_at: String,
+    total: u64,
+    queued: u64,
+    running: u64,
+    done: u64,
+    failed: u64,
+    /// Credits that it cost so far.
+    spent: u64,
+}
+
+impl From<&Job> for JobRow {
+    fn from(job: &Job) -> Self {
+        Self {
+            id: job.id.to_string(),
+            account: job.account.to_string(),
+            status: job.status.as_str(),
+            pause_reason: job.pause_reason.map(PauseReason::as_str),
+            created_at: job.created_at.to_string(),
+            total: job.counts.total,
+            queued: job.counts.queued(),
+            running: job.counts.running,
+            done: job.counts.done,
+            failed: job.counts.failed,
+            spent: job.spent,
         }
     }
 }

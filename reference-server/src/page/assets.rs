@@ -46,9 +46,34 @@ const SCRIPT_KIND: &str = "text/javascript; charset=utf-8";
 pub(crate) static STYLE: LazyLock<Asset> = LazyLock::new(|| {
     Asset::new("style", "css", "text/css; charset=utf-8", include_str!("style.css").to_owned())
 });
-/// Script of the pages.
+/// Further style sheet of the documentation.
+pub(crate) static DOCS_STYLE: LazyLock<Asset> = LazyLock::new(|| {
+    Asset::new("docs", "css", "text/css; charset=utf-8", include_str!("../docs/style.css").to_owned())
+});
+/// Script of the documentation.
+pub(crate) static DOCS_SCRIPT: LazyLock<Asset> =
+    LazyLock::new(|| Asset::new("docs", "js", SCRIPT_KIND, include_str!("../docs/docs.js").to_owned()));
+/// Script of transcripts.
 pub(crate) static SCRIPT: LazyLock<Asset> =
     LazyLock::new(|| Asset::new("page", "js", SCRIPT_KIND, include_str!("page.js").to_owned()));
+/// Script of the search page.
+pub(crate) static SEARCH_SCRIPT: LazyLock<Asset> =
+    LazyLock::new(|| Asset::new("search", "js", SCRIPT_KIND, include_str!("search.js").to_owned()));
+/// Module that the scripts of the transcribe button and of questions import.
+static CHALLENGE: LazyLock<Asset> =
+    LazyLock::new(|| Asset::new("challenge", "js", SCRIPT_KIND, include_str!("challenge.js").to_owned()));
+/// Script of the transcribe button.
+pub(crate) static TRANSCRIBE: LazyLock<Asset> =
+    LazyLock::new(|| Asset::new("transcribe", "js", SCRIPT_KIND, importing(include_str!("transcribe.js"))));
+/// Script of questions, loaded only by the first one.
+pub(crate) static QUESTION_SCRIPT: LazyLock<Asset> =
+    LazyLock::new(|| Asset::new("question", "js", SCRIPT_KIND, importing(include_str!("question.js"))));
+/// Script of the player, loaded only by its button.
+pub(crate) static PLAYER: LazyLock<Asset> =
+    LazyLock::new(|| Asset::new("player", "js", SCRIPT_KIND, include_str!("player.js").to_owned()));
+/// Script of the buttons that copy a key.
+pub(crate) static COPY_SCRIPT: LazyLock<Asset> =
+    LazyLock::new(|| Asset::new("copy", "js", SCRIPT_KIND, include_str!("copy.js").to_owned()));
 /// Icon of the browser tab.
 pub(crate) static ICON: LazyLock<Asset> =
     LazyLock::new(|| Asset::new("icon", "svg", "image/svg+xml", include_str!("icon.svg").to_owned()));
@@ -61,8 +86,27 @@ pub(crate) static WORKER: LazyLock<Asset> =
 
 /// Returns the file with this name.
 pub(crate) fn named(name: &str) -> Option<&'static Asset> {
-    let all: [&'static Asset; 5] = [&STYLE, &SCRIPT, &ICON, &WIDGET, &WORKER];
+    let all: [&'static Asset; 13] = [
+        &STYLE,
+        &DOCS_STYLE,
+        &DOCS_SCRIPT,
+        &SCRIPT,
+        &SEARCH_SCRIPT,
+        &CHALLENGE,
+        &TRANSCRIBE,
+        &QUESTION_SCRIPT,
+        &PLAYER,
+        &COPY_SCRIPT,
+        &ICON,
+        &WIDGET,
+        &WORKER,
+    ];
     all.into_iter().find(|asset| asset.name == name)
+}
+
+/// A script whose import has the name of this version's module.
+fn importing(text: &str) -> String {
+    text.replace("\"./challenge.js\"", &format!("\"./{}\"", CHALLENGE.name))
 }
 
 /// ALTCHA source with its licence in front.

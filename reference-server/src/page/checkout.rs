@@ -3,192 +3,184 @@
 use maud::{Markup, html};
 use transcript_core::accounts::{
     Order, OrderItem, OrderState,
-    payments::{BuyerStatus, OrderResolution, OrderStatus, SandboxOrder, SandboxStatus},
+    payments::{BuyerStatus, CURRENCY, OrderResolution, OrderStatus, SandboxOrder, SandboxStatus},
 };
 
-use super::{HtmlPage, document};
-
-/// Relative path from an order page to the root of the service.
-pub(crate) const ORDER_ROOT: &str = "../";
-/// Relative path from a sandbox page to the root of the service.
-pub(crate) const SANDBOX_ROOT: &str = "../../";
+use super::{
+    Frame, NextSteps, PageContext, Section,
+    account::{date, grouped, item, money, refund},
+};
 
 /// Page with the status of an order.
-pub(crate) fn order_status(status: &OrderStatus) -> Markup {
+pub(crate) fn order_status(context: &PageContext, status: &OrderStatus, balance: Option<u64>) -> Markup {
     let order = &status.order;
+    let text = |key| context.text(key);
+    let paragraph = |key| html! { p { (context.text(key)) } };
     let (title, details) = match (order.state, status.resolution) {
-        (OrderState::Open, OrderResolution::Unfulfilled { is_returned }) => unfulfilled(order, is_returned),
+        (OrderState::Open, OrderResolution::Unfulfilled { is_returned: true }) => {
+            ("order.refunded", paragraph("order.unfulfilled_returned"))
+        }
+        // The page must not suggest another payment.
+        (OrderState::Open, OrderResolution::Unfulfilled { is_returned: false }) => {
+            let id = html! { code { (order.id) } };
+            (
+                "order.unfulfilled",
+                html! { p { (context.markup("order.unfulfilled_kept", &[("order", id)])) } },
+            )
+        }
         (OrderState::Open, _) => (
-            "Not paid yet",
+            "order.open",
             html! {
-                p {
-                    "No payment has arrived. If you left the payment page, you can go back to it, or place a new \
-                     order."
-                }
-                p { "If you have just paid, the payment may still be pending: " a href="" { "reload this page" } "." }
+                p { (text("order.open_why")) }
+                p { (text("order.open_pending")) " " a href="" { (text("order.reload")) } }
             },
         ),
-        (OrderState::Fulfilled, resolution) => ("Paid", fulfilled(order, resolution)),
-        (OrderState::Expired, _) => {
-            ("Cancelled", html! { p { "This order is closed. Nothing was charged, and nothing will be." } })
-        }
-        (OrderState::Refunded, _) => ("Refunded", html! { p { (REFUND_NOTE) } }),
-        (OrderState::Disputed, _) => ("Disputed", disputed(status)),
+        (OrderState::Fulfilled, resolution) => ("order.paid", fulfilled(context, order, resolution)),
+        (OrderState::Expired, _) => ("order.cancelled", paragraph("order.cancelled_why")),
+        (OrderState::Refunded, _) => ("order.refunded", paragraph("order.refunded_why")),
+        (OrderState::Disputed, _) => ("order.disputed", disputed(context, status)),
     };
-    document(
-        HtmlPage::plain(title, ORDER_ROOT),
-        html! {
-            p.kicker { "Your order" }
-            h1 { (title) }
-            (details)
-            (facts(order))
-            p.about { "You can close this page." }
-        },
-    )
-}
-
-/// Consequence of a refund.
-const REFUND_NOTE: &str = "The payment was refunded, and its credits were removed in proportion.";
-
-/// Paid order without credits or plan. The page must not suggest another payment.
-fn unfulfilled(order: &Order, is_returned: bool) -> (&'static str, Markup) {
-    if is_returned {
-        return (
-            "Refunded",
-            html! { p { "This order was not fulfilled, and the payment was refunded in full." } },
-        );
-    }
-    (
-        "Paid, but not fulfilled",
-        html! {
-            p {
-                "A payment arrived for this order, but it does not match the order, or the account was deleted. \
-                 Please do not pay again. Contact the operator of this service with the order id "
-                code { (order.id) } "."
-            }
-        },
-    )
+    let title = text(title);
+    frame(context, title).render(html! {
+        p.kicker { (text("order.kicker")) }
+        h1 { (title) }
+        (details)
+        @if let Some(credits) = balance {
+            p { (context.fill("orders.balance", &[("credits", &grouped(credits))])) }
+        }
+        (order_facts(context, order))
+        ul {
+            li { a href=(context.href("account")) { (context.text("account.to_account")) } }
+            li { a href=(context.href("account/orders")) { (context.text("orders.all")) } }
+            li { a href=(context.href("docs")) { (context.text("keys.next_docs")) } }
+        }
+    })
 }
 
 /// State of a disputed payment.
-fn disputed(status: &OrderStatus) -> Markup {
+fn disputed(context: &PageContext, status: &OrderStatus) -> Markup {
+    let account = match status.buyer {
+        BuyerStatus::Open => "order.account_open",
+        BuyerStatus::Blocked => "order.account_blocked",
+        BuyerStatus::Deleted => "order.account_deleted",
+    };
     html! {
-        p { "The payment was disputed with the payer's bank." }
-        @if !status.order.refunded_credits.is_empty() { p { (REFUND_NOTE) } }
-        p {
-            @match status.buyer {
-                BuyerStatus::Open => "The account is open."
-                BuyerStatus::Blocked => "The account is blocked until the operator of this service decides."
-                BuyerStatus::Deleted => "The account was deleted."
-            }
-        }
+        p { (context.text("order.disputed_why")) }
+        @if !status.order.refunded_credits.is_empty() { p { (context.text("order.refunded_why")) } }
+        p { (context.text(account)) }
     }
 }
 
 /// Result of a fulfilled order.
-fn fulfilled(order: &Order, resolution: OrderResolution) -> Markup {
+fn fulfilled(context: &PageContext, order: &Order, resolution: OrderResolution) -> Markup {
     let credits = grouped(order.credits);
-    match (&order.item, resolution) {
-        (OrderItem::Pack(_), _) => html! {
-            p { (credits) " credits were added to your account. They do not expire." }
-        },
-        (OrderItem::Plan(plan), OrderResolution::Active) => html! {
-            p { "Your account now has the plan " (plan.as_str()) ", with " (credits) " credits a month." }
-        },
-        (OrderItem::Plan(plan), OrderResolution::GrantedAsCredits) => html! {
-            p {
-                "Your account has another paid plan, which continues. For the month of " (plan.as_str())
-                " that was paid here, " (credits) " credits were added instead. They do not expire."
-            }
-        },
-        (OrderItem::Plan(plan), _) => html! {
-            p {
-                "The plan " (plan.as_str()) ", with " (credits) " credits a month, was bought with this order."
-            }
-        },
-    }
+    let (message, plan) = match (&order.item, resolution) {
+        (OrderItem::Pack(_), _) => ("order.paid_pack", ""),
+        (OrderItem::Plan(plan), OrderResolution::Active) => ("order.paid_plan", plan.as_str()),
+        (OrderItem::Plan(plan), OrderResolution::GrantedAsCredits) => {
+            ("order.paid_as_credits", plan.as_str())
+        }
+        (OrderItem::Plan(plan), _) => ("order.paid_plan_earlier", plan.as_str()),
+    };
+    html! { p { (context.fill(message, &[("credits", &credits), ("plan", plan)])) } }
 }
 
 /// Sandbox page of an order. `token` is the secret of its address.
-pub(crate) fn sandbox(sandbox_order: &SandboxOrder, token: &str) -> Markup {
+pub(crate) fn sandbox(context: &PageContext, sandbox_order: &SandboxOrder, token: &str) -> Markup {
     let order = &sandbox_order.order;
     let left = order.amount_minor.saturating_sub(sandbox_order.returned_minor);
-    document(
-        HtmlPage::plain("Test checkout", SANDBOX_ROOT),
-        html! {
-            p.notice role="note" {
-                strong { "This is a test." }
-                " No real payment is made, and no card is needed."
+    frame(context, "Test checkout").render(html! {
+        p.notice role="note" {
+            strong { "This is a test." }
+            " No real payment is made, and no card is needed."
+        }
+        h1 { "Test checkout" }
+        (facts(order))
+        @match sandbox_order.status {
+            SandboxStatus::Open => {
+                (form(token, html! {
+                    (button("pay", &format!("Pretend to pay {}", money(order.amount_minor, CURRENCY))))
+                    (secondary_button("pay-later", "Pretend to pay by a slow transfer"))
+                    (secondary_button("cancel", "Cancel"))
+                }))
             }
-            h1 { "Test checkout" }
-            (facts(order))
-            @match sandbox_order.status {
-                SandboxStatus::Open => {
+            SandboxStatus::Pending => {
+                p { "The payment is pending. Nothing has been credited yet." }
+                (form(token, html! {
+                    (button("arrive", "Simulate a completed payment"))
+                    (secondary_button("fail", "Simulate a failed payment"))
+                }))
+            }
+            SandboxStatus::Paid => {
+                p { "The payment is complete, and the order is fulfilled." }
+                @if left > 0 {
                     (form(token, html! {
-                        (button("pay", &format!("Pretend to pay {}", dollars(order.amount_minor))))
-                        (secondary_button("pay-later", "Pretend to pay by a slow transfer"))
-                        (secondary_button("cancel", "Cancel"))
+                        label for="cents" { "Amount of the simulated refund, in US cents:" }
+                        input id="cents" name="cents" type="number" required min="1" max=(left) value=(left);
+                        (secondary_button("refund", "Refund"))
                     }))
                 }
-                SandboxStatus::Pending => {
-                    p { "The payment is pending. Nothing has been credited yet." }
-                    (form(token, html! {
-                        (button("arrive", "Simulate a completed payment"))
-                        (secondary_button("fail", "Simulate a failed payment"))
-                    }))
-                }
-                SandboxStatus::Paid => {
-                    p { "The payment is complete, and the order is fulfilled." }
-                    @if left > 0 {
-                        (form(token, html! {
-                            label for="cents" { "Amount of the simulated refund, in US cents:" }
-                            input id="cents" name="cents" type="number" required min="1" max=(left) value=(left);
-                            (secondary_button("refund", "Refund"))
-                        }))
-                    }
-                    @if sandbox_order.returned_minor > 0 {
-                        p { "Refunded: " (dollars(sandbox_order.returned_minor)) "." }
-                    }
-                }
-                SandboxStatus::Ended => {
-                    p { "The order was cancelled. Nothing was charged, and nothing was credited." }
+                @if sandbox_order.returned_minor > 0 {
+                    p { "Refunded: " (money(sandbox_order.returned_minor, CURRENCY)) "." }
                 }
             }
-            @if sandbox_order.status != SandboxStatus::Open {
-                p { a href=(format!("../{}", order.id)) { "Show the buyer's page" } }
+            SandboxStatus::Ended => {
+                p { "The order was cancelled. Nothing was charged, and nothing was credited." }
             }
-        },
-    )
+        }
+        @if sandbox_order.status != SandboxStatus::Open {
+            p { a href=(format!("../{}", order.id)) { "Show the buyer's page" } }
+        }
+    })
 }
 
 /// Page for an unknown order and for a wrong secret: both look the same.
-pub(crate) fn missing(root: &str) -> Markup {
-    document(
-        HtmlPage::plain("No such order", root),
-        html! {
-            h1 { "No such order" }
-            p {
-                "There is no order at this address, or its page is closed. Check that the address was copied \
-                 completely, or place a new order."
-            }
-        },
-    )
+pub(crate) fn missing(context: &PageContext) -> Markup {
+    frame(context, "No such order").render(html! {
+        h1 { "No such order" }
+        p {
+            "There is no order at this address, or its page is closed. Check that the address was copied \
+             completely, or place a new order."
+        }
+        p { a href=(context.href("account/orders")) { (context.text("orders.all")) } }
+        (NextSteps::default().render(context))
+    })
 }
 
 /// Error page.
-pub(crate) fn error(why: &str, root: &str) -> Markup {
-    document(
-        HtmlPage::plain("That did not work", root),
-        html! {
-            h1 { "That did not work" }
-            p { (why) }
-        },
-    )
+pub(crate) fn error(context: &PageContext, why: &str) -> Markup {
+    frame(context, "That did not work").render(html! {
+        h1 { "That did not work" }
+        p { (why) }
+        (NextSteps::default().render(context))
+    })
 }
 
 /// Body of a redirect, which browsers do not show.
-pub(crate) fn redirect() -> Markup {
-    document(HtmlPage::plain("Done", SANDBOX_ROOT), html! { h1 { "Done" } })
+pub(crate) fn redirect(context: &PageContext) -> Markup {
+    frame(context, "Done").render(html! { h1 { "Done" } })
+}
+
+fn frame<'a>(context: &'a PageContext, title: &'a str) -> Frame<'a> {
+    Frame::new(context, title).section(Section::Account)
+}
+
+/// What was ordered, when, for how much, and what was returned.
+fn order_facts(context: &PageContext, order: &Order) -> Markup {
+    let text = |key| context.text(key);
+    html! {
+        dl.facts {
+            dt { (text("orders.item")) }
+            dd { (item(context, order)) }
+            dt { (text("orders.price")) }
+            dd { (money(order.amount_minor, &order.currency)) }
+            dt { (text("orders.date")) }
+            dd { (date(order.created_at)) }
+            (refund(context, order))
+            dt { (text("orders.order")) }
+            dd { code { (order.id) } }
+        }
+    }
 }
 
 fn facts(order: &Order) -> Markup {
@@ -205,7 +197,7 @@ fn facts(order: &Order) -> Markup {
             }
             dt { "Price" }
             dd {
-                (dollars(order.amount_minor))
+                (money(order.amount_minor, CURRENCY))
                 @if matches!(order.item, OrderItem::Plan(_)) { " a month" }
             }
             dt { "Order" }
@@ -230,24 +222,6 @@ fn button(action: &str, text: &str) -> Markup {
 
 fn secondary_button(action: &str, text: &str) -> Markup {
     html! { button.other type="submit" name="deed" value=(action) { (text) } }
-}
-
-/// Amount in US cents as dollars.
-fn dollars(cents: u64) -> String {
-    format!("${}.{:02}", grouped(cents / 100), cents % 100)
-}
-
-/// Number with thousands separators.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut grouped = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
 }
 
 #[cfg(test)]
@@ -277,9 +251,11 @@ mod tests {
             state,
             payment: None,
             refunded_credits: refunded_credits.to_vec(),
+            returned_minor: 0,
             created_at: Timestamp::from_millis(0),
         };
-        order_status(&OrderStatus { order, resolution, buyer }).into_string()
+        let context = PageContext::for_test("/checkout/order-7");
+        order_status(&context, &OrderStatus { order, resolution, buyer }, None).into_string()
     }
 
     #[test]
@@ -323,7 +299,7 @@ mod tests {
 
     #[test]
     fn amounts_have_thousands_separators() {
-        let shown = [0, 5, 1_200, 99_999, 123_456_789].map(dollars);
+        let shown = [0, 5, 1_200, 99_999, 123_456_789].map(|cents| money(cents, CURRENCY));
         assert_eq!(shown, ["$0.00", "$0.05", "$12.00", "$999.99", "$1,234,567.89"]);
         assert_eq!(
             [0, 999, 1_000, 50_000, 1_000_000].map(grouped),

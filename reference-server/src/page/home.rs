@@ -2,7 +2,9 @@
 
 use maud::{Markup, html};
 
-use super::{HtmlPage, PagePolicy, document};
+use crate::config::PageIndex;
+
+use super::{Frame, PageContext, PagePolicy, PageWidth, Section};
 
 /// Content security policy of the front page.
 pub(crate) const POLICY: PagePolicy = PagePolicy::Form;
@@ -19,64 +21,69 @@ pub(crate) struct LinkFormError<'a> {
 }
 
 /// Front page.
-pub(crate) fn home(error: Option<&LinkFormError<'_>>) -> Markup {
-    let summary = "Paste the link of a video and get its transcript, with a timestamp for every passage.";
-    let page = HtmlPage {
-        head: html! {
-            meta name="description" content=(summary);
-            meta property="og:title" content="Verbatim";
-            meta property="og:description" content=(summary);
-            meta property="og:type" content="website";
-        },
-        class: "wide",
-        ..HtmlPage::plain("Verbatim – video transcripts", "")
+pub(crate) fn home(context: &PageContext, error: Option<&LinkFormError<'_>>) -> Markup {
+    let summary = context.text("home.summary");
+    let head = html! {
+        meta name="description" content=(summary);
+        meta property="og:title" content="Verbatim";
+        meta property="og:description" content=(summary);
+        meta property="og:type" content="website";
     };
-    document(
-        page,
-        html! {
-            h1.display { "Get the transcript of a video" }
-            p.lead {
-                "Paste a link. You get the spoken words, each passage with its time: to read, search, quote and \
-                 download."
+    let body = html! {
+        h1.display { (context.text("home.title")) }
+        p.lead { (context.text("home.lead")) }
+        (link_form(context, error))
+        (expectations(context))
+    };
+    let frame = Frame::new(context, context.text("home.tab")).section(Section::Transcripts);
+    frame.width(PageWidth::Wide).indexed_with(PageIndex::Site).head(head).render(body)
+}
+
+fn link_form(context: &PageContext, error: Option<&LinkFormError<'_>>) -> Markup {
+    html! {
+        form.find action="./" method="get" {
+            label for="url" { (context.text("home.link")) }
+            div.row {
+                input #url name="url" type="text" inputmode="url" autocomplete="off" autocapitalize="off"
+                    spellcheck="false" required maxlength=(LINK_LENGTH_MAX) dir="ltr"
+                    placeholder="https://www.youtube.com/watch?v=…"
+                    value=[error.map(|error| error.link)]
+                    aria-invalid=[error.map(|_| "true")]
+                    aria-describedby=(if error.is_some() { "wrong hint" } else { "hint" });
+                (context.language_field())
+                button type="submit" { (context.text("home.submit")) }
             }
-            form.find action="./" method="get" {
-                label for="url" { "Link of a video" }
-                div.row {
-                    input #url name="url" type="text" inputmode="url" autocomplete="off" autocapitalize="off"
-                        spellcheck="false" required maxlength=(LINK_LENGTH_MAX)
-                        placeholder="https://www.youtube.com/watch?v=…"
-                        value=[error.map(|error| error.link)]
-                        aria-invalid=[error.map(|_| "true")]
-                        aria-describedby=(if error.is_some() { "wrong hint" } else { "hint" });
-                    button type="submit" { "Get the transcript" }
-                }
-                @if let Some(error) = error {
-                    p.error #wrong role="alert" { (error.why) }
-                }
-                p.hint #hint { "YouTube, TikTok, Instagram and X. Short links work, too." }
+            @if let Some(error) = error {
+                p.error #wrong role="alert" { (error.why) }
             }
-            section.facts3 aria-label="What to expect" {
-                div {
-                    h2 { "Word for word" }
-                    p { "The text comes from the video's captions or from speech recognition. It is not summarised, \
-                         translated or invented." }
-                }
-                div {
-                    h2 { "Free once transcribed" }
-                    p { "After the first request the transcript is archived, free for everyone and available at once." }
-                }
-                div {
-                    h2 { "API" }
-                    p {
-                        "One request, without an API key for archived transcripts: "
-                        code { "GET /api/transcript?url=…" } ". "
-                        a href="docs" { "API documentation" } ", with samples in curl, Python and JavaScript. "
-                        "For programs: "
-                        a href="openapi.json" { "openapi.json" } ". For language models: "
-                        a href="llms.txt" { "llms.txt" } "."
-                    }
+            p.hint #hint { (context.text("home.platforms")) }
+        }
+    }
+}
+
+fn expectations(context: &PageContext) -> Markup {
+    let link = |path: &str, text: &str| html! { a href=(context.href(path)) { (text) } };
+    html! {
+        section.facts3 aria-label=(context.text("home.expectations")) {
+            div {
+                h2 { (context.text("home.words_title")) }
+                p { (context.text("home.words")) }
+            }
+            div {
+                h2 { (context.text("home.free_title")) }
+                p { (context.text("home.free")) }
+            }
+            div {
+                h2 { (context.text("home.api_title")) }
+                p {
+                    (context.markup("home.api", &[
+                        ("call", html! { code dir="ltr" { "GET /api/transcript?url=…" } }),
+                        ("docs", link("docs", context.text("home.api_docs"))),
+                        ("openapi", html! { a href="openapi.json" { "openapi.json" } }),
+                        ("llms", html! { a href="llms.txt" { "llms.txt" } }),
+                    ]))
                 }
             }
-        },
-    )
+        }
+    }
 }

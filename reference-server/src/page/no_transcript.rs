@@ -1,4 +1,4 @@
-//! Watch pages of videos without a transcript: the reason, and the transcribe button.
+//! Watch pages of videos without a transcript: the reason, the transcribe button, and what to do next.
 
 use maud::{Markup, html};
 use transcript_core::{
@@ -7,18 +7,23 @@ use transcript_core::{
 };
 
 use super::{
-    HtmlPage, PagePolicy,
-    assets::{WIDGET, WORKER},
-    document,
+    Frame, NextSteps, PageContext, PagePolicy, Section,
+    assets::{TRANSCRIBE, WIDGET, WORKER},
     transcript::languages,
 };
 
-/// Relative path from a watch page to the root of the service.
-const ROOT: &str = "../../";
+/// Messages of the script for the button.
+const SCRIPT_MESSAGES: [(&str, &str); 5] = [
+    ("solving", "script.solving"),
+    ("insecure", "script.insecure"),
+    ("unsolved", "script.unsolved"),
+    ("lost", "script.lost"),
+    ("done", "script.done"),
+];
 
 /// Content security policy of such a page: only the button needs the script.
 pub(crate) fn policy(offer: Option<&TranscribeOffer>) -> PagePolicy {
-    if offer.is_some() { PagePolicy::Script } else { PagePolicy::Static }
+    if offer.is_some_and(TranscribeOffer::has_button) { PagePolicy::Script } else { PagePolicy::Static }
 }
 
 /// Transcription that a visitor can request.
@@ -30,20 +35,51 @@ pub(crate) struct TranscribeOffer {
     pub(crate) query: String,
     /// New transcripts per visitor and day.
     pub(crate) per_day: u64,
+    /// New transcripts that are left to this visitor today.
+    pub(crate) left: u64,
+    /// Credits per month of a free account.
+    pub(crate) free_credits: u64,
+}
+
+impl TranscribeOffer {
+    fn has_button(&self) -> bool {
+        self.left > 0
+    }
+}
+
+/// Why a video has no transcript.
+#[derive(Clone, Debug)]
+pub(crate) enum MissingReason {
+    /// Not transcribed yet; the text says more.
+    NotYet(String),
+    /// Withdrawn by the operator.
+    Withdrawn,
+    /// The archive cannot be read.
+    Unavailable,
 }
 
 /// Page of a video without a transcript. Without an offer there is no button, only the reason.
-pub(crate) fn video(video: &VideoId, why: &str, offer: Option<&TranscribeOffer>) -> Markup {
-    let below = html! { @if let Some(offer) = offer { (button(offer)) } };
-    video_page(video, "No transcript yet", why, offer, &below)
-}
-
-/// Page of a video that cannot be transcribed, or whose state is unknown.
-pub(crate) fn closed(video: &VideoId, kicker: &str, why: &str) -> Markup {
-    video_page(video, kicker, why, None, &html! {})
+pub(crate) fn video(
+    context: &PageContext,
+    video: &VideoId,
+    reason: &MissingReason,
+    offer: Option<&TranscribeOffer>,
+) -> Markup {
+    let (kicker, why) = match reason {
+        MissingReason::NotYet(why) => ("missing.kicker", why.as_str()),
+        MissingReason::Withdrawn => ("missing.withdrawn_kicker", context.text("missing.withdrawn")),
+        MissingReason::Unavailable => ("missing.unavailable_kicker", context.text("missing.unavailable")),
+    };
+    let below = match (reason, offer) {
+        (MissingReason::Unavailable, _) => reload(context),
+        (_, Some(offer)) => button(context, offer),
+        (_, None) => Markup::default(),
+    };
+    video_page(context, video, context.text(kicker), why, offer, &below)
 }
 
 fn video_page(
+    context: &PageContext,
     video: &VideoId,
     kicker: &str,
     why: &str,
@@ -51,8 +87,9 @@ fn video_page(
     below: &Markup,
 ) -> Markup {
     let platform = video.platform().name();
-    let title = format!("{platform} video {}", video.id());
+    let title = context.fill("missing.video", &[("platform", platform), ("id", video.id())]);
     page(
+        context,
         &title,
         offer,
         html! {
@@ -60,103 +97,118 @@ fn video_page(
             h1 { (title) }
             p { (why) }
             (below)
-            p.about { a href=(video.address()) rel="noreferrer" { "Watch it on " (platform) } }
+            p.about {
+                a href=(video.address()) rel="noreferrer" {
+                    (context.fill("missing.watch", &[("platform", platform)]))
+                }
+            }
         },
     )
 }
 
 /// Page of a video that has no transcript in the requested language, with links to the others.
-pub(crate) fn other_languages(video: &VideoId, why: &str, tracks: &[TrackInfo]) -> Markup {
-    video_page(video, "Not in this language", why, None, &languages(tracks, None))
-}
-
-/// Page for an unavailable archive.
-pub(crate) fn unavailable(video: &VideoId) -> Markup {
-    closed(video, "Unavailable", "The archive is unavailable. Reload this page in a few seconds.")
+pub(crate) fn other_languages(context: &PageContext, video: &VideoId, tracks: &[TrackInfo]) -> Markup {
+    let (kicker, why) = (context.text("missing.language_kicker"), context.text("missing.language"));
+    video_page(context, video, kicker, why, None, &languages(context, tracks, None))
 }
 
 /// Page of an unresolved short link. It links to the platform.
-pub(crate) fn short_link(link: &ShortLink, offer: Option<&TranscribeOffer>) -> Markup {
-    let platform = link.platform().name();
-    short_link_page(
-        link,
-        offer,
-        html! {
-            "This is the page of a short link. Its video on " (platform) " is unknown: the link was not resolved \
-             yet, or could not be resolved."
-        },
-    )
+pub(crate) fn short_link(context: &PageContext, link: &ShortLink, offer: Option<&TranscribeOffer>) -> Markup {
+    let platform = [("platform", link.platform().name())];
+    let below = html! {
+        p { (context.fill("missing.link_why", &platform)) }
+        @match offer {
+            Some(offer) => (button(context, offer)),
+            None => p { (context.fill("missing.link_copy", &platform)) },
+        }
+    };
+    short_link_page(context, link, context.text("missing.kicker"), offer, &below)
 }
 
 /// Page of a short link for an unavailable archive.
-pub(crate) fn short_link_unavailable(link: &ShortLink) -> Markup {
-    short_link_page(link, None, html! { "The archive is unavailable. Reload this page in a few seconds." })
+pub(crate) fn short_link_unavailable(context: &PageContext, link: &ShortLink) -> Markup {
+    let below = html! {
+        p { (context.text("missing.unavailable")) }
+        (reload(context))
+    };
+    short_link_page(context, link, context.text("missing.unavailable_kicker"), None, &below)
 }
 
-fn short_link_page(link: &ShortLink, offer: Option<&TranscribeOffer>, why: Markup) -> Markup {
+fn short_link_page(
+    context: &PageContext,
+    link: &ShortLink,
+    kicker: &str,
+    offer: Option<&TranscribeOffer>,
+    below: &Markup,
+) -> Markup {
     let platform = link.platform().name();
-    let title = format!("{platform} short link {}", link.code());
+    let title = context.fill("missing.short_link", &[("platform", platform), ("id", link.code())]);
+    let open = [("platform", platform), ("address", link.address())];
     page(
+        context,
         &title,
         offer,
         html! {
-            p.kicker { "No transcript yet" }
+            p.kicker { (kicker) }
             h1 { (title) }
-            p { (why) }
-            @match offer {
-                Some(offer) => { (button(offer)) }
-                None => p { "Copy the link of the video itself from " (platform) " and paste it on the front page." }
-            }
-            p.about { a href=(link.address()) rel="noreferrer" { "Open " (link.address()) " on " (platform) } }
+            (below)
+            p.about { a href=(link.address()) rel="noreferrer" { (context.fill("missing.open", &open)) } }
         },
     )
 }
 
 /// Page of a path that names no video.
-pub(crate) fn unknown(root: &str) -> Markup {
-    document(
-        HtmlPage::plain("No such video", root),
-        html! {
-            p.kicker { "Error 404" }
-            h1 { "No such video" }
-            p { "This address names no video. Check that it was copied completely." }
-            p { a href=(root) { "Paste the video's link on the front page" } }
-        },
-    )
+pub(crate) fn unknown(context: &PageContext) -> Markup {
+    let title = context.text("missing.unknown_title");
+    Frame::new(context, title).section(Section::Transcripts).render(html! {
+        p.kicker { (context.fill("problem.kicker", &[("status", "404")])) }
+        h1 { (title) }
+        p { (context.text("missing.unknown")) }
+        (NextSteps::default().render(context))
+    })
 }
 
-fn page(title: &str, offer: Option<&TranscribeOffer>, body: Markup) -> Markup {
-    let title = format!("{title} – no transcript");
-    document(HtmlPage { has_script: offer.is_some(), ..HtmlPage::plain(&title, ROOT) }, body)
+fn page(context: &PageContext, title: &str, offer: Option<&TranscribeOffer>, body: Markup) -> Markup {
+    let tab = context.fill("missing.tab", &[("title", title)]);
+    let frame = Frame::new(context, &tab).section(Section::Transcripts);
+    let has_script = policy(offer) == PagePolicy::Script;
+    let frame = if has_script { frame.with_script(&TRANSCRIBE) } else { frame };
+    let next = NextSteps { free_credits: offer.map(|offer| offer.free_credits) };
+    frame.render(html! {
+        (body)
+        (next.render(context))
+    })
 }
 
-/// The button and its data. The challenge is loaded only after a click.
-fn button(offer: &TranscribeOffer) -> Markup {
-    let TranscribeOffer { base, query, per_day } = offer;
+fn reload(context: &PageContext) -> Markup {
+    html! { p { a href="" { (context.text("missing.reload")) } } }
+}
+
+/// The button and its data, or that the visitor has used today's transcripts. The challenge is loaded only after a
+/// click.
+fn button(context: &PageContext, offer: &TranscribeOffer) -> Markup {
+    let TranscribeOffer { base, query, per_day, left, .. } = offer;
+    let (left, limit) = (left.to_string(), per_day.to_string());
+    let counts = [("left", left.as_str()), ("limit", limit.as_str())];
     html! {
-        section.transcribe
-            data-transcribe={ (base) "/transcribe" (query) }
-            data-challenge={ (base) "/challenge" }
-            data-widget={ (ROOT) "assets/" (WIDGET.name) }
-            data-worker={ (ROOT) "assets/" (WORKER.name) } {
-            button #transcribe type="button" { "Transcribe this video" }
-            div.work hidden {
-                progress #progress aria-label="Progress" {}
-                p #stage role="status" {}
-            }
-            p.error #failed role="alert" hidden {}
-            p.hint {
-                "Free, without an account: " (per_day) " new "
-                (if *per_day == 1 { "transcript" } else { "transcripts" })
-                " a day. Before that your browser solves a short challenge against bots; no data about you leaves this \
-                 site."
-            }
-            noscript {
-                p.note {
-                    "Transcribing a video needs JavaScript, for a challenge against bots. Reading does not. \
-                     With an API key, programs can request this video without it."
+        @if offer.has_button() {
+            section.transcribe
+                data-transcribe={ (base) "/transcribe" (query) }
+                data-challenge={ (base) "/challenge" }
+                data-widget={ (context.root()) "assets/" (WIDGET.name) }
+                data-worker={ (context.root()) "assets/" (WORKER.name) }
+                data-messages=(context.json(&SCRIPT_MESSAGES)) {
+                button #transcribe type="button" { (context.text("missing.transcribe")) }
+                div.work hidden {
+                    progress #progress aria-label=(context.text("missing.progress")) {}
+                    p #stage role="status" {}
                 }
+                p.error #failed role="alert" hidden {}
+                p.hint { (context.fill("missing.left", &counts)) " " (context.text("missing.check")) }
+                noscript { p.note { (context.text("missing.noscript")) } }
             }
+        } @else {
+            p.note { (context.fill("missing.used", &counts)) }
         }
     }
 }

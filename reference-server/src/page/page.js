@@ -1,6 +1,10 @@
-// Search, moments, copy, and the transcribe button. Pages work without this script otherwise.
+// Search, moments, copy and the player of a transcript. The page works without this script otherwise.
 
 const one = (selector) => document.querySelector(selector);
+
+// The texts of this script, in the language of the page.
+const messages = JSON.parse(one("[data-messages]")?.dataset.messages ?? "{}");
+const filled = (message, values) => message.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
 
 // Scrolls, and again in the next frames: content-visibility gives passages their final height after rendering only.
 function scrollSettled(scroll, frames = 3) {
@@ -121,7 +125,7 @@ function searchIn(words) {
   const updateCount = () => {
     const many = hits.length >= SHOWN_MAX ? `${SHOWN_MAX}+` : hits.length;
     if (!query.value.trim()) found.textContent = "";
-    else found.textContent = hits.length ? `${current + 1} of ${many}` : "Not found";
+    else found.textContent = hits.length ? filled(messages.hit, { current: current + 1, count: many }) : messages.noHit;
     previous.disabled = next.disabled = hits.length === 0;
     list.hidden = hits.length === 0;
   };
@@ -270,8 +274,8 @@ function enableMoments(words) {
       await navigator.clipboard.writeText(text);
       element.textContent = status.textContent = done;
     } catch {
-      element.textContent = "Not copied";
-      status.textContent = "Copying failed. Copy the address of this page instead.";
+      element.textContent = messages.notCopied;
+      status.textContent = messages.copyAddress;
     }
     setTimeout(() => {
       element.textContent = label;
@@ -282,7 +286,7 @@ function enableMoments(words) {
 
   words.addEventListener("click", (event) => {
     const link = event.target.closest("a.moment");
-    if (link) copy(addressOf(link.closest("p")), link, "Link copied");
+    if (link) copy(addressOf(link.closest("p")), link, messages.linkCopied);
   });
 
   const selected = () => {
@@ -306,7 +310,7 @@ function enableMoments(words) {
     const { title, author } = words.dataset;
     const time = chosen.paragraph.querySelector(".time").textContent;
     const source = [title, author, time].filter(Boolean).join(", ");
-    copy(`“${chosen.text}”\n— ${source}\n${addressOf(chosen.paragraph)}`, quote, "Quotation copied");
+    copy(`“${chosen.text}”\n— ${source}\n${addressOf(chosen.paragraph)}`, quote, messages.quoteCopied);
   });
 }
 
@@ -323,10 +327,10 @@ function enableCopy() {
           return response.text();
         });
         await navigator.clipboard.writeText(await text);
-        label.data = status.textContent = "Copied";
+        label.data = status.textContent = messages.copied;
       } catch {
-        label.data = "Not copied";
-        status.textContent = "Copying failed. Download the file instead.";
+        label.data = messages.notCopied;
+        status.textContent = messages.copyFile;
       }
       setTimeout(() => {
         label.data = name;
@@ -346,108 +350,100 @@ function enableCopy() {
   });
 }
 
-// Solves the challenge: ALTCHA's widget runs invisibly and computes in workers.
-async function solveChallenge({ widget: code, worker, challenge }) {
-  if (!globalThis.crypto?.subtle) throw new Error("insecure");
-  await import(new URL(code, location));
-  globalThis.$altcha.algorithms.set("PBKDF2/SHA-256", () => new Worker(new URL(worker, location)));
-  const widget = document.createElement("altcha-widget");
-  widget.hidden = true;
-  const loaded = new Promise((done) => widget.addEventListener("load", done, { once: true }));
-  document.body.append(widget);
-  await loaded;
-  try {
-    await widget.configure({
-      challenge: new URL(challenge, location).href,
-      display: "invisible",
-      humanInteractionSignature: false,
-      minDuration: 0,
-    });
-    const result = await widget.verify();
-    if (!result?.payload) throw new Error("unsolved");
-    return result.payload;
-  } finally {
-    widget.remove();
-  }
-}
+// The paragraphs with their starts in seconds.
+const paragraphsOf = (words) => [...words.querySelectorAll("p[id]")].map((paragraph) => ({ paragraph, start: Number(paragraph.id.slice(1)) }));
 
-// Yields the Server-Sent Events of a response.
-async function* readEvents(response) {
-  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-  let rest = "";
-  for (;;) {
-    const { value, done } = await reader.read();
-    if (done) return;
-    const parts = (rest + value).split("\n\n");
-    rest = parts.pop();
-    for (const part of parts) {
-      const fields = Object.fromEntries(part.split("\n").map((line) => line.split(/: ?(.*)/s, 2)));
-      if (fields.event) yield { name: fields.event, data: JSON.parse(fields.data) };
-    }
-  }
-}
-
-function enableTranscribe(section) {
-  const button = one("#transcribe");
-  const work = one(".work");
-  const [bar, stage, failed] = [one("#progress"), one("#stage"), one("#failed")];
-
-  const showProgress = (message, percent) => {
-    stage.textContent = message;
-    if (percent === undefined) bar.removeAttribute("value");
-    else bar.value = percent / 100;
-  };
-  const fail = (message) => {
-    work.hidden = true;
-    button.hidden = false;
-    button.disabled = false;
-    failed.textContent = message;
-    failed.hidden = false;
-    button.focus();
-  };
-
-  // Handles the final result: opens the page of the transcript, or shows the failure message.
-  const finish = ({ available, watchUrl, failureMessage }) => {
-    if (!available) return fail(failureMessage);
-    showProgress("Done.", 100);
-    const page = new URL(watchUrl);
-    // `watchUrl` may have another origin than this page, for example behind a proxy; stay on this origin.
-    const same = page.pathname.split("/").slice(-2).join("/") === location.pathname.split("/").slice(-2).join("/");
-    if (same) location.reload();
-    else location.assign(new URL(`../../watch/${page.pathname.split("/watch/")[1]}${page.search}`, location));
-  };
-
-  button.addEventListener("click", async () => {
-    button.disabled = button.hidden = true;
-    failed.hidden = true;
-    work.hidden = false;
-    showProgress("Your browser is solving the challenge.");
-    let solution;
+// Questions about the video. Without this script the form loads the page with the answer.
+function enableQuestions(words) {
+  const form = one("#questions form");
+  if (!form) return;
+  const button = form.querySelector("button");
+  const paragraphs = paragraphsOf(words);
+  const paragraphAt = (seconds) => paragraphs[Math.max(lastUnit(paragraphs, ({ start }) => start <= seconds), 0)]?.paragraph;
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    button.disabled = true;
+    let isAnswered = false;
     try {
-      solution = await solveChallenge(section.dataset);
-    } catch (error) {
-      return fail(
-        error.message === "insecure"
-          ? "Browsers solve the challenge on encrypted connections only. Open this page with https."
-          : "The browser check failed. Try again.",
-      );
-    }
-    try {
-      const response = await fetch(section.dataset.transcribe, {
-        method: "POST",
-        headers: { accept: "text/event-stream", "content-type": "application/json" },
-        body: JSON.stringify({ altcha: solution }),
-      });
-      if (!response.ok) return fail((await response.json()).detail);
-      for await (const { name, data } of readEvents(response)) {
-        if (name === "progress") showProgress(data.message, data.percent);
-        else if (name === "result") return finish(data);
-        else return fail(data.detail);
-      }
-      throw new Error("ended");
+      const { ask } = await import(new URL(form.dataset.script, location));
+      isAnswered = await ask(form, one("#answer"), paragraphAt);
     } catch {
-      fail("The connection was lost. The transcription continues: reload this page in a few seconds.");
+      // The script could not be loaded.
     }
+    button.disabled = false;
+    if (!isAnswered) form.submit();
+  });
+}
+
+// The player beside the words: times seek, and the words follow the video.
+function enablePlayer(words) {
+  const button = one("#watch");
+  if (!button) return;
+  const article = words.closest("article");
+  const paragraphs = paragraphsOf(words);
+  let player = null;
+  let current = null;
+
+  const showTime = (follow) => (seconds) => {
+    const index = lastUnit(paragraphs, ({ start }) => start <= seconds);
+    const next = paragraphs[index]?.paragraph ?? null;
+    if (next === current) return;
+    current?.classList.remove("now");
+    next?.classList.add("now");
+    current = next;
+    // On small screens the player covers the top.
+    const block = matchMedia("(min-width: 68rem)").matches ? "center" : "end";
+    if (next && follow.checked) scrollSettled(() => next.scrollIntoView({ block, behavior: "instant" }));
+  };
+
+  const close = () => {
+    player?.close();
+    player = null;
+    current?.classList.remove("now");
+    current = null;
+    one("#player")?.remove();
+    article.classList.remove("watching");
+    button.disabled = false;
+  };
+
+  const open = async (start) => {
+    if (button.disabled) return;
+    button.disabled = true;
+    const aside = document.createElement("aside");
+    aside.id = "player";
+    aside.ariaLabel = messages.player;
+    const follow = document.createElement("input");
+    Object.assign(follow, { type: "checkbox", checked: true, id: "follow" });
+    const label = document.createElement("label");
+    label.append(follow, ` ${messages.follow}`);
+    const end = document.createElement("button");
+    Object.assign(end, { type: "button", className: "quiet", textContent: messages.close });
+    end.addEventListener("click", () => {
+      close();
+      button.focus();
+    });
+    const controls = document.createElement("div");
+    controls.append(label, end);
+    aside.append(controls);
+    one(".tools").before(aside);
+    article.classList.add("watching");
+    try {
+      const { openPlayer } = await import(new URL(button.dataset.player, location));
+      player = openPlayer({ video: button.dataset.video, aside, title: words.dataset.title, start, onTime: showTime(follow) });
+    } catch {
+      close();
+      one("#said").textContent = messages.blocked;
+    }
+  };
+
+  button.addEventListener("click", () => open(0));
+  words.addEventListener("click", (event) => {
+    const time = event.target.closest("a.time");
+    const isPlain = !event.ctrlKey && !event.metaKey && !event.shiftKey && event.button === 0;
+    if (!time || !player || !isPlain) return;
+    event.preventDefault();
+    const { id } = time.closest("p");
+    player.seek(id ? Number(id.slice(1)) : 0);
   });
 }
 
@@ -456,7 +452,8 @@ if (words) {
   searchIn(words);
   enableMoments(words);
   enableCopy();
+  enableQuestions(words);
+  enablePlayer(words);
   showMoment();
+  addEventListener("hashchange", showMoment);
 }
-const section = one("[data-transcribe]");
-if (section) enableTranscribe(section);

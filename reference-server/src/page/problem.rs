@@ -3,23 +3,20 @@
 use http::StatusCode;
 use maud::{Markup, html};
 
-use super::{HtmlPage, document};
+use super::{Frame, NextSteps, PageContext};
 
 /// Page of an error response.
-pub(crate) fn problem(status: StatusCode, detail: &str, root: &str) -> Markup {
-    let title = match status {
-        StatusCode::NOT_FOUND => "Page not found",
-        StatusCode::METHOD_NOT_ALLOWED => "Method not allowed",
-        status if status.is_server_error() => "Something went wrong",
-        _ => "That did not work",
-    };
-    document(
-        HtmlPage::plain(title, root),
-        html! {
-            p.kicker { "Error " (status.as_u16()) }
-            h1 { (title) }
-            p { (detail) }
-            p { a href=(if root.is_empty() { "./" } else { root }) { "To the front page" } }
-        },
-    )
+pub(crate) fn problem(context: &PageContext, status: StatusCode, detail: &str) -> Markup {
+    let title = context.text(match status {
+        StatusCode::NOT_FOUND => "problem.not_found",
+        StatusCode::METHOD_NOT_ALLOWED => "problem.method",
+        status if status.is_server_error() => "problem.fault",
+        _ => "problem.other",
+    });
+    Frame::new(context, title).render(html! {
+        p.kicker { (context.fill("problem.kicker", &[("status", status.as_str())])) }
+        h1 { (title) }
+        p { (detail) }
+        (NextSteps::default().render(context))
+    })
 }

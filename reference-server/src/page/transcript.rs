@@ -1,22 +1,24 @@
 //! Watch page of an archived transcript: reading, search, copy and download.
 
 use maud::{Markup, html};
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use transcript_core::{
     archive::StoredTranscript,
     transcript::{
-        Chunk, LanguageTag, TrackInfo, TrackKind, Transcript, VideoMetadata, distinct_languages,
+        Chapter, Chunk, LanguageTag, TrackInfo, TrackKind, Transcript, VideoMetadata, distinct_languages,
         format_timestamp, paragraphs,
     },
-    video::VideoId,
+    video::{Platform, VideoId},
 };
 
-use super::{HtmlPage, PagePolicy, document};
+use super::{
+    Frame, PageContext, PagePolicy, PageWidth, Section,
+    assets::{PLAYER, SCRIPT},
+    card::PageCard,
+    question::{self, PageAnswer},
+};
+use crate::config::PageIndex;
 
-/// Content security policy of the page.
-pub(crate) const POLICY: PagePolicy = PagePolicy::Script;
-/// Relative path from a watch page to the root of the service.
-const ROOT: &str = "../../";
 /// Length of the summary in link previews, in characters.
 const SUMMARY_CHARS: usize = 200;
 /// Maximum number of languages that the page links to.
@@ -25,100 +27,176 @@ const LANGUAGES_MAX: usize = 40;
 const DATE_LENGTH: usize = 10;
 /// Length of the title in a file name, in characters.
 const FILE_NAME_CHARS: usize = 60;
-/// Download formats: API name, file extension, label.
-const FORMS: [(&str, &str, &str); 4] = [
-    ("text", "txt", "Plain text"),
-    ("md", "md", "Markdown with timestamps"),
-    ("srt", "srt", "SubRip subtitles"),
-    ("vtt", "vtt", "WebVTT subtitles"),
+/// Number of chapters from which the page has a table of contents.
+const CONTENTS_MIN: usize = 2;
+/// Download formats: parameters of the API, file extension, message with the label.
+const FORMS: [(&str, &str, &str); 5] = [
+    ("text", "txt", "transcript.plain"),
+    ("md&frontmatter=true", "md", "transcript.markdown"),
+    ("srt", "srt", "transcript.srt"),
+    ("vtt", "vtt", "transcript.vtt"),
+    ("json", "json", "transcript.json"),
+];
+/// Messages of the script.
+const SCRIPT_MESSAGES: [(&str, &str); 12] = [
+    ("hit", "script.hit"),
+    ("noHit", "script.no_hit"),
+    ("linkCopied", "script.link_copied"),
+    ("quoteCopied", "script.quote_copied"),
+    ("copied", "script.copied"),
+    ("notCopied", "script.not_copied"),
+    ("copyAddress", "script.copy_address"),
+    ("copyFile", "script.copy_file"),
+    ("follow", "script.follow"),
+    ("close", "script.close"),
+    ("player", "script.player"),
+    ("blocked", "script.blocked"),
 ];
 
-/// Renders the page. `watch_url` is its absolute address.
+/// Characters that are not escaped in the last path segment.
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
+/// The last segment of the path of a watch page.
+pub(crate) fn page_segment(name: &str) -> String {
+    utf8_percent_encode(name, SEGMENT).to_string()
+}
+
+/// The relative address of a watch page on itself. The leading `./` keeps a name with a colon from being parsed as a
+/// URL scheme.
+pub(crate) fn own_address(name: &str) -> String {
+    format!("./{}", page_segment(name))
+}
+
+/// Parameters as the query of an address: empty, or with `?` in front.
+fn optional_query(query: &str) -> String {
+    if query.is_empty() { String::new() } else { format!("?{query}") }
+}
+
+/// Content security policy of the page of a video.
+pub(crate) fn policy(video: &VideoId) -> PagePolicy {
+    if has_player(video) { PagePolicy::Player } else { PagePolicy::Script }
+}
+
+/// Whether the page can show the player of the platform.
+fn has_player(video: &VideoId) -> bool {
+    video.platform() == Platform::YouTube
+}
+
+/// Renders the page. `watch_url` is its absolute address, and `page_answer` the answer that it shows.
 pub(crate) fn transcript(
+    context: &PageContext,
     stored: &StoredTranscript,
     requested: Option<&LanguageTag>,
     watch_url: &str,
+    page_answer: Option<&PageAnswer>,
 ) -> Markup {
     let (transcript, details) = (&*stored.transcript, &*stored.details);
-    let mut chapters = details.metadata.chapters.iter().peekable();
     let video = &transcript.video;
-    let language = known_language(transcript);
-    let heading = heading(transcript);
+    let heading = heading(context, transcript);
     let paragraphs = paragraphs(&transcript.segments);
-    // Other platforms have no links to a position: every timestamp would have the same link.
-    let has_moments = video.address_at(1) != video.address();
-    let direction = match language {
-        Some(language) if language.is_right_to_left() => "rtl",
-        Some(_) => "ltr",
-        None => "auto",
+    let (lang, direction) = language_attributes(transcript);
+    let platform = video.platform().name();
+    let query = requested.map_or(String::new(), |tag| format!("lang={tag}"));
+    let own = match page_answer {
+        None => own_address(video.id()),
+        // The address of an answer is below that of the page.
+        Some(_) => format!("../{}", page_segment(video.id())),
     };
-    let lang = language.map(LanguageTag::as_str);
+    let own = (own, context.with_language(&optional_query(&query)));
     let body = html! {
         article {
             header.title lang=[lang] dir=(direction) {
                 h1 dir="auto" { (heading) }
             }
-            (about(transcript, &details.metadata))
-            (languages(&details.tracks, Some(&transcript.track)))
-            (tools(video, &heading, requested))
-            div.words #words lang=[lang] dir=(direction) data-title=(heading) data-author=[author(transcript)] {
-                @for (paragraph, id) in paragraphs.iter().zip(moment_ids(&paragraphs)) {
-                    @let seconds = paragraph.start_ms / 1000;
-                    @while let Some(chapter) = chapters.next_if(|next| next.start_ms <= paragraph.start_ms) {
-                        h2.chapter dir="auto" { (chapter.title) }
-                    }
-                    @let time = format_timestamp(seconds);
-                    p id=[&id] {
-                        @if has_moments {
-                            a.time href=(video.address_at(seconds)) rel="noreferrer"
-                                aria-label={ "Play from " (time) " on " (video.platform().name()) } { (time) }
-                        } @else {
-                            span.time { (time) }
-                        }
-                        " "
-                        @if let Some(id) = &id {
-                            a.moment href={ "#" (id) } aria-label={ "Link to " (time) } { "#" }
-                        }
-                        " "
-                        span dir="auto" { (paragraph.text) }
-                    }
-                }
-                @if paragraphs.is_empty() { p { span { "This video has no spoken words." } } }
+            (about(context, transcript, &details.metadata))
+            (languages(context, &details.tracks, Some(&transcript.track)))
+            (contents(context, &details.metadata.chapters, &paragraphs))
+            (question::section(context, transcript, (&own.0, &own.1), page_answer))
+            (tools(context, video, &heading, requested, (&own.0, &own.1)))
+            div.words #words lang=[lang] dir=(direction) data-title=(heading) data-author=[author(transcript)]
+                data-messages=(context.json(&SCRIPT_MESSAGES)) {
+                (words(context, video, &paragraphs, &details.metadata.chapters))
+                @if paragraphs.is_empty() { p { span { (context.text("transcript.empty")) } } }
             }
-            button.scripted #quote type="button" hidden { "Copy quotation" }
+            button.scripted #quote type="button" hidden { (context.text("transcript.quote")) }
             footer.source {
-                p { "From " (video.platform().name()) ": " a href=(video.address()) rel="noreferrer" { (video.address()) } }
+                p {
+                    (context.fill("transcript.source", &[("platform", platform)])) " "
+                    a href=(video.address()) rel="noreferrer" dir="ltr" { (video.address()) }
+                }
             }
         }
     };
     let summary = summary(paragraphs.first().map_or("", |first| &first.text));
-    let head = html! {
-        meta name="description" content=(summary);
-        meta property="og:type" content="article";
-        meta property="og:site_name" content="Verbatim";
-        meta property="og:title" content=(heading);
-        meta property="og:description" content=(summary);
-        meta property="og:url" content=(canonical(watch_url));
-        meta name="twitter:card" content="summary";
-        link rel="canonical" href=(canonical(watch_url));
-    };
-    let title = format!("{heading} – transcript");
-    document(HtmlPage { has_script: true, head, class: "reading", ..HtmlPage::plain(&title, ROOT) }, body)
+    let card = PageCard { stored, heading: &heading, summary: &summary, address: canonical(watch_url) };
+    let is_indexed = context.site().index == PageIndex::Transcripts;
+    let title = context.fill("transcript.tab", &[("title", &heading)]);
+    let frame = Frame::new(context, &title).section(Section::Transcripts).width(PageWidth::Reading);
+    let frame = frame.with_script(&SCRIPT).head(card.head(is_indexed)).query(&query);
+    frame.indexed_with(PageIndex::Transcripts).render(body)
 }
 
-/// The languages of a video as links to its pages, if there are several. `shown` is the track of this page.
-pub(super) fn languages(tracks: &[TrackInfo], shown: Option<&TrackInfo>) -> Markup {
-    let tracks = shown.into_iter().chain(tracks).filter(|track| track.kind != TrackKind::Translated);
-    let mut tags = distinct_languages(tracks.filter(|track| track.language != LanguageTag::unknown()));
-    tags.truncate(LANGUAGES_MAX);
+/// Language and direction of the text.
+fn language_attributes(transcript: &Transcript) -> (Option<&str>, &'static str) {
+    let language = known_language(transcript);
+    let direction = match language {
+        Some(language) if language.is_right_to_left() => "rtl",
+        Some(_) => "ltr",
+        None => "auto",
+    };
+    (language.map(LanguageTag::as_str), direction)
+}
+
+/// The paragraphs with their times, and the chapters as headings.
+fn words(context: &PageContext, video: &VideoId, paragraphs: &[Chunk], chapters: &[Chapter]) -> Markup {
+    // Other platforms have no links to a position: every timestamp would have the same link.
+    let has_moments = video.address_at(1) != video.address();
+    let platform = video.platform().name();
+    let mut chapters = chapters.iter().enumerate().peekable();
     html! {
-        @if tags.len() > 1 || (shown.is_none() && !tags.is_empty()) {
-            nav.languages aria-label="Languages" {
-                ul {
-                    @for tag in &tags {
-                        @let current = shown.is_some_and(|track| track.language == *tag).then_some("page");
+        @for (paragraph, id) in paragraphs.iter().zip(moment_ids(paragraphs)) {
+            @let seconds = paragraph.start_ms / 1000;
+            @while let Some((index, chapter)) = chapters.next_if(|(_, next)| next.start_ms <= paragraph.start_ms) {
+                h2.chapter id=(chapter_id(index)) dir="auto" { (chapter.title) }
+            }
+            @let time = format_timestamp(seconds);
+            p id=[&id] {
+                @if has_moments {
+                    a.time href=(video.address_at(seconds)) rel="noreferrer"
+                        aria-label=(context.fill("transcript.play", &[("time", &time), ("platform", platform)])) {
+                        (time)
+                    }
+                } @else {
+                    span.time { (time) }
+                }
+                " "
+                @if let Some(id) = &id {
+                    a.moment href={ "#" (id) } aria-label=(context.fill("transcript.moment", &[("time", &time)])) { "#" }
+                }
+                " "
+                span dir="auto" { (paragraph.text) }
+            }
+        }
+    }
+}
+
+fn chapter_id(index: usize) -> String {
+    format!("chapter{}", index + 1)
+}
+
+/// Links to the chapters that the text reaches.
+fn contents(context: &PageContext, chapters: &[Chapter], paragraphs: &[Chunk]) -> Markup {
+    let last = paragraphs.last().map_or(0, |paragraph| paragraph.start_ms);
+    let reached = chapters.iter().take_while(|chapter| chapter.start_ms <= last).count();
+    html! {
+        @if reached >= CONTENTS_MIN && !paragraphs.is_empty() {
+            details.contents {
+                summary { (context.text("transcript.contents")) " (" (reached) ")" }
+                ol {
+                    @for (index, chapter) in chapters.iter().take(reached).enumerate() {
                         li {
-                            a href={ "?lang=" (tag) } hreflang=(tag) aria-current=[current] { (tag.english_name()) }
+                            span.when { (format_timestamp(chapter.start_ms / 1000)) } " "
+                            a href={ "#" (chapter_id(index)) } dir="auto" { (chapter.title) }
                         }
                     }
                 }
@@ -127,11 +205,35 @@ pub(super) fn languages(tracks: &[TrackInfo], shown: Option<&TrackInfo>) -> Mark
     }
 }
 
-/// Author, length, date, language and kind of captions.
-fn about(transcript: &Transcript, metadata: &VideoMetadata) -> Markup {
-    let video = &transcript.video;
+/// The languages of a video as links to its pages, if there are several. `shown` is the track of this page.
+pub(super) fn languages(context: &PageContext, tracks: &[TrackInfo], shown: Option<&TrackInfo>) -> Markup {
+    let tracks = shown.into_iter().chain(tracks).filter(|track| track.kind != TrackKind::Translated);
+    let mut tags = distinct_languages(tracks.filter(|track| track.language != LanguageTag::unknown()));
+    tags.truncate(LANGUAGES_MAX);
     html! {
-        ul.about aria-label="About the video" {
+        @if tags.len() > 1 || (shown.is_none() && !tags.is_empty()) {
+            nav.languages aria-label=(context.text("transcript.languages")) {
+                ul {
+                    @for tag in &tags {
+                        @let current = shown.is_some_and(|track| track.language == *tag).then_some("page");
+                        li {
+                            a href=(context.here(&format!("lang={tag}"))) hreflang=(tag) aria-current=[current] {
+                                (tag.english_name())
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Author, length, date, language and kind of captions, and the player.
+fn about(context: &PageContext, transcript: &Transcript, metadata: &VideoMetadata) -> Markup {
+    let video = &transcript.video;
+    let platform = video.platform().name();
+    html! {
+        ul.about aria-label=(context.text("transcript.about")) {
             @if let Some(author) = author(transcript) {
                 li {
                     @match &metadata.author_url {
@@ -143,59 +245,111 @@ fn about(transcript: &Transcript, metadata: &VideoMetadata) -> Markup {
             @if let Some(length) = transcript.duration_ms.filter(|length| *length > 0) {
                 li { (format_timestamp(length.div_ceil(1_000))) }
             }
-            @if let Some(date) = metadata.published_at.map(|time| time.to_string()) {
-                li { time datetime=(date) { (date.get(..DATE_LENGTH).unwrap_or(&date)) } }
+            @if let (Some(time), Some(date)) = (metadata.published_at, published_date(metadata)) {
+                li { time datetime=(time) { (date) } }
             }
             @if let Some(tag) = known_language(transcript) { li { (tag.english_name()) } }
-            li { (kind(transcript)) }
-            li { a href=(video.address()) rel="noreferrer" { "Watch on " (video.platform().name()) } }
+            li { (context.text(kind(transcript))) }
+            @if has_player(video) {
+                li.scripted.unprinted {
+                    button.link #watch type="button" data-video=(video.id())
+                        data-player={ (context.root()) "assets/" (PLAYER.name) }
+                        title=(context.fill("transcript.watch_here_note", &[("platform", platform)])) {
+                        (context.text("transcript.watch_here"))
+                    }
+                }
+            }
+            li.unprinted {
+                a href=(video.address()) rel="noreferrer" {
+                    (context.fill("transcript.watch", &[("platform", platform)]))
+                }
+            }
         }
     }
 }
 
 /// Search and downloads. Controls that need the script are hidden without it.
-fn tools(video: &VideoId, heading: &str, requested: Option<&LanguageTag>) -> Markup {
-    let file = file_name(heading, video);
+fn tools(
+    context: &PageContext,
+    video: &VideoId,
+    heading: &str,
+    requested: Option<&LanguageTag>,
+    own: (&str, &str),
+) -> Markup {
     html! {
         div.tools {
             search.scripted #search {
-                label.unseen for="query" { "Search in this transcript" }
+                label.unseen for="query" { (context.text("transcript.search_label")) }
                 div.field {
-                    input #query type="search" placeholder="Search the words" autocomplete="off"
+                    input #query type="search" placeholder=(context.text("transcript.search")) autocomplete="off"
                         spellcheck="false" aria-describedby="found" aria-keyshortcuts="/";
                     output #found for="query" aria-live="polite" {}
                 }
-                button.quiet #previous type="button" aria-label="Previous match" disabled { "↑" }
-                button.quiet #next type="button" aria-label="Next match" disabled { "↓" }
+                button.quiet #previous type="button" aria-label=(context.text("transcript.previous")) disabled { "↑" }
+                button.quiet #next type="button" aria-label=(context.text("transcript.next")) disabled { "↓" }
                 details.list #hits hidden {
-                    summary { "List" span.unseen { " of the matches" } }
+                    summary {
+                        (context.text("transcript.list")) span.unseen { " " (context.text("transcript.list_of")) }
+                    }
                     ol {}
                 }
             }
-            details.keep {
-                summary { span.long { "Copy or download" } span.short { "Save" } }
-                ul {
-                    @for (format, ending, name) in FORMS {
-                        @let address = api_address(video, format, requested);
-                        li {
-                            span { (name) }
-                            a href=(address) download={ (file) "." (ending) } {
-                                "Download" span.unseen { " as " (name) }
-                            }
-                            button.quiet.scripted type="button" data-copy=(address) {
-                                "Copy" span.unseen { " as " (name) }
-                            }
-                        }
-                    }
-                }
-            }
+            (downloads(context, video, heading, requested, own))
             p.unseen #said role="status" {}
         }
     }
 }
 
+fn downloads(
+    context: &PageContext,
+    video: &VideoId,
+    heading: &str,
+    requested: Option<&LanguageTag>,
+    (own, query): (&str, &str),
+) -> Markup {
+    let file = file_name(heading, video);
+    html! {
+        details.keep {
+            summary {
+                span.long { (context.text("transcript.keep")) } span.short { (context.text("transcript.keep_short")) }
+            }
+            ul {
+                @for (format, ending, label) in FORMS {
+                    @let address = api_address(context, video, format, requested);
+                    @let label = context.text(label);
+                    @let described = context.fill("transcript.as", &[("format", label)]);
+                    li {
+                        span { (label) }
+                        a href=(address) download={ (file) "." (ending) } {
+                            (context.text("transcript.download")) span.unseen { " " (described) }
+                        }
+                        button.quiet.scripted type="button" data-copy=(address) {
+                            (context.text("transcript.copy")) span.unseen { " " (described) }
+                        }
+                    }
+                }
+                li {
+                    @let label = context.text("transcript.docx");
+                    span { (label) }
+                    a href={ (own) "/docx" (query) }
+                        download={ (file) ".docx" } {
+                        (context.text("transcript.download"))
+                        span.unseen { " " (context.fill("transcript.as", &[("format", label)])) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The day on which the video was published, if known: `2026-11-26`.
+pub(super) fn published_date(metadata: &VideoMetadata) -> Option<String> {
+    let time = metadata.published_at?.to_string();
+    Some(time.get(..DATE_LENGTH).unwrap_or(&time).to_owned())
+}
+
 /// The author of the video, if known.
-fn author(transcript: &Transcript) -> Option<&str> {
+pub(super) fn author(transcript: &Transcript) -> Option<&str> {
     transcript.author.as_deref().map(str::trim).filter(|author| !author.is_empty())
 }
 
@@ -220,24 +374,25 @@ pub(crate) fn paragraph_at(transcript: &Transcript, moment_ms: u64) -> Option<St
     paragraphs.get(after.saturating_sub(1)).map(moment_id)
 }
 
-fn heading(transcript: &Transcript) -> String {
+pub(super) fn heading(context: &PageContext, transcript: &Transcript) -> String {
     let title = transcript.title.as_deref().map(str::trim).filter(|title| !title.is_empty());
     let video = &transcript.video;
-    title.map_or_else(|| format!("{} video {}", video.platform().name(), video.id()), str::to_owned)
+    let unnamed = [("platform", video.platform().name()), ("id", video.id())];
+    title.map_or_else(|| context.fill("missing.video", &unnamed), str::to_owned)
 }
 
 /// Language of the transcript; `None` if unknown.
-fn known_language(transcript: &Transcript) -> Option<&LanguageTag> {
+pub(super) fn known_language(transcript: &Transcript) -> Option<&LanguageTag> {
     let language = &transcript.track.language;
     (*language != LanguageTag::unknown()).then_some(language)
 }
 
-/// Kind of the captions.
-fn kind(transcript: &Transcript) -> &'static str {
+/// Message with the kind of the captions.
+pub(super) fn kind(transcript: &Transcript) -> &'static str {
     match transcript.track.kind {
-        TrackKind::Human => "Captions written by people",
-        TrackKind::Generated => "Automatic captions",
-        TrackKind::Translated => "Translated automatically",
+        TrackKind::Human => "transcript.human",
+        TrackKind::Generated => "transcript.generated",
+        TrackKind::Translated => "transcript.translated",
     }
 }
 
@@ -263,8 +418,13 @@ fn canonical(watch_url: &str) -> &str {
     watch_url.split_once('?').map_or(watch_url, |(page, _)| page)
 }
 
-fn api_address(video: &VideoId, format: &str, requested: Option<&LanguageTag>) -> String {
+fn api_address(
+    context: &PageContext,
+    video: &VideoId,
+    format: &str,
+    requested: Option<&LanguageTag>,
+) -> String {
     let url = utf8_percent_encode(&video.address(), NON_ALPHANUMERIC).to_string();
     let language = requested.map_or(String::new(), |tag| format!("&lang={tag}"));
-    format!("{ROOT}api/transcript?url={url}&format={format}{language}")
+    format!("{}api/transcript?url={url}&format={format}{language}", context.root())
 }

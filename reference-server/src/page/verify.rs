@@ -1,59 +1,53 @@
 //! Pages of the verification link.
 
+use http::StatusCode;
 use maud::{Markup, html};
 use transcript_core::wire::v1::VerifyResponse;
 
-use super::{HtmlPage, document};
-
-/// Relative path to the root of the service.
-const ROOT: &str = "../../../";
+use super::{Frame, PageContext, PageWidth, Section, account, assets::COPY_SCRIPT};
 
 /// Page with the button that redeems the token. Mail scanners open links, but press no buttons.
-pub(crate) fn confirm(token: &str) -> Markup {
-    document(
-        HtmlPage::plain("Get your API key", ROOT),
-        html! {
-            h1 { "Get your API key" }
-            p {
-                "The button shows your new API key. It is shown only once: have a safe place for it ready. If this \
-                 address already has an API key, the old key stops working; your credits stay."
-            }
-            // The action is relative to the page, so that it works under any base path.
-            form method="post" action="verify" {
-                input type="hidden" name="token" value=(token);
-                button type="submit" { "Show my API key" }
-            }
-        },
-    )
+pub(crate) fn confirm(context: &PageContext, token: &str) -> Markup {
+    let text = |key| context.text(key);
+    frame(context, "verify.title").render(html! {
+        h1 { (text("verify.title")) }
+        p { (text("verify.lead")) }
+        // The action is relative to the page, so that it works under any base path.
+        form method="post" action="verify" {
+            input type="hidden" name="token" value=(token);
+            button type="submit" { (text("verify.submit")) }
+        }
+    })
 }
 
 /// Shows a new key, once.
-pub(crate) fn issued(verified: &VerifyResponse) -> Markup {
+pub(crate) fn issued(context: &PageContext, verified: &VerifyResponse, base_url: &str) -> Markup {
     let VerifyResponse { api_key, plan, credits, notice, .. } = verified;
-    document(
-        HtmlPage::plain("Your API key", ROOT),
-        html! {
-            h1 { "Your API key" }
-            p { code.key { (api_key) } }
-            p {
-                "Copy it now: it is not shown again. Store it like a password, and send it only in the header "
-                code { "Authorization: Bearer …" } "."
-            }
-            p { "Your plan is " (plan) "; you have " (credits) " credits." }
-            @if let Some(notice) = notice {
-                p { (notice) " Until then the API key does not work." }
-            }
-        },
-    )
+    let text = |key| context.text(key);
+    frame(context, "keys.new_title").width(PageWidth::Reading).with_script(&COPY_SCRIPT).render(html! {
+        h1 { (text("keys.new_title")) }
+        @if notice.is_some() { p.note role="status" { (text("account.blocked")) } }
+        p { (context.fill("verify.credits", &[("plan", plan), ("credits", &credits.to_string())])) }
+        (account::issued_key(context, api_key, base_url))
+    })
 }
 
-/// Error page without a key.
-pub(crate) fn refused(why: &str) -> Markup {
-    document(
-        HtmlPage::plain("No API key", ROOT),
-        html! {
-            h1 { "No API key" }
-            p { (why) }
-        },
-    )
+/// Page without a key. `status` is that of the response.
+pub(crate) fn refused(context: &PageContext, status: StatusCode) -> Markup {
+    let text = |key| context.text(key);
+    let why = match status {
+        StatusCode::TOO_MANY_REQUESTS => "account.too_many",
+        status if status.is_server_error() => "account.unavailable",
+        _ => "verify.invalid",
+    };
+    frame(context, "verify.refused_title").render(html! {
+        h1 { (text("verify.refused_title")) }
+        p { (text(why)) }
+        p { a href=(context.href("register")) { (text("sign_in.again")) } }
+        p { a href=(context.href("account")) { (text("account.to_account")) } }
+    })
+}
+
+fn frame<'a>(context: &'a PageContext, title: &'a str) -> Frame<'a> {
+    Frame::new(context, context.text(title)).section(Section::Account)
 }

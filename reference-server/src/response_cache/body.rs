@@ -95,7 +95,7 @@ impl CachedBody {
     ///
     /// # Errors
     /// The compressor failed.
-    pub(super) fn render(rendered: RenderedBody, encoding: ContentEncoding) -> io::Result<Self> {
+    pub(crate) fn render(rendered: RenderedBody, encoding: ContentEncoding) -> io::Result<Self> {
         let bytes = compress(rendered.bytes, encoding)?;
         let digest = Sha256::digest(&bytes);
         Self::with_digest(rendered.kind, bytes, encoding, &digest)

@@ -44,9 +44,12 @@ use v1::V1Source;
 pub(crate) use v1::{V1Body, V1Selection};
 pub(crate) use verbatim::read_cache::CHANGE_COUNTER_AGE_MAX as EXPIRE;
 
-use crate::api::{
-    ByteBudget, ContentEncoding, LookupQuery, ProblemResponse, ReservedBytes, ResponseBody, ResponseFormat,
-    ResultOrigin, budgeted,
+use crate::{
+    api::{
+        ByteBudget, ContentEncoding, LookupQuery, ProblemResponse, ReservedBytes, ResponseBody,
+        ResponseFormat, ResultOrigin, budgeted,
+    },
+    messages::PageLanguage,
 };
 
 /// A body that is cheap to build saves half of the time of a response, so few are held. One that must be compressed
@@ -67,12 +70,20 @@ pub(crate) struct ResponseVariant {
     pub(crate) view: TranscriptView,
     /// Whether Markdown begins with front matter.
     pub(crate) frontmatter: bool,
+    /// Language of a page.
+    pub(crate) language: PageLanguage,
 }
 
 impl ResponseVariant {
     /// The whole transcript in this format.
     pub(crate) fn plain(format: ResponseFormat, src: Option<AttributionTag>) -> Self {
-        Self { format, src, view: TranscriptView::default(), frontmatter: false }
+        Self {
+            format,
+            src,
+            view: TranscriptView::default(),
+            frontmatter: false,
+            language: PageLanguage::default(),
+        }
     }
 }
 
@@ -330,7 +341,7 @@ impl ResponseCache {
         answer: &LookupResponse,
         variant: ResponseVariant,
         encoding: ContentEncoding,
-        render: fn(&LookupResponse, ResponseVariant) -> RenderedBody,
+        render: impl FnOnce(&LookupResponse, ResponseVariant) -> RenderedBody + Send + 'static,
     ) -> Result<Arc<CachedBody>, ProblemResponse> {
         let body_sha256 = digest_of(stored, answer).ok_or_else(ProblemResponse::fault)?;
         let key = BodyKey { body_sha256, form: BodyForm::Lookup(variant), encoding };

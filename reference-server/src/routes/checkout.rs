@@ -9,7 +9,7 @@ use axum::{
     extract::{FromRequestParts, Path, Request, State, rejection::PathRejection},
     response::Response,
 };
-use http::{HeaderValue, StatusCode, Uri, header::LOCATION, request::Parts};
+use http::{HeaderMap, HeaderValue, StatusCode, Uri, header::LOCATION, request::Parts};
 use maud::Markup;
 use serde_json::{Value, json};
 use transcript_core::{
@@ -19,13 +19,14 @@ use transcript_core::{
 };
 
 use super::{
+    account,
     document::{self, DocumentOptions},
     html::{CacheMode, html},
     v1::{BODY_MAX, document::parameters},
 };
 use crate::{
     api::{is_local, parameter, read_body},
-    page::{PagePolicy, checkout as page},
+    page::{PageContext, PagePolicy, checkout as page},
     state::AppState,
 };
 
@@ -49,35 +50,55 @@ impl FromRequestParts<AppState> for LocalCaller {
         }
         let why = "The test checkout serves the server's own machine only, at a loopback address and without a proxy \
                    or tunnel.";
-        Err(respond(StatusCode::FORBIDDEN, page::error(why, page::SANDBOX_ROOT)))
+        let context = PageContext::from_head(head, app);
+        Err(respond(StatusCode::FORBIDDEN, page::error(&context, why)))
     }
 }
 
 /// Order status: the provider's page sends buyers here after a payment or a cancellation.
-pub(super) async fn order_page(State(app): State<AppState>, path: OrderPath) -> Response {
-    let Some(id) = order_id(path) else { return missing(page::ORDER_ROOT) };
+pub(super) async fn order_page(
+    State(app): State<AppState>,
+    context: PageContext,
+    headers: HeaderMap,
+    path: OrderPath,
+) -> Response {
+    let Some(id) = order_id(path) else { return missing(&context) };
     match order_status(&app, &id).await {
-        Ok(Some(status)) => respond(StatusCode::OK, page::order_status(&status)),
-        Ok(None) => missing(page::ORDER_ROOT),
-        Err(error) => unavailable(&error, page::ORDER_ROOT),
+        Ok(Some(status)) => {
+            let balance = buyer_balance(&app, &headers, &status).await;
+            respond(StatusCode::OK, page::order_status(&context, &status, balance))
+        }
+        Ok(None) => missing(&context),
+        Err(error) => unavailable(&context, &error),
     }
+}
+
+/// The credits of the buyer, if the buyer is signed in. The page of an order is readable by its address.
+async fn buyer_balance(app: &AppState, headers: &HeaderMap, status: &OrderStatus) -> Option<u64> {
+    let principal = account::session::principal(app, headers).await.ok().flatten()?;
+    if principal.account.id != status.order.account {
+        return None;
+    }
+    let view = app.accounts.admin.view_account(&principal.account).await.ok()?;
+    Some(view.credits.remaining)
 }
 
 /// Sandbox checkout page of an order.
 pub(super) async fn sandbox_page(
     State(app): State<AppState>,
     _: LocalCaller,
+    context: PageContext,
     path: OrderPath,
     uri: Uri,
 ) -> Response {
     let token = parameter(uri.query().unwrap_or_default(), "token").ok().flatten();
     let (Some(sandbox), Some(id), Some(token)) = (&app.sandbox, order_id(path), token) else {
-        return missing(page::SANDBOX_ROOT);
+        return missing(&context);
     };
     match sandbox.show(&id, &token).await {
-        Ok(Some(order)) => respond(StatusCode::OK, page::sandbox(&order, &token)),
-        Ok(None) => missing(page::SANDBOX_ROOT),
-        Err(error) => unavailable(&error, page::SANDBOX_ROOT),
+        Ok(Some(order)) => respond(StatusCode::OK, page::sandbox(&context, &order, &token)),
+        Ok(None) => missing(&context),
+        Err(error) => unavailable(&context, &error),
     }
 }
 
@@ -85,33 +106,34 @@ pub(super) async fn sandbox_page(
 pub(super) async fn sandbox_action(
     State(app): State<AppState>,
     _: LocalCaller,
+    context: PageContext,
     path: OrderPath,
     request: Request,
 ) -> Response {
     let (Some(sandbox), Some(id)) = (&app.sandbox, order_id(path)) else {
-        return missing(page::SANDBOX_ROOT);
+        return missing(&context);
     };
     let form = match read_body(request.into_body(), BODY_MAX, &app.body_budget).await {
         Ok(form) => form,
-        Err(refusal) => return respond(refusal.status(), page::error(refusal.detail(), page::SANDBOX_ROOT)),
+        Err(refusal) => return respond(refusal.status(), page::error(&context, refusal.detail())),
     };
-    let Some(token) = field(&form, "token") else { return missing(page::SANDBOX_ROOT) };
+    let Some(token) = field(&form, "token") else { return missing(&context) };
     let order = match sandbox.show(&id, &token).await {
         Ok(Some(order)) => order,
-        Ok(None) => return missing(page::SANDBOX_ROOT),
-        Err(error) => return unavailable(&error, page::SANDBOX_ROOT),
+        Ok(None) => return missing(&context),
+        Err(error) => return unavailable(&context, &error),
     };
     let action = match parse_action(&form, &order) {
         Ok(action) => action,
-        Err(why) => return respond(StatusCode::BAD_REQUEST, page::error(why, page::SANDBOX_ROOT)),
+        Err(why) => return respond(StatusCode::BAD_REQUEST, page::error(&context, why)),
     };
     match apply(&app, sandbox, &id, &token, action).await {
         // Like a real provider, the sandbox returns the buyer to the shop after a payment or a cancellation.
         Ok(()) if matches!(action, SandboxAction::Pay | SandboxAction::Cancel) => {
-            see_other(&format!("../{id}"))
+            see_other(&context, &format!("../{id}"))
         }
-        Ok(()) => see_other(&format!("sandbox?token={token}")),
-        Err(error) => unavailable(&error, page::SANDBOX_ROOT),
+        Ok(()) => see_other(&context, &format!("sandbox?token={token}")),
+        Err(error) => unavailable(&context, &error),
     }
 }
 
@@ -178,23 +200,23 @@ fn parse_action(form: &[u8], order: &SandboxOrder) -> std::result::Result<Sandbo
     }
 }
 
-fn see_other(location: &str) -> Response {
-    let mut response = respond(StatusCode::SEE_OTHER, page::redirect());
+fn see_other(context: &PageContext, location: &str) -> Response {
+    let mut response = respond(StatusCode::SEE_OTHER, page::redirect(context));
     // Order ids and tokens contain letters, digits and hyphens only.
     let location = HeaderValue::try_from(location).unwrap_or(HeaderValue::from_static("."));
     response.headers_mut().insert(LOCATION, location);
     response
 }
 
-fn missing(root: &str) -> Response {
-    respond(StatusCode::NOT_FOUND, page::missing(root))
+fn missing(context: &PageContext) -> Response {
+    respond(StatusCode::NOT_FOUND, page::missing(context))
 }
 
-fn unavailable(error: &transcript_core::Error, root: &str) -> Response {
+fn unavailable(context: &PageContext, error: &transcript_core::Error) -> Response {
     tracing::error!(%error, "order page failed");
     respond(
         StatusCode::SERVICE_UNAVAILABLE,
-        page::error("The page is unavailable. Retry in a few seconds.", root),
+        page::error(context, "The page is unavailable. Retry in a few seconds."),
     )
 }
 

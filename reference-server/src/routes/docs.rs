@@ -1,83 +1,179 @@
 //! Documentation routes: the `OpenAPI` document, its pages, and a summary for language models.
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    convert::Infallible,
+    sync::{Arc, OnceLock},
+};
 
 use axum::{
-    extract::{Path, State, rejection::PathRejection},
+    body::Body,
+    extract::{FromRequestParts, Path, State, rejection::PathRejection},
     response::{IntoResponse, Response},
 };
-use http::{
-    HeaderName, HeaderValue, StatusCode,
-    header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY},
-};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header::VARY, request::Parts};
 use maud::Markup;
+use quick_cache::sync::Cache;
 use serde_json::{Value, json};
 use transcript_core::{accounts::AccountsOptions, lookup::LookupOptions};
 
-use super::document::{self, DocumentOptions, parameters};
+use super::{
+    document::{self, DocumentOptions, parameters},
+    html::{HTML, confine},
+};
 use crate::{
-    api::{ProblemResponse, json},
+    api::{ContentEncoding, JSON, ProblemResponse},
     docs,
+    messages::PageLanguage,
+    page::PageContext,
+    response_cache::{CachedBody, RenderedBody},
     state::AppState,
 };
 
 /// Builds the `OpenAPI` document of a service with these settings.
 pub(crate) type BuildDocument = fn(&LookupOptions, &AccountsOptions) -> Value;
 
-/// `OpenAPI` document, built on the first request, so that startup does not wait for it.
+/// Bodies that are kept: pages in some languages and encodings, of some ten kilobytes each.
+const BODIES_MAX: usize = 256;
+
+/// `OpenAPI` document, built on the first request, so that startup does not wait for it, and the bodies made from it.
 #[derive(Debug)]
 pub(crate) struct CachedDocument {
     app: AppState,
     build: BuildDocument,
     value: OnceLock<Value>,
+    bodies: Cache<DocsBodyKey, Arc<CachedBody>>,
 }
+
+/// What a body of the documentation depends on: its path, the language of the page, and the encoding.
+type DocsBodyKey = (String, PageLanguage, ContentEncoding);
 
 impl CachedDocument {
     /// Document of this service.
     pub(super) fn new(app: AppState, build: BuildDocument) -> Self {
-        Self { app, build, value: OnceLock::new() }
+        Self { app, build, value: OnceLock::new(), bodies: Cache::new(BODIES_MAX) }
     }
 
     fn value(&self) -> &Value {
         self.value.get_or_init(|| (self.build)(self.app.lookup.options(), self.app.accounts.options()))
     }
+
+    /// Response with a body that is rendered and compressed once. `None`: `render` finds nothing at this path.
+    fn respond(
+        &self,
+        path: &str,
+        language: PageLanguage,
+        request: (&Method, &HeaderMap),
+        render: impl FnOnce() -> Option<RenderedBody>,
+    ) -> Option<Response> {
+        let (method, headers) = request;
+        // Browsers accept an unencoded body.
+        let encoding = ContentEncoding::negotiate(headers).unwrap_or(ContentEncoding::Identity);
+        let key = (path.to_owned(), language, encoding);
+        let body = match self.bodies.get(&key) {
+            Some(body) => body,
+            None => {
+                // Compression in memory does not fail.
+                let body = Arc::new(CachedBody::render(render()?, encoding).ok()?);
+                self.bodies.insert(key, Arc::clone(&body));
+                body
+            }
+        };
+        Some(body.response(headers, method).map(Body::new))
+    }
+
+    /// Response with a page of the documentation, which exists.
+    fn page(
+        &self,
+        path: &str,
+        context: &PageContext,
+        request: (&Method, &HeaderMap),
+        render: impl FnOnce() -> Option<Markup>,
+    ) -> Response {
+        let rendered =
+            || render().map(|page| RenderedBody { kind: HTML, bytes: page.into_string().into_bytes() });
+        let Some(mut response) = self.respond(path, context.language(), request, rendered) else {
+            let detail = "Unknown page: /docs lists all operations and guides.";
+            return ProblemResponse::new(StatusCode::NOT_FOUND, detail).into_response();
+        };
+        let headers = response.headers_mut();
+        confine(headers, docs::POLICY);
+        headers.append(VARY, HeaderValue::from_static("accept-language"));
+        response
+    }
 }
 
-pub(super) async fn open_api(State(document): State<Arc<CachedDocument>>) -> Response {
-    json(StatusCode::OK, document.value())
+impl FromRequestParts<Arc<CachedDocument>> for PageContext {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(
+        head: &mut Parts,
+        document: &Arc<CachedDocument>,
+    ) -> Result<Self, Infallible> {
+        Ok(Self::from_head(head, &document.app))
+    }
 }
 
-pub(super) async fn llms_txt(State(document): State<Arc<CachedDocument>>) -> Response {
-    let kind = HeaderValue::from_static("text/plain; charset=utf-8");
-    ([(CONTENT_TYPE, kind)], docs::llms_txt(document.value())).into_response()
+pub(super) async fn open_api(
+    State(document): State<Arc<CachedDocument>>,
+    method: Method,
+    headers: HeaderMap,
+) -> Response {
+    let render = || {
+        // Serialization of texts, numbers and lists cannot fail.
+        let bytes = serde_json::to_vec(document.value()).unwrap_or_default();
+        Some(RenderedBody { kind: JSON, bytes })
+    };
+    let response = document.respond("openapi.json", PageLanguage::default(), (&method, &headers), render);
+    response.unwrap_or_else(|| ProblemResponse::fault().into_response())
 }
 
-pub(super) async fn overview(State(document): State<Arc<CachedDocument>>) -> Response {
-    page(docs::overview(document.value()))
+pub(super) async fn llms_txt(
+    State(document): State<Arc<CachedDocument>>,
+    method: Method,
+    headers: HeaderMap,
+) -> Response {
+    let render = || {
+        let kind = "text/plain; charset=utf-8";
+        Some(RenderedBody { kind, bytes: docs::llms_txt(document.value()).into_bytes() })
+    };
+    let response = document.respond("llms.txt", PageLanguage::default(), (&method, &headers), render);
+    response.unwrap_or_else(|| ProblemResponse::fault().into_response())
+}
+
+pub(super) async fn overview(
+    State(document): State<Arc<CachedDocument>>,
+    context: PageContext,
+    method: Method,
+    headers: HeaderMap,
+) -> Response {
+    let render = || Some(docs::overview(&context, document.value()));
+    document.page("docs", &context, (&method, &headers), render)
 }
 
 pub(super) async fn operation_page(
     State(document): State<Arc<CachedDocument>>,
+    context: PageContext,
     path: Result<Path<String>, PathRejection>,
+    method: Method,
+    headers: HeaderMap,
 ) -> Response {
-    let shown = path.ok().and_then(|Path(id)| docs::operation(document.value(), &id));
-    match shown {
-        Some(shown) => page(shown),
-        None => ProblemResponse::new(StatusCode::NOT_FOUND, "Unknown operation: /docs lists all operations.")
-            .into_response(),
-    }
+    let id = path.map(|Path(id)| id).unwrap_or_default();
+    let render = || docs::operation(&context, document.value(), &id);
+    document.page(&format!("docs/{id}"), &context, (&method, &headers), render)
 }
 
-/// HTML page without scripts.
-fn page(page: Markup) -> Response {
-    let fixed = HeaderValue::from_static;
-    let headers: [(HeaderName, HeaderValue); 4] = [
-        (CONTENT_TYPE, fixed("text/html; charset=utf-8")),
-        (CACHE_CONTROL, fixed("no-cache")),
-        (CONTENT_SECURITY_POLICY, docs::content_security_policy()),
-        (REFERRER_POLICY, fixed("no-referrer")),
-    ];
-    (headers, page.into_string()).into_response()
+pub(super) async fn guide_page(
+    State(document): State<Arc<CachedDocument>>,
+    context: PageContext,
+    path: Result<Path<String>, PathRejection>,
+    method: Method,
+    headers: HeaderMap,
+) -> Response {
+    let name = path.map(|Path(name)| name).unwrap_or_default();
+    let app = &document.app;
+    let options = (app.lookup.options(), app.accounts.options());
+    let render = || docs::guide(&context, document.value(), options, &name);
+    document.page(&format!("docs/guides/{name}"), &context, (&method, &headers), render)
 }
 
 /// Operation of `GET /openapi.json` in the document.
@@ -125,7 +221,29 @@ pub(crate) fn operation_page_operation(_: &DocumentOptions<'_>) -> Value {
             "404": document::refusal(
                 (404, "Not Found"),
                 "Unknown operation.",
-                &[("unknown", "Unknown operation: /docs lists all operations.")],
+                &[("unknown", "Unknown page: /docs lists all operations and guides.")],
+                [],
+            ),
+            "500": document::fault()
+        }
+    })
+}
+
+/// Operation of `GET /docs/guides/{guide}` in the document.
+pub(crate) fn guide_page_operation(_: &DocumentOptions<'_>) -> Value {
+    json!({
+        "operationId": "getGuide",
+        "tags": ["service"],
+        "summary": "Read a guide in the browser",
+        "description": "A page about one subject, with samples and the limits of this service.",
+        "security": [],
+        "parameters": [parameters::guide()],
+        "responses": {
+            "200": docs_page("The guide."),
+            "404": document::refusal(
+                (404, "Not Found"),
+                "Unknown guide.",
+                &[("unknown", "Unknown page: /docs lists all operations and guides.")],
                 [],
             ),
             "500": document::fault()

@@ -15,34 +15,48 @@ use super::html::{CacheMode, html};
 use crate::{
     api::{ContentEncoding, ProblemResponse, parameter},
     page::{
-        assets,
+        PageContext, assets,
         home::{LinkFormError, POLICY, home},
         moment::moment_of_link,
     },
 };
 
 /// Front page; with a link, a redirect to the video's watch page.
-pub(super) async fn show(uri: Uri) -> Response {
+pub(super) async fn show(context: PageContext, uri: Uri) -> Response {
     let link = match parameter(uri.query().unwrap_or_default(), "url") {
         Ok(link) => link,
         Err(refusal) => {
             let form_error = LinkFormError { link: "", why: refusal.detail() };
-            return html(StatusCode::BAD_REQUEST, home(Some(&form_error)), CacheMode::Never, POLICY);
+            return html(
+                StatusCode::BAD_REQUEST,
+                home(&context, Some(&form_error)),
+                CacheMode::Never,
+                POLICY,
+            );
         }
     };
     let link = link.as_deref().map(str::trim).filter(|link| !link.is_empty());
-    let Some(link) = link else { return html(StatusCode::OK, home(None), CacheMode::WhileTrue, POLICY) };
+    let Some(link) = link else {
+        return html(StatusCode::OK, home(&context, None), CacheMode::WhileTrue, POLICY);
+    };
     let moment = moment_of_link(link).map(|moment_ms| format!("?t={}", moment_ms / 1000)).unwrap_or_default();
+    let moment = context.with_language(&moment);
+    let language = context.with_language("");
     let page = match VideoLink::parse(link) {
         Ok(VideoLink::Video(video)) => format!("watch/{video}{moment}"),
-        Ok(VideoLink::Short(link)) => format!("watch/{}/{}", link.platform(), link.name()),
+        Ok(VideoLink::Short(link)) => format!("watch/{}/{}{language}", link.platform(), link.name()),
         Err(error) => {
             let why = error.to_string();
             let form_error = LinkFormError { link, why: &why };
-            return html(StatusCode::BAD_REQUEST, home(Some(&form_error)), CacheMode::Never, POLICY);
+            return html(
+                StatusCode::BAD_REQUEST,
+                home(&context, Some(&form_error)),
+                CacheMode::Never,
+                POLICY,
+            );
         }
     };
-    let mut response = html(StatusCode::SEE_OTHER, home(None), CacheMode::Never, POLICY);
+    let mut response = html(StatusCode::SEE_OTHER, home(&context, None), CacheMode::Never, POLICY);
     // Ids and short link names contain URL-safe characters only.
     let location = HeaderValue::try_from(page).unwrap_or(HeaderValue::from_static("./"));
     response.headers_mut().insert(LOCATION, location);

@@ -1,8 +1,10 @@
 //! HTML responses and their security headers.
 
+use std::sync::Arc;
+
 use axum::response::{IntoResponse, Response};
 use http::{
-    HeaderMap, HeaderName, HeaderValue, StatusCode, Uri,
+    HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri,
     header::{
         ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, CACHE_CONTROL, CONTENT_LENGTH,
         CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, RETRY_AFTER, VARY,
@@ -13,7 +15,7 @@ use maud::Markup;
 
 use crate::{
     api::{ProblemDetail, RETRY_AFTER_BUSY, ResponseBody, wants_page},
-    page::{self, PagePolicy},
+    page::{self, PageContext, PagePolicy, site::Site},
 };
 
 /// Media type of a page.
@@ -38,6 +40,7 @@ pub(super) fn html(status: StatusCode, page: Markup, cache_mode: CacheMode, poli
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(HTML));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static(cache));
+    headers.insert(VARY, HeaderValue::from_static("accept-language"));
     if status == StatusCode::SERVICE_UNAVAILABLE {
         headers.insert(RETRY_AFTER, RETRY_AFTER_BUSY);
     }
@@ -56,28 +59,27 @@ pub(super) fn confine(headers: &mut HeaderMap, policy: PagePolicy) {
     }
 }
 
-/// Root path for an HTML error page, if a browser requests a path outside the API.
+/// Context of an HTML error page, if a browser requests a path outside the API.
 #[derive(Debug)]
-pub(crate) struct HtmlError(Option<String>);
+pub(crate) struct HtmlError(Option<PageContext>);
 
 impl HtmlError {
     /// Decides by path and `Accept` whether an error response becomes a page.
-    pub(crate) fn for_request(uri: &Uri, headers: &HeaderMap) -> Self {
-        let path = uri.path();
-        let is_page = !path.starts_with("/api") && wants_page(headers);
-        Self(is_page.then(|| page::root_of(path)))
+    pub(crate) fn for_request(site: &Arc<Site>, method: &Method, uri: &Uri, headers: &HeaderMap) -> Self {
+        let is_page = !uri.path().starts_with("/api") && wants_page(headers);
+        Self(is_page.then(|| PageContext::new(Arc::clone(site), method, uri, headers)))
     }
 
     /// Replaces an error response by a page with the same detail.
     pub(crate) fn apply(self, response: Response<ResponseBody>) -> Response<ResponseBody> {
-        let (Some(root), Some(ProblemDetail(detail))) =
+        let (Some(context), Some(ProblemDetail(detail))) =
             (self.0, response.extensions().get::<ProblemDetail>())
         else {
             return response;
         };
         let status = response.status();
-        let page =
-            html(status, page::problem::problem(status, detail, &root), CacheMode::Never, PagePolicy::Static);
+        let page = page::problem::problem(&context, status, detail);
+        let page = html(status, page, CacheMode::Never, PagePolicy::Static);
         let (mut head, _) = response.into_parts();
         let (page_head, body) = page.into_parts();
         head.headers.remove(CONTENT_LENGTH);

@@ -28,7 +28,8 @@ use verbatim::service::LocalService;
 
 use crate::{
     api::{ByteBudget, RequestBody, json as as_json, read_body},
-    mcp::{MESSAGE_MAX, McpTools, PassageCache},
+    config::SearchAccess,
+    mcp::{MESSAGE_MAX, McpTools, PassageCache, ToolSearch, ToolSearchLimits},
     state::AppState,
 };
 
@@ -54,8 +55,12 @@ impl McpEndpoint {
     /// Endpoint over this state and cache; pages of these origins may call it.
     pub(super) fn new(app: AppState, passages: PassageCache, origins: Arc<[HeaderValue]>) -> Self {
         let body_budget = app.body_budget;
+        let limits = ToolSearchLimits { lookup: app.lookup.clone(), access: app.search_access };
         let service = LocalService::new(app.lookup, app.accounts, app.chat.clone());
-        let tools = McpTools::for_service(service, app.chat, passages);
+        let mut tools = McpTools::for_service(service, app.chat, passages);
+        if let Some(service) = app.search.filter(|_| app.search_access != SearchAccess::Off) {
+            tools = tools.with_search(ToolSearch { service, limits: Some(limits) });
+        }
         // Host checks are off because proxies rewrite the host. The origin is checked here instead.
         let config = StreamableHttpServerConfig::default()
             .with_legacy_session_mode(false)

@@ -1,5 +1,6 @@
 //! Routes of both APIs, the front page, the watch page, the order pages and the service endpoints.
 
+mod account;
 mod archived;
 mod checkout;
 mod docs;
@@ -7,10 +8,13 @@ pub(crate) mod document;
 mod health;
 mod home;
 mod html;
+mod indexing;
 mod keys;
 mod mcp;
 mod peer_request;
+mod pricing;
 pub(crate) mod readiness;
+mod search;
 mod table;
 mod transcript;
 mod v1;
@@ -111,6 +115,7 @@ fn allowed_methods(endpoints: &[Endpoint]) -> &'static str {
     match (has(Method::GET), has(Method::POST), is_v1) {
         (true, false, false) => "GET, HEAD, OPTIONS",
         (true, true, false) => "GET, HEAD, POST, OPTIONS",
+        (true, false, true) if has(Method::DELETE) => "GET, DELETE, OPTIONS",
         (true, false, true) => "GET, OPTIONS",
         (true, true, true) => "GET, POST, OPTIONS",
         (false, _, _) => "POST, OPTIONS",

@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
-use axum::routing::{MethodRouter, get, head, post};
+use axum::routing::{MethodRouter, delete, get, head, post};
 use http::Method;
 use serde_json::Value;
 
 use super::{
-    RouteDeps, checkout,
+    RouteDeps, account as account_pages, checkout,
     docs::{self, CachedDocument},
     document::DocumentOptions,
-    health, home, keys, mcp, transcript,
-    v1::{account, chat, payments, register, transcript as v1_transcript, verify, webhook},
+    health, home, indexing, keys, mcp, pricing, search, transcript,
+    v1::{
+        account, chat, jobs, payments, register, transcript as v1_transcript, verify, webhook, webhook_secret,
+    },
     watch,
 };
 use crate::{
@@ -81,6 +83,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
     endpoint(&Method::HEAD, TRANSCRIPT_PATH, |_| head(transcript::look_up))
         .for_origins(Any)
         .with_operation(transcript::head_operation),
+    endpoint(GET, "/api/search", |_| get(search::search)).for_origins(Any).with_operation(search::operation),
     endpoint(POST, "/api/keys", |_| post(keys::create))
         .for_origins(Listed)
         .with_operation(keys::create_operation),
@@ -88,8 +91,15 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         .for_origins(Listed)
         .with_operation(keys::status_operation),
     endpoint(GET, "/", |_| get(home::show)),
+    endpoint(GET, "/pricing", |_| get(pricing::show)),
+    endpoint(GET, "/robots.txt", |_| get(indexing::robots)),
+    endpoint(GET, "/sitemap.xml", |_| get(indexing::sitemap)),
     endpoint(GET, "/assets/{name}", |_| get(home::asset)),
+    endpoint(GET, "/search", |_| get(search::page)),
     endpoint(GET, "/watch/{platform}/{id}", |_| get(watch::page)).with_operation(watch::operation),
+    endpoint(GET, QUESTION, |_| get(watch::question::page_of_answer)),
+    endpoint(POST, QUESTION, |_| post(watch::question::answer)),
+    endpoint(GET, "/watch/{platform}/{id}/docx", |_| get(watch::download::docx)),
     endpoint(GET, "/watch/{platform}/{id}/challenge", |_| get(watch::transcribe::challenge)),
     endpoint(POST, "/watch/{platform}/{id}/transcribe", |_| post(watch::transcribe::transcribe)),
     endpoint(GET, "/checkout/{order}", |_| get(checkout::order_page))
@@ -97,6 +107,33 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
     endpoint(GET, SANDBOX, |_| get(checkout::sandbox_page)).with_operation(checkout::sandbox_operation),
     endpoint(POST, SANDBOX, |_| post(checkout::sandbox_action))
         .with_operation(checkout::sandbox_action_operation),
+    endpoint(GET, "/register", |_| get(account_pages::sign_in::register_page)),
+    endpoint(POST, "/register", |_| post(account_pages::sign_in::register)),
+    endpoint(GET, "/sign-in", |_| get(account_pages::sign_in::sign_in_page)),
+    endpoint(POST, "/sign-in", |_| post(account_pages::sign_in::sign_in)),
+    endpoint(GET, "/sign-in/sent", |_| get(account_pages::sign_in::sent_page)),
+    endpoint(GET, SIGN_IN_LINK, |_| get(account_pages::sign_in::confirm_page)),
+    endpoint(POST, SIGN_IN_LINK, |_| post(account_pages::sign_in::confirm)),
+    endpoint(POST, "/sign-out", |_| post(account_pages::sign_in::sign_out)),
+    endpoint(GET, "/account", |_| get(account_pages::overview::show)),
+    endpoint(GET, "/account/keys", |_| get(account_pages::keys::show)),
+    endpoint(POST, "/account/keys/rotate", |_| post(account_pages::keys::rotate)),
+    endpoint(POST, "/account/keys/revoke", |_| post(account_pages::keys::revoke)),
+    endpoint(GET, "/account/statement", |_| get(account_pages::statement::show)),
+    endpoint(GET, "/account/statement.csv", |_| get(account_pages::statement::csv)),
+    endpoint(GET, "/account/orders", |_| get(account_pages::orders::list)),
+    endpoint(GET, "/account/orders/{order}", |_| get(account_pages::orders::receipt)),
+    endpoint(GET, "/account/jobs", |_| get(account_pages::jobs::list)),
+    endpoint(POST, "/account/jobs/cancel", |_| post(account_pages::jobs::cancel)),
+    endpoint(GET, "/account/jobs/{job}", |_| get(account_pages::jobs::show)),
+    endpoint(POST, "/account/buy", |_| post(account_pages::orders::buy)),
+    endpoint(POST, "/account/subscribe", |_| post(account_pages::orders::subscribe)),
+    endpoint(GET, "/account/sessions", |_| get(account_pages::privacy::sessions)),
+    endpoint(POST, "/account/sessions/revoke", |_| post(account_pages::privacy::revoke)),
+    endpoint(GET, "/account/export", |_| get(account_pages::privacy::export)),
+    endpoint(GET, "/account/delete", |_| get(account_pages::privacy::delete_page)),
+    endpoint(POST, "/account/delete", |_| post(account_pages::privacy::delete)),
+    endpoint(GET, "/account/deleted", |_| get(account_pages::privacy::deleted_page)),
     endpoint(GET, "/health", |_| get(health::health)).with_operation(health::health_operation),
     endpoint(GET, "/version", |_| get(health::version)).with_operation(health::version_operation),
     endpoint(GET, "/openapi.json", |deps| documented(deps, get(docs::open_api)))
@@ -109,6 +146,8 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         .with_operation(docs::overview_operation),
     endpoint(GET, "/docs/{operation}", |deps| documented(deps, get(docs::operation_page)))
         .with_operation(docs::operation_page_operation),
+    endpoint(GET, "/docs/guides/{guide}", |deps| documented(deps, get(docs::guide_page)))
+        .with_operation(docs::guide_page_operation),
     endpoint(POST, "/mcp", |deps| post(mcp::post).with_state(deps.mcp.clone())).for_origins(ListedAndOwn),
     endpoint(POST, "/api/v1/register", |_| post(register::register)).with_operation(register::operation),
     endpoint(GET, VERIFY, |_| get(verify::open)).with_operation(verify::open_operation),
@@ -123,10 +162,25 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         .with_operation(payments::subscribe_operation),
     endpoint(POST, "/api/v1/buy-credits", |_| post(payments::buy_credits))
         .with_operation(payments::buy_credits_operation),
+    endpoint(POST, "/api/v1/jobs", |_| post(jobs::create)).with_operation(jobs::document::create),
+    endpoint(GET, "/api/v1/jobs", |_| get(jobs::list)).with_operation(jobs::document::list),
+    endpoint(GET, JOB, |_| get(jobs::show)).with_operation(jobs::document::show),
+    endpoint(&Method::DELETE, JOB, |_| delete(jobs::cancel)).with_operation(jobs::document::cancel),
+    endpoint(GET, "/api/v1/jobs/{job}/results", |_| get(jobs::results))
+        .with_operation(jobs::document::results),
+    endpoint(GET, "/api/v1/jobs/{job}/deliveries", |_| get(jobs::deliveries))
+        .with_operation(jobs::document::deliveries),
+    endpoint(GET, "/api/v1/webhook-secret", |_| get(webhook_secret::show))
+        .with_operation(webhook_secret::show_operation),
+    endpoint(POST, "/api/v1/webhook-secret/rotate", |_| post(webhook_secret::rotate))
+        .with_operation(webhook_secret::rotate_operation),
     endpoint(POST, "/api/v1/webhooks/stripe", |_| post(webhook::stripe)).with_operation(webhook::operation),
 ];
 
+const QUESTION: &str = "/watch/{platform}/{id}/ask";
 const SANDBOX: &str = "/checkout/{order}/sandbox";
+const JOB: &str = "/api/v1/jobs/{job}";
+const SIGN_IN_LINK: &str = "/sign-in/confirm";
 const VERIFY: &str = "/api/v1/verify";
 
 /// Gives a handler of the documentation its document.
@@ -143,9 +197,43 @@ mod tests {
         let paths = ENDPOINTS.iter().filter(|endpoint| endpoint.operation.is_none());
         let expected = [
             "/",
+            "/pricing",
+            "/robots.txt",
+            "/sitemap.xml",
             "/assets/{name}",
+            "/search",
+            "/watch/{platform}/{id}/ask",
+            "/watch/{platform}/{id}/ask",
+            "/watch/{platform}/{id}/docx",
             "/watch/{platform}/{id}/challenge",
             "/watch/{platform}/{id}/transcribe",
+            "/register",
+            "/register",
+            "/sign-in",
+            "/sign-in",
+            "/sign-in/sent",
+            "/sign-in/confirm",
+            "/sign-in/confirm",
+            "/sign-out",
+            "/account",
+            "/account/keys",
+            "/account/keys/rotate",
+            "/account/keys/revoke",
+            "/account/statement",
+            "/account/statement.csv",
+            "/account/orders",
+            "/account/orders/{order}",
+            "/account/jobs",
+            "/account/jobs/cancel",
+            "/account/jobs/{job}",
+            "/account/buy",
+            "/account/subscribe",
+            "/account/sessions",
+            "/account/sessions/revoke",
+            "/account/export",
+            "/account/delete",
+            "/account/delete",
+            "/account/deleted",
             "/mcp",
         ];
         assert!(paths.map(|endpoint| endpoint.path).eq(expected));

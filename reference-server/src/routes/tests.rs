@@ -5,6 +5,8 @@ mod checkout;
 mod errors;
 mod keys;
 mod mcp;
+mod pages;
+mod questions;
 mod transcript;
 mod v1;
 mod views;

@@ -157,7 +157,7 @@ fn lookup_request(
         default_only: headers.contains_key(HOP),
         ..LookupRequest::new(reference)
     };
-    Ok((request, ResponseVariant { format, src, view, frontmatter }))
+    Ok((request, ResponseVariant { view, frontmatter, ..ResponseVariant::plain(format, src) }))
 }
 
 /// The refusal of a key that has expired or whose quota is used up.
@@ -298,6 +298,7 @@ fn transcript_parameters() -> Value {
         parameters::lang(),
         parameters::translated(),
         parameters::words(),
+        parameters::description(),
         parameters::chunk(),
         parameters::cursor(),
         parameters::max_chars("maxChars"),

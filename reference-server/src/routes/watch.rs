@@ -3,23 +3,28 @@
 //! The page works without scripts and shows archived transcripts only: it never fetches. The button's route does
 //! ([`transcribe`]).
 
+mod answer_stream;
+pub(super) mod download;
+mod missing;
 mod progress;
+pub(super) mod question;
 pub(super) mod transcribe;
 
-use std::{sync::Arc, time::Instant};
+use std::{net::IpAddr, sync::Arc, time::Instant};
 
 use axum::{
     body::Body,
-    extract::{Path, State, rejection::PathRejection},
+    extract::{Extension, Path, State, rejection::PathRejection},
     response::Response,
 };
-use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header::LOCATION};
+use http::{
+    HeaderMap, HeaderValue, Method, StatusCode, Uri,
+    header::{LOCATION, REFERRER_POLICY, VARY},
+};
 use maud::Markup;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 use transcript_core::{
-    engine::NoTranscript,
-    lookup::{AttributionTag, Availability, FailureReason, LookupRequest, LookupResponse, VideoReference},
+    lookup::{AttributionTag, Availability, LookupRequest, LookupResponse, VideoReference},
     supplier::ResolveOutcome,
     transcript::LanguageTag,
     video::{Platform, ShortLink, VideoId, VideoLink},
@@ -30,49 +35,44 @@ use super::{
     html::{CacheMode, HTML, confine},
 };
 use crate::{
-    api::{ContentEncoding, ProblemResponse, ResponseFormat, language, parameter},
-    page::{self, PagePolicy, moment::parse_moment, no_transcript::TranscribeOffer},
+    api::{ClientAddress, ContentEncoding, ProblemResponse, ResponseFormat, language, parameter},
+    page::{self, PageContext, PagePolicy, moment::parse_moment, transcript::own_address},
     response_cache::{CachedBody, CachedRoute, RenderedBody, ResponseVariant},
     state::AppState,
 };
 
-/// Characters that are not escaped in the last path segment.
-const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
-
 type VideoPath = Result<Path<(String, String)>, PathRejection>;
+
+/// Request of a watch page.
+#[derive(Clone, Debug)]
+struct WatchRequest {
+    context: PageContext,
+    options: PageOptions,
+    method: Method,
+    headers: HeaderMap,
+    client: Option<IpAddr>,
+}
 
 /// Shows the archived transcript, or why there is none.
 pub(crate) async fn page(
     State(app): State<AppState>,
+    context: PageContext,
+    client: Option<Extension<ClientAddress>>,
     path: VideoPath,
     method: Method,
     headers: HeaderMap,
     uri: Uri,
 ) -> Response {
-    let options = PageOptions::parse(&uri);
+    let client = client.map(|Extension(client)| client.0);
+    let request = WatchRequest { context, options: PageOptions::parse(&uri), method, headers, client };
     match parse_path(path) {
-        None => html(
-            StatusCode::NOT_FOUND,
-            page::no_transcript::unknown(&page::root_of(uri.path())),
-            PagePolicy::Static,
-        ),
-        Some(VideoLink::Video(video)) => video_page(&app, &video, &options, &method, &headers).await,
+        None => missing::unknown(&request),
+        Some(VideoLink::Video(video)) => video_page(&app, &video, &request).await,
         Some(VideoLink::Short(link)) => match app.lookup.transcripts().resolve(&link, false).await {
-            Ok(Some(ResolveOutcome::Video(video))) => {
-                video_page(&app, &video, &options, &method, &headers).await
-            }
+            Ok(Some(ResolveOutcome::Video(video))) => video_page(&app, &video, &request).await,
             // The page never fetches: only a lookup or the button resolves short links.
-            Ok(found) => {
-                let offer =
-                    found.is_none().then(|| offer(&app, &VideoLink::Short(link.clone()), &options)).flatten();
-                let page = page::no_transcript::short_link(&link, offer.as_ref());
-                html(StatusCode::OK, page, page::no_transcript::policy(offer.as_ref()))
-            }
-            Err(_) => html(
-                StatusCode::SERVICE_UNAVAILABLE,
-                page::no_transcript::short_link_unavailable(&link),
-                PagePolicy::Static,
-            ),
+            Ok(found) => missing::short_link(&app, &link, found.is_none(), &request).await,
+            Err(_) => missing::short_link_unavailable(&link, &request),
         },
     }
 }
@@ -116,58 +116,39 @@ fn parse_path(path: VideoPath) -> Option<VideoLink> {
     video.or_else(|| ShortLink::from_name(platform, &id).map(VideoLink::Short))
 }
 
-/// Offer to transcribe; `None` if no supplier supports the platform or visitors are not served.
-fn offer(app: &AppState, link: &VideoLink, options: &PageOptions) -> Option<TranscribeOffer> {
-    let (platform, name) = match link {
-        VideoLink::Video(video) => (video.platform(), video.id().to_owned()),
-        VideoLink::Short(link) => (link.platform(), link.name()),
-    };
-    let is_offered = app.visitors.can_fetch() && app.lookup.transcripts().has_supplier(platform);
-    is_offered.then(|| TranscribeOffer {
-        base: own_address(&name),
-        query: options.query(),
-        per_day: app.lookup.options().visitor_per_day,
-    })
-}
-
 /// Watch page of a video.
-async fn video_page(
-    app: &AppState,
-    video: &VideoId,
-    options: &PageOptions,
-    method: &Method,
-    headers: &HeaderMap,
-) -> Response {
+async fn video_page(app: &AppState, video: &VideoId, request: &WatchRequest) -> Response {
+    let WatchRequest { context, options, method, headers, .. } = request;
     if let Some(moment_ms) = options.moment_ms
-        && let Some(response) = moment_redirect(app, video, options, moment_ms).await
+        && let Some(response) = moment_redirect(app, video, request, moment_ms).await
     {
         return response;
     }
-    let name = format!("{video}\0{}", options.query());
+    let name = format!("{video}\0{}\0{}", options.query(), context.language());
     let query = (CachedRoute::Page, name.as_str());
     // Read before the archive, so that a concurrent change invalidates the cached body.
     let changes = app.bodies.changes().await;
     if let Some(ready) = app.bodies.get(query, headers, method, Instant::now()) {
-        return with_page_headers(ready.map(Body::new));
+        return with_page_headers(video, ready.map(Body::new));
     }
     match app.lookup.look_up_archived(lookup_request(video, options)).await {
-        Ok(answer) => match transcript_body(app, &answer, options.src, headers).await {
+        Ok(answer) => match transcript_body(app, &answer, request).await {
             Some(Ok((body, form))) => {
                 if let (Availability::Available { stored, .. }, Some(changes)) =
                     (&answer.availability, changes)
                 {
                     app.bodies.insert_query(query, stored, &answer, form, changes);
                 }
-                with_page_headers(body.response(headers, method).map(Body::new))
+                with_page_headers(video, body.response(headers, method).map(Body::new))
             }
             Some(Err(refusal)) => {
-                let page = page::problem::problem(refusal.status(), refusal.detail(), "../../");
+                let page = page::problem::problem(context, refusal.status(), refusal.detail());
                 html(refusal.status(), page, PagePolicy::Static)
             }
-            None => no_transcript_page(app, video, options, &answer),
+            None => missing::video(app, video, &answer, request).await,
         },
         // A video's own address is always a valid reference.
-        Err(_) => html(StatusCode::NOT_FOUND, page::no_transcript::unknown("../../"), PagePolicy::Static),
+        Err(_) => missing::unknown(request),
     }
 }
 
@@ -183,108 +164,59 @@ fn lookup_request(video: &VideoId, options: &PageOptions) -> LookupRequest {
 async fn moment_redirect(
     app: &AppState,
     video: &VideoId,
-    options: &PageOptions,
+    request: &WatchRequest,
     moment_ms: u64,
 ) -> Option<Response> {
+    let options = &request.options;
     let answer = app.lookup.look_up_archived(lookup_request(video, options)).await.ok()?;
     let Availability::Available { stored, .. } = &answer.availability else { return None };
     let paragraph = page::transcript::paragraph_at(&stored.transcript, moment_ms)?;
-    let location = format!("{}{}#{paragraph}", own_address(video.id()), options.query());
+    let query = request.context.with_language(&options.query());
+    let location = format!("{}{query}#{paragraph}", own_address(video.id()));
     let mut response = html(StatusCode::SEE_OTHER, Markup::default(), PagePolicy::Static);
     response.headers_mut().insert(LOCATION, HeaderValue::try_from(location).ok()?);
     Some(response)
-}
-
-/// The relative address of a watch page on itself. The leading `./` keeps a name with a colon from being parsed as a
-/// URL scheme.
-fn own_address(name: &str) -> String {
-    format!("./{}", utf8_percent_encode(name, SEGMENT))
 }
 
 /// Cached body of a transcript's page; `None` without a transcript.
 async fn transcript_body(
     app: &AppState,
     answer: &LookupResponse,
-    src: Option<AttributionTag>,
-    headers: &HeaderMap,
+    request: &WatchRequest,
 ) -> Option<Result<(Arc<CachedBody>, ResponseVariant), ProblemResponse>> {
+    let (context, src, headers) = (&request.context, request.options.src, &request.headers);
     let Availability::Available { stored, .. } = &answer.availability else { return None };
-    let form = ResponseVariant::plain(ResponseFormat::Page, src);
+    let plain = ResponseVariant::plain(ResponseFormat::Page, src);
+    let form = ResponseVariant { language: context.language(), ..plain };
     // Browsers accept an unencoded body; only the API returns 406.
     let encoding = ContentEncoding::negotiate(headers).unwrap_or(ContentEncoding::Identity);
-    let body =
-        app.bodies.get_or_render(stored, answer, form, encoding, |answer, _| render_page(answer)).await;
+    let context = context.clone();
+    let render = move |answer: &LookupResponse, _| render_page(&context, answer);
+    let body = app.bodies.get_or_render(stored, answer, form, encoding, render).await;
     Some(body.map(|body| (body, form)))
 }
 
 /// Renders the page of a transcript.
-fn render_page(answer: &LookupResponse) -> RenderedBody {
+fn render_page(context: &PageContext, answer: &LookupResponse) -> RenderedBody {
     let page = match &answer.availability {
         Availability::Available { stored, .. } => {
             let requested = answer.requested_language.as_ref();
-            page::transcript::transcript(stored, requested, &answer.watch_url).into_string()
+            page::transcript::transcript(context, stored, requested, &answer.watch_url, None).into_string()
         }
         Availability::Unavailable(_) => String::new(),
     };
     RenderedBody { kind: HTML, bytes: page.into_bytes() }
 }
 
-/// Page of a video without a transcript.
-fn no_transcript_page(
-    app: &AppState,
-    video: &VideoId,
-    options: &PageOptions,
-    answer: &LookupResponse,
-) -> Response {
-    let Availability::Unavailable(NoTranscript { reason, message, detail, .. }) = &answer.availability else {
-        return html(StatusCode::OK, page::no_transcript::unavailable(video), PagePolicy::Static);
-    };
-    if detail.as_deref() == Some("withdrawn") {
-        return html(
-            StatusCode::OK,
-            page::no_transcript::closed(video, "Withdrawn", message),
-            PagePolicy::Static,
-        );
-    }
-    if detail.as_deref() == Some("no_language") {
-        return html(
-            StatusCode::OK,
-            page::no_transcript::other_languages(video, message, &answer.languages),
-            PagePolicy::Static,
-        );
-    }
-    if *reason != FailureReason::NeedsVerification {
-        return html(
-            StatusCode::SERVICE_UNAVAILABLE,
-            page::no_transcript::unavailable(video),
-            PagePolicy::Static,
-        );
-    }
-    let offer = offer(app, &VideoLink::Video(video.clone()), options);
-    let why = match (&offer, app.lookup.transcripts().has_supplier(video.platform())) {
-        (Some(_), _) => match &options.language {
-            Some(tag) => format!("This video is not transcribed in {} yet.", tag.english_name()),
-            None => "This video is not transcribed yet.".to_owned(),
-        },
-        (None, true) => "This video is not transcribed yet. New transcripts need an API key.".to_owned(),
-        (None, false) => format!(
-            "This video is not transcribed yet, and this service has no source of new transcripts for {}.",
-            video.platform().name()
-        ),
-    };
-    html(
-        StatusCode::OK,
-        page::no_transcript::video(video, &why, offer.as_ref()),
-        page::no_transcript::policy(offer.as_ref()),
-    )
-}
-
 fn html(status: StatusCode, page: Markup, policy: PagePolicy) -> Response {
     super::html::html(status, page, CacheMode::WhileTrue, policy)
 }
 
-fn with_page_headers(mut response: Response) -> Response {
-    confine(response.headers_mut(), page::transcript::POLICY);
+fn with_page_headers(video: &VideoId, mut response: Response) -> Response {
+    let headers = response.headers_mut();
+    confine(headers, page::transcript::policy(video));
+    headers.insert(REFERRER_POLICY, question::SAME_ORIGIN);
+    headers.append(VARY, HeaderValue::from_static("accept-language"));
     response
 }
 

@@ -24,6 +24,7 @@ use crate::{
     },
     log::{AccessLine, LogQueue},
     metrics::{ConnectionGuard, HotCounters, Metrics},
+    page::WholeUri,
     response_cache::restrict_shared_caches,
     routes::{self, HtmlError, in_form_of},
     state::AppState,
@@ -132,7 +133,10 @@ impl HttpService {
         B::Error: Into<BoxError>,
     {
         let (head, body) = request.into_parts();
-        let html_error = HtmlError::for_request(&head.uri, &head.headers);
+        let html_error = self
+            .app
+            .as_ref()
+            .map(|app| HtmlError::for_request(&app.site, &head.method, &head.uri, &head.headers));
         let uri = head.uri.clone();
         let call = AssertUnwindSafe(async {
             if let Some(app) = &self.app
@@ -153,13 +157,19 @@ impl HttpService {
         // The panic hook has logged the panic.
         let fault = |_| (in_form_of(uri.path(), ProblemResponse::fault()).map(Either::Right), None);
         let (answer, from) = call.catch_unwind().await.unwrap_or_else(fault);
-        (html_error.apply(answer), from)
+        let answer = match html_error {
+            Some(html_error) => html_error.apply(answer),
+            None => answer,
+        };
+        (answer, from)
     }
 
     async fn route(&self, mut request: Request<Body>, peer: IpAddr) -> Response<Body> {
         let has_body = !request.body().is_end_stream();
         let is_v1 = request.uri().path().starts_with(V1_PREFIX);
         let client = ClientAddress::from_request(peer, request.headers(), &self.trusted_proxies);
+        let uri = WholeUri(request.uri().clone());
+        request.extensions_mut().insert(uri);
         request.extensions_mut().insert(client);
         request.extensions_mut().insert(PeerAddress(peer));
         match self.router.clone().call(request).await {

@@ -55,6 +55,7 @@ impl PaymentSetup {
             orders: Arc::clone(orders),
             directory: Arc::clone(&parts.directory),
             ledger: Arc::clone(&parts.ledger),
+            outbox: Arc::clone(&parts.outbox),
             limiter: Arc::clone(&parts.limiter),
             provider: checkout,
             clock: Arc::clone(&parts.clock),

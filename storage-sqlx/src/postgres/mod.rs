@@ -38,6 +38,9 @@ const MAIN: SchemaPart = SchemaPart {
         3 "0003_mark_prepaid_accounts",
         4 "0004_limit_and_count_keys",
         5 "0005_log_operators",
+        6 "0006_create_sessions",
+        7 "0007_create_jobs",
+        8 "0008_create_webhooks",
     ),
 };
 
@@ -49,6 +52,7 @@ const ARCHIVE: SchemaPart = SchemaPart {
         2 "0002_keep_cold_rows",
         3 "0003_record_changed_videos",
         4 "0004_store_words_and_details",
+        5 "0005_index_for_search",
     ),
 };
 
@@ -95,12 +99,13 @@ pub(crate) fn random_number() -> i64 {
     i64::try_from(database::random_below(1 << 62)).unwrap_or_default()
 }
 
-/// Ledger, directory, secrets, rate limits, idempotency, outbox and orders, in a PostgreSQL database.
+/// Ledger, directory, secrets, rate limits, idempotency, outbox, orders and jobs, in a PostgreSQL database.
 ///
 /// It implements [`transcript_core::ledger::Ledger`], [`transcript_core::directory::Directory`],
 /// [`transcript_core::directory::SecretStore`], [`transcript_core::limits::RateLimiter`],
 /// [`transcript_core::accounts::ChargeStore`], [`transcript_core::accounts::IdempotencyStore`],
-/// [`transcript_core::accounts::Outbox`] and [`transcript_core::accounts::OrderStore`].
+/// [`transcript_core::accounts::Outbox`], [`transcript_core::accounts::OrderStore`] and
+/// [`transcript_core::accounts::jobs::JobStore`].
 ///
 /// Any number of servers can use the same database. The store caches no rows, so each server sees the others' changes
 /// at once.
@@ -190,5 +195,17 @@ impl PostgresArchive {
     /// Completes running calls and closes the connections. Later calls fail.
     pub async fn close(&self) {
         self.database.close().await;
+    }
+}
+
+/// The search index, in the database of the archive. It implements [`transcript_core::search::ArchiveIndex`].
+#[cfg(feature = "search")]
+pub type PostgresSearchIndex = crate::search::SqlSearchIndex<PgDatabase>;
+
+#[cfg(feature = "search")]
+impl PostgresSearchIndex {
+    /// The index in the database of `archive`, over the same connections. Closing the archive closes both.
+    pub fn of_archive(archive: &PostgresArchive) -> Self {
+        Self { database: archive.database.other_part(ARCHIVE.name) }
     }
 }

@@ -73,6 +73,8 @@ const POOLS_SINCE: &str = "SELECT
 
 const ENTRIES: &str = "SELECT seq, at, bucket, cap, kind, amount, shortfall, cause, memo
     FROM ledger_entries WHERE wallet = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3";
+const RECENT_ENTRIES: &str = "SELECT seq, at, bucket, cap, kind, amount, shortfall, cause, memo
+    FROM ledger_entries WHERE wallet = ?1 AND seq < ?2 ORDER BY seq DESC LIMIT ?3";
 
 /// A wallet that only entries or open holds name has lost its pools, and the audit must find it.
 const WALLETS: &str = "WITH named AS (
@@ -318,6 +320,16 @@ impl Ledger for SqliteStore {
         let after = codec::numbered(page.after.as_ref())?;
         let bounds = values![wallet.as_str(), after, codec::one_more(&page)];
         let found = self.database.find(ENTRIES, &bounds, |row| entry(wallet, row)).await?;
+        Ok(codec::page_of(found, &page, |entry| entry.seq.to_string()))
+    }
+
+    async fn recent_entries(&self, wallet: &WalletId, page: PageRequest) -> Result<Page<Entry>> {
+        let before = match &page.after {
+            Some(_) => codec::numbered(page.after.as_ref())?,
+            None => i64::MAX,
+        };
+        let bounds = values![wallet.as_str(), before, codec::one_more(&page)];
+        let found = self.database.find(RECENT_ENTRIES, &bounds, |row| entry(wallet, row)).await?;
         Ok(codec::page_of(found, &page, |entry| entry.seq.to_string()))
     }
 

@@ -59,6 +59,9 @@ const MAIN: FileKind = FileKind {
         11 "0011_mark_prepaid_accounts",
         12 "0012_limit_and_count_keys",
         13 "0013_log_operators",
+        14 "0014_create_sessions",
+        15 "0015_create_jobs",
+        16 "0016_create_webhooks",
     ),
 };
 
@@ -79,6 +82,20 @@ const ARCHIVE: FileKind = FileKind {
         5 "0005_keep_cold_rows",
         6 "0006_record_changed_videos",
         7 "0007_store_words_and_details",
+        8 "0008_record_unindexed_videos",
+    ),
+};
+
+/// The file of the search index.
+#[cfg(feature = "search")]
+pub(crate) const SEARCH: FileKind = FileKind {
+    name: "the search index",
+    store: "search",
+    application_id: schema::SEARCH_APPLICATION_ID,
+    page_size: 4_096,
+    private: false,
+    migrations: migrations!("search":
+        1 "0001_create_index",
     ),
 };
 
@@ -94,12 +111,13 @@ pub(crate) fn prepare_file(kind: &FileKind, path: &std::path::Path) -> Result<st
     file_setup::prepare(path, kind.private).map(|(file, _)| file)
 }
 
-/// Ledger, directory, secrets, rate limits, idempotency store, outbox and orders, in one SQLite file.
+/// Ledger, directory, secrets, rate limits, idempotency store, outbox, orders and jobs, in one SQLite file.
 ///
 /// It implements [`transcript_core::ledger::Ledger`], [`transcript_core::directory::Directory`],
 /// [`transcript_core::directory::SecretStore`], [`transcript_core::limits::RateLimiter`],
 /// [`transcript_core::accounts::ChargeStore`], [`transcript_core::accounts::IdempotencyStore`],
-/// [`transcript_core::accounts::Outbox`] and [`transcript_core::accounts::OrderStore`].
+/// [`transcript_core::accounts::Outbox`], [`transcript_core::accounts::OrderStore`] and
+/// [`transcript_core::accounts::SessionStore`] and [`transcript_core::accounts::jobs::JobStore`].
 ///
 /// Several processes can open the same file. The store caches no rows, so each process sees the others' changes
 /// at once. Drop closes the file in the background; [`SqliteStore::close`] waits until it is closed.
@@ -163,6 +181,29 @@ impl SqliteArchive {
     /// Free space of the file's disk, in bytes; `None` if the system does not report it.
     pub fn free_bytes(&self) -> Option<u64> {
         self.database.file.free_bytes()
+    }
+
+    /// Completes running calls and closes the file. Later calls fail.
+    pub async fn close(&self) {
+        self.database.close().await;
+    }
+}
+
+/// The search index, in a separate SQLite file. It implements [`transcript_core::search::ArchiveIndex`].
+///
+/// Several processes can open the same file. It holds nothing that the archive does not have: a damaged file is deleted
+/// and built again.
+#[cfg(feature = "search")]
+pub type SqliteSearchIndex = crate::search::SqlSearchIndex<SqliteDatabase>;
+
+#[cfg(feature = "search")]
+impl SqliteSearchIndex {
+    /// Opens the file; creates it if needed.
+    ///
+    /// # Errors
+    /// As [`SqliteStore::open`].
+    pub async fn open(options: SqliteOptions) -> Result<Self> {
+        Ok(Self { database: SqliteDatabase::open(&SEARCH, options).await? })
     }
 
     /// Completes running calls and closes the file. Later calls fail.

@@ -4,7 +4,7 @@ use super::{
     ARCHIVE, FileLocking, MAIN, SqliteArchive, SqliteOptions, SqliteStore, charges, ledger,
     session::SqliteSession,
 };
-use crate::store::{admin, archive, directory, idempotency, limits, outbox};
+use crate::store::{admin, archive, directory, idempotency, jobs, limits, outbox, sessions};
 
 /// Permitted scans: the rows of a request's JSON or parameters, the rows found with them, and a page.
 const SMALL: [&str; 5] = ["VIRTUAL TABLE", "CONSTANT ROW", "SCAN (subquery", "SCAN some", "SCAN waiting"];
@@ -20,10 +20,17 @@ INSERT INTO accounts (seq, id, version, email, wallet, plan, anchor, customer, b
     SELECT id, 'a' || id, 1, id || '@example.org', wallet, 'free', 0, 'c' || id, 0 FROM ledger_pools;
 INSERT INTO keys (id, digest, hint, created_at, account) SELECT 'k' || seq, CAST(id AS BLOB), '', 0, id FROM accounts;
 INSERT INTO tokens (digest, email, expires_at) SELECT CAST(id AS BLOB), email, seq FROM accounts;
+INSERT INTO sessions SELECT CAST(id AS BLOB), 's' || seq, id, '', 0, seq, seq FROM accounts;
+INSERT INTO sign_in_links SELECT CAST(id AS BLOB), id, seq, NULL FROM accounts;
 INSERT INTO limits SELECT wallet, id, '[]' FROM ledger_pools;
 INSERT INTO replies (key, fingerprint, holder, lease_until, keep_until)
     SELECT wallet, x'00', 'h', id, id FROM ledger_pools;
-INSERT INTO outbox (id, kind, recipient, attempts, due_at) SELECT wallet, 'verify', 'x', 0, id FROM ledger_pools;";
+INSERT INTO outbox (id, kind, recipient, attempts, due_at) SELECT wallet, 'verify', 'x', 0, id FROM ledger_pools;
+INSERT INTO jobs SELECT wallet, wallet, 'running', NULL, NULL, 1, 0, 0, 0, 0, 0, id, NULL, id, id, NULL FROM ledger_pools;
+INSERT INTO job_items SELECT wallet, 0, 'queued', 'x', 'x', id, 0, 0, NULL, NULL, 0, NULL FROM ledger_pools;
+INSERT INTO job_events SELECT wallet, 1, wallet, 'job.completed', id, 0, 0, id FROM ledger_pools;
+INSERT INTO job_event_attempts SELECT wallet || '/1', 1, id, 200, NULL, NULL FROM ledger_pools;
+INSERT INTO webhook_secrets SELECT wallet, 2, id FROM ledger_pools;";
 
 const FILL_ARCHIVE: &str = "
 WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 1000)
@@ -68,10 +75,14 @@ async fn query_plan_hot_statements_scan_no_table() {
     for statements in [
         &ledger::INDEXED_STATEMENTS[..],
         &admin::INDEXED_STATEMENTS[..],
+        &sessions::INDEXED_STATEMENTS[..],
         &charges::INDEXED_STATEMENTS[..],
         &limits::INDEXED_STATEMENTS[..],
         &outbox::INDEXED_STATEMENTS[..],
         &idempotency::INDEXED_STATEMENTS[..],
+        jobs::INDEXED_STATEMENTS[0],
+        jobs::INDEXED_STATEMENTS[1],
+        jobs::INDEXED_STATEMENTS[2],
         &directory::INDEXED_STATEMENTS[..],
         &directory::keys::INDEXED_STATEMENTS[..],
         &directory::key_access::INDEXED_STATEMENTS[..],

@@ -24,8 +24,13 @@ use crate::{
 };
 
 /// The application ids of all kinds of files, with their names in messages.
-const APPLICATION_IDS: [(i32, &str); 2] =
-    [(super::MAIN.application_id, super::MAIN.name), (super::ARCHIVE.application_id, super::ARCHIVE.name)];
+const APPLICATION_IDS: [(i32, &str); 3] = [
+    (super::MAIN.application_id, super::MAIN.name),
+    (super::ARCHIVE.application_id, super::ARCHIVE.name),
+    (SEARCH_APPLICATION_ID, "the search index"),
+];
+/// Also known to builds without search.
+pub(super) const SEARCH_APPLICATION_ID: i32 = 0x5662_5331; // "VbS1"
 
 /// Pause between two attempts on a file that another process locks.
 const PAUSE: Duration = Duration::from_millis(20);

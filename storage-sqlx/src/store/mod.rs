@@ -7,10 +7,12 @@ pub(crate) mod admin;
 pub(crate) mod archive;
 pub(crate) mod directory;
 pub(crate) mod idempotency;
+pub(crate) mod jobs;
 pub(crate) mod limits;
 mod orders;
 pub(crate) mod outbox;
 mod secrets;
+pub(crate) mod sessions;
 
 pub use archive::SqlArchive;
 

@@ -17,22 +17,22 @@ use crate::{
 
 const OPEN_ORDER: &str = "INSERT INTO orders
     (id, version, account, item_kind, item, credits, amount_minor, currency, state, payment, created_at,
-    taken_back)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT (id) DO NOTHING";
+    taken_back, returned_minor)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) ON CONFLICT (id) DO NOTHING";
 const FIND_ORDER: &str =
     "SELECT version, account, item_kind, item, credits, amount_minor, currency, state, payment,
-    created_at, taken_back, id FROM orders WHERE id = $1";
+    created_at, taken_back, id, returned_minor FROM orders WHERE id = $1";
 const ORDERS_OF_ACCOUNT: &str =
     "SELECT version, account, item_kind, item, credits, amount_minor, currency, state, payment,
-    created_at, taken_back, id FROM orders
+    created_at, taken_back, id, returned_minor FROM orders
     WHERE account = $1 AND (created_at, id) > ($2, $3) ORDER BY created_at, id LIMIT $4";
 const UNSETTLED_ORDERS: &str =
     "SELECT version, account, item_kind, item, credits, amount_minor, currency, state, payment,
-    created_at, taken_back, id FROM orders
+    created_at, taken_back, id, returned_minor FROM orders
     WHERE state = 'open' AND (created_at, id) > ($1, $2) ORDER BY created_at, id LIMIT $3";
 /// Item, account and price never change.
 const UPDATE_ORDER: &str =
-    "UPDATE orders SET version = version + 1, state = $3, payment = $4, taken_back = $5
+    "UPDATE orders SET version = version + 1, state = $3, payment = $4, taken_back = $5, returned_minor = $6
     WHERE id = $1 AND version = $2";
 
 /// Stores an order with one statement; reads the existing order only if that statement stores nothing.
@@ -54,6 +54,7 @@ impl WriteTx for OpenOrderTx {
             state: stored.state,
             payment: stored.payment.clone(),
             refunded_credits: stored.refunded_credits.clone(),
+            returned_minor: stored.returned_minor,
             ..order.clone()
         };
         if requested == stored {
@@ -83,6 +84,7 @@ async fn insert<S: Session>(db: &mut S, order: &Order) -> DbResult<u64> {
         order.payment.as_ref(),
         order.created_at.as_millis(),
         json(&order.refunded_credits)?,
+        column(order.returned_minor)?,
     ];
     db.execute(OPEN_ORDER, &row).await
 }
@@ -102,7 +104,15 @@ impl<D: Database, Q: Queues> OrderStore for Store<D, Q> {
 
     async fn update(&self, order: Order, expected_version: u64) -> Result<bool> {
         let (version, refunds) = (column(expected_version)?, json(&order.refunded_credits)?);
-        let row = values![order.id.as_str(), version, order.state.as_str(), order.payment.as_ref(), refunds];
+        let returned = column(order.returned_minor)?;
+        let row = values![
+            order.id.as_str(),
+            version,
+            order.state.as_str(),
+            order.payment.as_ref(),
+            refunds,
+            returned
+        ];
         // A retry after a successful update would find a newer version and report a conflict.
         Ok(self.database.execute_once(UPDATE_ORDER, &row).await? > 0)
     }
@@ -149,6 +159,7 @@ fn read(row: &mut Row) -> DbResult<Order> {
         currency: row.take(6)?,
         state: OrderState::from_name(row.get(7)?).ok_or_else(unknown)?,
         payment: row.take(8)?,
+        returned_minor: number(row.take(12)?)?,
         created_at: Timestamp::from_millis(row.take(9)?),
         refunded_credits: serde_json::from_str(row.get(10)?)
             .map_err(|_| corrupt("the refunds of a stored order are not a list of numbers"))?,

@@ -64,4 +64,6 @@ fn store_futures_complete_without_runtime() {
 async fn changed_videos_are_listed_until_deleted() {
     let (archive, _database) = crate::archive().await;
     common::changed::check_changed_videos(&*archive).await;
+    let (archive, _unindexed) = crate::archive().await;
+    common::changed::check_unindexed_videos(&*archive).await;
 }

@@ -56,3 +56,11 @@ async fn archive() -> (Arc<PostgresArchive>, TestDatabase<'static>) {
 async fn archive_in(database: &TestDatabase<'_>) -> Arc<PostgresArchive> {
     Arc::new(PostgresArchive::open(options(database)).await.unwrap())
 }
+
+/// A new search index in its own database.
+#[cfg(feature = "search")]
+async fn search_index()
+-> (Arc<storage_sqlx::PostgresSearchIndex>, (Arc<PostgresArchive>, TestDatabase<'static>)) {
+    let (archive, database) = archive().await;
+    (Arc::new(storage_sqlx::PostgresSearchIndex::of_archive(&archive)), (archive, database))
+}

@@ -33,10 +33,27 @@ mod outbox {
     transcript_core::outbox_conformance!(crate::store().await);
 }
 
+mod jobs {
+    transcript_core::jobs_conformance!(crate::store().await);
+}
+
 mod replies {
     transcript_core::idempotency_conformance!(crate::store().await);
 }
 
+#[cfg(feature = "search")]
+mod search_index {
+    transcript_core::search_index_conformance!(crate::search_index().await);
+}
+
 mod secrets {
     transcript_core::secrets_conformance!(crate::store().await);
+}
+
+mod sessions {
+    transcript_core::sessions_conformance!(crate::store().await);
+}
+
+mod webhooks {
+    transcript_core::webhooks_conformance!(crate::store().await);
 }

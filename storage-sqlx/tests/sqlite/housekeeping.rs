@@ -94,4 +94,6 @@ async fn outbox_queue_deletes_old_finished_mails() {
 async fn changed_videos_are_listed_until_deleted() {
     let (archive, _folder) = crate::archive().await;
     crate::common::changed::check_changed_videos(&*archive).await;
+    let (archive, _unindexed) = crate::archive().await;
+    crate::common::changed::check_unindexed_videos(&*archive).await;
 }

@@ -45,3 +45,11 @@ async fn archive() -> (Arc<SqliteArchive>, TempDir) {
 async fn archive_in(folder: &Path) -> Arc<SqliteArchive> {
     Arc::new(SqliteArchive::open(SqliteOptions::new(folder.join("archive.db"))).await.unwrap())
 }
+
+/// A new search index in its own folder.
+#[cfg(feature = "search")]
+async fn search_index() -> (Arc<storage_sqlx::SqliteSearchIndex>, TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let options = SqliteOptions::new(folder.path().join("search/index.db"));
+    (Arc::new(storage_sqlx::SqliteSearchIndex::open(options).await.unwrap()), folder)
+}

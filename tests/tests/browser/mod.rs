@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io::{BufRead, BufReader, Read as _, Seek as _},
+    io::{BufRead, BufReader, Read as _, Seek as _, Write as _},
     path::PathBuf,
     process::{Child, Command, Stdio},
     sync::{Arc, OnceLock},
@@ -13,7 +13,10 @@ use tempfile::TempDir;
 use tokio::sync::Semaphore;
 use verbatim_tests::replay::{ReplayProxy, Rule, Script, recordings::Recordings};
 
-use crate::server::harness::{ServerFixture, run, verbatim};
+use crate::server::{
+    harness::{ServerFixture, run, verbatim},
+    v1::smtpd::Smtpd,
+};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/browser");
 /// A video of one hour whose title contains markup.
@@ -49,7 +52,7 @@ fn start_script(name: &str, server: &ServerFixture, settings: &[(&str, String)])
     command.arg(format!("{FOLDER}/{name}.mjs"));
     command.env("BASE", format!("http://{}", server.address())).env("TOOLS", tools()?);
     command.envs(settings.iter().map(|(name, value)| (*name, value.as_str())));
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(errors.try_clone()?);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors.try_clone()?);
     Ok(BrowserScript { child: command.spawn()?, errors })
 }
 
@@ -123,6 +126,40 @@ fn browser_transcript_is_read_searched_copied_downloaded() -> Result<()> {
 }
 
 #[test]
+fn browser_archive_is_searched() -> Result<()> {
+    let data = TempDir::new()?;
+    import_long(&data)?;
+    let server = start_server(&data, &[("VERBATIM_SEARCH__REQUESTS_PER_MINUTE", "1000")])?;
+    wait_for_success(start_script("searching", &server, &[])?, |_| ())
+}
+
+#[test]
+fn browser_questions_are_answered_with_and_without_scripts() -> Result<()> {
+    let data = TempDir::new()?;
+    import_long(&data)?;
+    let server = start_server(&data, &[])?;
+    let browser_script = start_script("asking", &server, &[("LONG", format!("/watch/video_site/{LONG}"))])?;
+    wait_for_success(browser_script, |_| ())
+}
+
+#[test]
+fn browser_documentation_copies_remembers_language_and_tries_lookup() -> Result<()> {
+    let data = TempDir::new()?;
+    import(&data, "https://youtu.be/dQw4w9WgXcQ", &hour_of_sentences(), &["--lang", "en"])?;
+    let server = start_server(&data, &[])?;
+    wait_for_success(start_script("documenting", &server, &[])?, |_| ())
+}
+
+#[test]
+fn browser_player_follows_words_and_seeks() -> Result<()> {
+    let data = TempDir::new()?;
+    import_long(&data)?;
+    let server = start_server(&data, &[])?;
+    let browser_script = start_script("watching", &server, &[("LONG", format!("/watch/video_site/{LONG}"))])?;
+    wait_for_success(browser_script, |_| ())
+}
+
+#[test]
 fn browser_transcription_shows_progress_and_result() -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let _inside = runtime.enter();
@@ -160,6 +197,27 @@ fn browser_credit_purchase_completes() -> Result<()> {
     let server = start_server(&data, &[])?;
     let outbox = data.path().join("outbox").display().to_string();
     wait_for_success(start_script("buying", &server, &[("OUTBOX", outbox)])?, |_| ())
+}
+
+#[test]
+fn browser_account_registers_signs_in_buys_and_reads_statement() -> Result<()> {
+    let mut smtpd = Smtpd::start(&[])?;
+    let data = TempDir::new()?;
+    let url = format!("smtp://localhost:{}", smtpd.port);
+    let settings = [("VERBATIM_MAIL__SMTP_URL", url.as_str()), ("VERBATIM_MAIL__FROM", "no-reply@v.example")];
+    let server = start_server(&data, &settings)?;
+    let mut browser_script = start_script("account", &server, &[])?;
+    let mut input = browser_script.child.stdin.take().context("no standard input")?;
+    // The mails of the story: a verification link, a receipt, and a sign-in link.
+    let mails = std::thread::spawn(move || -> Result<()> {
+        for _ in 0..3 {
+            let mail = smtpd.line()?;
+            writeln!(input, "{}", serde_json::to_string(&mail["data"])?)?;
+        }
+        Ok(())
+    });
+    wait_for_success(browser_script, |_| ())?;
+    mails.join().map_err(|_| anyhow::anyhow!("the mails were not passed on"))?
 }
 
 #[test]

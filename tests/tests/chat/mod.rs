@@ -2,6 +2,7 @@
 
 mod claims;
 mod disconnect;
+mod embeddings;
 mod faults;
 mod hostile;
 mod paraphrases;

@@ -97,14 +97,14 @@ fn percent(part: usize, all: usize) -> usize {
 
 /// The figures of some questions, all in percent.
 #[derive(Clone, Copy, Debug)]
-struct Figures {
+pub(super) struct Figures {
     count: usize,
     /// Recall of the engine's ranking.
-    first: usize,
-    fifth: usize,
+    pub(super) first: usize,
+    pub(super) fifth: usize,
     /// Answers that cite a place with the answer; for whole videos, all three thirds.
-    cited: usize,
-    abstains: usize,
+    pub(super) cited: usize,
+    pub(super) abstains: usize,
 }
 
 fn figures(results: &[&QuestionResult]) -> Figures {
@@ -161,11 +161,11 @@ fn print_table(results: &[QuestionResult], names: &[&str]) {
     }
 }
 
-/// Measures all questions with a chat, and prints the table.
-async fn measure_all(chat: &Chat) -> Result<Vec<QuestionResult>> {
+/// Measures all questions about talks with a chat, and prints the table.
+async fn measure_all(talks: &[TestTalk], chat: &Chat) -> Result<Vec<QuestionResult>> {
     let is_verbose = std::env::var_os("VERBATIM_CHAT_QUESTIONS").is_some();
     let mut results = Vec::new();
-    for talk in &talks()? {
+    for talk in talks {
         for question in &talk.questions {
             let result = measure(talk, question, chat).await?;
             if is_verbose {
@@ -177,6 +177,12 @@ async fn measure_all(chat: &Chat) -> Result<Vec<QuestionResult>> {
     let names: Vec<_> = rankings(chat).iter().map(|ranking| ranking.name()).collect();
     print_table(&results, &names);
     Ok(results)
+}
+
+/// Measures all questions about talks with a chat, prints the table, and returns the figures of each kind.
+pub(super) async fn measure_talks(talks: &[TestTalk], chat: &Chat) -> Result<Vec<Figures>> {
+    let results = measure_all(talks, chat).await?;
+    Ok(QuestionKind::ALL.map(|kind| figures(&of_kinds(&results, &[kind]))).to_vec())
 }
 
 fn of_kinds<'a>(results: &'a [QuestionResult], kinds: &[QuestionKind]) -> Vec<&'a QuestionResult> {
@@ -201,7 +207,7 @@ fn check_floors(results: &[QuestionResult], floors: &[Floor]) -> Result<()> {
 
 #[tokio::test]
 async fn answers_find_places_and_abstain_as_often_as_before() -> Result<()> {
-    let results = measure_all(&Chat::extractive(Handle::current())).await?;
+    let results = measure_all(&talks()?, &Chat::extractive(Handle::current())).await?;
     check_floors(&results, &FLOORS)?;
     let with_place: Vec<_> = results.iter().filter(|one| one.kind.has_place()).collect();
     let bm25_first = with_place.iter().filter(|one| one.ranks.first() == Some(&Some(0))).count();

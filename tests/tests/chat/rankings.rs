@@ -5,7 +5,7 @@ use std::{collections::HashMap, fmt, sync::Arc};
 use anyhow::Result;
 use async_trait::async_trait;
 use transcript_core::{
-    chat::{Chat, ExtractiveModel, Passage, Question, passages},
+    chat::{Chat, Passage, Question, passages},
     transcript::Segment,
 };
 
@@ -25,7 +25,7 @@ pub(super) trait Ranking: fmt::Debug + Send + Sync {
 
 /// The rankings of the table. The last one is the engine's, whose figures have floors; others are for comparison.
 pub(super) fn rankings(chat: &Chat) -> Vec<Box<dyn Ranking>> {
-    vec![Box::new(Bm25Ranking), Box::new(SearchRanking(chat.clone())), Box::new(EngineRanking)]
+    vec![Box::new(Bm25Ranking), Box::new(SearchRanking(chat.clone())), Box::new(EngineRanking(chat.clone()))]
 }
 
 fn span(passage: &Passage) -> Span {
@@ -34,7 +34,7 @@ fn span(passage: &Passage) -> Span {
 
 /// The passages of answers without a model.
 #[derive(Debug)]
-struct EngineRanking;
+struct EngineRanking(Chat);
 
 #[async_trait]
 impl Ranking for EngineRanking {
@@ -43,8 +43,8 @@ impl Ranking for EngineRanking {
     }
 
     async fn rank(&self, talk: &TestTalk, question: &Question, count: usize) -> Result<Vec<Span>> {
-        let passages = passages(&talk.transcript.segments);
-        let indices = ExtractiveModel::rank(&passages, question);
+        let passages: Arc<[Passage]> = passages(&talk.transcript.segments).into();
+        let indices = self.0.rank(Arc::clone(&passages), question.clone()).await?;
         Ok(indices.iter().filter_map(|index| passages.get(*index)).take(count).map(span).collect())
     }
 }

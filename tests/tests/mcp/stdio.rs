@@ -43,6 +43,8 @@ fn mcp_stdio_both_revisions_use_local_archive() -> Result<()> {
             call("get_transcript", json!({ "video": "aaaaaaaaaaa", "timestamps": false })),
             call("list_languages", json!({ "video": "aaaaaaaaaaa" })),
             call("get_transcript", json!({ "video": "https://x.com/a/status/notanumber" })),
+            call("search_archive", json!({ "query": "winter NINE", "limit": 3 })),
+            call("search_archive", json!({ "query": "lighthuose" })),
         ];
         let report = run_calls(&target(&data, &platform_settings(&proxy)), mode, &calls)?;
         assert_eq!(report["version"], version);
@@ -56,6 +58,9 @@ fn mcp_stdio_both_revisions_use_local_archive() -> Result<()> {
         assert!(text(&report, 3).contains("\nThis is aaaaaaaaaaa."), "{}", text(&report, 3));
         assert!(text(&report, 4).contains("archived"), "{}", text(&report, 4));
         assert_eq!(report["results"][5][0]["isError"], true, "{report}");
+        let found = text(&report, 6);
+        assert!(found.contains("1 of 1 videos") && found.contains("nine winters"), "{found}");
+        assert!(text(&report, 7).contains("Did the user mean \"lighthouse\"?"), "{}", text(&report, 7));
     }
     // The transcript fetched for the first revision is archived for the second one and for the other commands.
     assert_eq!(fetch_count(&proxy, "aaaaaaaaaaa"), 1);

@@ -12,7 +12,7 @@ use std::{
 use transcript_core::{
     Clock, PageRequest, Timestamp,
     accounts::{
-        Order, OrderState, OrderStore, PlanTable,
+        Order, OrderState, OrderStore, Outbox, PlanTable,
         payments::{
             BuyOutcome, OpenedCheckout, Pack, PaymentDeps, Payments, ProviderObject, SubscribeOutcome,
             WebhookOutcome, WebhookRequest,
@@ -22,16 +22,16 @@ use transcript_core::{
         Account, AccountRef, Directory, NewKeyRecord, PaidPeriod, Plan, RedeemOutcome, RedeemRequest,
         VerificationToken,
     },
-    ids::{AccountId, KeyId, OrderId, WalletId},
+    ids::{AccountId, Holder, KeyId, OrderId, WalletId},
     ledger::{Ledger, Pool, Terms, audit},
-    memory::{MemoryArchive, MemoryDirectory, MemoryLedger, MemoryOrders, MemoryRateLimiter},
+    memory::{MemoryArchive, MemoryDirectory, MemoryLedger, MemoryOrders, MemoryOutbox, MemoryRateLimiter},
 };
 
 use super::provider::{FakeProvider, SIGNATURE};
 use crate::simulation::{
     clock::VirtualClock,
     fault_plan::FaultPlan,
-    faulty::{FaultyDirectory, FaultyLedger, FaultyOrders},
+    faulty::{FaultyDirectory, FaultyLedger, FaultyOrders, FaultyOutbox},
     oracle::{Oracle, OracleLimits},
     store_gate::StoreGate,
 };
@@ -58,6 +58,7 @@ pub(crate) struct PaymentFixture {
     orders: Arc<MemoryOrders>,
     directory: Arc<MemoryDirectory>,
     ledger: Arc<MemoryLedger>,
+    pub(crate) outbox: Arc<MemoryOutbox>,
     limiter: MemoryRateLimiter,
     /// The current process.
     payments: Mutex<Option<Payments>>,
@@ -82,6 +83,8 @@ pub(crate) struct PaymentResult {
     pub(crate) purchased: u64,
     pub(crate) spent: u64,
     pub(crate) orders: BTreeMap<String, (OrderState, Vec<u64>)>,
+    /// Ids of the receipts that were queued.
+    pub(crate) receipts: Vec<String>,
 }
 
 impl PaymentFixture {
@@ -104,6 +107,7 @@ impl PaymentFixture {
             orders,
             directory,
             ledger,
+            outbox: Arc::new(MemoryOutbox::default()),
             limiter: MemoryRateLimiter::default(),
             payments,
             process_count,
@@ -145,6 +149,7 @@ impl PaymentFixture {
             orders: Arc::new(FaultyOrders { inner: Arc::clone(&self.orders) as _, gate: gate() }),
             directory: Arc::new(FaultyDirectory { inner: Arc::clone(&self.directory) as _, gate: gate() }),
             ledger: Arc::new(FaultyLedger { inner: Arc::clone(&self.ledger) as _, gate: gate() }),
+            outbox: Arc::new(FaultyOutbox { inner: Arc::clone(&self.outbox) as _, gate: gate() }),
             limiter: Arc::new(self.limiter.clone()),
             provider: Some(Arc::new(self.provider.clone())),
             clock: Arc::clone(&self.clock) as _,
@@ -292,7 +297,16 @@ impl PaymentFixture {
             purchased: pool.granted,
             spent: pool.spent,
             orders: self.stored_orders().await,
+            receipts: self.receipts().await,
         }
+    }
+
+    async fn receipts(&self) -> Vec<String> {
+        let never = Timestamp::from_millis(i64::MAX / 2);
+        let mails = self.outbox.lease_due(&Holder::new("test"), never, never, 100).await.unwrap();
+        let mut ids: Vec<_> = mails.into_iter().map(|mail| mail.id).collect();
+        ids.sort();
+        ids
     }
 
     async fn stored_orders(&self) -> BTreeMap<String, (OrderState, Vec<u64>)> {

@@ -72,7 +72,7 @@ fn pack_paid_grants_credits() {
         }
         .boxed()
     });
-    assert_eq!(end.purchased, 1_000);
+    assert_eq!((end.purchased, end.receipts), (1_000, vec!["receipt-one".to_owned()]));
 }
 
 #[test]
@@ -88,6 +88,7 @@ fn pack_partial_refunds_revoke_credits() {
         .boxed()
     });
     assert_eq!((end.purchased, end.orders["one"].1.clone()), (0, vec![333, 666, 1_000]));
+    assert_eq!(end.receipts, ["receipt-one"], "refunds send no further receipt");
 }
 
 #[test]

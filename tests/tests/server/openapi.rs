@@ -55,7 +55,9 @@ async fn openapi_paths_allow_documented_methods() -> Result<()> {
             .replace("{platform}", "video_site")
             .replace("{id}", "dQw4w9WgXcQ")
             .replace("{operation}", "getTranscript")
-            .replace("{order}", "order");
+            .replace("{guide}", "quick-start")
+            .replace("{order}", "order")
+            .replace("{job}", "job");
         let reply = server.send(Method::OPTIONS, &address, &[], "").await?;
         assert_eq!(reply.status, 204, "{path}");
         let allowed = reply.header("allow").to_ascii_lowercase();

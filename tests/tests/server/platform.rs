@@ -63,7 +63,7 @@ pub(crate) fn player(video: &str) -> serde_json::Value {
     })
 }
 
-fn captions(video: &str) -> serde_json::Value {
+pub(crate) fn captions(video: &str) -> serde_json::Value {
     let event = |start: u32, text: String| json!({ "tStartMs": start, "dDurationMs": 2500, "segs": [{ "utf8": text }] });
     json!({ "wireMagic": "pb3", "events": [
         event(500, format!("This is {video}.")),

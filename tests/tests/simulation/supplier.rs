@@ -280,7 +280,7 @@ fn stray(video: &VideoId) -> VideoId {
 pub(crate) fn every_reason(now: Timestamp) -> Vec<SupplyReason> {
     use SupplyReason::*;
     let soon = now.plus(Duration::from_secs(90));
-    let languages = vec![LanguageTag::from_canonical("ja")];
+    let languages = vec![TrackInfo::new(LanguageTag::from_canonical("ja"), TrackKind::Human)];
     let about_the_video =
         [NoCaptions, NoLanguage(languages), Private, Removed, Region, Age, Members, Payment, Login, Live];
     let passing = [

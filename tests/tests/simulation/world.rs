@@ -24,8 +24,8 @@ use transcript_core::{
     limits::RateLimiter,
     lookup::{CreateKeyOutcome, CreateKeyRequest, KeyOrigin, Lookup, LookupDeps, LookupOptions},
     memory::{
-        MemoryArchive, MemoryDirectory, MemoryIdempotencyStore, MemoryLedger, MemoryOrders, MemoryOutbox,
-        MemoryRateLimiter,
+        MemoryArchive, MemoryDirectory, MemoryIdempotencyStore, MemoryJobs, MemoryLedger, MemoryOrders,
+        MemoryOutbox, MemoryRateLimiter,
     },
     supplier::Supplier,
     video::{Platform, VideoId},
@@ -359,6 +359,7 @@ impl SimWorld {
             orders: Arc::clone(&orders),
             directory: Arc::clone(&directory),
             ledger: Arc::clone(&ledger),
+            outbox: Arc::clone(&outbox),
             limiter: Arc::clone(&limiter),
             provider: Some(Arc::new(provider)),
             clock: clock(),
@@ -370,6 +371,7 @@ impl SimWorld {
             limiter: Arc::clone(&limiter),
             ledger: Arc::clone(&ledger),
         });
+        let jobs = MemoryJobs::default();
         let deps = AccountsDeps {
             transcripts: transcripts.clone(),
             ledger: Arc::clone(&ledger),
@@ -377,7 +379,10 @@ impl SimWorld {
             charges,
             outbox,
             orders,
+            sessions: Arc::new(transcript_core::memory::MemorySessions::default()),
             replies,
+            jobs: Arc::new(jobs.clone()),
+            webhooks: Arc::new(jobs),
             limiter: Arc::clone(&limiter),
             clock: clock(),
             random: random(),

@@ -92,6 +92,7 @@ impl StripeFixture {
             orders: Arc::clone(&orders) as _,
             directory: Arc::clone(&directory) as _,
             ledger: Arc::clone(&ledger) as _,
+            outbox: Arc::new(transcript_core::memory::MemoryOutbox::default()),
             limiter: Arc::<MemoryRateLimiter>::default(),
             provider: Some(Arc::new(checkout(stripe.url()))),
             clock: Arc::clone(&clock) as _,

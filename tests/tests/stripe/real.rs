@@ -197,6 +197,7 @@ fn sale(item: OrderItem) -> CheckoutRequest {
         state: OrderState::Open,
         payment: None,
         refunded_credits: Vec::new(),
+        returned_minor: 0,
         created_at: Timestamp::from_millis(0),
     };
     CheckoutRequest { order, email: "ann@example.org".to_owned(), customer: None, subscription: None }

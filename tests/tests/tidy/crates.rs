@@ -6,10 +6,11 @@ use toml::{Table, Value};
 use super::{SourceFile, Violation, apply, check_planted, none, tree};
 
 /// Libraries for programs outside the workspace, with the oldest Rust that builds each.
-pub(super) const LIBRARIES: [(&str, &str); 4] = [
+pub(super) const LIBRARIES: [(&str, &str); 5] = [
     ("verbatim-transcript-core", "1.88"),
     ("verbatim-storage-sqlx", "1.94"),
     ("verbatim-upstream-reqwest", "1.88"),
+    ("verbatim-embedder-model2vec", "1.88"),
     ("verbatim-transcripts", "1.94"),
 ];
 
@@ -21,7 +22,8 @@ const INWARD: &[(&str, &[&str])] = &[
     ("verbatim-storage-sqlx", &["transcript-core", "verbatim-tests-postgres"]),
     ("verbatim-tests-postgres", &[]),
     ("verbatim-upstream-reqwest", &["transcript-core"]),
-    ("verbatim-transcripts", &["transcript-core", "storage-sqlx", "upstream-reqwest"]),
+    ("verbatim-embedder-model2vec", &["transcript-core"]),
+    ("verbatim-transcripts", &["transcript-core", "storage-sqlx", "upstream-reqwest", "embedder-model2vec"]),
     ("verbatim-reference-server", &["transcript-core", "verbatim"]),
     ("verbatim-bindings-python", &["transcript-core", "verbatim"]),
     ("verbatim-bindings-uniffi", &["transcript-core", "verbatim"]),
@@ -31,6 +33,7 @@ const INWARD: &[(&str, &[&str])] = &[
             "transcript-core",
             "storage-sqlx",
             "upstream-reqwest",
+            "embedder-model2vec",
             "verbatim",
             "reference-server",
             "verbatim-tests-postgres",
@@ -58,8 +61,9 @@ const CONFINED: &[(&str, &str)] = &[
     ("reqwest", "verbatim-upstream-reqwest"),
 ];
 
-/// The benches depend on the libraries directly to compare against them.
-const MEASURES: &str = "verbatim-benches";
+/// Crates that depend on the libraries directly: the benches compare against them, and the tests run the samples of the
+/// documentation.
+const UNCONFINED: [&str; 2] = ["verbatim-benches", "verbatim-tests"];
 
 /// The dependencies of a manifest, target-specific ones included.
 fn dependencies(manifest: &Table) -> Vec<String> {
@@ -109,7 +113,7 @@ fn outward_dependencies(source: &SourceFile) -> Vec<Violation> {
         }
         if let Some((_, owner)) = CONFINED.iter().find(|(library, _)| *library == dependency)
             && *owner != package
-            && package != MEASURES
+            && !UNCONFINED.contains(&package)
         {
             violations.push(source.violation(line, format!("only {owner} may depend on {dependency}")));
         }

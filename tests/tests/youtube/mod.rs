@@ -2,8 +2,10 @@
 
 mod faults;
 mod hosts;
+mod lists;
 mod recorded;
 mod supplier_calls;
+mod video_stream;
 
 use std::path::{Path, PathBuf};
 

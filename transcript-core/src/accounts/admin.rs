@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    AccountCredits, CreditBalance, EffectivePlan, Email, Order, OrderStore, Outbox,
-    call_context::CallContext, change_account::change_account, orders::list_all_for_account,
+    AccountCredits, CreditBalance, EffectivePlan, Email, Order, OrderStore, Outbox, SessionStore,
+    call_context::CallContext, change_account::change_account, jobs::JobStore, orders::list_all_for_account,
 };
 use crate::{
     directory::{Account, AccountRef, Directory},
@@ -38,7 +38,7 @@ pub struct AccountExport {
 
 /// Operator functions on accounts: list, credit, block, change, export and erase.
 ///
-/// Uses the directory, the orders, the outbox and the ledger.
+/// Uses the directory, the orders, the outbox, the sessions and the ledger.
 #[derive(Debug)]
 pub struct AccountAdmin {
     pub(super) context: Arc<CallContext>,
@@ -46,6 +46,8 @@ pub struct AccountAdmin {
     pub(super) directory: Arc<dyn Directory>,
     pub(super) orders: Arc<dyn OrderStore>,
     pub(super) outbox: Arc<dyn Outbox>,
+    pub(super) jobs: Arc<dyn JobStore>,
+    pub(super) sessions: Arc<dyn SessionStore>,
 }
 
 impl AccountAdmin {
@@ -197,7 +199,7 @@ impl AccountAdmin {
         list_all_for_account(self.orders.as_ref(), &account.id, policy).await
     }
 
-    async fn view(&self, account: Account) -> Result<AccountView> {
+    pub(super) async fn view(&self, account: Account) -> Result<AccountView> {
         let effective_plan = self.context.effective_plan(&account, self.context.now());
         let credits = self.credits.balance(&account).await?;
         Ok(AccountView { account, effective_plan, credits })

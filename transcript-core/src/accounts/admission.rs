@@ -44,6 +44,16 @@ pub enum V1Endpoint {
     Subscribe,
     /// `POST /api/v1/buy-credits`
     BuyCredits,
+    /// `POST /api/v1/jobs`
+    StartJob,
+    /// `GET /api/v1/jobs` and below
+    ReadJobs,
+    /// `DELETE /api/v1/jobs/{id}`
+    CancelJob,
+    /// `GET /api/v1/webhook-secret`
+    WebhookSecret,
+    /// `POST /api/v1/webhook-secret/rotate`
+    RotateWebhookSecret,
 }
 
 names!(V1Endpoint {
@@ -53,14 +63,24 @@ names!(V1Endpoint {
     RotateKey = "rotate-key",
     Subscribe = "subscribe",
     BuyCredits = "buy-credits",
+    StartJob = "start-job",
+    ReadJobs = "read-jobs",
+    CancelJob = "cancel-job",
+    WebhookSecret = "webhook-secret",
+    RotateWebhookSecret = "rotate-webhook-secret",
 });
 
 impl V1Endpoint {
     /// Whether the endpoint supports `Idempotency-Key`; never if its response would contain an API key.
     pub fn accepts_idempotency_key(self) -> bool {
         match self {
-            Self::Transcript | Self::Chat | Self::Subscribe | Self::BuyCredits => true,
-            Self::Me | Self::RotateKey => false,
+            Self::Transcript | Self::Chat | Self::Subscribe | Self::BuyCredits | Self::StartJob => true,
+            Self::Me
+            | Self::RotateKey
+            | Self::ReadJobs
+            | Self::CancelJob
+            | Self::WebhookSecret
+            | Self::RotateWebhookSecret => false,
         }
     }
 }
@@ -222,7 +242,7 @@ impl Admission {
         };
         match (&hold, &withdrawal) {
             (Some(hold), Ok(())) => self.credits.settle_hold(hold).await?,
-            (Some(hold), Err(V1Error::NotFound(_))) => self.credits.release_hold(hold).await,
+            (Some(hold), Err(V1Error::NotFound { .. })) => self.credits.release_hold(hold).await,
             _ => {}
         }
         withdrawal?;

@@ -46,7 +46,7 @@ impl AccountAdmin {
         self.context.transcripts.task(work).await?
     }
 
-    /// Erases an account: its address, keys, tokens, queued mails and provider ids.
+    /// Erases an account: its address, keys, tokens, sessions, queued mails, jobs and provider ids.
     ///
     /// The history of its credits and its orders stays, under ids that do not identify the person; remaining
     /// credits are lost. Stored responses expire within a day. The address can register again.
@@ -63,10 +63,13 @@ impl AccountAdmin {
             if !force && !admin.provider_refs(&account).await?.is_empty() {
                 return Err(conflict("the account has a subscription, or orders that may still be paid"));
             }
-            let AccountAdmin { context, directory, outbox, .. } = &*admin;
+            let AccountAdmin { context, directory, outbox, sessions, jobs, .. } = &*admin;
             let now = context.now();
-            // Mails are cancelled first, so that a repeat after a failure still finds the account.
+            // Mails are cancelled, sessions end and jobs are deleted first, so that a repeat after a failure still finds
+            // the account.
             context.retry_store(|| outbox.cancel_for_address(&account.email, now)).await?;
+            context.retry_store(|| sessions.revoke_sessions(&account.id, None)).await?;
+            context.retry_store(|| jobs.delete_for_account(&account.id)).await?;
             let mut is_retry = false;
             let erase = || {
                 // An earlier try whose result was lost may have taken effect.

@@ -6,6 +6,7 @@ use crate::{
     error::Error,
     failure_log::FailureLog,
     time::{ceil_seconds, format_wait},
+    transcript::TrackInfo,
 };
 
 /// Error of a v1 call. Each variant has a message that states the reason and how to proceed.
@@ -23,7 +24,12 @@ pub enum V1Error {
         credits_remaining: u64,
     },
     /// There is no transcript, and an early retry will not help.
-    NotFound(String),
+    NotFound {
+        /// The message.
+        message: String,
+        /// The tracks of a video without a transcript in the requested language; empty otherwise, and if unknown.
+        languages: Vec<TrackInfo>,
+    },
     /// Another request is running with the same `Idempotency-Key`, or changed the same data first.
     Conflict(String),
     /// A rate limit refused the call.
@@ -50,10 +56,18 @@ impl V1Error {
             Self::BadRequest(message)
             | Self::Unauthorized(message)
             | Self::PaymentRequired { message, .. }
-            | Self::NotFound(message)
+            | Self::NotFound { message, .. }
             | Self::Conflict(message)
             | Self::RateLimited { message, .. }
             | Self::Internal(message) => message,
+        }
+    }
+
+    /// The tracks of a video without a transcript in the requested language, as far as known.
+    pub fn languages(&self) -> &[TrackInfo] {
+        match self {
+            Self::NotFound { languages, .. } => languages,
+            _ => &[],
         }
     }
 
@@ -63,11 +77,16 @@ impl V1Error {
             Self::BadRequest(_) => 400,
             Self::Unauthorized(_) => 401,
             Self::PaymentRequired { .. } => 402,
-            Self::NotFound(_) => 404,
+            Self::NotFound { .. } => 404,
             Self::Conflict(_) => 409,
             Self::RateLimited { .. } => 429,
             Self::Internal(_) => 500,
         }
+    }
+
+    /// There is no such thing, or no transcript in any language.
+    pub fn not_found(message: impl Into<String>) -> Self {
+        Self::NotFound { message: message.into(), languages: Vec::new() }
     }
 
     /// Seconds until a retry; 0 if the reason is not a rate limit.
@@ -115,7 +134,7 @@ impl From<NoTranscript> for V1Error {
                 let retry_after_s = none.retry_after.map_or(1, ceil_seconds).max(1);
                 Self::RateLimited { message: none.message, retry_after_s, rate: None }
             }
-            FailureReason::NoCaptions => Self::NotFound(none.message),
+            FailureReason::NoCaptions => Self::NotFound { message: none.message, languages: none.languages },
             _ => Self::Internal(none.message),
         }
     }

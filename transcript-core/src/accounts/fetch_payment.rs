@@ -266,6 +266,34 @@ impl FetchPayment {
     }
 }
 
+/// Holds one of the daily limit of all accounts; the reason if the limit is reached.
+///
+/// # Errors
+/// The ledger's.
+pub(super) async fn hold_daily_cap(
+    credits: &AccountCredits,
+    video: &VideoId,
+) -> Result<Result<Box<HoldGuard>, NoTranscript>> {
+    let AccountCredits { context, holds, .. } = credits;
+    let now = context.now();
+    let terms = terms::allowance(AllowancePeriod::Day, context.options.fetches_per_day, now);
+    let request = HoldRequest {
+        id: HoldId::new(context.random_id("fetch")),
+        legs: vec![Leg { wallet: WalletId::new(CAP_WALLET), terms, amount: 1 }],
+        now,
+        expires_at: holds.expires_at(now),
+        memo: format!("transcript {video}"),
+    };
+    match holds.hold(request).await? {
+        HoldResult::Held(cap) => Ok(Ok(cap)),
+        HoldResult::Refused(HoldOutcome::Insufficient { .. }) => {
+            let refusal = NoTranscript::new(FailureReason::DailyCap, CAP_REACHED);
+            Ok(Err(refusal.with_retry_after(AllowancePeriod::Day.end(now).since(now))))
+        }
+        HoldResult::Refused(_) => Err(Error::unexpected("a new hold ID already exists")),
+    }
+}
+
 /// Pays for a fetch with the hold of its request, and with one of the accounts' daily cap.
 #[derive(Debug)]
 struct FetchPayer(Arc<FetchPayment>);
@@ -273,25 +301,9 @@ struct FetchPayer(Arc<FetchPayment>);
 #[async_trait]
 impl Payer for FetchPayer {
     async fn hold(&self) -> Result<PaymentHold> {
-        let AccountCredits { context, holds, .. } = &*self.0.credits;
-        let now = context.now();
-        let terms = terms::allowance(AllowancePeriod::Day, context.options.fetches_per_day, now);
-        let request = HoldRequest {
-            id: HoldId::new(context.random_id("fetch")),
-            legs: vec![Leg { wallet: WalletId::new(CAP_WALLET), terms, amount: 1 }],
-            now,
-            expires_at: holds.expires_at(now),
-            memo: format!("transcript {}", self.0.key.video),
-        };
-        let cap = match holds.hold(request).await? {
-            HoldResult::Held(cap) => cap,
-            HoldResult::Refused(HoldOutcome::Insufficient { .. }) => {
-                let refusal = NoTranscript::new(FailureReason::DailyCap, CAP_REACHED);
-                return Ok(PaymentHold::Refused(
-                    refusal.with_retry_after(AllowancePeriod::Day.end(now).since(now)),
-                ));
-            }
-            HoldResult::Refused(_) => return Err(Error::unexpected("a new hold ID already exists")),
+        let cap = match hold_daily_cap(&self.0.credits, &self.0.key.video).await? {
+            Ok(cap) => cap,
+            Err(refusal) => return Ok(PaymentHold::Refused(refusal)),
         };
         if self.0.start_work() {
             return Ok(PaymentHold::Held(Box::new(HeldFetch {

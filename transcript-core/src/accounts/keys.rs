@@ -5,8 +5,8 @@ use std::{net::IpAddr, sync::Arc};
 use sha2::{Digest, Sha256};
 
 use super::{
-    AccountCredits, Outbox, RequestGuard, V1Error, authenticate::unauthorized, call_context::CallContext,
-    rate_limit::AccountLimits,
+    AccountCredits, OrderStore, Outbox, RequestGuard, SessionStore, V1Error, authenticate::unauthorized,
+    call_context::CallContext, rate_limit::AccountLimits,
 };
 use crate::{
     directory::{
@@ -36,6 +36,8 @@ pub enum VerifyOutcome {
 /// A new key of an account, to be shown once.
 #[derive(Debug)]
 pub struct IssuedAccountKey {
+    /// The account.
+    pub account: AccountId,
     /// The key in plain text.
     pub key: ApiKey,
     /// Whether the account was created by this call.
@@ -58,6 +60,12 @@ pub struct AccountKeys {
     pub(super) credits: Arc<AccountCredits>,
     pub(super) directory: Arc<dyn Directory>,
     pub(super) outbox: Arc<dyn Outbox>,
+    /// Read by the mail sender: the orders of receipts.
+    #[cfg_attr(not(feature = "mail"), expect(dead_code, reason = "only the mail sender reads it"))]
+    pub(super) orders: Arc<dyn OrderStore>,
+    /// Written by the mail sender: the links of sign-in mails.
+    #[cfg_attr(not(feature = "mail"), expect(dead_code, reason = "only the mail sender writes it"))]
+    pub(super) sessions: Arc<dyn SessionStore>,
     /// Digests networks and addresses for their rate limits, so that neither is stored.
     pub(super) networks: NetworkHasher,
 }
@@ -112,6 +120,7 @@ impl AccountKeys {
                         false => keys.credits.balance(&account).await.ok().map(|credits| credits.remaining),
                     };
                     Ok(VerifyOutcome::Issued(IssuedAccountKey {
+                        account: account.id,
                         key,
                         is_new_account: first,
                         plan: effective_plan.plan,

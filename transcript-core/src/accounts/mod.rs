@@ -25,6 +25,7 @@ mod fetch_payment;
 mod idempotency;
 mod idempotency_lease;
 mod issue_key;
+pub mod jobs;
 mod keys;
 #[cfg(feature = "mail")]
 pub mod mail;
@@ -41,8 +42,12 @@ mod rate_limit;
 mod register;
 mod reply_metadata;
 mod request_guard;
+mod session_store;
+mod sessions;
+mod statement;
 mod transcript;
 mod usage;
+pub mod webhooks;
 
 use std::sync::Arc;
 
@@ -70,20 +75,27 @@ pub use outbox::{MailIntent, MailKind, Outbox, WAITING_MAX};
 pub use paid_periods::{PlanPayment, apply_payments};
 pub use rate_limit::RateLimitStatus;
 pub use request_guard::RequestGuard;
+pub use session_store::{NewSession, RedeemLinkRequest, Session, SessionStore, SignInLink};
+pub use sessions::{AccountSessions, OpenedSession, SessionPrincipal};
+pub use statement::DailyUsage;
 pub use transcript::{Delivery, PreparedTranscript, TranscriptParams};
 pub use usage::{CreditBalance, Profile};
 
 use quick_cache::sync::Cache;
+use tokio::sync::Notify;
 
 use cached_charge::PrincipalCache;
 use call_context::CallContext;
 use fetch_payment::AbandonedFetches;
+use jobs::{AccountJobs, JobStore};
 use rate_limit::AccountLimits;
+use webhooks::{AccountWebhooks, WebhookStore};
 
 use crate::{
     directory::{Directory, SecretStore},
     engine::{EngineOptions, Transcripts},
     error::Result,
+    keyed_digest::KeyedDigest,
     ledger::{HoldManager, HoldTimes, Ledger},
     limits::{RateLimiter, network::NetworkHasher},
     time::{Clock, Random},
@@ -105,6 +117,12 @@ pub struct AccountsDeps {
     pub orders: Arc<dyn OrderStore>,
     /// The mail queue.
     pub outbox: Arc<dyn Outbox>,
+    /// The jobs.
+    pub jobs: Arc<dyn JobStore>,
+    /// The events of the jobs; the same store.
+    pub webhooks: Arc<dyn WebhookStore>,
+    /// The sessions of account holders in browsers.
+    pub sessions: Arc<dyn SessionStore>,
     /// Stored replies for `Idempotency-Key`.
     pub replies: Arc<dyn IdempotencyStore>,
     /// The rate limits of accounts and networks.
@@ -130,8 +148,14 @@ pub struct Accounts {
     pub delivery: Arc<Delivery>,
     /// Registration, and the keys of accounts.
     pub keys: Arc<AccountKeys>,
+    /// Sessions of account holders in browsers.
+    pub sessions: Arc<AccountSessions>,
     /// The credits of accounts.
     pub credits: Arc<AccountCredits>,
+    /// Jobs: transcripts of many videos.
+    pub jobs: Arc<AccountJobs>,
+    /// Webhooks: events of jobs, sent to addresses of the accounts.
+    pub webhooks: Arc<AccountWebhooks>,
     /// Operator functions.
     pub admin: Arc<AccountAdmin>,
 }
@@ -142,6 +166,8 @@ struct AccountsState {
     networks: NetworkHasher,
     abandoned_fetches: AbandonedFetches,
     principals: Arc<PrincipalCache>,
+    jobs_wake: Arc<Notify>,
+    digest: KeyedDigest,
 }
 
 /// The largest number of cached principals, about 512 bytes each.
@@ -157,9 +183,11 @@ impl Accounts {
     pub async fn open(deps: AccountsDeps, secrets: &dyn SecretStore) -> Result<Self> {
         let secret = secrets.get_or_create("server", deps.random.bytes(SECRET_LENGTH)).await?;
         let state = AccountsState {
-            networks: NetworkHasher::new(secret),
+            networks: NetworkHasher::new(secret.clone()),
             abandoned_fetches: AbandonedFetches::default(),
             principals: Arc::new(Cache::new(PRINCIPALS_MAX)),
+            jobs_wake: Arc::default(),
+            digest: KeyedDigest::new(secret),
         };
         Ok(Self::assemble(deps, state))
     }
@@ -176,6 +204,9 @@ impl Accounts {
             charges: Arc::clone(&self.cached_charges.charges),
             orders: Arc::clone(&self.admin.orders),
             outbox: Arc::clone(&self.keys.outbox),
+            jobs: Arc::clone(&self.jobs.store),
+            webhooks: Arc::clone(&self.webhooks.store),
+            sessions: Arc::clone(&self.sessions.sessions),
             replies: Arc::clone(&self.admission.replies),
             limiter: Arc::clone(&self.credits.limits.limiter),
             clock: Arc::clone(clock),
@@ -186,28 +217,44 @@ impl Accounts {
             networks: self.keys.networks.clone(),
             abandoned_fetches: self.credits.abandoned_fetches.clone(),
             principals: Arc::clone(&self.cached_charges.principals),
+            jobs_wake: Arc::clone(&self.jobs.wake),
+            digest: self.webhooks.digest.clone(),
         };
         Self::assemble(deps, state)
     }
 
-    fn assemble(deps: AccountsDeps, state: AccountsState) -> Self {
-        let AccountsDeps { transcripts, ledger, directory, charges, orders, outbox, replies, .. } = deps;
+    /// The parts that others use.
+    fn shared_parts(
+        deps: &AccountsDeps,
+        abandoned_fetches: AbandonedFetches,
+    ) -> (Arc<CallContext>, Arc<AccountLimits>, Arc<AccountCredits>) {
+        let AccountsDeps { transcripts, ledger, directory, limiter, clock, random, options, .. } = deps;
         let EngineOptions { hold: lifetime, hold_heartbeat: heartbeat, store_timeout, .. } =
             *transcripts.options();
         let times = HoldTimes { lifetime, heartbeat, store_timeout };
-        let holds = HoldManager::new(&ledger, &deps.clock, times, transcripts.background());
-        let (clock, random, options) = (deps.clock, deps.random, deps.options);
-        let shared = Arc::new(CallContext { transcripts, clock, random, options });
-        let context = || Arc::clone(&shared);
-        let limits = Arc::new(AccountLimits { context: context(), limiter: deps.limiter });
-        let credits = Arc::new(AccountCredits {
-            context: context(),
-            ledger,
-            holds,
-            directory: Arc::clone(&directory),
-            limits: Arc::clone(&limits),
-            abandoned_fetches: state.abandoned_fetches,
+        let holds = HoldManager::new(ledger, clock, times, transcripts.background());
+        let context = Arc::new(CallContext {
+            transcripts: transcripts.clone(),
+            clock: Arc::clone(clock),
+            random: Arc::clone(random),
+            options: options.clone(),
         });
+        let limits = Arc::new(AccountLimits { context: Arc::clone(&context), limiter: Arc::clone(limiter) });
+        let credits = Arc::new(AccountCredits {
+            context: Arc::clone(&context),
+            ledger: Arc::clone(ledger),
+            holds,
+            directory: Arc::clone(directory),
+            limits: Arc::clone(&limits),
+            abandoned_fetches,
+        });
+        (context, limits, credits)
+    }
+
+    fn assemble(deps: AccountsDeps, state: AccountsState) -> Self {
+        let (shared, limits, credits) = Self::shared_parts(&deps, state.abandoned_fetches);
+        let AccountsDeps { directory, charges, orders, outbox, sessions, jobs, webhooks, replies, .. } = deps;
+        let context = || Arc::clone(&shared);
         let authenticator = Authenticator { context: context(), directory: Arc::clone(&directory) };
         let authenticator = Arc::new(authenticator);
         let admission = Admission {
@@ -224,23 +271,53 @@ impl Accounts {
             charges,
             principals: state.principals,
         };
+        let account_sessions = AccountSessions {
+            context: context(),
+            limits: Arc::clone(&limits),
+            directory: Arc::clone(&directory),
+            sessions: Arc::clone(&sessions),
+            networks: state.networks.clone(),
+        };
         let keys = AccountKeys {
             context: context(),
             limits,
             credits: Arc::clone(&credits),
             directory: Arc::clone(&directory),
             outbox: Arc::clone(&outbox),
+            orders: Arc::clone(&orders),
+            sessions: Arc::clone(&sessions),
             networks: state.networks,
         };
-        let admin =
-            AccountAdmin { context: context(), credits: Arc::clone(&credits), directory, orders, outbox };
+        let delivery = Arc::new(Delivery { context: context() });
+        let account_jobs = AccountJobs {
+            context: context(),
+            credits: Arc::clone(&credits),
+            delivery: Arc::clone(&delivery),
+            directory: Arc::clone(&directory),
+            store: Arc::clone(&jobs),
+            wake: state.jobs_wake,
+        };
+        let account_jobs = Arc::new(account_jobs);
+        let webhooks = AccountWebhooks::new(context(), &account_jobs, webhooks, state.digest);
+        let admin = AccountAdmin {
+            context: context(),
+            credits: Arc::clone(&credits),
+            directory,
+            orders,
+            outbox,
+            jobs,
+            sessions,
+        };
         Self {
             authenticator,
             admission: Arc::new(admission),
             cached_charges: Arc::new(cached_charges),
-            delivery: Arc::new(Delivery { context: context() }),
+            delivery,
             keys: Arc::new(keys),
+            sessions: Arc::new(account_sessions),
             credits,
+            jobs: account_jobs,
+            webhooks: Arc::new(webhooks),
             admin: Arc::new(admin),
         }
     }

@@ -88,6 +88,17 @@ pub struct AccountsOptions {
     /// New transcripts of all accounts together per UTC day (`limits.accounts_per_day`).
     #[default(10_000)]
     pub fetches_per_day: u64,
+    /// Jobs of an account that have not ended (`limits.jobs_per_account`).
+    #[default(10)]
+    pub jobs_per_account: u32,
+    /// Videos of a job (`limits.items_per_job`).
+    #[default(5_000)]
+    pub items_per_job: u32,
+    /// Items of jobs that one process works on at the same time (`limits.job_items_at_once`).
+    #[default(16)]
+    pub job_items_at_once: u32,
+    /// Whether webhooks may be sent to http addresses and private hosts (`webhooks.allow_private`).
+    pub private_webhooks: bool,
     /// Attempts to redeem a verification token, per network per minute.
     #[default(120)]
     pub verify_per_network_per_minute: u32,

@@ -78,6 +78,9 @@ pub struct Order {
     /// The total of credits to take back after each refund; the totals grow.
     /// A refund takes back the difference to the previous total.
     pub refunded_credits: Vec<u64>,
+    /// The amount that was returned to the buyer, in the currency's smallest unit; it grows.
+    /// 0 also for refunds before it was recorded.
+    pub returned_minor: u64,
     /// When it was written.
     pub created_at: Timestamp,
 }
@@ -103,7 +106,7 @@ pub trait OrderStore: fmt::Debug + Send + Sync + 'static {
     /// Stores a changed order if the stored version is `expected_version`, and increments its version.
     /// Returns whether it was stored; `false` also for an unknown order.
     ///
-    /// **Behaviour**: only state, payment and refunded credits change. Item, buyer and price stay as they were
+    /// **Behaviour**: only state, payment, refunded credits and returned amount change. Item, buyer and price stay as they were
     /// opened.
     async fn update(&self, order: Order, expected_version: u64) -> Result<bool>;
 

@@ -29,11 +29,20 @@ pub enum MailKind {
     Verify,
     /// To an address with an account: the link issues a new key and revokes the old ones.
     Recover,
+    /// To an address with an account: the link signs in to it. Without an account, as [`MailKind::Verify`].
+    SignIn,
+    /// The receipt of a payment. The id of the mail is `RECEIPT_PREFIX` with the id of the order.
+    Receipt,
 }
+
+/// The prefix of the ids of receipts.
+pub(crate) const RECEIPT_PREFIX: &str = "receipt-";
 
 names!(MailKind, from_name {
     Verify = "verify",
     Recover = "recover",
+    SignIn = "sign_in",
+    Receipt = "receipt",
 });
 
 /// Counting of waiting mails stops here: for monitoring, more are the same.

@@ -25,6 +25,29 @@ impl AccountKeys {
     /// [`V1Error::BadRequest`] for an invalid address, which counts for no limit; [`V1Error::RateLimited`]
     /// if the network registered too often; [`V1Error::Internal`].
     pub async fn register(self: &Arc<Self>, email: &str, client: Option<IpAddr>) -> Result<(), V1Error> {
+        self.queue_mail(email, MailKind::Verify, client).await
+    }
+
+    /// Queues a sign-in mail; for an address without an account, the verification mail of a new one.
+    ///
+    /// The response is the same for both, and the limits are those of [`AccountKeys::register`].
+    ///
+    /// # Errors
+    /// As [`AccountKeys::register`].
+    pub async fn request_sign_in(
+        self: &Arc<Self>,
+        email: &str,
+        client: Option<IpAddr>,
+    ) -> Result<(), V1Error> {
+        self.queue_mail(email, MailKind::SignIn, client).await
+    }
+
+    async fn queue_mail(
+        self: &Arc<Self>,
+        email: &str,
+        kind: MailKind,
+        client: Option<IpAddr>,
+    ) -> Result<(), V1Error> {
         let email = Email::parse(email).map_err(|error| V1Error::BadRequest(error.to_string()))?;
         let keys = Arc::clone(self);
         let work = async move {
@@ -55,7 +78,7 @@ impl AccountKeys {
             }
             let intent = MailIntent {
                 id: keys.context.random_id("mail"),
-                kind: MailKind::Verify.as_str().to_owned(),
+                kind: kind.as_str().to_owned(),
                 to: email.as_str().to_owned(),
                 attempts: 0,
             };
@@ -72,6 +95,8 @@ impl AccountKeys {
         let deps = MailSenderDeps {
             outbox: Arc::clone(&self.outbox),
             directory: Arc::clone(&self.directory),
+            orders: Arc::clone(&self.orders),
+            sessions: Arc::clone(&self.sessions),
             mailer,
             clock: Arc::clone(&self.context.clock),
             random: Arc::clone(&self.context.random),

@@ -64,7 +64,7 @@ pub(super) enum LanguagePreference {
 }
 
 impl LanguagePreference {
-    fn selector(&self) -> TrackSelector {
+    pub(super) fn selector(&self) -> TrackSelector {
         match self {
             // The default is English wherever there is English.
             Self::Any | Self::English => TrackSelector::Default,
@@ -131,7 +131,7 @@ impl Delivery {
         guard: &mut RequestGuard,
         params: &TranscriptParams,
     ) -> Result<(StoredTranscript, bool, Option<u64>), V1Error> {
-        let preference = parse_language(params)?;
+        let preference = parse_language(params.lang.as_deref(), params.translated)?;
         let video = parse_video(params)?;
         guard.set_video(&video);
         let (cost, memo) = (self.context.options.credits_per_transcript, format!("transcript {video}"));
@@ -161,7 +161,8 @@ impl Delivery {
                 None => Err(self.no_english_error(video).await),
             },
             FindOutcome::Absence(absence) => {
-                Err(NoTranscript::from_absence(absence, self.context.now()).into())
+                let none = NoTranscript::from_absence(absence, self.context.now());
+                Err(self.context.transcripts.with_languages(video, none).await.into())
             }
             FindOutcome::Withdrawn => Err(NoTranscript::withdrawn().into()),
             FindOutcome::NotFound => Ok(None),
@@ -216,26 +217,29 @@ impl Delivery {
         let outcome = self.context.transcripts.get(fetch).await;
         let cost_note =
             if payment.is_working() { CostNote::ChargedWhenReady } else { CostNote::NothingCharged };
-        let (stored, _) = outcome
-            .into_transcript(video.platform(), self.context.now(), cost_note)
-            .map_err(V1Error::from_store_error)??;
+        let outcome = outcome.into_transcript(video.platform(), self.context.now(), cost_note);
+        let (stored, _) = match outcome.map_err(V1Error::from_store_error)? {
+            Ok(found) => found,
+            Err(none) => return Err(self.context.transcripts.with_languages(video, none).await.into()),
+        };
         match preference.is_met_by(&stored) {
             true => Ok(stored),
             false => Err(self.no_english_error(video).await),
         }
     }
 
-    /// The error for a video without an English transcript; the message lists its languages.
+    /// The error for a video without an English transcript, with its languages.
     async fn no_english_error(&self, video: &VideoId) -> V1Error {
         let tracks = match self.context.transcripts.tracks(video).await {
             Ok(tracks) => tracks,
             Err(error) => return V1Error::from_store_error(error),
         };
-        let tracks = tracks.iter().map(|track| &track.track);
-        let languages = list_languages(tracks.filter(|track| track.kind != TrackKind::Translated));
-        V1Error::NotFound(format!(
-            "This video has no English transcript. It has: {languages}; name one of them as lang."
-        ))
+        let tracks = tracks.into_iter().map(|track| track.track);
+        let languages: Vec<_> = tracks.filter(|track| track.kind != TrackKind::Translated).collect();
+        let listed = list_languages(&languages);
+        let message =
+            format!("This video has no English transcript. It has: {listed}; name one of them as lang.");
+        V1Error::NotFound { message, languages }
     }
 }
 
@@ -262,13 +266,14 @@ pub(super) fn parse_video(params: &TranscriptParams) -> Result<VideoId, V1Error>
     )))
 }
 
-fn parse_language(params: &TranscriptParams) -> Result<LanguagePreference, V1Error> {
-    let language = match params.lang.as_deref() {
-        None if !params.translated => return Ok(LanguagePreference::English),
+/// The preference of the parameters `lang` and `translated`.
+pub(super) fn parse_language(lang: Option<&str>, translated: bool) -> Result<LanguagePreference, V1Error> {
+    let language = match lang {
+        None if !translated => return Ok(LanguagePreference::English),
         None => LanguageTag::english(),
         Some(text) => LanguageTag::parse(text).map_err(|error| bad_request(&format!("lang: {error}")))?,
     };
-    Ok(LanguagePreference::Language(TrackSelector::in_language(language, params.translated)))
+    Ok(LanguagePreference::Language(TrackSelector::in_language(language, translated)))
 }
 
 /// Rejects a cursor of another transcript before anything is fetched or held.

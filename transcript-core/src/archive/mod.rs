@@ -204,6 +204,28 @@ pub trait Archive: fmt::Debug + Send + Sync + 'static {
         Ok(())
     }
 
+    /// Lists videos that changed since a search index read them, the longest changed first, at most `limit`.
+    ///
+    /// The default implementation lists none: a search over such an archive finds what its index was built from.
+    ///
+    /// **Behaviour**
+    /// - A video is recorded, in the same transaction, when a transcript or a known field of its metadata is stored,
+    ///   replaced or deleted, and when it is withdrawn or restored. It stays until
+    ///   [`Archive::delete_unindexed_videos`], in any process, once for all changes.
+    /// - A later change of a video has a higher number, even after the record of an earlier one was deleted.
+    async fn unindexed_videos(&self, limit: u32) -> Result<Vec<ChangedVideo>> {
+        let _ = limit;
+        Ok(Vec::new())
+    }
+
+    /// Deletes videos from [`Archive::unindexed_videos`].
+    ///
+    /// **Behaviour**: a video that changed again since it was listed stays, with its newest change.
+    async fn delete_unindexed_videos(&self, videos: &[ChangedVideo]) -> Result<()> {
+        let _ = videos;
+        Ok(())
+    }
+
     /// Lists the newest revision of every archived track, ordered by video, in pages.
     ///
     /// Withdrawn tracks are included; tracks that are only known are not.

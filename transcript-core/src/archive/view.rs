@@ -1,4 +1,4 @@
-//! Views of a transcript: words with times, chunks, and pages of segments (extensions of both APIs).
+//! Views of a transcript: words with times, description, chunks, and pages of segments (extensions of both APIs).
 
 use std::{borrow::Cow, ops::Range};
 
@@ -15,6 +15,8 @@ pub use crate::transcript::{PAGE_CHARS, PAGE_CHARS_MAX};
 pub struct TranscriptView {
     /// Whether words with times are included.
     pub words: bool,
+    /// Whether the metadata include the description of the video.
+    pub description: bool,
     /// Size of the chunks that are included.
     pub chunk: Option<ChunkOptions>,
     /// The page of the segments; `None` for all of them.
@@ -24,14 +26,15 @@ pub struct TranscriptView {
 impl TranscriptView {
     /// The query parameters that select this view. The name of the page size differs between the APIs.
     pub fn parameters(self, max_chars: &'static str) -> Vec<(&'static str, String)> {
-        let words = self.words.then(|| ("words", "true".to_owned()));
+        let flag = |name, value: bool| value.then(|| (name, "true".to_owned()));
+        let flags = [flag("words", self.words), flag("description", self.description)];
         let chunk = self.chunk.map(|chunk| match chunk.unit {
             ChunkUnit::Milliseconds => ("chunk", format!("{}s", chunk.size / 1_000)),
             ChunkUnit::Tokens => ("chunk", format!("{}t", chunk.size)),
         });
         let cursor = self.page.and_then(|page| page.cursor).map(|cursor| ("cursor", cursor.to_string()));
         let size = self.page.map(|page| (max_chars, page.chars_max.to_string()));
-        [words, chunk, cursor, size].into_iter().flatten().collect()
+        flags.into_iter().chain([chunk, cursor, size]).flatten().collect()
     }
 }
 

@@ -9,20 +9,20 @@ use crate::error::{Error, Result};
 /// Texts of fewer bytes are processed inline: that takes less time than a thread switch.
 const INLINE_BYTES: usize = 32 * 1024;
 /// Maximum of long texts that answers process at the same time. More would only take CPU time from other work.
-pub(super) const ANSWERS_MAX: usize = 4;
+pub(crate) const ANSWERS_MAX: usize = 4;
 /// Maximum of long texts that free searches process at the same time.
-pub(super) const SEARCHES_MAX: usize = 1;
+pub(crate) const SEARCHES_MAX: usize = 1;
 
 /// Bounded pool for CPU-bound work. Clones share the bound.
 #[derive(Clone, Debug)]
-pub(super) struct CpuPool {
+pub(crate) struct CpuPool {
     runtime: Handle,
     permits: Arc<Semaphore>,
 }
 
 impl CpuPool {
     /// Creates a pool that processes at most `concurrency_max` long texts at the same time.
-    pub(super) fn new(runtime: Handle, concurrency_max: usize) -> Self {
+    pub(crate) fn new(runtime: Handle, concurrency_max: usize) -> Self {
         Self { runtime, permits: Arc::new(Semaphore::new(concurrency_max)) }
     }
 
@@ -30,7 +30,7 @@ impl CpuPool {
     ///
     /// # Cancellation
     /// Dropping the future stops the wait. Work that has started runs to its end and holds its permit until then.
-    pub(super) async fn work<T: Send + 'static>(
+    pub(crate) async fn work<T: Send + 'static>(
         &self,
         bytes: usize,
         work: impl FnOnce() -> T + Send + 'static,

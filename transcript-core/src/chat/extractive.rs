@@ -8,6 +8,7 @@ use super::{
     ChatModel, DeltaSink, ModelReply, ModelRequest, Passage, Question,
     bm25::sort_by_score,
     intent::{Intent, intent},
+    meaning::{Similarities, add_meaning, needs_meaning},
     prompt::NOT_COVERED,
     retrieve::{LexicalScores, score_lexically},
     search_index::SearchIndex,
@@ -43,24 +44,60 @@ impl ExtractiveModel {
     ///
     /// For a question about the whole video, they are in transcript order.
     pub fn pick(passages: &[Passage], question: &Question) -> Vec<usize> {
-        Self::pick_covered(passages, question, |scores| scores.is_covered)
+        Retrieval::new(passages, question).pick(passages, |scores| scores.is_covered)
+    }
+}
+
+/// What the words of a question find in a transcript.
+#[derive(Debug)]
+pub(super) struct Retrieval {
+    index: SearchIndex,
+    intent: Intent,
+    /// Scores of the passages; none for questions that are answered by the order of passages.
+    scores: LexicalScores,
+}
+
+impl Retrieval {
+    pub(super) fn new(passages: &[Passage], question: &Question) -> Self {
+        let index = SearchIndex::new(passages);
+        let intent = intent(question, &index);
+        let scores = match intent {
+            Intent::Words | Intent::List => score_lexically(&index, passages, question),
+            Intent::Whole | Intent::After(_) | Intent::Before(_) => LexicalScores::default(),
+        };
+        Self { index, intent, scores }
     }
 
-    /// As [`Self::pick`], without passages for scores that do not cover the question.
-    fn pick_covered(
-        passages: &[Passage],
-        question: &Question,
-        covers: impl Fn(&LexicalScores) -> bool,
-    ) -> Vec<usize> {
-        let index = SearchIndex::new(passages);
-        match intent(question, &index) {
-            Intent::Whole => best_of_parts(&centrality(&index), SUMMARY_PARTS),
-            Intent::List => {
-                let LexicalScores { scores, coverage, is_covered } =
-                    score_lexically(&index, passages, question);
-                // The request for a list may itself be in words that the transcript does not have.
-                if is_covered || coverage > 0.0 { best_of_parts(&scores, LIST_PARTS) } else { Vec::new() }
+    /// Whether the words leave open which passages answer the question.
+    pub(super) fn needs_meaning(&self) -> bool {
+        matches!(self.intent, Intent::Words | Intent::List) && needs_meaning(&self.scores)
+    }
+
+    /// Ranks the passages by similarity of meaning too.
+    pub(super) fn add_meaning(&mut self, similarities: &Similarities) {
+        add_meaning(&mut self.scores, similarities);
+    }
+
+    /// Whether the question is about the whole video, or about everything of a kind in it.
+    pub(super) fn is_whole(&self) -> bool {
+        matches!(self.intent, Intent::Whole | Intent::List)
+    }
+
+    /// Score of each passage; none for questions that are answered by the order of passages.
+    pub(super) fn scores(&self) -> &[f32] {
+        &self.scores.scores
+    }
+
+    /// As [`ExtractiveModel::pick`], without passages for scores that do not cover the question.
+    fn pick(&self, passages: &[Passage], covers: impl Fn(&LexicalScores) -> bool) -> Vec<usize> {
+        let scores = &self.scores;
+        match self.intent {
+            Intent::Whole => best_of_parts(&centrality(&self.index), SUMMARY_PARTS),
+            // The request for a list may itself be in words that the transcript does not have.
+            Intent::List if scores.is_covered || scores.coverage > 0.0 => {
+                best_of_parts(&scores.scores, LIST_PARTS)
             }
+            Intent::List => Vec::new(),
             Intent::After(cited_ms) => {
                 let later = passages.iter().position(|passage| passage.start_ms / 1_000 > cited_ms / 1_000);
                 later.map_or_else(Vec::new, |index| (index..passages.len()).take(PASSAGES_MAX).collect())
@@ -69,10 +106,8 @@ impl ExtractiveModel {
                 let end = passages.partition_point(|passage| passage.start_ms / 1_000 < cited_ms / 1_000);
                 (end.saturating_sub(PASSAGES_MAX)..end).collect()
             }
-            Intent::Words => {
-                let found = score_lexically(&index, passages, question);
-                if covers(&found) { select_best(&found.scores) } else { Vec::new() }
-            }
+            Intent::Words if covers(scores) => select_best(&scores.scores),
+            Intent::Words => Vec::new(),
         }
     }
 }
@@ -177,20 +212,18 @@ fn excerpt(text: &str, question: &str) -> String {
 }
 
 impl ExtractiveModel {
-    /// Writes the answer to a request.
+    /// Writes the answer to a request from the passages that were found for it.
     ///
     /// `is_fallback`: a language model answered the question. Then only a question of which the transcript has no
     /// word is not covered.
-    pub(super) fn write_answer(request: ModelRequest, is_fallback: bool) -> Result<String> {
-        let question = Question::new(&request.question, request.history)
-            .map_err(|error| Error::invalid(error.to_string()))?;
+    pub(super) fn write_answer(request: &ModelRequest, found: &Retrieval, is_fallback: bool) -> String {
         let covers = |scores: &LexicalScores| scores.is_covered || (is_fallback && scores.coverage > 0.0);
-        let picked = Self::pick_covered(&request.passages, &question, covers);
+        let picked = found.pick(&request.passages, covers);
         let lines = picked.iter().filter_map(|index| request.passages.get(*index)).map(|passage| {
-            format!("“{}” [s{}]", quote_text(&passage.text, question.message()), passage.number)
+            format!("“{}” [s{}]", quote_text(&passage.text, &request.question), passage.number)
         });
         let text = lines.collect::<Vec<_>>().join("\n");
-        Ok(if text.is_empty() { NOT_COVERED.to_owned() } else { text })
+        if text.is_empty() { NOT_COVERED.to_owned() } else { text }
     }
 }
 
@@ -205,7 +238,10 @@ impl ChatModel for ExtractiveModel {
         request: ModelRequest,
         deltas: Option<Arc<dyn DeltaSink>>,
     ) -> Result<ModelReply> {
-        let text = Self::write_answer(request, false)?;
+        let question = Question::new(&request.question, request.history.clone())
+            .map_err(|error| Error::invalid(error.to_string()))?;
+        let found = Retrieval::new(&request.passages, &question);
+        let text = Self::write_answer(&request, &found, false);
         if let Some(deltas) = deltas {
             deltas.push(&text);
         }

@@ -30,7 +30,7 @@ pub(super) fn fold_char(c: char, mut each: impl FnMut(char)) {
         }
         return;
     }
-    for part in NFKD.normalize_iter(once(c)).filter(|part| part.is_alphanumeric()) {
+    for part in NFKD.normalize_iter(once(c)).filter(|part| part.is_alphanumeric() && !is_point(*part)) {
         for letter in part.to_lowercase() {
             match letter {
                 'ς' => each('σ'),
@@ -47,7 +47,7 @@ pub(super) fn fold_char(c: char, mut each: impl FnMut(char)) {
 }
 
 /// Returns a text's letters and digits, folded.
-pub(super) fn fold(text: &str) -> String {
+pub(crate) fn fold(text: &str) -> String {
     let mut folded = String::with_capacity(text.len());
     for c in text.chars() {
         fold_char(c, |letter| folded.push(letter));
@@ -135,6 +135,14 @@ fn byte_length(letters: impl Iterator<Item = char>) -> Option<usize> {
     (count <= WIDENED_MAX).then_some(bytes)
 }
 
+/// Whether a character is a vowel point or another sign that Arabic and Hebrew texts may leave out.
+pub(crate) fn is_point(c: char) -> bool {
+    matches!(c,
+        '\u{591}'..='\u{5BD}' | '\u{5BF}' | '\u{5C1}'..='\u{5C2}' | '\u{5C4}'..='\u{5C5}' | '\u{5C7}'
+        | '\u{610}'..='\u{61A}' | '\u{640}' | '\u{64B}'..='\u{65F}' | '\u{670}'
+        | '\u{6D6}'..='\u{6DC}' | '\u{6DF}'..='\u{6E4}' | '\u{6E7}'..='\u{6E8}' | '\u{6EA}'..='\u{6ED}')
+}
+
 /// Whether a character only modifies the letter before it.
 pub(super) fn is_mark(c: char) -> bool {
     !c.is_ascii() && !c.is_alphanumeric() && !c.is_whitespace() && char_script(c) != Script::Common
@@ -162,6 +170,8 @@ mod tests {
             ("한국어", "\u{1112}\u{1161}\u{11ab}\u{1100}\u{116e}\u{11a8}\u{110b}\u{1165}"),
             ("你好，世界。", "你好 世界"),
             ("ﬁne", "fine"),
+            ("كَتَبَ مُحَمَّد", "كتب محمد"),
+            ("שָׁלוֹם", "שלום"),
         ] {
             assert_eq!(fold(one), fold(other), "{one} {other}");
         }

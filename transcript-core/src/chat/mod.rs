@@ -46,13 +46,15 @@
 mod answer;
 mod bm25;
 mod common_words;
-mod cpu_pool;
+pub(crate) mod cpu_pool;
 mod delta_buffer;
+mod embedder;
 mod extractive;
-mod fold;
+pub(crate) mod fold;
 mod generic_words;
 mod intent;
 mod map_reduce;
+mod meaning;
 mod model;
 mod options;
 mod passage;
@@ -62,14 +64,15 @@ mod question;
 mod retrieve;
 mod search;
 mod search_index;
-mod stemmer;
+pub(crate) mod stemmer;
 #[cfg(test)]
 mod tests;
-mod tokenizer;
+pub(crate) mod tokenizer;
 mod verify;
 mod word_query;
 
 pub use answer::{AnswerOrigin, Citation, NOT_COVERED_SENTENCE, Sentence, VerifiedAnswer};
+pub use embedder::{EMBED_DIMENSIONS_MAX, EMBED_TEXTS_MAX, EmbedPurpose, Embedder};
 pub use extractive::ExtractiveModel;
 pub use model::{
     ChatMessage, ChatModel, DeltaSink, MessageRole, ModelReply, ModelRequest, ModelTask, TokenUsage,

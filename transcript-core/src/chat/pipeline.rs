@@ -5,15 +5,16 @@ use std::{fmt, sync::Arc};
 use tokio::{runtime::Handle, task::JoinSet};
 
 use super::{
-    AnswerOrigin, ChatModel, ChatOptions, ChatTurn, ExtractiveModel, ModelReply, ModelRequest, ModelTask,
-    NOT_COVERED_SENTENCE, Passage, Question, Sentence, TokenUsage, VerifiedAnswer,
+    AnswerOrigin, ChatModel, ChatOptions, ChatTurn, Embedder, ExtractiveModel, ModelReply, ModelRequest,
+    ModelTask, NOT_COVERED_SENTENCE, Passage, Question, Sentence, TokenUsage, VerifiedAnswer,
     answer::NOT_COVERED_IN_PART,
+    bm25::sort_by_score,
     cpu_pool::{ANSWERS_MAX, CpuPool, SEARCHES_MAX},
     delta_buffer::DeltaBuffer,
-    intent::{Intent, intent},
+    extractive::Retrieval,
+    meaning::MeaningSearch,
     passages, prompt,
-    retrieve::{score_lexically, select_within_budget},
-    search_index::SearchIndex,
+    retrieve::select_within_budget,
     verify::{AnswerVerifier, VerifyReport, citation},
 };
 use crate::{
@@ -44,7 +45,9 @@ pub struct Chat {
     pub(super) search_pool: CpuPool,
     pub(super) model: Arc<dyn ChatModel>,
     pub(super) options: Arc<ChatOptions>,
-    /// Whether answers are the transcript's own passages, without a model or a network call.
+    /// Search by meaning beside the search by words, if there is an embedding model.
+    meaning: Option<MeaningSearch>,
+    /// Whether answers are the transcript's own passages, without a language model.
     is_extractive: bool,
 }
 
@@ -53,7 +56,8 @@ impl Chat {
     pub fn new(runtime: Handle, model: Arc<dyn ChatModel>, options: ChatOptions) -> Self {
         let cpu_pool = CpuPool::new(runtime.clone(), ANSWERS_MAX);
         let search_pool = CpuPool::new(runtime.clone(), SEARCHES_MAX);
-        Self { runtime, cpu_pool, search_pool, model, options: Arc::new(options), is_extractive: false }
+        let options = Arc::new(options);
+        Self { runtime, cpu_pool, search_pool, model, options, meaning: None, is_extractive: false }
     }
 
     /// Creates a chat that answers with the transcript's own passages; see [`ExtractiveModel`].
@@ -61,9 +65,60 @@ impl Chat {
         Self { is_extractive: true, ..Self::new(runtime, Arc::new(ExtractiveModel), ChatOptions::default()) }
     }
 
+    /// Finds passages by their meaning too, with an embedding model.
+    ///
+    /// It is called for questions whose words leave open which passages answer them. If it fails, passages are found by
+    /// words. The vectors of recent transcripts stay in memory of bounded size.
+    #[must_use]
+    pub fn with_embedder(self, embedder: Arc<dyn Embedder>) -> Self {
+        Self { meaning: Some(MeaningSearch::new(embedder)), ..self }
+    }
+
+    /// The same chat for questions that are free: they take turns with searches, so no paid answer waits for them.
+    #[must_use]
+    pub fn for_visitors(&self) -> Self {
+        Self { cpu_pool: self.search_pool.clone(), ..self.clone() }
+    }
+
+    /// The same chat without a model and without network calls: answers are the transcript's own passages.
+    #[must_use]
+    pub fn without_model(&self) -> Self {
+        let meaning = self.meaning.clone().filter(MeaningSearch::is_local);
+        Self { model: Arc::new(ExtractiveModel), meaning, is_extractive: true, ..self.clone() }
+    }
+
+    /// Indices of the passages that match a question, best first.
+    ///
+    /// They are ranked as for an answer that does not contain the whole transcript.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unavailable`] if the service is stopping.
+    pub async fn rank(&self, passages: Arc<[Passage]>, question: Question) -> Result<Vec<usize>> {
+        let bytes = passages.iter().map(|passage| passage.text.len()).sum();
+        let found = self.retrieve(bytes, &passages, &question).await?;
+        Ok(sort_by_score(found.scores()))
+    }
+
+    /// Finds passages by words and, if these leave it open, by meaning.
+    async fn retrieve(
+        &self,
+        bytes: usize,
+        passages: &Arc<[Passage]>,
+        question: &Question,
+    ) -> Result<Retrieval> {
+        let (spoken, current) = (Arc::clone(passages), question.clone());
+        let mut found = self.cpu_pool.work(bytes, move || Retrieval::new(&spoken, &current)).await?;
+        if let Some(meaning) = self.meaning.as_ref().filter(|_| found.needs_meaning())
+            && let Some(similarities) = meaning.similarities(passages, question).await
+        {
+            found.add_meaning(&similarities);
+        }
+        Ok(found)
+    }
+
     /// Whether answers are the transcript's own passages, without a model or a network call.
     pub fn is_extractive(&self) -> bool {
-        self.is_extractive
+        self.is_extractive && self.meaning.as_ref().is_none_or(MeaningSearch::is_local)
     }
 
     /// Answers a question about a video.
@@ -215,14 +270,12 @@ impl<'a> AnswerTask<'a> {
 
     /// Indices of the passages that fit the question; `None` if the question is about the whole video.
     async fn select_passages(&self) -> Result<Option<Vec<usize>>> {
-        let (passages, question, budget) = (Arc::clone(&self.passages), self.question.clone(), self.budget);
-        let find = move || {
-            let index = SearchIndex::new(&passages);
-            let is_whole = matches!(intent(&question, &index), Intent::Whole | Intent::List);
-            let scores = || score_lexically(&index, &passages, &question).scores;
-            (!is_whole).then(|| select_within_budget(&passages, &scores(), budget))
-        };
-        self.work(find).await
+        let found = self.chat.retrieve(self.bytes, &self.passages, &self.question).await?;
+        if found.is_whole() {
+            return Ok(None);
+        }
+        let (passages, budget) = (Arc::clone(&self.passages), self.budget);
+        self.work(move || Some(select_within_budget(&passages, found.scores(), budget))).await
     }
 
     /// Calls the model, up to twice, then falls back to the transcript's own passages.
@@ -292,14 +345,15 @@ impl<'a> AnswerTask<'a> {
         let mut request = self.request(ModelTask::Answer, &self.passages);
         request.history = self.question.history().to_vec();
         let (verifier, request) = self.create_verifier(request).await?;
+        let found = self.chat.retrieve(self.bytes, &self.passages, &self.question).await?;
         let write = move || {
-            let text = ExtractiveModel::write_answer(request, is_fallback)?;
+            let text = ExtractiveModel::write_answer(&request, &found, is_fallback);
             let mut verifier = verifier;
             let mut sentences = verifier.push(&text);
             sentences.extend(verifier.finish());
-            Ok::<_, Error>((text, verifier, sentences))
+            (text, verifier, sentences)
         };
-        let (text, verifier, sentences) = self.work(write).await??;
+        let (text, verifier, sentences) = self.work(write).await?;
         self.send(sentences)?;
         match self.accept(self.build_draft(text, &verifier, 1.0))? {
             Ok(answer) => Ok(answer),

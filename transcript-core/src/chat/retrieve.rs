@@ -35,6 +35,8 @@ pub(super) struct LexicalScores {
     pub(super) coverage: f32,
     /// Whether the words show that the transcript is about what the question asks.
     pub(super) is_covered: bool,
+    /// Whether the question is intelligible only with those before it.
+    pub(super) needs_context: bool,
 }
 
 /// Scores each passage against a question and the questions before it.
@@ -47,18 +49,19 @@ pub(super) fn score_lexically(
     query.add(question.message(), 1.0);
     let own = score_all(index, &query);
     let is_complete = own.specific >= SPECIFIC_MIN && own.coverage >= COMPLETE_COVERAGE_MIN;
-    let needs_context = query.informative() < INFORMATIVE_MIN && !is_complete;
+    let has_history = !question.history().is_empty();
+    let needs_context = has_history && query.informative() < INFORMATIVE_MIN && !is_complete;
     let questions = || question.history().iter().rev().filter(|turn| turn.role == ChatRole::User);
     for (turn, weight) in questions().zip(EARLIER_WEIGHTS) {
         query.add(&turn.content, if needs_context { weight } else { weight * EARLIER_FACTOR });
     }
     let is_continued = questions().next().is_some() && own.unknown <= CONTINUED_UNKNOWN_MAX;
     let is_covered = own.coverage >= COVERAGE_MIN || own.unknown == 0.0 || is_continued;
-    let mut scores = if question.history().is_empty() { own.scores } else { score_all(index, &query).scores };
+    let mut scores = if !has_history { own.scores } else { score_all(index, &query).scores };
     if let Some((_, last)) = last_cited(question).filter(|_| needs_context) {
         raise_near(&mut scores, passages, last);
     }
-    LexicalScores { scores, coverage: own.coverage, is_covered }
+    LexicalScores { scores, coverage: own.coverage, is_covered, needs_context }
 }
 
 /// Raises the scores of the passage that a time is in and of those around it.

@@ -8,11 +8,11 @@ use snowball_stemmers_rs::{Algorithm, Stemmer};
 const WORD_BYTES_MAX: usize = 80;
 
 /// Reduces the words of one language to their stems.
-pub(super) struct WordStemmer(Option<Stemmer>);
+pub(crate) struct WordStemmer(Option<Stemmer>);
 
 impl WordStemmer {
     /// The stemmer of a language, by its primary tag. Words of other languages are their own stems.
-    pub(super) fn new(primary: &str) -> Self {
+    pub(crate) fn new(primary: &str) -> Self {
         let algorithm = match primary {
             "ar" => Algorithm::Arabic,
             "da" => Algorithm::Danish,
@@ -36,8 +36,13 @@ impl WordStemmer {
         Self(Some(Stemmer::create(algorithm)))
     }
 
+    /// Whether the language has rules.
+    pub(crate) fn has_rules(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// Stem of a word in lower case.
-    pub(super) fn stem<'a>(&self, word: &'a str) -> Cow<'a, str> {
+    pub(crate) fn stem<'a>(&self, word: &'a str) -> Cow<'a, str> {
         match &self.0 {
             Some(stemmer) if word.len() <= WORD_BYTES_MAX => stemmer.stem(word),
             _ => Cow::Borrowed(word),

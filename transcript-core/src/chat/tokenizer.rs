@@ -4,7 +4,9 @@
 //! separate words, without a dictionary for each. Unspaced scripts, and Korean, whose words carry grammatical endings,
 //! are split into overlapping n-grams of two or three letters.
 
-use super::fold::{fold_char, is_mark};
+use std::ops::Range;
+
+use super::fold::{fold_char, is_mark, is_point};
 use crate::transcript::is_unspaced;
 use crate::transcript::script::{Script, char_script};
 
@@ -13,7 +15,7 @@ const STEM_LETTERS: usize = 5;
 
 /// A search term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Term<'a> {
+pub(crate) enum Term<'a> {
     /// A whole word, folded; and in lower case with its accents, which stemmers read.
     Word(&'a str, &'a str),
     /// The stem of the word before it, with an asterisk.
@@ -24,7 +26,7 @@ pub(super) enum Term<'a> {
 
 impl<'a> Term<'a> {
     /// Text of the term. Texts of different kinds practically never collide.
-    pub(super) fn text(self) -> &'a str {
+    pub(crate) fn text(self) -> &'a str {
         match self {
             Self::Word(text, _) | Self::Stem(text) | Self::Ngram(text) => text,
         }
@@ -33,9 +35,15 @@ impl<'a> Term<'a> {
 
 /// Calls `each` for every term of a text, in order.
 pub(super) fn terms(text: &str, mut each: impl FnMut(Term<'_>)) {
+    terms_with_ranges(text, |term, _| each(term));
+}
+
+/// As [`terms`], with the range of each term in the text, in characters.
+pub(crate) fn terms_with_ranges(text: &str, mut each: impl FnMut(Term<'_>, Range<usize>)) {
     let mut tokenizer = NgramTokenizer::default();
     for c in text.chars() {
         tokenizer.push_char(c, &mut each);
+        tokenizer.position += 1;
     }
     tokenizer.end_word(&mut each);
     tokenizer.end_run(&mut each);
@@ -59,19 +67,27 @@ struct NgramTokenizer {
     /// The word in lower case, with its accents.
     lower: String,
     run: Vec<char>,
+    /// The position in the text of each letter of the run.
+    run_positions: Vec<usize>,
+    /// Number of characters before the next one.
+    position: usize,
+    word_start: usize,
     ngram_script: NgramScript,
     ngram: String,
 }
 
 impl NgramTokenizer {
-    fn push_char(&mut self, c: char, each: &mut impl FnMut(Term<'_>)) {
+    fn push_char(&mut self, c: char, each: &mut impl FnMut(Term<'_>, Range<usize>)) {
         if c.is_ascii_alphanumeric() {
             self.end_run(each);
+            self.start_word();
             self.word.push(c.to_ascii_lowercase());
             self.lower.push(c.to_ascii_lowercase());
         } else if c.is_ascii() {
             self.end_word(each);
             self.end_run(each);
+        } else if is_point(c) {
+            // Part of no word: with and without points, a word is the same.
         } else if let Some(ngram_script) = ngram_script(c).filter(|_| c.is_alphanumeric()) {
             self.end_word(each);
             if ngram_script != self.ngram_script {
@@ -83,8 +99,10 @@ impl NgramTokenizer {
                 NgramScript::Syllabic => self.run.push(c),
                 _ => fold_char(c, |letter| self.run.push(letter)),
             }
+            self.run_positions.resize(self.run.len(), self.position);
         } else if c.is_alphanumeric() {
             self.end_run(each);
+            self.start_word();
             fold_char(c, |letter| self.word.push(letter));
             self.lower.extend(c.to_lowercase());
         } else if is_mark(c) {
@@ -95,12 +113,25 @@ impl NgramTokenizer {
         }
     }
 
-    fn end_word(&mut self, each: &mut impl FnMut(Term<'_>)) {
+    fn start_word(&mut self) {
+        if self.word.is_empty() {
+            self.word_start = self.position;
+        }
+    }
+
+    /// Range of the letters of the run with these indices.
+    fn run_range(&self, letters: Range<usize>) -> Range<usize> {
+        let at = |index: usize| self.run_positions.get(index).copied().unwrap_or(self.position);
+        at(letters.start)..at(letters.end.saturating_sub(1)) + 1
+    }
+
+    fn end_word(&mut self, each: &mut impl FnMut(Term<'_>, Range<usize>)) {
         if self.word.is_empty() {
             self.lower.clear();
             return;
         }
-        each(Term::Word(&self.word, &self.lower));
+        let range = self.word_start..self.position;
+        each(Term::Word(&self.word, &self.lower), range.clone());
         let letters = self.word.chars().count();
         if letters > STEM_LETTERS {
             let end = self.word.char_indices().nth(STEM_LETTERS).map_or(self.word.len(), |(index, _)| index);
@@ -109,29 +140,33 @@ impl NgramTokenizer {
             self.word.pop();
         }
         self.word.push('*');
-        each(Term::Stem(&self.word));
+        each(Term::Stem(&self.word), range);
         self.word.clear();
         self.lower.clear();
     }
 
-    fn end_run(&mut self, each: &mut impl FnMut(Term<'_>)) {
+    fn end_run(&mut self, each: &mut impl FnMut(Term<'_>, Range<usize>)) {
         if self.run.is_empty() {
             return;
         }
         let length = if self.ngram_script == NgramScript::Alphabetic { 3 } else { 2 };
-        for letters in self.run.windows(length.min(self.run.len())) {
+        let length = length.min(self.run.len());
+        for (index, letters) in self.run.windows(length).enumerate() {
             self.ngram.clear();
             self.ngram.extend(letters);
-            each(Term::Ngram(&self.ngram));
+            each(Term::Ngram(&self.ngram), self.run_range(index..index + length));
         }
         if self.ngram_script == NgramScript::Ideographic && self.run.len() > 1 {
-            for letter in self.run.iter().filter(|letter| char_script(**letter) == Script::Han) {
-                self.ngram.clear();
-                self.ngram.push(*letter);
-                each(Term::Ngram(&self.ngram));
+            for (index, letter) in self.run.iter().enumerate() {
+                if char_script(*letter) == Script::Han {
+                    self.ngram.clear();
+                    self.ngram.push(*letter);
+                    each(Term::Ngram(&self.ngram), self.run_range(index..index + 1));
+                }
             }
         }
         self.run.clear();
+        self.run_positions.clear();
     }
 }
 
@@ -142,6 +177,8 @@ fn ngram_script(c: char) -> Option<NgramScript> {
         Script::Thai | Script::Lao | Script::Khmer | Script::Myanmar | Script::Tibetan => {
             Some(NgramScript::Alphabetic)
         }
+        // Letters and digits of full width are as in other texts.
+        _ if matches!(c, '\u{FF10}'..='\u{FF5A}') => None,
         _ if is_unspaced(c) => Some(NgramScript::Ideographic),
         _ => None,
     }
@@ -165,8 +202,22 @@ mod tests {
         check("l’école 3.5", &["l", "l*", "ecole", "ecole*", "3", "3*", "5", "5*"]);
         check("e\u{301}cole", &["ecole", "ecole*"]);
         check("Россию", &["россию", "росси*"]);
+        check("كَتَبَ ＷＩＤＥ", &["كتب", "كتب*", "wide", "wide*"]);
         check("", &[]);
         check("…—", &[]);
+    }
+
+    #[test]
+    fn tokenizer_ranges_are_characters_of_text() {
+        let text = "Ça, l’École! 火山爆发 Ｗide";
+        let letters: Vec<char> = text.chars().collect();
+        let mut found = Vec::new();
+        terms_with_ranges(text, |term, range| {
+            if !matches!(term, Term::Stem(_)) {
+                found.push(letters.get(range).unwrap().iter().collect::<String>());
+            }
+        });
+        assert_eq!(found, ["Ça", "l", "École", "火山", "山爆", "爆发", "火", "山", "爆", "发", "Ｗide"]);
     }
 
     #[test]

@@ -14,8 +14,8 @@ pub use key_access::{
     FieldChange, KeyAccess, KeyAccessChange, KeyRequests, PeriodRequests, RequestCounts, RequestQuota,
 };
 pub use records::{
-    Account, AccountRef, AddKeyOutcome, EraseOutcome, KeyOwner, KeySummary, LookupKey, NewKeyRecord,
-    PaidPeriod, Plan, RedeemOutcome, RedeemRequest, RenewRequest, RotateOutcome, UpdateOutcome,
+    Account, AccountKey, AccountRef, AddKeyOutcome, EraseOutcome, KeyOwner, KeySummary, LookupKey,
+    NewKeyRecord, PaidPeriod, Plan, RedeemOutcome, RedeemRequest, RenewRequest, RotateOutcome, UpdateOutcome,
     VerificationToken,
 };
 
@@ -96,6 +96,14 @@ pub trait Directory: fmt::Debug + Send + Sync + 'static {
     /// The default implementation counts nothing.
     async fn add_key_requests(&self, _requests: Vec<KeyRequests>) -> Result<Vec<KeyRequests>> {
         Ok(Vec::new())
+    }
+
+    /// The live keys of an account, oldest first. An unknown account has none.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Unsupported`] from the default implementation.
+    async fn account_keys(&self, _account: &AccountId) -> Result<Vec<AccountKey>> {
+        Err(Error::unsupported("this directory does not list the keys of an account"))
     }
 
     /// Lists the keys of the lookup API, oldest first, with revoked ones.

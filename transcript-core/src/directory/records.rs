@@ -51,6 +51,17 @@ pub struct KeySummary {
     pub revoked_at: Option<Timestamp>,
 }
 
+/// A live key of an account, as its holder sees it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AccountKey {
+    /// Public id of the key.
+    pub id: KeyId,
+    /// First characters of the key, by which a user recognises it.
+    pub hint: String,
+    /// When it was created.
+    pub created_at: Timestamp,
+}
+
 /// A plan of the v1 API (specification 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

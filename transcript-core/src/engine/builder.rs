@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     archive::Archive,
-    supplier::{LinkResolver, Supplier},
+    supplier::{LinkResolver, Supplier, VideoLister},
     tasks::BackgroundTasks,
     time::{Clock, Random},
     video::Platform,
@@ -23,6 +23,7 @@ pub struct EngineBuilder {
     suppliers: Vec<(Platform, Arc<dyn Supplier>)>,
     concurrency: HashMap<String, u32>,
     resolvers: HashMap<Platform, Arc<dyn LinkResolver>>,
+    listers: HashMap<Platform, Arc<dyn VideoLister>>,
     observer: Option<Arc<dyn EngineObserver>>,
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
@@ -44,6 +45,7 @@ impl Transcripts {
             suppliers: Vec::new(),
             concurrency: HashMap::new(),
             resolvers: HashMap::new(),
+            listers: HashMap::new(),
             observer: None,
             clock,
             random,
@@ -79,6 +81,13 @@ impl EngineBuilder {
         self
     }
 
+    /// Sets the lister of a platform's playlists and channels.
+    #[must_use]
+    pub fn video_lister(mut self, platform: Platform, lister: Arc<dyn VideoLister>) -> Self {
+        self.listers.insert(platform, lister);
+        self
+    }
+
     /// Sets the observer of fetch stages, supplier health and ledger operations.
     #[must_use]
     pub fn observer(mut self, observer: Arc<dyn EngineObserver>) -> Self {
@@ -111,6 +120,7 @@ impl EngineBuilder {
                 archive: self.archive,
                 suppliers: SupplierPool::new(self.suppliers, &self.concurrency, &self.options),
                 resolvers: self.resolvers,
+                listers: self.listers,
                 observer: self.observer,
                 clock: self.clock,
                 random: self.random,

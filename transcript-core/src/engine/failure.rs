@@ -9,7 +9,7 @@ use crate::{
     names::names,
     supplier::{SupplyError, SupplyReason},
     time::{Timestamp, ceil_seconds, format_wait},
-    transcript::LanguageTag,
+    transcript::TrackInfo,
     video::Platform,
 };
 
@@ -75,8 +75,8 @@ pub struct NoTranscript {
     pub message: String,
     /// When a retry may succeed, if known.
     pub retry_after: Option<Duration>,
-    /// The languages of the video, if it has none in the requested language; empty if unknown.
-    pub languages: Vec<LanguageTag>,
+    /// The tracks of the video, if it has none in the requested language; empty if unknown.
+    pub languages: Vec<TrackInfo>,
     /// Whether a supplier was called; `false` if all were paused or busy, and for stored absences.
     pub attempted: bool,
     /// The error behind the failure; `None` if it is the first.
@@ -94,6 +94,8 @@ const STORAGE: &str = "storage";
 const QUOTA: &str = "quota";
 /// The detail if the key has expired.
 const EXPIRED: &str = "expired";
+/// The detail if the video has no transcript in the requested language.
+const NO_LANGUAGE: &str = "no_language";
 
 /// What a message says about the cost of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,6 +136,17 @@ impl NoTranscript {
     /// Whether a store failed.
     pub fn is_storage_failure(&self) -> bool {
         self.detail.as_deref() == Some(STORAGE)
+    }
+
+    /// The video has no transcript in the requested language, but these tracks.
+    #[cfg(feature = "lookup")]
+    pub(crate) fn no_language(message: impl Into<String>, languages: Vec<TrackInfo>) -> Self {
+        Self { languages, ..Self::new(FailureReason::NoCaptions, message).with_detail(NO_LANGUAGE) }
+    }
+
+    /// Whether the video has no transcript in the requested language, but others.
+    pub fn lacks_language(&self) -> bool {
+        self.reason == FailureReason::NoCaptions && self.detail.as_deref() == Some(NO_LANGUAGE)
     }
 
     /// Removes advice to the operator from the message: the callers of an API cannot change settings.

@@ -420,8 +420,8 @@ impl FlightTask<'_> {
     /// Stores the absence that a failure leaves, if it says something about the video.
     async fn store_absence(&self, failure: &SupplyError, suppliers_tried: Vec<String>) {
         let (video, selector, _) = self.leader.key();
-        if let SupplyReason::NoLanguage(languages) = failure.reason() {
-            self.inner.languages.insert(video, languages);
+        if let SupplyReason::NoLanguage(tracks) = failure.reason() {
+            self.inner.languages.insert(video, tracks);
         }
         let policy = &self.inner.options.absence;
         let now = self.inner.clock.now();

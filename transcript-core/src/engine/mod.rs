@@ -59,14 +59,20 @@ use single_flight::{FetchPurpose, FlightKey, FlightTable, FlightWaiter};
 use supplier_pool::SupplierPool;
 
 use crate::{
-    archive::{Archive, FindOutcome, LazyTranscript, StoredBody, TrackSelector},
+    archive::{Archive, ArchivedTrack, FindOutcome, LazyTranscript, StoredBody, TrackSelector},
     error::{Error, Result},
+    page::{Page, PageRequest},
     retry::{deadline_after, is_over, timed_out, with_timeout},
-    supplier::{LinkResolver, ResolveOutcome, SupplyError, SupplyReason},
+    supplier::{
+        LinkResolver, ListOutcome, ListPosition, ResolveOutcome, SupplyError, SupplyReason, VideoLister,
+    },
     tasks::BackgroundTasks,
     time::{Clock, Random},
-    video::{Platform, ShortLink, VideoId},
+    video::{Platform, ShortLink, VideoId, VideoList},
 };
+
+/// Timeout of a page of a list, with the waits for earlier pages of others.
+const LIST_PAGE_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The transcript engine. A clone is a handle to the same engine.
 ///
@@ -106,6 +112,7 @@ struct EngineInner {
     archive: Arc<dyn Archive>,
     suppliers: SupplierPool,
     resolvers: HashMap<Platform, Arc<dyn LinkResolver>>,
+    listers: HashMap<Platform, Arc<dyn VideoLister>>,
     observer: Option<Arc<dyn EngineObserver>>,
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
@@ -276,6 +283,30 @@ impl Transcripts {
         .await?
     }
 
+    /// A page of all withdrawn videos.
+    ///
+    /// # Errors
+    /// As [`Archive::list_withdrawn`].
+    pub async fn list_withdrawn(&self, page: PageRequest) -> Result<Page<VideoId>> {
+        let inner = Arc::clone(&self.inner);
+        self.task(async move {
+            with_timeout(inner.options.store_timeout, inner.archive.list_withdrawn(page)).await
+        })
+        .await?
+    }
+
+    /// A page of all archived tracks, those of withdrawn videos included.
+    ///
+    /// # Errors
+    /// As [`Archive::list_tracks`].
+    pub async fn list_tracks(&self, page: PageRequest) -> Result<Page<ArchivedTrack>> {
+        let inner = Arc::clone(&self.inner);
+        self.task(
+            async move { with_timeout(inner.options.store_timeout, inner.archive.list_tracks(page)).await },
+        )
+        .await?
+    }
+
     /// Resolves a short link to its video, from the cache or from its platform.
     ///
     /// A video is stored in the archive permanently. A link that leads to no video is cached in this process for
@@ -296,6 +327,30 @@ impl Transcripts {
     ) -> Result<Option<ResolveOutcome>, SupplyError> {
         let (inner, link) = (Arc::clone(&self.inner), link.clone());
         self.task(async move { inner.resolve(&link, query_platform).await })
+            .await
+            .map_err(|error| SupplyError::new(SupplyReason::Cancelled, error.to_string()))?
+    }
+
+    /// Reads a page of a list of videos from its platform: the first one, or that at a position of the page before.
+    ///
+    /// # Errors
+    /// [`SupplyError`] as [`VideoLister::list_page`]; [`SupplyReason::Misconfigured`] if no lister covers the platform.
+    ///
+    /// # Cancellation
+    /// Dropping the future ends the wait, not a request that has started.
+    pub async fn list_page(
+        &self,
+        list: &VideoList,
+        position: Option<&ListPosition>,
+    ) -> Result<ListOutcome, SupplyError> {
+        let Some(lister) = self.inner.listers.get(&list.platform()).cloned() else {
+            let message =
+                "Lists of videos are not read here: no source of captions requests the platform itself.";
+            return Err(SupplyError::before_request(SupplyReason::Misconfigured, message));
+        };
+        let deadline = self.inner.clock.now().plus(LIST_PAGE_TIMEOUT);
+        let (list, position) = (list.clone(), position.cloned());
+        self.task(async move { lister.list_page(&list, position.as_ref(), deadline).await })
             .await
             .map_err(|error| SupplyError::new(SupplyReason::Cancelled, error.to_string()))?
     }

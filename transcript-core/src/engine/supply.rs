@@ -21,7 +21,7 @@ use crate::{
     archive::KNOWN_TRACKS_MAX,
     supplier::{SupplierKind, SupplyError, SupplyMonitor, SupplyOutput, SupplyReason, SupplyRequest},
     time::{Clock, Timestamp},
-    transcript::{TrackInfo, TrackKind, Transcript, best_track, distinct_languages},
+    transcript::{TrackInfo, TrackKind, Transcript, best_track},
     video::VideoId,
 };
 
@@ -307,9 +307,9 @@ fn validate(
 
 /// The error for a machine translation that was not requested.
 fn translation_only_error(track: &TrackInfo, known: &[TrackInfo]) -> SupplyError {
-    let languages = distinct_languages(known.iter().filter(|track| track.kind != TrackKind::Translated));
+    let tracks = known.iter().filter(|track| track.kind != TrackKind::Translated).cloned().collect();
     let message = format!("The video has no transcript in {}, only a machine translation.", track.language);
-    SupplyError::new(SupplyReason::NoLanguage(languages), message)
+    SupplyError::new(SupplyReason::NoLanguage(tracks), message)
 }
 
 /// Why a transcript's track information cannot be true; `None` if it can.

@@ -1,11 +1,11 @@
 //! Archived and known tracks of a video.
 
-use super::{EngineInner, FetchOutcome, Transcripts};
+use super::{EngineInner, FetchOutcome, NoTranscript, Transcripts};
 use crate::{
-    archive::{ArchivedTrack, FindOutcome, TrackSelector},
+    archive::{ArchivedTrack, FindOutcome, KNOWN_TRACKS_MAX, TrackSelector},
     error::Result,
     retry::with_timeout,
-    transcript::{LanguageTag, best_track, distinct_languages},
+    transcript::{TrackInfo, best_track},
     video::VideoId,
 };
 use std::sync::Arc;
@@ -20,19 +20,42 @@ impl Transcripts {
         self.task(async move { inner.tracks(&video).await }).await?
     }
 
-    /// The languages of a video that lacks a requested one: from the failed fetch, or of its known tracks.
+    /// Adds the tracks of the video to a failure for a language: those of the failed fetch, then the known ones.
     ///
-    /// Empty if unknown.
-    ///
-    /// # Errors
-    /// As [`Transcripts::tracks`].
-    pub async fn available_languages(&self, video: &VideoId) -> Result<Vec<LanguageTag>> {
-        let languages = self.inner.languages.languages(video);
-        if !languages.is_empty() {
-            return Ok(languages);
+    /// Other failures stay as they are, and so do all if the archive fails: the failure is the answer.
+    #[must_use]
+    pub async fn with_languages(&self, video: &VideoId, none: NoTranscript) -> NoTranscript {
+        if !none.lacks_language() {
+            return none;
         }
-        let tracks = self.tracks(video).await?;
-        Ok(distinct_languages(tracks.iter().map(|track| &track.track)))
+        NoTranscript { languages: self.available_tracks(video, &none.languages).await, ..none }
+    }
+
+    /// The tracks of a video without a transcript in a requested language: those that the failure reported, then those
+    /// of earlier failures and the known ones.
+    ///
+    /// Without those of the archive if it fails.
+    pub async fn available_tracks(&self, video: &VideoId, reported: &[TrackInfo]) -> Vec<TrackInfo> {
+        let known = self.tracks(video).await.unwrap_or_default();
+        self.reported_and_known(video, reported, &known)
+    }
+
+    /// The tracks of a failure, those of earlier failures of the video, and its known tracks, each once.
+    pub(crate) fn reported_and_known(
+        &self,
+        video: &VideoId,
+        reported: &[TrackInfo],
+        known: &[ArchivedTrack],
+    ) -> Vec<TrackInfo> {
+        let remembered = self.inner.languages.tracks(video);
+        let all = reported.iter().chain(&remembered).chain(known.iter().map(|track| &track.track));
+        let mut tracks: Vec<TrackInfo> = Vec::new();
+        for track in all {
+            if tracks.len() < KNOWN_TRACKS_MAX && !tracks.iter().any(|other| other.is_same(track)) {
+                tracks.push(track.clone());
+            }
+        }
+        tracks
     }
 
     /// As [`Transcripts::find`], but also accepts a transcript that was stored for another selector.

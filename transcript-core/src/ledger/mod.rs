@@ -10,6 +10,7 @@ pub mod allocate;
 pub mod audit;
 mod hold_guard;
 mod operation;
+mod recent;
 mod records;
 pub mod rules;
 pub mod terms;
@@ -137,6 +138,14 @@ pub trait Ledger: fmt::Debug + Send + Sync + 'static {
 
     /// Lists a wallet's entries, oldest first. An unknown wallet has none.
     async fn entries(&self, wallet: &WalletId, page: PageRequest) -> Result<Page<Entry>>;
+
+    /// Lists a wallet's entries, newest first. An unknown wallet has none.
+    ///
+    /// **Behaviour**: the order is the reverse of [`Ledger::entries`], by number. New entries do not move the next
+    /// page. The default implementation reads all entries of the wallet.
+    async fn recent_entries(&self, wallet: &WalletId, page: PageRequest) -> Result<Page<Entry>> {
+        recent::read_reversed(self, wallet, &page).await
+    }
 
     /// Lists all wallets with all pools that were ever used.
     ///

@@ -5,10 +5,11 @@
 
 use std::{fmt, time::Duration};
 
-use super::{Visitors, visitor::KeyedDigest};
+use super::Visitors;
 use crate::{
     error::{Error, Result},
     ids::random_id,
+    keyed_digest::KeyedDigest,
     limits::LimitRequest,
     time::Timestamp,
     video::VideoLink,
@@ -58,6 +59,12 @@ pub(super) enum SolutionVerdict {
     Rejected(&'static str),
 }
 
+impl SolutionVerdict {
+    /// Visitors get archived transcripts only.
+    pub(super) const NOT_SERVED: Self =
+        Self::Rejected("This server transcribes videos for callers with an API key only.");
+}
+
 impl Visitors {
     /// Whether visitors of the watch page can get new transcripts.
     pub fn can_fetch(&self) -> bool {
@@ -74,7 +81,7 @@ impl Visitors {
     /// # Errors
     /// As [`ChallengeProvider::challenge`].
     pub fn challenge(&self, link: &VideoLink) -> Result<Option<String>> {
-        let Some(provider) = self.challenges.as_ref().filter(|_| self.can_fetch()) else {
+        let Some(provider) = self.challenges.as_ref().filter(|_| self.can_fetch() || self.can_ask()) else {
             return Ok(None);
         };
         let id = random_id(self.random(), PURPOSE);
@@ -85,10 +92,8 @@ impl Visitors {
 
     /// Verifies a solution for the page of a link. The returned rate limit request uses it up.
     pub(super) fn check_solution(&self, link: &VideoLink, solution: &str, now: Timestamp) -> SolutionVerdict {
-        let Some(provider) = self.challenges.as_ref().filter(|_| self.can_fetch()) else {
-            return SolutionVerdict::Rejected(
-                "This server transcribes videos for callers with an API key only.",
-            );
+        let Some(provider) = &self.challenges else {
+            return SolutionVerdict::NOT_SERVED;
         };
         check_claims(provider.as_ref(), &self.lookup.keyed_digest, &page(link), solution, now)
     }

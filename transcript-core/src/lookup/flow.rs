@@ -111,7 +111,8 @@ impl Lookup {
         })
     }
 
-    /// The known tracks of a video without a transcript in the requested language.
+    /// The tracks of a video without a transcript in the requested language: those that the failure names, and the
+    /// known ones.
     async fn languages_instead(
         &self,
         flow: &LookupFlow<'_>,
@@ -119,9 +120,11 @@ impl Lookup {
         availability: &Availability,
     ) -> Vec<TrackInfo> {
         match (link, availability) {
-            (VideoLink::Video(video), Availability::Unavailable(_)) if flow.request.language.is_some() => {
-                let tracks = self.known_tracks(flow, video).await.unwrap_or_default();
-                tracks.iter().map(|track| track.track.clone()).collect()
+            (VideoLink::Video(video), Availability::Unavailable(none))
+                if flow.request.language.is_some() || none.lacks_language() =>
+            {
+                let known = self.known_tracks(flow, video).await.unwrap_or_default();
+                self.transcripts.reported_and_known(video, &none.languages, known)
             }
             _ => Vec::new(),
         }

@@ -17,7 +17,7 @@ use crate::{
     error::{Error, Result},
     ids::{KeyId, WalletId, random_id},
     ledger::{
-        Ledger, Terms,
+        Balance, Ledger, Terms,
         terms::{self, AllowancePeriod},
     },
     retry::{retry_store, with_timeout},
@@ -329,19 +329,30 @@ impl LookupKeys {
 
     /// Whether a credential is a key of this server that has not expired, of either API.
     pub(super) async fn is_known(&self, credential: Option<&str>) -> Result<bool> {
-        let Some(key) = credential.and_then(|text| ApiKey::parse(text.trim())) else { return Ok(false) };
+        Ok(self.owner_name(credential).await?.is_some())
+    }
+
+    /// Name of a valid credential's key or account, unique among both; `None` if [`LookupKeys::is_known`] is false.
+    pub(super) async fn owner_name(&self, credential: Option<&str>) -> Result<Option<String>> {
+        let Some(key) = credential.and_then(|text| ApiKey::parse(text.trim())) else { return Ok(None) };
         let owner = self.with_store_timeout(self.directory.key_owner(&key.digest())).await?;
         Ok(match owner {
-            Some(KeyOwner::Lookup(key)) => !key.access.is_expired(self.clock.now()),
-            Some(KeyOwner::Account { .. }) => true,
-            None => false,
+            Some(KeyOwner::Lookup(key)) if key.access.is_expired(self.clock.now()) => None,
+            Some(KeyOwner::Lookup(key)) => Some(format!("key-{}", key.key.id)),
+            Some(KeyOwner::Account { account, .. }) => Some(format!("account-{}", account.id)),
+            None => None,
         })
+    }
+
+    /// The balance of a wallet under these terms.
+    pub(super) async fn balance(&self, wallet: &WalletId, terms: &Terms) -> Result<Balance> {
+        self.with_store_timeout(self.ledger.balance(wallet, terms)).await
     }
 
     /// A key's usage at a time.
     pub(super) async fn usage(&self, key: &LookupKey, now: Timestamp) -> Result<KeyUsage> {
         let terms = self.terms(key, now);
-        let balance = self.with_store_timeout(self.ledger.balance(&key.wallet, &terms)).await?;
+        let balance = self.balance(&key.wallet, &terms).await?;
         let pool =
             balance.pools.first().ok_or_else(|| Error::unexpected("the balance lacks the requested pool"))?;
         Ok(self.usage_of(key, now, pool.used()))

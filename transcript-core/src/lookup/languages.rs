@@ -3,7 +3,7 @@
 //! Archive only, so free for everyone (specification 11).
 
 use super::{
-    Availability, FailureReason, Lookup, LookupRequest, LookupResponse, ReferenceError,
+    Availability, Lookup, LookupRequest, LookupResponse, ReferenceError,
     flow::{LookupFlow, store_failure_response},
 };
 use crate::{
@@ -57,10 +57,10 @@ impl Lookup {
         video: &VideoId,
         language: &LanguageTag,
     ) -> Result<Option<Availability>> {
-        let tracks = self.known_tracks(flow, video).await?;
+        let all = self.known_tracks(flow, video).await?;
         let selector = TrackSelector::Language(language.clone());
         let (archived, known): (Vec<&ArchivedTrack>, Vec<_>) =
-            tracks.iter().partition(|track| !track.selectors.is_empty());
+            all.iter().partition(|track| !track.selectors.is_empty());
         let tracks = archived.iter().chain(&known).map(|track| &track.track);
         if archived.is_empty() || best_track(tracks, &selector).is_some() {
             return Ok(None);
@@ -74,6 +74,7 @@ impl Lookup {
         let message = format!(
             "No transcript in {language} is known for this video. Archived languages: {archived}.{others}"
         );
-        Ok(Some(NoTranscript::new(FailureReason::NoCaptions, message).with_detail("no_language").into()))
+        let languages = all.iter().map(|track| track.track.clone()).collect();
+        Ok(Some(NoTranscript::no_language(message, languages).into()))
     }
 }

@@ -7,6 +7,7 @@ use crate::{
     directory::LookupKey,
     error::Result,
     ids::WalletId,
+    ledger::terms::AllowancePeriod,
     limits::{self, LIMIT_MAX, LimitOutcome, LimitRequest, RateLimiter, network::NetworkHasher},
     retry::with_timeout,
     time::Timestamp,
@@ -80,6 +81,43 @@ impl LookupLimits {
         self.networks.limit_requests("tool", client, limit, MINUTE_MS, now)
     }
 
+    /// The rate limits of a search: of a key, or else of a network.
+    pub(super) fn search(
+        &self,
+        key: Option<&str>,
+        client: Option<IpAddr>,
+        now: Timestamp,
+    ) -> Vec<LimitRequest> {
+        let limit = self.options.searches_per_minute;
+        match key {
+            Some(key) => vec![LimitRequest {
+                bucket: format!("search/{key}"),
+                max: limit.min(LIMIT_MAX),
+                window_ms: MINUTE_MS,
+                cost: 1,
+            }],
+            None => self.networks.limit_requests("search", client, limit, MINUTE_MS, now),
+        }
+    }
+
+    /// The rate limit of a question of a visitor. It is another limit each day: its name contains the day.
+    pub(super) fn question_of_visitor(&self, visitor: &str, now: Timestamp) -> LimitRequest {
+        let bucket = format!("ask/{visitor}/{}", AllowancePeriod::Day.bucket(now));
+        day_limit(bucket, self.options.questions_per_visitor_per_day)
+    }
+
+    /// The rate limits of a question of a visitor for their network.
+    pub(super) fn question_of_network(&self, client: Option<IpAddr>, now: Timestamp) -> Vec<LimitRequest> {
+        let limit = self.options.questions_per_network_per_day;
+        self.networks.limit_requests("ask", client, limit, DAY_MS, now)
+    }
+
+    /// The rate limit of a question that may use the chat model, for the whole service.
+    pub(super) fn question_of_service(&self, now: Timestamp) -> LimitRequest {
+        let bucket = format!("ask/{}", AllowancePeriod::Day.bucket(now));
+        day_limit(bucket, self.options.questions_per_service_per_day)
+    }
+
     /// The rate limits of a new key for a network.
     pub(super) fn new_key(&self, client: Option<IpAddr>, now: Timestamp) -> Vec<LimitRequest> {
         let limit = self.options.mint_per_network_per_day;
@@ -96,4 +134,9 @@ impl LookupLimits {
             })
             .collect()
     }
+}
+
+/// One unit of a limit of a day.
+fn day_limit(bucket: String, max: u32) -> LimitRequest {
+    LimitRequest { bucket, max: max.min(LIMIT_MAX), window_ms: DAY_MS, cost: 1 }
 }

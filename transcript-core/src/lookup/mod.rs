@@ -19,6 +19,7 @@ mod listing;
 mod options;
 mod payment;
 mod plan;
+mod question;
 mod request;
 mod request_counter;
 mod response;
@@ -29,7 +30,6 @@ use std::{net::IpAddr, sync::Arc};
 use limits::LookupLimits;
 use payment::LookupPayments;
 use request_counter::RequestCounter;
-use visitor::KeyedDigest;
 
 pub use archived_response::ArchivedResponse;
 pub use challenge::{ChallengeClaims, ChallengeProvider};
@@ -41,6 +41,7 @@ pub use keys::{
 pub use listing::{KeyRequestUsage, KeyWithUsage};
 pub use options::LookupOptions;
 pub use plan::KeyPlan;
+pub use question::{AdmittedQuestion, QuestionLimit, QuestionOutcome, QuestionRequest};
 pub use request::{AttributionTag, LookupRequest, ReferenceError, VideoReference};
 pub use response::{Availability, LookupResponse};
 pub use visitor::{AdmittedVisitor, VisitorOutcome, VisitorRequest, Visitors, WaitMode};
@@ -50,6 +51,7 @@ use crate::{
     directory::{Directory, SecretStore},
     engine::{EngineOptions, Transcripts},
     error::Result,
+    keyed_digest::KeyedDigest,
     ledger::{HoldManager, HoldTimes, Ledger},
     limits::{RateLimiter, network::NetworkHasher},
     time::{Clock, Random},
@@ -94,6 +96,23 @@ pub struct Lookup {
 
 /// The length of the server's secret in bytes.
 const SECRET_LENGTH: u32 = 32;
+
+/// Whether a search of the archive may run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SearchAdmission {
+    /// It may.
+    Admitted,
+    /// It needs a key, and there is none or an unknown one.
+    KeyNeeded {
+        /// Whether there is one.
+        is_unknown: bool,
+    },
+    /// Too many searches.
+    Limited {
+        /// Time until a retry is admitted.
+        retry_after_ms: u64,
+    },
+}
 
 impl Lookup {
     /// Opens the lookup API. Reads the server's secret, or creates it at the first start.
@@ -170,6 +189,32 @@ impl Lookup {
             }
             let now = lookup.clock.now();
             lookup.limits.check(lookup.limits.tool_call(client, now), now).await
+        };
+        self.transcripts.task(work).await?
+    }
+
+    /// Admits a search of the archive: counts it for the key or, without a valid one, for the network.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Unavailable`] if the directory or the limiter cannot be reached.
+    pub async fn admit_search(
+        &self,
+        key: Option<String>,
+        client: Option<IpAddr>,
+        needs_key: bool,
+    ) -> Result<SearchAdmission> {
+        let lookup = self.clone();
+        let work = async move {
+            let owner = lookup.keys.owner_name(key.as_deref()).await?;
+            if needs_key && owner.is_none() {
+                return Ok(SearchAdmission::KeyNeeded { is_unknown: key.is_some() });
+            }
+            let now = lookup.clock.now();
+            let limits = lookup.limits.search(owner.as_deref(), client, now);
+            Ok(match lookup.limits.check(limits, now).await? {
+                None => SearchAdmission::Admitted,
+                Some(retry_after_ms) => SearchAdmission::Limited { retry_after_ms },
+            })
         };
         self.transcripts.task(work).await?
     }

@@ -24,6 +24,15 @@ pub struct LookupOptions {
     /// New transcripts per UTC day for the whole service (`limits.service_per_day`).
     #[default(10_000)]
     pub service_per_day: u64,
+    /// Questions per UTC day for a visitor of the watch page (`pages.questions_per_day`); 0: none at all.
+    #[default(3)]
+    pub questions_per_visitor_per_day: u32,
+    /// The same for a visitor's network (`pages.questions_per_network_per_day`).
+    #[default(30)]
+    pub questions_per_network_per_day: u32,
+    /// Questions of all visitors per UTC day that may use the chat model (`pages.questions_per_service_per_day`).
+    #[default(1_000)]
+    pub questions_per_service_per_day: u32,
     /// Misses without a key per network and minute (`limits.misses_per_network_per_minute`).
     #[default(60)]
     pub misses_per_network_per_minute: u32,
@@ -31,6 +40,9 @@ pub struct LookupOptions {
     /// (`limits.tool_calls_per_network_per_minute`).
     #[default(120)]
     pub tool_calls_per_network_per_minute: u32,
+    /// Searches of the archive per key, or without one per network, and minute (`search.requests_per_minute`).
+    #[default(60)]
+    pub searches_per_minute: u32,
     /// Failed attempts at new transcripts per key and hour (`limits.attempts_per_key_per_hour`).
     #[default(60)]
     pub attempts_per_key_per_hour: u32,

@@ -21,7 +21,7 @@ pub struct LookupResponse {
     pub key: Option<KeyUsage>,
     /// The language that the caller requested, if any.
     pub requested_language: Option<LanguageTag>,
-    /// The known tracks of a video without a transcript in the requested language.
+    /// The tracks of a video without a transcript in the requested language, as far as known.
     pub languages: Vec<TrackInfo>,
     /// The transcript, or why there is none.
     pub availability: Availability,

@@ -5,8 +5,6 @@
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
-use hmac::{Hmac, KeyInit, Mac};
-use sha2::Sha256;
 use tokio::sync::OnceCell;
 
 use super::{
@@ -22,7 +20,7 @@ use crate::{
     engine::{EngineOptions, FetchProgress, NoTranscript},
     error::Result,
     ids::{WalletId, random_id},
-    ledger::terms::AllowancePeriod,
+    ledger::terms::{self, AllowancePeriod},
     limits::LimitOutcome,
     retry::deadline_after,
     time::{Random, Timestamp},
@@ -32,44 +30,6 @@ use crate::{
 
 /// Prefix of a visitor's name, and purpose of the digest that signs it.
 const PURPOSE: &str = "visitor";
-
-/// Digests with the server's secret, separate for each purpose.
-#[derive(Clone)]
-pub(super) struct KeyedDigest {
-    secret: Arc<[u8]>,
-}
-
-crate::display::debug_as!(KeyedDigest, |_this| "KeyedDigest");
-
-impl KeyedDigest {
-    pub(super) fn new(secret: Vec<u8>) -> Self {
-        Self { secret: secret.into() }
-    }
-
-    /// The keyed digest of a text for a purpose, in hexadecimal.
-    pub(super) fn digest(&self, purpose: &str, text: &str) -> String {
-        let Some(mac) = self.mac(purpose, text) else { return String::new() };
-        mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
-    }
-
-    /// Whether this is the digest, in constant time.
-    fn is_digest(&self, purpose: &str, text: &str, digest: &str) -> bool {
-        let bytes: Option<Vec<u8>> = (0..digest.len())
-            .step_by(2)
-            .map(|at| digest.get(at..at + 2).and_then(|byte| u8::from_str_radix(byte, 16).ok()))
-            .collect();
-        self.mac(purpose, text).zip(bytes).is_some_and(|(mac, bytes)| mac.verify_slice(&bytes).is_ok())
-    }
-
-    /// HMAC accepts a key of any length, so this is never `None`.
-    fn mac(&self, purpose: &str, text: &str) -> Option<Hmac<Sha256>> {
-        let mut mac = Hmac::<Sha256>::new_from_slice(&self.secret).ok()?;
-        mac.update(purpose.as_bytes());
-        mac.update(b"\0");
-        mac.update(text.as_bytes());
-        Some(mac)
-    }
-}
 
 /// A visitor whose browser has passed the check.
 #[derive(Clone, Debug)]
@@ -179,7 +139,11 @@ impl Visitors {
             return Ok(answered(&request.link, availability));
         }
         let now = self.lookup.clock.now();
-        let solution_limit = match self.check_solution(&request.link, &request.solution, now) {
+        let verdict = match self.can_fetch() {
+            true => self.check_solution(&request.link, &request.solution, now),
+            false => SolutionVerdict::NOT_SERVED,
+        };
+        let solution_limit = match verdict {
             SolutionVerdict::Accepted(request) => request,
             SolutionVerdict::Rejected(reason) => {
                 let none = Availability::none(FailureReason::NeedsVerification, reason);
@@ -213,6 +177,28 @@ impl Visitors {
         Ok(answered(&request.link, refusal))
     }
 
+    /// How many new transcripts a visitor can still request today; changes nothing.
+    ///
+    /// It is the least of what is left to the visitor, identified by the cookie, and to the network.
+    ///
+    /// # Errors
+    /// The ledger is unavailable.
+    pub async fn remaining(&self, cookie: Option<&str>, client: Option<IpAddr>) -> Result<u64> {
+        let (lookup, name) = (self.lookup.clone(), self.known_name(cookie).map(str::to_owned));
+        let work = async move {
+            let now = lookup.clock.now();
+            let mut left = lookup.options.visitor_per_day;
+            let own = name.map(|name| (WalletId::new(name), left));
+            let networks = lookup.limits.network_wallets(client, now);
+            for (wallet, limit) in own.into_iter().chain(networks) {
+                let terms = terms::allowance(AllowancePeriod::Day, limit, now);
+                left = left.min(lookup.keys.balance(&wallet, &terms).await?.available());
+            }
+            Ok(left)
+        };
+        self.lookup.transcripts.task(work).await?
+    }
+
     /// The archived transcript for a selector, or the withdrawal of the video.
     async fn find_archived(&self, video: &VideoId, selector: &TrackSelector) -> Result<Option<Availability>> {
         Ok(match self.lookup.transcripts.find(video, selector).await? {
@@ -227,13 +213,20 @@ impl Visitors {
         self.lookup.keys.random.as_ref()
     }
 
+    /// The value of the cookie of a visitor with this name.
+    pub(super) fn signed(&self, name: &str) -> String {
+        signed_name(&self.lookup, name)
+    }
+
     /// The name in a validly signed cookie, or a new one.
-    fn visitor_name(&self, cookie: Option<&str>) -> String {
-        let signed_name = cookie.and_then(|cookie| cookie.rsplit_once('.'));
-        match signed_name.filter(|(name, digest)| self.lookup.keyed_digest.is_digest(PURPOSE, name, digest)) {
-            Some((name, _)) => name.to_owned(),
-            None => random_id(self.random(), PURPOSE),
-        }
+    pub(super) fn visitor_name(&self, cookie: Option<&str>) -> String {
+        self.known_name(cookie).map_or_else(|| random_id(self.random(), PURPOSE), str::to_owned)
+    }
+
+    /// The name in a validly signed cookie.
+    fn known_name<'a>(&self, cookie: Option<&'a str>) -> Option<&'a str> {
+        let (name, digest) = cookie?.rsplit_once('.')?;
+        self.lookup.keyed_digest.is_digest(PURPOSE, name, digest).then_some(name)
     }
 
     /// Progress of the fetch of a track; `None` if this server does not fetch it.
@@ -245,8 +238,7 @@ impl Visitors {
 impl AdmittedVisitor {
     /// The value of the visitor's cookie: a random name and its digest. It has no data about the visitor.
     pub fn cookie(&self) -> String {
-        let name = &self.visitor.name;
-        format!("{name}.{}", self.lookup.keyed_digest.digest(PURPOSE, name))
+        signed_name(&self.lookup, &self.visitor.name)
     }
 
     /// Lifetime of the cookie: until the end of the day, when the allowance resets.
@@ -303,26 +295,6 @@ impl AdmittedVisitor {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn visitor_digest_is_bound_to_purpose_and_text() {
-        let keyed_digest = KeyedDigest::new(vec![7; 32]);
-        let digest = keyed_digest.digest("visitor", "visitor-1");
-        assert_eq!(digest.len(), 64);
-        assert!(keyed_digest.is_digest("visitor", "visitor-1", &digest));
-        for (purpose, text, digest) in [
-            ("visitor", "visitor-2", digest.as_str()),
-            ("challenge", "visitor-1", &digest),
-            ("visitor", "visitor-1", &digest[2..]),
-            ("visitor", "visitor-1", "zz"),
-            ("visitor", "visitor-1", "é1"),
-            ("visitor", "visitor-1", ""),
-        ] {
-            assert!(!keyed_digest.is_digest(purpose, text, digest), "{purpose} {text} {digest}");
-        }
-        assert!(!KeyedDigest::new(vec![8; 32]).is_digest("visitor", "visitor-1", &digest));
-    }
+fn signed_name(lookup: &Lookup, name: &str) -> String {
+    format!("{name}.{}", lookup.keyed_digest.digest(PURPOSE, name))
 }

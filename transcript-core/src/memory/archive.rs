@@ -14,8 +14,8 @@ use super::{
 };
 use crate::{
     archive::{
-        Absence, Archive, ArchiveStats, ArchivedTrack, FetchLease, FindOutcome, LazyTranscript, LeaseOutcome,
-        PutRequest, StoredBody, StoredTranscript, TrackSelector, VideoRecord, content_digest,
+        Absence, Archive, ArchiveStats, ArchivedTrack, ChangedVideo, FetchLease, FindOutcome, LazyTranscript,
+        LeaseOutcome, PutRequest, StoredBody, StoredTranscript, TrackSelector, VideoRecord, content_digest,
         parse_track_cursor, track_cursor,
     },
     body::{segments, zstd_frame},
@@ -50,8 +50,31 @@ struct ArchiveState {
     leases: HashMap<(VideoId, TrackSelector), (Holder, Timestamp)>,
     links: HashMap<ShortLink, VideoId>,
     changes: u64,
+    unindexed: UnindexedVideos,
     /// `None`: unlimited.
     eviction: Option<EvictionQueue>,
+}
+
+/// Videos that changed since a search index read them. They are recorded once they are first listed.
+#[derive(Debug, Default)]
+struct UnindexedVideos {
+    is_recording: bool,
+    changes: u64,
+    by_video: HashMap<VideoId, u64>,
+    by_change: BTreeMap<u64, VideoId>,
+}
+
+impl UnindexedVideos {
+    fn record(&mut self, video: &VideoId) {
+        if !self.is_recording {
+            return;
+        }
+        self.changes += 1;
+        if let Some(earlier) = self.by_video.insert(video.clone(), self.changes) {
+            self.by_change.remove(&earlier);
+        }
+        self.by_change.insert(self.changes, video.clone());
+    }
 }
 
 impl ArchiveState {
@@ -71,6 +94,7 @@ impl ArchiveState {
     /// Deletes everything of a video except its withdrawal.
     fn delete_data(&mut self, video: &VideoId) {
         let Some(stored) = self.videos.get_mut(video) else { return };
+        self.unindexed.record(video);
         if let Some(eviction) = &mut self.eviction {
             eviction.remove(stored.slot);
         }
@@ -190,6 +214,7 @@ impl Archive for MemoryArchive {
         }
         let stored = request.selectors.first().and_then(|first| video.stored(first));
         state.changes += u64::from(effect.is_change);
+        state.unindexed.record(&request.video);
         state.evict_surplus(&request.video);
         stored.ok_or_else(|| Error::unexpected("a selector has no transcript after one was stored for it"))
     }
@@ -249,6 +274,7 @@ impl Archive for MemoryArchive {
         let mut state = self.state.lock();
         state.videos.entry(video.clone()).or_default().record.withdrawn = withdrawn;
         state.changes += 1;
+        state.unindexed.record(video);
         Ok(())
     }
 
@@ -259,6 +285,24 @@ impl Archive for MemoryArchive {
 
     async fn change_counter(&self) -> Result<u64> {
         Ok(self.state.lock().changes)
+    }
+
+    async fn unindexed_videos(&self, limit: u32) -> Result<Vec<ChangedVideo>> {
+        let mut state = self.state.lock();
+        state.unindexed.is_recording = true;
+        let changed = state.unindexed.by_change.iter().take(limit as usize);
+        Ok(changed.map(|(change, video)| ChangedVideo { video: video.clone(), change: *change }).collect())
+    }
+
+    async fn delete_unindexed_videos(&self, videos: &[ChangedVideo]) -> Result<()> {
+        let unindexed = &mut self.state.lock().unindexed;
+        for ChangedVideo { video, change } in videos {
+            if unindexed.by_video.get(video) == Some(change) {
+                unindexed.by_video.remove(video);
+                unindexed.by_change.remove(change);
+            }
+        }
+        Ok(())
     }
 
     async fn list_tracks(&self, page: PageRequest) -> Result<Page<ArchivedTrack>> {

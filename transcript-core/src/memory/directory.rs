@@ -7,9 +7,9 @@ use async_trait::async_trait;
 use super::{SharedState, numbered, page_of};
 use crate::{
     directory::{
-        Account, AccountRef, AddKeyOutcome, Directory, EraseOutcome, KeyAccessChange, KeyOwner, KeyRequests,
-        KeySummary, LookupKey, NewKeyRecord, Plan, RedeemOutcome, RedeemRequest, RenewRequest, RotateOutcome,
-        UpdateOutcome, VerificationToken,
+        Account, AccountKey, AccountRef, AddKeyOutcome, Directory, EraseOutcome, KeyAccessChange, KeyOwner,
+        KeyRequests, KeySummary, LookupKey, NewKeyRecord, Plan, RedeemOutcome, RedeemRequest, RenewRequest,
+        RotateOutcome, UpdateOutcome, VerificationToken,
     },
     error::{Error, Result},
     ids::{AccountId, KeyId},
@@ -220,6 +220,18 @@ impl Directory for MemoryDirectory {
             old.revoked_at = Some(revoked_at);
         }
         Ok(RotateOutcome::Rotated)
+    }
+
+    async fn account_keys(&self, account: &AccountId) -> Result<Vec<AccountKey>> {
+        let state = self.state.lock();
+        let live = state.keys.values().filter(|stored| stored.revoked_at.is_none());
+        let keys = live.filter_map(|stored| match &stored.owner {
+            KeyRecordOwner::Account { key, account: owner } if owner == account => {
+                Some(AccountKey { id: key.id.clone(), hint: key.hint.clone(), created_at: key.now })
+            }
+            _ => None,
+        });
+        Ok(keys.collect())
     }
 
     async fn revoke_key(&self, key: &KeyId, now: Timestamp) -> Result<bool> {

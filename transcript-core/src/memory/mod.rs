@@ -23,13 +23,21 @@ mod eviction;
 mod eviction_tests;
 #[cfg(feature = "accounts")]
 mod idempotency;
+#[cfg(feature = "accounts")]
+mod jobs;
 mod ledger;
 mod limits;
 #[cfg(feature = "accounts")]
 mod orders;
 #[cfg(feature = "accounts")]
 mod outbox;
+#[cfg(feature = "search")]
+mod search_index;
 mod secrets;
+#[cfg(feature = "accounts")]
+mod sessions;
+#[cfg(feature = "accounts")]
+mod webhooks;
 
 use std::{
     fmt,
@@ -41,13 +49,19 @@ pub use archive::MemoryArchive;
 pub use directory::MemoryDirectory;
 #[cfg(feature = "accounts")]
 pub use idempotency::MemoryIdempotencyStore;
+#[cfg(feature = "accounts")]
+pub use jobs::MemoryJobs;
 pub use ledger::MemoryLedger;
 pub use limits::MemoryRateLimiter;
 #[cfg(feature = "accounts")]
 pub use orders::MemoryOrders;
 #[cfg(feature = "accounts")]
 pub use outbox::MemoryOutbox;
+#[cfg(feature = "search")]
+pub use search_index::MemorySearchIndex;
 pub use secrets::MemorySecrets;
+#[cfg(feature = "accounts")]
+pub use sessions::MemorySessions;
 
 use crate::{
     error::{Error, Result},

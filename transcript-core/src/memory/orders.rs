@@ -84,6 +84,7 @@ fn with_progress_of(sold: &Order, progress: &Order) -> Order {
         state: progress.state,
         payment: progress.payment.clone(),
         refunded_credits: progress.refunded_credits.clone(),
+        returned_minor: progress.returned_minor,
         ..sold.clone()
     }
 }

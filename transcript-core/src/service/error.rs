@@ -8,6 +8,7 @@ use crate::{
     error::{Error, ErrorCause, ErrorKind, Retry},
     lookup::FailureReason,
     time::parse_wait,
+    transcript::TrackInfo,
 };
 
 /// The result of a call of the service.
@@ -26,6 +27,8 @@ pub struct ServiceError {
     pub message: String,
     /// The watch page of the video, if the call names a video without a transcript.
     pub watch_url: Option<String>,
+    /// The tracks of a video without a transcript in the requested language; empty if unknown.
+    pub languages: Vec<TrackInfo>,
     /// Metadata: `retry_after` on 429, `credits_remaining` on 402, and the others.
     pub meta: Box<ResponseMeta>,
     /// The error behind this one; `None` if it is the first, and from a server.
@@ -109,7 +112,8 @@ impl ServiceError {
     /// A failure that is no rejection.
     pub fn new(kind: ServiceErrorKind, message: impl Into<String>) -> Self {
         let (message, meta) = (message.into(), Box::default());
-        Self { kind, status: None, reason: None, message, watch_url: None, meta, cause: None }
+        let languages = Vec::new();
+        Self { kind, status: None, reason: None, message, watch_url: None, languages, meta, cause: None }
     }
 
     /// A rejection with this HTTP status.
@@ -157,10 +161,8 @@ impl From<V1Error> for ServiceError {
             V1Error::PaymentRequired { credits_remaining, .. } => {
                 rejection.meta.credits_remaining = Some(credits_remaining);
             }
-            V1Error::BadRequest(_)
-            | V1Error::Unauthorized(_)
-            | V1Error::NotFound(_)
-            | V1Error::Conflict(_) => {}
+            V1Error::BadRequest(_) | V1Error::Unauthorized(_) | V1Error::Conflict(_) => {}
+            V1Error::NotFound { languages, .. } => rejection.languages = languages,
             V1Error::Internal(message) => rejection.meta.retry_after = parse_wait(&message),
         }
         rejection

@@ -21,6 +21,8 @@ pub struct ServiceLookup {
     pub translated: bool,
     /// Whether a server is to send the times of words.
     pub words: bool,
+    /// Whether a server is to send the description of the video.
+    pub description: bool,
     /// Whether a transcript that is not archived may be fetched and paid for.
     pub may_fetch: bool,
 }
@@ -33,6 +35,7 @@ impl ServiceLookup {
             language: None,
             translated: false,
             words: false,
+            description: false,
             may_fetch: true,
         }
     }

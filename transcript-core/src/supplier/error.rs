@@ -2,7 +2,7 @@
 
 use std::{error::Error as StdError, time::Duration};
 
-use crate::{error::ErrorCause, time::Timestamp, transcript::LanguageTag};
+use crate::{error::ErrorCause, time::Timestamp, transcript::TrackInfo};
 
 /// Reason why there is no transcript.
 ///
@@ -13,8 +13,8 @@ use crate::{error::ErrorCause, time::Timestamp, transcript::LanguageTag};
 pub enum SupplyReason {
     /// The video has no captions, or no speech.
     NoCaptions,
-    /// The video has transcripts, but none in the selected language; these are its languages.
-    NoLanguage(Vec<LanguageTag>),
+    /// The video has transcripts, but none in the selected language; these are its tracks.
+    NoLanguage(Vec<TrackInfo>),
     /// The video is private.
     Private,
     /// The video was removed, or never existed.

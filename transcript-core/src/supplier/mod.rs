@@ -1,12 +1,17 @@
 //! Suppliers: sources of transcripts that are not archived.
 
 mod error;
+mod list;
 
 use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 
 pub use error::{SupplyError, SupplyReason};
+pub use list::{
+    ListAbsence, ListAbsenceReason, ListOutcome, ListPosition, ListedVideo, TimeRange, VideoListPage,
+    VideoLister,
+};
 
 use crate::{
     time::Timestamp,

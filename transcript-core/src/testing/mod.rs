@@ -29,12 +29,17 @@ pub mod archive;
 pub mod charges;
 pub mod directory;
 pub mod idempotency;
+pub mod jobs;
 pub mod ledger;
 mod limit_model;
 pub mod limits;
 pub mod orders;
 pub mod outbox;
+#[cfg(feature = "search")]
+pub mod search_index;
 pub mod secrets;
+pub mod sessions;
+pub mod webhooks;
 
 pub use limit_model::LimitModel;
 
@@ -291,9 +296,14 @@ mod tests {
             include_str!("outbox.rs"),
             include_str!("idempotency.rs"),
             include_str!("secrets.rs"),
+            include_str!("sessions.rs"),
         ] {
             check(file, &[file]);
         }
+        check(
+            include_str!("search_index/mod.rs"),
+            &[include_str!("search_index/mod.rs"), include_str!("search_index/upkeep.rs")],
+        );
         check(
             include_str!("ledger/mod.rs"),
             &[

@@ -44,6 +44,7 @@ fn order(id: &str) -> Order {
         state: OrderState::Open,
         payment: None,
         refunded_credits: Vec::new(),
+        returned_minor: 0,
         created_at: at(0),
     }
 }
@@ -176,11 +177,12 @@ pub async fn concurrent_order_updates_take_effect_once(store: OrderTestStore) {
 pub async fn revoked_amounts_are_kept(store: OrderTestStore) {
     expect_ok(store.open(order("a")).await);
     for (refunded_credits, version) in [vec![1], vec![1, 500], vec![1, 500, 1_000]].into_iter().zip(1..) {
-        let changed = Order { refunded_credits: refunded_credits.clone(), ..order("a") };
+        let returned_minor = version * 100;
+        let changed = Order { refunded_credits: refunded_credits.clone(), returned_minor, ..order("a") };
         assert!(expect_ok(store.update(changed, version).await));
         expect_ok(store.open(order("a")).await);
-        let found = stored(&store, "a").await.map(|order| order.refunded_credits);
-        assert_eq!(found, Some(refunded_credits), "revoked amounts are kept");
+        let found = stored(&store, "a").await.map(|order| (order.refunded_credits, order.returned_minor));
+        assert_eq!(found, Some((refunded_credits, returned_minor)), "revoked amounts are kept");
     }
 }
 

@@ -109,7 +109,7 @@ impl LanguageTag {
     }
 
     /// Script of the tag or, if it names none, the usual script of its language and region.
-    fn script(&self) -> Option<String> {
+    pub(crate) fn script(&self) -> Option<String> {
         let mut identifier = LanguageIdentifier::try_from_str(&self.0)
             .or_else(|_| Locale::try_from_str(&self.0).map(|locale| locale.id))
             .ok()?;

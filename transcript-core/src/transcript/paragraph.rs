@@ -6,7 +6,10 @@ use crate::transcript::script::{Script, char_script};
 /// Silence between two segments that begins a new paragraph, in milliseconds.
 pub(crate) const PAUSE_MS: u64 = 3_000;
 
-/// From this number of letters on, a paragraph ends at the next segment that ends a sentence.
+/// Silence that ends a paragraph that is long enough, in milliseconds: speech without punctuation has no other end.
+const SHORT_PAUSE_MS: u64 = 700;
+
+/// From this number of letters on, a paragraph ends at the next segment that ends a sentence, or before a short pause.
 const LETTERS_ENOUGH: usize = 400;
 
 /// From this number of letters on, a paragraph ends at the current segment, sentence or not.
@@ -14,8 +17,8 @@ const LETTERS_MAX: usize = 800;
 
 /// Groups segments into paragraphs: same words, same order, new white space between them.
 ///
-/// A paragraph ends before a long pause; when it is long enough, at the end of a sentence; and in speech without
-/// pauses and punctuation, at a maximum length. It ends only between segments. Words are joined by single
+/// A paragraph ends before a long pause; when it is long enough, at the end of a sentence or before a short pause; and
+/// in speech without pauses and punctuation, at a maximum length. It ends only between segments. Words are joined by single
 /// spaces, or by nothing in scripts that are written without spaces.
 ///
 /// ```
@@ -38,7 +41,8 @@ pub fn paragraphs(segments: &[Segment]) -> Vec<Chunk> {
         if segment.text.trim().is_empty() {
             continue;
         }
-        let is_after_pause = end_ms.is_some_and(|end| segment.start_ms >= end.saturating_add(PAUSE_MS));
+        let pause_ms = if letters >= LETTERS_ENOUGH { SHORT_PAUSE_MS } else { PAUSE_MS };
+        let is_after_pause = end_ms.is_some_and(|end| segment.start_ms >= end.saturating_add(pause_ms));
         match paragraphs.last_mut() {
             Some(last) if !is_after_pause && !is_full(&last.text, letters) => {
                 last.push(index, segment);
@@ -177,6 +181,18 @@ pub(crate) mod tests {
         assert_eq!(ends(&"a word is ".repeat(200), 2), [200, 200]);
         let chinese: Vec<_> = (0..50).map(|n| Segment::new("没有标点的十个汉字啊", n * 10, 10)).collect();
         assert_eq!(paragraphs(&chinese).len(), 2);
+    }
+
+    #[test]
+    fn paragraph_without_punctuation_ends_at_short_pause() {
+        let ends = |pause_ms: u64| -> Vec<usize> {
+            // A pause follows every tenth segment, and each segment has ten letters.
+            let start = |n: u64| n * 1_000 + n / 10 * pause_ms;
+            let segments: Vec<_> = (0..100).map(|n| Segment::new("a word is ", start(n), 1_000)).collect();
+            paragraphs(&segments).iter().map(|p| p.text.matches("word").count()).collect()
+        };
+        assert_eq!(ends(700), [40, 40, 20]);
+        assert_eq!(ends(699), [80, 20]);
     }
 
     proptest! {

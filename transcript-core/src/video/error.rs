@@ -23,6 +23,12 @@ pub enum LinkErrorKind {
     NotAVideo,
     /// An id that does not have the platform's form.
     MalformedId,
+    /// A link that names no list of videos, where a list is expected.
+    NotAList,
+    /// A list of the logged-in viewer: watch later, liked videos, history.
+    PersonalList,
+    /// A mix: YouTube makes it for each viewer, and it never ends.
+    EndlessList,
 }
 
 /// Error of a text that names no video; the message says what is wrong and what to use instead.
@@ -176,6 +182,59 @@ impl LinkError {
         )
     }
 
+    /// A text that names no list of videos.
+    pub(super) fn no_list() -> Self {
+        Self::new(
+            LinkErrorKind::NotAList,
+            "this is no list of videos: enter the link of a YouTube playlist or channel, such as \
+             https://www.youtube.com/playlist?list=… or https://www.youtube.com/@name",
+        )
+    }
+
+    /// A page of YouTube that is not a list of videos; `what` names it with its article.
+    pub(super) fn not_a_list(what: &str) -> Self {
+        Self::new(
+            LinkErrorKind::NotAList,
+            format!(
+                "this YouTube link leads to {what}, not to a list of videos: use a link such as \
+                 https://www.youtube.com/playlist?list=… or https://www.youtube.com/@name"
+            ),
+        )
+    }
+
+    /// A link to a list with a malformed id.
+    pub(super) fn malformed_list(what: &str) -> Self {
+        Self::new(
+            LinkErrorKind::NotAList,
+            format!("this YouTube link names no list of videos: {what}; copy the whole link"),
+        )
+    }
+
+    /// A link to another platform, where a list is expected.
+    pub(super) fn list_elsewhere() -> Self {
+        Self::new(
+            LinkErrorKind::NotAList,
+            "lists of videos are read on YouTube only: enter the links of the videos one by one",
+        )
+    }
+
+    /// A list that only its logged-in owner sees.
+    pub(super) fn personal_list() -> Self {
+        Self::new(
+            LinkErrorKind::PersonalList,
+            "this list belongs to the logged-in viewer, and YouTube does not show it to others: use a public or \
+             unlisted playlist, or a channel",
+        )
+    }
+
+    /// A mix.
+    pub(super) fn endless_list() -> Self {
+        Self::new(
+            LinkErrorKind::EndlessList,
+            "this is a mix, which YouTube makes for each viewer and which never ends: use a playlist or a channel",
+        )
+    }
+
     /// Kind of the error.
     pub fn problem(&self) -> LinkErrorKind {
         self.problem
@@ -193,7 +252,12 @@ impl LinkError {
         match self.problem {
             LinkErrorKind::Empty | LinkErrorKind::TooLong | LinkErrorKind::NotALink => 0,
             LinkErrorKind::UnknownHost => 1,
-            LinkErrorKind::UnsafeAuthority | LinkErrorKind::NotAVideo | LinkErrorKind::MalformedId => 2,
+            LinkErrorKind::UnsafeAuthority
+            | LinkErrorKind::NotAVideo
+            | LinkErrorKind::MalformedId
+            | LinkErrorKind::NotAList
+            | LinkErrorKind::PersonalList
+            | LinkErrorKind::EndlessList => 2,
         }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! [`VideoLink::parse`] is pure and total: any text results in a video, a short link that must be resolved, or an
 //! error that says what is wrong. Hosts are compared as a whole, so look-alike hosts are rejected.
+//! [`VideoList::parse`] does the same for playlists and channels.
 
 mod error;
 mod hosts;
@@ -9,12 +10,14 @@ mod id;
 mod instagram;
 mod link;
 mod link_finder;
+mod list;
 mod platform;
 mod platform_url;
 mod short_link;
 mod tiktok;
 mod x;
 mod youtube;
+mod youtube_list;
 
 #[cfg(test)]
 mod cases;
@@ -24,5 +27,6 @@ mod properties;
 pub use error::{LinkError, LinkErrorKind};
 pub use id::VideoId;
 pub use link::VideoLink;
+pub use list::{ChannelTab, VideoList};
 pub use platform::Platform;
 pub use short_link::ShortLink;

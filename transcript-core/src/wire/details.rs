@@ -67,8 +67,13 @@ pub(super) fn to_details(
         Some(Chapter { title: chapter.title.clone(), start_ms: millis(chapter.start)? })
     };
     let chapters = chapters.iter().filter_map(chapter).take(CHAPTERS_MAX).collect();
-    let tracks = languages.iter().filter_map(LanguageObject::to_track).take(KNOWN_TRACKS_MAX).collect();
-    VideoDetails { metadata: VideoMetadata { chapters, ..metadata }.cleaned(duration_ms), tracks }
+    let metadata = VideoMetadata { chapters, ..metadata }.cleaned(duration_ms);
+    VideoDetails { metadata, tracks: to_tracks(languages) }
+}
+
+/// The tracks in the response of a server, within the limits of metadata.
+pub(super) fn to_tracks(languages: &[LanguageObject]) -> Vec<TrackInfo> {
+    languages.iter().filter_map(LanguageObject::to_track).take(KNOWN_TRACKS_MAX).collect()
 }
 
 /// The languages of a video: its known tracks, and the track of the transcript if it is not among them.
@@ -213,10 +218,17 @@ macro_rules! metadata_object {
                 schemars(with = "String", extend("enum" = LiveStatus::ALL.map(LiveStatus::as_str)))
             )]
             pub live: Option<String>,
+            /// The description, if it was requested; at most 64 KiB.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            #[cfg_attr(
+                feature = "openapi",
+                schemars(with = "String", length(max = crate::transcript::DESCRIPTION_BYTES_MAX))
+            )]
+            pub description: Option<String>,
         }
 
         impl $name {
-            /// The metadata of a video; `None` if nothing is known.
+            /// The metadata of a video, without its description; `None` if nothing is known.
             pub(super) fn new(header: &Transcript, details: &VideoDetails) -> Option<Self> {
                 let metadata = &details.metadata;
                 let object = Self {
@@ -228,8 +240,16 @@ macro_rules! metadata_object {
                     published_at: metadata.published_at.map(|time| time.to_string()),
                     thumbnail_url: metadata.thumbnail_url.clone(),
                     live: metadata.live.map(|live| live.as_str().to_owned()),
+                    description: None,
                 };
                 (object != Self::default()).then_some(object)
+            }
+
+            /// Adds the description of a video to its metadata, if it is known and the view has it.
+            pub(super) fn describe(metadata: &mut Option<Self>, details: &VideoDetails, view: TranscriptView) {
+                if let Some(description) = details.metadata.description.clone().filter(|_| view.description) {
+                    metadata.get_or_insert_default().description = Some(description);
+                }
             }
 
             /// The title within the limits of a transcript.
@@ -255,6 +275,7 @@ macro_rules! metadata_object {
                     published_at: self.published_at.as_deref().and_then(Timestamp::parse),
                     thumbnail_url: self.thumbnail_url.clone(),
                     live: self.live.as_deref().and_then(LiveStatus::from_name),
+                    description: self.description.clone(),
                     ..VideoMetadata::default()
                 }
             }

@@ -184,6 +184,7 @@ impl TranscriptResult {
         let segments = match &response.availability {
             Availability::Available { stored, .. } => {
                 let parts = details::view(stored, view)?;
+                MetadataObject::describe(&mut result.metadata, &stored.details, view);
                 (result.chunks, result.next_cursor, result.total_chars) =
                     (parts.chunks, parts.next_cursor, parts.total_chars);
                 parts.segments

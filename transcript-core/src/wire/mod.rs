@@ -3,6 +3,8 @@
 mod details;
 pub mod lookup;
 mod problem;
+#[cfg(feature = "search")]
+pub mod search;
 #[cfg(feature = "accounts")]
 pub mod v1;
 

@@ -30,7 +30,9 @@ pub use options::ChatModelOptions;
 use stream::{SseParser, ThinkFilter};
 use wire::{CompletionRequest, CompletionResponse, ServiceQuirks};
 
-use crate::http::{HttpError, bearer, build_service_client, parse_retry_after, read_body, retry_policy};
+use crate::http::{
+    HttpError, bearer, build_service_client, parse_retry_after, post_json, read_body, retry_policy,
+};
 
 /// Timeout of a connection attempt.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -233,15 +235,8 @@ impl OpenAiChat {
         let quirks = *self.quirks.lock().unwrap_or_else(PoisonError::into_inner);
         let body = serde_json::to_vec(&CompletionRequest::new(&self.options.model, messages, tokens, quirks));
         let body = body.map_err(|_| ChatFailure::Unreadable("the request cannot be encoded"))?;
-        let mut request =
-            self.client.post(self.url.clone()).header(header::CONTENT_TYPE, "application/json").body(body);
-        if let Some(authorization) = &self.authorization {
-            request = request.header(header::AUTHORIZATION, authorization.clone());
-        }
-        let response = request
-            .send()
-            .await
-            .map_err(|error| ChatFailure::Unreachable(HttpError::from_reqwest(&error)))?;
+        let sent = post_json(&self.client, &self.url, self.authorization.as_ref(), body).await;
+        let response = sent.map_err(ChatFailure::Unreachable)?;
         let status = response.status();
         if !status.is_success() {
             let wait = parse_retry_after(response.headers());

@@ -44,7 +44,9 @@ pub use page_client::{PageClient, PageClientOptions, PageFetch, PageHeader, Page
 #[cfg(feature = "ytdlp")]
 pub(crate) use program_egress::ProgramEgress;
 pub(crate) use request::{HttpRequest, HttpResponse, is_allowed};
-pub(crate) use service_client::{bearer, build_service_client};
+#[cfg(feature = "webhooks")]
+pub(crate) use service_client::build_webhook_client;
+pub(crate) use service_client::{bearer, build_service_client, post_json};
 use tls::TlsConfigFactory;
 
 use egress_pool::EgressPool;

@@ -5,10 +5,16 @@
 
 use std::{path::Path, time::Duration};
 
-use http::{HeaderValue, header::InvalidHeaderValue};
+use http::{
+    HeaderValue,
+    header::{AUTHORIZATION, CONTENT_TYPE, InvalidHeaderValue},
+};
 use transcript_core::{Error, Result};
+use url::Url;
 
-use super::{ProxyVariables, TlsConfigFactory};
+#[cfg(feature = "webhooks")]
+use super::resolve::{PublicOnly, SystemResolver};
+use super::{HttpError, ProxyVariables, TlsConfigFactory};
 
 /// Builds a client without redirects that trusts the system's certificates and a PEM file.
 ///
@@ -22,13 +28,7 @@ pub(crate) fn build_service_client(
     connect_timeout: Duration,
     timeout: Option<Duration>,
 ) -> Result<reqwest::Client> {
-    let builder = reqwest::Client::builder()
-        .no_proxy()
-        .tls_backend_preconfigured(TlsConfigFactory::new(ca_file)?.config()?)
-        .redirect(reqwest::redirect::Policy::none())
-        .referer(false)
-        .connect_timeout(connect_timeout)
-        .user_agent(concat!("verbatim/", env!("CARGO_PKG_VERSION")));
+    let builder = client_builder(ca_file, connect_timeout)?;
     let builder = match proxy {
         Some(variables) => builder.proxy(variables.proxy(reqwest::Proxy::https)?.0),
         None => builder,
@@ -37,7 +37,57 @@ pub(crate) fn build_service_client(
         Some(timeout) => builder.timeout(timeout),
         None => builder,
     };
+    build(builder)
+}
+
+/// Builds a client for the addresses that accounts choose: it connects to public addresses only, unless private ones
+/// are allowed, and keeps no connection.
+///
+/// # Errors
+/// As [`build_service_client`].
+#[cfg(feature = "webhooks")]
+pub(crate) fn build_webhook_client(
+    ca_file: Option<&Path>,
+    allow_private: bool,
+    connect_timeout: Duration,
+    timeout: Duration,
+) -> Result<reqwest::Client> {
+    let builder = client_builder(ca_file, connect_timeout)?.timeout(timeout).pool_max_idle_per_host(0);
+    // The connection goes to the checked address: the name is not resolved again.
+    build(if allow_private { builder } else { builder.dns_resolver(PublicOnly(SystemResolver)) })
+}
+
+/// A client without proxy and redirects.
+fn client_builder(ca_file: Option<&Path>, connect_timeout: Duration) -> Result<reqwest::ClientBuilder> {
+    Ok(reqwest::Client::builder()
+        .no_proxy()
+        .tls_backend_preconfigured(TlsConfigFactory::new(ca_file)?.config()?)
+        .redirect(reqwest::redirect::Policy::none())
+        .referer(false)
+        .connect_timeout(connect_timeout)
+        .user_agent(concat!("verbatim/", env!("CARGO_PKG_VERSION"))))
+}
+
+fn build(builder: reqwest::ClientBuilder) -> Result<reqwest::Client> {
     builder.build().map_err(|_| Error::unexpected("the HTTP client cannot be built"))
+}
+
+/// Sends JSON to a service, with its key if it requires one.
+///
+/// # Errors
+/// The service sent no response.
+pub(crate) async fn post_json(
+    client: &reqwest::Client,
+    url: &Url,
+    authorization: Option<&HeaderValue>,
+    body: Vec<u8>,
+) -> std::result::Result<reqwest::Response, HttpError> {
+    let request = client.post(url.clone()).header(CONTENT_TYPE, "application/json").body(body);
+    let request = match authorization {
+        Some(authorization) => request.header(AUTHORIZATION, authorization.clone()),
+        None => request,
+    };
+    request.send().await.map_err(|error| HttpError::from_reqwest(&error))
 }
 
 /// The `Authorization` header of a key, marked sensitive so that no log shows it.

@@ -9,6 +9,7 @@ use transcript_core::{
     lookup::FailureReason,
     service::{ResponseMeta, ServiceError, ServiceErrorKind},
     time::parse_wait,
+    transcript::TrackInfo,
     wire::{Problem, v1::ErrorBody},
 };
 
@@ -49,9 +50,9 @@ impl fmt::Display for CallError {
 
 /// Parses a rejected response, in the error format of either API.
 pub(super) fn rejection(status: StatusCode, meta: ResponseMeta, body: &[u8]) -> ServiceError {
-    let (message, reason) = match serde_json::from_slice::<Value>(body) {
-        Ok(json) => error_message(json),
-        Err(_) => (None, None),
+    let (message, reason, languages) = match serde_json::from_slice::<Value>(body) {
+        Ok(json) => error_details(json),
+        Err(_) => (None, None, Vec::new()),
     };
     let message = message.as_deref().and_then(single_line).unwrap_or_else(|| {
         let words = status.canonical_reason().unwrap_or("unknown status");
@@ -61,16 +62,23 @@ pub(super) fn rejection(status: StatusCode, meta: ResponseMeta, body: &[u8]) -> 
     let meta = ResponseMeta { retry_after, ..meta };
     ServiceError {
         reason: reason.as_deref().and_then(FailureReason::from_wire),
+        languages,
         meta: Box::new(meta),
         ..ServiceError::rejected(status.as_u16(), message)
     }
 }
 
-/// The message in an error body of either API, and the failure reason next to it.
-fn error_message(json: Value) -> (Option<String>, Option<String>) {
-    match serde_json::from_value::<Problem>(json.clone()) {
-        Ok(problem) => (Some(problem.detail), problem.failure_reason),
-        Err(_) => (serde_json::from_value::<ErrorBody>(json).ok().map(|body| body.error), None),
+/// The message in an error body of either API, and the failure reason or the languages next to it.
+fn error_details(json: Value) -> (Option<String>, Option<String>, Vec<TrackInfo>) {
+    if let Ok(problem) = serde_json::from_value::<Problem>(json.clone()) {
+        return (Some(problem.detail), problem.failure_reason, Vec::new());
+    }
+    match serde_json::from_value::<ErrorBody>(json) {
+        Ok(body) => {
+            let languages = body.tracks();
+            (Some(body.error), None, languages)
+        }
+        Err(_) => (None, None, Vec::new()),
     }
 }
 
@@ -157,6 +165,11 @@ mod tests {
             (plain.kind, plain.message.as_str()),
             (ServiceErrorKind::PaymentRequired, "No credits are left.")
         );
+        let named = r#"{"error":"No.","code":404,"languages":[
+            {"tag":"de","name":"German","kind":"auto","original":true},
+            {"tag":"de","name":"German","kind":"robot","original":true}]}"#;
+        let languages = rejected(404, named).languages;
+        assert!(languages.len() == 1 && languages[0].language.as_str() == "de" && languages[0].original);
         let problem = r#"{"type":"about:blank","title":"x","status":429,"detail":"Too\n many.","failureReason":"fair_use"}"#;
         let read = rejected(429, problem);
         assert_eq!((read.message.as_str(), read.reason), ("Too many.", Some(FailureReason::FairUse)));

@@ -111,7 +111,7 @@ fn missing(body: &TranscriptResult, meta: &ResponseMeta, now: Timestamp) -> Supp
     let failure = |reason, message| SupplyError::new(reason, message);
     SupplyDecision::Failed(match reason {
         // A property of the video holds for every server; the server's message says which.
-        FailureReason::NoCaptions => no_captions(meta, message, now),
+        FailureReason::NoCaptions => no_captions(body, meta, message, now),
         FailureReason::NeedsVerification => failure(
             SupplyReason::Misconfigured,
             with_page(
@@ -159,7 +159,7 @@ fn missing(body: &TranscriptResult, meta: &ResponseMeta, now: Timestamp) -> Supp
 /// The other server's reason for a video without captions.
 ///
 /// The reason decides how long this server stores the absence: as long as the other server.
-fn no_captions(meta: &ResponseMeta, message: String, now: Timestamp) -> SupplyError {
+fn no_captions(body: &TranscriptResult, meta: &ResponseMeta, message: String, now: Timestamp) -> SupplyError {
     let reason = match meta.failure_detail.as_deref() {
         Some("private") => SupplyReason::Private,
         Some("removed") => SupplyReason::Removed,
@@ -170,6 +170,7 @@ fn no_captions(meta: &ResponseMeta, message: String, now: Timestamp) -> SupplyEr
         Some("login") => SupplyReason::Login,
         Some("live") => SupplyReason::Live,
         Some("upcoming") => SupplyReason::Upcoming(meta.retry_after.map(|wait| now.plus(wait))),
+        Some("no_language") => SupplyReason::NoLanguage(body.details().tracks),
         // A withdrawal by another operator does not apply here; the local suppliers decide.
         Some("withdrawn") => {
             let message = "The other Verbatim server has withdrawn its transcript of this video.";

@@ -41,7 +41,12 @@ pub(super) fn lookup(
     query.extend(format.map(|format| ("format", format.as_str().to_owned())));
     query.extend(src.map(|src| ("src", src.as_str().to_owned())));
     query.extend(request.language.as_ref().map(|tag| ("lang", tag.as_str().to_owned())));
-    let flags = [("translated", request.translated), ("words", request.words && format.is_none())];
+    let is_json = format.is_none();
+    let flags = [
+        ("translated", request.translated),
+        ("words", request.words && is_json),
+        ("description", request.description && is_json),
+    ];
     query.extend(flags.into_iter().filter(|(_, value)| *value).map(|(name, _)| (name, "true".to_owned())));
     let answers: &[u16] = if format.is_some() { &[NONE, NO_CREDITS] } else { &[] };
     let call = ServiceCall::new(Method::GET, &["api", "transcript"]);

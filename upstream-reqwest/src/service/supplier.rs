@@ -96,8 +96,9 @@ impl Supplier for ServiceSupplier {
         let lookup_request = ServiceLookup {
             language: request.selector.language().cloned(),
             translated: request.selector.takes(TrackKind::Translated),
-            // A server that does not know the parameter ignores it.
+            // A server that does not know the parameters ignores them.
             words: true,
+            description: true,
             ..ServiceLookup::url(request.video.address())
         };
         let mut call = lookup(&lookup_request, None, None);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use transcript_core::{
     supplier::{SupplyError, SupplyReason},
-    transcript::LanguageTag,
+    transcript::{LanguageTag, TrackInfo, distinct_languages},
     video::Platform,
 };
 
@@ -46,8 +46,8 @@ pub(crate) enum SocialFailure {
     NoCaptions,
     /// The captions contain no text.
     EmptyCaptions,
-    /// No captions in the selected language; the video has these languages.
-    NoLanguage(Vec<LanguageTag>),
+    /// No captions in the selected language; the video has these tracks.
+    NoLanguage(Vec<TrackInfo>),
 
     /// Removed, private or blocked for the egress address: the platform does not distinguish them.
     ///
@@ -156,7 +156,7 @@ impl SocialFailure {
             Self::NoVideo | Self::NoAudio | Self::Quoted(_) | Self::NoCaptions | Self::EmptyCaptions => {
                 SupplyReason::NoCaptions
             }
-            Self::NoLanguage(languages) => SupplyReason::NoLanguage(languages.clone()),
+            Self::NoLanguage(tracks) => SupplyReason::NoLanguage(tracks.clone()),
             Self::BotCheck => SupplyReason::BotCheck,
             Self::LoginWall | Self::PostMissing | Self::Forbidden(_) => SupplyReason::Throttled(None),
             Self::OtherVideo => SupplyReason::OtherVideo,
@@ -193,7 +193,7 @@ impl SocialFailure {
             ),
             Self::NoCaptions => format!("{name} has no captions for this video."),
             Self::EmptyCaptions => "This video's captions contain no text.".to_owned(),
-            Self::NoLanguage(languages) => no_language(languages),
+            Self::NoLanguage(tracks) => no_language(tracks),
             Self::Withheld(code) => {
                 let code = code.map(|code| format!(" (its code is {code})")).unwrap_or_default();
                 format!(
@@ -241,7 +241,8 @@ impl SocialFailure {
 }
 
 /// The message for a video without captions in the requested language.
-pub(crate) fn no_language(languages: &[LanguageTag]) -> String {
+pub(crate) fn no_language(tracks: &[TrackInfo]) -> String {
+    let languages = distinct_languages(tracks);
     let shown: Vec<_> = languages.iter().take(LANGUAGES_SHOWN).map(LanguageTag::as_str).collect();
     let more = if languages.len() > shown.len() { " and others" } else { "" };
     format!("This video has no captions in the requested language; it has {}{more}.", shown.join(", "))
@@ -249,6 +250,8 @@ pub(crate) fn no_language(languages: &[LanguageTag]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use transcript_core::transcript::TrackKind;
+
     use super::*;
 
     #[test]
@@ -268,7 +271,7 @@ mod tests {
             SocialFailure::Quoted("20".to_owned()),
             SocialFailure::NoCaptions,
             SocialFailure::EmptyCaptions,
-            SocialFailure::NoLanguage(vec![LanguageTag::english(); 30]),
+            SocialFailure::NoLanguage(vec![TrackInfo::new(LanguageTag::english(), TrackKind::Human); 30]),
             SocialFailure::Withheld(None),
             SocialFailure::Withheld(Some(10_204)),
             SocialFailure::BotCheck,

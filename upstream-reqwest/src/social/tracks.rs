@@ -6,9 +6,7 @@ use transcript_core::{
     archive::TrackSelector,
     captions::{self, CaptionErrorKind},
     supplier::{SupplyOutput, SupplyRequest},
-    transcript::{
-        LanguageTag, Segment, TrackInfo, TrackKind, Transcript, VideoMetadata, best_track, distinct_languages,
-    },
+    transcript::{Segment, TrackInfo, TrackKind, Transcript, VideoMetadata, best_track},
 };
 
 use super::{PlatformSession, SocialFailure};
@@ -43,14 +41,11 @@ impl SocialTracks {
         self.0.iter().map(|track| track.info.clone()).collect()
     }
 
-    /// All languages, each once. Those of machine translations only if there are no others.
-    fn languages(&self) -> Vec<LanguageTag> {
-        let originals = self.0.iter().map(|track| &track.info);
-        let originals = distinct_languages(originals.filter(|track| track.kind != TrackKind::Translated));
-        match originals.is_empty() {
-            true => distinct_languages(self.0.iter().map(|track| &track.info)),
-            false => originals,
-        }
+    /// The tracks without machine translations; all if there are no others.
+    fn originals(&self) -> Vec<TrackInfo> {
+        let mut originals = self.infos();
+        originals.retain(|track| track.kind != TrackKind::Translated);
+        if originals.is_empty() { self.infos() } else { originals }
     }
 
     /// Index of the best track for a selector.
@@ -95,7 +90,7 @@ pub(crate) async fn supplied(
     tracks: &SocialTracks,
 ) -> Result<SupplyOutput, SocialFailure> {
     let none = || match request.selector.language() {
-        Some(_) if !tracks.0.is_empty() => SocialFailure::NoLanguage(tracks.languages()),
+        Some(_) if !tracks.0.is_empty() => SocialFailure::NoLanguage(tracks.originals()),
         // A machine translation is never the default.
         _ => SocialFailure::NoCaptions,
     };
@@ -168,6 +163,8 @@ pub(crate) fn read(body: &[u8]) -> Result<Vec<Segment>, SocialFailure> {
 
 #[cfg(test)]
 mod tests {
+    use transcript_core::transcript::LanguageTag;
+
     use super::*;
 
     fn tracks(list: &[(&str, TrackKind, bool)]) -> SocialTracks {
@@ -192,13 +189,13 @@ mod tests {
         assert_eq!(list.choose(&selector("en")), None);
         assert_eq!(list.choose(&translation("en")), Some(0));
         assert_eq!(list.choose(&translation("en-GB")), None);
-        assert_eq!(list.languages(), [LanguageTag::from_canonical("vi")]);
+        assert_eq!(list.originals().len(), 2);
         assert_eq!(list.choose_instead(&TrackSelector::Default, 2, &[2]), Some(1));
         assert_eq!(list.choose_instead(&TrackSelector::Default, 2, &[1, 2]), None);
         assert_eq!(list.choose_instead(&translation("en"), 0, &[0]), None);
         let only = tracks(&[("en", Translated, false)]);
         assert_eq!(only.choose(&TrackSelector::Default), None);
-        assert_eq!(only.languages().len(), 1);
+        assert_eq!(only.originals().len(), 1);
     }
 
     #[test]

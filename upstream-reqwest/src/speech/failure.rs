@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use transcript_core::{
     supplier::{SupplyError, SupplyReason},
-    transcript::LanguageTag,
+    transcript::{LanguageTag, TrackInfo, TrackKind},
 };
 
 use crate::http::HttpError;
@@ -110,7 +110,9 @@ impl SpeechFailure {
         match self {
             Self::Platform(error) => error.reason().clone(),
             Self::NoAudio | Self::NoSpeech | Self::TooLong { .. } => SupplyReason::NoCaptions,
-            Self::NoLanguage(language) => SupplyReason::NoLanguage(vec![language.clone()]),
+            Self::NoLanguage(language) => {
+                SupplyReason::NoLanguage(spoken_track(language).into_iter().collect())
+            }
             Self::NotSound | Self::Unreadable(_) | Self::Times(_) | Self::Untimed | Self::UntimedOnce => {
                 SupplyReason::Unreadable
             }
@@ -237,6 +239,12 @@ fn format_length(ms: u64) -> String {
         (hours, 0) => format!("{hours} h"),
         (hours, minutes) => format!("{hours} h {minutes} min"),
     }
+}
+
+/// The track of the recognized language; `None` if it is unknown.
+fn spoken_track(language: &LanguageTag) -> Option<TrackInfo> {
+    let track = TrackInfo::new(language.clone(), TrackKind::Generated);
+    (*language != LanguageTag::unknown()).then_some(TrackInfo { original: true, ..track })
 }
 
 #[cfg(test)]

@@ -1,7 +1,13 @@
 //! Entry points of the fuzz targets.
 
 use serde::de::DeserializeOwned;
-use transcript_core::{accounts::payments::WebhookOutcome, time::Timestamp};
+use transcript_core::{
+    accounts::{
+        payments::WebhookOutcome,
+        webhooks::{SIGNATURE_TOLERANCE, verify_signature},
+    },
+    time::Timestamp,
+};
 
 use super::{
     api::is_id,
@@ -10,12 +16,11 @@ use super::{
         StripeCharge, StripeDispute, StripeInvoice, StripeInvoicePayment, StripeList, StripePaymentIntent,
         StripeSession, StripeSubscription,
     },
-    signature,
 };
 
 /// Whether a signature header is valid for a body.
 pub fn is_signed(header: &str, body: &[u8], secret: &str, now: Timestamp) -> bool {
-    signature::verify(Some(header), body, &[secret.to_owned()], now).is_ok()
+    verify_signature(Some(header), body, &[secret.to_owned()], now, SIGNATURE_TOLERANCE).is_ok()
 }
 
 /// Reads the subject of an event.

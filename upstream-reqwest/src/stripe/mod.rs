@@ -17,7 +17,6 @@ mod objects;
 mod options;
 mod refunds;
 mod sessions;
-mod signature;
 mod snapshots;
 #[cfg(test)]
 mod tests;
@@ -25,9 +24,12 @@ mod tests;
 use async_trait::async_trait;
 use transcript_core::{
     Result, Timestamp,
-    accounts::payments::{
-        CheckoutRequest, CheckoutSession, PaymentProvider, PaymentSnapshot, ProviderObject, WebhookOutcome,
-        WebhookRequest,
+    accounts::{
+        payments::{
+            CheckoutRequest, CheckoutSession, PaymentProvider, PaymentSnapshot, ProviderObject,
+            WebhookOutcome, WebhookRequest,
+        },
+        webhooks::{SIGNATURE_TOLERANCE, verify_signature},
     },
 };
 
@@ -35,6 +37,8 @@ use api::StripeApi;
 use catalog::StripeCatalog;
 pub use options::StripeOptions;
 
+/// The header of an event's signature.
+const SIGNATURE_HEADER: &str = "Stripe-Signature";
 /// Version of Stripe's API, sent with every request, whatever the account's default is.
 const API_VERSION: &str = "2026-08-26.dahlia";
 
@@ -67,9 +71,9 @@ impl PaymentProvider for StripeProvider {
     async fn parse_webhook(&self, call: WebhookRequest, now: Timestamp) -> Result<WebhookOutcome> {
         let secrets = &self.options.webhook_secrets;
         let signature = call.signature.as_deref();
-        Ok(match signature::verify(signature, &call.body, secrets, now) {
+        Ok(match verify_signature(signature, &call.body, secrets, now, SIGNATURE_TOLERANCE) {
             Ok(()) => event::webhook_subjects(&call.body)?,
-            Err(forged) => WebhookOutcome::Rejected { reason: forged.to_string() },
+            Err(forged) => WebhookOutcome::Rejected { reason: forged.message(SIGNATURE_HEADER) },
         })
     }
 

@@ -13,7 +13,7 @@ use tokio::{
 };
 use transcript_core::{
     ErrorKind,
-    accounts::{Order, OrderItem, OrderState, payments::ProviderObject},
+    accounts::{Order, OrderItem, OrderState, payments::ProviderObject, webhooks::sign},
     ids::{AccountId, OrderId},
 };
 
@@ -114,6 +114,7 @@ fn sale() -> CheckoutRequest {
             state: OrderState::Open,
             payment: None,
             refunded_credits: Vec::new(),
+            returned_minor: 0,
             created_at: Timestamp::from_millis(0),
         },
         email: "ann@example.org".to_owned(),
@@ -331,9 +332,9 @@ async fn webhook_without_valid_signature_is_rejected() {
         stripe.parse_webhook(WebhookRequest { signature, body: body.to_vec() }, now).await.unwrap()
     };
     let subject = ProviderObject { object: "cs_1".to_owned(), customer: Some("cus_1".to_owned()) };
-    let signed = signature::sign(body, "whsec_hush", 1_795_176_000);
+    let signed = sign(body, &["whsec_hush".to_owned()], now);
     assert_eq!(parse_call(Some(signed)).await, WebhookOutcome::Events(vec![subject]));
-    for forged in [None, Some(signature::sign(body, "whsec_other", 1_795_176_000)), Some("t=1".to_owned())] {
+    for forged in [None, Some(sign(body, &["whsec_other".to_owned()], now)), Some("t=1".to_owned())] {
         let WebhookOutcome::Rejected { reason } = parse_call(forged).await else {
             panic!("a forged signature must be rejected")
         };

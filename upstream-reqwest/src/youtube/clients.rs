@@ -4,7 +4,7 @@
 //! have, some do not play videos made for children, and outdated versions are rejected. So several clients are tried
 //! in order, and their versions are settings.
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
 use transcript_core::{Error, Result};
 
@@ -72,6 +72,25 @@ const KNOWN: [KnownClient; 3] = [
     },
 ];
 
+/// The client of the website, for lists of videos. Its caption URLs need a proof-of-origin token.
+///
+/// Version and fields are those that the site sent in the summer of 2026.
+const WEB: KnownClient = KnownClient {
+    name: "web",
+    context_name: "WEB",
+    number: 1,
+    version: "2.20260708.00.00",
+    user_agent: "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) \
+                 Chrome/138.0.0.0 Safari/537.36",
+    device: ClientDevice {
+        make: None,
+        model: None,
+        os_name: "Windows",
+        os_version: "10.0",
+        android_sdk: None,
+    },
+};
+
 /// The device of a client, as its requests describe it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ClientDevice {
@@ -138,6 +157,18 @@ impl ClientIdentity {
         KNOWN.iter().map(|known| Self::new(known, known.version)).collect()
     }
 
+    /// The client of the website in a version: the setting `youtube.web_version`.
+    ///
+    /// # Errors
+    /// [`transcript_core::ErrorKind::Invalid`] when the version has other characters than digits and dots.
+    pub fn web(version: &str) -> Result<Self> {
+        if !is_version(version) {
+            let message = format!("youtube.web_version must be digits and dots, such as {}", WEB.version);
+            return Err(Error::invalid(message));
+        }
+        Ok(Self::new(&WEB, version))
+    }
+
     fn new(known: &KnownClient, version: &str) -> Self {
         Self {
             name: known.name,
@@ -174,6 +205,11 @@ impl ClientIdentity {
         self.number
     }
 
+    /// Whether it lists every language that YouTube translates captions into; the others list up to 18 of 156.
+    pub(super) fn lists_all_translations(&self) -> bool {
+        self.name == "visionos"
+    }
+
     pub(super) fn device(&self) -> ClientDevice {
         self.device
     }
@@ -196,6 +232,12 @@ pub struct YouTubeOptions {
     /// The client identities, in order; at least one. By default all known ones, in the versions known to work.
     #[default(ClientIdentity::defaults())]
     pub clients: Vec<ClientIdentity>,
+    /// The client identity of requests for lists of videos: [`ClientIdentity::web`].
+    #[default(ClientIdentity::new(&WEB, WEB.version))]
+    pub list_client: ClientIdentity,
+    /// The pause between two requests for lists, of all callers together; a quarter longer or shorter at random.
+    #[default(Duration::from_secs(1))]
+    pub list_pause: Duration,
 }
 
 impl YouTubeOptions {
@@ -208,7 +250,7 @@ impl YouTubeOptions {
             return Err(Error::invalid("youtube.clients must name at least one client"));
         }
         let clients = clients.iter().map(|text| ClientIdentity::parse(text.as_ref()));
-        Ok(Self { clients: clients.collect::<Result<_>>()? })
+        Ok(Self { clients: clients.collect::<Result<_>>()?, ..Self::default() })
     }
 }
 
@@ -251,6 +293,11 @@ mod tests {
             assert!(error.message().contains("youtube.clients"), "{error}");
             assert!(error.message().contains(word), "{text}: {error}");
         }
+        assert!(
+            ClientIdentity::web("2.20260708.00.00")
+                .is_ok_and(|client| client == YouTubeOptions::default().list_client)
+        );
+        assert!(ClientIdentity::web("latest").unwrap_err().message().contains("youtube.web_version"));
         assert!(YouTubeOptions::with_clients::<&str>(&[]).is_err());
         assert!(YouTubeOptions::with_clients(&["ios", "tv"]).is_err());
         let options = YouTubeOptions::with_clients(&["visionos", "android", "ios"]).unwrap();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use transcript_core::{
     supplier::{SupplyError, SupplyReason},
     time::Timestamp,
-    transcript::LanguageTag,
+    transcript::TrackInfo,
     video::Platform,
 };
 
@@ -58,8 +58,8 @@ pub(super) enum YouTubeFailure {
     Login,
     /// An unknown reason, in YouTube's wording.
     Other(String),
-    /// No captions in the selected language; the video has these languages.
-    NoLanguage(Vec<LanguageTag>),
+    /// No captions in the selected language; the video has these tracks.
+    NoLanguage(Vec<TrackInfo>),
     /// The video plays, but no audio URL works outside YouTube's own players.
     NoPlainSound,
     /// HTTP 403: the address, or this client on it, is blocked.
@@ -185,7 +185,7 @@ impl YouTubeFailure {
             Self::Upcoming(start) => SupplyReason::Upcoming(*start),
             Self::Live | Self::JustEnded => SupplyReason::Live,
             Self::NoCaptions | Self::EmptyCaptions => SupplyReason::NoCaptions,
-            Self::NoLanguage(languages) => SupplyReason::NoLanguage(languages.clone()),
+            Self::NoLanguage(tracks) => SupplyReason::NoLanguage(tracks.clone()),
             Self::OtherVideo => SupplyReason::OtherVideo,
             Self::Login => SupplyReason::Login,
             Self::TooOld => SupplyReason::Stale,
@@ -209,7 +209,7 @@ impl YouTubeFailure {
                     "The video has not started yet: it is scheduled for {start}. Try again after it."
                 );
             }
-            Self::NoLanguage(languages) => return no_language(languages),
+            Self::NoLanguage(tracks) => return no_language(tracks),
             Self::UnreadableCaptions(what) => {
                 return format!("YouTube's captions of this video could not be read: {what}.");
             }
@@ -310,6 +310,8 @@ fn affects_every_client(fault: &HttpError) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use transcript_core::transcript::{LanguageTag, TrackKind};
+
     use super::*;
 
     #[test]
@@ -382,7 +384,7 @@ mod tests {
             YouTubeFailure::UnreadableCaptions("it ended early".to_owned()),
             YouTubeFailure::Other("Custom Reason".to_owned()),
             YouTubeFailure::BadRequest(404),
-            YouTubeFailure::NoLanguage(vec![LanguageTag::english(); 30]),
+            YouTubeFailure::NoLanguage(vec![TrackInfo::new(LanguageTag::english(), TrackKind::Human); 30]),
             YouTubeFailure::Cancelled,
             YouTubeFailure::Gated,
             YouTubeFailure::TooOld,

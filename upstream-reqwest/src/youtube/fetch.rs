@@ -54,17 +54,21 @@ struct FallbackClient<'a> {
 impl<'a> YouTubeFetch<'a> {
     /// Tries the clients in order.
     ///
-    /// A conclusive failure ends the attempt; of several others the one with the highest weight is reported.
+    /// A conclusive failure ends the attempt, and so does a complete track list without the language. Of several other
+    /// failures the one with the highest weight is reported.
     pub(super) async fn run(&mut self) -> Result<SupplyOutput, AttemptFailure> {
         let mut failures: Vec<AttemptFailure> = Vec::new();
         let mut fallbacks: Vec<FallbackClient<'a>> = Vec::new();
         let clients = self.clients;
         for (done, client) in clients.iter().enumerate() {
             self.monitor.report_progress("tracks", done as u64, clients.len() as u64);
+            let mut is_last = false;
             let failure = match self.player(client).await {
                 Ok((details, tracks)) => match self.best(client, &details, &tracks).await {
                     Ok(supplied) => return Ok(supplied),
                     Err(failure) => {
+                        is_last = matches!(failure, YouTubeFailure::NoLanguage(_))
+                            && tracks.is_complete_for(&self.request.selector, client);
                         fallbacks.push(FallbackClient { client, details, tracks });
                         failure
                     }
@@ -77,6 +81,9 @@ impl<'a> YouTubeFetch<'a> {
                 return Err(attempt_failure);
             }
             failures.push(attempt_failure);
+            if is_last {
+                break;
+            }
         }
         // No client returns the best track: use the next best without a proof-of-origin token.
         for fallback in fallbacks {
@@ -167,7 +174,7 @@ impl<'a> YouTubeFetch<'a> {
         tracks: &YouTubeTrackList,
     ) -> Result<SupplyOutput, YouTubeFailure> {
         match tracks.choose(&self.request.selector) {
-            None => Err(YouTubeFailure::NoLanguage(tracks.languages())),
+            None => Err(YouTubeFailure::NoLanguage(tracks.infos())),
             Some(choice) if choice.gated => Err(YouTubeFailure::Gated),
             Some(choice) => self.supplied(client, details, tracks, choice).await,
         }

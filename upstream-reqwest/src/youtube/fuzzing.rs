@@ -1,10 +1,10 @@
 //! Entry points of the fuzz targets.
 
-use transcript_core::{transcript::TrackSelector, video::VideoId};
+use transcript_core::{Timestamp, transcript::TrackSelector, video::VideoId};
 use url::Url;
 
 use super::{
-    classify, media,
+    classify, lists, media,
     player::{self, PlayerOutcome},
     player_data::StreamingData,
 };
@@ -16,7 +16,7 @@ pub fn player_response(body: &[u8], video: &VideoId, selector: &TrackSelector) {
     match player::interpret(body, video).outcome {
         PlayerOutcome::Tracks { details, tracks } => {
             assert!(details.metadata.check().is_ok(), "{:?}", details.metadata);
-            assert!(!tracks.is_empty() && !tracks.languages().is_empty());
+            assert!(!tracks.is_empty() && !tracks.infos().is_empty());
             let choice = tracks.choose(selector);
             let substitute = tracks.choose_instead(selector, |_| true);
             assert!(substitute.is_none() || choice.is_some());
@@ -37,5 +37,12 @@ pub fn player_response(body: &[u8], video: &VideoId, selector: &TrackSelector) {
 pub fn redirect(location: &str) {
     if let Ok(location) = Url::parse(location) {
         classify::classify_redirect(&location);
+    }
+}
+
+/// Reads a response with a page of a list, as each part of a list.
+pub fn list_response(body: &[u8], now: Timestamp) {
+    if let Ok(response) = serde_json::from_slice(body) {
+        lists::fuzz(&response, now);
     }
 }

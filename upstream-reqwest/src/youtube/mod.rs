@@ -1,4 +1,5 @@
-//! YouTube captions in two requests: one for the video's tracks, one for a track's captions.
+//! YouTube captions in two requests: one for the video's tracks, one for a track's captions. `lists`: playlists and
+//! channels.
 
 mod captions;
 mod chapters;
@@ -9,6 +10,7 @@ mod failure;
 mod fetch;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
+mod lists;
 mod media;
 mod player;
 mod player_data;
@@ -35,6 +37,7 @@ use transcript_core::{
 };
 
 pub use clients::{ClientIdentity, YouTubeOptions};
+pub use lists::YouTubeLists;
 
 use crate::http::HttpTransport;
 use fetch::YouTubeFetch;

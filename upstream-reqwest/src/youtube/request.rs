@@ -27,6 +27,22 @@ const CAPTIONS_MAX: usize = 32 << 20;
 /// `visitor` is the visitor id of an earlier response, if any. The language is English because some failures can be
 /// recognized by their sentences only.
 pub(super) fn player(client: &ClientIdentity, video: &VideoId, visitor: Option<&str>) -> HttpRequest {
+    let fields = [
+        ("videoId", Value::from(video.id())),
+        // Skips the content warnings of some videos.
+        ("contentCheckOk", true.into()),
+        ("racyCheckOk", true.into()),
+    ];
+    post(client, PLAYER, visitor, fields)
+}
+
+/// A request to an endpoint of YouTube's clients, with these fields in its body.
+pub(super) fn post<const N: usize>(
+    client: &ClientIdentity,
+    endpoint: &'static str,
+    visitor: Option<&str>,
+    fields: [(&str, Value); N],
+) -> HttpRequest {
     let mut headers = headers(client);
     insert(&mut headers, header::CONTENT_TYPE, "application/json");
     insert(&mut headers, header::ORIGIN, ORIGIN);
@@ -35,17 +51,13 @@ pub(super) fn player(client: &ClientIdentity, video: &VideoId, visitor: Option<&
     if let Some(visitor) = visitor {
         insert(&mut headers, HeaderName::from_static("x-goog-visitor-id"), visitor);
     }
-    let body = json!({
-        "context": {"client": context(client, visitor)},
-        "videoId": video.id(),
-        // Skips the content warnings of some videos.
-        "contentCheckOk": true,
-        "racyCheckOk": true,
-    });
+    let context = ("context", json!({"client": context(client, visitor)}));
+    let fields = std::iter::once(context).chain(fields).map(|(name, value)| (name.to_owned(), value));
+    let body = Value::Object(fields.collect());
     HttpRequest {
         method: Method::POST,
         body: Bytes::from(body.to_string()),
-        ..HttpRequest::get(parse_constant(PLAYER), HOSTS, headers, PLAYER_MAX)
+        ..HttpRequest::get(parse_constant(endpoint), HOSTS, headers, PLAYER_MAX)
     }
 }
 

@@ -3,11 +3,14 @@
 use serde_json::Value;
 use transcript_core::{
     archive::TrackSelector,
-    transcript::{LanguageTag, TrackInfo, TrackKind, best_track, distinct_languages},
+    transcript::{LanguageTag, TrackInfo, TrackKind, best_track},
 };
 use url::{Url, form_urlencoded};
 
-use super::player::{field, items, text};
+use super::{
+    clients::ClientIdentity,
+    player::{field, items, text},
+};
 
 /// Maximum number of tracks and translations read. About 40 and 160 are usual.
 const TRACKS_MAX: usize = 500;
@@ -109,9 +112,12 @@ impl YouTubeTrackList {
         self.tracks.iter().map(|track| track.info.clone()).collect()
     }
 
-    /// The languages of all original tracks, each once.
-    pub(super) fn languages(&self) -> Vec<LanguageTag> {
-        distinct_languages(self.tracks.iter().map(|track| &track.info))
+    /// Whether no other client lists more tracks for a selector.
+    ///
+    /// All clients list the same tracks of a video. They differ in the languages that YouTube translates into.
+    pub(super) fn is_complete_for(&self, selector: &TrackSelector, client: &ClientIdentity) -> bool {
+        let translations = client.lists_all_translations() && !self.translations.is_empty();
+        translations || !selector.takes(TrackKind::Translated)
     }
 
     /// The best choice for a selector.

@@ -267,8 +267,8 @@ fn choose<'a>(
     tracks: &'a [YtDlpTrack],
     request: &SupplyRequest,
 ) -> Result<Vec<&'a YtDlpTrack>, YtDlpFailure> {
-    let languages = distinct_languages(tracks.iter().map(|track| &track.info));
-    if request.video.platform() == Platform::TikTok && languages.len() > 1 {
+    let languages = distinct_languages(tracks.iter().map(|track| &track.info)).len();
+    if request.video.platform() == Platform::TikTok && languages > 1 {
         // One of them is the original, the others are machine translations of it.
         let error = unreadable_error("it does not distinguish the original captions from their translations");
         return Err(YtDlpFailure::Reported(error.ambiguous()));
@@ -278,7 +278,9 @@ fn choose<'a>(
     };
     let Some(best) = best_for(&request.selector) else {
         return Err(YtDlpFailure::Classified(match request.selector.language() {
-            Some(_) if !languages.is_empty() => SocialFailure::NoLanguage(languages),
+            Some(_) if !tracks.is_empty() => {
+                SocialFailure::NoLanguage(tracks.iter().map(|track| track.info.clone()).collect())
+            }
             // A machine translation is never the default.
             _ => SocialFailure::NoCaptions,
         }));

@@ -43,11 +43,7 @@ impl Supplier for TranslatingSupplier {
             "fr" => known[1].clone(),
             "de" | "translation:de" => track("de", TrackKind::Translated),
             _ => {
-                let languages = known.into_iter().map(|track| track.language).collect();
-                return Err(SupplyError::new(
-                    SupplyReason::NoLanguage(languages),
-                    "There is no such language.",
-                ));
+                return Err(SupplyError::new(SupplyReason::NoLanguage(known), "There is no such language."));
             }
         };
         let transcript = Transcript {

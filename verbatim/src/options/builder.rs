@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::{sync::Arc, time::Duration};
 
 #[cfg(feature = "chat")]
-use transcript_core::chat::ChatModel;
+use transcript_core::chat::{ChatModel, Embedder};
 use transcript_core::{archive::Archive, engine::EngineObserver, supplier::Supplier};
 #[cfg(feature = "lookup")]
 use transcript_core::{directory::Directory, ledger::Ledger};
@@ -100,6 +100,14 @@ impl Options {
     #[must_use]
     pub fn with_chat_model(mut self, model: Arc<dyn ChatModel>) -> Self {
         self.custom.chat_model = Some(model);
+        self
+    }
+
+    /// Sets the embedding model that finds passages by their meaning.
+    #[cfg(feature = "chat")]
+    #[must_use]
+    pub fn with_embedder(mut self, embedder: Arc<dyn Embedder>) -> Self {
+        self.custom.embedder = Some(embedder);
         self
     }
 

@@ -24,7 +24,26 @@ impl Options {
                 "Options::chat and Options::custom both select a chat model: remove one of them",
             ));
         }
+        #[cfg(feature = "chat")]
+        if self.embedding_sources() > 1 {
+            return Err(Error::invalid(
+                "the options select several embedding models: keep one of embeddings, embedding_model and custom",
+            ));
+        }
         Ok(())
+    }
+
+    /// Number of options that select an embedding model.
+    #[cfg(feature = "chat")]
+    fn embedding_sources(&self) -> usize {
+        let selected = [
+            self.custom.embedder.is_some(),
+            #[cfg(feature = "chat-model")]
+            self.embeddings.is_some(),
+            #[cfg(feature = "static-embeddings")]
+            self.embedding_model.is_some(),
+        ];
+        selected.into_iter().filter(|is_selected| *is_selected).count()
     }
 
     fn check_supplier<'a>(

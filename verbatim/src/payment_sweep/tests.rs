@@ -18,7 +18,7 @@ use transcript_core::{
         },
     },
     ids::{AccountId, OrderId},
-    memory::{MemoryDirectory, MemoryLedger, MemoryOrders, MemoryRateLimiter},
+    memory::{MemoryDirectory, MemoryLedger, MemoryOrders, MemoryOutbox, MemoryRateLimiter},
 };
 
 use super::*;
@@ -107,6 +107,7 @@ async fn payments(mode: ProviderMode) -> (Payments, Arc<AtomicU32>, Arc<MemoryOr
         state: OrderState::Open,
         payment: Some("cs_1".to_owned()),
         refunded_credits: Vec::new(),
+        returned_minor: 0,
         created_at: Timestamp::from_millis(0),
     };
     orders.open(order).await.unwrap();
@@ -114,6 +115,7 @@ async fn payments(mode: ProviderMode) -> (Payments, Arc<AtomicU32>, Arc<MemoryOr
         orders: Arc::clone(&orders) as _,
         directory: Arc::new(MemoryDirectory::default()),
         ledger: Arc::new(MemoryLedger::default()),
+        outbox: Arc::new(MemoryOutbox::default()),
         limiter: Arc::new(MemoryRateLimiter::default()),
         provider: Some(Arc::new(FakeProvider { mode, calls: Arc::clone(&calls) })),
         clock: Arc::new(ManualClock),

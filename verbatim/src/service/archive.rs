@@ -64,7 +64,7 @@ impl ArchiveService {
                     watch_url: page.unwrap_or_default(),
                     key: None,
                     requested_language: None,
-                    languages: Vec::new(),
+                    languages: missing.languages.clone(),
                     availability: Availability::Unavailable(NoTranscript {
                         detail: missing.detail,
                         retry_after: missing.retry_after,
@@ -108,9 +108,10 @@ impl Service for ArchiveService {
         let lookup = ServiceLookup { reference, ..ServiceLookup::url("") };
         let LookupReply { result, transcript } = self.look_up(caller, lookup).await?.body;
         let Some(stored) = transcript else {
-            let message = result.failure_message.unwrap_or_default();
+            let (languages, message) = (result.details().tracks, result.failure_message.unwrap_or_default());
             return Err(ServiceError {
                 reason: result.failure_reason.as_deref().and_then(FailureReason::from_wire),
+                languages,
                 watch_url: Some(result.watch_url),
                 ..ServiceError::rejected(404, message)
             });

@@ -75,7 +75,9 @@ impl LocalService {
     /// The error of the v1 API for a video, with the watch page if there is no transcript.
     fn video_error(&self, error: V1Error, link: Option<VideoLink>, caller: &Caller) -> ServiceError {
         let watch_url = match (&error, link) {
-            (V1Error::NotFound(_), Some(link)) => Some(self.lookup.options().watch_url(&link, caller.src)),
+            (V1Error::NotFound { .. }, Some(link)) => {
+                Some(self.lookup.options().watch_url(&link, caller.src))
+            }
             _ => None,
         };
         ServiceError { watch_url, ..error.into() }

@@ -1,6 +1,6 @@
-//! Settings of the APIs, of payments and of logs.
+//! Settings of the APIs and of payments.
 
-use super::{ALLOWANCE, DAY, MINUTE, NOTHING, RATE, SECOND, Setting, bounded, checks, setting, unset};
+use super::{ALLOWANCE, DAY, MINUTE, NOTHING, RATE, SECOND, Setting, bounded, setting, unset};
 use crate::config::{BaseUrl, JwkSet, PriceSetting, Secret};
 
 /// Chat.
@@ -36,6 +36,73 @@ pub(super) const CHAT: &[Setting] = &[
         |reader, all| reader.duration(&mut all.chat.timeout, SECOND..=10 * MINUTE),
         "Timeout of an answer, retries included.",
     ),
+    unset(
+        "chat.embedding_model",
+        |reader, all| all.embedding_model = reader.optional(),
+        "folder with `tokenizer.json` and `model.safetensors`",
+        "A static embedding model in model2vec format: passages are found by meaning too. It is read at start and runs \
+         within the process. Requires a build with the feature `static-embeddings`, which is on by default.",
+        "\"/var/lib/verbatim/potion-multilingual-128M\"",
+    ),
+    unset(
+        "chat.embeddings_url",
+        |reader, all| all.embeddings.base_url = reader.text::<BaseUrl>(),
+        "http or https address, `/v1` included",
+        "In place of `chat.embedding_model`, a service with OpenAI's `/embeddings` endpoint. It receives the passages \
+         of transcripts that are asked about, and the questions.",
+        "\"http://127.0.0.1:8081/v1\"",
+    ),
+    unset(
+        "chat.embeddings_model",
+        |reader, all| all.embeddings.model = reader.text::<String>(),
+        "text",
+        "Model name. Required if `chat.embeddings_url` is set.",
+        "\"multilingual-e5-small\"",
+    ),
+    unset(
+        "chat.embeddings_api_key",
+        |reader, all| all.embeddings.api_key = reader.optional::<Secret>().map(String::from),
+        "text without white space",
+        "API key, if the service requires one. A secret; it is sent to that host only.",
+        "\"sk-example\"",
+    ),
+    unset(
+        "chat.embeddings_question_prefix",
+        |reader, all| all.embeddings.question_prefix = reader.text::<String>(),
+        "text",
+        "Text before each question and a space, for models that are trained with one.",
+        "\"query:\"",
+    ),
+    unset(
+        "chat.embeddings_passage_prefix",
+        |reader, all| all.embeddings.passage_prefix = reader.text::<String>(),
+        "text",
+        "Text before each passage and a space, for models that are trained with one.",
+        "\"passage:\"",
+    ),
+    bounded(
+        "chat.embeddings_timeout",
+        |reader, all| reader.duration(&mut all.embeddings.timeout, SECOND..=5 * MINUTE),
+        "Timeout of the vectors of a transcript or a question, retries included. After it the search is by words.",
+    ),
+];
+
+/// Search in the whole archive.
+pub(super) const SEARCH: &[Setting] = &[
+    unset(
+        "search.access",
+        |reader, all| all.server.search_access = reader.optional(),
+        "`everyone`, `keys` or `off`",
+        "Who may search the archive ([Search](search.md)). `off`: the archive is not indexed. Not set: everyone if \
+         `server.listen` and `server.base_url` are loopback addresses, otherwise callers with an API key.",
+        "\"everyone\"",
+    ),
+    bounded(
+        "search.requests_per_minute",
+        |reader, all| reader.small(&mut all.options.lookup.searches_per_minute, RATE),
+        "Searches per API key and minute; without a key, per network.",
+    )
+    .reloadable(),
 ];
 
 /// Mail.
@@ -56,6 +123,16 @@ pub(super) const MAIL: &[Setting] = &[
         "\"Verbatim <no-reply@example.org>\"",
     ),
 ];
+
+/// Webhooks.
+pub(super) const WEBHOOKS: &[Setting] = &[setting(
+    "webhooks.allow_private",
+    |reader, all| reader.value(&mut all.options.accounts.private_webhooks),
+    "`true` or `false`",
+    "Whether the callback address of a job may be http, and its host a private one: for networks in which all account \
+     holders may reach every host. Otherwise webhooks are sent over https to public addresses only.",
+)
+.reloadable()];
 
 /// Payments.
 pub(super) const PAYMENTS: &[Setting] = &[
@@ -201,6 +278,24 @@ pub(super) const LIMITS: &[Setting] = &[
     )
     .reloadable(),
     bounded(
+        "limits.jobs_per_account",
+        |reader, all| reader.small(&mut all.options.accounts.jobs_per_account, 1..=1_000),
+        "Unfinished jobs (`POST /api/v1/jobs`) per account of the v1 API.",
+    )
+    .reloadable(),
+    bounded(
+        "limits.items_per_job",
+        |reader, all| reader.small(&mut all.options.accounts.items_per_job, 1..=5_000),
+        "Videos of a job.",
+    )
+    .reloadable(),
+    bounded(
+        "limits.job_items_at_once",
+        |reader, all| reader.small(&mut all.options.accounts.job_items_at_once, 1..=1_000),
+        "Videos of jobs that a server works on at the same time. The limits of the sources hold as well.",
+    )
+    .reloadable(),
+    bounded(
         "limits.mint_per_network_per_day",
         |reader, all| reader.small(&mut all.options.lookup.mint_per_network_per_day, RATE),
         "New keys (`POST /api/keys`) per network and day.",
@@ -316,57 +411,6 @@ pub(super) const PLANS_AND_PRICES: &[Setting] = &[
         "credits.per_message",
         |reader, all| reader.number(&mut all.options.accounts.credits_per_message, 0..=1_000),
         "Credits per answered question.",
-    )
-    .reloadable(),
-];
-
-/// The admin API.
-pub(super) const ADMIN_API: &[Setting] = &[unset(
-    "admin.listen",
-    |reader, all| all.server.admin = reader.optional(),
-    "port, or IP address and port",
-    "Separate listener for the admin API; a port alone is on 127.0.0.1. Requests need a token of `verbatim \
-     admin-tokens create`. It is plain HTTP: keep it on a private address.",
-    "\"127.0.0.1:9465\"",
-)];
-
-/// Logs, metrics and traces.
-pub(super) const LOGS: &[Setting] = &[
-    unset(
-        "metrics.listen",
-        |reader, all| all.log.metrics = reader.optional(),
-        "IP address and port",
-        "Separate listener for Prometheus: `/metrics`, and also `/healthz` and `/readyz`. It has no \
-         authentication: keep it on a private address.",
-        "\"127.0.0.1:9464\"",
-    ),
-    unset(
-        "traces.endpoint",
-        |reader, all| {
-            all.log.traces = reader.optional();
-            checks::check_traces(reader, all);
-        },
-        "http address, with its path",
-        "Collector of traces as OTLP over HTTP: `http://127.0.0.1:4318/v1/traces`. Requires a build with the \
-         feature `otel`.",
-        "\"http://127.0.0.1:4318/v1/traces\"",
-    ),
-    bounded(
-        "traces.sample_ratio",
-        |reader, all| reader.ratio(&mut all.log.traces_sample_ratio),
-        "Share of requests that are traced, chosen at random. 1: all.",
-    ),
-    setting(
-        "log.format",
-        |reader, all| reader.value(&mut all.log.format),
-        "`text` or `json`",
-        "Format of log lines, on standard error: plain text, or one JSON object a line.",
-    ),
-    setting(
-        "log.level",
-        |reader, all| reader.value(&mut all.log.level),
-        "`error`, `warn`, `info`, `debug` or `trace`",
-        "Lowest level that is logged. Requests are logged at `info`.",
     )
     .reloadable(),
 ];

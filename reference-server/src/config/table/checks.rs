@@ -58,6 +58,31 @@ pub(super) fn check_chat(reader: &mut SettingsReader<'_>, all: &mut Settings) {
     let address = ("chat.base_url", !all.chat.base_url.is_empty());
     reader.needs(address, ("chat.model", !all.chat.model.is_empty()));
     all.options.chat = address.1.then(|| all.chat.clone());
+    check_embeddings(reader, all);
+}
+
+fn check_embeddings(reader: &mut SettingsReader<'_>, all: &mut Settings) {
+    let address = ("chat.embeddings_url", !all.embeddings.base_url.is_empty());
+    reader.needs(address, ("chat.embeddings_model", !all.embeddings.model.is_empty()));
+    all.options.embeddings = address.1.then(|| all.embeddings.clone());
+    let Some(folder) = all.embedding_model.clone() else { return };
+    if address.1 {
+        let what = "it is set, and chat.embeddings_url too";
+        reader.refuse("chat.embedding_model", &what, "set one of both");
+    }
+    #[cfg(feature = "static-embeddings")]
+    {
+        all.options.embedding_model = Some(folder);
+    }
+    #[cfg(not(feature = "static-embeddings"))]
+    {
+        let what = format!(
+            "{} cannot be read: this build lacks the feature static-embeddings",
+            quoted(&folder.display().to_string())
+        );
+        let allowed = "leave it out, or build the command with --features static-embeddings";
+        reader.refuse("chat.embedding_model", &what, allowed);
+    }
 }
 
 pub(super) fn check_mail(reader: &mut SettingsReader<'_>, all: &mut Settings) {

@@ -5,6 +5,7 @@
 
 mod apis;
 mod checks;
+mod operation;
 mod sources;
 
 use std::{ops::RangeInclusive, time::Duration};
@@ -12,7 +13,7 @@ use std::{ops::RangeInclusive, time::Duration};
 use super::{Settings, reader::SettingsReader};
 
 /// All sections, in order.
-pub(super) const SECTIONS: [Section; 16] = [
+pub(super) const SECTIONS: [Section; 19] = [
     section("Server", sources::SERVER, checks::check_server),
     section("Shared caches", sources::SHARED_CACHES, checks::check_cdn),
     section("Storage", sources::STORAGE, NO_CHECK),
@@ -21,7 +22,9 @@ pub(super) const SECTIONS: [Section; 16] = [
     section("Speech-to-text", sources::SPEECH_TO_TEXT, checks::check_speech),
     section("Suppliers", sources::SUPPLIERS, checks::check_suppliers),
     section("Chat", apis::CHAT, checks::check_chat),
+    section("Search", apis::SEARCH, NO_CHECK),
     section("Mail", apis::MAIL, checks::check_mail),
+    section("Webhooks", apis::WEBHOOKS, NO_CHECK),
     section("Payments", apis::PAYMENTS, checks::check_payments),
     section("Plus keys", apis::PLUS_KEYS, checks::check_entitlements),
     section("Limits", apis::LIMITS, NO_CHECK),
@@ -30,8 +33,9 @@ pub(super) const SECTIONS: [Section; 16] = [
         ..section("Absences", apis::ABSENCES, NO_CHECK)
     },
     section("Plans and prices", apis::PLANS_AND_PRICES, NO_CHECK),
-    section("Admin API", apis::ADMIN_API, NO_CHECK),
-    section("Logs, metrics and traces", apis::LOGS, NO_CHECK),
+    section("Admin API", operation::ADMIN_API, NO_CHECK),
+    section("Web pages", operation::WEB_PAGES, NO_CHECK),
+    section("Logs, metrics and traces", operation::LOGS, NO_CHECK),
 ];
 
 /// Checks several settings.

@@ -216,6 +216,13 @@ pub(super) const REQUESTS_TO_PLATFORMS: &[Setting] = &[
         "[\"visionos\", \"android\", \"ios\"]",
     ),
     unset(
+        "youtube.web_version",
+        |reader, all| all.options.youtube.web_version = reader.optional(),
+        "digits and dots",
+        "Version of YouTube's website that requests for playlists and channels name. Not set: the built-in version.",
+        "\"2.20260708.00.00\"",
+    ),
+    unset(
         "x.query_id",
         |reader, all| all.options.x.query_id = reader.optional(),
         "letters, digits, `-`, `_`",

@@ -136,9 +136,19 @@ fn sample_file_has_default_and_valid_values() {
     let values = sample.lines().filter_map(|line| line.strip_prefix('#')).filter(|line| line.contains(" = "));
     let values = values.filter(|line| !line.starts_with(' '));
     let values = values.filter(|line| cfg!(feature = "otel") || !line.starts_with("traces.endpoint"));
+    // It excludes `chat.embeddings_url`.
+    let values = values.filter(|line| !line.starts_with("chat.embedding_model "));
     let all = values.collect::<Vec<_>>().join("\n");
-    // An existing file, and a secret that is required by another setting.
+    // Existing files, and a secret that is required by another setting.
     let all = all.replace("/etc/verbatim/roots.pem", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"));
+    let all = all.replace("/etc/verbatim/messages", concat!(env!("CARGO_MANIFEST_DIR"), "/src/messages"));
     let settings = load(&all, &[("VERBATIM_STRIPE__WEBHOOK_SECRETS", "whsec_example")], &[]).unwrap();
-    assert!(settings.effective.iter().all(|one| one.value.is_some() || one.name == "traces.endpoint"));
+    let is_left_out = |name| ["chat.embedding_model", "traces.endpoint"].contains(&name);
+    assert!(settings.effective.iter().all(|one| one.value.is_some() || is_left_out(one.name)));
+    let both = format!("{all}\nchat.embedding_model = \"models\"");
+    let error = load(&both, &[("VERBATIM_STRIPE__WEBHOOK_SECRETS", "whsec_example")], &[]).unwrap_err();
+    assert!(
+        error.to_string().contains("chat.embedding_model: it is set, and chat.embeddings_url too"),
+        "{error}"
+    );
 }

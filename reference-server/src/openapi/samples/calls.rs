@@ -7,6 +7,8 @@ pub(super) enum SampleParameter {
     Text(&'static str),
     /// Environment variable that the reader must set.
     Variable(&'static str),
+    /// List of literal texts, in a JSON body.
+    List(&'static [&'static str]),
 }
 
 /// Body of a call.
@@ -41,14 +43,15 @@ pub(super) struct SampleCall {
     pub(super) is_json: bool,
 }
 
-use SampleParameter::{Text, Variable};
+use SampleParameter::{List, Text, Variable};
 
 /// Key of the lookup API.
-const KEY: Option<&str> = Some("VERBATIM_KEY");
+pub(super) const KEY: Option<&str> = Some("VERBATIM_KEY");
 /// Key of an account.
-const ACCOUNT_KEY: Option<&str> = Some("VERBATIM_ACCOUNT_KEY");
+pub(super) const ACCOUNT_KEY: Option<&str> = Some("VERBATIM_ACCOUNT_KEY");
 const ORDER: &[(&str, SampleParameter)] = &[("order", Variable("VERBATIM_ORDER"))];
-const VIDEO: &str = crate::routes::document::examples::VIDEO;
+const JOB: &[(&str, SampleParameter)] = &[("job", Variable("VERBATIM_JOB"))];
+pub(super) const VIDEO: &str = crate::routes::document::examples::VIDEO;
 
 const PLAIN: SampleCall = SampleCall {
     operation: "",
@@ -60,7 +63,7 @@ const PLAIN: SampleCall = SampleCall {
     is_json: true,
 };
 
-const fn plain(operation: &'static str) -> SampleCall {
+pub(super) const fn plain(operation: &'static str) -> SampleCall {
     SampleCall { operation, ..PLAIN }
 }
 
@@ -72,6 +75,7 @@ pub(super) const CALLS: &[SampleCall] = &[
         ..plain("getTranscript")
     },
     SampleCall { query: &[("v", Text(VIDEO))], is_json: false, ..plain("headTranscript") },
+    SampleCall { query: &[("q", Text("tide tables"))], key: KEY, ..plain("searchArchive") },
     SampleCall { body: SampleBody::Json(&[("label", Text("laptop"))]), ..plain("createApiKey") },
     SampleCall { key: KEY, ..plain("getKeyStatus") },
     SampleCall {
@@ -88,6 +92,7 @@ pub(super) const CALLS: &[SampleCall] = &[
         is_json: false,
         ..plain("getDocsOfOperation")
     },
+    SampleCall { path: &[("guide", Text("quick-start"))], is_json: false, ..plain("getGuide") },
     SampleCall { is_json: false, ..plain("getLlmsTxt") },
     SampleCall { body: SampleBody::Json(&[("email", Text("ann@example.org"))]), ..plain("registerAccount") },
     SampleCall { query: &[("token", Variable("VERBATIM_TOKEN"))], ..plain("openVerificationLink") },
@@ -109,6 +114,18 @@ pub(super) const CALLS: &[SampleCall] = &[
     },
     SampleCall { key: ACCOUNT_KEY, body: SampleBody::Json(&[("plan", Text("pro"))]), ..plain("subscribe") },
     SampleCall { key: ACCOUNT_KEY, body: SampleBody::Json(&[("pack", Text("1k"))]), ..plain("buyCredits") },
+    SampleCall {
+        key: ACCOUNT_KEY,
+        body: SampleBody::Json(&[("urls", List(&["https://youtu.be/dQw4w9WgXcQ", "jNQXAC9IVRw"]))]),
+        ..plain("startJob")
+    },
+    SampleCall { key: ACCOUNT_KEY, ..plain("listJobs") },
+    SampleCall { key: ACCOUNT_KEY, path: JOB, ..plain("getJob") },
+    SampleCall { key: ACCOUNT_KEY, path: JOB, ..plain("getJobResults") },
+    SampleCall { key: ACCOUNT_KEY, path: JOB, ..plain("getJobDeliveries") },
+    SampleCall { key: ACCOUNT_KEY, path: JOB, ..plain("cancelJob") },
+    SampleCall { key: ACCOUNT_KEY, ..plain("getWebhookSecret") },
+    SampleCall { key: ACCOUNT_KEY, ..plain("rotateWebhookSecret") },
     SampleCall {
         headers: &[
             ("Stripe-Signature", Variable("STRIPE_SIGNATURE")),

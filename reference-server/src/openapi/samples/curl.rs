@@ -12,6 +12,7 @@ pub(super) fn source(request: &SampleRequest<'_>) -> String {
             lines.push("--head".to_owned());
             lines.extend((!call.query.is_empty()).then(|| "--get".to_owned()));
         }
+        "DELETE" => lines.push("--request DELETE".to_owned()),
         "POST" if matches!(call.body, SampleBody::None) => lines.push("--request POST".to_owned()),
         _ => {}
     }
@@ -46,6 +47,7 @@ fn put_in(value: SampleParameter) -> String {
     match value {
         SampleParameter::Text(text) => text.to_owned(),
         SampleParameter::Variable(name) => format!("${name}"),
+        SampleParameter::List(texts) => texts.join(", "),
     }
 }
 
@@ -59,7 +61,13 @@ fn json(fields: &[(&str, SampleParameter)]) -> String {
     let mark = if has_variable { "\\\"" } else { "\"" };
     let fields: Vec<String> = fields
         .iter()
-        .map(|(name, value)| format!("{mark}{name}{mark}: {mark}{}{mark}", put_in(*value)))
+        .map(|(name, value)| match value {
+            SampleParameter::List(texts) => {
+                let texts: Vec<String> = texts.iter().map(|text| format!("{mark}{text}{mark}")).collect();
+                format!("{mark}{name}{mark}: [{}]", texts.join(", "))
+            }
+            value => format!("{mark}{name}{mark}: {mark}{}{mark}", put_in(*value)),
+        })
         .collect();
     quoted(&format!("{{{}}}", fields.join(", ")))
 }

@@ -9,6 +9,7 @@ pub(super) fn source(request: &SampleRequest<'_>) -> String {
     let mut address = request.address(|value| match value {
         SampleParameter::Text(text) => text.to_owned(),
         SampleParameter::Variable(name) => format!("${{process.env.{name}}}"),
+        SampleParameter::List(texts) => texts.join(","),
     });
     if !call.query.is_empty() {
         text.push_str(&format!("const query = new URLSearchParams({});\n", object(call.query)));
@@ -54,6 +55,7 @@ fn expression(value: SampleParameter) -> String {
     match value {
         SampleParameter::Text(text) => format!("\"{text}\""),
         SampleParameter::Variable(name) => format!("process.env.{name}"),
+        SampleParameter::List(texts) => format!("{texts:?}"),
     }
 }
 

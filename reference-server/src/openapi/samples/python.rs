@@ -22,6 +22,7 @@ pub(super) fn source(request: &SampleRequest<'_>) -> String {
     let mut address = request.address(|value| match value {
         SampleParameter::Text(text) => text.to_owned(),
         SampleParameter::Variable(name) => format!("{{os.environ['{name}']}}"),
+        SampleParameter::List(texts) => texts.join(","),
     });
     if !call.query.is_empty() {
         text.push_str(&format!("query = urllib.parse.urlencode({})\n", dictionary(call.query)));
@@ -51,8 +52,8 @@ pub(super) fn source(request: &SampleRequest<'_>) -> String {
     if !headers.is_empty() {
         arguments.push(format!("headers={{{}}}", headers.join(", ")));
     }
-    if request.method == "HEAD" {
-        arguments.push("method=\"HEAD\"".to_owned());
+    if let method @ ("HEAD" | "DELETE") = request.method.as_str() {
+        arguments.push(format!("method=\"{method}\""));
     }
     text.push_str(&format!("request = urllib.request.Request(\n    {},\n)\n", arguments.join(",\n    ")));
     text.push_str("with urllib.request.urlopen(request) as response:\n");
@@ -79,6 +80,7 @@ fn expression(value: SampleParameter) -> String {
     match value {
         SampleParameter::Text(text) => format!("\"{text}\""),
         SampleParameter::Variable(name) => format!("os.environ[\"{name}\"]"),
+        SampleParameter::List(texts) => format!("{texts:?}"),
     }
 }
 

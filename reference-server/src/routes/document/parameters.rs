@@ -95,6 +95,11 @@ pub(crate) fn words() -> Value {
     )
 }
 
+/// `description`: the description of the video.
+pub(crate) fn description() -> Value {
+    flag("description", "Extension: adds `description` to `metadata`, where it is known. Only in JSON.")
+}
+
 /// `frontmatter`: what is known of the video, before Markdown.
 pub(crate) fn frontmatter() -> Value {
     flag("frontmatter", "Extension: `format=md` begins with what is known of the video, as YAML.")
@@ -110,6 +115,17 @@ fn flag(name: &str, what: &str) -> Value {
     })
 }
 
+/// `cursor` of a search.
+pub(crate) fn search_cursor() -> Value {
+    json!({
+        "name": "cursor",
+        "in": "query",
+        "description": "The start of the page: `nextCursor` of the previous page, with the same other parameters.",
+        "schema": { "type": "string", "maxLength": 64 },
+        "examples": { "next": { "value": "s1f2e3d4c1" } }
+    })
+}
+
 /// `chunk`: the size of chunks.
 pub(crate) fn chunk() -> Value {
     json!({
@@ -118,7 +134,12 @@ pub(crate) fn chunk() -> Value {
         "description": "Extension: adds `chunks`: segments joined to texts of at most this many seconds (`60s`) or \
                         estimated tokens (`200t`). A chunk never splits a segment nor reaches into another chapter, \
                         and rather ends at a pause.",
-        "schema": { "type": "string", "pattern": "^[1-9][0-9]{0,4}[st]$" },
+        "schema": {
+            "type": "string",
+            // At most 86,400 seconds or 100,000 tokens.
+            "pattern": "^(?:(?:[1-9][0-9]{0,3}|[1-7][0-9]{4}|8[0-5][0-9]{3}|86[0-3][0-9]{2}|86400)s|\
+                        (?:[1-9][0-9]{0,4}|100000)t)$"
+        },
         "examples": { "minute": { "value": "60s" }, "tokens": { "value": "200t" } }
     })
 }
@@ -194,5 +215,16 @@ pub(crate) fn operation() -> Value {
         "description": "The `operationId` of an operation.",
         "schema": { "type": "string", "minLength": 1 },
         "examples": { "lookUp": { "value": "getTranscript" } }
+    })
+}
+
+pub(crate) fn guide() -> Value {
+    json!({
+        "name": "guide",
+        "in": "path",
+        "required": true,
+        "description": "The name of a guide.",
+        "schema": { "type": "string", "minLength": 1 },
+        "examples": { "start": { "value": "quick-start" } }
     })
 }

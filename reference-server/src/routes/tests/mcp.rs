@@ -269,6 +269,17 @@ async fn mcp_hostile_title_is_one_line_of_plain_text() {
 }
 
 #[tokio::test]
+async fn mcp_missing_language_lists_available_ones() {
+    let service = ServiceFixture::start().await;
+    let (lookups, account) = (service.key().await, service.account("ann@example.org").await);
+    let expect = json!([{ "tag": "en", "name": "English", "kind": "manual", "original": false }]);
+    for key in [&lookups, &account, &lookups] {
+        let got = call(&service, Some(key), "get_transcript", json!({ "video": NEW, "lang": "fr" })).await;
+        assert_eq!(got["_meta"]["verbatim/available_languages"], expect, "{got}");
+    }
+}
+
+#[tokio::test]
 async fn mcp_calls_without_key_are_limited_per_network() {
     let options = LookupOptions { tool_calls_per_network_per_minute: 3, ..LookupOptions::default() };
     let service = ServiceFixture::with_options(options).await;

@@ -32,6 +32,7 @@ async fn start() -> ServiceFixture {
     let chapter = |title: &str, start_ms| Chapter { title: title.to_owned(), start_ms };
     let metadata = VideoMetadata {
         chapters: vec![chapter("Start", 0), chapter("End", 60_000)],
+        description: Some("Two people\n\"meet\".".to_owned()),
         ..VideoMetadata::default()
     };
     service.keep_with(talk(), metadata).await;
@@ -88,6 +89,9 @@ async fn lookup_machine_translation_is_returned_on_request_only() {
     let used = async || service.get_with("/api/keys/me", &key).await.json()["used"].clone();
     let plain = get("lang=fr").await;
     assert_eq!((&plain["available"], &plain["failureReason"]), (&json!(false), &json!("no_captions")));
+    // Also of a video that was never archived, and from the recorded absence.
+    let languages = json!([{ "tag": "en", "name": "English", "kind": "manual", "original": false }]);
+    assert_eq!((&plain["languages"], &get("lang=fr").await["languages"]), (&languages, &languages));
     assert_eq!(used().await, 0, "a missing language is free");
     let translated = get("lang=fr&translated=true").await;
     assert_eq!((&translated["available"], &translated["language"]), (&json!(true), &json!("fr")));
@@ -97,6 +101,20 @@ async fn lookup_machine_translation_is_returned_on_request_only() {
     assert_eq!(get("lang=fr").await["available"], false);
     assert_eq!(get("lang=fr&translated=true").await["fromCache"], true);
     assert_eq!(used().await, 1);
+}
+
+#[tokio::test]
+async fn description_is_in_json_on_request_only() {
+    let service = start().await;
+    let (key, description) = (service.account("ann@example.org").await, json!("Two people\n\"meet\"."));
+    for (parameter, expect) in [("", &Value::Null), ("&description=true", &description)] {
+        let lookup = get(&service, parameter.trim_start_matches('&')).await.json();
+        assert_eq!(lookup["metadata"]["description"], *expect, "{lookup}");
+        let path = format!("/api/v1/transcript?video_id={TALK}{parameter}");
+        let bought = service.get_with(&path, &key).await.json();
+        assert_eq!(bought["metadata"]["description"], *expect, "{bought}");
+    }
+    assert_eq!(get(&service, "format=md&description=true").await.status, 400);
 }
 
 #[tokio::test]
@@ -190,7 +208,11 @@ async fn v1_views_are_those_of_lookup_and_bad_cursor_is_free() {
         assert_eq!(refused.status, 400, "{query}: {refused:?}");
     }
     service.clock.advance(Duration::from_secs(60));
-    assert_eq!(get(&format!("video_id={NEW}&lang=fr")).await.status, 404);
+    for _ in 0..2 {
+        let missing = get(&format!("video_id={NEW}&lang=fr")).await;
+        let english = json!([{ "tag": "en", "name": "English", "kind": "manual", "original": false }]);
+        assert_eq!((missing.status.as_u16(), &missing.json()["languages"]), (404, &english), "{missing:?}");
+    }
     assert_eq!(left().await, all - 4);
     let translated = get(&format!("video_id={NEW}&lang=fr&translated=true")).await.json();
     assert_eq!((&translated["language"], &translated["is_generated"]), (&json!("fr"), &json!(true)));
@@ -207,7 +229,7 @@ async fn page_language_is_selected_and_linked() {
     for _ in 0..2 {
         let german = page("?lang=de").await;
         assert!(
-            german.contains("Automatic captions") && german.contains("format=srt&amp;lang=de"),
+            german.contains("Auto-generated captions") && german.contains("format=srt&amp;lang=de"),
             "{german}"
         );
         assert!(page("?lang=fr").await.contains("Not in this language"));

@@ -18,7 +18,7 @@ use crate::{
 const JSON: (&str, &str) = ("content-type", "application/json");
 
 /// Solved challenge of a video's page.
-async fn solved(service: &ServiceFixture, video: &str) -> String {
+pub(super) async fn solved(service: &ServiceFixture, video: &str) -> String {
     let answer = service.get(&format!("/watch/video_site/{video}/challenge")).await;
     assert_eq!(
         (answer.status.as_u16(), answer.header("cache-control")),
@@ -47,13 +47,18 @@ async fn send(
 }
 
 /// Solves the challenge and presses the button.
-async fn press(service: &ServiceFixture, video: &str, cookie: Option<&str>, peer: &str) -> TestResponse {
+pub(super) async fn press(
+    service: &ServiceFixture,
+    video: &str,
+    cookie: Option<&str>,
+    peer: &str,
+) -> TestResponse {
     let solution = solved(service, video).await;
     send(service, video, &solution, cookie, peer).await
 }
 
 /// Cookie of a response, as a browser sends it back.
-fn cookie(answer: &TestResponse) -> String {
+pub(super) fn cookie(answer: &TestResponse) -> String {
     answer.header("set-cookie").unwrap().split(';').next().unwrap().to_owned()
 }
 
@@ -213,8 +218,9 @@ async fn visitor_daily_cap_and_minute_limit_apply() {
 
 #[tokio::test]
 async fn watch_visitors_disabled_hides_button() {
-    let service =
-        ServiceFixture::with_options(LookupOptions { visitor_per_day: 0, ..LookupOptions::default() }).await;
+    let options =
+        LookupOptions { visitor_per_day: 0, questions_per_visitor_per_day: 0, ..LookupOptions::default() };
+    let service = ServiceFixture::with_options(options).await;
     let page = service.get(&format!("/watch/video_site/{NEW}")).await;
     assert!(page.text.contains("API key") && !page.text.contains("<button"), "{}", page.text);
     assert!(!page.text.contains("<script"));

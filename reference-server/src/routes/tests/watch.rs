@@ -16,7 +16,7 @@ async fn watch_archived_transcript_is_shown() {
     let policy = page.header("content-security-policy").unwrap();
     assert!(policy.starts_with("default-src 'none'; style-src 'self'; "), "{policy}");
     assert!(policy.contains("script-src 'self'") && !policy.contains("unsafe"), "{policy}");
-    assert_eq!(page.header("referrer-policy"), Some("no-referrer"));
+    assert_eq!(page.header("referrer-policy"), Some("same-origin"));
     assert_eq!(page.header("x-content-type-options"), Some("nosniff"));
     for part in [
         "<title>A talk – transcript</title>",
@@ -53,7 +53,7 @@ async fn watch_missing_transcript_shows_reason() {
     let now = transcript_core::Clock::now(service.clock.as_ref());
     service.archive.withdraw(&video, true, now).await.unwrap();
     let page = service.get(&format!("/watch/video_site/{ARCHIVED}")).await;
-    assert!(page.text.contains("withdrawn by the operator") && !page.text.contains("It is so"));
+    assert!(page.text.contains("has withdrawn the transcript") && !page.text.contains("It is so"));
 }
 
 #[tokio::test]

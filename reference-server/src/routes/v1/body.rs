@@ -131,7 +131,7 @@ mod tests {
                 .and_then(|fields| fields.text("email").map(str::to_owned))
                 .unwrap_err();
             let body = String::from_utf8_lossy(body);
-            assert!(denial.message().starts_with(message), "{body}: {denial:?}");
+            assert!(denial.body().error.starts_with(message), "{body}: {denial:?}");
             assert_eq!(denial.status(), status, "{body}");
         }
         let mut headers = HeaderMap::new();

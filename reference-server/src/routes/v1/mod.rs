@@ -9,12 +9,14 @@ mod body;
 mod cached;
 pub(super) mod chat;
 pub(super) mod document;
+pub(super) mod jobs;
 pub(super) mod payments;
 pub(super) mod register;
 mod sse;
 pub(super) mod transcript;
 pub(super) mod verify;
 pub(super) mod webhook;
+pub(super) mod webhook_secret;
 
 use std::panic::AssertUnwindSafe;
 

@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use transcript_core::{
     accounts::{ChatStream, ChatStreamEvent, RateLimitStatus, StoredResponse, V1Error},
     chat::Sentence,
-    wire::v1::{ChatCitation, ErrorBody},
+    wire::v1::ChatCitation,
 };
 
 use super::admission::finish;
@@ -55,11 +55,7 @@ pub(super) async fn stream_response(mut stream: ChatStream, rate: RateLimitStatu
 fn last_event(outcome: Result<StoredResponse, V1Error>) -> Bytes {
     match outcome {
         Ok(reply) => event_of_json("answer", &reply.body),
-        Err(refused) => {
-            let denial = V1ErrorResponse::from(refused);
-            let (error, code) = (denial.message().to_owned(), denial.status().as_u16());
-            event("error", &ErrorBody { error, code })
-        }
+        Err(refused) => event("error", &V1ErrorResponse::from(refused).body()),
     }
 }
 

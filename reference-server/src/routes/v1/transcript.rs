@@ -59,7 +59,8 @@ pub(crate) async fn transcript(
 }
 
 /// Parameters of the endpoint.
-const NAMES: [&str; 8] = ["video_id", "url", "lang", "translated", "words", "chunk", "cursor", "max_chars"];
+const NAMES: [&str; 9] =
+    ["video_id", "url", "lang", "translated", "words", "description", "chunk", "cursor", "max_chars"];
 
 /// Parses the query; unknown parameters are ignored, unless they are spelled almost as a known one.
 fn transcript_params(query: &str) -> Result<TranscriptParams, V1ErrorResponse> {
@@ -112,7 +113,7 @@ pub(crate) fn operation(options: &DocumentOptions<'_>) -> Value {
         ),
         "security": document::key(),
         "parameters": [
-            parameters::video_id(), parameters::url(), parameters::lang(), lookup::translated(), lookup::words(),
+            parameters::video_id(), parameters::url(), parameters::lang(), lookup::translated(), lookup::words(), lookup::description(),
             lookup::chunk(), lookup::cursor(), lookup::max_chars("max_chars"), parameters::idempotency_key()
         ],
         "responses": {

@@ -13,11 +13,12 @@ use axum::{
 use http::{
     HeaderMap, HeaderValue, StatusCode, Uri,
     header::{CONTENT_TYPE, VARY},
+    request::Parts,
 };
 use maud::Markup;
 use serde_json::{Value, json};
 use transcript_core::{
-    accounts::{IssuedAccountKey, VerifyOutcome},
+    accounts::{IssuedAccountKey, OpenedSession, VerifyOutcome},
     wire::v1::VerifyResponse,
 };
 
@@ -28,8 +29,15 @@ use super::{
 };
 use crate::{
     api::{ClientAddress, V1ErrorResponse, json, parameter, read_body, wants_page},
-    page::{self, PagePolicy},
-    routes::html,
+    page::{self, PageContext, PagePolicy},
+    routes::{
+        account::{
+            own_referrer,
+            session::{device, is_own_form, set_cookie},
+            sign_in::end_present_session,
+        },
+        html,
+    },
     state::AppState,
 };
 
@@ -37,16 +45,20 @@ use crate::{
 pub(crate) async fn open(
     State(app): State<AppState>,
     Extension(client): Extension<ClientAddress>,
+    context: PageContext,
     headers: HeaderMap,
     uri: Uri,
 ) -> Response {
     let token = match token(parameter(uri.query().unwrap_or_default(), "token")) {
         Ok(token) => token,
-        Err(denial) => return answer(&headers, Err(denial)),
+        Err(denial) => return answer(&app, &context, &headers, Err(denial)),
     };
     match wants_page(&headers) {
-        true => vary_by_accept(html_page(StatusCode::OK, page::verify::confirm(&token))),
-        false => answer(&headers, redeem(&app, &token, false, client).await),
+        true => {
+            let page = html_page(StatusCode::OK, page::verify::confirm(&context, &token), PagePolicy::Form);
+            vary_by_accept(page)
+        }
+        false => answer(&app, &context, &headers, redeem(&app, &token, false, client).await),
     }
 }
 
@@ -54,6 +66,7 @@ pub(crate) async fn open(
 pub(crate) async fn confirm(
     State(app): State<AppState>,
     Extension(client): Extension<ClientAddress>,
+    context: PageContext,
     request: Request,
 ) -> Response {
     let (parts, body) = request.into_parts();
@@ -62,7 +75,25 @@ pub(crate) async fn confirm(
         let token = request_token(&parts.headers, &parts.uri, &body)?;
         redeem(&app, &token, true, client).await
     };
-    answer(&parts.headers, outcome.await)
+    let outcome = outcome.await;
+    let opened = match &outcome {
+        Ok(issued) => open_session(&app, &parts, issued).await,
+        Err(_) => None,
+    };
+    let mut response = answer(&app, &context, &parts.headers, outcome);
+    if let Some(opened) = opened {
+        set_cookie(&mut response, &opened, &app.lookup.options().base_url);
+    }
+    response
+}
+
+/// Signs in the browser whose visitor has just proved the mail address. The key is shown whether or not it succeeds.
+async fn open_session(app: &AppState, head: &Parts, issued: &IssuedAccountKey) -> Option<OpenedSession> {
+    if !wants_page(&head.headers) || !is_own_form(head, &app.lookup.options().base_url) {
+        return None;
+    }
+    end_present_session(app, &head.headers).await;
+    app.accounts.sessions.open(&issued.account, &device(&head.headers)).await.ok()
 }
 
 async fn redeem(
@@ -81,16 +112,25 @@ async fn redeem(
     }
 }
 
-fn answer(headers: &HeaderMap, outcome: Result<IssuedAccountKey, V1ErrorResponse>) -> Response {
+fn answer(
+    app: &AppState,
+    context: &PageContext,
+    headers: &HeaderMap,
+    outcome: Result<IssuedAccountKey, V1ErrorResponse>,
+) -> Response {
     let response = match (outcome, wants_page(headers)) {
         (Ok(issued), false) => json(StatusCode::OK, &VerifyResponse::from(&issued)),
-        (Ok(issued), true) => html_page(StatusCode::OK, page::verify::issued(&VerifyResponse::from(&issued))),
+        (Ok(issued), true) => {
+            let base_url = &app.lookup.options().base_url;
+            let page = page::verify::issued(context, &VerifyResponse::from(&issued), base_url);
+            html_page(StatusCode::OK, page, PagePolicy::Script)
+        }
         (Err(denial), false) => denial.into_response(),
         (Err(denial), true) => {
-            let (status, page) = (denial.status(), page::verify::refused(denial.message()));
+            let (status, page) = (denial.status(), page::verify::refused(context, denial.status()));
             // Keeps the headers of the error, such as `Retry-After`.
             let mut response = denial.into_response();
-            let page = html_page(status, page);
+            let page = html_page(status, page, PagePolicy::Form);
             let (head, body) = page.into_parts();
             response.headers_mut().extend(head.headers);
             *response.body_mut() = body;
@@ -100,12 +140,12 @@ fn answer(headers: &HeaderMap, outcome: Result<IssuedAccountKey, V1ErrorResponse
     vary_by_accept(response)
 }
 
-fn html_page(status: StatusCode, page: Markup) -> Response {
-    html::html(status, page, html::CacheMode::Never, PagePolicy::Form)
+fn html_page(status: StatusCode, page: Markup, policy: PagePolicy) -> Response {
+    own_referrer(html::html(status, page, html::CacheMode::Never, policy))
 }
 
 fn vary_by_accept(mut response: Response) -> Response {
-    response.headers_mut().append(VARY, HeaderValue::from_static("accept"));
+    response.headers_mut().insert(VARY, HeaderValue::from_static("accept, accept-language"));
     response
 }
 
@@ -193,13 +233,13 @@ fn verification(shown: &str) -> Value {
     let invalid = "token: this verification link is invalid, was used, or is older than 24 hours; POST \
                    /api/v1/register sends a new one";
     json!({
-        "200": document::answer("The new key, shown only once; a page for browsers.", content, [document::vary("accept")]),
+        "200": document::answer("The new key, shown only once; a page for browsers.", content, [document::vary("accept, accept-language")]),
         "400": with_page(
             document::denial(
                 400,
                 "The token is missing or invalid. Unknown, used and expired tokens get the same response.",
                 &[("token", invalid)],
-                [document::vary("accept")],
+                [document::vary("accept, accept-language")],
             ),
             "No API key",
         ),

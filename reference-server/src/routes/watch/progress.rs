@@ -19,7 +19,11 @@ use transcript_core::{
     wire::lookup::TranscriptResult,
 };
 
-use crate::api::{COMMENT, KEEPALIVE_INTERVAL, event, event_of_json, event_stream};
+use super::transcribe::localized;
+use crate::{
+    api::{COMMENT, KEEPALIVE_INTERVAL, event, event_of_json, event_stream},
+    page::PageContext,
+};
 
 /// Interval at which the progress is read.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
@@ -34,13 +38,28 @@ struct ProgressEvent {
     percent: Option<u8>,
 }
 
-impl From<&FetchProgress> for ProgressEvent {
-    fn from(progress: &FetchProgress) -> Self {
-        let percent = match progress {
-            FetchProgress::Running { percent, .. } => *percent,
-            FetchProgress::Queued => None,
+impl ProgressEvent {
+    /// The progress in the language of the page.
+    fn new(context: &PageContext, progress: &FetchProgress) -> Self {
+        let (stage, percent) = match progress {
+            FetchProgress::Running { stage, percent, .. } => (stage.as_str(), *percent),
+            FetchProgress::Queued => {
+                return Self { message: context.text("progress.queued").to_owned(), percent: None };
+            }
         };
-        Self { message: progress.message(), percent }
+        let (key, with_percent) = match stage {
+            "tracks" | "looking" => ("progress.looking", None),
+            "captions" => ("progress.captions", None),
+            "audio" | "media" => ("progress.audio", Some("progress.audio_percent")),
+            "decoding" => ("progress.decoding", None),
+            "transcribing" => ("progress.transcribing", Some("progress.transcribing_percent")),
+            _ => ("progress.requesting", None),
+        };
+        let message = match (with_percent, percent) {
+            (Some(key), Some(percent)) => context.fill(key, &[("percent", &percent.to_string())]),
+            _ => context.text(key).to_owned(),
+        };
+        Self { message, percent }
     }
 }
 
@@ -48,6 +67,7 @@ type TranscribeWork = Pin<Box<dyn Future<Output = Result<LookupResponse, Referen
 
 /// Event stream of a waiting visitor.
 struct ProgressStream {
+    context: PageContext,
     visitors: Visitors,
     track: Option<(VideoId, TrackSelector)>,
     work: TranscribeWork,
@@ -61,14 +81,14 @@ impl ProgressStream {
         loop {
             let next_poll = Instant::now() + POLL_INTERVAL;
             if let Ok(outcome) = timeout_at(next_poll, &mut self.work).await {
-                return (last_event(outcome), None);
+                return (last_event(&self.context, outcome), None);
             }
             let progress =
                 self.track.as_ref().and_then(|(video, selector)| self.visitors.progress(video, selector));
             if progress.is_some() && progress != self.last_progress {
-                let event = progress
-                    .as_ref()
-                    .map_or(COMMENT, |progress| event("progress", &ProgressEvent::from(progress)));
+                let event = progress.as_ref().map_or(COMMENT, |progress| {
+                    event("progress", &ProgressEvent::new(&self.context, progress))
+                });
                 (self.last_progress, self.last_sent_at) = (progress, Instant::now());
                 return (event, Some(self));
             }
@@ -83,16 +103,18 @@ impl ProgressStream {
 /// Transcribes the video and streams the progress.
 ///
 /// A disconnect ends the stream, not the work.
-pub(super) fn stream_progress(visitors: Visitors, admitted: AdmittedVisitor) -> Response {
+pub(super) fn stream_progress(
+    context: PageContext,
+    visitors: Visitors,
+    admitted: AdmittedVisitor,
+) -> Response {
     let track = admitted.track();
     let work = Box::pin(admitted.transcribe(WaitMode::Unbounded));
+    let message = context.text("progress.passed").to_owned();
     let progress_stream =
-        ProgressStream { visitors, track, work, last_progress: None, last_sent_at: Instant::now() };
+        ProgressStream { context, visitors, track, work, last_progress: None, last_sent_at: Instant::now() };
     // Sent at once, so that the page knows that it was admitted.
-    let first = event(
-        "progress",
-        &ProgressEvent { message: "Your browser has passed the check.".to_owned(), percent: None },
-    );
+    let first = event("progress", &ProgressEvent { message, percent: None });
     let body = stream::unfold((Some(progress_stream), Some(first)), |(progress_stream, first)| async {
         if let Some(first) = first {
             return Some((Ok::<_, Infallible>(first), (progress_stream, None)));
@@ -108,9 +130,9 @@ pub(super) fn result_response(answer: &LookupResponse) -> Response {
     event_stream(Body::from(result_event(answer)))
 }
 
-fn last_event(outcome: Result<LookupResponse, ReferenceError>) -> Bytes {
+fn last_event(context: &PageContext, outcome: Result<LookupResponse, ReferenceError>) -> Bytes {
     match outcome {
-        Ok(answer) => result_event(&answer),
+        Ok(answer) => result_event(&localized(context, answer)),
         Err(bad) => event("error", &json!({ "detail": bad.message })),
     }
 }

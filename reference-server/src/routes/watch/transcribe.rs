@@ -3,6 +3,8 @@
 //! The response is a `TranscriptResult`, as in the lookup API. With `Accept: text/event-stream` it is the last event
 //! after the progress events.
 
+use std::time::Duration;
+
 use axum::{
     Extension,
     extract::{Request, State},
@@ -16,16 +18,14 @@ use serde::Deserialize;
 use transcript_core::{
     archive::view::TranscriptView,
     engine::NoTranscript,
-    lookup::{
-        AdmittedVisitor, Availability, LookupResponse, ReferenceError, VisitorOutcome, VisitorRequest,
-        WaitMode,
-    },
+    lookup::{Availability, LookupResponse, ReferenceError, VisitorOutcome, VisitorRequest, WaitMode},
     wire::lookup::TranscriptResult,
 };
 
 use super::{PageOptions, VideoPath, parse_path, progress};
 use crate::{
     api::{ClientAddress, JSON, ProblemResponse, read_body, retry_after_seconds, wants_events},
+    page::{PageContext, failure_text::failure_text},
     state::AppState,
 };
 
@@ -66,6 +66,7 @@ pub(crate) async fn challenge(
 pub(crate) async fn transcribe(
     State(app): State<AppState>,
     Extension(client): Extension<ClientAddress>,
+    context: PageContext,
     path: VideoPath,
     request: Request,
 ) -> Result<Response, ProblemResponse> {
@@ -89,6 +90,7 @@ pub(crate) async fn transcribe(
     let streams = wants_events(headers);
     let admitted = match app.visitors.admit(visitor).await {
         VisitorOutcome::Answered(answer) if streams => {
+            let answer = localized(&context, *answer);
             return Ok(no_store(progress::result_response(&answer)));
         }
         VisitorOutcome::Answered(answer) => {
@@ -96,15 +98,26 @@ pub(crate) async fn transcribe(
         }
         VisitorOutcome::Admitted(admitted) => admitted,
     };
-    let cookie_header = set_cookie(&admitted, &app.lookup.options().base_url);
+    let cookie_header =
+        set_cookie(&admitted.cookie(), admitted.cookie_lifetime(), &app.lookup.options().base_url);
     let mut response = match streams {
-        true => progress::stream_progress(app.visitors, *admitted),
+        true => progress::stream_progress(context, app.visitors, *admitted),
         false => result(admitted.transcribe(WaitMode::Bounded).await)?,
     };
     if let Ok(value) = HeaderValue::try_from(cookie_header) {
         response.headers_mut().insert(SET_COOKIE, value);
     }
     Ok(no_store(response))
+}
+
+/// The response with a failure message in the language and the words of the page. Those of the API name keys.
+pub(super) fn localized(context: &PageContext, mut answer: LookupResponse) -> LookupResponse {
+    if let Availability::Unavailable(none) = &mut answer.availability
+        && let Some(text) = failure_text(context, none)
+    {
+        text.clone_into(&mut none.message);
+    }
+    answer
 }
 
 /// Result as JSON.
@@ -122,7 +135,7 @@ fn result(answer: Result<LookupResponse, ReferenceError>) -> Result<Response, Pr
 /// Accepts requests from the page's own script only.
 ///
 /// Otherwise a page of another site could spend its visitors' allowance.
-fn check_same_origin(headers: &HeaderMap) -> Result<(), ProblemResponse> {
+pub(super) fn check_same_origin(headers: &HeaderMap) -> Result<(), ProblemResponse> {
     let site = headers.get(SEC_FETCH_SITE).and_then(|site| site.to_str().ok());
     if site.is_some_and(|site| !matches!(site, "same-origin" | "none")) {
         let detail = "Only the watch page of the video may send this request.";
@@ -141,30 +154,29 @@ fn check_same_origin(headers: &HeaderMap) -> Result<(), ProblemResponse> {
 }
 
 /// Returns the visitor's cookie, the first one if there are several.
-fn cookie(headers: &HeaderMap) -> Option<String> {
+pub(super) fn cookie(headers: &HeaderMap) -> Option<String> {
     let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
     let mut pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
     pairs.find(|(name, _)| *name == COOKIE_NAME).map(|(_, value)| value.to_owned())
 }
 
 /// `Set-Cookie` value: for watch pages only, hidden from scripts, valid until the end of the day.
-fn set_cookie(admitted: &AdmittedVisitor, base_url: &str) -> String {
+pub(super) fn set_cookie(value: &str, lifetime: Duration, base_url: &str) -> String {
     let rest = base_url.split_once("://").map_or("", |(_, rest)| rest);
     let prefix = rest.find('/').and_then(|slash| rest.get(slash..)).unwrap_or_default();
     let secure = if base_url.starts_with("https://") { "; Secure" } else { "" };
     format!(
-        "{COOKIE_NAME}={}; Path={}/watch/; Max-Age={}; HttpOnly; SameSite=Strict{secure}",
-        admitted.cookie(),
+        "{COOKIE_NAME}={value}; Path={}/watch/; Max-Age={}; HttpOnly; SameSite=Strict{secure}",
         prefix.trim_end_matches('/'),
-        admitted.cookie_lifetime().as_secs().max(1),
+        lifetime.as_secs().max(1),
     )
 }
 
-fn no_store(mut response: Response) -> Response {
+pub(super) fn no_store(mut response: Response) -> Response {
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }
 
-fn no_video() -> ProblemResponse {
+pub(super) fn no_video() -> ProblemResponse {
     ProblemResponse::new(StatusCode::NOT_FOUND, "This address names no video.")
 }

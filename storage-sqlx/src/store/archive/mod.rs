@@ -94,6 +94,13 @@ const CHANGED_VIDEOS: &str =
     "SELECT video, change FROM changed_videos WHERE change >= 0 ORDER BY change LIMIT $1";
 /// A video that changed again since it was listed stays.
 const DELETE_CHANGED_VIDEO: &str = "DELETE FROM changed_videos WHERE video = $1 AND change = $2";
+/// Records a video for the search index. On SQLite triggers record it.
+const RECORD_UNINDEXED_VIDEO: &str = "INSERT INTO unindexed_videos (video) VALUES ($1)
+    ON CONFLICT (video) DO UPDATE SET change = DEFAULT";
+const UNINDEXED_VIDEOS: &str =
+    "SELECT video, change FROM unindexed_videos WHERE change >= 0 ORDER BY change LIMIT $1";
+/// A video that changed again since it was listed stays.
+const DELETE_UNINDEXED_VIDEO: &str = "DELETE FROM unindexed_videos WHERE video = $1 AND change = $2";
 /// Most changed videos in one list.
 const CHANGED_VIDEOS_MAX: u32 = 1_000;
 
@@ -135,7 +142,7 @@ const STATS_PARTS: u64 = 64;
 
 /// Statements that must not scan tables, for the test of the query plans.
 #[cfg(all(test, feature = "sqlite"))]
-pub(crate) const INDEXED_STATEMENTS: [&str; 20] = [
+pub(crate) const INDEXED_STATEMENTS: [&str; 22] = [
     find::FIND.sqlite,
     find::BODY.sqlite,
     PUT_ABSENCE,
@@ -156,6 +163,8 @@ pub(crate) const INDEXED_STATEMENTS: [&str; 20] = [
     STATS.sqlite,
     CHANGED_VIDEOS,
     DELETE_CHANGED_VIDEO,
+    UNINDEXED_VIDEOS,
+    DELETE_UNINDEXED_VIDEO,
 ];
 
 /// The archive, in one database. Its forms are `SqliteArchive` and `PostgresArchive`.
@@ -216,6 +225,7 @@ impl WriteTx for WithdrawTx {
             db.execute(DELETE_WITHDRAWAL, &values![&video]).await?
         };
         count_changes(db, changed).await?;
+        record_unindexed_video(db, &video, changed > 0).await?;
         record_changed_video(db, &video, changed > 0).await
     }
 }
@@ -235,6 +245,7 @@ impl WriteTx for DeleteVideoTx {
             db.execute(statement, &values![&video]).await?;
         }
         count_changes(db, changed).await?;
+        record_unindexed_video(db, &video, changed > 0).await?;
         record_changed_video(db, &video, changed > 0).await
     }
 }
@@ -247,19 +258,34 @@ async fn count_changes<S: Session>(db: &mut S, changes: u64) -> DbResult<()> {
     Ok(())
 }
 
-/// Deletes videos of [`Archive::changed_videos`].
-struct DeleteChangedVideosTx(Vec<ChangedVideo>);
+/// Deletes listed videos that did not change again, with a statement for one.
+struct DeleteListedVideosTx {
+    videos: Vec<ChangedVideo>,
+    statement: &'static str,
+}
 
-impl WriteTx for DeleteChangedVideosTx {
+impl WriteTx for DeleteListedVideosTx {
     type Outcome = ();
 
     async fn run<S: Session>(&self, db: &mut S) -> DbResult<()> {
-        for ChangedVideo { video, change } in &self.0 {
+        for ChangedVideo { video, change } in &self.videos {
             let row = values![video.to_string(), codec::column(*change)?];
-            db.execute(DELETE_CHANGED_VIDEO, &row).await?;
+            db.execute(self.statement, &row).await?;
         }
         Ok(())
     }
+}
+
+fn decode_changed_video(row: &mut Row) -> DbResult<ChangedVideo> {
+    Ok(ChangedVideo { video: codec::video(row.get(0)?)?, change: row.take(1)? })
+}
+
+/// Records a video that the search index must read again. On SQLite triggers record it.
+async fn record_unindexed_video<S: Session>(db: &mut S, video: &str, is_changed: bool) -> DbResult<()> {
+    if S::IS_REMOTE && is_changed {
+        db.execute(RECORD_UNINDEXED_VIDEO, &values![video]).await?;
+    }
+    Ok(())
 }
 
 /// Records a video whose earlier responses are outdated. On SQLite triggers record it.
@@ -393,13 +419,22 @@ impl<D: Database> Archive for SqlArchive<D> {
 
     async fn changed_videos(&self, limit: u32) -> Result<Vec<ChangedVideo>> {
         let limit = values![limit.min(CHANGED_VIDEOS_MAX)];
-        let decode =
-            |row: &mut Row| Ok(ChangedVideo { video: codec::video(row.get(0)?)?, change: row.take(1)? });
-        self.database.find(CHANGED_VIDEOS, &limit, decode).await
+        self.database.find(CHANGED_VIDEOS, &limit, decode_changed_video).await
     }
 
     async fn delete_changed_videos(&self, videos: &[ChangedVideo]) -> Result<()> {
-        self.database.run(DeleteChangedVideosTx(videos.to_vec())).await
+        let (videos, statement) = (videos.to_vec(), DELETE_CHANGED_VIDEO);
+        self.database.run(DeleteListedVideosTx { videos, statement }).await
+    }
+
+    async fn unindexed_videos(&self, limit: u32) -> Result<Vec<ChangedVideo>> {
+        let limit = values![limit.min(CHANGED_VIDEOS_MAX)];
+        self.database.find(UNINDEXED_VIDEOS, &limit, decode_changed_video).await
+    }
+
+    async fn delete_unindexed_videos(&self, videos: &[ChangedVideo]) -> Result<()> {
+        let (videos, statement) = (videos.to_vec(), DELETE_UNINDEXED_VIDEO);
+        self.database.run(DeleteListedVideosTx { videos, statement }).await
     }
 
     async fn list_tracks(&self, page: PageRequest) -> Result<Page<ArchivedTrack>> {

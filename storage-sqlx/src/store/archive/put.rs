@@ -12,7 +12,7 @@ use transcript_core::{
 use super::{
     RELEASE_LEASE, count_changed_details, count_changes, details,
     find::{FIND, decode_stored, name_unreadable},
-    record_changed_video, stats_part,
+    record_changed_video, record_unindexed_video, stats_part,
 };
 use crate::{
     body::EncodedBody,
@@ -352,6 +352,8 @@ impl WriteTx for PutTranscriptTx {
         db.execute(DELETE_ABSENCES, &values![&video, selectors.clone()]).await?;
 
         let decision = self.decide(&states);
+        let is_unindexed = is_changed || !matches!(decision, PutDecision::Keep);
+        record_unindexed_video(db, &video, is_unindexed).await?;
         if let PutDecision::Keep | PutDecision::Fill = decision {
             let filled = same.filter(|_| matches!(decision, PutDecision::Fill));
             self.rewrite_bodies(db, &video, &states, filled).await?;

@@ -26,9 +26,9 @@ use async_trait::async_trait;
 use transcript_core::{
     Error, Page, PageRequest, Result, Timestamp,
     directory::{
-        Account, AccountRef, AddKeyOutcome, Directory, EraseOutcome, KeyAccessChange, KeyOwner, KeyRequests,
-        KeySummary, LookupKey, NewKeyRecord, PaidPeriod, Plan, RedeemOutcome, RedeemRequest, RenewRequest,
-        RotateOutcome, UpdateOutcome, VerificationToken,
+        Account, AccountKey, AccountRef, AddKeyOutcome, Directory, EraseOutcome, KeyAccessChange, KeyOwner,
+        KeyRequests, KeySummary, LookupKey, NewKeyRecord, PaidPeriod, Plan, RedeemOutcome, RedeemRequest,
+        RenewRequest, RotateOutcome, UpdateOutcome, VerificationToken,
     },
     ids::{AccountId, KeyId, WalletId},
 };
@@ -58,6 +58,8 @@ const LIST_KEYS: &str = concat!(
     key_columns!(),
     " FROM keys k WHERE k.account IS NULL AND k.seq > $1 ORDER BY k.seq LIMIT $2"
 );
+const ACCOUNT_KEYS: &str = "SELECT id, hint, created_at FROM keys
+    WHERE account = $1 AND revoked_at IS NULL ORDER BY seq";
 const ACCOUNT_BY_ID: &str =
     concat!("SELECT ", account_columns!(), " FROM accounts a WHERE a.id = $1 AND a.erased_at IS NULL");
 const ACCOUNT_BY_EMAIL: &str = concat!("SELECT ", account_columns!(), " FROM accounts a WHERE a.email = $1");
@@ -83,8 +85,9 @@ const ERASE_KEYS: &str = "DELETE FROM keys WHERE account = $1";
 
 /// Statements that must not scan tables, for the test of the query plans.
 #[cfg(all(test, feature = "sqlite"))]
-pub(crate) const INDEXED_STATEMENTS: [&str; 9] = [
+pub(crate) const INDEXED_STATEMENTS: [&str; 10] = [
     KEY_OWNER,
+    ACCOUNT_KEYS,
     ACCOUNT_BY_ID,
     ACCOUNT_BY_EMAIL,
     ACCOUNT_BY_CUSTOMER,
@@ -186,6 +189,17 @@ impl<D: Database, Q: Queues> Directory for Store<D, Q> {
     async fn rotate(&self, old_digest: &[u8], new: NewKeyRecord) -> Result<RotateOutcome> {
         check_digest(&new.digest)?;
         self.database.run(keys::RotateKeyTx { old_digest: old_digest.to_vec(), new }).await
+    }
+
+    async fn account_keys(&self, account: &AccountId) -> Result<Vec<AccountKey>> {
+        let read = |row: &mut Row| {
+            Ok(AccountKey {
+                id: KeyId::new(row.take::<String>(0)?),
+                hint: row.take(1)?,
+                created_at: Timestamp::from_millis(row.take(2)?),
+            })
+        };
+        self.database.find(ACCOUNT_KEYS, &values![account.as_str()], read).await
     }
 
     async fn revoke_key(&self, key: &KeyId, now: Timestamp) -> Result<bool> {

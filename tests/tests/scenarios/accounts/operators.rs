@@ -110,6 +110,7 @@ fn order(account: &SimAccount, life: &ProcessLife) -> Order {
         state: OrderState::Open,
         payment: None,
         refunded_credits: Vec::new(),
+        returned_minor: 0,
         created_at: life.now(),
     }
 }

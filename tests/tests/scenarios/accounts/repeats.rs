@@ -95,7 +95,7 @@ fn idempotency_key_is_bound_to_account_route_and_body() {
         );
         for (account, route) in [(&two, V1Endpoint::Subscribe), (&one, V1Endpoint::BuyCredits)] {
             let guard = admitted(admit(&life, account, route, "k", "a").await);
-            guard.reject(V1Error::NotFound("none".to_owned())).await;
+            guard.reject(V1Error::not_found("none")).await;
         }
         replayed(admit(&life, &one, V1Endpoint::Subscribe, "k", "a").await);
         // A key is ignored by endpoints whose responses must not be stored.

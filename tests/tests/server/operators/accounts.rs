@@ -170,6 +170,7 @@ async fn accounts_delete_with_open_payment_requires_anyway() -> Result<()> {
         state: OrderState::Open,
         payment: None,
         refunded_credits: Vec::new(),
+        returned_minor: 0,
         created_at: Timestamp::from_millis(0),
     };
     store.open(order).await?;

@@ -32,6 +32,12 @@ impl PostgresFixture {
         Ok(Self { _database: database, data: TempDir::new()?, settings })
     }
 
+    /// The fixture with more settings.
+    pub(crate) fn with(mut self, more: &[(&str, &str)]) -> Self {
+        self.settings.extend(more.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+        self
+    }
+
     /// Starts one more server.
     pub(crate) fn start_server(&self) -> Result<ServerFixture> {
         ServerFixture::start(&self.data, &self.settings())

@@ -17,11 +17,13 @@ pub(super) fn dump(data: &TempDir) -> Result<BTreeMap<String, String>> {
     let mut dumped = BTreeMap::new();
     for name in ["verbatim.db", "archive.db"] {
         let file = data.path().join(name);
-        // The caches in front of the old servers are not those of the new ones, so their purges are not copied.
+        // The caches in front of the old servers are not those of the new ones, so their purges are not copied. The
+        // search index is built again.
         let tables = sqlite(
             &file,
             "SELECT name FROM sqlite_schema WHERE type = 'table'
-                AND name NOT IN ('schema_version', 'changed_videos') ORDER BY name",
+                AND name NOT IN ('schema_version', 'changed_videos', 'unindexed_videos', 'sqlite_sequence')
+                ORDER BY name",
         )?;
         for table in tables.lines() {
             let query = format!(

@@ -67,6 +67,9 @@ fn insert_accounts(data: &TempDir) -> Result<()> {
             (randomblob(32), 'cleo@example.org', 1795132800000, NULL, NULL, NULL),
             (randomblob(32), 'ann@example.org', 1795132800000, 1795132700000, 'key-ann', 0);
         INSERT INTO secrets VALUES ('networks', randomblob(32)), ('empty', x'');
+        INSERT INTO sessions VALUES (randomblob(32), 's1', 'acc-ann', 'Firefox ' || char(10), 1, 2, 1797724800000);
+        INSERT INTO sign_in_links VALUES (randomblob(32), 'acc-ann', 1797724800000, NULL),
+            (randomblob(32), 'acc-bob', 5, randomblob(32));
         INSERT INTO limits VALUES ('api/acc-ann', 1795132860000, '1795132800000 1'), ('mint/x', 5, '');
         INSERT INTO replies VALUES
             ('r1', randomblob(32), 'h1', 1, 2, 200, '[[\"x-cache\",\"HIT\"]]', randomblob(70000)),
@@ -75,8 +78,8 @@ fn insert_accounts(data: &TempDir) -> Result<()> {
         INSERT INTO outbox (id, kind, recipient, attempts, due_at, done_at) VALUES
             ('m1', 'verify', 'ann@example.org', 0, 1795132800000, NULL), ('m2', 'verify', NULL, 3, NULL, 1795132800000);
         INSERT INTO orders VALUES
-            ('o1', 2, 'acc-ann', 'pack', 'pack-500', 500, 900, 'usd', 'fulfilled', 'cs_1', 1795132800000, '[100,200]'),
-            ('o2', 1, 'acc-ann', 'plan', 'pro', 10000, 2900, 'usd', 'open', NULL, 1795132800001, '[]');";
+            ('o1', 2, 'acc-ann', 'pack', 'pack-500', 500, 900, 'usd', 'fulfilled', 'cs_1', 1795132800000, '[100,200]', 300),
+            ('o2', 1, 'acc-ann', 'plan', 'pro', 10000, 2900, 'usd', 'open', NULL, 1795132800001, '[]', 0);";
     sqlite(&data.path().join("verbatim.db"), statements).map(drop)
 }
 

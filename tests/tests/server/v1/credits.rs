@@ -312,7 +312,7 @@ async fn credits_killed_server_charges_each_delivery_once() -> Result<()> {
 }
 
 /// The videos that an account has paid for. Fails if one of them was charged twice.
-async fn paid_videos(data: &TempDir, key: &str) -> Result<BTreeSet<String>> {
+pub(crate) async fn paid_videos(data: &TempDir, key: &str) -> Result<BTreeSet<String>> {
     let store = SqliteStore::open(SqliteOptions::new(data.path().join("verbatim.db"))).await?;
     let digest = Sha256::digest(key).to_vec();
     let Some(KeyOwner::Account { account, .. }) = store.key_owner(&digest).await? else {

@@ -13,13 +13,16 @@ use tokio::{
     task::{JoinHandle, JoinSet},
 };
 
-use super::{MailBranding, MailMessage, Mailer, OutboxNotifier};
+use super::{MailBranding, MailMessage, Mailer, OutboxNotifier, templates::LinkMail};
 use crate::{
-    accounts::{MailIntent, MailKind, Outbox},
-    directory::{AccountRef, Directory, VerificationToken},
+    accounts::{
+        MailIntent, MailKind, OrderStore, Outbox, SessionStore, SignInLink, outbox::RECEIPT_PREFIX,
+        sessions::new_token,
+    },
+    directory::{Account, AccountRef, Directory, VerificationToken},
     error::{Error, Result, Retry},
     failure_log::FailureLog,
-    ids::{Holder, random_id},
+    ids::{Holder, OrderId, random_id},
     retry::{StorePolicy, retry_store_persistently, with_timeout},
     time::{Clock, Random},
 };
@@ -43,8 +46,8 @@ const FIRST_PAUSE: Duration = Duration::from_secs(15);
 const PAUSE_MAX: Duration = Duration::from_secs(3_600);
 /// Validity of a verification token.
 const TOKEN_VALIDITY: Duration = Duration::from_secs(24 * 3_600);
-/// The random bytes of a token: 256 bits.
-const TOKEN_BYTES: u32 = 32;
+/// Validity of a sign-in link.
+const LINK_VALIDITY: Duration = Duration::from_secs(30 * 60);
 
 /// Dependencies of [`MailSender`].
 #[derive(Clone, Debug)]
@@ -53,6 +56,10 @@ pub struct MailSenderDeps {
     pub outbox: Arc<dyn Outbox>,
     /// The store of accounts and tokens.
     pub directory: Arc<dyn Directory>,
+    /// The orders of receipts.
+    pub orders: Arc<dyn OrderStore>,
+    /// The store of sign-in links.
+    pub sessions: Arc<dyn SessionStore>,
     /// Sends the mails.
     pub mailer: Arc<dyn Mailer>,
     /// The clock.
@@ -179,24 +186,45 @@ impl MailSender {
         }
     }
 
-    /// Writes the mail with a new token. The token is stored before the mail can be sent.
+    /// Writes the mail, with a new token if it has a link. The token is stored before the mail can be sent.
     async fn write_mail(&self, intent: &MailIntent) -> Result<MailMessage> {
-        if MailKind::from_name(&intent.kind).is_none() {
+        let Some(kind) = MailKind::from_name(&intent.kind) else {
             return Err(Error::unexpected("this version does not support this kind of mail"));
+        };
+        if kind == MailKind::Receipt {
+            return self.write_receipt(intent).await;
         }
         // The account may have been created or deleted since the mail was queued; the kind follows its present state.
         let account_ref = AccountRef::Email(intent.to.clone());
-        let kind = match call_store(self.deps.directory.account(&account_ref)).await? {
-            Some(_) => MailKind::Recover,
-            None => MailKind::Verify,
+        let (kind, token) = match (call_store(self.deps.directory.account(&account_ref)).await?, kind) {
+            (Some(account), MailKind::SignIn) => (LinkMail::SignIn, self.issue_link(&account).await?),
+            (Some(_), _) => (LinkMail::Recover, self.issue_token(&intent.to).await?),
+            (None, _) => (LinkMail::Verify, self.issue_token(&intent.to).await?),
         };
-        let token = self.issue_token(&intent.to).await?;
-        Ok(self.deps.branding.mail(kind, intent.to.clone(), &token))
+        Ok(self.deps.branding.link_mail(kind, intent.to.clone(), &token))
+    }
+
+    async fn write_receipt(&self, intent: &MailIntent) -> Result<MailMessage> {
+        let order = intent.id.strip_prefix(RECEIPT_PREFIX).unwrap_or_default();
+        let order = call_store(self.deps.orders.order(&OrderId::new(order))).await?;
+        let order = order.ok_or_else(|| Error::unexpected("a receipt has no order"))?;
+        Ok(self.deps.branding.receipt(&order, intent.to.clone()))
+    }
+
+    async fn issue_link(&self, account: &Account) -> Result<String> {
+        let (token, now) = (new_token(self.deps.random.as_ref()), self.deps.clock.now());
+        let link = SignInLink {
+            digest: Sha256::digest(token.as_bytes()).to_vec(),
+            account: account.id.clone(),
+            expires_at: now.plus(LINK_VALIDITY),
+            now,
+        };
+        call_store(self.deps.sessions.put_link(link)).await?;
+        Ok(token)
     }
 
     async fn issue_token(&self, email: &str) -> Result<String> {
-        let bytes = self.deps.random.bytes(TOKEN_BYTES);
-        let token: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let token = new_token(self.deps.random.as_ref());
         let now = self.deps.clock.now();
         let stored = VerificationToken {
             digest: Sha256::digest(token.as_bytes()).to_vec(),

@@ -129,10 +129,11 @@ impl Payments {
         }
         let Some(order) = self.record_refund(order, money).await? else { return Ok(false) };
         self.revoke_refunded(&order).await?;
+        self.queue_receipt(&order).await?;
         self.finalize(&order, money).await
     }
 
-    /// Stores the total of credits to revoke, before any are revoked.
+    /// Stores the returned amount and the total of credits to revoke, before any are revoked.
     /// `None` after a concurrent change of the order.
     ///
     /// The total never decreases: after a failed refund the seller has the money and must return it in another
@@ -143,15 +144,19 @@ impl Payments {
         if target < recorded {
             tracing::warn!(order = %order.id, "refund or dispute reversed; its credits stay revoked");
         }
-        if target <= recorded {
+        // The amounts of a failed refund stay recorded as its credits do.
+        let returned_minor = money.returned_minor.max(order.returned_minor);
+        if target <= recorded && returned_minor == order.returned_minor {
             return Ok(Some(order.clone()));
         }
         if order.refunded_credits.len() >= REFUNDS_MAX {
             tracing::error!(order = %order.id, "too many partial refunds; the last one was ignored");
             return Ok(Some(order.clone()));
         }
-        let mut changed = order.clone();
-        changed.refunded_credits.push(target);
+        let mut changed = Order { returned_minor, ..order.clone() };
+        if target > recorded {
+            changed.refunded_credits.push(target);
+        }
         if !self.update(&changed, order).await? {
             return Ok(None);
         }

@@ -13,6 +13,7 @@ mod prepared_checkout;
 mod price;
 mod provider;
 mod purchase;
+mod receipt;
 mod reconciliation;
 mod sandbox;
 mod snapshot;
@@ -36,7 +37,7 @@ pub use snapshot::{
 use keyed_coalescer::KeyedCoalescer;
 
 use crate::{
-    accounts::{Order, OrderStore, PlanTable},
+    accounts::{Order, OrderStore, Outbox, PlanTable},
     directory::{Account, AccountRef, Directory},
     error::{Error, Result},
     ids::{AccountId, OrderId},
@@ -63,6 +64,8 @@ pub struct PaymentDeps {
     pub directory: Arc<dyn Directory>,
     /// The ledger of purchased credits.
     pub ledger: Arc<dyn Ledger>,
+    /// The mail queue: receipts.
+    pub outbox: Arc<dyn Outbox>,
     /// Limits the orders that an account may open.
     pub limiter: Arc<dyn RateLimiter>,
     /// The payment provider; `None`: nothing is sold.
@@ -95,6 +98,11 @@ impl Payments {
     /// Whether anything can be sold.
     pub fn is_configured(&self) -> bool {
         self.deps.provider.is_some()
+    }
+
+    /// The plans and their prices.
+    pub fn plans(&self) -> &PlanTable {
+        &self.deps.plans
     }
 
     /// The stored order.
@@ -142,6 +150,7 @@ impl Payments {
                 && stored.state == changed.state
                 && stored.payment == changed.payment
                 && stored.refunded_credits == changed.refunded_credits
+                && stored.returned_minor == changed.returned_minor
         }))
     }
 }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use sha2::{Digest, Sha256};
+
 use super::{
     CURRENCY, CheckoutRequest, CheckoutSession, Pack, Payments, ProviderObject, STORE_POLICY,
     UPDATE_ATTEMPTS_MAX, contention_error,
@@ -99,6 +101,15 @@ impl Payments {
             .await
     }
 
+    /// The id of the order that one submission of a form makes: a second submission of it opens no second order.
+    ///
+    /// `token` is random text of the form. The id is a digest, so a buyer cannot choose that of another order.
+    pub fn form_order_id(buyer: &AccountId, token: &str) -> OrderId {
+        let digest = Sha256::digest(format!("{buyer}\n{token}"));
+        let digits: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        OrderId::new(format!("order-{digits}"))
+    }
+
     async fn sell_plan(
         &self,
         buyer: &Account,
@@ -141,6 +152,7 @@ impl Payments {
             state: OrderState::Open,
             payment: None,
             refunded_credits: Vec::new(),
+            returned_minor: 0,
             created_at: self.now(),
         };
         let order = match self.write_order(new_order).await? {

@@ -24,6 +24,8 @@ use crate::{
 ///
 /// A later month is applied when it begins, so that it does not cut the present one short.
 const CLOCK_LAG_MAX: Duration = Duration::from_secs(3_600);
+/// The suffix of the ids of credit orders.
+const CREDIT_ORDER_SUFFIX: &str = "-beside";
 
 impl Payments {
     /// Applies a subscription snapshot to its account.
@@ -157,6 +159,7 @@ impl Payments {
             state: OrderState::Open,
             payment: None,
             refunded_credits: Vec::new(),
+            returned_minor: 0,
             created_at: invoice.created_at,
         }))
     }
@@ -200,12 +203,12 @@ impl Payments {
             )
             .await?;
         }
-        self.record(&matched_invoice.record_id(), matched_invoice.invoice).await?;
+        self.record(&matched_invoice.record_id(), matched_invoice.invoice, ReceiptMode::Mail).await?;
         // A plan change that waited for the end of the month arrives with a renewal.
         let pending_change =
             matched_invoice.sale.as_ref().filter(|sale| !matched_invoice.is_first && !is_recorded(sale));
         match pending_change {
-            Some(sale) => self.record(&sale.id, matched_invoice.invoice).await,
+            Some(sale) => self.record(&sale.id, matched_invoice.invoice, ReceiptMode::None).await,
             None => Ok(()),
         }
     }
@@ -233,10 +236,13 @@ impl Payments {
     }
 
     /// Records the outcome of an invoice in this order.
-    async fn record(&self, id: &OrderId, invoice: &PaidInvoice) -> Result<()> {
+    async fn record(&self, id: &OrderId, invoice: &PaidInvoice, receipt: ReceiptMode) -> Result<()> {
         for _ in 0..UPDATE_ATTEMPTS_MAX {
             let Some(order) = self.order(id).await? else { return Ok(()) };
             let Some(order) = self.record_refund(&order, &invoice.money).await? else { continue };
+            if receipt == ReceiptMode::Mail {
+                self.queue_receipt(&order).await?;
+            }
             if self.finalize(&order, &invoice.money).await? {
                 return Ok(());
             }
@@ -245,9 +251,23 @@ impl Payments {
     }
 }
 
+/// Whether the order that is recorded gets a receipt: one for each payment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ReceiptMode {
+    /// The receipt of the payment.
+    Mail,
+    /// None: another order of the payment has it.
+    None,
+}
+
 /// The id of the credit order of an invoice.
 pub(super) fn credit_order_id(invoice: &PaidInvoice) -> OrderId {
-    OrderId::new(format!("{}-beside", invoice.invoice))
+    OrderId::new(format!("{}{CREDIT_ORDER_SUFFIX}", invoice.invoice))
+}
+
+/// Whether an order is a credit order.
+pub(super) fn is_credit_order(order: &Order) -> bool {
+    order.id.as_str().ends_with(CREDIT_ORDER_SUFFIX)
 }
 
 pub(super) fn is_recorded(order: &Order) -> bool {
@@ -309,6 +329,7 @@ impl MatchedInvoice<'_> {
             state: OrderState::Open,
             payment: Some(self.invoice.invoice.clone()),
             refunded_credits: Vec::new(),
+            returned_minor: 0,
             created_at: self.invoice.created_at,
             ..self.terms.clone()
         }

@@ -8,6 +8,9 @@
 //! - a clause has two negating words, which cancel each other in some languages, and the passages have no such clause;
 //! - the sentence states the first word, or two words, of a negation in the passages that they state nowhere.
 //!
+//! Recognised speech without punctuation has no visible clauses: there a negation may cover words of the next one, and
+//! only its first word is certain. It counts for a sentence that has this word, and for no other.
+//!
 //! Words such as "forbidden" or "failed" negate too. In a clause of a passage with one of them, words count as stated and
 //! as negated, because the passage may go either way.
 
@@ -20,10 +23,12 @@ use super::{
     },
     negation_words::{NegationWords, is_ideographic_doubt, is_ideographic_negator, is_ideographic_suffix},
 };
-use crate::transcript::LanguageTag;
+use crate::transcript::{LanguageTag, is_unspaced};
 
 /// Maximum of informative words that a negating word covers.
 const SCOPE_WORDS: usize = 3;
+/// Informative words of an average clause, above which a text has no punctuation. Unspaced scripts are not counted.
+const CLAUSE_WORDS_MAX: usize = 8;
 
 /// What a text states and what it negates, as search terms.
 #[derive(Clone, Debug, Default)]
@@ -36,6 +41,8 @@ pub(super) struct Polarity {
     has_double: bool,
     /// Terms of clauses with a word that denies without negating.
     doubtful: HashSet<String>,
+    /// Whether the ends of clauses are unknown.
+    is_unpunctuated: bool,
 }
 
 /// A part of a clause.
@@ -58,8 +65,12 @@ impl Polarity {
     pub(super) fn new(text: &str, language: &LanguageTag) -> Self {
         let words = NegationWords::new(language_of(text, language.primary()));
         let mut polarity = Self::default();
-        for clause in text.split(ends_clause) {
-            let items = items(clause, words);
+        let clauses = text.split(ends_clause).map(|clause| items(clause, words));
+        let clauses: Vec<_> = clauses.filter(|items| !items.is_empty()).collect();
+        let spaced = |item: &&Item| matches!(item, Item::Term(term) if !term.starts_with(is_unspaced));
+        let count = clauses.iter().flatten().filter(spaced).count();
+        polarity.is_unpunctuated = count > CLAUSE_WORDS_MAX * clauses.len();
+        for items in clauses {
             for items in items.split(|item| *item == Item::Boundary) {
                 let negators = items.iter().filter(|item| **item == Item::Negator).count();
                 polarity.has_double |= negators > 1 && words.cancel();
@@ -100,8 +111,13 @@ impl Polarity {
     /// Whether a sentence with this polarity contradicts the passages; `is_asked` are the terms of the question.
     pub(super) fn contradicts(&self, passages: &Self, is_asked: impl Fn(&str) -> bool) -> bool {
         let denies_nothing = passages.negations.is_empty() && passages.doubtful.is_empty();
+        let counts = |scope: &&Vec<String>| {
+            !passages.is_unpunctuated || scope.first().is_some_and(|first| self.has(first))
+        };
+        let negations: Vec<&Vec<String>> = passages.negations.iter().filter(counts).collect();
         let is_unfounded = |scope: &Vec<String>| {
-            let negated = |term: &String| passages.negated.contains(term) || passages.doubtful.contains(term);
+            let is_negated = |term: &String| negations.iter().any(|negation| negation.contains(term));
+            let negated = |term: &String| is_negated(term) || passages.doubtful.contains(term);
             let shared: Vec<_> = scope.iter().filter(|term| passages.has(term)).collect();
             let denies_question = scope.iter().any(|term| is_asked(term) && !passages.has(term));
             let is_founded = match shared.first() {
@@ -121,7 +137,7 @@ impl Polarity {
         };
         (self.has_double && !passages.has_double)
             || self.negations.iter().any(is_unfounded)
-            || passages.negations.iter().any(is_reversed)
+            || negations.into_iter().any(is_reversed)
     }
 
     fn has(&self, term: &str) -> bool {
@@ -274,6 +290,16 @@ mod tests {
             }
         }
         assert!(failed.is_empty(), "{}", failed.join("\n"));
+    }
+
+    #[test]
+    fn polarity_without_punctuation_is_that_of_the_next_word() {
+        let spoken = "they worked all winter on the river the old ferry did not float the bridge was built by hand in one \
+                      summer by forty men from the valley";
+        assert!(contradicts("It is not true that the bridge was built by hand", spoken, "en"));
+        assert!(!contradicts("The bridge was built by hand in one summer", spoken, "en"));
+        assert!(!contradicts("The ferry did not float", spoken, "en"));
+        assert!(contradicts("The ferry did float", spoken, "en"));
     }
 
     #[test]

@@ -85,6 +85,7 @@ macro_rules! key_access_conformance {
             key_access_is_stored_and_changed
             key_requests_are_added
             concurrent_key_requests_are_all_counted
+            account_keys_are_its_live_ones
         }
     };
 }

@@ -69,6 +69,29 @@ pub async fn entries_are_paged_in_order(store: LedgerStore) {
     assert_eq!(causes, ["g6", "g7", "g8", "g9", "new"], "a cursor continues after its page");
 }
 
+/// Entries are paged newest first: each one once; new entries do not move the next page.
+pub async fn recent_entries_are_paged_newest_first(store: LedgerStore) {
+    let wallet = WalletId::new("w");
+    for n in 0..10 {
+        grant(&store, &format!("g{n}"), "w", 1).await;
+        grant(&store, &format!("other{n}"), "v", 1).await;
+    }
+    let mut all = entries(&store, "w").await;
+    all.reverse();
+    for limit in [1, 3, 9, 10, 11, u32::MAX] {
+        let paged = read_pages(limit, async |page| store.recent_entries(&wallet, page).await).await;
+        assert_eq!(paged, all, "pages of {limit}");
+    }
+    let request = |after, limit| PageRequest { after, limit };
+    let page = expect_ok(store.recent_entries(&wallet, request(None, 6)).await);
+    grant(&store, "new", "w", 1).await;
+    let rest = expect_ok(store.recent_entries(&wallet, request(page.next, 100)).await);
+    let causes: Vec<_> = rest.items.iter().map(|entry| entry.cause.as_str()).collect();
+    assert_eq!(causes, ["g3", "g2", "g1", "g0"], "a cursor continues after its page");
+    let unknown = expect_ok(store.recent_entries(&WalletId::new("unknown"), request(None, 5)).await);
+    assert!(unknown.items.is_empty() && unknown.next.is_none());
+}
+
 /// A page has at most 1,000 entries, whatever the requested limit.
 pub async fn entry_pages_never_exceed_limit(store: LedgerStore) {
     for n in 0..126 {

@@ -98,6 +98,7 @@ macro_rules! ledger_conformance_cases {
 
             entries_record_every_operation_in_order
             entries_are_paged_in_order
+            recent_entries_are_paged_newest_first
             entry_pages_never_exceed_limit
             wallets_are_paged_once_each
             wallets_show_last_held_limit

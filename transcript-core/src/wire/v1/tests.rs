@@ -136,6 +136,7 @@ fn v1_key_is_shown_once_and_never_printed() {
     let key = ApiKey::generate(ApiKind::V1, &SequentialRandom).unwrap();
     let text = key.reveal().to_owned();
     let issued = |credits_remaining| IssuedAccountKey {
+        account: crate::ids::AccountId::new("ann"),
         key: key.clone(),
         is_new_account: true,
         plan: Plan::Free,
@@ -162,7 +163,7 @@ fn v1_error_has_message_and_code() {
         (V1Error::BadRequest(text()), 400),
         (V1Error::Unauthorized(text()), 401),
         (V1Error::PaymentRequired { message: text(), credits_remaining: 0 }, 402),
-        (V1Error::NotFound(text()), 404),
+        (V1Error::not_found(text()), 404),
         (V1Error::Conflict(text()), 409),
         (V1Error::RateLimited { message: text(), retry_after_s: 1, rate: None }, 429),
         (V1Error::Internal(text()), 500),

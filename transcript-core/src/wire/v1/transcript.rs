@@ -97,12 +97,13 @@ impl VideoTranscript {
         view: TranscriptView,
     ) -> Result<Vec<u8>> {
         let ViewParts { chunks, next_cursor, total_chars, segments } = details::view(stored, view)?;
-        let body = Self {
+        let mut body = Self {
             chunks,
             next_cursor,
             total_chars,
             ..Self::without_segments(stored).with_requested(requested)
         };
+        V1MetadataObject::describe(&mut body.metadata, &stored.details, view);
         let mut json = body.before_segments_of()?;
         json.extend(segments);
         json.extend_from_slice(AFTER_SEGMENTS);

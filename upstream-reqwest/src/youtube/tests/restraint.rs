@@ -3,6 +3,7 @@
 use tokio::time::Instant;
 
 use super::*;
+use crate::ClientIdentity;
 
 fn texts(supplied: &SupplyOutput) -> Vec<&str> {
     supplied.transcripts.iter().map(|found| found.segments[0].text.as_str()).collect()
@@ -141,16 +142,34 @@ async fn supply_throttled_translation_does_not_pause_youtube() {
 }
 
 #[tokio::test]
-async fn supply_missing_language_tries_all_clients() {
-    let platform = FakePlatform::start(|request, _| match client(request).as_deref() {
-        Some("VISIONOS") => player_with(&[track("en", "", "")], &["de"]),
-        Some(_) => player_with(&[track("en", "", "")], &["de", "nl"]),
-        None if request.line.contains("tlang=nl") => captions_reply("het rad"),
-        None => captions_reply("the wheel"),
-    })
-    .await;
+async fn supply_missing_language_asks_further_clients_only_if_they_may_list_more() {
+    let script = |visionos: &'static [&str]| {
+        move |request: &SeenRequest, _: usize| match client(request).as_deref() {
+            Some("VISIONOS") => player_with(&[track("en", "", "")], visionos),
+            Some(_) => player_with(&[track("en", "", "")], &["de", "nl"]),
+            None if request.line.contains("tlang=nl") => captions_reply("het rad"),
+            None => captions_reply("the wheel"),
+        }
+    };
+    // Every client lists all tracks of the video.
+    let platform = FakePlatform::start(script(&[])).await;
+    assert!(matches!(reason(supply(&platform, "nl").await), SupplyReason::NoLanguage(_)));
+    assert_eq!(lines(&platform), ["VISIONOS"]);
+    // Only the first lists all translations.
+    let platform = FakePlatform::start(script(&["de"])).await;
+    assert!(matches!(reason(supply(&platform, "translation:nl").await), SupplyReason::NoLanguage(_)));
+    assert_eq!(lines(&platform), ["VISIONOS"]);
+    let platform = FakePlatform::start(script(&[])).await;
     assert_eq!(texts(&supply(&platform, "translation:nl").await.unwrap()), ["het rad", "the wheel"]);
     assert_eq!(lines(&platform)[..2], ["VISIONOS", "ANDROID"]);
+    let platform = FakePlatform::start(script(&["ja"])).await;
+    let clients = ["android", "visionos"].map(|name| ClientIdentity::parse(name).unwrap());
+    let options = YouTubeOptions { clients: clients.to_vec(), ..YouTubeOptions::default() };
+    let supplier = YouTubeCaptions::new(platform.http(), options, Arc::new(FrozenClock));
+    let wanted = request("translation:ja");
+    let found = supplier.supply(wanted, Arc::new(PatientMonitor(true))).await.unwrap();
+    assert_eq!(found.transcripts.len(), 2);
+    assert_eq!(lines(&platform)[..2], ["ANDROID", "VISIONOS"]);
 }
 
 #[tokio::test]

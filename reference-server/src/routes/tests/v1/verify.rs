@@ -15,7 +15,7 @@ async fn verify_program_gets_new_account_key_at_once() {
     let verified = service.get(&format!("/api/v1/verify?token={token}")).await;
     assert_eq!(verified.status, 200, "{verified:?}");
     assert_eq!(verified.header("cache-control"), Some("no-store"));
-    assert_eq!(verified.header("vary"), Some("accept"));
+    assert_eq!(verified.header("vary"), Some("accept, accept-language"));
     let body = verified.json();
     assert_eq!(
         (&body["success"], &body["credits"], &body["plan"]),
@@ -51,19 +51,22 @@ async fn verify_browser_gets_page_and_button_redeems() {
             page.text.contains("<form method=\"post\" action=\"verify\">") && !page.text.contains("vba_")
         );
         assert!(page.header("content-security-policy").unwrap().contains("form-action 'self'"), "{page:?}");
-        assert_eq!(page.header("referrer-policy"), Some("no-referrer"));
-        assert_eq!((page.header("cache-control"), page.header("vary")), (Some("no-store"), Some("accept")));
+        assert_eq!(page.header("referrer-policy"), Some("same-origin"));
+        assert_eq!(
+            (page.header("cache-control"), page.header("vary")),
+            (Some("no-store"), Some("accept, accept-language"))
+        );
     }
     let shown = post(&service, &[BROWSER, FORM], &format!("token={token}")).await;
     assert_eq!(shown.status, 200, "{shown:?}");
-    assert!(shown.text.contains("<code class=\"key\">vba_") && shown.text.contains("you have 200 credits"));
+    assert!(shown.text.contains("id=\"key\">vba_") && shown.text.contains("you have 200 credits"));
     assert_eq!(shown.header("cache-control"), Some("no-store"));
     let again = post(&service, &[BROWSER, FORM], &format!("token={token}")).await;
     assert_eq!(
         (again.status.as_u16(), again.header("content-type")),
         (400, Some("text/html; charset=utf-8"))
     );
-    assert!(again.text.contains("this verification link is invalid"), "{}", again.text);
+    assert!(again.text.contains("This link was used before"), "{}", again.text);
 }
 
 #[tokio::test]

@@ -1,6 +1,9 @@
 //! Examples of all bodies, as values of the wire types.
 //! The check digits of keys are wrong on purpose: they can never be real keys.
 
+pub(crate) mod jobs;
+pub(crate) mod webhooks;
+
 use serde_json::Value;
 use transcript_core::{
     accounts::{AccountsOptions, payments::Pack},
@@ -137,7 +140,7 @@ fn sandbox(options: &AccountsOptions) -> String {
 }
 
 pub(crate) fn error(code: u16, message: &str) -> Value {
-    value(ErrorBody { error: message.to_owned(), code })
+    value(ErrorBody::new(message, code))
 }
 
 fn key(digit: char) -> String {

@@ -11,11 +11,11 @@ use tokio::{sync::mpsc, time::Instant};
 use super::*;
 use crate::{
     Timestamp,
-    accounts::mail::NotifyingOutbox,
+    accounts::{Order, OrderItem, OrderState, RedeemLinkRequest, mail::NotifyingOutbox},
     directory::{NewKeyRecord, RedeemOutcome, RedeemRequest},
     error::ErrorKind,
-    ids::{AccountId, KeyId, WalletId},
-    memory::{MemoryDirectory, MemoryOutbox},
+    ids::{AccountId, KeyId, OrderId, SessionId, WalletId},
+    memory::{MemoryDirectory, MemoryOrders, MemoryOutbox, MemorySessions},
 };
 
 /// A clock that follows tokio's paused time.
@@ -111,6 +111,8 @@ impl SenderFixture {
         let deps = MailSenderDeps {
             outbox: Arc::new(outbox.clone()),
             directory: Arc::new(directory.clone()),
+            orders: Arc::new(MemoryOrders::default()),
+            sessions: Arc::new(MemorySessions::default()),
             mailer: Arc::clone(&mailer) as _,
             clock,
             random: Arc::new(SequentialRandom(AtomicU32::new(0))),
@@ -124,8 +126,12 @@ impl SenderFixture {
     }
 
     async fn queue(&self, id: &str, to: &str) {
-        let intent =
-            MailIntent { id: id.to_owned(), kind: "verify".to_owned(), to: to.to_owned(), attempts: 0 };
+        self.queue_kind(id, MailKind::Verify, to).await;
+    }
+
+    async fn queue_kind(&self, id: &str, kind: MailKind, to: &str) {
+        let (id, kind) = (id.to_owned(), kind.as_str().to_owned());
+        let intent = MailIntent { id, kind, to: to.to_owned(), attempts: 0 };
         self.outbox.queue(intent, self.deps.clock.now()).await.unwrap();
     }
 
@@ -194,6 +200,64 @@ async fn mail_sender_text_matches_account_state_at_send() {
     let (_, second) = fixture.delivered().await;
     assert!(second.text.contains("request for a new API key"), "{}", second.text);
     assert_eq!(fixture.redeem_link(&second, false, "b").await, RedeemOutcome::NeedsConfirmation);
+    sender.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn mail_sender_sign_in_mail_has_link_only_for_an_account() {
+    let mut fixture = SenderFixture::new([]);
+    let sender = fixture.start();
+    fixture.queue_kind("m1", MailKind::SignIn, "ann@example.org").await;
+    let (_, first) = fixture.delivered().await;
+    assert!(first.text.contains("/api/v1/verify?token="), "an address without an account: {}", first.text);
+    let RedeemOutcome::Issued { account, .. } = fixture.redeem_link(&first, false, "a").await else {
+        panic!("the link creates the account");
+    };
+    fixture.queue_kind("m2", MailKind::SignIn, "ann@example.org").await;
+    let (_, second) = fixture.delivered().await;
+    let token: String =
+        second.text.split("/sign-in/confirm?token=").nth(1).unwrap().chars().take(64).collect();
+    let now = fixture.deps.clock.now();
+    let request = |session: &str| RedeemLinkRequest {
+        link: Sha256::digest(token.as_bytes()).to_vec(),
+        digest: Sha256::digest(session).to_vec(),
+        session: SessionId::new(session),
+        device: String::new(),
+        now,
+        expires_at: now.plus(Duration::from_secs(60)),
+        account_max: 1,
+    };
+    let opened = fixture.deps.sessions.redeem_link(request("s1")).await.unwrap();
+    assert_eq!(opened.map(|session| session.account), Some(account.id));
+    assert_eq!(fixture.deps.sessions.redeem_link(request("s2")).await.unwrap(), None);
+    sender.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn mail_sender_receipt_names_order_and_price() {
+    let mut fixture = SenderFixture::new([]);
+    let order = Order {
+        id: OrderId::new("order-7"),
+        version: 1,
+        account: AccountId::new("ann"),
+        item: OrderItem::Pack("2k".to_owned()),
+        credits: 2_000,
+        amount_minor: 2_005,
+        currency: "usd".to_owned(),
+        state: OrderState::Open,
+        payment: None,
+        refunded_credits: Vec::new(),
+        returned_minor: 0,
+        created_at: fixture.deps.clock.now(),
+    };
+    fixture.deps.orders.open(order).await.unwrap();
+    let sender = fixture.start();
+    fixture.queue_kind("receipt-order-7", MailKind::Receipt, "ann@example.org").await;
+    let (_, mail) = fixture.delivered().await;
+    let text = mail.text.replace('\n', " ");
+    for part in ["2000 credits", "20.05 USD", "Order: order-7", "/account/orders/order-7"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
     sender.stop().await;
 }
 

@@ -11,7 +11,7 @@ use crate::{
     directory::{Account, AccountRef, Directory, NewKeyRecord, Plan, RedeemRequest, VerificationToken},
     ids::{AccountId, KeyId, WalletId},
     ledger::{Ledger, Pool, Terms},
-    memory::{MemoryDirectory, MemoryLedger, MemoryOrders, MemoryRateLimiter, MemorySecrets},
+    memory::{MemoryDirectory, MemoryLedger, MemoryOrders, MemoryOutbox, MemoryRateLimiter, MemorySecrets},
 };
 
 #[derive(Debug)]
@@ -61,6 +61,7 @@ impl SandboxFixture {
             orders: Arc::clone(&orders) as _,
             directory: Arc::clone(&directory) as _,
             ledger: Arc::clone(&ledger) as _,
+            outbox: Arc::new(MemoryOutbox::default()),
             limiter: Arc::new(MemoryRateLimiter::default()),
             provider: Some(Arc::new(sandbox.clone())),
             clock: Arc::clone(&clock) as _,
@@ -228,6 +229,7 @@ async fn sandbox_ignores_orders_of_other_providers() {
         state: OrderState::Open,
         payment: Some("cs_1".to_owned()),
         refunded_credits: Vec::new(),
+        returned_minor: 0,
         created_at: fixture.clock.now(),
     };
     fixture.orders.open(order.clone()).await.unwrap();

@@ -69,6 +69,7 @@ fn order(plan: Plan) -> Order {
         state: OrderState::Open,
         payment: None,
         refunded_credits: Vec::new(),
+        returned_minor: 0,
         created_at: day(0),
     }
 }

@@ -1,16 +1,18 @@
-//! Verifies that a webhook call comes from Stripe: the header `Stripe-Signature` over the raw body.
+//! Signatures of webhooks: a header over the raw body.
 //!
 //! The header is `t=1492774577,v1=5257a8…,v1=…,v0=…`: a timestamp in seconds, and for each active secret the
-//! HMAC-SHA256 of `{timestamp}.{body}` in hexadecimal digits. Other schemes than `v1` are ignored.
+//! HMAC-SHA256 of `{timestamp}.{body}` in hexadecimal digits. Other schemes than `v1` are ignored. Stripe signs its
+//! webhooks in this way, and this server its own.
 
-use std::fmt;
+use std::time::Duration;
 
 use hmac::{Hmac, KeyInit, Mac, digest::CtOutput};
 use sha2::Sha256;
-use transcript_core::Timestamp;
 
-/// Maximum difference between the timestamp of a signature and the local clock, in seconds.
-const TOLERANCE_S: u64 = 300;
+use crate::time::Timestamp;
+
+/// The usual maximum difference between the timestamp of a signature and the local clock.
+pub const SIGNATURE_TOLERANCE: Duration = Duration::from_secs(300);
 /// Maximum length of the header, and maximum number of signatures in it.
 const HEADER_MAX: usize = 4_096;
 const SIGNATURES_MAX: usize = 16;
@@ -22,7 +24,7 @@ type Signature = CtOutput<Hmac<Sha256>>;
 
 /// Why a call was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum SignatureError {
+pub enum SignatureError {
     /// There is no signature.
     Missing,
     /// The header is malformed.
@@ -35,34 +37,35 @@ pub(super) enum SignatureError {
     Wrong,
 }
 
-impl fmt::Display for SignatureError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl SignatureError {
+    /// What happened, for the signature in the header of this name.
+    pub fn message(self, header: &str) -> String {
         match self {
-            Self::Missing => f.write_str("the header Stripe-Signature is missing"),
-            Self::Malformed => f.write_str("the header Stripe-Signature is malformed"),
-            Self::Stale(age) => {
-                write!(f, "the signature is {age} s old; at most {TOLERANCE_S} s are accepted")
-            }
+            Self::Missing => format!("the header {header} is missing"),
+            Self::Malformed => format!("the header {header} is malformed"),
+            Self::Stale(age) => format!("the signature is {age} s old, which is more than is accepted"),
             Self::Early(ahead) => {
-                write!(f, "the signature is {ahead} s in the future: check the clock of this machine")
+                format!("the signature is {ahead} s in the future: check the clock of this machine")
             }
-            Self::Wrong => f.write_str("the signature matches none of the signing secrets"),
+            Self::Wrong => "the signature matches none of the signing secrets".to_owned(),
         }
     }
 }
 
-/// Verifies that one of the secrets signed this body within the tolerance.
-pub(super) fn verify(
+/// Verifies that one of the secrets signed this body, at most `tolerance` before or after `now`.
+///
+/// # Errors
+/// Why the signature is not accepted.
+pub fn verify_signature(
     header: Option<&str>,
     body: &[u8],
     secrets: &[String],
     now: Timestamp,
+    tolerance: Duration,
 ) -> Result<(), SignatureError> {
     let header = header.ok_or(SignatureError::Missing)?;
     let (timestamp, signatures) = parse(header).ok_or(SignatureError::Malformed)?;
-    // HMAC accepts keys of any length.
-    let macs = secrets.iter().filter_map(|secret| Hmac::<Sha256>::new_from_slice(secret.as_bytes()).ok());
-    let signed = macs.map(|mac| mac.chain_update(timestamp).chain_update(b".").chain_update(body).finalize());
+    let signed = secrets.iter().filter_map(|secret| signature(secret, timestamp, body));
     if !has_match(signed, &signatures) {
         return Err(SignatureError::Wrong);
     }
@@ -70,8 +73,8 @@ pub(super) fn verify(
     let timestamp: u64 = timestamp.parse().map_err(|_| SignatureError::Malformed)?;
     let now = u64::try_from(now.as_millis() / 1_000).unwrap_or(0);
     match (now.saturating_sub(timestamp), timestamp.saturating_sub(now)) {
-        (late, _) if late > TOLERANCE_S => Err(SignatureError::Stale(late)),
-        (_, early) if early > TOLERANCE_S => Err(SignatureError::Early(early)),
+        (late, _) if late > tolerance.as_secs() => Err(SignatureError::Stale(late)),
+        (_, early) if early > tolerance.as_secs() => Err(SignatureError::Early(early)),
         _ => Ok(()),
     }
 }
@@ -119,13 +122,21 @@ fn parse_hex(text: &str) -> Option<[u8; LENGTH]> {
     Some(bytes)
 }
 
-/// A signed header as Stripe creates it.
-#[cfg(test)]
-pub(super) fn sign(body: &[u8], secret: &str, timestamp: i64) -> String {
-    let mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).unwrap();
-    let bytes = mac.chain_update(timestamp.to_string()).chain_update(b".").chain_update(body).finalize();
-    let hex: String = bytes.into_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("t={timestamp},v1={hex}")
+/// The header of a body that each of the secrets signs at this time.
+pub fn sign(body: &[u8], secrets: &[String], now: Timestamp) -> String {
+    let timestamp = (now.as_millis() / 1_000).max(0).to_string();
+    let mut header = format!("t={timestamp}");
+    for signature in secrets.iter().filter_map(|secret| signature(secret, &timestamp, body)) {
+        header.push_str(",v1=");
+        header.extend(signature.into_bytes().iter().map(|byte| format!("{byte:02x}")));
+    }
+    header
+}
+
+/// The signature of a body. HMAC accepts keys of any length, so this is never `None`.
+fn signature(secret: &str, timestamp: &str, body: &[u8]) -> Option<Signature> {
+    let mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).ok()?;
+    Some(mac.chain_update(timestamp).chain_update(b".").chain_update(body).finalize())
 }
 
 #[cfg(test)]
@@ -145,8 +156,18 @@ mod tests {
         names.iter().map(|name| (*name).to_owned()).collect()
     }
 
+    fn sign(body: &[u8], secret: &str, timestamp: i64) -> String {
+        let bytes = signature(secret, &timestamp.to_string(), body).unwrap().into_bytes();
+        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("t={timestamp},v1={hex}")
+    }
+
+    fn verify(header: Option<&str>, body: &[u8], names: &[&str]) -> Result<(), SignatureError> {
+        verify_signature(header, body, &secrets(names), now(), SIGNATURE_TOLERANCE)
+    }
+
     fn check(header: &str, names: &[&str], expect: Result<(), SignatureError>) {
-        assert_eq!(verify(Some(header), BODY, &secrets(names), now()), expect, "{header}");
+        assert_eq!(verify(Some(header), BODY, names), expect, "{header}");
     }
 
     #[test]
@@ -157,9 +178,8 @@ mod tests {
         check(&header, &["old"], Err(SignatureError::Wrong));
         check(&header, &["new "], Err(SignatureError::Wrong));
         check(&header, &[], Err(SignatureError::Wrong));
-        // During a rotation Stripe signs with both secrets.
-        let old = sign(BODY, "old", NOW_S);
-        let both = format!("{header},{}", old.split_once(',').unwrap().1);
+        // During a rotation both secrets sign.
+        let both = super::sign(BODY, &secrets(&["new", "old"]), now());
         check(&both, &["old"], Ok(()));
         check(&both, &["new"], Ok(()));
     }
@@ -223,7 +243,7 @@ mod tests {
         ] {
             check(&header, &["s"], Err(SignatureError::Malformed));
         }
-        assert_eq!(verify(None, BODY, &secrets(&["s"]), now()), Err(SignatureError::Missing));
+        assert_eq!(verify(None, BODY, &["s"]), Err(SignatureError::Missing));
         // A changed timestamp invalidates the signature.
         check(&format!("t={},{signature}", NOW_S + 1), &["s"], Err(SignatureError::Wrong));
         check(&format!("t=0{NOW_S},{signature}"), &["s"], Err(SignatureError::Wrong));
@@ -234,16 +254,16 @@ mod tests {
         fn signature_changed_bit_is_rejected(body: Vec<u8>, position: prop::sample::Index, bit in 0_u8..8) {
             prop_assume!(!body.is_empty());
             let header = sign(&body, "s", NOW_S);
-            prop_assert_eq!(verify(Some(&header), &body, &secrets(&["s"]), now()), Ok(()));
+            prop_assert_eq!(verify(Some(&header), &body, &["s"]), Ok(()));
             let mut changed = body;
             let offset = position.index(changed.len());
             changed[offset] ^= 1 << bit;
-            prop_assert_eq!(verify(Some(&header), &changed, &secrets(&["s"]), now()), Err(SignatureError::Wrong));
+            prop_assert_eq!(verify(Some(&header), &changed, &["s"]), Err(SignatureError::Wrong));
         }
 
         #[test]
         fn signature_any_header_does_not_panic(header: String, body: Vec<u8>) {
-            prop_assert!(verify(Some(&header), &body, &secrets(&["s"]), now()).is_err());
+            prop_assert!(verify(Some(&header), &body, &["s"]).is_err());
         }
     }
 }

@@ -1,0 +1,226 @@
+//! `verbatim search`: searches the archive, and maintains the index of the search.
+
+use std::io::IsTerminal;
+
+use clap::{Args, Subcommand, ValueEnum};
+use transcript_core::{
+    lookup::LookupOptions,
+    search::{SearchMoment, SearchPage, SearchParams, SearchSort},
+    transcript::{LanguageTag, format_timestamp},
+    video::VideoLink,
+    wire::search::SearchResponse,
+};
+use verbatim::Verbatim;
+
+use super::{
+    CommandError, open_existing_archive, print, print_json, print_stderr, progress::ProgressLine, shown,
+};
+use crate::config::Settings;
+
+/// Longest line of a title or a moment on a terminal, in characters.
+const LINE_MAX: usize = 400;
+/// Mark of a match on a terminal, at both ends.
+const MATCH_MARK: char = '*';
+
+#[derive(Args, Debug)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:
+  verbatim search tide tables
+  verbatim search '\"tide tables\" -moon lang:en after:2024'
+  verbatim search harbour --format json --limit 5 | jq '.hits[].watchUrl'
+  verbatim search rebuild
+  verbatim search -- rebuild
+
+All words must occur, in any order and form. \"exact phrase\", -not, OR, prefix*, lang:, platform:, channel:, before: and
+after: narrow the search. Exit status 3: nothing was found."
+)]
+pub(super) struct SearchArgs {
+    #[command(subcommand)]
+    action: Option<SearchAction>,
+    /// Words to search for
+    #[arg(value_name = "WORDS")]
+    words: Vec<String>,
+    /// Only transcripts in this language, such as en, pt-BR or zh-Hant
+    #[arg(long, value_name = "TAG")]
+    lang: Option<String>,
+    /// Most videos to print, from 1 to 100
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100))]
+    limit: u32,
+    /// Order of the videos
+    #[arg(long, value_enum, default_value_t = SortOrder::Relevance)]
+    sort: SortOrder,
+    /// Continue after the previous page, with its cursor
+    #[arg(long, value_name = "CURSOR")]
+    cursor: Option<String>,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = SearchFormat::Text)]
+    format: SearchFormat,
+}
+
+#[derive(Debug, Subcommand)]
+enum SearchAction {
+    /// Build the index of the search again; searches go on. An interrupted build is continued
+    Rebuild,
+    /// Compare the index of the search with the archive; exit status 1 if they differ
+    Check,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum SortOrder {
+    /// Best first
+    Relevance,
+    /// Newest video first
+    Date,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum SearchFormat {
+    /// For people
+    Text,
+    /// As the API returns it
+    Json,
+}
+
+pub(super) async fn run(settings: &Settings, args: SearchArgs) -> Result<(), CommandError> {
+    let verbatim = open_existing_archive(settings).await?;
+    let ended = match args.action {
+        Some(SearchAction::Rebuild) => rebuild(&verbatim).await,
+        Some(SearchAction::Check) => check(&verbatim).await,
+        None => search(settings, &verbatim, args).await,
+    };
+    verbatim.close().await;
+    ended
+}
+
+async fn search(settings: &Settings, verbatim: &Verbatim, args: SearchArgs) -> Result<(), CommandError> {
+    let query = args.words.join(" ");
+    if query.trim().is_empty() {
+        return Err(CommandError::Wrong("give the words to search for: verbatim search WORDS".to_owned()));
+    }
+    let language = args.lang.as_deref().map(LanguageTag::parse).transpose();
+    let language = language.map_err(|error| CommandError::Wrong(format!("--lang: {error}")))?;
+    let sort = match args.sort {
+        SortOrder::Relevance => SearchSort::Relevance,
+        SortOrder::Date => SearchSort::Date,
+    };
+    let (limit, cursor) = (args.limit, args.cursor);
+    catch_up(verbatim).await?;
+    let params = SearchParams { query, language, sort, limit, cursor, ..SearchParams::default() };
+    let page = verbatim.search().search(&params).await?;
+    let base_url = settings.server.base_url_at(settings.server.listen.socket_address());
+    let links = LookupOptions { base_url, ..LookupOptions::default() };
+    if args.format == SearchFormat::Json {
+        let body = SearchResponse::new(&params.query, &page, |hit| {
+            links.watch_url(&VideoLink::Video(hit.stored.transcript.video.clone()), None)
+        });
+        let json = serde_json::to_string_pretty(&body)
+            .map_err(|error| CommandError::Fault(format!("cannot write JSON: {error}")))?;
+        return print_json(&json);
+    }
+    print_page(&params, &page)
+}
+
+/// Indexes what changed, with progress: the first search of a large archive takes a while.
+async fn catch_up(verbatim: &Verbatim) -> Result<(), CommandError> {
+    let total = verbatim.tools().stats().await?.transcripts;
+    let mut progress: Option<ProgressLine> = None;
+    loop {
+        let step = verbatim.search().step().await?;
+        if step.is_idle() {
+            return Ok(());
+        }
+        if step.built > 0 {
+            let line = progress.get_or_insert_with(|| ProgressLine::new("indexed", Some(total)));
+            line.reach(step.state.tracks, "the index of the search is built");
+        }
+    }
+}
+
+async fn rebuild(verbatim: &Verbatim) -> Result<(), CommandError> {
+    let total = verbatim.tools().stats().await?.transcripts;
+    let mut progress = ProgressLine::new("indexed", Some(total));
+    let state = verbatim
+        .search()
+        .rebuild(|step| progress.reach(step.state.tracks, "the index of the search is built"))
+        .await?;
+    drop(progress);
+    print(&format!("Built the index of {} transcripts.\n", state.tracks))
+}
+
+async fn check(verbatim: &Verbatim) -> Result<(), CommandError> {
+    let total = verbatim.tools().stats().await?.transcripts;
+    let mut progress = ProgressLine::new("compared", Some(total));
+    let checked = verbatim.search().check(|compared| progress.reach(compared, "with the index")).await?;
+    drop(progress);
+    for difference in &checked.differences {
+        print(&format!("{} ({}): {}\n", difference.video, difference.language, difference.problem))?;
+    }
+    let state = if checked.is_complete { "" } else { " The index is not complete yet." };
+    print(&format!("Compared {} transcripts: {} differences.{state}\n", checked.compared, checked.total))?;
+    match checked.total {
+        0 => Ok(()),
+        _ => Err(CommandError::Fault(
+            "the index of the search differs from the archive: verbatim search rebuild".to_owned(),
+        )),
+    }
+}
+
+fn print_page(params: &SearchParams, page: &SearchPage) -> Result<(), CommandError> {
+    if page.hits.is_empty() {
+        let suggestion = page.suggestion.as_deref();
+        let hint =
+            suggestion.map_or_else(String::new, |words| format!("Did you mean: {}", shown(words, LINE_MAX)));
+        return Err(CommandError::Missing("nothing was found".to_owned(), hint));
+    }
+    let is_terminal = std::io::stdout().is_terminal();
+    let relation = if page.total.is_exact { "" } else { "at least " };
+    let videos = if page.total.value == 1 { "video" } else { "videos" };
+    let mut text = format!("{relation}{} {videos}\n", page.total.value);
+    for hit in &page.hits {
+        let transcript = &hit.stored.transcript;
+        let name = transcript.title.clone().unwrap_or_else(|| transcript.video.to_string());
+        let author = transcript.author.as_deref().map(|author| format!(" · {}", shown(author, LINE_MAX)));
+        text.push_str(&format!(
+            "\n{}{} · {}\n",
+            shown(&name, LINE_MAX),
+            author.unwrap_or_default(),
+            transcript.track.language
+        ));
+        for moment in &hit.moments {
+            let seconds = moment.start_ms / 1_000;
+            text.push_str(&format!(
+                "  {:>8}  {}\n            {}\n",
+                format_timestamp(seconds),
+                marked(moment, is_terminal),
+                transcript.video.address_at(seconds)
+            ));
+        }
+        if hit.moments.is_empty() {
+            text.push_str(&format!("            {}\n", transcript.video.address_at(0)));
+        }
+    }
+    print(&text)?;
+    if let Some(next) = &page.next {
+        print_stderr(&format!("more: verbatim search {:?} --cursor {next}", shown(&params.query, LINE_MAX)));
+    }
+    Ok(())
+}
+
+/// The text of a moment, on a terminal with its matches between asterisks.
+fn marked(moment: &SearchMoment, is_terminal: bool) -> String {
+    if !is_terminal {
+        return moment.text.clone();
+    }
+    let mut text = String::new();
+    for (letter, position) in moment.text.chars().zip(0_u32..) {
+        if moment.matches.iter().any(|(start, _)| *start == position) {
+            text.push(MATCH_MARK);
+        }
+        text.push(letter);
+        if moment.matches.iter().any(|(_, end)| *end == position + 1) {
+            text.push(MATCH_MARK);
+        }
+    }
+    text
+}

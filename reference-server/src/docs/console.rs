@@ -1,0 +1,30 @@
+//! The form that tries a lookup without a key. Without the script it opens the response itself.
+
+use maud::{Markup, html};
+
+use crate::page::PageContext;
+
+/// Link that the form begins with.
+const LINK: &str = "https://youtu.be/dQw4w9WgXcQ";
+/// Formats of the response.
+const FORMATS: [&str; 5] = ["json", "text", "md", "srt", "vtt"];
+
+/// Renders the form. The script shows the response as text below it.
+pub(super) fn console(context: &PageContext) -> Markup {
+    html! {
+        form.console action={ (context.root()) "api/transcript" } method="get" {
+            label for="console-url" { "Link of a video" }
+            input #console-url name="url" type="text" inputmode="url" autocomplete="off" spellcheck="false" required
+                maxlength="2048" value=(LINK);
+            label for="console-format" { "Format" }
+            select #console-format name="format" {
+                @for format in FORMATS { option value=(format) { (format) } }
+            }
+            button type="submit" { "Send without a key" }
+            div #console-response hidden {
+                p.about role="status" {}
+                pre tabindex="0" aria-label="Response" { code {} }
+            }
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! `/docs/guides/{name}`: guides to the APIs.
+
+use maud::{Markup, html};
+use serde_json::Value;
+use transcript_core::{accounts::AccountsOptions, lookup::LookupOptions};
+
+use super::{
+    markdown::{MarkdownContext, markdown},
+    shell, string,
+};
+use crate::page::PageContext;
+
+/// A guide.
+#[derive(Debug)]
+pub(super) struct Guide {
+    /// Last part of its path.
+    pub(super) name: &'static str,
+    /// What it is about, in a few words.
+    pub(super) summary: &'static str,
+    pub(super) source: &'static str,
+}
+
+impl Guide {
+    /// Its title: the first heading.
+    pub(super) fn title(&self) -> &'static str {
+        self.source.lines().find_map(|line| line.strip_prefix("# ")).unwrap_or_default()
+    }
+}
+
+/// Declares guides whose text is in `guides/`.
+macro_rules! guides {
+    ($($name:literal: $summary:literal,)*) => {
+        /// All guides, in reading order.
+        static GUIDES: &[Guide] = &[$(Guide {
+            name: $name,
+            summary: $summary,
+            source: include_str!(concat!("guides/", $name, ".md")),
+        }),*];
+    };
+}
+
+guides! {
+    "quick-start": "From no key to a transcript in your program, on one page.",
+    "which-api": "The lookup API, the v1 API, jobs, MCP or a library.",
+    "errors": "Every failure: its status, whether it costs anything, and whether a retry helps.",
+    "limits": "Allowances, rate limits and the headers that report them.",
+    "languages": "Languages, translations and formats.",
+    "long-videos": "Pages, chunks and waiting for work that takes long.",
+    "chat": "Questions about a video, and answers that stream.",
+    "idempotency": "Requests that can be repeated without being charged twice.",
+    "jobs": "Transcripts of many videos in the background.",
+    "assistants": "Claude, Cursor, VS Code, Codex and other assistants.",
+    "libraries": "Python, Rust, Kotlin and Swift.",
+}
+
+/// Changes of the versions.
+static CHANGELOG: Guide = Guide {
+    name: "changelog",
+    summary: "What has changed, by version.",
+    source: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../CHANGELOG.md")),
+};
+
+/// Guides and changelog.
+pub(super) fn all() -> impl Iterator<Item = &'static Guide> {
+    GUIDES.iter().chain([&CHANGELOG])
+}
+
+/// Renders a guide; `None` if it does not exist.
+pub(crate) fn guide(
+    context: &PageContext,
+    document: &Value,
+    options: (&LookupOptions, &AccountsOptions),
+    name: &str,
+) -> Option<Markup> {
+    let guide = all().find(|guide| guide.name == name)?;
+    let values = values(document, options);
+    let body = markdown(MarkdownContext { page: context, document, values: &values }, guide.source);
+    let tab = format!("{} – {}", guide.title(), string(&document["info"]["title"]));
+    Some(shell::page(
+        context,
+        document,
+        &tab,
+        &format!("guides/{name}"),
+        html! { (body) (next(context, guide)) },
+    ))
+}
+
+fn next(context: &PageContext, guide: &Guide) -> Markup {
+    let after = GUIDES.iter().position(|one| one.name == guide.name).and_then(|at| GUIDES.get(at + 1));
+    html! {
+        @if let Some(after) = after {
+            footer {
+                a.next rel="next" href=(context.href(&format!("docs/guides/{}", after.name))) { (after.title()) " →" }
+            }
+        }
+    }
+}
+
+/// Values of this server that guides name.
+fn values(
+    document: &Value,
+    (lookup, accounts): (&LookupOptions, &AccountsOptions),
+) -> Vec<(&'static str, String)> {
+    let (free, paid) = (&accounts.plans.free, &accounts.plans.starter);
+    vec![
+        ("base_url", string(&document["servers"][0]["url"]).to_owned()),
+        ("free_per_month", lookup.free_per_month.to_string()),
+        ("plus_per_day", lookup.plus_per_day.to_string()),
+        ("visitor_per_day", lookup.visitor_per_day.to_string()),
+        ("service_per_day", lookup.service_per_day.to_string()),
+        ("misses", lookup.misses_per_network_per_minute.to_string()),
+        ("tool_calls", lookup.tool_calls_per_network_per_minute.to_string()),
+        ("searches", lookup.searches_per_minute.to_string()),
+        ("attempts", lookup.attempts_per_key_per_hour.to_string()),
+        ("new_keys", lookup.mint_per_network_per_day.to_string()),
+        ("free_credits", free.credits.to_string()),
+        ("free_requests", free.requests_per_minute.to_string()),
+        ("paid_requests", paid.requests_per_minute.to_string()),
+        ("transcript_credits", accounts.credits_per_transcript.to_string()),
+        ("message_credits", accounts.credits_per_message.to_string()),
+        ("job_items", accounts.items_per_job.to_string()),
+        ("jobs", accounts.jobs_per_account.to_string()),
+    ]
+}

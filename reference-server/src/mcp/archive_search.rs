@@ -1,0 +1,127 @@
+//! The tool that searches the whole archive.
+
+use rmcp::model::CallToolResult;
+use serde_json::json;
+use transcript_core::{
+    lookup::{Lookup, LookupOptions, SearchAdmission},
+    search::{SearchPage, SearchParams},
+    transcript::{LanguageTag, format_timestamp},
+    video::VideoLink,
+};
+use verbatim::{SearchService, service::Caller};
+
+use super::{
+    arguments::SearchArchiveArgs,
+    error::ToolError,
+    result::{DATA, LINE_MAX, PASSAGE_MAX, good, line, within},
+};
+use crate::config::SearchAccess;
+
+/// The search of the archive, and who may use it.
+#[derive(Clone, Debug)]
+pub(crate) struct ToolSearch {
+    pub(crate) service: SearchService,
+    /// `None` for the user's own archive, which has no limits.
+    pub(crate) limits: Option<ToolSearchLimits>,
+}
+
+/// Limits of callers over HTTP.
+#[derive(Clone, Debug)]
+pub(crate) struct ToolSearchLimits {
+    pub(crate) lookup: Lookup,
+    pub(crate) access: SearchAccess,
+}
+
+impl ToolSearch {
+    pub(super) async fn call(
+        &self,
+        args: SearchArchiveArgs,
+        caller: &Caller,
+    ) -> Result<CallToolResult, ToolError> {
+        let limit = args.limit()?;
+        let language = args.lang.as_deref().map(LanguageTag::parse).transpose();
+        let language = language.map_err(|error| ToolError::invalid(format!("lang: {error}")))?;
+        let params = SearchParams {
+            query: args.query,
+            language,
+            limit: u32::try_from(limit).unwrap_or(u32::MAX),
+            cursor: args.cursor,
+            ..SearchParams::default()
+        };
+        self.admit(caller).await?;
+        let page = self.service.search(&params).await?;
+        let options = self.limits.as_ref().map(|limits| limits.lookup.options());
+        Ok(hits(&params.query, &page, options))
+    }
+
+    async fn admit(&self, caller: &Caller) -> Result<(), ToolError> {
+        let Some(ToolSearchLimits { lookup, access }) = &self.limits else { return Ok(()) };
+        let needs_key = *access != SearchAccess::Everyone;
+        let refused = |code: u16, message: String, retry_after| {
+            Err(ToolError::Refused { code, message, watch_url: None, languages: Vec::new(), retry_after })
+        };
+        match lookup.admit_search(caller.key.clone(), caller.client, needs_key).await? {
+            SearchAdmission::Admitted => Ok(()),
+            SearchAdmission::KeyNeeded { .. } => refused(
+                401,
+                "The search of the archive needs a valid API key of this server.".to_owned(),
+                None,
+            ),
+            SearchAdmission::Limited { retry_after_ms } => {
+                let wait = std::time::Duration::from_millis(retry_after_ms);
+                refused(429, "Too many searches within a minute.".to_owned(), Some(wait))
+            }
+        }
+    }
+}
+
+/// The videos that match, with their moments.
+fn hits(query: &str, page: &SearchPage, options: Option<&LookupOptions>) -> CallToolResult {
+    let query = line(query);
+    let relation = if page.total.is_exact { "" } else { "at least " };
+    let mut text = match page.hits.len() {
+        0 => format!("No archived transcript matches {query:?}.\n"),
+        shown => format!("{shown} of {relation}{} videos that match {query:?}. {DATA}\n", page.total.value),
+    };
+    if let Some(suggestion) = &page.suggestion {
+        text.push_str(&format!("Did the user mean {:?}?\n", line(suggestion)));
+    }
+    for hit in &page.hits {
+        let transcript = &hit.stored.transcript;
+        let name = transcript.title.clone().unwrap_or_else(|| transcript.video.to_string());
+        let author = transcript.author.as_deref().map(|author| format!(", by {}", line(author)));
+        text.push_str(&format!(
+            "\n{}{} ({})\n{}\n",
+            within(&line(&name), LINE_MAX),
+            author.unwrap_or_default(),
+            transcript.track.language,
+            transcript.video.address()
+        ));
+        if let Some(options) = options {
+            let watch_url = options.watch_url(&VideoLink::Video(transcript.video.clone()), None);
+            text.push_str(&format!("Watch page: {watch_url}\n"));
+        }
+        for moment in &hit.moments {
+            let seconds = moment.start_ms / 1_000;
+            text.push_str(&format!(
+                "[{}] {}\n    {}\n",
+                format_timestamp(seconds),
+                within(&moment.text, PASSAGE_MAX),
+                transcript.video.address_at(seconds)
+            ));
+        }
+    }
+    if let Some(next) = &page.next {
+        text.push_str(&format!(
+            "\nMore follow: call again with the same arguments and \"cursor\": \"{next}\"."
+        ));
+    }
+    good(
+        text,
+        [
+            ("verbatim/total", json!(page.total.value)),
+            ("verbatim/total_is_exact", json!(page.total.is_exact)),
+            ("verbatim/next_cursor", json!(page.next)),
+        ],
+    )
+}

@@ -1,0 +1,205 @@
+//! Orders, receipts, and what can be bought.
+
+use maud::{Markup, html};
+use transcript_core::{
+    accounts::{
+        Order, OrderItem, OrderState,
+        payments::{CURRENCY, Pack, Payments},
+    },
+    directory::{Account, Plan},
+};
+
+use super::{AccountPage, account_page, date, grouped, money, post_form};
+use crate::page::PageContext;
+
+/// What can be bought.
+#[derive(Debug)]
+pub(crate) struct Shop<'a> {
+    payments: &'a Payments,
+    /// Token of each form: a second click opens no second order.
+    tokens: Vec<String>,
+}
+
+impl<'a> Shop<'a> {
+    /// The packs and plans of these payments; `token` makes the token of a form.
+    pub(crate) fn new(payments: &'a Payments, token: impl Fn() -> String) -> Self {
+        let forms = Pack::ALL.len() + Plan::ALL.len();
+        Self { payments, tokens: (0..forms).map(|_| token()).collect() }
+    }
+
+    fn token(&self, index: usize) -> &str {
+        self.tokens.get(index).map_or("", String::as_str)
+    }
+}
+
+/// Page with all orders, newest first.
+pub(crate) fn orders(context: &PageContext, orders: &[Order], shop: &Shop<'_>) -> Markup {
+    let text = |key| context.text(key);
+    account_page(
+        context,
+        AccountPage::Orders,
+        "account.orders",
+        html! {
+            @if orders.is_empty() {
+                p { (text("orders.empty")) }
+            } @else {
+                div.scroll tabindex="0" role="region" aria-label=(text("account.orders")) {
+                    table {
+                        thead {
+                            tr {
+                                th scope="col" { (text("orders.date")) }
+                                th scope="col" { (text("orders.item")) }
+                                th.number scope="col" { (text("orders.price")) }
+                                th scope="col" { (text("orders.state")) }
+                            }
+                        }
+                        tbody {
+                            @for order in orders {
+                                tr {
+                                    td { (date(order.created_at)) }
+                                    td {
+                                        a href=(context.href(&format!("account/orders/{}", order.id))) {
+                                            (item(context, order))
+                                        }
+                                    }
+                                    td.number { (money(order.amount_minor, &order.currency)) }
+                                    td { (text(state_message(order.state))) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+            (self::shop(context, shop))
+        },
+    )
+}
+
+/// The forms that buy packs and plans; nothing if nothing is sold.
+pub(super) fn shop(context: &PageContext, shop: &Shop<'_>) -> Markup {
+    let text = |key| context.text(key);
+    if !shop.payments.is_configured() {
+        return Markup::default();
+    }
+    let plans = Plan::ALL.into_iter().filter_map(|plan| {
+        let terms = shop.payments.plans().terms(plan);
+        terms.price_cents.filter(|_| plan != Plan::Free).map(|cents| (plan, terms.credits, cents))
+    });
+    html! {
+        h2 #buy { (text("orders.buy_title")) }
+        p { (text("orders.buy_hint")) }
+        ul.shop {
+            @for (index, pack) in Pack::ALL.into_iter().enumerate() {
+                li {
+                    span { (credits(context, pack.credits)) }
+                    span.number { (money(pack.price_minor(), CURRENCY)) }
+                    (buy_form(context, "account/buy", "pack", pack.name, shop.token(index),
+                        &context.fill("orders.buy", &[("item", &credits(context, pack.credits))])))
+                }
+            }
+        }
+        ul.shop {
+            @for (index, (plan, plan_credits, cents)) in plans.enumerate() {
+                li {
+                    span {
+                        (context.fill("orders.plan_offer", &[
+                            ("plan", plan.as_str()),
+                            ("credits", &grouped(plan_credits)),
+                        ]))
+                    }
+                    span.number { (context.fill("orders.per_month", &[("price", &money(cents, CURRENCY))])) }
+                    (buy_form(context, "account/subscribe", "plan", plan.as_str(),
+                        shop.token(Pack::ALL.len() + index),
+                        &context.fill("orders.subscribe", &[("plan", plan.as_str())])))
+                }
+            }
+        }
+    }
+}
+
+fn buy_form(context: &PageContext, path: &str, field: &str, value: &str, token: &str, label: &str) -> Markup {
+    post_form(
+        context,
+        path,
+        html! {
+            input type="hidden" name="token" value=(token);
+            button.quiet type="submit" name=(field) value=(value) aria-label=(label) {
+                (context.text(if field == "plan" { "orders.subscribe_short" } else { "orders.buy_short" }))
+            }
+        },
+    )
+}
+
+/// Receipt of an order, for printing.
+pub(crate) fn receipt(context: &PageContext, account: &Account, order: &Order) -> Markup {
+    let text = |key| context.text(key);
+    account_page(
+        context,
+        AccountPage::Orders,
+        "orders.receipt",
+        html! {
+            dl.facts {
+                dt { (text("orders.order")) }
+                dd { code { (order.id) } }
+                dt { (text("orders.date")) }
+                dd { (date(order.created_at)) }
+                dt { (text("orders.buyer")) }
+                dd { (account.email) }
+                dt { (text("orders.item")) }
+                dd { (item(context, order)) }
+                dt { (text("orders.price")) }
+                dd { (money(order.amount_minor, &order.currency)) " (" (order.currency.to_ascii_uppercase()) ")" }
+                dt { (text("orders.state")) }
+                dd { (text(state_message(order.state))) }
+                (refund(context, order))
+            }
+            @if order.state == OrderState::Open {
+                p { a href=(context.href(&format!("checkout/{}", order.id))) { (text("orders.check")) } }
+            }
+            p { a href=(context.href("account/orders")) { (text("orders.all")) } }
+        },
+    )
+}
+
+/// What was returned of a payment, in rows of a list of facts.
+pub(in crate::page) fn refund(context: &PageContext, order: &Order) -> Markup {
+    let text = |key| context.text(key);
+    html! {
+        @if order.returned_minor > 0 {
+            dt { (text("orders.refunded_amount")) }
+            dd {
+                (context.fill("orders.refunded_of", &[
+                    ("returned", &money(order.returned_minor, &order.currency)),
+                    ("price", &money(order.amount_minor, &order.currency)),
+                ]))
+            }
+        }
+        @if let Some(credits) = order.refunded_credits.last() {
+            dt { (text("orders.refunded_credits")) }
+            dd { (grouped(*credits)) }
+        }
+    }
+}
+
+/// The item of an order in words.
+pub(in crate::page) fn item(context: &PageContext, order: &Order) -> String {
+    match &order.item {
+        OrderItem::Pack(_) => credits(context, order.credits),
+        OrderItem::Plan(plan) => context
+            .fill("orders.plan_offer", &[("plan", plan.as_str()), ("credits", &grouped(order.credits))]),
+    }
+}
+
+fn credits(context: &PageContext, count: u64) -> String {
+    context.fill("orders.credits", &[("count", &grouped(count))])
+}
+
+fn state_message(state: OrderState) -> &'static str {
+    match state {
+        OrderState::Open => "orders.state_open",
+        OrderState::Fulfilled => "orders.state_paid",
+        OrderState::Expired => "orders.state_closed",
+        OrderState::Refunded => "orders.state_refunded",
+        OrderState::Disputed => "orders.state_disputed",
+    }
+}

@@ -1,0 +1,85 @@
+//! Registration and sign-in.
+
+use maud::{Markup, html};
+
+use super::post_form;
+use crate::page::{Frame, PageContext, Section};
+
+/// Form that sends a mail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MailForm {
+    /// For a new account.
+    Register,
+    /// For an account that exists.
+    SignIn,
+}
+
+/// Page with the mail field. `error` is a message about the address that was entered.
+pub(crate) fn mail_form(context: &PageContext, form: MailForm, email: &str, error: Option<&str>) -> Markup {
+    let text = |key| context.text(key);
+    let (path, title, lead, submit) = match form {
+        MailForm::Register => {
+            ("register", "sign_in.register", "sign_in.register_lead", "sign_in.register_submit")
+        }
+        MailForm::SignIn => ("sign-in", "sign_in.title", "sign_in.lead", "sign_in.submit"),
+    };
+    let (other_path, other_question, other) = match form {
+        MailForm::Register => ("sign-in", "sign_in.has_account", "sign_in.title"),
+        MailForm::SignIn => ("register", "sign_in.no_account", "sign_in.register"),
+    };
+    frame(context, title).render(html! {
+        h1 { (text(title)) }
+        p { (text(lead)) }
+        (post_form(context, path, html! {
+            label for="email" { (text("sign_in.email")) }
+            @if let Some(error) = error { p.error #email-error { (text(error)) } }
+            div.row {
+                input id="email" name="email" type="email" required maxlength="254" autocomplete="email"
+                    value=(email) aria-invalid=[error.map(|_| "true")]
+                    aria-describedby=[error.map(|_| "email-error")];
+                button type="submit" { (text(submit)) }
+            }
+        }))
+        p.hint { (text("sign_in.privacy")) }
+        p { (text(other_question)) " " a href=(context.href(other_path)) { (text(other)) } }
+    })
+}
+
+/// "Check your mailbox", the same for every address.
+pub(crate) fn mail_sent(context: &PageContext) -> Markup {
+    let text = |key| context.text(key);
+    frame(context, "sign_in.sent_title").render(html! {
+        h1 { (text("sign_in.sent_title")) }
+        p { (text("sign_in.sent")) }
+        p.hint { (text("sign_in.sent_hint")) }
+        p { a href=(context.href("sign-in")) { (text("sign_in.again")) } }
+    })
+}
+
+/// Page of the mailed link. The button signs in.
+pub(crate) fn confirm_sign_in(context: &PageContext, token: &str) -> Markup {
+    let text = |key| context.text(key);
+    frame(context, "sign_in.title").render(html! {
+        h1 { (text("sign_in.title")) }
+        p { (text("sign_in.confirm")) }
+        (post_form(context, "sign-in/confirm", html! {
+            input type="hidden" name="token" value=(token);
+            button type="submit" { (text("sign_in.title")) }
+        }))
+    })
+}
+
+/// The link does not work any more; the form sends a new one.
+pub(crate) fn link_invalid(context: &PageContext) -> Markup {
+    let text = |key| context.text(key);
+    frame(context, "sign_in.invalid_title").render(html! {
+        h1 { (text("sign_in.invalid_title")) }
+        p { (text("sign_in.invalid")) }
+        p { a href=(context.href("sign-in")) { (text("sign_in.again")) } }
+        p { a href=(context.href("account")) { (text("account.to_account")) } }
+    })
+}
+
+fn frame<'a>(context: &'a PageContext, title: &'a str) -> Frame<'a> {
+    Frame::new(context, context.text(title)).section(Section::Account)
+}

@@ -1,0 +1,179 @@
+//! Search page: the query, and the videos that match with their moments.
+
+use maud::{Markup, html};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use transcript_core::{
+    search::{QUERY_CHARS_MAX, SearchMoment, SearchPage, SearchParams, SearchResult, SearchSort},
+    transcript::format_timestamp,
+};
+
+use super::{Frame, PageContext, PagePolicy, PageWidth, Section, assets::SEARCH_SCRIPT};
+
+/// Content security policy of the search page.
+pub(crate) const POLICY: PagePolicy = PagePolicy::Script;
+
+/// What the page shows below the form.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum SearchView<'a> {
+    /// Nothing: no query yet.
+    Empty,
+    /// Results.
+    Found(&'a SearchPage),
+    /// Why there are none.
+    Failed(&'a str),
+}
+
+/// Search page.
+pub(crate) fn search(context: &PageContext, params: &SearchParams, state: SearchView<'_>) -> Markup {
+    let title = match params.query.is_empty() {
+        true => context.text("search.title").to_owned(),
+        false => context.fill("search.tab", &[("query", &params.query)]),
+    };
+    let body = html! {
+        h1 { (context.text("search.title")) }
+        (form(context, params))
+        @match state {
+            SearchView::Empty => {}
+            SearchView::Failed(why) => p.error role="alert" { (why) },
+            SearchView::Found(found) => (results(context, params, found)),
+        }
+    };
+    let query = if params.query.is_empty() { String::new() } else { query(params, &params.query, None) };
+    let frame = Frame::new(context, &title).section(Section::Search).width(PageWidth::Wide);
+    frame.with_script(&SEARCH_SCRIPT).query(&query).render(body)
+}
+
+fn form(context: &PageContext, params: &SearchParams) -> Markup {
+    let example = |text: &str| html! { code dir="ltr" { (text) } };
+    let examples = [
+        ("phrase", example("\"tide tables\"")),
+        ("not", example("-moon")),
+        ("or", example("OR")),
+        ("prefix", example("harbo*")),
+        ("language", example("lang:en")),
+        ("channel", example("channel:news")),
+        ("date", example("after:2024")),
+    ];
+    html! {
+        form.find action="search" method="get" role="search" {
+            label for="q" { (context.text("search.label")) }
+            div.row {
+                input #q name="q" type="search" autocomplete="off" autocapitalize="off" spellcheck="false"
+                    dir="auto" required maxlength=(QUERY_CHARS_MAX) value=(params.query)
+                    aria-describedby="hint";
+                (context.language_field())
+                button type="submit" { (context.text("search.submit")) }
+            }
+            p.hint #hint { (context.markup("search.hint", &examples)) }
+        }
+    }
+}
+
+fn results(context: &PageContext, params: &SearchParams, found: &SearchPage) -> Markup {
+    let address = |words: &str, cursor| context.href(&format!("search?{}", query(params, words, cursor)));
+    let count = found.total.value.to_string();
+    let total = if found.total.is_exact { "search.total" } else { "search.total_at_least" };
+    html! {
+        section.results aria-label=(context.text("search.results")) {
+            @if found.hits.is_empty() {
+                p role="status" { (context.text("search.nothing")) }
+                @if let Some(words) = &found.suggestion {
+                    @let link = html! { a href=(address(words, None)) { bdi { (words) } } };
+                    p { (context.markup("search.suggestion", &[("query", link)])) }
+                }
+            } @else {
+                p.hint role="status" { (context.fill(total, &[("count", &count)])) }
+                ol.hits { @for hit in &found.hits { li { (result(context, hit)) } } }
+            }
+            @if let Some(next) = &found.next {
+                p { a rel="next" href=(address(&params.query, Some(next))) { (context.text("search.more")) } }
+            }
+        }
+    }
+}
+
+fn result(context: &PageContext, hit: &SearchResult) -> Markup {
+    let transcript = &hit.stored.transcript;
+    let language = &transcript.track.language;
+    let title = transcript.title.clone().unwrap_or_else(|| transcript.video.to_string());
+    let page = format!("watch/{}?lang={language}", transcript.video);
+    let direction = if language.is_right_to_left() { "rtl" } else { "ltr" };
+    html! {
+        h2 { a href=(context.href(&page)) { bdi { (title) } } }
+        p.hint {
+            @if let Some(author) = &transcript.author { bdi { (author) } " · " }
+            (transcript.video.platform().name()) " · " (language)
+        }
+        @if !hit.moments.is_empty() {
+            ul.moments {
+                @for moment in &hit.moments {
+                    @let seconds = moment.start_ms / 1_000;
+                    li {
+                        a.time href=(context.href(&format!("{page}&t={seconds}"))) { (format_timestamp(seconds)) }
+                        " "
+                        span lang=(language) dir=(direction) { (marked(moment)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The text of a moment with its matches marked.
+fn marked(moment: &SearchMoment) -> Markup {
+    let letters: Vec<char> = moment.text.chars().collect();
+    let text = |from: usize, to: usize| letters.get(from..to).unwrap_or_default().iter().collect::<String>();
+    let ends = moment.matches.iter().map(|(_, end)| *end as usize);
+    let before = std::iter::once(0).chain(ends);
+    let rest = moment.matches.last().map_or(0, |(_, end)| *end as usize);
+    html! {
+        @for ((start, end), before) in moment.matches.iter().zip(before) {
+            (text(before, *start as usize))
+            mark { (text(*start as usize, *end as usize)) }
+        }
+        (text(rest, letters.len()))
+    }
+}
+
+/// Query of the address of a search with these words.
+fn query(params: &SearchParams, words: &str, cursor: Option<&str>) -> String {
+    let encode = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
+    let mut address = format!("q={}", encode(words));
+    if let Some(language) = &params.language {
+        address.push_str(&format!("&lang={}", encode(language.as_str())));
+    }
+    if let Some(platform) = params.platform {
+        address.push_str(&format!("&platform={}", platform.as_str()));
+    }
+    if params.sort != SearchSort::default() {
+        address.push_str(&format!("&sort={}", params.sort.as_str()));
+    }
+    if let Some(cursor) = cursor {
+        address.push_str(&format!("&cursor={}", encode(cursor)));
+    }
+    address
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn search_matches_are_marked_and_escaped() {
+        let moment = SearchMoment {
+            start_ms: 0,
+            end_ms: 1,
+            text: "🌊 <tide> tables".to_owned(),
+            matches: vec![(3, 7), (9, 15)],
+        };
+        assert_eq!(marked(&moment).into_string(), "🌊 &lt;<mark>tide</mark>&gt; <mark>tables</mark>");
+        let unmarked = SearchMoment { matches: Vec::new(), ..moment };
+        assert_eq!(marked(&unmarked).into_string(), "🌊 &lt;tide&gt; tables");
+    }
+
+    #[test]
+    fn search_query_keeps_other_parameters() {
+        let params = SearchParams { sort: SearchSort::Date, ..SearchParams::default() };
+        assert_eq!(query(&params, "a \"b\"&", Some("s1")), "q=a%20%22b%22%26&sort=date&cursor=s1");
+    }
+}

@@ -1,0 +1,140 @@
+//! A transcript as a document for word processors (DOCX).
+
+use std::io::{self, Cursor};
+
+use docx_rs::{Docx, Hyperlink, HyperlinkType, Paragraph, Run, Style, StyleType};
+use transcript_core::{
+    archive::StoredTranscript,
+    transcript::{Chunk, format_timestamp, paragraphs},
+    video::VideoId,
+};
+
+use super::{
+    PageContext,
+    transcript::{author, heading, kind, known_language, published_date},
+};
+
+/// Times that are links; each takes memory. The other times are text.
+const LINKS_MAX: usize = 5_000;
+/// Sizes of the title, of chapters and of facts, in half points.
+const SIZES: [usize; 3] = [36, 26, 20];
+
+/// Media type of the document.
+pub(crate) const DOCX: &str = "application/vnd.openxmlformats-officedocument.wordprocessingml.document";
+
+/// Writes the document: title, channel, link, language, source, date, and the words with their times and chapters.
+///
+/// The time it takes grows with the transcript.
+///
+/// # Errors
+/// The writer failed.
+pub(crate) fn word_document(context: &PageContext, stored: &StoredTranscript) -> io::Result<Vec<u8>> {
+    let (transcript, details) = (&*stored.transcript, &*stored.details);
+    let video = &transcript.video;
+    let is_rtl = known_language(transcript).is_some_and(|language| language.is_right_to_left());
+    let [title, chapter, fact] = SIZES;
+    let style =
+        |id: &str, name: &str, size| Style::new(id, StyleType::Paragraph).name(name).size(size).bold();
+    let mut docx = Docx::new()
+        .add_style(style("Heading1", "heading 1", title))
+        .add_style(style("Heading2", "heading 2", chapter))
+        .add_paragraph(directed(words(&heading(context, transcript)).style("Heading1"), is_rtl));
+    let facts = [
+        author(transcript).map(str::to_owned),
+        published_date(&details.metadata),
+        known_language(transcript).map(|language| language.english_name()),
+        Some(context.text(kind(transcript)).to_owned()),
+    ];
+    let facts = facts.into_iter().flatten().collect::<Vec<_>>().join(" · ");
+    let source = context.fill("transcript.source", &[("platform", video.platform().name())]);
+    let source = Paragraph::new()
+        .add_run(Run::new().add_text(format!("{} ", printable(&source))).size(fact))
+        .add_hyperlink(link(&video.address(), &video.address(), fact));
+    docx = docx.add_paragraph(directed(words(&facts).size(fact), is_rtl)).add_paragraph(source);
+    let mut chapters = details.metadata.chapters.iter().peekable();
+    for (index, paragraph) in paragraphs(&transcript.segments).iter().enumerate() {
+        while let Some(chapter) = chapters.next_if(|next| next.start_ms <= paragraph.start_ms) {
+            docx = docx.add_paragraph(directed(words(&chapter.title).style("Heading2"), is_rtl));
+        }
+        docx = docx.add_paragraph(directed(spoken(video, paragraph, index < LINKS_MAX), is_rtl));
+    }
+    let mut bytes = Cursor::new(Vec::new());
+    docx.build().pack(&mut bytes).map_err(io::Error::other)?;
+    Ok(bytes.into_inner())
+}
+
+/// A paragraph of the transcript: its time, and the words.
+fn spoken(video: &VideoId, paragraph: &Chunk, is_link: bool) -> Paragraph {
+    let seconds = paragraph.start_ms / 1000;
+    let (time, size) = (format_timestamp(seconds), 18);
+    let start = match is_link {
+        true => Paragraph::new().add_hyperlink(link(&video.address_at(seconds), &time, size)),
+        false => Paragraph::new().add_run(Run::new().add_text(time).size(size)),
+    };
+    start.add_run(Run::new().add_text(format!("  {}", printable(&paragraph.text))))
+}
+
+fn words(text: &str) -> Paragraph {
+    Paragraph::new().add_run(Run::new().add_text(printable(text)))
+}
+
+fn link(address: &str, text: &str, size: usize) -> Hyperlink {
+    let run = Run::new().add_text(text).color("1F5C57").underline("single").size(size);
+    Hyperlink::new(address, HyperlinkType::External).add_run(run)
+}
+
+/// The paragraph in the direction of the transcript.
+fn directed(mut paragraph: Paragraph, is_right_to_left: bool) -> Paragraph {
+    if is_right_to_left {
+        paragraph.property = paragraph.property.bidi(true);
+    }
+    paragraph
+}
+
+/// The text in one line, without the characters that XML cannot contain.
+fn printable(text: &str) -> String {
+    let is_allowed = |c: &char| !c.is_control() && !matches!(c, '\u{fffe}' | '\u{ffff}');
+    text.chars().map(|c| if matches!(c, '\n' | '\t') { ' ' } else { c }).filter(is_allowed).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use transcript_core::{
+        time::Timestamp,
+        transcript::{Segment, VideoDetails},
+        video::Platform,
+    };
+
+    use super::*;
+
+    #[test]
+    fn document_has_facts_and_escaped_words() {
+        let video = VideoId::new(Platform::YouTube, "dQw4w9WgXcQ").unwrap();
+        let mut transcript = crate::testing::transcript(&video);
+        transcript.title = Some("A <b> & \u{0}\u{b}talk".to_owned());
+        transcript.segments = vec![Segment::new("שלום <w:p> 日本語", 61_000, 1_000)];
+        let stored = StoredTranscript {
+            transcript: Arc::new(transcript),
+            revision: 1,
+            content_sha256: vec![0; 32],
+            parser_version: 1,
+            stored_at: Timestamp::from_millis(0),
+            details: Arc::new(VideoDetails::default()),
+        };
+        let bytes = word_document(&PageContext::for_test("/watch/video_site/x"), &stored).unwrap();
+        assert!(bytes.starts_with(b"PK"));
+        // The library stores the parts without compression.
+        let text = String::from_utf8_lossy(&bytes);
+        for part in [
+            "A &lt;b&gt; &amp; talk",
+            "Ann · English",
+            "&lt;w:p&gt; 日本語",
+            "1:01",
+            "v=dQw4w9WgXcQ&amp;t=61s",
+        ] {
+            assert!(text.contains(part), "{part}");
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! `/account/orders`: orders, receipts, and the forms that buy packs and plans.
+
+use axum::{
+    extract::{Path, State, rejection::PathRejection},
+    response::Response,
+};
+use http::StatusCode;
+use transcript_core::{
+    Error, ErrorKind, Result,
+    accounts::payments::{BuyOutcome, OpenedCheckout, Pack, Payments, SubscribeOutcome},
+    directory::{Account, Plan},
+    ids::OrderId,
+};
+
+use super::{
+    SentForm, missing, respond, respond_with,
+    session::{OwnForm, SignedIn, redirect, see_other},
+    store_failure,
+};
+use crate::{
+    page::{PageContext, PagePolicy, account as page},
+    state::AppState,
+};
+
+/// Length of the token of a form, in hexadecimal digits.
+const TOKEN_LENGTH: usize = 32;
+
+/// What a form to buy something leads to.
+enum PurchaseOutcome {
+    /// A payment page is open.
+    Opened(OpenedCheckout),
+    /// The account has this plan.
+    HasPlan,
+    /// Too many payment pages were opened.
+    Limited,
+    /// There is no such pack or plan for sale.
+    NotForSale,
+}
+
+/// Page with all orders, and what can be bought.
+pub(in crate::routes) async fn list(
+    State(app): State<AppState>,
+    context: PageContext,
+    SignedIn(principal): SignedIn,
+) -> Response {
+    match app.accounts.admin.recent_orders(&principal.account).await {
+        Ok(orders) => {
+            let shop = page::Shop::new(&app.payments, || app.accounts.sessions.form_token());
+            let page = page::orders(&context, &orders, &shop);
+            respond_with(StatusCode::OK, page, PagePolicy::Purchase)
+        }
+        Err(error) => store_failure(&context, &error),
+    }
+}
+
+/// Receipt of an order.
+pub(in crate::routes) async fn receipt(
+    State(app): State<AppState>,
+    context: PageContext,
+    SignedIn(principal): SignedIn,
+    path: std::result::Result<Path<String>, PathRejection>,
+) -> Response {
+    let Ok(Path(id)) = path else { return missing(&context) };
+    match app.accounts.admin.order_of(&principal.account, &OrderId::new(id)).await {
+        Ok(Some(order)) => respond(StatusCode::OK, page::receipt(&context, &principal.account, &order)),
+        Ok(None) => missing(&context),
+        Err(error) => store_failure(&context, &error),
+    }
+}
+
+/// Opens the payment page of a pack.
+pub(in crate::routes) async fn buy(
+    State(app): State<AppState>,
+    _: OwnForm,
+    context: PageContext,
+    SignedIn(principal): SignedIn,
+    sent: SentForm,
+) -> Response {
+    let account = &principal.account;
+    let outcome = async {
+        let (Some(pack), Some(id)) = (Pack::from_wire(&sent.field("pack")), order_id(account, &sent)) else {
+            return Ok(PurchaseOutcome::NotForSale);
+        };
+        check_open(account)?;
+        Ok(match app.payments.buy(account, pack, id).await? {
+            BuyOutcome::Opened(opened) => PurchaseOutcome::Opened(opened),
+            BuyOutcome::Limited { .. } => PurchaseOutcome::Limited,
+        })
+    };
+    answer(&context, outcome.await)
+}
+
+/// Opens the payment page of a plan.
+pub(in crate::routes) async fn subscribe(
+    State(app): State<AppState>,
+    _: OwnForm,
+    context: PageContext,
+    SignedIn(principal): SignedIn,
+    sent: SentForm,
+) -> Response {
+    let account = &principal.account;
+    let outcome = async {
+        let plan = Plan::from_wire(&sent.field("plan")).filter(|plan| *plan != Plan::Free);
+        let (Some(plan), Some(id)) = (plan, order_id(account, &sent)) else {
+            return Ok(PurchaseOutcome::NotForSale);
+        };
+        check_open(account)?;
+        Ok(match app.payments.subscribe(account, plan, id).await? {
+            SubscribeOutcome::Opened(opened) => PurchaseOutcome::Opened(opened),
+            SubscribeOutcome::AlreadySubscribed => PurchaseOutcome::HasPlan,
+            SubscribeOutcome::NotForSale => PurchaseOutcome::NotForSale,
+            SubscribeOutcome::Limited { .. } => PurchaseOutcome::Limited,
+        })
+    };
+    answer(&context, outcome.await)
+}
+
+/// The id of the form's order: a second click opens no second order.
+fn order_id(account: &Account, sent: &SentForm) -> Option<OrderId> {
+    let token = sent.field("token");
+    let is_token = token.len() == TOKEN_LENGTH && token.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_token.then(|| Payments::form_order_id(&account.id, &token))
+}
+
+/// A blocked account buys nothing: its key does not work.
+fn check_open(account: &Account) -> Result<()> {
+    match account.blocked {
+        true => Err(Error::unsupported("the account is blocked")),
+        false => Ok(()),
+    }
+}
+
+fn answer(context: &PageContext, outcome: Result<PurchaseOutcome>) -> Response {
+    let notice = |status, title, text| respond(status, page::notice(context, title, text));
+    match outcome {
+        Ok(PurchaseOutcome::Opened(opened)) => redirect(context, &opened.checkout_url),
+        Ok(PurchaseOutcome::HasPlan) => {
+            notice(StatusCode::CONFLICT, "orders.has_plan_title", "orders.has_plan")
+        }
+        Ok(PurchaseOutcome::Limited) => {
+            notice(StatusCode::TOO_MANY_REQUESTS, "account.too_many_title", "orders.too_many")
+        }
+        Ok(PurchaseOutcome::NotForSale) => {
+            notice(StatusCode::BAD_REQUEST, "orders.not_for_sale_title", "orders.not_for_sale")
+        }
+        // The order of this form is paid or closed.
+        Err(error) if error.kind() == ErrorKind::Conflict => see_other(context, "account/orders"),
+        Err(error) if error.kind() == ErrorKind::Unsupported => {
+            notice(StatusCode::FORBIDDEN, "account.blocked_title", "account.blocked")
+        }
+        Err(error) => {
+            tracing::error!(%error, "checkout failed");
+            notice(StatusCode::SERVICE_UNAVAILABLE, "orders.unavailable_title", "orders.unavailable")
+        }
+    }
+}

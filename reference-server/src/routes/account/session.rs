@@ -1,0 +1,262 @@
+//! The session of a browser: its cookie, and which requests may use it.
+
+use axum::{extract::FromRequestParts, response::Response};
+use http::{
+    HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri,
+    header::{COOKIE, HOST, LOCATION, ORIGIN, SET_COOKIE, USER_AGENT},
+    request::Parts,
+};
+use transcript_core::accounts::{OpenedSession, SessionPrincipal, V1Error};
+use url::Url;
+
+use super::{failure, forbidden, respond};
+use crate::{
+    page::{PageContext, account as page},
+    state::AppState,
+};
+
+/// Name of the cookie over HTTPS. The prefix binds it to this host and to encrypted connections.
+const SECURE_COOKIE: &str = "__Host-verbatim_session";
+/// Name of the cookie without HTTPS.
+const PLAIN_COOKIE: &str = "verbatim_session";
+/// Header with which a browser names the origin of a request.
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+
+/// A form of this service's own pages sent the request.
+///
+/// Otherwise a page of another site could act for a visitor who is signed in here.
+#[derive(Debug)]
+pub(in crate::routes) struct OwnForm;
+
+impl FromRequestParts<AppState> for OwnForm {
+    type Rejection = Response;
+
+    async fn from_request_parts(head: &mut Parts, app: &AppState) -> Result<Self, Response> {
+        match is_own_form(head, &app.lookup.options().base_url) {
+            true => Ok(Self),
+            false => Err(forbidden(&PageContext::from_head(head, app))),
+        }
+    }
+}
+
+/// The signed-in holder of an account.
+#[derive(Debug)]
+pub(in crate::routes) struct SignedIn(pub(super) SessionPrincipal);
+
+impl FromRequestParts<AppState> for SignedIn {
+    type Rejection = Response;
+
+    async fn from_request_parts(head: &mut Parts, app: &AppState) -> Result<Self, Response> {
+        let context = PageContext::from_head(head, app);
+        match principal(app, &head.headers).await {
+            Ok(Some(principal)) => Ok(Self(principal)),
+            Ok(None) => Err(to_sign_in(&context, &head.method, &head.uri)),
+            Err(error) => Err(failure(&context, &error)),
+        }
+    }
+}
+
+/// The holder of the request's session.
+pub(in crate::routes) async fn principal(
+    app: &AppState,
+    headers: &HeaderMap,
+) -> Result<Option<SessionPrincipal>, V1Error> {
+    match token(headers, &app.lookup.options().base_url) {
+        Some(token) => app.accounts.sessions.authenticate(&token).await,
+        None => Ok(None),
+    }
+}
+
+/// Redirect to the sign-in page, from which a page of the account is reached again.
+fn to_sign_in(context: &PageContext, method: &Method, uri: &Uri) -> Response {
+    let path = uri.path().trim_start_matches('/');
+    let next = matches!(*method, Method::GET | Method::HEAD).then(|| page::own_path(path)).flatten();
+    match next.filter(|next| *next != "account") {
+        Some(next) => see_other(context, &format!("sign-in?next={next}")),
+        None => see_other(context, "sign-in"),
+    }
+}
+
+/// Redirect after a form, to a page that can be reloaded. `path` is relative to the root.
+pub(super) fn see_other(context: &PageContext, path: &str) -> Response {
+    redirect(context, &context.href(path))
+}
+
+/// Redirect to an address.
+pub(super) fn redirect(context: &PageContext, address: &str) -> Response {
+    let mut response = respond(StatusCode::SEE_OTHER, page::redirect(context));
+    let location = HeaderValue::try_from(address).unwrap_or(HeaderValue::from_static("."));
+    response.headers_mut().insert(LOCATION, location);
+    response
+}
+
+/// Whether the request comes from a page of this service.
+///
+/// Browsers name the site of a request to a trustworthy address, and the origin of every POST. A request with neither
+/// is not from a browser's form.
+pub(in crate::routes) fn is_own_form(head: &Parts, base_url: &str) -> bool {
+    let text = |name: &HeaderName| head.headers.get(name).map(|value| value.to_str().unwrap_or_default());
+    let (site, origin) = (text(&SEC_FETCH_SITE), text(&ORIGIN));
+    if site.is_some_and(|site| site != "same-origin") {
+        return false;
+    }
+    match origin {
+        // A browser hides the origin from pages with a strict referrer policy, but still names the site.
+        None | Some("null") => site.is_some(),
+        Some(origin) => {
+            let Ok(origin) = Url::parse(origin) else { return false };
+            let is_public = Url::parse(base_url).is_ok_and(|base| base.origin() == origin.origin());
+            let host = head.uri.authority().map(|authority| authority.as_str()).or_else(|| text(&HOST));
+            let sent_to = host.and_then(|host| Url::parse(&format!("{}://{host}", origin.scheme())).ok());
+            is_public || sent_to.is_some_and(|sent_to| sent_to.origin() == origin.origin())
+        }
+    }
+}
+
+fn cookie_name(base_url: &str) -> &'static str {
+    if base_url.starts_with("https://") { SECURE_COOKIE } else { PLAIN_COOKIE }
+}
+
+/// The token of the session cookie, the first one if there are several.
+fn token(headers: &HeaderMap, base_url: &str) -> Option<String> {
+    let name = cookie_name(base_url);
+    let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
+    let mut pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    pairs.find(|(known, _)| *known == name).map(|(_, value)| value.to_owned())
+}
+
+/// Sets the cookie of a new session.
+///
+/// `Lax`, so that links in mails and the way back from a payment page find the buyer signed in.
+pub(in crate::routes) fn set_cookie(response: &mut Response, opened: &OpenedSession, base_url: &str) {
+    append_cookie(response, base_url, &opened.token, opened.lifetime.as_secs());
+}
+
+/// Deletes the cookie.
+pub(super) fn clear_cookie(response: &mut Response, base_url: &str) {
+    append_cookie(response, base_url, "", 0);
+}
+
+fn append_cookie(response: &mut Response, base_url: &str, value: &str, max_age_s: u64) {
+    let name = cookie_name(base_url);
+    let secure = if name == SECURE_COOKIE { "; Secure" } else { "" };
+    let cookie = format!("{name}={value}; Path=/; Max-Age={max_age_s}; HttpOnly; SameSite=Lax{secure}");
+    // Names and tokens have only characters that a header allows.
+    if let Ok(cookie) = HeaderValue::try_from(cookie) {
+        response.headers_mut().append(SET_COOKIE, cookie);
+    }
+}
+
+/// The browser and system of a request, as the list of sessions shows them.
+pub(in crate::routes) fn device(headers: &HeaderMap) -> String {
+    let agent = headers.get(USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or_default();
+    // The order matters: most browsers also name those that they descend from.
+    const BROWSERS: [(&str, &str); 7] = [
+        ("Edg", "Edge"),
+        ("OPR/", "Opera"),
+        ("SamsungBrowser", "Samsung Internet"),
+        ("Firefox/", "Firefox"),
+        ("FxiOS", "Firefox"),
+        ("Chrome/", "Chrome"),
+        ("Safari/", "Safari"),
+    ];
+    const SYSTEMS: [(&str, &str); 7] = [
+        ("iPhone", "iPhone"),
+        ("iPad", "iPad"),
+        ("Android", "Android"),
+        ("Windows", "Windows"),
+        ("CrOS", "ChromeOS"),
+        ("Mac OS X", "macOS"),
+        ("Linux", "Linux"),
+    ];
+    let find = |known: &[(&str, &'static str)]| {
+        known.iter().find(|(part, _)| agent.contains(part)).map(|(_, name)| *name)
+    };
+    match (find(&BROWSERS), find(&SYSTEMS)) {
+        (Some(browser), Some(system)) => format!("{browser}, {system}"),
+        (Some(name), None) | (None, Some(name)) => name.to_owned(),
+        (None, None) => agent.split(['/', ' ']).next().unwrap_or_default().to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::response::IntoResponse;
+
+    use super::*;
+
+    fn is_own(headers: &[(&str, &str)]) -> bool {
+        let mut request = http::Request::post("/account/buy").header(HOST, "v.internal:8080");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        is_own_form(&request.body(()).unwrap().into_parts().0, "https://v.example/base")
+    }
+
+    #[test]
+    fn form_of_another_site_is_rejected() {
+        for headers in [
+            &[("sec-fetch-site", "same-origin")][..],
+            &[("origin", "https://v.example")],
+            &[("origin", "http://v.internal:8080")],
+            &[("origin", "https://v.example"), ("sec-fetch-site", "same-origin")],
+            &[("origin", "null"), ("sec-fetch-site", "same-origin")],
+        ] {
+            assert!(is_own(headers), "{headers:?}");
+        }
+        for headers in [
+            &[][..],
+            &[("sec-fetch-site", "cross-site")],
+            &[("sec-fetch-site", "same-site")],
+            &[("sec-fetch-site", "none")],
+            &[("origin", "https://evil.example")],
+            &[("origin", "null")],
+            &[("origin", "https://v.example:444")],
+            &[("origin", "https://v.example.evil.example")],
+            &[("origin", "http://v.example")],
+            &[("origin", "https://evil.example"), ("sec-fetch-site", "same-origin")],
+            &[("origin", "https://v.example"), ("sec-fetch-site", "cross-site")],
+        ] {
+            assert!(!is_own(headers), "{headers:?}");
+        }
+    }
+
+    #[test]
+    fn session_cookie_is_bound_to_host_over_https() {
+        for (base_url, expect) in [
+            (
+                "https://v.example/base",
+                "__Host-verbatim_session=t; Path=/; Max-Age=9; HttpOnly; SameSite=Lax; Secure",
+            ),
+            ("http://127.0.0.1:8080", "verbatim_session=t; Path=/; Max-Age=9; HttpOnly; SameSite=Lax"),
+        ] {
+            let mut response = StatusCode::OK.into_response();
+            append_cookie(&mut response, base_url, "t", 9);
+            assert_eq!(response.headers()[SET_COOKIE], expect);
+        }
+        let cookies = |line: &str| HeaderMap::from_iter([(COOKIE, line.parse().unwrap())]);
+        let found = |line: &str, base_url| token(&cookies(line), base_url);
+        assert_eq!(found("a=1; verbatim_session=t", "http://x"), Some("t".to_owned()));
+        assert_eq!(found("verbatim_session=t", "https://x"), None, "a cookie that another host could set");
+    }
+
+    #[test]
+    fn device_names_browser_and_system() {
+        for (agent, expect) in [
+            ("Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0", "Firefox, Linux"),
+            (
+                "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0 \
+                 Safari/537.36 Edg/140.0",
+                "Edge, Windows",
+            ),
+            (
+                "Mozilla/5.0 (iPhone; CPU iPhone OS 19_0 like Mac OS X) Version/19.0 Safari/604.1",
+                "Safari, iPhone",
+            ),
+            ("curl/8.5.0", "curl"),
+            ("", ""),
+        ] {
+            assert_eq!(device(&HeaderMap::from_iter([(USER_AGENT, agent.parse().unwrap())])), expect);
+        }
+    }
+}

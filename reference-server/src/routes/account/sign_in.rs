@@ -1,0 +1,155 @@
+//! `/register`, `/sign-in` and `/sign-out`.
+
+use axum::{Extension, extract::State, response::Response};
+use http::{HeaderMap, StatusCode, Uri};
+use transcript_core::accounts::V1Error;
+
+use super::{
+    SentForm, failure, respond,
+    session::{OwnForm, SignedIn, clear_cookie, device, principal, see_other, set_cookie},
+};
+use crate::{
+    api::{ClientAddress, parameter},
+    page::{
+        PageContext,
+        account::{self as page, MailForm},
+    },
+    state::AppState,
+};
+
+/// Page with the registration form.
+pub(in crate::routes) async fn register_page(
+    State(app): State<AppState>,
+    context: PageContext,
+    headers: HeaderMap,
+) -> Response {
+    mail_page(&app, &context, &headers, MailForm::Register, "").await
+}
+
+/// Page with the sign-in form.
+pub(in crate::routes) async fn sign_in_page(
+    State(app): State<AppState>,
+    context: PageContext,
+    headers: HeaderMap,
+    uri: Uri,
+) -> Response {
+    let next = parameter(uri.query().unwrap_or_default(), "next").ok().flatten().unwrap_or_default();
+    mail_page(&app, &context, &headers, MailForm::SignIn, &next).await
+}
+
+/// The form; a visitor who is signed in already is sent to `next`.
+async fn mail_page(
+    app: &AppState,
+    context: &PageContext,
+    headers: &HeaderMap,
+    form: MailForm,
+    next: &str,
+) -> Response {
+    match principal(app, headers).await {
+        Ok(Some(_)) => see_other(context, page::own_path(next).unwrap_or("account")),
+        Ok(None) => respond(StatusCode::OK, page::mail_form(context, form, "", None)),
+        Err(error) => failure(context, &error),
+    }
+}
+
+/// Queues the mail of the registration form.
+pub(in crate::routes) async fn register(
+    State(app): State<AppState>,
+    _: OwnForm,
+    context: PageContext,
+    Extension(client): Extension<ClientAddress>,
+    sent: SentForm,
+) -> Response {
+    queue_mail(&app, &context, client, &sent, MailForm::Register).await
+}
+
+/// Queues the mail of the sign-in form.
+pub(in crate::routes) async fn sign_in(
+    State(app): State<AppState>,
+    _: OwnForm,
+    context: PageContext,
+    Extension(client): Extension<ClientAddress>,
+    sent: SentForm,
+) -> Response {
+    queue_mail(&app, &context, client, &sent, MailForm::SignIn).await
+}
+
+/// Both forms do the same, so that neither reveals whether an address has an account.
+async fn queue_mail(
+    app: &AppState,
+    context: &PageContext,
+    client: ClientAddress,
+    sent: &SentForm,
+    form: MailForm,
+) -> Response {
+    let email = sent.field("email");
+    match app.accounts.keys.request_sign_in(&email, Some(client.0)).await {
+        Ok(()) => see_other(context, "sign-in/sent"),
+        Err(V1Error::BadRequest(_)) => {
+            let page = page::mail_form(context, form, &email, Some("sign_in.bad_address"));
+            respond(StatusCode::BAD_REQUEST, page)
+        }
+        Err(error) => failure(context, &error),
+    }
+}
+
+/// "Check your mailbox": the same page for every address.
+pub(in crate::routes) async fn sent_page(context: PageContext) -> Response {
+    respond(StatusCode::OK, page::mail_sent(&context))
+}
+
+/// Page of the mailed link, with a button: a mail scanner that opens the link does not use it up.
+pub(in crate::routes) async fn confirm_page(context: PageContext, uri: Uri) -> Response {
+    let token = parameter(uri.query().unwrap_or_default(), "token").ok().flatten().unwrap_or_default();
+    match token.is_empty() {
+        true => respond(StatusCode::BAD_REQUEST, page::link_invalid(&context)),
+        false => respond(StatusCode::OK, page::confirm_sign_in(&context, &token)),
+    }
+}
+
+/// The button of the mailed link: opens a session with a new token.
+pub(in crate::routes) async fn confirm(
+    State(app): State<AppState>,
+    _: OwnForm,
+    context: PageContext,
+    Extension(client): Extension<ClientAddress>,
+    headers: HeaderMap,
+    sent: SentForm,
+) -> Response {
+    let token = sent.field("token");
+    match app.accounts.sessions.sign_in(&token, &device(&headers), Some(client.0)).await {
+        Ok(Some(opened)) => {
+            end_present_session(&app, &headers).await;
+            let mut response = see_other(&context, "account");
+            set_cookie(&mut response, &opened, &app.lookup.options().base_url);
+            response
+        }
+        Ok(None) => respond(StatusCode::BAD_REQUEST, page::link_invalid(&context)),
+        Err(error) => failure(&context, &error),
+    }
+}
+
+/// Ends the session that the browser had before, whose cookie is about to be replaced.
+pub(in crate::routes) async fn end_present_session(app: &AppState, headers: &HeaderMap) {
+    if let Ok(Some(present)) = principal(app, headers).await {
+        // If it cannot be ended, it expires.
+        let _ = app.accounts.sessions.revoke(&present.account.id, &present.session.id).await;
+    }
+}
+
+/// Ends the session.
+pub(in crate::routes) async fn sign_out(
+    State(app): State<AppState>,
+    _: OwnForm,
+    context: PageContext,
+    SignedIn(principal): SignedIn,
+) -> Response {
+    match app.accounts.sessions.revoke(&principal.account.id, &principal.session.id).await {
+        Ok(()) => {
+            let mut response = see_other(&context, "sign-in");
+            clear_cookie(&mut response, &app.lookup.options().base_url);
+            response
+        }
+        Err(error) => failure(&context, &error),
+    }
+}

@@ -1,0 +1,146 @@
+//! Tests of what all pages have in common, of the prices, and of the rules for search engines.
+
+use std::time::Duration;
+
+use transcript_core::lookup::LookupOptions;
+
+use crate::testing::{ARCHIVED, NEW, PaymentSetup, SILENT, ServiceFixture, request};
+
+const BROWSER: (&str, &str) = ("accept", "text/html");
+
+#[tokio::test]
+async fn pages_have_one_frame() {
+    let service = ServiceFixture::start().await;
+    let watch = format!("/watch/video_site/{ARCHIVED}");
+    for (target, status, root) in [
+        ("/", 200, ""),
+        ("/pricing", 200, ""),
+        ("/docs", 200, ""),
+        ("/docs/getTranscript", 200, "../"),
+        ("/docs/guides/errors", 200, "../../"),
+        ("/docs/guides/nothing", 404, "../../"),
+        ("/nothing/here", 404, "../"),
+        ("/docs/getNothing", 404, "../"),
+        ("/checkout/none", 404, "../"),
+        ("/api/v1/verify?token=x", 200, "../../"),
+        (&watch, 200, "../../"),
+        (&format!("/watch/video_site/{NEW}"), 200, "../../"),
+        ("/watch/nowhere/7", 404, "../../"),
+    ] {
+        let page = service.send(request("GET", target, &[BROWSER], "")).await;
+        assert_eq!(page.status, status, "{target}");
+        for part in [
+            format!("<li><a href=\"{root}docs\""),
+            format!("<li><a href=\"{root}pricing\""),
+            "<footer class=\"site\">".to_owned(),
+            format!("Version {}", env!("CARGO_PKG_VERSION")),
+            "<main id=\"content\" tabindex=\"-1\"".to_owned(),
+        ] {
+            assert!(page.text.contains(&part), "{target} {part}: {}", page.text);
+        }
+        assert!(!page.text.contains(">Search</a>") && page.text.contains(">Account</a>"), "{target}");
+        assert!(page.text.contains("<a href=\"?hl=de\" lang=\"de\" hreflang=\"de\">Deutsch</a>"), "{target}");
+    }
+}
+
+#[tokio::test]
+async fn page_language_follows_header_and_address() {
+    let service = ServiceFixture::start().await;
+    let german = service.send(request("GET", "/", &[("accept-language", "de-AT, en;q=0.5")], "")).await;
+    assert!(german.text.contains("<html lang=\"de\">") && german.text.contains("Preise"), "{}", german.text);
+    assert_eq!(german.header("vary"), Some("accept-language"));
+    assert!(german.text.contains("<a href=\"pricing\">"), "{}", german.text);
+    let arabic = service.get("/?hl=ar").await;
+    assert!(arabic.text.contains("<html lang=\"ar\" dir=\"rtl\">"), "{}", arabic.text);
+    assert!(arabic.text.contains("<a href=\"pricing?hl=ar\">"), "{}", arabic.text);
+    let there = service.get(&format!("/?hl=ja&url=https://youtu.be/{NEW}?t=5")).await;
+    assert_eq!(there.header("location"), Some(format!("watch/video_site/{NEW}?t=5&hl=ja").as_str()));
+    // Cached pages of several languages are separate.
+    let target = format!("/watch/video_site/{ARCHIVED}");
+    for _ in 0..3 {
+        for (query, words) in
+            [("", "Copy or download"), ("?hl=fr", "Copier ou télécharger"), ("?hl=ja", "コピー")]
+        {
+            let page = service.get(&format!("{target}{query}")).await;
+            assert!(page.text.contains(words) && page.text.contains("It is so"), "{query}: {}", page.text);
+        }
+    }
+    let documentation = service.get("/docs?hl=ar").await;
+    assert!(documentation.text.contains("<main id=\"content\" tabindex=\"-1\" lang=\"en\" dir=\"ltr\">"));
+}
+
+#[tokio::test]
+async fn pricing_shows_packs_that_are_sold() {
+    let sold = ServiceFixture::start().await.get("/pricing").await;
+    assert!(sold.text.contains("<td>$12.00</td><td>$12.00</td>"), "{}", sold.text);
+    assert!(!sold.text.contains("noindex"), "{}", sold.text);
+    let service = ServiceFixture::with_payments(PaymentSetup::Nothing).await;
+    let unsold = service.get("/pricing").await;
+    assert!(
+        unsold.text.contains("does not sell credits") && !unsold.text.contains("$12.00"),
+        "{}",
+        unsold.text
+    );
+}
+
+#[tokio::test]
+async fn robots_and_sitemap_list_the_site_by_default() {
+    let service = ServiceFixture::start().await;
+    let robots = service.get("/robots.txt").await;
+    assert!(robots.text.contains("Disallow: /watch/\n"), "{}", robots.text);
+    assert!(robots.text.ends_with("Sitemap: https://v.example/sitemap.xml\n"), "{}", robots.text);
+    for _ in 0..2 {
+        let sitemap = service.get("/sitemap.xml").await;
+        assert_eq!(sitemap.header("content-type"), Some("application/xml; charset=utf-8"));
+        assert!(sitemap.text.contains("<url><loc>https://v.example/pricing</loc></url>"), "{}", sitemap.text);
+        assert!(!sitemap.text.contains("/watch/"), "{}", sitemap.text);
+    }
+    assert!(service.get(&format!("/watch/video_site/{ARCHIVED}")).await.text.contains("noindex"));
+}
+
+#[tokio::test]
+async fn watch_page_shows_what_is_left_today() {
+    let service =
+        ServiceFixture::with_options(LookupOptions { visitor_per_day: 1, ..LookupOptions::default() }).await;
+    let target = format!("/watch/video_site/{SILENT}");
+    let left = service.get(&target).await;
+    assert!(left.text.contains("New transcripts left today: 1 of 1."), "{}", left.text);
+    assert!(left.header("set-cookie").is_none());
+    let pressed = super::visitor::press(&service, NEW, None, "192.0.2.1").await;
+    let cookie = super::visitor::cookie(&pressed);
+    let used = service.send(request("GET", &target, &[("cookie", &cookie)], "")).await;
+    assert!(used.text.contains("You've used today's free transcripts (1 a day)"), "{}", used.text);
+    assert!(!used.text.contains("<button") && !used.text.contains("<script"), "{}", used.text);
+    assert!(used.text.contains("href=\"../../pricing\""), "{}", used.text);
+    // A forged cookie is that of a new visitor.
+    for other in ["verbatim_visitor=x.y", "verbatim_visitor="] {
+        let page = service.send(request("GET", &target, &[("cookie", other)], "")).await;
+        assert!(page.text.contains("left today: 1 of 1."), "{other}: {}", page.text);
+    }
+    service.clock.advance(Duration::from_secs(24 * 3_600));
+    let tomorrow = service.send(request("GET", &target, &[("cookie", &cookie)], "")).await;
+    assert!(tomorrow.text.contains("left today: 1 of 1."), "{}", tomorrow.text);
+}
+
+#[tokio::test]
+async fn documentation_is_compressed_and_has_tags() {
+    let service = ServiceFixture::start().await;
+    for target in ["/docs", "/docs/getTranscript", "/docs/guides/quick-start", "/openapi.json", "/llms.txt"] {
+        let plain = service.get(target).await;
+        let tag = plain.header("etag").unwrap().to_owned();
+        let again = service.send(request("GET", target, &[("if-none-match", &tag)], "")).await;
+        assert_eq!((again.status.as_u16(), again.text.as_str()), (304, ""), "{target}");
+        let zipped = request("GET", target, &[("accept-encoding", "gzip"), ("if-none-match", &tag)], "");
+        let (head, body) = service.http.answer(zipped, [192, 0, 2, 1].into()).await.into_parts();
+        let bytes = http_body_util::BodyExt::collect(body).await.unwrap().to_bytes();
+        assert_eq!(head.headers["content-encoding"], "gzip", "{target}");
+        assert!(bytes.len() * 2 < plain.text.len(), "{target}: {} of {}", bytes.len(), plain.text.len());
+        let is_page = target.starts_with("/docs");
+        assert_eq!(plain.header("content-security-policy").is_some(), is_page, "{target}");
+        assert_eq!(plain.header("access-control-allow-origin").is_some(), !is_page, "{target}");
+    }
+    // A page in another language is another body.
+    let german = service.get("/docs?hl=de").await;
+    assert!(german.text.contains("<html lang=\"de\">"), "{}", german.text);
+    assert!(service.get("/docs").await.text.contains("<html lang=\"en\">"));
+}

@@ -1,0 +1,253 @@
+//! Questions of visitors: `POST …/ask`, from the script of the page, or from its form without scripts.
+//!
+//! The script sends the solution of a challenge, and its answer may come from the chat model. Without scripts there is no
+//! challenge: the answer consists of the transcript's own passages, which cost the operator nothing.
+
+use std::sync::Arc;
+
+use axum::{
+    Extension,
+    body::Body,
+    extract::{Request, State},
+    response::{IntoResponse, Response},
+};
+use http::{
+    HeaderValue, StatusCode, Uri,
+    header::{LOCATION, REFERRER_POLICY, SET_COOKIE},
+    request::Parts,
+};
+use serde::Deserialize;
+use transcript_core::{
+    archive::StoredTranscript,
+    chat::{Question, VerifiedAnswer},
+    lookup::{AdmittedQuestion, Availability, QuestionLimit, QuestionOutcome, QuestionRequest},
+    video::{VideoId, VideoLink},
+};
+
+use super::{
+    PageOptions, VideoPath, answer_stream, lookup_request, parse_path,
+    transcribe::{check_same_origin, cookie, no_store, no_video, set_cookie},
+};
+use crate::{
+    api::{ClientAddress, ProblemResponse, content_type, read_body},
+    page::{self, PageContext, question::PageAnswer, transcript::page_segment},
+    routes::{
+        account::session::is_own_form,
+        html::{CacheMode, html},
+    },
+    state::AppState,
+};
+
+/// Limit of the script's body, in bytes: a question and a solution.
+const BODY_MAX: usize = 16 * 1024;
+/// Limit of a form, in bytes: the longest question, with each byte escaped.
+const FORM_MAX: usize = 32 * 1024;
+
+/// Media type of a form.
+const FORM: &str = "application/x-www-form-urlencoded";
+
+/// Body sent by the script.
+#[derive(Deserialize)]
+struct QuestionBody {
+    question: String,
+    /// Solution of the challenge.
+    altcha: String,
+}
+
+/// Answers a question: that of a form with the page, and that of the script with a stream.
+pub(crate) async fn answer(
+    State(app): State<AppState>,
+    Extension(client): Extension<ClientAddress>,
+    context: PageContext,
+    path: VideoPath,
+    request: Request,
+) -> Result<Response, ProblemResponse> {
+    let (head, body) = request.into_parts();
+    let video = video(&app, path)?;
+    match content_type(&head.headers) {
+        Some(kind) if kind.eq_ignore_ascii_case(FORM.as_bytes()) => {
+            answer_form(&app, client, &context, video, (head, body)).await
+        }
+        _ => answer_script(&app, client, context, video, (head, body)).await,
+    }
+}
+
+/// Leads to the page: the address of an answer names none that can be read again.
+pub(crate) async fn page_of_answer(
+    State(app): State<AppState>,
+    context: PageContext,
+    path: VideoPath,
+    uri: Uri,
+) -> Result<Response, ProblemResponse> {
+    Ok(redirect_to_page(&context, &video(&app, path)?, &PageOptions::parse(&uri)))
+}
+
+fn redirect_to_page(context: &PageContext, video: &VideoId, options: &PageOptions) -> Response {
+    let page = format!("../{}{}", page_segment(video.id()), context.with_language(&options.query()));
+    let mut response = StatusCode::SEE_OTHER.into_response();
+    if let Ok(page) = HeaderValue::try_from(page) {
+        response.headers_mut().insert(LOCATION, page);
+    }
+    response
+}
+
+/// Answers a question of the script with a stream of sentences.
+async fn answer_script(
+    app: &AppState,
+    client: ClientAddress,
+    context: PageContext,
+    video: VideoId,
+    (head, body): (Parts, Body),
+) -> Result<Response, ProblemResponse> {
+    check_same_origin(&head.headers)?;
+    let body = read_body(body, BODY_MAX, &app.body_budget).await?;
+    let body: QuestionBody = serde_json::from_slice(&body).map_err(|_| {
+        ProblemResponse::bad("body", "it must be JSON like {\"question\": \"…\", \"altcha\": \"…\"}")
+    })?;
+    let question = Question::new(&body.question, Vec::new())
+        .map_err(|_| ProblemResponse::new(StatusCode::BAD_REQUEST, context.text("ask.invalid")))?;
+    let stored = archived(app, &video, &PageOptions::parse(&head.uri)).await;
+    let stored = stored.ok_or_else(no_video)?;
+    let request = QuestionRequest {
+        video,
+        solution: Some(body.altcha),
+        cookie: cookie(&head.headers),
+        client: Some(client.0),
+    };
+    let admitted = match admit(app, &context, request).await {
+        Ok(admitted) => admitted,
+        Err((status, why)) => return Err(ProblemResponse::new(status, why)),
+    };
+    let transcript = Arc::clone(&stored.transcript);
+    let mut response = answer_stream::stream_answer(context, &app.chat.for_visitors(), transcript, question);
+    append_cookie(app, &admitted, &mut response);
+    Ok(no_store(response))
+}
+
+/// Answers the question of a form with the page, which then has the answer above the transcript.
+async fn answer_form(
+    app: &AppState,
+    client: ClientAddress,
+    context: &PageContext,
+    video: VideoId,
+    (head, body): (Parts, Body),
+) -> Result<Response, ProblemResponse> {
+    if !is_own_form(&head, &app.lookup.options().base_url) {
+        let detail = context.text("account.foreign");
+        return Err(ProblemResponse::new(StatusCode::FORBIDDEN, detail));
+    }
+    let body = read_body(body, FORM_MAX, &app.body_budget).await?;
+    let question = url::form_urlencoded::parse(&body)
+        .find_map(|(name, value)| (name == "question").then(|| value.into_owned()))
+        .unwrap_or_default();
+    let options = PageOptions::parse(&head.uri);
+    let Some(stored) = archived(app, &video, &options).await else {
+        // The page says why there is no transcript.
+        return Ok(redirect_to_page(context, &video, &options));
+    };
+    let request = QuestionRequest {
+        video: video.clone(),
+        solution: None,
+        cookie: cookie(&head.headers),
+        client: Some(client.0),
+    };
+    let (status, admitted, outcome) = match find_answer(app, context, &stored, &question, request).await {
+        Ok((admitted, answer)) => (StatusCode::OK, Some(admitted), Ok(answer)),
+        Err((status, why)) => (status, None, Err(why)),
+    };
+    let page_answer = PageAnswer { question, outcome };
+    let watch_url = app.lookup.options().watch_url(&VideoLink::Video(video.clone()), None);
+    let page = page::transcript::transcript(
+        context,
+        &stored,
+        options.language.as_ref(),
+        &watch_url,
+        Some(&page_answer),
+    );
+    let mut response = html(status, page, CacheMode::Never, page::transcript::policy(&video));
+    response.headers_mut().insert(REFERRER_POLICY, SAME_ORIGIN);
+    if let Some(admitted) = admitted {
+        append_cookie(app, &admitted, &mut response);
+    }
+    Ok(response)
+}
+
+/// Referrer policy of pages with the form: browsers hide the origin of forms from pages with `no-referrer`.
+pub(super) const SAME_ORIGIN: HeaderValue = HeaderValue::from_static("same-origin");
+
+/// Why a question is not answered: a status, and a message for the visitor.
+type Refusal = (StatusCode, String);
+
+/// The answer to a question of a form.
+async fn find_answer(
+    app: &AppState,
+    context: &PageContext,
+    stored: &StoredTranscript,
+    question: &str,
+    request: QuestionRequest,
+) -> Result<(AdmittedQuestion, VerifiedAnswer), Refusal> {
+    let invalid = |_| (StatusCode::BAD_REQUEST, context.text("ask.invalid").to_owned());
+    let question = Question::new(question, Vec::new()).map_err(invalid)?;
+    let admitted = admit(app, context, request).await?;
+    let chat = app.chat.for_visitors().without_model();
+    let answer = chat.answer(Arc::clone(&stored.transcript), question).await;
+    let failed = |error| {
+        tracing::error!(%error, "question of a visitor failed");
+        (StatusCode::SERVICE_UNAVAILABLE, context.text("ask.lost").to_owned())
+    };
+    Ok((admitted, answer.map_err(failed)?))
+}
+
+async fn admit(
+    app: &AppState,
+    context: &PageContext,
+    request: QuestionRequest,
+) -> Result<AdmittedQuestion, Refusal> {
+    let message = |key: &'static str| context.text(key).to_owned();
+    let limit = app.lookup.options().questions_per_visitor_per_day.to_string();
+    match app.visitors.admit_question(request).await {
+        Ok(QuestionOutcome::Admitted(admitted)) => Ok(admitted),
+        Ok(QuestionOutcome::CheckFailed) => Err((StatusCode::FORBIDDEN, message("script.unsolved"))),
+        Ok(QuestionOutcome::Limited(limited)) => Err((
+            StatusCode::TOO_MANY_REQUESTS,
+            match limited {
+                QuestionLimit::Visitor => context.fill("ask.limit", &[("limit", &limit)]),
+                QuestionLimit::Network => message("ask.limit_network"),
+                QuestionLimit::Service => message("ask.limit_service"),
+            },
+        )),
+        Err(error) => {
+            tracing::error!(%error, "count of a question failed");
+            Err((StatusCode::SERVICE_UNAVAILABLE, message("ask.lost")))
+        }
+    }
+}
+
+/// The video of the path, if visitors may ask.
+fn video(app: &AppState, path: VideoPath) -> Result<VideoId, ProblemResponse> {
+    match parse_path(path) {
+        Some(VideoLink::Video(video)) if app.visitors.can_ask() => Ok(video),
+        _ => Err(no_video()),
+    }
+}
+
+/// The archived transcript that the page shows.
+pub(super) async fn archived(
+    app: &AppState,
+    video: &VideoId,
+    options: &PageOptions,
+) -> Option<StoredTranscript> {
+    let answer = app.lookup.look_up_archived(lookup_request(video, options)).await.ok()?;
+    match answer.availability {
+        Availability::Available { stored, .. } => Some(stored),
+        Availability::Unavailable(_) => None,
+    }
+}
+
+fn append_cookie(app: &AppState, admitted: &AdmittedQuestion, response: &mut Response) {
+    let base_url = &app.lookup.options().base_url;
+    let cookie = set_cookie(&admitted.cookie, admitted.cookie_lifetime, base_url);
+    if let Ok(cookie) = HeaderValue::try_from(cookie) {
+        response.headers_mut().insert(SET_COOKIE, cookie);
+    }
+}

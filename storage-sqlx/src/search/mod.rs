@@ -1,0 +1,179 @@
+//! The search index: FTS5 in a separate file, or `tsvector` in the archive's database.
+//!
+//! Terms are made in the core, so both databases hold the same ones: FTS5 splits texts at spaces, and PostgreSQL
+//! receives finished vectors.
+
+mod expression;
+mod put;
+
+use async_trait::async_trait;
+use transcript_core::{
+    Page, PageRequest, Result, Timestamp,
+    ids::Cursor,
+    search::{
+        ArchiveIndex, CANDIDATES_MAX, Candidate, CandidatePage, CandidateRequest, IndexedTrack, IndexedVideo,
+        RebuildState, SearchSort, VOCABULARY_MAX, VocabularyWord,
+    },
+    transcript::{LanguageTag, TrackSelector},
+};
+
+use crate::{
+    codec,
+    error::{DbResult, corrupt},
+    sql::{Database, Row, Statement, sql, values},
+};
+
+/// Rows that a query reads. One more than it ranks shows that there are more.
+const MATCHES_MAX: i64 = CANDIDATES_MAX as i64 + 1;
+/// Scores are numbers of the databases' integer type.
+const SCORE_UNIT: f64 = 1e9;
+/// Most ordered terms of a row. PostgreSQL stores 256 positions of a word: more would hide phrases with frequent words.
+const FILE_ROW_TERMS: usize = 32_000;
+const SERVER_ROW_TERMS: usize = 3_000;
+
+const STATE: &str = "SELECT state FROM search_state WHERE only_row = 1";
+
+/// The best transcript of each matching video, and the number of videos and of rows read.
+///
+/// Parameters: query, after, before, limit, offset, rows to read. The newest rows are read first, so that the ranking of
+/// a very common word is one of the newest transcripts.
+macro_rules! candidates {
+    ($order:literal) => {
+        sql! {
+            sqlite: concat!("WITH matched AS MATERIALIZED (
+                    SELECT rowid / 64 AS id, CAST(bm25(terms, 4.0, 2.0, 1.0, 0.5, 0.0) * -1000000000 AS INTEGER) AS score
+                    FROM terms WHERE terms MATCH $1 ORDER BY rowid DESC LIMIT $6
+                ), found AS MATERIALIZED (
+                    SELECT d.video, d.wish, max(m.score) AS score, d.date
+                    FROM matched m CROSS JOIN search_documents d ON d.id = m.id
+                    WHERE d.date >= $2 AND d.date < $3 GROUP BY d.video
+                )
+                SELECT video, wish, score, (SELECT count(*) FROM found), (SELECT count(*) FROM matched)
+                FROM found ORDER BY ", $order, " LIMIT $4 OFFSET $5"),
+            postgres: concat!("WITH matched AS MATERIALIZED (
+                    SELECT video, wish,
+                        (ts_rank('{0.3, 0.7, 0.5, 1.0}', terms, $1::TEXT::TSQUERY, 1) * 1000000000)::BIGINT AS score
+                    FROM search_terms WHERE terms @@ $1::TEXT::TSQUERY LIMIT $6
+                ), best AS MATERIALIZED (
+                    SELECT video, wish, max(score) AS score FROM matched GROUP BY video, wish
+                ), found AS MATERIALIZED (
+                    SELECT DISTINCT ON (d.video) d.video, d.wish, m.score, d.date
+                    FROM best m JOIN search_documents d ON d.video = m.video AND d.wish = m.wish
+                    WHERE d.date >= $2 AND d.date < $3 ORDER BY d.video, m.score DESC, d.wish
+                )
+                SELECT video, wish, score, (SELECT count(*) FROM found), (SELECT count(*) FROM matched)
+                FROM found ORDER BY ", $order, " LIMIT $4 OFFSET $5"),
+        }
+    };
+}
+const BY_RELEVANCE: Statement = candidates!("score DESC, date DESC, video");
+const BY_DATE: Statement = candidates!("date DESC, video");
+
+const LIST: &str = "SELECT video, wish, language, date, digest FROM search_documents
+    WHERE (video, wish) > ($1, $2) ORDER BY video, wish LIMIT $3";
+
+/// Words with the same first letters. PostgreSQL has no list of its words, so a sample of rows is counted there.
+const NEAR_WORDS: Statement = sql! {
+    sqlite: "SELECT term, doc FROM vocabulary WHERE term >= $1 AND term < $2 LIMIT $3",
+    postgres: "SELECT word, ndoc::BIGINT FROM ts_stat(
+            'SELECT terms FROM search_terms ORDER BY video DESC LIMIT 500'
+        ) WHERE word >= $1 COLLATE \"C\" AND word < $2 COLLATE \"C\" LIMIT $3",
+};
+
+/// The search index, in one database. Its forms are `SqliteSearchIndex` and `PostgresSearchIndex`.
+#[derive(Debug)]
+pub struct SqlSearchIndex<D> {
+    pub(crate) database: D,
+}
+
+fn decode_candidate(row: &mut Row) -> DbResult<(Candidate, u64, i64)> {
+    let (video, selector): (String, String) = (row.take(0)?, row.take(1)?);
+    let score: i64 = row.take(2)?;
+    let candidate = Candidate {
+        video: codec::video(&video)?,
+        selector: TrackSelector::from_name(&selector),
+        score: score as f64 / SCORE_UNIT,
+    };
+    Ok((candidate, row.take(3)?, row.take(4)?))
+}
+
+fn decode_track(row: &mut Row) -> DbResult<IndexedTrack> {
+    let (video, selector): (String, String) = (row.take(0)?, row.take(1)?);
+    Ok(IndexedTrack {
+        video: codec::video(&video)?,
+        selector: TrackSelector::from_name(&selector),
+        language: LanguageTag::from_canonical(row.take::<String>(2)?),
+        date: Timestamp::from_millis(row.take(3)?),
+        digest: row.take(4)?,
+    })
+}
+
+#[async_trait]
+impl<D: Database> ArchiveIndex for SqlSearchIndex<D> {
+    fn row_terms(&self) -> usize {
+        if D::IS_REMOTE { SERVER_ROW_TERMS } else { FILE_ROW_TERMS }
+    }
+
+    async fn put(
+        &self,
+        videos: &[IndexedVideo],
+        generation: u64,
+        state: Option<&RebuildState>,
+    ) -> Result<()> {
+        self.database.run(put::PutVideosTx::new(videos, generation, state)?).await
+    }
+
+    async fn rebuild_state(&self) -> Result<RebuildState> {
+        let decode = |row: &mut Row| {
+            let json: String = row.take(0)?;
+            Ok(serde_json::from_str(&json).map_err(|_| corrupt("the state of the search index"))?)
+        };
+        Ok(self.database.find_first(STATE, &values![], decode).await?.unwrap_or_default())
+    }
+
+    async fn candidates(&self, request: &CandidateRequest) -> Result<CandidatePage> {
+        let query =
+            if D::IS_REMOTE { expression::tsquery(&request.query) } else { expression::fts5(&request.query) };
+        let (after, before) = (request.query.after, request.query.before);
+        let parameters = values![
+            query,
+            after.map_or(i64::MIN, Timestamp::as_millis),
+            before.map_or(i64::MAX, Timestamp::as_millis),
+            request.limit,
+            request.offset,
+            MATCHES_MAX,
+        ];
+        let statement = match request.sort {
+            SearchSort::Relevance => BY_RELEVANCE,
+            SearchSort::Date => BY_DATE,
+        };
+        let found = self.database.find(statement, &parameters, decode_candidate).await?;
+        let (total, rows) =
+            found.first().map_or((u64::from(request.offset), 0), |(_, total, rows)| (*total, *rows));
+        let items = found.into_iter().map(|(candidate, ..)| candidate).collect();
+        Ok(CandidatePage { items, total, is_exact: rows < MATCHES_MAX })
+    }
+
+    async fn list(&self, page: PageRequest) -> Result<Page<IndexedTrack>> {
+        let after = page.after.as_ref().map_or("", Cursor::as_str);
+        let (video, selector) = after.split_once(' ').unwrap_or((after, ""));
+        let row = values![video, selector, codec::one_more(&page)];
+        let items = self.database.find(LIST, &row, decode_track).await?;
+        Ok(codec::page_of(items, &page, |last| format!("{} {}", last.video, last.selector)))
+    }
+
+    async fn near_words(&self, word: &str) -> Result<Vec<VocabularyWord>> {
+        let decode = |row: &mut Row| Ok(VocabularyWord { word: row.take(0)?, rows: row.take(1)? });
+        let mut found = Vec::new();
+        // In a large vocabulary the first two letters must be right.
+        for letters in 1..=2 {
+            let beginning: String = word.chars().take(letters).collect();
+            let range = values![&beginning, format!("{beginning}{}", char::MAX), VOCABULARY_MAX];
+            found = self.database.find(NEAR_WORDS, &range, decode).await?;
+            if found.len() < VOCABULARY_MAX as usize {
+                break;
+            }
+        }
+        Ok(found)
+    }
+}

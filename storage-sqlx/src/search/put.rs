@@ -1,0 +1,216 @@
+//! Writes documents.
+
+use std::collections::BTreeMap;
+
+use transcript_core::{
+    Result,
+    search::{IndexedVideo, RebuildState, SearchDocument, TermRow},
+};
+
+use super::expression::lexeme;
+use crate::{
+    codec,
+    error::DbResult,
+    sql::{Session, Statement, WriteTx, sql, values},
+};
+
+const LOCK_STATE: Statement = sql! {
+    sqlite: "SELECT generation FROM search_state WHERE only_row = 1",
+    postgres: "SELECT generation FROM search_state WHERE only_row = 1 FOR SHARE",
+};
+const PUT_STATE: &str = "INSERT INTO search_state (only_row, generation, state) VALUES (1, $1, $2)
+    ON CONFLICT (only_row) DO UPDATE SET generation = excluded.generation, state = excluded.state
+    WHERE search_state.generation <= excluded.generation";
+
+/// Skips a video that the index has in this generation with a higher change.
+const PUT_VIDEO: &str = "INSERT INTO search_videos (video, change, generation) VALUES ($1, $2, $3)
+    ON CONFLICT (video) DO UPDATE SET change = excluded.change, generation = excluded.generation
+    WHERE search_videos.generation <> excluded.generation OR search_videos.change <= excluded.change";
+const DOCUMENTS: &str = "SELECT id, term_rows FROM search_documents WHERE video = $1";
+const DELETE_TERMS: &str = "DELETE FROM terms WHERE rowid = $1";
+const DELETE_DOCUMENTS: &str = "DELETE FROM search_documents WHERE video = $1";
+const PUT_DOCUMENT: Statement = sql! {
+    sqlite: "INSERT INTO search_documents (video, wish, language, date, digest, term_rows)
+        VALUES ($1, $2, $3, $4, $5, $6) RETURNING id",
+    postgres: "INSERT INTO search_documents (video, wish, language, date, digest)
+        SELECT $1, $2, $3, $4, $5 WHERE $6 > 0 RETURNING 0::BIGINT",
+};
+const PUT_TERMS: Statement = sql! {
+    sqlite: "INSERT INTO terms (rowid, title, channel, words, extras, facets) VALUES ($1, $2, $3, $4, $5, $6)",
+    postgres: "INSERT INTO search_terms (video, wish, number, terms) VALUES ($1, $2, $3, $4::TEXT::TSVECTOR)",
+};
+/// Videos that a build did not find, a few at a time.
+const STALE_VIDEOS: &str = "SELECT video FROM search_videos WHERE generation < $1 LIMIT 1000";
+const DELETE_VIDEO: &str = "DELETE FROM search_videos WHERE video = $1 AND generation < $2";
+
+/// Ids of the rows of one document.
+const ROW_IDS: i64 = 64;
+
+/// Replaces the documents of some videos.
+#[derive(Debug)]
+pub(super) struct PutVideosTx {
+    videos: Vec<(String, i64, Vec<SearchDocument>)>,
+    generation: i64,
+    state: Option<(String, bool)>,
+}
+
+impl PutVideosTx {
+    pub(super) fn new(
+        videos: &[IndexedVideo],
+        generation: u64,
+        state: Option<&RebuildState>,
+    ) -> Result<Self> {
+        let row = |video: &IndexedVideo| {
+            Ok((video.video.to_string(), codec::column(video.change)?, video.documents.clone()))
+        };
+        let state =
+            state.map(|state| Ok::<_, transcript_core::Error>((codec::json(state)?, state.is_complete)));
+        let mut videos = videos.iter().map(row).collect::<Result<Vec<_>>>()?;
+        // Two indexers must lock the rows in one order.
+        videos.sort_by(|one, other| one.0.cmp(&other.0));
+        Ok(Self { videos, generation: codec::column(generation)?, state: state.transpose()? })
+    }
+
+    async fn put_video<S: Session>(
+        &self,
+        db: &mut S,
+        video: &str,
+        change: i64,
+        documents: &[SearchDocument],
+    ) -> DbResult<()> {
+        if db.execute(PUT_VIDEO, &values![video, change, self.generation]).await? == 0 {
+            return Ok(());
+        }
+        delete_documents(db, video).await?;
+        for document in documents {
+            let selector = document.selector.as_str();
+            let row = values![
+                video,
+                selector,
+                document.language.as_str(),
+                document.date.as_millis(),
+                &document.digest,
+                codec::column(document.rows.len() as u64)?,
+            ];
+            let id: i64 = db.only_row(PUT_DOCUMENT, &row).await?.take(0)?;
+            for (number, row) in (0_i64..ROW_IDS).zip(&document.rows) {
+                if S::IS_REMOTE {
+                    db.execute(PUT_TERMS, &values![video, selector, number, tsvector(row)]).await?;
+                } else {
+                    let TermRow { title, channel, words, extras, facets } = row;
+                    let rowid = id.saturating_mul(ROW_IDS).saturating_add(number);
+                    db.execute(PUT_TERMS, &values![rowid, title, channel, words, extras, facets]).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Deletes what the build did not find.
+    async fn delete_stale<S: Session>(&self, db: &mut S) -> DbResult<()> {
+        loop {
+            let mut stale = db.rows(STALE_VIDEOS, &values![self.generation]).await?;
+            if stale.is_empty() {
+                return Ok(());
+            }
+            for row in &mut stale {
+                let video: String = row.take(0)?;
+                delete_documents(db, &video).await?;
+                db.execute(DELETE_VIDEO, &values![&video, self.generation]).await?;
+            }
+        }
+    }
+}
+
+async fn delete_documents<S: Session>(db: &mut S, video: &str) -> DbResult<()> {
+    if !S::IS_REMOTE {
+        for mut row in db.rows(DOCUMENTS, &values![video]).await? {
+            let (id, rows): (i64, i64) = (row.take(0)?, row.take(1)?);
+            for number in 0..rows.min(ROW_IDS) {
+                db.execute(DELETE_TERMS, &values![id.saturating_mul(ROW_IDS).saturating_add(number)]).await?;
+            }
+        }
+    }
+    db.execute(DELETE_DOCUMENTS, &values![video]).await?;
+    Ok(())
+}
+
+impl WriteTx for PutVideosTx {
+    type Outcome = ();
+
+    async fn run<S: Session>(&self, db: &mut S) -> DbResult<()> {
+        let known = db.row(LOCK_STATE, &values![]).await?;
+        let generation: i64 = known.map(|mut row| row.take(0)).transpose()?.unwrap_or(0);
+        if generation > self.generation {
+            return Ok(());
+        }
+        for (video, change, documents) in &self.videos {
+            self.put_video(db, video, *change, documents).await?;
+        }
+        if let Some((state, is_complete)) = &self.state {
+            db.execute(PUT_STATE, &values![self.generation, state]).await?;
+            if *is_complete {
+                self.delete_stale(db).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The terms of a row as a `tsvector`. Title, channel and text are apart, so that no phrase spans them.
+fn tsvector(row: &TermRow) -> String {
+    let mut positions: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    let mut position = 0_u32;
+    for (text, weight) in [(&row.title, 'A'), (&row.channel, 'B'), (&row.words, 'C')] {
+        for term in terms(text) {
+            position += 1;
+            let list = positions.entry(term).or_default();
+            // Further positions would be dropped by the server.
+            if position <= POSITION_MAX && list.len() < POSITIONS_MAX {
+                list.push(format!("{position}{weight}"));
+            }
+        }
+        position += 1;
+    }
+    for term in terms(&row.extras).chain(terms(&row.facets)) {
+        positions.entry(term).or_default();
+    }
+    let mut vector = String::new();
+    for (term, list) in positions {
+        if !vector.is_empty() {
+            vector.push(' ');
+        }
+        vector.push_str(&lexeme(term));
+        if !list.is_empty() {
+            vector.push(':');
+            vector.push_str(&list.join(","));
+        }
+    }
+    vector
+}
+
+/// PostgreSQL's limits of positions.
+const POSITION_MAX: u32 = 16_383;
+const POSITIONS_MAX: usize = 255;
+
+fn terms(text: &str) -> impl Iterator<Item = &str> {
+    text.split(' ').filter(|term| !term.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tsvector_has_positions_and_weights() {
+        let text = |text: &str| text.to_owned();
+        let row = TermRow {
+            title: text("the sea"),
+            channel: text("news"),
+            words: text("the tide the"),
+            extras: text("tide·en"),
+            facets: text("·all"),
+        };
+        assert_eq!(tsvector(&row), "'news':4B 'sea':2A 'the':1A,6C,8C 'tide':7C 'tide·en' '·all'");
+    }
+}

@@ -1,0 +1,194 @@
+//! Claims of items: whose turn it is, and the changes of claimed items.
+
+use transcript_core::{
+    Result, Timestamp,
+    accounts::jobs::{ClaimedItem, ItemClaim, ItemOutcome, ItemReturn, ItemStatus, Job, JobStatus},
+    ids::JobId,
+};
+
+use super::{
+    events::change_job,
+    rows::{job_columns, lock_job, read_job, update_job},
+};
+use crate::{
+    codec::{column, video},
+    error::DbResult,
+    sql::{Session, Statement, WriteTx, sql, values},
+};
+
+/// Most items in one claim.
+const CLAIMS_MAX: u32 = 100;
+
+/// Whether an item may be due. A read, so that an idle server writes nothing.
+pub(super) const IS_DUE: &str = "SELECT 1 FROM jobs
+    WHERE due_at <= $1 AND status IN ('queued', 'running', 'cancelled') ORDER BY turn, id LIMIT 1";
+/// The due job whose turn it is. On PostgreSQL it skips jobs that another server changes.
+const PICK_JOB: Statement = sql! {
+    sqlite: concat!("SELECT ", job_columns!(), " FROM jobs
+        WHERE due_at <= $1 AND status IN ('queued', 'running', 'cancelled') ORDER BY turn, id LIMIT 1"),
+    postgres: concat!("SELECT ", job_columns!(), " FROM jobs
+        WHERE due_at <= $1 AND status IN ('queued', 'running', 'cancelled') ORDER BY turn, id LIMIT 1
+        FOR UPDATE SKIP LOCKED"),
+};
+pub(super) const PICK_ITEM: &str = "SELECT idx, video, status, claims, attempts, failing_since FROM job_items
+    WHERE job = $1 AND due_at <= $2 ORDER BY idx LIMIT 1";
+pub(super) const NEXT_DUE: &str = "SELECT min(due_at) FROM job_items WHERE job = $1 AND due_at IS NOT NULL";
+pub(super) const CLAIM_ITEM: &str = "UPDATE job_items SET status = 'running', due_at = $3, claims = $4
+    WHERE job = $1 AND idx = $2";
+pub(super) const LAST_TURN: &str =
+    "SELECT turn FROM jobs WHERE due_at IS NOT NULL ORDER BY turn DESC, id DESC LIMIT 1";
+const SET_TURN: &str = "UPDATE jobs SET turn = $2 WHERE id = $1";
+/// On PostgreSQL it skips jobs that another server changes: it must not wait for them while it holds a lock.
+const SET_TURN_OF_ACCOUNT: Statement = sql! {
+    sqlite: "UPDATE jobs SET turn = $2 WHERE account = $1 AND due_at IS NOT NULL",
+    postgres: "UPDATE jobs SET turn = $2 WHERE id IN (
+            SELECT id FROM jobs WHERE account = $1 AND due_at IS NOT NULL FOR UPDATE SKIP LOCKED
+        )",
+};
+pub(super) const EXTEND_CLAIM: &str = "UPDATE job_items SET due_at = $4
+    WHERE job = $1 AND idx = $2 AND claims = $3 AND status = 'running'";
+pub(super) const END_ITEM: &str = "UPDATE job_items
+    SET status = $4, due_at = NULL, reason = $5, message = $6, spent = $7
+    WHERE job = $1 AND idx = $2 AND claims = $3 AND status = 'running'";
+pub(super) const RETURN_ITEM: &str = "UPDATE job_items
+    SET status = 'queued', due_at = $4, attempts = attempts + $5,
+        failing_since = CASE WHEN $6 = 1 THEN coalesce(failing_since, $7) ELSE failing_since END
+    WHERE job = $1 AND idx = $2 AND claims = $3 AND status = 'running'";
+
+/// Frequent statements, for the test of the query plans. The others read the index of due jobs in order.
+#[cfg(all(test, feature = "sqlite"))]
+pub(super) const INDEXED_STATEMENTS: [&str; 6] =
+    [PICK_ITEM, NEXT_DUE, CLAIM_ITEM, EXTEND_CLAIM, END_ITEM, RETURN_ITEM];
+
+/// Claims due items, one per turn.
+pub(super) struct ClaimTx {
+    pub(super) now: Timestamp,
+    pub(super) lease_until: Timestamp,
+    pub(super) limit: u32,
+}
+
+impl WriteTx for ClaimTx {
+    type Outcome = Vec<ClaimedItem>;
+
+    async fn run<S: Session>(&self, db: &mut S) -> DbResult<Vec<ClaimedItem>> {
+        let mut claimed = Vec::new();
+        while claimed.len() < self.limit.min(CLAIMS_MAX) as usize {
+            let Some(mut row) = db.row(PICK_JOB, &values![self.now.as_millis()]).await? else { break };
+            let mut job = read_job(&mut row)?;
+            match self.claim(db, &mut job).await? {
+                Some(item) => claimed.push(item),
+                None => {
+                    job.due_at = next_due(db, &job.id).await?;
+                    update_job(db, &job).await?;
+                }
+            }
+        }
+        Ok(claimed)
+    }
+}
+
+impl ClaimTx {
+    /// Claims the first due item of a locked job.
+    async fn claim<S: Session>(&self, db: &mut S, job: &mut Job) -> DbResult<Option<ClaimedItem>> {
+        let due = values![job.id.as_str(), self.now.as_millis()];
+        let Some(mut row) = db.row(PICK_ITEM, &due).await? else { return Ok(None) };
+        let (index, number) = (row.take::<i64>(0)?, row.take::<i64>(3)?.saturating_add(1));
+        let item = values![job.id.as_str(), index, self.lease_until.as_millis(), number];
+        db.execute(CLAIM_ITEM, &item).await?;
+        job.start_item(row.get::<&str>(2)? == ItemStatus::Running.as_str());
+        update_job(db, job).await?;
+        self.pass_turn(db, job).await?;
+        Ok(Some(ClaimedItem {
+            claim: ItemClaim {
+                job: job.id.clone(),
+                index: crate::codec::number(index)?,
+                number: crate::codec::number(number)?,
+            },
+            account: job.account.clone(),
+            language: job.language.clone(),
+            is_cancelled: job.status == JobStatus::Cancelled,
+            video: video(row.get(1)?)?,
+            attempts: row.take(4)?,
+            failing_since: row.take::<Option<i64>>(5)?.map(Timestamp::from_millis),
+        }))
+    }
+
+    /// The next turn of the job's account comes after those of all others.
+    async fn pass_turn<S: Session>(&self, db: &mut S, job: &Job) -> DbResult<()> {
+        let last = db.row(LAST_TURN, &[]).await?;
+        let last = last.map_or(Ok(0), |mut row| row.take::<i64>(0))?;
+        let turn = last.saturating_add(1);
+        db.execute(SET_TURN, &values![job.id.as_str(), turn]).await?;
+        db.execute(SET_TURN_OF_ACCOUNT, &values![job.account.as_str(), turn]).await?;
+        Ok(())
+    }
+}
+
+/// When the next item of a job is due.
+pub(super) async fn next_due<S: Session>(db: &mut S, id: &JobId) -> DbResult<Option<Timestamp>> {
+    let mut row = db.only_row(NEXT_DUE, &values![id.as_str()]).await?;
+    Ok(row.take::<Option<i64>>(0)?.map(Timestamp::from_millis))
+}
+
+/// Position and number of a claim as columns.
+pub(super) fn claim_columns(claim: &ItemClaim) -> Result<(i64, i64)> {
+    Ok((column(claim.index)?, column(claim.number)?))
+}
+
+/// Ends a claimed item.
+pub(super) struct EndItemTx {
+    pub(super) claim: ItemClaim,
+    pub(super) outcome: ItemOutcome,
+    pub(super) now: Timestamp,
+}
+
+impl WriteTx for EndItemTx {
+    type Outcome = bool;
+
+    async fn run<S: Session>(&self, db: &mut S) -> DbResult<bool> {
+        let Some(mut job) = lock_job(db, &self.claim.job).await? else { return Ok(false) };
+        let ((index, number), failure) = (claim_columns(&self.claim)?, self.outcome.failure());
+        let row = values![
+            self.claim.job.as_str(),
+            index,
+            number,
+            self.outcome.status().as_str(),
+            failure.map(|failure| failure.reason.as_str()),
+            failure.map(|failure| failure.message.as_str()),
+            column(self.outcome.spent())?,
+        ];
+        if db.execute(END_ITEM, &row).await? == 0 {
+            return Ok(false);
+        }
+        let before = job.status;
+        job.end_item(&self.outcome, self.now);
+        change_job(db, &job, before, self.now).await?;
+        Ok(true)
+    }
+}
+
+/// Returns a claimed item to the queue.
+pub(super) struct ReturnItemTx {
+    pub(super) claim: ItemClaim,
+    pub(super) returned: ItemReturn,
+    pub(super) now: Timestamp,
+}
+
+impl WriteTx for ReturnItemTx {
+    type Outcome = bool;
+
+    async fn run<S: Session>(&self, db: &mut S) -> DbResult<bool> {
+        let Some(mut job) = lock_job(db, &self.claim.job).await? else { return Ok(false) };
+        let (index, number) = claim_columns(&self.claim)?;
+        let (due_at, attempts) = (self.returned.due_at.as_millis(), i64::from(self.returned.is_attempt));
+        let (is_failure, now) = (i64::from(self.returned.is_failure), self.now.as_millis());
+        let row = values![self.claim.job.as_str(), index, number, due_at, attempts, is_failure, now];
+        if db.execute(RETURN_ITEM, &row).await? == 0 {
+            return Ok(false);
+        }
+        let before = job.status;
+        job.return_item(&self.returned);
+        change_job(db, &job, before, self.now).await?;
+        Ok(true)
+    }
+}

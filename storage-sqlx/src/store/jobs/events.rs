@@ -1,0 +1,281 @@
+//! Events of jobs, and the generations of webhook secrets.
+
+use async_trait::async_trait;
+use transcript_core::{
+    Result, Timestamp,
+    accounts::{
+        WAITING_MAX,
+        jobs::{Job, JobStatus},
+        webhooks::{
+            EventCounts, JobEvent, JobEventKind, JobEventLog, LeasedEvent, SecretGeneration, WebhookAttempt,
+            WebhookStore,
+        },
+    },
+    ids::{AccountId, JobId},
+};
+
+use super::rows::{take_number, update_job};
+use crate::{
+    codec::{column, number},
+    error::{DbResult, corrupt},
+    sql::{Database, Row, Session, Statement, WriteTx, sql, values},
+    store::{Queues, Store},
+};
+
+/// Most events in one lease.
+const LEASES_MAX: u32 = 100;
+
+const COUNT_EVENTS: &str =
+    "SELECT count(*), coalesce(sum(CASE WHEN kind = 'job.paused' AND due_at IS NOT NULL THEN 1 ELSE 0 END), 0)
+    FROM job_events WHERE job = $1";
+const ADD_EVENT: &str =
+    "INSERT INTO job_events (job, number, account, kind, created_at, attempts, leased, due_at)
+    VALUES ($1, $2, $3, $4, $5, 0, 0, $5)";
+/// Whether an event is due. A read, so that an idle server writes nothing.
+const IS_EVENT_DUE: &str = "SELECT 1 FROM job_events WHERE due_at <= $1 ORDER BY due_at LIMIT 1";
+/// The next event of an account that has none in transit. On PostgreSQL it skips events that another server leases.
+const PICK_EVENT: Statement = sql! {
+    sqlite: "SELECT e.job, e.number, e.kind, e.created_at, e.account, e.attempts, j.callback_url
+        FROM job_events e CROSS JOIN jobs j ON j.id = e.job WHERE e.due_at <= $1 AND NOT EXISTS (
+            SELECT 1 FROM job_events o WHERE o.account = e.account AND o.leased = 1 AND o.due_at > $1
+        ) ORDER BY e.attempts > 0, e.due_at, e.job, e.number LIMIT 1",
+    postgres: "SELECT e.job, e.number, e.kind, e.created_at, e.account, e.attempts, j.callback_url
+        FROM job_events e JOIN jobs j ON j.id = e.job WHERE e.due_at <= $1 AND NOT EXISTS (
+            SELECT 1 FROM job_events o WHERE o.account = e.account AND o.leased = 1 AND o.due_at > $1
+        ) ORDER BY e.attempts > 0, e.due_at, e.job, e.number LIMIT 1 FOR UPDATE OF e SKIP LOCKED",
+};
+const LEASE_EVENT: &str = "UPDATE job_events SET attempts = $3, leased = 1, due_at = $4
+    WHERE job = $1 AND number = $2";
+const END_ATTEMPT: &str = "UPDATE job_events SET leased = 0, due_at = $4
+    WHERE job = $1 AND number = $2 AND attempts = $3 AND leased = 1";
+const ADD_ATTEMPT: &str = "INSERT INTO job_event_attempts (event, attempt, ended_at, status, error, next_at)
+    VALUES ($1, $2, $3, $4, $5, $6)";
+const EVENTS: &str = "SELECT e.job, e.number, e.kind, e.created_at, e.due_at,
+        a.attempt, a.ended_at, a.status, a.error, a.next_at
+    FROM job_events e LEFT JOIN job_event_attempts a ON a.event = e.job || '/' || e.number
+    WHERE e.job = $1 ORDER BY e.number, a.attempt";
+/// At most [`WAITING_MAX`], by the index of due events.
+const COUNT_WAITING: &str =
+    "SELECT count(*) FROM (SELECT due_at FROM job_events WHERE due_at >= 0 LIMIT 10000) AS waiting";
+const _: () = assert!(WAITING_MAX == 10_000, "the statement repeats the number");
+const DELETE_ATTEMPTS: &str = "DELETE FROM job_event_attempts WHERE event IN (
+        SELECT job || '/' || number FROM job_events WHERE job = $1
+    )";
+const DELETE_EVENTS: &str = "DELETE FROM job_events WHERE job = $1";
+const FIND_SECRET: &str = "SELECT generation, rotated_at FROM webhook_secrets WHERE account = $1";
+const PUT_SECRET: &str = "INSERT INTO webhook_secrets (account, generation, rotated_at) VALUES ($1, $2, $3)
+    ON CONFLICT (account) DO UPDATE SET generation = webhook_secrets.generation + 1, rotated_at = $3";
+pub(super) const DELETE_SECRET: &str = "DELETE FROM webhook_secrets WHERE account = $1";
+
+/// Frequent statements, for the test of the query plans.
+#[cfg(all(test, feature = "sqlite"))]
+pub(super) const INDEXED_STATEMENTS: [&str; 12] = [
+    COUNT_EVENTS,
+    ADD_EVENT,
+    IS_EVENT_DUE,
+    PICK_EVENT.sqlite,
+    LEASE_EVENT,
+    END_ATTEMPT,
+    ADD_ATTEMPT,
+    EVENTS,
+    COUNT_WAITING,
+    DELETE_ATTEMPTS,
+    DELETE_EVENTS,
+    FIND_SECRET,
+];
+
+/// Stores the changes of a locked job since it had a state, and the event of the change.
+pub(super) async fn change_job<S: Session>(
+    db: &mut S,
+    job: &Job,
+    before: JobStatus,
+    now: Timestamp,
+) -> DbResult<()> {
+    update_job(db, job).await?;
+    record_event(db, job, before, now).await
+}
+
+/// Records the event of a change since a state.
+pub(super) async fn record_event<S: Session>(
+    db: &mut S,
+    job: &Job,
+    before: JobStatus,
+    now: Timestamp,
+) -> DbResult<()> {
+    // Most changes have no event: the counts are not read for them.
+    if job.event_since(before, EventCounts::default()).is_none() {
+        return Ok(());
+    }
+    let mut row = db.only_row(COUNT_EVENTS, &values![job.id.as_str()]).await?;
+    let counts = EventCounts { all: take_number(&mut row, 0)?, waiting_pauses: take_number(&mut row, 1)? };
+    let Some(kind) = job.event_since(before, counts) else { return Ok(()) };
+    let row = values![
+        job.id.as_str(),
+        column(counts.all.saturating_add(1))?,
+        job.account.as_str(),
+        kind.as_str(),
+        now.as_millis(),
+    ];
+    db.execute(ADD_EVENT, &row).await?;
+    Ok(())
+}
+
+/// Deletes the events of a job.
+pub(super) async fn delete_events<S: Session>(db: &mut S, job: &str) -> DbResult<()> {
+    db.execute(DELETE_ATTEMPTS, &values![job]).await?;
+    db.execute(DELETE_EVENTS, &values![job]).await?;
+    Ok(())
+}
+
+struct LeaseEventsTx {
+    now: Timestamp,
+    lease_until: Timestamp,
+    limit: u32,
+}
+
+impl WriteTx for LeaseEventsTx {
+    type Outcome = Vec<LeasedEvent>;
+
+    async fn run<S: Session>(&self, db: &mut S) -> DbResult<Vec<LeasedEvent>> {
+        let mut leased = Vec::new();
+        while leased.len() < self.limit as usize {
+            let Some(mut row) = db.row(PICK_EVENT, &values![self.now.as_millis()]).await? else { break };
+            let event = read_event(&mut row)?;
+            let attempt = row.take::<u32>(5)?.saturating_add(1);
+            let until = self.lease_until.as_millis();
+            let changed = values![event.job.as_str(), column(event.number)?, attempt, until];
+            db.execute(LEASE_EVENT, &changed).await?;
+            let account = AccountId::new(row.take::<String>(4)?);
+            leased.push(LeasedEvent { event, account, callback_url: row.take(6)?, attempt });
+        }
+        Ok(leased)
+    }
+}
+
+struct EndAttemptTx {
+    event: JobEvent,
+    attempt: WebhookAttempt,
+}
+
+impl WriteTx for EndAttemptTx {
+    type Outcome = bool;
+    // The repetition of an attempt that was recorded would report that it has ended.
+    const IS_IDEMPOTENT: bool = false;
+
+    async fn run<S: Session>(&self, db: &mut S) -> DbResult<bool> {
+        let Self { event, attempt } = self;
+        let next_at = attempt.next_at.map(Timestamp::as_millis);
+        let ended = values![event.job.as_str(), column(event.number)?, attempt.number, next_at];
+        if db.execute(END_ATTEMPT, &ended).await? == 0 {
+            return Ok(false);
+        }
+        let row = values![
+            format!("{}/{}", event.job, event.number),
+            attempt.number,
+            attempt.at.as_millis(),
+            attempt.status.map(i64::from),
+            attempt.error.as_deref(),
+            next_at,
+        ];
+        db.execute(ADD_ATTEMPT, &row).await?;
+        Ok(true)
+    }
+}
+
+struct RotateSecretTx {
+    account: AccountId,
+    now: Timestamp,
+}
+
+impl WriteTx for RotateSecretTx {
+    type Outcome = SecretGeneration;
+    const IS_IDEMPOTENT: bool = false;
+
+    async fn run<S: Session>(&self, db: &mut S) -> DbResult<SecretGeneration> {
+        let account = self.account.as_str();
+        let second = column(SecretGeneration::FIRST.next(self.now).number)?;
+        db.execute(PUT_SECRET, &values![account, second, self.now.as_millis()]).await?;
+        read_generation(&mut db.only_row(FIND_SECRET, &values![account]).await?)
+    }
+}
+
+#[async_trait]
+impl<D: Database, Q: Queues> WebhookStore for Store<D, Q> {
+    async fn lease_events(
+        &self,
+        now: Timestamp,
+        lease_until: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<LeasedEvent>> {
+        let due = self.database.find_first(IS_EVENT_DUE, &values![now.as_millis()], |_| Ok(())).await?;
+        let limit = limit.min(LEASES_MAX);
+        match due {
+            Some(()) if limit > 0 => self.database.run(LeaseEventsTx { now, lease_until, limit }).await,
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    async fn end_attempt(&self, leased: &LeasedEvent, attempt: WebhookAttempt) -> Result<bool> {
+        self.database.run(EndAttemptTx { event: leased.event.clone(), attempt }).await
+    }
+
+    async fn events(&self, job: &JobId) -> Result<Vec<JobEventLog>> {
+        let decode = |row: &mut Row| Ok((read_event(row)?, read_due(row)?, read_attempt(row)?));
+        let mut events: Vec<JobEventLog> = Vec::new();
+        for (event, due_at, attempt) in self.database.find(EVENTS, &values![job.as_str()], decode).await? {
+            match events.last_mut() {
+                Some(last) if last.event == event => last.attempts.extend(attempt),
+                _ => events.push(JobEventLog { event, due_at, attempts: attempt.into_iter().collect() }),
+            }
+        }
+        Ok(events)
+    }
+
+    async fn count_waiting_events(&self) -> Result<u64> {
+        let found = self.database.find(COUNT_WAITING, &[], |row| Ok(number(row.take(0)?)?)).await?;
+        Ok(found.first().copied().unwrap_or_default())
+    }
+
+    async fn secret_generation(&self, account: &AccountId) -> Result<SecretGeneration> {
+        let account = values![account.as_str()];
+        let found = self.database.find_first(FIND_SECRET, &account, read_generation).await?;
+        Ok(found.unwrap_or(SecretGeneration::FIRST))
+    }
+
+    async fn rotate_secret(&self, account: &AccountId, now: Timestamp) -> Result<SecretGeneration> {
+        self.database.run(RotateSecretTx { account: account.clone(), now }).await
+    }
+}
+
+/// Decodes job, number, kind and time of an event.
+fn read_event(row: &mut Row) -> DbResult<JobEvent> {
+    let kind = JobEventKind::from_name(row.get(2)?);
+    Ok(JobEvent {
+        kind: kind.ok_or_else(|| corrupt("a stored event of a job has an unknown kind"))?,
+        job: JobId::new(row.take::<String>(0)?),
+        number: take_number(row, 1)?,
+        created_at: Timestamp::from_millis(row.take(3)?),
+    })
+}
+
+fn read_due(row: &mut Row) -> DbResult<Option<Timestamp>> {
+    Ok(row.take::<Option<i64>>(4)?.map(Timestamp::from_millis))
+}
+
+/// Decodes an attempt of an event; `None` for an event without one.
+fn read_attempt(row: &mut Row) -> DbResult<Option<WebhookAttempt>> {
+    let Some(number) = row.take::<Option<u32>>(5)? else { return Ok(None) };
+    let status = row.take::<Option<i64>>(7)?.map(u16::try_from).transpose();
+    Ok(Some(WebhookAttempt {
+        number,
+        at: Timestamp::from_millis(row.take(6)?),
+        status: status.map_err(|_| corrupt("a stored status of a webhook is out of range"))?,
+        error: row.take(8)?,
+        next_at: row.take::<Option<i64>>(9)?.map(Timestamp::from_millis),
+    }))
+}
+
+fn read_generation(row: &mut Row) -> DbResult<SecretGeneration> {
+    let rotated_at = Some(Timestamp::from_millis(row.take(1)?));
+    Ok(SecretGeneration { number: take_number(row, 0)?, rotated_at })
+}

@@ -1,0 +1,133 @@
+//! Rows of jobs and items.
+
+use transcript_core::{
+    Result, Timestamp,
+    accounts::jobs::{ItemFailure, ItemStatus, Job, JobCounts, JobItem, JobStatus, PauseReason},
+    ids::{AccountId, JobId},
+};
+
+use crate::{
+    codec::{column, number, video},
+    error::{DbResult, corrupt},
+    sql::{Row, Session, Statement, sql, values},
+};
+
+/// The columns that [`read_job`] reads.
+macro_rules! job_columns {
+    () => {
+        "id, account, status, language, pause_reason, total, running, done, failed, skipped, spent, created_at, \
+         ended_at, due_at, callback_url"
+    };
+}
+pub(super) use job_columns;
+
+pub(super) const FIND_JOB: &str = concat!("SELECT ", job_columns!(), " FROM jobs WHERE id = $1");
+/// On PostgreSQL it locks the row: every change of a job or of its items begins with this lock.
+const LOCK_JOB: Statement = sql! {
+    sqlite: FIND_JOB,
+    postgres: concat!("SELECT ", job_columns!(), " FROM jobs WHERE id = $1 FOR UPDATE"),
+};
+/// Id, account, callback address and the time of creation never change.
+pub(super) const UPDATE_JOB: &str =
+    "UPDATE jobs SET status = $2, pause_reason = $3, total = $4, running = $5, done = $6, failed = $7,
+    skipped = $8, spent = $9, ended_at = $10, due_at = $11 WHERE id = $1";
+pub(super) const INSERT_JOB: &str = "INSERT INTO jobs (id, account, status, language, pause_reason, total,
+    running, done, failed, skipped, spent, created_at, ended_at, due_at, turn, callback_url)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) ON CONFLICT (id) DO NOTHING";
+
+/// Locks a job.
+pub(super) async fn lock_job<S: Session>(db: &mut S, id: &JobId) -> DbResult<Option<Job>> {
+    let row = db.row(LOCK_JOB, &values![id.as_str()]).await?;
+    row.map(|mut row| read_job(&mut row)).transpose()
+}
+
+/// Stores the changes of a locked job.
+pub(super) async fn update_job<S: Session>(db: &mut S, job: &Job) -> DbResult<()> {
+    let JobCounts { total, running, done, failed, skipped } = job.counts;
+    let row = values![
+        job.id.as_str(),
+        job.status.as_str(),
+        job.pause_reason.map(PauseReason::as_str),
+        column(total)?,
+        column(running)?,
+        column(done)?,
+        column(failed)?,
+        column(skipped)?,
+        column(job.spent)?,
+        job.ended_at.map(Timestamp::as_millis),
+        job.due_at.map(Timestamp::as_millis),
+    ];
+    db.execute(UPDATE_JOB, &row).await?;
+    Ok(())
+}
+
+/// Stores a new job; returns the number of stored rows.
+pub(super) async fn insert_job<S: Session>(db: &mut S, job: &Job, turn: i64) -> DbResult<u64> {
+    let JobCounts { total, running, done, failed, skipped } = job.counts;
+    let row = values![
+        job.id.as_str(),
+        job.account.as_str(),
+        job.status.as_str(),
+        job.language.as_deref(),
+        job.pause_reason.map(PauseReason::as_str),
+        column(total)?,
+        column(running)?,
+        column(done)?,
+        column(failed)?,
+        column(skipped)?,
+        column(job.spent)?,
+        job.created_at.as_millis(),
+        job.ended_at.map(Timestamp::as_millis),
+        job.due_at.map(Timestamp::as_millis),
+        turn,
+        job.callback_url.as_deref(),
+    ];
+    db.execute(INSERT_JOB, &row).await
+}
+
+/// Decodes the columns of a job.
+pub(super) fn read_job(row: &mut Row) -> DbResult<Job> {
+    let unknown = || corrupt("a stored job has an unknown state");
+    let pause_reason = match row.get::<Option<&str>>(4)? {
+        Some(name) => Some(PauseReason::from_name(name).ok_or_else(unknown)?),
+        None => None,
+    };
+    let counts = JobCounts {
+        total: take_number(row, 5)?,
+        running: take_number(row, 6)?,
+        done: take_number(row, 7)?,
+        failed: take_number(row, 8)?,
+        skipped: take_number(row, 9)?,
+    };
+    Ok(Job {
+        status: JobStatus::from_name(row.get(2)?).ok_or_else(unknown)?,
+        pause_reason,
+        counts,
+        spent: take_number(row, 10)?,
+        id: JobId::new(row.take::<String>(0)?),
+        account: AccountId::new(row.take::<String>(1)?),
+        language: row.take(3)?,
+        created_at: Timestamp::from_millis(row.take(11)?),
+        ended_at: row.take::<Option<i64>>(12)?.map(Timestamp::from_millis),
+        due_at: row.take::<Option<i64>>(13)?.map(Timestamp::from_millis),
+        callback_url: row.take(14)?,
+    })
+}
+
+pub(super) fn take_number(row: &mut Row, index: usize) -> Result<u64> {
+    number(row.take(index).map_err(|_| corrupt("a stored number of a job is missing"))?)
+}
+
+/// Decodes an item: position, link, video, state, reason and message.
+pub(super) fn read_item(row: &mut Row) -> DbResult<JobItem> {
+    let status = ItemStatus::from_name(row.get(3)?);
+    let reason = row.take::<Option<String>>(4)?;
+    let message = row.take::<Option<String>>(5)?.unwrap_or_default();
+    Ok(JobItem {
+        index: take_number(row, 0)?,
+        url: row.take(1)?,
+        video: row.get::<Option<&str>>(2)?.map(video).transpose()?,
+        status: status.ok_or_else(|| corrupt("a stored item of a job has an unknown state"))?,
+        failure: reason.map(|reason| ItemFailure { reason, message }),
+    })
+}

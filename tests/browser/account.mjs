@@ -1,0 +1,133 @@
+// An account in the browser: register, mail, key, buy in the sandbox, statement, sign out, sign in; then without scripts.
+
+import { createInterface } from "node:readline";
+
+import { BASE, assertAccessible, assertClean, assert, screenshot, open, play } from "./walk.mjs";
+
+// The test passes each mail as a line of JSON.
+const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+
+// Waits for the mail, and returns its link.
+async function link(pattern) {
+  const { value } = await lines.next();
+  const text = JSON.parse(value).replaceAll(/=\r?\n/g, "").replaceAll("=3D", "=");
+  const found = text.match(pattern);
+  assert.ok(found, `no link in ${text}`);
+  return found[0];
+}
+const VERIFY = /https?:\/\/\S+\/api\/v1\/verify\?token=[\w-]+/;
+const SIGN_IN = /https?:\/\/\S+\/sign-in\/confirm\?token=[\w-]+/;
+const RECEIPT = /https?:\/\/\S+\/account\/orders\/order-\w+/;
+
+const SMALL = { viewport: { width: 320, height: 640 } };
+
+// Every page in both schemes, at full width and on a small screen.
+async function look(page, name) {
+  for (const colorScheme of ["light", "dark"]) {
+    await page.emulateMedia({ colorScheme });
+    await assertAccessible(page, `${name} ${colorScheme}`);
+    await screenshot(page, `account-${name}-${colorScheme}`);
+  }
+  const size = page.viewportSize();
+  await page.setViewportSize(SMALL.viewport);
+  await screenshot(page, `account-${name}-small`);
+  await page.setViewportSize(size);
+  await page.emulateMedia({ colorScheme: "light" });
+}
+
+await play(async (browser) => {
+  const { page, context, activity } = await open(browser, { permissions: ["clipboard-read", "clipboard-write"] });
+  await page.goto("/register");
+  assert.deepEqual(await context.cookies(), [], "no cookie before sign-in");
+  await look(page, "register");
+  await page.getByLabel("Mail address").fill("ann@example.org");
+  await page.getByRole("button", { name: "Create my account" }).click();
+  await page.getByRole("heading", { name: "Check your mailbox" }).waitFor();
+  await page.reload();
+  await look(page, "sent");
+
+  await page.goto(await link(VERIFY));
+  await look(page, "verify");
+  await page.getByRole("button", { name: "Show my API key" }).click();
+  const key = (await page.locator("#key").textContent()).trim();
+  assert.match(key, /^vba_/);
+  await look(page, "key");
+  await page.getByRole("button", { name: "Copy" }).first().click();
+  await page.getByRole("button", { name: "Copied" }).waitFor();
+  assert.equal(await page.evaluate("navigator.clipboard.readText()"), key);
+  const [cookie] = await context.cookies();
+  assert.ok(cookie.httpOnly && cookie.sameSite === "Lax");
+
+  await page.getByRole("link", { name: "See your credits and your usage" }).click();
+  await page.getByText("200 of 200 left").waitFor();
+  await look(page, "overview");
+  await page.getByRole("button", { name: "Buy 2,000 credits" }).click();
+  await page.getByText("This is a test.").waitFor();
+  await page.getByRole("button", { name: "Pretend to pay $20.00" }).click();
+  await page.getByRole("heading", { name: "Paid" }).waitFor();
+  await page.getByText("You now have 2,200 credits.").waitFor();
+  await look(page, "paid");
+  await page.goto(await link(RECEIPT));
+  await page.getByText("$20.00").first().waitFor();
+  await look(page, "receipt");
+  await page.getByRole("link", { name: "Statement" }).click();
+  await page.getByText("+2,000").waitFor();
+  await look(page, "statement");
+  // A job that is complete at once, whose webhook cannot be delivered.
+  const headers = { authorization: `Bearer ${key}` };
+  const callback = "https://hooks.example.invalid/verbatim";
+  const started = await page.request.post("/api/v1/jobs", {
+    headers,
+    data: { urls: ["https://example.org/"], callback_url: callback },
+  });
+  const { job_id: job } = await started.json();
+  for (let attempts = 0; attempts === 0; ) {
+    const log = await page.request.get(`/api/v1/jobs/${job}/deliveries`, { headers });
+    assert.equal(log.status(), 200);
+    attempts = (await log.json()).events[0].attempts.length;
+    // Requests count toward the rate limit of the account.
+    await page.waitForTimeout(1000);
+  }
+  await page.getByRole("link", { name: "Jobs" }).first().click();
+  await page.getByText("Completed").waitFor();
+  await look(page, "jobs");
+  await page.getByRole("table").getByRole("link").first().click();
+  await page.getByText("the host name could not be resolved").first().waitFor();
+  await look(page, "job");
+  for (const language of ["de", "ar"]) {
+    await page.goto(`/account/jobs/${job}?hl=${language}`);
+    await look(page, `job-${language}`);
+  }
+  await page.goto("/account/jobs?hl=en");
+  for (const name of ["API key", "Orders", "Sessions"]) {
+    await page.getByRole("navigation", { name: "Pages of your account" }).getByRole("link", { name }).click();
+    await page.getByRole("heading", { name, exact: true, level: 1 }).waitFor();
+    await look(page, name.toLowerCase().replace(" ", "-"));
+  }
+  await page.goto("/account/delete");
+  await look(page, "delete");
+  await page.goto("/account");
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByRole("heading", { name: "Sign in" }).waitFor();
+  await look(page, "sign-in");
+  assert.deepEqual(await context.cookies(), []);
+  assertClean(activity);
+
+  // The same without scripts.
+  const plain = await open(browser, { javaScriptEnabled: false });
+  await plain.page.goto("/sign-in");
+  await plain.page.getByLabel("Mail address").fill("ann@example.org");
+  await plain.page.getByRole("button", { name: "Mail me a link" }).click();
+  await plain.page.goto(await link(SIGN_IN));
+  await plain.page.getByRole("button", { name: "Sign in" }).click();
+  await plain.page.getByText("2,200 of 2,200 left").waitFor();
+  await plain.page.goto("/account/keys");
+  await plain.page.getByRole("button", { name: "Replace the key" }).click();
+  const replaced = (await plain.page.locator("#key").textContent()).trim();
+  assert.match(replaced, /^vba_/);
+  assert.notEqual(replaced, key);
+  assert.equal(await plain.page.getByRole("button", { name: "Copy" }).count(), 0);
+  assert.ok(plain.page.url().startsWith(BASE));
+  assertClean(plain.activity);
+});
+process.exit(0);

@@ -1,0 +1,68 @@
+// The search page: instant results, links to moments, by keyboard, without scripts, and on a narrow screen.
+
+import { assertAccessible, assertClean, assert, screenshot, open, play } from "./walk.mjs";
+
+// The index is built in the background.
+async function waitForIndex(page) {
+  for (let attempt = 0; attempt < 200; attempt += 1) {
+    await page.goto("/search?q=lantern");
+    if ((await page.locator(".hits > li").count()) > 0) return;
+    await page.waitForTimeout(250);
+  }
+  throw new Error("the index is not built");
+}
+
+await play(async (browser) => {
+  const { page, activity } = await open(browser);
+  await waitForIndex(page);
+  await page.goto("/");
+  await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Search" }).click();
+  await page.waitForURL("**/search");
+  await assertAccessible(page, "empty search");
+
+  // Results appear while the query is typed, and the address follows.
+  await page.getByRole("searchbox").pressSequentially("counts the secon");
+  await page.getByText("No archived transcript matches.").waitFor();
+  await page.getByRole("searchbox").pressSequentially("ds");
+  await page.locator(".hits > li").first().waitFor();
+  assert.match(page.url(), /q=counts\+the\+seconds/);
+  const marks = await page.locator(".moments li").first().locator("mark").allTextContents();
+  assert.deepEqual(new Set(marks.map((mark) => mark.toLowerCase())), new Set(["counts", "the", "seconds"]));
+  assert.match(await page.title(), /^counts the seconds/);
+  await assertAccessible(page, "results");
+  await screenshot(page, "search-results");
+
+  // A time opens the transcript at the moment.
+  const time = page.locator(".moments a").first();
+  const text = await time.textContent();
+  await time.click();
+  await page.waitForURL("**/watch/**");
+  assert.match(page.url(), /#t\d+$/);
+  assert.ok(await page.getByRole("heading", { level: 1 }).isVisible(), text);
+
+  // A suggestion is a link to its results.
+  await page.goto("/search?q=lantren");
+  await page.getByRole("link", { name: "lantern" }).click();
+  await page.locator(".hits > li").first().waitFor();
+  assertClean(activity);
+});
+
+await play(async (browser) => {
+  for (const [colorScheme, width] of [["light", 320], ["dark", 320], ["dark", 1280]]) {
+    const { page, activity } = await open(browser, {
+      colorScheme, javaScriptEnabled: colorScheme === "dark", viewport: { width, height: 900 },
+    });
+    await page.goto("/search?q=lantern+OR+fog");
+    if (colorScheme === "light") {
+      // Without scripts the form works.
+      await page.getByRole("searchbox").fill('"the log says" -walrus');
+      await page.getByRole("button", { name: "Search" }).click();
+      await page.waitForURL(/walrus/);
+    } else {
+      await assertAccessible(page, `search ${colorScheme} ${width}`);
+    }
+    assert.ok((await page.locator(".hits > li").count()) > 0);
+    await screenshot(page, `search-${colorScheme}-${width}`, { whole: true });
+    assertClean(activity);
+  }
+});

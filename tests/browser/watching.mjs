@@ -1,0 +1,93 @@
+// The player beside the words, with a page of this test in place of the platform's player.
+
+import { BASE, assertAccessible, assertClean, assert, screenshot, open, play } from "./walk.mjs";
+
+const { LONG } = process.env;
+const PLAYER = "https://www.youtube-nocookie.com";
+// The protocol of the player, as far as the page uses it.
+const STAND_IN = `<!doctype html><html lang="en"><title>Player</title><body><p>Player</p><script>
+const parameters = new URL(location).searchParams;
+const send = (info) => parent.postMessage(JSON.stringify({ event: "infoDelivery", info }), parameters.get("origin"));
+globalThis.commands = [];
+addEventListener("message", ({ data }) => {
+  const message = JSON.parse(data);
+  if (message.event === "listening") send({ currentTime: Number(parameters.get("start")) });
+  if (message.event !== "command") return;
+  commands.push(message.func);
+  if (message.func === "seekTo") send({ currentTime: message.args[0] });
+});
+</script></body></html>`;
+
+await play(async (browser) => {
+  for (const [screen, size] of [["desktop", { width: 1280, height: 800 }], ["small", { width: 320, height: 640 }]]) {
+    const { context, page, activity } = await open(browser, { viewport: size, reducedMotion: "reduce" });
+    const requested = [];
+    await context.route(`${PLAYER}/**`, async (route) => {
+      requested.push({ address: new URL(route.request().url()), referrer: (await route.request().allHeaders()).referer });
+      await route.fulfill({ contentType: "text/html", body: STAND_IN });
+    });
+    const responses = [];
+    page.on("requestfinished", (request) => responses.push(request));
+    await page.goto(LONG, { waitUntil: "networkidle" });
+
+    // Before the click: few requests, few bytes, and none to the platform.
+    const sizes = await Promise.all(responses.map((request) => request.sizes()));
+    const bytes = sizes.reduce((sum, one) => sum + one.responseHeadersSize + one.responseBodySize, 0);
+    assert.ok(responses.length <= 5 && bytes <= 40_000, `${responses.length} requests with ${bytes} bytes`);
+    assert.equal(requested.length, 0);
+    assertClean(activity);
+
+    await page.getByRole("button", { name: "Watch here" }).click();
+    const frame = page.frameLocator("#player iframe");
+    await frame.locator("body").waitFor();
+    assert.equal(requested.length, 1);
+    const [{ address, referrer }] = requested;
+    assert.equal(address.pathname, "/embed/lamp-warden");
+    assert.equal(referrer, `${BASE}/`);
+    const now = (id) => page.waitForFunction((wanted) => document.querySelector("p.now")?.id === wanted, id);
+    await now("t0");
+    await assertAccessible(page, `player ${screen}`);
+    await screenshot(page, `player-${screen}`);
+
+    // Times seek in the player, and the words follow.
+    const ids = await page.evaluate(() => [...document.querySelectorAll("#words p")].map(({ id }) => id));
+    const before = page.url();
+    await page.locator(`#${ids[6]} a.time`).click();
+    await now(ids[6]);
+    assert.equal(page.url(), before);
+    const player = page.frames().find((one) => one.url().startsWith(PLAYER));
+    assert.deepEqual(await player.evaluate("commands"), ["seekTo", "playVideo"]);
+    await page.waitForFunction((id) => {
+      const { top, bottom } = document.getElementById(id).getBoundingClientRect();
+      return top > 0 && bottom < innerHeight;
+    }, ids[6]);
+
+    // Switched off, the highlight moves and the page does not.
+    await page.getByLabel("Follow the video").uncheck();
+    const place = await page.evaluate("scrollY");
+    await player.evaluate((seconds) => send({ currentTime: seconds }), Number(ids[20].slice(1)) + 1);
+    await now(ids[20]);
+    assert.equal(await page.evaluate("scrollY"), place);
+
+    // Messages of others, and nonsense of the player, change nothing.
+    await page.evaluate(() => postMessage(JSON.stringify({ info: { currentTime: 0 } }), "*"));
+    await player.evaluate(() => {
+      for (const data of ["{", "null", "7", '{"info":{"currentTime":"x"}}', '{"info":null}']) parent.postMessage(data, "*");
+    });
+    await player.evaluate((seconds) => send({ currentTime: seconds }), Number(ids[21].slice(1)));
+    await now(ids[21]);
+    await page.getByRole("button", { name: "Close the player" }).click();
+    assert.equal(await page.locator("iframe").count(), 0);
+    assert.equal(await page.locator("p.now").count(), 0);
+    assert.equal(await page.evaluate("document.activeElement.id"), "watch");
+    await page.getByRole("button", { name: "Watch here" }).click();
+    await now("t0");
+    assert.deepEqual(activity.errors, []);
+    await context.close();
+  }
+
+  const plain = await open(browser, { javaScriptEnabled: false });
+  await plain.page.goto(LONG);
+  assert.equal(await plain.page.locator("#watch").isVisible(), false);
+  assertClean(plain.activity);
+});

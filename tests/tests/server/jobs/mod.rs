@@ -1,0 +1,141 @@
+//! Jobs of the v1 API on the built server (specification 4.18).
+
+mod interface;
+mod processing;
+mod receiver;
+mod replicas;
+mod webhooks;
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use anyhow::{Context as _, Result, ensure};
+use http::Method;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::sync::Semaphore;
+use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
+
+use super::{
+    harness::{ServerFixture, ServerReply, borrow_settings, wait_until},
+    platform::{HOST, captions, platform_settings, player},
+};
+
+/// Names of videos: 11 characters each.
+fn videos(prefix: &str, count: usize) -> Vec<String> {
+    (0..count).map(|number| format!("{prefix}{number:0width$}", width = 11 - prefix.len())).collect()
+}
+
+/// A platform with these videos, of which some have no captions.
+fn start_platform(
+    videos: &[String],
+    silent: &[&str],
+    adapt: impl Fn(ReplayResponse) -> ReplayResponse,
+) -> Result<ReplayProxy> {
+    let mut script = Script::new();
+    for video in videos {
+        let mut page = player(video);
+        if silent.contains(&video.as_str()) {
+            page["captions"] = Value::Null;
+        }
+        let player = Rule::post(HOST, "/youtubei/v1/player")
+            .or_host("youtubei.googleapis.com")
+            .json("/videoId", video.as_str())
+            .respond(adapt(ReplayResponse::json(&page)));
+        let captions = Rule::get(HOST, "/api/timedtext")
+            .query("v", video)
+            .respond(adapt(ReplayResponse::json(&captions(video))));
+        script = script.rule(player).rule(captions);
+    }
+    ReplayProxy::start(script)
+}
+
+fn gated(gate: &Arc<Semaphore>) -> impl Fn(ReplayResponse) -> ReplayResponse {
+    let gate = Arc::clone(gate);
+    move |response| response.gated(&gate)
+}
+
+fn delayed(milliseconds: u64) -> impl Fn(ReplayResponse) -> ReplayResponse {
+    move |response| response.after(Duration::from_millis(milliseconds))
+}
+
+/// A server with this platform, and these settings.
+fn serve(data: &TempDir, proxy: &ReplayProxy, more: &[(&str, &str)]) -> Result<ServerFixture> {
+    let mut settings = platform_settings(proxy);
+    settings.push(("VERBATIM_PLANS__FREE__REQUESTS_PER_MINUTE".to_owned(), "100000".to_owned()));
+    let mut settings = borrow_settings(&settings);
+    settings.extend(more);
+    ServerFixture::start(data, &settings)
+}
+
+/// Sends a request about jobs with a key.
+async fn call(
+    server: &ServerFixture,
+    key: &str,
+    method: Method,
+    path: &str,
+    body: &Value,
+) -> Result<ServerReply> {
+    call_with(server, key, method, path, &[], body).await
+}
+
+/// Same as [`call`], with headers.
+async fn call_with(
+    server: &ServerFixture,
+    key: &str,
+    method: Method,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &Value,
+) -> Result<ServerReply> {
+    let bearer = format!("Bearer {key}");
+    let mut all = vec![("authorization", bearer.as_str())];
+    all.extend(headers);
+    let body = if body.is_null() { String::new() } else { body.to_string() };
+    if !body.is_empty() {
+        all.push(("content-type", "application/json"));
+    }
+    server.send(method, &format!("/api/v1/jobs{path}"), &all, body).await
+}
+
+/// Starts a job for these videos; returns its id.
+async fn start_job(server: &ServerFixture, key: &str, videos: &[String]) -> Result<String> {
+    let reply = call(server, key, Method::POST, "", &json!({ "urls": videos })).await?;
+    ensure!(reply.status == 202, "{}", reply.text());
+    reply.json()["job_id"].as_str().map(str::to_owned).context("no job_id")
+}
+
+async fn job(server: &ServerFixture, key: &str, id: &str) -> Result<Value> {
+    let reply = call(server, key, Method::GET, &format!("/{id}"), &Value::Null).await?;
+    ensure!(reply.status == 200, "{}", reply.text());
+    Ok(reply.json())
+}
+
+/// Waits until a job has this state; returns it.
+async fn wait_for_status(server: &ServerFixture, key: &str, id: &str, status: &str) -> Result<Value> {
+    let mut last = Value::Null;
+    let waited = wait_until("the job did not get the state", async || {
+        last = job(server, key, id).await?;
+        Ok(last["status"] == status)
+    });
+    waited.await.with_context(|| format!("expected {status}: {last}"))?;
+    Ok(last)
+}
+
+/// All results of a job as lines.
+async fn results(server: &ServerFixture, key: &str, id: &str) -> Result<Vec<Value>> {
+    let headers = [("accept", "application/x-ndjson")];
+    let path = format!("/{id}/results");
+    let reply = call_with(server, key, Method::GET, &path, &headers, &Value::Null).await?;
+    ensure!(reply.status == 200, "{}", reply.text());
+    ensure!(reply.header("content-type") == "application/x-ndjson", "{:?}", reply.headers);
+    reply.text().lines().map(|line| Ok(serde_json::from_str(line)?)).collect()
+}
+
+/// The number of results by state.
+fn by_status(results: &[Value]) -> BTreeMap<&str, usize> {
+    let mut counts = BTreeMap::new();
+    for result in results {
+        *counts.entry(result["status"].as_str().unwrap_or_default()).or_default() += 1;
+    }
+    counts
+}

@@ -1,0 +1,66 @@
+//! Settings of the pages: links of the operator, and what search engines may list.
+
+use anyhow::{Result, ensure};
+use tempfile::TempDir;
+
+use super::harness::{ServerFixture, run, verbatim};
+
+/// Archives one sentence for a video.
+fn import(data: &TempDir, link: &str, language: &str) -> Result<()> {
+    let file = data.path().join("captions.vtt");
+    std::fs::write(&file, "WEBVTT\n\n00:00.000 --> 00:01.000\nOne sentence.\n")?;
+    let file = file.display().to_string();
+    let output = run(verbatim(data.path(), &["import", &file, "--video", link, "--lang", language]), b"")?;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sitemap_lists_archived_transcripts_that_are_not_withdrawn() -> Result<()> {
+    let data = TempDir::new()?;
+    for (link, language) in
+        [("lamp-warden", "en"), ("lamp-warden", "de"), ("lamp-keepme", "en"), ("gone-lamp-0", "en")]
+    {
+        import(&data, link, language)?;
+    }
+    let withdraw = ["archive", "withdraw", "gone-lamp-0"];
+    let output = run(verbatim(data.path(), &withdraw), b"")?;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let server = ServerFixture::start(&data, &[("VERBATIM_PAGES__INDEX", "transcripts")])?;
+    let sitemap = server.get("/sitemap.xml").await?.text();
+    for (path, count) in [
+        ("/watch/video_site/lamp-warden</loc><lastmod>", 1),
+        ("/watch/video_site/lamp-keepme</loc>", 1),
+        ("gone-lamp-0", 0),
+        ("/docs</loc>", 1),
+    ] {
+        ensure!(sitemap.matches(path).count() == count, "{path}: {sitemap}");
+    }
+    let robots = server.get("/robots.txt").await?.text();
+    ensure!(!robots.contains("/watch/") && robots.contains("Sitemap: "), "{robots}");
+    let page = server.get("/watch/video_site/lamp-warden").await?.text();
+    ensure!(!page.contains("noindex") && page.contains("\"@type\":\"VideoObject\""), "{page}");
+    ensure!(server.get("/watch/video_site/gone-lamp-0").await?.text().contains("noindex"));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_have_links_of_operator_and_can_be_unlisted() -> Result<()> {
+    let data = TempDir::new()?;
+    let settings = [
+        ("VERBATIM_PAGES__INDEX", "none"),
+        ("VERBATIM_PAGES__TERMS_URL", "https://example.org/terms?a=1&b=2"),
+        ("VERBATIM_PAGES__CONTACT_URL", "mailto:help@example.org"),
+    ];
+    let server = ServerFixture::start(&data, &settings)?;
+    let page = server.get("/").await?.text();
+    for part in
+        ["href=\"https://example.org/terms?a=1&amp;b=2\"", "href=\"mailto:help@example.org\"", "noindex"]
+    {
+        ensure!(page.contains(part), "{part}: {page}");
+    }
+    ensure!(!page.contains(">Privacy<"), "{page}");
+    ensure!(server.get("/robots.txt").await?.text() == "User-agent: *\nDisallow: /\n");
+    ensure!(server.get("/sitemap.xml").await?.status == 404);
+    Ok(())
+}

@@ -1,0 +1,42 @@
+//! An index that is missing or damaged is built again while the server serves.
+
+use anyhow::Result;
+use tempfile::TempDir;
+
+use super::{EXAMPLE, LIGHTHOUSE, command, wait_for};
+use crate::server::harness::ServerFixture;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn search_lost_index_is_built_again() -> Result<()> {
+    let data = TempDir::new()?;
+    command(data.path(), &[], &["import", EXAMPLE, "--video", LIGHTHOUSE, "--lang", "en"])?;
+    let log = data.path().join("server.log");
+    let mut server = ServerFixture::start_with_log(&data, &[], &log)?;
+    wait_for(&server, "lighthouse", &["L1ghth0use1"]).await?;
+    // Deleted while the server runs.
+    std::fs::remove_dir_all(data.path().join("search"))?;
+    wait_for(&server, "lighthouse", &["L1ghth0use1"]).await?;
+    // Afterwards the file has everything: the log of the database is empty.
+    server.stop()?;
+    // Damaged while no server runs: other contents, damaged pages, a file of another kind.
+    let file = data.path().join("search/index.db");
+    let sound = std::fs::read(&file)?;
+    let damaged_page = {
+        let mut bytes = sound.clone();
+        bytes[4_096..].fill(0x5a);
+        bytes
+    };
+    let other = std::fs::read(data.path().join("archive.db"))?;
+    for bytes in [b"no database".to_vec(), damaged_page, other] {
+        for suffix in ["-wal", "-shm"] {
+            let _ = std::fs::remove_file(data.path().join(format!("search/index.db{suffix}")));
+        }
+        std::fs::write(&file, bytes)?;
+        let server = ServerFixture::start_with_log(&data, &[], &log)?;
+        assert_eq!(server.get("/api/transcript?v=L1ghth0use1").await?.json()["available"], true);
+        wait_for(&server, "lighthouse", &["L1ghth0use1"]).await?;
+        let lines = std::fs::read_to_string(&log)?;
+        assert!(lines.contains("search index unreadable; it is deleted and built again"), "{lines}");
+    }
+    Ok(())
+}

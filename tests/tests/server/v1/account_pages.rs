@@ -1,0 +1,323 @@
+//! Registration, sign-in and the pages of accounts, as a browser without scripts uses them.
+
+use anyhow::{Context as _, Result};
+use http::Method;
+use tempfile::TempDir;
+
+use super::mail_client::{MailClient, create_account, token_from};
+use crate::server::harness::{ServerFixture, ServerReply};
+
+/// A browser with a cookie, whose forms name their origin.
+pub(super) struct BrowserFixture<'a> {
+    server: &'a ServerFixture,
+    cookie: String,
+}
+
+impl<'a> BrowserFixture<'a> {
+    pub(super) fn new(server: &'a ServerFixture) -> Self {
+        Self { server, cookie: String::new() }
+    }
+
+    pub(super) async fn get(&self, path: &str) -> Result<ServerReply> {
+        let headers = [("cookie", self.cookie.as_str()), ("accept", "text/html")];
+        self.server.send(Method::GET, path, &headers, "").await
+    }
+
+    /// Sends a form, and stores the cookie of the response.
+    pub(super) async fn post(&mut self, path: &str, form: &str) -> Result<ServerReply> {
+        let origin = format!("http://{}", self.server.address());
+        let reply = self.post_from(&origin, path, form).await?;
+        if let Some(cookie) = reply.headers.get("set-cookie") {
+            let cookie = cookie.to_str()?;
+            self.cookie = cookie.split(';').next().unwrap_or_default().to_owned();
+        }
+        Ok(reply)
+    }
+
+    async fn post_from(&self, origin: &str, path: &str, form: &str) -> Result<ServerReply> {
+        let headers = [
+            ("cookie", self.cookie.as_str()),
+            ("accept", "text/html"),
+            ("content-type", "application/x-www-form-urlencoded"),
+            ("origin", origin),
+            ("user-agent", "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"),
+        ];
+        self.server.send(Method::POST, path, &headers, form.to_owned()).await
+    }
+
+    /// Signs in by mail.
+    pub(super) async fn sign_in(&mut self, outbox: &mut MailClient, email: &str) -> Result<ServerReply> {
+        let reply = self.post("/sign-in", &format!("email={email}")).await?;
+        assert_eq!((reply.status.as_u16(), reply.header("location")), (303, "sign-in/sent"));
+        let token = link_token(&outbox.next().await?)?;
+        self.post("/sign-in/confirm", &format!("token={token}")).await
+    }
+}
+
+/// The token of the sign-in link in a mail.
+fn link_token(mail: &str) -> Result<String> {
+    let (_, rest) = mail.split_once("/sign-in/confirm?token=").context("a mail without a sign-in link")?;
+    Ok(rest.chars().take_while(char::is_ascii_alphanumeric).collect())
+}
+
+/// The value of the first hidden field with this name.
+fn hidden_field(page: &str, name: &str) -> Result<String> {
+    let (_, rest) = page.split_once(&format!("name=\"{name}\" value=\"")).context("no such field")?;
+    Ok(rest.split('"').next().unwrap_or_default().to_owned())
+}
+
+fn new_key(page: &str) -> Result<String> {
+    let start = page.find("vba_").context("no key")?;
+    Ok(page[start..].chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn account_page_registration_signs_in_and_shows_key_once() -> Result<()> {
+    let data = TempDir::new()?;
+    let mut outbox = MailClient::new(&data);
+    let server = ServerFixture::start(&data, &[])?;
+    let mut browser = BrowserFixture::new(&server);
+
+    let form = browser.get("/register").await?;
+    assert_eq!(form.status, 200, "{}", form.text());
+    assert!(form.headers.get("set-cookie").is_none(), "no cookie before sign-in");
+    let wrong = browser.post("/register", "email=<b>ann").await?;
+    assert_eq!(wrong.status, 400);
+    assert!(wrong.text().contains("This is not a mail address") && !wrong.text().contains("<b>ann"));
+    let sent = browser.post("/register", "email=Ann%40Example.org").await?;
+    assert_eq!((sent.status.as_u16(), sent.header("location")), (303, "sign-in/sent"));
+    assert!(browser.get("/sign-in/sent").await?.text().contains("Check your mailbox"));
+
+    let token = token_from(&outbox.next().await?)?;
+    let confirm = browser.get(&format!("/api/v1/verify?token={token}")).await?;
+    assert!(confirm.text().contains("<form method=\"post\""), "{}", confirm.text());
+    let issued = browser.post("/api/v1/verify", &format!("token={token}")).await?;
+    assert_eq!(issued.status, 200, "{}", issued.text());
+    assert!(issued.header("set-cookie").contains("HttpOnly; SameSite=Lax"));
+    assert_eq!(issued.header("cache-control"), "no-store");
+    let key = new_key(&issued.text())?;
+    assert_eq!(server.get_as(&key, "/api/v1/me").await?.status, 200);
+    assert!(
+        issued.text().contains(&format!("Authorization: Bearer {key}")),
+        "a request that is ready to run"
+    );
+
+    // The page that is sent again shows no key; the browser stays signed in.
+    let again = browser.post("/api/v1/verify", &format!("token={token}")).await?;
+    assert_eq!(again.status, 400);
+    assert!(!again.text().contains("vba_") && !again.text().contains("POST /api"), "{}", again.text());
+    let account = browser.get("/account").await?;
+    assert_eq!((account.status.as_u16(), account.header("cache-control")), (200, "no-store"));
+    assert!(account.text().contains("ann@example.org") && account.text().contains("200 of 200 left"));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn account_page_sign_in_link_is_single_use_and_survives_scanners() -> Result<()> {
+    let data = TempDir::new()?;
+    let mut outbox = MailClient::new(&data);
+    let server = ServerFixture::start(&data, &[])?;
+    let key = create_account(&server, &mut outbox, "ann@example.org").await?;
+    let mut browser = BrowserFixture::new(&server);
+
+    for path in ["/account", "/account/keys", "/account/statement.csv", "/account/export"] {
+        let reply = browser.get(path).await?;
+        assert_eq!(reply.status, 303, "{path}");
+        assert!(reply.header("location").contains("sign-in"), "{path}: {}", reply.header("location"));
+    }
+    browser.post("/sign-in", "email=ann%40example.org").await?;
+    let token = link_token(&outbox.next().await?)?;
+    for _ in 0..3 {
+        let scanned = browser.get(&format!("/sign-in/confirm?token={token}")).await?;
+        assert_eq!(scanned.status, 200, "a scanner's GET does not use up the link");
+        assert!(scanned.headers.get("set-cookie").is_none());
+    }
+    let opened = browser.post("/sign-in/confirm", &format!("token={token}")).await?;
+    assert_eq!((opened.status.as_u16(), opened.header("location")), (303, "../account"));
+    assert_eq!(browser.get("/account").await?.status, 200);
+    let used = BrowserFixture::new(&server).post("/sign-in/confirm", &format!("token={token}")).await?;
+    assert_eq!(used.status, 400);
+    assert!(used.text().contains("Send another link"), "{}", used.text());
+    assert_eq!(server.get_as(&key, "/api/v1/me").await?.status, 200, "signing in leaves the key");
+
+    // A new sign-in opens a session with a new token, and ends the one of the cookie.
+    let first = browser.cookie.clone();
+    browser.sign_in(&mut outbox, "ann%40example.org").await?;
+    assert_ne!(browser.cookie, first);
+    let fixed = BrowserFixture { server: &server, cookie: first };
+    assert_eq!(fixed.get("/account").await?.status, 303, "the earlier session has ended");
+    let forged = BrowserFixture { server: &server, cookie: format!("verbatim_session={}", "a".repeat(64)) };
+    assert_eq!(forged.get("/account").await?.status, 303);
+
+    // `next` leads to pages of this service only.
+    for (next, location) in [
+        ("account/orders", "account/orders"),
+        ("//evil.example", "account"),
+        ("https://evil.example/account", "account"),
+        ("account%5C..%2F%2Fevil.example", "account"),
+    ] {
+        let reply = browser.get(&format!("/sign-in?next={next}")).await?;
+        assert_eq!((reply.status.as_u16(), reply.header("location")), (303, location), "{next}");
+    }
+    let out = browser.post("/sign-out", "").await?;
+    assert_eq!(out.status, 303);
+    assert!(out.header("set-cookie").contains("Max-Age=0"));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn account_page_forms_of_other_sites_are_rejected() -> Result<()> {
+    let data = TempDir::new()?;
+    let mut outbox = MailClient::new(&data);
+    let server = ServerFixture::start(&data, &[])?;
+    let key = create_account(&server, &mut outbox, "ann@example.org").await?;
+    let mut browser = BrowserFixture::new(&server);
+    browser.sign_in(&mut outbox, "ann%40example.org").await?;
+    let keys = browser.get("/account/keys").await?.text();
+    let live = hidden_field(&keys, "key")?;
+    for (path, form) in [
+        ("/register", "email=ben%40example.org".to_owned()),
+        ("/sign-in", "email=ann%40example.org".to_owned()),
+        ("/sign-in/confirm", format!("token={}", "0".repeat(64))),
+        ("/sign-out", String::new()),
+        ("/account/keys/rotate", format!("key={live}")),
+        ("/account/keys/revoke", format!("key={live}")),
+        ("/account/jobs/cancel", "job=job_1".to_owned()),
+        ("/account/buy", format!("pack=1k&token={}", "0".repeat(32))),
+        ("/account/subscribe", format!("plan=pro&token={}", "0".repeat(32))),
+        ("/account/sessions/revoke", String::new()),
+        ("/account/delete", "email=ann%40example.org".to_owned()),
+    ] {
+        for origin in ["https://evil.example", "null"] {
+            let reply = browser.post_from(origin, path, &form).await?;
+            assert_eq!(reply.status, 403, "{path} from {origin}");
+        }
+    }
+    assert_eq!(browser.get("/account").await?.status, 200);
+    assert_eq!(server.get_as(&key, "/api/v1/me").await?.status, 200);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn account_page_key_is_replaced_and_revoked() -> Result<()> {
+    let data = TempDir::new()?;
+    let mut outbox = MailClient::new(&data);
+    let server = ServerFixture::start(&data, &[])?;
+    let key = create_account(&server, &mut outbox, "ann@example.org").await?;
+    let mut browser = BrowserFixture::new(&server);
+    browser.sign_in(&mut outbox, "ann%40example.org").await?;
+    let form = format!("key={}", hidden_field(&browser.get("/account/keys").await?.text(), "key")?);
+    let rotated = browser.post("/account/keys/rotate", &form).await?;
+    let new = new_key(&rotated.text())?;
+    assert_eq!(server.get_as(&key, "/api/v1/me").await?.status, 401);
+    assert_eq!(server.get_as(&new, "/api/v1/me").await?.status, 200);
+    // A reload sends the form again, which must not replace the new key.
+    let again = browser.post("/account/keys/rotate", &form).await?;
+    assert_eq!((again.status.as_u16(), again.header("location")), (303, "../../account/keys"));
+    assert_eq!(server.get_as(&new, "/api/v1/me").await?.status, 200);
+
+    let form = format!("key={}", hidden_field(&browser.get("/account/keys").await?.text(), "key")?);
+    assert_eq!(browser.post("/account/keys/revoke", &form).await?.status, 303);
+    assert_eq!(server.get_as(&new, "/api/v1/me").await?.status, 401);
+    let created = browser.post("/account/keys/rotate", "key=").await?;
+    assert_eq!(server.get_as(&new_key(&created.text())?, "/api/v1/me").await?.status, 200);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn account_page_purchase_is_one_order_and_one_receipt() -> Result<()> {
+    let data = TempDir::new()?;
+    let mut outbox = MailClient::new(&data);
+    let server = ServerFixture::start(&data, &[])?;
+    create_account(&server, &mut outbox, "ann@example.org").await?;
+    let mut browser = BrowserFixture::new(&server);
+    browser.sign_in(&mut outbox, "ann%40example.org").await?;
+    let token = hidden_field(&browser.get("/account").await?.text(), "token")?;
+    let form = format!("pack=2k&token={token}");
+    // A double click sends the form twice.
+    let (one, two) = (browser.post("/account/buy", &form).await?, browser.post("/account/buy", &form).await?);
+    assert_eq!((one.status.as_u16(), two.status.as_u16()), (303, 303), "{}", one.text());
+    assert_eq!(one.header("location"), two.header("location"));
+    let orders = browser.get("/account/orders").await?.text();
+    assert_eq!(orders.matches("href=\"../account/orders/order-").count(), 1, "{orders}");
+
+    let checkout = one.header("location").split_once(server.address()).context("another host")?.1.to_owned();
+    let page = browser.get(&checkout).await?.text();
+    let secret = hidden_field(&page, "token")?;
+    let path = checkout.split('?').next().unwrap_or_default().to_owned();
+    let paid = browser.post(&path, &format!("token={secret}&deed=pay")).await?;
+    assert_eq!(paid.status, 303);
+    let order = path.split('/').nth(2).context("no order")?.to_owned();
+    let receipt = outbox.next().await?;
+    assert!(receipt.contains("Subject: Your receipt from Verbatim") && receipt.contains(&order), "{receipt}");
+    let status = browser.get(&format!("/checkout/{order}")).await?.text();
+    assert!(status.contains("Paid") && status.contains("2,200 credits"), "{status}");
+    // A refund in part is shown with its amount.
+    browser.post(&path, &format!("token={secret}&deed=refund&cents=501")).await?;
+    let receipt = browser.get(&format!("/account/orders/{order}")).await?.text();
+    assert!(receipt.contains("$5.01 of $20.00") && receipt.contains("Refunded"), "{receipt}");
+    let stranger = BrowserFixture::new(&server).get(&format!("/account/orders/{order}")).await?;
+    assert_eq!(stranger.status, 303);
+    // No second receipt for the same payment, not even by the refund.
+    browser.post("/sign-in", "email=ann%40example.org").await?;
+    link_token(&outbox.next().await?)?;
+
+    let statement = browser.get("/account/statement").await?.text();
+    assert!(statement.contains("pack 2k") && statement.contains("+2,000"), "{statement}");
+    let csv = browser.get("/account/statement.csv").await?;
+    assert!(csv.header("content-disposition").contains("statement.csv"));
+    assert!(csv.text().contains(",added,2000,\"purchased\",\"pack 2k\","), "{}", csv.text());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn account_page_sessions_are_listed_revoked_and_survive_restart() -> Result<()> {
+    let data = TempDir::new()?;
+    let mut outbox = MailClient::new(&data);
+    let mut server = ServerFixture::start(&data, &[])?;
+    create_account(&server, &mut outbox, "ann@example.org").await?;
+    let (mut here, mut there) = (BrowserFixture::new(&server), BrowserFixture::new(&server));
+    here.sign_in(&mut outbox, "ann%40example.org").await?;
+    there.sign_in(&mut outbox, "ann%40example.org").await?;
+    let list = here.get("/account/sessions").await?.text();
+    assert_eq!(list.matches("Firefox, Linux").count(), 2, "{list}");
+    let other = hidden_field(&list, "session")?;
+    here.post("/account/sessions/revoke", &format!("session={other}")).await?;
+    assert_eq!(there.get("/account").await?.status, 303);
+    let cookie = here.cookie.clone();
+    drop(there);
+
+    // A killed server loses no session.
+    drop(here);
+    drop(server);
+    server = ServerFixture::start(&data, &[])?;
+    let mut here = BrowserFixture { server: &server, cookie };
+    assert_eq!(here.get("/account").await?.status, 200);
+    let export = here.get("/account/export").await?;
+    assert_eq!(export.json()["account"]["email"], "ann@example.org");
+    let wrong = here.post("/account/delete", "email=ben%40example.org").await?;
+    assert_eq!(wrong.status, 400);
+    let deleted = here.post("/account/delete", "email=Ann%40example.org").await?;
+    assert_eq!((deleted.status.as_u16(), deleted.header("location")), (303, "../account/deleted"));
+    let ended = BrowserFixture { server: &server, cookie: here.cookie.clone() };
+    assert_eq!(ended.get("/account").await?.status, 303);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn account_page_mail_forms_are_limited_and_reveal_nothing() -> Result<()> {
+    let data = TempDir::new()?;
+    let mut outbox = MailClient::new(&data);
+    let server = ServerFixture::start(&data, &[("VERBATIM_LIMITS__REGISTER_PER_NETWORK_PER_HOUR", "3")])?;
+    create_account(&server, &mut outbox, "ann@example.org").await?;
+    let mut browser = BrowserFixture::new(&server);
+    let known = browser.post("/sign-in", "email=ann%40example.org").await?;
+    let unknown = browser.post("/sign-in", "email=ben%40example.org").await?;
+    assert_eq!(known.body, unknown.body);
+    assert_eq!((known.status, known.header("location")), (unknown.status, unknown.header("location")));
+    let limited = browser.post("/register", "email=cleo%40example.org").await?;
+    assert_eq!(limited.status, 429);
+    assert!(limited.headers.contains_key("retry-after"));
+    assert!(limited.text().contains("Too many attempts"), "{}", limited.text());
+    Ok(())
+}

@@ -1,0 +1,365 @@
+//! Requests about jobs.
+
+use std::{collections::HashSet, sync::Arc};
+
+use super::{AccountJobs, CreateJobOutcome, ItemFailure, ItemStatus, Job, JobItem, NewItem};
+use crate::{
+    accounts::{
+        RequestGuard, StoredResponse, V1Error,
+        charge::derive_hold_id,
+        transcript::{LanguagePreference, parse_language},
+        webhooks::check_callback_url,
+    },
+    archive::StoredTranscript,
+    debug_fields,
+    directory::{Account, AccountRef},
+    error::{Error, ErrorKind, Result, Retry},
+    ids::{Cursor, JobId},
+    page::{Page, PageRequest},
+    video::{Platform, VideoId, VideoLink},
+};
+
+/// The reason of an item whose link names no video.
+const INVALID_URL: &str = "invalid_url";
+/// The longest id of a job in a request.
+const ID_MAX: usize = 64;
+
+/// A new job, unvalidated.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JobParams {
+    /// `urls`: links or ids of videos.
+    pub urls: Vec<String>,
+    /// `lang`: a language tag; without one it is English.
+    pub lang: Option<String>,
+    /// `callback_url`: where the events of the job are sent.
+    pub callback_url: Option<String>,
+}
+
+/// A job for its owner.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobView {
+    /// The job.
+    pub job: Job,
+    /// The credits that the account has left.
+    pub credits_remaining: u64,
+    /// The credits that the items which have not ended cost at most.
+    pub credits_estimate: u64,
+}
+
+/// A created job, whose response is to be delivered.
+pub struct CreatedJob {
+    guard: RequestGuard,
+    /// The job.
+    pub view: JobView,
+}
+
+debug_fields!(CreatedJob { guard, view });
+
+impl CreatedJob {
+    /// Delivers the response; see [`RequestGuard::deliver`].
+    ///
+    /// # Errors
+    /// As [`RequestGuard::deliver`]. The job stays: a repeat with the same key returns it.
+    pub async fn deliver(self, response: StoredResponse) -> Result<StoredResponse, V1Error> {
+        self.guard.deliver(response).await
+    }
+}
+
+/// A page of an account's jobs.
+#[derive(Clone, Debug)]
+pub struct JobPage {
+    /// The jobs, the newest first.
+    pub jobs: Vec<JobView>,
+    /// Where the next page begins; `None` after the last one.
+    pub next: Option<Cursor>,
+}
+
+/// A page of a job's items.
+#[derive(Clone, Debug)]
+pub struct ResultsPage {
+    /// The job.
+    pub job: Job,
+    /// The items, in order.
+    pub items: Vec<JobItem>,
+    /// The position of the next item; `None` after the last one.
+    pub next: Option<u64>,
+}
+
+impl AccountJobs {
+    /// Creates a job of a request's account.
+    ///
+    /// Links of the same video are one item. A repeat with the same idempotency key creates no second job.
+    ///
+    /// # Errors
+    /// [`V1Error::BadRequest`] for no link, more links than `limits.items_per_job`, or an invalid language;
+    /// [`V1Error::RateLimited`] if the account has too many unfinished jobs; [`V1Error::Internal`].
+    ///
+    /// # Cancellation
+    /// The job is created or not.
+    pub async fn create(
+        self: &Arc<Self>,
+        guard: RequestGuard,
+        params: JobParams,
+    ) -> Result<CreatedJob, V1Error> {
+        let jobs = Arc::clone(self);
+        let work = async move {
+            match jobs.create_job(&guard, params).await {
+                Ok(view) => Ok(CreatedJob { guard, view }),
+                Err(error) => Err(guard.reject(error).await),
+            }
+        };
+        self.context.task(work).await
+    }
+
+    async fn create_job(&self, guard: &RequestGuard, params: JobParams) -> Result<JobView, V1Error> {
+        let items_max = self.context.options.items_per_job;
+        if params.urls.is_empty() {
+            return Err(V1Error::BadRequest("urls: it is empty: name at least one video".to_owned()));
+        }
+        if params.urls.len() > items_max as usize {
+            let message =
+                format!("urls: it has {} links; at most {items_max} are allowed", params.urls.len());
+            return Err(V1Error::BadRequest(message));
+        }
+        LanguagePreference::parse(params.lang.as_deref())?;
+        if let Some(url) = &params.callback_url {
+            check_callback_url(url, self.context.options.private_webhooks)
+                .map_err(|wrong| V1Error::BadRequest(format!("callback_url: {wrong}")))?;
+        }
+        let account = &guard.caller().account;
+        let id = JobId::new(format!("job_{:.32}", derive_hold_id(&["job", guard.work_id()])));
+        let items = new_items(params.urls);
+        let now = self.context.now();
+        let job = Job::new(id, account.id.clone(), params.lang, &items, now);
+        let job = Job { callback_url: params.callback_url, ..job };
+        let limits = self.limits();
+        let create = || self.store.create(job.clone(), items.clone(), limits);
+        let created = self.context.retry_store(create).await.map_err(V1Error::from_store_error)?;
+        let job = match created {
+            CreateJobOutcome::Created => job,
+            CreateJobOutcome::Exists(stored) if stored.account == account.id => stored,
+            CreateJobOutcome::Exists(_) => return Err(not_found()),
+            CreateJobOutcome::TooMany => return Err(too_many(limits.unfinished)),
+        };
+        self.wake.notify_one();
+        self.view(account, job).await
+    }
+
+    /// A job of the request's account.
+    ///
+    /// # Errors
+    /// [`V1Error::NotFound`], also for a job of another account; [`V1Error::Internal`].
+    pub async fn job(self: &Arc<Self>, guard: RequestGuard, id: &str) -> Result<JobView, V1Error> {
+        let (jobs, id) = (Arc::clone(self), id.to_owned());
+        let work = async move {
+            let account = &guard.caller().account;
+            let job = jobs.own_job(account, &id).await?;
+            jobs.view(account, job).await
+        };
+        self.context.task(work).await
+    }
+
+    /// The jobs of the request's account, the newest first.
+    ///
+    /// # Errors
+    /// [`V1Error::BadRequest`] for a cursor of another list; [`V1Error::Internal`].
+    pub async fn list(self: &Arc<Self>, guard: RequestGuard, page: PageRequest) -> Result<JobPage, V1Error> {
+        let jobs = Arc::clone(self);
+        let work = async move {
+            let account = &guard.caller().account;
+            let found = jobs.context.retry_store(|| jobs.store.jobs_of(&account.id, page.clone())).await;
+            let Page { items, next } = found.map_err(|error| match error.kind() {
+                ErrorKind::Invalid => V1Error::BadRequest("cursor: it is not of this list".to_owned()),
+                _ => V1Error::from_store_error(error),
+            })?;
+            let remaining = jobs.credits_left(account).await?;
+            let jobs = items.into_iter().map(|job| jobs.view_with(remaining, job)).collect();
+            Ok(JobPage { jobs, next })
+        };
+        self.context.task(work).await
+    }
+
+    /// Cancels a job: items that have not started cost nothing. A job that has ended is unchanged.
+    ///
+    /// # Errors
+    /// As [`AccountJobs::job`].
+    pub async fn cancel(self: &Arc<Self>, guard: RequestGuard, id: &str) -> Result<JobView, V1Error> {
+        let (jobs, id) = (Arc::clone(self), id.to_owned());
+        let work = async move {
+            let account = &guard.caller().account;
+            let job = jobs.cancel_own(account, &id).await?;
+            jobs.view(account, job).await
+        };
+        self.context.task(work).await
+    }
+
+    /// Items of a job of the request's account, beginning with position `from`.
+    ///
+    /// # Errors
+    /// As [`AccountJobs::job`].
+    pub async fn results(
+        self: &Arc<Self>,
+        guard: RequestGuard,
+        id: &str,
+        from: u64,
+        limit: u32,
+    ) -> Result<ResultsPage, V1Error> {
+        let (jobs, id) = (Arc::clone(self), id.to_owned());
+        let work = async move {
+            let job = jobs.own_job(&guard.caller().account, &id).await?;
+            jobs.results_of(job, from, limit).await
+        };
+        self.context.task(work).await
+    }
+
+    /// The items that follow those of a page.
+    ///
+    /// # Errors
+    /// [`V1Error::Internal`].
+    pub async fn next_results(
+        self: &Arc<Self>,
+        job: Job,
+        from: u64,
+        limit: u32,
+    ) -> Result<ResultsPage, V1Error> {
+        let jobs = Arc::clone(self);
+        self.context.task(async move { jobs.results_of(job, from, limit).await }).await
+    }
+
+    async fn results_of(&self, job: Job, from: u64, limit: u32) -> Result<ResultsPage, V1Error> {
+        let found = self.context.retry_store(|| self.store.items(&job.id, from, limit)).await;
+        let items = found.map_err(V1Error::from_store_error)?;
+        let next = items.last().map(|last| last.index.saturating_add(1));
+        let next = next.filter(|next| *next < job.counts.total);
+        Ok(ResultsPage { job, items, next })
+    }
+
+    /// The transcript of a delivered item; `None` if it was withdrawn since, or the item has none.
+    ///
+    /// # Errors
+    /// [`V1Error::Internal`].
+    pub async fn transcript(
+        self: &Arc<Self>,
+        job: &Job,
+        item: &JobItem,
+    ) -> Result<Option<StoredTranscript>, V1Error> {
+        let Some(video) = item.video.clone().filter(|_| item.status == ItemStatus::Done) else {
+            return Ok(None);
+        };
+        let preference = LanguagePreference::parse(job.language.as_deref())?;
+        let delivery = Arc::clone(&self.delivery);
+        let work = async move {
+            match delivery.find_archived(&video, &preference).await {
+                Ok(found) => Ok(found),
+                Err(V1Error::NotFound { .. }) => Ok(None),
+                Err(error) => Err(error),
+            }
+        };
+        self.context.task(work).await
+    }
+
+    pub(in crate::accounts) async fn own_job(&self, account: &Account, id: &str) -> Result<Job, V1Error> {
+        if id.len() > ID_MAX {
+            return Err(not_found());
+        }
+        let id = JobId::new(id);
+        let found = self.context.retry_store(|| self.store.job(&id)).await;
+        let found = found.map_err(V1Error::from_store_error)?;
+        found.filter(|job| job.account == account.id).ok_or_else(not_found)
+    }
+
+    pub(super) async fn cancel_own(&self, account: &Account, id: &str) -> Result<Job, V1Error> {
+        let job = self.own_job(account, id).await?;
+        let now = self.context.now();
+        let cancelled = self.context.retry_store(|| self.store.cancel(&job.id, now)).await;
+        cancelled.map_err(V1Error::from_store_error)?.ok_or_else(not_found)
+    }
+
+    async fn credits_left(&self, account: &Account) -> Result<u64, V1Error> {
+        let balance = self.credits.balance(account).await;
+        Ok(balance.map_err(V1Error::from_store_error)?.remaining)
+    }
+
+    /// A job as its owner sees it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] if job or account are gone; the stores'.
+    pub(in crate::accounts) async fn view_of(&self, id: &JobId) -> Result<JobView> {
+        let gone = || Error::new(ErrorKind::NotFound, Retry::Never, "the job is deleted");
+        let job = self.context.retry_store(|| self.store.job(id)).await?.ok_or_else(gone)?;
+        let account = AccountRef::Id(job.account.clone());
+        let account =
+            self.context.retry_store(|| self.directory.account(&account)).await?.ok_or_else(gone)?;
+        let remaining = self.credits.balance(&account).await?.remaining;
+        Ok(self.view_with(remaining, job))
+    }
+
+    async fn view(&self, account: &Account, job: Job) -> Result<JobView, V1Error> {
+        Ok(self.view_with(self.credits_left(account).await?, job))
+    }
+
+    fn view_with(&self, credits_remaining: u64, job: Job) -> JobView {
+        let unfinished = job.counts.total.saturating_sub(job.counts.ended());
+        let credits_estimate = unfinished.saturating_mul(self.context.options.credits_per_transcript);
+        JobView { job, credits_remaining, credits_estimate }
+    }
+}
+
+impl LanguagePreference {
+    /// The preference of a `lang` parameter.
+    pub(super) fn parse(lang: Option<&str>) -> Result<Self, V1Error> {
+        parse_language(lang, false)
+    }
+}
+
+/// The items of a new job: each video once, in the order of its first link.
+pub(super) fn new_items(urls: Vec<String>) -> Vec<NewItem> {
+    let mut known = HashSet::new();
+    let items = urls.into_iter().map(|url| {
+        let video = parse_link(&url);
+        NewItem { url: shorten(url), video }
+    });
+    let name = |item: &NewItem| match &item.video {
+        Ok(video) => video.to_string(),
+        Err(_) => format!(" {}", item.url),
+    };
+    items.filter(|item| known.insert(name(item))).collect()
+}
+
+/// The video of a link, or of an id.
+fn parse_link(text: &str) -> Result<VideoId, ItemFailure> {
+    let text = text.trim();
+    let invalid = |message: String| ItemFailure { reason: INVALID_URL.to_owned(), message };
+    if let Ok(video) = VideoId::new(Platform::YouTube, text) {
+        return Ok(video);
+    }
+    let platform = match VideoLink::parse(text) {
+        Ok(VideoLink::Video(video)) if video.platform() == Platform::YouTube => return Ok(video),
+        Ok(VideoLink::Video(video)) => video.platform(),
+        Ok(VideoLink::Short(short)) => short.platform(),
+        Err(error) => return Err(invalid(format!("The link names no video: {error}."))),
+    };
+    let (own, other) = (Platform::YouTube.name(), platform.name());
+    Err(invalid(format!("Jobs are for videos on {own}; /api/transcript takes links to {other}.")))
+}
+
+/// The link as it is stored: at most the length of a link.
+fn shorten(mut url: String) -> String {
+    let mut end = url.len().min(VideoLink::LENGTH_MAX);
+    while !url.is_char_boundary(end) {
+        end -= 1;
+    }
+    url.truncate(end);
+    url
+}
+
+fn not_found() -> V1Error {
+    V1Error::not_found("This account has no job with this id.")
+}
+
+fn too_many(max: u32) -> V1Error {
+    let message = format!(
+        "This account has {max} unfinished jobs, as many as it may have. Wait until one ends, or cancel one."
+    );
+    V1Error::RateLimited { message, retry_after_s: 60, rate: None }
+}

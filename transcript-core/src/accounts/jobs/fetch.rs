@@ -1,0 +1,168 @@
+//! The fetch of an item that is not archived.
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+
+use super::{AccountJobs, ClaimedItem};
+use crate::{
+    accounts::{AccountCredits, PlanState, V1Error, fetch_payment, transcript::LanguagePreference},
+    directory::Account,
+    engine::{
+        CostNote, FetchRequest, HeldPayment, NoTranscript, Payer, PaymentHold, QueueOwner, QueueOwnerId,
+        WorkResult,
+    },
+    error::Result,
+    ids::{AccountId, HoldId},
+    ledger::HoldGuard,
+    retry::deadline_after,
+    video::VideoId,
+};
+
+/// How long an item waits for a fetch. The fetch continues after that, and the item waits for it again.
+const FETCH_TIMEOUT: Duration = Duration::from_secs(600);
+
+/// Outcome of a fetch for an item.
+pub(super) enum ItemFetch {
+    /// The transcript is archived.
+    Archived,
+    /// There is none.
+    Unavailable(NoTranscript),
+    /// The account has too few credits.
+    PaymentRequired,
+    /// Too many fetches of the account have failed; retry after this number of seconds.
+    Limited(u64),
+}
+
+impl AccountJobs {
+    /// Fetches the transcript of an item, with credits held for it.
+    ///
+    /// The hold is released before the item is charged: the charge has another id.
+    ///
+    /// # Errors
+    /// The ledger's or the archive's. Nothing is charged.
+    pub(super) async fn fetch(
+        &self,
+        account: &Account,
+        item: &ClaimedItem,
+        preference: &LanguagePreference,
+    ) -> Result<ItemFetch, V1Error> {
+        let AccountCredits { context, holds, .. } = &*self.credits;
+        let cost = context.options.credits_per_transcript;
+        let request =
+            self.credits.hold_request(account, "job-fetch", cost, &format!("transcript {}", item.video));
+        let mut hold = holds.prepare(&request);
+        let has_purchased = match self.credits.open_hold(&mut hold, &request).await {
+            Ok((_, has_purchased)) => has_purchased,
+            Err(V1Error::PaymentRequired { .. }) => return Ok(ItemFetch::PaymentRequired),
+            Err(error) => return Err(error),
+        };
+        let plan = context.effective_plan(account, context.now());
+        let pays = has_purchased || plan.state != PlanState::Free;
+        let fetched = self.fetch_held(account, item, preference, pays).await;
+        hold.release().await;
+        fetched
+    }
+
+    async fn fetch_held(
+        &self,
+        account: &Account,
+        item: &ClaimedItem,
+        preference: &LanguagePreference,
+        pays: bool,
+    ) -> Result<ItemFetch, V1Error> {
+        let context = &self.context;
+        // The failures of a paying account are bounded by the daily limit of the service.
+        if !pays {
+            match self.credits.limits.check_fetch(&account.id, context.now()).await {
+                Ok(()) => {}
+                Err(V1Error::RateLimited { retry_after_s, .. }) => {
+                    return Ok(ItemFetch::Limited(retry_after_s));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        let payer = JobPayer {
+            credits: Arc::clone(&self.credits),
+            account: account.id.clone(),
+            video: item.video.clone(),
+            pays,
+        };
+        let request = FetchRequest {
+            video: item.video.clone(),
+            selector: preference.selector(),
+            payer: Some(Arc::new(payer)),
+        };
+        let outcome = context.transcripts.get_until(request, deadline_after(FETCH_TIMEOUT)).await;
+        let found = outcome
+            .into_transcript(item.video.platform(), context.now(), CostNote::NothingCharged)
+            .map_err(V1Error::from_store_error)?;
+        Ok(match found {
+            Ok(_) => ItemFetch::Archived,
+            Err(none) => ItemFetch::Unavailable(none.without_advice()),
+        })
+    }
+}
+
+/// Pays for the fetch of an item with one of the accounts' daily limit. The account pays on delivery.
+#[derive(Debug)]
+struct JobPayer {
+    credits: Arc<AccountCredits>,
+    account: AccountId,
+    video: VideoId,
+    pays: bool,
+}
+
+#[async_trait]
+impl Payer for JobPayer {
+    async fn hold(&self) -> Result<PaymentHold> {
+        Ok(match fetch_payment::hold_daily_cap(&self.credits, &self.video).await? {
+            Ok(cap) => PaymentHold::Held(Box::new(HeldItem {
+                credits: Arc::clone(&self.credits),
+                account: self.account.clone(),
+                pays: self.pays,
+                cap,
+            })),
+            Err(refusal) => PaymentHold::Refused(refusal),
+        })
+    }
+
+    fn queue_owner(&self) -> QueueOwner {
+        QueueOwner { id: QueueOwnerId::Account(self.account.clone()), pays: self.pays }
+    }
+}
+
+/// A flight that works for an item. Drop releases its part of the daily limit.
+#[derive(Debug)]
+struct HeldItem {
+    credits: Arc<AccountCredits>,
+    account: AccountId,
+    pays: bool,
+    cap: Box<HoldGuard>,
+}
+
+#[async_trait]
+impl HeldPayment for HeldItem {
+    async fn end(self: Box<Self>, result: WorkResult) {
+        let Self { credits, account, pays, cap } = *self;
+        let end_cap = async {
+            match result {
+                WorkResult::NotAttempted => cap.release().await,
+                _ => cap.settle_in_full().await,
+            }
+        };
+        let count = async {
+            if result == WorkResult::Failed && !pays {
+                credits.limits.count_fetch(&account, credits.context.now()).await;
+            }
+        };
+        tokio::join!(end_cap, count);
+    }
+}
+
+/// The id of the charge of an item: the same for every claim.
+pub(super) fn charge_id(item: &ClaimedItem) -> HoldId {
+    let index = item.claim.index.to_string();
+    let name = crate::accounts::charge::derive_hold_id(&["item", item.claim.job.as_str(), &index]);
+    HoldId::new(format!("job-{name}"))
+}

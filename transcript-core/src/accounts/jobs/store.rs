@@ -1,0 +1,118 @@
+//! The port for jobs.
+
+use std::fmt;
+
+use async_trait::async_trait;
+
+use super::{ClaimedItem, ItemClaim, ItemOutcome, ItemReturn, Job, JobItem, JobStatus, NewItem, PauseReason};
+use crate::{
+    error::Result,
+    ids::{AccountId, JobId},
+    page::{Page, PageRequest},
+    time::Timestamp,
+};
+
+/// Limits of a new job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JobLimits {
+    /// The largest number of jobs of an account that have not ended.
+    pub unfinished: u32,
+    /// The largest number of jobs of an account that are stored. The oldest ended ones are deleted.
+    pub stored: u32,
+}
+
+/// Outcome of [`JobStore::create`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CreateJobOutcome {
+    /// It is stored.
+    Created,
+    /// The id is known: the stored job.
+    Exists(Job),
+    /// The account has as many unfinished jobs as it may have. Nothing is stored.
+    TooMany,
+}
+
+/// Jobs and items in one state of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JobFigures {
+    /// The state.
+    pub status: JobStatus,
+    /// The number of jobs in it.
+    pub jobs: u64,
+    /// Their items that wait.
+    pub queued_items: u64,
+    /// Their items that run.
+    pub running_items: u64,
+}
+
+/// The store of jobs. Each method is one transaction, durable once acknowledged.
+///
+/// A change that ends or pauses a job records its event ([`Job::event_since`]) for
+/// [`WebhookStore`](crate::accounts::webhooks::WebhookStore).
+///
+/// Every method fails with [`crate::ErrorKind::Unavailable`] if the store cannot be reached.
+#[async_trait]
+pub trait JobStore: fmt::Debug + Send + Sync + 'static {
+    /// Stores a new job with its items, whose positions are those in the list.
+    ///
+    /// **Behaviour**: an id that exists is unchanged.
+    async fn create(&self, job: Job, items: Vec<NewItem>, limits: JobLimits) -> Result<CreateJobOutcome>;
+
+    /// The job with this id.
+    async fn job(&self, id: &JobId) -> Result<Option<Job>>;
+
+    /// The jobs of an account, the newest first.
+    async fn jobs_of(&self, account: &AccountId, page: PageRequest) -> Result<Page<Job>>;
+
+    /// At most `limit` items of a job, in order, beginning with position `from`.
+    async fn items(&self, id: &JobId, from: u64, limit: u32) -> Result<Vec<JobItem>>;
+
+    /// Claims due items until `lease_until`, at most `limit`.
+    ///
+    /// **Behaviour**
+    /// - An item is due from its due time on; that of a claimed item is the end of its lease.
+    /// - Accounts take turns, one item each; the items of an account are claimed job by job, in order.
+    /// - Items of paused jobs are not claimed. Of a cancelled job only items that had started are claimed.
+    async fn claim(&self, now: Timestamp, lease_until: Timestamp, limit: u32) -> Result<Vec<ClaimedItem>>;
+
+    /// Extends a claim; `false` if it has ended.
+    async fn extend(&self, claim: &ItemClaim, lease_until: Timestamp) -> Result<bool>;
+
+    /// Ends a claimed item; `false`, without any change, if the claim has ended.
+    ///
+    /// **Behaviour**: the last item completes its job.
+    async fn end_item(&self, claim: &ItemClaim, outcome: ItemOutcome, now: Timestamp) -> Result<bool>;
+
+    /// Returns a claimed item to the queue, and may pause its job; `false`, without any change, if the claim has ended.
+    ///
+    /// **Behaviour**: a paused job is due for a check when the item is due. An item of a cancelled job returns too.
+    async fn return_item(&self, claim: &ItemClaim, returned: ItemReturn, now: Timestamp) -> Result<bool>;
+
+    /// Cancels a job: queued items are skipped. Returns the job; `None` if there is none.
+    ///
+    /// **Behaviour**: a job that has ended is unchanged.
+    async fn cancel(&self, id: &JobId, now: Timestamp) -> Result<Option<Job>>;
+
+    /// Paused jobs whose reason is to be checked, at most `limit`; the next check of each is due at `next_check`.
+    async fn take_paused(&self, now: Timestamp, next_check: Timestamp, limit: u32) -> Result<Vec<Job>>;
+
+    /// Ends the pause of a job if this is its reason; `false` if it is not paused for it.
+    async fn resume(&self, id: &JobId, reason: PauseReason, now: Timestamp) -> Result<bool>;
+
+    /// Pauses a job for the operator. Returns the job; `None` if there is none.
+    ///
+    /// **Behaviour**: a job that has ended is unchanged. A pause for another reason becomes one of the operator.
+    async fn pause(&self, id: &JobId, now: Timestamp) -> Result<Option<Job>>;
+
+    /// All jobs that have not ended, in the order of their ids.
+    async fn unfinished(&self, page: PageRequest) -> Result<Page<Job>>;
+
+    /// Jobs and items in each state of a job that is not an end; states without jobs may be left out.
+    async fn figures(&self) -> Result<Vec<JobFigures>>;
+
+    /// Deletes at most `limit` jobs that ended before a time; returns their number.
+    async fn delete_ended(&self, before: Timestamp, limit: u32) -> Result<u64>;
+
+    /// Deletes all jobs of an account, with their events and the generation of its webhook secret; returns their number.
+    async fn delete_for_account(&self, account: &AccountId) -> Result<u64>;
+}

@@ -1,0 +1,265 @@
+//! The work on a claimed item.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::task::JoinSet;
+
+use super::{
+    AccountJobs, ClaimedItem, ItemClaim, ItemFailure, ItemOutcome, ItemReturn, Job, PauseReason, RETENTION,
+    fetch::{ItemFetch, charge_id},
+};
+use crate::{
+    accounts::{V1Error, transcript::LanguagePreference},
+    directory::{Account, AccountRef},
+    engine::{FailureReason, NoTranscript},
+    error::Result,
+    ledger::{HoldOutcome, SpendResult},
+    retry::{retry_store_persistently, with_timeout},
+    time::Timestamp,
+};
+
+/// Attempts at an item that reached an upstream and failed for a reason that may pass.
+const ATTEMPTS_MAX: u32 = 4;
+/// How long an item is tried whose fetches fail before they reach an upstream.
+const FAILING_MAX: Duration = Duration::from_secs(24 * 3_600);
+/// Pause before the second attempt; it doubles with each further one.
+const FIRST_PAUSE: Duration = Duration::from_secs(5);
+/// The longest pause of an item.
+const PAUSE_MAX: Duration = Duration::from_secs(600);
+/// Pause after a failure of a store.
+const STORE_PAUSE: Duration = Duration::from_secs(10);
+/// How often the reason of a pause is checked.
+const CHECK_INTERVAL: Duration = Duration::from_secs(10);
+/// Jobs whose pause is checked in one round, and jobs that one round deletes.
+const ROUND_MAX: u32 = 32;
+
+/// A failed fetch that is repeated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FetchFailure {
+    /// Whether it reached an upstream, so that it counts as an attempt.
+    pub(super) is_attempt: bool,
+}
+
+/// How the work on an item ends.
+#[derive(Debug)]
+pub(super) enum ItemEnd {
+    /// The item ends.
+    Ended(ItemOutcome),
+    /// It is due again after this time.
+    Again {
+        /// The time.
+        pause: Duration,
+        /// Whether a fetch failed, and whether it reached an upstream.
+        failure: Option<FetchFailure>,
+    },
+    /// The job pauses.
+    Pause(PauseReason),
+    /// The charge may have been made: the item is due when its lease ends, and the charge is then repeated.
+    Unknown,
+}
+
+impl AccountJobs {
+    /// Claims at most `limit` due items.
+    ///
+    /// # Errors
+    /// The store's.
+    pub(super) async fn claim(&self, limit: u32) -> Result<Vec<ClaimedItem>> {
+        let now = self.context.now();
+        let options = self.context.transcripts.options();
+        with_timeout(options.store_timeout, self.store.claim(now, now.plus(options.hold), limit)).await
+    }
+
+    /// Works on a claimed item until it ends, or returns to the queue.
+    ///
+    /// # Cancellation
+    /// A dropped item is due again when its lease ends, or when [`AccountJobs::give_up`] returns it.
+    pub(super) async fn work(self: Arc<Self>, item: ClaimedItem) {
+        let mut heartbeat = JoinSet::new();
+        heartbeat.spawn(Arc::clone(&self).keep_claim(item.claim.clone()));
+        // The cause of an error is logged where it happened.
+        let later = ItemEnd::Again { pause: STORE_PAUSE, failure: None };
+        let end = self.obtain(&item).await.unwrap_or(later);
+        let stored = match end {
+            ItemEnd::Unknown => return,
+            ItemEnd::Ended(outcome) => self.end(&item, outcome).await,
+            // What a cancellation interrupts is not tried again.
+            ItemEnd::Again { .. } | ItemEnd::Pause(_) if item.is_cancelled => {
+                self.end(&item, ItemOutcome::Skipped).await
+            }
+            ItemEnd::Again { pause, failure } => self.again(&item, pause, failure, None).await,
+            ItemEnd::Pause(reason) => self.again(&item, CHECK_INTERVAL, None, Some(reason)).await,
+        };
+        match stored {
+            Ok(true) => {}
+            Ok(false) => tracing::info!(job = %item.claim.job, "claim of a job item ended before its work"),
+            Err(error) => tracing::warn!(job = %item.claim.job, %error, "job item not stored"),
+        }
+    }
+
+    /// Delivers the transcript of an item, and charges it.
+    async fn obtain(&self, item: &ClaimedItem) -> Result<ItemEnd, V1Error> {
+        let reference = AccountRef::Id(item.account.clone());
+        let account = self.context.retry_store(|| self.directory.account(&reference)).await;
+        let account = match account.map_err(V1Error::from_store_error)? {
+            Some(account) if !account.blocked => account,
+            Some(_) => return Ok(ItemEnd::Pause(PauseReason::AccountBlocked)),
+            None => return Ok(ended(failure("account_closed", "The account was closed."))),
+        };
+        let preference = LanguagePreference::parse(item.language.as_deref())?;
+        match self.delivery.find_archived(&item.video, &preference).await {
+            Ok(Some(_)) => return self.charge(&account, item).await,
+            Ok(None) => {}
+            Err(V1Error::NotFound { message, .. }) => return Ok(no_captions(message)),
+            Err(error) => return Err(error),
+        }
+        match self.fetch(&account, item, &preference).await? {
+            ItemFetch::Archived => {}
+            ItemFetch::Unavailable(none) => return Ok(unavailable(none, item, self.context.now())),
+            ItemFetch::PaymentRequired => return Ok(ItemEnd::Pause(PauseReason::PaymentRequired)),
+            ItemFetch::Limited(seconds) => {
+                let pause = Duration::from_secs(seconds).min(PAUSE_MAX);
+                return Ok(ItemEnd::Again { pause, failure: None });
+            }
+        }
+        // The video may have no transcript in the language.
+        match self.delivery.find_archived(&item.video, &preference).await {
+            Ok(Some(_)) => self.charge(&account, item).await,
+            Ok(None) => Ok(no_captions("This video has no transcript in this language.".to_owned())),
+            Err(V1Error::NotFound { message, .. }) => Ok(no_captions(message)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Charges a delivered item in one step. The id of the charge is the same for every claim.
+    async fn charge(&self, account: &Account, item: &ClaimedItem) -> Result<ItemEnd, V1Error> {
+        let context = &self.context;
+        let (now, cost) = (context.now(), context.options.credits_per_transcript);
+        let (plan, memo) = (context.effective_plan(account, now), format!("transcript {}", item.video));
+        let request = self.credits.hold_request_at(now, account, &plan, charge_id(item), cost, &memo);
+        let spent = self.credits.holds.spend(&request).await.map_err(V1Error::from_store_error)?;
+        Ok(match spent {
+            SpendResult::Spent(_) => ItemEnd::Ended(ItemOutcome::Done { spent: cost }),
+            SpendResult::Refused(HoldOutcome::Insufficient { .. }) => {
+                ItemEnd::Pause(PauseReason::PaymentRequired)
+            }
+            SpendResult::Refused(outcome) => {
+                tracing::error!(job = %item.claim.job, ?outcome, "job item not charged");
+                ItemEnd::Again { pause: PAUSE_MAX, failure: None }
+            }
+            SpendResult::Unknown => ItemEnd::Unknown,
+        })
+    }
+
+    async fn end(&self, item: &ClaimedItem, outcome: ItemOutcome) -> Result<bool> {
+        let policy = self.context.transcripts.options().hold_policy();
+        let end = || self.store.end_item(&item.claim, outcome.clone(), self.context.now());
+        retry_store_persistently(policy, end).await
+    }
+
+    async fn again(
+        &self,
+        item: &ClaimedItem,
+        pause: Duration,
+        failure: Option<FetchFailure>,
+        reason: Option<PauseReason>,
+    ) -> Result<bool> {
+        let due_at = self.context.now().plus(pause);
+        let is_attempt = failure.is_some_and(|failure| failure.is_attempt);
+        let returned = ItemReturn { due_at, is_failure: failure.is_some(), is_attempt, pause: reason };
+        let give_back = || self.store.return_item(&item.claim, returned.clone(), self.context.now());
+        self.context.retry_store(give_back).await
+    }
+
+    /// Returns the claims of a process that stops, so that another one takes over at once.
+    pub(super) async fn give_up(&self, claims: impl Iterator<Item = ItemClaim>) {
+        for claim in claims {
+            let now = self.context.now();
+            let returned = ItemReturn { due_at: now, is_failure: false, is_attempt: false, pause: None };
+            if let Err(error) = self.store.return_item(&claim, returned, now).await {
+                tracing::debug!(job = %claim.job, %error, "claim of a job item not returned");
+            }
+        }
+    }
+
+    /// Extends a claim in a loop. A failed extension is retried by the next heartbeat.
+    async fn keep_claim(self: Arc<Self>, claim: ItemClaim) {
+        let options = self.context.transcripts.options();
+        loop {
+            tokio::time::sleep(options.hold_heartbeat).await;
+            let lease_until = self.context.now().plus(options.hold);
+            let extended = with_timeout(options.store_timeout, self.store.extend(&claim, lease_until)).await;
+            if let Err(error) = extended {
+                tracing::warn!(job = %claim.job, %error, "claim of a job item not extended");
+            }
+        }
+    }
+
+    /// Resumes paused jobs whose reason is gone.
+    ///
+    /// # Errors
+    /// The stores'.
+    pub(super) async fn check_pauses(&self) -> Result<()> {
+        let now = self.context.now();
+        for job in self.store.take_paused(now, now.plus(CHECK_INTERVAL), ROUND_MAX).await? {
+            let Some(reason) = job.pause_reason else { continue };
+            if self.can_resume(&job).await? {
+                self.store.resume(&job.id, reason, self.context.now()).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn can_resume(&self, job: &Job) -> Result<bool> {
+        let account = self.directory.account(&AccountRef::Id(job.account.clone())).await?;
+        // The items of a closed account fail.
+        let Some(account) = account else { return Ok(true) };
+        if account.blocked {
+            return Ok(false);
+        }
+        let balance = self.credits.balance(&account).await?;
+        Ok(balance.remaining >= self.context.options.credits_per_transcript)
+    }
+
+    /// Deletes jobs that ended long ago.
+    ///
+    /// # Errors
+    /// The store's.
+    pub(super) async fn delete_old(&self) -> Result<()> {
+        self.store.delete_ended(self.context.now().minus(RETENTION), ROUND_MAX).await.map(drop)
+    }
+}
+
+fn failure(reason: &str, message: impl Into<String>) -> ItemFailure {
+    ItemFailure { reason: reason.to_owned(), message: message.into() }
+}
+
+fn ended(failure: ItemFailure) -> ItemEnd {
+    ItemEnd::Ended(ItemOutcome::Failed(failure))
+}
+
+fn no_captions(message: String) -> ItemEnd {
+    ended(failure(FailureReason::NoCaptions.as_str(), message))
+}
+
+/// What follows from a fetch of an item without a transcript.
+pub(super) fn unavailable(none: NoTranscript, item: &ClaimedItem, now: Timestamp) -> ItemEnd {
+    let is_over = item.failing_since.is_some_and(|since| now.since(since) >= FAILING_MAX);
+    let is_final = match none.reason {
+        FailureReason::NoCaptions | FailureReason::ConfigError => true,
+        FailureReason::DailyCap => false,
+        _ if none.attempted => item.attempts.saturating_add(1) >= ATTEMPTS_MAX,
+        _ => is_over,
+    };
+    if is_final {
+        let message = match none.attempted || !is_over {
+            true => none.message,
+            false => format!("The fetch was tried for a day and could not begin. {}", none.message),
+        };
+        return ended(failure(none.reason.as_str(), message));
+    }
+    let backoff = FIRST_PAUSE.saturating_mul(1 << item.attempts.min(8));
+    let pause = none.retry_after.unwrap_or(backoff).clamp(FIRST_PAUSE.min(backoff), PAUSE_MAX);
+    // The limit of the service is no failure of a fetch: the item waits for the next day.
+    let is_failure = none.reason != FailureReason::DailyCap;
+    ItemEnd::Again { pause, failure: is_failure.then_some(FetchFailure { is_attempt: none.attempted }) }
+}

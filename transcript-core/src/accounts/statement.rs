@@ -1,0 +1,203 @@
+//! What the holder of an account sees of it: the statement, the usage per day, the key and the orders.
+
+use std::sync::Arc;
+
+use super::{AccountAdmin, AccountView, Order};
+use crate::{
+    directory::{Account, AccountKey},
+    error::Result,
+    ids::{KeyId, OrderId},
+    ledger::Entry,
+    page::{Page, PageRequest},
+    time::Timestamp,
+};
+
+const DAY_MS: i64 = 24 * 3_600 * 1_000;
+/// The days of the usage, today included.
+const USAGE_DAYS: i64 = 30;
+/// Maximum number of pages of entries that the usage is computed from: 10,000 entries.
+const USAGE_PAGES_MAX: u32 = 10;
+
+/// The credits that an account spent, per UTC day.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DailyUsage {
+    /// Start of each of the last 30 days and the credits spent on it, oldest first.
+    pub days: Vec<(Timestamp, u64)>,
+    /// Whether the account has too many entries, so that the oldest days are not counted.
+    pub is_partial: bool,
+    /// Time of the last use that cost credits; `None` if none was counted.
+    pub last_at: Option<Timestamp>,
+}
+
+impl DailyUsage {
+    fn new(now: Timestamp) -> Self {
+        let today = now.as_millis().div_euclid(DAY_MS);
+        let start = |day: i64| Timestamp::from_millis(day.saturating_mul(DAY_MS));
+        let days = (today - USAGE_DAYS + 1..=today).map(|day| (start(day), 0)).collect();
+        Self { days, is_partial: false, last_at: None }
+    }
+
+    /// Counts an entry; returns whether it is within the days.
+    fn add(&mut self, entry: &Entry) -> bool {
+        let day = entry.at.as_millis().div_euclid(DAY_MS).saturating_mul(DAY_MS);
+        let is_within = self.days.first().is_some_and(|(first, _)| first.as_millis() <= day);
+        if entry.kind.is_spent() {
+            self.last_at = self.last_at.max(Some(entry.at));
+            // Another server's clock may be ahead: its entries count for today.
+            let index = self.days.iter().rposition(|(start, _)| start.as_millis() <= day);
+            if let Some((_, credits)) = index.and_then(|index| self.days.get_mut(index)) {
+                *credits = credits.saturating_add(entry.amount);
+            }
+        }
+        is_within
+    }
+}
+
+impl AccountAdmin {
+    /// An account with its credits now.
+    ///
+    /// # Errors
+    /// The errors of the ports.
+    pub async fn view_account(self: &Arc<Self>, account: &Account) -> Result<AccountView> {
+        let (admin, account) = (Arc::clone(self), account.clone());
+        self.context.transcripts.task(async move { admin.view(account).await }).await?
+    }
+
+    /// Lists the ledger entries of an account, newest first.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Invalid`] for a cursor of another list; the errors of the ports.
+    pub async fn recent_entries(
+        self: &Arc<Self>,
+        account: &Account,
+        page: PageRequest,
+    ) -> Result<Page<Entry>> {
+        let (admin, wallet) = (Arc::clone(self), account.wallet.clone());
+        let work = async move {
+            let read = || admin.credits.ledger.recent_entries(&wallet, page.clone());
+            admin.context.retry_store(read).await
+        };
+        self.context.transcripts.task(work).await?
+    }
+
+    /// The credits that an account spent on each of the last 30 days.
+    ///
+    /// # Errors
+    /// The errors of the ports.
+    pub async fn daily_usage(self: &Arc<Self>, account: &Account) -> Result<DailyUsage> {
+        let (admin, wallet) = (Arc::clone(self), account.wallet.clone());
+        let work = async move {
+            let (mut usage, mut page) = (DailyUsage::new(admin.context.now()), PageRequest::first());
+            for _ in 0..USAGE_PAGES_MAX {
+                let read = || admin.credits.ledger.recent_entries(&wallet, page.clone());
+                let found = admin.context.retry_store(read).await?;
+                let is_within = found.items.iter().all(|entry| usage.add(entry));
+                match found.next.filter(|_| is_within) {
+                    Some(next) => page.after = Some(next),
+                    None => return Ok(usage),
+                }
+            }
+            usage.is_partial = true;
+            Ok(usage)
+        };
+        self.context.transcripts.task(work).await?
+    }
+
+    /// The live keys of an account, oldest first.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Unsupported`] if the directory does not list them; the errors of the ports.
+    pub async fn account_keys(self: &Arc<Self>, account: &Account) -> Result<Vec<AccountKey>> {
+        let (admin, id) = (Arc::clone(self), account.id.clone());
+        let work = async move { admin.context.retry_store(|| admin.directory.account_keys(&id)).await };
+        self.context.transcripts.task(work).await?
+    }
+
+    /// Revokes a live key of an account; returns whether it was one.
+    ///
+    /// # Errors
+    /// As [`AccountAdmin::account_keys`].
+    pub async fn revoke_key(self: &Arc<Self>, account: &Account, key: &KeyId) -> Result<bool> {
+        let keys = self.account_keys(account).await?;
+        if !keys.iter().any(|live| live.id == *key) {
+            return Ok(false);
+        }
+        let (admin, key) = (Arc::clone(self), key.clone());
+        let work = async move {
+            let now = admin.context.now();
+            admin.context.retry_store(|| admin.directory.revoke_key(&key, now)).await.map(|_| true)
+        };
+        self.context.transcripts.task(work).await?
+    }
+
+    /// All orders of an account, newest first.
+    ///
+    /// # Errors
+    /// The errors of the ports.
+    pub async fn recent_orders(self: &Arc<Self>, account: &Account) -> Result<Vec<Order>> {
+        let (admin, account) = (Arc::clone(self), account.clone());
+        let work = async move {
+            let mut orders = admin.orders_of(&account).await?;
+            orders.reverse();
+            Ok(orders)
+        };
+        self.context.transcripts.task(work).await?
+    }
+
+    /// An order of this account; `None` for an unknown order and for one of another account.
+    ///
+    /// # Errors
+    /// The errors of the ports.
+    pub async fn order_of(self: &Arc<Self>, account: &Account, id: &OrderId) -> Result<Option<Order>> {
+        let (admin, account, id) = (Arc::clone(self), account.id.clone(), id.clone());
+        let work = async move {
+            let order = admin.context.retry_store(|| admin.orders.order(&id)).await?;
+            Ok(order.filter(|order| order.account == account))
+        };
+        self.context.transcripts.task(work).await?
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        ids::WalletId,
+        ledger::{EntryKind, Pool},
+    };
+
+    fn entry(at: i64, kind: EntryKind, amount: u64) -> Entry {
+        Entry {
+            seq: 1,
+            at: Timestamp::from_millis(at),
+            wallet: WalletId::new("w"),
+            pool: Pool::Purchased,
+            kind,
+            amount,
+            cause: String::new(),
+            memo: String::new(),
+        }
+    }
+
+    #[test]
+    fn daily_usage_counts_spent_credits_per_utc_day() {
+        let day = |day: i64| 1_795_132_800_000 + day * DAY_MS;
+        let mut usage = DailyUsage::new(Timestamp::from_millis(day(0) + 5));
+        assert_eq!(usage.days.len(), 30);
+        assert!(usage.add(&entry(day(1), EntryKind::Charged, 1)), "an entry of a clock ahead");
+        for (at, kind, amount) in [
+            (day(0), EntryKind::Charged, 2),
+            (day(0) - 1, EntryKind::Spent, 4),
+            (day(0) - 1, EntryKind::Held, 8),
+            (day(0) - 1, EntryKind::Granted, 16),
+            (day(-29), EntryKind::Charged, 32),
+        ] {
+            assert!(usage.add(&entry(at, kind, amount)));
+        }
+        assert!(!usage.add(&entry(day(-29) - 1, EntryKind::Charged, 64)), "an older entry ends the count");
+        let counted: Vec<_> = usage.days.iter().filter(|(_, credits)| *credits > 0).copied().collect();
+        let expected = [(day(-29), 32), (day(-1), 4), (day(0), 3)];
+        assert_eq!(counted, expected.map(|(at, credits)| (Timestamp::from_millis(at), credits)));
+        assert_eq!(usage.last_at, Some(Timestamp::from_millis(day(1))));
+    }
+}

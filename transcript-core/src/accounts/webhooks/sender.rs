@@ -1,0 +1,195 @@
+//! The loop that sends due events.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::task::JoinSet;
+
+use super::{AccountWebhooks, JobEvent, LeasedEvent, WebhookAttempt, WebhookClient, WebhookPost, sign};
+use crate::{
+    accounts::jobs::JobView,
+    debug_fields,
+    error::{Error, Result},
+    failure_log::FailureLog,
+    retry::{StorePolicy, retry_store_persistently, with_timeout},
+    time::Timestamp,
+};
+
+/// Events that one process sends at the same time, each of another account.
+const CONCURRENCY: usize = 32;
+/// Pause between two looks at the store.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// Timeout of an attempt, also if the client has none.
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(12);
+/// Duration of a lease: longer than all work on an attempt can take.
+const LEASE: Duration = Duration::from_secs(30);
+/// Timeout of a store call, and of storing the end of an attempt.
+const STORE_POLICY: StorePolicy =
+    StorePolicy { attempt: Duration::from_secs(5), total: Duration::from_secs(10) };
+/// The pause after the first attempt; it doubles each time: 5 s, 10 s, 20 s, …
+const FIRST_PAUSE: Duration = Duration::from_secs(5);
+/// The longest pause.
+const PAUSE_MAX: Duration = Duration::from_secs(3_600);
+/// No attempt begins later than this after the event, except the first.
+const RETRY_TIME: Duration = Duration::from_secs(24 * 3_600);
+/// How long the stop waits for attempts; an interrupted one is repeated.
+const STOP_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How an attempt ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WebhookResult {
+    /// The receiver accepted the event.
+    Delivered,
+    /// It is tried again.
+    Failed,
+    /// It was the last attempt.
+    Abandoned,
+}
+
+/// Receives the result of each attempt. It must not block.
+pub type WebhookObserver = Arc<dyn Fn(WebhookResult) + Send + Sync>;
+
+/// The body of an event with its job, for a server with this address.
+pub type WebhookBody = fn(&JobEvent, &JobView, &str) -> Result<Vec<u8>>;
+
+/// Dependencies of [`send_webhooks`].
+#[derive(Clone)]
+pub struct WebhookSenderDeps {
+    /// Sends the webhooks.
+    pub client: Arc<dyn WebhookClient>,
+    /// Writes their bodies.
+    pub body: WebhookBody,
+    /// Receives the results.
+    pub observer: WebhookObserver,
+}
+
+debug_fields!(WebhookSenderDeps { client });
+
+/// Sends due events until `stop` resolves.
+///
+/// `newest` returns the webhooks with the newest settings. One process runs it once.
+pub async fn send_webhooks(
+    newest: impl Fn() -> Arc<AccountWebhooks> + Send + Sync,
+    deps: WebhookSenderDeps,
+    stop: impl Future<Output = ()> + Send,
+) {
+    let sender = WebhookSender { deps, failures: FailureLog::new() };
+    let mut attempts = JoinSet::new();
+    tokio::select! {
+        () = sender.run(&newest, &mut attempts) => {}
+        () = stop => {}
+    }
+    let rest = async { while attempts.join_next().await.is_some() {} };
+    if tokio::time::timeout(STOP_TIMEOUT, rest).await.is_err() {
+        attempts.shutdown().await;
+    }
+}
+
+#[derive(Debug)]
+struct WebhookSender {
+    deps: WebhookSenderDeps,
+    failures: FailureLog,
+}
+
+impl WebhookSender {
+    async fn run(&self, newest: &(impl Fn() -> Arc<AccountWebhooks> + Send + Sync), tasks: &mut JoinSet<()>) {
+        loop {
+            let webhooks = newest();
+            for leased in self.lease(&webhooks, CONCURRENCY.saturating_sub(tasks.len())).await {
+                let (webhooks, deps) = (Arc::clone(&webhooks), self.deps.clone());
+                tasks.spawn(async move {
+                    if let Some(result) = webhooks.attempt(&leased, &deps).await {
+                        (deps.observer)(result);
+                    }
+                });
+            }
+            tokio::select! {
+                // The account of the ended attempt may have another event.
+                Some(_) = tasks.join_next() => {}
+                () = tokio::time::sleep(POLL_INTERVAL) => {}
+            }
+        }
+    }
+
+    /// Leases due events; an empty list if the store is unavailable.
+    async fn lease(&self, webhooks: &AccountWebhooks, limit: usize) -> Vec<LeasedEvent> {
+        let Some(limit) = u32::try_from(limit).ok().filter(|limit| *limit > 0) else { return Vec::new() };
+        let now = webhooks.context.now();
+        let due = webhooks.store.lease_events(now, now.plus(LEASE), limit);
+        match with_timeout(STORE_POLICY.attempt, due).await {
+            Ok(due) => {
+                self.failures.succeeded();
+                due
+            }
+            Err(error) => {
+                if let Some(failures) = self.failures.failed() {
+                    tracing::warn!(%error, failures, "webhook store call failed");
+                }
+                Vec::new()
+            }
+        }
+    }
+}
+
+impl AccountWebhooks {
+    /// Sends a leased event, and records the attempt. `None` if nothing was sent or recorded.
+    async fn attempt(&self, leased: &LeasedEvent, deps: &WebhookSenderDeps) -> Option<WebhookResult> {
+        let (event, attempt) = (leased.event.id(), leased.attempt);
+        let sent = match self.post(leased, deps.body).await {
+            Ok(post) => match tokio::time::timeout(ATTEMPT_TIMEOUT, deps.client.post(post)).await {
+                Ok(sent) => sent,
+                Err(_) => Err(Error::unavailable("the host did not respond in time")),
+            },
+            // Nothing was sent: the lease expires, and the event is due again.
+            Err(error) => {
+                tracing::warn!(event, attempt, %error, "webhook not prepared");
+                return None;
+            }
+        };
+        let (status, error) = match sent {
+            Ok(status @ 200..=299) => (Some(status), None),
+            Ok(status @ 300..=399) => (
+                Some(status),
+                Some(format!("the host answered with status {status}; redirects are not followed")),
+            ),
+            Ok(status) => (Some(status), Some(format!("the host answered with status {status}"))),
+            Err(error) => (None, Some(error.message().to_owned())),
+        };
+        let at = self.context.now();
+        let next_at = error.as_ref().and_then(|_| next_attempt(leased.event.created_at, attempt, at));
+        let ended = WebhookAttempt { number: attempt, at, status, error, next_at };
+        let result = match (&ended.error, next_at) {
+            (None, _) => WebhookResult::Delivered,
+            (Some(_), Some(_)) => WebhookResult::Failed,
+            (Some(_), None) => WebhookResult::Abandoned,
+        };
+        match &ended.error {
+            None => tracing::debug!(event, attempt, "webhook delivered"),
+            Some(error) => tracing::debug!(event, attempt, error, "webhook failed"),
+        }
+        let end = || self.store.end_attempt(leased, ended.clone());
+        if let Err(error) = retry_store_persistently(STORE_POLICY, end).await {
+            tracing::warn!(event, attempt, %error, "webhook attempt not stored");
+        }
+        Some(result)
+    }
+
+    /// The signed request of an event. It shows the job as it is now.
+    async fn post(&self, leased: &LeasedEvent, body: WebhookBody) -> Result<WebhookPost> {
+        let view = self.jobs.view_of(&leased.event.job).await?;
+        let options = &self.context.options;
+        let body = body(&leased.event, &view, &options.base_url)?;
+        let secrets = self.signing_secrets(&leased.account).await?;
+        Ok(WebhookPost {
+            url: leased.callback_url.clone(),
+            allow_private: options.private_webhooks,
+            signature: sign(&body, &secrets, self.context.now()),
+            body,
+        })
+    }
+}
+
+/// When the next attempt is due after a failed one; `None` if the event is given up.
+pub(super) fn next_attempt(created_at: Timestamp, attempt: u32, now: Timestamp) -> Option<Timestamp> {
+    let pause = FIRST_PAUSE.saturating_mul(1 << attempt.saturating_sub(1).min(16)).min(PAUSE_MAX);
+    Some(now.plus(pause)).filter(|next| *next <= created_at.plus(RETRY_TIME))
+}

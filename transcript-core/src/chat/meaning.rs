@@ -1,0 +1,304 @@
+//! Similarity of meaning: compares the vectors of questions and passages, and ranks with it beside words.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use quick_cache::{Weighter, sync::Cache};
+use sha2::{Digest as _, Sha256};
+use tokio::time::Instant;
+
+use super::{
+    ChatRole, EmbedPurpose, Embedder, Passage, Question, embedder::TextVectors, retrieve::LexicalScores,
+};
+use crate::{
+    error::{Error, Result},
+    failure_log::FailureLog,
+    retry::{deadline_after, is_over},
+};
+
+/// Memory for the vectors of transcripts. Two hours of speech take 300 kB with 384 numbers a vector.
+const CACHE_BYTES_MAX: u64 = 32 << 20;
+/// Expected number of transcripts in it.
+const CACHE_ITEMS: usize = 256;
+/// Texts of a transcript in one call of the model.
+const PASSAGES_MAX: usize = super::EMBED_TEXTS_MAX;
+/// Time without calls after a failed one, so that an outage does not delay each answer.
+const PAUSE: Duration = Duration::from_secs(30);
+
+/// Words with this share of a question's words decide alone.
+const COVERAGE_SUFFICIENT: f32 = 0.95;
+
+/// An embedding model with the vectors of recent transcripts. A clone shares the same state.
+#[derive(Clone)]
+pub(super) struct MeaningSearch {
+    embedder: Arc<dyn Embedder>,
+    /// Vectors by the digest of model and passages.
+    vectors: Arc<Cache<[u8; 32], Arc<TextVectors>, VectorWeighter>>,
+    paused_until: Arc<Mutex<Option<Instant>>>,
+    failures: Arc<FailureLog>,
+}
+
+impl fmt::Debug for MeaningSearch {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("MeaningSearch").field("embedder", &self.embedder).finish_non_exhaustive()
+    }
+}
+
+/// Weighs cached vectors by their bytes.
+#[derive(Clone, Copy, Debug)]
+struct VectorWeighter;
+
+impl Weighter<[u8; 32], Arc<TextVectors>> for VectorWeighter {
+    fn weight(&self, key: &[u8; 32], vectors: &Arc<TextVectors>) -> u64 {
+        (key.len() as u64).saturating_add(vectors.memory_bytes())
+    }
+}
+
+/// Similarity of each passage to a question, in passage order.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Similarities {
+    /// To the question alone.
+    own: Vec<f32>,
+    /// To the question with the one before it; equal to `own` without one.
+    in_context: Vec<f32>,
+    /// Whether the model reads words in their context.
+    is_contextual: bool,
+}
+
+impl MeaningSearch {
+    pub(super) fn new(embedder: Arc<dyn Embedder>) -> Self {
+        let vectors = Cache::with_weighter(CACHE_ITEMS, CACHE_BYTES_MAX, VectorWeighter);
+        Self {
+            embedder,
+            vectors: Arc::new(vectors),
+            paused_until: Arc::default(),
+            failures: Arc::new(FailureLog::new()),
+        }
+    }
+
+    pub(super) fn is_local(&self) -> bool {
+        self.embedder.is_local()
+    }
+
+    /// Compares a question with the passages of a transcript; `None` if the model fails or failed recently.
+    ///
+    /// The vectors of the passages are computed once, also for concurrent questions.
+    pub(super) async fn similarities(
+        &self,
+        passages: &Arc<[Passage]>,
+        question: &Question,
+    ) -> Option<Similarities> {
+        if passages.is_empty() || passages.len() > PASSAGES_MAX || self.is_paused() {
+            return None;
+        }
+        match self.compare(passages, question).await {
+            Ok(similarities) => {
+                self.failures.succeeded();
+                Some(similarities)
+            }
+            Err(error) => {
+                *self.paused_until.lock().unwrap_or_else(PoisonError::into_inner) =
+                    Some(deadline_after(PAUSE));
+                if let Some(failures) = self.failures.failed() {
+                    tracing::warn!(%error, failures, "embedding failed; passages were searched by words");
+                }
+                None
+            }
+        }
+    }
+
+    fn is_paused(&self) -> bool {
+        let until = *self.paused_until.lock().unwrap_or_else(PoisonError::into_inner);
+        until.is_some_and(|until| !is_over(until))
+    }
+
+    async fn compare(&self, passages: &Arc<[Passage]>, question: &Question) -> Result<Similarities> {
+        let vectors = self.passage_vectors(passages).await?;
+        let mut texts = vec![question.message().to_owned()];
+        let earlier = question.history().iter().rev().find(|turn| turn.role == ChatRole::User);
+        texts.extend(earlier.map(|turn| format!("{} {}", turn.content, question.message())));
+        let count = texts.len();
+        let embedded = self.embedder.embed(texts, EmbedPurpose::Question).await?;
+        if embedded.len() != count {
+            return Err(Error::unexpected("the embedding model returned no vector of the question"));
+        }
+        let compare = |vector: &Vec<f32>| {
+            let vector = TextVectors::new(std::slice::from_ref(vector), 1)?;
+            let mismatch = || Error::unexpected("the embedding model returned vectors of different lengths");
+            vectors.similarities(&vector).ok_or_else(mismatch)
+        };
+        let mut compared = embedded.iter().map(compare);
+        let own = compared.next().unwrap_or_else(|| Ok(Vec::new()))?;
+        let in_context = compared.next().unwrap_or_else(|| Ok(own.clone()))?;
+        Ok(Similarities { own, in_context, is_contextual: self.embedder.is_contextual() })
+    }
+
+    async fn passage_vectors(&self, passages: &Arc<[Passage]>) -> Result<Arc<TextVectors>> {
+        let key = digest(self.embedder.model(), passages);
+        let compute = async {
+            let texts: Vec<String> = passages.iter().map(|passage| passage.text.clone()).collect();
+            let count = texts.len();
+            let vectors = self.embedder.embed(texts, EmbedPurpose::Passage).await?;
+            TextVectors::new(&vectors, count).map(Arc::new)
+        };
+        self.vectors.get_or_insert_async(&key, compute).await
+    }
+}
+
+/// Identifies the texts of passages, and the model.
+fn digest(model: &str, passages: &[Passage]) -> [u8; 32] {
+    let mut digest = Sha256::new();
+    for text in std::iter::once(model).chain(passages.iter().map(|passage| passage.text.as_str())) {
+        digest.update((text.len() as u64).to_le_bytes());
+        digest.update(text);
+    }
+    digest.finalize().into()
+}
+
+/// Weight of similarity, in standard deviations, beside the best score by words. Both are for a question of which the
+/// transcript has no word; the weight falls to 0 as the words are found. Measured on the tuning half of the questions.
+const CONTEXTUAL_WEIGHT: f32 = 1.0;
+const STATIC_WEIGHT: f32 = 0.1;
+/// Largest weight for a question that needs those before it: where the conversation is says more.
+const FOLLOW_UP_WEIGHT_MAX: f32 = 0.3;
+/// Share of the similarity of both neighbours that a passage gets: an answer often begins in one and ends in the other.
+const NEIGHBOUR_WEIGHT: f32 = 0.3;
+
+/// Whether the words of a question leave open which passages answer it.
+pub(super) fn needs_meaning(scores: &LexicalScores) -> bool {
+    scores.coverage < COVERAGE_SUFFICIENT
+}
+
+/// Adds the similarity of each passage to its score by words.
+pub(super) fn add_meaning(lexical: &mut LexicalScores, similarities: &Similarities) {
+    let similar = if lexical.needs_context { &similarities.in_context } else { &similarities.own };
+    let standard = with_neighbours(&standardize(similar));
+    let best = lexical.scores.iter().copied().fold(0.0, f32::max).max(f32::MIN_POSITIVE);
+    let weight = if similarities.is_contextual { CONTEXTUAL_WEIGHT } else { STATIC_WEIGHT };
+    let weight = if lexical.needs_context { weight.min(FOLLOW_UP_WEIGHT_MAX) } else { weight };
+    let weight = weight * (1.0 - lexical.coverage);
+    for (score, similarity) in lexical.scores.iter_mut().zip(standard) {
+        *score = *score / best + weight * similarity.max(0.0);
+    }
+}
+
+/// Distance of each value from the mean of all, in standard deviations.
+fn standardize(values: &[f32]) -> Vec<f32> {
+    let count = (values.len() as f32).max(1.0);
+    let mean = values.iter().sum::<f32>() / count;
+    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f32>() / count;
+    let deviation = variance.sqrt().max(1e-6);
+    values.iter().map(|value| (value - mean) / deviation).collect()
+}
+
+/// Adds a share of both neighbours to each value.
+fn with_neighbours(values: &[f32]) -> Vec<f32> {
+    let at = |index: Option<usize>| index.and_then(|index| values.get(index)).copied().unwrap_or(0.0);
+    let spread = |(index, value): (usize, &f32)| {
+        value + NEIGHBOUR_WEIGHT * (at(index.checked_sub(1)) + at(index.checked_add(1)))
+    };
+    values.iter().enumerate().map(spread).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+    use async_trait::async_trait;
+
+    use super::*;
+    use crate::{
+        chat::{ChatTurn, passages},
+        transcript::Segment,
+    };
+
+    /// Embeds a text by whether it is about water.
+    #[derive(Debug, Default)]
+    struct WaterEmbedder {
+        calls: AtomicUsize,
+        is_failing: AtomicBool,
+    }
+
+    #[async_trait]
+    impl Embedder for WaterEmbedder {
+        fn model(&self) -> &str {
+            "water"
+        }
+
+        async fn embed(&self, texts: Vec<String>, _: EmbedPurpose) -> Result<Vec<Vec<f32>>> {
+            self.calls.fetch_add(texts.len(), Ordering::Relaxed);
+            if self.is_failing.load(Ordering::Relaxed) {
+                return Err(Error::unavailable("out of service"));
+            }
+            let is_wet = |text: &String| ["river", "sea", "wet"].iter().any(|word| text.contains(word));
+            Ok(texts.iter().map(|text| if is_wet(text) { vec![1.0, 0.0] } else { vec![0.0, 1.0] }).collect())
+        }
+    }
+
+    fn spoken() -> Arc<[Passage]> {
+        let lines = ["The bread rose.", "The bread was sold.", "A river of salt.", "An oven of stone."];
+        let segment = |(n, text): (u64, &str)| Segment::new(text, n * 60_000, 5_000);
+        passages(&(0..).zip(lines).map(segment).collect::<Vec<_>>()).into()
+    }
+
+    fn question(text: &str, earlier: &[&str]) -> Question {
+        let turn = |text: &&str| ChatTurn { role: ChatRole::User, content: (*text).to_owned() };
+        Question::new(text, earlier.iter().map(turn).collect()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn meaning_vectors_of_passages_are_computed_once() {
+        let embedder = Arc::new(WaterEmbedder::default());
+        let meaning = MeaningSearch::new(Arc::clone(&embedder) as Arc<dyn Embedder>);
+        let all = spoken();
+        let wet = question("Was it wet?", &[]);
+        let (one, two) = tokio::join!(meaning.similarities(&all, &wet), meaning.similarities(&all, &wet));
+        assert_eq!(one.as_ref().map(|one| &one.own[..]), Some(&[0.0, 0.0, 1.0, 0.0][..]));
+        assert_eq!(one, two);
+        assert_eq!(embedder.calls.load(Ordering::Relaxed), 4 + 1 + 1);
+        // Both the question and the question in its context.
+        let found = meaning.similarities(&all, &question("Why?", &["Was the sea calm?"])).await.unwrap();
+        assert_eq!((found.own[2], found.in_context[2]), (0.0, 1.0));
+        assert_eq!(embedder.calls.load(Ordering::Relaxed), 8);
+        assert!(meaning.similarities(&Arc::from([]), &wet).await.is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn meaning_failure_pauses_calls() {
+        let embedder = Arc::new(WaterEmbedder::default());
+        embedder.is_failing.store(true, Ordering::Relaxed);
+        let meaning = MeaningSearch::new(Arc::clone(&embedder) as Arc<dyn Embedder>);
+        let (all, wet) = (spoken(), question("Was it wet?", &[]));
+        assert_eq!(meaning.similarities(&all, &wet).await, None);
+        embedder.is_failing.store(false, Ordering::Relaxed);
+        assert_eq!(meaning.similarities(&all, &wet).await, None);
+        assert_eq!(embedder.calls.load(Ordering::Relaxed), 4);
+        tokio::time::advance(PAUSE).await;
+        assert!(meaning.similarities(&all, &wet).await.is_some());
+    }
+
+    #[test]
+    fn meaning_decides_where_words_are_missing() {
+        let similarities = |is_contextual| Similarities {
+            own: vec![0.1, 0.2, 0.9],
+            in_context: vec![0.9, 0.1, 0.1],
+            is_contextual,
+        };
+        let scored = |coverage: f32, needs_context, is_contextual| {
+            let scores = vec![2.0, 1.0, 0.0];
+            let mut scores = LexicalScores { scores, coverage, is_covered: true, needs_context };
+            add_meaning(&mut scores, &similarities(is_contextual));
+            let best = scores.scores.iter().copied().fold(0.0, f32::max);
+            scores.scores.iter().position(|score| *score == best)
+        };
+        assert_eq!(scored(0.0, false, true), Some(2));
+        assert_eq!(scored(0.9, false, true), Some(0));
+        assert_eq!(scored(0.0, false, false), Some(0));
+        assert_eq!(scored(0.0, true, true), Some(0));
+        assert!(needs_meaning(&LexicalScores { coverage: 0.5, ..LexicalScores::default() }));
+        assert!(!needs_meaning(&LexicalScores { coverage: 1.0, ..LexicalScores::default() }));
+    }
+}

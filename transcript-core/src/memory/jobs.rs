@@ -1,0 +1,328 @@
+//! The in-memory store of jobs.
+
+use std::collections::HashMap;
+
+use async_trait::async_trait;
+
+use super::{SharedState, page_of, webhooks::StoredEvent};
+use crate::{
+    accounts::{
+        jobs::{
+            ClaimedItem, CreateJobOutcome, ItemClaim, ItemOutcome, ItemReturn, ItemStatus, Job, JobFigures,
+            JobItem, JobLimits, JobStatus, JobStore, NewItem, PauseReason,
+        },
+        webhooks::SecretGeneration,
+    },
+    error::{Error, Result},
+    ids::{AccountId, Cursor, JobId},
+    page::{Page, PageRequest},
+    time::Timestamp,
+};
+
+/// An in-memory [`JobStore`] and [`WebhookStore`](crate::accounts::webhooks::WebhookStore). A clone is the same store.
+#[derive(Clone, Debug, Default)]
+pub struct MemoryJobs {
+    pub(super) jobs: SharedState<Vec<StoredJob>>,
+    pub(super) secrets: SharedState<HashMap<AccountId, SecretGeneration>>,
+}
+
+#[derive(Debug)]
+pub(super) struct StoredJob {
+    pub(super) job: Job,
+    /// Of the due jobs the one with the smallest number is next.
+    turn: u64,
+    items: Vec<StoredItem>,
+    /// Its events, the oldest first.
+    pub(super) events: Vec<StoredEvent>,
+}
+
+#[derive(Debug)]
+struct StoredItem {
+    item: JobItem,
+    /// When it is due; `None` once it has ended.
+    due_at: Option<Timestamp>,
+    claims: u64,
+    attempts: u32,
+    failing_since: Option<Timestamp>,
+}
+
+impl StoredItem {
+    fn new(index: usize, new: NewItem, now: Timestamp) -> Self {
+        let (video, failure) = match new.video {
+            Ok(video) => (Some(video), None),
+            Err(failure) => (None, Some(failure)),
+        };
+        let status = if failure.is_some() { ItemStatus::Failed } else { ItemStatus::Queued };
+        let due_at = (status == ItemStatus::Queued).then_some(now);
+        let item = JobItem { index: index as u64, url: new.url, video, status, failure };
+        Self { item, due_at, claims: 0, attempts: 0, failing_since: None }
+    }
+}
+
+impl StoredJob {
+    fn next_due(&self) -> Option<Timestamp> {
+        self.items.iter().filter_map(|item| item.due_at).min()
+    }
+
+    fn is_claimable(&self, now: Timestamp) -> bool {
+        matches!(self.job.status, JobStatus::Queued | JobStatus::Running | JobStatus::Cancelled)
+            && self.job.due_at.is_some_and(|due| due <= now)
+    }
+
+    /// Claims the first due item; without one the job is due later.
+    fn claim(&mut self, now: Timestamp, lease_until: Timestamp) -> Option<ClaimedItem> {
+        let found = self.items.iter_mut().find(|item| item.due_at.is_some_and(|due| due <= now));
+        let Some(stored) = found else {
+            self.job.due_at = self.next_due();
+            return None;
+        };
+        self.job.start_item(stored.item.status == ItemStatus::Running);
+        stored.item.status = ItemStatus::Running;
+        stored.due_at = Some(lease_until);
+        stored.claims += 1;
+        let claim = ItemClaim { job: self.job.id.clone(), index: stored.item.index, number: stored.claims };
+        Some(ClaimedItem {
+            claim,
+            account: self.job.account.clone(),
+            language: self.job.language.clone(),
+            is_cancelled: self.job.status == JobStatus::Cancelled,
+            video: stored.item.video.clone()?,
+            attempts: stored.attempts,
+            failing_since: stored.failing_since,
+        })
+    }
+
+    /// The item of a claim that has not ended.
+    fn claimed(&mut self, claim: &ItemClaim) -> Option<&mut StoredItem> {
+        let item = self.items.get_mut(usize::try_from(claim.index).ok()?)?;
+        (item.item.status == ItemStatus::Running && item.claims == claim.number).then_some(item)
+    }
+}
+
+pub(super) fn find<'a>(jobs: &'a mut [StoredJob], id: &JobId) -> Option<&'a mut StoredJob> {
+    jobs.iter_mut().find(|stored| stored.job.id == *id)
+}
+
+/// Claims one item of the job whose turn it is; `None` if no job is due.
+fn claim_next(jobs: &mut [StoredJob], now: Timestamp, lease_until: Timestamp) -> Option<Option<ClaimedItem>> {
+    let last = jobs.iter().filter(|stored| stored.job.due_at.is_some()).map(|stored| stored.turn).max();
+    let due = jobs.iter_mut().filter(|stored| stored.is_claimable(now));
+    let next = due.min_by(|one, other| (one.turn, &one.job.id).cmp(&(other.turn, &other.job.id)))?;
+    let claimed = next.claim(now, lease_until);
+    if let Some(claimed) = &claimed {
+        let turn = last.unwrap_or_default() + 1;
+        jobs.iter_mut().filter(|job| job.job.account == claimed.account).for_each(|job| job.turn = turn);
+    }
+    Some(claimed)
+}
+
+#[async_trait]
+impl JobStore for MemoryJobs {
+    async fn create(&self, job: Job, items: Vec<NewItem>, limits: JobLimits) -> Result<CreateJobOutcome> {
+        let mut jobs = self.jobs.lock();
+        if let Some(stored) = find(&mut jobs, &job.id) {
+            return Ok(CreateJobOutcome::Exists(stored.job.clone()));
+        }
+        let own = |stored: &&StoredJob| stored.job.account == job.account;
+        let unfinished = jobs.iter().filter(own).filter(|stored| !stored.job.status.has_ended());
+        if unfinished.count() >= limits.unfinished as usize {
+            return Ok(CreateJobOutcome::TooMany);
+        }
+        let ended = jobs.iter().filter(own).filter(|stored| stored.job.status.has_ended());
+        let mut ended: Vec<_> = ended.map(|stored| (stored.job.created_at, stored.job.id.clone())).collect();
+        ended.sort();
+        let extra = (jobs.iter().filter(own).count() + 1).saturating_sub(limits.stored as usize);
+        ended.truncate(extra);
+        jobs.retain(|stored| ended.iter().all(|(_, id)| *id != stored.job.id));
+        let turns = jobs.iter().filter(|stored| stored.job.account == job.account);
+        let turn = turns.map(|stored| stored.turn).max().unwrap_or_default();
+        let now = job.created_at;
+        let items = items.into_iter().enumerate().map(|(index, item)| StoredItem::new(index, item, now));
+        let mut stored = StoredJob { turn, items: items.collect(), job, events: Vec::new() };
+        stored.record_event(JobStatus::Queued, now);
+        jobs.push(stored);
+        Ok(CreateJobOutcome::Created)
+    }
+
+    async fn job(&self, id: &JobId) -> Result<Option<Job>> {
+        Ok(find(&mut self.jobs.lock(), id).map(|stored| stored.job.clone()))
+    }
+
+    async fn jobs_of(&self, account: &AccountId, page: PageRequest) -> Result<Page<Job>> {
+        let jobs = self.jobs.lock();
+        let own = jobs.iter().map(|stored| &stored.job).filter(|job| job.account == *account);
+        let mut own: Vec<Job> = own.cloned().collect();
+        own.sort_by(|one, other| (other.created_at, &other.id).cmp(&(one.created_at, &one.id)));
+        let after = page.after.as_ref().map(cursor_position).transpose()?;
+        let rest = own.into_iter().filter(|job| {
+            after.as_ref().is_none_or(|(at, id)| (job.created_at.as_millis(), job.id.as_str()) < (*at, id))
+        });
+        Ok(page_of(rest, page.size(), |job| format!("{}/{}", job.created_at.as_millis(), job.id)))
+    }
+
+    async fn items(&self, id: &JobId, from: u64, limit: u32) -> Result<Vec<JobItem>> {
+        let mut jobs = self.jobs.lock();
+        let items = find(&mut jobs, id).map_or(&[][..], |stored| &stored.items);
+        let from = usize::try_from(from).unwrap_or(usize::MAX);
+        Ok(items.iter().skip(from).take(limit as usize).map(|stored| stored.item.clone()).collect())
+    }
+
+    async fn claim(&self, now: Timestamp, lease_until: Timestamp, limit: u32) -> Result<Vec<ClaimedItem>> {
+        let mut jobs = self.jobs.lock();
+        let mut claimed = Vec::new();
+        while claimed.len() < limit as usize
+            && let Some(next) = claim_next(&mut jobs, now, lease_until)
+        {
+            claimed.extend(next);
+        }
+        Ok(claimed)
+    }
+
+    async fn extend(&self, claim: &ItemClaim, lease_until: Timestamp) -> Result<bool> {
+        let mut jobs = self.jobs.lock();
+        let Some(item) = find(&mut jobs, &claim.job).and_then(|job| job.claimed(claim)) else {
+            return Ok(false);
+        };
+        item.due_at = Some(lease_until);
+        Ok(true)
+    }
+
+    async fn end_item(&self, claim: &ItemClaim, outcome: ItemOutcome, now: Timestamp) -> Result<bool> {
+        let mut jobs = self.jobs.lock();
+        let Some(stored) = find(&mut jobs, &claim.job) else { return Ok(false) };
+        let Some(item) = stored.claimed(claim) else { return Ok(false) };
+        item.item.status = outcome.status();
+        item.item.failure = outcome.failure().cloned();
+        item.due_at = None;
+        let before = stored.job.status;
+        stored.job.end_item(&outcome, now);
+        stored.record_event(before, now);
+        Ok(true)
+    }
+
+    async fn return_item(&self, claim: &ItemClaim, returned: ItemReturn, now: Timestamp) -> Result<bool> {
+        let mut jobs = self.jobs.lock();
+        let Some(stored) = find(&mut jobs, &claim.job) else { return Ok(false) };
+        let Some(item) = stored.claimed(claim) else { return Ok(false) };
+        item.item.status = ItemStatus::Queued;
+        item.due_at = Some(returned.due_at);
+        item.attempts = item.attempts.saturating_add(u32::from(returned.is_attempt));
+        if returned.is_failure {
+            item.failing_since.get_or_insert(now);
+        }
+        let before = stored.job.status;
+        stored.job.return_item(&returned);
+        stored.record_event(before, now);
+        Ok(true)
+    }
+
+    async fn cancel(&self, id: &JobId, now: Timestamp) -> Result<Option<Job>> {
+        let mut jobs = self.jobs.lock();
+        let Some(stored) = find(&mut jobs, id) else { return Ok(None) };
+        if !stored.job.status.has_ended() {
+            let mut skipped = 0;
+            for item in stored.items.iter_mut().filter(|item| item.item.status == ItemStatus::Queued) {
+                item.item.status = ItemStatus::Skipped;
+                item.due_at = None;
+                skipped += 1;
+            }
+            let due_at = stored.next_due();
+            let before = stored.job.status;
+            stored.job.cancel(skipped, due_at, now);
+            stored.record_event(before, now);
+        }
+        Ok(Some(stored.job.clone()))
+    }
+
+    async fn take_paused(&self, now: Timestamp, next_check: Timestamp, limit: u32) -> Result<Vec<Job>> {
+        let mut jobs = self.jobs.lock();
+        let paused = jobs
+            .iter_mut()
+            .map(|stored| &mut stored.job)
+            .filter(|job| job.status == JobStatus::Paused && job.due_at.is_some_and(|due| due <= now));
+        let check = |job: &mut Job| {
+            job.due_at = Some(next_check);
+            job.clone()
+        };
+        Ok(paused.take(limit as usize).map(check).collect())
+    }
+
+    async fn pause(&self, id: &JobId, now: Timestamp) -> Result<Option<Job>> {
+        let mut jobs = self.jobs.lock();
+        let Some(stored) = find(&mut jobs, id) else { return Ok(None) };
+        let before = stored.job.status;
+        stored.job.pause_by_operator();
+        stored.record_event(before, now);
+        Ok(Some(stored.job.clone()))
+    }
+
+    async fn unfinished(&self, page: PageRequest) -> Result<Page<Job>> {
+        let jobs = self.jobs.lock();
+        let mut found: Vec<Job> = jobs.iter().map(|stored| stored.job.clone()).collect();
+        found.retain(|job| !job.status.has_ended());
+        found.sort_by(|one, other| one.id.cmp(&other.id));
+        let after = page.after.as_ref().map_or("", Cursor::as_str);
+        let rest = found.into_iter().filter(|job| job.id.as_str() > after);
+        Ok(page_of(rest, page.size(), |job| job.id.as_str().to_owned()))
+    }
+
+    async fn resume(&self, id: &JobId, reason: PauseReason, now: Timestamp) -> Result<bool> {
+        let mut jobs = self.jobs.lock();
+        let is_paused_for = |job: &Job| job.status == JobStatus::Paused && job.pause_reason == Some(reason);
+        let paused = find(&mut jobs, id).filter(|stored| is_paused_for(&stored.job));
+        let is_paused = paused.is_some();
+        if let Some(stored) = paused {
+            stored.job.resume(now);
+        }
+        Ok(is_paused)
+    }
+
+    async fn figures(&self) -> Result<Vec<JobFigures>> {
+        let jobs = self.jobs.lock();
+        let states = JobStatus::ALL.into_iter().filter(|status| !status.has_ended());
+        let figures = |status| {
+            let found = jobs.iter().map(|stored| &stored.job).filter(|job| job.status == status);
+            let empty = JobFigures { status, jobs: 0, queued_items: 0, running_items: 0 };
+            found.fold(empty, |sum, job| JobFigures {
+                jobs: sum.jobs + 1,
+                queued_items: sum.queued_items + job.counts.queued(),
+                running_items: sum.running_items + job.counts.running,
+                ..sum
+            })
+        };
+        Ok(states.map(figures).collect())
+    }
+
+    async fn delete_ended(&self, before: Timestamp, limit: u32) -> Result<u64> {
+        let mut left = limit;
+        let mut jobs = self.jobs.lock();
+        let count = jobs.len();
+        jobs.retain(|stored| {
+            let is_old = stored.job.ended_at.is_some_and(|ended| ended < before) && left > 0;
+            left -= u32::from(is_old);
+            !is_old
+        });
+        Ok((count - jobs.len()) as u64)
+    }
+
+    async fn delete_for_account(&self, account: &AccountId) -> Result<u64> {
+        let mut jobs = self.jobs.lock();
+        let count = jobs.len();
+        jobs.retain(|stored| stored.job.account != *account);
+        self.secrets.lock().remove(account);
+        Ok((count - jobs.len()) as u64)
+    }
+}
+
+fn cursor_position(cursor: &Cursor) -> Result<(i64, String)> {
+    let parts = cursor.as_str().split_once('/');
+    let position = parts.and_then(|(at, id)| Some((at.parse().ok()?, id.to_owned())));
+    position.ok_or_else(|| Error::invalid("the cursor is not from this store"))
+}
+
+#[cfg(all(test, feature = "testing"))]
+mod conformance {
+    use std::sync::Arc;
+
+    crate::jobs_conformance!(Arc::new(super::MemoryJobs::default()));
+}

@@ -1,0 +1,207 @@
+//! What an index stores of a transcript: its terms, in rows of bounded size.
+
+use std::collections::HashSet;
+
+use sha2::{Digest, Sha256};
+
+use super::tokens::{IndexTokenizer, TokenKind, any_term, language_script_term, platform_term};
+use crate::{
+    archive::StoredTranscript,
+    time::Timestamp,
+    transcript::{LanguageTag, TrackSelector},
+    video::VideoId,
+};
+
+/// Version of the terms. A change makes every index build itself again.
+pub const INDEX_FORMAT: u32 = 1;
+/// Bytes of text after which a row ends.
+const ROW_BYTES: usize = 64 * 1024;
+/// Most rows of a transcript: text beyond them is found by its words, but not by its phrases.
+const ROWS_MAX: usize = 64;
+/// Most terms of the other rows that each row repeats, so that words in different rows are found together; and their
+/// bytes. The rest of a longer vocabulary is found in its own row only.
+const OTHER_TERMS_MAX: usize = 16_000;
+const OTHER_BYTES_MAX: usize = 256 * 1024;
+
+/// A transcript in an index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SearchDocument {
+    /// Selector by which the archive returns the transcript.
+    pub selector: TrackSelector,
+    /// Its language.
+    pub language: LanguageTag,
+    /// When the video was published; if that is unknown, when the transcript was archived.
+    pub date: Timestamp,
+    /// Digest of what the terms are made from.
+    pub digest: String,
+    /// Its terms. At least one row.
+    pub rows: Vec<TermRow>,
+}
+
+/// Terms of a part of a transcript, separated by spaces.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TermRow {
+    /// Ordered terms of the title.
+    pub title: String,
+    /// Ordered terms of the channel's name.
+    pub channel: String,
+    /// Ordered terms of the text.
+    pub words: String,
+    /// Stems, single characters, and the terms of the transcript's other rows; in no order.
+    pub extras: String,
+    /// Terms of language and platform.
+    pub facets: String,
+}
+
+/// A video in an index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexedVideo {
+    /// The video.
+    pub video: VideoId,
+    /// Number of its newest change that the documents include; 0 when the index is built from the whole archive.
+    pub change: u64,
+    /// Its transcripts. None if it was deleted or withdrawn.
+    pub documents: Vec<SearchDocument>,
+}
+
+/// Terms that were added once.
+#[derive(Debug, Default)]
+struct TermSet {
+    known: HashSet<String>,
+    text: String,
+}
+
+impl TermSet {
+    fn add(&mut self, term: &str) {
+        if !self.known.contains(term) {
+            self.known.insert(term.to_owned());
+            push(&mut self.text, term);
+        }
+    }
+}
+
+fn push(text: &mut String, term: &str) {
+    if !text.is_empty() {
+        text.push(' ');
+    }
+    text.push_str(term);
+}
+
+/// Digest of what the terms of a transcript are made from.
+pub(super) fn document_digest(stored: &StoredTranscript) -> String {
+    let transcript = &stored.transcript;
+    let mut hash = Sha256::new();
+    hash.update(INDEX_FORMAT.to_be_bytes());
+    hash.update(&stored.content_sha256);
+    for text in
+        [transcript.title.as_deref(), transcript.author.as_deref(), Some(transcript.track.language.as_str())]
+    {
+        let text = text.unwrap_or_default();
+        hash.update((text.len() as u64).to_be_bytes());
+        hash.update(text);
+    }
+    hash.update(document_date(stored).as_millis().to_be_bytes());
+    hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+pub(super) fn document_date(stored: &StoredTranscript) -> Timestamp {
+    stored.details.metadata.published_at.unwrap_or(stored.stored_at)
+}
+
+/// The terms that every row of a transcript has, and by which filters find it.
+pub(super) fn facets(stored: &StoredTranscript) -> [String; 3] {
+    let (video, language) = (&stored.transcript.video, &stored.transcript.track.language);
+    [any_term(), language_script_term(language), platform_term(video.platform())]
+}
+
+impl SearchDocument {
+    /// The terms of a transcript, in rows of at most `row_terms` ordered terms.
+    pub fn new(selector: TrackSelector, stored: &StoredTranscript, row_terms: usize) -> Self {
+        Self {
+            selector,
+            language: stored.transcript.track.language.clone(),
+            date: document_date(stored),
+            digest: document_digest(stored),
+            rows: rows(stored, row_terms),
+        }
+    }
+}
+
+/// Rows of a transcript, of which each finds the words of all.
+fn rows(stored: &StoredTranscript, row_terms: usize) -> Vec<TermRow> {
+    let transcript = &stored.transcript;
+    let tokenizer = IndexTokenizer::new(&transcript.track.language);
+    let mut head = TermRow { facets: facets(stored).join(" "), ..TermRow::default() };
+    let mut extras = TermSet::default();
+    for (text, ordered) in [(&transcript.title, &mut head.title), (&transcript.author, &mut head.channel)] {
+        tokenizer.tokens(text.as_deref().unwrap_or_default(), |term, _, kind| match kind {
+            TokenKind::Ordered => push(ordered, term),
+            TokenKind::Extra => extras.add(term),
+        });
+    }
+    head.extras = std::mem::take(&mut extras.text);
+    let mut builder = RowBuilder { head, row_terms, extras, ..RowBuilder::default() };
+    for segment in &transcript.segments {
+        tokenizer.tokens(&segment.text, |term, _, kind| builder.add(term, kind));
+    }
+    builder.finish()
+}
+
+/// Collects the terms of a text into rows.
+#[derive(Debug, Default)]
+struct RowBuilder {
+    /// What every row begins with.
+    head: TermRow,
+    row_terms: usize,
+    rows: Vec<TermRow>,
+    words: String,
+    terms: usize,
+    extras: TermSet,
+    /// The first terms of the whole transcript.
+    all: TermSet,
+}
+
+impl RowBuilder {
+    fn add(&mut self, term: &str, kind: TokenKind) {
+        if self.all.known.len() < OTHER_TERMS_MAX && self.all.text.len() < OTHER_BYTES_MAX {
+            self.all.add(term);
+        }
+        if kind == TokenKind::Ordered && (self.terms >= self.row_terms || self.words.len() >= ROW_BYTES) {
+            self.end_row();
+        }
+        match kind {
+            _ if self.rows.len() >= ROWS_MAX => {}
+            TokenKind::Extra => self.extras.add(term),
+            TokenKind::Ordered => {
+                push(&mut self.words, term);
+                self.terms += 1;
+            }
+        }
+    }
+
+    fn end_row(&mut self) {
+        if self.rows.len() < ROWS_MAX {
+            let extras = std::mem::take(&mut self.extras);
+            let mut row = TermRow { words: std::mem::take(&mut self.words), ..self.head.clone() };
+            push(&mut row.extras, &extras.text);
+            self.terms = 0;
+            self.rows.push(row);
+        }
+    }
+
+    /// Ends the last row, and adds to each row the terms of the others.
+    fn finish(mut self) -> Vec<TermRow> {
+        if self.terms > 0 || self.rows.is_empty() {
+            self.end_row();
+        }
+        if self.rows.len() > 1 {
+            for row in &mut self.rows {
+                let own: HashSet<&str> = row.words.split(' ').chain(row.extras.split(' ')).collect();
+                let others: Vec<&str> = self.all.text.split(' ').filter(|term| !own.contains(term)).collect();
+                let others = others.join(" ");
+                push(&mut row.extras, &others);
+            }
+        }
+        self.rows
+    }
+}

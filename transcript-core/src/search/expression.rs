@@ -1,0 +1,268 @@
+//! What an index is asked for: a query as an expression over its terms.
+
+use super::{
+    SearchQuery,
+    query::QueryTerm,
+    tokens::{any_term, is_single_ideograph, language_script_term, marked_stem, platform_term, stems_of},
+};
+use crate::{
+    chat::tokenizer::{Term, terms_with_ranges},
+    time::Timestamp,
+    transcript::script::{Script, char_script},
+};
+
+/// Condition on the terms of a transcript.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TermCondition {
+    /// The term occurs anywhere.
+    Term(String),
+    /// An ordered term begins with this.
+    Prefix(String),
+    /// These ordered terms follow each other.
+    Phrase(Vec<String>),
+    /// These terms follow each other in the channel's name.
+    Channel(Vec<String>),
+    /// All conditions hold. Never empty.
+    All(Vec<Self>),
+    /// At least one condition holds. Never empty.
+    Any(Vec<Self>),
+}
+
+/// A query of an index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexQuery {
+    /// All of these must hold. Never empty.
+    pub all: Vec<TermCondition>,
+    /// None of these may hold.
+    pub none: Vec<TermCondition>,
+    /// Only videos of an earlier date.
+    pub before: Option<Timestamp>,
+    /// Only videos of this or a later date.
+    pub after: Option<Timestamp>,
+    /// How many conditions at the start of `all` are words of the query. The others are filters.
+    pub(super) word_groups: usize,
+}
+
+impl IndexQuery {
+    /// A query without dates. `all` must not be empty.
+    pub fn new(all: Vec<TermCondition>, none: Vec<TermCondition>) -> Self {
+        Self { word_groups: all.len(), all, none, before: None, after: None }
+    }
+}
+
+/// How strictly a run of an unspaced script is searched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RunMode {
+    /// As one phrase, or as its parts where the script shows them.
+    Strict,
+    /// By any of its pairs: the words of Chinese are unknown.
+    Relaxed,
+}
+
+impl SearchQuery {
+    /// The expression of the query; `None` if nothing is searched.
+    pub(super) fn compile(&self, mode: RunMode) -> Option<IndexQuery> {
+        let condition = |term: &QueryTerm| self.condition(term, mode);
+        let mut all: Vec<_> =
+            self.groups.iter().filter_map(|group| any(group.iter().map(condition).collect())).collect();
+        let word_groups = all.len();
+        let filters = &self.filters;
+        all.extend(any(filters
+            .languages
+            .iter()
+            .map(|tag| TermCondition::Term(language_script_term(tag)))
+            .collect()));
+        all.extend(any(filters
+            .platforms
+            .iter()
+            .map(|name| TermCondition::Term(platform_term(*name)))
+            .collect()));
+        all.extend(any(filters.channels.iter().cloned().map(TermCondition::Channel).collect()));
+        if all.is_empty() && (filters.before.is_some() || filters.after.is_some()) {
+            all.push(TermCondition::Term(any_term()));
+        }
+        let none = self.excluded.iter().map(condition).collect();
+        let (before, after) = (filters.before, filters.after);
+        (!all.is_empty()).then_some(IndexQuery { all, none, before, after, word_groups })
+    }
+
+    /// Whether the relaxed mode can find more.
+    pub(super) fn has_runs(&self) -> bool {
+        let is_run = |term: &QueryTerm| match term {
+            QueryTerm::Run(_) => true,
+            QueryTerm::All(terms) => terms.iter().any(|term| matches!(term, QueryTerm::Run(_))),
+            _ => false,
+        };
+        self.groups.iter().flatten().any(is_run)
+    }
+
+    fn condition(&self, term: &QueryTerm, mode: RunMode) -> TermCondition {
+        match term {
+            QueryTerm::Word { folded, lower } => self.word_condition(folded, lower),
+            QueryTerm::Run(run) => match mode {
+                RunMode::Strict => run_condition(run),
+                RunMode::Relaxed => any_pair(run),
+            },
+            QueryTerm::Phrase(words) => phrase(words.clone()),
+            QueryTerm::All(terms) => {
+                TermCondition::All(terms.iter().map(|term| self.condition(term, mode)).collect())
+            }
+            QueryTerm::Prefix(prefix) => TermCondition::Prefix(prefix.clone()),
+        }
+    }
+
+    /// A word or, in each language with a stemmer, a word of the same stem.
+    fn word_condition(&self, folded: &str, lower: &str) -> TermCondition {
+        let stems = stems_of(lower, &self.filters.languages);
+        let stems =
+            stems.into_iter().map(|(stem, language)| TermCondition::Term(marked_stem(&stem, language)));
+        let mut forms = vec![TermCondition::Term(folded.to_owned())];
+        forms.extend(stems);
+        if forms.len() == 1 { forms.remove(0) } else { TermCondition::Any(forms) }
+    }
+}
+
+fn any(mut conditions: Vec<TermCondition>) -> Option<TermCondition> {
+    match conditions.len() {
+        0 | 1 => conditions.pop(),
+        _ => Some(TermCondition::Any(conditions)),
+    }
+}
+
+fn phrase(mut words: Vec<String>) -> TermCondition {
+    match words.len() {
+        1 => TermCondition::Term(words.pop().unwrap_or_default()),
+        _ => TermCondition::Phrase(words),
+    }
+}
+
+/// The n-grams of a run: those in order, or the characters of a run that is too short for them.
+fn ngrams(run: &str) -> Vec<String> {
+    let (mut ordered, mut single) = (Vec::new(), Vec::new());
+    terms_with_ranges(run, |term, _| match term {
+        Term::Ngram(ngram) if is_single_ideograph(ngram) => single.push(ngram.to_owned()),
+        Term::Ngram(ngram) => ordered.push(ngram.to_owned()),
+        Term::Word(word, _) => ordered.push(word.to_owned()),
+        Term::Stem(_) => {}
+    });
+    if ordered.is_empty() { single } else { ordered }
+}
+
+/// A run without spaces.
+fn run_condition(run: &str) -> TermCondition {
+    let whole = whole_run(run);
+    let letters: Vec<char> = run.chars().collect();
+    let is_korean = letters.iter().all(|letter| char_script(*letter) == Script::Hangul);
+    let mut forms = vec![whole];
+    if is_korean {
+        // Particles of one or two syllables follow a word.
+        for particle in 1..=2 {
+            if letters.len() >= particle + 2 {
+                let word: String = letters.iter().take(letters.len() - particle).collect();
+                forms.push(whole_run(&word));
+            }
+        }
+    } else {
+        forms.extend(parts_condition(&letters));
+    }
+    if forms.len() == 1 { forms.remove(0) } else { TermCondition::Any(forms) }
+}
+
+/// A run as one phrase. A run shorter than an n-gram is the beginning of one.
+fn whole_run(run: &str) -> TermCondition {
+    let ngrams = ngrams(run);
+    let is_short = |ngram: &String| {
+        let letters: Vec<char> = ngram.chars().collect();
+        match letters.as_slice() {
+            [letter] => char_script(*letter) != Script::Han,
+            [first, _] => is_alphabetic(*first),
+            _ => false,
+        }
+    };
+    match ngrams.as_slice() {
+        [only] if is_short(only) => TermCondition::Prefix(only.clone()),
+        _ => phrase(ngrams),
+    }
+}
+
+/// Whether n-grams of the letter's script have three letters.
+fn is_alphabetic(letter: char) -> bool {
+    matches!(
+        char_script(letter),
+        Script::Thai | Script::Lao | Script::Khmer | Script::Myanmar | Script::Tibetan
+    )
+}
+
+/// The parts of a Japanese run: its scripts show most words. Particles are short and in Hiragana.
+fn parts_condition(letters: &[char]) -> Option<TermCondition> {
+    let script = |letter: char| match letter {
+        'ー' => Script::Katakana,
+        letter => char_script(letter),
+    };
+    let mut parts: Vec<(Script, String)> = Vec::new();
+    for letter in letters {
+        match parts.last_mut() {
+            Some((last, part)) if *last == script(*letter) => part.push(*letter),
+            _ => parts.push((script(*letter), (*letter).into())),
+        }
+    }
+    let is_word = |(script, part): &(Script, String)| {
+        matches!(*script, Script::Han | Script::Katakana) || part.chars().count() > 3
+    };
+    let words: Vec<_> = parts.iter().filter(|part| is_word(part)).map(|(_, part)| whole_run(part)).collect();
+    (parts.len() > 1 && !words.is_empty()).then_some(TermCondition::All(words))
+}
+
+/// Any of the pairs of a run. The ranking prefers transcripts with many of them.
+fn any_pair(run: &str) -> TermCondition {
+    let pairs: Vec<_> = ngrams(run).into_iter().map(TermCondition::Term).collect();
+    any(pairs).unwrap_or_else(|| whole_run(run))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn show(condition: &TermCondition) -> String {
+        let join = |all: &[TermCondition], with: &str| all.iter().map(show).collect::<Vec<_>>().join(with);
+        match condition {
+            TermCondition::Term(term) => term.clone(),
+            TermCondition::Prefix(prefix) => format!("{prefix}*"),
+            TermCondition::Phrase(words) => format!("'{}'", words.join(" ")),
+            TermCondition::Channel(words) => format!("channel '{}'", words.join(" ")),
+            TermCondition::All(all) => format!("({})", join(all, " & ")),
+            TermCondition::Any(all) => format!("({})", join(all, " | ")),
+        }
+    }
+
+    fn check(text: &str, expect: &str) {
+        let query = SearchQuery::parse(text).compile(RunMode::Strict);
+        let shown = query.map(|query| query.all.iter().map(show).collect::<Vec<_>>().join(" "));
+        assert_eq!(shown.unwrap_or_default(), expect, "{text}");
+    }
+
+    #[test]
+    fn expression_word_has_stems_of_its_language() {
+        check("cats lang:en", "(cats | cat·en) ·en·latn");
+        check("\"the cats\" inv*", "'the cats' inv*");
+        check("", "");
+        check("before:2024", "·all");
+        check("platform:tiktok channel:Sea", "·short_video channel 'sea'");
+    }
+
+    #[test]
+    fn expression_runs_are_phrases_and_parts() {
+        check("火山爆发", "'火山 山爆 爆发'");
+        check("火", "火");
+        check("東京タワーは完成", "('東京 京タ タワ ワー ーは は完 完成' | (東京 & 'タワ ワー' & 完成))");
+        check("서울에서", "('서울 울에 에서' | '서울 울에' | 서울)");
+        check("물", "물*");
+        check("ไฟ", "ไฟ*");
+    }
+
+    #[test]
+    fn expression_relaxed_run_is_any_pair() {
+        let query = SearchQuery::parse("火山时间").compile(RunMode::Relaxed).unwrap();
+        assert_eq!(query.all.iter().map(show).collect::<Vec<_>>(), ["(火山 | 山时 | 时间)"]);
+    }
+}

@@ -1,0 +1,198 @@
+//! Keeps an index up to date with the archive.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use super::{
+    ArchiveIndex, INDEX_FORMAT, IndexedVideo, RebuildState, SearchDocument, document::document_digest,
+};
+use crate::{
+    archive::{Archive, ArchivedTrack, ChangedVideo, FindOutcome, StoredTranscript},
+    chat::cpu_pool::CpuPool,
+    error::{ErrorKind, Result},
+    page::PageRequest,
+    time::Clock,
+    video::VideoId,
+};
+
+/// Most changed videos of one step.
+const CHANGED_MAX: u32 = 64;
+/// Tracks of one step of a build.
+const BUILD_TRACKS: u32 = 100;
+/// Bytes of text of videos that are put together. A longer video is put alone.
+const PUT_BYTES: usize = 4 << 20;
+
+/// What one step did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IndexProgress {
+    /// Videos that were indexed because they changed.
+    pub changed: u64,
+    /// Tracks that the build of the index read in this step.
+    pub built: u64,
+    /// State of the build after the step.
+    pub state: RebuildState,
+}
+
+impl IndexProgress {
+    /// Whether the step found nothing to do.
+    pub fn is_idle(&self) -> bool {
+        self.changed == 0 && self.built == 0 && self.state.is_complete
+    }
+}
+
+/// Indexes what changed in the archive. A clone is a handle to the same parts.
+///
+/// Several indexers may run at the same time: see [`ArchiveIndex::put`].
+#[derive(Clone, Debug)]
+pub struct Indexer {
+    pub(super) archive: Arc<dyn Archive>,
+    pub(super) index: Arc<dyn ArchiveIndex>,
+    pub(super) clock: Arc<dyn Clock>,
+    pool: CpuPool,
+}
+
+impl Indexer {
+    /// An indexer whose work on long transcripts runs on this runtime.
+    pub fn new(
+        archive: Arc<dyn Archive>,
+        index: Arc<dyn ArchiveIndex>,
+        clock: Arc<dyn Clock>,
+        runtime: tokio::runtime::Handle,
+    ) -> Self {
+        Self { archive, index, clock, pool: CpuPool::new(runtime, 1) }
+    }
+
+    /// Indexes some videos that changed, then continues building the index if it is incomplete.
+    ///
+    /// # Errors
+    /// Errors of the archive and of the index. A repetition continues.
+    ///
+    /// # Cancellation
+    /// A dropped future leaves the step done or to be repeated.
+    pub async fn step(&self) -> Result<IndexProgress> {
+        let state = self.current_state().await?;
+        let changed = self.index_changed(&state).await?;
+        if state.is_complete || changed >= u64::from(CHANGED_MAX) {
+            return Ok(IndexProgress { changed, built: 0, state });
+        }
+        let before = state.tracks;
+        let state = self.build(state).await?;
+        Ok(IndexProgress { changed, built: state.tracks.saturating_sub(before), state })
+    }
+
+    /// Starts to build the index again. Until the build ends, searches find what the index has.
+    ///
+    /// # Errors
+    /// Errors of the index.
+    pub async fn start_rebuild(&self) -> Result<RebuildState> {
+        let state = self.index.rebuild_state().await?;
+        let next = RebuildState {
+            generation: state.generation.saturating_add(1),
+            format: INDEX_FORMAT,
+            ..RebuildState::default()
+        };
+        self.index.put(&[], next.generation, Some(&next)).await?;
+        Ok(next)
+    }
+
+    /// State of the build. An index of another format is built again.
+    async fn current_state(&self) -> Result<RebuildState> {
+        let state = self.index.rebuild_state().await?;
+        if state.format == INDEX_FORMAT { Ok(state) } else { self.start_rebuild().await }
+    }
+
+    /// Indexes some of the videos that changed; returns their number.
+    async fn index_changed(&self, state: &RebuildState) -> Result<u64> {
+        let changed = self.archive.unindexed_videos(CHANGED_MAX).await?;
+        let mut batch = IndexBatch::default();
+        for item in &changed {
+            let ChangedVideo { video, change } = item;
+            batch.add(self.read_video(video, *change).await?, item);
+            if batch.bytes >= PUT_BYTES {
+                self.put_changed(&mut batch, state).await?;
+            }
+        }
+        self.put_changed(&mut batch, state).await?;
+        Ok(changed.len() as u64)
+    }
+
+    async fn put_changed(&self, batch: &mut IndexBatch, state: &RebuildState) -> Result<()> {
+        let IndexBatch { videos, changes, .. } = std::mem::take(batch);
+        if changes.is_empty() {
+            return Ok(());
+        }
+        self.index.put(&videos, state.generation, None).await?;
+        // A video that changed again since it was listed stays listed.
+        self.archive.delete_unindexed_videos(&changes).await
+    }
+
+    /// Indexes some tracks of the archive, from where the build ended before.
+    async fn build(&self, mut state: RebuildState) -> Result<RebuildState> {
+        let request = PageRequest { after: state.cursor.clone(), limit: BUILD_TRACKS };
+        let page = self.archive.list_tracks(request).await?;
+        state.tracks = state.tracks.saturating_add(page.items.len() as u64);
+        let videos: BTreeSet<VideoId> = page.items.into_iter().map(|track| track.video).collect();
+        let mut batch = IndexBatch::default();
+        for video in &videos {
+            let (indexed, bytes) = self.read_video(video, 0).await?;
+            batch.videos.push(indexed);
+            batch.bytes += bytes;
+            if batch.bytes >= PUT_BYTES {
+                let full = std::mem::take(&mut batch);
+                // The cursor stays: a crash repeats these videos.
+                self.index.put(&full.videos, state.generation, None).await?;
+            }
+        }
+        state.is_complete = page.next.is_none();
+        state.cursor = page.next;
+        self.index.put(&batch.videos, state.generation, Some(&state)).await?;
+        Ok(state)
+    }
+
+    /// The documents of a video, and the size of their texts in bytes.
+    async fn read_video(&self, video: &VideoId, change: u64) -> Result<(IndexedVideo, usize)> {
+        let row_terms = self.index.row_terms();
+        let (mut documents, mut bytes) = (Vec::new(), 0);
+        for track in self.archive.tracks(video).await? {
+            let Some(stored) = self.read_track(&track).await? else { continue };
+            let Some(selector) = track.selectors.first().cloned() else { continue };
+            let size = stored.transcript.segments.iter().map(|segment| segment.text.len()).sum();
+            bytes += size;
+            documents
+                .push(self.pool.work(size, move || SearchDocument::new(selector, &stored, row_terms)).await?);
+        }
+        Ok((IndexedVideo { video: video.clone(), change, documents }, bytes))
+    }
+
+    /// The transcript of an archived track; `None` if it is not found or cannot be read.
+    pub(super) async fn read_track(&self, track: &ArchivedTrack) -> Result<Option<StoredTranscript>> {
+        let Some(selector) = track.selectors.first() else { return Ok(None) };
+        match self.archive.find(&track.video, selector, self.clock.now()).await {
+            Ok(FindOutcome::Transcript(stored)) => Ok(Some(stored)),
+            Ok(FindOutcome::Absence(_) | FindOutcome::Withdrawn | FindOutcome::NotFound) => Ok(None),
+            // `archive verify` reports it; the index is complete without it.
+            Err(error) if error.is_unreadable() || error.kind() == ErrorKind::Corrupt => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The digest of a track's document; `None` if the index should not have it.
+    pub(super) async fn track_digest(&self, track: &ArchivedTrack) -> Result<Option<String>> {
+        Ok(self.read_track(track).await?.map(|stored| document_digest(&stored)))
+    }
+}
+
+/// Videos that are put together.
+#[derive(Debug, Default)]
+struct IndexBatch {
+    videos: Vec<IndexedVideo>,
+    changes: Vec<ChangedVideo>,
+    bytes: usize,
+}
+
+impl IndexBatch {
+    fn add(&mut self, (video, bytes): (IndexedVideo, usize), change: &ChangedVideo) {
+        self.videos.push(video);
+        self.changes.push(change.clone());
+        self.bytes += bytes;
+    }
+}

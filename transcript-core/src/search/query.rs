@@ -1,0 +1,416 @@
+//! The query language: words, phrases, exclusions, alternatives, prefixes and filters.
+//!
+//! Parsing is total. What is malformed is searched as words: an unclosed quotation mark, an unknown filter, a date that
+//! is none, an `OR` without alternatives.
+
+use std::str::FromStr;
+
+use jiff::civil;
+
+use crate::{
+    chat::{
+        fold::fold,
+        tokenizer::{Term, terms_with_ranges},
+    },
+    time::Timestamp,
+    transcript::LanguageTag,
+    video::Platform,
+};
+
+/// Longest query, in characters. The rest is ignored.
+pub const QUERY_CHARS_MAX: usize = 1_000;
+/// Most terms of a query: words, phrases and alternatives. Further ones are ignored.
+pub const QUERY_TERMS_MAX: usize = 32;
+/// Most words of a phrase. Further ones are ignored.
+const PHRASE_WORDS_MAX: usize = 64;
+/// Fewest letters before the asterisk of a prefix.
+const PREFIX_LETTERS_MIN: usize = 2;
+/// Most filters of each kind. Further ones are ignored.
+const FILTERS_MAX: usize = 8;
+
+/// A parsed query.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SearchQuery {
+    /// Every group must occur: at least one of its alternatives.
+    pub(super) groups: Vec<Vec<QueryTerm>>,
+    /// None of these may occur.
+    pub(super) excluded: Vec<QueryTerm>,
+    /// What the transcript and its video must be.
+    pub filters: SearchFilters,
+}
+
+/// Filters of a query. Alternatives of one kind are joined with "or", the kinds with "and".
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SearchFilters {
+    /// Languages of the transcript; none: all.
+    pub languages: Vec<LanguageTag>,
+    /// Platforms of the video; none: all.
+    pub platforms: Vec<Platform>,
+    /// Words of the channel's name, in order; none: all.
+    pub(super) channels: Vec<Vec<String>>,
+    /// Only videos published before this time; without a date of publication, archived before it.
+    pub before: Option<Timestamp>,
+    /// Only videos published at this time or later.
+    pub after: Option<Timestamp>,
+}
+
+/// A word or phrase to find.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum QueryTerm {
+    /// A word: folded, and in lower case with its accents, which stemmers read.
+    Word { folded: String, lower: String },
+    /// A run of an unspaced script or of Korean, as typed.
+    Run(String),
+    /// Words in this order, without other words between them.
+    Phrase(Vec<String>),
+    /// All of these, which were typed without a space.
+    All(Vec<QueryTerm>),
+    /// The beginning of a word.
+    Prefix(String),
+}
+
+impl SearchQuery {
+    /// Parses a query.
+    pub fn parse(text: &str) -> Self {
+        let mut query = Self::default();
+        let mut terms = 0;
+        let mut is_alternative = false;
+        for piece in split(text) {
+            if piece.is_or {
+                is_alternative = !query.groups.is_empty();
+                continue;
+            }
+            if !piece.is_quoted && query.add_filter(&piece) {
+                is_alternative = false;
+                continue;
+            }
+            let Some(term) = term_of(&piece).filter(|_| terms < QUERY_TERMS_MAX) else { continue };
+            terms += 1;
+            match query.groups.last_mut() {
+                _ if piece.is_excluded => query.excluded.push(term),
+                Some(group) if is_alternative => group.push(term),
+                _ => query.groups.push(vec![term]),
+            }
+            is_alternative = false;
+        }
+        if query.groups.is_empty() && query.filters == SearchFilters::default() {
+            // Only exclusions: nothing to exclude them from, so they are searched.
+            query.groups = query.excluded.drain(..).map(|term| vec![term]).collect();
+        }
+        query
+    }
+
+    /// Whether nothing is searched: no word and no filter.
+    pub fn is_empty(&self) -> bool {
+        self.groups.is_empty() && self.filters == SearchFilters::default()
+    }
+
+    /// The words of the query that may have a typing error, in order.
+    pub(super) fn plain_words(&self) -> impl Iterator<Item = &str> {
+        self.groups.iter().flatten().filter_map(|term| match term {
+            QueryTerm::Word { folded, .. } => Some(folded.as_str()),
+            _ => None,
+        })
+    }
+
+    /// Adds a piece `name:value` as a filter; false if it is none.
+    fn add_filter(&mut self, piece: &QueryPiece) -> bool {
+        let Some((name, value)) = piece.text.split_once(':').filter(|_| !piece.is_excluded) else {
+            return false;
+        };
+        let filters = &mut self.filters;
+        match name.to_ascii_lowercase().as_str() {
+            "lang" | "language" => {
+                LanguageTag::parse(value).ok().map(|language| push_bounded(&mut filters.languages, language))
+            }
+            "platform" => {
+                Platform::parse(value).map(|platform| push_bounded(&mut filters.platforms, platform))
+            }
+            "channel" => {
+                let words = ordered_words(value);
+                (!words.is_empty()).then(|| push_bounded(&mut filters.channels, words))
+            }
+            "before" => parse_day(value).map(|day| filters.before = Some(day)),
+            "after" => parse_day(value).map(|day| filters.after = Some(day)),
+            _ => None,
+        }
+        .is_some()
+    }
+}
+
+impl FromStr for SearchQuery {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(Self::parse(text))
+    }
+}
+
+fn push_bounded<T>(list: &mut Vec<T>, item: T) {
+    if list.len() < FILTERS_MAX {
+        list.push(item);
+    }
+}
+
+/// A piece of a query between white space, or between quotation marks.
+#[derive(Debug, Default)]
+struct QueryPiece {
+    text: String,
+    is_quoted: bool,
+    is_excluded: bool,
+    is_or: bool,
+}
+
+/// Splits a query into pieces.
+fn split(text: &str) -> Vec<QueryPiece> {
+    let letters: Vec<char> = text.chars().take(QUERY_CHARS_MAX).map(plain_quote).collect();
+    let mut pieces = Vec::new();
+    let mut at = 0;
+    while let Some(letter) = letters.get(at) {
+        if letter.is_whitespace() || letter.is_control() {
+            at += 1;
+            continue;
+        }
+        let is_excluded = is_minus(*letter) && letters.get(at + 1).is_some_and(|next| !next.is_whitespace());
+        let start = if is_excluded { at + 1 } else { at };
+        let (mut piece, end) = read_piece(&letters, start);
+        piece.is_excluded = is_excluded;
+        piece.is_or = !piece.is_quoted && !is_excluded && piece.text == "OR";
+        pieces.push(piece);
+        at = end.max(at + 1);
+    }
+    pieces
+}
+
+/// Reads a piece and returns where it ends. A quotation mark after a colon quotes the value of a filter.
+fn read_piece(letters: &[char], start: usize) -> (QueryPiece, usize) {
+    let closing = |from: usize| {
+        let rest = letters.get(from..).unwrap_or_default();
+        rest.iter().position(|letter| *letter == '"').map(|length| from + length)
+    };
+    let text = |from: usize, to: usize| letters.get(from..to).unwrap_or_default().iter().collect::<String>();
+    if letters.get(start) == Some(&'"')
+        && let Some(end) = closing(start + 1)
+    {
+        return (
+            QueryPiece { text: text(start + 1, end), is_quoted: true, ..QueryPiece::default() },
+            end + 1,
+        );
+    }
+    let mut end = start + 1;
+    while let Some(letter) = letters.get(end) {
+        if letter.is_whitespace() || letter.is_control() {
+            break;
+        }
+        if *letter == '"' {
+            let is_value = letters.get(end - 1) == Some(&':');
+            let Some(close) = closing(end + 1).filter(|_| is_value) else { break };
+            let value = format!("{}{}", text(start, end), text(end + 1, close));
+            return (QueryPiece { text: value, ..QueryPiece::default() }, close + 1);
+        }
+        end += 1;
+    }
+    (QueryPiece { text: text(start, end), ..QueryPiece::default() }, end)
+}
+
+fn plain_quote(letter: char) -> char {
+    if matches!(letter, '“' | '”' | '„' | '«' | '»' | '＂') { '"' } else { letter }
+}
+
+fn is_minus(letter: char) -> bool {
+    matches!(letter, '-' | '−' | '－')
+}
+
+/// The term of a piece; `None` if it has no letter or digit.
+fn term_of(piece: &QueryPiece) -> Option<QueryTerm> {
+    if piece.is_quoted {
+        let words = ordered_words(&piece.text);
+        let is_one_term = words.len() == 1 && has_unordered_run(&piece.text);
+        return match words.len() {
+            // One character of an unspaced script is no run of pairs.
+            0 => term_of(&QueryPiece { text: piece.text.clone(), ..QueryPiece::default() }),
+            _ if is_one_term => term_of(&QueryPiece { text: piece.text.clone(), ..QueryPiece::default() }),
+            _ => Some(QueryTerm::Phrase(words)),
+        };
+    }
+    if let Some(beginning) = piece.text.strip_suffix('*') {
+        let folded = fold(beginning);
+        let is_one_word = matches!(unquoted_terms(beginning).as_slice(), [QueryTerm::Word { .. }]);
+        if is_one_word && folded.chars().count() >= PREFIX_LETTERS_MIN {
+            return Some(QueryTerm::Prefix(super::tokens::cut(&folded).to_owned()));
+        }
+    }
+    let mut terms = unquoted_terms(&piece.text);
+    if terms.len() <= 1 {
+        return terms.pop();
+    }
+    drop_elision(&piece.text, &mut terms);
+    let words: Vec<String> = terms
+        .iter()
+        .filter_map(|term| match term {
+            QueryTerm::Word { folded, .. } => Some(folded.clone()),
+            _ => None,
+        })
+        .collect();
+    match terms.len() {
+        1 => terms.pop(),
+        count if count == words.len() => Some(QueryTerm::Phrase(words)),
+        _ => Some(QueryTerm::All(terms)),
+    }
+}
+
+/// Drops the article of `l'école`, which is part of no other form of the word.
+fn drop_elision(text: &str, terms: &mut Vec<QueryTerm>) {
+    let before = text.split(['\'', '’']).next().unwrap_or_default();
+    if before.len() < text.len() && before.chars().count() <= 2 && terms.len() > 1 {
+        terms.remove(0);
+    }
+}
+
+/// The words and runs of a text, in order.
+fn unquoted_terms(text: &str) -> Vec<QueryTerm> {
+    let letters: Vec<char> = text.chars().collect();
+    let mut found = Vec::new();
+    let mut run_end = 0;
+    let mut run_start: Option<usize> = None;
+    let run = |start: usize, end: usize| {
+        QueryTerm::Run(letters.get(start..end).unwrap_or_default().iter().collect())
+    };
+    terms_with_ranges(text, |term, range| match term {
+        Term::Word(folded, lower) => {
+            if let Some(start) = run_start.take() {
+                found.push(run(start, run_end));
+            }
+            if found.len() < PHRASE_WORDS_MAX {
+                let folded = super::tokens::cut(folded).to_owned();
+                found.push(QueryTerm::Word { folded, lower: lower.to_owned() });
+            }
+        }
+        Term::Ngram(_) => {
+            // A gap of one character or more ends a run.
+            if let Some(start) = run_start.take_if(|_| range.start > run_end) {
+                found.push(run(start, run_end));
+            }
+            run_start.get_or_insert(range.start);
+            run_end = run_end.max(range.end);
+        }
+        Term::Stem(_) => {}
+    });
+    if let Some(start) = run_start {
+        found.push(run(start, run_end));
+    }
+    found
+}
+
+/// The ordered terms of a text: words, and pairs of unspaced scripts.
+pub(super) fn ordered_words(text: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    terms_with_ranges(text, |term, _| match term {
+        Term::Word(folded, _) => words.push(super::tokens::cut(folded).to_owned()),
+        Term::Ngram(ngram) if !super::tokens::is_single_ideograph(ngram) => words.push(ngram.to_owned()),
+        Term::Ngram(_) | Term::Stem(_) => {}
+    });
+    words.truncate(PHRASE_WORDS_MAX);
+    words
+}
+
+/// Whether a text of one ordered term is a run that is shorter than the pairs of an index.
+fn has_unordered_run(text: &str) -> bool {
+    matches!(unquoted_terms(text).as_slice(), [QueryTerm::Run(_)])
+}
+
+/// Parses a year, a month or a day: its first moment.
+fn parse_day(text: &str) -> Option<Timestamp> {
+    let mut parts = text.split('-');
+    let year: i16 = parts.next().filter(|year| year.len() == 4)?.parse().ok()?;
+    let mut number = || match parts.next() {
+        None => Some(1_i8),
+        Some(part) if (1..=2).contains(&part.len()) => part.parse().ok(),
+        Some(_) => None,
+    };
+    let (month, day) = (number()?, number()?);
+    let date = parts.next().is_none().then(|| civil::Date::new(year, month, day).ok())??;
+    Some(Timestamp::from_civil(date.at(0, 0, 0, 0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn show(term: &QueryTerm) -> String {
+        match term {
+            QueryTerm::Word { folded, .. } => folded.clone(),
+            QueryTerm::Run(run) => format!("<{run}>"),
+            QueryTerm::Phrase(words) => format!("\"{}\"", words.join(" ")),
+            QueryTerm::All(terms) => terms.iter().map(show).collect::<Vec<_>>().join("&"),
+            QueryTerm::Prefix(prefix) => format!("{prefix}*"),
+        }
+    }
+
+    fn check(text: &str, expect: &str) {
+        let query = SearchQuery::parse(text);
+        let groups = query.groups.iter().map(|group| group.iter().map(show).collect::<Vec<_>>().join("|"));
+        let excluded = query.excluded.iter().map(|term| format!("-{}", show(term)));
+        let found: Vec<String> = groups.chain(excluded).collect();
+        assert_eq!(found.join(" "), expect, "{text}");
+    }
+
+    #[test]
+    fn query_operators_are_parsed() {
+        check("Tide  TABLES", "tide tables");
+        check("\"tide tables\" -harbour", "\"tide tables\" -harbour");
+        check("tea OR coffee OR milk cup", "tea|coffee|milk cup");
+        check("invest* a*", "invest* a");
+        check("state-of-the-art don't l'école", "\"state of the art\" \"don t\" ecole");
+        check("“tide tables” «quai»", "\"tide tables\" \"quai\"");
+        check("火山爆发 AI革命", "<火山爆发> ai&<革命>");
+        check("-\"two words\" one", "one -\"two words\"");
+        check("서울에서 \"서울\"", "<서울에서> <서울>");
+    }
+
+    #[test]
+    fn query_malformed_parts_are_words() {
+        check("OR tea OR", "tea");
+        check("\"open quote", "open quote");
+        check("lang:!! before:soon colour:red", "lang \"before soon\" \"colour red\"");
+        check("* - \" ** --", "");
+        check("-only -these", "only these");
+        check("a\u{0}b\u{202e}c", "a \"b c\"");
+    }
+
+    #[test]
+    fn query_filters_are_parsed() {
+        let query = SearchQuery::parse(
+            "sea lang:de lang:pt-br platform:youtube channel:\"BBC News\" before:2024 after:2023-02-28",
+        );
+        assert_eq!(query.groups.len(), 1);
+        let filters = query.filters;
+        let languages: Vec<_> = filters.languages.iter().map(LanguageTag::as_str).collect();
+        assert_eq!((languages, filters.platforms), (vec!["de", "pt-BR"], vec![Platform::YouTube]));
+        assert_eq!(filters.channels, [["bbc", "news"]]);
+        assert_eq!(filters.before.unwrap().to_string(), "2024-01-01T00:00:00Z");
+        assert_eq!(filters.after.unwrap().to_string(), "2023-02-28T00:00:00Z");
+        assert!(!SearchQuery::parse("lang:de").is_empty());
+        assert!(SearchQuery::parse(" … ").is_empty());
+        assert_eq!(SearchQuery::parse("before:2024-02-31").filters.before, None);
+    }
+
+    #[test]
+    fn query_size_is_bounded() {
+        let terms =
+            |query: &SearchQuery| query.groups.iter().map(Vec::len).sum::<usize>() + query.excluded.len();
+        for text in ["a ".repeat(10_000), "a OR ".repeat(5_000), "-a ".repeat(5_000), "\"".repeat(9_999)] {
+            assert!(terms(&SearchQuery::parse(&text)) <= QUERY_TERMS_MAX);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn query_any_text_is_parsed(text in "[\\PC\"*: \u{0}-\u{1f}-]{0,60}") {
+            let query = SearchQuery::parse(&text);
+            prop_assert!(query.groups.iter().all(|group| !group.is_empty()));
+        }
+    }
+}

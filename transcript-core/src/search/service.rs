@@ -1,0 +1,225 @@
+//! Searches the archive.
+
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+
+use super::{
+    ArchiveIndex, Candidate, CandidateRequest, IndexQuery, SearchMoment, SearchQuery, SearchSort,
+    expression::RunMode, moments::moments, suggestion::suggest, text_match::match_text,
+};
+use crate::{
+    archive::{Archive, FindOutcome, StoredTranscript},
+    chat::cpu_pool::{CpuPool, SEARCHES_MAX},
+    error::{Error, Result},
+    time::Clock,
+    transcript::LanguageTag,
+    video::Platform,
+};
+
+/// Most hits of a page.
+pub const LIMIT_MAX: u32 = 100;
+/// Hits of a page unless the request says otherwise.
+const LIMIT_DEFAULT: u32 = 20;
+/// Candidates that are read for each page beyond its hits: of withdrawn or changed videos.
+const EXTRA_CANDIDATES: u32 = 200;
+
+/// A search of the archive.
+#[derive(Clone, Debug, PartialEq, Eq, smart_default::SmartDefault)]
+pub struct SearchParams {
+    /// The query, in the language of [`SearchQuery`].
+    pub query: String,
+    /// Only transcripts in this language, besides the filters of the query.
+    pub language: Option<LanguageTag>,
+    /// Only videos of this platform, besides the filters of the query.
+    pub platform: Option<Platform>,
+    /// Order of the hits.
+    pub sort: SearchSort,
+    /// Most hits: 1 to [`LIMIT_MAX`].
+    #[default(LIMIT_DEFAULT)]
+    pub limit: u32,
+    /// Where the previous page ended.
+    pub cursor: Option<String>,
+}
+
+/// Number of matching videos.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SearchTotal {
+    /// The number.
+    pub value: u64,
+    /// Whether it is exact; if not, there are at least as many.
+    pub is_exact: bool,
+}
+
+/// A page of results.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SearchPage {
+    /// Number of matching videos.
+    pub total: SearchTotal,
+    /// The hits, one for each video.
+    pub hits: Vec<SearchResult>,
+    /// Where the next page begins; `None` at the end.
+    pub next: Option<String>,
+    /// The query with its typing errors corrected, if nothing was found and the index has similar words.
+    pub suggestion: Option<String>,
+}
+
+/// A video that matches.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SearchResult {
+    /// The transcript that matches best, with the metadata of the video.
+    pub stored: StoredTranscript,
+    /// Selector of the transcript.
+    pub selector: crate::transcript::TrackSelector,
+    /// Score: higher is better. Comparable within one search only.
+    pub score: f64,
+    /// The best moments, best first. None if only the title or the channel matches.
+    pub moments: Vec<SearchMoment>,
+}
+
+/// Searches the archive through an index. A clone is a handle to the same parts.
+#[derive(Clone, Debug)]
+pub struct ArchiveSearch {
+    archive: Arc<dyn Archive>,
+    index: Arc<dyn ArchiveIndex>,
+    clock: Arc<dyn Clock>,
+    pool: CpuPool,
+}
+
+/// Where a page ended, for its cursor.
+#[derive(Clone, Copy, Debug)]
+struct PageEnd {
+    offset: u32,
+    mode: RunMode,
+}
+
+impl ArchiveSearch {
+    /// A search whose work on long transcripts runs on this runtime.
+    pub fn new(
+        archive: Arc<dyn Archive>,
+        index: Arc<dyn ArchiveIndex>,
+        clock: Arc<dyn Clock>,
+        runtime: tokio::runtime::Handle,
+    ) -> Self {
+        Self { archive, index, clock, pool: CpuPool::new(runtime, SEARCHES_MAX) }
+    }
+
+    /// Finds the videos of the archive whose transcripts match a query.
+    ///
+    /// Each hit is read from the archive and checked against the query. A query without words and filters has no hits.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Invalid`] if the cursor is none of this search; otherwise errors of the archive and of the
+    /// index.
+    pub async fn search(&self, params: &SearchParams) -> Result<SearchPage> {
+        let mut query = SearchQuery::parse(&params.query);
+        if query.groups.is_empty() && query.is_empty() {
+            return Ok(SearchPage {
+                total: SearchTotal { value: 0, is_exact: true },
+                ..SearchPage::default()
+            });
+        }
+        query.filters.languages.extend(params.language.clone());
+        query.filters.platforms.extend(params.platform);
+        let start = match &params.cursor {
+            None => PageEnd { offset: 0, mode: RunMode::Strict },
+            Some(cursor) => decode_cursor(cursor, params)?,
+        };
+        let mut page = self.page(&query, params, start).await?;
+        if page.total.value == 0 && params.cursor.is_none() && query.has_runs() {
+            page = self.page(&query, params, PageEnd { offset: 0, mode: RunMode::Relaxed }).await?;
+        }
+        if page.total.value == 0 && params.cursor.is_none() {
+            page.suggestion = suggest(self.index.as_ref(), &params.query, &query).await?;
+        }
+        Ok(page)
+    }
+
+    /// Reads candidates until the page is full.
+    async fn page(&self, query: &SearchQuery, params: &SearchParams, start: PageEnd) -> Result<SearchPage> {
+        let Some(compiled) = query.compile(start.mode).map(Arc::new) else {
+            return Ok(SearchPage::default());
+        };
+        let limit = params.limit.clamp(1, LIMIT_MAX);
+        let request = CandidateRequest {
+            query: IndexQuery::clone(&compiled),
+            sort: params.sort,
+            offset: start.offset,
+            limit: limit.saturating_add(EXTRA_CANDIDATES),
+        };
+        let found = self.index.candidates(&request).await?;
+        let read_max = found.items.len();
+        let (mut hits, mut read, mut dropped) = (Vec::new(), 0_usize, 0_u64);
+        for candidate in found.items {
+            if hits.len() >= limit as usize {
+                break;
+            }
+            read += 1;
+            match self.check(&compiled, candidate).await? {
+                Some(hit) => hits.push(hit),
+                None => dropped += 1,
+            }
+        }
+        let end = start.offset.saturating_add(u32::try_from(read).unwrap_or(u32::MAX));
+        let has_more = read < read_max || u64::from(end) < found.total.min(u64::from(super::CANDIDATES_MAX));
+        let has_more = has_more && read > 0;
+        Ok(SearchPage {
+            total: SearchTotal { value: found.total.saturating_sub(dropped), is_exact: found.is_exact },
+            hits,
+            next: has_more.then(|| encode_cursor(PageEnd { offset: end, ..start }, params)),
+            suggestion: None,
+        })
+    }
+
+    /// Reads a candidate from the archive; `None` if it does not match any more.
+    async fn check(&self, query: &Arc<IndexQuery>, candidate: Candidate) -> Result<Option<SearchResult>> {
+        let Candidate { video, selector, score } = candidate;
+        let stored = match self.archive.find(&video, &selector, self.clock.now()).await {
+            Ok(FindOutcome::Transcript(stored)) => stored,
+            Ok(FindOutcome::Absence(_) | FindOutcome::Withdrawn | FindOutcome::NotFound) => return Ok(None),
+            Err(error) if error.is_unreadable() => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let bytes = stored.transcript.segments.iter().map(|segment| segment.text.len()).sum();
+        let query = Arc::clone(query);
+        let work = move || {
+            let found = match_text(&query, &stored)?;
+            let moments = moments(&stored.transcript.segments, &found);
+            Some(SearchResult { stored, selector, score, moments })
+        };
+        self.pool.work(bytes, work).await
+    }
+}
+
+/// A number that cursors of this search share.
+fn search_number(params: &SearchParams) -> u32 {
+    let mut hash = Sha256::new();
+    let language = params.language.as_ref().map_or("", LanguageTag::as_str);
+    let platform = params.platform.map_or("", Platform::as_str);
+    for text in [params.query.as_str(), language, platform, params.sort.as_str()] {
+        hash.update((text.len() as u64).to_be_bytes());
+        hash.update(text);
+    }
+    hash.finalize().iter().take(4).fold(0, |number, byte| number << 8 | u32::from(*byte))
+}
+
+fn encode_cursor(end: PageEnd, params: &SearchParams) -> String {
+    let mode = if end.mode == RunMode::Relaxed { 'r' } else { 's' };
+    format!("{mode}{:08x}{:x}", search_number(params), end.offset)
+}
+
+fn decode_cursor(cursor: &str, params: &SearchParams) -> Result<PageEnd> {
+    let decoded = || {
+        let mode = match cursor.get(..1)? {
+            "s" => RunMode::Strict,
+            "r" => RunMode::Relaxed,
+            _ => return None,
+        };
+        let number = u32::from_str_radix(cursor.get(1..9)?, 16).ok()?;
+        let offset = u32::from_str_radix(cursor.get(9..)?, 16).ok()?;
+        (number == search_number(params)).then_some(PageEnd { offset, mode })
+    };
+    decoded().ok_or_else(|| {
+        Error::invalid("cursor: it belongs to another search: use nextCursor of the previous page unchanged")
+    })
+}

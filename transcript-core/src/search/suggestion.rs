@@ -1,0 +1,141 @@
+//! Corrections of typing errors: "did you mean".
+
+use super::{ArchiveIndex, SearchQuery, VocabularyWord};
+use crate::error::Result;
+
+/// Shortest word that is corrected, in letters; a word from the second length on may have two errors.
+const LETTERS_MIN: usize = 4;
+const TWO_ERRORS_LETTERS_MIN: usize = 8;
+/// Longest word that is corrected, in letters.
+const LETTERS_MAX: usize = 40;
+/// Most words that are corrected.
+const WORDS_MAX: usize = 4;
+
+/// The query with its unknown words replaced by similar words of the index; `None` if there are none.
+pub(super) async fn suggest(
+    index: &dyn ArchiveIndex,
+    text: &str,
+    query: &SearchQuery,
+) -> Result<Option<String>> {
+    let mut corrected = text.to_owned();
+    let mut is_changed = false;
+    let words: Vec<String> = query.plain_words().map(str::to_owned).collect();
+    for word in words.iter().filter(|word| is_correctable(word)).take(WORDS_MAX) {
+        let near = index.near_words(word).await?;
+        if near.iter().any(|known| known.word == *word) {
+            continue;
+        }
+        let Some(better) = best(word, &near) else { continue };
+        if let Some(replaced) = replace_word(&corrected, word, better) {
+            corrected = replaced;
+            is_changed = true;
+        }
+    }
+    Ok(is_changed.then_some(corrected))
+}
+
+fn is_correctable(word: &str) -> bool {
+    let letters = word.chars().count();
+    (LETTERS_MIN..=LETTERS_MAX).contains(&letters) && word.chars().any(char::is_alphabetic)
+}
+
+/// The most similar word; of equally similar ones the most frequent.
+fn best<'a>(word: &str, near: &'a [VocabularyWord]) -> Option<&'a str> {
+    let errors_max = if word.chars().count() >= TWO_ERRORS_LETTERS_MIN { 2 } else { 1 };
+    let letters: Vec<char> = word.chars().collect();
+    near.iter()
+        // Stems have marks.
+        .filter(|known| known.word.chars().all(char::is_alphanumeric))
+        .filter_map(|known| {
+            let errors = distance(&letters, &known.word, errors_max)?;
+            Some((errors, std::cmp::Reverse(known.rows), known.word.as_str()))
+        })
+        .min()
+        .map(|(_, _, word)| word)
+}
+
+/// Number of errors between two words, if at most `max`: a letter that is wrong, missing, added or swapped.
+fn distance(word: &[char], other: &str, max: usize) -> Option<usize> {
+    let other: Vec<char> = other.chars().take(LETTERS_MAX + max + 1).collect();
+    if word.len().abs_diff(other.len()) > max {
+        return None;
+    }
+    let mut before: Vec<usize> = Vec::new();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (i, letter) in word.iter().enumerate() {
+        let mut next = vec![i + 1];
+        for (j, candidate) in other.iter().enumerate() {
+            let at = |row: &[usize], index: usize| row.get(index).copied().unwrap_or(usize::MAX / 2);
+            let mut cost = (at(&row, j) + usize::from(letter != candidate))
+                .min(at(&row, j + 1) + 1)
+                .min(at(&next, j) + 1);
+            let is_swapped =
+                i > 0 && j > 0 && word.get(i - 1) == Some(candidate) && other.get(j - 1) == Some(letter);
+            if is_swapped {
+                cost = cost.min(at(&before, j - 1) + 1);
+            }
+            next.push(cost);
+        }
+        before = std::mem::replace(&mut row, next);
+    }
+    row.last().copied().filter(|errors| *errors <= max)
+}
+
+/// Replaces the typed form of a word; `None` if the text has it in another form.
+fn replace_word(text: &str, word: &str, better: &str) -> Option<String> {
+    let is_part = |letter: char| letter.is_alphanumeric();
+    let mut result = String::new();
+    let mut is_replaced = false;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let end = rest.find(|letter| !is_part(letter)).unwrap_or(rest.len());
+        let (part, after) = rest.split_at(end);
+        if !is_replaced && crate::chat::fold::fold(part) == word {
+            result.push_str(better);
+            is_replaced = true;
+        } else {
+            result.push_str(part);
+        }
+        let between = after.find(is_part).unwrap_or(after.len());
+        let (gap, next) = after.split_at(between);
+        result.push_str(gap);
+        rest = next;
+    }
+    is_replaced.then_some(result)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn suggestion_distance_counts_typing_errors() {
+        let check = |word: &str, other: &str, expect: Option<usize>| {
+            assert_eq!(distance(&word.chars().collect::<Vec<_>>(), other, 2), expect, "{word} {other}");
+        };
+        check("harbour", "harbour", Some(0));
+        check("harbuor", "harbour", Some(1));
+        check("harbor", "harbour", Some(1));
+        check("harbourr", "harbour", Some(1));
+        check("hxrbxur", "harbour", Some(2));
+        check("xxxbour", "harbour", None);
+        check("", "", Some(0));
+    }
+
+    #[test]
+    fn suggestion_replaces_first_typed_form() {
+        assert_eq!(
+            replace_word("lang:en Harbuor, now", "harbuor", "harbour").unwrap(),
+            "lang:en harbour, now"
+        );
+        assert_eq!(replace_word("nothing", "harbuor", "harbour"), None);
+    }
+
+    #[test]
+    fn suggestion_prefers_fewer_errors_then_frequency() {
+        let near = [("harbours", 9), ("harbour", 2), ("barbour", 8)]
+            .map(|(word, rows)| VocabularyWord { word: word.to_owned(), rows });
+        assert_eq!(best("harbor", &near), Some("harbour"));
+        assert_eq!(best("zzzzzz", &near), None);
+    }
+}

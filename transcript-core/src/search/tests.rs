@@ -1,0 +1,105 @@
+//! Tests of the terms and of the moments.
+
+use std::sync::Arc;
+
+use super::{
+    SearchDocument, SearchMoment, SearchQuery, expression::RunMode, moments::moments, text_match::match_text,
+};
+use crate::{
+    archive::{StoredTranscript, content_digest},
+    time::Timestamp,
+    transcript::{LanguageTag, Segment, TrackInfo, TrackKind, TrackSelector, Transcript},
+    video::{Platform, VideoId},
+};
+
+fn stored(language: &str, lines: &[&str]) -> StoredTranscript {
+    let transcript = Transcript {
+        video: VideoId::new(Platform::YouTube, "aaaaaaaaaaa").unwrap(),
+        title: Some("Tide tables".to_owned()),
+        author: Some("Sea News".to_owned()),
+        duration_ms: None,
+        track: TrackInfo::new(LanguageTag::parse(language).unwrap(), TrackKind::Human),
+        source: "imported".to_owned(),
+        segments: lines.iter().zip(0..).map(|(line, n)| Segment::new(*line, n * 3_000, 2_500)).collect(),
+    };
+    StoredTranscript {
+        content_sha256: content_digest(&transcript),
+        transcript: Arc::new(transcript),
+        revision: 1,
+        parser_version: 1,
+        stored_at: Timestamp::from_millis(0),
+        details: Arc::default(),
+    }
+}
+
+fn found(query: &str, stored: &StoredTranscript) -> Option<Vec<SearchMoment>> {
+    let query = SearchQuery::parse(query).compile(RunMode::Strict)?;
+    Some(moments(&stored.transcript.segments, &match_text(&query, stored)?))
+}
+
+fn rows(lines: &[&str], row_terms: usize) -> SearchDocument {
+    SearchDocument::new(TrackSelector::Default, &stored("en", lines), row_terms)
+}
+
+#[test]
+fn document_rows_repeat_terms_of_others() {
+    let document = rows(&["one walrus", "two cats", "three pelicans"], 2);
+    assert_eq!(document.rows.len(), 3);
+    let first = &document.rows[0];
+    assert_eq!((first.title.as_str(), first.channel.as_str()), ("tide tables", "sea news"));
+    assert_eq!(first.words, "one walrus");
+    for term in ["two", "cats", "cat·en", "pelicans", "tabl·en"] {
+        assert!(first.extras.split(' ').any(|known| known == term), "{term}: {}", first.extras);
+    }
+    assert!(!first.extras.split(' ').any(|term| term == "walrus"));
+    assert_eq!(rows(&["one walrus"], 4_000).rows.len(), 1);
+}
+
+#[test]
+fn document_memory_is_bounded() {
+    let words: Vec<String> = (0..40_000).map(|n| format!("w{n}")).collect();
+    let lines: Vec<String> = words.chunks(10).map(|words| words.join(" ")).collect();
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let document = rows(&lines, 100);
+    assert_eq!(document.rows.len(), 64);
+    let bytes: usize = document.rows.iter().map(|row| row.words.len() + row.extras.len()).sum();
+    assert!(bytes < 64 * 17_000 * 8, "{bytes}");
+}
+
+#[test]
+fn match_best_moments_come_first() {
+    let lines = [
+        "A tide came in the early morning, they said.",
+        "Then a tide table, with tables and more.",
+        "Nothing.",
+    ];
+    let moments = found("tide tables", &stored("en", &lines)).unwrap();
+    assert_eq!(moments.len(), 2);
+    assert_eq!(moments[0].text, lines[1]);
+    assert_eq!(moments[0].matches, [(7, 11), (12, 17), (24, 30)]);
+    assert_eq!(moments[1].matches, [(2, 6)]);
+}
+
+#[test]
+fn match_title_alone_has_no_moments() {
+    assert_eq!(found("\"tide tables\"", &stored("en", &["Nothing of it."])), Some(Vec::new()));
+    assert_eq!(found("tide nothing", &stored("en", &["Nothing of it."])).unwrap().len(), 1);
+    assert_eq!(found("absent", &stored("en", &["Nothing of it."])), None);
+}
+
+#[test]
+fn match_unspaced_segments_are_joined_without_space() {
+    let moments = found("爆发", &stored("zh", &["今天讲火山", "爆发的原因"])).unwrap();
+    assert_eq!(moments[0].text, "今天讲火山爆发的原因");
+    assert_eq!(moments[0].matches, [(5, 7)]);
+}
+
+#[test]
+fn match_long_segment_is_cut_around_match() {
+    let line = format!("{} pelican {}", "word ".repeat(1_000), "word ".repeat(1_000));
+    let moments = found("pelican", &stored("en", &[&line])).unwrap();
+    let (start, end) = moments[0].matches[0];
+    let text: Vec<char> = moments[0].text.chars().collect();
+    assert!(text.len() <= 2_000);
+    assert_eq!(text[start as usize..end as usize].iter().collect::<String>(), "pelican");
+}

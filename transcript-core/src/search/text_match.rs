@@ -1,0 +1,202 @@
+//! Checks a transcript against a query, and finds where it matches.
+//!
+//! An index only proposes transcripts. Each is read from the archive and checked here before it is shown, so a result
+//! never has text that the archive does not have, whatever the index contains.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{
+    document::facets,
+    expression::{IndexQuery, TermCondition},
+    tokens::{IndexTokenizer, TokenKind},
+};
+use crate::{archive::StoredTranscript, transcript::Transcript};
+
+/// A term in the text of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TermPlace {
+    /// Index of the segment; `None` for title, channel and facets.
+    pub(super) segment: Option<usize>,
+    /// Range in the segment's text, in characters.
+    pub(super) start: usize,
+    pub(super) end: usize,
+    /// Number of ordered terms before it.
+    position: usize,
+}
+
+/// Places of the terms of a query in a transcript.
+#[derive(Debug, Default)]
+struct TermPlaces {
+    ordered: HashMap<String, Vec<TermPlace>>,
+    extra: HashMap<String, Vec<TermPlace>>,
+    channel: HashMap<String, Vec<TermPlace>>,
+}
+
+/// The terms that a query names.
+#[derive(Debug, Default)]
+struct QueryTerms<'a> {
+    terms: HashSet<&'a str>,
+    prefixes: Vec<&'a str>,
+}
+
+impl<'a> QueryTerms<'a> {
+    fn new(query: &'a IndexQuery) -> Self {
+        let mut found = Self::default();
+        query.all.iter().chain(&query.none).for_each(|condition| found.add(condition));
+        found
+    }
+
+    fn add(&mut self, condition: &'a TermCondition) {
+        match condition {
+            TermCondition::Term(term) => drop(self.terms.insert(term)),
+            TermCondition::Prefix(prefix) => self.prefixes.push(prefix),
+            TermCondition::Phrase(words) | TermCondition::Channel(words) => {
+                self.terms.extend(words.iter().map(String::as_str));
+            }
+            TermCondition::All(all) | TermCondition::Any(all) => all.iter().for_each(|one| self.add(one)),
+        }
+    }
+
+    fn contains(&self, term: &str) -> bool {
+        self.terms.contains(term) || self.prefixes.iter().any(|prefix| term.starts_with(prefix))
+    }
+}
+
+impl TermPlaces {
+    fn new(stored: &StoredTranscript, terms: &QueryTerms<'_>) -> Self {
+        let transcript: &Transcript = &stored.transcript;
+        let tokenizer = IndexTokenizer::new(&transcript.track.language);
+        let mut places = Self::default();
+        let mut position = 0;
+        let texts = [(&transcript.title, false), (&transcript.author, true)];
+        for (text, is_channel) in texts {
+            position = places.add(
+                &tokenizer,
+                text.as_deref().unwrap_or_default(),
+                None,
+                is_channel,
+                position,
+                terms,
+            );
+            // Phrases end with their text.
+            position += 1;
+        }
+        for (index, segment) in transcript.segments.iter().enumerate() {
+            position = places.add(&tokenizer, &segment.text, Some(index), false, position, terms);
+        }
+        for facet in facets(stored) {
+            let place = TermPlace { segment: None, start: 0, end: 0, position: usize::MAX };
+            places.extra.entry(facet).or_default().push(place);
+        }
+        places
+    }
+
+    /// Adds the terms of a text that the query names; returns the next position.
+    fn add(
+        &mut self,
+        tokenizer: &IndexTokenizer,
+        text: &str,
+        segment: Option<usize>,
+        is_channel: bool,
+        mut position: usize,
+        terms: &QueryTerms<'_>,
+    ) -> usize {
+        tokenizer.tokens(text, |term, range, kind| {
+            let is_ordered = kind == TokenKind::Ordered;
+            if terms.contains(term) {
+                let place = TermPlace { segment, start: range.start, end: range.end, position };
+                let list = if is_ordered { &mut self.ordered } else { &mut self.extra };
+                list.entry(term.to_owned()).or_default().push(place);
+                if is_channel && is_ordered {
+                    self.channel.entry(term.to_owned()).or_default().push(place);
+                }
+            }
+            position += usize::from(is_ordered);
+        });
+        position
+    }
+
+    /// Adds the places where a condition holds; returns whether it does.
+    fn find(&self, condition: &TermCondition, found: &mut Vec<TermPlace>) -> bool {
+        let before = found.len();
+        match condition {
+            TermCondition::Term(term) => {
+                let lists = [self.ordered.get(term), self.extra.get(term)];
+                found.extend(lists.into_iter().flatten().flatten());
+                found.len() > before
+            }
+            TermCondition::Prefix(prefix) => {
+                let matching = self.ordered.iter().filter(|(term, _)| term.starts_with(prefix.as_str()));
+                found.extend(matching.flat_map(|(_, places)| places));
+                found.len() > before
+            }
+            TermCondition::Phrase(words) => find_phrase(&self.ordered, words, found),
+            TermCondition::Channel(words) => find_phrase(&self.channel, words, found),
+            TermCondition::Any(any) => {
+                // Not `any`: each condition adds its places.
+                any.iter().filter(|condition| self.find(condition, found)).count() > 0
+            }
+            TermCondition::All(all) => {
+                let holds = all.iter().all(|condition| self.find(condition, found));
+                if !holds {
+                    found.truncate(before);
+                }
+                holds
+            }
+        }
+    }
+}
+
+/// Adds the places of words that follow each other; returns whether there are any.
+fn find_phrase(
+    ordered: &HashMap<String, Vec<TermPlace>>,
+    words: &[String],
+    found: &mut Vec<TermPlace>,
+) -> bool {
+    let lists: Option<Vec<&Vec<TermPlace>>> = words.iter().map(|word| ordered.get(word)).collect();
+    let Some(lists) = lists else { return false };
+    let before = found.len();
+    for first in lists.first().into_iter().flat_map(|list| list.iter()) {
+        let places: Option<Vec<TermPlace>> = lists
+            .iter()
+            .enumerate()
+            .map(|(distance, list)| {
+                let position = first.position.checked_add(distance)?;
+                let index = list.binary_search_by_key(&position, |place| place.position).ok()?;
+                list.get(index).copied()
+            })
+            .collect();
+        found.extend(places.into_iter().flatten());
+    }
+    found.len() > before
+}
+
+/// Where each word group of a query occurs in a transcript.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct TextMatch {
+    /// The places of each group, in the order of the query.
+    pub(super) groups: Vec<Vec<TermPlace>>,
+}
+
+/// Where the query matches a transcript; `None` if it does not.
+pub(super) fn match_text(query: &IndexQuery, stored: &StoredTranscript) -> Option<TextMatch> {
+    let places = TermPlaces::new(stored, &QueryTerms::new(query));
+    let is_excluded = query.none.iter().any(|condition| places.find(condition, &mut Vec::new()));
+    let date = super::document::document_date(stored);
+    let is_outside =
+        query.before.is_some_and(|before| date >= before) || query.after.is_some_and(|after| date < after);
+    if is_excluded || is_outside {
+        return None;
+    }
+    let mut groups = Vec::new();
+    for (index, condition) in query.all.iter().enumerate() {
+        let mut found = Vec::new();
+        if !places.find(condition, &mut found) {
+            return None;
+        }
+        if index < query.word_groups {
+            groups.push(found);
+        }
+    }
+    Some(TextMatch { groups })
+}

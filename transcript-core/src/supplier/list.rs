@@ -1,0 +1,163 @@
+//! Lists of videos: the port that reads them page by page.
+
+use std::fmt;
+
+use async_trait::async_trait;
+
+use super::SupplyError;
+use crate::{
+    names::names,
+    time::Timestamp,
+    transcript::LiveStatus,
+    video::{VideoId, VideoList},
+};
+
+/// When something happened, known to lie between two times.
+///
+/// Lists name most dates relatively: "2 weeks ago" is a time 14 to 21 days ago.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimeRange {
+    /// The earliest possible time.
+    pub earliest: Timestamp,
+    /// The latest possible time; that of an exactly known time is also the earliest.
+    pub latest: Timestamp,
+}
+
+/// A video, as a list describes it. `None` is unknown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedVideo {
+    /// The video.
+    pub video: VideoId,
+    /// The title.
+    pub title: Option<String>,
+    /// The name of the channel that published it.
+    pub author: Option<String>,
+    /// The duration in seconds.
+    pub duration_s: Option<u64>,
+    /// When it was published. A scheduled video has none.
+    pub published: Option<TimeRange>,
+    /// Whether it is or was live.
+    pub live: Option<LiveStatus>,
+    /// Whether it is only for members of its channel.
+    pub members_only: bool,
+    /// Whether the list shows it as private or deleted.
+    pub is_unavailable: bool,
+}
+
+/// Position of the next page of a list. Its content belongs to the lister, which reads it from an earlier process too.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct ListPosition(String);
+
+impl ListPosition {
+    /// Maximum length in bytes.
+    pub const LENGTH_MAX: usize = 16 * 1024;
+
+    /// Creates a position; `None` if it is longer than [`ListPosition::LENGTH_MAX`].
+    pub fn new(position: impl Into<String>) -> Option<Self> {
+        let position = position.into();
+        (position.len() <= Self::LENGTH_MAX).then_some(Self(position))
+    }
+
+    /// The position as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+// A position has thousands of characters that say nothing.
+impl fmt::Debug for ListPosition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ListPosition({} bytes)", self.0.len())
+    }
+}
+
+/// A page of a list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct VideoListPage {
+    /// The title of the list: that of a playlist, or the name of a channel.
+    pub title: Option<String>,
+    /// The number of videos that the list states, hidden ones included.
+    pub stated_count: Option<u64>,
+    /// The videos in the order of the list. A video may occur more than once; a page may have none.
+    pub videos: Vec<ListedVideo>,
+    /// Position of the next page; `None` at the end.
+    pub next: Option<ListPosition>,
+    /// On the last page: how many stated videos the list has not shown, such as private ones.
+    pub hidden_count: u64,
+}
+
+impl VideoListPage {
+    /// The page without videos that were surely published before a time.
+    ///
+    /// In a list that is newest first, nothing follows a page that ends with an older video. A video without a date, such
+    /// as a scheduled one, stays.
+    #[must_use]
+    pub fn published_since(mut self, since: Timestamp, is_newest_first: bool) -> Self {
+        let is_older = |listed: &ListedVideo| listed.published.is_some_and(|at| at.latest < since);
+        if is_newest_first && self.videos.last().is_some_and(is_older) {
+            (self.next, self.hidden_count) = (None, 0);
+        }
+        self.videos.retain(|listed| !is_older(listed));
+        self
+    }
+}
+
+/// Why there is no such list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ListAbsenceReason {
+    /// The playlist is private.
+    Private,
+    /// It does not exist, or was removed with its channel.
+    Removed,
+    /// The channel has no videos of the requested tab.
+    NoTab,
+    /// YouTube does not show lists of this kind, such as mixes.
+    Unviewable,
+}
+
+names!(ListAbsenceReason {
+    Private = "private",
+    Removed = "removed",
+    NoTab = "no_tab",
+    Unviewable = "unviewable",
+});
+
+/// Why there is no such list, for decisions and for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListAbsence {
+    /// The reason.
+    pub reason: ListAbsenceReason,
+    /// The message: it begins with a capital and ends with a full stop.
+    pub message: String,
+}
+
+/// Outcome of [`VideoLister::list_page`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ListOutcome {
+    /// The page.
+    Page(VideoListPage),
+    /// There is no such list.
+    Absent(ListAbsence),
+}
+
+/// Reads lists of videos of a platform.
+#[async_trait]
+pub trait VideoLister: fmt::Debug + Send + Sync + 'static {
+    /// Reads a page of a list: the first one, or that at a position of the page before.
+    ///
+    /// **Behaviour**
+    /// - An empty list is a page without videos and without a next one, and only if the platform says so: a response in
+    ///   an unknown format is a failure.
+    /// - Lists end: a lister bounds the number of pages, and detects pages that repeat.
+    /// - Transient faults are retried inside, within the deadline. Pauses between pages are the lister's.
+    ///
+    /// # Errors
+    /// [`SupplyError`] if the platform cannot be reached, throttles or requires a bot check, or responds in an unknown
+    /// format ([`super::SupplyReason::Unreadable`]).
+    async fn list_page(
+        &self,
+        list: &VideoList,
+        position: Option<&ListPosition>,
+        deadline: Timestamp,
+    ) -> Result<ListOutcome, SupplyError>;
+}

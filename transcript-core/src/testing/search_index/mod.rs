@@ -1,0 +1,421 @@
+//! Conformance suite of [`crate::search::ArchiveIndex`].
+//!
+//! The cases index an archive in memory and search it, so they check the terms together with the index.
+
+mod upkeep;
+
+use std::sync::Arc;
+
+use tokio::runtime::Handle;
+
+pub use upkeep::*;
+
+use super::{at, expect_ok};
+use crate::{
+    archive::{Archive, PutRequest, TrackSelector},
+    memory::MemoryArchive,
+    search::{ArchiveIndex, ArchiveSearch, Indexer, SearchPage, SearchParams, SearchSort},
+    time::{Clock, Timestamp},
+    transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript, VideoMetadata},
+    video::{Platform, VideoId},
+};
+
+/// Generates the tests of a search index; see [`super`].
+#[macro_export]
+macro_rules! search_index_conformance {
+    ($make:expr) => {
+        $crate::search_index_conformance_cases! { conformance_cases; $make; $crate::search::ArchiveIndex; }
+    };
+}
+
+/// Lists the cases.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! search_index_conformance_cases {
+    ($use:ident; $($arguments:tt)*) => {
+        $crate::$use! { $($arguments)* [$crate::testing::search_index];
+            search_words_must_all_occur
+            search_operators_select_videos
+            search_stems_join_forms_of_one_language
+            search_scripts_without_spaces_are_found
+            search_filters_select_videos
+            search_order_is_relevance_or_date
+            search_pages_have_every_hit_once
+            search_languages_of_video_are_one_hit
+            search_withdrawn_or_deleted_is_absent_at_once
+            search_changed_transcript_replaces_earlier_terms
+            search_long_transcript_is_found_by_distant_words
+            search_moments_mark_matches
+            search_hostile_queries_are_bounded
+            search_suggestion_corrects_typing_error
+            rebuild_deletes_what_archive_lacks
+            rebuild_continues_after_interruption
+            put_skips_older_change
+            check_reports_differences
+        }
+    };
+}
+
+/// A clock that stands still.
+#[derive(Debug)]
+struct FrozenClock;
+
+impl Clock for FrozenClock {
+    fn now(&self) -> Timestamp {
+        at(0)
+    }
+}
+
+/// An archive in memory with the index.
+struct SearchFixture {
+    archive: MemoryArchive,
+    index: Arc<dyn ArchiveIndex>,
+    indexer: Indexer,
+    search: ArchiveSearch,
+}
+
+/// A transcript of a case.
+struct Spoken<'a> {
+    id: &'a str,
+    language: &'a str,
+    title: &'a str,
+    author: &'a str,
+    lines: &'a [&'a str],
+    published: Option<i64>,
+}
+
+impl Default for Spoken<'_> {
+    fn default() -> Self {
+        Self { id: "aaaaaaaaaaa", language: "en", title: "", author: "", lines: &[], published: None }
+    }
+}
+
+fn video(id: &str) -> VideoId {
+    VideoId::new(Platform::YouTube, id).expect("the ids of the cases are valid")
+}
+
+impl SearchFixture {
+    fn new(index: Arc<dyn ArchiveIndex>) -> Self {
+        let archive = MemoryArchive::default();
+        let (shared, clock): (Arc<dyn Archive>, Arc<dyn Clock>) =
+            (Arc::new(archive.clone()), Arc::new(FrozenClock));
+        let runtime = Handle::current();
+        let indexer =
+            Indexer::new(Arc::clone(&shared), Arc::clone(&index), Arc::clone(&clock), runtime.clone());
+        let search = ArchiveSearch::new(shared, Arc::clone(&index), clock, runtime);
+        Self { archive, index, indexer, search }
+    }
+
+    async fn put(&self, spoken: Spoken<'_>) {
+        let segments = spoken.lines.iter().enumerate();
+        let segments = segments.map(|(n, line)| Segment::new(*line, n as u64 * 5_000, 4_000)).collect();
+        let language = expect_ok(LanguageTag::parse(spoken.language));
+        let optional = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        let transcript = Transcript {
+            video: video(spoken.id),
+            title: optional(spoken.title),
+            author: optional(spoken.author),
+            duration_ms: None,
+            track: TrackInfo::new(language.clone(), TrackKind::Human),
+            source: "imported".to_owned(),
+            segments,
+        };
+        let request = PutRequest {
+            video: video(spoken.id),
+            selectors: vec![TrackSelector::Language(language)],
+            transcript: Arc::new(transcript),
+            known_tracks: Vec::new(),
+            metadata: VideoMetadata { published_at: spoken.published.map(at), ..VideoMetadata::default() },
+            parser_version: 1,
+            replace: true,
+            now: at(0),
+        };
+        expect_ok(self.archive.put(request).await);
+    }
+
+    /// Indexes until nothing is left to do.
+    async fn index_all(&self) {
+        for _ in 0..1_000 {
+            if expect_ok(self.indexer.step().await).is_idle() {
+                return;
+            }
+        }
+        panic!("indexing ends");
+    }
+
+    async fn page(&self, params: SearchParams) -> SearchPage {
+        expect_ok(self.search.search(&params).await)
+    }
+
+    async fn find(&self, query: &str) -> Vec<String> {
+        let page = self.page(SearchParams { query: query.to_owned(), ..SearchParams::default() }).await;
+        assert!(page.total.value >= page.hits.len() as u64, "{query}: the total counts the hits");
+        let mut ids: Vec<String> =
+            page.hits.iter().map(|hit| hit.stored.transcript.video.id().to_owned()).collect();
+        ids.sort();
+        ids
+    }
+
+    /// Checks which videos, by the first letter of their ids, a query finds.
+    async fn check(&self, query: &str, expect: &str) {
+        let found: String = self.find(query).await.iter().filter_map(|id| id.chars().next()).collect();
+        assert_eq!(found, expect, "{query}");
+    }
+}
+
+fn id(letter: char) -> String {
+    letter.to_string().repeat(11)
+}
+
+/// Videos a, b, c, … with one line each.
+async fn indexed(index: Arc<dyn ArchiveIndex>, language: &str, lines: &[&str]) -> SearchFixture {
+    let fixture = SearchFixture::new(index);
+    for (letter, line) in ('a'..='z').zip(lines) {
+        fixture.put(Spoken { id: &id(letter), language, lines: &[line], ..Spoken::default() }).await;
+    }
+    fixture.index_all().await;
+    fixture
+}
+
+/// Words must all occur, in any order; case, accents and width do not matter.
+pub async fn search_words_must_all_occur(index: Arc<dyn ArchiveIndex>) {
+    let lines = ["The Café by the mill.", "Bread, and a mill.", "A quiet harbour.", "ＷＩＤＥ cafe"];
+    let fixture = indexed(index, "en", &lines).await;
+    fixture.check("mill", "ab").await;
+    fixture.check("MILL café", "a").await;
+    fixture.check("wide", "d").await;
+    fixture.check("mill harbour", "").await;
+    fixture.check("", "").await;
+    fixture.check(" … ", "").await;
+}
+
+/// Phrases, exclusions, alternatives and prefixes.
+pub async fn search_operators_select_videos(index: Arc<dyn ArchiveIndex>) {
+    let lines = ["red green blue", "blue green red", "red blue", "greenish"];
+    let fixture = indexed(index, "en", &lines).await;
+    fixture.check("\"red green\"", "a").await;
+    fixture.check("\"green red\"", "b").await;
+    fixture.check("red -green", "c").await;
+    fixture.check("red -\"green red\"", "ac").await;
+    fixture.check("greenish OR blue", "abcd").await;
+    fixture.check("greenish OR nothing", "d").await;
+    fixture.check("greeni*", "d").await;
+    fixture.check("green*", "abd").await;
+    fixture.check("-red", "abc").await;
+}
+
+/// A stem joins the forms of a word in the language of the transcript, and no words of others.
+pub async fn search_stems_join_forms_of_one_language(index: Arc<dyn ArchiveIndex>) {
+    let fixture = indexed(index, "en", &["Investments grew.", "They invested.", "A die was cast."]).await;
+    fixture.check("investing", "ab").await;
+    fixture
+        .put(Spoken { id: &id('g'), language: "de", lines: &["Die Häuser am Meer"], ..Spoken::default() })
+        .await;
+    fixture.index_all().await;
+    fixture.check("hauser", "g").await;
+    fixture.check("häusern", "g").await;
+    // Its English stem is "die", which is another word in German.
+    fixture.check("dies", "c").await;
+}
+
+/// Chinese, Japanese, Korean and Thai need no spaces; Arabic and Hebrew no points.
+pub async fn search_scripts_without_spaces_are_found(index: Arc<dyn ArchiveIndex>) {
+    let lines = [
+        "今天我们讲火山爆发的原因",
+        "昨日東京タワーは完成しました",
+        "서울에서 태어났습니다",
+        "น้ำท่วมใหญ่ที่เชียงใหม่",
+        "مُحَمَّد كَتَبَ الكِتَاب",
+        "שָׁלוֹם עולם",
+    ];
+    let fixture = indexed(index, "und", &lines).await;
+    fixture.check("火山", "a").await;
+    fixture.check("火", "a").await;
+    fixture.check("火山原因", "a").await;
+    fixture.check("東京タワー", "b").await;
+    fixture.check("東京タワーが完成", "b").await;
+    fixture.check("서울은", "c").await;
+    fixture.check("서울", "c").await;
+    fixture.check("เชียงใหม่", "d").await;
+    fixture.check("محمد", "e").await;
+    fixture.check("שלום", "f").await;
+    fixture.check("地震", "").await;
+}
+
+/// Filters by language, platform, channel and date.
+pub async fn search_filters_select_videos(index: Arc<dyn ArchiveIndex>) {
+    let fixture = SearchFixture::new(index);
+    let all = [
+        ("a", "en", "Sea News", Some(-86_400)),
+        ("b", "pt-BR", "Sea Weather", Some(86_400)),
+        ("c", "zh-Hant", "", None),
+    ];
+    for (letter, language, author, published) in all {
+        let id = letter.repeat(11);
+        fixture
+            .put(Spoken { id: &id, language, author, lines: &["water"], published, ..Spoken::default() })
+            .await;
+    }
+    fixture.index_all().await;
+    fixture.check("water", "abc").await;
+    fixture.check("water lang:en", "a").await;
+    fixture.check("water lang:pt", "b").await;
+    fixture.check("water lang:zh-Hans", "").await;
+    fixture.check("water lang:zh-TW", "c").await;
+    fixture.check("water lang:en lang:pt", "ab").await;
+    fixture.check("channel:sea", "ab").await;
+    fixture.check("channel:\"sea weather\"", "b").await;
+    fixture.check("platform:youtube water", "abc").await;
+    fixture.check("platform:tiktok water", "").await;
+    fixture.check("water before:2026-11-20", "a").await;
+    fixture.check("water after:2026-11-21", "b").await;
+    fixture.check("after:2026-11-20", "bc").await;
+}
+
+/// The best hit comes first, or the newest.
+pub async fn search_order_is_relevance_or_date(index: Arc<dyn ArchiveIndex>) {
+    let fixture = SearchFixture::new(index);
+    let lines = ["the tide is mentioned once among many other words that are about something else"];
+    let tides = ["the tide and the tide"];
+    fixture.put(Spoken { id: &id('a'), lines: &lines, published: Some(5), ..Spoken::default() }).await;
+    fixture
+        .put(Spoken { id: &id('b'), title: "Tide", lines: &tides, published: Some(1), ..Spoken::default() })
+        .await;
+    fixture.index_all().await;
+    for (sort, first) in [(SearchSort::Relevance, 'b'), (SearchSort::Date, 'a')] {
+        let page =
+            fixture.page(SearchParams { query: "tide".to_owned(), sort, ..SearchParams::default() }).await;
+        let hit = page.hits.first().expect("the search has hits");
+        assert_eq!(hit.stored.transcript.video, video(&id(first)), "{sort:?}");
+        assert_eq!((page.total.value, page.total.is_exact), (2, true));
+    }
+}
+
+/// Pages have every hit once, and a cursor belongs to its search.
+pub async fn search_pages_have_every_hit_once(index: Arc<dyn ArchiveIndex>) {
+    let lines: Vec<&str> = vec!["a lighthouse"; 23];
+    let fixture = indexed(index, "en", &lines).await;
+    let mut params = SearchParams { query: "lighthouse".to_owned(), limit: 5, ..SearchParams::default() };
+    let mut listed = Vec::new();
+    for _ in 0..10 {
+        let page = fixture.page(params.clone()).await;
+        assert_eq!(page.total.value, 23);
+        listed.extend(page.hits.iter().map(|hit| hit.stored.transcript.video.clone()));
+        params.cursor = page.next;
+        if params.cursor.is_none() {
+            break;
+        }
+    }
+    let mut distinct = listed.clone();
+    distinct.sort();
+    distinct.dedup();
+    assert_eq!((listed.len(), distinct.len()), (23, 23));
+    let first = fixture
+        .page(SearchParams { query: "lighthouse".to_owned(), limit: 5, ..SearchParams::default() })
+        .await;
+    let other = SearchParams { query: "other".to_owned(), cursor: first.next, ..SearchParams::default() };
+    assert!(fixture.search.search(&other).await.is_err(), "a cursor of another search is rejected");
+}
+
+/// A video with several languages is one hit.
+pub async fn search_languages_of_video_are_one_hit(index: Arc<dyn ArchiveIndex>) {
+    let fixture = SearchFixture::new(index);
+    fixture.put(Spoken { language: "en", lines: &["radio"], ..Spoken::default() }).await;
+    fixture.put(Spoken { language: "de", lines: &["radio radio", "radio"], ..Spoken::default() }).await;
+    fixture.index_all().await;
+    let page = fixture.page(SearchParams { query: "radio".to_owned(), ..SearchParams::default() }).await;
+    assert_eq!((page.hits.len(), page.total.value), (1, 1));
+    let page =
+        fixture.page(SearchParams { query: "radio lang:en".to_owned(), ..SearchParams::default() }).await;
+    let language = page.hits.first().map(|hit| hit.stored.transcript.track.language.as_str().to_owned());
+    assert_eq!(language.as_deref(), Some("en"));
+}
+
+/// What is withdrawn or deleted is gone before the index knows of it.
+pub async fn search_withdrawn_or_deleted_is_absent_at_once(index: Arc<dyn ArchiveIndex>) {
+    let fixture = indexed(index, "en", &["a secret", "a secret", "a secret"]).await;
+    expect_ok(fixture.archive.withdraw(&video(&id('a')), true, at(0)).await);
+    expect_ok(fixture.archive.delete(&video(&id('b'))).await);
+    fixture.check("secret", "c").await;
+    fixture.index_all().await;
+    fixture.check("secret", "c").await;
+    expect_ok(fixture.archive.withdraw(&video(&id('a')), false, at(0)).await);
+    fixture.index_all().await;
+    fixture.check("secret", "ac").await;
+}
+
+/// A replaced transcript is found by its new words only.
+pub async fn search_changed_transcript_replaces_earlier_terms(index: Arc<dyn ArchiveIndex>) {
+    let fixture = indexed(index, "en", &["old words"]).await;
+    fixture.put(Spoken { id: &id('a'), lines: &["new words"], ..Spoken::default() }).await;
+    // Before indexing, the archive decides.
+    fixture.check("old", "").await;
+    fixture.index_all().await;
+    fixture.check("old", "").await;
+    fixture.check("new", "a").await;
+}
+
+/// Words and phrases of a long transcript are found wherever they are.
+pub async fn search_long_transcript_is_found_by_distant_words(index: Arc<dyn ArchiveIndex>) {
+    let fixture = SearchFixture::new(index);
+    let filler = "some more words about nothing that matters to people here ".repeat(20);
+    let mut lines = vec!["It begins with a walrus."];
+    lines.extend(std::iter::repeat_n(filler.as_str(), 400));
+    lines.push("It ends with a pelican on the pier.");
+    fixture.put(Spoken { id: &id('a'), lines: &lines, ..Spoken::default() }).await;
+    fixture.put(Spoken { id: &id('b'), lines: &["a walrus"], ..Spoken::default() }).await;
+    fixture.index_all().await;
+    fixture.check("walrus pelican", "a").await;
+    fixture.check("walrus \"pelican on the pier\"", "a").await;
+    fixture.check("walrus -pelican", "b").await;
+    fixture.check("\"walrus pelican\"", "").await;
+}
+
+/// Moments have times and ranges in code points.
+pub async fn search_moments_mark_matches(index: Arc<dyn ArchiveIndex>) {
+    let fixture = SearchFixture::new(index);
+    let lines = ["🌊 Look at the tide", "tables, and the moon.", "Nothing here at all, just talk.", "Tides!"];
+    fixture.put(Spoken { id: &id('a'), lines: &lines, ..Spoken::default() }).await;
+    fixture.index_all().await;
+    let page =
+        fixture.page(SearchParams { query: "\"tide tables\"".to_owned(), ..SearchParams::default() }).await;
+    let hit = page.hits.first().expect("a phrase across two segments is found");
+    let moment = hit.moments.first().expect("the hit has a moment");
+    assert_eq!((moment.start_ms, moment.end_ms), (0, 9_000));
+    assert_eq!(moment.text, "🌊 Look at the tide tables, and the moon.");
+    assert_eq!(moment.matches, [(14, 18), (19, 25)]);
+    assert_eq!(hit.moments.len(), 1);
+    let page = fixture.page(SearchParams { query: "tide".to_owned(), ..SearchParams::default() }).await;
+    assert_eq!(page.hits.first().map(|hit| hit.moments.len()), Some(2), "a form of the word counts");
+}
+
+/// Long and malformed queries return a result.
+pub async fn search_hostile_queries_are_bounded(index: Arc<dyn ArchiveIndex>) {
+    let fixture = indexed(index, "en", &["plain words", "火山 and a quote\" AND NOT NEAR(x)"]).await;
+    for query in [
+        "x".repeat(10_000),
+        "plain OR ".repeat(2_000),
+        "-plain ".repeat(2_000),
+        "\"".repeat(3_001),
+        "* ** *** a* (b*)".to_owned(),
+        "plain\u{0}\u{1}\u{202e}words".to_owned(),
+        "NEAR(plain words) AND title:plain ^plain {words}: plain:* 'plain' $1 & | ! <-> \\".to_owned(),
+        "火".repeat(900),
+        "(((((((((((".repeat(90),
+        "lang:en ".repeat(500),
+    ] {
+        let result = fixture.search.search(&SearchParams { query, ..SearchParams::default() }).await;
+        expect_ok(result);
+    }
+    fixture.check("plain words", "a").await;
+}
+
+/// A word with a typing error has a suggestion if nothing is found.
+pub async fn search_suggestion_corrects_typing_error(index: Arc<dyn ArchiveIndex>) {
+    let fixture = indexed(index, "en", &["the harbour wall", "the harbour", "a harvest"]).await;
+    let page =
+        fixture.page(SearchParams { query: "harbuor wall".to_owned(), ..SearchParams::default() }).await;
+    assert_eq!(page.suggestion.as_deref(), Some("harbour wall"));
+    let page = fixture.page(SearchParams { query: "zzzzzzzz".to_owned(), ..SearchParams::default() }).await;
+    assert_eq!(page.suggestion, None);
+}

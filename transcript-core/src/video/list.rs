@@ -1,0 +1,211 @@
+//! Lists of videos, and the texts that name one.
+
+use std::fmt;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+use super::{
+    LinkError, Platform, VideoLink,
+    hosts::HostKind,
+    link_finder::{self, LinkCandidate, UrlScheme},
+    platform_url::{ParsedLink, PlatformUrl},
+    youtube, youtube_list,
+};
+use crate::names::names;
+
+/// Maximum depth of links inside links, as for videos.
+const UNWRAPPED_MAX: usize = 4;
+/// Characters that a path keeps; the others of a name are percent-encoded.
+const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b'@');
+
+/// A tab of a channel with videos.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ChannelTab {
+    /// Its videos, without shorts and streams.
+    #[default]
+    Videos,
+    /// Its shorts. Their lists name neither dates nor durations.
+    Shorts,
+    /// Its live streams: running, past and scheduled.
+    Streams,
+}
+
+names!(ChannelTab, from_name {
+    Videos = "videos",
+    Shorts = "shorts",
+    Streams = "streams",
+});
+
+/// A list of videos on YouTube: a playlist, or a tab of a channel.
+///
+/// ```
+/// use transcript_core::video::{ChannelTab, LinkErrorKind, VideoList};
+///
+/// let list = VideoList::parse("https://www.youtube.com/@name/streams")?;
+/// assert_eq!(list.tab(), Some(ChannelTab::Streams));
+/// assert_eq!(VideoList::parse(&list.address())?, list);
+///
+/// let error = VideoList::parse("https://www.youtube.com/playlist?list=WL").unwrap_err();
+/// assert_eq!(error.problem(), LinkErrorKind::PersonalList);
+/// # Ok::<(), transcript_core::video::LinkError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct VideoList(ListName);
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum ListName {
+    /// The id of a playlist.
+    Playlist(String),
+    /// The path of a channel's page, decoded: `channel/UC…`, `@handle`, `c/NAME`, `user/NAME` or `NAME`.
+    Channel(String, ChannelTab),
+}
+
+impl fmt::Display for VideoList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.address())
+    }
+}
+
+impl VideoList {
+    pub(super) fn new(name: ListName) -> Self {
+        Self(name)
+    }
+
+    /// Parses a text into the list that it names.
+    ///
+    /// The text may be a link in any form of YouTube, the id of a playlist or of a channel, a handle with its `@`, or a
+    /// sentence with such a link. Of a link to a video in a playlist, the playlist counts.
+    ///
+    /// # Errors
+    /// The text names no list, a list of the logged-in viewer, or a mix, which never ends.
+    pub fn parse(text: &str) -> Result<Self, LinkError> {
+        if text.len() > VideoLink::LENGTH_MAX {
+            return Err(LinkError::too_long(text.len(), VideoLink::LENGTH_MAX));
+        }
+        let text = link_finder::trimmed(text);
+        if text.is_empty() {
+            return Err(LinkError::no_list());
+        }
+        if let Some(list) = youtube_list::read_word(link_finder::bare_word(text)) {
+            return list;
+        }
+        let text = link_finder::decoded(text);
+        let mut closest: Option<LinkError> = None;
+        for candidate in link_finder::links(&text) {
+            match unwrap_links(&candidate) {
+                Ok(list) => return Ok(list),
+                Err(error) if closest.as_ref().is_none_or(|known| known.closeness() < error.closeness()) => {
+                    closest = Some(error);
+                }
+                Err(_) => {}
+            }
+        }
+        Err(closest.unwrap_or_else(LinkError::no_list))
+    }
+
+    /// The platform.
+    pub fn platform(&self) -> Platform {
+        Platform::YouTube
+    }
+
+    /// The id of a playlist; `None` for a channel.
+    pub fn playlist_id(&self) -> Option<&str> {
+        match &self.0 {
+            ListName::Playlist(id) => Some(id),
+            ListName::Channel(..) => None,
+        }
+    }
+
+    /// The id of a channel; `None` for a playlist, and for a channel that is named otherwise.
+    pub fn channel_id(&self) -> Option<&str> {
+        match &self.0 {
+            ListName::Channel(path, _) => path.strip_prefix("channel/"),
+            ListName::Playlist(_) => None,
+        }
+    }
+
+    /// The tab of a channel; `None` for a playlist.
+    pub fn tab(&self) -> Option<ChannelTab> {
+        match &self.0 {
+            ListName::Channel(_, tab) => Some(*tab),
+            ListName::Playlist(_) => None,
+        }
+    }
+
+    /// The same channel with another tab. A playlist has none and stays as it is.
+    #[must_use]
+    pub fn with_tab(self, tab: ChannelTab) -> Self {
+        match self.0 {
+            ListName::Channel(path, _) => Self(ListName::Channel(path, tab)),
+            playlist @ ListName::Playlist(_) => Self(playlist),
+        }
+    }
+
+    /// Canonical address, from which [`VideoList::parse`] reads the same list.
+    pub fn address(&self) -> String {
+        match &self.0 {
+            ListName::Playlist(id) => format!("https://www.youtube.com/playlist?list={id}"),
+            ListName::Channel(path, tab) => format!("{}/{}", channel_address(path), tab.as_str()),
+        }
+    }
+
+    /// Address of the page of a channel, without its tab; `None` for a playlist.
+    pub fn channel_address(&self) -> Option<String> {
+        match &self.0 {
+            ListName::Channel(path, _) => Some(channel_address(path)),
+            ListName::Playlist(_) => None,
+        }
+    }
+}
+
+fn channel_address(path: &str) -> String {
+    let segments = path.split('/').map(|segment| utf8_percent_encode(segment, PATH).to_string());
+    format!("https://www.youtube.com/{}", segments.collect::<Vec<_>>().join("/"))
+}
+
+/// Result of parsing one link.
+pub(super) enum ParsedList {
+    /// The list.
+    List(VideoList),
+    /// Another link, to which this one leads.
+    Wrapped(String),
+}
+
+fn unwrap_links(candidate: &LinkCandidate<'_>) -> Result<VideoList, LinkError> {
+    let mut parsed = parse_candidate(candidate)?;
+    for _ in 0..UNWRAPPED_MAX {
+        match parsed {
+            ParsedList::List(list) => return Ok(list),
+            ParsedList::Wrapped(inner) => {
+                let candidate = LinkCandidate::parse_start(&inner).ok_or_else(LinkError::no_list)?;
+                parsed = parse_candidate(&candidate)?;
+            }
+        }
+    }
+    match parsed {
+        ParsedList::List(list) => Ok(list),
+        ParsedList::Wrapped(_) => Err(LinkError::nested_too_deep()),
+    }
+}
+
+fn parse_candidate(candidate: &LinkCandidate<'_>) -> Result<ParsedList, LinkError> {
+    let wrapped = |parsed| match parsed {
+        ParsedLink::Wrapped(inner) => Ok(ParsedList::Wrapped(inner)),
+        ParsedLink::Link(_) => Err(LinkError::not_a_list("a video")),
+    };
+    match candidate.scheme {
+        UrlScheme::YouTubeApp => wrapped(youtube::read_app(&candidate.rest)),
+        UrlScheme::TikTokApp | UrlScheme::InstagramApp | UrlScheme::XApp => Err(LinkError::list_elsewhere()),
+        UrlScheme::Other => Err(LinkError::unknown_scheme()),
+        UrlScheme::Http | UrlScheme::Https => {
+            let url = PlatformUrl::parse(candidate)?;
+            match url.host_kind() {
+                HostKind::YouTube => youtube_list::read_page(&url),
+                HostKind::YouTubeShort => youtube_list::read_short(&url),
+                HostKind::GoogleRedirect => wrapped(youtube::read_redirect(&url)?),
+                HostKind::YouTubeImage => Err(LinkError::not_a_list("an image")),
+                _ => Err(LinkError::list_elsewhere()),
+            }
+        }
+    }
+}

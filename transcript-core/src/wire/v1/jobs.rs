@@ -1,0 +1,246 @@
+//! Jobs.
+
+use serde::{Deserialize, Serialize};
+
+use super::VideoTranscript;
+#[cfg(feature = "openapi")]
+use crate::accounts::{
+    jobs::{ItemStatus, JobStatus, PauseReason},
+    webhooks::CALLBACK_URL_MAX,
+};
+use crate::{
+    accounts::jobs::{JobItem, JobView},
+    error::{Error, Result},
+    video::VideoId,
+    wire::lookup::AFTER_SEGMENTS,
+};
+
+/// The body of `POST /api/v1/jobs`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(schemars::JsonSchema), schemars(rename = "NewJob"))]
+#[serde(deny_unknown_fields)]
+pub struct JobRequest {
+    /// Links or ids of videos. Links of the same video are one item.
+    #[cfg_attr(feature = "openapi", schemars(length(min = 1)))]
+    pub urls: Vec<String>,
+    /// The language tag of the transcripts; English by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(
+        feature = "openapi",
+        schemars(regex(pattern = r"^[A-Za-z]{2,3}$|^[A-Za-z]{2,3}-[A-Za-z]{2}$"))
+    )]
+    pub lang: Option<String>,
+    /// An https address on a public host: the server sends it the events of the job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schemars(extend("format" = "uri"), length(max = CALLBACK_URL_MAX)))]
+    pub callback_url: Option<String>,
+}
+
+/// A job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(
+    feature = "openapi",
+    derive(schemars::JsonSchema),
+    schemars(description = "A job: transcripts of many videos.", rename = "Job")
+)]
+pub struct JobInfo {
+    /// True.
+    pub success: bool,
+    /// The id.
+    pub job_id: String,
+    /// The state.
+    #[cfg_attr(feature = "openapi", schemars(extend("enum" = JobStatus::ALL.map(JobStatus::as_str))))]
+    pub status: String,
+    /// When it was created: RFC 3339, UTC.
+    #[cfg_attr(feature = "openapi", schemars(extend("format" = "date-time")))]
+    pub created_at: String,
+    /// When it ended; null before.
+    #[cfg_attr(feature = "openapi", schemars(extend("format" = "date-time")))]
+    pub ended_at: Option<String>,
+    /// Its items by state.
+    pub counts: JobItemCounts,
+    /// Its credits.
+    pub credits: JobCredits,
+    /// Why it is paused; null if it is not. It resumes when the reason is gone.
+    #[cfg_attr(feature = "openapi", schemars(extend("enum" = pause_reasons())))]
+    pub pause_reason: Option<String>,
+    /// The address of the job.
+    #[cfg_attr(feature = "openapi", schemars(extend("format" = "uri")))]
+    pub poll_url: String,
+    /// The address of its results.
+    #[cfg_attr(feature = "openapi", schemars(extend("format" = "uri")))]
+    pub results_url: String,
+    /// Where its events are sent; null: nowhere.
+    #[cfg_attr(feature = "openapi", schemars(extend("format" = "uri")))]
+    pub callback_url: Option<String>,
+}
+
+/// The items of a job by state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(schemars::JsonSchema))]
+pub struct JobItemCounts {
+    /// All items.
+    pub total: u64,
+    /// Items that wait.
+    pub queued: u64,
+    /// Items that are worked on.
+    pub running: u64,
+    /// Items whose transcript is delivered.
+    pub done: u64,
+    /// Items without a transcript; they are free.
+    pub failed: u64,
+    /// Items that a cancellation left out; they are free.
+    pub skipped: u64,
+}
+
+/// The credits of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(schemars::JsonSchema))]
+pub struct JobCredits {
+    /// What its items cost so far.
+    pub spent: u64,
+    /// What its unfinished items cost at most.
+    pub estimate: u64,
+    /// The account's credits.
+    pub remaining: u64,
+}
+
+/// The jobs of an account.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(
+    feature = "openapi",
+    derive(schemars::JsonSchema),
+    schemars(description = "A page of the jobs of an account.")
+)]
+pub struct JobList {
+    /// True.
+    pub success: bool,
+    /// The jobs, the newest first.
+    pub jobs: Vec<JobInfo>,
+    /// Where the next page begins; null after the last one.
+    pub next_cursor: Option<String>,
+}
+
+/// Results of a job.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(
+    feature = "openapi",
+    derive(schemars::JsonSchema),
+    schemars(description = "A page of the items of a job.")
+)]
+pub struct JobResults {
+    /// The id of the job.
+    pub job_id: String,
+    /// Where the next page begins; null after the last one.
+    pub next_cursor: Option<String>,
+    /// The items, in the order of their links.
+    pub items: Vec<JobResult>,
+}
+
+/// An item of a job.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(schemars::JsonSchema))]
+pub struct JobResult {
+    /// The position in the job, from 0.
+    pub index: u64,
+    /// The link, as it was sent.
+    pub url: String,
+    /// The platform of the video; null if the link names none.
+    pub platform: Option<String>,
+    /// The id of the video; null if the link names none.
+    pub video_id: Option<String>,
+    /// The state.
+    #[cfg_attr(feature = "openapi", schemars(extend("enum" = ItemStatus::ALL.map(ItemStatus::as_str))))]
+    pub status: String,
+    /// Why there is no transcript: `no_captions`, `invalid_url`, `withdrawn`, or a reason of a lookup.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schemars(with = "String"))]
+    pub reason: Option<String>,
+    /// What happened, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schemars(with = "String"))]
+    pub message: Option<String>,
+    /// The transcript of an item that is done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schemars(with = "VideoTranscript"))]
+    pub transcript: Option<VideoTranscript>,
+}
+
+#[cfg(feature = "openapi")]
+fn pause_reasons() -> Vec<Option<&'static str>> {
+    PauseReason::ALL.into_iter().map(|reason| Some(reason.as_str())).chain([None]).collect()
+}
+
+impl JobInfo {
+    /// The job of a server with this address.
+    pub fn new(view: &JobView, base_url: &str) -> Self {
+        let JobView { job, credits_remaining, credits_estimate } = view;
+        let poll_url = format!("{base_url}/api/v1/jobs/{}", job.id);
+        Self {
+            success: true,
+            job_id: job.id.as_str().to_owned(),
+            status: job.status.as_str().to_owned(),
+            created_at: job.created_at.to_string(),
+            ended_at: job.ended_at.map(|at| at.to_string()),
+            counts: JobItemCounts {
+                total: job.counts.total,
+                queued: job.counts.queued(),
+                running: job.counts.running,
+                done: job.counts.done,
+                failed: job.counts.failed,
+                skipped: job.counts.skipped,
+            },
+            credits: JobCredits {
+                spent: job.spent,
+                estimate: *credits_estimate,
+                remaining: *credits_remaining,
+            },
+            pause_reason: job.pause_reason.map(|reason| reason.as_str().to_owned()),
+            results_url: format!("{poll_url}/results"),
+            poll_url,
+            callback_url: job.callback_url.clone(),
+        }
+    }
+}
+
+impl JobResult {
+    /// The item, without its transcript.
+    pub fn new(item: &JobItem) -> Self {
+        let video = item.video.as_ref();
+        let failure = item.failure.as_ref();
+        Self {
+            index: item.index,
+            url: item.url.clone(),
+            platform: video.map(|video| video.platform().as_str().to_owned()),
+            video_id: video.map(VideoId::id).map(str::to_owned),
+            status: item.status.as_str().to_owned(),
+            reason: failure.map(|failure| failure.reason.clone()),
+            message: failure.map(|failure| failure.message.clone()),
+            transcript: None,
+        }
+    }
+
+    /// The item with the reason why its delivered transcript is not shown.
+    #[must_use]
+    pub fn withdrawn(self) -> Self {
+        let message = "This transcript was withdrawn by the operator of the service.";
+        Self { reason: Some("withdrawn".to_owned()), message: Some(message.to_owned()), ..self }
+    }
+
+    /// The JSON of the item with the JSON of its transcript.
+    ///
+    /// # Errors
+    /// Only if the serializer fails; no item causes that.
+    pub fn json(&self, transcript: Option<&[u8]>) -> Result<Vec<u8>> {
+        let json = serde_json::to_vec(self);
+        let mut json =
+            json.map_err(|error| Error::unexpected(format!("cannot serialize an item of a job: {error}")))?;
+        if let Some(transcript) = transcript {
+            json.truncate(json.len().saturating_sub(AFTER_SEGMENTS.len()));
+            json.extend_from_slice(b",\"transcript\":");
+            json.extend_from_slice(transcript);
+            json.extend_from_slice(AFTER_SEGMENTS);
+        }
+        Ok(json)
+    }
+}

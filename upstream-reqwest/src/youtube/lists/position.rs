@@ -1,0 +1,54 @@
+//! The position of the next page, which outlives the process.
+
+use serde::{Deserialize, Serialize};
+use transcript_core::supplier::ListPosition;
+
+/// Maximum number of pages of a list: 100,000 videos of a playlist.
+const PAGES_MAX: u32 = 1_000;
+/// Maximum number of pages without a video, one after the other.
+const EMPTY_PAGES_MAX: u32 = 5;
+
+/// Where a list continues, and what its first page said.
+#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct PagePosition {
+    /// The token, as YouTube sent it.
+    pub(super) token: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) visitor: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) title: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) owner: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) stated_count: Option<u64>,
+    /// Whether every video is the owner's.
+    #[serde(default)]
+    pub(super) is_channel: bool,
+    /// Pages and videos so far, and empty pages since the last video.
+    pub(super) pages: u32,
+    pub(super) videos: u64,
+    #[serde(default)]
+    pub(super) empty_pages: u32,
+}
+
+impl PagePosition {
+    /// Reads a position; `None` if it is not one of this lister.
+    pub(super) fn read(position: &ListPosition) -> Option<Self> {
+        serde_json::from_str(position.as_str()).ok()
+    }
+
+    /// Whether the list has more pages than are read.
+    pub(super) fn is_exhausted(&self) -> bool {
+        self.pages >= PAGES_MAX
+    }
+
+    /// Whether too many pages had no video.
+    pub(super) fn is_idle(&self) -> bool {
+        self.empty_pages >= EMPTY_PAGES_MAX
+    }
+
+    /// The position for a caller; `None` if it is too long.
+    pub(super) fn write(&self) -> Option<ListPosition> {
+        ListPosition::new(serde_json::to_string(self).ok()?)
+    }
+}

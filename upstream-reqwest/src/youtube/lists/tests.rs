@@ -1,0 +1,297 @@
+//! Tests of the lister against a local platform, with small responses of each layout.
+
+use std::{sync::Arc, time::Duration};
+
+use serde_json::{Value, json};
+use transcript_core::{
+    supplier::{ListAbsenceReason, ListOutcome, SupplyError, SupplyReason, VideoListPage, VideoLister},
+    time::{Clock, Timestamp},
+    transcript::LiveStatus,
+    video::VideoList,
+};
+
+use super::YouTubeLists;
+use crate::{
+    http::testing::{FakePlatform, ScriptStep, SeenRequest, reply},
+    youtube::YouTubeOptions,
+};
+
+const PLAYLIST: &str = "PL0123456789abcdef";
+const CHANNEL: &str = "UC0123456789abcdefghij-_";
+
+#[derive(Debug)]
+struct FrozenClock;
+
+impl Clock for FrozenClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(1_795_132_800_000)
+    }
+}
+
+fn lister(platform: &FakePlatform) -> YouTubeLists {
+    let options = YouTubeOptions { list_pause: Duration::from_millis(5), ..YouTubeOptions::default() };
+    YouTubeLists::new(platform.http(), options, Arc::new(FrozenClock))
+}
+
+/// Reads a list to its end or to its first failure.
+async fn read(
+    platform: &FakePlatform,
+    list: &str,
+) -> (Vec<VideoListPage>, Option<Result<ListAbsenceReason, SupplyError>>) {
+    let (lister, list) = (lister(platform), VideoList::parse(list).unwrap());
+    let mut pages: Vec<VideoListPage> = Vec::new();
+    loop {
+        let position = pages.last().and_then(|page| page.next.clone());
+        if !pages.is_empty() && position.is_none() {
+            return (pages, None);
+        }
+        let deadline = FrozenClock.now().plus(Duration::from_secs(20));
+        match lister.list_page(&list, position.as_ref(), deadline).await {
+            Ok(ListOutcome::Page(page)) => pages.push(page),
+            Ok(ListOutcome::Absent(absence)) => return (pages, Some(Ok(absence.reason))),
+            Err(error) => return (pages, Some(Err(error))),
+        }
+    }
+}
+
+fn ids(pages: &[VideoListPage]) -> Vec<String> {
+    pages.iter().flat_map(|page| &page.videos).map(|video| video.video.id().to_owned()).collect()
+}
+
+fn id(number: usize) -> String {
+    format!("vb-list-{number:0>3}")
+}
+
+fn lockup(number: usize, badge: &str, parts: &[&str]) -> Value {
+    let parts: Vec<_> = parts.iter().map(|part| json!({"text": {"content": part}})).collect();
+    json!({"lockupViewModel": {
+        "contentId": id(number),
+        "contentType": "LOCKUP_CONTENT_TYPE_VIDEO",
+        "contentImage": {"thumbnailViewModel": {"overlays": [{"thumbnailBottomOverlayViewModel": {"badges": [
+            {"thumbnailBadgeViewModel": {"text": badge, "badgeStyle": "THUMBNAIL_OVERLAY_BADGE_STYLE_DEFAULT"}}]}}]}},
+        "metadata": {"lockupMetadataViewModel": {
+            "title": {"content": format!("Title {number}")},
+            "metadata": {"contentMetadataViewModel": {"metadataRows": [{"metadataParts": parts}]}},
+        }},
+    }})
+}
+
+fn old(number: usize) -> Value {
+    json!({"playlistVideoRenderer": {
+        "videoId": id(number),
+        "title": {"runs": [{"text": format!("Title {number}")}]},
+        "shortBylineText": {"runs": [{"text": "Miller"}]},
+        "lengthSeconds": "90",
+        "videoInfo": {"runs": [{"text": "2m views"}, {"text": " • "}, {"text": "11 months ago"}]},
+        "isPlayable": true,
+    }})
+}
+
+fn token(token: &str) -> Value {
+    json!({"continuationItemViewModel": {"continuationCommand": {"innertubeCommand": {
+        "continuationCommand": {"token": token}}}}})
+}
+
+/// The first page of a playlist with these items, beside a token that is not its own.
+fn playlist(count: &str, items: &[Value]) -> Value {
+    json!({
+        "responseContext": {"visitorData": "visitor-1"},
+        "metadata": {"playlistMetadataRenderer": {"title": "Mills"}},
+        "sidebar": {"playlistSidebarRenderer": {"items": [
+            {"playlistSidebarPrimaryInfoRenderer": {"stats": [{"simpleText": "5 views"}, {"simpleText": count}]}},
+            {"playlistSidebarSecondaryInfoRenderer": {"videoOwner": {"videoOwnerRenderer": {
+                "title": {"runs": [{"text": "Owner"}]}}}}}]}},
+        "contents": {"twoColumnBrowseResultsRenderer": {"tabs": [{"tabRenderer": {"selected": true, "content": {
+            "sectionListRenderer": {"contents": [
+                {"itemSectionRenderer": {"contents": items}}, token("RECOMMENDATIONS")]}}}}]}},
+    })
+}
+
+fn further(items: &[Value]) -> Value {
+    json!({"onResponseReceivedActions": [{"appendContinuationItemsAction": {"continuationItems": items}}]})
+}
+
+fn tab(url: &str, items: &[Value]) -> Value {
+    let items: Vec<_> = items.iter().map(|item| json!({"richItemRenderer": {"content": item}})).collect();
+    json!({
+        "metadata": {"channelMetadataRenderer": {"title": "Miller"}},
+        "contents": {"twoColumnBrowseResultsRenderer": {"tabs": [{"tabRenderer": {
+            "selected": true,
+            "endpoint": {"commandMetadata": {"webCommandMetadata": {"url": url}}},
+            "content": {"richGridRenderer": {"contents": items}}}}]}},
+    })
+}
+
+fn alert(kind: &str, words: &str) -> Value {
+    json!({"alerts": [{"alertRenderer": {"type": kind, "text": {"simpleText": words}}}]})
+}
+
+fn body(request: &SeenRequest) -> Value {
+    serde_json::from_str(&request.body).unwrap()
+}
+
+fn json_reply(json: &Value) -> Vec<ScriptStep> {
+    reply(200, "", json.to_string())
+}
+
+/// A platform that sends these responses in order, then the last one again.
+async fn platform(responses: Vec<Value>) -> FakePlatform {
+    FakePlatform::start(move |_, number| json_reply(&responses[number.min(responses.len() - 1)])).await
+}
+
+#[tokio::test]
+async fn list_of_mixed_layouts_is_read_to_its_end() {
+    let platform = platform(vec![
+        playlist("5 videos", &[lockup(1, "1:02:03", &["2m views", "2 weeks ago"]), old(2), token("T1")]),
+        further(&[token("T2")]),
+        further(&[old(1), lockup(3, "LIVE", &["500 watching"])]),
+    ])
+    .await;
+    let (pages, failure) = read(&platform, PLAYLIST).await;
+    assert_eq!(failure, None);
+    assert_eq!(ids(&pages), [id(1), id(2), id(1), id(3)], "duplicates stay, in order");
+    let first = &pages[0].videos[0];
+    assert_eq!((first.title.as_deref(), first.duration_s), (Some("Title 1"), Some(3_723)));
+    assert_eq!(first.published.map(|at| FrozenClock.now().since(at.latest).as_secs()), Some(14 * 86_400));
+    assert_eq!(
+        (pages[0].videos[1].author.as_deref(), pages[0].videos[1].duration_s),
+        (Some("Miller"), Some(90))
+    );
+    assert_eq!(pages[2].videos[1].live, Some(LiveStatus::Live));
+    assert_eq!((pages[0].title.as_deref(), pages[0].stated_count), (Some("Mills"), Some(5)));
+    assert_eq!(pages[2].hidden_count, 1, "the list states five videos");
+    let requests = platform.requests();
+    assert_eq!(requests[0].line, "POST /youtubei/v1/browse?prettyPrint=false");
+    let sent: Vec<_> = requests.iter().map(body).collect();
+    assert_eq!(sent[0]["browseId"], format!("VL{PLAYLIST}"));
+    assert_eq!(sent[0]["context"]["client"]["clientName"], "WEB");
+    assert_eq!((&sent[1]["continuation"], &sent[2]["continuation"]), (&json!("T1"), &json!("T2")));
+    assert_eq!(requests[2].headers["x-goog-visitor-id"], "visitor-1");
+}
+
+#[tokio::test]
+async fn empty_list_is_proved() {
+    for (response, is_empty) in [
+        (playlist("No videos", &[]), true),
+        (playlist("3 views", &[json!({"messageRenderer": {"text": {"simpleText": "None."}}})]), true),
+        (playlist("3 videos", &[]), false),
+        (playlist("3 views", &[]), false),
+        (playlist("3 videos", &[json!({"videoViewModel": {"id": "x"}})]), false),
+        (json!({"contents": {"newLayout": {}}}), false),
+        (json!([1]), false),
+    ] {
+        let platform = platform(vec![response.clone()]).await;
+        match read(&platform, PLAYLIST).await {
+            (pages, None) => assert!(is_empty && ids(&pages).is_empty(), "{response}"),
+            (_, Some(failure)) => {
+                let error = failure.unwrap_err();
+                assert!(!is_empty, "{response}: {error}");
+                assert_eq!(*error.reason(), SupplyReason::Unreadable, "{response}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn alert_names_reason_of_absent_list() {
+    for (kind, words, expect) in [
+        ("ERROR", "This playlist is private.", Some(ListAbsenceReason::Private)),
+        ("ERROR", "The playlist does not exist.", Some(ListAbsenceReason::Removed)),
+        ("ERROR", "This account has been terminated.", Some(ListAbsenceReason::Removed)),
+        ("ERROR", "This playlist type is unviewable.", Some(ListAbsenceReason::Unviewable)),
+        ("ERROR", "An unknown error has occurred.", None),
+        ("INFO", "Unavailable videos are hidden", None),
+    ] {
+        let platform = platform(vec![alert(kind, words)]).await;
+        let (_, failure) = read(&platform, PLAYLIST).await;
+        match (failure, expect) {
+            (Some(Ok(reason)), Some(expect)) => assert_eq!(reason, expect, "{words}"),
+            (Some(Err(error)), None) => assert!(error.reason().is_transient(), "{words}: {error}"),
+            (failure, _) => panic!("{words}: {failure:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn channel_is_resolved_moved_and_its_tab_checked() {
+    let platform = FakePlatform::start(|request, _| {
+        let body = body(request);
+        json_reply(&match (body["url"].as_str(), body["browseId"].as_str()) {
+            (Some("https://www.youtube.com/@name"), _) => {
+                json!({"endpoint": {"urlEndpoint": {"url": "https://www.youtube.com/other"}}})
+            }
+            (Some(_), _) => json!({"endpoint": {"browseEndpoint": {"browseId": "UC-old"}}}),
+            (_, Some("UC-old")) => json!({"onResponseReceivedActions": [
+                {"navigateAction": {"endpoint": {"browseEndpoint": {"browseId": "UC-new"}}}}]}),
+            _ => tab(
+                "/@other/shorts",
+                &[
+                    json!({"shortsLockupViewModel": {"entityId": format!("shorts-item-{}", id(7)),
+                    "overlayMetadata": {"primaryText": {"content": "Short"}}}}),
+                    json!({"reelItemRenderer": {"videoId": id(8), "headline": {"simpleText": "Reel"}}}),
+                ],
+            ),
+        })
+    })
+    .await;
+    let (pages, failure) = read(&platform, "https://www.youtube.com/@name/shorts").await;
+    assert_eq!((failure, ids(&pages)), (None, vec![id(7), id(8)]));
+    assert_eq!(pages[0].videos[0].author.as_deref(), Some("Miller"), "a tab is of one channel");
+    assert_eq!(platform.requests().len(), 4);
+    let (_, failure) = read(&platform, "https://www.youtube.com/@name/streams").await;
+    assert_eq!(failure, Some(Ok(ListAbsenceReason::NoTab)), "YouTube selects another tab");
+}
+
+#[tokio::test]
+async fn channel_with_age_gate_is_read_as_playlist() {
+    let gate = json!({"contents": {"twoColumnBrowseResultsRenderer": {"tabs": [{"tabRenderer": {"selected": true,
+        "content": {"sectionListRenderer": {"contents": [{"channelAgeGateRenderer": {"channelTitle": "A"}}]}}}}]}}});
+    let platform = FakePlatform::start(move |request, _| {
+        json_reply(&match body(request)["browseId"].as_str() {
+            Some("VLUULF0123456789abcdefghij-_") => playlist("1 video", &[old(1)]),
+            Some(CHANNEL) => gate.clone(),
+            _ => alert("ERROR", "The playlist does not exist."),
+        })
+    })
+    .await;
+    let (pages, failure) = read(&platform, CHANNEL).await;
+    assert_eq!((failure, ids(&pages)), (None, vec![id(1)]));
+    let (_, failure) = read(&platform, &format!("https://www.youtube.com/channel/{CHANNEL}/shorts")).await;
+    assert_eq!(failure, Some(Ok(ListAbsenceReason::NoTab)));
+}
+
+#[tokio::test]
+async fn block_is_reported_without_further_requests() {
+    for (status, headers, words, expect) in [
+        (429, "retry-after: 700\r\n", "", SupplyReason::Throttled(Some(Duration::from_secs(600)))),
+        (403, "", "", SupplyReason::Throttled(None)),
+        (302, "location: https://www.google.com/sorry/index\r\n", "", SupplyReason::BotCheck),
+        (200, "", "<html><div class=\"g-recaptcha\"></div></html>", SupplyReason::BotCheck),
+    ] {
+        let platform = FakePlatform::start(move |_, _| reply(status, headers, words)).await;
+        let (_, failure) = read(&platform, PLAYLIST).await;
+        let error = failure.unwrap().unwrap_err();
+        let is_same = std::mem::discriminant(error.reason()) == std::mem::discriminant(&expect);
+        assert!(is_same, "{status}: {:?}", error.reason());
+        assert_eq!(platform.requests().len(), 1, "{status}");
+    }
+}
+
+#[tokio::test]
+async fn repeated_token_and_endless_empty_pages_end() {
+    let loops =
+        platform(vec![playlist("9 videos", &[old(1), token("T")]), further(&[old(2), token("T")])]).await;
+    let (pages, failure) = read(&loops, PLAYLIST).await;
+    assert_eq!((failure, ids(&pages)), (None, vec![id(1), id(2)]));
+    assert_eq!(pages[1].hidden_count, 7);
+    let idle = FakePlatform::start(|_, number| {
+        json_reply(&match number {
+            0 => playlist("9 videos", &[old(1), token("T")]),
+            number => further(&[token(&format!("T{number}"))]),
+        })
+    })
+    .await;
+    let (pages, failure) = read(&idle, PLAYLIST).await;
+    assert_eq!(*failure.unwrap().unwrap_err().reason(), SupplyReason::Unreadable);
+    assert!(pages.len() < 7, "{} pages", pages.len());
+}

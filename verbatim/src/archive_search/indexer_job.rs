@@ -1,0 +1,122 @@
+//! Indexes in the background.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use tokio::runtime::Handle;
+use transcript_core::{FailureLog, Result, search::IndexProgress};
+
+use super::SearchService;
+use crate::job::{JobHandle, Stopped};
+
+/// Pause between two looks for changes: what is archived is found within a second.
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
+/// Pause after the first failure; each further one doubles it up to the longest.
+const RETRY: Duration = Duration::from_secs(1);
+const RETRY_MAX: Duration = Duration::from_secs(60);
+/// Interval of the log lines about a build.
+const LOG_INTERVAL: Duration = Duration::from_secs(30);
+/// Name of the leader lease: of the servers on one database, one at a time indexes.
+const LEADER_NAME: &str = "search-index";
+/// Time after which another server may lead if this one died. A slower step does no harm.
+const LEAD_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Receives the outcome of each step that did something. It must not block.
+pub type IndexObserver = Arc<dyn Fn(&IndexProgress) + Send + Sync>;
+
+#[derive(Clone)]
+pub(super) struct IndexerJob {
+    pub(super) service: SearchService,
+    pub(super) observer: IndexObserver,
+}
+
+/// What was logged of a build.
+#[derive(Debug, Default)]
+struct BuildLog {
+    since: Option<Instant>,
+}
+
+impl BuildLog {
+    fn record(&mut self, progress: &IndexProgress) {
+        let tracks = progress.state.tracks;
+        match self.since {
+            _ if progress.state.is_complete => {
+                if self.since.take().is_some() || progress.built > 0 {
+                    tracing::info!(tracks, "search index built");
+                }
+            }
+            None => {
+                tracing::info!(tracks, "search index is built in the background");
+                self.since = Some(Instant::now());
+            }
+            Some(since) if since.elapsed() >= LOG_INTERVAL => {
+                tracing::info!(tracks, "search index build continues");
+                self.since = Some(Instant::now());
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+impl IndexerJob {
+    pub(super) fn start(self) -> JobHandle {
+        JobHandle::start(&Handle::current(), |stopped| self.run(stopped))
+    }
+
+    async fn run(self, mut stopped: Stopped) {
+        let (mut pause, mut retry) = (Duration::ZERO, RETRY);
+        let (mut log, failures) = (BuildLog::default(), FailureLog::new());
+        while !stopped.sleep(pause).await {
+            let job = self.clone();
+            let Some(ended) = stopped.run(async move { job.step_as_leader().await }).await else { break };
+            pause = match ended {
+                Ok(Ok(progress)) => {
+                    if let Some(failures) = failures.succeeded() {
+                        tracing::info!(failures, "search indexing works again");
+                    }
+                    retry = RETRY;
+                    self.report(&mut log, progress.as_ref());
+                    // Other work of the process goes on between the steps of a build.
+                    if progress.is_none_or(|progress| progress.is_idle()) {
+                        POLL_INTERVAL
+                    } else {
+                        Duration::from_millis(5)
+                    }
+                }
+                Ok(Err(error)) => {
+                    if let Some(failures) = failures.failed() {
+                        tracing::warn!(%error, failures, "search indexing failed; it is repeated");
+                    }
+                    let longer = retry.saturating_mul(2).min(RETRY_MAX);
+                    std::mem::replace(&mut retry, longer)
+                }
+                Err(error) => {
+                    tracing::error!(%error, "search indexing panicked");
+                    RETRY_MAX
+                }
+            };
+        }
+        self.service.servers.release_lead(LEADER_NAME, self.service.state.clock.as_ref()).await;
+    }
+
+    fn report(&self, log: &mut BuildLog, progress: Option<&IndexProgress>) {
+        let Some(progress) = progress else { return };
+        log.record(progress);
+        (self.observer)(progress);
+    }
+
+    /// One step; `None` if there is nothing to do, or another server does it.
+    async fn step_as_leader(&self) -> Result<Option<IndexProgress>> {
+        let state = &self.service.state;
+        let is_complete = self.service.status().await?.is_complete;
+        if is_complete && state.archive.unindexed_videos(1).await?.is_empty() {
+            return Ok(None);
+        }
+        if !self.service.servers.try_lead(LEADER_NAME, state.clock.as_ref(), LEAD_TIMEOUT).await {
+            return Ok(None);
+        }
+        self.service.step().await.map(Some)
+    }
+}

@@ -1,0 +1,71 @@
+//! Notes that an index is damaged: errors of the archive look the same to the callers of both.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering::Relaxed},
+};
+
+use async_trait::async_trait;
+use transcript_core::{
+    ErrorKind, Page, PageRequest, Result,
+    search::{
+        ArchiveIndex, CandidatePage, CandidateRequest, IndexedTrack, IndexedVideo, RebuildState,
+        VocabularyWord,
+    },
+};
+
+/// An index, and whether one of its calls found it damaged.
+#[derive(Debug)]
+pub(super) struct WatchedIndex {
+    inner: Arc<dyn ArchiveIndex>,
+    is_damaged: AtomicBool,
+}
+
+impl WatchedIndex {
+    pub(super) fn new(inner: Arc<dyn ArchiveIndex>) -> Self {
+        Self { inner, is_damaged: AtomicBool::new(false) }
+    }
+
+    pub(super) fn is_damaged(&self) -> bool {
+        self.is_damaged.load(Relaxed)
+    }
+
+    fn watch<T>(&self, result: Result<T>) -> Result<T> {
+        if result.as_ref().is_err_and(|error| error.kind() == ErrorKind::Corrupt) {
+            self.is_damaged.store(true, Relaxed);
+        }
+        result
+    }
+}
+
+#[async_trait]
+impl ArchiveIndex for WatchedIndex {
+    fn row_terms(&self) -> usize {
+        self.inner.row_terms()
+    }
+
+    async fn put(
+        &self,
+        videos: &[IndexedVideo],
+        generation: u64,
+        state: Option<&RebuildState>,
+    ) -> Result<()> {
+        self.watch(self.inner.put(videos, generation, state).await)
+    }
+
+    async fn rebuild_state(&self) -> Result<RebuildState> {
+        self.watch(self.inner.rebuild_state().await)
+    }
+
+    async fn candidates(&self, request: &CandidateRequest) -> Result<CandidatePage> {
+        self.watch(self.inner.candidates(request).await)
+    }
+
+    async fn list(&self, page: PageRequest) -> Result<Page<IndexedTrack>> {
+        self.watch(self.inner.list(page).await)
+    }
+
+    async fn near_words(&self, word: &str) -> Result<Vec<VocabularyWord>> {
+        self.watch(self.inner.near_words(word).await)
+    }
+}

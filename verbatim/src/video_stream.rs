@@ -1,0 +1,245 @@
+//! The videos of a playlist or channel, as a stream.
+
+use std::{
+    collections::VecDeque,
+    fmt,
+    future::poll_fn,
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+
+use futures_core::Stream;
+use tokio::task::JoinSet;
+use transcript_core::{
+    Error, ErrorCause, ErrorKind, Result, Retry, Timestamp,
+    supplier::{
+        ListAbsence, ListAbsenceReason, ListOutcome, ListPosition, ListedVideo, SupplyError, SupplyReason,
+    },
+    video::VideoList,
+};
+
+use crate::Verbatim;
+
+/// The videos of a list: a [`Stream`], also without a library of streams through [`VideoStream::next`].
+///
+/// A page is read when its first video is polled, about a second after the page before, and never ahead of the caller.
+/// After an error the stream ends; the videos before it are valid. A video that a list has twice is returned twice.
+///
+/// Requests run on the runtime on which the [`Verbatim`] was opened, so any executor can poll the stream.
+#[must_use = "a stream does nothing unless it is polled"]
+pub struct VideoStream {
+    verbatim: Verbatim,
+    list: VideoList,
+    limit: usize,
+    since: Option<Timestamp>,
+    info: ListInfo,
+    ready: VecDeque<ListedVideo>,
+    next: NextPage,
+}
+
+/// What is known of a list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ListInfo {
+    /// The title of a playlist, or the name of a channel. `None` before the first page.
+    pub title: Option<String>,
+    /// The number of videos that a playlist states, hidden ones included.
+    pub stated_count: Option<u64>,
+    /// After the last page: how many stated videos the list has not shown, such as private ones.
+    pub hidden_count: u64,
+}
+
+/// The next page of a stream.
+enum NextPage {
+    /// It is read from this position; `None` is the beginning.
+    At(Option<ListPosition>),
+    /// It is being read.
+    Reading(JoinSet<Result<ListOutcome, SupplyError>>),
+    /// There is none.
+    End,
+}
+
+impl fmt::Debug for VideoStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("VideoStream")
+            .field("list", &self.list)
+            .field("info", &self.info)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A missing list, and the reason. As an [`Error`] it is [`ErrorKind::NotFound`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnavailableList(pub ListAbsence);
+
+impl fmt::Display for UnavailableList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)
+    }
+}
+
+impl std::error::Error for UnavailableList {}
+
+impl UnavailableList {
+    /// The reason.
+    pub fn reason(&self) -> ListAbsenceReason {
+        self.0.reason
+    }
+}
+
+impl Verbatim {
+    /// The videos of a playlist or channel of YouTube, in the order of the list, read page by page.
+    ///
+    /// The link is that of a playlist, or of a channel, also with the tab `/videos` (the default), `/shorts` or
+    /// `/streams`; an id of a playlist or channel; or a handle such as `@name`. Of a link to a video in a playlist, the
+    /// playlist counts. It is parsed now, and requested when the stream is polled.
+    ///
+    /// An item fails with [`ErrorKind::NotFound`] if the list is private, was removed or never existed, or if the
+    /// channel lacks the tab ([`UnavailableList`] is the [cause](Error::cause)); [`ErrorKind::Unavailable`] if YouTube
+    /// throttles, requires a bot check, cannot be reached, or answers in an unknown format (a [`SupplyError`] with the
+    /// reason is the cause); [`ErrorKind::Unsupported`] if no supplier requests YouTube.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] if the text names no list, a list of the logged-in viewer, or a mix, which never ends.
+    ///
+    /// ```no_run
+    /// # async fn example(verbatim: verbatim::Verbatim) -> Result<(), verbatim::Error> {
+    /// let mut videos = verbatim.videos("https://www.youtube.com/@name/streams")?.with_limit(100);
+    /// while let Some(listed) = videos.next().await {
+    ///     let listed = listed?;
+    ///     println!("{}: {}", listed.video.address(), listed.title.unwrap_or_default());
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn videos(&self, link: &str) -> Result<VideoStream> {
+        let list = VideoList::parse(link).map_err(|error| Error::invalid(error.to_string()))?;
+        Ok(self.videos_of(list))
+    }
+
+    /// As [`Verbatim::videos`], of a parsed list.
+    pub fn videos_of(&self, list: VideoList) -> VideoStream {
+        VideoStream {
+            verbatim: self.clone(),
+            list,
+            limit: usize::MAX,
+            since: None,
+            info: ListInfo::default(),
+            ready: VecDeque::new(),
+            next: NextPage::At(None),
+        }
+    }
+}
+
+impl VideoStream {
+    /// Ends the stream after this number of videos. No page is read after them.
+    pub fn with_limit(self, videos: usize) -> Self {
+        Self { limit: videos, ..self }
+    }
+
+    /// Leaves out videos that were surely published before a time.
+    ///
+    /// Lists name most dates relatively, such as "2 weeks ago", so some older videos may remain. A channel's tab is
+    /// newest first: its stream ends at the first page that ends with an older video. Shorts have no dates.
+    pub fn since(self, time: Timestamp) -> Self {
+        Self { since: Some(time), ..self }
+    }
+
+    /// What is known of the list so far.
+    pub fn info(&self) -> &ListInfo {
+        &self.info
+    }
+
+    /// The list.
+    pub fn list(&self) -> &VideoList {
+        &self.list
+    }
+
+    /// The next video; `None` at the end.
+    ///
+    /// # Errors
+    /// As [`Verbatim::videos`] describes. The stream then ends.
+    ///
+    /// # Cancellation
+    /// Dropping the future loses nothing.
+    pub async fn next(&mut self) -> Option<Result<ListedVideo>> {
+        poll_fn(|context| self.poll(context)).await
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<ListedVideo>>> {
+        loop {
+            if self.limit == 0 {
+                self.next = NextPage::End;
+                return Poll::Ready(None);
+            }
+            if let Some(video) = self.ready.pop_front() {
+                self.limit -= 1;
+                return Poll::Ready(Some(Ok(video)));
+            }
+            let outcome = match &mut self.next {
+                NextPage::End => return Poll::Ready(None),
+                NextPage::At(position) => {
+                    let (transcripts, list) = (self.verbatim.transcripts().clone(), self.list.clone());
+                    let position = position.take();
+                    let read = async move { transcripts.list_page(&list, position.as_ref()).await };
+                    let mut task = JoinSet::new();
+                    task.spawn_on(read, &self.verbatim.runtime);
+                    self.next = NextPage::Reading(task);
+                    continue;
+                }
+                NextPage::Reading(task) => ready!(task.poll_join_next(context)),
+            };
+            self.next = NextPage::End;
+            let outcome = match outcome {
+                None => continue,
+                Some(Ok(outcome)) => outcome.map_err(supply_error),
+                Some(Err(error)) => {
+                    let cause = Some(ErrorCause::new(error));
+                    Err(Error::unexpected("the request was interrupted").with_cause(cause))
+                }
+            };
+            if let Err(error) = outcome.and_then(|outcome| self.take(outcome)) {
+                return Poll::Ready(Some(Err(error)));
+            }
+        }
+    }
+
+    /// Takes a page.
+    fn take(&mut self, outcome: ListOutcome) -> Result<()> {
+        let page = match outcome {
+            ListOutcome::Page(page) => page,
+            ListOutcome::Absent(absence) => {
+                let cause = Some(ErrorCause::new(UnavailableList(absence.clone())));
+                return Err(Error::new(ErrorKind::NotFound, Retry::Never, absence.message).with_cause(cause));
+            }
+        };
+        self.info.title = self.info.title.take().or_else(|| page.title.clone());
+        self.info.stated_count = self.info.stated_count.or(page.stated_count);
+        let page = match self.since {
+            Some(since) => page.published_since(since, self.list.tab().is_some()),
+            None => page,
+        };
+        self.info.hidden_count = page.hidden_count;
+        self.ready.extend(page.videos);
+        if let Some(position) = page.next {
+            self.next = NextPage::At(Some(position));
+        }
+        Ok(())
+    }
+}
+
+impl Stream for VideoStream {
+    type Item = Result<ListedVideo>;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.get_mut().poll(context)
+    }
+}
+
+/// The error of a page that could not be read.
+fn supply_error(failure: SupplyError) -> Error {
+    let (kind, retry) = match failure.reason() {
+        SupplyReason::Misconfigured => (ErrorKind::Unsupported, Retry::Never),
+        _ => (ErrorKind::Unavailable, Retry::Backoff),
+    };
+    let retry = failure.retry_after().map_or(retry, Retry::After);
+    Error::new(kind, retry, failure.message().to_owned()).with_cause(Some(ErrorCause::new(failure)))
+}
