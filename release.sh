@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# release.sh VERSION: writes VERSION everywhere, closes the changelog, commits and tags. Publishes nothing.
+#   --dry-run: prints what would change, and changes nothing
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+
+fail() { echo "release: $*" >&2; exit 2; }
+
+dry_run=""
+version=""
+for argument in "$@"; do
+  case "$argument" in
+    --dry-run) dry_run=1 ;;
+    -h | --help) sed -n '2,3s/^# //p' "${BASH_SOURCE[0]}"; exit 0 ;;
+    *) [ -z "$version" ] || fail "one version, please"; version="$argument" ;;
+  esac
+done
+[[ "$version" =~ ^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-[0-9A-Za-z.-]+)?$ ]] ||
+  fail "'$version' is no version such as 0.2.0 or 1.0.0-rc.1"
+current="$(sed -n '/^\[workspace.package\]/,/^$/s/^version = "\(.*\)"/\1/p' Cargo.toml)"
+[ -z "$(git status --porcelain)" ] || fail "the working tree has changes; commit them first"
+! git rev-parse --quiet --verify "refs/tags/v$version" >/dev/null || fail "the tag v$version exists"
+# Not a pipe: grep -q ends at the first entry, and sed would then fail with a broken pipe.
+unreleased="$(sed -n '/^## \[Unreleased\]/,/^## \[/p' CHANGELOG.md)"
+grep -q '^- ' <<<"$unreleased" || fail "[Unreleased] of CHANGELOG.md has no entry"
+
+# The files that name the version of the project. tests/release/run.sh fails if another file does.
+files=(
+  Cargo.toml
+  bindings-uniffi/kotlin/example/pom.xml
+  bindings-uniffi/kotlin/library/pom.xml
+  bindings-uniffi/kotlin/library/src/test/kotlin/dev/verbatim/EngineTest.kt
+  benches/kotlin/pom.xml
+  deploy/helm/verbatim/Chart.yaml
+  docs/admin-openapi.json
+  docs/getting-started.md
+  docs/mobile/kotlin.md
+  docs/openapi.json
+  docs/specification.md
+  python/youtube-transcript-api/pyproject.toml
+  reference-server/src/routes/document/examples.rs
+)
+pattern="${current//./\\.}"
+# Only the version of the project: the first one of a POM, and in Cargo.toml those next to a name or a path.
+for file in "${files[@]}"; do
+  case "$file" in
+    Cargo.toml) sed -i -E "s/^version = \"$pattern\"/version = \"$version\"/; s/version = \"$pattern\", path/version = \"$version\", path/" "$file" ;;
+    *.pom | */pom.xml) sed -i "0,/<version>$pattern</s//<version>$version</" "$file" ;;
+    *) sed -i -E "s/(^|[^0-9.])$pattern([^0-9.]|\$)/\1$version\2/" "$file" ;;
+  esac
+done
+sed -i "s/^## \[Unreleased\]\$/## [Unreleased]\n\n## [$version] - $(date -u +%F)/" CHANGELOG.md
+# Writes the version of the workspace into Cargo.lock, and changes no dependency.
+cargo metadata --quiet --format-version 1 >/dev/null
+
+if [ -n "$dry_run" ]; then
+  git --no-pager diff --stat
+  git checkout --quiet -- .
+  echo "release: $current -> $version; nothing has been changed"
+else
+  git commit --quiet --all --message "release: $version"
+  git tag --annotate "v$version" --message "Verbatim $version"
+  echo "release: v$version is committed and tagged; RELEASING.md has the next steps"
+fi

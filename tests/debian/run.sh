@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# Builds the Debian package around the program of the tests, and installs, starts, upgrades, removes and purges it in a
+# small Debian system.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+target="$(realpath -m "${CARGO_TARGET_DIR:-target}")"
+folder="$target/debian"
+missing=()
+for package in debhelper lintian mmdebstrap; do
+  dpkg-query --show --showformat='${Status}' "$package" 2>/dev/null | grep -qx 'install ok installed' || missing+=("$package")
+done
+[ ${#missing[@]} -eq 0 ] || DEBIAN_FRONTEND=noninteractive tests/apt.sh "${missing[@]}"
+
+fail() { echo "debian: $*" >&2; exit 1; }
+rm -rf "$folder"
+mkdir -p "$folder"
+cargo build --quiet --package verbatim-reference-server --bin verbatim
+# xz takes most of a minute.
+package="$(DPKG_DEB_COMPRESSOR_TYPE=gzip DEBFULLNAME=Tests DEBEMAIL=tests@verbatim.invalid deploy/debian/build.sh "$target/debug/verbatim" "$folder" 2>"$folder/log")" ||
+  { tail -n 30 "$folder/log" >&2; fail "the package was not built"; }
+findings="$(lintian --allow-root --fail-on error,warning "$package")" || { echo "$findings" >&2; fail "lintian has findings"; }
+
+# The next version, with another settings file.
+dpkg-deb --raw-extract "$package" "$folder/next"
+sed -i 's/^Version: .*/&+next/' "$folder/next/DEBIAN/control"
+echo "# A line of the next version." >>"$folder/next/etc/verbatim/verbatim.toml"
+dpkg-deb -Znone --build "$folder/next" "$folder/next.deb" >/dev/null
+
+root="$folder/root"
+. /etc/os-release
+mmdebstrap --quiet --variant=minbase --include=ca-certificates,procps,systemd "$VERSION_CODENAME" "$root"
+cp "$package" "$root/package.deb"
+cp "$folder/next.deb" "$root/"
+# With /proc, which systemd-tmpfiles requires.
+inside() { unshare --mount sh -c 'mount -t proc proc "$0/proc" && exec /usr/sbin/chroot "$0" "$@"' "$root" "$@"; }
+states() { inside stat --format='%a %U %G' "$1"; }
+
+inside dpkg --install /package.deb >/dev/null
+inside verbatim --version | grep '^verbatim ' >/dev/null
+[ "$(states /etc/verbatim/verbatim.toml)" = "640 root verbatim" ] || fail "settings: $(states /etc/verbatim/verbatim.toml)"
+[ "$(states /var/lib/verbatim)" = "700 verbatim verbatim" ] || fail "data: $(states /var/lib/verbatim)"
+inside test -s /usr/share/man/man1/verbatim.1.gz
+inside systemctl is-enabled verbatim.service >/dev/null || fail "the service is not enabled"
+# Some systems cannot be read without a running systemd; a wrong unit is named in the output.
+problems="$(inside systemd-analyze verify /lib/systemd/system/verbatim.service 2>&1 | grep verbatim.service || true)"
+[ -z "$problems" ] || fail "$problems"
+
+# The command of the unit, as its user.
+command="$(sed -n 's/^ExecStart=//p' "$root/lib/systemd/system/verbatim.service")"
+VERBATIM_SERVER__LISTEN=127.0.0.1:0 chroot --userspec=verbatim:verbatim "$root" $command >"$folder/out" 2>&1 &
+server=$!
+trap 'kill "$server" 2>/dev/null || true' EXIT
+for _ in $(seq 300); do
+  address="$(sed -n 's|.*\(http://127\.0\.0\.1:[0-9]*\).*|\1|p' "$folder/out" | sed -n 1p)"
+  [ -z "$address" ] || break
+  sleep 0.2
+done
+[ -n "$address" ] || { cat "$folder/out" >&2; fail "the server did not start"; }
+curl --silent --show-error --fail "$address/healthz" >/dev/null
+kill "$server"
+wait "$server" || fail "the server ended with status $?"
+[ -s "$root/var/lib/verbatim/verbatim.db" ] || fail "no data"
+
+sed -i 's/^#server.base_url = .*/server.base_url = "https:\/\/transcripts.example.org"/' "$root/etc/verbatim/verbatim.toml"
+inside dpkg --force-confold --install /next.deb >/dev/null 2>&1
+grep -q '^server.base_url = "https://transcripts.example.org"' "$root/etc/verbatim/verbatim.toml" || fail "the upgrade replaced changed settings"
+[ "$(states /etc/verbatim/verbatim.toml)" = "640 root verbatim" ] || fail "settings after the upgrade: $(states /etc/verbatim/verbatim.toml)"
+chroot --userspec=verbatim:verbatim "$root" verbatim ledger audit --data /var/lib/verbatim >/dev/null
+
+inside dpkg --remove verbatim >/dev/null
+[ ! -e "$root/usr/bin/verbatim" ] || fail "the program is left after its removal"
+[ -e "$root/etc/verbatim/verbatim.toml" ] || fail "settings are removed before a purge"
+inside dpkg --purge verbatim >"$folder/purge"
+grep -q "are kept" "$folder/purge" || fail "the purge does not name the data"
+[ ! -e "$root/etc/verbatim" ] || fail "settings are left after a purge"
+[ -s "$root/var/lib/verbatim/verbatim.db" ] || fail "the purge deleted the data"
+rm -rf "$root" "$folder/next"
+echo "debian: installed, started, upgraded, removed and purged"
