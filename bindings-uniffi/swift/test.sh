@@ -22,14 +22,7 @@ printf '1\n00:00:01,500 --> 00:00:03,000\nIt is so quiet here.\n\n2\n00:01:01,00
 "$programs/verbatim" import "$data/quiet.srt" --data "$data" --video https://youtu.be/dQw4w9WgXcQ --lang en
 VERBATIM_LOG__LEVEL=warn "$programs/verbatim" serve --data "$data" --listen 127.0.0.1:0 >"$data/server.log" &
 server=$!
-# The server prints its address once it listens.
-address=
-for _ in {1..600}; do
-  address="$(sed -n 's/.* listening on //p' "$data/server.log")"
-  if [ -n "$address" ] || ! kill -0 "$server"; then break; fi
-  sleep 0.1
-done
-[ -n "$address" ]
+address="$("$here/../../tests/server_address.sh" "$data/server.log" "$server")"
 
 if ! "$here/toolchain.sh" run "$work/package" VERBATIM_TEST_SERVER="$address" \
   swift test -Xlinker "-L$work/package/lib" -Xlinker "-rpath=$work/package/lib" >"$work/test.log" 2>&1; then

@@ -42,7 +42,7 @@ buildah config --user 65532:65532 --entrypoint '["/usr/local/bin/verbatim"]' --c
   --volume /var/lib/verbatim --stop-signal SIGTERM \
   --env VERBATIM_DATA=/var/lib/verbatim --env VERBATIM_SERVER__LISTEN=0.0.0.0:8080 --env VERBATIM_LOG__FORMAT=json \
   --label org.opencontainers.image.title=verbatim --label "org.opencontainers.image.licenses=MIT OR Apache-2.0" \
-  --label "org.opencontainers.image.version=$("$program" --version | sed -n '1s/^verbatim \([^ ]*\).*/\1/p')" "$container"
+  --label "org.opencontainers.image.version=$("$program" -V | cut -d ' ' -f 2)" "$container"
 if [ "$format" = docker ]; then
   buildah config --healthcheck 'CMD /usr/local/bin/verbatim health' --healthcheck-interval 30s \
     --healthcheck-timeout 10s --healthcheck-start-period 30s "$container"

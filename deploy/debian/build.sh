@@ -27,7 +27,7 @@ install -m 755 "$program" "$source/verbatim"
 sed -e '/^\[Unit\]/,$!d' -e 's|/usr/local/bin/|/usr/bin/|' "$repository/deploy/verbatim.service" \
   >"$source/debian/verbatim.service"
 sed -i "s|@MAINTAINER@|$DEBFULLNAME <$DEBEMAIL>|" "$source/debian/control"
-version="$("$program" --version | sed -n '1s/^verbatim \([^ ]*\).*/\1/p')"
+version="$("$program" -V | cut -d ' ' -f 2)"
 { echo "verbatim ($version-${REVISION:-1}) unstable; urgency=medium"
   echo
   echo "  * New release. /usr/share/doc/verbatim/changelog.gz has the changes."

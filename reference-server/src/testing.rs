@@ -25,7 +25,7 @@ use transcript_core::{
         Accounts, AccountsDeps, AccountsOptions, SequentialCharges,
         mail::{MailMessage, MailSenderHandle, Mailer, NotifyingOutbox, OutboxNotifier},
     },
-    archive::{Archive, PutRequest, TrackSelector},
+    archive::{Archive, PutRequest, StoredTranscript, TrackSelector},
     chat::Chat,
     engine::{EngineOptions, Transcripts},
     lookup::{Lookup, LookupDeps, LookupOptions},
@@ -37,7 +37,7 @@ use transcript_core::{
         Supplier, SupplierInfo, SupplierKind, SupplyError, SupplyMonitor, SupplyOutput, SupplyReason,
         SupplyRequest,
     },
-    transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript, VideoMetadata},
+    transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript, VideoDetails, VideoMetadata},
     video::{Platform, VideoId},
 };
 
@@ -302,6 +302,18 @@ pub(crate) fn transcript(video: &VideoId) -> Transcript {
         track: TrackInfo::new(LanguageTag::english(), TrackKind::Human),
         source: "youtube-captions".to_owned(),
         segments: vec![Segment::new("It is so", 1_500, 1_250), Segment::new("quiet here.", 2_750, 2_000)],
+    }
+}
+
+/// The transcript as an archive holds it.
+pub(crate) fn stored(transcript: Transcript, details: VideoDetails) -> StoredTranscript {
+    StoredTranscript {
+        transcript: Arc::new(transcript),
+        revision: 1,
+        content_sha256: vec![0; 32],
+        parser_version: 1,
+        stored_at: Timestamp::from_millis(0),
+        details: Arc::new(details),
     }
 }
 

@@ -37,13 +37,7 @@ start() {
     VERBATIM_UPSTREAM__RETRIES=0 "$@" \
     "$target/debug/verbatim" serve --data "$work/data" --listen 127.0.0.1:0 >"$work/out" 2>>"$work/err" &
   server=$!
-  for _ in $(seq 600); do
-    address="$(sed -n 's/^verbatim .* listening on //p' "$work/out")"
-    if [ -n "$address" ]; then return; fi
-    kill -0 "$server" 2>/dev/null || { cat "$work/err" >&2; fail "the server did not start"; }
-    sleep 0.1
-  done
-  fail "the server did not start in time"
+  address="$("$root/tests/server_address.sh" "$work/out" "$server")" || { cat "$work/err" >&2; fail "no server"; }
 }
 
 # stop: stops the server, which must exit with status 0 and must not have panicked.

@@ -53,14 +53,10 @@ mapfile -t health <"$folder/health"
 (run "${command[@]}") >"$folder/out" 2>&1 &
 server=$!
 trap 'kill "$server" 2>/dev/null || true' EXIT
-for _ in $(seq 300); do
-  port="$(sed -n 's|.*http://127\.0\.0\.1:\([0-9]*\).*|\1|p' "$folder/out" | sed -n 1p)"
-  [ -z "$port" ] || break
-  sleep 0.2
-done
-[ -n "$port" ] || { cat "$folder/out" >&2; fail "the server did not start"; }
+address="$(tests/server_address.sh "$folder/out" "$server")" || { cat "$folder/out" >&2; fail "no server"; }
+port="${address##*:}"
 (run "${health[@]}") >/dev/null || fail "the health check fails while the server serves"
-curl --silent --show-error --fail "http://127.0.0.1:$port/docs" >/dev/null
+curl --silent --show-error --fail "$address/docs" >/dev/null
 (run "${health[0]}" check-config) >"$folder/settings"
 kill "$server"
 wait "$server" || { cat "$folder/out" >&2; fail "the server ended with status $?"; }

@@ -50,12 +50,7 @@ command="$(sed -n 's/^ExecStart=//p' "$root/lib/systemd/system/verbatim.service"
 VERBATIM_SERVER__LISTEN=127.0.0.1:0 chroot --userspec=verbatim:verbatim "$root" $command >"$folder/out" 2>&1 &
 server=$!
 trap 'kill "$server" 2>/dev/null || true' EXIT
-for _ in $(seq 300); do
-  address="$(sed -n 's|.*\(http://127\.0\.0\.1:[0-9]*\).*|\1|p' "$folder/out" | sed -n 1p)"
-  [ -z "$address" ] || break
-  sleep 0.2
-done
-[ -n "$address" ] || { cat "$folder/out" >&2; fail "the server did not start"; }
+address="$(tests/server_address.sh "$folder/out" "$server")" || { cat "$folder/out" >&2; fail "no server"; }
 curl --silent --show-error --fail "$address/healthz" >/dev/null
 kill "$server"
 wait "$server" || fail "the server ended with status $?"

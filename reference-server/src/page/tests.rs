@@ -1,7 +1,6 @@
 use std::sync::Arc;
 
 use transcript_core::{
-    archive::StoredTranscript,
     time::Timestamp,
     transcript::{
         Chapter, LanguageTag, Segment, TrackInfo, TrackKind, Transcript, VideoDetails, VideoMetadata,
@@ -37,14 +36,7 @@ fn render(transcript: Transcript, details: VideoDetails) -> String {
 }
 
 fn render_with(context: &PageContext, transcript: Transcript, details: VideoDetails) -> String {
-    let stored = StoredTranscript {
-        transcript: Arc::new(transcript),
-        revision: 1,
-        content_sha256: vec![0; 32],
-        parser_version: 1,
-        stored_at: Timestamp::from_millis(0),
-        details: Arc::new(details),
-    };
+    let stored = crate::testing::stored(transcript, details);
     transcript::transcript(context, &stored, None, WATCH_URL, None).into_string()
 }
 

@@ -99,10 +99,7 @@ fn printable(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use transcript_core::{
-        time::Timestamp,
         transcript::{Segment, VideoDetails},
         video::Platform,
     };
@@ -115,14 +112,7 @@ mod tests {
         let mut transcript = crate::testing::transcript(&video);
         transcript.title = Some("A <b> & \u{0}\u{b}talk".to_owned());
         transcript.segments = vec![Segment::new("שלום <w:p> 日本語", 61_000, 1_000)];
-        let stored = StoredTranscript {
-            transcript: Arc::new(transcript),
-            revision: 1,
-            content_sha256: vec![0; 32],
-            parser_version: 1,
-            stored_at: Timestamp::from_millis(0),
-            details: Arc::new(VideoDetails::default()),
-        };
+        let stored = crate::testing::stored(transcript, VideoDetails::default());
         let bytes = word_document(&PageContext::for_test("/watch/video_site/x"), &stored).unwrap();
         assert!(bytes.starts_with(b"PK"));
         // The library stores the parts without compression.

@@ -35,6 +35,9 @@ pub(crate) type BuildDocument = fn(&LookupOptions, &AccountsOptions) -> Value;
 /// Bodies that are kept: pages in some languages and encodings, of some ten kilobytes each.
 const BODIES_MAX: usize = 256;
 
+/// Detail of the 404 of a page that does not exist.
+const UNKNOWN_PAGE: &str = "Unknown page: /docs lists all operations and guides.";
+
 /// `OpenAPI` document, built on the first request, so that startup does not wait for it, and the bodies made from it.
 #[derive(Debug)]
 pub(crate) struct CachedDocument {
@@ -92,8 +95,7 @@ impl CachedDocument {
         let rendered =
             || render().map(|page| RenderedBody { kind: HTML, bytes: page.into_string().into_bytes() });
         let Some(mut response) = self.respond(path, context.language(), request, rendered) else {
-            let detail = "Unknown page: /docs lists all operations and guides.";
-            return ProblemResponse::new(StatusCode::NOT_FOUND, detail).into_response();
+            return ProblemResponse::new(StatusCode::NOT_FOUND, UNKNOWN_PAGE).into_response();
         };
         let headers = response.headers_mut();
         confine(headers, docs::POLICY);
@@ -216,16 +218,7 @@ pub(crate) fn operation_page_operation(_: &DocumentOptions<'_>) -> Value {
         "description": "A page about the operation, made from the OpenAPI document.",
         "security": [],
         "parameters": [parameters::operation()],
-        "responses": {
-            "200": docs_page("The operation with its parameters, responses and examples."),
-            "404": document::refusal(
-                (404, "Not Found"),
-                "Unknown operation.",
-                &[("unknown", "Unknown page: /docs lists all operations and guides.")],
-                [],
-            ),
-            "500": document::fault()
-        }
+        "responses": named_page("The operation with its parameters, responses and examples.", "Unknown operation.")
     })
 }
 
@@ -238,16 +231,7 @@ pub(crate) fn guide_page_operation(_: &DocumentOptions<'_>) -> Value {
         "description": "A page about one subject, with samples and the limits of this service.",
         "security": [],
         "parameters": [parameters::guide()],
-        "responses": {
-            "200": docs_page("The guide."),
-            "404": document::refusal(
-                (404, "Not Found"),
-                "Unknown guide.",
-                &[("unknown", "Unknown page: /docs lists all operations and guides.")],
-                [],
-            ),
-            "500": document::fault()
-        }
+        "responses": named_page("The guide.", "Unknown guide.")
     })
 }
 
@@ -261,6 +245,15 @@ pub(crate) fn llms_txt_operation(_: &DocumentOptions<'_>) -> Value {
         "description": "How to call the service, and links to all operations.",
         "security": [],
         "responses": { "200": document::answer("Markdown text.", json!({ "text/plain": body }), []), "500": document::fault() }
+    })
+}
+
+/// Responses of a page that the path names.
+fn named_page(found: &str, unknown: &str) -> Value {
+    json!({
+        "200": docs_page(found),
+        "404": document::refusal((404, "Not Found"), unknown, &[("unknown", UNKNOWN_PAGE)], []),
+        "500": document::fault()
     })
 }
 

@@ -1,4 +1,4 @@
-//! HTTP clients for services that the operator chose and has a key for: Stripe, speech-to-text.
+//! HTTP clients for services outside the platforms: Stripe, speech-to-text, receivers of webhooks.
 //!
 //! They do not use the platforms' proxies, and those of the environment only where a user asks for it: a proxy sees the
 //! host, never the key, since it forwards the encrypted connection.
