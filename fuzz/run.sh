@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Fuzzes each target for SECONDS seconds: fuzz/run.sh SECONDS [TARGET…]. Without targets, all of them.
+# Fuzzes each target for SECONDS seconds: fuzz/run.sh SECONDS [TARGET…]. Without targets, all of them. With 0 seconds it
+# only builds them.
 # FUZZ_JOBS targets run at a time (default 2). FUZZ_SEED is the seed of the mutations (default: random). Exits 1 if one
 # has a finding; its input is in target/fuzz/findings.
 set -euo pipefail
@@ -16,6 +17,7 @@ if ! command -v c++ >/dev/null; then
   tests/apt.sh build-essential
 fi
 RUSTC_WORKSPACE_WRAPPER="$PWD/fuzz/rustc.sh" cargo build -p verbatim-fuzz --features libfuzzer --bin fuzz
+[ "$SECONDS_EACH" != 0 ] || exit 0
 
 # One line for a target; more if it has a finding.
 run_target() {
