@@ -212,7 +212,7 @@ impl Connection {
 
     fn lookup(&self, py: Python<'_>, link: String, src: Option<String>) -> PyResult<PendingCall> {
         let caller = Caller { src: parse_tag(src)?, ..self.caller() };
-        let lookup = ServiceLookup::url(link);
+        let lookup = ServiceLookup { words: true, description: true, ..ServiceLookup::url(link) };
         self.call(
             py,
             caller,

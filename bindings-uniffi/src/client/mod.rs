@@ -148,7 +148,7 @@ impl Client {
         call: Option<CallOptions>,
     ) -> Result<LookupResponse, VerbatimError> {
         let caller = Caller { src: parse_tag(src)?, ..self.caller() };
-        let lookup = ServiceLookup::url(link);
+        let lookup = ServiceLookup { words: true, description: true, ..ServiceLookup::url(link) };
         let work = |service: Arc<dyn Service>, caller| async move { service.look_up(&caller, lookup).await };
         self.run(call, caller, work, LookupResponse::from).await
     }

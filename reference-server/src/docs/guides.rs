@@ -1,5 +1,7 @@
 //! `/docs/guides/{name}`: guides to the APIs.
 
+use std::iter;
+
 use maud::{Markup, html};
 use serde_json::Value;
 use transcript_core::{accounts::AccountsOptions, lookup::LookupOptions};
@@ -8,7 +10,7 @@ use super::{
     markdown::{MarkdownContext, markdown},
     shell, string,
 };
-use crate::page::PageContext;
+use crate::page::{PageContext, account::grouped};
 
 /// A guide.
 #[derive(Debug)]
@@ -102,23 +104,24 @@ fn values(
     (lookup, accounts): (&LookupOptions, &AccountsOptions),
 ) -> Vec<(&'static str, String)> {
     let (free, paid) = (&accounts.plans.free, &accounts.plans.starter);
-    vec![
-        ("base_url", string(&document["servers"][0]["url"]).to_owned()),
-        ("free_per_month", lookup.free_per_month.to_string()),
-        ("plus_per_day", lookup.plus_per_day.to_string()),
-        ("visitor_per_day", lookup.visitor_per_day.to_string()),
-        ("service_per_day", lookup.service_per_day.to_string()),
-        ("misses", lookup.misses_per_network_per_minute.to_string()),
-        ("tool_calls", lookup.tool_calls_per_network_per_minute.to_string()),
-        ("searches", lookup.searches_per_minute.to_string()),
-        ("attempts", lookup.attempts_per_key_per_hour.to_string()),
-        ("new_keys", lookup.mint_per_network_per_day.to_string()),
-        ("free_credits", free.credits.to_string()),
-        ("free_requests", free.requests_per_minute.to_string()),
-        ("paid_requests", paid.requests_per_minute.to_string()),
-        ("transcript_credits", accounts.credits_per_transcript.to_string()),
-        ("message_credits", accounts.credits_per_message.to_string()),
-        ("job_items", accounts.items_per_job.to_string()),
-        ("jobs", accounts.jobs_per_account.to_string()),
-    ]
+    let numbers = [
+        ("free_per_month", lookup.free_per_month),
+        ("plus_per_day", lookup.plus_per_day),
+        ("visitor_per_day", lookup.visitor_per_day),
+        ("service_per_day", lookup.service_per_day),
+        ("misses", lookup.misses_per_network_per_minute.into()),
+        ("tool_calls", lookup.tool_calls_per_network_per_minute.into()),
+        ("searches", lookup.searches_per_minute.into()),
+        ("attempts", lookup.attempts_per_key_per_hour.into()),
+        ("new_keys", lookup.mint_per_network_per_day.into()),
+        ("free_credits", free.credits),
+        ("free_requests", free.requests_per_minute.into()),
+        ("paid_requests", paid.requests_per_minute.into()),
+        ("transcript_credits", accounts.credits_per_transcript),
+        ("message_credits", accounts.credits_per_message),
+        ("job_items", accounts.items_per_job.into()),
+        ("jobs", accounts.jobs_per_account.into()),
+    ];
+    let numbers = numbers.into_iter().map(|(name, number)| (name, grouped(number)));
+    iter::once(("base_url", string(&document["servers"][0]["url"]).to_owned())).chain(numbers).collect()
 }

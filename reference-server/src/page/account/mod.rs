@@ -129,7 +129,7 @@ pub(super) fn money(minor: u64, currency: &str) -> String {
 }
 
 /// Number with thousands separators.
-pub(super) fn grouped(number: u64) -> String {
+pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::new();
     for (index, digit) in digits.chars().enumerate() {

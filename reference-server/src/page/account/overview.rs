@@ -81,7 +81,7 @@ fn chart(context: &PageContext, usage: &DailyUsage) -> Markup {
     html! {
         p { (label) }
         @if most > 0 {
-            svg.chart viewBox=(format!("0 0 {CHART_WIDTH} {CHART_HEIGHT}")) role="img" aria-label=(label) {
+            svg.chart viewBox=(format!("0 0 {CHART_WIDTH} {CHART_HEIGHT}")) preserveAspectRatio="none" role="img" aria-label=(label) {
                 @for (index, (day, credits)) in bars {
                     @let height = bar_height(*credits, most);
                     rect x=(index * width + 1) y=(CHART_HEIGHT - height) width=(width - 2) height=(height) {
