@@ -14,6 +14,7 @@ use transcript_core::{
     Error, ErrorCause, ErrorKind, Result, Retry, Timestamp,
     supplier::{
         ListAbsence, ListAbsenceReason, ListOutcome, ListPosition, ListedVideo, SupplyError, SupplyReason,
+        VideoListPage,
     },
     video::VideoList,
 };
@@ -53,7 +54,7 @@ enum NextPage {
     /// It is read from this position; `None` is the beginning.
     At(Option<ListPosition>),
     /// It is being read.
-    Reading(JoinSet<Result<ListOutcome, SupplyError>>),
+    Reading(JoinSet<Result<VideoListPage>>),
     /// There is none.
     End,
 }
@@ -115,6 +116,33 @@ impl Verbatim {
         Ok(self.videos_of(list))
     }
 
+    /// A page of a list: the first one, or that at a position of the page before, also from another process.
+    ///
+    /// `since` is that of [`VideoStream::since`]. [`Verbatim::videos`] reads the pages one after another.
+    ///
+    /// # Errors
+    /// As the items of [`Verbatim::videos`].
+    ///
+    /// # Cancellation
+    /// Dropping the future ends the wait, not a request that has started.
+    pub async fn video_page(
+        &self,
+        list: &VideoList,
+        position: Option<&ListPosition>,
+        since: Option<Timestamp>,
+    ) -> Result<VideoListPage> {
+        match self.transcripts().list_page(list, position).await.map_err(supply_error)? {
+            ListOutcome::Page(page) => Ok(match since {
+                Some(since) => page.published_since(since, list.tab().is_some()),
+                None => page,
+            }),
+            ListOutcome::Absent(absence) => {
+                let cause = Some(ErrorCause::new(UnavailableList(absence.clone())));
+                Err(Error::new(ErrorKind::NotFound, Retry::Never, absence.message).with_cause(cause))
+            }
+        }
+    }
+
     /// As [`Verbatim::videos`], of a parsed list.
     pub fn videos_of(&self, list: VideoList) -> VideoStream {
         VideoStream {
@@ -174,12 +202,12 @@ impl VideoStream {
                 self.limit -= 1;
                 return Poll::Ready(Some(Ok(video)));
             }
-            let outcome = match &mut self.next {
+            let page = match &mut self.next {
                 NextPage::End => return Poll::Ready(None),
                 NextPage::At(position) => {
-                    let (transcripts, list) = (self.verbatim.transcripts().clone(), self.list.clone());
-                    let position = position.take();
-                    let read = async move { transcripts.list_page(&list, position.as_ref()).await };
+                    let (verbatim, list) = (self.verbatim.clone(), self.list.clone());
+                    let (position, since) = (position.take(), self.since);
+                    let read = async move { verbatim.video_page(&list, position.as_ref(), since).await };
                     let mut task = JoinSet::new();
                     task.spawn_on(read, &self.verbatim.runtime);
                     self.next = NextPage::Reading(task);
@@ -188,41 +216,28 @@ impl VideoStream {
                 NextPage::Reading(task) => ready!(task.poll_join_next(context)),
             };
             self.next = NextPage::End;
-            let outcome = match outcome {
-                None => continue,
-                Some(Ok(outcome)) => outcome.map_err(supply_error),
+            match page {
+                None => {}
+                Some(Ok(Ok(page))) => self.take(page),
+                Some(Ok(Err(error))) => return Poll::Ready(Some(Err(error))),
                 Some(Err(error)) => {
-                    let cause = Some(ErrorCause::new(error));
-                    Err(Error::unexpected("the request was interrupted").with_cause(cause))
+                    let error = Error::unexpected("the request was interrupted")
+                        .with_cause(Some(ErrorCause::new(error)));
+                    return Poll::Ready(Some(Err(error)));
                 }
-            };
-            if let Err(error) = outcome.and_then(|outcome| self.take(outcome)) {
-                return Poll::Ready(Some(Err(error)));
             }
         }
     }
 
     /// Takes a page.
-    fn take(&mut self, outcome: ListOutcome) -> Result<()> {
-        let page = match outcome {
-            ListOutcome::Page(page) => page,
-            ListOutcome::Absent(absence) => {
-                let cause = Some(ErrorCause::new(UnavailableList(absence.clone())));
-                return Err(Error::new(ErrorKind::NotFound, Retry::Never, absence.message).with_cause(cause));
-            }
-        };
-        self.info.title = self.info.title.take().or_else(|| page.title.clone());
+    fn take(&mut self, page: VideoListPage) {
+        self.info.title = self.info.title.take().or(page.title);
         self.info.stated_count = self.info.stated_count.or(page.stated_count);
-        let page = match self.since {
-            Some(since) => page.published_since(since, self.list.tab().is_some()),
-            None => page,
-        };
         self.info.hidden_count = page.hidden_count;
         self.ready.extend(page.videos);
         if let Some(position) = page.next {
             self.next = NextPage::At(Some(position));
         }
-        Ok(())
     }
 }
 

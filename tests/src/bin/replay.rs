@@ -1,10 +1,10 @@
-//! `replay`: a folder of recordings behind a proxy, for manual tests.
+//! `replay`: folders of recordings behind a proxy, for the tests of the bindings and for manual tests.
 
 use std::{io::Write as _, path::PathBuf};
 
 use anyhow::{Context as _, Result};
 use clap::Parser;
-use verbatim_tests::replay::{ReplayProxy, recordings::Recordings};
+use verbatim_tests::replay::{ReplayProxy, Script, recordings::Recordings};
 
 const AFTER_HELP: &str = "\
 Give the printed addresses to the program as its proxy and its extra root certificate:
@@ -18,11 +18,11 @@ Ctrl-C stops the proxy and lists the unexpected requests.";
 #[derive(Debug, Parser)]
 #[command(name = "replay", after_help = AFTER_HELP)]
 struct ReplayArgs {
-    /// Folder of recordings, with its index.toml
-    #[arg(long, value_name = "DIR")]
-    recordings: PathBuf,
+    /// Folders of recordings, each with its index.toml
+    #[arg(long, value_name = "DIR", required = true)]
+    recordings: Vec<PathBuf>,
 
-    /// Play only the recording with this name
+    /// Play only the recording with this name, which every folder must have
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
 }
@@ -30,18 +30,22 @@ struct ReplayArgs {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
     let arguments = ReplayArgs::parse();
-    let recordings = Recordings::open(&arguments.recordings)?;
-    let script = match &arguments.only {
-        Some(name) => recordings.script_for(recordings.find(name)?)?,
-        None => recordings.script()?,
-    };
-    let proxy = ReplayProxy::start(script)?;
+    let folders = arguments.recordings.iter().map(|folder| Recordings::open(folder));
+    let folders = folders.collect::<Result<Vec<_>>>()?;
+    let mut rules = Vec::new();
+    for folder in &folders {
+        match &arguments.only {
+            Some(name) => rules.extend(folder.rules(folder.find(name)?)?),
+            None => rules.extend(folder.all_rules()?),
+        }
+    }
+    let proxy = ReplayProxy::start(Script::new().rules(rules))?;
     let mut out = std::io::stdout().lock();
     writeln!(out, "proxy {}", proxy.url())?;
     writeln!(out, "ca {}", proxy.ca_file().display())?;
     out.flush()?;
     drop(out);
-    for recording in recordings.all() {
+    for recording in folders.iter().flat_map(Recordings::all) {
         eprintln!(
             "{:11}  {}: {}",
             recording.video.as_deref().unwrap_or("any"),

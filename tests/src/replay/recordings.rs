@@ -219,6 +219,14 @@ impl Recordings {
     /// # Errors
     /// A body cannot be read any more.
     pub fn script(&self) -> Result<Script> {
+        Ok(Script::new().rules(self.all_rules()?))
+    }
+
+    /// The rules that play all recordings.
+    ///
+    /// # Errors
+    /// A body cannot be read any more.
+    pub fn all_rules(&self) -> Result<Vec<Rule>> {
         let mut rules = Vec::new();
         // Rules for every video must come after the rules for one video.
         for recording in self.all().iter().filter(|recording| recording.video.is_some()) {
@@ -227,7 +235,7 @@ impl Recordings {
         for recording in self.all().iter().filter(|recording| recording.video.is_none()) {
             rules.extend(self.rules(recording)?);
         }
-        Ok(Script::new().rules(rules))
+        Ok(rules)
     }
 
     /// The bytes of a file in the folder.

@@ -42,9 +42,13 @@ fn youtube_recordings_have_video_and_expectations() -> Result<()> {
 
 #[test]
 fn youtube_recording_files_are_all_used() -> Result<()> {
-    let index = std::fs::read_to_string(folder().join("index.toml"))?;
-    for part in ["player", "captions"] {
-        for entry in std::fs::read_dir(folder().join(part))? {
+    let lists = folder().with_file_name("youtube-lists");
+    Recordings::open(&lists)?;
+    for (folder, part) in
+        [(folder(), "player"), (folder(), "captions"), (lists.clone(), "playlist"), (lists, "channel")]
+    {
+        let index = std::fs::read_to_string(folder.join("index.toml"))?;
+        for entry in std::fs::read_dir(folder.join(part))? {
             let name = format!("{part}/{}", entry?.file_name().to_string_lossy());
             assert!(index.contains(&format!("\"{name}\"")), "no recording uses {name}");
         }
