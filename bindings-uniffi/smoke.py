@@ -75,6 +75,8 @@ async def main():
     await assert_failure(v.FailureKind.INVALID_INPUT, transcripts.get("no link"))
     options = v.CallOptions(timeout=datetime.timedelta(milliseconds=50))
     await assert_failure(v.FailureKind.TIMED_OUT, transcripts.get("https://youtu.be/ddddddddddd", call=options))
+    await assert_failure(v.FailureKind.INVALID_INPUT, transcripts.video_list_page(LINK))
+    await assert_failure(v.FailureKind.NOT_CONFIGURED, transcripts.video_list_page("@name", v.ChannelTab.SHORTS))
     token = v.CancelToken()
     token.cancel()
     await assert_failure(v.FailureKind.CANCELLED, transcripts.get(LINK, call=v.CallOptions(cancel=token)))

@@ -29,6 +29,7 @@ mod runtime;
 mod search;
 mod transcript;
 mod transcripts;
+mod video_list;
 
 pub use call::{CallOptions, CancelToken};
 #[cfg(feature = "chat")]
@@ -63,6 +64,7 @@ pub use progress::{ProgressListener, Stage};
 pub use search::SearchHit;
 pub use transcript::{Segment, Transcript, TranscriptFormat, Word, parse_captions, render};
 pub use transcripts::{BatchResult, ImportEffect, ImportOutcome, ImportRequest, RefreshOutcome, Transcripts};
+pub use video_list::{ListedVideo, TimeRange, VideoListPage};
 
 uniffi::setup_scaffolding!();
 

@@ -16,7 +16,8 @@ fi
 
 data="$(mktemp -d)"
 server=
-trap '[ -z "$server" ] || { kill "$server" && wait "$server" || true; }; rm -rf "$data"' EXIT
+replay=
+trap 'for process in $server $replay; do kill -INT "$process" && wait "$process" || true; done; rm -rf "$data"' EXIT
 touch "$data/server.log"
 printf '1\n00:00:01,500 --> 00:00:03,000\nIt is so quiet here.\n\n2\n00:01:01,000 --> 00:01:04,000\nThe café is closed.\n' >"$data/quiet.srt"
 "$programs/verbatim" import "$data/quiet.srt" --data "$data" --video https://youtu.be/dQw4w9WgXcQ --lang en
@@ -24,7 +25,19 @@ VERBATIM_LOG__LEVEL=warn "$programs/verbatim" serve --data "$data" --listen 127.
 server=$!
 address="$("$here/../../tests/server_address.sh" "$data/server.log" "$server")"
 
+# Recorded responses of YouTube. The tests may run in another root, so they get a copy of the certificate.
+recordings="$here/../../tests/recordings"
+"$programs/replay" --recordings "$recordings/youtube" --recordings "$recordings/youtube-lists" \
+  >"$data/replay.log" 2>"$data/unexpected.log" &
+replay=$!
+for _ in {1..600}; do
+  if grep -q '^ca ' "$data/replay.log" || ! kill -0 "$replay"; then break; fi
+  sleep 0.1
+done
+cp "$(sed -n 's/^ca //p' "$data/replay.log")" "$work/package/replay-ca.pem"
+
 if ! "$here/toolchain.sh" run "$work/package" VERBATIM_TEST_SERVER="$address" \
+  VERBATIM_TEST_PROXY="$(sed -n 's/^proxy //p' "$data/replay.log")" VERBATIM_TEST_CA="$work/package/replay-ca.pem" \
   swift test -Xlinker "-L$work/package/lib" -Xlinker "-rpath=$work/package/lib" >"$work/test.log" 2>&1; then
   cat "$work/test.log" >&2
   exit 1

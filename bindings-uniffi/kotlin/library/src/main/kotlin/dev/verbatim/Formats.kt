@@ -41,6 +41,10 @@ public val Transcript.chapters: List<Chapter>
 public val VideoMetadata.published: Instant?
     get() = publishedAt?.let(Instant::ofEpochMilli)
 
+/** Length of the video, if known. */
+public val ListedVideo.duration: Duration?
+    get() = durationMs?.milliseconds
+
 /** Name of the track, or the English name of its language. */
 public val TrackInfo.displayName: String
     get() = name ?: languageName(language)

@@ -80,8 +80,13 @@ internal class RunningProgram(vararg command: String, settings: Map<String, Stri
 
 /** Proxy with recorded responses of YouTube. */
 internal class Replay : AutoCloseable {
-    private val program =
-        RunningProgram(File(PROGRAMS, "replay").path, "--recordings", File(ROOT, "tests/recordings/youtube").path)
+    private val program = RunningProgram(
+        File(PROGRAMS, "replay").path,
+        "--recordings",
+        File(ROOT, "tests/recordings/youtube").path,
+        "--recordings",
+        File(ROOT, "tests/recordings/youtube-lists").path,
+    )
     private val settings = List(2) { program.line().split(" ", limit = 2) }.associate { (name, value) -> name to value }
     val proxy: String = settings.getValue("proxy")
     val caFile: String = settings.getValue("ca")
