@@ -27,11 +27,14 @@ use crate::{
     accounts::TranscriptParams,
     archive::StoredTranscript,
     error::Result,
+    ids::JobId,
+    page::PageRequest,
     wire::{
         lookup::{CreateKeyResponse, KeyRequest, KeyStatus},
         v1::{
-            AccountInfo, BuyCreditsRequest, ChatAnswer, CreditsCheckout, PlanCheckout, RegisterRequest,
-            RegisterResponse, RotateKeyResponse, SubscribeRequest, VerifyResponse,
+            AccountInfo, BuyCreditsRequest, ChatAnswer, CreditsCheckout, JobDeliveries, JobInfo, JobList,
+            JobRequest, JobResults, PlanCheckout, RegisterRequest, RegisterResponse, RotateKeyResponse,
+            SubscribeRequest, VerifyResponse, WebhookSecretInfo,
         },
     },
 };
@@ -156,6 +159,59 @@ pub trait Service: fmt::Debug + Send + Sync + 'static {
         let _ = (caller, request);
         Err(no_payments())
     }
+
+    /// Starts a job. Requests with the same idempotency key start one job.
+    async fn start_job(&self, caller: &Caller, request: JobRequest) -> ServiceResult<JobInfo> {
+        let _ = (caller, request);
+        Err(no_jobs())
+    }
+
+    /// A job of the caller's account.
+    async fn job(&self, caller: &Caller, id: &JobId) -> ServiceResult<JobInfo> {
+        let _ = (caller, id);
+        Err(no_jobs())
+    }
+
+    /// A page of the jobs of the caller's account, the newest first.
+    async fn jobs(&self, caller: &Caller, page: PageRequest) -> ServiceResult<JobList> {
+        let _ = (caller, page);
+        Err(no_jobs())
+    }
+
+    /// A page of the items of a job in the order of their links, with the transcripts so far.
+    async fn job_results(&self, caller: &Caller, id: &JobId, page: PageRequest) -> ServiceResult<JobResults> {
+        let _ = (caller, id, page);
+        Err(no_jobs())
+    }
+
+    /// Cancels a job: what has not started costs nothing.
+    async fn cancel_job(&self, caller: &Caller, id: &JobId) -> ServiceResult<JobInfo> {
+        let _ = (caller, id);
+        Err(no_jobs())
+    }
+
+    /// The events of a job, and the attempts to send them.
+    async fn job_deliveries(&self, caller: &Caller, id: &JobId) -> ServiceResult<JobDeliveries> {
+        let _ = (caller, id);
+        Err(no_jobs())
+    }
+
+    /// The secret that signs the webhooks of the caller's account.
+    async fn webhook_secret(&self, caller: &Caller) -> ServiceResult<WebhookSecretInfo> {
+        let _ = caller;
+        Err(no_jobs())
+    }
+
+    /// Replaces this secret; for a day the old one signs too.
+    async fn rotate_webhook_secret(&self, caller: &Caller) -> ServiceResult<WebhookSecretInfo> {
+        let _ = caller;
+        Err(no_jobs())
+    }
+}
+
+/// The service in the process does not work on jobs.
+fn no_jobs() -> ServiceError {
+    ServiceError::unsupported("This service has no jobs. Use a server.")
 }
 
 fn no_accounts() -> ServiceError {

@@ -1,6 +1,6 @@
 //! HTTP calls to one server: bounded in time and size, with retries where they are safe.
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
@@ -46,8 +46,8 @@ pub(super) enum RetrySafety {
 #[derive(Clone, Debug)]
 pub(super) struct ServiceCall {
     pub(super) method: Method,
-    /// Path below the base URL. It is constant and never contains external input.
-    pub(super) path: &'static [&'static str],
+    /// Path below the base URL. External input in it is a checked id.
+    pub(super) path: Vec<Cow<'static, str>>,
     pub(super) query: Vec<(&'static str, String)>,
     /// JSON body.
     pub(super) body: Option<Bytes>,
@@ -63,10 +63,10 @@ pub(super) struct ServiceCall {
 }
 
 impl ServiceCall {
-    pub(super) fn new(method: Method, path: &'static [&'static str]) -> Self {
+    pub(super) fn new(method: Method, path: &[&'static str]) -> Self {
         Self {
             method,
-            path,
+            path: path.iter().copied().map(Cow::Borrowed).collect(),
             query: Vec::new(),
             body: None,
             headers: HeaderMap::new(),
@@ -187,7 +187,7 @@ impl ServiceConnection {
         let mut url = self.base.clone();
         // A cannot-be-a-base URL has no host and was rejected before.
         if let Ok(mut path) = url.path_segments_mut() {
-            path.pop_if_empty().extend(call.path);
+            path.pop_if_empty().extend(&call.path);
         }
         if !call.query.is_empty() {
             url.query_pairs_mut().extend_pairs(&call.query);

@@ -9,9 +9,10 @@ use async_trait::async_trait;
 use http::{HeaderValue, Method, header};
 use serde::de::DeserializeOwned;
 use transcript_core::{
-    Result,
+    PageRequest, Result,
     accounts::TranscriptParams,
     archive::StoredTranscript,
+    ids::JobId,
     service::{
         Caller, LookupReply, SERVICE_SUPPLIER, Service, ServiceError, ServiceLookup, ServiceQuestion,
         ServiceReply, ServiceResult, TextFormat, TextResponse, unarchived,
@@ -19,8 +20,9 @@ use transcript_core::{
     wire::{
         lookup::{CreateKeyResponse, KeyRequest, KeyStatus},
         v1::{
-            AccountInfo, BuyCreditsRequest, ChatAnswer, CreditsCheckout, PlanCheckout, RegisterRequest,
-            RegisterResponse, RotateKeyResponse, SubscribeRequest, VerifyResponse, VideoTranscript,
+            AccountInfo, BuyCreditsRequest, ChatAnswer, CreditsCheckout, JobDeliveries, JobInfo, JobList,
+            JobRequest, JobResults, PlanCheckout, RegisterRequest, RegisterResponse, RotateKeyResponse,
+            SubscribeRequest, VerifyResponse, VideoTranscript, WebhookSecretInfo,
         },
     },
 };
@@ -31,6 +33,11 @@ use super::{
     call_error::CallError,
     lookup::{lookup, lookup_reply, text_reply, with_proof},
 };
+
+/// The path of jobs.
+const JOBS: &[&str] = &["api", "v1", "jobs"];
+/// The longest id of a job.
+const JOB_ID_MAX: usize = 64;
 
 impl ServiceClient {
     /// Sends a call with the caller's key.
@@ -145,6 +152,60 @@ impl Service for ServiceClient {
         let call = ServiceCall::new(Method::POST, &["api", "v1", "buy-credits"]).with_body(&request)?;
         self.json(caller, with_idempotency_key(call, caller)?).await
     }
+
+    async fn start_job(&self, caller: &Caller, request: JobRequest) -> ServiceResult<JobInfo> {
+        let call = ServiceCall::new(Method::POST, JOBS).with_body(&request)?;
+        self.json(caller, with_idempotency_key(call, caller)?).await
+    }
+
+    async fn job(&self, caller: &Caller, id: &JobId) -> ServiceResult<JobInfo> {
+        self.json(caller, job_call(Method::GET, id, None)?).await
+    }
+
+    async fn jobs(&self, caller: &Caller, page: PageRequest) -> ServiceResult<JobList> {
+        let call = ServiceCall::new(Method::GET, JOBS);
+        self.json(caller, ServiceCall { query: page_query(page), ..call }).await
+    }
+
+    async fn job_results(&self, caller: &Caller, id: &JobId, page: PageRequest) -> ServiceResult<JobResults> {
+        let call = job_call(Method::GET, id, Some("results"))?;
+        self.json(caller, ServiceCall { query: page_query(page), max: TRANSCRIPT_MAX, ..call }).await
+    }
+
+    async fn cancel_job(&self, caller: &Caller, id: &JobId) -> ServiceResult<JobInfo> {
+        self.json(caller, job_call(Method::DELETE, id, None)?).await
+    }
+
+    async fn job_deliveries(&self, caller: &Caller, id: &JobId) -> ServiceResult<JobDeliveries> {
+        self.json(caller, job_call(Method::GET, id, Some("deliveries"))?).await
+    }
+
+    async fn webhook_secret(&self, caller: &Caller) -> ServiceResult<WebhookSecretInfo> {
+        self.json(caller, ServiceCall::new(Method::GET, &["api", "v1", "webhook-secret"])).await
+    }
+
+    async fn rotate_webhook_secret(&self, caller: &Caller) -> ServiceResult<WebhookSecretInfo> {
+        let call = ServiceCall::new(Method::POST, &["api", "v1", "webhook-secret", "rotate"]);
+        // A second rotation would end the secret that is still in use.
+        self.json(caller, ServiceCall { repeat: RetrySafety::Never, ..call }).await
+    }
+}
+
+/// A call about a job. A segment of a path may be no text that a URL resolves, such as `..`.
+fn job_call(method: Method, id: &JobId, part: Option<&'static str>) -> Result<ServiceCall, CallError> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    if !(1..=JOB_ID_MAX).contains(&id.as_str().len()) || !id.as_str().bytes().all(is_plain) {
+        return Err(CallError::Invalid("its id is not the id of a job"));
+    }
+    let mut call = ServiceCall::new(method, JOBS);
+    call.path.push(Cow::Owned(id.as_str().to_owned()));
+    call.path.extend(part.map(Cow::Borrowed));
+    Ok(call)
+}
+
+fn page_query(page: PageRequest) -> Vec<(&'static str, String)> {
+    let after = page.after.map(|after| ("cursor", after.as_str().to_owned()));
+    after.into_iter().chain([("limit", page.limit.to_string())]).collect()
 }
 
 /// Adds the caller's idempotency key to a call, or a random one.
