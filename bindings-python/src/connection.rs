@@ -13,9 +13,11 @@ use std::{
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyDict};
 use serde::Serialize;
 use transcript_core::{
+    PageRequest,
     accounts::TranscriptParams,
     archive::{StoredTranscript, view::TranscriptView},
     chat::{ChatRole, ChatTurn},
+    ids::{Cursor, JobId},
     lookup::{AttributionTag, EntitlementProof, VideoReference},
     video::{Platform, VideoLink},
     wire::{
@@ -30,6 +32,7 @@ use verbatim::service::{
 
 use crate::{
     exceptions::{BindingError, core_exception},
+    jobs,
     languages::Languages,
     lazy_open::LazyVerbatim,
     options,
@@ -135,7 +138,7 @@ fn server_client(
     Ok(created)
 }
 
-fn json_object<'py>(py: Python<'py>, body: &impl Serialize) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn json_object<'py>(py: Python<'py>, body: &impl Serialize) -> PyResult<Bound<'py, PyAny>> {
     let json = serde_json::to_string(body).map_err(|error| PyValueError::new_err(error.to_string()))?;
     py.import("json")?.call_method1("loads", (json,))
 }
@@ -369,6 +372,73 @@ impl Connection {
     ) -> PyResult<PendingCall> {
         let (request, caller) = (BuyCreditsRequest { pack }, self.caller_once(idempotency_key));
         self.json(py, caller, |service, caller| async move { service.buy_credits(&caller, request).await })
+    }
+
+    /// Starts a job from the JSON of its request.
+    fn start_job(
+        &self,
+        py: Python<'_>,
+        request: &str,
+        idempotency_key: Option<String>,
+    ) -> PyResult<PendingCall> {
+        let (request, caller) = (jobs::read_request(py, request)?, self.caller_once(idempotency_key));
+        self.json(py, caller, |service, caller| async move { service.start_job(&caller, request).await })
+    }
+
+    fn job(&self, py: Python<'_>, id: String) -> PyResult<PendingCall> {
+        let id = JobId::new(id);
+        self.json(py, self.caller(), |service, caller| async move { service.job(&caller, &id).await })
+    }
+
+    fn jobs(&self, py: Python<'_>, after: Option<String>, limit: u32) -> PyResult<PendingCall> {
+        let page = PageRequest { after: after.map(Cursor::new), limit };
+        self.json(py, self.caller(), |service, caller| async move { service.jobs(&caller, page).await })
+    }
+
+    /// A page of the results of a job; see [`jobs::results_object`].
+    fn job_results(
+        &self,
+        py: Python<'_>,
+        id: String,
+        after: Option<String>,
+        limit: u32,
+    ) -> PyResult<PendingCall> {
+        let (id, page) = (JobId::new(id), PageRequest { after: after.map(Cursor::new), limit });
+        self.call(
+            py,
+            self.caller(),
+            |service, caller| async move {
+                let ServiceReply { body, meta } = service.job_results(&caller, &id, page).await?;
+                Ok(ServiceReply { body: jobs::read_results(body)?, meta })
+            },
+            |py, ServiceReply { body, .. }| jobs::results_object(py, body),
+        )
+    }
+
+    fn cancel_job(&self, py: Python<'_>, id: String) -> PyResult<PendingCall> {
+        let id = JobId::new(id);
+        self.json(py, self.caller(), |service, caller| async move { service.cancel_job(&caller, &id).await })
+    }
+
+    fn job_deliveries(&self, py: Python<'_>, id: String) -> PyResult<PendingCall> {
+        let id = JobId::new(id);
+        self.json(
+            py,
+            self.caller(),
+            |service, caller| async move { service.job_deliveries(&caller, &id).await },
+        )
+    }
+
+    fn webhook_secret(&self, py: Python<'_>) -> PyResult<PendingCall> {
+        self.json(py, self.caller(), |service, caller| async move { service.webhook_secret(&caller).await })
+    }
+
+    fn rotate_webhook_secret(&self, py: Python<'_>) -> PyResult<PendingCall> {
+        self.json(
+            py,
+            self.caller(),
+            |service, caller| async move { service.rotate_webhook_secret(&caller).await },
+        )
     }
 }
 

@@ -28,6 +28,7 @@ use crate::{
     ports::{PyMailer, SupplyRequest},
     segment::seconds,
     transcript::Transcript,
+    video_list,
 };
 
 /// An archive and suppliers. Every call returns a [`PendingCall`], except the most frequent one, [`Engine::get_now`].
@@ -269,6 +270,19 @@ impl Engine {
         let open = self.lazy.open(py)?;
         let work = async move { Ok(open.await?.search().search(&params).await?) };
         Ok(PendingCall::new(work, |py, page| archive_search::page_object(py, &page)))
+    }
+
+    /// The page at a position of the list with this canonical address; see [`video_list::page_object`].
+    fn video_page(
+        &self,
+        py: Python<'_>,
+        address: String,
+        since_ms: Option<i64>,
+        position: Option<String>,
+    ) -> PyResult<PendingCall> {
+        let open = self.lazy.open(py)?;
+        let work = async move { video_list::read_page(&open.await?, address, since_ms, position).await };
+        Ok(PendingCall::new(work, video_list::page_object))
     }
 
     /// One page of the archived transcripts: `(transcripts, cursor of the next page or None)`.

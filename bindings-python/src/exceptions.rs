@@ -10,13 +10,19 @@ use verbatim::{
     service::{ServiceError, ServiceErrorKind},
 };
 
-use crate::{exception_cause, wording::for_python};
+use crate::{
+    exception_cause,
+    video_list::{self, ListFailure},
+    wording::for_python,
+};
 
 /// An error of the bindings.
 #[derive(Debug)]
 pub(crate) enum BindingError {
     /// There is no transcript.
     Missing(Box<UnavailableTranscript>),
+    /// A list of videos was not read.
+    List(Box<ListFailure>),
     /// A failed call: a store error, an invalid argument, or a failure of a service.
     Service(ServiceError),
     /// The call was interrupted.
@@ -41,6 +47,7 @@ impl BindingError {
     pub(crate) fn into_py_err(self, py: Python<'_>) -> PyErr {
         match self {
             Self::Missing(missing) => unavailable(py, &missing),
+            Self::List(failure) => video_list::list_exception(py, &failure),
             Self::Service(error) => service_exception(py, &error),
             Self::Interrupted => PyRuntimeError::new_err("the call was interrupted"),
             Self::Closed => exception(py, "ClosedError", "the object is closed", []),

@@ -14,6 +14,7 @@ mod engine;
 mod events;
 mod exception_cause;
 mod exceptions;
+mod jobs;
 mod languages;
 mod lazy_open;
 mod lifecycle;
@@ -26,6 +27,7 @@ mod ports;
 mod runtime;
 mod segment;
 mod transcript;
+mod video_list;
 mod word;
 mod wording;
 
@@ -39,6 +41,7 @@ mod _native {
         connection::Connection,
         engine::Engine,
         events::_deliver_events,
+        jobs::_verify_webhook,
         lifecycle::{_after_fork, _after_fork_in_child, _at_exit, _before_fork},
         memory::MemoryStore,
         pages::{_parse_raw_timedtext, PageTransport},
@@ -46,6 +49,7 @@ mod _native {
         ports::SupplyRequest,
         segment::{Segment, Segments},
         transcript::Transcript,
+        video_list::_list_address,
     };
 
     use pyo3::prelude::*;

@@ -26,9 +26,9 @@ class Replay(NamedTuple):
     ca_file: str
 
 
-def run_replay(folder: pathlib.Path) -> Iterator[Replay]:
+def run_replay(*folders: pathlib.Path) -> Iterator[Replay]:
     process = subprocess.Popen(
-        [TARGET / "debug" / "replay", "--recordings", folder],
+        [TARGET / "debug" / "replay", *(argument for folder in folders for argument in ("--recordings", folder))],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -46,7 +46,8 @@ def run_replay(folder: pathlib.Path) -> Iterator[Replay]:
 
 @pytest.fixture(scope="session")
 def replay() -> Iterator[Replay]:
-    yield from run_replay(ROOT / "tests" / "recordings" / "youtube")
+    recordings = ROOT / "tests" / "recordings"
+    yield from run_replay(recordings / "youtube", recordings / "youtube-lists")
 
 
 @pytest.fixture

@@ -28,6 +28,7 @@ class ServerFixture:
             "VERBATIM_UPSTREAM__PROXY": replay.proxy,
             "VERBATIM_UPSTREAM__CA_FILE": replay.ca_file,
             "VERBATIM_LIMITS__REGISTER_PER_NETWORK_PER_HOUR": "1000",
+            "VERBATIM_PLANS__FREE__REQUESTS_PER_MINUTE": "1000",
             **settings,
         }
         self.process = subprocess.Popen(

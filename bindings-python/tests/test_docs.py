@@ -74,6 +74,8 @@ def test_guide_program_succeeds(path, server, replay, tmp_path):
     client.register(address)
     values = {
         "dQw4w9WgXcQ": "vb-tracks-0",
+        "PL0123456789abcdef": "PLvb-tides-0001",
+        "@name": "@tidemills",
         "http://me:secret@10.0.0.7:3128": replay.proxy,
         "https://verbatim.example": server.address,
         "vbk_…": str(client.create_key().key),

@@ -19,11 +19,14 @@ from ._responses import (
     ResponseMeta,
 )
 from ._video import Language
+from ._video_list import ListedVideo
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     from typing_extensions import Self
+
+    from ._jobs import Jobs
 
 __all__ = ["Client"]
 
@@ -123,7 +126,7 @@ class Client:
 
     def get_many(
         self,
-        links: Iterable[str],
+        links: Iterable[str | ListedVideo],
         lang: str | Sequence[str] | None = None,
         *,
         concurrency: int = 16,
@@ -135,7 +138,7 @@ class Client:
 
     def aget_many(
         self,
-        links: Iterable[str],
+        links: Iterable[str | ListedVideo],
         lang: str | Sequence[str] | None = None,
         *,
         concurrency: int = 16,
@@ -147,7 +150,7 @@ class Client:
 
     def _run(
         self,
-        links: Iterable[str],
+        links: Iterable[str | ListedVideo],
         lang: str | Sequence[str] | None,
         concurrency: int,
         progress: Callable[[int, BatchResult], Any] | None,
@@ -313,6 +316,13 @@ class Client:
     ) -> PendingCall:
         return self._connection.chat(link, message, list(history), idempotency_key)
 
+    @property
+    def jobs(self) -> Jobs:
+        """The jobs of the account: transcripts of many videos, fetched by the server in the background."""
+        from ._jobs import Jobs
+
+        return Jobs(self._connection)
+
     def subscribe(self, plan: str, *, idempotency_key: str | None = None) -> CheckoutSession:
         """Opens a payment page for a plan."""
         return _checkout_session(self._connection.subscribe(plan, idempotency_key).wait())
@@ -342,13 +352,12 @@ class _ClientBatch(BatchRun):
 
     convert: Callable[[Any, Exception | None], Transcript]
 
-    def _finish(self, entry: tuple[int, Any, Exception | None]) -> None:
-        index, value, error = entry
+    def _add_result(self, index: int, value: Any, error: Exception | None) -> None:
         try:
             value, error = self.convert(value, error), None
         except VerbatimError as failure:
             value, error = None, failure
-        super()._finish((index, value, error))
+        super()._add_result(index, value, error)
 
 
 def _no_transcript(error: ServiceNotFound) -> TranscriptUnavailable:

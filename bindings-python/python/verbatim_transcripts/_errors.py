@@ -13,15 +13,25 @@
     │   ├── FetchFailed                     a transient failure
     │   ├── NotArchived                     it is not archived, and the call does not fetch
     │   └── NotConfigured                   no supplier is configured for the platform
+    ├── ListUnavailable                     a playlist or channel cannot be read: `.reason`, `.url`
+    │   ├── PrivateList                     the playlist is private
+    │   ├── RemovedList                     it was removed, or never existed
+    │   ├── MissingTab                      the channel has no videos of this tab
+    │   ├── UnviewableList                  the platform does not show lists of this kind
+    │   ├── ListRateLimited                 the platform throttles or blocks the address
+    │   ├── ListUnreadable                  the platform responded in an unknown format
+    │   └── ListFetchFailed                 a transient failure
     ├── StorageError                        a failure of the archive or the ledger
     │   ├── StorageUnavailable
     │   └── StorageCorrupt
     ├── NotFoundError, ConflictError, UnsupportedError
     ├── ClosedError                         the object is closed
+    ├── InvalidSignature                    a webhook that no secret signed
     ├── SupplyError                         raised by custom suppliers
     └── ServiceError                        a failed request to a server
         ├── ServiceTimeout
         ├── ServiceUnreachable
+        ├── JobTimeout                      a job has not ended in time
         └── ServiceRefused                  `.status`, `.retry_after`, `.watch_url`, `.request_id`, …
             ├── Unauthorized                401
             ├── PaymentRequired             402
@@ -42,19 +52,28 @@ __all__ = [
     "ConflictError",
     "FetchFailed",
     "InvalidInput",
+    "InvalidSignature",
+    "JobTimeout",
     "LanguageNotFound",
+    "ListFetchFailed",
+    "ListRateLimited",
+    "ListUnavailable",
+    "ListUnreadable",
     "LiveVideo",
     "LoginRequired",
     "MembersOnly",
+    "MissingTab",
     "NoCaptions",
     "NotArchived",
     "NotConfigured",
     "NotFoundError",
     "PaidVideo",
     "PaymentRequired",
+    "PrivateList",
     "PrivateVideo",
     "RateLimited",
     "RegionBlocked",
+    "RemovedList",
     "RemovedVideo",
     "ServiceConflict",
     "ServiceError",
@@ -70,6 +89,7 @@ __all__ = [
     "TranscriptUnavailable",
     "Unauthorized",
     "UnsupportedError",
+    "UnviewableList",
     "UpcomingVideo",
     "VerbatimError",
     "VideoUnavailable",
@@ -230,6 +250,58 @@ class NotConfigured(TranscriptUnavailable):
     """No supplier is configured for the platform, or its settings are wrong or outdated."""
 
 
+class ListUnavailable(VerbatimError):
+    """A playlist or channel cannot be read. An empty list is no error: it has no videos.
+
+    >>> try:
+    ...     raise PrivateList("The playlist is private.", "private", "https://www.youtube.com/playlist?list=PL0123456789")
+    ... except ListUnavailable as error:
+    ...     print(error.reason, error.url)
+    private https://www.youtube.com/playlist?list=PL0123456789
+    """
+
+    #: `private`, `removed`, `no_tab` or `unviewable`; or a failure: `throttled`, `bot_check`, `unreadable`, `timeout`,
+    #: `unreachable`, `platform_fault`.
+    reason: str
+    #: The address of the list.
+    url: str
+
+    def __init__(
+        self, message: str = "", reason: str = "platform_fault", url: str = "", retry_after: float | None = None
+    ) -> None:
+        super().__init__(message, retry_after)
+        self.reason = reason
+        self.url = url
+
+
+class PrivateList(ListUnavailable):
+    """The playlist is private."""
+
+
+class RemovedList(ListUnavailable):
+    """The playlist or channel was removed, or never existed."""
+
+
+class MissingTab(ListUnavailable):
+    """The channel has no videos of this tab, such as no shorts."""
+
+
+class UnviewableList(ListUnavailable):
+    """The platform does not show lists of this kind."""
+
+
+class ListRateLimited(ListUnavailable):
+    """The platform throttles or blocks the address: wait, or use a proxy."""
+
+
+class ListUnreadable(ListUnavailable):
+    """The platform responded in an unknown format: a newer version of the package may read it."""
+
+
+class ListFetchFailed(ListUnavailable):
+    """A transient failure: a retry may succeed."""
+
+
 class StorageError(VerbatimError):
     """A failure of the archive or the ledger."""
 
@@ -258,6 +330,10 @@ class ClosedError(VerbatimError):
     """The object is closed."""
 
 
+class InvalidSignature(VerbatimError):
+    """No secret signed the webhook, or its signature is too old: ignore it."""
+
+
 class SupplyError(VerbatimError):
     """Raised by a custom supplier to report why it has no transcript.
 
@@ -283,6 +359,10 @@ class ServiceTimeout(ServiceError):
 
 class ServiceUnreachable(ServiceError):
     """The connection to the server could not be opened, or was lost."""
+
+
+class JobTimeout(ServiceError):
+    """The job has not ended within the timeout of the call. It continues."""
 
 
 class ServiceRefused(ServiceError):
@@ -379,6 +459,26 @@ def _unavailable(
     if kind is LanguageNotFound:
         return LanguageNotFound(message, reason, watch_url, platform, video_id, retry_after, available)
     return kind(message, reason, watch_url, platform, video_id, retry_after)
+
+
+#: The classes by the reason of a list.
+_LIST_UNAVAILABLE: dict[str, type[ListUnavailable]] = {
+    "private": PrivateList,
+    "removed": RemovedList,
+    "no_tab": MissingTab,
+    "unviewable": UnviewableList,
+    "throttled": ListRateLimited,
+    "bot_check": ListRateLimited,
+    "unreadable": ListUnreadable,
+    "stale": ListUnreadable,
+}
+
+
+def _list_unavailable(
+    message: str, reason: str, url: str, retry_after: float | None = None
+) -> ListUnavailable:
+    """The exception for the reason of a list."""
+    return _LIST_UNAVAILABLE.get(reason, ListFetchFailed)(message, reason, url, retry_after)
 
 
 # The public name, which pickles use.

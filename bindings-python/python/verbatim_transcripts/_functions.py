@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from ._transcripts import Transcripts
 
 if TYPE_CHECKING:
     from ._batch import BatchResult
+    from ._video_list import ListedVideo, VideoList
 
 _shared: Transcripts | None = None
 
@@ -71,8 +73,24 @@ async def alanguages(link: str, *, fetch: bool = True, timeout: float | None = N
     return await shared().alanguages(link, fetch=fetch, timeout=timeout)
 
 
+def playlist(link: str, *, limit: int | None = None, since: datetime.date | None = None) -> VideoList:
+    """Returns the videos of a playlist; see :meth:`Transcripts.playlist`."""
+    return shared().playlist(link, limit=limit, since=since)
+
+
+def channel(
+    link: str,
+    tab: str | None = None,
+    *,
+    limit: int | None = None,
+    since: datetime.date | None = None,
+) -> VideoList:
+    """Returns the videos of a channel; see :meth:`Transcripts.channel`."""
+    return shared().channel(link, tab, limit=limit, since=since)
+
+
 def get_many(
-    links: Iterable[str],
+    links: Iterable[str | ListedVideo],
     lang: str | Sequence[str] | None = None,
     *,
     translated: bool = False,
@@ -98,7 +116,7 @@ def get_many(
 
 
 def aget_many(
-    links: Iterable[str],
+    links: Iterable[str | ListedVideo],
     lang: str | Sequence[str] | None = None,
     *,
     translated: bool = False,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from ._export_folder import check_format, json_files, write_page
 from ._native import Batch, Engine, PendingCall, Transcript
 from ._outcomes import ImportOutcome, RefreshOutcome, SearchHit
 from ._search import ArchiveSearch
+from ._video_list import ListedVideo, VideoList, read_channel, read_playlist
 
 if TYPE_CHECKING:
     import pathlib
@@ -168,9 +170,49 @@ class Transcripts:
         """As :meth:`languages`."""
         return [Track(*track) for track in await self._engine.languages(link, fetch, timeout)]
 
+    def playlist(
+        self, link: str, *, limit: int | None = None, since: datetime.date | None = None
+    ) -> VideoList:
+        """Returns the videos of a YouTube playlist, for ``for``, ``async for`` and :meth:`get_many`.
+
+        :param link: a link to the playlist, also to one of its videos, or its id. It is requested on iteration.
+        :param limit: the maximum number of videos.
+        :param since: leaves out videos that were surely published before this day (in UTC) or this time (with a time
+            zone). Lists name most dates relatively, such as "2 weeks ago", so some older videos may remain.
+        :raises InvalidInput: the link names no playlist, one of the logged-in viewer, or a mix, which never ends.
+
+        >>> with Transcripts(suppliers=[]) as transcripts:
+        ...     videos = transcripts.playlist("https://youtu.be/dQw4w9WgXcQ?list=PL0123456789abcdef", limit=200)
+        >>> videos.url
+        'https://www.youtube.com/playlist?list=PL0123456789abcdef'
+        """
+        return read_playlist(self._engine, link, limit, since)
+
+    def channel(
+        self,
+        link: str,
+        tab: str | None = None,
+        *,
+        limit: int | None = None,
+        since: datetime.date | None = None,
+    ) -> VideoList:
+        """Returns the videos of a YouTube channel, the newest first, as :meth:`playlist` does.
+
+        :param link: a link to the channel, its id, or its handle such as ``"@name"``.
+        :param tab: ``videos``, ``shorts`` or ``streams``; None: that of the link, otherwise ``videos``.
+        :param since: as for :meth:`playlist`; no page is read after one that ends with an older video. Shorts have no
+            dates.
+        :raises InvalidInput: the link names no channel.
+
+        >>> with Transcripts(suppliers=[]) as transcripts:
+        ...     transcripts.channel("@name", "streams", since=datetime.date(2026, 1, 1))
+        <VideoList https://www.youtube.com/@name/streams>
+        """
+        return read_channel(self._engine, link, tab, limit, since)
+
     def get_many(
         self,
-        links: Iterable[str],
+        links: Iterable[str | ListedVideo],
         lang: str | Sequence[str] | None = None,
         *,
         translated: bool = False,
@@ -185,6 +227,9 @@ class Transcripts:
 
         A failure is a result and does not stop the others. Links are read from ``links`` as permits become free, so it
         can be an endless generator. Leaving the loop cancels the running fetches.
+
+        ``links`` may be a :meth:`playlist` or a :meth:`channel`, and have their videos in place of links. If such a
+        list cannot be read to its end, the results of its other videos come first, then the exception.
 
         The other arguments are those of :meth:`get`.
 
@@ -206,7 +251,7 @@ class Transcripts:
 
     def aget_many(
         self,
-        links: Iterable[str],
+        links: Iterable[str | ListedVideo],
         lang: str | Sequence[str] | None = None,
         *,
         translated: bool = False,
@@ -223,7 +268,7 @@ class Transcripts:
 
     def _run(
         self,
-        links: Iterable[str],
+        links: Iterable[str | ListedVideo],
         lang: str | Sequence[str] | None,
         translated: bool,
         fetch: bool,

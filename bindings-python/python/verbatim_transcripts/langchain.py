@@ -15,6 +15,7 @@ from langchain_core.documents import Document
 from ._documents import parts
 from ._functions import shared
 from ._transcripts import Transcripts
+from ._video_list import ListedVideo, VideoList
 
 __all__ = ["TranscriptLoader"]
 
@@ -22,7 +23,7 @@ __all__ = ["TranscriptLoader"]
 class TranscriptLoader(BaseLoader):
     """Loads transcripts as documents; the metadata has the title, the language, and the link to the moment.
 
-    :param links: a link, or several.
+    :param links: a link, several, or a :class:`verbatim_transcripts.VideoList`.
     :param lang: a BCP 47 tag, or several in order of preference; None: English, otherwise the spoken language.
     :param transcripts: the archive and the suppliers; None: those of :func:`verbatim_transcripts.get`.
     :param seconds: the size of a document; without a size each transcript is one document.
@@ -33,7 +34,7 @@ class TranscriptLoader(BaseLoader):
 
     def __init__(
         self,
-        links: str | Iterable[str],
+        links: str | Iterable[str | ListedVideo],
         lang: str | Sequence[str] | None = None,
         *,
         transcripts: Transcripts | None = None,
@@ -42,7 +43,12 @@ class TranscriptLoader(BaseLoader):
         overlap: float | None = None,
         skip_missing: bool = False,
     ) -> None:
-        self._links = [links] if isinstance(links, str) else list(links)
+        self._links: Iterable[str | ListedVideo]
+        if isinstance(links, str):
+            self._links = [links]
+        else:
+            # A list of the platform is read again by each load; another iterable may end after one.
+            self._links = links if isinstance(links, VideoList) else list(links)
         self._lang = lang
         self._transcripts = transcripts or shared()
         self._size = (seconds, tokens, overlap)

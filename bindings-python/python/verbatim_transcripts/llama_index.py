@@ -15,6 +15,7 @@ from llama_index.core.schema import Document
 from ._documents import parts
 from ._functions import shared
 from ._transcripts import Transcripts
+from ._video_list import ListedVideo
 
 __all__ = ["TranscriptReader"]
 
@@ -30,7 +31,7 @@ class TranscriptReader(BaseReader):
 
     def lazy_load_data(
         self,
-        links: str | Iterable[str],
+        links: str | Iterable[str | ListedVideo],
         lang: str | Sequence[str] | None = None,
         *,
         seconds: float | None = None,
@@ -40,14 +41,14 @@ class TranscriptReader(BaseReader):
     ) -> Iterable[Document]:
         """Yields the documents, video by video in the order of completion.
 
-        :param links: a link, or several.
+        :param links: a link, several, or a :class:`verbatim_transcripts.VideoList`.
         :param lang: a BCP 47 tag, or several in order of preference; None: English, otherwise the spoken language.
         :param seconds: the size of a document; without a size each transcript is one document.
         :param tokens: the size of a document in estimated tokens of a language model.
         :param overlap: seconds or tokens that a document repeats from the one before.
         :param skip_missing: whether to leave out videos without a transcript, rather than to raise the error.
         """
-        links = [links] if isinstance(links, str) else links
-        for result in self._transcripts.get_many(links, lang):
+        several = [links] if isinstance(links, str) else links
+        for result in self._transcripts.get_many(several, lang):
             for text, metadata in parts(result, (seconds, tokens, overlap), skip_missing):
                 yield Document(text=text, metadata=metadata)

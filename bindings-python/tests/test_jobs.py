@@ -1,0 +1,205 @@
+"""Jobs of a built server, and their webhooks."""
+
+import asyncio
+import datetime
+import http.server
+import json
+import pickle
+import threading
+import time
+
+import pytest
+from test_client import ServerFixture
+
+import verbatim_transcripts as vt
+from verbatim_transcripts import Client
+
+URLS = ["https://youtu.be/vb-tracks-0", "vb-private0", "no link", "https://www.youtube.com/watch?v=vb-tracks-0"]
+
+
+class ReceiverFixture:
+    """An HTTP server that accepts webhooks."""
+
+    def __init__(self):
+        received = self.received = []
+        self.condition = condition = threading.Condition()
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["content-length"]))
+                with condition:
+                    received.append((self.headers["verbatim-signature"], body))
+                    condition.notify_all()
+                self.send_response(204)
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.thread = threading.Thread(target=self.server.serve_forever)
+        self.thread.start()
+        self.address = f"http://127.0.0.1:{self.server.server_port}/hook"
+
+    def first(self):
+        with self.condition:
+            assert self.condition.wait_for(lambda: self.received, 30)
+            return self.received[0]
+
+    def stop(self):
+        self.server.shutdown()
+        self.thread.join()
+        self.server.server_close()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory, replay):
+    running = ServerFixture(tmp_path_factory.mktemp("server"), replay, VERBATIM_WEBHOOKS__ALLOW_PRIVATE="true")
+    yield running
+    running.stop()
+
+
+def account(server, name):
+    client = Client(server.address)
+    client.register(f"{name}@example.org")
+    client.verify(server.token(f"{name}@example.org"))
+    return client
+
+
+def test_job_delivers_transcripts_and_failures(server):
+    client = account(server, "ann")
+    polled = []
+    job = client.jobs.start(URLS, lang="en")
+    assert job.id.startswith("job_") and job.counts.total == 3 and not job.reason
+    ended = client.jobs.wait(job, timeout=60, progress=polled.append)
+    assert (ended.status, ended.is_ended, ended == polled[-1]) == ("completed", True, True)
+    assert ended.counts == vt.JobCounts(total=3, queued=0, running=0, done=1, failed=2, skipped=0)
+    assert ended.credits.spent == 1 and ended.credits.remaining == client.me().credits_remaining
+    for page_size in (1, 2, 100):
+        first, private, invalid = client.jobs.results(job.id, page_size=page_size)
+        assert first.get().title == "How a tide mill works" and first.get().segments[0].start == 0.5
+        assert (first.index, first.url, first.video_id, first.status) == (0, URLS[0], "vb-tracks-0", "done")
+        assert (private.status, private.reason, invalid.reason, invalid.video_id) == (
+            "failed",
+            private.reason,
+            "invalid_url",
+            None,
+        )
+        with pytest.raises(vt.TranscriptUnavailable) as raised:
+            private.get()
+        assert str(raised.value) == private.message and raised.value.video_id == "vb-private0"
+        assert raised.value.reason == private.reason
+    assert client.jobs.get(job.id) == ended and client.jobs.cancel(job).status == "completed"
+    assert client.jobs.deliveries(job) == []
+    assert pickle.loads(pickle.dumps(ended)) == ended
+
+
+def test_job_with_same_idempotency_key_starts_once(server):
+    client = account(server, "ben")
+    first = client.jobs.start(["vb-tracks-0"], idempotency_key="course")
+    assert client.jobs.start(["vb-tracks-0"], idempotency_key="course").id == first.id
+    others = [client.jobs.start(["vb-tracks-0"]).id for _ in range(2)]
+    listed = [job.id for job in client.jobs.list(page_size=1)]
+    assert listed == [*reversed(others), first.id] and len(set(listed)) == 3
+
+
+async def test_jobs_have_awaitable_twins(server):
+    client = account(server, "cem")
+    video = vt.ListedVideo("vb-french-0", "https://youtu.be/vb-french-0", None, None, None, None, None, False, False)
+    job = await client.jobs.astart([video], lang="fr")
+    ended, _ = await asyncio.gather(client.jobs.await_(job, timeout=60), client.jobs.aget(job))
+    assert ended.status == "completed"
+    assert [item.get().language async for item in client.jobs.results(job)] == ["fr"]
+    assert [listed.id async for listed in client.jobs.list()] == [job.id]
+    assert (await client.jobs.acancel(job)).status == "completed" and await client.jobs.adeliveries(job) == []
+    secret = await client.jobs.awebhook_secret()
+    assert secret == client.jobs.webhook_secret() and secret.rotated_at is None
+    rotated = await client.jobs.arotate_webhook_secret()
+    assert rotated.secret != secret.secret and rotated.previous_valid_until
+
+
+def test_job_paused_without_credits_can_be_cancelled(tmp_path, replay):
+    running = ServerFixture(tmp_path, replay, VERBATIM_PLANS__FREE__CREDITS="0")
+    try:
+        client = account(running, "dan")
+        job = client.jobs.start(["vb-tracks-0", "vb-french-0"])
+        polled = []
+        start = time.monotonic()
+        with pytest.raises(vt.JobTimeout, match=job.id):
+            client.jobs.wait(job, timeout=3, progress=polled.append)
+        assert 3 <= time.monotonic() - start < 10
+        assert (polled[-1].status, polled[-1].pause_reason) == ("paused", "payment_required")
+        with pytest.raises(vt.JobTimeout):
+            asyncio.run(client.jobs.await_(job, timeout=0))
+        with pytest.raises(RuntimeError, match="enough"):
+            client.jobs.wait(job, progress=lambda _: (_ for _ in ()).throw(RuntimeError("enough")))
+        cancelled = client.jobs.cancel(job)
+        assert cancelled.status == "cancelled" and cancelled.is_ended and cancelled.counts.skipped == 2
+        for item in client.jobs.results(job):
+            with pytest.raises(vt.TranscriptUnavailable, match="skipped"):
+                item.get()
+    finally:
+        running.stop()
+
+
+def test_webhook_of_job_is_verified(server):
+    client, receiver = account(server, "eve"), ReceiverFixture()
+    try:
+        job = client.jobs.start(["vb-tracks-0"], callback_url=receiver.address)
+        header, body = receiver.first()
+    finally:
+        receiver.stop()
+    secret = client.jobs.webhook_secret().secret
+    event = vt.verify_webhook(body, header, secret)
+    assert (event.type, event.job.id, event.job.status) == ("job.completed", job.id, "completed")
+    assert vt.verify_webhook(body.decode(), header, ["vbw_old", secret]) == event
+    for wrong in [(body + b" ", header, secret), (body, header, "vbw_x"), (body, None, secret), (body, "t=1", secret)]:
+        with pytest.raises(vt.InvalidSignature):
+            vt.verify_webhook(*wrong)
+    time.sleep(1.1)
+    with pytest.raises(vt.InvalidSignature, match="old"):
+        vt.verify_webhook(body, header, secret, tolerance=0)
+    with pytest.raises(ValueError, match="tolerance"):
+        vt.verify_webhook(body, header, secret, tolerance=-1)
+    (delivery,) = client.jobs.deliveries(job)
+    assert (delivery.id, delivery.type, delivery.state) == (event.id, event.type, "delivered")
+    assert [(attempt.attempt, attempt.status, attempt.error) for attempt in delivery.attempts] == [(1, 204, None)]
+
+
+def test_signed_body_without_event_is_invalid():
+    import hashlib
+    import hmac
+
+    for body in (b"{}", b"[]", b"\xff", json.dumps({"id": "e", "type": "t", "created_at": "", "job": {}}).encode()):
+        now = str(int(time.time()))
+        signature = hmac.new(b"vbw_s", now.encode() + b"." + body, hashlib.sha256).hexdigest()
+        with pytest.raises(vt.InvalidInput, match="no event"):
+            vt.verify_webhook(body, f"t={now},v1={signature}", "vbw_s")
+
+
+def test_jobs_invalid_calls_raise_errors(server):
+    client = account(server, "fay")
+    unknown = "job_00000000000000000000000000000000"
+    calls = (client.jobs.get, client.jobs.cancel, client.jobs.deliveries, client.jobs.wait)
+    for call in (*calls, lambda job: list(client.jobs.results(job))):
+        with pytest.raises(vt.ServiceNotFound):
+            call(unknown)
+    for malformed in ("", "..", "a/b", "job_?", "job_" + "0" * 100):
+        with pytest.raises(vt.InvalidInput, match="id of a job"):
+            client.jobs.get(malformed)
+    with pytest.raises(vt.ServiceRefused) as raised:
+        client.jobs.start([])
+    assert raised.value.status == 400
+    with pytest.raises(TypeError):
+        client.jobs.start("vb-tracks-0")
+    with pytest.raises(vt.InvalidInput):
+        client.jobs.start([7])
+    with pytest.raises(ValueError, match="time zone"):
+        client.jobs.start(playlist="PL0123456789", since=datetime.datetime(2026, 1, 1))
+    with pytest.raises(ValueError, match="page_size"):
+        client.jobs.list(page_size=0)
+    for anonymous in (Client(server.address), Client(server.address, "vba_unknown")):
+        with pytest.raises(vt.Unauthorized):
+            anonymous.jobs.start(["vb-tracks-0"])
+    with vt.Service(suppliers=[]) as service, pytest.raises(vt.UnsupportedError, match="server"):
+        service.client("vba_x").jobs.start(["vb-tracks-0"])
