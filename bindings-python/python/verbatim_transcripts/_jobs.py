@@ -81,7 +81,9 @@ class Job(NamedTuple):
     ended_at: str | None
     #: Why it is paused: `payment_required` or `operator`; None if it is not. It resumes when the reason is gone.
     pause_reason: str | None
-    #: Why its list could not be read; None unless it has failed.
+    #: The address of its playlist or channel; None if its videos are links.
+    list_url: str | None
+    #: Why its list was not read: `empty`, or a reason of :class:`ListUnavailable`. None unless it has failed.
     reason: str | None
     #: The same, for people.
     message: str | None
@@ -479,6 +481,7 @@ def _job(body: dict[str, Any]) -> Job:
         created_at=body["created_at"],
         ended_at=body.get("ended_at"),
         pause_reason=body.get("pause_reason"),
+        list_url=body.get("list_url"),
         reason=body.get("reason"),
         message=body.get("message"),
         callback_url=body.get("callback_url"),
