@@ -242,10 +242,12 @@ def test_export_and_import_folder_are_awaitable(filled, tmp_path):
 
 
 def test_methods_that_wait_have_awaitable_twin():
-    twins = {"import_": "aimport", "close": "aclose"}
-    for kind, plain in ((Transcripts, set()), (vt.Service, {"client"}), (vt.Client, {"use_key"})):
-        # The results of search_videos are iterated in both ways.
-        names = {name for name in dir(kind) if not name.startswith("_") and name != "search_videos"}
+    twins = {"import_": "aimport", "close": "aclose", "wait": "await_"}
+    # What these return is iterated in both ways.
+    iterated = {"search_videos", "playlist", "channel"}
+    kinds = [(Transcripts, iterated), (vt.Service, {"client", *iterated}), (vt.Client, {"use_key", "jobs"})]
+    for kind, plain in (*kinds, (vt.Jobs, {"list", "results"})):
+        names = {name for name in dir(kind) if not name.startswith("_")}
         waiting = {name for name in names if f"a{name}" not in names and name[1:] not in names and name not in plain}
         assert waiting - set(twins) - set(twins.values()) == set(), kind
 
