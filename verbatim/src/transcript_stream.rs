@@ -140,6 +140,16 @@ impl TranscriptStream {
         Self { early: Some(BTreeMap::new()), ..self }
     }
 
+    /// Adds a request, also after all others have finished, and returns its index.
+    ///
+    /// A stream that has returned `None` continues with it.
+    pub fn push(&mut self, request: impl Into<GetRequest>) -> usize {
+        let index = self.progress.total;
+        self.waiting.push_back((index, request.into()));
+        self.progress.total += 1;
+        index
+    }
+
     /// The progress so far, including finished results that wait for their turn.
     pub fn progress(&self) -> StreamProgress {
         StreamProgress { running: self.running.len(), ..self.progress }

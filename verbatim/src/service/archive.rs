@@ -38,6 +38,11 @@ impl ArchiveService {
         Self { batch, ..self }
     }
 
+    /// The reply to a lookup of a link with this outcome.
+    pub fn reply(&self, link: &str, caller: &Caller, outcome: GetOutcome) -> LookupReply {
+        ServiceReply::<LookupReply>::from(self.response(link, caller, outcome)).body
+    }
+
     fn response(&self, link: &str, caller: &Caller, outcome: GetOutcome) -> LookupResponse {
         let watch_url = |link: &VideoLink| self.verbatim.lookup().options().watch_url(link, caller.src);
         match outcome {

@@ -149,3 +149,21 @@ fn stream_after_runtime_shutdown_returns_errors() {
         assert!(stream.next().await.is_none());
     });
 }
+
+#[tokio::test(start_paused = true)]
+async fn stream_takes_further_requests() {
+    let (verbatim, _) = open().await;
+    for (letter, in_order, expect) in [('e', false, [1, 0]), ('f', true, [0, 1])] {
+        let stream = verbatim.get_many(links(letter, 0..1));
+        let mut stream = if in_order { stream.in_order() } else { stream };
+        assert_eq!(stream.push(links(letter, 900..901).remove(0)), 1);
+        for index in expect {
+            assert_eq!(stream.next().await.unwrap().index, index);
+        }
+        assert!(stream.next().await.is_none());
+        assert_eq!(stream.push(links(letter, 3..4).remove(0)), 2);
+        assert_eq!(stream.next().await.unwrap().index, 2);
+        assert!(stream.next().await.is_none());
+        assert_eq!(stream.progress(), StreamProgress { total: 3, found: 3, ..StreamProgress::default() });
+    }
+}
