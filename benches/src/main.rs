@@ -14,6 +14,7 @@ mod fetch;
 mod http_client;
 mod library;
 mod lookup;
+mod many;
 mod markov_text;
 mod overload;
 mod pages;
@@ -46,6 +47,8 @@ enum BenchTopic {
     Pages,
     /// Measure fetches of new transcripts, compared with youtube-transcript-api.
     Fetch,
+    /// Measure `verbatim get` of a thousand videos, compared with the time that its concurrency permits.
+    Many,
     /// Measure lookups of TikTok, X and Instagram, compared with yt-dlp.
     Social,
     /// Measure memory and time of an hour of audio through speech-to-text.
@@ -138,6 +141,7 @@ async fn main() -> Result<()> {
         BenchTopic::Lookup => lookup::run().await,
         BenchTopic::Pages => pages::run().await,
         BenchTopic::Fetch => fetch::run().await,
+        BenchTopic::Many => many::run(),
         BenchTopic::Social => social::run(),
         BenchTopic::Sound => sound::run().await,
         BenchTopic::Charged => v1_transcripts::run().await,
@@ -151,6 +155,7 @@ async fn main() -> Result<()> {
             lookup::run().await?;
             pages::run().await?;
             fetch::run().await?;
+            many::run()?;
             social::run()?;
             sound::run().await?;
             v1_transcripts::run().await?;
