@@ -1,22 +1,24 @@
 //! `verbatim archive export`: writes archived transcripts to files.
 
 use std::{
-    fs,
-    io::{self, Write},
+    fs, io,
     path::{Path, PathBuf},
 };
 
-use tempfile::NamedTempFile;
 use transcript_core::{
-    captions::TextFormat,
     page::{PAGE_LIMIT, PageRequest},
     video::VideoId,
 };
 use verbatim::{TranscriptExport, UnreadableTrack, Verbatim, withdrawal_to_json};
 
 use super::{
-    CommandError, WITHDRAWN, archive::unknown_video, archive_arguments::ExportArgs, arguments::OutputFormat,
-    print, print_stderr, progress::ProgressLine,
+    CommandError, WITHDRAWN,
+    archive::unknown_video,
+    archive_arguments::ExportArgs,
+    arguments::OutputFormat,
+    output_file::{cannot_write, has_text, write_file},
+    print, print_stderr,
+    progress::ProgressLine,
 };
 
 /// Number of files by result.
@@ -160,8 +162,8 @@ fn export(
         ));
     }
     for one in archived {
-        let (text, extension) = render(one, args.format)?;
-        put(args, &folder, &format!("{}.{extension}", one.name()), &text, written, progress)?;
+        let name = format!("{}.{}", one.name(), args.format.extension());
+        put(args, &folder, &name, &render(one, args.format)?, written, progress)?;
     }
     Ok(())
 }
@@ -185,7 +187,7 @@ fn put(
 ) -> Result<(), CommandError> {
     let file = folder.join(name);
     if !args.force && file.symlink_metadata().is_ok() {
-        if is_same(&file, text) {
+        if has_text(&file, text) {
             written.same += 1;
         } else {
             written.kept += 1;
@@ -193,45 +195,14 @@ fn put(
         }
         return Ok(());
     }
-    write(&file, folder, text, args.force).map_err(|error| cannot_write(&file, &error))?;
+    write_file(&file, text, args.force).map_err(|error| cannot_write(&file, &error))?;
     written.new += 1;
-    print(&format!("{}\n", file.display()))
+    progress.suspend(|| print(&format!("{}\n", file.display())))
 }
 
-/// Renders a transcript and returns it with the file extension.
-fn render(archived: &TranscriptExport, format: OutputFormat) -> Result<(String, &'static str), CommandError> {
+fn render(archived: &TranscriptExport, format: OutputFormat) -> Result<String, CommandError> {
     Ok(match format.text_format() {
-        None => (archived.to_json()?, "json"),
-        Some(TextFormat::Text) => (TextFormat::Text.format(&archived.stored.transcript), "txt"),
-        Some(format) => (format.format(&archived.stored.transcript), format.as_str()),
+        None => archived.to_json()?,
+        Some(format) => format.format(&archived.stored.transcript),
     })
-}
-
-fn is_same(file: &Path, text: &str) -> bool {
-    let same_length = file.metadata().is_ok_and(|found| found.is_file() && found.len() == text.len() as u64);
-    same_length && fs::read(file).is_ok_and(|found| found == text.as_bytes())
-}
-
-/// Writes a file atomically.
-fn write(file: &Path, folder: &Path, text: &str, overwrite: bool) -> io::Result<()> {
-    let mut draft = new_file(folder)?;
-    draft.write_all(text.as_bytes())?;
-    let done = if overwrite { draft.persist(file) } else { draft.persist_noclobber(file) };
-    done.map(drop).map_err(|error| error.error)
-}
-
-/// Creates a temporary file with the permissions of an ordinary file.
-fn new_file(folder: &Path) -> io::Result<NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".verbatim-").suffix(".part");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        builder.permissions(fs::Permissions::from_mode(0o666));
-    }
-    builder.tempfile_in(folder)
-}
-
-fn cannot_write(path: &Path, error: &io::Error) -> CommandError {
-    CommandError::Fault(format!("{} cannot be written: {error}", PathBuf::from(path).display()))
 }

@@ -1,6 +1,6 @@
 //! Arguments of the command line.
 
-use std::{path::PathBuf, time::Duration};
+use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use transcript_core::captions::TextFormat;
@@ -9,6 +9,7 @@ use super::{
     accounts_arguments::AccountsCommand,
     admin_arguments::{AdminTokensCommand, AuditLogArgs},
     archive_arguments::{ArchiveCommand, LedgerCommand},
+    get_arguments::GetArgs,
     health::HealthArgs,
     jobs::JobsCommand,
     keys_arguments::KeysCommand,
@@ -29,6 +30,7 @@ use super::{
     after_help = "Examples:
   verbatim get https://youtu.be/dQw4w9WgXcQ
   verbatim get dQw4w9WgXcQ --format md > talk.md
+  verbatim get PLAYLIST CHANNEL --to transcripts
   verbatim serve --listen 0.0.0.0:8080 --data /var/lib/verbatim
   verbatim import talk.srt --video https://youtu.be/dQw4w9WgXcQ --lang en
   verbatim import Downloads/subtitles
@@ -37,7 +39,7 @@ use super::{
   verbatim keys create --label laptop
 
 All commands share one archive, in the data folder, and can run at the same time.
-Exit status: 0 success; 1 a failure; 2 a wrong link, option or setting; 3 no transcript."
+Exit status: 0 success; 1 a failure; 2 a wrong link, option or setting; 3 no transcript; 4 some transcripts."
 )]
 pub(super) struct CommandArgs {
     #[command(flatten)]
@@ -87,7 +89,7 @@ pub(super) struct JsonListArgs {
 pub(super) enum Command {
     /// Serve both APIs and the watch pages over HTTP
     Serve(ServeArgs),
-    /// Print the transcript of a video; fetch and archive it if it is new
+    /// Get the transcripts of videos, playlists and channels; fetch and archive those that are new
     Get(GetArgs),
     /// Import caption files or folders
     Import(ImportArgs),
@@ -174,38 +176,6 @@ impl ServeArgs {
     }
 }
 
-#[derive(Args, Debug)]
-#[command(after_help = "Examples:
-  verbatim get https://www.youtube.com/watch?v=dQw4w9WgXcQ
-  verbatim get dQw4w9WgXcQ --lang de --format json | jq .transcript
-  verbatim get dQw4w9WgXcQ --format srt > talk.srt
-  verbatim get dQw4w9WgXcQ --format md --frontmatter > talk.md
-
-Exit status 3: no transcript. Standard error has the reason and, in its last line, the watch address.")]
-pub(super) struct GetArgs {
-    /// Link to the video, or a YouTube id
-    #[arg(value_name = "LINK", allow_hyphen_values = true)]
-    pub(super) link: String,
-    /// Language, such as en, pt-BR or zh-Hant [default: English, otherwise the spoken language]
-    #[arg(long, value_name = "TAG")]
-    pub(super) lang: Option<String>,
-    /// Accept a machine translation into the language if there is no other transcript in it
-    #[arg(long, requires = "lang")]
-    pub(super) translated: bool,
-    /// Add the times of words, if known: to JSON and WebVTT
-    #[arg(long)]
-    pub(super) words: bool,
-    /// Begin Markdown with title, channel, date and chapters as YAML
-    #[arg(long)]
-    pub(super) frontmatter: bool,
-    /// Output format
-    #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
-    pub(super) format: OutputFormat,
-    /// Longest wait for a platform that throttles or blocks, such as 5m
-    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = humantime::parse_duration)]
-    pub(super) max_wait: Duration,
-}
-
 /// Formats of a transcript.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum OutputFormat {
@@ -230,6 +200,17 @@ impl OutputFormat {
             Self::Md => Some(TextFormat::Markdown),
             Self::Srt => Some(TextFormat::Srt),
             Self::Vtt => Some(TextFormat::WebVtt),
+        }
+    }
+
+    /// Extension of its files.
+    pub(super) fn extension(self) -> &'static str {
+        match self {
+            Self::Json => "json",
+            Self::Text => "txt",
+            Self::Md => "md",
+            Self::Srt => "srt",
+            Self::Vtt => "vtt",
         }
     }
 }
@@ -324,7 +305,21 @@ mod tests {
         let arguments =
             CommandArgs::try_parse_from(["verbatim", "get", "-wtIMTCHWuI", "--format", "md"]).unwrap();
         let Command::Get(get) = arguments.command else { panic!("{arguments:?}") };
-        assert_eq!((get.link.as_str(), get.format), ("-wtIMTCHWuI", OutputFormat::Md));
+        assert!(get.links().eq(["-wtIMTCHWuI"]) && get.format == OutputFormat::Md, "{get:?}");
+    }
+
+    #[test]
+    fn several_links_and_options_mix() {
+        let line =
+            ["verbatim", "get", "-wtIMTCHWuI", "--to", "d", "@name", "--limit", "3", "--", "--x01234567"];
+        let Command::Get(get) = CommandArgs::try_parse_from(line).unwrap().command else {
+            panic!("{line:?}")
+        };
+        assert!(get.links().eq(["-wtIMTCHWuI", "@name", "--x01234567"]), "{get:?}");
+        assert_eq!((get.to, get.limit), (Some("d".into()), Some(3)));
+        for wrong in [&["verbatim", "get"][..], &["verbatim", "get", "a", "--name", "{id}"]] {
+            assert!(CommandArgs::try_parse_from(wrong).is_err(), "{wrong:?}");
+        }
     }
 
     #[test]

@@ -1,4 +1,13 @@
-//! `verbatim get`: prints a transcript.
+//! `verbatim get`: prints a transcript, or gets those of many videos.
+
+mod delivery;
+mod file_name;
+mod link;
+mod many;
+mod source;
+mod summary;
+
+use std::time::Duration;
 
 use transcript_core::{
     ErrorKind,
@@ -10,18 +19,16 @@ use transcript_core::{
     wire::lookup::{Segment, TranscriptResult},
 };
 use verbatim::{
-    Batch,
+    Batch, Options,
     service::{ArchiveService, Caller, Service, ServiceError, ServiceErrorKind, ServiceLookup},
 };
 
 use super::{
-    CommandError,
-    arguments::{self, OutputFormat},
-    fetch_status::FetchStatusLine,
-    open::open_archive_with_observer,
-    print, print_json, print_stderr,
+    CommandError, arguments::OutputFormat, fetch_status::FetchStatusLine, get_arguments::GetArgs,
+    open::open_archive_with, print, print_json, print_stderr,
 };
 use crate::config::Settings;
+use link::{GivenLink, LinkTarget, read_links};
 
 impl From<ServiceError> for CommandError {
     fn from(error: ServiceError) -> Self {
@@ -32,24 +39,41 @@ impl From<ServiceError> for CommandError {
     }
 }
 
-/// Prints the transcript.
-pub(super) async fn run(settings: &Settings, args: arguments::GetArgs) -> Result<(), CommandError> {
+/// Prints the transcript of one video, or gets those of many.
+pub(super) async fn run(settings: &Settings, args: GetArgs) -> Result<(), CommandError> {
     let language = args.lang.as_deref().map(LanguageTag::parse).transpose()?;
-    let (line, observer) = FetchStatusLine::new();
-    let verbatim = open_archive_with_observer(settings, Some(observer)).await?;
-    let service = ArchiveService::new(verbatim.clone()).with_batch(Batch::new(args.max_wait));
     check_view(&args)?;
-    let lookup = ServiceLookup {
-        language: language.clone(),
-        translated: args.translated,
-        ..ServiceLookup::url(args.link.clone())
+    let links = read_links(&args)?;
+    let link = match (links.as_slice(), &args.link, &args.to) {
+        ([GivenLink { target: Err(error), .. }], Some(_), _) => {
+            return Err(CommandError::Wrong(error.to_string()));
+        }
+        ([GivenLink { target: Ok(LinkTarget::Video(_)), .. }], Some(link), None) => link.clone(),
+        _ => return many::run(settings, &args, links).await,
     };
+    one(settings, &args, link, language).await
+}
+
+/// Prints the transcript of one video.
+async fn one(
+    settings: &Settings,
+    args: &GetArgs,
+    link: String,
+    language: Option<LanguageTag>,
+) -> Result<(), CommandError> {
+    let (line, observer) = FetchStatusLine::new();
+    let adapt = |options| Options { observer: Some(observer), ..options };
+    let verbatim = open_archive_with(settings, adapt).await?;
+    let batch = Batch::new(args.max_wait.unwrap_or(Duration::ZERO));
+    let service = ArchiveService::new(verbatim.clone()).with_batch(batch);
+    let lookup =
+        ServiceLookup { language: language.clone(), translated: args.translated, ..ServiceLookup::url(link) };
     let printed = match line.show_during(service.look_up(&Caller::default(), lookup)).await {
         Ok(reply) => match reply.body.transcript {
             Some(stored) => {
                 report_language(language.as_ref(), &stored.transcript);
                 let print = if args.format == OutputFormat::Json { print_json } else { print };
-                text(reply.body.result, &stored, &args).and_then(|text| print(&text))
+                text(reply.body.result, &stored, args).and_then(|text| print(&text))
             }
             None => Err(missing(reply.body.result)),
         },
@@ -76,7 +100,7 @@ fn report_language(requested: Option<&LanguageTag>, transcript: &Transcript) {
 }
 
 /// Rejects options that the format cannot have.
-fn check_view(args: &arguments::GetArgs) -> Result<(), CommandError> {
+fn check_view(args: &GetArgs) -> Result<(), CommandError> {
     let wrong = |message: &str| Err(CommandError::Wrong(message.to_owned()));
     if args.words && !matches!(args.format, OutputFormat::Json | OutputFormat::Vtt) {
         return wrong("--words needs --format json or --format vtt");
@@ -87,20 +111,20 @@ fn check_view(args: &arguments::GetArgs) -> Result<(), CommandError> {
     Ok(())
 }
 
-fn text(
-    result: TranscriptResult,
-    stored: &StoredTranscript,
-    args: &arguments::GetArgs,
-) -> Result<String, CommandError> {
+fn text(result: TranscriptResult, stored: &StoredTranscript, args: &GetArgs) -> Result<String, CommandError> {
     if let Some(format) = args.format.text_format() {
         let view = TranscriptView { words: args.words, ..TranscriptView::default() };
         return Ok(write_text(stored, format, view, args.frontmatter));
     }
+    let json = serde_json::to_string_pretty(&with_segments(result, stored, args));
+    json.map(|json| json + "\n").map_err(|error| CommandError::Fault(error.to_string()))
+}
+
+fn with_segments(result: TranscriptResult, stored: &StoredTranscript, args: &GetArgs) -> TranscriptResult {
     let segments = stored.transcript.segments.iter();
-    let segments = match args.words {
+    let transcript = match args.words {
         true => segments.map(Segment::with_words).collect(),
         false => segments.map(Segment::from).collect(),
     };
-    let json = serde_json::to_string_pretty(&TranscriptResult { transcript: segments, ..result });
-    json.map(|json| json + "\n").map_err(|error| CommandError::Fault(error.to_string()))
+    TranscriptResult { transcript, ..result }
 }

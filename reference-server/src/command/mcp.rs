@@ -3,8 +3,9 @@
 use std::io::{self, IsTerminal};
 
 use rmcp::{serve_server, service::ServerInitializeError, transport::async_rw::AsyncRwTransport};
+use verbatim::Options;
 
-use super::{CommandError, open::open_archive_with_wait, print_stderr};
+use super::{CommandError, open::open_archive_with, print_stderr};
 use crate::{
     config::Settings,
     mcp::{MESSAGE_MAX, McpTools, ToolSearch},
@@ -20,7 +21,8 @@ pub(super) async fn run(settings: &Settings) -> Result<(), CommandError> {
             "verbatim: this command serves the Model Context Protocol on standard input and output; an assistant starts it",
         );
     }
-    let verbatim = open_archive_with_wait(settings, settings.options.wait).await?;
+    let wait = settings.options.wait;
+    let verbatim = open_archive_with(settings, |options| Options { wait, ..options }).await?;
     let search = ToolSearch { service: verbatim.search().clone(), limits: None };
     let tools = McpTools::for_archive(verbatim.clone()).with_search(search);
     let transport = AsyncRwTransport::new_server(tokio::io::stdin(), tokio::io::stdout());

@@ -14,6 +14,7 @@ mod check_config;
 mod confirm;
 mod fetch_status;
 mod get;
+mod get_arguments;
 mod health;
 mod import;
 mod jobs;
@@ -23,6 +24,7 @@ mod ledger;
 mod listing;
 mod mcp;
 mod open;
+mod output_file;
 mod progress;
 mod reload;
 mod search;
@@ -65,6 +67,8 @@ enum CommandError {
     Missing(String, String),
     /// Any other error: exit status 1.
     Fault(String),
+    /// The command has printed all of it, and ends with this exit status.
+    Reported(u8),
     /// The reader of standard output closed it: exit status 0.
     OutputClosed,
 }
@@ -88,6 +92,7 @@ impl fmt::Display for CommandError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Wrong(text) | Self::Fault(text) | Self::Missing(text, _) => f.write_str(text),
+            Self::Reported(status) => write!(f, "exit status {status}"),
             Self::OutputClosed => f.write_str("standard output is closed"),
         }
     }
@@ -102,6 +107,7 @@ impl CommandError {
                 return ExitCode::from(3);
             }
             Self::Fault(text) => (text, 1),
+            Self::Reported(status) => return ExitCode::from(status),
             Self::OutputClosed => return ExitCode::SUCCESS,
         };
         for line in text.lines() {

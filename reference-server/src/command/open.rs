@@ -2,9 +2,9 @@
 //!
 //! A command uses few connections, so that it finds room beside the servers.
 
-use std::{io, path::Path, sync::Arc, time::Duration};
+use std::{io, path::Path, time::Duration};
 
-use transcript_core::engine::{EngineObserver, EngineOptions};
+use transcript_core::engine::EngineOptions;
 use verbatim::{Options, StorageOptions, Verbatim};
 
 use super::{CommandError, print_stderr};
@@ -87,23 +87,15 @@ fn check_exists(file: &Path) -> Result<(), CommandError> {
 
 /// Opens the archive only. Works while the file of keys and the ledger is locked, damaged or read-only.
 pub(super) async fn open_archive(settings: &Settings) -> Result<Verbatim, CommandError> {
-    open_archive_with_observer(settings, None).await
+    open_archive_with(settings, |options| options).await
 }
 
-/// Like [`open_archive`], with a maximum wait for a new transcript.
-pub(super) async fn open_archive_with_wait(
+/// Like [`open_archive`], with adapted options.
+pub(super) async fn open_archive_with(
     settings: &Settings,
-    wait: Duration,
+    adapt: impl FnOnce(Options) -> Options,
 ) -> Result<Verbatim, CommandError> {
-    Ok(Verbatim::open(archive_only(Options { wait, ..options(settings)? })).await?)
-}
-
-/// Like [`open_archive`], with an observer of fetches.
-pub(super) async fn open_archive_with_observer(
-    settings: &Settings,
-    observer: Option<Arc<dyn EngineObserver>>,
-) -> Result<Verbatim, CommandError> {
-    Ok(Verbatim::open(archive_only(Options { observer, ..options(settings)? })).await?)
+    Ok(Verbatim::open(archive_only(adapt(options(settings)?))).await?)
 }
 
 /// Returns the options without keys and ledger.

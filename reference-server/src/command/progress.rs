@@ -1,6 +1,11 @@
 //! Progress of long work, on standard error.
 
-use std::io::{self, IsTerminal, Write};
+use std::{
+    io::{self, IsTerminal, Write},
+    time::Duration,
+};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::shown;
 
@@ -8,10 +13,18 @@ use super::shown;
 const EVERY: u64 = 100;
 /// The same for small steps.
 const EVERY_MANY: u64 = 10_000;
-/// Longest name on a live line, in characters.
+/// Longest name on a line, in characters.
 const NAME_MAX: usize = 60;
+/// How often a bar is drawn without a step: its times change while a platform lets the work wait.
+const TICK: Duration = Duration::from_secs(1);
+/// A bar with a known total. The number in `per_sec` is its decimals.
+const KNOWN: &str = "{prefix} {pos} of {len} [{bar:20}] {per_sec:1}, {eta} left: {wide_msg}";
+/// A bar whose total grows while a list is read.
+const GROWING: &str = "{prefix} {pos} of {len} so far, {per_sec:1}: {wide_msg}";
+/// A bar without a total.
+const UNKNOWN: &str = "{prefix} {pos}, {per_sec:1}: {wide_msg}";
 
-/// Progress display: one changing line on a terminal, otherwise a line at intervals.
+/// Progress display: a bar with rate and remaining time on a terminal, otherwise a line at intervals.
 #[derive(Debug)]
 pub(super) struct ProgressLine {
     /// Verb of a finished step, such as `imported`.
@@ -19,43 +32,96 @@ pub(super) struct ProgressLine {
     /// Total number of steps, if known.
     of: Option<u64>,
     done: u64,
-    is_live: bool,
+    failed: u64,
+    /// `None` if standard error is not a terminal.
+    bar: Option<ProgressBar>,
 }
 
 impl ProgressLine {
     /// Starts the display. Fewer than two steps are not displayed on a terminal.
     pub(super) fn new(verb: &'static str, of: Option<u64>) -> Self {
-        Self { verb, of, done: 0, is_live: io::stderr().is_terminal() && of.is_none_or(|of| of > 1) }
+        let is_live = io::stderr().is_terminal() && of.is_none_or(|of| of > 1);
+        let bar = is_live.then(|| {
+            let bar = ProgressBar::with_draw_target(of, ProgressDrawTarget::stderr())
+                .with_prefix(verb)
+                .with_style(style(if of.is_some() { KNOWN } else { UNKNOWN }));
+            bar.enable_steady_tick(TICK);
+            bar
+        });
+        Self { verb, of, done: 0, failed: 0, bar }
+    }
+
+    /// Shows lines instead of the bar.
+    pub(super) fn remove_bar(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+
+    /// Sets the total number of steps; unless `is_final`, it may still grow.
+    pub(super) fn set_total(&mut self, of: u64, is_final: bool) {
+        self.of = Some(of);
+        if let Some(bar) = &self.bar {
+            bar.set_length(of);
+            bar.set_style(style(if is_final { KNOWN } else { GROWING }));
+        }
     }
 
     /// Adds a finished step with its name.
     pub(super) fn step(&mut self, name: &str) {
         self.done += 1;
-        let of = self.of.map(|of| format!(" of {of}")).unwrap_or_default();
-        let line = format!("{} {}{of}: {}", self.verb, self.done, shown(name, NAME_MAX));
-        if self.is_live {
-            self.write(&format!("\r\x1b[K{line}"));
-        } else if self.done.is_multiple_of(EVERY) {
-            self.write(&format!("{line}\n"));
+        let name = shown(name, NAME_MAX);
+        self.draw(&name);
+        if self.bar.is_none() && self.done.is_multiple_of(EVERY) {
+            self.write(&self.line(&name));
         }
+    }
+
+    /// Adds a failed step with its name. The message is a [`ProgressLine::note`].
+    pub(super) fn fail(&mut self, name: &str) {
+        self.failed += 1;
+        self.step(name);
     }
 
     /// Sets the number of finished steps.
     pub(super) fn reach(&mut self, done: u64, what: &str) {
         let before = std::mem::replace(&mut self.done, done);
-        let of = self.of.map(|of| format!(" of {of}")).unwrap_or_default();
-        let line = format!("{} {done}{of}: {what}", self.verb);
-        if self.is_live {
-            self.write(&format!("\r\x1b[K{line}"));
-        } else if done / EVERY_MANY > before / EVERY_MANY {
-            self.write(&format!("{line}\n"));
+        self.draw(what);
+        if self.bar.is_none() && done / EVERY_MANY > before / EVERY_MANY {
+            self.write(&self.line(what));
         }
     }
 
     /// Prints a message on a separate line.
     pub(super) fn note(&self, text: &str) {
-        let clear = if self.is_live { "\r\x1b[K" } else { "" };
-        self.write(&format!("{clear}{}\n", shown(text, usize::MAX)));
+        self.suspend(|| self.write(&format!("{}\n", shown(text, usize::MAX))));
+    }
+
+    /// Runs work that prints, with the bar out of its way.
+    pub(super) fn suspend<T>(&self, work: impl FnOnce() -> T) -> T {
+        match &self.bar {
+            Some(bar) => bar.suspend(work),
+            None => work(),
+        }
+    }
+
+    fn line(&self, name: &str) -> String {
+        let of = self.of.map(|of| format!(" of {of}")).unwrap_or_default();
+        format!("{} {}{of}: {}\n", self.verb, self.done, self.with_failures(name))
+    }
+
+    fn draw(&self, name: &str) {
+        if let Some(bar) = &self.bar {
+            bar.set_position(self.done);
+            bar.set_message(self.with_failures(name));
+        }
+    }
+
+    fn with_failures(&self, name: &str) -> String {
+        match self.failed {
+            0 => name.to_owned(),
+            failed => format!("{failed} failed; {name}"),
+        }
     }
 
     /// Writes to standard error; a closed one is ignored.
@@ -66,8 +132,34 @@ impl ProgressLine {
 
 impl Drop for ProgressLine {
     fn drop(&mut self) {
-        if self.is_live {
-            self.write("\r\x1b[K");
+        self.remove_bar();
+    }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    // All templates are valid, as the test proves.
+    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    style.progress_chars("=> ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bar_templates_are_valid() {
+        for template in [KNOWN, GROWING, UNKNOWN] {
+            ProgressStyle::with_template(template).unwrap();
         }
+    }
+
+    #[test]
+    fn line_has_total_failures_and_name() {
+        let mut progress = ProgressLine { verb: "done", of: None, done: 0, failed: 0, bar: None };
+        progress.step("a");
+        assert_eq!(progress.line("a"), "done 1: a\n");
+        progress.set_total(9, false);
+        progress.fail("b");
+        assert_eq!(progress.line("b"), "done 2 of 9: 1 failed; b\n");
     }
 }

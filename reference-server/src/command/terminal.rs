@@ -42,7 +42,7 @@ fn print_as(text: &str, terminal_form: fn(&str) -> String) -> Result<(), Command
 /// Whether a character controls a terminal or reorders the text around it.
 ///
 /// Directional marks (U+200E, U+200F, U+061C) are not hidden: they do not affect other text.
-fn is_hidden(c: char) -> bool {
+pub(super) fn is_hidden(c: char) -> bool {
     c.is_control() || is_reordering(c)
 }
 

@@ -9,6 +9,7 @@ mod concurrent_callers;
 mod crash;
 mod fetch_queue;
 mod first_minute;
+mod get_many;
 pub(crate) mod harness;
 mod hostile;
 mod jobs;
