@@ -91,6 +91,21 @@ def use_public_callback(case):
         case.body["callback_url"] = "https://hooks.example.invalid/verbatim"
 
 
+def use_one_source(case):
+    """Leaves one source of videos in a new job: not every string names a list, and not every text is a time."""
+    body = case.body
+    if case.operation.path != "/api/v1/jobs" or not isinstance(body, dict):
+        return
+    if isinstance(body.get("playlist"), str):
+        body["playlist"] = "PL0123456789abcdef"
+    if isinstance(body.get("channel"), str):
+        body["channel"] = "@name"
+    if isinstance(body.get("since"), str):
+        body["since"] = "2026-01-31"
+    if isinstance(body.get("limit"), int):
+        body["limit"] = 1 + body["limit"] % 1_000
+
+
 def use_valid_email(case):
     if isinstance(case.body, dict) and isinstance(case.body.get("email"), str):
         # Each address has a mail limit, so addresses vary.
@@ -145,6 +160,7 @@ def map_case(context, case):
         elif case.operation.path in REPEATABLE:
             set_idempotency_key(case)
             use_public_callback(case)
+            use_one_source(case)
         elif case.operation.path.startswith("/checkout/"):
             use_sandbox_order(case)
         elif case.operation.path == "/api/v1/webhooks/stripe":

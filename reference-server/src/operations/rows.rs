@@ -179,6 +179,8 @@ pub(crate) struct JobRow {
     status: &'static str,
     /// Why it is paused.
     pause_reason: Option<&'static str>,
+    /// Address of the list whose videos are its items.
+    list: Option<String>,
     created_at: String,
     total: u64,
     queued: u64,
@@ -196,6 +198,7 @@ impl From<&Job> for JobRow {
             account: job.account.to_string(),
             status: job.status.as_str(),
             pause_reason: job.pause_reason.map(PauseReason::as_str),
+            list: job.list.as_ref().map(|list| list.list.address()),
             created_at: job.created_at.to_string(),
             total: job.counts.total,
             queued: job.counts.queued(),

@@ -80,6 +80,7 @@ pub(super) const MAIN: TablePart = TablePart {
         CopyTable::new("orders", &["id"]),
         CopyTable::new("jobs", &["id"]),
         CopyTable::new("job_items", &["job", "idx"]),
+        CopyTable::new("job_lists", &["job"]),
         CopyTable::new("job_events", &["job", "number"]),
         CopyTable::new("job_event_attempts", &["event", "attempt"]),
         CopyTable::new("webhook_secrets", &["account"]),

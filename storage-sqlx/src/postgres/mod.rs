@@ -41,6 +41,7 @@ const MAIN: SchemaPart = SchemaPart {
         6 "0006_create_sessions",
         7 "0007_create_jobs",
         8 "0008_create_webhooks",
+        9 "0009_create_job_lists",
     ),
 };
 

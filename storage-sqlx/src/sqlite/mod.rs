@@ -62,6 +62,7 @@ const MAIN: FileKind = FileKind {
         14 "0014_create_sessions",
         15 "0015_create_jobs",
         16 "0016_create_webhooks",
+        17 "0017_create_job_lists",
     ),
 };
 

@@ -42,6 +42,10 @@ mod jobs {
     transcript_core::jobs_conformance!(crate::store().await);
 }
 
+mod job_lists {
+    transcript_core::job_lists_conformance!(crate::store().await);
+}
+
 mod replies {
     transcript_core::idempotency_conformance!(crate::store().await);
 }

@@ -360,6 +360,11 @@ impl Transcripts {
         !self.inner.suppliers.for_platform(platform).is_empty()
     }
 
+    /// Whether lists of videos of a platform are read here.
+    pub fn has_video_lister(&self, platform: Platform) -> bool {
+        self.inner.listers.contains_key(&platform)
+    }
+
     /// The engine's timeouts and retry limits.
     pub fn options(&self) -> &EngineOptions {
         &self.inner.options

@@ -8,15 +8,18 @@ use super::{SharedState, page_of, webhooks::StoredEvent};
 use crate::{
     accounts::{
         jobs::{
-            ClaimedItem, CreateJobOutcome, ItemClaim, ItemOutcome, ItemReturn, ItemStatus, Job, JobFigures,
-            JobItem, JobLimits, JobStatus, JobStore, NewItem, PauseReason,
+            ClaimedItem, ClaimedListing, CreateJobOutcome, ItemClaim, ItemOutcome, ItemReturn, ItemStatus,
+            Job, JobFigures, JobItem, JobLimits, JobStatus, JobStore, ListingClaim, ListingOutcome, NewItem,
+            PauseReason,
         },
         webhooks::SecretGeneration,
     },
     error::{Error, Result},
     ids::{AccountId, Cursor, JobId},
     page::{Page, PageRequest},
+    supplier::ListPosition,
     time::Timestamp,
+    video::VideoId,
 };
 
 /// An in-memory [`JobStore`] and [`WebhookStore`](crate::accounts::webhooks::WebhookStore). A clone is the same store.
@@ -32,6 +35,7 @@ pub(super) struct StoredJob {
     /// Of the due jobs the one with the smallest number is next.
     turn: u64,
     items: Vec<StoredItem>,
+    listing: StoredListing,
     /// Its events, the oldest first.
     pub(super) events: Vec<StoredEvent>,
 }
@@ -41,6 +45,15 @@ struct StoredItem {
     item: JobItem,
     /// When it is due; `None` once it has ended.
     due_at: Option<Timestamp>,
+    claims: u64,
+    attempts: u32,
+    failing_since: Option<Timestamp>,
+}
+
+/// How far the list of a job was read.
+#[derive(Debug, Default)]
+struct StoredListing {
+    position: Option<ListPosition>,
     claims: u64,
     attempts: u32,
     failing_since: Option<Timestamp>,
@@ -92,6 +105,30 @@ impl StoredJob {
         })
     }
 
+    /// Skips the items that have not started; returns their number.
+    fn skip_items(&mut self) -> u64 {
+        let mut skipped = 0;
+        for item in self.items.iter_mut().filter(|item| item.item.status == ItemStatus::Queued) {
+            item.item.status = ItemStatus::Skipped;
+            item.due_at = None;
+            skipped += 1;
+        }
+        skipped
+    }
+
+    /// Adds the videos of a page that the job does not have.
+    fn add_page(&mut self, videos: &[VideoId], next: Option<ListPosition>, now: Timestamp) {
+        let known = self.items.iter().filter_map(|stored| stored.item.video.as_ref()).map(VideoId::to_string);
+        let new = self.job.new_videos(videos, known);
+        let added = new.len() as u64;
+        for video in new {
+            let index = self.items.len();
+            self.items.push(StoredItem::new(index, NewItem::of_video(video), now));
+        }
+        self.job.add_page(added, next.is_none(), now);
+        self.listing = StoredListing { position: next, claims: self.listing.claims, ..Default::default() };
+    }
+
     /// The item of a claim that has not ended.
     fn claimed(&mut self, claim: &ItemClaim) -> Option<&mut StoredItem> {
         let item = self.items.get_mut(usize::try_from(claim.index).ok()?)?;
@@ -105,15 +142,30 @@ pub(super) fn find<'a>(jobs: &'a mut [StoredJob], id: &JobId) -> Option<&'a mut 
 
 /// Claims one item of the job whose turn it is; `None` if no job is due.
 fn claim_next(jobs: &mut [StoredJob], now: Timestamp, lease_until: Timestamp) -> Option<Option<ClaimedItem>> {
-    let last = jobs.iter().filter(|stored| stored.job.due_at.is_some()).map(|stored| stored.turn).max();
+    let last = last_turn(jobs);
     let due = jobs.iter_mut().filter(|stored| stored.is_claimable(now));
     let next = due.min_by(|one, other| (one.turn, &one.job.id).cmp(&(other.turn, &other.job.id)))?;
     let claimed = next.claim(now, lease_until);
     if let Some(claimed) = &claimed {
-        let turn = last.unwrap_or_default() + 1;
-        jobs.iter_mut().filter(|job| job.job.account == claimed.account).for_each(|job| job.turn = turn);
+        pass_turn(jobs, &claimed.account, last);
     }
     Some(claimed)
+}
+
+/// The next turn of an account comes after those of all others, of which the last is `last`.
+fn pass_turn(jobs: &mut [StoredJob], account: &AccountId, last: Option<u64>) {
+    let turn = last.unwrap_or_default() + 1;
+    jobs.iter_mut().filter(|job| job.job.account == *account).for_each(|job| job.turn = turn);
+}
+
+fn last_turn(jobs: &[StoredJob]) -> Option<u64> {
+    jobs.iter().filter(|stored| stored.job.due_at.is_some()).map(|stored| stored.turn).max()
+}
+
+/// The job of the claim of a list that has not ended.
+fn find_listing<'a>(jobs: &'a mut [StoredJob], claim: &ListingClaim) -> Option<&'a mut StoredJob> {
+    let found = find(jobs, &claim.job)?;
+    (found.job.is_list_open() && found.listing.claims == claim.number).then_some(found)
 }
 
 #[async_trait]
@@ -121,7 +173,7 @@ impl JobStore for MemoryJobs {
     async fn create(&self, job: Job, items: Vec<NewItem>, limits: JobLimits) -> Result<CreateJobOutcome> {
         let mut jobs = self.jobs.lock();
         if let Some(stored) = find(&mut jobs, &job.id) {
-            return Ok(CreateJobOutcome::Exists(stored.job.clone()));
+            return Ok(CreateJobOutcome::Exists(Box::new(stored.job.clone())));
         }
         let own = |stored: &&StoredJob| stored.job.account == job.account;
         let unfinished = jobs.iter().filter(own).filter(|stored| !stored.job.status.has_ended());
@@ -138,7 +190,8 @@ impl JobStore for MemoryJobs {
         let turn = turns.map(|stored| stored.turn).max().unwrap_or_default();
         let now = job.created_at;
         let items = items.into_iter().enumerate().map(|(index, item)| StoredItem::new(index, item, now));
-        let mut stored = StoredJob { turn, items: items.collect(), job, events: Vec::new() };
+        let (items, listing) = (items.collect(), StoredListing::default());
+        let mut stored = StoredJob { turn, items, listing, job, events: Vec::new() };
         stored.record_event(JobStatus::Queued, now);
         jobs.push(stored);
         Ok(CreateJobOutcome::Created)
@@ -216,16 +269,73 @@ impl JobStore for MemoryJobs {
         Ok(true)
     }
 
+    async fn claim_listing(&self, now: Timestamp, lease_until: Timestamp) -> Result<Option<ClaimedListing>> {
+        let mut jobs = self.jobs.lock();
+        let last = last_turn(&jobs);
+        let is_due = |stored: &&mut StoredJob| {
+            stored.job.status == JobStatus::Listing && stored.job.due_at.is_some_and(|due| due <= now)
+        };
+        let due = jobs.iter_mut().filter(is_due);
+        let next = due.min_by(|one, other| (one.turn, &one.job.id).cmp(&(other.turn, &other.job.id)));
+        let Some(StoredJob { job, listing, .. }) = next else { return Ok(None) };
+        let Some(list) = job.list.clone() else { return Ok(None) };
+        job.due_at = Some(lease_until);
+        listing.claims += 1;
+        let claimed = ClaimedListing {
+            claim: ListingClaim { job: job.id.clone(), number: listing.claims },
+            list,
+            items: job.counts.total,
+            position: listing.position.clone(),
+            attempts: listing.attempts,
+            failing_since: listing.failing_since,
+        };
+        let account = job.account.clone();
+        pass_turn(&mut jobs, &account, last);
+        Ok(Some(claimed))
+    }
+
+    async fn extend_listing(&self, claim: &ListingClaim, lease_until: Timestamp) -> Result<bool> {
+        let mut jobs = self.jobs.lock();
+        let found = find_listing(&mut jobs, claim).filter(|stored| stored.job.status == JobStatus::Listing);
+        let Some(stored) = found else { return Ok(false) };
+        stored.job.delay_list(lease_until);
+        Ok(true)
+    }
+
+    async fn end_listing(
+        &self,
+        claim: &ListingClaim,
+        outcome: ListingOutcome,
+        now: Timestamp,
+    ) -> Result<bool> {
+        let mut jobs = self.jobs.lock();
+        let Some(stored) = find_listing(&mut jobs, claim) else { return Ok(false) };
+        // The claim has ended: a later effect of it is void.
+        stored.listing.claims += 1;
+        let before = stored.job.status;
+        match outcome {
+            ListingOutcome::Page { videos, next } => stored.add_page(&videos, next, now),
+            ListingOutcome::Failed(failure) => {
+                let skipped = stored.skip_items();
+                stored.job.fail_list(failure, skipped, now);
+            }
+            ListingOutcome::Again { due_at, is_failure, is_attempt } => {
+                stored.listing.attempts = stored.listing.attempts.saturating_add(u32::from(is_attempt));
+                if is_failure {
+                    stored.listing.failing_since.get_or_insert(now);
+                }
+                stored.job.delay_list(due_at);
+            }
+        }
+        stored.record_event(before, now);
+        Ok(true)
+    }
+
     async fn cancel(&self, id: &JobId, now: Timestamp) -> Result<Option<Job>> {
         let mut jobs = self.jobs.lock();
         let Some(stored) = find(&mut jobs, id) else { return Ok(None) };
         if !stored.job.status.has_ended() {
-            let mut skipped = 0;
-            for item in stored.items.iter_mut().filter(|item| item.item.status == ItemStatus::Queued) {
-                item.item.status = ItemStatus::Skipped;
-                item.due_at = None;
-                skipped += 1;
-            }
+            let skipped = stored.skip_items();
             let due_at = stored.next_due();
             let before = stored.job.status;
             stored.job.cancel(skipped, due_at, now);
@@ -325,4 +435,5 @@ mod conformance {
     use std::sync::Arc;
 
     crate::jobs_conformance!(Arc::new(super::MemoryJobs::default()));
+    crate::job_lists_conformance!(Arc::new(super::MemoryJobs::default()));
 }

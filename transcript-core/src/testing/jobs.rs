@@ -111,7 +111,7 @@ pub async fn job_created_again_is_unchanged(store: Jobs) {
     let job = create(&store, "a", "one", 2, 0).await;
     let other = new_job("a", "two", &items(1), 9);
     let outcome = expect_ok(store.create(other, items(1), LIMITS).await);
-    assert_eq!(outcome, CreateJobOutcome::Exists(job));
+    assert_eq!(outcome, CreateJobOutcome::Exists(Box::new(job)));
     assert_eq!(expect_ok(store.items(&JobId::new("a"), 0, 10).await).len(), 2, "its items stay");
 }
 

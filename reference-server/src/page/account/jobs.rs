@@ -72,8 +72,16 @@ pub(crate) fn job(context: &PageContext, job: &Job, log: &[JobEventLog]) -> Mark
                     dt { (text("jobs.ended")) }
                     dd { (date_and_time(ended_at)) }
                 }
+                @if let Some(list) = &job.list {
+                    dt { (text("jobs.list")) }
+                    dd { a href=(list.list.address()) rel="noopener noreferrer" { (list.list.address()) } }
+                }
                 dt { (text("jobs.state")) }
                 dd { (text(state_message(job))) }
+                @if let Some(failure) = &job.failure {
+                    dt { (text("jobs.reason")) }
+                    dd lang="en" dir="ltr" { (failure.message) }
+                }
                 dt { (text("jobs.done")) }
                 dd { (done(context, job)) }
                 dt { (text("jobs.failed")) }

@@ -97,7 +97,7 @@ impl ClaimTx {
         db.execute(CLAIM_ITEM, &item).await?;
         job.start_item(row.get::<&str>(2)? == ItemStatus::Running.as_str());
         update_job(db, job).await?;
-        self.pass_turn(db, job).await?;
+        pass_turn(db, job).await?;
         Ok(Some(ClaimedItem {
             claim: ItemClaim {
                 job: job.id.clone(),
@@ -112,16 +112,16 @@ impl ClaimTx {
             failing_since: row.take::<Option<i64>>(5)?.map(Timestamp::from_millis),
         }))
     }
+}
 
-    /// The next turn of the job's account comes after those of all others.
-    async fn pass_turn<S: Session>(&self, db: &mut S, job: &Job) -> DbResult<()> {
-        let last = db.row(LAST_TURN, &[]).await?;
-        let last = last.map_or(Ok(0), |mut row| row.take::<i64>(0))?;
-        let turn = last.saturating_add(1);
-        db.execute(SET_TURN, &values![job.id.as_str(), turn]).await?;
-        db.execute(SET_TURN_OF_ACCOUNT, &values![job.account.as_str(), turn]).await?;
-        Ok(())
-    }
+/// The next turn of the job's account comes after those of all others.
+pub(super) async fn pass_turn<S: Session>(db: &mut S, job: &Job) -> DbResult<()> {
+    let last = db.row(LAST_TURN, &[]).await?;
+    let last = last.map_or(Ok(0), |mut row| row.take::<i64>(0))?;
+    let turn = last.saturating_add(1);
+    db.execute(SET_TURN, &values![job.id.as_str(), turn]).await?;
+    db.execute(SET_TURN_OF_ACCOUNT, &values![job.account.as_str(), turn]).await?;
+    Ok(())
 }
 
 /// When the next item of a job is due.

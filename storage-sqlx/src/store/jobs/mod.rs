@@ -2,20 +2,22 @@
 
 mod claim;
 mod events;
+mod lists;
 mod rows;
 
 use async_trait::async_trait;
 use transcript_core::{
     Error, Page, PageRequest, Result, Timestamp,
     accounts::jobs::{
-        ClaimedItem, CreateJobOutcome, ItemClaim, ItemOutcome, ItemReturn, Job, JobFigures, JobItem,
-        JobLimits, JobStatus, JobStore, NewItem, PauseReason,
+        ClaimedItem, ClaimedListing, CreateJobOutcome, ItemClaim, ItemOutcome, ItemReturn, Job, JobFigures,
+        JobItem, JobLimits, JobStatus, JobStore, ListingClaim, ListingOutcome, NewItem, PauseReason,
     },
     ids::{AccountId, Cursor, JobId},
 };
 
 use claim::{ClaimTx, EXTEND_CLAIM, EndItemTx, IS_DUE, ReturnItemTx, claim_columns, next_due};
 use events::{DELETE_SECRET, change_job, delete_events, record_event};
+use lists::{CLOSE_LIST, ClaimListingTx, EXTEND_LISTING, EndListingTx, IS_LISTING_DUE};
 use rows::{FIND_JOB, insert_job, job_columns, lock_job, read_item, read_job, take_number, update_job};
 
 use super::{Queues, Store};
@@ -80,10 +82,11 @@ const DELETE_JOB: &str = "DELETE FROM jobs WHERE id = $1";
 
 /// Frequent statements, for the test of the query plans.
 #[cfg(all(test, feature = "sqlite"))]
-pub(crate) const INDEXED_STATEMENTS: [&[&str]; 3] = [
+pub(crate) const INDEXED_STATEMENTS: [&[&str]; 4] = [
     &[FIND_JOB, COUNT_JOBS, OLDEST_ENDED, JOBS_OF_ACCOUNT, ITEMS, ENDED_BEFORE, DELETE_ITEMS, DELETE_JOB],
     &claim::INDEXED_STATEMENTS,
     &events::INDEXED_STATEMENTS,
+    &lists::INDEXED_STATEMENTS,
 ];
 
 struct CreateJobTx {
@@ -100,7 +103,7 @@ impl WriteTx for CreateJobTx {
         let account = values![job.account.as_str()];
         db.row(LOCK_ACCOUNT, &account).await?;
         if let Some(mut row) = db.row(FIND_JOB, &values![job.id.as_str()]).await? {
-            return Ok(CreateJobOutcome::Exists(read_job(&mut row)?));
+            return Ok(CreateJobOutcome::Exists(Box::new(read_job(&mut row)?)));
         }
         let mut counts = db.only_row(COUNT_JOBS, &account).await?;
         let (stored, unfinished) = (counts.take::<u64>(0)?, counts.take::<u64>(1)?);
@@ -114,19 +117,25 @@ impl WriteTx for CreateJobTx {
         }
         if insert_job(db, job, counts.take(2)?).await? == 0 {
             let mut row = db.only_row(FIND_JOB, &values![job.id.as_str()]).await?;
-            return Ok(CreateJobOutcome::Exists(read_job(&mut row)?));
+            return Ok(CreateJobOutcome::Exists(Box::new(read_job(&mut row)?)));
         }
-        insert_items(db, job, items).await?;
+        insert_items(db, &job.id, 0, items, job.created_at).await?;
         record_event(db, job, JobStatus::Queued, job.created_at).await?;
         Ok(CreateJobOutcome::Created)
     }
 }
 
-/// Stores the items of a new job: in batches on a server, one by one in a file.
-async fn insert_items<S: Session>(db: &mut S, job: &Job, items: &[NewItem]) -> DbResult<()> {
+/// Stores new items from a position on: in batches on a server, one by one in a file.
+async fn insert_items<S: Session>(
+    db: &mut S,
+    job: &JobId,
+    first: u64,
+    items: &[NewItem],
+    now: Timestamp,
+) -> DbResult<()> {
     let names: Vec<String> =
         items.iter().map(|item| item.video.as_ref().map_or(String::new(), ToString::to_string)).collect();
-    let now = job.created_at.as_millis();
+    let (first, now) = (column(first)?, now.as_millis());
     if !S::IS_REMOTE {
         for ((index, item), name) in items.iter().enumerate().zip(&names) {
             let (status, failure) = match &item.video {
@@ -134,8 +143,8 @@ async fn insert_items<S: Session>(db: &mut S, job: &Job, items: &[NewItem]) -> D
                 Err(failure) => ("failed", Some(failure)),
             };
             let row = values![
-                job.id.as_str(),
-                column(index as u64)?,
+                job.as_str(),
+                first.saturating_add(column(index as u64)?),
                 status,
                 &item.url,
                 Some(name).filter(|name| !name.is_empty()),
@@ -150,8 +159,8 @@ async fn insert_items<S: Session>(db: &mut S, job: &Job, items: &[NewItem]) -> D
     for (batch, (items, names)) in items.chunks(INSERT_BATCH).zip(names.chunks(INSERT_BATCH)).enumerate() {
         let failures = || items.iter().map(|item| item.video.as_ref().err());
         let row = [
-            Value::from(job.id.as_str()),
-            Value::from(column((batch * INSERT_BATCH) as u64)?),
+            Value::from(job.as_str()),
+            Value::from(first.saturating_add(column((batch * INSERT_BATCH) as u64)?)),
             Value::from(now),
             Value::from(items.iter().map(|item| item.url.as_str()).collect::<Vec<_>>()),
             Value::from(names.iter().map(String::as_str).collect::<Vec<_>>()),
@@ -169,6 +178,7 @@ async fn delete_jobs<S: Session>(db: &mut S, ids: Statement, values: &[Value<'_>
     for mut row in db.rows(ids, values).await? {
         let id: String = row.take(0)?;
         db.execute(DELETE_ITEMS, &values![&id]).await?;
+        db.execute(CLOSE_LIST, &values![&id]).await?;
         delete_events(db, &id).await?;
         count += db.execute(DELETE_JOB, &values![&id]).await?;
     }
@@ -189,6 +199,7 @@ impl WriteTx for CancelJobTx {
             let skipped = db.execute(SKIP_ITEMS, &values![self.id.as_str()]).await?;
             let (due_at, before) = (next_due(db, &self.id).await?, job.status);
             job.cancel(skipped, due_at, self.now);
+            db.execute(CLOSE_LIST, &values![self.id.as_str()]).await?;
             change_job(db, &job, before, self.now).await?;
         }
         Ok(Some(job))
@@ -316,6 +327,28 @@ impl<D: Database, Q: Queues> JobStore for Store<D, Q> {
 
     async fn return_item(&self, claim: &ItemClaim, returned: ItemReturn, now: Timestamp) -> Result<bool> {
         self.database.run(ReturnItemTx { claim: claim.clone(), returned, now }).await
+    }
+
+    async fn claim_listing(&self, now: Timestamp, lease_until: Timestamp) -> Result<Option<ClaimedListing>> {
+        let due = self.database.find_first(IS_LISTING_DUE, &values![now.as_millis()], |_| Ok(())).await?;
+        match due {
+            Some(()) => self.database.run(ClaimListingTx { now, lease_until }).await,
+            None => Ok(None),
+        }
+    }
+
+    async fn extend_listing(&self, claim: &ListingClaim, lease_until: Timestamp) -> Result<bool> {
+        let row = values![claim.job.as_str(), column(claim.number)?, lease_until.as_millis()];
+        Ok(self.database.execute(EXTEND_LISTING, &row).await? > 0)
+    }
+
+    async fn end_listing(
+        &self,
+        claim: &ListingClaim,
+        outcome: ListingOutcome,
+        now: Timestamp,
+    ) -> Result<bool> {
+        self.database.run(EndListingTx { claim: claim.clone(), outcome, now }).await
     }
 
     async fn cancel(&self, id: &JobId, now: Timestamp) -> Result<Option<Job>> {

@@ -2,8 +2,9 @@
 
 use transcript_core::{
     Result, Timestamp,
-    accounts::jobs::{ItemFailure, ItemStatus, Job, JobCounts, JobItem, JobStatus, PauseReason},
+    accounts::jobs::{ItemFailure, ItemStatus, Job, JobCounts, JobItem, JobStatus, PauseReason, SourceList},
     ids::{AccountId, JobId},
+    video::VideoList,
 };
 
 use crate::{
@@ -16,7 +17,7 @@ use crate::{
 macro_rules! job_columns {
     () => {
         "id, account, status, language, pause_reason, total, running, done, failed, skipped, spent, created_at, \
-         ended_at, due_at, callback_url"
+         ended_at, due_at, callback_url, list, list_limit, list_since, list_open, reason, message"
     };
 }
 pub(super) use job_columns;
@@ -27,13 +28,16 @@ const LOCK_JOB: Statement = sql! {
     sqlite: FIND_JOB,
     postgres: concat!("SELECT ", job_columns!(), " FROM jobs WHERE id = $1 FOR UPDATE"),
 };
-/// Id, account, callback address and the time of creation never change.
+/// Id, account, callback address, list and the time of creation never change.
 pub(super) const UPDATE_JOB: &str =
     "UPDATE jobs SET status = $2, pause_reason = $3, total = $4, running = $5, done = $6, failed = $7,
-    skipped = $8, spent = $9, ended_at = $10, due_at = $11 WHERE id = $1";
+    skipped = $8, spent = $9, ended_at = $10, due_at = $11, list_open = $12, reason = $13, message = $14
+    WHERE id = $1";
 pub(super) const INSERT_JOB: &str = "INSERT INTO jobs (id, account, status, language, pause_reason, total,
-    running, done, failed, skipped, spent, created_at, ended_at, due_at, turn, callback_url)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) ON CONFLICT (id) DO NOTHING";
+    running, done, failed, skipped, spent, created_at, ended_at, due_at, turn, callback_url, list, list_limit,
+    list_since, list_open)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
+    ON CONFLICT (id) DO NOTHING";
 
 /// Locks a job.
 pub(super) async fn lock_job<S: Session>(db: &mut S, id: &JobId) -> DbResult<Option<Job>> {
@@ -56,6 +60,9 @@ pub(super) async fn update_job<S: Session>(db: &mut S, job: &Job) -> DbResult<()
         column(job.spent)?,
         job.ended_at.map(Timestamp::as_millis),
         job.due_at.map(Timestamp::as_millis),
+        job.list.as_ref().map(|list| i64::from(list.is_open)),
+        job.failure.as_ref().map(|failure| failure.reason.as_str()),
+        job.failure.as_ref().map(|failure| failure.message.as_str()),
     ];
     db.execute(UPDATE_JOB, &row).await?;
     Ok(())
@@ -63,7 +70,7 @@ pub(super) async fn update_job<S: Session>(db: &mut S, job: &Job) -> DbResult<()
 
 /// Stores a new job; returns the number of stored rows.
 pub(super) async fn insert_job<S: Session>(db: &mut S, job: &Job, turn: i64) -> DbResult<u64> {
-    let JobCounts { total, running, done, failed, skipped } = job.counts;
+    let (JobCounts { total, running, done, failed, skipped }, list) = (job.counts, job.list.as_ref());
     let row = values![
         job.id.as_str(),
         job.account.as_str(),
@@ -81,6 +88,10 @@ pub(super) async fn insert_job<S: Session>(db: &mut S, job: &Job, turn: i64) -> 
         job.due_at.map(Timestamp::as_millis),
         turn,
         job.callback_url.as_deref(),
+        list.map(|list| list.list.address()),
+        list.map(|list| column(list.limit)).transpose()?,
+        list.and_then(|list| list.since).map(Timestamp::as_millis),
+        list.map(|list| i64::from(list.is_open)),
     ];
     db.execute(INSERT_JOB, &row).await
 }
@@ -111,7 +122,28 @@ pub(super) fn read_job(row: &mut Row) -> DbResult<Job> {
         ended_at: row.take::<Option<i64>>(12)?.map(Timestamp::from_millis),
         due_at: row.take::<Option<i64>>(13)?.map(Timestamp::from_millis),
         callback_url: row.take(14)?,
+        list: read_list(row)?,
+        failure: read_failure(row, 19)?,
     })
+}
+
+/// Decodes the list of a job.
+fn read_list(row: &mut Row) -> DbResult<Option<SourceList>> {
+    let Some(address) = row.get::<Option<&str>>(15)? else { return Ok(None) };
+    let list = VideoList::parse(address).map_err(|_| corrupt("a stored job has an unknown list"))?;
+    Ok(Some(SourceList {
+        list,
+        limit: take_number(row, 16)?,
+        since: row.take::<Option<i64>>(17)?.map(Timestamp::from_millis),
+        is_open: take_number(row, 18)? == 1,
+    }))
+}
+
+/// Decodes reason and message of a failure.
+fn read_failure(row: &mut Row, index: usize) -> DbResult<Option<ItemFailure>> {
+    let reason = row.take::<Option<String>>(index)?;
+    let message = row.take::<Option<String>>(index + 1)?.unwrap_or_default();
+    Ok(reason.map(|reason| ItemFailure { reason, message }))
 }
 
 pub(super) fn take_number(row: &mut Row, index: usize) -> Result<u64> {
@@ -121,13 +153,11 @@ pub(super) fn take_number(row: &mut Row, index: usize) -> Result<u64> {
 /// Decodes an item: position, link, video, state, reason and message.
 pub(super) fn read_item(row: &mut Row) -> DbResult<JobItem> {
     let status = ItemStatus::from_name(row.get(3)?);
-    let reason = row.take::<Option<String>>(4)?;
-    let message = row.take::<Option<String>>(5)?.unwrap_or_default();
     Ok(JobItem {
         index: take_number(row, 0)?,
         url: row.take(1)?,
         video: row.get::<Option<&str>>(2)?.map(video).transpose()?,
         status: status.ok_or_else(|| corrupt("a stored item of a job has an unknown state"))?,
-        failure: reason.map(|reason| ItemFailure { reason, message }),
+        failure: read_failure(row, 4)?,
     })
 }

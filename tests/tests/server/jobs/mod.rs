@@ -1,6 +1,7 @@
 //! Jobs of the v1 API on the built server (specification 4.18).
 
 mod interface;
+mod lists;
 mod processing;
 mod receiver;
 mod replicas;
@@ -31,6 +32,11 @@ fn start_platform(
     silent: &[&str],
     adapt: impl Fn(ReplayResponse) -> ReplayResponse,
 ) -> Result<ReplayProxy> {
+    ReplayProxy::start(platform(videos, silent, adapt))
+}
+
+/// The responses of a platform with these videos, of which some have no captions.
+fn platform(videos: &[String], silent: &[&str], adapt: impl Fn(ReplayResponse) -> ReplayResponse) -> Script {
     let mut script = Script::new();
     for video in videos {
         let mut page = player(video);
@@ -46,7 +52,7 @@ fn start_platform(
             .respond(adapt(ReplayResponse::json(&captions(video))));
         script = script.rule(player).rule(captions);
     }
-    ReplayProxy::start(script)
+    script
 }
 
 fn gated(gate: &Arc<Semaphore>) -> impl Fn(ReplayResponse) -> ReplayResponse {

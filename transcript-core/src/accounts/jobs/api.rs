@@ -1,13 +1,14 @@
 //! Requests about jobs.
 
-use std::{collections::HashSet, sync::Arc};
+use std::sync::Arc;
 
-use super::{AccountJobs, CreateJobOutcome, ItemFailure, ItemStatus, Job, JobItem, NewItem};
+use super::{
+    AccountJobs, CreateJobOutcome, ItemStatus, Job, JobItem, JobParams,
+    source::{JobSource, new_items},
+};
 use crate::{
     accounts::{
-        RequestGuard, StoredResponse, V1Error,
-        charge::derive_hold_id,
-        transcript::{LanguagePreference, parse_language},
+        RequestGuard, StoredResponse, V1Error, charge::derive_hold_id, transcript::LanguagePreference,
         webhooks::check_callback_url,
     },
     archive::StoredTranscript,
@@ -16,24 +17,13 @@ use crate::{
     error::{Error, ErrorKind, Result, Retry},
     ids::{Cursor, JobId},
     page::{Page, PageRequest},
-    video::{Platform, VideoId, VideoLink},
 };
 
-/// The reason of an item whose link names no video.
-const INVALID_URL: &str = "invalid_url";
+/// The message of a server without a lister.
+const NO_LISTER: &str = "This server does not read playlists and channels: none of its sources requests YouTube itself. Send the links of \
+     the videos in urls.";
 /// The longest id of a job in a request.
 const ID_MAX: usize = 64;
-
-/// A new job, unvalidated.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct JobParams {
-    /// `urls`: links or ids of videos.
-    pub urls: Vec<String>,
-    /// `lang`: a language tag; without one it is English.
-    pub lang: Option<String>,
-    /// `callback_url`: where the events of the job are sent.
-    pub callback_url: Option<String>,
-}
 
 /// A job for its owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,8 +81,8 @@ impl AccountJobs {
     /// Links of the same video are one item. A repeat with the same idempotency key creates no second job.
     ///
     /// # Errors
-    /// [`V1Error::BadRequest`] for no link, more links than `limits.items_per_job`, or an invalid language;
-    /// [`V1Error::RateLimited`] if the account has too many unfinished jobs; [`V1Error::Internal`].
+    /// [`V1Error::BadRequest`] without exactly one source of videos, for more links than `limits.items_per_job`, a text
+    /// that names no list, a list on a server that reads none, or an invalid language; [`V1Error::RateLimited`] if the account has too many unfinished jobs; [`V1Error::Internal`].
     ///
     /// # Cancellation
     /// The job is created or not.
@@ -112,14 +102,11 @@ impl AccountJobs {
     }
 
     async fn create_job(&self, guard: &RequestGuard, params: JobParams) -> Result<JobView, V1Error> {
-        let items_max = self.context.options.items_per_job;
-        if params.urls.is_empty() {
-            return Err(V1Error::BadRequest("urls: it is empty: name at least one video".to_owned()));
-        }
-        if params.urls.len() > items_max as usize {
-            let message =
-                format!("urls: it has {} links; at most {items_max} are allowed", params.urls.len());
-            return Err(V1Error::BadRequest(message));
+        let source = params.source(self.context.options.items_per_job)?;
+        if let JobSource::List(list) = &source
+            && !self.context.transcripts.has_video_lister(list.list.platform())
+        {
+            return Err(V1Error::BadRequest(NO_LISTER.to_owned()));
         }
         LanguagePreference::parse(params.lang.as_deref())?;
         if let Some(url) = &params.callback_url {
@@ -128,16 +115,21 @@ impl AccountJobs {
         }
         let account = &guard.caller().account;
         let id = JobId::new(format!("job_{:.32}", derive_hold_id(&["job", guard.work_id()])));
-        let items = new_items(params.urls);
-        let now = self.context.now();
-        let job = Job::new(id, account.id.clone(), params.lang, &items, now);
+        let (account_id, now) = (account.id.clone(), self.context.now());
+        let (job, items) = match source {
+            JobSource::Links(urls) => {
+                let items = new_items(urls);
+                (Job::new(id, account_id, params.lang, &items, now), items)
+            }
+            JobSource::List(list) => (Job::of_list(id, account_id, params.lang, list, now), Vec::new()),
+        };
         let job = Job { callback_url: params.callback_url, ..job };
         let limits = self.limits();
         let create = || self.store.create(job.clone(), items.clone(), limits);
         let created = self.context.retry_store(create).await.map_err(V1Error::from_store_error)?;
         let job = match created {
             CreateJobOutcome::Created => job,
-            CreateJobOutcome::Exists(stored) if stored.account == account.id => stored,
+            CreateJobOutcome::Exists(stored) if stored.account == account.id => *stored,
             CreateJobOutcome::Exists(_) => return Err(not_found()),
             CreateJobOutcome::TooMany => return Err(too_many(limits.unfinished)),
         };
@@ -303,54 +295,6 @@ impl AccountJobs {
         let credits_estimate = unfinished.saturating_mul(self.context.options.credits_per_transcript);
         JobView { job, credits_remaining, credits_estimate }
     }
-}
-
-impl LanguagePreference {
-    /// The preference of a `lang` parameter.
-    pub(super) fn parse(lang: Option<&str>) -> Result<Self, V1Error> {
-        parse_language(lang, false)
-    }
-}
-
-/// The items of a new job: each video once, in the order of its first link.
-pub(super) fn new_items(urls: Vec<String>) -> Vec<NewItem> {
-    let mut known = HashSet::new();
-    let items = urls.into_iter().map(|url| {
-        let video = parse_link(&url);
-        NewItem { url: shorten(url), video }
-    });
-    let name = |item: &NewItem| match &item.video {
-        Ok(video) => video.to_string(),
-        Err(_) => format!(" {}", item.url),
-    };
-    items.filter(|item| known.insert(name(item))).collect()
-}
-
-/// The video of a link, or of an id.
-fn parse_link(text: &str) -> Result<VideoId, ItemFailure> {
-    let text = text.trim();
-    let invalid = |message: String| ItemFailure { reason: INVALID_URL.to_owned(), message };
-    if let Ok(video) = VideoId::new(Platform::YouTube, text) {
-        return Ok(video);
-    }
-    let platform = match VideoLink::parse(text) {
-        Ok(VideoLink::Video(video)) if video.platform() == Platform::YouTube => return Ok(video),
-        Ok(VideoLink::Video(video)) => video.platform(),
-        Ok(VideoLink::Short(short)) => short.platform(),
-        Err(error) => return Err(invalid(format!("The link names no video: {error}."))),
-    };
-    let (own, other) = (Platform::YouTube.name(), platform.name());
-    Err(invalid(format!("Jobs are for videos on {own}; /api/transcript takes links to {other}.")))
-}
-
-/// The link as it is stored: at most the length of a link.
-fn shorten(mut url: String) -> String {
-    let mut end = url.len().min(VideoLink::LENGTH_MAX);
-    while !url.is_char_boundary(end) {
-        end -= 1;
-    }
-    url.truncate(end);
-    url
 }
 
 fn not_found() -> V1Error {

@@ -1,15 +1,18 @@
 //! Jobs: transcripts of many videos for one account (specification 4.18).
 //!
-//! A job is stored with its items before its request is answered. The servers on a database claim due items
-//! ([`JobStore::claim`]), an item of each account in turn. A claim is a lease: after the end of its server another one
-//! takes over. A transcript is charged in one step under an id that is derived from job and item, so that a repeated
-//! delivery changes nothing.
+//! A job is stored with its items before its request is answered; those of a list are added page by page
+//! ([`JobStore::claim_listing`]). The servers on a database claim due items ([`JobStore::claim`]), an item of each
+//! account in turn. A claim is a lease: after the end of its server another one takes over. A transcript is charged in
+//! one step under an id that is derived from job and item, so that a repeated delivery changes nothing.
 
 mod api;
 mod fetch;
+mod list;
+mod list_worker;
 mod people;
 mod records;
 mod runner;
+mod source;
 mod store;
 #[cfg(test)]
 mod tests;
@@ -19,12 +22,14 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::sync::Notify;
 
-pub use api::{CreatedJob, JobPage, JobParams, JobView, ResultsPage};
+pub use api::{CreatedJob, JobPage, JobView, ResultsPage};
+pub use list::{ClaimedListing, ListingClaim, ListingOutcome, SourceList};
 pub use records::{
     ClaimedItem, ItemClaim, ItemFailure, ItemOutcome, ItemReturn, ItemStatus, Job, JobCounts, JobItem,
     JobStatus, NewItem, PauseReason,
 };
 pub use runner::run_jobs;
+pub use source::JobParams;
 pub use store::{CreateJobOutcome, JobFigures, JobLimits, JobStore};
 
 use super::{AccountCredits, Delivery, call_context::CallContext};

@@ -1,5 +1,6 @@
 //! Jobs and their items, as a [`JobStore`](super::JobStore) stores them, and the effect of each operation on them.
 
+use super::SourceList;
 use crate::{
     ids::{AccountId, JobId},
     names::names,
@@ -123,8 +124,12 @@ pub struct Job {
     pub language: Option<String>,
     /// Where its events are sent; `None`: nowhere.
     pub callback_url: Option<String>,
+    /// The list whose videos are its items; `None`: its items are links.
+    pub list: Option<SourceList>,
     /// Why it is paused; `None` if it is not.
     pub pause_reason: Option<PauseReason>,
+    /// Why its list could not be read.
+    pub failure: Option<ItemFailure>,
     /// Its items by state.
     pub counts: JobCounts,
     /// The credits that its items cost.
@@ -146,7 +151,14 @@ pub struct NewItem {
     pub video: Result<VideoId, ItemFailure>,
 }
 
-/// Why an item has no transcript.
+impl NewItem {
+    /// The item of a listed video.
+    pub fn of_video(video: VideoId) -> Self {
+        Self { url: video.address(), video: Ok(video) }
+    }
+}
+
+/// Why an item has no transcript, or why a list cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ItemFailure {
     /// The machine-readable reason.
@@ -272,7 +284,9 @@ impl Job {
             status: JobStatus::Queued,
             language,
             callback_url: None,
+            list: None,
             pause_reason: None,
+            failure: None,
             counts,
             spent: 0,
             created_at: now,
@@ -332,7 +346,7 @@ impl Job {
     /// The reason of the pause is gone.
     pub fn resume(&mut self, now: Timestamp) {
         if self.status == JobStatus::Paused {
-            self.status = JobStatus::Running;
+            self.status = if self.is_list_open() { JobStatus::Listing } else { JobStatus::Running };
             self.pause_reason = None;
             self.due_at = Some(now);
         }
@@ -345,10 +359,11 @@ impl Job {
         self.pause_reason = None;
         self.ended_at = Some(now);
         self.due_at = due_at;
+        self.close_list();
     }
 
-    fn complete_if_done(&mut self, now: Timestamp) {
-        if self.counts.ended() < self.counts.total || self.status == JobStatus::Listing {
+    pub(super) fn complete_if_done(&mut self, now: Timestamp) {
+        if self.counts.ended() < self.counts.total || self.is_list_open() {
             return;
         }
         self.due_at = None;

@@ -1,10 +1,10 @@
-//! The loop that works on due items.
+//! The loop that works on due items and lists.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use tokio::task::{Id, JoinSet};
 
-use super::{AccountJobs, ItemClaim};
+use super::{AccountJobs, worker::Claim};
 use crate::{
     failure_log::FailureLog,
     retry::{deadline_after, is_over},
@@ -17,14 +17,19 @@ const PAUSE_INTERVAL: Duration = Duration::from_secs(5);
 /// Interval of the deletion of old jobs.
 const DELETE_INTERVAL: Duration = Duration::from_secs(600);
 
-/// Works on due items until `stop` resolves; then returns what this process has claimed.
+/// Works on due items and lists until `stop` resolves; then returns what this process has claimed.
 ///
 /// `newest` returns the jobs with the newest settings. One process runs it once.
 pub async fn run_jobs(
     newest: impl Fn() -> Arc<AccountJobs> + Send + Sync,
     stop: impl Future<Output = ()> + Send,
 ) {
-    let mut runner = Runner { tasks: JoinSet::new(), claims: HashMap::new(), failures: FailureLog::new() };
+    let mut runner = Runner {
+        tasks: JoinSet::new(),
+        listing: JoinSet::new(),
+        claims: HashMap::new(),
+        failures: FailureLog::new(),
+    };
     tokio::select! {
         () = runner.run(&newest) => {}
         () = stop => {}
@@ -35,15 +40,17 @@ pub async fn run_jobs(
 #[derive(Debug)]
 struct Runner {
     tasks: JoinSet<()>,
+    /// The task that reads a page of a list: at most one, because the requests for lists run one at a time.
+    listing: JoinSet<()>,
     /// The claims of the running tasks.
-    claims: HashMap<Id, ItemClaim>,
+    claims: HashMap<Id, Claim>,
     failures: FailureLog,
 }
 
 impl Runner {
     async fn run(&mut self, newest: &(impl Fn() -> Arc<AccountJobs> + Send + Sync)) {
-        let (mut next_check, mut next_delete) =
-            (deadline_after(Duration::ZERO), deadline_after(Duration::ZERO));
+        let now = deadline_after(Duration::ZERO);
+        let (mut next_check, mut next_delete, mut next_listing) = (now, now, now);
         loop {
             let jobs = newest();
             if is_over(next_check) {
@@ -54,11 +61,19 @@ impl Runner {
                 next_delete = deadline_after(DELETE_INTERVAL);
                 self.report(jobs.delete_old().await);
             }
+            if is_over(next_listing) {
+                next_listing = deadline_after(POLL_INTERVAL);
+                self.start_listing(&jobs).await;
+            }
             self.start_items(&jobs).await;
             let wake = Arc::clone(&jobs.wake);
             tokio::select! {
                 Some(ended) = self.tasks.join_next_with_id() => self.forget(&ended.map(|(id, ())| id)),
-                () = wake.notified() => {}
+                Some(ended) = self.listing.join_next_with_id() => {
+                    self.forget(&ended.map(|(id, ())| id));
+                    next_listing = deadline_after(Duration::ZERO);
+                }
+                () = wake.notified() => next_listing = deadline_after(Duration::ZERO),
                 () = tokio::time::sleep(POLL_INTERVAL) => {}
             }
             while let Some(ended) = self.tasks.try_join_next_with_id() {
@@ -81,10 +96,24 @@ impl Runner {
         };
         self.report(Ok(()));
         for item in items {
-            let claim = item.claim.clone();
+            let claim = Claim::Item(item.claim.clone());
             let task = self.tasks.spawn(Arc::clone(jobs).work(item));
             self.claims.insert(task.id(), claim);
         }
+    }
+
+    /// Claims a page of a list if none is being read.
+    async fn start_listing(&mut self, jobs: &Arc<AccountJobs>) {
+        if !self.listing.is_empty() {
+            return;
+        }
+        let claimed = jobs.claim_listing().await;
+        if let Ok(Some(listing)) = &claimed {
+            let claim = Claim::Listing(listing.claim.clone());
+            let task = self.listing.spawn(Arc::clone(jobs).read_page(listing.clone()));
+            self.claims.insert(task.id(), claim);
+        }
+        self.report(claimed.map(drop));
     }
 
     /// Removes an ended task. The panic of one was logged; its claim expires.
@@ -106,6 +135,7 @@ impl Runner {
 
     async fn stop(mut self, jobs: &AccountJobs) {
         self.tasks.shutdown().await;
+        self.listing.shutdown().await;
         jobs.give_up(self.claims.into_values()).await;
     }
 }

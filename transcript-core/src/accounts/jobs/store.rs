@@ -4,7 +4,10 @@ use std::fmt;
 
 use async_trait::async_trait;
 
-use super::{ClaimedItem, ItemClaim, ItemOutcome, ItemReturn, Job, JobItem, JobStatus, NewItem, PauseReason};
+use super::{
+    ClaimedItem, ClaimedListing, ItemClaim, ItemOutcome, ItemReturn, Job, JobItem, JobStatus, ListingClaim,
+    ListingOutcome, NewItem, PauseReason,
+};
 use crate::{
     error::Result,
     ids::{AccountId, JobId},
@@ -27,7 +30,7 @@ pub enum CreateJobOutcome {
     /// It is stored.
     Created,
     /// The id is known: the stored job.
-    Exists(Job),
+    Exists(Box<Job>),
     /// The account has as many unfinished jobs as it may have. Nothing is stored.
     TooMany,
 }
@@ -53,7 +56,7 @@ pub struct JobFigures {
 /// Every method fails with [`crate::ErrorKind::Unavailable`] if the store cannot be reached.
 #[async_trait]
 pub trait JobStore: fmt::Debug + Send + Sync + 'static {
-    /// Stores a new job with its items, whose positions are those in the list.
+    /// Stores a new job with its items, in their order. The items of a job with a list are added later.
     ///
     /// **Behaviour**: an id that exists is unchanged.
     async fn create(&self, job: Job, items: Vec<NewItem>, limits: JobLimits) -> Result<CreateJobOutcome>;
@@ -88,7 +91,29 @@ pub trait JobStore: fmt::Debug + Send + Sync + 'static {
     /// **Behaviour**: a paused job is due for a check when the item is due. An item of a cancelled job returns too.
     async fn return_item(&self, claim: &ItemClaim, returned: ItemReturn, now: Timestamp) -> Result<bool>;
 
-    /// Cancels a job: queued items are skipped. Returns the job; `None` if there is none.
+    /// Claims the next page of a list until `lease_until`; `None` if none is due.
+    ///
+    /// **Behaviour**
+    /// - Accounts take turns, as for items.
+    /// - Lists of paused and of ended jobs are not claimed.
+    async fn claim_listing(&self, now: Timestamp, lease_until: Timestamp) -> Result<Option<ClaimedListing>>;
+
+    /// Extends the claim of a page; `false` if it has ended, or the job is paused.
+    async fn extend_listing(&self, claim: &ListingClaim, lease_until: Timestamp) -> Result<bool>;
+
+    /// Ends the claim of a page; `false`, without any change, if it has ended, or the list has.
+    ///
+    /// **Behaviour**
+    /// - A page adds its videos as items, and the position of the next one. The last page queues the job.
+    /// - If the list cannot be read, the job fails: its items are skipped.
+    async fn end_listing(
+        &self,
+        claim: &ListingClaim,
+        outcome: ListingOutcome,
+        now: Timestamp,
+    ) -> Result<bool>;
+
+    /// Cancels a job: queued items are skipped, and no more of its list is read. Returns the job; `None` if there is none.
     ///
     /// **Behaviour**: a job that has ended is unchanged.
     async fn cancel(&self, id: &JobId, now: Timestamp) -> Result<Option<Job>>;

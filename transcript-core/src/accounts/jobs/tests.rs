@@ -6,8 +6,9 @@ use super::{worker::ItemEnd, *};
 use crate::{
     engine::{FailureReason, NoTranscript},
     ids::{AccountId, JobId},
+    supplier::{ListPosition, ListedVideo, SupplyError, SupplyReason, TimeRange, VideoListPage},
     time::Timestamp,
-    video::{Platform, VideoId},
+    video::{Platform, VideoId, VideoList},
 };
 
 #[test]
@@ -21,7 +22,7 @@ fn new_items_collapse_links_of_one_video() {
         "https://www.tiktok.com/@a/video/7106594312292453675",
         "aaaaaaaaaaa",
     ];
-    let items = api::new_items(urls.map(str::to_owned).to_vec());
+    let items = source::new_items(urls.map(str::to_owned).to_vec());
     let found: Vec<_> = items.iter().map(|item| item.video.as_ref().map_err(|error| &error.reason)).collect();
     assert_eq!(found.len(), 4, "{found:?}");
     assert_eq!(found[0].unwrap().id(), "dQw4w9WgXcQ");
@@ -32,7 +33,7 @@ fn new_items_collapse_links_of_one_video() {
 
 #[test]
 fn long_link_is_stored_shortened() {
-    let items = api::new_items(vec!["ü".repeat(crate::video::VideoLink::LENGTH_MAX)]);
+    let items = source::new_items(vec!["ü".repeat(crate::video::VideoLink::LENGTH_MAX)]);
     assert!(items[0].url.len() <= crate::video::VideoLink::LENGTH_MAX);
     assert!(items[0].video.is_err());
 }
@@ -84,4 +85,80 @@ fn item_without_transcript_is_tried_again_only_where_it_may_help() {
         let expected = (reason != FailureReason::DailyCap).then_some(attempted);
         assert_eq!(failure.map(|failure| failure.is_attempt), expected, "{reason:?}");
     }
+}
+
+fn listing() -> ClaimedListing {
+    let list = VideoList::parse("https://www.youtube.com/@name").unwrap();
+    ClaimedListing {
+        claim: ListingClaim { job: JobId::new("job_a"), number: 1 },
+        list: SourceList { list, limit: 9, since: None, is_open: true },
+        items: 0,
+        position: None,
+        attempts: 0,
+        failing_since: Some(Timestamp::from_millis(0)),
+    }
+}
+
+#[test]
+fn page_that_failed_is_read_again_only_where_it_may_help() {
+    const DAY_MS: i64 = 24 * 3_600_000;
+    let end = |error: SupplyError, attempts, now_ms| {
+        let listing = ClaimedListing { attempts, ..listing() };
+        list_worker::error_outcome(&listing, &error, Timestamp::from_millis(now_ms))
+    };
+    let failed = |reason| SupplyError::new(reason, "Why.");
+    let unsent = |reason| SupplyError::before_request(reason, "Why.");
+    for (error, attempts, now_ms, reason) in [
+        (failed(SupplyReason::Unreadable), 3, 0, "unreadable"),
+        (failed(SupplyReason::Throttled(None)), 3, 0, "throttled"),
+        (unsent(SupplyReason::BotCheck), 0, DAY_MS, "bot_check"),
+        (unsent(SupplyReason::Misconfigured), 0, 0, "misconfigured"),
+    ] {
+        let expected = worker::failure(reason, "Why.");
+        assert_eq!(end(error, attempts, now_ms), ListingOutcome::Failed(expected));
+    }
+    let wait = std::time::Duration::from_secs(90);
+    for (error, attempts, now_ms, seconds, is_failure, is_attempt) in [
+        (failed(SupplyReason::Unreadable), 2, DAY_MS, 20, true, true),
+        (failed(SupplyReason::Throttled(Some(wait))), 0, 0, 90, true, true),
+        (unsent(SupplyReason::Throttled(None)), 0, DAY_MS - 1, 5, true, false),
+        (failed(SupplyReason::Cancelled), 3, DAY_MS, 0, false, false),
+    ] {
+        let due_at = Timestamp::from_millis(now_ms + seconds * 1_000);
+        let expected = ListingOutcome::Again { due_at, is_failure, is_attempt };
+        assert_eq!(end(error, attempts, now_ms), expected);
+    }
+}
+
+#[test]
+fn page_without_videos_fails_only_an_empty_list() {
+    let listed = |published_ms: Option<i64>| ListedVideo {
+        video: VideoId::new(Platform::YouTube, "dQw4w9WgXcQ").unwrap(),
+        title: None,
+        author: None,
+        duration_s: None,
+        published: published_ms.map(Timestamp::from_millis).map(|at| TimeRange { earliest: at, latest: at }),
+        live: None,
+        members_only: false,
+        is_unavailable: false,
+    };
+    let empty = VideoListPage::default;
+    let since = SourceList { since: Some(Timestamp::from_millis(10)), ..listing().list };
+    let later = || ClaimedListing { position: ListPosition::new("next"), ..listing() };
+    let fails = |listing: ClaimedListing, page| matches!(list_worker::page_outcome(&listing, page), ListingOutcome::Failed(failure) if failure.reason == "empty");
+    assert!(fails(listing(), empty()));
+    assert!(fails(later(), empty()), "no page had videos");
+    assert!(!fails(ClaimedListing { items: 1, ..later() }, empty()), "an earlier page had videos");
+    assert!(fails(ClaimedListing { list: since.clone(), ..listing() }, empty()));
+    assert!(
+        !fails(ClaimedListing { list: since.clone(), ..later() }, empty()),
+        "earlier videos were too old"
+    );
+    let next = ListPosition::new("next");
+    assert!(!fails(listing(), VideoListPage { next: next.clone(), ..empty() }), "there are more pages");
+    let page =
+        VideoListPage { videos: vec![listed(Some(20)), listed(None), listed(Some(9))], next, ..empty() };
+    let outcome = list_worker::page_outcome(&ClaimedListing { list: since, ..listing() }, page);
+    let video = listed(None).video;
+    assert_eq!(outcome, ListingOutcome::Page { videos: vec![video.clone(), video], next: None });
 }

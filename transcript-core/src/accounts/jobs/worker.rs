@@ -5,7 +5,8 @@ use std::{sync::Arc, time::Duration};
 use tokio::task::JoinSet;
 
 use super::{
-    AccountJobs, ClaimedItem, ItemClaim, ItemFailure, ItemOutcome, ItemReturn, Job, PauseReason, RETENTION,
+    AccountJobs, ClaimedItem, ItemClaim, ItemFailure, ItemOutcome, ItemReturn, Job, ListingClaim,
+    ListingOutcome, PauseReason, RETENTION,
     fetch::{ItemFetch, charge_id},
 };
 use crate::{
@@ -13,15 +14,16 @@ use crate::{
     directory::{Account, AccountRef},
     engine::{FailureReason, NoTranscript},
     error::Result,
+    ids::JobId,
     ledger::{HoldOutcome, SpendResult},
     retry::{retry_store_persistently, with_timeout},
     time::Timestamp,
 };
 
-/// Attempts at an item that reached an upstream and failed for a reason that may pass.
-const ATTEMPTS_MAX: u32 = 4;
-/// How long an item is tried whose fetches fail before they reach an upstream.
-const FAILING_MAX: Duration = Duration::from_secs(24 * 3_600);
+/// Attempts at an item, or a page of a list, that reached an upstream and failed for a reason that may pass.
+pub(super) const ATTEMPTS_MAX: u32 = 4;
+/// How long an item or a page is tried whose requests fail before they reach an upstream.
+pub(super) const FAILING_MAX: Duration = Duration::from_secs(24 * 3_600);
 /// Pause before the second attempt; it doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
 /// The longest pause of an item.
@@ -32,6 +34,22 @@ const STORE_PAUSE: Duration = Duration::from_secs(10);
 const CHECK_INTERVAL: Duration = Duration::from_secs(10);
 /// Jobs whose pause is checked in one round, and jobs that one round deletes.
 const ROUND_MAX: u32 = 32;
+
+/// The claim of this process on a part of a job.
+#[derive(Clone, Debug)]
+pub(super) enum Claim {
+    Item(ItemClaim),
+    Listing(ListingClaim),
+}
+
+impl Claim {
+    fn job(&self) -> &JobId {
+        match self {
+            Self::Item(claim) => &claim.job,
+            Self::Listing(claim) => &claim.job,
+        }
+    }
+}
 
 /// A failed fetch that is repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +93,7 @@ impl AccountJobs {
     /// A dropped item is due again when its lease ends, or when [`AccountJobs::give_up`] returns it.
     pub(super) async fn work(self: Arc<Self>, item: ClaimedItem) {
         let mut heartbeat = JoinSet::new();
-        heartbeat.spawn(Arc::clone(&self).keep_claim(item.claim.clone()));
+        heartbeat.spawn(Arc::clone(&self).keep_claim(Claim::Item(item.claim.clone())));
         // The cause of an error is logged where it happened.
         let later = ItemEnd::Again { pause: STORE_PAUSE, failure: None };
         let end = self.obtain(&item).await.unwrap_or(later);
@@ -171,25 +189,38 @@ impl AccountJobs {
     }
 
     /// Returns the claims of a process that stops, so that another one takes over at once.
-    pub(super) async fn give_up(&self, claims: impl Iterator<Item = ItemClaim>) {
+    pub(super) async fn give_up(&self, claims: impl Iterator<Item = Claim>) {
         for claim in claims {
             let now = self.context.now();
-            let returned = ItemReturn { due_at: now, is_failure: false, is_attempt: false, pause: None };
-            if let Err(error) = self.store.return_item(&claim, returned, now).await {
-                tracing::debug!(job = %claim.job, %error, "claim of a job item not returned");
+            let returned = match &claim {
+                Claim::Item(claim) => {
+                    let returned =
+                        ItemReturn { due_at: now, is_failure: false, is_attempt: false, pause: None };
+                    self.store.return_item(claim, returned, now).await
+                }
+                Claim::Listing(claim) => {
+                    let again = ListingOutcome::Again { due_at: now, is_failure: false, is_attempt: false };
+                    self.store.end_listing(claim, again, now).await
+                }
+            };
+            if let Err(error) = returned {
+                tracing::debug!(job = %claim.job(), %error, "claim of a job not returned");
             }
         }
     }
 
     /// Extends a claim in a loop. A failed extension is retried by the next heartbeat.
-    async fn keep_claim(self: Arc<Self>, claim: ItemClaim) {
+    pub(super) async fn keep_claim(self: Arc<Self>, claim: Claim) {
         let options = self.context.transcripts.options();
         loop {
             tokio::time::sleep(options.hold_heartbeat).await;
             let lease_until = self.context.now().plus(options.hold);
-            let extended = with_timeout(options.store_timeout, self.store.extend(&claim, lease_until)).await;
-            if let Err(error) = extended {
-                tracing::warn!(job = %claim.job, %error, "claim of a job item not extended");
+            let extension = match &claim {
+                Claim::Item(claim) => self.store.extend(claim, lease_until),
+                Claim::Listing(claim) => self.store.extend_listing(claim, lease_until),
+            };
+            if let Err(error) = with_timeout(options.store_timeout, extension).await {
+                tracing::warn!(job = %claim.job(), %error, "claim of a job not extended");
             }
         }
     }
@@ -229,7 +260,7 @@ impl AccountJobs {
     }
 }
 
-fn failure(reason: &str, message: impl Into<String>) -> ItemFailure {
+pub(super) fn failure(reason: &str, message: impl Into<String>) -> ItemFailure {
     ItemFailure { reason: reason.to_owned(), message: message.into() }
 }
 
@@ -257,9 +288,14 @@ pub(super) fn unavailable(none: NoTranscript, item: &ClaimedItem, now: Timestamp
         };
         return ended(failure(none.reason.as_str(), message));
     }
-    let backoff = FIRST_PAUSE.saturating_mul(1 << item.attempts.min(8));
-    let pause = none.retry_after.unwrap_or(backoff).clamp(FIRST_PAUSE.min(backoff), PAUSE_MAX);
+    let pause = pause_after(item.attempts, none.retry_after);
     // The limit of the service is no failure of a fetch: the item waits for the next day.
     let is_failure = none.reason != FailureReason::DailyCap;
     ItemEnd::Again { pause, failure: is_failure.then_some(FetchFailure { is_attempt: none.attempted }) }
+}
+
+/// The pause before a repetition: the named one, or one that grows with the attempts.
+pub(super) fn pause_after(attempts: u32, named: Option<Duration>) -> Duration {
+    let backoff = FIRST_PAUSE.saturating_mul(1 << attempts.min(8));
+    named.unwrap_or(backoff).clamp(FIRST_PAUSE, PAUSE_MAX)
 }

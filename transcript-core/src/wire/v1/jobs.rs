@@ -15,14 +15,35 @@ use crate::{
     wire::lookup::AFTER_SEGMENTS,
 };
 
-/// The body of `POST /api/v1/jobs`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(schemars::JsonSchema), schemars(rename = "NewJob"))]
+/// The body of `POST /api/v1/jobs`: exactly one of `urls`, `playlist` and `channel`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(
+    feature = "openapi",
+    derive(schemars::JsonSchema),
+    schemars(rename = "NewJob", extend("oneOf" = sources()))
+)]
 #[serde(deny_unknown_fields)]
 pub struct JobRequest {
     /// Links or ids of videos. Links of the same video are one item.
-    #[cfg_attr(feature = "openapi", schemars(length(min = 1)))]
-    pub urls: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schemars(with = "Vec<String>", length(min = 1)))]
+    pub urls: Option<Vec<String>>,
+    /// The link or id of a playlist.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schemars(with = "String", length(min = 1)))]
+    pub playlist: Option<String>,
+    /// The link, handle or id of a channel. A link may name the tab `/videos` (the default), `/shorts` or `/streams`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schemars(with = "String", length(min = 1)))]
+    pub channel: Option<String>,
+    /// The largest number of videos of a playlist or channel; by default as many as a job may have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schemars(with = "u64", range(min = 1)))]
+    pub limit: Option<u64>,
+    /// A date or time: videos of a playlist or channel that were surely published before it are left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schemars(with = "String", length(min = 10)))]
+    pub since: Option<String>,
     /// The language tag of the transcripts; English by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(
@@ -57,13 +78,20 @@ pub struct JobInfo {
     /// When it ended; null before.
     #[cfg_attr(feature = "openapi", schemars(extend("format" = "date-time")))]
     pub ended_at: Option<String>,
-    /// Its items by state.
+    /// The address of its playlist or channel; null if its videos are links.
+    #[cfg_attr(feature = "openapi", schemars(extend("format" = "uri")))]
+    pub list_url: Option<String>,
+    /// Its items by state. While its list is read, those that were found.
     pub counts: JobItemCounts,
     /// Its credits.
     pub credits: JobCredits,
     /// Why it is paused; null if it is not. It resumes when the reason is gone.
     #[cfg_attr(feature = "openapi", schemars(extend("enum" = pause_reasons())))]
     pub pause_reason: Option<String>,
+    /// Why its list could not be read, such as `private`, `removed`, `empty` or `throttled`; null if it has not failed.
+    pub reason: Option<String>,
+    /// What happened, for people; null if it has not failed.
+    pub message: Option<String>,
     /// The address of the job.
     #[cfg_attr(feature = "openapi", schemars(extend("format" = "uri")))]
     pub poll_url: String,
@@ -166,6 +194,17 @@ pub struct JobResult {
     pub transcript: Option<VideoTranscript>,
 }
 
+/// The schemas of which a new job has exactly one.
+#[cfg(feature = "openapi")]
+fn sources() -> serde_json::Value {
+    let only_lists = serde_json::json!([{ "required": ["limit"] }, { "required": ["since"] }]);
+    serde_json::json!([
+        { "required": ["urls"], "not": { "anyOf": only_lists } },
+        { "required": ["playlist"] },
+        { "required": ["channel"] },
+    ])
+}
+
 #[cfg(feature = "openapi")]
 fn pause_reasons() -> Vec<Option<&'static str>> {
     PauseReason::ALL.into_iter().map(|reason| Some(reason.as_str())).chain([None]).collect()
@@ -182,6 +221,7 @@ impl JobInfo {
             status: job.status.as_str().to_owned(),
             created_at: job.created_at.to_string(),
             ended_at: job.ended_at.map(|at| at.to_string()),
+            list_url: job.list.as_ref().map(|list| list.list.address()),
             counts: JobItemCounts {
                 total: job.counts.total,
                 queued: job.counts.queued(),
@@ -196,6 +236,8 @@ impl JobInfo {
                 remaining: *credits_remaining,
             },
             pause_reason: job.pause_reason.map(|reason| reason.as_str().to_owned()),
+            reason: job.failure.as_ref().map(|failure| failure.reason.clone()),
+            message: job.failure.as_ref().map(|failure| failure.message.clone()),
             results_url: format!("{poll_url}/results"),
             poll_url,
             callback_url: job.callback_url.clone(),

@@ -19,7 +19,10 @@ pub(crate) fn create(settings: &DocumentOptions<'_>) -> Value {
         "202": document::answer(
             "The job is stored and will run.",
             document::json_body::<JobInfo>(
-                json!({ "new": document::example("A new job", jobs::new(options)) }),
+                json!({
+                    "new": document::example("A new job", jobs::new(options)),
+                    "listing": document::example("A new job of a channel", jobs::listing(options))
+                }),
             ),
             std::iter::once(document::replayed()).chain(document::rate_limit()),
         ),
@@ -28,7 +31,8 @@ pub(crate) fn create(settings: &DocumentOptions<'_>) -> Value {
             "The body is missing, is not a JSON object, or a field is invalid; or the Idempotency-Key was used for \
              another request.",
             &[
-                ("missing", "urls: it is missing"),
+                ("missing", "urls: it is missing: name videos by urls, or a list by playlist or channel"),
+                ("two", "body: it has more than one of urls, playlist and channel: name one"),
                 ("long", &format!("urls: it has 9000 links; at most {items} are allowed")),
             ],
             document::rate_limit(),
@@ -44,9 +48,11 @@ pub(crate) fn create(settings: &DocumentOptions<'_>) -> Value {
         "tags": ["jobs"],
         "summary": "Start a job: transcripts of many videos",
         "description": format!(
-            "The links are worked on in the background, in their order. Each delivered transcript costs {cost}; what \
+            "Exactly one of `urls`, `playlist` and `channel` names the videos. They are worked on in the background, in \
+             their order; those of a list after it was read (`listing`). A list that cannot be read fails its job, and \
+             costs nothing. Each delivered transcript costs {cost}; what \
              fails or is skipped is free. Links of the same video are one item. A link that names no YouTube video is \
-             an item that failed with `invalid_url`. At most {items} links, and {unfinished} unfinished jobs per \
+             an item that failed with `invalid_url`. At most {items} videos, and {unfinished} unfinished jobs per \
              account. Without credits the job pauses, and resumes after a purchase. Ended jobs are deleted after 30 \
              days. With a `callback_url` its events are sent there."
         ),
@@ -56,7 +62,8 @@ pub(crate) fn create(settings: &DocumentOptions<'_>) -> Value {
             "description": format!("At most {JOB_BODY_MAX} bytes; unknown fields are rejected."),
             "required": true,
             "content": document::json_body::<JobRequest>(json!({
-                "links": document::example("Two videos", jobs::request())
+                "links": document::example("Two videos", jobs::request()),
+                "channel": document::example("New videos of a channel", jobs::channel_request())
             }))
         },
         "callbacks": { "event": callback(settings) },

@@ -33,7 +33,7 @@ use crate::{
 /// Limit of the body, in bytes; it contains links.
 const JOB_BODY_MAX: usize = 1024 * 1024;
 /// Known fields of the body.
-const FIELDS: [&str; 3] = ["urls", "lang", "callback_url"];
+const FIELDS: [&str; 7] = ["urls", "playlist", "channel", "limit", "since", "lang", "callback_url"];
 /// Jobs of a page without `limit`, and the largest `limit`.
 const JOBS_PER_PAGE: (u32, u32) = (20, 100);
 
@@ -57,18 +57,34 @@ pub(crate) async fn create(State(app): State<AppState>, request: Request) -> Res
 /// Parses the body of a new job.
 fn job_params(fields: &BodyFields) -> Result<JobParams, V1ErrorResponse> {
     let urls = match fields.value("urls") {
-        None | Some(Value::Null) => return Err(V1ErrorResponse::bad("urls", "it is missing")),
-        Some(Value::Array(urls)) => urls,
+        None | Some(Value::Null) => None,
+        Some(Value::Array(urls)) => {
+            let text = |url: &Value| url.as_str().map(str::to_owned);
+            let urls = urls.iter().map(text).collect::<Option<Vec<_>>>();
+            Some(urls.ok_or_else(|| V1ErrorResponse::bad("urls", "each link must be a string"))?)
+        }
         Some(_) => return Err(V1ErrorResponse::bad("urls", "it must be an array of links")),
     };
-    let text = |url: &Value| url.as_str().map(str::to_owned);
-    let urls = urls.iter().map(text).collect::<Option<Vec<_>>>();
-    let urls = urls.ok_or_else(|| V1ErrorResponse::bad("urls", "each link must be a string"))?;
+    let limit = match fields.value("limit") {
+        None | Some(Value::Null) => None,
+        Some(limit) => {
+            let limit = limit.as_u64();
+            Some(limit.ok_or_else(|| V1ErrorResponse::bad("limit", "it must be a whole number from 1"))?)
+        }
+    };
     let optional = |field| match fields.value(field) {
         None | Some(Value::Null) => Ok(None),
         Some(_) => fields.text(field).map(|text| Some(text.to_owned())),
     };
-    Ok(JobParams { urls, lang: optional("lang")?, callback_url: optional("callback_url")? })
+    Ok(JobParams {
+        urls,
+        playlist: optional("playlist")?,
+        channel: optional("channel")?,
+        limit,
+        since: optional("since")?,
+        lang: optional("lang")?,
+        callback_url: optional("callback_url")?,
+    })
 }
 
 /// Lists the jobs of the account.

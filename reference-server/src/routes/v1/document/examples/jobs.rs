@@ -19,7 +19,13 @@ pub(crate) fn id() -> String {
 
 pub(crate) fn request() -> Value {
     let urls = vec![link(), "https://youtu.be/jNQXAC9IVRw".to_owned()];
-    value(JobRequest { urls, lang: Some("en".to_owned()), callback_url: None })
+    value(JobRequest { urls: Some(urls), lang: Some("en".to_owned()), ..JobRequest::default() })
+}
+
+pub(crate) fn channel_request() -> Value {
+    let since = Some("2026-01-01".to_owned());
+    let channel = Some("@name".to_owned());
+    value(JobRequest { channel, limit: Some(100), since, ..JobRequest::default() })
 }
 
 pub(crate) fn new(options: &AccountsOptions) -> Value {
@@ -32,6 +38,17 @@ pub(crate) fn running(options: &AccountsOptions) -> Value {
         status: JobStatus::Running.as_str().to_owned(),
         counts: JobItemCounts { queued: 0, running: 1, done: 1, ..job.counts },
         credits: JobCredits { spent: 1, estimate: 1, remaining: 198 },
+        ..job
+    })
+}
+
+pub(crate) fn listing(options: &AccountsOptions) -> Value {
+    let job = job(options);
+    value(JobInfo {
+        status: JobStatus::Listing.as_str().to_owned(),
+        list_url: Some("https://www.youtube.com/@name/videos".to_owned()),
+        counts: JobItemCounts { total: 0, queued: 0, ..job.counts },
+        credits: JobCredits { estimate: 0, ..job.credits },
         ..job
     })
 }
@@ -73,9 +90,12 @@ fn job(options: &AccountsOptions) -> JobInfo {
         status: JobStatus::Queued.as_str().to_owned(),
         created_at: "2026-11-22T09:00:00Z".to_owned(),
         ended_at: None,
+        list_url: None,
         counts: JobItemCounts { total: 2, queued: 2, running: 0, done: 0, failed: 0, skipped: 0 },
         credits: JobCredits { spent: 0, estimate: 2, remaining: 200 },
         pause_reason: None,
+        reason: None,
+        message: None,
         results_url: format!("{poll_url}/results"),
         poll_url,
         callback_url: None,

@@ -1,0 +1,151 @@
+//! The lists of jobs: claims of pages, and the items that they add.
+
+use transcript_core::{
+    Timestamp,
+    accounts::jobs::{ClaimedListing, Job, ListingClaim, ListingOutcome, NewItem},
+    supplier::ListPosition,
+    video::VideoId,
+};
+
+use super::{
+    SKIP_ITEMS,
+    claim::pass_turn,
+    events::change_job,
+    insert_items,
+    rows::{job_columns, lock_job, read_job, take_number, update_job},
+};
+use crate::{
+    codec::column,
+    error::{DbResult, corrupt},
+    sql::{Session, Statement, WriteTx, sql, values},
+};
+
+/// Whether a page may be due. A read, so that an idle server writes nothing.
+pub(super) const IS_LISTING_DUE: &str =
+    "SELECT 1 FROM jobs WHERE due_at <= $1 AND status = 'listing' ORDER BY turn, id LIMIT 1";
+/// The job whose turn it is. On PostgreSQL it skips jobs that another server changes.
+const PICK_LISTING: Statement = sql! {
+    sqlite: concat!("SELECT ", job_columns!(), " FROM jobs
+        WHERE due_at <= $1 AND status = 'listing' ORDER BY turn, id LIMIT 1"),
+    postgres: concat!("SELECT ", job_columns!(), " FROM jobs
+        WHERE due_at <= $1 AND status = 'listing' ORDER BY turn, id LIMIT 1 FOR UPDATE SKIP LOCKED"),
+};
+const ADD_CLAIM: &str = "INSERT INTO job_lists (job, claims, attempts) VALUES ($1, 1, 0)
+    ON CONFLICT (job) DO UPDATE SET claims = job_lists.claims + 1";
+const FIND_LISTING: &str = "SELECT claims, position, attempts, failing_since FROM job_lists WHERE job = $1";
+pub(super) const EXTEND_LISTING: &str = "UPDATE jobs SET due_at = $3 WHERE id = $1 AND status = 'listing'
+    AND EXISTS (SELECT 1 FROM job_lists WHERE job = $1 AND claims = $2)";
+/// Ends a claim: a later effect of it is void.
+const END_CLAIM: &str = "UPDATE job_lists SET claims = claims + 1, attempts = attempts + $3,
+        failing_since = CASE WHEN $4 = 1 THEN coalesce(failing_since, $5) ELSE failing_since END
+    WHERE job = $1 AND claims = $2";
+const SET_POSITION: &str =
+    "UPDATE job_lists SET position = $2, attempts = 0, failing_since = NULL WHERE job = $1";
+const VIDEOS: &str = "SELECT video FROM job_items WHERE job = $1 AND video IS NOT NULL";
+/// Deletes how far a list was read.
+pub(super) const CLOSE_LIST: &str = "DELETE FROM job_lists WHERE job = $1";
+
+/// Frequent statements, for the test of the query plans.
+#[cfg(all(test, feature = "sqlite"))]
+pub(super) const INDEXED_STATEMENTS: [&str; 7] =
+    [ADD_CLAIM, FIND_LISTING, EXTEND_LISTING, END_CLAIM, SET_POSITION, VIDEOS, CLOSE_LIST];
+
+/// Claims a page of the list whose turn it is.
+pub(super) struct ClaimListingTx {
+    pub(super) now: Timestamp,
+    pub(super) lease_until: Timestamp,
+}
+
+impl WriteTx for ClaimListingTx {
+    type Outcome = Option<ClaimedListing>;
+
+    async fn run<S: Session>(&self, db: &mut S) -> DbResult<Option<ClaimedListing>> {
+        let Some(mut row) = db.row(PICK_LISTING, &values![self.now.as_millis()]).await? else {
+            return Ok(None);
+        };
+        let mut job = read_job(&mut row)?;
+        let list = job.list.clone().ok_or_else(|| corrupt("a stored job that reads a list has none"))?;
+        job.delay_list(self.lease_until);
+        update_job(db, &job).await?;
+        pass_turn(db, &job).await?;
+        db.execute(ADD_CLAIM, &values![job.id.as_str()]).await?;
+        let mut row = db.only_row(FIND_LISTING, &values![job.id.as_str()]).await?;
+        let position = row.take::<Option<String>>(1)?;
+        let too_long = || corrupt("a stored position of a list is too long");
+        Ok(Some(ClaimedListing {
+            claim: ListingClaim { job: job.id, number: take_number(&mut row, 0)? },
+            list,
+            items: job.counts.total,
+            position: position.map(|text| ListPosition::new(text).ok_or_else(too_long)).transpose()?,
+            attempts: row.take(2)?,
+            failing_since: row.take::<Option<i64>>(3)?.map(Timestamp::from_millis),
+        }))
+    }
+}
+
+/// Ends the claim of a page.
+pub(super) struct EndListingTx {
+    pub(super) claim: ListingClaim,
+    pub(super) outcome: ListingOutcome,
+    pub(super) now: Timestamp,
+}
+
+impl WriteTx for EndListingTx {
+    type Outcome = bool;
+
+    async fn run<S: Session>(&self, db: &mut S) -> DbResult<bool> {
+        let Some(mut job) = lock_job(db, &self.claim.job).await? else { return Ok(false) };
+        let (is_failure, is_attempt) = match &self.outcome {
+            ListingOutcome::Again { is_failure, is_attempt, .. } => (*is_failure, *is_attempt),
+            ListingOutcome::Page { .. } | ListingOutcome::Failed(_) => (false, false),
+        };
+        let row = values![
+            job.id.as_str(),
+            column(self.claim.number)?,
+            i64::from(is_attempt),
+            i64::from(is_failure),
+            self.now.as_millis(),
+        ];
+        if !job.is_list_open() || db.execute(END_CLAIM, &row).await? == 0 {
+            return Ok(false);
+        }
+        let before = job.status;
+        match &self.outcome {
+            ListingOutcome::Page { videos, next } => {
+                self.add_page(db, &mut job, videos, next.as_ref()).await?;
+            }
+            ListingOutcome::Failed(failure) => {
+                let skipped = db.execute(SKIP_ITEMS, &values![job.id.as_str()]).await?;
+                job.fail_list(failure.clone(), skipped, self.now);
+            }
+            ListingOutcome::Again { due_at, .. } => job.delay_list(*due_at),
+        }
+        if !job.is_list_open() {
+            db.execute(CLOSE_LIST, &values![job.id.as_str()]).await?;
+        }
+        change_job(db, &job, before, self.now).await?;
+        Ok(true)
+    }
+}
+
+impl EndListingTx {
+    async fn add_page<S: Session>(
+        &self,
+        db: &mut S,
+        job: &mut Job,
+        videos: &[VideoId],
+        next: Option<&ListPosition>,
+    ) -> DbResult<()> {
+        let mut known = Vec::new();
+        for mut row in db.rows(VIDEOS, &values![job.id.as_str()]).await? {
+            known.push(row.take::<String>(0)?);
+        }
+        let new = job.new_videos(videos, known);
+        let items: Vec<NewItem> = new.into_iter().map(NewItem::of_video).collect();
+        insert_items(db, &job.id, job.counts.total, &items, self.now).await?;
+        job.add_page(items.len() as u64, next.is_none(), self.now);
+        let position = values![job.id.as_str(), next.map(ListPosition::as_str)];
+        db.execute(SET_POSITION, &position).await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,158 @@
+//! The videos of a new job: links, or a list.
+
+use std::collections::HashSet;
+
+use super::{ItemFailure, NewItem, SourceList};
+use crate::{
+    accounts::{
+        V1Error,
+        transcript::{LanguagePreference, parse_language},
+    },
+    time::Timestamp,
+    video::{Platform, VideoId, VideoLink, VideoList},
+};
+
+/// The reason of an item whose link names no video.
+const INVALID_URL: &str = "invalid_url";
+
+/// A new job, unvalidated.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JobParams {
+    /// `urls`: links or ids of videos.
+    pub urls: Option<Vec<String>>,
+    /// `playlist`: the link or id of a playlist.
+    pub playlist: Option<String>,
+    /// `channel`: the link, handle or id of a channel.
+    pub channel: Option<String>,
+    /// `limit`: the largest number of videos of a list.
+    pub limit: Option<u64>,
+    /// `since`: a date or time; videos of a list that were surely published before it are left out.
+    pub since: Option<String>,
+    /// `lang`: a language tag; without one it is English.
+    pub lang: Option<String>,
+    /// `callback_url`: where the events of the job are sent.
+    pub callback_url: Option<String>,
+}
+
+/// The videos of a new job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum JobSource {
+    /// Links or ids.
+    Links(Vec<String>),
+    /// A playlist or channel.
+    List(SourceList),
+}
+
+impl JobParams {
+    /// The videos; exactly one of `urls`, `playlist` and `channel` names them.
+    pub(super) fn source(&self, items_max: u32) -> Result<JobSource, V1Error> {
+        match (&self.urls, &self.playlist, &self.channel) {
+            (Some(urls), None, None) => {
+                for (name, is_given) in [("limit", self.limit.is_some()), ("since", self.since.is_some())] {
+                    if is_given {
+                        return Err(bad(name, "it is only for a playlist or channel"));
+                    }
+                }
+                links(urls, items_max)
+            }
+            (None, Some(playlist), None) => self.list("playlist", playlist, items_max),
+            (None, None, Some(channel)) => self.list("channel", channel, items_max),
+            (None, None, None) => {
+                Err(bad("urls", "it is missing: name videos by urls, or a list by playlist or channel"))
+            }
+            _ => Err(bad("body", "it has more than one of urls, playlist and channel: name one")),
+        }
+    }
+
+    fn list(&self, name: &str, text: &str, items_max: u32) -> Result<JobSource, V1Error> {
+        let list = VideoList::parse(text).map_err(|error| bad(name, format!("{error}")))?;
+        match (name, list.playlist_id().is_some()) {
+            ("playlist", false) => return Err(bad(name, "it names a channel: send it as channel")),
+            ("channel", true) => return Err(bad(name, "it names a playlist: send it as playlist")),
+            _ => {}
+        }
+        let items_max = u64::from(items_max);
+        let limit = self.limit.unwrap_or(items_max);
+        if !(1..=items_max).contains(&limit) {
+            return Err(bad("limit", format!("it must be a number from 1 to {items_max}")));
+        }
+        let since = match self.since.as_deref().map(parse_time) {
+            Some(None) => {
+                return Err(bad(
+                    "since",
+                    "it must be a date or time such as 2026-01-31 or 2026-01-31T12:00:00Z",
+                ));
+            }
+            since => since.flatten(),
+        };
+        Ok(JobSource::List(SourceList { list, limit, since, is_open: true }))
+    }
+}
+
+fn links(urls: &[String], items_max: u32) -> Result<JobSource, V1Error> {
+    if urls.is_empty() {
+        return Err(bad("urls", "it is empty: name at least one video"));
+    }
+    if urls.len() > items_max as usize {
+        let count = urls.len();
+        return Err(bad("urls", format!("it has {count} links; at most {items_max} are allowed")));
+    }
+    Ok(JobSource::Links(urls.to_vec()))
+}
+
+/// A time, or the beginning of a day in UTC.
+fn parse_time(text: &str) -> Option<Timestamp> {
+    Timestamp::parse(text).or_else(|| Timestamp::parse(&format!("{text}T00:00:00Z")))
+}
+
+fn bad(name: &str, problem: impl std::fmt::Display) -> V1Error {
+    V1Error::BadRequest(format!("{name}: {problem}"))
+}
+
+impl LanguagePreference {
+    /// The preference of a `lang` parameter.
+    pub(super) fn parse(lang: Option<&str>) -> Result<Self, V1Error> {
+        parse_language(lang, false)
+    }
+}
+
+/// The items of a new job: each video once, in the order of its first link.
+pub(super) fn new_items(urls: Vec<String>) -> Vec<NewItem> {
+    let mut known = HashSet::new();
+    let items = urls.into_iter().map(|url| {
+        let video = parse_link(&url);
+        NewItem { url: shorten(url), video }
+    });
+    let name = |item: &NewItem| match &item.video {
+        Ok(video) => video.to_string(),
+        Err(_) => format!(" {}", item.url),
+    };
+    items.filter(|item| known.insert(name(item))).collect()
+}
+
+/// The video of a link, or of an id.
+fn parse_link(text: &str) -> Result<VideoId, ItemFailure> {
+    let text = text.trim();
+    let invalid = |message: String| ItemFailure { reason: INVALID_URL.to_owned(), message };
+    if let Ok(video) = VideoId::new(Platform::YouTube, text) {
+        return Ok(video);
+    }
+    let platform = match VideoLink::parse(text) {
+        Ok(VideoLink::Video(video)) if video.platform() == Platform::YouTube => return Ok(video),
+        Ok(VideoLink::Video(video)) => video.platform(),
+        Ok(VideoLink::Short(short)) => short.platform(),
+        Err(error) => return Err(invalid(format!("The link names no video: {error}."))),
+    };
+    let (own, other) = (Platform::YouTube.name(), platform.name());
+    Err(invalid(format!("Jobs are for videos on {own}; /api/transcript takes links to {other}.")))
+}
+
+/// The link as it is stored: at most the length of a link.
+fn shorten(mut url: String) -> String {
+    let mut end = url.len().min(VideoLink::LENGTH_MAX);
+    while !url.is_char_boundary(end) {
+        end -= 1;
+    }
+    url.truncate(end);
+    url
+}
