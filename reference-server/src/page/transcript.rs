@@ -407,7 +407,7 @@ fn summary(text: &str) -> String {
 }
 
 /// File name that is valid on every system: letters and digits of the title.
-fn file_name(heading: &str, video: &VideoId) -> String {
+pub(crate) fn file_name(heading: &str, video: &VideoId) -> String {
     let words = heading.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     let name: String = words.collect::<Vec<_>>().join("-").chars().take(FILE_NAME_CHARS).collect();
     if name.is_empty() { format!("transcript-{}", video.id()) } else { name }

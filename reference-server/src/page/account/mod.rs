@@ -18,7 +18,7 @@ pub(super) use orders::{item, refund};
 pub(crate) use overview::overview;
 pub(crate) use privacy::{delete, sessions};
 pub(crate) use sign_in::{MailForm, confirm_sign_in, link_invalid, mail_form, mail_sent};
-pub(crate) use statement::{CSV_HEADER, csv_row, statement};
+pub(crate) use statement::{CSV_HEADER, csv_field, csv_row, statement};
 
 use super::{Frame, PageContext, PageWidth, Section};
 

@@ -130,7 +130,7 @@ pub(crate) fn csv_row(entry: &Entry, rows: &mut String) {
 }
 
 /// A quoted field. A spreadsheet would run one that begins like a formula, so an apostrophe precedes it.
-fn csv_field(text: &str) -> String {
+pub(crate) fn csv_field(text: &str) -> String {
     let is_formula = text.trim_start().starts_with(['=', '+', '-', '@', '|', '%', '\t', '\r'])
         || text.starts_with(['\t', '\r', '\n']);
     let apostrophe = if is_formula { "'" } else { "" };

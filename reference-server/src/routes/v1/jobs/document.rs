@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use transcript_core::wire::v1::{JobDeliveries, JobInfo, JobList, JobRequest, JobResults, WebhookEvent};
 
-use super::JOB_BODY_MAX;
+use super::{JOB_BODY_MAX, zip::ZipFormat};
 use crate::routes::v1::document::{
     self, DocumentOptions,
     examples::{jobs, webhooks},
@@ -136,16 +136,19 @@ pub(crate) fn results(_: &DocumentOptions<'_>) -> Value {
         "schema": { "type": "string" },
         "examples": { "lines": { "value": jobs::lines() } }
     });
+    content["application/zip"] = json!({ "schema": { "type": "string", "format": "binary" } });
     json!({
         "operationId": "getJobResults",
         "tags": ["jobs"],
         "summary": "Get the results of a job",
         "description": "The items in the order of their links, also while the job runs: an item that has not ended has \
                         neither transcript nor reason. With `Accept: application/x-ndjson` each line is an item, and \
-                        without `limit` all items are sent. The call is free. It counts toward the account's rate \
+                        without `limit` all items are sent. With a `format` other than `json` the response is a ZIP file: a \
+                        file for each transcript, named by its number, title and video, and `failures.csv` with the \
+                        items that have none. The call is free. It counts toward the account's rate \
                         limit.",
         "security": document::key(),
-        "parameters": [job_id(), item_cursor(), limit(20, 100)],
+        "parameters": [job_id(), item_cursor(), limit(20, 100), format()],
         "responses": {
             "200": document::answer("The items.", content, document::rate_limit()),
             "400": bad_page(),
@@ -240,6 +243,17 @@ fn limit(default: u32, max: u32) -> Value {
         "description": "The size of the page.",
         "schema": { "type": "integer", "minimum": 1, "maximum": max, "default": default },
         "examples": { "ten": { "value": 10 } }
+    })
+}
+
+fn format() -> Value {
+    let names: Vec<&str> = std::iter::once("json").chain(ZipFormat::names()).collect();
+    json!({
+        "name": "format",
+        "in": "query",
+        "description": "The form of the transcripts: JSON, or files in a ZIP file.",
+        "schema": { "type": "string", "enum": names, "default": "json" },
+        "examples": { "subtitles": { "value": "srt" } }
     })
 }
 

@@ -1,7 +1,9 @@
 //! `/api/v1/jobs`: transcripts of many videos.
 
 pub(crate) mod document;
+mod items;
 mod results;
+mod zip;
 
 use axum::{
     extract::{Path, Request, State},

@@ -1,8 +1,6 @@
-//! Results of a job, as a JSON page or as one JSON object per line.
+//! Results of a job, as a JSON page, as one JSON object per line, or as a ZIP file.
 //!
 //! The body is sent item by item, so that its size needs no memory. A failure after its start breaks the connection.
-
-use std::collections::VecDeque;
 
 use axum::{
     body::Body,
@@ -10,46 +8,73 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Uri, header::CONTENT_TYPE};
+use http::{
+    HeaderMap, HeaderValue, Uri,
+    header::{CONTENT_DISPOSITION, CONTENT_TYPE},
+};
 use transcript_core::{
     accounts::{
         V1Endpoint, V1Error,
-        jobs::{ItemStatus, Job, JobItem, ResultsPage},
+        jobs::{ItemStatus, JobItem},
     },
     archive::view::TranscriptView,
     transcript::LanguageTag,
     wire::v1::{JobResult, VideoTranscript},
 };
 
-use super::page_limit;
+use super::{
+    items::{ItemReader, READ_MAX},
+    page_limit,
+    zip::{ZIP, ZipBody, ZipFormat},
+};
 use crate::{
     api::{
         BudgetedBytes, JSON, V1ErrorResponse, check_spelling, parameter, rate_limit_headers, wants_json_lines,
     },
+    page::PageContext,
     routes::v1::admission::{EarlyResponse, admit, finish, reject},
     state::AppState,
 };
 
 /// Items of a JSON page without `limit`, and the largest `limit`.
 const ITEMS_PER_PAGE: (u32, u32) = (20, 100);
-/// Items of lines: without `limit` all of them.
+/// Items of lines and of files: without `limit` all of them.
 const LINES_PER_PAGE: (u32, u32) = (u32::MAX, u32::MAX);
-/// Items that are read from the store at once.
-const READ_MAX: u32 = 100;
 /// The media type of lines.
 const JSON_LINES: &str = "application/x-ndjson";
+
+/// Form of the results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ResultsForm {
+    /// A page as JSON.
+    Page,
+    /// One JSON object per line.
+    Lines,
+    /// A ZIP file of transcripts.
+    Files(ZipFormat),
+}
+
+impl ResultsForm {
+    fn media_type(self) -> &'static str {
+        match self {
+            Self::Page => JSON,
+            Self::Lines => JSON_LINES,
+            Self::Files(_) => ZIP,
+        }
+    }
+}
 
 /// Returns the items of a job with their transcripts.
 pub(crate) async fn results(
     State(app): State<AppState>,
+    context: PageContext,
     Path(id): Path<String>,
     headers: HeaderMap,
     uri: Uri,
 ) -> Result<Response, EarlyResponse> {
     let guard = admit(&app, V1Endpoint::ReadJobs, &headers, Vec::new()).await?;
     let rate = guard.rate();
-    let is_lines = wants_json_lines(&headers);
-    let (from, limit) = match page(uri.query().unwrap_or_default(), is_lines) {
+    let (form, from, limit) = match page(uri.query().unwrap_or_default(), wants_json_lines(&headers)) {
         Ok(page) => page,
         Err(denial) => return Err(reject(guard, denial).await),
     };
@@ -58,17 +83,28 @@ pub(crate) async fn results(
         Ok(found) => found,
         Err(error) => return Ok(finish(rate, Err(error))),
     };
-    let kind = if is_lines { JSON_LINES } else { JSON };
-    let body = ResultsBody::new(app, found, limit, is_lines).into_body();
+    let job = found.job.id.clone();
+    let items = ItemReader::new(app, found, limit);
+    let body = match form {
+        ResultsForm::Files(format) => ZipBody::new(items, context, format, from, limit).into_body(),
+        ResultsForm::Page | ResultsForm::Lines => {
+            ResultsBody { items, is_lines: form == ResultsForm::Lines, state: BodyState::Start }.into_body()
+        }
+    };
     let mut response = body.into_response();
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(form.media_type()));
+    if let ResultsForm::Files(_) = form
+        && let Ok(name) = HeaderValue::try_from(format!("attachment; filename=\"{job}.zip\""))
+    {
+        response.headers_mut().insert(CONTENT_DISPOSITION, name);
+    }
     response.headers_mut().extend(rate_limit_headers(&rate));
     Ok(response)
 }
 
-/// The position of the first item, and the number of items.
-fn page(query: &str, is_lines: bool) -> Result<(u64, u32), V1ErrorResponse> {
-    check_spelling(query, &["cursor", "limit"])?;
+/// The form, the position of the first item, and the number of items.
+fn page(query: &str, is_lines: bool) -> Result<(ResultsForm, u64, u32), V1ErrorResponse> {
+    check_spelling(query, &["cursor", "limit", "format"])?;
     let from = match parameter(query, "cursor")? {
         None => 0,
         Some(cursor) => {
@@ -76,19 +112,23 @@ fn page(query: &str, is_lines: bool) -> Result<(u64, u32), V1ErrorResponse> {
             from.ok_or_else(|| V1ErrorResponse::bad("cursor", "it is not of this list"))?
         }
     };
-    Ok((from, page_limit(query, if is_lines { LINES_PER_PAGE } else { ITEMS_PER_PAGE })?))
+    let form = match parameter(query, "format")?.as_deref() {
+        None | Some("json") if is_lines => ResultsForm::Lines,
+        None | Some("json") => ResultsForm::Page,
+        Some(name) => {
+            let format = ZipFormat::from_name(name).map(ResultsForm::Files);
+            let names = ZipFormat::names().collect::<Vec<_>>().join(", ");
+            format
+                .ok_or_else(|| V1ErrorResponse::bad("format", format!("it must be one of json, {names}")))?
+        }
+    };
+    let limits = if form == ResultsForm::Page { ITEMS_PER_PAGE } else { LINES_PER_PAGE };
+    Ok((form, from, page_limit(query, limits)?))
 }
 
-/// A body that is still to be sent.
+/// A body of JSON that is still to be sent.
 struct ResultsBody {
-    app: AppState,
-    job: Job,
-    /// The items that were read and not sent.
-    items: VecDeque<JobItem>,
-    /// The position of the next item to be read; `None` after the last one.
-    next: Option<u64>,
-    /// Items that may still be read.
-    left: u32,
+    items: ItemReader,
     is_lines: bool,
     state: BodyState,
 }
@@ -106,12 +146,6 @@ enum BodyState {
 }
 
 impl ResultsBody {
-    fn new(app: AppState, found: ResultsPage, limit: u32, is_lines: bool) -> Self {
-        let ResultsPage { job, items, next } = found;
-        let left = limit.saturating_sub(u32::try_from(items.len()).unwrap_or(u32::MAX));
-        Self { app, job, items: items.into(), next, left, is_lines, state: BodyState::Start }
-    }
-
     fn into_body(self) -> Body {
         Body::from_stream(futures_util::stream::unfold(Some(self), |body| async {
             let mut body = body?;
@@ -119,7 +153,7 @@ impl ResultsBody {
                 Ok(Some(part)) => Some((Ok(part), Some(body))),
                 Ok(None) => None,
                 Err(error) => {
-                    tracing::warn!(job = %body.job.id, %error, "results of a job broken off");
+                    tracing::warn!(job = %body.items.job().id, %error, "results of a job broken off");
                     Some((Err(std::io::Error::other(error)), None))
                 }
             }
@@ -131,24 +165,16 @@ impl ResultsBody {
         if self.state == BodyState::Start {
             self.state = BodyState::First;
             if !self.is_lines {
-                let cursor = self.next.map(|next| next.to_string());
-                let head = serde_json::json!({ "job_id": self.job.id.as_str(), "next_cursor": cursor });
+                let cursor = self.items.next_page().map(|next| next.to_string());
+                let head =
+                    serde_json::json!({ "job_id": self.items.job().id.as_str(), "next_cursor": cursor });
                 let mut head = head.to_string();
                 head.truncate(head.len().saturating_sub(1));
                 head.push_str(",\"items\":[");
                 return Ok(Some(head.into()));
             }
         }
-        if self.items.is_empty()
-            && let Some(from) = self.next.filter(|_| self.left > 0)
-        {
-            let limit = self.left.min(READ_MAX);
-            let ResultsPage { items, next, .. } =
-                self.app.accounts.jobs.next_results(self.job.clone(), from, limit).await?;
-            self.left = self.left.saturating_sub(limit);
-            (self.items, self.next) = (items.into(), next);
-        }
-        match self.items.pop_front() {
+        match self.items.next().await? {
             Some(item) => self.item(&item).await.map(Some),
             None if self.state == BodyState::End || self.is_lines => Ok(None),
             None => {
@@ -160,8 +186,8 @@ impl ResultsBody {
 
     /// An item with its transcript. Memory for a large one is reserved.
     async fn item(&mut self, item: &JobItem) -> Result<Bytes, V1Error> {
-        let stored = self.app.accounts.jobs.transcript(&self.job, item).await?;
-        let tag = self.job.language.as_deref().and_then(|lang| LanguageTag::parse(lang).ok());
+        let stored = self.items.transcript(item).await?;
+        let tag = self.items.job().language.as_deref().and_then(|lang| LanguageTag::parse(lang).ok());
         let result = JobResult::new(item);
         let json = |stored| VideoTranscript::json(stored, tag.as_ref(), TranscriptView::default());
         let transcript = stored.as_ref().map(json);
@@ -175,7 +201,7 @@ impl ResultsBody {
             (false, _) => json.insert(0, b','),
         }
         self.state = BodyState::Items;
-        let reserved = self.app.body_budget.reserve_response(json.len()).await;
+        let reserved = self.items.app().body_budget.reserve_response(json.len()).await;
         let reserved = reserved.map_err(|_| V1Error::Internal("too many large bodies".to_owned()))?;
         Ok(BudgetedBytes::new(json, reserved).into_bytes())
     }

@@ -1,0 +1,276 @@
+//! The transcripts of a job as a ZIP file, sent file by file.
+//!
+//! Only the file that is being compressed is in memory, and for each file before it an entry of the directory.
+
+use std::{
+    collections::HashSet,
+    io::{self, Write},
+    mem::take,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use axum::body::Body;
+use bytes::Bytes;
+use tokio::sync::Semaphore;
+use transcript_core::{
+    accounts::{
+        V1Error,
+        jobs::{ItemStatus, JobItem},
+    },
+    archive::StoredTranscript,
+    captions::TextFormat,
+    wire::v1::JobResult,
+};
+use zip::{
+    CompressionMethod, ZipWriter,
+    write::{SimpleFileOptions, StreamWriter},
+};
+
+use super::items::ItemReader;
+use crate::{
+    api::BudgetedBytes,
+    page::{PageContext, account::csv_field, transcript::file_name, word::word_document},
+};
+
+/// Media type of the file.
+pub(super) const ZIP: &str = "application/zip";
+/// Name of the file that lists the items without a transcript.
+const FAILURES: &str = "failures.csv";
+/// First line of that file.
+const FAILURES_HEADER: &str = "index,url,video_id,status,reason,message\r\n";
+/// Rows of that file in one part of the body.
+const ROWS_PER_PART: usize = 100;
+/// Bytes of a document in memory for each byte of a transcript, at most.
+const BYTES_PER_BYTE: usize = 16;
+/// Files that are written at the same time, in all bodies. More would only take CPU time from other work.
+static WRITERS: Semaphore = Semaphore::const_new(2);
+
+/// Form of each transcript.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ZipFormat {
+    /// Text, Markdown or subtitles.
+    Text(TextFormat),
+    /// A document for word processors.
+    Docx,
+}
+
+impl ZipFormat {
+    /// The names of all formats.
+    pub(super) fn names() -> impl Iterator<Item = &'static str> {
+        TextFormat::ALL.map(TextFormat::as_str).into_iter().chain(["docx"])
+    }
+
+    pub(super) fn from_name(name: &str) -> Option<Self> {
+        if name == "docx" { Some(Self::Docx) } else { TextFormat::from_wire(name).map(Self::Text) }
+    }
+
+    fn file_ending(self) -> &'static str {
+        match self {
+            Self::Text(TextFormat::Text) => "txt",
+            Self::Text(format) => format.as_str(),
+            Self::Docx => "docx",
+        }
+    }
+
+    fn write(self, context: &PageContext, stored: &StoredTranscript) -> io::Result<Vec<u8>> {
+        match self {
+            Self::Text(format) => Ok(format.format(&stored.transcript).into_bytes()),
+            Self::Docx => word_document(context, stored),
+        }
+    }
+}
+
+/// The written bytes that were not sent.
+#[derive(Clone, Default)]
+struct WrittenBytes(Arc<Mutex<Vec<u8>>>);
+
+impl WrittenBytes {
+    fn take(&self) -> Vec<u8> {
+        take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Write for WrittenBytes {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+type Writer = ZipWriter<StreamWriter<WrittenBytes>>;
+
+/// A ZIP file that is still to be sent.
+pub(super) struct ZipBody {
+    items: ItemReader,
+    /// Reads the items again for the list of failures.
+    again: ItemReader,
+    context: PageContext,
+    format: ZipFormat,
+    /// `None` after the end of the file, and while another thread has it.
+    writer: Option<Writer>,
+    written: WrittenBytes,
+    /// The positions of the items whose transcripts were sent.
+    sent: HashSet<u64>,
+    state: BodyState,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum BodyState {
+    Files,
+    Failures,
+    End,
+}
+
+impl ZipBody {
+    /// The body of these items, which begin with position `from`.
+    pub(super) fn new(
+        items: ItemReader,
+        context: PageContext,
+        format: ZipFormat,
+        from: u64,
+        limit: u32,
+    ) -> Self {
+        let written = WrittenBytes::default();
+        Self {
+            again: items.restart(from, limit),
+            items,
+            context,
+            format,
+            writer: Some(ZipWriter::new_stream(written.clone())),
+            written,
+            sent: HashSet::new(),
+            state: BodyState::Files,
+        }
+    }
+
+    pub(super) fn into_body(self) -> Body {
+        Body::from_stream(futures_util::stream::unfold(Some(self), |body| async {
+            let mut body = body?;
+            match body.next_part().await {
+                Ok(Some(part)) => Some((Ok(part), Some(body))),
+                Ok(None) => None,
+                Err(error) => {
+                    tracing::warn!(job = %body.items.job().id, %error, "files of a job broken off");
+                    Some((Err(io::Error::other(error)), None))
+                }
+            }
+        }))
+    }
+
+    /// The next part of the body; `None` at its end.
+    async fn next_part(&mut self) -> Result<Option<Bytes>, V1Error> {
+        if self.state == BodyState::Files {
+            while let Some(item) = self.items.next().await? {
+                if let Some(stored) = self.items.transcript(&item).await? {
+                    return self.file(&item, stored).await.map(Some);
+                }
+            }
+            self.state = BodyState::Failures;
+            self.write(|writer| {
+                writer.start_file(FAILURES, options(CompressionMethod::Deflated))?;
+                writer.write_all(FAILURES_HEADER.as_bytes())
+            })?;
+        }
+        if self.state == BodyState::End {
+            return Ok(None);
+        }
+        let rows = self.failures().await?;
+        if rows.is_empty() {
+            self.state = BodyState::End;
+            let writer = self.writer.take().ok_or_else(unwritten)?;
+            writer.finish().map_err(|error| failed(&error))?;
+        } else {
+            self.write(|writer| writer.write_all(rows.as_bytes()))?;
+        }
+        Ok(Some(self.written.take().into()))
+    }
+
+    /// The file of a transcript. Memory for a large one is reserved.
+    async fn file(&mut self, item: &JobItem, stored: StoredTranscript) -> Result<Bytes, V1Error> {
+        let text: usize = stored.transcript.segments.iter().map(|segment| segment.text.len()).sum();
+        let reserved =
+            self.items.app().body_budget.reserve_response(text.saturating_mul(BYTES_PER_BYTE)).await;
+        let reserved = reserved.map_err(|_| V1Error::Internal("too many large bodies".to_owned()))?;
+        let name = entry_name(item.index, &stored, self.format);
+        let (context, format) = (self.context.clone(), self.format);
+        let mut writer = self.writer.take().ok_or_else(unwritten)?;
+        let permit = WRITERS.acquire().await.map_err(|_| unwritten())?;
+        let work = move || {
+            let file = format.write(&context, &stored)?;
+            // A document is compressed already.
+            let method = match format {
+                ZipFormat::Docx => CompressionMethod::Stored,
+                ZipFormat::Text(_) => CompressionMethod::Deflated,
+            };
+            writer.start_file(name, options(method))?;
+            writer.write_all(&file)?;
+            Ok::<_, io::Error>(writer)
+        };
+        let written = tokio::task::spawn_blocking(work).await;
+        drop(permit);
+        self.writer = Some(written.map_err(|error| failed(&error))?.map_err(|error| failed(&error))?);
+        self.sent.insert(item.index);
+        Ok(BudgetedBytes::new(self.written.take(), reserved).into_bytes())
+    }
+
+    /// The next rows of items without a file; empty at the end.
+    async fn failures(&mut self) -> Result<String, V1Error> {
+        let mut rows = String::new();
+        let mut count = 0;
+        while count < ROWS_PER_PART
+            && let Some(item) = self.again.next().await?
+        {
+            if !self.sent.contains(&item.index) {
+                rows.push_str(&failure_row(&item));
+                count += 1;
+            }
+        }
+        Ok(rows)
+    }
+
+    fn write(&mut self, write: impl FnOnce(&mut Writer) -> io::Result<()>) -> Result<(), V1Error> {
+        let writer = self.writer.as_mut().ok_or_else(unwritten)?;
+        write(writer).map_err(|error| failed(&error))
+    }
+}
+
+fn options(method: CompressionMethod) -> SimpleFileOptions {
+    SimpleFileOptions::default().compression_method(method)
+}
+
+/// The name of a file: unique by its position, and valid on every system.
+fn entry_name(index: u64, stored: &StoredTranscript, format: ZipFormat) -> String {
+    let (transcript, ending) = (&stored.transcript, format.file_ending());
+    let title = file_name(transcript.title.as_deref().unwrap_or_default(), &transcript.video);
+    format!("{:04}-{title}-{}.{ending}", index.saturating_add(1), transcript.video.id())
+}
+
+/// The row of an item without a file.
+fn failure_row(item: &JobItem) -> String {
+    let result = JobResult::new(item);
+    // An item that is done has no file if its transcript was withdrawn.
+    let result = if item.status == ItemStatus::Done { result.withdrawn() } else { result };
+    let field = |text: Option<&str>| csv_field(text.unwrap_or_default());
+    format!(
+        "{},{},{},{},{},{}\r\n",
+        item.index,
+        csv_field(&result.url),
+        field(result.video_id.as_deref()),
+        result.status,
+        field(result.reason.as_deref()),
+        field(result.message.as_deref())
+    )
+}
+
+fn unwritten() -> V1Error {
+    V1Error::Internal("The file cannot be written.".to_owned())
+}
+
+fn failed(error: &dyn std::error::Error) -> V1Error {
+    tracing::error!(%error, "file of a job failed");
+    unwritten()
+}
