@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
-use transcript_core::archive::view;
+use transcript_core::{accounts::jobs::JobParams, archive::view};
 
 use super::{cursor::PassageCursor, error::ToolError, transcript::TranscriptQuery};
 
@@ -16,6 +16,18 @@ pub(super) const PAGE_CHARS_MAX: usize = 100_000;
 pub(super) const HITS: usize = 10;
 /// Maximum number of passages that a search returns.
 pub(super) const HITS_MAX: usize = 50;
+/// Default number of videos of a list.
+pub(super) const LISTED: usize = 100;
+/// Maximum number of videos of a list.
+pub(super) const LISTED_MAX: usize = 500;
+/// Default number of items of a job in a result.
+pub(super) const ITEMS: usize = 10;
+/// Maximum number of items of a job in a result.
+pub(super) const ITEMS_MAX: usize = 50;
+/// Default size of the transcript of an item, in characters.
+pub(super) const EXCERPT_CHARS: usize = 1_000;
+/// Maximum size of the transcript of an item: all items of a result together are as large as a page.
+pub(super) const EXCERPT_CHARS_MAX: usize = 10_000;
 /// Longest query, in bytes.
 const QUERY_MAX: usize = 1_000;
 /// Limit of an argument error message, in characters.
@@ -117,6 +129,80 @@ impl SearchArchiveArgs {
             )));
         }
         within("limit", self.limit, HITS, 1, HITS_MAX)
+    }
+}
+
+/// Arguments of `list_videos`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ListVideosArgs {
+    pub(super) list: String,
+    limit: Option<u64>,
+}
+
+impl ListVideosArgs {
+    /// Maximum number of videos.
+    pub(super) fn limit(&self) -> Result<usize, ToolError> {
+        within("limit", self.limit, LISTED, 1, LISTED_MAX)
+    }
+}
+
+/// Arguments of `start_job`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StartJobArgs {
+    videos: Option<Vec<String>>,
+    playlist: Option<String>,
+    channel: Option<String>,
+    limit: Option<u64>,
+    since: Option<String>,
+    lang: Option<String>,
+}
+
+impl From<StartJobArgs> for JobParams {
+    fn from(args: StartJobArgs) -> Self {
+        let StartJobArgs { videos, playlist, channel, limit, since, lang } = args;
+        Self { urls: videos, playlist, channel, limit, since, lang, callback_url: None }
+    }
+}
+
+/// Arguments of `job_status`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct JobStatusArgs {
+    pub(super) job: String,
+}
+
+/// Arguments of `job_results`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct JobResultsArgs {
+    pub(super) job: String,
+    cursor: Option<String>,
+    limit: Option<u64>,
+    max_chars: Option<u64>,
+}
+
+impl JobResultsArgs {
+    /// Position of the first item.
+    pub(super) fn cursor(&self) -> Result<u64, ToolError> {
+        let cursor = self.cursor.as_deref().map(str::trim).filter(|cursor| !cursor.is_empty());
+        let bad =
+            || ToolError::invalid("cursor: not a cursor of job_results: omit it to start at the beginning");
+        let position =
+            |text: &str| text.parse().ok().filter(|from| *from <= u64::from(u32::MAX)).ok_or_else(bad);
+        cursor.map_or(Ok(0), position)
+    }
+
+    /// Maximum number of items.
+    pub(super) fn limit(&self) -> Result<u32, ToolError> {
+        let limit = within("limit", self.limit, ITEMS, 1, ITEMS_MAX)?;
+        Ok(u32::try_from(limit).unwrap_or(u32::MAX))
+    }
+
+    /// Maximum number of characters of each transcript.
+    pub(super) fn max_chars(&self) -> Result<usize, ToolError> {
+        within("max_chars", self.max_chars, EXCERPT_CHARS, 0, EXCERPT_CHARS_MAX)
     }
 }
 

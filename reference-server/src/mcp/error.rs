@@ -50,7 +50,7 @@ impl ToolError {
         Self::refused(500, "Internal server error. Retry in a few seconds.")
     }
 
-    fn refused(code: u16, message: impl Into<String>) -> Self {
+    pub(super) fn refused(code: u16, message: impl Into<String>) -> Self {
         let message = message.into();
         Self::Refused { code, message, watch_url: None, languages: Vec::new(), retry_after: None }
     }

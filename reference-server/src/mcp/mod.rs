@@ -12,6 +12,7 @@ mod arguments;
 mod caller;
 mod cursor;
 mod error;
+mod jobs;
 mod page;
 mod passages;
 mod result;
@@ -32,7 +33,7 @@ use rmcp::{
     service::RequestContext,
 };
 use serde_json::{Map, Value};
-use transcript_core::{chat::Chat, lookup::VideoReference};
+use transcript_core::{accounts::Accounts, chat::Chat, lookup::VideoReference};
 use verbatim::{
     Verbatim,
     service::{ArchiveService, Caller, LocalService, Service, ServiceLookup, ServiceQuestion},
@@ -44,6 +45,7 @@ use arguments::{
 };
 use caller::caller;
 use error::ToolError;
+use jobs::ToolJobs;
 pub(crate) use passages::PassageCache;
 use transcript::TranscriptQuery;
 
@@ -60,6 +62,7 @@ pub(crate) struct McpTools {
     /// Searches transcripts.
     chat: Chat,
     passages: PassageCache,
+    jobs: ToolJobs,
     /// `None` without a search of the archive.
     search: Option<ToolSearch>,
     all: Arc<[Tool]>,
@@ -68,20 +71,31 @@ pub(crate) struct McpTools {
 transcript_core::debug_fields!(McpTools { service });
 
 impl McpTools {
-    /// Tools of a service over HTTP.
-    pub(crate) fn for_service(service: LocalService, chat: Chat, passages: PassageCache) -> Self {
-        Self::new(Arc::new(service), chat, passages, tools::ToolScope::Service)
+    /// Tools of a service over HTTP, whose accounts start jobs.
+    pub(crate) fn for_service(
+        service: LocalService,
+        accounts: Accounts,
+        chat: Chat,
+        passages: PassageCache,
+    ) -> Self {
+        let jobs = ToolJobs { transcripts: accounts.transcripts().clone(), accounts: Some(accounts) };
+        Self::new(Arc::new(service), chat, passages, jobs)
     }
 
     /// Tools over the user's archive.
     pub(crate) fn for_archive(verbatim: Verbatim) -> Self {
         let chat = verbatim.chat().clone();
         let passages = PassageCache::new(verbatim.transcripts().clone(), chat.clone());
-        Self::new(Arc::new(ArchiveService::new(verbatim)), chat, passages, tools::ToolScope::Archive)
+        let jobs = ToolJobs { transcripts: verbatim.transcripts().clone(), accounts: None };
+        Self::new(Arc::new(ArchiveService::new(verbatim)), chat, passages, jobs)
     }
 
-    fn new(service: Arc<dyn Service>, chat: Chat, passages: PassageCache, scope: tools::ToolScope) -> Self {
-        Self { service, chat, passages, search: None, all: tools::all(scope).into() }
+    fn new(service: Arc<dyn Service>, chat: Chat, passages: PassageCache, jobs: ToolJobs) -> Self {
+        let scope = match jobs.accounts {
+            Some(_) => tools::ToolScope::Service,
+            None => tools::ToolScope::Archive,
+        };
+        Self { service, chat, passages, jobs, search: None, all: tools::all(scope).into() }
     }
 
     /// The tools with a search of the archive.
@@ -103,7 +117,7 @@ impl McpTools {
                 self.read_for_free(name, arguments, caller).await
             }
             tools::SEARCH_ARCHIVE => self.search_archive(arguments, caller).await?,
-            _ => return None,
+            _ => self.jobs.call(name, arguments, caller).await?,
         };
         Some(result.unwrap_or_else(|error| result::failure(&error)))
     }

@@ -119,7 +119,7 @@ fn cursor_of_another_transcript_is_rejected() {
 fn tools_all_arguments_are_described() {
     for scope in [tools::ToolScope::Service, tools::ToolScope::Archive] {
         let all = tools::all(scope);
-        assert_eq!(all.len(), 4);
+        assert_eq!(all.len(), if scope == tools::ToolScope::Service { 8 } else { 5 });
         for tool in all.into_iter().chain([tools::search_archive()]) {
             let schema = tool.schema_as_json_value();
             assert_eq!(schema["additionalProperties"], false, "{}", tool.name);

@@ -4,11 +4,18 @@ use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 use transcript_core::chat::MESSAGE_CHARS_MAX;
 
-use super::arguments::{HITS, HITS_MAX, PAGE_CHARS, PAGE_CHARS_MAX, PAGE_CHARS_MIN};
+use super::arguments::{
+    EXCERPT_CHARS, EXCERPT_CHARS_MAX, HITS, HITS_MAX, ITEMS, ITEMS_MAX, LISTED, LISTED_MAX, PAGE_CHARS,
+    PAGE_CHARS_MAX, PAGE_CHARS_MIN,
+};
 
 pub(super) const GET_TRANSCRIPT: &str = "get_transcript";
 pub(super) const LIST_LANGUAGES: &str = "list_languages";
 pub(super) const ASK_VIDEO: &str = "ask_video";
+pub(super) const JOB_RESULTS: &str = "job_results";
+pub(super) const JOB_STATUS: &str = "job_status";
+pub(super) const LIST_VIDEOS: &str = "list_videos";
+pub(super) const START_JOB: &str = "start_job";
 pub(super) const SEARCH_ARCHIVE: &str = "search_archive";
 pub(super) const SEARCH_TRANSCRIPT: &str = "search_transcript";
 
@@ -29,7 +36,17 @@ pub(super) enum ToolScope {
 
 /// All tools, in the order of the list.
 pub(super) fn all(scope: ToolScope) -> Vec<Tool> {
-    vec![get_transcript(scope), search_transcript(scope), list_languages(scope), ask_video(scope)]
+    let mut tools = vec![
+        get_transcript(scope),
+        search_transcript(scope),
+        list_languages(scope),
+        ask_video(scope),
+        list_videos(scope),
+    ];
+    if scope == ToolScope::Service {
+        tools.extend([start_job(), job_status(), job_results()]);
+    }
+    tools
 }
 
 fn get_transcript(scope: ToolScope) -> Tool {
@@ -155,6 +172,102 @@ fn ask_video(scope: ToolScope) -> Tool {
     let annotations =
         ToolAnnotations::new().read_only(scope == ToolScope::Archive).destructive(false).open_world(true);
     tool.with_annotations(annotations)
+}
+
+fn list_videos(scope: ToolScope) -> Tool {
+    let next = match scope {
+        ToolScope::Service => {
+            " It needs an account's key (vba_…) and is free. For the transcripts of a whole list use start_job."
+        }
+        ToolScope::Archive => "",
+    };
+    let description = format!(
+        "List the videos of a playlist or channel on YouTube, in the order of the list: titles, durations, dates and \
+         addresses.{next}"
+    );
+    let properties = json!({
+        "list": {
+            "type": "string",
+            "description": "A link to a playlist or channel (a channel's link may end with /videos, /shorts or \
+                            /streams), the id of one, or a handle such as @name."
+        },
+        "limit": {
+            "type": "integer",
+            "minimum": 1,
+            "maximum": LISTED_MAX,
+            "default": LISTED,
+            "description": "Maximum number of videos."
+        }
+    });
+    tool(LIST_VIDEOS, "List the videos of a playlist or channel", description, &properties, &["list"])
+}
+
+fn start_job() -> Tool {
+    let description = "Start a job: the transcripts of many YouTube videos, fetched in the background. Name exactly one \
+                       of videos, playlist and channel. It needs an account's key (vba_…); each delivered transcript \
+                       costs a credit, what fails is free. Ask the user before a large job.";
+    let properties = json!({
+        "videos": {
+            "type": "array",
+            "items": { "type": "string" },
+            "description": "Links or ids of YouTube videos."
+        },
+        "playlist": { "type": "string", "description": "The link or id of a playlist." },
+        "channel": { "type": "string", "description": "The link, id or handle (@name) of a channel." },
+        "limit": {
+            "type": "integer",
+            "minimum": 1,
+            "description": "Maximum number of videos of the playlist or channel."
+        },
+        "since": {
+            "type": "string",
+            "description": "A date such as 2026-01-31: older videos of the playlist or channel are left out."
+        },
+        "lang": { "type": "string", "description": "A language tag such as en or pt-BR. English by default." }
+    });
+    let tool = tool(START_JOB, "Start a job", description.to_owned(), &properties, &[]);
+    // It costs credits, so that clients request permission from the user.
+    tool.with_annotations(ToolAnnotations::new().read_only(false).destructive(false).open_world(true))
+}
+
+fn job_status() -> Tool {
+    let description = "Get the state of a job: its videos by state, and its credits. It is free and needs the key of \
+                       the account that started it.";
+    tool(JOB_STATUS, "Get the state of a job", description.to_owned(), &json!({ "job": job() }), &["job"])
+}
+
+fn job_results() -> Tool {
+    let description = format!(
+        "Get the results of a job, also while it runs: for each video the beginning of its transcript, or why there is \
+         none. It is free. The whole transcript of a video comes from {GET_TRANSCRIPT}, also free. While the result has \
+         a cursor, call again with it."
+    );
+    let properties = json!({
+        "job": job(),
+        "cursor": {
+            "type": "string",
+            "description": "The cursor of the previous result. Omit it to start at the beginning."
+        },
+        "limit": {
+            "type": "integer",
+            "minimum": 1,
+            "maximum": ITEMS_MAX,
+            "default": ITEMS,
+            "description": "Maximum number of videos."
+        },
+        "max_chars": {
+            "type": "integer",
+            "minimum": 0,
+            "maximum": EXCERPT_CHARS_MAX,
+            "default": EXCERPT_CHARS,
+            "description": "Maximum number of characters of each transcript."
+        }
+    });
+    tool(JOB_RESULTS, "Get the results of a job", description, &properties, &["job"])
+}
+
+fn job() -> Value {
+    json!({ "type": "string", "description": "The id of the job: job_…" })
 }
 
 fn video() -> Value {

@@ -56,8 +56,8 @@ impl McpEndpoint {
     pub(super) fn new(app: AppState, passages: PassageCache, origins: Arc<[HeaderValue]>) -> Self {
         let body_budget = app.body_budget;
         let limits = ToolSearchLimits { lookup: app.lookup.clone(), access: app.search_access };
-        let service = LocalService::new(app.lookup, app.accounts, app.chat.clone());
-        let mut tools = McpTools::for_service(service, app.chat, passages);
+        let service = LocalService::new(app.lookup, app.accounts.clone(), app.chat.clone());
+        let mut tools = McpTools::for_service(service, app.accounts, app.chat, passages);
         if let Some(service) = app.search.filter(|_| app.search_access != SearchAccess::Off) {
             tools = tools.with_search(ToolSearch { service, limits: Some(limits) });
         }

@@ -40,7 +40,17 @@ async fn mcp_http_both_revisions_use_archive() -> Result<()> {
         assert_eq!(report["version"], version);
         assert_eq!(
             report["tools"],
-            json!(["get_transcript", "search_transcript", "list_languages", "ask_video", "search_archive"])
+            json!([
+                "get_transcript",
+                "search_transcript",
+                "list_languages",
+                "ask_video",
+                "list_videos",
+                "start_job",
+                "job_status",
+                "job_results",
+                "search_archive"
+            ])
         );
         assert!(pages(&report, 0).len() > 5, "{report}");
         assert_eq!(words(pages(&report, 0)), long_words());

@@ -2,6 +2,7 @@
 
 pub(crate) mod client;
 mod http;
+mod jobs;
 mod log;
 mod stdio;
 

@@ -12,7 +12,7 @@ mod first_minute;
 mod get_many;
 pub(crate) mod harness;
 mod hostile;
-mod jobs;
+pub(crate) mod jobs;
 mod keys;
 mod kill_restart;
 mod lookup_api;

@@ -216,7 +216,7 @@ async fn mcp_invalid_message_returns_json_rpc_error() {
         [&[JSON][..], &[JSON, ("origin", "https://v.example")], &[JSON, ("origin", "https://app.example")]]
     {
         let tools = post(&service, headers, list).await;
-        assert_eq!(tools.json()["result"]["tools"].as_array().map(Vec::len), Some(4), "{tools:?}");
+        assert_eq!(tools.json()["result"]["tools"].as_array().map(Vec::len), Some(8), "{tools:?}");
     }
     for method in ["GET", "DELETE", "PUT", "HEAD"] {
         let answer = service.send(request(method, "/mcp", &[], "")).await;

@@ -20,7 +20,7 @@ use crate::server::{
     v1::mail_client::{MailClient, create_account, remaining_credits},
 };
 
-const PLAYLIST: &str = "PL0123456789abcdef";
+pub(crate) const PLAYLIST: &str = "PL0123456789abcdef";
 const CHANNEL: &str = "UC0123456789abcdefghij-_";
 
 fn browse() -> Rule {
@@ -28,16 +28,16 @@ fn browse() -> Rule {
 }
 
 /// The first page of the playlist.
-fn first_page() -> Rule {
+pub(crate) fn first_page() -> Rule {
     browse().json("/browseId", format!("VL{PLAYLIST}"))
 }
 
-fn next_page(token: &str) -> Rule {
+pub(crate) fn next_page(token: &str) -> Rule {
     browse().json("/continuation", token)
 }
 
 /// A page with these videos, and the token of the next one.
-fn page(videos: &[String], next: Option<&str>) -> ReplayResponse {
+pub(crate) fn page(videos: &[String], next: Option<&str>) -> ReplayResponse {
     let entry = |id: &String| json!({ "playlistVideoRenderer": { "videoId": id, "lengthSeconds": "60" } });
     let token = |token| {
         let command = json!({ "continuationCommand": { "token": token } });

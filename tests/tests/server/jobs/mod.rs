@@ -17,13 +17,15 @@ use tempfile::TempDir;
 use tokio::sync::Semaphore;
 use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 
+pub(crate) use lists::{PLAYLIST, first_page, next_page, page};
+
 use super::{
     harness::{ServerFixture, ServerReply, borrow_settings, wait_until},
     platform::{HOST, captions, platform_settings, player},
 };
 
 /// Names of videos: 11 characters each.
-fn videos(prefix: &str, count: usize) -> Vec<String> {
+pub(crate) fn videos(prefix: &str, count: usize) -> Vec<String> {
     (0..count).map(|number| format!("{prefix}{number:0width$}", width = 11 - prefix.len())).collect()
 }
 
@@ -37,7 +39,11 @@ fn start_platform(
 }
 
 /// The responses of a platform with these videos, of which some have no captions.
-fn platform(videos: &[String], silent: &[&str], adapt: impl Fn(ReplayResponse) -> ReplayResponse) -> Script {
+pub(crate) fn platform(
+    videos: &[String],
+    silent: &[&str],
+    adapt: impl Fn(ReplayResponse) -> ReplayResponse,
+) -> Script {
     let mut script = Script::new();
     for video in videos {
         let mut page = player(video);
@@ -61,7 +67,7 @@ fn gated(gate: &Arc<Semaphore>) -> impl Fn(ReplayResponse) -> ReplayResponse {
     move |response| response.gated(&gate)
 }
 
-fn delayed(milliseconds: u64) -> impl Fn(ReplayResponse) -> ReplayResponse {
+pub(crate) fn delayed(milliseconds: u64) -> impl Fn(ReplayResponse) -> ReplayResponse {
     move |response| response.after(Duration::from_millis(milliseconds))
 }
 

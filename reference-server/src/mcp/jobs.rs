@@ -1,0 +1,283 @@
+//! The tools for lists of videos and for jobs.
+
+use http::StatusCode;
+use rmcp::model::CallToolResult;
+use serde_json::{Map, Value, json};
+use transcript_core::{
+    accounts::{
+        Accounts, RequestGuard, StoredResponse, V1Admission, V1Endpoint, V1Error, V1Request,
+        jobs::{ItemStatus, JobItem},
+    },
+    engine::Transcripts,
+    supplier::{ListOutcome, ListedVideo, SupplyError, SupplyReason},
+    transcript::format_timestamp,
+    video::VideoList,
+    wire::v1::{JobInfo, JobResult},
+};
+use verbatim::service::{Caller, ServiceError};
+
+use super::{
+    arguments::{JobResultsArgs, JobStatusArgs, ListVideosArgs, StartJobArgs, read},
+    error::ToolError,
+    result::{DATA, good, line, within},
+    tools::{GET_TRANSCRIPT, JOB_RESULTS, JOB_STATUS, LIST_VIDEOS, START_JOB},
+};
+use crate::api::reply;
+
+/// The lister of a server or of the user's archive, and the accounts of a server.
+#[derive(Clone, Debug)]
+pub(super) struct ToolJobs {
+    pub(super) transcripts: Transcripts,
+    /// `None` for the user's own archive, which has no jobs.
+    pub(super) accounts: Option<Accounts>,
+}
+
+impl ToolJobs {
+    /// Calls a tool; `None` if the name is that of another one.
+    pub(super) async fn call(
+        &self,
+        name: &str,
+        arguments: Map<String, Value>,
+        caller: &Caller,
+    ) -> Option<Result<CallToolResult, ToolError>> {
+        Some(match (name, &self.accounts) {
+            (LIST_VIDEOS, _) => self.list_videos(arguments, caller).await,
+            (START_JOB, Some(accounts)) => start_job(accounts, arguments, caller).await,
+            (JOB_STATUS, Some(accounts)) => job_status(accounts, arguments, caller).await,
+            (JOB_RESULTS, Some(accounts)) => job_results(accounts, arguments, caller).await,
+            _ => return None,
+        })
+    }
+
+    /// The first videos of a list.
+    async fn list_videos(
+        &self,
+        arguments: Map<String, Value>,
+        caller: &Caller,
+    ) -> Result<CallToolResult, ToolError> {
+        let args = read::<ListVideosArgs>(arguments)?;
+        let limit = args.limit()?;
+        let list =
+            VideoList::parse(&args.list).map_err(|error| ToolError::invalid(format!("list: {error}")))?;
+        if let Some(accounts) = &self.accounts {
+            // A list is requested from the platform for the caller: it needs an account, and counts for its limit.
+            drop(admit(accounts, V1Endpoint::ReadJobs, caller).await?);
+        }
+        let (mut videos, mut title, mut stated, mut position) = (Vec::new(), None, None, None);
+        loop {
+            let page = match self.transcripts.list_page(&list, position.as_ref()).await {
+                Ok(ListOutcome::Page(page)) => page,
+                Ok(ListOutcome::Absent(absence)) => return Err(ToolError::refused(404, absence.message)),
+                Err(error) => return Err(unread(&error)),
+            };
+            title = title.or(page.title);
+            stated = stated.or(page.stated_count);
+            videos.extend(page.videos);
+            position = page.next;
+            if position.is_none() || videos.len() >= limit {
+                break;
+            }
+        }
+        let has_more = position.is_some() || videos.len() > limit;
+        videos.truncate(limit);
+        Ok(listed(&list, title.as_deref(), stated, &videos, has_more))
+    }
+}
+
+/// Starts a job of the caller's account.
+async fn start_job(
+    accounts: &Accounts,
+    arguments: Map<String, Value>,
+    caller: &Caller,
+) -> Result<CallToolResult, ToolError> {
+    let body = Value::Object(arguments.clone()).to_string().into_bytes();
+    let args = read::<StartJobArgs>(arguments)?;
+    let request = V1Request {
+        route: V1Endpoint::StartJob,
+        bearer: caller.key.clone(),
+        idempotency_key: caller.idempotency_key.clone(),
+        body,
+    };
+    let guard = match accounts.admission.admit(request).await.map_err(refused)? {
+        V1Admission::Admitted(guard) => *guard,
+        V1Admission::Replayed(response) => return replayed(&response),
+    };
+    let created = accounts.jobs.create(guard, args.into()).await.map_err(refused)?;
+    let info = JobInfo::new(&created.view, &accounts.options().base_url);
+    created.deliver(reply(StatusCode::ACCEPTED, &info)).await.map_err(refused)?;
+    Ok(state(&info))
+}
+
+/// The response of an earlier call with the same idempotency key.
+fn replayed(response: &StoredResponse) -> Result<CallToolResult, ToolError> {
+    let info: JobInfo = serde_json::from_slice(&response.body).map_err(|_| ToolError::fault())?;
+    Ok(state(&info))
+}
+
+async fn job_status(
+    accounts: &Accounts,
+    arguments: Map<String, Value>,
+    caller: &Caller,
+) -> Result<CallToolResult, ToolError> {
+    let args = read::<JobStatusArgs>(arguments)?;
+    let guard = admit(accounts, V1Endpoint::ReadJobs, caller).await?;
+    let view = accounts.jobs.job(guard, &args.job).await.map_err(refused)?;
+    Ok(state(&JobInfo::new(&view, &accounts.options().base_url)))
+}
+
+async fn job_results(
+    accounts: &Accounts,
+    arguments: Map<String, Value>,
+    caller: &Caller,
+) -> Result<CallToolResult, ToolError> {
+    let args = read::<JobResultsArgs>(arguments)?;
+    let (from, limit, max_chars) = (args.cursor()?, args.limit()?, args.max_chars()?);
+    let guard = admit(accounts, V1Endpoint::ReadJobs, caller).await?;
+    let page = accounts.jobs.results(guard, &args.job, from, limit).await.map_err(refused)?;
+    let mut text = format!(
+        "Job {}: {}. Items {} to {} of {}. {DATA}\n",
+        page.job.id,
+        page.job.status.as_str(),
+        from + u64::from(!page.items.is_empty()),
+        from + page.items.len() as u64,
+        page.job.counts.total
+    );
+    for item in &page.items {
+        let stored = accounts.jobs.transcript(&page.job, item).await.map_err(refused)?;
+        let words = stored.as_ref().map(|stored| {
+            let title = stored.transcript.title.as_deref().map(line).unwrap_or_default();
+            let words = within(&stored.transcript.to_text(), max_chars);
+            format!("{title}\n{words}")
+        });
+        text.push_str(&item_text(item, words.as_deref()));
+    }
+    if let Some(next) = page.next {
+        text.push_str(&format!(
+            "\nMore follow: call again with the same arguments and \"cursor\": \"{next}\"."
+        ));
+    }
+    let next = page.next.map(|next| next.to_string());
+    Ok(good(
+        text,
+        [("verbatim/next_cursor", json!(next)), ("verbatim/job_status", json!(page.job.status.as_str()))],
+    ))
+}
+
+/// An item with its words, or why there are none.
+fn item_text(item: &JobItem, words: Option<&str>) -> String {
+    let result = JobResult::new(item);
+    let result = match (item.status, words) {
+        (ItemStatus::Done, None) => result.withdrawn(),
+        _ => result,
+    };
+    let address = item.video.as_ref().map_or_else(|| line(&item.url), |video| video.address());
+    let mut text = format!("\n{}. {address}: {}", item.index.saturating_add(1), result.status);
+    if let (Some(reason), Some(message)) = (&result.reason, &result.message) {
+        text.push_str(&format!(" ({reason}): {}", line(message)));
+    }
+    text.push('\n');
+    if let Some(words) = words {
+        text.push_str(&format!("{}\n", words.trim()));
+    }
+    text
+}
+
+async fn admit(accounts: &Accounts, route: V1Endpoint, caller: &Caller) -> Result<RequestGuard, ToolError> {
+    let request = V1Request { route, bearer: caller.key.clone(), idempotency_key: None, body: Vec::new() };
+    match accounts.admission.admit(request).await.map_err(refused)? {
+        V1Admission::Admitted(guard) => Ok(*guard),
+        // Only a request with an idempotency key is replayed.
+        V1Admission::Replayed(_) => Err(ToolError::fault()),
+    }
+}
+
+fn refused(error: V1Error) -> ToolError {
+    ServiceError::from(error).into()
+}
+
+/// A list that was not read.
+fn unread(error: &SupplyError) -> ToolError {
+    let code = match error.reason() {
+        SupplyReason::Misconfigured => 400,
+        _ => 503,
+    };
+    ToolError::Refused {
+        code,
+        message: error.message().to_owned(),
+        watch_url: None,
+        languages: Vec::new(),
+        retry_after: error.retry_after(),
+    }
+}
+
+/// The videos of a list.
+fn listed(
+    list: &VideoList,
+    title: Option<&str>,
+    stated: Option<u64>,
+    videos: &[ListedVideo],
+    has_more: bool,
+) -> CallToolResult {
+    let mut text = format!("List: {}\n", list.address());
+    if let Some(title) = title.map(line).filter(|title| !title.is_empty()) {
+        text.push_str(&format!("Title: {title}\n"));
+    }
+    let of = stated.map_or(String::new(), |count| format!(" of {count}"));
+    text.push_str(&format!("{}{of} videos. {DATA}\n\n", videos.len()));
+    for (number, listed) in (1..).zip(videos) {
+        let mut facts: Vec<String> = listed.duration_s.map(format_timestamp).into_iter().collect();
+        // The latest day: a list names most dates as ages.
+        facts.extend(listed.published.map(|at| at.latest.to_string().chars().take(10).collect()));
+        facts.extend(listed.is_unavailable.then(|| "unavailable".to_owned()));
+        facts.extend(listed.members_only.then(|| "members only".to_owned()));
+        let facts = if facts.is_empty() { String::new() } else { format!(" ({})", facts.join(", ")) };
+        let title = listed.title.as_deref().map(line).unwrap_or_default();
+        text.push_str(&format!("{number}. {title}{facts}\n   {}\n", listed.video.address()));
+    }
+    if has_more {
+        text.push_str("\nThe list has more videos.");
+    }
+    good(
+        text,
+        [
+            ("verbatim/videos", videos.iter().map(|listed| json!(listed.video.to_string())).collect()),
+            ("verbatim/total", json!(stated)),
+            ("verbatim/has_more", json!(has_more)),
+        ],
+    )
+}
+
+/// The state of a job.
+fn state(info: &JobInfo) -> CallToolResult {
+    let counts = &info.counts;
+    let mut text = format!("Job {}: {}\n", info.job_id, info.status);
+    if let Some(list) = &info.list_url {
+        text.push_str(&format!("List: {list}\n"));
+    }
+    text.push_str(&format!(
+        "Videos: {} in all, {} done, {} failed, {} running, {} queued, {} skipped\n",
+        counts.total, counts.done, counts.failed, counts.running, counts.queued, counts.skipped
+    ));
+    text.push_str(&format!(
+        "Credits: {} spent, at most {} more for this job, {} are left\n",
+        info.credits.spent, info.credits.estimate, info.credits.remaining
+    ));
+    if let Some(reason) = &info.pause_reason {
+        text.push_str(&format!("It is paused: {reason}\n"));
+    }
+    if let (Some(reason), Some(message)) = (&info.reason, &info.message) {
+        text.push_str(&format!("It failed ({reason}): {}\n", line(message)));
+    }
+    text.push_str(&match info.ended_at {
+        Some(_) => format!("It has ended: {JOB_RESULTS} has its transcripts."),
+        None => format!("Call {JOB_STATUS} again in a while; {JOB_RESULTS} has what is done. {GET_TRANSCRIPT} is free then."),
+    });
+    good(
+        text,
+        [
+            ("verbatim/job", json!(info.job_id)),
+            ("verbatim/job_status", json!(info.status)),
+            ("verbatim/job_counts", json!(info.counts)),
+        ],
+    )
+}
