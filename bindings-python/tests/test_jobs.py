@@ -94,6 +94,32 @@ def test_job_delivers_transcripts_and_failures(server):
     assert pickle.loads(pickle.dumps(ended)) == ended
 
 
+def test_job_reads_playlist_and_channel(server):
+    client = account(server, "gil")
+    job = client.jobs.start(playlist="PLvb-tides-0001", limit=3)
+    assert job.list_url == "https://www.youtube.com/playlist?list=PLvb-tides-0001" and not job.is_ended
+    ended = client.jobs.wait(job, timeout=60)
+    assert (ended.status, ended.counts.total, ended.counts.done, ended.counts.failed) == ("completed", 3, 2, 1)
+    assert [item.video_id for item in client.jobs.results(job)] == ["vb-tracks-0", "vb-asronly0", "vb-private0"]
+    month = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(days=30)
+    for since in (month, month.date()):
+        job = client.jobs.wait(client.jobs.start(channel="@tidemills", since=since), timeout=60)
+        assert [item.video_id for item in client.jobs.results(job)] == ["vb-tracks-0"]
+    for playlist, reason in (("PLvb-private-01", "private"), ("PLvb-empty-0001", "empty")):
+        failed = client.jobs.wait(client.jobs.start(playlist=playlist), timeout=60)
+        assert (failed.status, failed.reason, failed.is_ended) == ("failed", reason, True) and failed.message
+    for wrong in (
+        {"playlist": "@tidemills"},
+        {"channel": "PLvb-tides-0001"},
+        {"urls": ["vb-tracks-0"], "playlist": "PLvb-tides-0001"},
+        {"urls": ["vb-tracks-0"], "limit": 1},
+        {},
+    ):
+        with pytest.raises(vt.ServiceRefused) as raised:
+            client.jobs.start(**wrong)
+        assert raised.value.status == 400
+
+
 def test_job_with_same_idempotency_key_starts_once(server):
     client = account(server, "ben")
     first = client.jobs.start(["vb-tracks-0"], idempotency_key="course")
