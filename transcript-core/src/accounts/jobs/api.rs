@@ -82,7 +82,8 @@ impl AccountJobs {
     ///
     /// # Errors
     /// [`V1Error::BadRequest`] without exactly one source of videos, for more links than `limits.items_per_job`, a text
-    /// that names no list, a list on a server that reads none, or an invalid language; [`V1Error::RateLimited`] if the account has too many unfinished jobs; [`V1Error::Internal`].
+    /// that names no list, a list on a server that reads none, or an invalid language; [`V1Error::RateLimited`] if the
+    /// account has too many unfinished jobs; [`V1Error::Internal`].
     ///
     /// # Cancellation
     /// The job is created or not.

@@ -145,7 +145,10 @@ fn page_without_videos_fails_only_an_empty_list() {
     let empty = VideoListPage::default;
     let since = SourceList { since: Some(Timestamp::from_millis(10)), ..listing().list };
     let later = || ClaimedListing { position: ListPosition::new("next"), ..listing() };
-    let fails = |listing: ClaimedListing, page| matches!(list_worker::page_outcome(&listing, page), ListingOutcome::Failed(failure) if failure.reason == "empty");
+    let fails = |listing: ClaimedListing, page| {
+        let outcome = list_worker::page_outcome(&listing, page);
+        matches!(outcome, ListingOutcome::Failed(failure) if failure.reason == "empty")
+    };
     assert!(fails(listing(), empty()));
     assert!(fails(later(), empty()), "no page had videos");
     assert!(!fails(ClaimedListing { items: 1, ..later() }, empty()), "an earlier page had videos");
