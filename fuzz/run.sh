@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Fuzzes each target for SECONDS seconds: fuzz/run.sh SECONDS [TARGET…]. Without targets, all of them. With 0 seconds it
 # only builds them.
-# FUZZ_JOBS targets run at a time (default 2). FUZZ_SEED is the seed of the mutations (default: random). Exits 1 if one
-# has a finding; its input is in target/fuzz/findings.
+# FUZZ_JOBS targets run at a time (default 2), with the priority FUZZ_NICE (default 19, the lowest; programs beside them
+# must not use all processors then, because an input that takes 20 s is a finding). FUZZ_SEED is the seed of the mutations
+# (default: random). Exits 1 if one has a finding; its input is in target/fuzz/findings.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -25,7 +26,7 @@ run_target() {
   local log="$work/log/$name" findings="$work/findings/$name"
   mkdir -p "$work/corpus/$name" "$findings" "$work/log"
   # A run of the seeds takes milliseconds; the limit of 20 s leaves room for a busy machine.
-  FUZZ_TARGET="$name" FUZZ_SEEDS="$work/seeds/$name" nice -n 19 "$FUZZER" -max_total_time="$SECONDS_EACH" -seed="${FUZZ_SEED:-0}" \
+  FUZZ_TARGET="$name" FUZZ_SEEDS="$work/seeds/$name" nice -n "${FUZZ_NICE:-19}" "$FUZZER" -max_total_time="$SECONDS_EACH" -seed="${FUZZ_SEED:-0}" \
     -timeout=20 -rss_limit_mb=2048 -max_len=65536 -print_final_stats=1 -artifact_prefix="$findings/" \
     "$work/corpus/$name" "$work/seeds/$name" >"$log" 2>&1 || status=$?
   # cov: edges reached, of the seeds and at the end.

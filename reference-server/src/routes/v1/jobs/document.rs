@@ -136,7 +136,10 @@ pub(crate) fn results(_: &DocumentOptions<'_>) -> Value {
         "schema": { "type": "string" },
         "examples": { "lines": { "value": jobs::lines() } }
     });
-    content["application/zip"] = json!({ "schema": { "type": "string", "format": "binary" } });
+    content["application/zip"] = json!({
+        "schema": { "type": "string", "format": "binary" },
+        "examples": { "files": document::example("The beginning of a ZIP file", json!("PK\u{3}\u{4}")) }
+    });
     json!({
         "operationId": "getJobResults",
         "tags": ["jobs"],
