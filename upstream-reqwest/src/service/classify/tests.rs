@@ -243,7 +243,7 @@ fn failure_detail_maps_to_video_reason() {
         ("live", Why::Live),
         ("upcoming", Why::Upcoming(Some(at(1_090)))),
         ("no_captions", Why::NoCaptions),
-        ("no_language", Why::NoCaptions),
+        ("no_language", Why::NoLanguage(Vec::new())),
         ("something_new", Why::NoCaptions),
     ] {
         let meta = ResponseMeta {
