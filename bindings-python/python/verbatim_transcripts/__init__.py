@@ -85,9 +85,7 @@ if TYPE_CHECKING:
         JobResult,
         Jobs,
         PagedItems,
-        WebhookEvent,
         WebhookSecret,
-        verify_webhook,
     )
     from ._outcomes import ImportOutcome, RefreshOutcome, SearchHit
     from ._search import ArchiveSearch, VideoHit, VideoMoment
@@ -105,6 +103,7 @@ if TYPE_CHECKING:
     from ._transcripts import Transcripts
     from ._video import Chapter, Language, VideoMetadata
     from ._video_list import ListedVideo, ListInfo, PublishedRange, VideoList
+    from ._webhooks import WebhookEvent, verify_webhook
 
 __all__ = [
     "AccountInfo",
@@ -293,9 +292,7 @@ _MODULES = {
         "JobResult",
         "Jobs",
         "PagedItems",
-        "WebhookEvent",
         "WebhookSecret",
-        "verify_webhook",
     ),
     "_outcomes": ("ImportOutcome", "RefreshOutcome", "SearchHit"),
     "_search": ("ArchiveSearch", "VideoHit", "VideoMoment"),
@@ -313,6 +310,7 @@ _MODULES = {
     "_transcripts": ("Transcripts",),
     "_video": ("Chapter", "Language", "VideoMetadata"),
     "_video_list": ("ListedVideo", "ListInfo", "PublishedRange", "VideoList"),
+    "_webhooks": ("WebhookEvent", "verify_webhook"),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 

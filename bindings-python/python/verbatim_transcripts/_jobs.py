@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Generic, List, NamedTuple, TypeVar
 
 from ._batch import link_address
-from ._errors import InvalidInput, JobTimeout, TooManyRequests, _unavailable
-from ._native import Connection, PendingCall, Transcript, _verify_webhook
+from ._errors import JobTimeout, TooManyRequests, _unavailable
+from ._native import Connection, PendingCall, Transcript
 from ._video_list import ListedVideo
 
 __all__ = [
@@ -25,9 +25,7 @@ __all__ = [
     "JobResult",
     "Jobs",
     "PagedItems",
-    "WebhookEvent",
     "WebhookSecret",
-    "verify_webhook",
 ]
 
 T = TypeVar("T")
@@ -36,8 +34,6 @@ T = TypeVar("T")
 _FIRST_POLL = 1.0
 _POLL_GROWTH = 2.0
 _LONGEST_POLL = 30.0
-#: Seconds that a signature may be old, as for `verbatim webhook verify`.
-_TOLERANCE = 300.0
 _ENDED = ("completed", "cancelled", "failed")
 
 
@@ -164,48 +160,6 @@ class WebhookSecret(NamedTuple):
     rotated_at: str | None
     #: Until when the previous secret signs too; None if it does not.
     previous_valid_until: str | None
-
-
-class WebhookEvent(NamedTuple):
-    """The body of a webhook."""
-
-    #: The id of the event, the same in every attempt: ignore an id that is known.
-    id: str
-    #: `job.completed`, `job.paused`, `job.cancelled` or `job.failed`.
-    type: str
-    #: When it happened: RFC 3339, UTC.
-    created_at: str
-    #: The job when the event was sent.
-    job: Job
-
-
-def verify_webhook(
-    payload: bytes | str,
-    header: str | None,
-    secret: str | Iterable[str],
-    *,
-    tolerance: float = _TOLERANCE,
-) -> WebhookEvent:
-    """Verifies the signature of a webhook, and returns its event.
-
-    :param payload: the body, exactly as it was received.
-    :param header: the value of the header ``Verbatim-Signature``.
-    :param secret: the secret of the account (:meth:`Jobs.webhook_secret`), or several, of which one must match.
-    :param tolerance: the largest accepted difference between the time of the signature and now, in seconds.
-    :raises InvalidSignature: no secret signed the body, or the signature is too old.
-    :raises InvalidInput: the body is no event.
-
-    >>> verify_webhook(b"{}", "t=1795338240,v1=" + 64 * "0", "vbw_secret")
-    Traceback (most recent call last):
-    verbatim_transcripts.InvalidSignature: the signature matches none of the signing secrets
-    """
-    body = payload.encode() if isinstance(payload, str) else bytes(payload)
-    _verify_webhook(body, header, [secret] if isinstance(secret, str) else list(secret), tolerance)
-    try:
-        event = json.loads(body)
-        return WebhookEvent(event["id"], event["type"], event["created_at"], _job(event["job"]))
-    except (KeyError, TypeError, ValueError) as error:
-        raise InvalidInput(f"the body is no event of a job: {error}") from error
 
 
 class PagedItems(Generic[T]):
