@@ -88,6 +88,16 @@ pub(super) struct AskVideoArgs {
     pub(super) question: String,
 }
 
+/// Maximum number of hits of a search; an error if its query is too long.
+fn search_limit(query: &str, limit: Option<u64>) -> Result<usize, ToolError> {
+    if query.len() > QUERY_MAX {
+        return Err(ToolError::invalid(format!(
+            "query: it has more than {QUERY_MAX} bytes: use a few words"
+        )));
+    }
+    within("limit", limit, HITS, 1, HITS_MAX)
+}
+
 /// Arguments of `search_transcript`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -101,12 +111,7 @@ pub(super) struct SearchTranscriptArgs {
 impl SearchTranscriptArgs {
     /// Maximum number of passages; an error if the query is too long.
     pub(super) fn limit(&self) -> Result<usize, ToolError> {
-        if self.query.len() > QUERY_MAX {
-            return Err(ToolError::invalid(format!(
-                "query: it has more than {QUERY_MAX} bytes: use a few words"
-            )));
-        }
-        within("limit", self.limit, HITS, 1, HITS_MAX)
+        search_limit(&self.query, self.limit)
     }
 }
 
@@ -123,12 +128,7 @@ pub(super) struct SearchArchiveArgs {
 impl SearchArchiveArgs {
     /// Maximum number of videos; an error if the query is too long.
     pub(super) fn limit(&self) -> Result<usize, ToolError> {
-        if self.query.len() > QUERY_MAX {
-            return Err(ToolError::invalid(format!(
-                "query: it has more than {QUERY_MAX} bytes: use a few words"
-            )));
-        }
-        within("limit", self.limit, HITS, 1, HITS_MAX)
+        search_limit(&self.query, self.limit)
     }
 }
 
