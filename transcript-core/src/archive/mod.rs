@@ -19,7 +19,7 @@ pub use lazy_transcript::LazyTranscript;
 pub use records::{
     Absence, ArchiveStats, ArchivedTrack, ChangedVideo, CompactOutcome, CompactRequest, DamagedTranscript,
     FetchLease, FindOutcome, KNOWN_TRACKS_MAX, LeaseOutcome, PutRequest, StoredTranscript,
-    VerifyArchiveOutcome, VerifyArchiveRequest,
+    VerifyArchiveOutcome, VerifyArchiveRequest, check_known_tracks,
 };
 pub use stored_body::StoredBody;
 pub(crate) use video_record::{VideoRecord, parse_track_cursor, parse_video, track_cursor};
@@ -31,6 +31,7 @@ use crate::{
     ids::Holder,
     page::{Page, PageRequest},
     time::Timestamp,
+    transcript::TrackInfo,
     video::{ShortLink, VideoId},
 };
 
@@ -138,6 +139,21 @@ pub trait Archive: fmt::Debug + Send + Sync + 'static {
     ///
     /// **Behaviour**: an absence never hides a stored transcript.
     async fn put_absence(&self, absence: Absence) -> Result<()>;
+
+    /// Adds tracks that a video is known to have, although a fetch brought no transcript.
+    ///
+    /// The default implementation adds none: the engine then knows the languages of an absence while it runs.
+    ///
+    /// **Behaviour**
+    /// - They are merged into those known before, as [`Archive::put`] does, and are no transcripts. It is a change if the
+    ///   video has transcripts and a track is new.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Invalid`] for more than [`KNOWN_TRACKS_MAX`] tracks.
+    async fn add_known_tracks(&self, video: &VideoId, tracks: &[TrackInfo], now: Timestamp) -> Result<()> {
+        let _ = (video, tracks, now);
+        Ok(())
+    }
 
     /// Acquires or renews the fetch lease of a selector, so that one worker at a time fetches it.
     ///

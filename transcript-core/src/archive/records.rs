@@ -109,15 +109,24 @@ impl PutRequest {
         if self.selectors.is_empty() {
             return Err(Error::invalid("the put request has no track selector"));
         }
-        if self.known_tracks.len() > KNOWN_TRACKS_MAX {
-            return Err(Error::invalid("the put request has more than 1,000 known tracks"));
-        }
+        check_known_tracks(&self.known_tracks)?;
         self.transcript.check()?;
         self.metadata.check()?;
         if self.transcript.video != self.video {
             return Err(Error::invalid("the transcript belongs to another video"));
         }
         Ok(())
+    }
+}
+
+/// Checks the number of known tracks; every implementation of [`super::Archive::add_known_tracks`] calls it first.
+///
+/// # Errors
+/// [`crate::ErrorKind::Invalid`] for more than [`KNOWN_TRACKS_MAX`].
+pub fn check_known_tracks(tracks: &[TrackInfo]) -> Result<()> {
+    match tracks.len() {
+        0..=KNOWN_TRACKS_MAX => Ok(()),
+        _ => Err(Error::invalid("the request has more than 1,000 known tracks")),
     }
 }
 

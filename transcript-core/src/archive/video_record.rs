@@ -87,9 +87,7 @@ impl VideoRecord {
                 self.selectors.entry(selector.clone()).or_insert(index);
             }
         }
-        for track in request.known_tracks.iter().chain([&request.transcript.track]) {
-            self.add_known_track(track);
-        }
+        self.merge_tracks(request.known_tracks.iter().chain([&request.transcript.track]));
         self.metadata = request.metadata.clone().or(&self.metadata);
         for selector in &request.selectors {
             self.absences.remove(selector);
@@ -113,10 +111,19 @@ impl VideoRecord {
         self.revisions.len() - 1
     }
 
-    fn add_known_track(&mut self, track: &TrackInfo) {
-        match self.tracks.iter_mut().find(|known| known.is_same(track)) {
-            Some(known) => known.original |= track.original,
-            None => self.tracks.push(track.clone()),
+    /// Adds tracks, with the behaviour of [`super::Archive::add_known_tracks`]; returns whether that is a change.
+    pub(crate) fn add_known_tracks(&mut self, tracks: &[TrackInfo]) -> bool {
+        let before = self.tracks.clone();
+        self.merge_tracks(tracks);
+        !self.selectors.is_empty() && before != self.tracks
+    }
+
+    fn merge_tracks<'a>(&mut self, tracks: impl IntoIterator<Item = &'a TrackInfo>) {
+        for track in tracks {
+            match self.tracks.iter_mut().find(|known| known.is_same(track)) {
+                Some(known) => known.original |= track.original,
+                None => self.tracks.push(track.clone()),
+            }
         }
     }
 

@@ -16,6 +16,7 @@ use std::{
 use super::{
     EngineInner, FetchOutcome, HeldPayment, PaymentHold, QueueOwner, WorkInProgress, WorkResult, absence,
     archived_outcome,
+    language_memory::TRACKS_MAX,
     single_flight::{FetchPurpose, FlightLeader, FlightWaiter},
     supply::SupplyResult,
 };
@@ -420,11 +421,16 @@ impl FlightTask<'_> {
     /// Stores the absence that a failure leaves, if it says something about the video.
     async fn store_absence(&self, failure: &SupplyError, suppliers_tried: Vec<String>) {
         let (video, selector, _) = self.leader.key();
+        let now = self.inner.clock.now();
         if let SupplyReason::NoLanguage(tracks) = failure.reason() {
             self.inner.languages.insert(video, tracks);
+            let known = tracks.get(..TRACKS_MAX).unwrap_or(tracks);
+            let add = || self.inner.archive.add_known_tracks(video, known, now);
+            if let Err(error) = retry_store(self.inner.options.request_policy(), add).await {
+                tracing::warn!(%video, %error, "known tracks not stored");
+            }
         }
         let policy = &self.inner.options.absence;
-        let now = self.inner.clock.now();
         let Some(absence) = absence::from_failure(video, selector, failure, suppliers_tried, policy, now)
         else {
             return;

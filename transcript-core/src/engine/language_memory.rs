@@ -1,6 +1,7 @@
 //! The tracks of videos that lack a requested language.
 //!
-//! A stored absence names its reason only. A repeated request gets the tracks from here, while the process runs.
+//! A stored absence names its reason only. A repeated request gets the tracks from here while the process runs, because
+//! an archive of a program may store no tracks without transcript, and an archive may fail.
 
 use std::{
     collections::VecDeque,
@@ -11,8 +12,8 @@ use crate::{transcript::TrackInfo, video::VideoId};
 
 /// Number of videos. The search is linear, and only absences need it.
 const VIDEOS_MAX: usize = 1_024;
-/// Number of tracks of a video. About 40 are usual where there are many.
-const TRACKS_MAX: usize = 100;
+/// Number of tracks of a video, here and in the archive. About 40 are usual where there are many.
+pub(super) const TRACKS_MAX: usize = 100;
 
 /// Tracks of the latest videos, oldest first.
 #[derive(Debug, Default)]

@@ -15,15 +15,15 @@ use super::{
 use crate::{
     archive::{
         Absence, Archive, ArchiveStats, ArchivedTrack, ChangedVideo, FetchLease, FindOutcome, LazyTranscript,
-        LeaseOutcome, PutRequest, StoredBody, StoredTranscript, TrackSelector, VideoRecord, content_digest,
-        parse_track_cursor, track_cursor,
+        LeaseOutcome, PutRequest, StoredBody, StoredTranscript, TrackSelector, VideoRecord,
+        check_known_tracks, content_digest, parse_track_cursor, track_cursor,
     },
     body::{segments, zstd_frame},
     error::{Error, Result},
     ids::{Cursor, Holder},
     page::{Page, PageRequest},
     time::Timestamp,
-    transcript::Transcript,
+    transcript::{TrackInfo, Transcript},
     video::{ShortLink, VideoId},
 };
 
@@ -225,6 +225,16 @@ impl Archive for MemoryArchive {
         let stored = state.videos.entry(video.clone()).or_default();
         stored.record.absences.insert(absence.selector.clone(), absence);
         state.evict_surplus(&video);
+        Ok(())
+    }
+
+    async fn add_known_tracks(&self, video: &VideoId, tracks: &[TrackInfo], _now: Timestamp) -> Result<()> {
+        check_known_tracks(tracks)?;
+        let mut state = self.state.lock();
+        let stored = state.videos.entry(video.clone()).or_default();
+        let is_change = stored.record.add_known_tracks(tracks);
+        state.changes += u64::from(is_change);
+        state.evict_surplus(video);
         Ok(())
     }
 

@@ -6,13 +6,14 @@ use transcript_core::{
     Error, Result, Timestamp,
     archive::PutRequest,
     transcript::{LanguageTag, TrackInfo, TrackKind, VideoDetails, VideoMetadata},
+    video::VideoId,
 };
 
-use super::tracks::decode_info;
+use super::{count_changed_details, tracks::decode_info};
 use crate::{
     codec,
     error::{DbResult, corrupt},
-    sql::{FromValue, Row, Session, Statement, Value, sql, values},
+    sql::{FromValue, Row, Session, Statement, Value, WriteTx, sql, values},
 };
 
 /// The columns of the metadata and of the tracks of the video $1, in order of discovery.
@@ -59,13 +60,15 @@ const ADD_TRACKS: &str = "INSERT INTO tracks (video, id, language, kind, name, o
     FROM unnest($2::BIGINT[], $3::TEXT[], $4::TEXT[], $5::TEXT[], $6::BIGINT[], $7::BIGINT[])
         t (id, language, kind, name, named, original)";
 
+const HAS_TRANSCRIPTS: &str = "SELECT EXISTS (SELECT 1 FROM wishes WHERE video = $1)";
+
 const PUT_METADATA: &str = "INSERT INTO details (video, metadata) VALUES ($1, $2)
     ON CONFLICT (video) DO UPDATE SET metadata = excluded.metadata";
 
 /// Statements that must not scan tables, for the test of the query plans.
 #[cfg(all(test, feature = "sqlite"))]
-pub(crate) const INDEXED_STATEMENTS: [&str; 4] =
-    [STORED_TRACKS, MARK_ORIGINALS.sqlite, ADD_TRACK, PUT_METADATA];
+pub(crate) const INDEXED_STATEMENTS: [&str; 5] =
+    [STORED_TRACKS, MARK_ORIGINALS.sqlite, ADD_TRACK, HAS_TRANSCRIPTS, PUT_METADATA];
 
 /// The columns of [`sqlite_details`] as they were read. They are decoded on use: a transcript that is only found needs
 /// none of them.
@@ -157,10 +160,24 @@ async fn update_tracks<S: Session>(
     request: &PutRequest,
 ) -> DbResult<(i64, Vec<TrackInfo>, bool)> {
     let own = &request.transcript.track;
+    let (tracks, is_changed) =
+        merge_tracks(db, video, request.known_tracks.iter().chain([own]), request.now).await?;
+    let id = tracks.iter().find_map(|(id, track)| track.is_same(own).then_some(*id));
+    let id = id.ok_or_else(|| Error::unexpected("the track of a stored transcript is missing"))?;
+    Ok((id, tracks.into_iter().map(|(_, track)| track).collect(), is_changed))
+}
+
+/// Merges tracks into the known ones of a video. Returns all of them with their numbers, and whether they changed.
+async fn merge_tracks<'a, S: Session>(
+    db: &mut S,
+    video: &str,
+    known: impl Iterator<Item = &'a TrackInfo> + Send,
+    now: Timestamp,
+) -> DbResult<(Vec<(i64, TrackInfo)>, bool)> {
     let mut rows = db.rows(STORED_TRACKS, &values![video]).await?;
     let mut tracks = rows.iter_mut().map(|row| decode_info(row, 0)).collect::<DbResult<Vec<_>>>()?;
     let (mut originals, mut new): (Vec<i64>, Vec<TrackInfo>) = (Vec::new(), Vec::new());
-    for track in request.known_tracks.iter().chain([own]) {
+    for track in known {
         if let Some((id, stored)) = tracks.iter_mut().find(|(_, stored)| stored.is_same(track)) {
             originals.extend((track.original && !stored.original).then_some(*id));
             stored.original |= track.original;
@@ -174,11 +191,27 @@ async fn update_tracks<S: Session>(
     if !originals.is_empty() {
         db.execute(MARK_ORIGINALS, &values![video, originals]).await?;
     }
-    let added = add_tracks(db, video, &new, request.now).await?;
+    let added = add_tracks(db, video, &new, now).await?;
     tracks.extend(added.into_iter().zip(new));
-    let id = tracks.iter().find_map(|(id, track)| track.is_same(own).then_some(*id));
-    let id = id.ok_or_else(|| Error::unexpected("the track of a stored transcript is missing"))?;
-    Ok((id, tracks.into_iter().map(|(_, track)| track).collect(), is_changed))
+    Ok((tracks, is_changed))
+}
+
+/// Tracks that a video is known to have.
+pub(super) struct AddTracksTx {
+    pub(super) video: VideoId,
+    pub(super) tracks: Vec<TrackInfo>,
+    pub(super) now: Timestamp,
+}
+
+impl WriteTx for AddTracksTx {
+    type Outcome = ();
+
+    async fn run<S: Session>(&self, db: &mut S) -> DbResult<()> {
+        let video = self.video.to_string();
+        let (_, is_changed) = merge_tracks(db, &video, self.tracks.iter(), self.now).await?;
+        let is_archived = is_changed && db.only_row(HAS_TRANSCRIPTS, &values![&video]).await?.take(0)?;
+        count_changed_details(db, &video, is_archived).await
+    }
 }
 
 /// Adds tracks; returns their numbers in the same order.

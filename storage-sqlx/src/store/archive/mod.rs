@@ -16,9 +16,10 @@ use transcript_core::{
     archive::{
         Absence, Archive, ArchiveStats, ArchivedTrack, ChangedVideo, CompactOutcome, CompactRequest,
         FetchLease, FindOutcome, LazyTranscript, LeaseOutcome, PutRequest, StoredBody, StoredTranscript,
-        TrackSelector, VerifyArchiveOutcome, VerifyArchiveRequest,
+        TrackSelector, VerifyArchiveOutcome, VerifyArchiveRequest, check_known_tracks,
     },
     ids::{Cursor, Holder},
+    transcript::TrackInfo,
     video::{ShortLink, VideoId},
 };
 
@@ -366,6 +367,12 @@ impl<D: Database> Archive for SqlArchive<D> {
         let row = values![video, selector, &absence.reason, &absence.message, suppliers, until];
         self.database.execute(PUT_ABSENCE, &row).await?;
         Ok(())
+    }
+
+    async fn add_known_tracks(&self, video: &VideoId, tracks: &[TrackInfo], now: Timestamp) -> Result<()> {
+        check_known_tracks(tracks)?;
+        let add = details::AddTracksTx { video: video.clone(), tracks: tracks.to_vec(), now };
+        self.database.run(add).await
     }
 
     async fn acquire_lease(&self, lease: FetchLease) -> Result<LeaseOutcome> {

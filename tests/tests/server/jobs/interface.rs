@@ -4,11 +4,13 @@ use anyhow::{Context as _, Result};
 use http::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use verbatim_tests::replay::ReplayProxy;
 
 use super::{
     call, call_with, delayed, job, results, serve, start_job, start_platform, videos, wait_for_status,
 };
 use crate::server::{
+    harness::ServerFixture,
     platform::fetch_count,
     v1::mail_client::{MailClient, create_account, remaining_credits},
 };
@@ -76,6 +78,50 @@ async fn job_delivers_in_order_and_charges_only_transcripts() -> Result<()> {
     assert!(videos.iter().all(|video| fetch_count(&proxy, video) >= 1));
     assert_eq!(fetch_count(&proxy, &videos[0]), 1);
     Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn job_items_name_languages_like_transcripts_after_restart() -> Result<()> {
+    let videos = videos("german-", 1);
+    let proxy = start_platform(&videos, &[], delayed(0))?;
+    let data = TempDir::new()?;
+    let mut outbox = MailClient::new(&data);
+    let mut server = serve(&data, &proxy, &[])?;
+    let key = create_account(&server, &mut outbox, "ann@example.org").await?;
+    let mut found = Vec::new();
+    for lang in ["de", "en-GB"] {
+        let body = json!({ "urls": videos, "lang": lang });
+        let created = call(&server, &key, Method::POST, "", &body).await?.json();
+        let id = created["job_id"].as_str().context("no job_id")?.to_owned();
+        wait_for_status(&server, &key, &id, "completed").await?;
+        let items = results(&server, &key, &id).await?;
+        let path = format!("/api/v1/transcript?video_id={}&lang={lang}", videos[0]);
+        let one = server.get_as(&key, &path).await?.json();
+        found.push((id, items[0].clone(), path, one));
+        let fetches = fetch_count(&proxy, &videos[0]);
+        server = restart(server, &data, &proxy)?;
+        for (id, item, path, one) in &found {
+            assert_eq!(&results(&server, &key, id).await?[0], item);
+            assert_eq!(&server.get_as(&key, path).await?.json(), one);
+        }
+        assert_eq!(fetch_count(&proxy, &videos[0]), fetches, "a restart fetches nothing");
+    }
+    let english = json!([{ "tag": "en", "name": "English", "kind": "manual", "original": false }]);
+    let (_, missing, _, refused) = &found[0];
+    assert_eq!((&missing["status"], &missing["reason"]), (&json!("failed"), &json!("no_captions")));
+    assert_eq!((&missing["languages"], &refused["languages"]), (&english, &english), "{missing} {refused}");
+    let (_, done, _, one) = &found[1];
+    assert_eq!((&done["transcript"], done.get("languages")), (one, None));
+    let language = |field: &str| done["transcript"][field].clone();
+    assert_eq!((language("requested_language"), language("language")), (json!("en-GB"), json!("en")));
+    assert_eq!(language("languages"), english);
+    Ok(())
+}
+
+/// Stops a server, and starts it with the same data.
+fn restart(server: ServerFixture, data: &TempDir, proxy: &ReplayProxy) -> Result<ServerFixture> {
+    drop(server);
+    serve(data, proxy, &[])
 }
 
 #[tokio::test(flavor = "multi_thread")]

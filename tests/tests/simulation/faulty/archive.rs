@@ -10,6 +10,7 @@ use transcript_core::{
         StoredTranscript, TrackSelector,
     },
     ids::Holder,
+    transcript::TrackInfo,
     video::{ShortLink, VideoId},
 };
 
@@ -66,6 +67,13 @@ impl Archive for FaultyArchive {
         let inner = self.inner();
         let work = async move { inner.put_absence(absence).await };
         self.gate.pass("archive.put_absence", || what, work, nothing).await
+    }
+
+    async fn add_known_tracks(&self, video: &VideoId, tracks: &[TrackInfo], now: Timestamp) -> Result<()> {
+        let what = format!("{video} {} tracks", tracks.len());
+        let (inner, video, tracks) = (self.inner(), video.clone(), tracks.to_vec());
+        let work = async move { inner.add_known_tracks(&video, &tracks, now).await };
+        self.gate.pass("archive.add_known_tracks", || what, work, nothing).await
     }
 
     async fn acquire_lease(&self, lease: FetchLease) -> Result<LeaseOutcome> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    AccountJobs, CreateJobOutcome, ItemStatus, Job, JobItem, JobParams,
+    AccountJobs, CreateJobOutcome, ItemFailure, ItemStatus, Job, JobItem, JobParams,
     source::{JobSource, new_items},
 };
 use crate::{
@@ -11,12 +11,14 @@ use crate::{
         RequestGuard, StoredResponse, V1Error, charge::derive_hold_id, transcript::LanguagePreference,
         webhooks::check_callback_url,
     },
-    archive::StoredTranscript,
+    archive::{StoredTranscript, TrackSelector},
     debug_fields,
     directory::{Account, AccountRef},
+    engine::FailureReason,
     error::{Error, ErrorKind, Result, Retry},
     ids::{Cursor, JobId},
     page::{Page, PageRequest},
+    transcript::{LanguageTag, TrackInfo, best_track},
 };
 
 /// The message of a server without a lister.
@@ -249,6 +251,18 @@ impl AccountJobs {
             }
         };
         self.context.task(work).await
+    }
+
+    /// The known tracks of a failed item's video, if none of them is in the language of the job; otherwise none.
+    pub async fn languages_instead(&self, job: &Job, item: &JobItem) -> Vec<TrackInfo> {
+        let has_none = |failure: &ItemFailure| failure.reason == FailureReason::NoCaptions.as_str();
+        let Some(video) = item.video.as_ref().filter(|_| item.failure.as_ref().is_some_and(has_none)) else {
+            return Vec::new();
+        };
+        let known = self.context.transcripts.available_tracks(video, &[]).await;
+        let language = job.language.as_deref().and_then(|tag| LanguageTag::parse(tag).ok());
+        let selector = TrackSelector::Language(language.unwrap_or_else(LanguageTag::english));
+        if best_track(&known, &selector).is_some() { Vec::new() } else { known }
     }
 
     pub(in crate::accounts) async fn own_job(&self, account: &Account, id: &str) -> Result<Job, V1Error> {

@@ -10,8 +10,8 @@ use tokio::sync::{Mutex, MutexGuard};
 
 use super::{
     Absence, Archive, ArchiveStats, ArchivedTrack, FetchLease, FindOutcome, LeaseOutcome, PutRequest,
-    StoredTranscript, TrackSelector, VideoRecord, content_digest, parse_track_cursor, parse_video,
-    track_cursor,
+    StoredTranscript, TrackSelector, VideoRecord, check_known_tracks, content_digest, parse_track_cursor,
+    parse_video, track_cursor,
 };
 use crate::{
     debug_fields,
@@ -19,7 +19,7 @@ use crate::{
     ids::{Cursor, Holder},
     page::{Page, PageRequest},
     time::Timestamp,
-    transcript::Transcript,
+    transcript::{TrackInfo, Transcript},
     video::{ShortLink, VideoId},
 };
 
@@ -328,6 +328,15 @@ impl Archive for KeyValueArchive {
         let video = absence.video.clone();
         record.absences.insert(absence.selector.clone(), absence);
         self.write_video(writing, &video, (before, &record), false, Changes::default()).await
+    }
+
+    async fn add_known_tracks(&self, video: &VideoId, tracks: &[TrackInfo], _now: Timestamp) -> Result<()> {
+        check_known_tracks(tracks)?;
+        let writing = self.begin().await;
+        let before = self.record(video).await?;
+        let mut record = before.clone().unwrap_or_default();
+        let is_change = record.add_known_tracks(tracks);
+        self.write_video(writing, video, (before, &record), is_change, Changes::default()).await
     }
 
     async fn acquire_lease(&self, lease: FetchLease) -> Result<LeaseOutcome> {

@@ -2,9 +2,10 @@
 
 use super::*;
 use crate::{
-    archive::CompactRequest,
+    archive::{CompactRequest, KNOWN_TRACKS_MAX},
     error::ErrorKind,
     page::PageRequest,
+    testing::expect_error,
     transcript::{Chapter, LiveStatus, Word},
 };
 
@@ -76,6 +77,33 @@ pub async fn metadata_of_video_is_merged(store: ArchiveStore) {
     put(&store, put_request(1, "en", "text", &[DEFAULT])).await;
     let details = find_stored(&store, 1, &DEFAULT).await.details;
     assert_eq!(details.metadata, VideoMetadata::default(), "a deleted video has no metadata");
+}
+
+/// Tracks without transcript are listed beside those of transcripts, unless the archive stores none.
+pub async fn tracks_without_transcript_are_merged(store: ArchiveStore) {
+    let reported = [track("de"), track("fr")];
+    expect_ok(store.add_known_tracks(&video(1), &reported, at(0)).await);
+    assert_eq!(find(&store, 1, &selector("de")).await, NotFound, "a known track is no transcript");
+    assert_eq!(expect_ok(store.stats().await).videos, 0, "and no archived video");
+    let stores_none = tracks(&store, 1).await.is_empty();
+    let before = expect_ok(store.change_counter().await);
+    put(&store, put_request(1, "en", "text", &[DEFAULT])).await;
+    assert_eq!(expect_ok(store.change_counter().await), before, "earlier responses are still valid");
+    expect_ok(store.add_known_tracks(&video(1), &[track("fr"), track("it")], at(1)).await);
+    let expect: &[&str] = if stores_none { &["en"] } else { &["de", "fr", "en", "it"] };
+    assert_eq!(languages(&store, 1).await, expect, "in the order in which they became known");
+    let is_changed = expect_ok(store.change_counter().await) > before;
+    assert_eq!(is_changed, !stores_none, "responses of an archived video lack the new track");
+    let too_many = vec![track("de"); KNOWN_TRACKS_MAX + 1];
+    if !stores_none {
+        expect_error(
+            store.add_known_tracks(&video(2), &too_many, at(1)).await,
+            ErrorKind::Invalid,
+            "too many",
+        );
+    }
+    expect_ok(store.delete(&video(1)).await);
+    assert_eq!(tracks(&store, 1).await, [], "a deleted video has none");
 }
 
 /// Every transcript is returned with the tracks that are known at present.

@@ -54,6 +54,7 @@ macro_rules! archive_conformance_cases {
             words_are_returned_with_their_times
             metadata_of_video_is_merged
             details_list_known_tracks
+            tracks_without_transcript_are_merged
             absence_is_found_until_expiry
             later_absence_replaces_earlier
             absence_never_hides_transcript

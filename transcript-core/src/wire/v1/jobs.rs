@@ -11,8 +11,9 @@ use crate::accounts::{
 use crate::{
     accounts::jobs::{JobItem, JobView},
     error::{Error, Result},
+    transcript::TrackInfo,
     video::VideoId,
-    wire::lookup::AFTER_SEGMENTS,
+    wire::{LanguageObject, lookup::AFTER_SEGMENTS},
 };
 
 /// The body of `POST /api/v1/jobs`: exactly one of `urls`, `playlist` and `channel`.
@@ -188,7 +189,10 @@ pub struct JobResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schemars(with = "String"))]
     pub message: Option<String>,
-    /// The transcript of an item that is done.
+    /// The languages of a video without a transcript in the language of the job, as far as known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub languages: Vec<LanguageObject>,
+    /// The transcript of an item that is done, as `GET /api/v1/transcript` returns it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schemars(with = "VideoTranscript"))]
     pub transcript: Option<VideoTranscript>,
@@ -258,8 +262,15 @@ impl JobResult {
             status: item.status.as_str().to_owned(),
             reason: failure.map(|failure| failure.reason.clone()),
             message: failure.map(|failure| failure.message.clone()),
+            languages: Vec::new(),
             transcript: None,
         }
+    }
+
+    /// Adds the languages that the video has instead.
+    #[must_use]
+    pub fn with_languages(self, tracks: &[TrackInfo]) -> Self {
+        Self { languages: tracks.iter().map(LanguageObject::from).collect(), ..self }
     }
 
     /// The item with the reason why its delivered transcript is not shown.

@@ -8,6 +8,7 @@ use transcript_core::{
         jobs::{Job, JobItem, ResultsPage},
     },
     archive::StoredTranscript,
+    transcript::TrackInfo,
 };
 
 use crate::state::AppState;
@@ -71,6 +72,11 @@ impl ItemReader {
             (self.items, self.next) = (items.into(), next);
         }
         Ok(self.items.pop_front())
+    }
+
+    /// The languages of an item that failed because its video has none in the language of the job.
+    pub(super) async fn languages_instead(&self, item: &JobItem) -> Vec<TrackInfo> {
+        self.app.accounts.jobs.languages_instead(&self.job, item).await
     }
 
     /// The transcript of a delivered item; `None` if it was withdrawn, or the item has none.

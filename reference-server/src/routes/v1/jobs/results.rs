@@ -188,7 +188,7 @@ impl ResultsBody {
     async fn item(&mut self, item: &JobItem) -> Result<Bytes, V1Error> {
         let stored = self.items.transcript(item).await?;
         let tag = self.items.job().language.as_deref().and_then(|lang| LanguageTag::parse(lang).ok());
-        let result = JobResult::new(item);
+        let result = JobResult::new(item).with_languages(&self.items.languages_instead(item).await);
         let json = |stored| VideoTranscript::json(stored, tag.as_ref(), TranscriptView::default());
         let transcript = stored.as_ref().map(json);
         let transcript = transcript.transpose().map_err(|_| unreadable())?;

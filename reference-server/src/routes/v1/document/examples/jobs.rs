@@ -111,6 +111,7 @@ fn items() -> [JobResult; 2] {
         status: ItemStatus::Done.as_str().to_owned(),
         reason: None,
         message: None,
+        languages: Vec::new(),
         transcript: serde_json::from_value(transcript()).ok(),
     };
     let failed = JobResult {
