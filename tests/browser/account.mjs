@@ -99,10 +99,22 @@ await play(async (browser) => {
     await look(page, `job-${language}`);
   }
   await page.goto("/account/jobs?hl=en");
-  for (const name of ["API key", "Orders", "Sessions"]) {
+  for (const name of ["API keys", "Orders", "Sessions"]) {
     await page.getByRole("navigation", { name: "Pages of your account" }).getByRole("link", { name }).click();
     await page.getByRole("heading", { name, exact: true, level: 1 }).waitFor();
     await look(page, name.toLowerCase().replace(" ", "-"));
+  }
+  // A second key with a name.
+  await page.goto("/account/keys");
+  await page.getByLabel("Name of the key").fill("Laptop <b>");
+  await page.getByRole("button", { name: "Create an API key" }).click();
+  const laptop = (await page.locator("#key").textContent()).trim();
+  assert.match(laptop, /^vba_/);
+  assert.notEqual(laptop, key);
+  for (const language of ["de", "ar", "en"]) {
+    await page.goto(`/account/keys?hl=${language}`);
+    for (const summary of await page.locator("main summary").all()) await summary.click();
+    await look(page, `api-keys-two-${language}`);
   }
   await page.goto("/account/delete");
   await look(page, "delete");
@@ -122,7 +134,12 @@ await play(async (browser) => {
   await plain.page.getByRole("button", { name: "Sign in" }).click();
   await plain.page.getByText("2,200 of 2,200 left").waitFor();
   await plain.page.goto("/account/keys");
-  await plain.page.getByRole("button", { name: "Replace the key" }).click();
+  const laptopSection = plain.page.locator("section", { has: plain.page.getByRole("heading", { name: "Laptop <b>" }) });
+  await laptopSection.getByText("Revoke this key").first().click();
+  await laptopSection.getByRole("button", { name: "Revoke this key" }).click();
+  await plain.page.getByText("This is your only key").waitFor({ state: "attached" });
+  await plain.page.getByText("Replace this key").first().click();
+  await plain.page.getByRole("button", { name: "Replace this key" }).click();
   const replaced = (await plain.page.locator("#key").textContent()).trim();
   assert.match(replaced, /^vba_/);
   assert.notEqual(replaced, key);

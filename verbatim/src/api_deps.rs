@@ -15,7 +15,7 @@ use transcript_core::{
 };
 
 use crate::{
-    housekeeping::Housekeeping,
+    housekeeping::{Housekeeping, RequestCounts},
     main_stores::MainStores,
     options::Options,
     server_group::ServerGroup,
@@ -62,9 +62,9 @@ impl<'a> ApiDeps<'a> {
     }
 
     /// The periodic tasks.
-    pub(crate) fn start_housekeeping(&self, servers: &ServerGroup, lookup: &Lookup) -> Housekeeping {
+    pub(crate) fn start_housekeeping(&self, servers: &ServerGroup, counts: RequestCounts) -> Housekeeping {
         let (ledger, clock) = (Arc::clone(&self.stores.ledger), Arc::clone(self.clock));
-        Housekeeping::start(ledger, clock, servers.clone(), lookup.keys().clone())
+        Housekeeping::start(ledger, clock, servers.clone(), counts)
     }
 
     /// The v1 API.

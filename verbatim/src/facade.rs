@@ -40,7 +40,10 @@ use crate::{
 };
 #[cfg(feature = "lookup")]
 use crate::{
-    api_deps::ApiDeps, housekeeping::Housekeeping, options::entitlements, server_group::ServerGroup,
+    api_deps::ApiDeps,
+    housekeeping::{Housekeeping, RequestCounts},
+    options::entitlements,
+    server_group::ServerGroup,
 };
 
 /// Timestamped transcripts of videos. A clone is a handle to the same parts.
@@ -79,6 +82,8 @@ pub struct Verbatim {
     /// Stops with the last handle.
     #[cfg(feature = "lookup")]
     housekeeping: Arc<Housekeeping>,
+    #[cfg(feature = "lookup")]
+    request_counts: RequestCounts,
 }
 
 impl Verbatim {
@@ -121,11 +126,19 @@ impl Verbatim {
         };
         #[cfg(feature = "lookup")]
         let lookup = deps.open_lookup(entitlements).await?;
+        #[cfg(feature = "lookup")]
+        let request_counts = RequestCounts {
+            lookup: lookup.keys().clone(),
+            #[cfg(feature = "accounts")]
+            accounts: Arc::clone(&accounts.authenticator),
+        };
         Ok(Self {
             #[cfg(feature = "search")]
             search: stores.search_service(&clock, servers.clone()),
             #[cfg(feature = "lookup")]
-            housekeeping: Arc::new(deps.start_housekeeping(&servers, &lookup)),
+            housekeeping: Arc::new(deps.start_housekeeping(&servers, request_counts.clone())),
+            #[cfg(feature = "lookup")]
+            request_counts,
             #[cfg(feature = "lookup")]
             lookup,
             tools: ArchiveTools::new(&stores.archive, transcripts, clock, options),
@@ -382,7 +395,7 @@ impl Verbatim {
         #[cfg(feature = "lookup")]
         self.housekeeping.stop().await;
         #[cfg(feature = "lookup")]
-        if let Err(error) = self.lookup.keys().flush_requests().await {
+        if let Err(error) = self.request_counts.flush().await {
             tracing::warn!(%error, "the last request counts of keys are lost");
         }
         self.transcripts().close().await;

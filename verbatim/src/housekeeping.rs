@@ -6,6 +6,8 @@ use std::{
 };
 
 use tokio::{task::JoinSet, time::MissedTickBehavior};
+#[cfg(feature = "accounts")]
+use transcript_core::accounts::Authenticator;
 use transcript_core::{Clock, FailureLog, Result, ledger::Ledger, lookup::LookupKeys};
 
 use crate::{server_group::ServerGroup, system::SystemClock};
@@ -35,7 +37,7 @@ impl Housekeeping {
         ledger: Arc<dyn Ledger>,
         clock: Arc<SystemClock>,
         servers: ServerGroup,
-        keys: LookupKeys,
+        keys: RequestCounts,
     ) -> Self {
         let work = async move {
             let failures = FailureLog::new();
@@ -72,13 +74,31 @@ impl Housekeeping {
     }
 }
 
+/// The counted requests of the keys of both APIs.
+#[derive(Clone, Debug)]
+pub(crate) struct RequestCounts {
+    pub(crate) lookup: LookupKeys,
+    #[cfg(feature = "accounts")]
+    pub(crate) accounts: Arc<Authenticator>,
+}
+
+impl RequestCounts {
+    /// Stores what was counted since the last call.
+    pub(crate) async fn flush(&self) -> Result<()> {
+        self.lookup.flush_requests().await?;
+        #[cfg(feature = "accounts")]
+        self.accounts.flush_requests().await?;
+        Ok(())
+    }
+}
+
 /// Stores the request counts of keys at each interval.
-async fn store_counts(keys: LookupKeys) {
+async fn store_counts(keys: RequestCounts) {
     let mut ticks = tokio::time::interval(COUNT_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        if let Err(error) = keys.flush_requests().await {
+        if let Err(error) = keys.flush().await {
             tracing::warn!(%error, "request counts not stored; the next attempt is in a few seconds");
         }
     }

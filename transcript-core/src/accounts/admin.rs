@@ -7,7 +7,7 @@ use super::{
     call_context::CallContext, change_account::change_account, jobs::JobStore, orders::list_all_for_account,
 };
 use crate::{
-    directory::{Account, AccountRef, Directory},
+    directory::{Account, AccountKey, AccountRef, Directory},
     error::{Error, ErrorKind, Result, Retry},
     ids::{AccountId, GrantId},
     ledger::{Entry, GrantOutcome, GrantRequest},
@@ -34,6 +34,8 @@ pub struct AccountExport {
     pub entries: Vec<Entry>,
     /// All its orders, oldest first.
     pub orders: Vec<Order>,
+    /// Its live keys, oldest first; empty if the directory does not list them.
+    pub keys: Vec<AccountKey>,
 }
 
 /// Operator functions on accounts: list, credit, block, change, export and erase.
@@ -142,6 +144,11 @@ impl AccountAdmin {
         let work = async move {
             let view = admin.view(admin.find(&selector).await?).await?;
             let orders = admin.orders_of(&view.account).await?;
+            let id = &view.account.id;
+            let keys = match admin.context.retry_store(|| admin.directory.account_keys(id)).await {
+                Err(error) if error.kind() == ErrorKind::Unsupported => Vec::new(),
+                keys => keys?,
+            };
             let (mut entries, mut page) = (Vec::new(), PageRequest::first());
             loop {
                 let wallet = &view.account.wallet;
@@ -150,7 +157,7 @@ impl AccountAdmin {
                 entries.extend(found.items);
                 match found.next {
                     Some(next) => page.after = Some(next),
-                    None => return Ok(AccountExport { view, entries, orders }),
+                    None => return Ok(AccountExport { view, entries, orders, keys }),
                 }
             }
         };

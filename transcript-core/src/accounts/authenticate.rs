@@ -8,7 +8,9 @@ use crate::{
         Account, Directory, KeyOwner,
         api_key::{ApiKey, ApiKind},
     },
+    error::Result as StoreResult,
     ids::KeyId,
+    lookup::request_counter::RequestCounter,
 };
 
 /// The message for a key of a blocked account.
@@ -28,11 +30,13 @@ pub struct AccountPrincipal {
 
 crate::debug_fields!(AccountPrincipal |this| { account: this.account.id, key });
 
-/// Authenticates v1 API keys. Uses the directory.
+/// Authenticates v1 API keys, and counts their requests. Uses the directory.
 #[derive(Debug)]
 pub struct Authenticator {
     pub(super) context: Arc<CallContext>,
     pub(super) directory: Arc<dyn Directory>,
+    /// Requests that are not stored yet: holders see when a key was last used.
+    pub(super) requests: RequestCounter,
 }
 
 impl Authenticator {
@@ -51,7 +55,10 @@ impl Authenticator {
             let key_digest = key.digest();
             match authenticator.context.call_store(authenticator.directory.key_owner(&key_digest)).await? {
                 Some(KeyOwner::Account { account, .. }) if account.blocked => Err(unauthorized(BLOCKED)),
-                Some(KeyOwner::Account { key, account }) => Ok(AccountPrincipal { account, key, key_digest }),
+                Some(KeyOwner::Account { key, account }) => {
+                    authenticator.count_use(&key);
+                    Ok(AccountPrincipal { account, key, key_digest })
+                }
                 Some(KeyOwner::Lookup(_)) | None => Err(unauthorized(
                     "The API key is unknown, or was replaced by a newer one. A lost key is replaced by registering \
                      again with the same e-mail address.",
@@ -59,6 +66,19 @@ impl Authenticator {
             }
         };
         self.context.task(work).await
+    }
+
+    /// Counts a request of a key.
+    pub(super) fn count_use(&self, key: &KeyId) {
+        self.requests.count_use(key, self.context.now());
+    }
+
+    /// Adds the requests that were counted since the last call to the directory.
+    ///
+    /// # Errors
+    /// Those of the directory: the requests stay counted, for the next call.
+    pub async fn flush_requests(&self) -> StoreResult<()> {
+        self.requests.flush().await
     }
 }
 

@@ -127,6 +127,7 @@ impl CachedCharges {
         digest: [u8; 32],
     ) -> Result<Arc<AccountPrincipal>, V1Error> {
         if let Some(principal) = self.principals.get(&digest) {
+            self.authenticator.count_use(&principal.key);
             return Ok(principal);
         }
         let principal = Arc::new(self.authenticator.authenticate(Some(key.reveal())).await?);

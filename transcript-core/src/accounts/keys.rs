@@ -102,7 +102,7 @@ impl AccountKeys {
             if token.len() != TOKEN_LENGTH || !token.bytes().all(is_token) {
                 return Err(invalid_token());
             }
-            let (key, record) = keys.new_key(now)?;
+            let (key, record) = keys.new_key(now).map_err(V1Error::from_store_error)?;
             let redeem = RedeemRequest {
                 digest: Sha256::digest(token.as_bytes()).to_vec(),
                 confirmed,
@@ -146,19 +146,8 @@ impl AccountKeys {
         let keys = Arc::clone(self);
         let old_digest = guard.caller().key_digest.clone();
         let work = async move {
-            let (key, record) = keys.new_key(keys.context.now())?;
-            let directory = &keys.directory;
-            let rotate_key = || async {
-                match directory.rotate(&old_digest, record.clone()).await? {
-                    RotateOutcome::Rotated => Ok(true),
-                    // An earlier try of this call may have taken effect: then the new key is live.
-                    RotateOutcome::Stale => {
-                        let owner = directory.key_owner(&record.digest).await?;
-                        Ok(matches!(owner, Some(KeyOwner::Account { key, .. }) if key == record.id))
-                    }
-                }
-            };
-            match keys.context.retry_store(rotate_key).await {
+            let (key, record) = keys.new_key(keys.context.now()).map_err(V1Error::from_store_error)?;
+            match keys.replace(&old_digest, &record).await {
                 Ok(true) => Ok(key),
                 Ok(false) => Err(unauthorized("The API key was replaced by a newer one at the same time.")),
                 Err(error) => {
@@ -174,10 +163,25 @@ impl AccountKeys {
         self.context.task(work).await
     }
 
+    /// Replaces the live key with this digest; returns false if there is none.
+    pub(super) async fn replace(&self, old_digest: &[u8], new: &NewKeyRecord) -> Result<bool> {
+        let directory = &self.directory;
+        let rotate_key = || async {
+            match directory.rotate(old_digest, new.clone()).await? {
+                RotateOutcome::Rotated => Ok(true),
+                // An earlier try of this call may have taken effect: then the new key is live.
+                RotateOutcome::Stale => {
+                    let owner = directory.key_owner(&new.digest).await?;
+                    Ok(matches!(owner, Some(KeyOwner::Account { key, .. }) if key == new.id))
+                }
+            }
+        };
+        self.context.retry_store(rotate_key).await
+    }
+
     /// Generates a key, and its record for storage.
-    fn new_key(&self, now: Timestamp) -> Result<(ApiKey, NewKeyRecord), V1Error> {
-        let key = ApiKey::generate(ApiKind::V1, self.context.random.as_ref());
-        let key = key.map_err(V1Error::from_store_error)?;
+    pub(super) fn new_key(&self, now: Timestamp) -> Result<(ApiKey, NewKeyRecord)> {
+        let key = ApiKey::generate(ApiKind::V1, self.context.random.as_ref())?;
         let id = KeyId::new(self.context.random_id("key"));
         let record = NewKeyRecord { id, digest: key.digest(), hint: key.hint(), now };
         Ok((key, record))

@@ -22,6 +22,7 @@ mod email;
 mod erase;
 mod error;
 mod fetch_payment;
+mod holder_keys;
 mod idempotency;
 mod idempotency_lease;
 mod issue_key;
@@ -67,6 +68,7 @@ pub use effective_plan::{EffectivePlan, PlanState};
 pub use email::{Email, EmailError};
 pub use erase::ProviderRefs;
 pub use error::V1Error;
+pub use holder_keys::CreateAccountKeyOutcome;
 pub use idempotency::{IdempotencyAttempt, IdempotencyState, IdempotencyStore, StoredHeader, StoredResponse};
 pub use keys::{AccountKeys, IssuedAccountKey, VerifyOutcome};
 pub use options::{AccountsOptions, PlanTable, PlanTerms};
@@ -98,6 +100,7 @@ use crate::{
     keyed_digest::KeyedDigest,
     ledger::{HoldManager, HoldTimes, Ledger},
     limits::{RateLimiter, network::NetworkHasher},
+    lookup::request_counter::RequestCounter,
     time::{Clock, Random},
 };
 
@@ -165,6 +168,7 @@ pub struct Accounts {
 struct AccountsState {
     networks: NetworkHasher,
     abandoned_fetches: AbandonedFetches,
+    requests: RequestCounter,
     principals: Arc<PrincipalCache>,
     jobs_wake: Arc<Notify>,
     digest: KeyedDigest,
@@ -182,9 +186,11 @@ impl Accounts {
     /// As [`SecretStore::get_or_create`].
     pub async fn open(deps: AccountsDeps, secrets: &dyn SecretStore) -> Result<Self> {
         let secret = secrets.get_or_create("server", deps.random.bytes(SECRET_LENGTH)).await?;
+        let store_timeout = deps.transcripts.options().store_timeout;
         let state = AccountsState {
             networks: NetworkHasher::new(secret.clone()),
             abandoned_fetches: AbandonedFetches::default(),
+            requests: RequestCounter::new(Arc::clone(&deps.directory), store_timeout),
             principals: Arc::new(Cache::new(PRINCIPALS_MAX)),
             jobs_wake: Arc::default(),
             digest: KeyedDigest::new(secret),
@@ -216,6 +222,7 @@ impl Accounts {
         let state = AccountsState {
             networks: self.keys.networks.clone(),
             abandoned_fetches: self.credits.abandoned_fetches.clone(),
+            requests: self.authenticator.requests.clone(),
             principals: Arc::clone(&self.cached_charges.principals),
             jobs_wake: Arc::clone(&self.jobs.wake),
             digest: self.webhooks.digest.clone(),
@@ -255,8 +262,8 @@ impl Accounts {
         let (shared, limits, credits) = Self::shared_parts(&deps, state.abandoned_fetches);
         let AccountsDeps { directory, charges, orders, outbox, sessions, jobs, webhooks, replies, .. } = deps;
         let context = || Arc::clone(&shared);
-        let authenticator = Authenticator { context: context(), directory: Arc::clone(&directory) };
-        let authenticator = Arc::new(authenticator);
+        let (requests, accounts) = (state.requests, Arc::clone(&directory));
+        let authenticator = Arc::new(Authenticator { context: context(), directory: accounts, requests });
         let admission = Admission {
             context: context(),
             authenticator: Arc::clone(&authenticator),

@@ -1,12 +1,12 @@
-//! What the holder of an account sees of it: the statement, the usage per day, the key and the orders.
+//! What the holder of an account sees of it: the statement, the usage per day and the orders.
 
 use std::sync::Arc;
 
 use super::{AccountAdmin, AccountView, Order};
 use crate::{
-    directory::{Account, AccountKey},
+    directory::Account,
     error::Result,
-    ids::{KeyId, OrderId},
+    ids::OrderId,
     ledger::Entry,
     page::{Page, PageRequest},
     time::Timestamp,
@@ -25,8 +25,6 @@ pub struct DailyUsage {
     pub days: Vec<(Timestamp, u64)>,
     /// Whether the account has too many entries, so that the oldest days are not counted.
     pub is_partial: bool,
-    /// Time of the last use that cost credits; `None` if none was counted.
-    pub last_at: Option<Timestamp>,
 }
 
 impl DailyUsage {
@@ -34,7 +32,7 @@ impl DailyUsage {
         let today = now.as_millis().div_euclid(DAY_MS);
         let start = |day: i64| Timestamp::from_millis(day.saturating_mul(DAY_MS));
         let days = (today - USAGE_DAYS + 1..=today).map(|day| (start(day), 0)).collect();
-        Self { days, is_partial: false, last_at: None }
+        Self { days, is_partial: false }
     }
 
     /// Counts an entry; returns whether it is within the days.
@@ -42,7 +40,6 @@ impl DailyUsage {
         let day = entry.at.as_millis().div_euclid(DAY_MS).saturating_mul(DAY_MS);
         let is_within = self.days.first().is_some_and(|(first, _)| first.as_millis() <= day);
         if entry.kind.is_spent() {
-            self.last_at = self.last_at.max(Some(entry.at));
             // Another server's clock may be ahead: its entries count for today.
             let index = self.days.iter().rposition(|(start, _)| start.as_millis() <= day);
             if let Some((_, credits)) = index.and_then(|index| self.days.get_mut(index)) {
@@ -99,33 +96,6 @@ impl AccountAdmin {
             }
             usage.is_partial = true;
             Ok(usage)
-        };
-        self.context.transcripts.task(work).await?
-    }
-
-    /// The live keys of an account, oldest first.
-    ///
-    /// # Errors
-    /// [`crate::ErrorKind::Unsupported`] if the directory does not list them; the errors of the ports.
-    pub async fn account_keys(self: &Arc<Self>, account: &Account) -> Result<Vec<AccountKey>> {
-        let (admin, id) = (Arc::clone(self), account.id.clone());
-        let work = async move { admin.context.retry_store(|| admin.directory.account_keys(&id)).await };
-        self.context.transcripts.task(work).await?
-    }
-
-    /// Revokes a live key of an account; returns whether it was one.
-    ///
-    /// # Errors
-    /// As [`AccountAdmin::account_keys`].
-    pub async fn revoke_key(self: &Arc<Self>, account: &Account, key: &KeyId) -> Result<bool> {
-        let keys = self.account_keys(account).await?;
-        if !keys.iter().any(|live| live.id == *key) {
-            return Ok(false);
-        }
-        let (admin, key) = (Arc::clone(self), key.clone());
-        let work = async move {
-            let now = admin.context.now();
-            admin.context.retry_store(|| admin.directory.revoke_key(&key, now)).await.map(|_| true)
         };
         self.context.transcripts.task(work).await?
     }
@@ -198,6 +168,5 @@ mod tests {
         let counted: Vec<_> = usage.days.iter().filter(|(_, credits)| *credits > 0).copied().collect();
         let expected = [(day(-29), 32), (day(-1), 4), (day(0), 3)];
         assert_eq!(counted, expected.map(|(at, credits)| (Timestamp::from_millis(at), credits)));
-        assert_eq!(usage.last_at, Some(Timestamp::from_millis(day(1))));
     }
 }

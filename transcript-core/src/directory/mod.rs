@@ -14,9 +14,9 @@ pub use key_access::{
     FieldChange, KeyAccess, KeyAccessChange, KeyRequests, PeriodRequests, RequestCounts, RequestQuota,
 };
 pub use records::{
-    Account, AccountKey, AccountRef, AddKeyOutcome, EraseOutcome, KeyOwner, KeySummary, LookupKey,
-    NewKeyRecord, PaidPeriod, Plan, RedeemOutcome, RedeemRequest, RenewRequest, RotateOutcome, UpdateOutcome,
-    VerificationToken,
+    Account, AccountKey, AccountRef, AddAccountKeyOutcome, AddKeyOutcome, EraseOutcome, KeyOwner, KeySummary,
+    LookupKey, NewAccountKey, NewKeyRecord, PaidPeriod, Plan, RedeemOutcome, RedeemRequest, RenewRequest,
+    RotateOutcome, UpdateOutcome, VerificationToken,
 };
 
 use crate::{
@@ -98,7 +98,21 @@ pub trait Directory: fmt::Debug + Send + Sync + 'static {
         Ok(Vec::new())
     }
 
+    /// Stores a further key of an account, unless it has `live_max` live keys.
+    ///
+    /// **Behaviour**: the account's other keys stay. The same key again (id and digest) is
+    /// [`AddAccountKeyOutcome::Added`] and changes nothing, also if it is no longer live.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Conflict`] if the id or the digest belongs to another key;
+    /// [`crate::ErrorKind::Unsupported`] from the default implementation.
+    async fn add_account_key(&self, _key: NewAccountKey, _live_max: u32) -> Result<AddAccountKeyOutcome> {
+        Err(Error::unsupported("this directory stores one key for an account"))
+    }
+
     /// The live keys of an account, oldest first. An unknown account has none.
+    ///
+    /// **Behaviour**: a successor ([`Directory::rotate`]) has the name of the key that it replaced, and no last use.
     ///
     /// # Errors
     /// [`crate::ErrorKind::Unsupported`] from the default implementation.

@@ -51,15 +51,26 @@ pub struct KeySummary {
     pub revoked_at: Option<Timestamp>,
 }
 
-/// A live key of an account, as its holder sees it.
+/// A further key of an account.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewAccountKey {
+    /// The key; its `now` is the time of creation.
+    pub key: NewKeyRecord,
+    /// The account.
+    pub account: AccountId,
+    /// Name that the holder gave the key.
+    pub name: String,
+}
+
+/// A live key of an account.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AccountKey {
-    /// Public id of the key.
-    pub id: KeyId,
-    /// First characters of the key, by which a user recognises it.
-    pub hint: String,
-    /// When it was created.
-    pub created_at: Timestamp,
+    /// The key; its `now` is the time of creation.
+    pub key: NewKeyRecord,
+    /// Name that the holder gave it; `None` for a key that a mail issued.
+    pub name: Option<String>,
+    /// Time of the last request since its creation, as stored.
+    pub last_used_at: Option<Timestamp>,
 }
 
 /// A plan of the v1 API (specification 3).
@@ -169,6 +180,18 @@ pub enum AddKeyOutcome {
         /// Time at which another key fits, unless keys are renewed; `None` if the maximum is 0.
         room_at: Option<Timestamp>,
     },
+}
+
+/// Outcome of adding a key to an account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AddAccountKeyOutcome {
+    /// The key is stored.
+    Added,
+    /// The account has the maximum of live keys.
+    AccountFull,
+    /// There is no such account.
+    Missing,
 }
 
 /// Request to extend a key's entitlement.

@@ -21,7 +21,7 @@ mod payment;
 mod plan;
 mod question;
 mod request;
-mod request_counter;
+pub(crate) mod request_counter;
 mod response;
 mod visitor;
 

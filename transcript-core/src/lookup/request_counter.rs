@@ -10,7 +10,7 @@ use std::{
 };
 
 use crate::{
-    directory::{Directory, KeyRequests, LookupKey, RequestCounts},
+    directory::{Directory, KeyAccess, KeyRequests, LookupKey, RequestCounts},
     error::Result,
     ids::KeyId,
     retry::with_timeout,
@@ -36,7 +36,7 @@ pub(super) enum CountOutcome {
 
 /// The requests of keys since they were last stored. A clone is the same counter.
 #[derive(Clone, Debug)]
-pub(super) struct RequestCounter {
+pub(crate) struct RequestCounter {
     directory: Arc<dyn Directory>,
     store_timeout: Duration,
     keys: Arc<Mutex<HashMap<KeyId, KeyCounter>>>,
@@ -66,14 +66,14 @@ impl KeyCounter {
 }
 
 /// The outcome if these requests use up the key's quota.
-fn exhausted(key: &LookupKey, requests: &RequestCounts, now: Timestamp) -> Option<CountOutcome> {
-    let quota = key.access.quota.as_ref()?;
+fn exhausted(access: &KeyAccess, requests: &RequestCounts, now: Timestamp) -> Option<CountOutcome> {
+    let quota = access.quota.as_ref()?;
     let is_exhausted = requests.within(quota.period, now) >= quota.max;
     is_exhausted.then(|| CountOutcome::Exhausted { retry_after: quota.period.end(now).since(now) })
 }
 
 impl RequestCounter {
-    pub(super) fn new(directory: Arc<dyn Directory>, store_timeout: Duration) -> Self {
+    pub(crate) fn new(directory: Arc<dyn Directory>, store_timeout: Duration) -> Self {
         let (keys, flush) = (Arc::default(), Arc::default());
         Self { directory, store_timeout, keys, flush, keys_max: KEYS_MAX }
     }
@@ -83,27 +83,35 @@ impl RequestCounter {
     /// # Errors
     /// Those of the directory, if too many keys wait for a flush.
     pub(super) async fn count(&self, key: &LookupKey, now: Timestamp) -> Result<CountOutcome> {
-        if let Some(outcome) = self.try_count(key, now) {
+        let (id, access) = (&key.key.id, &key.access);
+        if let Some(outcome) = self.try_count(id, access, now) {
             return Ok(outcome);
         }
         self.flush().await?;
         self.lock().retain(|_, counter| !counter.pending.is_empty() || !counter.storing.is_empty());
         // Other callers may have filled the room again: then the request passes uncounted, within the stored counts.
-        let uncounted = || exhausted(key, &key.access.requests, now).unwrap_or(CountOutcome::Counted);
-        Ok(self.try_count(key, now).unwrap_or_else(uncounted))
+        let uncounted = || exhausted(access, &access.requests, now).unwrap_or(CountOutcome::Counted);
+        Ok(self.try_count(id, access, now).unwrap_or_else(uncounted))
+    }
+
+    /// Counts a request of a key without a quota, for the time of its last use.
+    ///
+    /// Without room it is not counted: the last use of a key is no reason to wait for a store.
+    pub(crate) fn count_use(&self, key: &KeyId, now: Timestamp) {
+        let _ = self.try_count(key, &KeyAccess::default(), now);
     }
 
     /// Counts a request without waiting; `None` if there is no room for its key.
-    fn try_count(&self, key: &LookupKey, now: Timestamp) -> Option<CountOutcome> {
+    fn try_count(&self, key: &KeyId, access: &KeyAccess, now: Timestamp) -> Option<CountOutcome> {
         let mut keys = self.lock();
         let has_room = keys.len() < self.keys_max;
-        let counter = match keys.entry(key.key.id.clone()) {
+        let counter = match keys.entry(key.clone()) {
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) if has_room => entry.insert(KeyCounter::default()),
             Entry::Vacant(_) => return None,
         };
-        let read = &key.access.requests;
-        if let Some(exhausted) = exhausted(key, &counter.all(read), now) {
+        let read = &access.requests;
+        if let Some(exhausted) = exhausted(access, &counter.all(read), now) {
             return Some(exhausted);
         }
         if counter.storing.is_empty() {
@@ -121,7 +129,7 @@ impl RequestCounter {
     ///
     /// # Cancellation
     /// Requests of a store call that is dropped midway are counted again by the next flush.
-    pub(super) async fn flush(&self) -> Result<()> {
+    pub(crate) async fn flush(&self) -> Result<()> {
         let _one = self.flush.lock().await;
         for keys in self.begin_flush().chunks(BATCH) {
             let batch = self.begin_storing(keys);

@@ -7,9 +7,10 @@ use async_trait::async_trait;
 use super::{SharedState, numbered, page_of};
 use crate::{
     directory::{
-        Account, AccountKey, AccountRef, AddKeyOutcome, Directory, EraseOutcome, KeyAccessChange, KeyOwner,
-        KeyRequests, KeySummary, LookupKey, NewKeyRecord, Plan, RedeemOutcome, RedeemRequest, RenewRequest,
-        RotateOutcome, UpdateOutcome, VerificationToken,
+        Account, AccountKey, AccountRef, AddAccountKeyOutcome, AddKeyOutcome, Directory, EraseOutcome,
+        KeyAccessChange, KeyOwner, KeyRequests, KeySummary, LookupKey, NewAccountKey, NewKeyRecord, Plan,
+        RedeemOutcome, RedeemRequest, RenewRequest, RequestCounts, RotateOutcome, UpdateOutcome,
+        VerificationToken,
     },
     error::{Error, Result},
     ids::{AccountId, KeyId},
@@ -41,7 +42,14 @@ struct StoredKey {
 #[derive(Debug)]
 enum KeyRecordOwner {
     Lookup(LookupKey),
-    Account { key: NewKeyRecord, account: AccountId },
+    Account { key: NewKeyRecord, account: AccountId, name: Option<String>, requests: RequestCounts },
+}
+
+impl KeyRecordOwner {
+    /// A key of an account that has not been used.
+    fn account(key: NewKeyRecord, account: AccountId, name: Option<String>) -> Self {
+        Self::Account { key, account, name, requests: RequestCounts::default() }
+    }
 }
 
 #[derive(Debug)]
@@ -108,13 +116,18 @@ impl DirectoryState {
         self.keys.values_mut().find(|stored| stored.is_live() && predicate(stored.key()))
     }
 
+    /// Refuses a key whose ID or digest is stored.
+    fn check_unused(&self, new: &NewKeyRecord) -> Result<()> {
+        match self.keys.values().any(|other| other.key().id == new.id || other.key().digest == new.digest) {
+            true => Err(Error::conflict("the key id or the digest belongs to another key")),
+            false => Ok(()),
+        }
+    }
+
     /// Stores a key with a new ID and digest.
     fn add(&mut self, owner: KeyRecordOwner) -> Result<()> {
         let stored = StoredKey { owner, revoked_at: None };
-        let new = stored.key();
-        if self.keys.values().any(|other| other.key().id == new.id || other.key().digest == new.digest) {
-            return Err(Error::conflict("the key id or the digest belongs to another key"));
-        }
+        self.check_unused(stored.key())?;
         let next_number = self.next_number();
         self.keys.insert(next_number, stored);
         Ok(())
@@ -155,7 +168,7 @@ impl Directory for MemoryDirectory {
         };
         Ok(match &stored.owner {
             KeyRecordOwner::Lookup(lookup) => Some(KeyOwner::Lookup(lookup.clone())),
-            KeyRecordOwner::Account { key, account } => state
+            KeyRecordOwner::Account { key, account, .. } => state
                 .account(&AccountRef::Id(account.clone()))
                 .map(|account| KeyOwner::Account { key: key.id.clone(), account: account.clone() }),
         })
@@ -211,8 +224,8 @@ impl Directory for MemoryDirectory {
             KeyRecordOwner::Lookup(lookup) => {
                 KeyRecordOwner::Lookup(LookupKey { key: new, ..lookup.clone() })
             }
-            KeyRecordOwner::Account { account, .. } => {
-                KeyRecordOwner::Account { key: new, account: account.clone() }
+            KeyRecordOwner::Account { account, name, .. } => {
+                KeyRecordOwner::account(new, account.clone(), name.clone())
             }
         };
         state.add(owner)?;
@@ -222,12 +235,31 @@ impl Directory for MemoryDirectory {
         Ok(RotateOutcome::Rotated)
     }
 
+    async fn add_account_key(&self, new: NewAccountKey, live_max: u32) -> Result<AddAccountKeyOutcome> {
+        let mut state = self.state.lock();
+        let NewAccountKey { key, account, name } = new;
+        if state.keys.values().any(|stored| is_same(stored.key(), &key)) {
+            return Ok(AddAccountKeyOutcome::Added);
+        }
+        state.check_unused(&key)?;
+        if state.account(&AccountRef::Id(account.clone())).is_none() {
+            return Ok(AddAccountKeyOutcome::Missing);
+        }
+        let live = state.keys.values().filter(|stored| stored.is_live() && stored.belongs_to(&account));
+        if live.count() >= live_max as usize {
+            return Ok(AddAccountKeyOutcome::AccountFull);
+        }
+        state.add(KeyRecordOwner::account(key, account, Some(name)))?;
+        Ok(AddAccountKeyOutcome::Added)
+    }
+
     async fn account_keys(&self, account: &AccountId) -> Result<Vec<AccountKey>> {
         let state = self.state.lock();
-        let live = state.keys.values().filter(|stored| stored.revoked_at.is_none());
+        let live = state.keys.values().filter(|stored| stored.is_live());
         let keys = live.filter_map(|stored| match &stored.owner {
-            KeyRecordOwner::Account { key, account: owner } if owner == account => {
-                Some(AccountKey { id: key.id.clone(), hint: key.hint.clone(), created_at: key.now })
+            KeyRecordOwner::Account { key, account: owner, name, requests } if owner == account => {
+                let (key, name) = (key.clone(), name.clone());
+                Some(AccountKey { key, name, last_used_at: requests.last_at })
             }
             _ => None,
         });
@@ -252,9 +284,12 @@ impl Directory for MemoryDirectory {
         let mut state = self.state.lock();
         let add = |requests: KeyRequests| {
             let stored = state.keys.values_mut().find(|stored| stored.key().id == requests.key)?;
-            let KeyRecordOwner::Lookup(key) = &mut stored.owner else { return None };
-            key.access.requests = key.access.requests.plus(&requests.counts);
-            Some(KeyRequests { counts: key.access.requests.clone(), ..requests })
+            let counts = match &mut stored.owner {
+                KeyRecordOwner::Lookup(key) => &mut key.access.requests,
+                KeyRecordOwner::Account { requests, .. } => requests,
+            };
+            *counts = counts.plus(&requests.counts);
+            Some(KeyRequests { counts: counts.clone(), ..requests })
         };
         Ok(requests.into_iter().filter_map(add).collect())
     }
@@ -313,7 +348,7 @@ impl Directory for MemoryDirectory {
             return Err(Error::conflict("the account id belongs to another account"));
         }
         let account = known.unwrap_or_else(|| new_account(&request, email.clone()));
-        state.add(KeyRecordOwner::Account { key: request.key.clone(), account: account.id.clone() })?;
+        state.add(KeyRecordOwner::account(request.key.clone(), account.id.clone(), None))?;
         let old = state.keys.values_mut().filter(|stored| stored.belongs_to(&account.id) && stored.is_live());
         for key in old.filter(|stored| !is_same(stored.key(), &request.key)) {
             key.revoked_at = Some(request.key.now);

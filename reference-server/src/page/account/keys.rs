@@ -1,65 +1,115 @@
-//! The key of an account.
+//! The keys of an account.
 
 use maud::{Markup, html};
 use transcript_core::{
-    Timestamp,
+    accounts::AccountKeys,
     directory::{Account, AccountKey},
 };
 
-use super::{AccountPage, account_page, date, post_form};
+use super::{AccountPage, account_page, date, date_and_time, post_form};
 use crate::page::{Frame, PageContext, PageWidth, Section, assets::COPY_SCRIPT};
 
-/// Page with the live keys, of which there is at most one.
+/// The form that creates a key.
+#[derive(Debug)]
+pub(crate) struct KeyForm<'a> {
+    /// Random text of the form: sent twice, it creates one key.
+    pub(crate) token: String,
+    /// A name that was not accepted.
+    pub(crate) rejected: Option<&'a str>,
+}
+
+/// Page with the live keys.
 pub(crate) fn keys(
     context: &PageContext,
     account: &Account,
     keys: &[AccountKey],
-    last_used_at: Option<Timestamp>,
+    form: &KeyForm<'_>,
 ) -> Markup {
     let text = |key| context.text(key);
-    let current = keys.last().map_or("", |key| key.id.as_str());
-    let (submit, hint) = match keys.is_empty() {
-        true => ("keys.create", "keys.create_hint"),
-        false => ("keys.rotate", "keys.rotate_hint"),
-    };
+    let is_full = keys.len() >= AccountKeys::LIVE_MAX as usize;
     account_page(
         context,
         AccountPage::Keys,
         "account.keys",
         html! {
+            p { (text("keys.lead")) }
+            @if account.blocked { p.note role="status" { (text("account.blocked")) } }
             @if keys.is_empty() { p { (text("keys.none")) } }
-            @for key in keys {
-                dl.facts {
-                    dt { (text("keys.name")) }
-                    dd { (text("keys.default_name")) " " code { (key.hint) "…" } }
-                    dt { (text("keys.created")) }
-                    dd { (date(key.created_at)) }
-                    dt { (text("keys.last_used")) }
-                    dd {
-                        @match last_used_at {
-                            Some(at) => (date(at)),
-                            None => (text("keys.never_used")),
-                        }
+            @for key in keys { (live_key(context, account, key, keys.len() == 1)) }
+            @if is_full {
+                h2 { (text("keys.create_title")) }
+                p.note { (context.fill("keys.full", &[("count", &keys.len().to_string())])) }
+            } @else if !account.blocked {
+                h2 { (text(if keys.is_empty() { "keys.create" } else { "keys.create_title" })) }
+                p { (text("keys.create_hint")) }
+                (create_form(context, form))
+            }
+        },
+    )
+}
+
+/// A live key, and the forms that replace and revoke it.
+fn live_key(context: &PageContext, account: &Account, key: &AccountKey, is_last: bool) -> Markup {
+    let text = |key| context.text(key);
+    let id = key.key.id.as_str();
+    let revoke_hint = if is_last { "keys.revoke_last_hint" } else { "keys.revoke_hint" };
+    html! {
+        section.live {
+            h2 id=(id) { bdi { (key.name.as_deref().unwrap_or_else(|| text("keys.default_name"))) } }
+            dl.facts {
+                dt { (text("keys.key")) }
+                dd { code dir="ltr" { (key.key.hint) "…" } }
+                dt { (text("keys.created")) }
+                dd { (date(key.key.now)) }
+                dt { (text("keys.last_used")) }
+                dd {
+                    @match key.last_used_at {
+                        Some(at) => (date_and_time(at)),
+                        None => (text("keys.never_used")),
                     }
                 }
             }
-            @if account.blocked {
-                p.note role="status" { (text("account.blocked")) }
-            } @else {
-                p { (text(hint)) }
-                (post_form(context, "account/keys/rotate", html! {
-                    input type="hidden" name="key" value=(current);
-                    button type="submit" { (text(submit)) }
-                }))
+            @if !account.blocked {
+                (key_action(context, id, "account/keys/rotate", "keys.rotate", "keys.rotate_hint"))
             }
-            @if !keys.is_empty() {
-                h2 { (text("keys.revoke_title")) }
-                p { (text("keys.revoke_hint")) }
-                (post_form(context, "account/keys/revoke", html! {
-                    input type="hidden" name="key" value=(current);
-                    button.other type="submit" { (text("keys.revoke")) }
-                }))
+            (key_action(context, id, "account/keys/revoke", "keys.revoke", revoke_hint))
+        }
+    }
+}
+
+/// A form that changes a key, folded so that one click does nothing. `label` and `hint` are messages.
+fn key_action(context: &PageContext, id: &str, path: &str, label: &str, hint: &str) -> Markup {
+    html! {
+        details {
+            summary { (context.text(label)) }
+            p { (context.text(hint)) }
+            (post_form(context, path, html! {
+                input type="hidden" name="key" value=(id);
+                button.other type="submit" aria-describedby=(id) { (context.text(label)) }
+            }))
+        }
+    }
+}
+
+fn create_form(context: &PageContext, form: &KeyForm<'_>) -> Markup {
+    let text = |key| context.text(key);
+    let max = AccountKeys::NAME_LENGTH_MAX.to_string();
+    let is_rejected = form.rejected.is_some();
+    let description = if is_rejected { "name-error name-hint" } else { "name-hint" };
+    post_form(
+        context,
+        "account/keys/create",
+        html! {
+            input type="hidden" name="token" value=(form.token);
+            label for="name" { (text("keys.name")) }
+            @if is_rejected { p.error #name-error { (context.fill("keys.bad_name", &[("count", &max)])) } }
+            div.row {
+                input id="name" name="name" required maxlength=(max) autocomplete="off" dir="auto"
+                    value=(form.rejected.unwrap_or_default()) aria-invalid=[is_rejected.then_some("true")]
+                    aria-describedby=(description);
+                button type="submit" { (text("keys.create")) }
             }
+            p.hint #name-hint { (context.fill("keys.name_hint", &[("count", &max)])) }
         },
     )
 }

@@ -12,7 +12,7 @@ use maud::{Markup, html};
 use transcript_core::Timestamp;
 
 pub(crate) use jobs::{job, jobs};
-pub(crate) use keys::{issued_key, keys, new_key};
+pub(crate) use keys::{KeyForm, issued_key, keys, new_key};
 pub(crate) use orders::{Shop, orders, receipt};
 pub(super) use orders::{item, refund};
 pub(crate) use overview::overview;

@@ -1,10 +1,11 @@
-//! `/account/keys`: the key of an account.
+//! `/account/keys`: the keys of an account.
 
 use axum::{extract::State, response::Response};
 use http::StatusCode;
 use transcript_core::{
     ErrorKind, Result,
-    directory::{Account, AccountKey},
+    accounts::CreateAccountKeyOutcome,
+    directory::{Account, AccountKey, api_key::ApiKey},
     ids::KeyId,
 };
 
@@ -14,7 +15,10 @@ use super::{
     store_failure,
 };
 use crate::{
-    page::{PageContext, PagePolicy, account as page},
+    page::{
+        PageContext, PagePolicy,
+        account::{self as page, KeyForm},
+    },
     state::AppState,
 };
 
@@ -24,14 +28,42 @@ pub(in crate::routes) async fn show(
     context: PageContext,
     SignedIn(principal): SignedIn,
 ) -> Response {
-    let account = &principal.account;
-    match tokio::try_join!(live_keys(&app, account), app.accounts.admin.daily_usage(account)) {
-        Ok((keys, usage)) => respond(StatusCode::OK, page::keys(&context, account, &keys, usage.last_at)),
+    list(&app, &context, &principal.account, None).await
+}
+
+/// Creates a further key, and shows it once.
+///
+/// The same form creates one key: sent again, it leads to the list.
+pub(in crate::routes) async fn create(
+    State(app): State<AppState>,
+    _: OwnForm,
+    context: PageContext,
+    SignedIn(principal): SignedIn,
+    sent: SentForm,
+) -> Response {
+    let (account, name, form) = (&principal.account, sent.field("name"), sent.field("token"));
+    if account.blocked || form.is_empty() {
+        return see_other(&context, "account/keys");
+    }
+    match app.accounts.keys.create(account, &name, &form).await {
+        Ok(CreateAccountKeyOutcome::Created(key)) => show_new(&app, &context, &key),
+        Ok(CreateAccountKeyOutcome::InvalidName) => list(&app, &context, account, Some(&name)).await,
+        // The list says that the account is full.
+        Ok(CreateAccountKeyOutcome::Repeated | CreateAccountKeyOutcome::AccountFull) => {
+            see_other(&context, "account/keys")
+        }
+        // A directory of one key for an account: the new key replaces it.
+        Err(error) if error.kind() == ErrorKind::Unsupported => {
+            match app.accounts.admin.issue_key(account.id.as_str()).await {
+                Ok((_, key)) => show_new(&app, &context, &key),
+                Err(error) => store_failure(&context, &error),
+            }
+        }
         Err(error) => store_failure(&context, &error),
     }
 }
 
-/// Replaces the key that the page showed, and shows the new one once.
+/// Replaces the key that the form names, and shows the new one once.
 ///
 /// A form that is sent again names a key that is no longer live, so a reload does not replace the new key.
 pub(in crate::routes) async fn rotate(
@@ -42,20 +74,11 @@ pub(in crate::routes) async fn rotate(
     sent: SentForm,
 ) -> Response {
     let account = &principal.account;
-    let replaced = async {
-        let live = live_keys(&app, account).await?;
-        let shown = sent.field("key");
-        let is_current = live.last().map_or("", |key| key.id.as_str()) == shown;
-        match is_current && !account.blocked {
-            true => app.accounts.admin.issue_key(account.id.as_str()).await.map(Some),
-            false => Ok(None),
-        }
-    };
-    match replaced.await {
-        Ok(Some((_, key))) => {
-            let page = page::new_key(&context, key.reveal(), &app.lookup.options().base_url);
-            respond_with(StatusCode::OK, page, PagePolicy::Script)
-        }
+    if account.blocked {
+        return see_other(&context, "account/keys");
+    }
+    match app.accounts.keys.rotate_one(&account.id, &KeyId::new(sent.field("key"))).await {
+        Ok(Some(key)) => show_new(&app, &context, &key),
         Ok(None) => see_other(&context, "account/keys"),
         Err(error) => store_failure(&context, &error),
     }
@@ -69,15 +92,33 @@ pub(in crate::routes) async fn revoke(
     SignedIn(principal): SignedIn,
     sent: SentForm,
 ) -> Response {
-    match app.accounts.admin.revoke_key(&principal.account, &KeyId::new(sent.field("key"))).await {
+    match app.accounts.keys.revoke(&principal.account.id, &KeyId::new(sent.field("key"))).await {
         Ok(_) => see_other(&context, "account/keys"),
         Err(error) => store_failure(&context, &error),
     }
 }
 
+/// The list; `rejected` is a name that the form did not accept.
+async fn list(app: &AppState, context: &PageContext, account: &Account, rejected: Option<&str>) -> Response {
+    let status = if rejected.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
+    match live_keys(app, account).await {
+        Ok(keys) => {
+            let form = KeyForm { token: app.accounts.sessions.form_token(), rejected };
+            respond(status, page::keys(context, account, &keys, &form))
+        }
+        Err(error) => store_failure(context, &error),
+    }
+}
+
+/// Page of a new key.
+fn show_new(app: &AppState, context: &PageContext, key: &ApiKey) -> Response {
+    let page = page::new_key(context, key.reveal(), &app.lookup.options().base_url);
+    respond_with(StatusCode::OK, page, PagePolicy::Script)
+}
+
 /// The live keys; none if the directory does not list them.
 async fn live_keys(app: &AppState, account: &Account) -> Result<Vec<AccountKey>> {
-    match app.accounts.admin.account_keys(account).await {
+    match app.accounts.keys.list(&account.id).await {
         Err(error) if error.kind() == ErrorKind::Unsupported => Ok(Vec::new()),
         keys => keys,
     }

@@ -2,11 +2,14 @@
 
 use transcript_core::{
     Error, Timestamp,
-    directory::{AddKeyOutcome, LookupKey, NewKeyRecord, RenewRequest, RotateOutcome},
+    directory::{
+        AddAccountKeyOutcome, AddKeyOutcome, LookupKey, NewAccountKey, NewKeyRecord, RenewRequest,
+        RotateOutcome,
+    },
     ids::{KeyId, WalletId},
 };
 
-use super::key_access::key_access;
+use super::{ACCOUNT_BY_ID, key_access::key_access};
 use crate::{
     codec::column,
     error::DbResult,
@@ -24,8 +27,9 @@ const ADD_KEY: &str = "INSERT INTO keys
     (id, digest, hint, created_at, wallet, label, email, subject, entitled_until, seq, expires_at, quota,
         quota_period)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
-const ADD_ACCOUNT_KEY: &str =
-    "INSERT INTO keys (id, digest, hint, created_at, account, seq) VALUES ($1, $2, $3, $4, $5, $6)";
+const ADD_ACCOUNT_KEY: &str = "INSERT INTO keys (id, digest, hint, created_at, account, label, seq)
+    VALUES ($1, $2, $3, $4, $5, $6, $7)";
+const COUNT_ACCOUNT_KEYS: &str = "SELECT count(*) FROM keys WHERE account = $1 AND revoked_at IS NULL";
 const RENEW_ENTITLEMENT: &str = "UPDATE keys
     SET entitled_until = CASE WHEN entitled_until > $3 THEN entitled_until ELSE $3 END
     WHERE id = $1 AND subject = $2 AND revoked_at IS NULL AND (entitled_until > $4 OR $5 >
@@ -42,8 +46,9 @@ const IS_LIVE: &str = "SELECT 1 FROM keys WHERE digest = $1 AND revoked_at IS NU
 
 /// Statements that must not scan tables, for the test of the query plans.
 #[cfg(all(test, feature = "sqlite"))]
-pub(crate) const INDEXED_STATEMENTS: [&str; 8] = [
+pub(crate) const INDEXED_STATEMENTS: [&str; 9] = [
     COUNT_MATCHES,
+    COUNT_ACCOUNT_KEYS,
     LIMIT_EXPIRY,
     ADD_KEY,
     RENEW_ENTITLEMENT,
@@ -119,19 +124,57 @@ impl WriteTx for AddLookupKeyTx {
     }
 }
 
-/// Adds a key of the v1 API.
+/// Adds the key of the v1 API that a redemption issues.
 pub(super) async fn add_account_key<S: Session>(
     db: &mut S,
     key: &NewKeyRecord,
     account: &str,
 ) -> DbResult<()> {
-    if check_existing(db, key).await? != KeyState::Absent {
-        return Err(key_conflict());
+    match check_existing(db, key).await? {
+        KeyState::Absent => insert_account_key(db, key, account, None).await,
+        _ => Err(key_conflict()),
     }
+}
+
+async fn insert_account_key<S: Session>(
+    db: &mut S,
+    key: &NewKeyRecord,
+    account: &str,
+    name: Option<&String>,
+) -> DbResult<()> {
     let seq = db.next_number(key.now);
-    let row = values![key.id.as_str(), &key.digest, &key.hint, key.now.as_millis(), account, seq];
+    let row = values![key.id.as_str(), &key.digest, &key.hint, key.now.as_millis(), account, name, seq];
     db.execute(ADD_ACCOUNT_KEY, &row).await?;
     Ok(())
+}
+
+/// Adds a further key of the v1 API.
+pub(super) struct AddAccountKeyTx {
+    pub(super) new: NewAccountKey,
+    pub(super) live_max: u32,
+}
+
+impl WriteTx for AddAccountKeyTx {
+    type Outcome = AddAccountKeyOutcome;
+
+    async fn run<S: Session>(&self, db: &mut S) -> DbResult<AddAccountKeyOutcome> {
+        let NewAccountKey { key, account, name } = &self.new;
+        match check_existing(db, key).await? {
+            KeyState::Absent => {}
+            KeyState::Same => return Ok(AddAccountKeyOutcome::Added),
+            KeyState::Conflict => return Err(key_conflict()),
+        }
+        let account = account.as_str();
+        if db.row(ACCOUNT_BY_ID, &values![account]).await?.is_none() {
+            return Ok(AddAccountKeyOutcome::Missing);
+        }
+        let live = db.only_row(COUNT_ACCOUNT_KEYS, &values![account]).await?.get::<i64>(0)?;
+        if live >= i64::from(self.live_max) {
+            return Ok(AddAccountKeyOutcome::AccountFull);
+        }
+        insert_account_key(db, key, account, Some(name)).await?;
+        Ok(AddAccountKeyOutcome::Added)
+    }
 }
 
 impl WriteTx for RenewRequest {

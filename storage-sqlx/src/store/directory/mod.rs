@@ -26,9 +26,10 @@ use async_trait::async_trait;
 use transcript_core::{
     Error, Page, PageRequest, Result, Timestamp,
     directory::{
-        Account, AccountKey, AccountRef, AddKeyOutcome, Directory, EraseOutcome, KeyAccessChange, KeyOwner,
-        KeyRequests, KeySummary, LookupKey, NewKeyRecord, PaidPeriod, Plan, RedeemOutcome, RedeemRequest,
-        RenewRequest, RotateOutcome, UpdateOutcome, VerificationToken,
+        Account, AccountKey, AccountRef, AddAccountKeyOutcome, AddKeyOutcome, Directory, EraseOutcome,
+        KeyAccessChange, KeyOwner, KeyRequests, KeySummary, LookupKey, NewAccountKey, NewKeyRecord,
+        PaidPeriod, Plan, RedeemOutcome, RedeemRequest, RenewRequest, RotateOutcome, UpdateOutcome,
+        VerificationToken,
     },
     ids::{AccountId, KeyId, WalletId},
 };
@@ -58,8 +59,10 @@ const LIST_KEYS: &str = concat!(
     key_columns!(),
     " FROM keys k WHERE k.account IS NULL AND k.seq > $1 ORDER BY k.seq LIMIT $2"
 );
-const ACCOUNT_KEYS: &str = "SELECT id, hint, created_at FROM keys
-    WHERE account = $1 AND revoked_at IS NULL ORDER BY seq";
+/// A successor has the counts of the key that it replaced: an earlier use is not its own.
+const ACCOUNT_KEYS: &str = "SELECT id, digest, hint, created_at, label,
+        CASE WHEN last_request_at >= created_at THEN last_request_at END
+    FROM keys WHERE account = $1 AND revoked_at IS NULL ORDER BY seq";
 const ACCOUNT_BY_ID: &str =
     concat!("SELECT ", account_columns!(), " FROM accounts a WHERE a.id = $1 AND a.erased_at IS NULL");
 const ACCOUNT_BY_EMAIL: &str = concat!("SELECT ", account_columns!(), " FROM accounts a WHERE a.email = $1");
@@ -191,13 +194,21 @@ impl<D: Database, Q: Queues> Directory for Store<D, Q> {
         self.database.run(keys::RotateKeyTx { old_digest: old_digest.to_vec(), new }).await
     }
 
+    async fn add_account_key(&self, new: NewAccountKey, live_max: u32) -> Result<AddAccountKeyOutcome> {
+        check_digest(&new.key.digest)?;
+        self.database.run(keys::AddAccountKeyTx { new, live_max }).await
+    }
+
     async fn account_keys(&self, account: &AccountId) -> Result<Vec<AccountKey>> {
         let read = |row: &mut Row| {
-            Ok(AccountKey {
+            let key = NewKeyRecord {
                 id: KeyId::new(row.take::<String>(0)?),
-                hint: row.take(1)?,
-                created_at: Timestamp::from_millis(row.take(2)?),
-            })
+                digest: row.take(1)?,
+                hint: row.take(2)?,
+                now: Timestamp::from_millis(row.take(3)?),
+            };
+            let last_used_at = row.take::<Option<i64>>(5)?.map(Timestamp::from_millis);
+            Ok(AccountKey { key, name: row.take(4)?, last_used_at })
         };
         self.database.find(ACCOUNT_KEYS, &values![account.as_str()], read).await
     }

@@ -6,7 +6,11 @@
 use std::sync::Arc;
 
 use futures_util::future::{BoxFuture, FutureExt};
-use transcript_core::{accounts::V1Endpoint, directory::Plan as AccountPlan, ids::GrantId};
+use transcript_core::{
+    accounts::{CreateAccountKeyOutcome, V1Endpoint},
+    directory::Plan as AccountPlan,
+    ids::GrantId,
+};
 
 use super::*;
 use crate::simulation::{
@@ -257,6 +261,36 @@ fn grant_repeated_counts_once_under_each_fault() {
                     case.life.accounts[0].admin.grant(&rich.email, GrantId::new("gift"), 2, "").await;
                 if let Ok(view) = granted {
                     assert_eq!(view.credits.remaining, 4);
+                }
+            }
+        }
+        .boxed()
+    });
+}
+
+/// The same form creates one key beside the first; a revoked key is dead.
+#[test]
+fn further_key_is_created_once_under_each_fault() {
+    check_story(|case| {
+        async {
+            let keys = &case.life.accounts[0].keys;
+            let shown = case.life.accounts[0].admin.show(case.fixture.rich.id.as_str()).await;
+            let Ok(account) = shown.map(|view| view.account) else { return };
+            let mut created = Vec::new();
+            for _ in 0..3 {
+                if let Ok(CreateAccountKeyOutcome::Created(key)) =
+                    keys.create(&account, "laptop", "form").await
+                {
+                    assert!(case.life.world.oracle.is_live(&key.digest()), "a created key works");
+                    created.push(key);
+                }
+            }
+            assert!(created.len() <= 1, "the form created {} keys", created.len());
+            let Ok(live) = keys.list(&account.id).await else { return };
+            assert!(live.len() <= 2, "{live:?}");
+            for named in live.iter().filter(|live| live.name.is_some()) {
+                if keys.revoke(&account.id, &named.key.id).await.is_ok() {
+                    assert!(!case.life.world.oracle.is_live(&named.key.digest), "a revoked key is dead");
                 }
             }
         }

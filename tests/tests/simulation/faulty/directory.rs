@@ -6,9 +6,9 @@ use async_trait::async_trait;
 use transcript_core::{
     Page, PageRequest, Result, Timestamp,
     directory::{
-        Account, AccountRef, AddKeyOutcome, Directory, EraseOutcome, KeyAccessChange, KeyOwner, KeyRequests,
-        KeySummary, LookupKey, NewKeyRecord, RedeemOutcome, RedeemRequest, RenewRequest, RotateOutcome,
-        UpdateOutcome, VerificationToken,
+        Account, AccountKey, AccountRef, AddAccountKeyOutcome, AddKeyOutcome, Directory, EraseOutcome,
+        KeyAccessChange, KeyOwner, KeyRequests, KeySummary, LookupKey, NewAccountKey, NewKeyRecord,
+        RedeemOutcome, RedeemRequest, RenewRequest, RotateOutcome, UpdateOutcome, VerificationToken,
     },
     ids::{AccountId, KeyId},
 };
@@ -76,6 +76,18 @@ impl Directory for FaultyDirectory {
         let inner = self.inner();
         let work = async move { inner.add_key_requests(requests).await };
         self.gate.pass("directory.add_key_requests", String::new, work, nothing).await
+    }
+
+    async fn add_account_key(&self, key: NewAccountKey, live_max: u32) -> Result<AddAccountKeyOutcome> {
+        let (inner, what) = (self.inner(), key.key.id.to_string());
+        let work = async move { inner.add_account_key(key, live_max).await };
+        self.gate.pass("directory.add_account_key", || what, work, nothing).await
+    }
+
+    async fn account_keys(&self, account: &AccountId) -> Result<Vec<AccountKey>> {
+        let (inner, account) = (self.inner(), account.clone());
+        let work = async move { inner.account_keys(&account).await };
+        self.gate.pass("directory.account_keys", String::new, work, nothing).await
     }
 
     async fn keys(&self, page: PageRequest) -> Result<Page<KeySummary>> {

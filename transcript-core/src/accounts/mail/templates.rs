@@ -97,7 +97,7 @@ fn template_for(kind: LinkMail, product: &str, base_url: &str) -> MailTemplate {
             subject: format!("Sign in to {product}"),
             request: format!("We received a request to sign in to your account at {product} ({base_url})."),
             link: "Open this link and press the button there:",
-            hint: "It works once, within 30 minutes. Your API key does not change.",
+            hint: "It works once, within 30 minutes. Your API keys do not change.",
             ignore: "If that was not you, please ignore this mail: nothing happens without the link.",
         },
         LinkMail::Verify => MailTemplate {
@@ -115,9 +115,9 @@ fn template_for(kind: LinkMail, product: &str, base_url: &str) -> MailTemplate {
                 "We received a request for a new API key for your account at {product} ({base_url})."
             ),
             link: "Open this link and press the button there:",
-            hint: "It works once, within 24 hours. Your credits stay; the API key that you have now stops \
+            hint: "It works once, within 24 hours. Your credits stay; all API keys that you have now stop \
                    working when the new one is shown.",
-            ignore: "If that was not you, please ignore this mail: nothing changes, and your key keeps \
+            ignore: "If that was not you, please ignore this mail: nothing changes, and your keys keep \
                      working.",
         },
     }

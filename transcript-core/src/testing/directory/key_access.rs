@@ -5,10 +5,10 @@ use std::sync::Arc;
 use super::{DirectoryStore, digest, expect_ok, lookup_key, lookup_owner, new_key, owner, register};
 use crate::{
     directory::{
-        AccountKey, FieldChange, KeyAccess, KeyAccessChange, KeyOwner, KeyRequests, LookupKey,
-        PeriodRequests, RequestCounts, RequestQuota,
+        FieldChange, KeyAccess, KeyAccessChange, KeyOwner, KeyRequests, LookupKey, PeriodRequests,
+        RequestCounts, RequestQuota,
     },
-    ids::{AccountId, KeyId},
+    ids::KeyId,
     ledger::terms::AllowancePeriod,
     page::PageRequest,
     testing::at,
@@ -25,7 +25,7 @@ fn quota(max: u64, period: AllowancePeriod) -> RequestQuota {
 }
 
 /// This number of requests at a time.
-fn requests(key: &str, count: u64, now: Timestamp) -> KeyRequests {
+pub(super) fn requests(key: &str, count: u64, now: Timestamp) -> KeyRequests {
     let of = |period: AllowancePeriod| PeriodRequests { start: Some(period.start(now)), count };
     let (day, month) = (of(AllowancePeriod::Day), of(AllowancePeriod::Month));
     KeyRequests {
@@ -123,22 +123,4 @@ pub async fn concurrent_key_requests_are_all_counted(store: DirectoryStore) {
         let requests = access(&store, id).await.requests;
         assert_eq!((requests.total, requests.day.count), (total, total), "{id}");
     }
-}
-
-/// An account has one live key, also after a rotation and a new registration; a revoked key is not listed.
-pub async fn account_keys_are_its_live_ones(store: DirectoryStore) {
-    let keys = async |account: &AccountId| expect_ok(store.account_keys(account).await);
-    let account = register(&store, "ann@example.org", "k1").await;
-    register(&store, "ben@example.org", "k2").await;
-    let key = |id: &str, seconds| AccountKey {
-        id: KeyId::new(id),
-        hint: format!("vbk_{id}"),
-        created_at: at(seconds),
-    };
-    assert_eq!(keys(&account.id).await, [key("k1", 10)]);
-    expect_ok(store.rotate(&digest("k1"), new_key("k3", 20)).await);
-    assert_eq!(keys(&account.id).await, [key("k3", 20)]);
-    assert!(expect_ok(store.revoke_key(&KeyId::new("k3"), at(30)).await));
-    assert_eq!(keys(&account.id).await, []);
-    assert_eq!(keys(&AccountId::new("unknown")).await, []);
 }

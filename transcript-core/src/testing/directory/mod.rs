@@ -1,5 +1,6 @@
 //! Conformance cases of the directory.
 
+mod account_keys;
 mod accounts;
 mod key_access;
 mod keys;
@@ -7,6 +8,7 @@ mod tokens;
 
 use std::sync::Arc;
 
+pub use account_keys::*;
 pub use accounts::*;
 pub use key_access::*;
 pub use keys::*;
@@ -77,7 +79,7 @@ macro_rules! directory_conformance_cases {
     };
 }
 
-/// Generates one test per case of the expiry, quota and counts of keys, which a [`Directory`] may leave out.
+/// Generates one test per case of the expiry, quota and counts of keys and of several keys for an account, which a [`Directory`] may leave out.
 #[macro_export]
 macro_rules! key_access_conformance {
     ($make:expr) => {
@@ -86,6 +88,11 @@ macro_rules! key_access_conformance {
             key_requests_are_added
             concurrent_key_requests_are_all_counted
             account_keys_are_its_live_ones
+            account_key_is_added_beside_others
+            account_key_with_used_id_or_digest_is_conflict
+            account_keys_end_with_redemption_and_erasure
+            concurrent_account_keys_never_exceed_limit
+            account_key_use_is_listed_until_rotation
         }
     };
 }

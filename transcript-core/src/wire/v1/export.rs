@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::AccountInfo;
 use crate::{
     accounts::{AccountExport as Export, Order, OrderItem, Profile},
+    directory::AccountKey,
     ledger::{Entry, EntryKind},
 };
 
@@ -30,6 +31,25 @@ pub struct AccountExport {
     pub statement: Vec<StatementLine>,
     /// All its orders, oldest first.
     pub orders: Vec<ExportedOrder>,
+    /// Its API keys that work, oldest first.
+    #[serde(default)]
+    pub keys: Vec<ExportedKey>,
+}
+
+/// API key of an account, without the key itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(schemars::JsonSchema))]
+pub struct ExportedKey {
+    /// Id of the key.
+    pub id: String,
+    /// Its first characters.
+    pub hint: String,
+    /// Its name; `None` for a key that a mail issued.
+    pub name: Option<String>,
+    /// When it was created: RFC 3339, UTC.
+    pub created_at: String,
+    /// When it was last used; `None` if it was not.
+    pub last_used_at: Option<String>,
 }
 
 /// Order of an account.
@@ -88,6 +108,19 @@ impl From<&Export> for AccountExport {
             blocked: account.blocked,
             statement: export.entries.iter().map(StatementLine::from).collect(),
             orders: export.orders.iter().map(ExportedOrder::from).collect(),
+            keys: export.keys.iter().map(ExportedKey::from).collect(),
+        }
+    }
+}
+
+impl From<&AccountKey> for ExportedKey {
+    fn from(live: &AccountKey) -> Self {
+        Self {
+            id: live.key.id.to_string(),
+            hint: live.key.hint.clone(),
+            name: live.name.clone(),
+            created_at: live.key.now.to_string(),
+            last_used_at: live.last_used_at.map(|at| at.to_string()),
         }
     }
 }
