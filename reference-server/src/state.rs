@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tokio::sync::Mutex;
 use transcript_core::{
     accounts::{
         Accounts,
@@ -17,7 +18,7 @@ use crate::{
     altcha::AltchaProvider,
     api::ByteBudget,
     config::SearchAccess,
-    page::site::{Site, SitemapCache},
+    page::{site::Site, sitemap::Sitemap},
     response_cache::{ResponseCache, ResponseCacheOptions},
 };
 
@@ -47,7 +48,7 @@ pub(crate) struct AppState {
     /// What all pages have in common.
     pub(crate) site: Arc<Site>,
     /// The sitemap.
-    pub(crate) sitemap: Arc<SitemapCache>,
+    pub(crate) sitemap: Arc<Mutex<Sitemap>>,
 }
 
 impl AppState {

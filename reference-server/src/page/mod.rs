@@ -19,6 +19,7 @@ pub(crate) mod problem;
 pub(crate) mod question;
 pub(crate) mod search;
 pub(crate) mod site;
+pub(crate) mod sitemap;
 pub(crate) mod transcript;
 pub(crate) mod verify;
 pub(crate) mod word;

@@ -2,8 +2,6 @@
 
 use std::sync::{Arc, LazyLock};
 
-use tokio::{sync::Mutex, time::Instant};
-
 use crate::{
     config::{PageIndex, PageLink, PageSettings},
     messages::Messages,
@@ -72,7 +70,3 @@ impl From<&PageSettings> for Site {
         Self { languages: languages.into(), ..site }
     }
 }
-
-/// The sitemap that is sent, and when it was made.
-#[derive(Debug, Default)]
-pub(crate) struct SitemapCache(pub(crate) Mutex<Option<(Instant, Arc<str>)>>);

@@ -1,9 +1,11 @@
-//! `GET /robots.txt` and `GET /sitemap.xml`: what search engines may list (`pages.index`).
+//! `GET /robots.txt`, `/sitemap.xml` and `/sitemaps/{file}`: what search engines may list (`pages.index`).
+//!
+//! `/sitemap.xml` is an index. Its first file has the pages of the site, the others have transcripts.
 
-use std::collections::HashSet;
+use std::sync::Arc;
 
 use axum::{
-    extract::State,
+    extract::{Path, State},
     response::{IntoResponse, Response},
 };
 use http::{
@@ -11,15 +13,14 @@ use http::{
     header::{CACHE_CONTROL, CONTENT_TYPE},
 };
 use maud::{Markup, PreEscaped, html};
-use tokio::time::{Duration, Instant};
-use transcript_core::{Result, archive::ArchivedTrack, ids::Cursor, page::PageRequest, video::VideoId};
+use transcript_core::{Error, archive::ArchivedTrack};
 
 use crate::{api::ProblemResponse, config::PageIndex, state::AppState};
 
-/// How long a sitemap is sent before it is made again.
-const SITEMAP_AGE_MAX: Duration = Duration::from_secs(3_600);
-/// Maximum number of transcripts in the sitemap. Its format allows 50,000 addresses.
-const TRANSCRIPTS_MAX: usize = 49_000;
+/// Namespace of sitemaps and of their index.
+const NAMESPACE: &str = "http://www.sitemaps.org/schemas/sitemap/0.9";
+/// Name of the file with the pages of the site.
+const SITE_FILE: &str = "site.xml";
 /// Pages of every server that search engines may list.
 const SITE_PAGES: [&str; 3] = ["", "pricing", "docs"];
 /// Paths that no search engine needs.
@@ -41,28 +42,91 @@ pub(super) async fn robots(State(app): State<AppState>) -> Response {
     text("text/plain; charset=utf-8", format!("User-agent: *\n{rules}"))
 }
 
-/// The addresses that search engines may list.
+/// Index of the files of the sitemap.
 pub(super) async fn sitemap(State(app): State<AppState>) -> Response {
-    if app.site.index == PageIndex::None {
-        return ProblemResponse::new(StatusCode::NOT_FOUND, "This site is not listed in search engines.")
-            .into_response();
-    }
-    let mut cached = app.sitemap.0.lock().await;
-    if let Some((made_at, text_of)) = cached.as_ref()
-        && made_at.elapsed() < SITEMAP_AGE_MAX
-    {
-        return text("application/xml; charset=utf-8", text_of.to_string());
-    }
-    match render(&app).await {
-        Ok(sitemap) => {
-            *cached = Some((Instant::now(), sitemap.as_str().into()));
-            text("application/xml; charset=utf-8", sitemap)
+    let base_url = &app.lookup.options().base_url;
+    let files = match app.site.index {
+        PageIndex::None => return unlisted(),
+        PageIndex::Site => Ok(0),
+        PageIndex::Transcripts => app.sitemap.lock().await.file_count(app.lookup.transcripts()).await,
+    };
+    let files = match files {
+        Ok(files) => files,
+        Err(error) => return failed(&error),
+    };
+    xml(html! {
+        sitemapindex xmlns=(NAMESPACE) {
+            sitemap { loc { (base_url) "/sitemaps/" (SITE_FILE) } }
+            @for number in 1..=files { sitemap { loc { (base_url) "/sitemaps/" (number) ".xml" } } }
         }
-        Err(error) => {
-            tracing::error!(%error, "sitemap failed");
-            ProblemResponse::fault().into_response()
-        }
+    })
+}
+
+/// A file of the sitemap.
+pub(super) async fn sitemap_file(State(app): State<AppState>, Path(file): Path<String>) -> Response {
+    let base_url = &app.lookup.options().base_url;
+    match app.site.index {
+        PageIndex::Site | PageIndex::Transcripts if file == SITE_FILE => xml(html! {
+            urlset xmlns=(NAMESPACE) { @for page in SITE_PAGES { url { loc { (base_url) "/" (page) } } } }
+        }),
+        PageIndex::Transcripts => transcripts_file(&app, base_url, &file).await,
+        PageIndex::None | PageIndex::Site => unlisted(),
     }
+}
+
+/// A file with transcripts. One is made at a time.
+async fn transcripts_file(app: &AppState, base_url: &str, file: &str) -> Response {
+    // The index names them from 1.
+    let number = file.strip_suffix(".xml").and_then(|number| number.parse::<usize>().ok()?.checked_sub(1));
+    let Some(number) = number else { return unlisted() };
+    let mut sitemap = app.sitemap.lock().await;
+    if let Some(kept) = sitemap.kept(number) {
+        return text(XML, kept.to_string());
+    }
+    let transcripts = app.lookup.transcripts();
+    let videos = match sitemap.file_count(transcripts).await {
+        Ok(_) => sitemap.videos(transcripts, number).await,
+        Err(error) => Err(error),
+    };
+    match videos {
+        Ok(Some(videos)) => {
+            let text_of: Arc<str> = render(base_url, &videos).into();
+            sitemap.keep(number, &text_of);
+            text(XML, text_of.to_string())
+        }
+        // A new server has not read that far yet.
+        Ok(None) if sitemap.is_incomplete() => ProblemResponse::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "The sitemap is being made; retry in a minute.",
+        )
+        .into_response(),
+        Ok(None) => unlisted(),
+        Err(error) => failed(&error),
+    }
+}
+
+fn render(base_url: &str, videos: &[ArchivedTrack]) -> String {
+    with_declaration(html! {
+        urlset xmlns=(NAMESPACE) {
+            @for track in videos {
+                url {
+                    loc { (base_url) "/watch/" (track.video.to_string()) }
+                    @if let Some(stored_at) = track.stored_at { lastmod { (stored_at.to_string()) } }
+                }
+            }
+        }
+    })
+}
+
+fn with_declaration(document: Markup) -> String {
+    let declaration = PreEscaped("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+    html! { (declaration) (document) }.into_string()
+}
+
+const XML: &str = "application/xml; charset=utf-8";
+
+fn xml(document: Markup) -> Response {
+    text(XML, with_declaration(document))
 }
 
 fn text(kind: &'static str, body: String) -> Response {
@@ -73,59 +137,12 @@ fn text(kind: &'static str, body: String) -> Response {
     (headers, body).into_response()
 }
 
-async fn render(app: &AppState) -> Result<String> {
-    let base_url = &app.lookup.options().base_url;
-    let transcripts = match app.site.index {
-        PageIndex::Transcripts => archived(app).await?,
-        PageIndex::None | PageIndex::Site => Vec::new(),
-    };
-    let sitemap: Markup = html! {
-        (PreEscaped("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"))
-        urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" {
-            @for page in SITE_PAGES { url { loc { (base_url) "/" (page) } } }
-            @for track in &transcripts {
-                url {
-                    loc { (base_url) "/watch/" (track.video.to_string()) }
-                    @if let Some(stored_at) = track.stored_at { lastmod { (stored_at.to_string()) } }
-                }
-            }
-        }
-    };
-    Ok(sitemap.into_string())
+fn unlisted() -> Response {
+    ProblemResponse::new(StatusCode::NOT_FOUND, "Search engines may list nothing at this address.")
+        .into_response()
 }
 
-/// The archived transcripts, one per video, at most [`TRANSCRIPTS_MAX`].
-async fn archived(app: &AppState) -> Result<Vec<ArchivedTrack>> {
-    let withdrawn = withdrawn(app).await?;
-    let mut found: Vec<ArchivedTrack> = Vec::new();
-    let mut request = Some(PageRequest::first());
-    while let Some(next) = request.take().filter(|_| found.len() < TRANSCRIPTS_MAX) {
-        let page = app.lookup.transcripts().list_tracks(next).await?;
-        for track in page.items {
-            // The tracks of a video are neighbours.
-            let is_new = found.last().is_none_or(|last| last.video != track.video);
-            if is_new && !withdrawn.contains(&track.video) {
-                found.push(track);
-            }
-        }
-        request = page.next.map(after);
-    }
-    found.truncate(TRANSCRIPTS_MAX);
-    Ok(found)
-}
-
-/// All withdrawn videos.
-async fn withdrawn(app: &AppState) -> Result<HashSet<VideoId>> {
-    let mut found = HashSet::new();
-    let mut request = Some(PageRequest::first());
-    while let Some(next) = request.take() {
-        let page = app.lookup.transcripts().list_withdrawn(next).await?;
-        found.extend(page.items);
-        request = page.next.map(after);
-    }
-    Ok(found)
-}
-
-fn after(cursor: Cursor) -> PageRequest {
-    PageRequest { after: Some(cursor), ..PageRequest::first() }
+fn failed(error: &Error) -> Response {
+    tracing::error!(%error, "sitemap failed");
+    ProblemResponse::fault().into_response()
 }

@@ -27,7 +27,14 @@ async fn sitemap_lists_archived_transcripts_that_are_not_withdrawn() -> Result<(
     let output = run(verbatim(data.path(), &withdraw), b"")?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let server = ServerFixture::start(&data, &[("VERBATIM_PAGES__INDEX", "transcripts")])?;
-    let sitemap = server.get("/sitemap.xml").await?.text();
+    let index = server.get("/sitemap.xml").await?.text();
+    ensure!(index.matches("<sitemap>").count() == 2 && index.contains("/sitemaps/1.xml</loc>"), "{index}");
+    for file in ["0.xml", "2.xml", "-1.xml", "1", "x.xml", "18446744073709551616.xml", "..%2Fsite.xml"] {
+        ensure!(server.get(&format!("/sitemaps/{file}")).await?.status == 404, "{file}");
+    }
+    let files = [server.get("/sitemaps/site.xml").await?.text(), server.get("/sitemaps/1.xml").await?.text()];
+    let sitemap = files.concat();
+    ensure!(server.get("/sitemaps/1.xml").await?.text() == files[1], "the second response differs");
     for (path, count) in [
         ("/watch/video_site/lamp-warden</loc><lastmod>", 1),
         ("/watch/video_site/lamp-keepme</loc>", 1),

@@ -89,12 +89,19 @@ async fn robots_and_sitemap_list_the_site_by_default() {
     let robots = service.get("/robots.txt").await;
     assert!(robots.text.contains("Disallow: /watch/\n"), "{}", robots.text);
     assert!(robots.text.ends_with("Sitemap: https://v.example/sitemap.xml\n"), "{}", robots.text);
-    for _ in 0..2 {
-        let sitemap = service.get("/sitemap.xml").await;
-        assert_eq!(sitemap.header("content-type"), Some("application/xml; charset=utf-8"));
-        assert!(sitemap.text.contains("<url><loc>https://v.example/pricing</loc></url>"), "{}", sitemap.text);
-        assert!(!sitemap.text.contains("/watch/"), "{}", sitemap.text);
-    }
+    let index = service.get("/sitemap.xml").await;
+    assert_eq!(index.header("content-type"), Some("application/xml; charset=utf-8"));
+    let only = "<sitemap><loc>https://v.example/sitemaps/site.xml</loc></sitemap></sitemapindex>";
+    assert!(index.text.ends_with(only) && index.text.matches("<sitemap>").count() == 1, "{}", index.text);
+    let file = service.get("/sitemaps/site.xml").await;
+    assert!(
+        file.text.starts_with("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<urlset xmlns="),
+        "{}",
+        file.text
+    );
+    assert!(file.text.contains("<url><loc>https://v.example/pricing</loc></url>"), "{}", file.text);
+    assert!(!file.text.contains("/watch/"), "{}", file.text);
+    assert_eq!(service.get("/sitemaps/1.xml").await.status, 404);
     assert!(service.get(&format!("/watch/video_site/{ARCHIVED}")).await.text.contains("noindex"));
 }
 
