@@ -14,8 +14,16 @@ pub(crate) enum MailForm {
     SignIn,
 }
 
-/// Page with the mail field. `error` is a message about the address that was entered.
-pub(crate) fn mail_form(context: &PageContext, form: MailForm, email: &str, error: Option<&str>) -> Markup {
+/// Page with the mail field.
+///
+/// `next` is the path that the visitor wanted to see. `error` is a message about the address that was entered.
+pub(crate) fn mail_form(
+    context: &PageContext,
+    form: MailForm,
+    email: &str,
+    next: Option<&str>,
+    error: Option<&str>,
+) -> Markup {
     let text = |key| context.text(key);
     let (path, title, lead, submit) = match form {
         MailForm::Register => {
@@ -31,6 +39,7 @@ pub(crate) fn mail_form(context: &PageContext, form: MailForm, email: &str, erro
         h1 { (text(title)) }
         p { (text(lead)) }
         (post_form(context, path, html! {
+            @if let Some(next) = next { input type="hidden" name="next" value=(next); }
             label for="email" { (text("sign_in.email")) }
             @if let Some(error) = error { p.error #email-error { (text(error)) } }
             div.row {
@@ -41,8 +50,13 @@ pub(crate) fn mail_form(context: &PageContext, form: MailForm, email: &str, erro
             }
         }))
         p.hint { (text("sign_in.privacy")) }
-        p { (text(other_question)) " " a href=(context.href(other_path)) { (text(other)) } }
+        p { (text(other_question)) " " a href=(context.href(&with_next(other_path, next))) { (text(other)) } }
     })
+}
+
+/// A form's path that leads to `next` afterwards.
+fn with_next(path: &str, next: Option<&str>) -> String {
+    next.map_or_else(|| path.to_owned(), |next| format!("{path}?next={next}"))
 }
 
 /// "Check your mailbox", the same for every address.

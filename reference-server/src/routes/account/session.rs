@@ -19,6 +19,11 @@ use crate::{
 const SECURE_COOKIE: &str = "__Host-verbatim_session";
 /// Name of the cookie without HTTPS.
 const PLAIN_COOKIE: &str = "verbatim_session";
+/// Name of the cookie with the page that a visitor wanted to see before signing in; the same rules.
+const SECURE_NEXT: &str = "__Host-verbatim_next";
+const PLAIN_NEXT: &str = "verbatim_next";
+/// How long that cookie is kept: as long as a sign-in link is valid.
+const NEXT_LIFETIME_S: u64 = 30 * 60;
 /// Header with which a browser names the origin of a request.
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
@@ -113,13 +118,30 @@ pub(in crate::routes) fn is_own_form(head: &Parts, base_url: &str) -> bool {
     }
 }
 
-fn cookie_name(base_url: &str) -> &'static str {
-    if base_url.starts_with("https://") { SECURE_COOKIE } else { PLAIN_COOKIE }
+fn is_secure(base_url: &str) -> bool {
+    base_url.starts_with("https://")
 }
 
-/// The token of the session cookie, the first one if there are several.
+fn cookie_name(base_url: &str) -> &'static str {
+    if is_secure(base_url) { SECURE_COOKIE } else { PLAIN_COOKIE }
+}
+
+fn next_name(base_url: &str) -> &'static str {
+    if is_secure(base_url) { SECURE_NEXT } else { PLAIN_NEXT }
+}
+
+/// The token of the session cookie.
 fn token(headers: &HeaderMap, base_url: &str) -> Option<String> {
-    let name = cookie_name(base_url);
+    cookie(headers, cookie_name(base_url))
+}
+
+/// The page that the visitor wanted to see before signing in, as the browser names it.
+pub(super) fn next(headers: &HeaderMap, base_url: &str) -> Option<String> {
+    cookie(headers, next_name(base_url))
+}
+
+/// The value of a cookie, the first one if there are several.
+fn cookie(headers: &HeaderMap, name: &str) -> Option<String> {
     let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
     let mut pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
     pairs.find(|(known, _)| *known == name).map(|(_, value)| value.to_owned())
@@ -129,19 +151,28 @@ fn token(headers: &HeaderMap, base_url: &str) -> Option<String> {
 ///
 /// `Lax`, so that links in mails and the way back from a payment page find the buyer signed in.
 pub(in crate::routes) fn set_cookie(response: &mut Response, opened: &OpenedSession, base_url: &str) {
-    append_cookie(response, base_url, &opened.token, opened.lifetime.as_secs());
+    append_cookie(response, base_url, cookie_name(base_url), &opened.token, opened.lifetime.as_secs());
 }
 
 /// Deletes the cookie.
 pub(super) fn clear_cookie(response: &mut Response, base_url: &str) {
-    append_cookie(response, base_url, "", 0);
+    append_cookie(response, base_url, cookie_name(base_url), "", 0);
 }
 
-fn append_cookie(response: &mut Response, base_url: &str, value: &str, max_age_s: u64) {
-    let name = cookie_name(base_url);
-    let secure = if name == SECURE_COOKIE { "; Secure" } else { "" };
+/// Remembers a page until the mailed link is opened. The path is one of [`page::own_path`].
+pub(super) fn set_next(response: &mut Response, path: &str, base_url: &str) {
+    append_cookie(response, base_url, next_name(base_url), path, NEXT_LIFETIME_S);
+}
+
+/// Deletes the cookie of that page.
+pub(super) fn clear_next(response: &mut Response, base_url: &str) {
+    append_cookie(response, base_url, next_name(base_url), "", 0);
+}
+
+fn append_cookie(response: &mut Response, base_url: &str, name: &str, value: &str, max_age_s: u64) {
+    let secure = if is_secure(base_url) { "; Secure" } else { "" };
     let cookie = format!("{name}={value}; Path=/; Max-Age={max_age_s}; HttpOnly; SameSite=Lax{secure}");
-    // Names and tokens have only characters that a header allows.
+    // Names, tokens and own paths have only characters that a header allows.
     if let Ok(cookie) = HeaderValue::try_from(cookie) {
         response.headers_mut().append(SET_COOKIE, cookie);
     }
@@ -231,7 +262,7 @@ mod tests {
             ("http://127.0.0.1:8080", "verbatim_session=t; Path=/; Max-Age=9; HttpOnly; SameSite=Lax"),
         ] {
             let mut response = StatusCode::OK.into_response();
-            append_cookie(&mut response, base_url, "t", 9);
+            append_cookie(&mut response, base_url, cookie_name(base_url), "t", 9);
             assert_eq!(response.headers()[SET_COOKIE], expect);
         }
         let cookies = |line: &str| HeaderMap::from_iter([(COOKIE, line.parse().unwrap())]);

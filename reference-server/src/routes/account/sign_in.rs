@@ -6,7 +6,9 @@ use transcript_core::accounts::V1Error;
 
 use super::{
     SentForm, failure, respond,
-    session::{OwnForm, SignedIn, clear_cookie, device, principal, see_other, set_cookie},
+    session::{
+        OwnForm, SignedIn, clear_cookie, clear_next, device, next, principal, see_other, set_cookie, set_next,
+    },
 };
 use crate::{
     api::{ClientAddress, parameter},
@@ -22,8 +24,9 @@ pub(in crate::routes) async fn register_page(
     State(app): State<AppState>,
     context: PageContext,
     headers: HeaderMap,
+    uri: Uri,
 ) -> Response {
-    mail_page(&app, &context, &headers, MailForm::Register, "").await
+    mail_page(&app, &context, &headers, MailForm::Register, &uri).await
 }
 
 /// Page with the sign-in form.
@@ -33,8 +36,7 @@ pub(in crate::routes) async fn sign_in_page(
     headers: HeaderMap,
     uri: Uri,
 ) -> Response {
-    let next = parameter(uri.query().unwrap_or_default(), "next").ok().flatten().unwrap_or_default();
-    mail_page(&app, &context, &headers, MailForm::SignIn, &next).await
+    mail_page(&app, &context, &headers, MailForm::SignIn, &uri).await
 }
 
 /// The form; a visitor who is signed in already is sent to `next`.
@@ -43,11 +45,13 @@ async fn mail_page(
     context: &PageContext,
     headers: &HeaderMap,
     form: MailForm,
-    next: &str,
+    uri: &Uri,
 ) -> Response {
+    let next = parameter(uri.query().unwrap_or_default(), "next").ok().flatten().unwrap_or_default();
+    let next = page::own_path(&next);
     match principal(app, headers).await {
-        Ok(Some(_)) => see_other(context, page::own_path(next).unwrap_or("account")),
-        Ok(None) => respond(StatusCode::OK, page::mail_form(context, form, "", None)),
+        Ok(Some(_)) => see_other(context, next.unwrap_or("account")),
+        Ok(None) => respond(StatusCode::OK, page::mail_form(context, form, "", next, None)),
         Err(error) => failure(context, &error),
     }
 }
@@ -82,11 +86,19 @@ async fn queue_mail(
     sent: &SentForm,
     form: MailForm,
 ) -> Response {
-    let email = sent.field("email");
+    let (email, next) = (sent.field("email"), sent.field("next"));
+    let next = page::own_path(&next);
     match app.accounts.keys.request_sign_in(&email, Some(client.0)).await {
-        Ok(()) => see_other(context, "sign-in/sent"),
+        Ok(()) => {
+            let mut response = see_other(context, "sign-in/sent");
+            // The mail does not carry it: the link is opened by this browser, or leads to the account.
+            if let Some(next) = next {
+                set_next(&mut response, next, &app.lookup.options().base_url);
+            }
+            response
+        }
         Err(V1Error::BadRequest(_)) => {
-            let page = page::mail_form(context, form, &email, Some("sign_in.bad_address"));
+            let page = page::mail_form(context, form, &email, next, Some("sign_in.bad_address"));
             respond(StatusCode::BAD_REQUEST, page)
         }
         Err(error) => failure(context, &error),
@@ -120,8 +132,14 @@ pub(in crate::routes) async fn confirm(
     match app.accounts.sessions.sign_in(&token, &device(&headers), Some(client.0)).await {
         Ok(Some(opened)) => {
             end_present_session(&app, &headers).await;
-            let mut response = see_other(&context, "account");
-            set_cookie(&mut response, &opened, &app.lookup.options().base_url);
+            let base_url = &app.lookup.options().base_url;
+            let next = next(&headers, base_url);
+            let path = next.as_deref().and_then(page::own_path).unwrap_or("account");
+            let mut response = see_other(&context, path);
+            set_cookie(&mut response, &opened, base_url);
+            if next.is_some() {
+                clear_next(&mut response, base_url);
+            }
             response
         }
         Ok(None) => respond(StatusCode::BAD_REQUEST, page::link_invalid(&context)),

@@ -165,6 +165,44 @@ async fn account_page_sign_in_link_is_single_use_and_survives_scanners() -> Resu
     Ok(())
 }
 
+/// Where a sign-in leads whose form has this `next`, in a browser with this cookie.
+async fn location_after_sign_in(
+    server: &ServerFixture,
+    outbox: &mut MailClient,
+    next: &str,
+    cookie: &str,
+) -> Result<String> {
+    let mut browser = BrowserFixture { server, cookie: cookie.to_owned() };
+    let sent = browser.post("/sign-in", &format!("email=ann%40example.org&next={next}")).await?;
+    assert_eq!((sent.status.as_u16(), sent.header("location")), (303, "sign-in/sent"));
+    let token = link_token(&outbox.next().await?)?;
+    let opened = browser.post("/sign-in/confirm", &format!("token={token}")).await?;
+    assert_eq!(opened.status, 303, "{}", opened.text());
+    if browser.cookie.contains("verbatim_next") || !cookie.is_empty() {
+        let cookies: Vec<_> = opened.headers.get_all("set-cookie").iter().collect();
+        assert!(cookies.iter().any(|cookie| cookie.to_str().is_ok_and(|text| text.contains("next=;"))));
+    }
+    Ok(opened.header("location").to_owned())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn account_page_next_survives_mailed_link_and_stays_on_site() -> Result<()> {
+    let data = TempDir::new()?;
+    let mut outbox = MailClient::new(&data);
+    let server = ServerFixture::start(&data, &[])?;
+    create_account(&server, &mut outbox, "ann@example.org").await?;
+    let form = BrowserFixture::new(&server).get("/sign-in?next=account/orders").await?.text();
+    assert_eq!(hidden_field(&form, "next")?, "account/orders");
+    assert!(form.contains("href=\"register?next=account/orders\""), "{form}");
+    let mut location = async |next, cookie| location_after_sign_in(&server, &mut outbox, next, cookie).await;
+    assert_eq!(location("account%2Forders", "").await?, "../account/orders");
+    assert_eq!(location("%2F%2Fevil.example", "").await?, "../account");
+    assert_eq!(location("https%3A%2F%2Fevil.example%2Faccount", "").await?, "../account");
+    // A cookie that another page of the host has set.
+    assert_eq!(location("", "verbatim_next=//evil.example").await?, "../account");
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn account_page_forms_of_other_sites_are_rejected() -> Result<()> {
     let data = TempDir::new()?;
