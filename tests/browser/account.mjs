@@ -1,22 +1,9 @@
 // An account in the browser: register, mail, key, buy in the sandbox, statement, sign out, sign in; then without scripts.
 
-import { createInterface } from "node:readline";
+import {
+  BASE, SIGN_IN, VERIFY, assertAccessible, assertClean, assert, mailedLink as link, screenshot, open, play,
+} from "./walk.mjs";
 
-import { BASE, assertAccessible, assertClean, assert, screenshot, open, play } from "./walk.mjs";
-
-// The test passes each mail as a line of JSON.
-const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
-
-// Waits for the mail, and returns its link.
-async function link(pattern) {
-  const { value } = await lines.next();
-  const text = JSON.parse(value).replaceAll(/=\r?\n/g, "").replaceAll("=3D", "=");
-  const found = text.match(pattern);
-  assert.ok(found, `no link in ${text}`);
-  return found[0];
-}
-const VERIFY = /https?:\/\/\S+\/api\/v1\/verify\?token=[\w-]+/;
-const SIGN_IN = /https?:\/\/\S+\/sign-in\/confirm\?token=[\w-]+/;
 const RECEIPT = /https?:\/\/\S+\/account\/orders\/order-\w+/;
 
 const SMALL = { viewport: { width: 320, height: 640 } };

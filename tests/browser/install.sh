@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs Chromium, playwright-core and axe-core for the browser tests into target/browser, and prints that folder.
+# Installs Chromium, Firefox, playwright-core and axe-core for the browser tests into target/browser, and prints that folder.
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 folder="$(realpath -m "${CARGO_TARGET_DIR:-$here/../../target}")/browser"
@@ -11,6 +11,7 @@ flock 9
 
 missing=()
 command -v chromium >/dev/null || missing+=(chromium)
+command -v firefox-esr >/dev/null || missing+=(firefox-esr)
 command -v node >/dev/null || missing+=(nodejs)
 command -v npm >/dev/null || missing+=(npm)
 # Without this font, screenshots show boxes for Hebrew text.
@@ -18,6 +19,7 @@ command -v npm >/dev/null || missing+=(npm)
 if [ ${#missing[@]} -gt 0 ]; then
   "$here/../apt.sh" "${missing[@]}"
 fi
+# Later versions of playwright-core send Firefox commands that Debian's does not have yet.
 if ! cmp -s package.json "$folder/installed.json"; then
   rm -rf "$folder/node_modules"
   cp package.json "$folder/package.json"

@@ -1,24 +1,49 @@
-// Shared by all browser tests: the browser, pages that record requests, and accessibility checks.
+// Shared by all browser tests: the browser, pages that record requests, mails, and accessibility checks.
 
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { createInterface } from "node:readline";
 
 const { BASE, TOOLS } = process.env;
 const require = createRequire(`${TOOLS}/`);
-const { chromium } = require("playwright-core");
+const { chromium, firefox } = require("playwright-core");
 const AXE = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 const SCREENSHOTS = `${TOOLS}/looks`;
 mkdirSync(SCREENSHOTS, { recursive: true });
 
 export { BASE, assert };
 
-// Runs a test in a new browser, and closes the browser.
-export async function play(test) {
-  const browser = await chromium.launch({
+const launchChromium = () =>
+  chromium.launch({
     executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
     args: ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--no-first-run"],
   });
+
+// The system's Firefox over WebDriver BiDi, with these preferences.
+export const launchFirefox = (firefoxUserPrefs = {}) =>
+  firefox.launch({
+    channel: "moz-firefox",
+    executablePath: process.env.FIREFOX ?? "/usr/bin/firefox-esr",
+    firefoxUserPrefs,
+  });
+
+// Waits for the next mail, which the Rust test passes as a line of JSON, and returns the link in it.
+let lines;
+export async function mailedLink(pattern) {
+  lines ??= createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+  const { value } = await lines.next();
+  const text = JSON.parse(value).replaceAll(/=\r?\n/g, "").replaceAll("=3D", "=");
+  const found = text.match(pattern);
+  assert.ok(found, `no link in ${text}`);
+  return found[0];
+}
+export const VERIFY = /https?:\/\/\S+\/api\/v1\/verify\?token=[\w-]+/;
+export const SIGN_IN = /https?:\/\/\S+\/sign-in\/confirm\?token=[\w-]+/;
+
+// Runs a test in a new browser, and closes the browser.
+export async function play(test, launch = launchChromium) {
+  const browser = await launch();
   try {
     await test(browser);
   } finally {
@@ -39,11 +64,15 @@ export async function open(browser, options = {}) {
   return { context, page, activity };
 }
 
+// Playwright adds the style `body {}` before a screenshot, which the policy of the pages blocks in Firefox.
+const SCREENSHOT_STYLE = "sha256-YjaKGiklmzC6wjXA513HAMmzus8VE61XCOT+SmwNZWA=";
+
 // Asserts that no other host was requested, and that only the expected errors occurred.
 export function assertClean({ requests, errors }, expected = []) {
   const external = requests.filter((url) => !url.startsWith(BASE));
   assert.deepEqual(external, [], "requests to other hosts");
-  assert.deepEqual(errors.filter((text) => !expected.some((part) => text.includes(part))), [], "browser errors");
+  const known = [...expected, SCREENSHOT_STYLE];
+  assert.deepEqual(errors.filter((text) => !known.some((part) => text.includes(part))), [], "browser errors");
 }
 
 // Asserts that axe finds no violation, best practices included.

@@ -1,4 +1,4 @@
-//! The pages in Chromium, driven by the scripts in `tests/browser`, against the built command.
+//! The pages in Chromium and Firefox, driven by the scripts in `tests/browser`, against the built command.
 
 use std::{
     fs::File,
@@ -201,23 +201,44 @@ fn browser_credit_purchase_completes() -> Result<()> {
 
 #[test]
 fn browser_account_registers_signs_in_buys_and_reads_statement() -> Result<()> {
-    let mut smtpd = Smtpd::start(&[])?;
+    let smtpd = Smtpd::start(&[])?;
     let data = TempDir::new()?;
     let url = format!("smtp://localhost:{}", smtpd.port);
     let settings = [("VERBATIM_MAIL__SMTP_URL", url.as_str()), ("VERBATIM_MAIL__FROM", "no-reply@v.example")];
     let server = start_server(&data, &settings)?;
-    let mut browser_script = start_script("account", &server, &[])?;
-    let mut input = browser_script.child.stdin.take().context("no standard input")?;
-    // The mails of the story: a verification link, a receipt, and a sign-in link.
+    // A verification link, a receipt, and a sign-in link.
+    play_with_mails(start_script("account", &server, &[])?, smtpd, 3)
+}
+
+/// Runs a story, and passes it this number of mails.
+fn play_with_mails(mut script: BrowserScript, mut smtpd: Smtpd, count: usize) -> Result<()> {
+    let mut input = script.child.stdin.take().context("no standard input")?;
     let mails = std::thread::spawn(move || -> Result<()> {
-        for _ in 0..3 {
+        for _ in 0..count {
             let mail = smtpd.line()?;
             writeln!(input, "{}", serde_json::to_string(&mail["data"])?)?;
         }
         Ok(())
     });
-    wait_for_success(browser_script, |_| ())?;
+    wait_for_success(script, |_| ())?;
     mails.join().map_err(|_| anyhow::anyhow!("the mails were not passed on"))?
+}
+
+#[test]
+fn browser_firefox_plays_main_stories() -> Result<()> {
+    let smtpd = Smtpd::start(&[])?;
+    let data = TempDir::new()?;
+    import_long(&data)?;
+    let url = format!("smtp://localhost:{}", smtpd.port);
+    let settings = [
+        ("VERBATIM_MAIL__SMTP_URL", url.as_str()),
+        ("VERBATIM_MAIL__FROM", "no-reply@v.example"),
+        ("VERBATIM_SEARCH__REQUESTS_PER_MINUTE", "1000"),
+    ];
+    let server = start_server(&data, &settings)?;
+    let settings = [("LONG", format!("/watch/video_site/{LONG}"))];
+    // A verification link, and a sign-in link.
+    play_with_mails(start_script("firefox", &server, &settings)?, smtpd, 2)
 }
 
 #[test]
