@@ -97,6 +97,7 @@ impl RequestCounter {
     /// Counts a request of a key without a quota, for the time of its last use.
     ///
     /// Without room it is not counted: the last use of a key is no reason to wait for a store.
+    #[cfg(feature = "accounts")]
     pub(crate) fn count_use(&self, key: &KeyId, now: Timestamp) {
         let _ = self.try_count(key, &KeyAccess::default(), now);
     }
