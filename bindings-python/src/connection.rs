@@ -14,8 +14,6 @@ use pyo3::{exceptions::PyValueError, prelude::*, types::PyDict};
 use serde::Serialize;
 use transcript_core::{
     PageRequest,
-    accounts::TranscriptParams,
-    archive::{StoredTranscript, view::TranscriptView},
     chat::{ChatRole, ChatTurn},
     ids::{Cursor, JobId},
     lookup::{AttributionTag, EntitlementProof, VideoReference},
@@ -26,14 +24,14 @@ use transcript_core::{
     },
 };
 use verbatim::service::{
-    Caller, LocalService, ResponseMeta, Service, ServiceClient, ServiceErrorKind, ServiceLookup,
-    ServiceOptions, ServiceQuestion, ServiceReply, ServiceResult, TextFormat, TextResponse, v1_transcript,
+    Caller, LocalService, ResponseMeta, Service, ServiceClient, ServiceLookup, ServiceOptions,
+    ServiceQuestion, ServiceReply, ServiceResult, TextFormat, TextResponse, v1_transcript,
 };
 
 use crate::{
     exceptions::{BindingError, core_exception},
     jobs,
-    languages::Languages,
+    languages::{Languages, first_available, look_up_first, text_first},
     lazy_open::LazyVerbatim,
     options,
     pending::PendingCall,
@@ -213,13 +211,23 @@ impl Connection {
         Ok(())
     }
 
-    fn lookup(&self, py: Python<'_>, link: String, src: Option<String>) -> PyResult<PendingCall> {
+    /// The lookup in the first available language.
+    fn lookup(
+        &self,
+        py: Python<'_>,
+        link: String,
+        languages: Option<Languages>,
+        src: Option<String>,
+    ) -> PyResult<PendingCall> {
+        let languages = Languages::parse_tags(py, languages)?;
         let caller = Caller { src: parse_tag(src)?, ..self.caller() };
         let lookup = ServiceLookup { words: true, description: true, ..ServiceLookup::url(link) };
         self.call(
             py,
             caller,
-            |service, caller| async move { service.look_up(&caller, lookup).await },
+            |service, caller| async move {
+                look_up_first(service.as_ref(), &caller, lookup, languages).await
+            },
             |py, ServiceReply { body, meta }| {
                 let transcript = body
                     .transcript
@@ -235,8 +243,10 @@ impl Connection {
         py: Python<'_>,
         link: String,
         format: &str,
+        languages: Option<Languages>,
         src: Option<String>,
     ) -> PyResult<PendingCall> {
+        let languages = Languages::parse_tags(py, languages)?;
         let format = TextFormat::from_wire(format).ok_or_else(|| {
             PyValueError::new_err(format!("format must be 'text', 'md', 'srt' or 'vtt', not {format:?}"))
         })?;
@@ -245,7 +255,9 @@ impl Connection {
         self.call(
             py,
             caller,
-            move |service, caller| async move { service.text(&caller, lookup, format).await },
+            move |service, caller| async move {
+                text_first(service.as_ref(), &caller, lookup, format, languages).await
+            },
             |py, reply| {
                 let retry_after = reply.meta.retry_after.map(|wait| wait.as_secs_f64());
                 let fields = match reply.body {
@@ -439,26 +451,6 @@ impl Connection {
             self.caller(),
             |service, caller| async move { service.rotate_webhook_secret(&caller).await },
         )
-    }
-}
-
-/// Requests one language after another while the response is 404, which charges nothing.
-async fn first_available(
-    service: &dyn Service,
-    caller: &Caller,
-    link: String,
-    languages: Vec<String>,
-) -> ServiceResult<StoredTranscript> {
-    let view = TranscriptView { words: true, description: true, ..TranscriptView::default() };
-    let params =
-        |lang| TranscriptParams { url: Some(link.clone()), lang, view, ..TranscriptParams::default() };
-    let mut languages = languages.into_iter().peekable();
-    loop {
-        let reply = service.transcript(caller, params(languages.next())).await;
-        match reply {
-            Err(error) if error.kind == ServiceErrorKind::NotFound && languages.peek().is_some() => {}
-            reply => return reply,
-        }
     }
 }
 

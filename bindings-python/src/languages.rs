@@ -1,10 +1,25 @@
-//! The argument `lang`.
+//! The argument `lang`, and requests in several languages.
 
 use pyo3::{
     exceptions::{PyTypeError, PyValueError},
     prelude::*,
     types::PyString,
 };
+use transcript_core::{
+    Error,
+    accounts::TranscriptParams,
+    archive::{StoredTranscript, view::TranscriptView},
+    engine::FailureReason,
+    transcript::LanguageTag,
+};
+use verbatim::service::{
+    Caller, LookupReply, Service, ServiceErrorKind, ServiceLookup, ServiceResult, TextFormat, TextResponse,
+};
+
+use crate::exceptions::core_exception;
+
+/// The most languages of a lookup.
+const LOOKUPS_MAX: usize = 16;
 
 /// Languages in order of preference: one, or several.
 pub(crate) struct Languages(Vec<String>);
@@ -33,5 +48,83 @@ impl Languages {
             return Err(PyValueError::new_err("lang must be a language, a list of at least one, or None"));
         }
         Ok(self.0)
+    }
+
+    /// The languages of a lookup in order; none for its default track.
+    ///
+    /// # Errors
+    /// `ValueError` if there is none, `InvalidInput` for a malformed one.
+    pub(crate) fn parse_tags(py: Python<'_>, languages: Option<Self>) -> PyResult<Vec<LanguageTag>> {
+        let languages = languages.map_or(Ok(Vec::new()), Self::into_list)?;
+        if languages.len() > LOOKUPS_MAX {
+            let message = format!("lang: it has {} languages; at most {LOOKUPS_MAX}", languages.len());
+            return Err(core_exception(py, &Error::invalid(message)));
+        }
+        let parse = |tag: &String| LanguageTag::parse(tag).map_err(|error| core_exception(py, &error));
+        languages.iter().map(parse).collect()
+    }
+}
+
+/// Requests one language after another while the response is 404, which charges nothing.
+pub(crate) async fn first_available(
+    service: &dyn Service,
+    caller: &Caller,
+    link: String,
+    languages: Vec<String>,
+) -> ServiceResult<StoredTranscript> {
+    let view = TranscriptView { words: true, description: true, ..TranscriptView::default() };
+    let params =
+        |lang| TranscriptParams { url: Some(link.clone()), lang, view, ..TranscriptParams::default() };
+    let mut languages = languages.into_iter().peekable();
+    loop {
+        let reply = service.transcript(caller, params(languages.next())).await;
+        match reply {
+            Err(error) if error.kind == ServiceErrorKind::NotFound && languages.peek().is_some() => {}
+            reply => return reply,
+        }
+    }
+}
+
+/// Looks up one language after another until there is a transcript.
+///
+/// A failure that is not about the language is the reply: another language would fail for the same reason.
+pub(crate) async fn look_up_first(
+    service: &dyn Service,
+    caller: &Caller,
+    lookup: ServiceLookup,
+    languages: Vec<LanguageTag>,
+) -> ServiceResult<LookupReply> {
+    let mut languages = languages.into_iter().peekable();
+    loop {
+        let lookup = ServiceLookup { language: languages.next(), ..lookup.clone() };
+        let reply = service.look_up(caller, lookup).await?;
+        if reply.body.transcript.is_some() || !is_about_language(&reply.body) || languages.peek().is_none() {
+            return Ok(reply);
+        }
+    }
+}
+
+/// Whether the archive, or the video, may have a transcript in another language.
+fn is_about_language(reply: &LookupReply) -> bool {
+    let reason = reply.result.failure_reason.as_deref().and_then(FailureReason::from_wire);
+    matches!(reason, Some(FailureReason::NoCaptions | FailureReason::NeedsVerification))
+}
+
+/// As [`look_up_first`], as text. The response of a server does not name the reason of a failure.
+pub(crate) async fn text_first(
+    service: &dyn Service,
+    caller: &Caller,
+    lookup: ServiceLookup,
+    format: TextFormat,
+    languages: Vec<LanguageTag>,
+) -> ServiceResult<TextResponse> {
+    let mut languages = languages.into_iter().peekable();
+    loop {
+        let lookup = ServiceLookup { language: languages.next(), ..lookup.clone() };
+        let reply = service.text(caller, lookup, format).await?;
+        let may_continue = matches!(reply.body, TextResponse::Missing { is_allowance_spent: false, .. });
+        if !may_continue || languages.peek().is_none() {
+            return Ok(reply);
+        }
     }
 }

@@ -89,6 +89,21 @@ def test_lookup_archived_needs_no_key(server):
     assert repr(client) == f"<Client {server.address}>"
 
 
+def test_lookup_without_key_takes_languages(server):
+    client = Client(server.address)
+    assert client.get(LINK, ["de", "en"]).language == client.lookup(LINK, "en").get().language == "en"
+    assert asyncio.run(client.alookup(LINK, ("de", "en-GB"))).get().language == "en"
+    missing = client.lookup(LINK, "de")
+    assert missing.transcript is None and [language.tag for language in missing.languages] == ["en"]
+    assert "quiet" in client.get_text(LINK, "srt", lang=["de", "en"])
+    for call in (client.get, lambda link, lang: client.get_text(link, lang=lang)):
+        with pytest.raises(vt.TranscriptUnavailable):
+            call(LINK, "de")
+    for wrong, error in (([], ValueError), ("no tag", vt.InvalidInput), (7, TypeError), (["en"] * 99, vt.InvalidInput)):
+        with pytest.raises(error):
+            client.lookup(LINK, wrong)
+
+
 def test_client_keeps_metadata_of_server(server):
     from test_video import CHAPTERS, METADATA, known
 
@@ -133,8 +148,11 @@ def test_lookup_key_is_charged(server):
     with pytest.raises(vt.PrivateVideo) as raised:
         client.get("https://youtu.be/vb-private0")
     assert raised.value.reason == "private"
-    with pytest.raises(ValueError, match="v1 API"):
-        client.get(LINK, "de")
+    german = client.get("https://youtu.be/vb-tracks-0", ["ja", "de"])
+    assert german.language == "de" and asyncio.run(client.aget("https://youtu.be/vb-tracks-0", "de")) == german
+    with pytest.raises(vt.LanguageNotFound) as raised:
+        client.get("https://youtu.be/vb-tracks-0", "ja")
+    assert "de" in raised.value.available
     other = Client(server.address, server.command("keys", "create"))
     assert other.get("https://youtu.be/vb-tracks-0").from_cache
 
@@ -224,8 +242,10 @@ def test_client_get_many_yields_results(server):
     found = {result.link: result for result in client.get_many([LINK, "https://youtu.be/vb-tracks-3", "no link"])}
     assert found[LINK].get().from_cache and isinstance(found["no link"].error, vt.ServiceRefused)
     assert isinstance(found["https://youtu.be/vb-tracks-3"].error, vt.TranscriptUnavailable)
-    with pytest.raises(ValueError, match="v1 API"):
-        list(client.get_many([LINK], "de"))[0].get()
+    (english,) = client.get_many([LINK], ["de", "en"])
+    assert english.get().language == "en"
+    (missing,) = client.get_many([LINK], "de")
+    assert isinstance(missing.error, vt.TranscriptUnavailable)
 
     async def collect():
         return [result.get() async for result in client.aget_many([LINK, LINK])]

@@ -120,6 +120,17 @@ def test_job_reads_playlist_and_channel(server):
         assert raised.value.status == 400
 
 
+def test_job_item_without_language_names_others(server):
+    client = account(server, "hal")
+    job = client.jobs.wait(client.jobs.start(["vb-tracks-0"], lang="ja"), timeout=60)
+    (item,) = client.jobs.results(job)
+    assert (item.status, item.reason) == ("failed", "no_captions")
+    assert {language.tag for language in item.languages} >= {"en", "de"}
+    with pytest.raises(vt.LanguageNotFound) as raised:
+        item.get()
+    assert list(raised.value.available) == list(dict.fromkeys(language.tag for language in item.languages))
+
+
 def test_job_with_same_idempotency_key_starts_once(server):
     client = account(server, "ben")
     first = client.jobs.start(["vb-tracks-0"], idempotency_key="course")

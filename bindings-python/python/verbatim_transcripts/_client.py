@@ -105,8 +105,8 @@ class Client:
         """Returns the transcript of a video: charged with a key of the v1 API, otherwise a lookup.
 
         :param link: a link in any common form, or a YouTube id.
-        :param lang: a BCP 47 tag, or several in order of preference; requires a key of the v1 API, because lookups
-            return the default track.
+        :param lang: a BCP 47 tag, or several in order of preference. Without it a key of the v1 API buys the English
+            transcript, and a lookup returns the default track.
         :param idempotency_key: requests with the same key are charged once.
         :raises TranscriptUnavailable: there is no transcript; ``reason`` and ``watch_url`` are those of the server.
         :raises ServiceError: the request failed.
@@ -168,9 +168,7 @@ class Client:
     ) -> PendingCall:
         if self._is_account:
             return self._connection.transcript(link, lang, idempotency_key)
-        if lang is not None:
-            raise ValueError("a lookup returns the default track: lang requires a key of the v1 API, vba_…")
-        return self._connection.lookup(link, None)
+        return self._connection.lookup(link, lang, None)
 
     def _convert(self, value: Any, error: Exception | None) -> Transcript:
         """Converts the response to a request of :meth:`get`."""
@@ -182,28 +180,48 @@ class Client:
         transcript: Transcript = _lookup_response(*value).get() if len(value) == 3 else value[0]
         return transcript
 
-    def lookup(self, link: str, *, src: str | None = None) -> LookupResponse:
+    def lookup(
+        self, link: str, lang: str | Sequence[str] | None = None, *, src: str | None = None
+    ) -> LookupResponse:
         """Looks up a transcript. A missing transcript is a response, not an exception.
 
+        :param lang: a BCP 47 tag, or several in order of preference; the default track without it.
         :param src: the attribution tag that the server adds to the watch URL.
         :raises ServiceError: the request failed.
         """
-        return _lookup_response(*self._connection.lookup(link, src).wait())
+        return _lookup_response(*self._connection.lookup(link, lang, src).wait())
 
-    async def alookup(self, link: str, *, src: str | None = None) -> LookupResponse:
+    async def alookup(
+        self, link: str, lang: str | Sequence[str] | None = None, *, src: str | None = None
+    ) -> LookupResponse:
         """As :meth:`lookup`."""
-        return _lookup_response(*await self._connection.lookup(link, src))
+        return _lookup_response(*await self._connection.lookup(link, lang, src))
 
-    def get_text(self, link: str, format: str = "text", *, src: str | None = None) -> str:
+    def get_text(
+        self,
+        link: str,
+        format: str = "text",
+        *,
+        lang: str | Sequence[str] | None = None,
+        src: str | None = None,
+    ) -> str:
         """Returns the transcript in a format of the server: `text`, `md`, `srt` or `vtt`.
 
+        :param lang: as for :meth:`lookup`.
         :raises TranscriptUnavailable: there is no transcript.
         """
-        return _text(*self._connection.get_text(link, format, src).wait())
+        return _text(*self._connection.get_text(link, format, lang, src).wait())
 
-    async def aget_text(self, link: str, format: str = "text", *, src: str | None = None) -> str:
+    async def aget_text(
+        self,
+        link: str,
+        format: str = "text",
+        *,
+        lang: str | Sequence[str] | None = None,
+        src: str | None = None,
+    ) -> str:
         """As :meth:`get_text`."""
-        return _text(*await self._connection.get_text(link, format, src))
+        return _text(*await self._connection.get_text(link, format, lang, src))
 
     def create_key(
         self, label: str | None = None, email: str | None = None, *, entitlement: str | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import time
-from collections.abc import AsyncGenerator, Callable, Generator, Iterable
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 
 # Within `Jobs`, `list` is a method.
@@ -14,6 +14,7 @@ from typing import Any, Generic, List, NamedTuple, TypeVar
 from ._batch import link_address
 from ._errors import JobTimeout, TooManyRequests, _unavailable
 from ._native import Connection, PendingCall, Transcript
+from ._video import Language
 from ._video_list import ListedVideo
 
 __all__ = [
@@ -110,6 +111,8 @@ class JobResult:
     message: str | None
     #: The transcript of an item that is done.
     transcript: Transcript | None
+    #: The languages of a video without a transcript in the language of the job, as far as known.
+    languages: Sequence[Language] = ()
 
     def get(self) -> Transcript:
         """Returns the transcript.
@@ -118,7 +121,15 @@ class JobResult:
         """
         if self.transcript is None:
             message = self.message or f"The item is {self.status}."
-            raise _unavailable(message, self.reason or self.status, None, "", "YouTube", self.video_id or "")
+            raise _unavailable(
+                message,
+                self.reason or self.status,
+                "no_language" if self.languages else None,
+                "",
+                "YouTube",
+                self.video_id or "",
+                available=dict.fromkeys(language.tag for language in self.languages),
+            )
         return self.transcript
 
 
@@ -458,6 +469,7 @@ def _results(
             item.get("reason"),
             item.get("message"),
             transcript,
+            [Language(**language) for language in item.get("languages", ())],
         )
         for item, transcript in page[0]
     ]

@@ -11,6 +11,7 @@ use transcript_core::{
     accounts::TranscriptParams,
     archive::view::TranscriptView,
     lookup::{AttributionTag, EntitlementProof, VideoReference},
+    transcript::LanguageTag,
     wire::{
         lookup::KeyRequest,
         v1::{BuyCreditsRequest, RegisterRequest, SubscribeRequest},
@@ -136,19 +137,22 @@ impl Client {
 
     /// Looks up a transcript. An unavailable transcript is a normal response with `reason` and `watch_url`.
     ///
-    /// Without a key, only archived transcripts are available.
+    /// Without a key, only archived transcripts are available. `language` is a BCP 47 tag; without it the transcript is
+    /// that of the default track.
     ///
     /// # Errors
-    /// `InvalidInput` if the link or the tag is invalid; rejections and failures of a server.
-    #[uniffi::method(default(src = None, call = None))]
+    /// `InvalidInput` if the link, the language or the tag is invalid; rejections and failures of a server.
+    #[uniffi::method(default(src = None, call = None, language = None))]
     pub async fn look_up(
         &self,
         link: String,
         src: Option<String>,
         call: Option<CallOptions>,
+        language: Option<String>,
     ) -> Result<LookupResponse, VerbatimError> {
         let caller = Caller { src: parse_tag(src)?, ..self.caller() };
-        let lookup = ServiceLookup { words: true, description: true, ..ServiceLookup::url(link) };
+        let lookup = lookup_of(link, language)?;
+        let lookup = ServiceLookup { words: true, description: true, ..lookup };
         let work = |service: Arc<dyn Service>, caller| async move { service.look_up(&caller, lookup).await };
         self.run(call, caller, work, LookupResponse::from).await
     }
@@ -157,16 +161,17 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::look_up`].
-    #[uniffi::method(default(src = None, call = None))]
+    #[uniffi::method(default(src = None, call = None, language = None))]
     pub async fn look_up_text(
         &self,
         link: String,
         format: TranscriptFormat,
         src: Option<String>,
         call: Option<CallOptions>,
+        language: Option<String>,
     ) -> Result<TextResponse, VerbatimError> {
         let caller = Caller { src: parse_tag(src)?, ..self.caller() };
-        let (lookup, format) = (ServiceLookup::url(link), format.into());
+        let (lookup, format) = (lookup_of(link, language)?, format.into());
         let work = move |service: Arc<dyn Service>, caller| async move {
             service.text(&caller, lookup, format).await
         };
@@ -345,6 +350,12 @@ fn server_client(options: ClientOptions) -> Result<Arc<Client>, VerbatimError> {
 #[cfg(not(feature = "service"))]
 fn server_client(_: ClientOptions) -> Result<Arc<Client>, VerbatimError> {
     Err(Failure::error(FailureKind::Unsupported, "this build has no client: enable the feature service"))
+}
+
+/// The lookup of a link, in a language.
+fn lookup_of(link: String, language: Option<String>) -> Result<ServiceLookup, VerbatimError> {
+    let language = language.as_deref().map(LanguageTag::parse).transpose()?;
+    Ok(ServiceLookup { language, ..ServiceLookup::url(link) })
 }
 
 /// Parses an attribution tag.

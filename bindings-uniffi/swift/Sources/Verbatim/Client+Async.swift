@@ -27,9 +27,13 @@ extension Transcripts {
 
 extension Client {
     /// Looks up a transcript. An unavailable transcript is a normal response with a reason.
-    public func transcript(for link: String, timeout: TimeInterval? = nil) async throws -> LookupResponse {
+    public func transcript(
+        for link: String,
+        language: String? = nil,
+        timeout: TimeInterval? = nil
+    ) async throws -> LookupResponse {
         try await cancellable(timeout: timeout) { call in
-            try await self.lookUp(link: link, call: call)
+            try await self.lookUp(link: link, call: call, language: language)
         }
     }
 

@@ -68,6 +68,10 @@ class ClientTest {
             val found = assertNotNull(client.lookUp(LINK).transcript)
             assertEquals(listOf(1_500L, 61_000L), found.segments.map { it.startMs })
             assertContains(assertNotNull(client.lookUpText(LINK, TranscriptFormat.MARKDOWN).text), "café")
+            assertEquals("en", client.lookUp(LINK, language = "en-GB").transcript?.language)
+            assertEquals(null, client.lookUp(LINK, language = "de").transcript)
+            assertContains(assertNotNull(client.lookUpText(LINK, TranscriptFormat.SRT, language = "en").text), "café")
+            assertFailure(FailureKind.INVALID_INPUT) { client.lookUp(LINK, language = "no tag") }
             val none = client.lookUp("https://youtu.be/vb-tracks-0")
             assertEquals("needs_verification", none.reason)
             assertContains(none.watchUrl, "/watch/video_site/vb-tracks-0")
