@@ -8,6 +8,8 @@
     reason = "a failure crosses the boundary by value, with all its details, and is rare"
 )]
 
+#[cfg(feature = "search")]
+mod archive_search;
 mod call;
 #[cfg(feature = "chat")]
 mod chat;
@@ -31,6 +33,8 @@ mod transcript;
 mod transcripts;
 mod video_list;
 
+#[cfg(feature = "search")]
+pub use archive_search::{MatchRange, VideoHit, VideoMoment, VideoSearchPage};
 pub use call::{CallOptions, CancelToken};
 #[cfg(feature = "chat")]
 pub use chat::{ChatAnswer, ChatRole, ChatTurn, Citation};

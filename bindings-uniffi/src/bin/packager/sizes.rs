@@ -18,6 +18,10 @@ const BUILDS: &[(&str, &[&str])] = &[
         "+ `chat-model`: a model of a service",
         &["chat-model", "local-service", "service", "sqlite", "upstream"],
     ),
+    (
+        "+ `search`: search in the whole archive",
+        &["chat-model", "local-service", "search", "service", "sqlite", "upstream"],
+    ),
 ];
 
 /// Prints the sizes as a Markdown table.
