@@ -23,6 +23,7 @@ mod postgres;
 mod posts;
 mod process;
 mod report;
+mod search;
 mod soak;
 mod social;
 mod sound;
@@ -61,6 +62,12 @@ enum BenchTopic {
     Postgres,
     /// Measure questions about videos: passages, and answers compared with transcripts.
     Chat,
+    /// Measure search in the whole archive, compared with tantivy and SQLite's FTS5 on the same talks.
+    Search {
+        /// Number of talks of half a minute.
+        #[arg(long, default_value_t = search::TALKS)]
+        talks: u64,
+    },
     /// Measure start, memory, links and captions.
     Budgets,
     /// Measure archives of a thousand to a million transcripts: lookups and disk space.
@@ -148,6 +155,7 @@ async fn main() -> Result<()> {
         BenchTopic::Commits => commits::run().await,
         BenchTopic::Postgres => postgres::run().await,
         BenchTopic::Chat => chat::run().await,
+        BenchTopic::Search { talks } => search::run(talks).await,
         BenchTopic::Budgets => budgets::run().await,
         BenchTopic::Overload => overload::run().await,
         BenchTopic::Soak { minutes } => soak::run(minutes).await,
@@ -162,6 +170,7 @@ async fn main() -> Result<()> {
             commits::run().await?;
             postgres::run().await?;
             chat::run().await?;
+            search::run(search::TALKS).await?;
             archive::run(None, false).await?;
             overload::run().await?;
             budgets::run().await

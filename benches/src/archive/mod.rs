@@ -4,6 +4,8 @@
 
 mod size;
 
+pub(crate) use size::used_bytes;
+
 use std::{
     path::{Path, PathBuf},
     time::{Duration, Instant},
@@ -63,7 +65,7 @@ struct BenchRound {
 }
 
 /// Archives transcripts, 256 at once, so that they share commits.
-async fn put_all(
+pub(crate) async fn put_all(
     archive: &SqliteArchive,
     transcripts: impl Iterator<Item = Result<PutRequest>>,
 ) -> Result<()> {
@@ -76,7 +78,7 @@ async fn put_all(
 }
 
 /// Compacts the whole archive.
-async fn compact(archive: &SqliteArchive) -> Result<CompactOutcome> {
+pub(crate) async fn compact(archive: &SqliteArchive) -> Result<CompactOutcome> {
     let mut all = CompactOutcome::default();
     let mut page = PageRequest::first();
     loop {

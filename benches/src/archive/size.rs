@@ -119,7 +119,7 @@ fn recorded(folder: &Path) -> Result<Transcript> {
 /// Bytes of a closed file's pages that are in use.
 ///
 /// SQLite's header has the page size, the number of pages, and the number of free ones.
-fn used_bytes(file: &Path) -> Result<u64> {
+pub(crate) fn used_bytes(file: &Path) -> Result<u64> {
     let mut header = [0; 40];
     std::fs::File::open(file)?.read_exact(&mut header)?;
     let number = |at: usize| {
