@@ -16,7 +16,7 @@ if [ -n "$recordings" ]; then export VERBATIM_RECORDINGS="$recordings"; fi
 
 echo "python: building the wheel"
 # The profile and target folder of the workspace, so that nothing is compiled twice.
-(cd .. && cargo build --quiet --package verbatim-tests --bin replay && cargo build --quiet --package verbatim-reference-server --bin verbatim)
+../tests/programs.sh
 rm -rf "$target/wheels-of-tests"
 "$venv/bin/maturin" build --quiet --profile dev --interpreter "$venv/bin/python" --compatibility linux \
   --out "$target/wheels-of-tests"

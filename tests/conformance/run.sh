@@ -86,7 +86,7 @@ while IFS= read -r name; do clean+=(-u "$name"); done < <(compgen -e VERBATIM_ |
 # The tools, in the versions of requirements.txt.
 ../venv.sh "$venv" requirements.txt
 spectral="$(spectral/install.sh)"
-(cd "$root" && cargo build --quiet --package verbatim-reference-server --bin verbatim)
+"$root/tests/programs.sh"
 verbatim import "$root/docs/examples/lighthouse.vtt" --video https://youtu.be/dQw4w9WgXcQ --lang en >/dev/null
 "$venv/bin/python" -c 'for n in range(3500): print(f"{n+1}\n00:{n//60:02}:{n%60:02},000 --> 00:{n//60:02}:{n%60:02},900\nThis is line {n*n}.\n")' \
   >"$work/long.srt"

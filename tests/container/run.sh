@@ -10,7 +10,7 @@ command -v buildah >/dev/null || DEBIAN_FRONTEND=noninteractive tests/apt.sh bui
 fail() { echo "container: $*" >&2; exit 1; }
 rm -rf "$folder"
 mkdir -p "$folder"/{layers,root,data}
-cargo build --quiet --package verbatim-reference-server --bin verbatim
+tests/programs.sh
 deploy/container/build.sh "$target/debug/verbatim" "$folder/image.tar"
 tar -xf "$folder/image.tar" -C "$folder/layers"
 

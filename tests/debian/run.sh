@@ -14,7 +14,7 @@ done
 fail() { echo "debian: $*" >&2; exit 1; }
 rm -rf "$folder"
 mkdir -p "$folder"
-cargo build --quiet --package verbatim-reference-server --bin verbatim
+tests/programs.sh
 # xz takes most of a minute.
 package="$(DPKG_DEB_COMPRESSOR_TYPE=gzip DEBFULLNAME=Tests DEBEMAIL=tests@verbatim.invalid deploy/debian/build.sh "$target/debug/verbatim" "$folder" 2>"$folder/log")" ||
   { tail -n 30 "$folder/log" >&2; fail "the package was not built"; }

@@ -40,7 +40,8 @@ fn build_program() -> Result<PathBuf> {
     // The test program is in `target/PROFILE/deps`, the command in `target/PROFILE`.
     let folder = this.parent().and_then(Path::parent).context("the test program is in no target folder")?;
     let mut cargo = verbatim_tests::cargo();
-    cargo.args(["build", "--quiet", "--package", "verbatim-reference-server", "--bin", "verbatim"]);
+    // As `tests/programs.sh`: the libraries are as the tests have built them.
+    cargo.args(["build", "--quiet", "--workspace", "--all-features", "--bin", "verbatim", "--bin", "replay"]);
     if folder.file_name() == Some(OsStr::new("release")) {
         cargo.arg("--release");
     }
@@ -48,6 +49,11 @@ fn build_program() -> Result<PathBuf> {
         bail!("cargo build failed");
     }
     Ok(folder.join("verbatim"))
+}
+
+/// The number in a variable of the environment, if it is set.
+pub(crate) fn read_number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok().map(|text| text.trim().parse().expect("a number"))
 }
 
 /// The command with these arguments, on this data folder, without the `VERBATIM_` variables of the environment.
