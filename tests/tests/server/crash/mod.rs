@@ -19,7 +19,7 @@ use anyhow::{Result, ensure};
 use tokio::{sync::watch, task::JoinSet};
 use verbatim_tests::replay::ReplayProxy;
 
-use super::platform;
+use super::{harness::read_number, platform};
 use crate::simulation::seeded_rng::SeededRng;
 use client::CrashClient;
 use clients::CrashAccounts;
@@ -49,10 +49,6 @@ enum KillTarget {
     Server,
     /// The database under the servers: all its processes, or an immediate shutdown.
     Database,
-}
-
-fn read_number(variable: &str) -> Option<u64> {
-    std::env::var(variable).ok().map(|text| text.trim().parse().expect("a number"))
 }
 
 #[tokio::test(flavor = "multi_thread")]

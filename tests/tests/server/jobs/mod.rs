@@ -2,6 +2,7 @@
 
 mod files;
 mod interface;
+mod large;
 mod lists;
 mod processing;
 mod receiver;
