@@ -1,11 +1,17 @@
 # Runs a PostgreSQL server in a temporary folder until standard input is closed. Each input line is a command, which is
-# answered with one line. $1 is the folder of PostgreSQL's programs, $2 the port, further arguments are settings.
+# answered with one line. $1 is the folder of PostgreSQL's programs, $2 the port, further arguments are settings of a
+# server without durability.
 set -u
 bin=$1
 port=$2
 shift 2
 umask 077
-folder=$(mktemp -d "${TMPDIR:-/tmp}/verbatim-postgres-XXXXXX") || exit 1
+parent=${TMPDIR:-/tmp}
+# Without durability in memory, if there is room: a database is 300 files, which every test creates and deletes.
+if [ $# -gt 0 ] && [ "$(df -Pk /dev/shm | awk 'NR == 2 { print $4 }')" -gt 8000000 ] && [ -w /dev/shm ]; then
+  parent=/dev/shm
+fi 2>/dev/null
+folder=$(mktemp -d "$parent/verbatim-postgres-XXXXXX") || exit 1
 data=$folder/data
 log=$folder/log
 cd "$folder" || exit 1

@@ -41,7 +41,8 @@ fn version_has_commit_and_features() -> Result<()> {
     let lines: Vec<&str> = stdout.lines().collect();
     assert_eq!(lines[0], format!("verbatim {}", env!("CARGO_PKG_VERSION")));
     assert!(lines[1].starts_with("commit: "), "{stdout}");
-    assert_eq!(lines[2], "features: postgres", "{stdout}");
+    // The tests build the program with all features.
+    assert_eq!(lines[2], "features: otel, postgres", "{stdout}");
     assert_eq!(output_of(bare(&["-V"]))?.1, format!("{}\n", lines[0]));
     Ok(())
 }
