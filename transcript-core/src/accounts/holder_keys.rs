@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use sha2::{Digest, Sha256};
-
-use super::{AccountKeys, admin::account_not_found};
+use super::{AccountKeys, admin::account_not_found, sessions::form_id};
 use crate::{
     directory::{Account, AccountKey, AddAccountKeyOutcome, NewAccountKey, NewKeyRecord, api_key::ApiKey},
     error::{ErrorKind, Result},
@@ -42,8 +40,7 @@ impl AccountKeys {
 
     /// Creates a further key of an account. Its other keys stay.
     ///
-    /// `form` is random text of the form that requests the key. The key's id is a digest of it, so the same form
-    /// creates one key.
+    /// `form` is random text of the form that requests the key: the same form creates one key.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] if the account was erased; [`ErrorKind::Unsupported`] if the directory stores one key
@@ -60,7 +57,7 @@ impl AccountKeys {
             return Ok(CreateAccountKeyOutcome::InvalidName);
         }
         let (keys, name, account) = (Arc::clone(self), name.to_owned(), account.id.clone());
-        let id = form_key_id(&account, form);
+        let id = KeyId::new(form_id("key", &account, form));
         let work = async move {
             let (key, record) = keys.new_key(keys.context.now())?;
             let new = NewAccountKey { key: NewKeyRecord { id, ..record }, account, name };
@@ -106,11 +103,4 @@ impl AccountKeys {
         };
         self.context.transcripts.task(work).await?
     }
-}
-
-/// The id of the key that a form creates. It is a digest, so a holder cannot choose that of another key.
-fn form_key_id(account: &AccountId, form: &str) -> KeyId {
-    let digest = Sha256::digest(format!("key\n{account}\n{form}"));
-    let digits: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-    KeyId::new(format!("key-{digits}"))
 }

@@ -2,14 +2,12 @@
 
 use std::time::Duration;
 
-use sha2::{Digest, Sha256};
-
 use super::{
     CURRENCY, CheckoutRequest, CheckoutSession, Pack, Payments, ProviderObject, STORE_POLICY,
     UPDATE_ATTEMPTS_MAX, contention_error,
 };
 use crate::{
-    accounts::{Order, OrderItem, OrderState, change_account::change_account},
+    accounts::{Order, OrderItem, OrderState, change_account::change_account, sessions::form_id},
     debug_fields,
     directory::{Account, Plan},
     error::{Error, ErrorKind, Result, Retry},
@@ -103,11 +101,9 @@ impl Payments {
 
     /// The id of the order that one submission of a form makes: a second submission of it opens no second order.
     ///
-    /// `token` is random text of the form. The id is a digest, so a buyer cannot choose that of another order.
+    /// `token` is random text of the form.
     pub fn form_order_id(buyer: &AccountId, token: &str) -> OrderId {
-        let digest = Sha256::digest(format!("{buyer}\n{token}"));
-        let digits: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-        OrderId::new(format!("order-{digits}"))
+        OrderId::new(form_id("order", buyer, token))
     }
 
     async fn sell_plan(
