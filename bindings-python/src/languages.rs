@@ -13,7 +13,8 @@ use transcript_core::{
     transcript::LanguageTag,
 };
 use verbatim::service::{
-    Caller, LookupReply, Service, ServiceErrorKind, ServiceLookup, ServiceResult, TextFormat, TextResponse,
+    Caller, LookupReply, Service, ServiceError, ServiceErrorKind, ServiceLookup, ServiceReply, ServiceResult,
+    TextFormat, TextResponse,
 };
 
 use crate::exceptions::core_exception;
@@ -65,6 +66,25 @@ impl Languages {
     }
 }
 
+/// Requests one language after another, or the default track if there is none, until a reply is final. The reply to the
+/// last language always is.
+async fn first<L, T, F>(
+    languages: Vec<L>,
+    request: impl Fn(Option<L>) -> F,
+    is_final: impl Fn(&ServiceResult<T>) -> bool,
+) -> ServiceResult<T>
+where
+    F: Future<Output = ServiceResult<T>>,
+{
+    let mut languages = languages.into_iter().peekable();
+    loop {
+        let reply = request(languages.next()).await;
+        if is_final(&reply) || languages.peek().is_none() {
+            return reply;
+        }
+    }
+}
+
 /// Requests one language after another while the response is 404, which charges nothing.
 pub(crate) async fn first_available(
     service: &dyn Service,
@@ -75,14 +95,9 @@ pub(crate) async fn first_available(
     let view = TranscriptView { words: true, description: true, ..TranscriptView::default() };
     let params =
         |lang| TranscriptParams { url: Some(link.clone()), lang, view, ..TranscriptParams::default() };
-    let mut languages = languages.into_iter().peekable();
-    loop {
-        let reply = service.transcript(caller, params(languages.next())).await;
-        match reply {
-            Err(error) if error.kind == ServiceErrorKind::NotFound && languages.peek().is_some() => {}
-            reply => return reply,
-        }
-    }
+    let request = |language| service.transcript(caller, params(language));
+    let is_missing = |error: &ServiceError| error.kind == ServiceErrorKind::NotFound;
+    first(languages, request, |reply| !reply.as_ref().is_err_and(is_missing)).await
 }
 
 /// Looks up one language after another until there is a transcript.
@@ -94,14 +109,11 @@ pub(crate) async fn look_up_first(
     lookup: ServiceLookup,
     languages: Vec<LanguageTag>,
 ) -> ServiceResult<LookupReply> {
-    let mut languages = languages.into_iter().peekable();
-    loop {
-        let lookup = ServiceLookup { language: languages.next(), ..lookup.clone() };
-        let reply = service.look_up(caller, lookup).await?;
-        if reply.body.transcript.is_some() || !is_about_language(&reply.body) || languages.peek().is_none() {
-            return Ok(reply);
-        }
-    }
+    let request = |language| service.look_up(caller, ServiceLookup { language, ..lookup.clone() });
+    let is_final = |reply: &ServiceReply<LookupReply>| {
+        reply.body.transcript.is_some() || !is_about_language(&reply.body)
+    };
+    first(languages, request, |reply| reply.as_ref().map_or(true, is_final)).await
 }
 
 /// Whether the archive, or the video, may have a transcript in another language.
@@ -118,13 +130,9 @@ pub(crate) async fn text_first(
     format: TextFormat,
     languages: Vec<LanguageTag>,
 ) -> ServiceResult<TextResponse> {
-    let mut languages = languages.into_iter().peekable();
-    loop {
-        let lookup = ServiceLookup { language: languages.next(), ..lookup.clone() };
-        let reply = service.text(caller, lookup, format).await?;
-        let may_continue = matches!(reply.body, TextResponse::Missing { is_allowance_spent: false, .. });
-        if !may_continue || languages.peek().is_none() {
-            return Ok(reply);
-        }
-    }
+    let request = |language| service.text(caller, ServiceLookup { language, ..lookup.clone() }, format);
+    let is_missing = |reply: &ServiceReply<TextResponse>| {
+        matches!(reply.body, TextResponse::Missing { is_allowance_spent: false, .. })
+    };
+    first(languages, request, |reply| !reply.as_ref().is_ok_and(is_missing)).await
 }
