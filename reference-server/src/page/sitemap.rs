@@ -40,7 +40,7 @@ pub(crate) struct Sitemap {
     shown: Option<SitemapPlan>,
     /// The first or next plan, while it is made.
     draft: Option<SitemapPlan>,
-    /// Files of the shown plan by number, the latest last.
+    /// Files of the shown plan by number, the latest first.
     kept: Vec<(usize, Arc<str>)>,
 }
 
