@@ -130,7 +130,7 @@ impl SearchDocument {
 /// Rows of a transcript, of which each finds the words of all.
 fn rows(stored: &StoredTranscript, row_terms: usize) -> Vec<TermRow> {
     let transcript = &stored.transcript;
-    let tokenizer = IndexTokenizer::new(&transcript.track.language);
+    let mut tokenizer = IndexTokenizer::new(&transcript.track.language);
     let mut head = TermRow { facets: facets(stored).join(" "), ..TermRow::default() };
     let mut extras = TermSet::default();
     for (text, ordered) in [(&transcript.title, &mut head.title), (&transcript.author, &mut head.channel)] {
@@ -157,17 +157,17 @@ struct RowBuilder {
     words: String,
     terms: usize,
     extras: TermSet,
-    /// The first terms of the whole transcript.
+    /// The first terms of the whole transcript, collected from its second row on: most transcripts have one row.
     all: TermSet,
 }
 
 impl RowBuilder {
     fn add(&mut self, term: &str, kind: TokenKind) {
-        if self.all.known.len() < OTHER_TERMS_MAX && self.all.text.len() < OTHER_BYTES_MAX {
-            self.all.add(term);
-        }
         if kind == TokenKind::Ordered && (self.terms >= self.row_terms || self.words.len() >= ROW_BYTES) {
             self.end_row();
+        }
+        if !self.rows.is_empty() {
+            self.add_to_all(term);
         }
         match kind {
             _ if self.rows.len() >= ROWS_MAX => {}
@@ -181,17 +181,36 @@ impl RowBuilder {
 
     fn end_row(&mut self) {
         if self.rows.len() < ROWS_MAX {
-            let extras = std::mem::take(&mut self.extras);
-            let mut row = TermRow { words: std::mem::take(&mut self.words), ..self.head.clone() };
-            push(&mut row.extras, &extras.text);
+            let row = self.row();
             self.terms = 0;
+            if self.rows.is_empty() {
+                let terms = row.words.split(' ').chain(row.extras.split(' '));
+                terms.filter(|term| !term.is_empty()).for_each(|term| self.add_to_all(term));
+            }
             self.rows.push(row);
+        }
+    }
+
+    /// The terms since the last row.
+    fn row(&mut self) -> TermRow {
+        let extras = std::mem::take(&mut self.extras);
+        let mut row = TermRow { words: std::mem::take(&mut self.words), ..self.head.clone() };
+        push(&mut row.extras, &extras.text);
+        row
+    }
+
+    fn add_to_all(&mut self, term: &str) {
+        if self.all.known.len() < OTHER_TERMS_MAX && self.all.text.len() < OTHER_BYTES_MAX {
+            self.all.add(term);
         }
     }
 
     /// Ends the last row, and adds to each row the terms of the others.
     fn finish(mut self) -> Vec<TermRow> {
-        if self.terms > 0 || self.rows.is_empty() {
+        if self.rows.is_empty() {
+            return vec![self.row()];
+        }
+        if self.terms > 0 {
             self.end_row();
         }
         if self.rows.len() > 1 {

@@ -33,6 +33,11 @@ pub struct IndexProgress {
 }
 
 impl IndexProgress {
+    /// Whether more is known to be waiting: the build is incomplete, or the step took as many videos as it may.
+    pub fn has_more(&self) -> bool {
+        !self.state.is_complete || self.changed >= u64::from(CHANGED_MAX)
+    }
+
     /// Whether the step found nothing to do.
     pub fn is_idle(&self) -> bool {
         self.changed == 0 && self.built == 0 && self.state.is_complete

@@ -65,13 +65,13 @@ impl<'a> QueryTerms<'a> {
 impl TermPlaces {
     fn new(stored: &StoredTranscript, terms: &QueryTerms<'_>) -> Self {
         let transcript: &Transcript = &stored.transcript;
-        let tokenizer = IndexTokenizer::new(&transcript.track.language);
+        let mut tokenizer = IndexTokenizer::new(&transcript.track.language);
         let mut places = Self::default();
         let mut position = 0;
         let texts = [(&transcript.title, false), (&transcript.author, true)];
         for (text, is_channel) in texts {
             position = places.add(
-                &tokenizer,
+                &mut tokenizer,
                 text.as_deref().unwrap_or_default(),
                 None,
                 is_channel,
@@ -82,7 +82,7 @@ impl TermPlaces {
             position += 1;
         }
         for (index, segment) in transcript.segments.iter().enumerate() {
-            position = places.add(&tokenizer, &segment.text, Some(index), false, position, terms);
+            position = places.add(&mut tokenizer, &segment.text, Some(index), false, position, terms);
         }
         for facet in facets(stored) {
             let place = TermPlace { segment: None, start: 0, end: 0, position: usize::MAX };
@@ -94,7 +94,7 @@ impl TermPlaces {
     /// Adds the terms of a text that the query names; returns the next position.
     fn add(
         &mut self,
-        tokenizer: &IndexTokenizer,
+        tokenizer: &mut IndexTokenizer,
         text: &str,
         segment: Option<usize>,
         is_channel: bool,

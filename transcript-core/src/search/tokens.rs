@@ -2,7 +2,7 @@
 //!
 //! A stem carries the language whose rules produced it, so that it joins only words of that language.
 
-use std::ops::Range;
+use std::{collections::HashMap, ops::Range};
 
 use crate::{
     chat::{
@@ -20,6 +20,9 @@ use crate::{
 pub(super) const MARK: char = '\u{b7}';
 /// Longest term, in bytes. The rest of a longer word is not searched.
 const TERM_BYTES_MAX: usize = 128;
+
+/// Most words whose stems are remembered.
+const STEMS_MAX: usize = 20_000;
 
 /// Shortest word with a stem, in letters.
 const STEM_LETTERS_MIN: usize = 3;
@@ -45,22 +48,32 @@ pub(super) enum TokenKind {
 pub(super) struct IndexTokenizer {
     language: String,
     stemmer: WordStemmer,
+    /// The stems of words in lower case: a transcript repeats most of its words, and the rules take longer than all
+    /// else.
+    stems: HashMap<String, Option<String>>,
 }
 
 impl IndexTokenizer {
     pub(super) fn new(language: &LanguageTag) -> Self {
         let language = language.primary().to_owned();
-        Self { stemmer: WordStemmer::new(&language), language }
+        Self { stemmer: WordStemmer::new(&language), language, stems: HashMap::new() }
     }
 
     /// Calls `each` for every term of a text, with its range in characters. An extra term follows its ordered one.
-    pub(super) fn tokens(&self, text: &str, mut each: impl FnMut(&str, Range<usize>, TokenKind)) {
+    pub(super) fn tokens(&mut self, text: &str, mut each: impl FnMut(&str, Range<usize>, TokenKind)) {
         terms_with_ranges(text, |term, range| match term {
             Term::Word(folded, lower) => {
-                let stem = stem_term(&self.stemmer, &self.language, folded, lower);
                 each(cut(folded), range.clone(), TokenKind::Ordered);
-                if let Some(stem) = stem {
-                    each(&stem, range, TokenKind::Extra);
+                if !self.stems.contains_key(lower) {
+                    // More words than any vocabulary has are no language.
+                    if self.stems.len() >= STEMS_MAX {
+                        self.stems.clear();
+                    }
+                    let stem = stem_term(&self.stemmer, &self.language, folded, lower);
+                    self.stems.insert(lower.to_owned(), stem);
+                }
+                if let Some(Some(stem)) = self.stems.get(lower) {
+                    each(stem, range, TokenKind::Extra);
                 }
             }
             Term::Ngram(ngram) if is_single_ideograph(ngram) => each(ngram, range, TokenKind::Extra),

@@ -11,8 +11,9 @@ use transcript_core::{FailureLog, Result, search::IndexProgress};
 use super::SearchService;
 use crate::job::{JobHandle, Stopped};
 
-/// Pause between two looks for changes: what is archived is found within a second.
-const POLL_INTERVAL: Duration = Duration::from_millis(250);
+/// Pause between two looks for changes: what is archived is found within a second. What is archived in that time is
+/// indexed together, because each step costs two commits.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// Pause after the first failure; each further one doubles it up to the longest.
 const RETRY: Duration = Duration::from_secs(1);
 const RETRY_MAX: Duration = Duration::from_secs(60);
@@ -79,10 +80,10 @@ impl IndexerJob {
                     retry = RETRY;
                     self.report(&mut log, progress.as_ref());
                     // Other work of the process goes on between the steps of a build.
-                    if progress.is_none_or(|progress| progress.is_idle()) {
-                        POLL_INTERVAL
-                    } else {
+                    if progress.is_some_and(|progress| progress.has_more()) {
                         Duration::from_millis(5)
+                    } else {
+                        POLL_INTERVAL
                     }
                 }
                 Ok(Err(error)) => {
