@@ -16,14 +16,14 @@ use pyo3::{
     types::{PyDict, PyString},
 };
 use verbatim::{
-    ChatModelOptions, CustomPorts, DatabaseOptions, HttpOptions, Options, ProxyVariables, SpeechOptions,
-    StorageOptions, SupplierOptions, YtDlpOptions, service::ServiceOptions,
+    ChatModelOptions, CustomPorts, DatabaseOptions, EmbeddingsOptions, HttpOptions, Options, ProxyVariables,
+    SpeechOptions, StorageOptions, SupplierOptions, YtDlpOptions, service::ServiceOptions,
 };
 
 use crate::{
     events::PyObserver,
     exceptions::core_exception,
-    ports::{self, PyChatModel, PySupplier},
+    ports::{self, PyChatModel, PyEmbedder, PySupplier},
 };
 
 /// The keyword arguments.
@@ -124,13 +124,7 @@ pub(crate) fn read(keywords: &Bound<'_, PyDict>) -> PyResult<(Options, u64)> {
         let (base_url, model, api_key) = speech;
         options.speech = Some(SpeechOptions { base_url, model, api_key, ..SpeechOptions::default() });
     }
-    let chat = keywords.value("chat")?;
-    if let Some(custom) = chat.as_ref().filter(|chat| has_method(chat, "complete")) {
-        options.custom.chat_model = Some(Arc::new(PyChatModel::new(custom.clone())?));
-    } else if let Some(chat) = keywords.read::<ModelOption>("chat")? {
-        let (base_url, model, api_key) = chat;
-        options.chat = Some(ChatModelOptions { base_url, model, api_key, ..ChatModelOptions::default() });
-    }
+    models(&keywords, &mut options)?;
     breaker(&keywords, &mut options)?;
     if let Some(hook) = keywords.value("on_event")? {
         if !hook.is_callable() {
@@ -142,6 +136,24 @@ pub(crate) fn read(keywords: &Bound<'_, PyDict>) -> PyResult<(Options, u64)> {
     limits(&keywords, &mut options)?;
     options.check().map_err(|error| core_exception(py, &error))?;
     Ok((options, owner))
+}
+
+/// Reads the models of chat: of answers, and of the search for passages.
+fn models(keywords: &OptionKeywords<'_, '_>, options: &mut Options) -> PyResult<()> {
+    let chat = keywords.value("chat")?;
+    if let Some(custom) = chat.as_ref().filter(|chat| has_method(chat, "complete")) {
+        options.custom.chat_model = Some(Arc::new(PyChatModel::new(custom.clone())?));
+    } else if let Some((base_url, model, api_key)) = keywords.read::<ModelOption>("chat")? {
+        options.chat = Some(ChatModelOptions { base_url, model, api_key, ..ChatModelOptions::default() });
+    }
+    let embeddings = keywords.value("embeddings")?;
+    if let Some(custom) = embeddings.as_ref().filter(|embeddings| has_method(embeddings, "embed")) {
+        options.custom.embedder = Some(Arc::new(PyEmbedder::new(custom.clone())?));
+    } else if let Some((base_url, model, api_key)) = keywords.read::<ModelOption>("embeddings")? {
+        let service = EmbeddingsOptions { base_url, model, api_key, ..EmbeddingsOptions::default() };
+        options.embeddings = Some(service);
+    }
+    Ok(())
 }
 
 /// The first cooldown of a breaker, if no keyword sets it.

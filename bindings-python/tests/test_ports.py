@@ -211,7 +211,64 @@ def test_chat_failing_model_charges_nothing(answer):
         assert raised.value.status == 500 and client.me().credits_remaining == before
 
 
-@pytest.mark.parametrize("keywords", [{"archive": object()}, {"directory": object()}, {"chat": object()}, {"ledger": 7}])
+class Vectors(list):
+    """As an array of NumPy: no sequence of its own, but it has a method."""
+
+    tolist = list.copy
+
+
+class TopicModel:
+    """Knows that an espresso is drunk in a café."""
+
+    model = "topics-1"
+
+    def __init__(self, failure=None):
+        self.failure, self.calls = failure, []
+
+    def embed(self, texts, purpose):
+        self.calls.append((purpose, len(texts)))
+        if self.failure:
+            raise self.failure
+        is_coffee = lambda text: "espresso" in text or "café" in text  # noqa: E731
+        return Vectors([1.0, 0.0] if is_coffee(text) else [0.0, 1.0] for text in texts)
+
+
+def talk():
+    """Captions of eight hundred lines about other things, and one about a café."""
+    lines = [f"Boat number {n} sails along the coast with its crew." for n in range(800)]
+    lines[501] = "Breakfast is served in the café behind the harbour."
+    at = lambda n: f"{n // 360:02}:{n // 6 % 60:02}:{n % 6 * 10:02}"  # noqa: E731
+    return "".join(f"{n + 1}\n{at(n)},000 --> {at(n)},900\n{line}\n\n" for n, line in enumerate(lines))
+
+
+@pytest.mark.parametrize("failure", [None, ValueError("boom")], ids=["works", "fails"])
+def test_service_custom_embeddings_find_by_meaning(failure, caplog):
+    from test_service import FakeMailer
+
+    embeddings, model, mailer = TopicModel(failure), RecordingModel("In the café [1]."), FakeMailer()
+    model.context_tokens = 2_500
+    with Service(suppliers=[], chat=model, embeddings=embeddings, mailer=mailer) as service:
+        service.import_(LINK, talk(), lang="en")
+        register(service, mailer).chat("dQw4w9WgXcQ", "Where to drink an espresso?")
+    # The model's context holds a tenth of the talk.
+    is_found = any("café" in message["content"] for message in model.calls[0][0])
+    assert is_found is (failure is None)
+    if failure is None:
+        assert {purpose for purpose, _ in embeddings.calls} == {"question", "passage"}
+    else:
+        assert "passages were searched by words" in caplog.text and "boom" in caplog.text
+
+
+def test_service_embeddings_without_name_raise_error():
+    class Nameless:
+        def embed(self, texts, purpose):
+            return [[1.0]] * len(texts)
+
+    with pytest.raises(TypeError, match="attribute model"):
+        Service(suppliers=[], embeddings=Nameless())
+
+
+@pytest.mark.parametrize("keywords", [{"archive": object()}, {"directory": object()}, {"chat": object()}, {"embeddings": object()}, {"ledger": 7}])
 def test_service_invalid_component_raises_error(keywords):
     with pytest.raises((TypeError, ValueError)):
         Service(suppliers=[], **keywords)

@@ -3,14 +3,14 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use transcript_core::{supplier::SupplierKind, video::Platform};
-#[cfg(feature = "chat-model")]
-use verbatim::ChatModelOptions;
 #[cfg(feature = "service")]
 use verbatim::service::ServiceOptions;
+#[cfg(feature = "chat-model")]
+use verbatim::{ChatModelOptions, EmbeddingsOptions};
 use verbatim::{Options, StorageOptions, SupplierOptions};
 
 #[cfg(feature = "chat")]
-use crate::ports::{ChatModel, ForeignChatModel};
+use crate::ports::{ChatModel, EmbeddingModel, ForeignChatModel, ForeignEmbedder};
 #[cfg(feature = "local-service")]
 use crate::ports::{DirectoryStore, LedgerStore, Mailer};
 use crate::{
@@ -140,6 +140,14 @@ pub struct TranscriptsOptions {
     #[cfg(feature = "chat-model")]
     #[uniffi(default = None)]
     pub chat: Option<ModelService>,
+    /// Embedding model of the app, by which chat finds passages that mean the same as the question.
+    #[cfg(feature = "chat")]
+    #[uniffi(default = None)]
+    pub embedding_model: Option<Arc<dyn EmbeddingModel>>,
+    /// Embedding model of a service; `None`: passages are found by their words.
+    #[cfg(feature = "chat-model")]
+    #[uniffi(default = None)]
+    pub embeddings: Option<ModelService>,
     /// Speech recognition for videos without captions: the supplier `speech-to-text`.
     ///
     /// It requires ffmpeg, which mobile systems do not have.
@@ -230,6 +238,12 @@ pub(crate) fn convert(
             api_key: chat.api_key.clone(),
             ..ChatModelOptions::default()
         });
+        options.embeddings = given.embeddings.as_ref().map(|service| EmbeddingsOptions {
+            base_url: service.base_url.clone(),
+            model: service.model.clone(),
+            api_key: service.api_key.clone(),
+            ..EmbeddingsOptions::default()
+        });
     }
     #[cfg(feature = "local-service")]
     {
@@ -284,6 +298,10 @@ fn set_custom_ports(given: TranscriptsOptions, options: &mut Options) -> Result<
     if let Some(model) = given.chat_model {
         let tokens = given.chat_context_tokens.unwrap_or(CONTEXT_TOKENS).max(1);
         ports.chat_model = Some(Arc::new(ForeignChatModel::new(model, tokens)));
+    }
+    #[cfg(feature = "chat")]
+    if let Some(model) = given.embedding_model {
+        ports.embedder = Some(Arc::new(ForeignEmbedder::new(model)));
     }
     let supplier_timeout = timeout("supplier_timeout", given.supplier_timeout, SUPPLIER_TIMEOUT)?;
     let Some(specs) = given.suppliers else {

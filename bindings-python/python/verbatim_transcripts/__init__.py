@@ -89,7 +89,7 @@ if TYPE_CHECKING:
     )
     from ._outcomes import ImportOutcome, RefreshOutcome, SearchHit
     from ._search import ArchiveSearch, VideoHit, VideoMoment
-    from ._ports import Archive, ChatModel, Directory, KeyValueStore, Ledger, Mailer, Supplier
+    from ._ports import Archive, ChatModel, Directory, EmbeddingModel, KeyValueStore, Ledger, Mailer, Supplier
     from ._responses import (
         AccountInfo,
         ChatAnswer,
@@ -124,6 +124,7 @@ __all__ = [
     "ConflictError",
     "DeliveryAttempt",
     "Directory",
+    "EmbeddingModel",
     "Event",
     "EventDelivery",
     "FetchFailed",
@@ -296,7 +297,7 @@ _MODULES = {
     ),
     "_outcomes": ("ImportOutcome", "RefreshOutcome", "SearchHit"),
     "_search": ("ArchiveSearch", "VideoHit", "VideoMoment"),
-    "_ports": ("Archive", "ChatModel", "Directory", "KeyValueStore", "Ledger", "Mailer", "Supplier"),
+    "_ports": ("Archive", "ChatModel", "Directory", "EmbeddingModel", "KeyValueStore", "Ledger", "Mailer", "Supplier"),
     "_responses": (
         "AccountInfo",
         "ChatAnswer",

@@ -64,7 +64,7 @@ if TYPE_CHECKING:
         VideoRecord,
     )
 
-__all__ = ["Archive", "ChatModel", "Directory", "KeyValueStore", "Ledger", "Mailer", "Supplier"]
+__all__ = ["Archive", "ChatModel", "Directory", "EmbeddingModel", "KeyValueStore", "Ledger", "Mailer", "Supplier"]
 
 
 T = TypeVar("T")
@@ -334,4 +334,32 @@ class ChatModel(Protocol):
 
     def complete(self, messages: list[dict[str, str]], tokens_max: int) -> Union[str, Awaitable[str]]:
         """Returns the model's reply to messages, each with `role` and `content`."""
+        ...
+
+
+class EmbeddingModel(Protocol):
+    """A model that turns texts into vectors: ``embeddings=`` of :class:`verbatim_transcripts.Service`.
+
+    Texts with close vectors mean the same. For example, with sentence-transformers::
+
+        class Local:
+            model = "all-MiniLM-L6-v2"
+
+            def __init__(self):
+                self._transformer = SentenceTransformer(self.model)
+
+            def embed(self, texts, purpose):
+                return self._transformer.encode(texts)
+    """
+
+    @property
+    def model(self) -> str:
+        """The name and version of the model."""
+        ...
+
+    def embed(self, texts: list[str], purpose: str) -> MaybeAwaitable[Sequence[Sequence[float]]]:
+        """Returns the vector of each text, in order; all vectors have the same length.
+
+        `purpose` is ``question`` or ``passage``: some models embed both differently.
+        """
         ...

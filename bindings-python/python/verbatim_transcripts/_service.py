@@ -13,7 +13,7 @@ from ._responses import KeyUsage
 from ._transcripts import Transcripts, _as_list
 
 if TYPE_CHECKING:
-    from ._ports import Archive, ChatModel, Directory, KeyValueStore, Ledger, Mailer, Supplier
+    from ._ports import Archive, ChatModel, Directory, EmbeddingModel, KeyValueStore, Ledger, Mailer, Supplier
 
 __all__ = ["LocalClient", "Service"]
 
@@ -40,6 +40,9 @@ class Service(Transcripts):
     :param directory: a custom directory of keys and accounts (:class:`verbatim_transcripts.Directory`).
     :param chat: an OpenAI-compatible chat service, ``(base_url, model, api_key or None)``, or a custom model
         (:class:`verbatim_transcripts.ChatModel`). None: answers are passages of the transcript.
+    :param embeddings: an OpenAI-compatible embedding service, ``(base_url, model, api_key or None)``, or a custom model
+        (:class:`verbatim_transcripts.EmbeddingModel`), by which chat finds passages that mean the same as the question.
+        None: passages are found by their words.
     :param mailer: the sender of registration mails (:class:`verbatim_transcripts.Mailer`). None: mails stay queued.
     :param base_url: the base of links to watch pages and of links in mails.
     :param free_per_month: new transcripts per UTC month for a free key (25).
@@ -68,6 +71,7 @@ class Service(Transcripts):
         *,
         directory: Directory | None = None,
         chat: tuple[str, str, str | None] | ChatModel | None = None,
+        embeddings: tuple[str, str, str | None] | EmbeddingModel | None = None,
         mailer: Mailer | None = None,
         base_url: str | None = None,
         free_per_month: int | None = None,
@@ -98,6 +102,7 @@ class Service(Transcripts):
                 "detach_unpaid": True,
                 "directory": directory,
                 "chat": chat,
+                "embeddings": embeddings,
                 "mailer": mailer,
                 "base_url": base_url,
                 "free_per_month": free_per_month,

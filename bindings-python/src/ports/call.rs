@@ -9,8 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::{exceptions::PyRuntimeError, prelude::*, types::PyTuple};
 use tokio::sync::oneshot;
+use transcript_core::Error;
 
-use crate::lifecycle::attached;
+use crate::{events, exception_cause, lifecycle::attached};
 
 /// A Python object whose methods are called.
 #[derive(Clone)]
@@ -53,6 +54,16 @@ impl Drop for CallHandle {
 
 fn exiting_error() -> PyErr {
     PyRuntimeError::new_err("the interpreter is exiting")
+}
+
+/// The exception of a model's method as an error of the service; it is also reported as an event.
+pub(super) fn unavailable(part: &'static str, method: &'static str, error: PyErr) -> Error {
+    let error = attached(|py| {
+        let message = format!("the {part} raised {error}");
+        events::record_exception(py, part, method, &error);
+        Error::unavailable(message).with_cause(Some(exception_cause::to_cause(py, &error)))
+    });
+    error.unwrap_or_else(|| Error::unavailable("the interpreter is exiting"))
 }
 
 impl PyTarget {

@@ -9,12 +9,11 @@ use pyo3::{
     types::{PyDict, PyList, PyTuple},
 };
 use transcript_core::{
-    Error, Result,
+    Result,
     chat::{ChatModel, DeltaSink, ModelReply, ModelRequest},
 };
 
-use super::call::PyTarget;
-use crate::{events, exception_cause, lifecycle::attached};
+use super::call::{PyTarget, unavailable};
 
 /// Default of the optional attribute `context_tokens`.
 const CONTEXT_TOKENS: u32 = 32_000;
@@ -81,19 +80,10 @@ impl ChatModel for PyChatModel {
                 })
             },
         );
-        let text = text.await.map_err(to_error)?;
+        let text = text.await.map_err(|error| unavailable("chat model", "complete", error))?;
         if let Some(deltas) = deltas {
             deltas.push(&text);
         }
         Ok(ModelReply { text, usage: None })
     }
-}
-
-fn to_error(error: PyErr) -> Error {
-    let error = attached(|py| {
-        let message = format!("the chat model raised {error}");
-        events::record_exception(py, "chat model", "complete", &error);
-        Error::unavailable(message).with_cause(Some(exception_cause::to_cause(py, &error)))
-    });
-    error.unwrap_or_else(|| Error::unavailable("the interpreter is exiting"))
 }

@@ -2,12 +2,14 @@
 
 mod call;
 mod chat_model;
+mod embedder;
 mod key_value;
 mod mailer;
 mod store;
 mod supplier;
 
 pub(crate) use chat_model::PyChatModel;
+pub(crate) use embedder::PyEmbedder;
 pub(crate) use mailer::PyMailer;
 pub(crate) use store::{archive, directory, ledger};
 pub(crate) use supplier::{PySupplier, SupplyRequest};

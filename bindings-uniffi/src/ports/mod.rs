@@ -1,4 +1,4 @@
-//! Interfaces that an app implements: suppliers, stores, a chat model, a mailer.
+//! Interfaces that an app implements: suppliers, stores, models for chat, a mailer.
 //!
 //! Errors, invalid values and missing responses of the app's code affect only the call that uses it.
 
@@ -7,6 +7,8 @@ mod archive;
 mod chat_model;
 #[cfg(feature = "local-service")]
 mod directory;
+#[cfg(feature = "chat")]
+mod embedder;
 #[cfg(feature = "local-service")]
 mod ledger;
 #[cfg(feature = "local-service")]
@@ -23,6 +25,8 @@ pub use archive::{ArchiveStore, FindOutcome, PutRequest, StoredTranscript, Track
 pub use chat_model::{ChatMessage, ChatModel};
 #[cfg(feature = "local-service")]
 pub use directory::{AccountPage, DirectoryStore, KeyOwner, KeyPage, UpdateOutcome};
+#[cfg(feature = "chat")]
+pub use embedder::{EmbedPurpose, EmbeddingModel};
 #[cfg(feature = "local-service")]
 pub use ledger::{BalancePage, EntryPage, LedgerStore};
 #[cfg(feature = "local-service")]
@@ -32,6 +36,8 @@ pub use supplier::{Supplier, SupplyFailure, SupplyMonitor, SupplyReason, SupplyR
 
 #[cfg(feature = "chat")]
 pub(crate) use chat_model::ForeignChatModel;
+#[cfg(feature = "chat")]
+pub(crate) use embedder::ForeignEmbedder;
 #[cfg(feature = "local-service")]
 pub(crate) use mailer::ForeignMailer;
 pub(crate) use supplier::ForeignSupplier;

@@ -20,6 +20,16 @@ pub enum EmbedPurpose {
     Passage,
 }
 
+impl EmbedPurpose {
+    /// `question` or `passage`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Question => "question",
+            Self::Passage => "passage",
+        }
+    }
+}
+
 /// A model of text embeddings.
 ///
 /// Its output is untrusted: vectors of a wrong number, length or value are an error, and the answer is searched by

@@ -55,4 +55,18 @@ final class TranscriptsTests: XCTestCase {
         XCTAssertTrue(answer.response.contains("The café is closed"), answer.response)
         XCTAssertNil(answer.creditsRemaining)
     }
+
+    func testEmbeddingModelInSwiftFindsMeaning() async throws {
+        final class Topics: EmbeddingModel {
+            func model() -> String { "topics-1" }
+
+            func embed(texts: [String], purpose: EmbedPurpose) async throws -> [[Float]] {
+                texts.map { $0.contains("café") || $0.contains("espresso") ? [1, 0] : [0, 1] }
+            }
+        }
+        let transcripts = try await archiveWithTranscript(
+            TranscriptsOptions(suppliers: [], embeddingModel: Topics()))
+        let answer = try await transcripts.answer(to: "Is the espresso closed?", about: link)
+        XCTAssertTrue(answer.response.contains("café"), answer.response)
+    }
 }

@@ -98,6 +98,25 @@ class ServiceTest {
     }
 
     @Test
+    fun `embedding model of the app finds what means the same`() = runTest {
+        val purposes = mutableSetOf<EmbedPurpose>()
+        val topics = object : EmbeddingModel {
+            override fun model(): String = "topics-1"
+
+            override suspend fun embed(texts: List<String>, purpose: EmbedPurpose): List<List<Float>> {
+                purposes += purpose
+                return texts.map { if ("café" in it || "espresso" in it) listOf(1f, 0f) else listOf(0f, 1f) }
+            }
+        }
+        val options = TranscriptsOptions(suppliers = emptyList(), embeddingModel = topics)
+        archiveWithTranscript(options).useAndShutdown { transcripts ->
+            val answer = transcripts.ask(LINK, "Is the espresso closed?")
+            assertContains(answer.response, "café")
+            assertEquals(setOf(EmbedPurpose.QUESTION, EmbedPurpose.PASSAGE), purposes)
+        }
+    }
+
+    @Test
     fun `failing or wrong or hanging model affects only its call`() = runTest {
         val models = listOf<suspend () -> String>(
             { throw verbatimError(FailureKind.UNAVAILABLE, "no model today") },
