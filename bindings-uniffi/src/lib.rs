@@ -62,7 +62,7 @@ pub use ports::{
     SupplyMonitor, SupplyReason, SupplyRequest, TrackPage, Video, VideoPage,
 };
 #[cfg(feature = "chat")]
-pub use ports::{ChatMessage, ChatModel};
+pub use ports::{ChatMessage, ChatModel, EmbedPurpose, EmbeddingModel};
 pub use progress::{ProgressListener, Stage};
 #[cfg(feature = "chat")]
 pub use search::SearchHit;
