@@ -212,7 +212,7 @@ def test_chat_failing_model_charges_nothing(answer):
 
 
 class Vectors(list):
-    """As an array of NumPy: no sequence of its own, but it has a method."""
+    """As an array of NumPy: no sequence, but it has a method."""
 
     tolist = list.copy
 

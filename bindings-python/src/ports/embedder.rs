@@ -50,7 +50,7 @@ fn to_list<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     if value.hasattr("tolist")? { value.call_method0("tolist") } else { Ok(value.clone()) }
 }
 
-/// Vectors as lists of numbers, or as what has a method `tolist`, such as an array of NumPy.
+/// Vectors as lists of numbers, or as what has a method `tolist`, such as an array of `NumPy`.
 fn vectors(value: &Bound<'_, PyAny>) -> PyResult<Vec<Vec<f32>>> {
     let wrong = || {
         let kind = value.get_type();
