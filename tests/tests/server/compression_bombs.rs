@@ -105,6 +105,9 @@ async fn bombs_of_platform_fail_with_reason_and_take_bounded_memory() -> Result<
         ("VERBATIM_LIMITS__ATTEMPTS_PER_KEY_PER_HOUR", "100000"),
         ("VERBATIM_LIMITS__MISSES_PER_NETWORK_PER_MINUTE", "100000"),
         ("VERBATIM_SUPPLIERS__BREAKER_THRESHOLD", "0"),
+        // The size must end a response, not the time: other programs may leave little of the processors.
+        ("VERBATIM_UPSTREAM__TIMEOUT", "1m"),
+        ("VERBATIM_LIMITS__WAIT", "2m"),
     ] {
         settings.push((name.to_owned(), value.to_owned()));
     }

@@ -23,8 +23,8 @@ use super::{
 /// The first is in work, and the next two fill the queue.
 const VIDEOS: [&str; 6] =
     ["dyke-walk-0", "dyke-walk-1", "dyke-walk-2", "dyke-walk-3", "dyke-walk-4", "dyke-walk-5"];
-/// Time until a response that waits for nothing.
-const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Time until a response that waits for nothing. Much less than the wait for a fetch, also beside other programs.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A server that fetches one video at a time, from a platform behind a gate.
 struct QueueFixture {
@@ -46,7 +46,7 @@ impl QueueFixture {
         let data = TempDir::new()?;
         let mut settings = platform_settings(&proxy);
         for (name, value) in
-            [("YOUTUBE__MAX_CONCURRENT_VIDEOS", "1"), ("LIMITS__FETCHES", places), ("LIMITS__WAIT", "1m")]
+            [("YOUTUBE__MAX_CONCURRENT_VIDEOS", "1"), ("LIMITS__FETCHES", places), ("LIMITS__WAIT", "2m")]
         {
             settings.push((format!("VERBATIM_{name}"), value.to_owned()));
         }
