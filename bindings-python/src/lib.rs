@@ -50,6 +50,7 @@ mod _native {
         segment::{Segment, Segments},
         transcript::Transcript,
         video_list::_list_address,
+        video_list::_search_address,
     };
 
     use pyo3::prelude::*;

@@ -27,10 +27,13 @@ pub(crate) fn _list_address(
 ) -> PyResult<String> {
     let invalid = |message: String| core_exception(py, &Error::invalid(message));
     let list = VideoList::parse(link).map_err(|error| invalid(error.to_string()))?;
-    match (is_channel, list.tab()) {
-        (true, None) => return Err(invalid("this is a playlist: read it with playlist()".to_owned())),
-        (false, Some(_)) => return Err(invalid("this is a channel: read it with channel()".to_owned())),
-        _ => {}
+    let other = match (list.playlist_id(), list.query()) {
+        (Some(_), _) => is_channel.then_some("this is a playlist: read it with playlist()"),
+        (None, Some(_)) => Some("this is a search: read it with youtube_search()"),
+        (None, None) => (!is_channel).then_some("this is a channel: read it with channel()"),
+    };
+    if let Some(message) = other {
+        return Err(invalid(message.to_owned()));
     }
     let Some(name) = tab else { return Ok(list.address()) };
     let tab = ChannelTab::from_name(name).ok_or_else(|| {
@@ -38,6 +41,16 @@ pub(crate) fn _list_address(
         PyValueError::new_err(format!("tab must be one of {names}, not {name:?}"))
     })?;
     Ok(list.with_tab(tab).address())
+}
+
+/// The canonical address of the search for these words.
+///
+/// # Errors
+/// `InvalidInput` without words, or if there are too many.
+#[pyfunction]
+pub(crate) fn _search_address(py: Python<'_>, words: &str) -> PyResult<String> {
+    let list = VideoList::search(words);
+    list.map(|list| list.address()).map_err(|error| core_exception(py, &Error::invalid(error.to_string())))
 }
 
 /// A list that was not read, and its address.

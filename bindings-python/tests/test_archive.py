@@ -244,7 +244,7 @@ def test_export_and_import_folder_are_awaitable(filled, tmp_path):
 def test_methods_that_wait_have_awaitable_twin():
     twins = {"import_": "aimport", "close": "aclose", "wait": "await_"}
     # What these return is iterated in both ways.
-    iterated = {"search_videos", "playlist", "channel"}
+    iterated = {"search_videos", "playlist", "channel", "youtube_search"}
     kinds = [(Transcripts, iterated), (vt.Service, {"client", *iterated}), (vt.Client, {"use_key", "jobs"})]
     for kind, plain in (*kinds, (vt.Jobs, {"list", "results"})):
         names = {name for name in dir(kind) if not name.startswith("_")}

@@ -111,6 +111,7 @@ def test_job_reads_playlist_and_channel(server):
     for wrong in (
         {"playlist": "@tidemills"},
         {"channel": "PLvb-tides-0001"},
+        {"search": "tide mills"},
         {"urls": ["vb-tracks-0"], "playlist": "PLvb-tides-0001"},
         {"urls": ["vb-tracks-0"], "limit": 1},
         {},

@@ -1,4 +1,4 @@
-"""Playlists and channels, with recorded pages of YouTube."""
+"""Playlists, channels and searches, with recorded pages of YouTube."""
 
 import datetime
 import operator
@@ -54,6 +54,22 @@ def test_list_total_is_known_before_iteration(youtube):
     since = datetime.datetime(2000, 1, 1, tzinfo=datetime.timezone.utc)
     for unknown in (youtube.channel(CHANNEL), youtube.playlist(PLAYLIST, since=since)):
         assert unknown.info().total is None and operator.length_hint(unknown, 7) == 7
+
+
+def test_search_yields_results_over_pages(youtube):
+    videos = youtube.youtube_search(" tide  mills ")
+    assert videos.url == "https://www.youtube.com/results?search_query=tide+mills"
+    found = list(videos)
+    assert ids(found) == ["vb-tracks-0", "vb-asronly0", "vb-french-0"]
+    assert (found[1].title, found[1].author, found[1].duration) == ("Harbour walk", "Tide Mill Trust", 3723.0)
+    assert videos.info() == vt.ListInfo(None, None, 0)
+    assert ids(youtube.youtube_search("tide mills", limit=1)) == ["vb-tracks-0"]
+    assert list(youtube.youtube_search("nothing")) == []
+    for words in ("", " ", "a" * 201):
+        with pytest.raises(vt.InvalidInput):
+            youtube.youtube_search(words)
+    with pytest.raises(vt.InvalidInput, match=r"youtube_search\(\)"):
+        youtube.playlist(videos.url)
 
 
 def test_channel_tab_and_since_select_videos(youtube):

@@ -68,7 +68,7 @@ pub use progress::{ProgressListener, Stage};
 pub use search::SearchHit;
 pub use transcript::{Segment, Transcript, TranscriptFormat, Word, parse_captions, render};
 pub use transcripts::{BatchResult, ImportEffect, ImportOutcome, ImportRequest, RefreshOutcome, Transcripts};
-pub use video_list::{ListedVideo, TimeRange, VideoListPage};
+pub use video_list::{ListedVideo, TimeRange, VideoListPage, youtube_search_address};
 
 uniffi::setup_scaffolding!();
 

@@ -65,7 +65,7 @@ pub struct ListedVideo {
 /// A page of a list.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct VideoListPage {
-    /// The title of a playlist, or the name of a channel.
+    /// The title of a playlist, or the name of a channel. A search has none.
     pub title: Option<String>,
     /// The number of videos that a playlist states, hidden ones included.
     pub stated_count: Option<i64>,
@@ -77,12 +77,22 @@ pub struct VideoListPage {
     pub next: Option<String>,
 }
 
+/// The address of YouTube's search for these words, a list for `video_list_page`.
+///
+/// # Errors
+/// `InvalidInput` without words, or with more than 200 characters.
+#[uniffi::export]
+pub fn youtube_search_address(words: String) -> Result<String, VerbatimError> {
+    let list = VideoList::search(&words);
+    Ok(list.map_err(|error| Failure::invalid_input(error.to_string()))?.address())
+}
+
 #[uniffi::export]
 impl Transcripts {
-    /// Reads a page of a playlist or channel of YouTube: the first one, or that at a position of the page before.
+    /// Reads a page of a playlist, channel or search of YouTube: the first one, or that at a position of the page before.
     ///
-    /// `list` is the link of a playlist, or of a channel, also with a tab; an id of one; or a handle such as `@name`.
-    /// `tab` replaces the tab of a channel. Videos that were surely published before `since` are left out.
+    /// `list` is the link of a playlist, or of a channel, also with a tab; an id of one; a handle such as `@name`; or the
+    /// address of a search. `tab` replaces the tab of a channel. Videos that were surely published before `since` are left out.
     ///
     /// # Errors
     /// `InvalidInput` if the text names no list, a list of the logged-in viewer, or a mix, which never ends; `NotFound`

@@ -100,11 +100,13 @@ def use_one_source(case):
         body["playlist"] = "PL0123456789abcdef"
     if isinstance(body.get("channel"), str):
         body["channel"] = "@name"
+    if isinstance(body.get("search"), str):
+        body["search"] = "tide mills"
     if isinstance(body.get("since"), str):
         body["since"] = "2026-01-31"
     if isinstance(body.get("limit"), (int, float)):
         body["limit"] = 1 + int(body["limit"]) % 1_000
-    sources = [name for name in ("urls", "playlist", "channel") if name in body]
+    sources = [name for name in ("urls", "playlist", "channel", "search") if name in body]
     others = sources[1:] + (["limit", "since"] if sources[:1] == ["urls"] else [])
     case.body = {name: value for name, value in body.items() if name not in others}
 

@@ -75,7 +75,8 @@
 //! # A playlist or a channel
 //!
 //! [`Verbatim::videos`](crate::Verbatim::videos) is a stream of the videos in a playlist or channel of YouTube, read page
-//! by page as it is polled. A list that does not exist is an error of the stream, with
+//! by page as it is polled; with [`VideoList::search`](transcript_core::video::VideoList::search) and
+//! [`Verbatim::videos_of`](crate::Verbatim::videos_of), those that YouTube finds for words. A list that does not exist is an error of the stream, with
 //! [`UnavailableList`](crate::UnavailableList) as its source.
 //!
 //! ```no_run

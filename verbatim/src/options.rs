@@ -301,7 +301,7 @@ impl ConcurrencyOptions {
 pub struct YouTubeOptions {
     /// Client identities to try in order, such as `android@21.26.364`; empty: the built-in ones.
     pub clients: Vec<String>,
-    /// The version of the website's client, for playlists and channels; `None`: the built-in one.
+    /// The version of the website's client, for playlists, channels and searches; `None`: the built-in one.
     pub web_version: Option<String>,
 }
 

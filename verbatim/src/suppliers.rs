@@ -231,7 +231,7 @@ impl SupplierFactory {
             .fold(engine, |engine, platform| engine.link_resolver(platform, Arc::clone(&self.links) as _))
     }
 
-    /// Adds the lister of playlists and channels.
+    /// Adds the lister of playlists, channels and searches.
     fn add_video_lister(&self, engine: EngineBuilder) -> EngineBuilder {
         engine.video_lister(Platform::YouTube, Arc::clone(&self.lists) as _)
     }

@@ -1,4 +1,4 @@
-//! The videos of a playlist or channel, as a stream.
+//! The videos of a playlist, channel or search, as a stream.
 
 use std::{
     collections::VecDeque,
@@ -41,7 +41,7 @@ pub struct VideoStream {
 /// What is known of a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListInfo {
-    /// The title of a playlist, or the name of a channel. `None` before the first page.
+    /// The title of a playlist, or the name of a channel; a search has none. `None` before the first page.
     pub title: Option<String>,
     /// The number of videos that a playlist states, hidden ones included.
     pub stated_count: Option<u64>,
@@ -88,10 +88,11 @@ impl UnavailableList {
 }
 
 impl Verbatim {
-    /// The videos of a playlist or channel of YouTube, in the order of the list, read page by page.
+    /// The videos of a playlist, channel or search of YouTube, in the order of the list, read page by page.
     ///
     /// The link is that of a playlist, or of a channel, also with the tab `/videos` (the default), `/shorts` or
-    /// `/streams`; an id of a playlist or channel; or a handle such as `@name`. Of a link to a video in a playlist, the
+    /// `/streams`; an id of a playlist or channel; a handle such as `@name`; or the link of a search, which ends after
+    /// 1,000 videos. Of a link to a video in a playlist, the
     /// playlist counts. It is parsed now, and requested when the stream is polled.
     ///
     /// An item fails with [`ErrorKind::NotFound`] if the list is private, was removed or never existed, or if the
@@ -143,7 +144,7 @@ impl Verbatim {
         }
     }
 
-    /// As [`Verbatim::videos`], of a parsed list.
+    /// As [`Verbatim::videos`], of a parsed list, or of a search ([`VideoList::search`]).
     pub fn videos_of(&self, list: VideoList) -> VideoStream {
         VideoStream {
             verbatim: self.clone(),

@@ -7,7 +7,8 @@
     for segment in transcript:
         print(segment.start, segment.text)
 
-`get` and `aget` return one transcript, `languages` the tracks of a video, `playlist` and `channel` the videos of a list.
+`get` and `aget` return one transcript, `languages` the tracks of a video, `playlist`, `channel`
+and `youtube_search` the videos of a list.
 :class:`Transcripts` stores transcripts and fetches many concurrently.
 :class:`Client` uses a Verbatim server. :class:`Service` runs the complete service in the process.
 """
@@ -75,7 +76,17 @@ if TYPE_CHECKING:
         WithdrawnVideo,
     )
     from ._events import Event
-    from ._functions import aget, aget_many, alanguages, channel, get, get_many, languages, playlist
+    from ._functions import (
+        aget,
+        aget_many,
+        alanguages,
+        channel,
+        get,
+        get_many,
+        languages,
+        playlist,
+        youtube_search,
+    )
     from ._jobs import (
         DeliveryAttempt,
         EventDelivery,
@@ -215,6 +226,7 @@ __all__ = [
     "languages",
     "playlist",
     "verify_webhook",
+    "youtube_search",
     "__version__",
 ]
 
@@ -283,6 +295,7 @@ _MODULES = {
         "get_many",
         "languages",
         "playlist",
+        "youtube_search",
     ),
     "_jobs": (
         "DeliveryAttempt",

@@ -89,6 +89,13 @@ def channel(
     return shared().channel(link, tab, limit=limit, since=since)
 
 
+def youtube_search(
+    words: str, *, limit: int | None = None, since: datetime.date | None = None
+) -> VideoList:
+    """Returns the videos that YouTube finds for these words; see :meth:`Transcripts.youtube_search`."""
+    return shared().youtube_search(words, limit=limit, since=since)
+
+
 def get_many(
     links: Iterable[str | ListedVideo],
     lang: str | Sequence[str] | None = None,

@@ -78,7 +78,7 @@ class Job(NamedTuple):
     ended_at: str | None
     #: Why it is paused: `payment_required` or `operator`; None if it is not. It resumes when the reason is gone.
     pause_reason: str | None
-    #: The address of its playlist or channel; None if its videos are links.
+    #: The address of its playlist, channel or search; None if its videos are links.
     list_url: str | None
     #: Why its list was not read: `empty`, or a reason of :class:`ListUnavailable`. None unless it has failed.
     reason: str | None
@@ -215,6 +215,7 @@ class Jobs:
         *,
         playlist: str | None = None,
         channel: str | None = None,
+        search: str | None = None,
         limit: int | None = None,
         since: datetime.date | None = None,
         lang: str | None = None,
@@ -226,6 +227,7 @@ class Jobs:
         :param urls: links or ids of videos, or videos of a :class:`VideoList`. Links of the same video are one item.
         :param playlist: in place of links, a playlist, which the server reads.
         :param channel: in place of links, a channel, also with a tab such as ``/streams``.
+        :param search: in place of links, words that YouTube searches in its videos. It needs ``limit``.
         :param limit: the maximum number of videos of a list.
         :param since: leaves out videos of a list that were surely published before this day (in UTC) or this time.
         :param lang: the language tag of the transcripts; None: English.
@@ -234,7 +236,7 @@ class Jobs:
             lost connection starts no second job.
         :raises ServiceError: the request failed.
         """
-        request = _request(urls, playlist, channel, limit, since, lang, callback_url)
+        request = _request(urls, playlist, channel, search, limit, since, lang, callback_url)
         return _reply(self._connection.start_job(request, idempotency_key).wait())
 
     async def astart(
@@ -243,6 +245,7 @@ class Jobs:
         *,
         playlist: str | None = None,
         channel: str | None = None,
+        search: str | None = None,
         limit: int | None = None,
         since: datetime.date | None = None,
         lang: str | None = None,
@@ -250,7 +253,7 @@ class Jobs:
         idempotency_key: str | None = None,
     ) -> Job:
         """As :meth:`start`."""
-        request = _request(urls, playlist, channel, limit, since, lang, callback_url)
+        request = _request(urls, playlist, channel, search, limit, since, lang, callback_url)
         return _reply(await self._connection.start_job(request, idempotency_key))
 
     def get(self, job: Job | str) -> Job:
@@ -396,6 +399,7 @@ def _request(
     urls: Iterable[str | ListedVideo] | None,
     playlist: str | None,
     channel: str | None,
+    search: str | None,
     limit: int | None,
     since: datetime.date | None,
     lang: str | None,
@@ -407,6 +411,7 @@ def _request(
         "urls": None if urls is None else [link_address(url) for url in urls],
         "playlist": playlist,
         "channel": channel,
+        "search": search,
         "limit": limit,
         "since": None if since is None else _since(since),
         "lang": lang,

@@ -14,7 +14,7 @@ from ._export_folder import check_format, json_files, write_page
 from ._native import Batch, Engine, PendingCall, Transcript
 from ._outcomes import ImportOutcome, RefreshOutcome, SearchHit
 from ._search import ArchiveSearch
-from ._video_list import ListedVideo, VideoList, read_channel, read_playlist
+from ._video_list import ListedVideo, VideoList, read_channel, read_playlist, read_search
 
 if TYPE_CHECKING:
     import pathlib
@@ -210,6 +210,23 @@ class Transcripts:
         """
         return read_channel(self._engine, link, tab, limit, since)
 
+    def youtube_search(
+        self, words: str, *, limit: int | None = None, since: datetime.date | None = None
+    ) -> VideoList:
+        """Returns the videos that YouTube finds for these words, the best matches first, as :meth:`playlist` does.
+
+        It searches YouTube; :meth:`search_videos` searches the archive.
+
+        :param words: at most 200 characters.
+        :param limit: the maximum number of videos. A search ends after at most 1,000.
+        :raises InvalidInput: there are no words, or too many.
+
+        >>> with Transcripts(suppliers=[]) as transcripts:
+        ...     transcripts.youtube_search("tide mills", limit=20)
+        <VideoList https://www.youtube.com/results?search_query=tide+mills>
+        """
+        return read_search(self._engine, words, limit, since)
+
     def get_many(
         self,
         links: Iterable[str | ListedVideo],
@@ -228,7 +245,7 @@ class Transcripts:
         A failure is a result and does not stop the others. Links are read from ``links`` as permits become free, so it
         can be an endless generator. Leaving the loop cancels the running fetches.
 
-        ``links`` may be a :meth:`playlist` or a :meth:`channel`, and have their videos in place of links. If such a
+        ``links`` may be a :meth:`playlist`, a :meth:`channel` or a :meth:`youtube_search`, and have their videos in place of links. If such a
         list cannot be read to its end, the results of its other videos come first, then the exception.
 
         The other arguments are those of :meth:`get`.

@@ -1,4 +1,4 @@
-"""Lists of videos: playlists and channels."""
+"""Lists of videos: playlists, channels and searches."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Callable, Generator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ._native import Engine, PendingCall, _list_address
+from ._native import Engine, PendingCall, _list_address, _search_address
 from ._video import _to_datetime, _to_millis
 
 if TYPE_CHECKING:
@@ -50,9 +50,9 @@ class ListedVideo(NamedTuple):
 class ListInfo(NamedTuple):
     """What is known of a list."""
 
-    #: The title of a playlist, or the name of a channel.
+    #: The title of a playlist, or the name of a channel. A search has none.
     title: str | None
-    #: The number of videos that a playlist states, hidden ones included, at most the `limit`. None for a channel, and
+    #: The number of videos that a playlist states, hidden ones included, at most the `limit`. None for another list, and
     #: with `since`.
     total: int | None
     #: After the last page: how many stated videos the list has not shown, such as private ones.
@@ -60,7 +60,7 @@ class ListInfo(NamedTuple):
 
 
 class VideoList:
-    """The videos of a playlist or channel, in its order, with ``for`` or ``async for``.
+    """The videos of a playlist, channel or search, in its order, with ``for`` or ``async for``.
 
     A page of up to 100 videos is read when its first video is needed, about a second after the page before. An
     iteration raises :class:`ListUnavailable` at the page that cannot be read; the videos before it are valid.
@@ -209,3 +209,10 @@ def read_channel(
 ) -> VideoList:
     """The videos of the channel that a link names."""
     return VideoList(engine, _list_address(link, True, tab), limit, since)
+
+
+def read_search(
+    engine: Engine, words: str, limit: int | None, since: datetime.date | None
+) -> VideoList:
+    """The videos that YouTube finds for these words."""
+    return VideoList(engine, _search_address(words), limit, since)

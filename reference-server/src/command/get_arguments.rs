@@ -19,6 +19,7 @@ use super::arguments::OutputFormat;
 Examples, many videos:
   verbatim get https://www.youtube.com/playlist?list=PL0123456789abcdef --to course
   verbatim get @name @name/streams --since 2026-01-01 --to notes --format md
+  verbatim get --search 'tide mills' --limit 20 --to mills
   verbatim get --from links.txt --to subtitles --format srt --name '{channel}/{date} {title} [{id}]'
   grep -o 'https://youtu[^ ]*' notes.md | verbatim get --from - --format json | jq -r .videoId
 
@@ -36,7 +37,7 @@ with its reason, and a summary. For one link without --to, the last line is the 
 )]
 pub(super) struct GetArgs {
     /// Links to videos, playlists and channels; also ids and handles (after -- if a second one begins with -)
-    #[arg(value_name = "LINK", allow_hyphen_values = true, required_unless_present = "from")]
+    #[arg(value_name = "LINK", allow_hyphen_values = true, required_unless_present_any = ["from", "search"])]
     pub(super) link: Option<String>,
     /// Further links. In a single list, the options behind a link would be links too.
     #[arg(value_name = "LINK", hide = true)]
@@ -44,16 +45,19 @@ pub(super) struct GetArgs {
     /// File with a link on each line; - reads standard input
     #[arg(long, value_name = "FILE")]
     pub(super) from: Option<PathBuf>,
+    /// Get the videos that YouTube finds for these words
+    #[arg(long, value_name = "WORDS", requires = "limit")]
+    pub(super) search: Option<String>,
     /// Write files into this folder; it is created if necessary
     #[arg(long, value_name = "DIR")]
     pub(super) to: Option<PathBuf>,
     /// Names of the files, without extension
     #[arg(long, value_name = "TEMPLATE", requires = "to", default_value = "{title} [{id}].{language}")]
     pub(super) name: String,
-    /// Most videos of each playlist or channel
+    /// Most videos of each playlist, channel or search
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) limit: Option<u64>,
-    /// Skip what a playlist or channel shows as older: a date such as 2026-01-31, or an age such as 30d
+    /// Skip what a list shows as older: a date such as 2026-01-31, or an age such as 30d
     #[arg(long, value_name = "TIME")]
     pub(super) since: Option<String>,
     /// Language, such as en, pt-BR or zh-Hant [default: English, otherwise the spoken language]

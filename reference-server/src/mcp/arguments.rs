@@ -2,7 +2,11 @@
 
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
-use transcript_core::{accounts::jobs::JobParams, archive::view};
+use transcript_core::{
+    accounts::jobs::JobParams,
+    archive::view,
+    video::{LinkError, VideoList},
+};
 
 use super::{cursor::PassageCursor, error::ToolError, transcript::TranscriptQuery};
 
@@ -136,11 +140,22 @@ impl SearchArchiveArgs {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ListVideosArgs {
-    pub(super) list: String,
+    list: Option<String>,
+    search: Option<String>,
     limit: Option<u64>,
 }
 
 impl ListVideosArgs {
+    /// The list: that of a link, or a search.
+    pub(super) fn list(&self) -> Result<VideoList, ToolError> {
+        let invalid = |name: &str, error: LinkError| ToolError::invalid(format!("{name}: {error}"));
+        match (&self.list, &self.search) {
+            (Some(link), None) => VideoList::parse(link).map_err(|error| invalid("list", error)),
+            (None, Some(words)) => VideoList::search(words).map_err(|error| invalid("search", error)),
+            _ => Err(ToolError::invalid("name exactly one of list and search")),
+        }
+    }
+
     /// Maximum number of videos.
     pub(super) fn limit(&self) -> Result<usize, ToolError> {
         within("limit", self.limit, LISTED, 1, LISTED_MAX)
@@ -154,6 +169,7 @@ pub(super) struct StartJobArgs {
     videos: Option<Vec<String>>,
     playlist: Option<String>,
     channel: Option<String>,
+    search: Option<String>,
     limit: Option<u64>,
     since: Option<String>,
     lang: Option<String>,
@@ -161,8 +177,8 @@ pub(super) struct StartJobArgs {
 
 impl From<StartJobArgs> for JobParams {
     fn from(args: StartJobArgs) -> Self {
-        let StartJobArgs { videos, playlist, channel, limit, since, lang } = args;
-        Self { urls: videos, playlist, channel, limit, since, lang, callback_url: None }
+        let StartJobArgs { videos, playlist, channel, search, limit, since, lang } = args;
+        Self { urls: videos, playlist, channel, search, limit, since, lang, callback_url: None }
     }
 }
 

@@ -56,9 +56,7 @@ impl ToolJobs {
         caller: &Caller,
     ) -> Result<CallToolResult, ToolError> {
         let args = read::<ListVideosArgs>(arguments)?;
-        let limit = args.limit()?;
-        let list =
-            VideoList::parse(&args.list).map_err(|error| ToolError::invalid(format!("list: {error}")))?;
+        let (list, limit) = (args.list()?, args.limit()?);
         if let Some(accounts) = &self.accounts {
             // A list is requested from the platform for the caller: it needs an account, and counts for its limit.
             drop(admit(accounts, V1Endpoint::ReadJobs, caller).await?);

@@ -2,7 +2,7 @@
 
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
-use transcript_core::chat::MESSAGE_CHARS_MAX;
+use transcript_core::{chat::MESSAGE_CHARS_MAX, video::VideoList};
 
 use super::arguments::{
     EXCERPT_CHARS, EXCERPT_CHARS_MAX, HITS, HITS_MAX, ITEMS, ITEMS_MAX, LISTED, LISTED_MAX, PAGE_CHARS,
@@ -182,14 +182,19 @@ fn list_videos(scope: ToolScope) -> Tool {
         ToolScope::Archive => "",
     };
     let description = format!(
-        "List the videos of a playlist or channel on YouTube, in the order of the list: titles, durations, dates and \
-         addresses.{next}"
+        "List the videos of a playlist, a channel or a search on YouTube, in its order: titles, durations, dates and \
+         addresses. Name exactly one of list and search.{next}"
     );
     let properties = json!({
         "list": {
             "type": "string",
             "description": "A link to a playlist or channel (a channel's link may end with /videos, /shorts or \
                             /streams), the id of one, or a handle such as @name."
+        },
+        "search": {
+            "type": "string",
+            "maxLength": VideoList::QUERY_CHARS_MAX,
+            "description": "Words that YouTube searches in its videos."
         },
         "limit": {
             "type": "integer",
@@ -199,13 +204,13 @@ fn list_videos(scope: ToolScope) -> Tool {
             "description": "Maximum number of videos."
         }
     });
-    tool(LIST_VIDEOS, "List the videos of a playlist or channel", description, &properties, &["list"])
+    tool(LIST_VIDEOS, "List the videos of a playlist, channel or search", description, &properties, &[])
 }
 
 fn start_job() -> Tool {
     let description = "Start a job: the transcripts of many YouTube videos, fetched in the background. Name exactly one \
-                       of videos, playlist and channel. It needs an account's key (vba_…); each delivered transcript \
-                       costs a credit, what fails is free. Ask the user before a large job.";
+                       of videos, playlist, channel and search. It needs an account's key (vba_…); each delivered \
+                       transcript costs a credit, what fails is free. Ask the user before a large job.";
     let properties = json!({
         "videos": {
             "type": "array",
@@ -214,14 +219,19 @@ fn start_job() -> Tool {
         },
         "playlist": { "type": "string", "description": "The link or id of a playlist." },
         "channel": { "type": "string", "description": "The link, id or handle (@name) of a channel." },
+        "search": {
+            "type": "string",
+            "maxLength": VideoList::QUERY_CHARS_MAX,
+            "description": "Words that YouTube searches in its videos. It needs limit."
+        },
         "limit": {
             "type": "integer",
             "minimum": 1,
-            "description": "Maximum number of videos of the playlist or channel."
+            "description": "Maximum number of videos of the list."
         },
         "since": {
             "type": "string",
-            "description": "A date such as 2026-01-31: older videos of the playlist or channel are left out."
+            "description": "A date such as 2026-01-31: older videos of the list are left out."
         },
         "lang": { "type": "string", "description": "A language tag such as en or pt-BR. English by default." }
     });

@@ -8,7 +8,7 @@ use verbatim_tests::replay::ReplayProxy;
 use super::client::{REVISIONS, call, http_target, paged_call, pages, run_calls, text};
 use crate::server::{
     harness::{ServerFixture, binary, borrow_settings, wait_until},
-    jobs::{PLAYLIST, delayed, first_page, next_page, page, platform, videos},
+    jobs::{PLAYLIST, delayed, first_page, next_page, page, platform, results_page, search, videos},
     platform::platform_settings,
     v1::mail_client::{MailClient, create_account, remaining_credits},
 };
@@ -17,7 +17,8 @@ use crate::server::{
 fn start_playlist(videos: &[String]) -> Result<ReplayProxy> {
     let script = platform(videos, &[&videos[4]], delayed(0))
         .rule(first_page().respond(page(&videos[..4], Some("T2"))))
-        .rule(next_page("T2").respond(page(&videos[4..], None)));
+        .rule(next_page("T2").respond(page(&videos[4..], None)))
+        .rule(search("tide mills").respond(results_page(videos)));
     ReplayProxy::start(script)
 }
 
@@ -115,10 +116,20 @@ fn mcp_stdio_lists_videos_without_jobs() -> Result<()> {
     let environment: serde_json::Map<String, Value> =
         platform_settings(&proxy).into_iter().map(|(name, value)| (name, json!(value))).collect();
     let target = json!({ "command": binary(), "args": ["mcp", "--data", data.path()], "env": environment });
-    let calls =
-        [call("list_videos", json!({ "list": PLAYLIST })), call("start_job", json!({ "videos": ["a"] }))];
+    let calls = [
+        call("list_videos", json!({ "list": PLAYLIST })),
+        call("start_job", json!({ "videos": ["a"] })),
+        call("list_videos", json!({ "search": "tide mills", "limit": 2 })),
+        call("list_videos", json!({ "list": PLAYLIST, "search": "tide mills" })),
+        call("list_videos", json!({})),
+    ];
     let report = run_calls(&target, "auto", &calls)?;
     assert!(text(&report, 0).contains("6 videos") && !text(&report, 0).contains("more videos"), "{report}");
     assert_eq!(report["results"][1][0]["error"]["code"], -32602, "{report}");
+    let found = text(&report, 2);
+    assert!(found.contains("results?search_query=tide+mills") && found.contains("2 videos"), "{found}");
+    for index in [3, 4] {
+        assert_eq!(report["results"][index][0]["meta"]["verbatim/code"], 400, "{report}");
+    }
     Ok(())
 }

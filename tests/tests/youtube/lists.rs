@@ -24,12 +24,15 @@ use super::supplier_calls::options;
 
 const HOST: &str = "www.youtube.com";
 const BROWSE: &str = "/youtubei/v1/browse";
+const SEARCH: &str = "/youtubei/v1/search";
 const RESOLVE: &str = "/youtubei/v1/navigation/resolve_url";
 
 const PLAYLIST: &str = "PL0123456789abcdef";
 const VIDEOS: &str = "https://www.youtube.com/channel/UC0123456789abcdefghij-_/videos";
 const SHORTS: &str = "https://www.youtube.com/channel/UC0123456789abcdefghij-_/shorts";
 const STREAMS: &str = "https://www.youtube.com/channel/UC0123456789abcdefghij-_/streams";
+
+const RESULTS: &str = "https://www.youtube.com/results?search_query=on+board+ing";
 
 /// Expected outcome of a list.
 #[derive(Clone, Copy, Debug)]
@@ -101,6 +104,23 @@ const ROWS: &[(&str, &[&str], Outcome)] = &[
     (VIDEOS, &["channel/removed_guidelines"], Absent("removed")),
     (VIDEOS, &["channel/not_exist"], Absent("removed")),
     (VIDEOS, &["channel/bad_id"], Absent("removed")),
+    (
+        RESULTS,
+        &["search/videos_first", "search/videos_next"],
+        Videos(40, "RCh7ZS-hkZY", "DptGBVPnvKE", None, true),
+    ),
+    (
+        RESULTS,
+        &["search/mixed_first", "search/mixed_no_more"],
+        Videos(1, "MkPQ9bXNjkM", "MkPQ9bXNjkM", None, false),
+    ),
+    (
+        RESULTS,
+        &["search/playlists_first", "search/videos_next"],
+        Videos(20, "PMuQh-a3w_U", "DptGBVPnvKE", None, true),
+    ),
+    (RESULTS, &["search/mixed_no_more"], Empty),
+    (RESULTS, &["channel/home_instead"], Fails("unreadable")),
 ];
 
 /// Addresses of channels, the file of the lookup, and the channel; `None` if there is none.
@@ -159,7 +179,8 @@ async fn read(
 }
 
 async fn check(folder: &Path, list: &str, files: &[&str], expect: Outcome) -> Result<Vec<ListedVideo>> {
-    let proxy = ReplayProxy::start(Script::new().rule(responses(folder, BROWSE, files)?))?;
+    let path = if list == RESULTS { SEARCH } else { BROWSE };
+    let proxy = ReplayProxy::start(Script::new().rule(responses(folder, path, files)?))?;
     let pages_max = files.len() - usize::from(files[0] == "channel/age_gate");
     let found = read(&lister(&proxy)?, list, pages_max).await;
     ensure!(proxy.unexpected().is_empty(), "unexpected: {:?}", proxy.unexpected());
@@ -289,7 +310,7 @@ fn youtube_recorded_list_files_are_all_used() -> Result<()> {
     let used: BTreeSet<&str> = ROWS.iter().flat_map(|(_, files, _)| *files).copied().collect();
     let resolved = CHANNELS.iter().flat_map(|(_, files, _)| *files).copied();
     let used: BTreeSet<&str> = used.into_iter().chain(resolved).collect();
-    for part in ["playlist", "channel", "resolve"] {
+    for part in ["playlist", "channel", "resolve", "search"] {
         for entry in std::fs::read_dir(folder.join(part))? {
             let file = entry?.file_name().to_string_lossy().into_owned();
             let Some(name) = file.strip_suffix(".json").filter(|name| !name.ends_with(".meta")) else {

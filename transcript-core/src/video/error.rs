@@ -186,7 +186,7 @@ impl LinkError {
     pub(super) fn no_list() -> Self {
         Self::new(
             LinkErrorKind::NotAList,
-            "this is no list of videos: enter the link of a YouTube playlist or channel, such as \
+            "this is no list of videos: enter the link of a YouTube playlist, channel or search, such as \
              https://www.youtube.com/playlist?list=… or https://www.youtube.com/@name",
         )
     }
@@ -208,6 +208,12 @@ impl LinkError {
             LinkErrorKind::NotAList,
             format!("this YouTube link names no list of videos: {what}; copy the whole link"),
         )
+    }
+
+    /// Words of a search with more characters than these.
+    pub(super) fn query_too_long(chars_max: usize) -> Self {
+        let message = format!("the words of a search have at most {chars_max} characters: shorten them");
+        Self::new(LinkErrorKind::TooLong, message)
     }
 
     /// A link to another platform, where a list is expected.

@@ -36,7 +36,7 @@ names!(ChannelTab, from_name {
     Streams = "streams",
 });
 
-/// A list of videos on YouTube: a playlist, or a tab of a channel.
+/// A list of videos on YouTube: a playlist, a tab of a channel, or a search.
 ///
 /// ```
 /// use transcript_core::video::{ChannelTab, LinkErrorKind, VideoList};
@@ -58,6 +58,8 @@ pub(super) enum ListName {
     Playlist(String),
     /// The path of a channel's page, decoded: `channel/UC…`, `@handle`, `c/NAME`, `user/NAME` or `NAME`.
     Channel(String, ChannelTab),
+    /// The words of a search, with one space between them.
+    Search(String),
 }
 
 impl fmt::Display for VideoList {
@@ -71,10 +73,32 @@ impl VideoList {
         Self(name)
     }
 
+    /// Longest text of a search, in characters.
+    pub const QUERY_CHARS_MAX: usize = 200;
+
+    /// The search for these words in the videos of YouTube.
+    ///
+    /// # Errors
+    /// There are no words, or they are longer than [`VideoList::QUERY_CHARS_MAX`].
+    pub fn search(words: &str) -> Result<Self, LinkError> {
+        // No word is read of a text that is surely too long.
+        let too_long = || LinkError::query_too_long(Self::QUERY_CHARS_MAX);
+        if words.len() > VideoLink::LENGTH_MAX {
+            return Err(too_long());
+        }
+        let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+        match words.chars().count() {
+            0 => Err(LinkError::malformed_list("a search needs words")),
+            count if count > Self::QUERY_CHARS_MAX => Err(too_long()),
+            _ => Ok(Self(ListName::Search(words))),
+        }
+    }
+
     /// Parses a text into the list that it names.
     ///
-    /// The text may be a link in any form of YouTube, the id of a playlist or of a channel, a handle with its `@`, or a
-    /// sentence with such a link. Of a link to a video in a playlist, the playlist counts.
+    /// The text may be a link in any form of YouTube, also to the results of a search, the id of a playlist or of a
+    /// channel, a handle with its `@`, or a sentence with such a link. Of a link to a video in a playlist, the playlist
+    /// counts. Other words are no search: [`VideoList::search`].
     ///
     /// # Errors
     /// The text names no list, a list of the logged-in viewer, or a mix, which never ends.
@@ -108,36 +132,44 @@ impl VideoList {
         Platform::YouTube
     }
 
-    /// The id of a playlist; `None` for a channel.
+    /// The id of a playlist; `None` for another list.
     pub fn playlist_id(&self) -> Option<&str> {
         match &self.0 {
             ListName::Playlist(id) => Some(id),
-            ListName::Channel(..) => None,
+            ListName::Channel(..) | ListName::Search(_) => None,
         }
     }
 
-    /// The id of a channel; `None` for a playlist, and for a channel that is named otherwise.
+    /// The id of a channel; `None` for another list, and for a channel that is named otherwise.
     pub fn channel_id(&self) -> Option<&str> {
         match &self.0 {
             ListName::Channel(path, _) => path.strip_prefix("channel/"),
-            ListName::Playlist(_) => None,
+            ListName::Playlist(_) | ListName::Search(_) => None,
         }
     }
 
-    /// The tab of a channel; `None` for a playlist.
+    /// The tab of a channel; `None` for another list.
     pub fn tab(&self) -> Option<ChannelTab> {
         match &self.0 {
             ListName::Channel(_, tab) => Some(*tab),
-            ListName::Playlist(_) => None,
+            ListName::Playlist(_) | ListName::Search(_) => None,
         }
     }
 
-    /// The same channel with another tab. A playlist has none and stays as it is.
+    /// The words of a search; `None` for another list.
+    pub fn query(&self) -> Option<&str> {
+        match &self.0 {
+            ListName::Search(words) => Some(words),
+            ListName::Playlist(_) | ListName::Channel(..) => None,
+        }
+    }
+
+    /// The same channel with another tab. Another list has none and stays as it is.
     #[must_use]
     pub fn with_tab(self, tab: ChannelTab) -> Self {
         match self.0 {
             ListName::Channel(path, _) => Self(ListName::Channel(path, tab)),
-            playlist @ ListName::Playlist(_) => Self(playlist),
+            other @ (ListName::Playlist(_) | ListName::Search(_)) => Self(other),
         }
     }
 
@@ -146,14 +178,18 @@ impl VideoList {
         match &self.0 {
             ListName::Playlist(id) => format!("https://www.youtube.com/playlist?list={id}"),
             ListName::Channel(path, tab) => format!("{}/{}", channel_address(path), tab.as_str()),
+            ListName::Search(words) => {
+                let words = utf8_percent_encode(words, NON_ALPHANUMERIC).to_string();
+                format!("https://www.youtube.com/results?search_query={}", words.replace("%20", "+"))
+            }
         }
     }
 
-    /// Address of the page of a channel, without its tab; `None` for a playlist.
+    /// Address of the page of a channel, without its tab; `None` for another list.
     pub fn channel_address(&self) -> Option<String> {
         match &self.0 {
             ListName::Channel(path, _) => Some(channel_address(path)),
-            ListName::Playlist(_) => None,
+            ListName::Playlist(_) | ListName::Search(_) => None,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Links to playlists and channels of YouTube.
+//! Links to playlists, channels and searches of YouTube.
 
 use std::borrow::Cow;
 
@@ -106,9 +106,14 @@ pub(super) fn read_page(url: &PlatformUrl) -> Result<ParsedList, LinkError> {
             ParsedLink::Link(_) => return Err(LinkError::not_a_list("a video")),
         });
     }
+    if first == "results" {
+        // Filters of the link are left out: a search is one for videos.
+        let words = url.parameter(&["search_query", "q"]);
+        return VideoList::search(&words.unwrap_or_default()).map(ParsedList::List);
+    }
     let parameter = match first.as_str() {
         "view_play_list" => url.parameter(&["list", "p"]),
-        "feed" | "results" => None,
+        "feed" => None,
         _ => url.parameter(&["list"]),
     };
     let list = match parameter {
@@ -144,7 +149,7 @@ fn read_path(first: &str, segments: &[&str]) -> Result<VideoList, LinkError> {
         }
         ("p", Some(id)) => playlist(&format!("PL{}", id.strip_prefix("PL").unwrap_or(id))),
         ("feed", _) => Err(LinkError::personal_list()),
-        ("results" | "search", _) => Err(LinkError::not_a_list("a search")),
+        ("search", _) => Err(LinkError::not_a_list("a search")),
         ("hashtag", _) => Err(LinkError::not_a_list("a topic")),
         ("", _) => Err(LinkError::not_a_list("the start page")),
         ("watch" | "shorts" | "live" | "embed" | "v" | "vi" | "e" | "w" | "clip", _) => {
@@ -295,6 +300,11 @@ mod tests {
             ("youtube.com/c/Name/shorts", "c/Name/shorts"),
             ("youtube.com/user/Name", "user/Name/videos"),
             ("https://www.youtube.com/gronkh", "gronkh/videos"),
+            ("https://www.youtube.com/results?search_query=a+b%26c", "results?search_query=a+b%26c"),
+            (
+                "m.youtube.com/results?sp=EgIQAw%3D%3D&search_query=%20Wind%20%20m%C3%BChle+&list=PL0123456789abcdef",
+                "results?search_query=Wind+m%C3%BChle",
+            ),
             ("https://www.youtube.com/@%D8%B9%D9%84%D9%8A", "@%D8%B9%D9%84%D9%8A/videos"),
             (
                 "https://www.youtube.com/@हिन्दी",
@@ -320,7 +330,10 @@ mod tests {
             ("https://www.youtube.com/channel/UC123", NotAList),
             ("https://www.youtube.com/playlist", NotAList),
             ("https://www.youtube.com/playlist?list=PL1", NotAList),
-            ("https://www.youtube.com/results?search_query=a&list=PL0123456789abcdef", NotAList),
+            ("https://www.youtube.com/results?list=PL0123456789abcdef", NotAList),
+            ("https://www.youtube.com/results?search_query=+", NotAList),
+            (&format!("https://www.youtube.com/results?search_query={}", "a".repeat(201)), TooLong),
+            ("https://music.youtube.com/search?q=a", NotAList),
             ("https://www.youtube.com/hashtag/a", NotAList),
             ("https://www.youtube.com/premium", NotAList),
             ("https://www.youtube.com/a%20b", NotAList),
@@ -350,5 +363,14 @@ mod tests {
         let playlist = VideoList::parse("PL0123456789abcdef").unwrap();
         assert_eq!(playlist.clone().with_tab(ChannelTab::Shorts), playlist);
         assert_eq!(VideoList::parse(CHANNEL).unwrap().channel_id(), Some(CHANNEL));
+    }
+
+    #[test]
+    fn search_of_longest_words_is_parsed_back() {
+        let words = "\u{1F600}".repeat(VideoList::QUERY_CHARS_MAX);
+        let list = VideoList::search(&words).unwrap();
+        assert_eq!(list.query(), Some(words.as_str()));
+        assert_eq!((list.playlist_id(), list.tab(), list.channel_address()), (None, None, None));
+        assert_eq!(VideoList::parse(&list.address()), Ok(list));
     }
 }

@@ -66,6 +66,14 @@ extension Transcripts {
     ) -> VideoList {
         VideoList(transcripts: self, list: list, tab: tab, limit: limit, since: since)
     }
+
+    /// Returns the videos that YouTube finds for these words, the best matches first; at most 1,000.
+    ///
+    /// It searches YouTube, not the archive. It throws without words, and with more than 200 characters.
+    public func youtubeSearch(_ words: String, limit: Int = .max, since: Date? = nil) throws -> VideoList {
+        let list = try youtubeSearchAddress(words: words)
+        return VideoList(transcripts: self, list: list, tab: nil, limit: limit, since: since)
+    }
 }
 
 extension ListedVideo {

@@ -31,6 +31,9 @@ final class VideoListTests: XCTestCase {
         XCTAssertEqual(recent, ["vb-tracks-0", "vb-french-0"])
         let none = try await ids(transcripts.videos(of: "PLvb-empty-0001"))
         XCTAssertEqual(none, [])
+        let found = try await ids(transcripts.youtubeSearch("tide mills", limit: 2))
+        XCTAssertEqual(found, ["vb-tracks-0", "vb-asronly0"])
+        XCTAssertThrowsError(try transcripts.youtubeSearch(" "))
     }
 
     func testListThatCannotBeReadFailsWithReason() async throws {

@@ -27,7 +27,7 @@ pub(super) struct GivenLink {
 pub(super) enum LinkTarget {
     /// A video, or a short link to one.
     Video(VideoLink),
-    /// A playlist or a channel.
+    /// A playlist, a channel or a search.
     List(VideoList),
 }
 
@@ -50,7 +50,7 @@ impl LinkTarget {
     }
 }
 
-/// Returns the links of the command line, then those of the file.
+/// Returns the links of the command line, then its search and the links of the file.
 pub(super) fn read_links(args: &GetArgs) -> Result<Vec<GivenLink>, CommandError> {
     let given = |link: &String| GivenLink { label: link.clone(), target: LinkTarget::parse(link) };
     let mut links: Vec<_> = args.links().map(given).collect();
@@ -58,6 +58,10 @@ pub(super) fn read_links(args: &GetArgs) -> Result<Vec<GivenLink>, CommandError>
         let message = format!("{} is neither an option nor a link: see `verbatim get --help`", option.label);
         return Err(CommandError::Wrong(message));
     }
+    links.extend(args.search.as_ref().map(|words| {
+        let target = VideoList::search(words).map(LinkTarget::List);
+        GivenLink { label: format!("search for '{words}'"), target }
+    }));
     if let Some(file) = &args.from {
         let text = read(file).map_err(|error| unreadable(file, &error))?;
         links.extend(links_of(&text, &name(file)));
@@ -126,6 +130,7 @@ mod tests {
             ("PL0123456789abcdef", "list"),
             ("@name", "list"),
             ("https://www.youtube.com/@name/streams", "list"),
+            ("https://www.youtube.com/results?search_query=tide+mills", "list"),
             ("https://www.youtube.com/playlist?list=WL", "PersonalList"),
             ("https://www.youtube.com/playlist?list=RDdQw4w9WgXcQ", "EndlessList"),
             ("https://example.org/", "UnknownHost"),

@@ -219,7 +219,7 @@ pub(super) const REQUESTS_TO_PLATFORMS: &[Setting] = &[
         "youtube.web_version",
         |reader, all| all.options.youtube.web_version = reader.optional(),
         "digits and dots",
-        "Version of YouTube's website that requests for playlists and channels name. Not set: the built-in version.",
+        "Version of YouTube's website that requests for playlists, channels and searches name. Not set: the built-in version.",
         "\"2.20260708.00.00\"",
     ),
     unset(

@@ -196,6 +196,13 @@ async fn job_bad_requests_are_400_in_v1_form() -> Result<()> {
         (json!({ "playlist": "https://youtu.be/dQw4w9WgXcQ" }), "playlist: "),
         (json!({ "playlist": "https://www.tiktok.com/@name" }), "playlist: "),
         (json!({ "playlist": "@name" }), "playlist: it names a channel"),
+        (json!({ "search": "tide mills" }), "limit: it is missing"),
+        (json!({ "search": " ", "limit": 5 }), "search: "),
+        (json!({ "search": "tide mills", "limit": 5, "channel": "@name" }), "body: it has more than one of"),
+        (
+            json!({ "channel": "https://www.youtube.com/results?search_query=a" }),
+            "channel: it names a search",
+        ),
         (json!({ "channel": "PL0123456789abcdef" }), "channel: it names a playlist"),
         (json!({ "channel": "no channel" }), "channel: "),
         (json!({ "channel": "@name", "limit": 0 }), "limit: it must be a number from 1 to 3"),

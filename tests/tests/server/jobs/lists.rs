@@ -1,4 +1,4 @@
-//! Jobs of playlists and channels.
+//! Jobs of playlists, channels and searches.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -46,6 +46,19 @@ pub(crate) fn page(videos: &[String], next: Option<&str>) -> ReplayResponse {
     let items: Vec<Value> = videos.iter().map(entry).chain(next.map(token)).collect();
     ReplayResponse::json(&json!({ "onResponseReceivedActions": [
         { "appendContinuationItemsAction": { "continuationItems": items } }] }))
+}
+
+/// The first page of a search.
+pub(crate) fn search(words: &str) -> Rule {
+    Rule::post(HOST, "/youtubei/v1/search").json("/query", words)
+}
+
+/// The only page of a search that finds these videos.
+pub(crate) fn results_page(videos: &[String]) -> ReplayResponse {
+    let entry = |id: &String| json!({ "videoRenderer": { "videoId": id } });
+    let items: Vec<Value> = videos.iter().map(entry).collect();
+    ReplayResponse::json(&json!({ "contents": { "twoColumnSearchResultsRenderer": { "primaryContents": {
+        "sectionListRenderer": { "contents": [{ "itemSectionRenderer": { "contents": items } }] } } } } }))
 }
 
 async fn start(server: &ServerFixture, key: &str, body: &Value) -> Result<Value> {
@@ -100,6 +113,25 @@ async fn playlist_job_reads_list_then_delivers_each_video_once() -> Result<()> {
     assert_eq!(lines[0]["url"], format!("https://www.youtube.com/watch?v={}", videos[0]));
     assert_eq!(fetch_count(&proxy, &videos[0]), 1);
     assert_eq!(remaining_credits(&server, &key).await?, 196);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn search_job_delivers_results_up_to_limit() -> Result<()> {
+    let videos = videos("found-", 4);
+    let script = platform(&videos, &[], delayed(0)).rule(search("tide mills").respond(results_page(&videos)));
+    let proxy = ReplayProxy::start(script)?;
+    let data = TempDir::new()?;
+    let mut outbox = MailClient::new(&data);
+    let server = serve(&data, &proxy, &[])?;
+    let key = create_account(&server, &mut outbox, "ann@example.org").await?;
+    let created = start(&server, &key, &json!({ "search": " tide mills", "limit": 3 })).await?;
+    assert_eq!(created["list_url"], "https://www.youtube.com/results?search_query=tide+mills");
+    let done = wait_for_status(&server, &key, &id(&created)?, "completed").await?;
+    assert_eq!((&done["counts"]["done"], &done["credits"]["spent"]), (&json!(3), &json!(3)));
+    let lines = results(&server, &key, &id(&created)?).await?;
+    let found: Vec<_> = lines.iter().map(|line| line["video_id"].as_str().unwrap_or_default()).collect();
+    assert_eq!(found, videos[..3]);
     Ok(())
 }
 
@@ -215,7 +247,7 @@ async fn server_behind_another_reads_no_lists() -> Result<()> {
     let reply = call(&server, &key, Method::POST, "", &json!({ "channel": "@name" })).await?;
     assert_eq!(reply.status, 400, "{}", reply.text());
     let error = reply.json()["error"].as_str().unwrap_or_default().to_owned();
-    assert!(error.starts_with("This server does not read playlists and channels"), "{error}");
+    assert!(error.starts_with("This server does not read playlists, channels and searches"), "{error}");
     Ok(())
 }
 

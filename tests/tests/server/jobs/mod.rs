@@ -18,7 +18,7 @@ use tempfile::TempDir;
 use tokio::sync::Semaphore;
 use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 
-pub(crate) use lists::{PLAYLIST, first_page, next_page, page};
+pub(crate) use lists::{PLAYLIST, first_page, next_page, page, results_page, search};
 
 use super::{
     harness::{ServerFixture, ServerReply, borrow_settings, wait_until},

@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// The message of a server without a lister.
-const NO_LISTER: &str = "This server does not read playlists and channels: none of its sources requests YouTube itself. Send the links of \
+const NO_LISTER: &str = "This server does not read playlists, channels and searches: none of its sources requests YouTube itself. Send the links of \
      the videos in urls.";
 /// The longest id of a job in a request.
 const ID_MAX: usize = 64;

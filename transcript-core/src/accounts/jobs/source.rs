@@ -24,7 +24,9 @@ pub struct JobParams {
     pub playlist: Option<String>,
     /// `channel`: the link, handle or id of a channel.
     pub channel: Option<String>,
-    /// `limit`: the largest number of videos of a list.
+    /// `search`: words that YouTube searches in its videos.
+    pub search: Option<String>,
+    /// `limit`: the largest number of videos of a list. A search needs it.
     pub limit: Option<u64>,
     /// `since`: a date or time; videos of a list that were surely published before it are left out.
     pub since: Option<String>,
@@ -39,36 +41,49 @@ pub struct JobParams {
 pub(super) enum JobSource {
     /// Links or ids.
     Links(Vec<String>),
-    /// A playlist or channel.
+    /// A playlist, a channel or a search.
     List(SourceList),
 }
 
 impl JobParams {
-    /// The videos; exactly one of `urls`, `playlist` and `channel` names them.
+    /// The videos; exactly one of `urls`, `playlist`, `channel` and `search` names them.
     pub(super) fn source(&self, items_max: u32) -> Result<JobSource, V1Error> {
-        match (&self.urls, &self.playlist, &self.channel) {
-            (Some(urls), None, None) => {
+        match (&self.urls, &self.playlist, &self.channel, &self.search) {
+            (Some(urls), None, None, None) => {
                 for (name, is_given) in [("limit", self.limit.is_some()), ("since", self.since.is_some())] {
                     if is_given {
-                        return Err(bad(name, "it is only for a playlist or channel"));
+                        return Err(bad(name, "it is only for a playlist, channel or search"));
                     }
                 }
                 links(urls, items_max)
             }
-            (None, Some(playlist), None) => self.list("playlist", playlist, items_max),
-            (None, None, Some(channel)) => self.list("channel", channel, items_max),
-            (None, None, None) => {
-                Err(bad("urls", "it is missing: name videos by urls, or a list by playlist or channel"))
+            (None, Some(playlist), None, None) => self.list("playlist", playlist, items_max),
+            (None, None, Some(channel), None) => self.list("channel", channel, items_max),
+            (None, None, None, Some(_)) if self.limit.is_none() => {
+                Err(bad("limit", "it is missing: a search needs the largest number of videos"))
             }
-            _ => Err(bad("body", "it has more than one of urls, playlist and channel: name one")),
+            (None, None, None, Some(words)) => self.list("search", words, items_max),
+            (None, None, None, None) => Err(bad(
+                "urls",
+                "it is missing: name videos by urls, or a list by playlist, channel or search",
+            )),
+            _ => Err(bad("body", "it has more than one of urls, playlist, channel and search: name one")),
         }
     }
 
     fn list(&self, name: &str, text: &str, items_max: u32) -> Result<JobSource, V1Error> {
-        let list = VideoList::parse(text).map_err(|error| bad(name, format!("{error}")))?;
-        match (name, list.playlist_id().is_some()) {
-            ("playlist", false) => return Err(bad(name, "it names a channel: send it as channel")),
-            ("channel", true) => return Err(bad(name, "it names a playlist: send it as playlist")),
+        let list = if name == "search" { VideoList::search(text) } else { VideoList::parse(text) };
+        let list = list.map_err(|error| bad(name, format!("{error}")))?;
+        match (list.playlist_id(), list.query()) {
+            (Some(_), _) if name != "playlist" => {
+                return Err(bad(name, "it names a playlist: send it as playlist"));
+            }
+            (None, Some(_)) if name != "search" => {
+                return Err(bad(name, "it names a search: send its words as search"));
+            }
+            (None, None) if name != "channel" => {
+                return Err(bad(name, "it names a channel: send it as channel"));
+            }
             _ => {}
         }
         let items_max = u64::from(items_max);

@@ -16,7 +16,11 @@ use crate::{
     wire::{LanguageObject, lookup::AFTER_SEGMENTS},
 };
 
-/// The body of `POST /api/v1/jobs`: exactly one of `urls`, `playlist` and `channel`.
+/// Longest text of a search, in characters.
+#[cfg(feature = "openapi")]
+const SEARCH_CHARS_MAX: usize = crate::video::VideoList::QUERY_CHARS_MAX;
+
+/// The body of `POST /api/v1/jobs`: exactly one of `urls`, `playlist`, `channel` and `search`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(
     feature = "openapi",
@@ -37,11 +41,15 @@ pub struct JobRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schemars(with = "String", length(min = 1)))]
     pub channel: Option<String>,
-    /// The largest number of videos of a playlist or channel; by default as many as a job may have.
+    /// Words that YouTube searches in its videos; `limit` is then required.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schemars(with = "String", length(min = 1, max = SEARCH_CHARS_MAX)))]
+    pub search: Option<String>,
+    /// The largest number of videos of a list; by default as many as a job may have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schemars(with = "u64", range(min = 1)))]
     pub limit: Option<u64>,
-    /// A date or time: videos of a playlist or channel that were surely published before it are left out.
+    /// A date or time: videos of a list that were surely published before it are left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schemars(with = "String", length(min = 10)))]
     pub since: Option<String>,
@@ -79,7 +87,7 @@ pub struct JobInfo {
     /// When it ended; null before.
     #[cfg_attr(feature = "openapi", schemars(extend("format" = "date-time")))]
     pub ended_at: Option<String>,
-    /// The address of its playlist or channel; null if its videos are links.
+    /// The address of its playlist, channel or search; null if its videos are links.
     #[cfg_attr(feature = "openapi", schemars(extend("format" = "uri")))]
     pub list_url: Option<String>,
     /// Its items by state. While its list is read, those that were found.
@@ -206,6 +214,7 @@ fn sources() -> serde_json::Value {
         { "required": ["urls"], "not": { "anyOf": only_lists } },
         { "required": ["playlist"] },
         { "required": ["channel"] },
+        { "required": ["search", "limit"] },
     ])
 }
 

@@ -5,6 +5,7 @@ mod entry;
 mod page;
 mod position;
 mod request;
+mod results;
 #[cfg(test)]
 mod tests;
 
@@ -29,6 +30,7 @@ use transcript_core::{
 use self::{
     page::{BrowseOutcome, ListEntries, ListPart, read_page},
     position::PagePosition,
+    results::read_results,
 };
 use super::{
     DEADLINE_MARGIN, YouTubeOptions, classify, failure::YouTubeFailure, player::field, request::PLATFORM,
@@ -42,7 +44,7 @@ const MOVES_MAX: u32 = 3;
 /// How often a page is requested if YouTube answers that there is nothing, as it does now and then.
 const TRIES: u32 = 2;
 
-/// The playlists and channels of YouTube.
+/// The playlists, channels and searches of YouTube.
 ///
 /// Requests of all callers run one at a time, with pauses. A platform that throttles or blocks is reported, as in every
 /// supplier.
@@ -119,11 +121,12 @@ impl VideoLister for YouTubeLists {
 
 impl PageRequests<'_> {
     async fn first_page(&mut self, list: &VideoList) -> Result<VideoListPage, PageFailure> {
-        let (response, entries) = match (list.playlist_id(), list.tab()) {
+        let (response, entries) = match (list.playlist_id(), list.query()) {
             (Some(id), _) => self.playlist(id).await?,
-            (None, tab) => {
+            (None, Some(words)) => self.search(words).await?,
+            (None, None) => {
                 let channel = self.channel_id(list).await?;
-                self.tab(channel, tab.unwrap_or_default()).await?
+                self.tab(channel, list.tab().unwrap_or_default()).await?
             }
         };
         let position = PagePosition {
@@ -132,16 +135,21 @@ impl PageRequests<'_> {
             owner: entries.owner.clone(),
             stated_count: entries.stated_count,
             is_channel: list.tab().is_some(),
+            is_search: list.query().is_some(),
             ..PagePosition::default()
         };
         position.page(entries)
     }
 
     async fn further_page(&mut self, position: PagePosition) -> Result<VideoListPage, PageFailure> {
-        let client = &self.lists.options.list_client;
-        let request = request::further(client, &position.token, position.visitor.as_deref());
-        let response = self.browse(&request).await?;
-        match read_page(&response, ListPart::Further, self.lists.clock.now()) {
+        let (client, is_search) = (&self.lists.options.list_client, position.is_search);
+        let request = request::further(client, is_search, &position.token, position.visitor.as_deref());
+        let now = self.lists.clock.now();
+        let outcome = match is_search {
+            true => read_results(&self.send_again(&request).await?, false, now),
+            false => read_page(&self.browse(&request).await?, ListPart::Further, now),
+        };
+        match outcome {
             BrowseOutcome::Entries(entries) => position.page(entries),
             outcome => Err(PageFailure::of(outcome)),
         }
@@ -152,6 +160,17 @@ impl PageRequests<'_> {
         let response = self.browse(&request).await?;
         match read_page(&response, ListPart::Playlist, self.lists.clock.now()) {
             BrowseOutcome::Entries(entries) => Ok((response, entries)),
+            outcome => Err(PageFailure::of(outcome)),
+        }
+    }
+
+    async fn search(&mut self, words: &str) -> Result<(Value, ListEntries), PageFailure> {
+        let request = request::search(&self.lists.options.list_client, words);
+        let response = self.send_again(&request).await?;
+        match read_results(&response, true, self.lists.clock.now()) {
+            BrowseOutcome::Entries(entries) => Ok((response, entries)),
+            // What it says of lists is not about a search.
+            BrowseOutcome::Alert(words) => Err(PageFailure::Other(words)),
             outcome => Err(PageFailure::of(outcome)),
         }
     }
@@ -221,13 +240,20 @@ impl PageRequests<'_> {
 
     /// A response to a request for a page of a list.
     async fn browse(&mut self, request: &HttpRequest) -> Result<Value, PageFailure> {
+        match self.send_again(request).await {
+            Err(PageFailure::Status(StatusCode::BAD_REQUEST)) => {
+                Err(PageFailure::Absent(removed("YouTube has no list with this id.")))
+            }
+            response => response,
+        }
+    }
+
+    /// Sends a request; again if YouTube answers that there is nothing.
+    async fn send_again(&mut self, request: &HttpRequest) -> Result<Value, PageFailure> {
         let mut tries = 1;
         loop {
             match self.send(request).await {
                 Err(PageFailure::Status(StatusCode::NOT_FOUND)) if tries < TRIES => tries += 1,
-                Err(PageFailure::Status(StatusCode::BAD_REQUEST)) => {
-                    return Err(PageFailure::Absent(removed("YouTube has no list with this id.")));
-                }
                 response => return response,
             }
         }
@@ -288,7 +314,7 @@ impl PagePosition {
     fn page(self, entries: ListEntries) -> Result<VideoListPage, PageFailure> {
         let ListEntries { title, owner, stated_count, mut videos, token } = entries;
         let owner = self.owner.or(owner);
-        // A channel's tab does not name the channel at each video, nor does a course.
+        // A channel's tab does not name the channel at each video, nor does a course. A search has no owner.
         let is_owners = self.is_channel || videos.iter().all(|video| video.author.is_none());
         for video in &mut videos {
             if video.author.is_none() && is_owners && !video.is_unavailable {
@@ -309,6 +335,7 @@ impl PagePosition {
             videos: listed,
             visitor: self.visitor,
             is_channel: self.is_channel,
+            is_search: self.is_search,
         });
         let next = next.filter(|next| !next.is_exhausted());
         if next.as_ref().is_some_and(Self::is_idle) {
@@ -401,8 +428,10 @@ fn jittered(pause: Duration) -> Duration {
 #[cfg(feature = "fuzzing")]
 pub(super) fn fuzz(response: &Value, now: Timestamp) {
     let tabs = ChannelTab::ALL.map(ListPart::Tab);
-    for part in [ListPart::Playlist, ListPart::Further].into_iter().chain(tabs) {
-        match read_page(response, part, now) {
+    let parts = [ListPart::Playlist, ListPart::Further].into_iter().chain(tabs);
+    let pages = parts.map(|part| read_page(response, part, now));
+    for outcome in pages.chain([true, false].map(|is_first| read_results(response, is_first, now))) {
+        match outcome {
             BrowseOutcome::Entries(entries) => {
                 let (position, count) = (PagePosition::default(), entries.videos.len());
                 let Ok(page) = position.page(entries) else { continue };

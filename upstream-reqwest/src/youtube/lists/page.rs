@@ -57,6 +57,31 @@ pub(super) struct ListEntries {
     pub(super) token: Option<String>,
 }
 
+/// Items of a page beside videos and the token.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ItemKinds {
+    pub(super) has_message: bool,
+    pub(super) has_other: bool,
+    pub(super) has_unknown: bool,
+}
+
+impl ListEntries {
+    /// Adds the items of a page.
+    pub(super) fn add<'a>(&mut self, items: impl Iterator<Item = &'a Value>, now: Timestamp) -> ItemKinds {
+        let mut kinds = ItemKinds::default();
+        for item in items.take(ITEMS_MAX) {
+            match read_item(item, now) {
+                ListItem::Video(video) => self.videos.push(*video),
+                ListItem::Token(token) if token.len() <= TOKEN_MAX => self.token = Some(token),
+                ListItem::Message => kinds.has_message = true,
+                ListItem::Other => kinds.has_other = true,
+                ListItem::Token(_) | ListItem::Unknown => kinds.has_unknown = true,
+            }
+        }
+        kinds
+    }
+}
+
 /// The visitor id that YouTube assigned.
 pub(super) fn visitor(response: &Value) -> Option<String> {
     let visitor = field(field(response, "responseContext"), "visitorData").as_str()?;
@@ -80,17 +105,8 @@ pub(super) fn read_page(response: &Value, part: ListPart, now: Timestamp) -> Bro
         stated_count: stated_count(response),
         ..ListEntries::default()
     };
-    let (mut has_unknown, mut has_other, mut has_message) = (false, false, false);
-    let found = arrays.iter().flat_map(|array| array.as_array().into_iter().flatten()).take(ITEMS_MAX);
-    for item in found {
-        match read_item(item, now) {
-            ListItem::Video(video) => entries.videos.push(*video),
-            ListItem::Token(token) if token.len() <= TOKEN_MAX => entries.token = Some(token),
-            ListItem::Message => has_message = true,
-            ListItem::Other => has_other = true,
-            ListItem::Token(_) | ListItem::Unknown => has_unknown = true,
-        }
-    }
+    let items = arrays.iter().flat_map(|array| array.as_array().into_iter().flatten());
+    let ItemKinds { has_unknown, has_other, has_message } = entries.add(items, now);
     let is_first = part != ListPart::Further;
     let is_proven_empty = has_message || has_other || entries.stated_count == Some(0);
     if entries.videos.is_empty() {
@@ -204,7 +220,7 @@ fn moved_channel(response: &Value) -> Option<String> {
 }
 
 /// The first error among the alerts, whatever the name of its kind.
-fn alert(response: &Value) -> Option<String> {
+pub(super) fn alert(response: &Value) -> Option<String> {
     let alerts = items(response, "alerts").filter_map(Value::as_object).flat_map(serde_json::Map::values);
     let mut errors = alerts.filter(|alert| field(alert, "type") == "ERROR");
     errors.find_map(|alert| text(field(alert, "text"), NAME_MAX))

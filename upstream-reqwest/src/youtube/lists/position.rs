@@ -5,6 +5,8 @@ use transcript_core::supplier::ListPosition;
 
 /// Maximum number of pages of a list: 100,000 videos of a playlist.
 const PAGES_MAX: u32 = 1_000;
+/// Maximum number of pages of a search: 1,000 videos. Later results have little to do with its words.
+const SEARCH_PAGES_MAX: u32 = 50;
 /// Maximum number of pages without a video, one after the other.
 const EMPTY_PAGES_MAX: u32 = 5;
 
@@ -24,6 +26,9 @@ pub(super) struct PagePosition {
     /// Whether every video is the owner's.
     #[serde(default)]
     pub(super) is_channel: bool,
+    /// Whether the list is the results of a search.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) is_search: bool,
     /// Pages and videos so far, and empty pages since the last video.
     pub(super) pages: u32,
     pub(super) videos: u64,
@@ -39,7 +44,7 @@ impl PagePosition {
 
     /// Whether the list has more pages than are read.
     pub(super) fn is_exhausted(&self) -> bool {
-        self.pages >= PAGES_MAX
+        self.pages >= if self.is_search { SEARCH_PAGES_MAX } else { PAGES_MAX }
     }
 
     /// Whether too many pages had no video.

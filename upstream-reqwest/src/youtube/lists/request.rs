@@ -8,9 +8,12 @@ use crate::{
 };
 
 const BROWSE: &str = "https://www.youtube.com/youtubei/v1/browse?prettyPrint=false";
+const SEARCH: &str = "https://www.youtube.com/youtubei/v1/search?prettyPrint=false";
 const RESOLVE: &str = "https://www.youtube.com/youtubei/v1/navigation/resolve_url?prettyPrint=false";
 /// Includes private and deleted videos: their transcripts may be archived.
 const WITH_UNAVAILABLE: &str = "wgYCCAA=";
+/// Only videos, without channels and playlists.
+const ONLY_VIDEOS: &str = "EgIQAfABAQ==";
 
 /// The first page of a playlist.
 pub(super) fn playlist(client: &ClientIdentity, id: &str) -> HttpRequest {
@@ -28,9 +31,20 @@ pub(super) fn tab(client: &ClientIdentity, channel: &str, tab: ChannelTab) -> Ht
     post(client, BROWSE, None, [("browseId", channel.into()), ("params", params.into())])
 }
 
+/// The first page of a search.
+pub(super) fn search(client: &ClientIdentity, words: &str) -> HttpRequest {
+    post(client, SEARCH, None, [("query", words.into()), ("params", ONLY_VIDEOS.into())])
+}
+
 /// A further page. Without the visitor id of the first one some lists repeat.
-pub(super) fn further(client: &ClientIdentity, token: &str, visitor: Option<&str>) -> HttpRequest {
-    post(client, BROWSE, visitor, [("continuation", token.into())])
+pub(super) fn further(
+    client: &ClientIdentity,
+    is_search: bool,
+    token: &str,
+    visitor: Option<&str>,
+) -> HttpRequest {
+    let endpoint = if is_search { SEARCH } else { BROWSE };
+    post(client, endpoint, visitor, [("continuation", token.into())])
 }
 
 /// The channel behind an address.

@@ -277,6 +277,87 @@ async fn block_is_reported_without_further_requests() {
     }
 }
 
+/// The first page of a search with these items in sections, and the next token beside them.
+fn results(sections: &[&[Value]], next: Option<&str>) -> Value {
+    let sections = sections.iter().map(|items| json!({"itemSectionRenderer": {"contents": items}}));
+    let contents: Vec<Value> = sections.chain(next.map(token)).collect();
+    json!({
+        "responseContext": {"visitorData": "visitor-2"},
+        "estimatedResults": "7000",
+        "contents": {"twoColumnSearchResultsRenderer": {"primaryContents": {"sectionListRenderer": {
+            "contents": contents}}}},
+    })
+}
+
+fn further_results(items: &[Value]) -> Value {
+    json!({"onResponseReceivedCommands": [{"appendContinuationItemsAction": {"continuationItems": items}}]})
+}
+
+#[tokio::test]
+async fn search_is_read_without_shelves_and_corrections() {
+    let recommended = json!({"shelfRenderer": {"content": {"verticalListRenderer": {"items": [old(90)]}}}});
+    let corrected = json!({"showingResultsForRenderer": {"correctedQuery": {"simpleText": "wind mill"}}});
+    let video = |number: usize| json!({"videoRenderer": old(number)["playlistVideoRenderer"]});
+    let end = json!({"itemSectionRenderer": {"contents": [{"messageRenderer": {"text": {"simpleText": "No more"}}}]}});
+    let platform = platform(vec![
+        results(&[&[corrected, video(1), recommended], &[lockup(2, "1:00", &["2 days ago"])]], Some("T1")),
+        further_results(&[json!({"itemSectionRenderer": {"contents": [video(3)]}}), token("T2")]),
+        further_results(&[end]),
+    ])
+    .await;
+    let address = VideoList::search(" wind  mil& ").unwrap().address();
+    let (pages, failure) = read(&platform, &address).await;
+    assert_eq!((failure, ids(&pages)), (None, vec![id(1), id(2), id(3)]));
+    assert_eq!((pages.len(), pages[2].hidden_count, pages[0].stated_count), (3, 0, None));
+    assert_eq!(pages[0].videos[0].author.as_deref(), Some("Miller"));
+    let requests = platform.requests();
+    assert!(requests.iter().all(|request| request.line == "POST /youtubei/v1/search?prettyPrint=false"));
+    let sent: Vec<_> = requests.iter().map(body).collect();
+    assert_eq!((&sent[0]["query"], &sent[0]["params"]), (&json!("wind mil&"), &json!("EgIQAfABAQ==")));
+    assert_eq!((&sent[1]["continuation"], &sent[2]["continuation"]), (&json!("T1"), &json!("T2")));
+    assert_eq!(requests[1].headers["x-goog-visitor-id"], "visitor-2");
+}
+
+#[tokio::test]
+async fn search_without_results_is_proved() {
+    let message = json!({"messageRenderer": {"text": {"simpleText": "No results found"}}});
+    let promotion = json!({"backgroundPromoRenderer": {"title": {"simpleText": "No results found"}}});
+    let correction = json!({"didYouMeanRenderer": {"correctedQuery": {"simpleText": "mill"}}});
+    for (response, is_empty) in [
+        (results(&[&[promotion]], None), true),
+        (results(&[&[correction.clone(), message]], None), true),
+        (results(&[&[correction]], None), false),
+        (results(&[&[]], None), false),
+        (results(&[&[json!({"videoViewModel": {"id": "x"}})]], Some("T")), false),
+        (json!({"contents": {"twoColumnSearchResultsRenderer": {}}}), false),
+        (json!({"responseContext": {}}), false),
+        (alert("ERROR", "The service is unavailable."), false),
+    ] {
+        let platform = platform(vec![response.clone()]).await;
+        match read(&platform, "https://www.youtube.com/results?search_query=mil").await {
+            (pages, None) => assert!(is_empty && ids(&pages).is_empty(), "{response}"),
+            (_, Some(failure)) => {
+                let error = failure.unwrap_err();
+                assert!(!is_empty, "{response}: {error}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn endless_search_ends_at_its_bound() {
+    let platform = FakePlatform::start(|_, number| {
+        let (video, next) = (old(number), format!("T{number}"));
+        json_reply(&match number {
+            0 => results(&[&[video]], Some(&next)),
+            _ => further_results(&[video, token(&next)]),
+        })
+    })
+    .await;
+    let (pages, failure) = read(&platform, "https://www.youtube.com/results?search_query=mill").await;
+    assert_eq!((failure, pages.len()), (None, 50));
+}
+
 #[tokio::test]
 async fn repeated_token_and_endless_empty_pages_end() {
     let loops =

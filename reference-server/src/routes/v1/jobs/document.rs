@@ -31,8 +31,8 @@ pub(crate) fn create(settings: &DocumentOptions<'_>) -> Value {
             "The body is missing, is not a JSON object, or a field is invalid; or the Idempotency-Key was used for \
              another request.",
             &[
-                ("missing", "urls: it is missing: name videos by urls, or a list by playlist or channel"),
-                ("two", "body: it has more than one of urls, playlist and channel: name one"),
+                ("missing", "urls: it is missing: name videos by urls, or a list by playlist, channel or search"),
+                ("two", "body: it has more than one of urls, playlist, channel and search: name one"),
                 ("long", &format!("urls: it has 9000 links; at most {items} are allowed")),
             ],
             document::rate_limit(),
@@ -48,8 +48,8 @@ pub(crate) fn create(settings: &DocumentOptions<'_>) -> Value {
         "tags": ["jobs"],
         "summary": "Start a job: transcripts of many videos",
         "description": format!(
-            "Exactly one of `urls`, `playlist` and `channel` names the videos. They are worked on in the background, in \
-             their order; those of a list after it was read (`listing`). A list that cannot be read fails its job, and \
+            "Exactly one of `urls`, `playlist`, `channel` and `search` names the videos. They are worked on in the \
+             background, in their order; those of a list after it was read (`listing`). A list that cannot be read fails its job, and \
              costs nothing. Each delivered transcript costs {cost}; what \
              fails or is skipped is free. Links of the same video are one item. A link that names no YouTube video is \
              an item that failed with `invalid_url`. At most {items} videos, and {unfinished} unfinished jobs per \

@@ -35,7 +35,7 @@ use crate::{
 /// Limit of the body, in bytes; it contains links.
 const JOB_BODY_MAX: usize = 1024 * 1024;
 /// Known fields of the body.
-const FIELDS: [&str; 7] = ["urls", "playlist", "channel", "limit", "since", "lang", "callback_url"];
+const FIELDS: [&str; 8] = ["urls", "playlist", "channel", "search", "limit", "since", "lang", "callback_url"];
 /// Jobs of a page without `limit`, and the largest `limit`.
 const JOBS_PER_PAGE: (u32, u32) = (20, 100);
 
@@ -82,6 +82,7 @@ fn job_params(fields: &BodyFields) -> Result<JobParams, V1ErrorResponse> {
         urls,
         playlist: optional("playlist")?,
         channel: optional("channel")?,
+        search: optional("search")?,
         limit,
         since: optional("since")?,
         lang: optional("lang")?,

@@ -30,3 +30,16 @@ public fun Transcripts.videos(
         position = page.next ?: break
     }
 }
+
+/**
+ * Returns the videos that YouTube finds for [words], the best matches first, as [videos] does; at most 1,000.
+ *
+ * It searches YouTube; [searchVideos] searches the archive.
+ *
+ * @throws VerbatimException there are no words, or more than 200 characters
+ */
+public fun Transcripts.youtubeSearch(
+    words: String,
+    limit: Int = Int.MAX_VALUE,
+    since: Instant? = null,
+): Flow<ListedVideo> = videos(youtubeSearchAddress(words), limit = limit, since = since)

@@ -69,6 +69,10 @@ class YouTubeTest {
             val recent = transcripts.videos("https://www.youtube.com/@tidemills/streams", ChannelTab.VIDEOS, since = yearAgo).toList()
             assertEquals(listOf("vb-tracks-0", "vb-french-0"), recent.map { it.videoId })
             assertTrue(transcripts.videos("PLvb-empty-0001").toList().isEmpty())
+            val found = transcripts.youtubeSearch("tide mills").toList()
+            assertEquals(listOf("vb-tracks-0", "vb-asronly0", "vb-french-0"), found.map { it.videoId })
+            assertTrue(transcripts.youtubeSearch("nothing").toList().isEmpty())
+            assertFailure(FailureKind.INVALID_INPUT) { transcripts.youtubeSearch(" ").toList() }
             assertTrue(transcripts.videos("PLvb-tides-0001", limit = 0).toList().isEmpty())
         }
     }
