@@ -8,6 +8,11 @@ rm -rf "$work"
 mkdir -p "$work"
 
 "$packager" jvm "$work/packed" "$library"
+# What Maven Central requires beside the classes: sources, of which some are generated, and documentation.
+for part in sources:dev/verbatim/Transcripts.kt sources:dev/verbatim/verbatim_phone.kt javadoc:dev/verbatim/Transcripts.html; do
+  python3 -m zipfile --extract "$work/packed/verbatim-jvm-${part%%:*}.jar" "$work/${part%%:*}"
+  [ -s "$work/${part%%:*}/${part#*:}" ] || { echo "verbatim-jvm-${part%%:*}.jar has no ${part#*:}" >&2; exit 1; }
+done
 mvn --batch-mode --quiet install:install-file -Dfile="$work/packed/verbatim-jvm.jar" -DpomFile="$work/packed/verbatim-jvm.pom"
 cp -r "$here/pom.xml" "$here/src" "$work/"
 cd "$work"

@@ -28,7 +28,7 @@ fn machine_folder() -> Result<&'static str> {
     })
 }
 
-/// Packages `verbatim-jvm.jar` and its POM into a folder.
+/// Packages `verbatim-jvm.jar`, its sources, its documentation and its POM into a folder.
 ///
 /// Without a library, one is built with the profile `phone`.
 ///
@@ -45,7 +45,17 @@ pub(crate) fn pack(folder: &Path, library: Option<PathBuf>) -> Result<()> {
     let name = library.file_name().map_or_else(|| format!("lib{LIBRARY}.so").into(), ToOwned::to_owned);
     tools::copy_stripped(&library, &work.join("resources").join(machine_folder()?).join(name))?;
     compile(&work)?;
-    fs::copy(work.join("target/verbatim-jvm.jar"), folder.join("verbatim-jvm.jar"))?;
+    maven(&work, "dokka:javadocJar")?;
+    for name in ["verbatim-jvm.jar", "verbatim-jvm-javadoc.jar"] {
+        fs::copy(work.join("target").join(name), folder.join(name))?;
+    }
+    let written = crate_folder().join("kotlin/library/src/main/kotlin");
+    let mut arguments = vec!["--create".to_owned(), "--file".to_owned()];
+    arguments.push(folder.join("verbatim-jvm-sources.jar").display().to_string());
+    for sources in [written, work.join("generated")] {
+        arguments.extend(["-C".to_owned(), sources.display().to_string(), ".".to_owned()]);
+    }
+    run("jar", arguments, &work)?;
     fs::copy(crate_folder().join("kotlin/library/pom.xml"), folder.join("verbatim-jvm.pom"))?;
     Ok(())
 }
@@ -55,6 +65,10 @@ pub(crate) fn pack(folder: &Path, library: Option<PathBuf>) -> Result<()> {
 /// # Errors
 /// If Maven is missing or fails.
 pub(crate) fn compile(work: &Path) -> Result<()> {
+    maven(work, "package")
+}
+
+fn maven(work: &Path, goal: &str) -> Result<()> {
     let project = crate_folder().join("kotlin/library");
     let property = |name: &str, path: &Path| format!("-D{name}={}", path.display());
     let arguments = [
@@ -65,7 +79,7 @@ pub(crate) fn compile(work: &Path) -> Result<()> {
         property("verbatim.target", &work.join("target")),
         // The tests run before packaging, in test.sh.
         "-Dmaven.test.skip=true".to_owned(),
-        "package".to_owned(),
+        goal.to_owned(),
     ];
     run("mvn", arguments, &project)
 }
