@@ -11,17 +11,23 @@ use transcript_core::{
         TranscriptParams,
         mail::{MailMessage, Mailer},
     },
+    ids::{Cursor, JobId},
     lookup::{AttributionTag, FailureReason, VideoReference},
+    page::PageRequest,
     service::{
         Caller, Service, ServiceError, ServiceErrorKind, ServiceLookup, ServiceQuestion, ServiceResult,
         TextFormat, TextResponse, v1_transcript,
     },
-    wire::{lookup::KeyRequest, v1::RegisterRequest},
+    wire::{
+        lookup::KeyRequest,
+        v1::{JobRequest, RegisterRequest},
+    },
 };
 use verbatim::{HttpOptions, Options, SupplierOptions, Verbatim, service::LocalService};
 
 use super::fixture::{NONE, OTHER, ServiceFixture, VIDEO, link};
 use crate::server::{
+    harness::wait_until,
     platform::start_platform,
     v1::mail_client::{MailClient, token_from},
 };
@@ -72,7 +78,9 @@ async fn service_in_process_conforms() -> Result<()> {
     let outbox = TempDir::new()?;
     let mails = MailClient::new(&outbox);
     let _sender = verbatim.start_mail(Arc::new(FolderMailer(outbox)));
+    let jobs = verbatim.start_jobs();
     conforms(Subject { service: Arc::new(LocalService::from(&verbatim)), mails }).await?;
+    drop(jobs);
     verbatim.close().await;
     Ok(())
 }
@@ -94,7 +102,8 @@ async fn conforms(mut subject: Subject) -> Result<()> {
     missing_lookup_has_reason_and_page(&*service).await.context("a lookup without a key")?;
     invalid_link_and_key_are_rejected(&*service).await.context("invalid input")?;
     key_pays_for_one_transcript(&*service).await.context("a lookup with a key")?;
-    credits_pay_once(&mut subject).await.context("the v1 API")
+    credits_pay_once(&mut subject).await.context("the v1 API")?;
+    job_delivers_transcripts(&mut subject).await.context("jobs")
 }
 
 async fn missing_lookup_has_reason_and_page(service: &dyn Service) -> Result<()> {
@@ -172,7 +181,7 @@ async fn key_pays_for_one_transcript(service: &dyn Service) -> Result<()> {
 
 async fn credits_pay_once(subject: &mut Subject) -> Result<()> {
     let service = Arc::clone(&subject.service);
-    let caller = Caller::with_key(verify(subject, false).await?);
+    let caller = Caller::with_key(verify(subject, "ann@example.org", false).await?);
     let keyed = Caller { idempotency_key: Some("order-1".to_owned()), ..caller.clone() };
     let paid = service.transcript(&keyed, params(OTHER)).await?;
     let expected = (Some(false), Some(CREDITS - 1), false);
@@ -207,16 +216,54 @@ async fn credits_pay_once(subject: &mut Subject) -> Result<()> {
     let rotated = Caller::with_key(service.rotate_key(&caller).await?.body.api_key);
     assert_eq!(rejection(service.me(&caller).await)?.kind, ServiceErrorKind::Unauthorized);
     assert_eq!(service.me(&rotated).await?.body.email, "ann@example.org");
-    let replaced = Caller::with_key(verify(subject, true).await?);
+    let replaced = Caller::with_key(verify(subject, "ann@example.org", true).await?);
     assert_eq!(rejection(service.me(&rotated).await)?.kind, ServiceErrorKind::Unauthorized);
     assert_eq!(service.me(&replaced).await?.body.credits_remaining, 0);
     Ok(())
 }
 
+async fn job_delivers_transcripts(subject: &mut Subject) -> Result<()> {
+    let service = Arc::clone(&subject.service);
+    let caller = Caller::with_key(verify(subject, "bob@example.org", false).await?);
+    let keyed = Caller { idempotency_key: Some("job-1".to_owned()), ..caller.clone() };
+    let request = JobRequest { urls: Some(vec![link(OTHER), "no link".to_owned()]), ..JobRequest::default() };
+    let started = service.start_job(&keyed, request.clone()).await?;
+    let again = service.start_job(&keyed, request).await?;
+    assert_eq!((again.meta.is_replayed, &again.body), (true, &started.body));
+    let id = JobId::new(started.body.job_id);
+    wait_until("the job did not end", async || Ok(service.job(&caller, &id).await?.body.ended_at.is_some()))
+        .await?;
+    let ended = service.job(&caller, &id).await?.body;
+    assert_eq!((ended.status.as_str(), ended.credits.spent, ended.counts.failed), ("completed", 1, 1));
+    let page = |after: Option<String>, limit| PageRequest { after: after.map(Cursor::new), limit };
+    let first = service.job_results(&caller, &id, page(None, 1)).await?.body;
+    let transcript = first.items[0].transcript.as_ref().context("no transcript")?;
+    assert_eq!((transcript.video_id.as_str(), transcript.segments.is_empty()), (OTHER, false));
+    let last = service.job_results(&caller, &id, page(first.next_cursor, 1)).await?.body;
+    let reason = last.items[0].reason.as_deref();
+    assert_eq!((reason, last.next_cursor), (Some("invalid_url"), None));
+    let listed = service.jobs(&caller, page(None, 100)).await?.body;
+    assert_eq!(listed.jobs, [service.cancel_job(&caller, &id).await?.body], "an ended job is unchanged");
+    assert!(service.job_deliveries(&caller, &id).await?.body.events.is_empty());
+    let rotated = service.rotate_webhook_secret(&caller).await?.body;
+    assert_eq!(service.webhook_secret(&caller).await?.body, rotated);
+    for failed in [
+        service.jobs(&caller, page(None, 101)).await.map(|_| ()),
+        service.job_results(&caller, &id, page(Some("x".to_owned()), 1)).await.map(|_| ()),
+        service.start_job(&caller, JobRequest::default()).await.map(|_| ()),
+    ] {
+        let error = failed.err().context("a wrong request succeeded")?;
+        assert_eq!((error.kind, error.status), (ServiceErrorKind::BadRequest, Some(400)), "{error}");
+    }
+    let other = rejection(service.job(&caller, &JobId::new("job_unknown")).await)?;
+    assert_eq!(other.kind, ServiceErrorKind::NotFound);
+    Ok(())
+}
+
 /// Registers the account and redeems the token; with `has_key`, the unconfirmed attempt must be refused.
-async fn verify(subject: &mut Subject, has_key: bool) -> Result<String> {
+async fn verify(subject: &mut Subject, email: &str, has_key: bool) -> Result<String> {
     let (service, anonymous) = (Arc::clone(&subject.service), Caller::default());
-    let request = RegisterRequest { email: "ann@example.org".to_owned() };
+    let request = RegisterRequest { email: email.to_owned() };
     let registered = service.register(&anonymous, request).await?.body;
     assert!(registered.success && !registered.message.is_empty());
     let token = token_from(&subject.mails.next().await?)?;

@@ -209,7 +209,7 @@ pub trait Service: fmt::Debug + Send + Sync + 'static {
     }
 }
 
-/// The service in the process does not work on jobs.
+/// A service without accounts has no jobs.
 fn no_jobs() -> ServiceError {
     ServiceError::unsupported("This service has no jobs. Use a server.")
 }

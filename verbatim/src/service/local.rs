@@ -13,7 +13,9 @@ use transcript_core::{
     archive::StoredTranscript,
     chat::Chat,
     directory::KeyAccess,
+    ids::JobId,
     lookup::{CreateKeyOutcome, CreateKeyRequest, KeyOrigin, Lookup, LookupRequest, ReferenceError},
+    page::PageRequest,
     service::{
         Caller, LookupReply, ResponseMeta, SERVICE_SUPPLIER, Service, ServiceError, ServiceErrorKind,
         ServiceLookup, ServiceQuestion, ServiceReply, ServiceResult, TrackList, unarchived,
@@ -22,12 +24,14 @@ use transcript_core::{
     wire::{
         lookup::{CreateKeyResponse, KeyRequest, KeyStatus},
         v1::{
-            AccountInfo, ChatAnswer, RegisterRequest, RegisterResponse, RotateKeyResponse, VerifyResponse,
-            VideoTranscript,
+            AccountInfo, ChatAnswer, JobDeliveries, JobInfo, JobList, JobRequest, JobResults,
+            RegisterRequest, RegisterResponse, RotateKeyResponse, VerifyResponse, VideoTranscript,
+            WebhookSecretInfo,
         },
     },
 };
 
+use super::jobs::{check_limit, first_item, job_info, job_params, job_results};
 use crate::Verbatim;
 
 /// Headers of a stored response, as the v1 API sends them.
@@ -37,7 +41,8 @@ const CACHE: &str = "x-cache";
 
 /// The lookup API and the v1 API within the process: keys, allowances and credits, without HTTP.
 ///
-/// It has no payment pages. Clones are handles to the same service.
+/// It has no payment pages. Its jobs are worked on, and their events sent, by a process that called
+/// [`Verbatim::start_jobs`] and `Verbatim::start_webhooks`. Clones are handles to the same service.
 #[derive(Clone, Debug)]
 pub struct LocalService {
     lookup: Lookup,
@@ -246,6 +251,67 @@ impl Service for LocalService {
     async fn rotate_key(&self, caller: &Caller) -> ServiceResult<RotateKeyResponse> {
         let guard = self.admit_unkeyed(V1Endpoint::RotateKey, caller).await?;
         Ok(RotateKeyResponse::from(&self.accounts.keys.rotate(guard).await?).into())
+    }
+
+    async fn start_job(&self, caller: &Caller, request: JobRequest) -> ServiceResult<JobInfo> {
+        let fingerprint =
+            serde_json::to_vec(&request).map_err(|_| defect("a job cannot be encoded as JSON"))?;
+        let key = caller.idempotency_key.clone();
+        let guard = match self.admit(V1Endpoint::StartJob, caller, key, fingerprint).await? {
+            Ok(guard) => guard,
+            Err(replayed) => {
+                return Ok(ServiceReply { body: read(&replayed)?, meta: replay_meta(&replayed) });
+            }
+        };
+        let created = self.accounts.jobs.create(guard, job_params(request)).await?;
+        let info = job_info(&self.accounts, &created.view);
+        let response = stored_response(caller, &ResponseMeta::default(), || &info)?;
+        created.deliver(StoredResponse { status: 202, ..response }).await?;
+        Ok(info.into())
+    }
+
+    async fn job(&self, caller: &Caller, id: &JobId) -> ServiceResult<JobInfo> {
+        let guard = self.admit_unkeyed(V1Endpoint::ReadJobs, caller).await?;
+        let view = self.accounts.jobs.job(guard, id.as_str()).await?;
+        Ok(job_info(&self.accounts, &view).into())
+    }
+
+    async fn jobs(&self, caller: &Caller, page: PageRequest) -> ServiceResult<JobList> {
+        let guard = self.admit_unkeyed(V1Endpoint::ReadJobs, caller).await?;
+        check_limit(&page)?;
+        let found = self.accounts.jobs.list(guard, page).await?;
+        let jobs = found.jobs.iter().map(|view| job_info(&self.accounts, view)).collect();
+        let next_cursor = found.next.map(|next| next.as_str().to_owned());
+        Ok(JobList { success: true, jobs, next_cursor }.into())
+    }
+
+    async fn job_results(&self, caller: &Caller, id: &JobId, page: PageRequest) -> ServiceResult<JobResults> {
+        let guard = self.admit_unkeyed(V1Endpoint::ReadJobs, caller).await?;
+        check_limit(&page)?;
+        let found = self.accounts.jobs.results(guard, id.as_str(), first_item(&page)?, page.limit).await?;
+        Ok(job_results(&self.accounts, found).await?.into())
+    }
+
+    async fn cancel_job(&self, caller: &Caller, id: &JobId) -> ServiceResult<JobInfo> {
+        let guard = self.admit_unkeyed(V1Endpoint::CancelJob, caller).await?;
+        let view = self.accounts.jobs.cancel(guard, id.as_str()).await?;
+        Ok(job_info(&self.accounts, &view).into())
+    }
+
+    async fn job_deliveries(&self, caller: &Caller, id: &JobId) -> ServiceResult<JobDeliveries> {
+        let guard = self.admit_unkeyed(V1Endpoint::ReadJobs, caller).await?;
+        let (job, log) = self.accounts.webhooks.deliveries(guard, id.as_str()).await?;
+        Ok(JobDeliveries::new(&job, &log).into())
+    }
+
+    async fn webhook_secret(&self, caller: &Caller) -> ServiceResult<WebhookSecretInfo> {
+        let guard = self.admit_unkeyed(V1Endpoint::WebhookSecret, caller).await?;
+        Ok(WebhookSecretInfo::from(&self.accounts.webhooks.secret(guard).await?).into())
+    }
+
+    async fn rotate_webhook_secret(&self, caller: &Caller) -> ServiceResult<WebhookSecretInfo> {
+        let guard = self.admit_unkeyed(V1Endpoint::RotateWebhookSecret, caller).await?;
+        Ok(WebhookSecretInfo::from(&self.accounts.webhooks.rotate_secret(guard).await?).into())
     }
 }
 

@@ -3,6 +3,8 @@
 #[cfg(feature = "local-service")]
 mod archive;
 #[cfg(feature = "local-service")]
+mod jobs;
+#[cfg(feature = "local-service")]
 mod local;
 
 #[cfg(feature = "local-service")]
