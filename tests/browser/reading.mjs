@@ -156,7 +156,7 @@ await play(async (browser) => {
   await assertAccessible(page, "menu");
   await screenshot(page, "menu");
   const rows = await page.locator(".keep li").all();
-  assert.equal(rows.length, 6);
+  assert.equal(rows.length, 7);
   for (const [index, [ending, begins]] of [["txt", /^The warden/], ["md", /^---\n[^]*Lighthouse Society[^]*\n---\n[^]*# The lamp/], ["srt", /^1\r?\n00:00:00/], ["vtt", /^WEBVTT/], ["json", /^\{[^]*Lighthouse Society/]].entries()) {
     const pending = page.waitForEvent("download");
     await rows[index].locator("a").click();
@@ -175,6 +175,11 @@ await play(async (browser) => {
   assert.equal(word.suggestedFilename(), "The-lamp-the-b-warden-b.docx");
   const archive = readFileSync(await word.path());
   for (const part of ["PK", "Lighthouse Society", "The warden trims the wick"]) assert.ok(archive.includes(part), part);
+  const pendingPdf = page.waitForEvent("download");
+  await rows[6].locator("a").click();
+  const pdf = await pendingPdf;
+  assert.equal(pdf.suggestedFilename(), "The-lamp-the-b-warden-b.pdf");
+  assert.ok(readFileSync(await pdf.path()).includes("%PDF-"));
   await page.keyboard.press("Escape");
   assert.equal(await page.locator(".keep").getAttribute("open"), null);
 

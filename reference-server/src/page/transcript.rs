@@ -328,13 +328,16 @@ fn downloads(
                         }
                     }
                 }
-                li {
-                    @let label = context.text("transcript.docx");
-                    span { (label) }
-                    a href={ (own) "/docx" (query) }
-                        download={ (file) ".docx" } {
-                        (context.text("transcript.download"))
-                        span.unseen { " " (context.fill("transcript.as", &[("format", label)])) }
+                // An error of a PDF file is a page, which browsers show only without the attribute.
+                @let word = Some(format!("{file}.docx"));
+                @for (format, label, name) in [("docx", "transcript.docx", word), ("pdf", "transcript.pdf", None)] {
+                    @let label = context.text(label);
+                    li {
+                        span { (label) }
+                        a href={ (own) "/" (format) (query) } download=[name] {
+                            (context.text("transcript.download"))
+                            span.unseen { " " (context.fill("transcript.as", &[("format", label)])) }
+                        }
                     }
                 }
             }

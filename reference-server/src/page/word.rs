@@ -11,11 +11,9 @@ use transcript_core::{
 
 use super::{
     PageContext,
-    transcript::{author, heading, kind, known_language, published_date},
+    document::{DocumentHead, LINKS_MAX, printable},
 };
 
-/// Times that are links; each takes memory. The other times are text.
-const LINKS_MAX: usize = 5_000;
 /// Sizes of the title, of chapters and of facts, in half points.
 const SIZES: [usize; 3] = [36, 26, 20];
 
@@ -29,30 +27,21 @@ pub(crate) const DOCX: &str = "application/vnd.openxmlformats-officedocument.wor
 /// # Errors
 /// The writer failed.
 pub(crate) fn word_document(context: &PageContext, stored: &StoredTranscript) -> io::Result<Vec<u8>> {
-    let (transcript, details) = (&*stored.transcript, &*stored.details);
-    let video = &transcript.video;
-    let is_rtl = known_language(transcript).is_some_and(|language| language.is_right_to_left());
+    let head = DocumentHead::new(context, stored);
+    let (video, is_rtl) = (&stored.transcript.video, head.is_right_to_left);
     let [title, chapter, fact] = SIZES;
     let style =
         |id: &str, name: &str, size| Style::new(id, StyleType::Paragraph).name(name).size(size).bold();
     let mut docx = Docx::new()
         .add_style(style("Heading1", "heading 1", title))
         .add_style(style("Heading2", "heading 2", chapter))
-        .add_paragraph(directed(words(&heading(context, transcript)).style("Heading1"), is_rtl));
-    let facts = [
-        author(transcript).map(str::to_owned),
-        published_date(&details.metadata),
-        known_language(transcript).map(|language| language.english_name()),
-        Some(context.text(kind(transcript)).to_owned()),
-    ];
-    let facts = facts.into_iter().flatten().collect::<Vec<_>>().join(" · ");
-    let source = context.fill("transcript.source", &[("platform", video.platform().name())]);
+        .add_paragraph(directed(words(&head.heading).style("Heading1"), is_rtl));
     let source = Paragraph::new()
-        .add_run(Run::new().add_text(format!("{} ", printable(&source))).size(fact))
-        .add_hyperlink(link(&video.address(), &video.address(), fact));
-    docx = docx.add_paragraph(directed(words(&facts).size(fact), is_rtl)).add_paragraph(source);
-    let mut chapters = details.metadata.chapters.iter().peekable();
-    for (index, paragraph) in paragraphs(&transcript.segments).iter().enumerate() {
+        .add_run(Run::new().add_text(format!("{} ", head.source)).size(fact))
+        .add_hyperlink(link(&head.address, &head.address, fact));
+    docx = docx.add_paragraph(directed(words(&head.facts).size(fact), is_rtl)).add_paragraph(source);
+    let mut chapters = stored.details.metadata.chapters.iter().peekable();
+    for (index, paragraph) in paragraphs(&stored.transcript.segments).iter().enumerate() {
         while let Some(chapter) = chapters.next_if(|next| next.start_ms <= paragraph.start_ms) {
             docx = docx.add_paragraph(directed(words(&chapter.title).style("Heading2"), is_rtl));
         }
@@ -89,12 +78,6 @@ fn directed(mut paragraph: Paragraph, is_right_to_left: bool) -> Paragraph {
         paragraph.property = paragraph.property.bidi(true);
     }
     paragraph
-}
-
-/// The text in one line, without the characters that XML cannot contain.
-fn printable(text: &str) -> String {
-    let is_allowed = |c: &char| !c.is_control() && !matches!(c, '\u{fffe}' | '\u{ffff}');
-    text.chars().map(|c| if matches!(c, '\n' | '\t') { ' ' } else { c }).filter(is_allowed).collect()
 }
 
 #[cfg(test)]

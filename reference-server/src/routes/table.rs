@@ -101,6 +101,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
     endpoint(GET, QUESTION, |_| get(watch::question::page_of_answer)),
     endpoint(POST, QUESTION, |_| post(watch::question::answer)),
     endpoint(GET, "/watch/{platform}/{id}/docx", |_| get(watch::download::docx)),
+    endpoint(GET, "/watch/{platform}/{id}/pdf", |_| get(watch::download::pdf)),
     endpoint(GET, "/watch/{platform}/{id}/challenge", |_| get(watch::transcribe::challenge)),
     endpoint(POST, "/watch/{platform}/{id}/transcribe", |_| post(watch::transcribe::transcribe)),
     endpoint(GET, "/checkout/{order}", |_| get(checkout::order_page))
@@ -208,6 +209,7 @@ mod tests {
             "/watch/{platform}/{id}/ask",
             "/watch/{platform}/{id}/ask",
             "/watch/{platform}/{id}/docx",
+            "/watch/{platform}/{id}/pdf",
             "/watch/{platform}/{id}/challenge",
             "/watch/{platform}/{id}/transcribe",
             "/register",

@@ -2,6 +2,7 @@
 
 mod caching;
 mod checkout;
+mod downloads;
 mod errors;
 mod keys;
 mod mcp;

@@ -137,6 +137,7 @@ async fn question_of_form_is_answered_on_the_page() {
         "<p dir=\"auto\">“It is so quiet here” [<a href=\"#t1\">0:01</a>]</p>",
         "id=\"t1\"",
         "href=\"../dQw4w9WgXcQ/docx?lang=en\"",
+        "href=\"../dQw4w9WgXcQ/pdf?lang=en\"",
     ] {
         assert!(answered.text.contains(part), "{part}: {}", answered.text);
     }

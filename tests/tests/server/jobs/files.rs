@@ -69,9 +69,13 @@ async fn job_files_have_each_transcript_in_order_and_failures() -> Result<()> {
     assert!(rows[1].starts_with(&no_captions), "{rows:?}");
     assert!(rows[2].starts_with("300,\"'=no link\",\"\",failed,\"invalid_url\","), "no formula: {rows:?}");
 
-    for (format, start, ending) in
-        [("vtt", "WEBVTT", "vtt"), ("md", "# ", "md"), ("text", "This is", "txt"), ("docx", "PK", "docx")]
-    {
+    for (format, start, ending) in [
+        ("vtt", "WEBVTT", "vtt"),
+        ("md", "# ", "md"),
+        ("text", "This is", "txt"),
+        ("docx", "PK", "docx"),
+        ("pdf", "%PDF-", "pdf"),
+    ] {
         let found = files(&server, &key, &id, &format!("format={format}&limit=2&cursor=298")).await?;
         let names: Vec<_> = found.iter().map(|(name, _)| name.as_str()).collect();
         let name =
@@ -80,7 +84,7 @@ async fn job_files_have_each_transcript_in_order_and_failures() -> Result<()> {
         assert!(found[0].1.starts_with(start), "{format}: {:?}", found[0].1);
         assert_eq!(found[2].1.lines().count(), 1, "no failure in this part: {:?}", found[2].1);
     }
-    for query in ["format=pdf", "format=srt&limit=0", "Format=srt"] {
+    for query in ["format=doc", "format=srt&limit=0", "Format=srt"] {
         let reply = call(&server, &key, Method::GET, &format!("/{id}/results?{query}"), &Value::Null).await?;
         assert_eq!(reply.status, 400, "{query}: {}", reply.text());
     }

@@ -29,7 +29,7 @@ use zip::{
 use super::items::ItemReader;
 use crate::{
     api::BudgetedBytes,
-    page::{PageContext, account::csv_field, transcript::file_name, word::word_document},
+    page::{PageContext, account::csv_field, pdf::pdf_document, transcript::file_name, word::word_document},
 };
 
 /// Media type of the file.
@@ -52,16 +52,22 @@ pub(super) enum ZipFormat {
     Text(TextFormat),
     /// A document for word processors.
     Docx,
+    /// PDF; a document for word processors in place of one that cannot be written.
+    Pdf,
 }
 
 impl ZipFormat {
     /// The names of all formats.
     pub(super) fn names() -> impl Iterator<Item = &'static str> {
-        TextFormat::ALL.map(TextFormat::as_str).into_iter().chain(["docx"])
+        TextFormat::ALL.map(TextFormat::as_str).into_iter().chain(["docx", "pdf"])
     }
 
     pub(super) fn from_name(name: &str) -> Option<Self> {
-        if name == "docx" { Some(Self::Docx) } else { TextFormat::from_wire(name).map(Self::Text) }
+        match name {
+            "docx" => Some(Self::Docx),
+            "pdf" => Some(Self::Pdf),
+            name => TextFormat::from_wire(name).map(Self::Text),
+        }
     }
 
     fn file_ending(self) -> &'static str {
@@ -69,13 +75,22 @@ impl ZipFormat {
             Self::Text(TextFormat::Text) => "txt",
             Self::Text(format) => format.as_str(),
             Self::Docx => "docx",
+            Self::Pdf => "pdf",
         }
     }
 
-    fn write(self, context: &PageContext, stored: &StoredTranscript) -> io::Result<Vec<u8>> {
+    /// Writes a transcript, and returns the format of the file.
+    fn write(self, context: &PageContext, stored: &StoredTranscript) -> io::Result<(Vec<u8>, Self)> {
         match self {
-            Self::Text(format) => Ok(format.format(&stored.transcript).into_bytes()),
-            Self::Docx => word_document(context, stored),
+            Self::Text(format) => Ok((format.format(&stored.transcript).into_bytes(), self)),
+            Self::Docx => Ok((word_document(context, stored)?, self)),
+            Self::Pdf => match pdf_document(context, stored) {
+                Ok(file) => Ok((file, self)),
+                Err(error) => {
+                    tracing::debug!(video = %stored.transcript.video, %error, "PDF replaced by DOCX");
+                    Ok((word_document(context, stored)?, Self::Docx))
+                }
+            },
         }
     }
 }
@@ -195,18 +210,17 @@ impl ZipBody {
         let reserved =
             self.items.app().body_budget.reserve_response(text.saturating_mul(BYTES_PER_BYTE)).await;
         let reserved = reserved.map_err(|_| V1Error::Internal("too many large bodies".to_owned()))?;
-        let name = entry_name(item.index, &stored, self.format);
-        let (context, format) = (self.context.clone(), self.format);
+        let (context, format, index) = (self.context.clone(), self.format, item.index);
         let mut writer = self.writer.take().ok_or_else(unwritten)?;
         let permit = WRITERS.acquire().await.map_err(|_| unwritten())?;
         let work = move || {
-            let file = format.write(&context, &stored)?;
+            let (file, format) = format.write(&context, &stored)?;
             // A document is compressed already.
             let method = match format {
-                ZipFormat::Docx => CompressionMethod::Stored,
+                ZipFormat::Docx | ZipFormat::Pdf => CompressionMethod::Stored,
                 ZipFormat::Text(_) => CompressionMethod::Deflated,
             };
-            writer.start_file(name, options(method))?;
+            writer.start_file(entry_name(index, &stored, format), options(method))?;
             writer.write_all(&file)?;
             Ok::<_, io::Error>(writer)
         };

@@ -1,0 +1,153 @@
+//! A transcript as a PDF file.
+//!
+//! parley shapes the text and breaks its lines, krilla writes the file with the letters of the fonts that it uses. The
+//! same transcript and fonts give the same bytes.
+
+mod fonts;
+mod system;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+use std::{collections::BTreeSet, ops::Range};
+
+use derive_more::{Display, Error};
+use krilla::{
+    error::KrillaError,
+    metadata::{Metadata, TextDirection},
+};
+use transcript_core::{
+    archive::StoredTranscript,
+    transcript::{format_timestamp, paragraphs},
+};
+
+use self::{fonts::FontSet, writer::PdfWriter};
+use super::{
+    PageContext,
+    document::{DocumentHead, LINKS_MAX, printable},
+};
+
+/// Media type of the file.
+pub(crate) const PDF: &str = "application/pdf";
+
+/// Sizes of the title, of chapters, of facts and of the words, in points.
+const SIZES: [f32; 4] = [20.0, 14.0, 9.0, 10.5];
+/// Space above the same, in points.
+const SPACES: [f32; 4] = [0.0, 14.0, 4.0, 6.0];
+/// Text that is shaped at once, in bytes; a longer paragraph continues on a new line.
+const SHAPED_BYTES: usize = 4 * 1024;
+
+/// Why there is no PDF of a transcript.
+#[derive(Debug, Display, Error)]
+pub(crate) enum PdfError {
+    /// No font of the server has these letters.
+    #[display("no font for {letters}")]
+    NoFont {
+        #[error(not(source))]
+        letters: String,
+    },
+    /// The file would have more than [`PAGES_MAX`](PdfError::PAGES_MAX) pages.
+    #[display("more than {} pages", Self::PAGES_MAX)]
+    TooLong,
+    /// The writer failed.
+    #[display("PDF not written: {_0}")]
+    Writer(#[error(not(source))] KrillaError),
+}
+
+impl PdfError {
+    /// Pages of a file at most: a hundred hours of speech. They take five seconds and 60 MB.
+    pub(crate) const PAGES_MAX: usize = 2_000;
+}
+
+/// A paragraph of the file.
+#[derive(Debug)]
+struct Block {
+    text: String,
+    size: f32,
+    space: f32,
+    /// The part of the text that is a link, and its target.
+    link: Option<(Range<usize>, String)>,
+}
+
+impl Block {
+    /// A paragraph of the kind with this index in [`SIZES`].
+    fn new(kind: usize, text: String) -> Self {
+        Self { text, size: SIZES[kind], space: SPACES[kind], link: None }
+    }
+}
+
+/// Writes the file: title, channel, link, language, source, date, and the words with their times and chapters.
+///
+/// The time it takes grows with the transcript, up to the largest number of pages.
+///
+/// # Errors
+/// No font has the letters, the transcript is too long, or the writer failed.
+pub(crate) fn pdf_document(context: &PageContext, stored: &StoredTranscript) -> Result<Vec<u8>, PdfError> {
+    let head = DocumentHead::new(context, stored);
+    let mut blocks = blocks(&head, stored);
+    let mut letters: BTreeSet<char> = blocks.iter().flat_map(|block| block.text.chars()).collect();
+    letters.extend('0'..='9');
+    let mut fonts = FontSet::select(&letters, head.language.as_deref())?;
+    let mut writer = PdfWriter::new(&mut fonts, head.is_right_to_left, PdfError::PAGES_MAX);
+    for block in &mut blocks {
+        for part in parts(block) {
+            writer.write(part)?;
+        }
+    }
+    writer.finish(metadata(&head))
+}
+
+/// The paragraphs of the file in order.
+fn blocks(head: &DocumentHead, stored: &StoredTranscript) -> Vec<Block> {
+    let video = &stored.transcript.video;
+    let mut source = Block::new(2, format!("{} {}", head.source, head.address));
+    source.link = Some((head.source.len() + 1..source.text.len(), head.address.clone()));
+    let mut blocks = vec![Block::new(0, head.heading.clone()), Block::new(2, head.facts.clone()), source];
+    let mut chapters = stored.details.metadata.chapters.iter().peekable();
+    for (index, paragraph) in paragraphs(&stored.transcript.segments).iter().enumerate() {
+        while let Some(chapter) = chapters.next_if(|next| next.start_ms <= paragraph.start_ms) {
+            blocks.push(Block::new(1, printable(&chapter.title)));
+        }
+        let seconds = paragraph.start_ms / 1000;
+        let time = format_timestamp(seconds);
+        let link = (index < LINKS_MAX).then(|| (0..time.len(), video.address_at(seconds)));
+        // No line ends after the time, also before a long word.
+        let text = format!("{time}\u{a0}\u{a0}{}", printable(&paragraph.text));
+        blocks.push(Block { link, ..Block::new(3, text) });
+    }
+    blocks
+}
+
+/// The block in parts of bounded length, cut between two words where there are any.
+fn parts(block: &mut Block) -> Vec<Block> {
+    let mut parts = Vec::new();
+    let mut rest = std::mem::take(&mut block.text);
+    let mut link = block.link.take();
+    let mut space = block.space;
+    while !rest.is_empty() {
+        let end = match rest.len() > SHAPED_BYTES {
+            true => {
+                let most = rest.floor_char_boundary(SHAPED_BYTES);
+                rest[..most].rfind(' ').filter(|end| *end > most / 2).unwrap_or(most)
+            }
+            false => rest.len(),
+        };
+        let after = rest.split_off(end);
+        let link = link.take().filter(|(range, _)| range.end <= rest.len());
+        parts.push(Block { text: rest, size: block.size, space, link });
+        (rest, space) = (after, 0.0);
+    }
+    parts
+}
+
+fn metadata(head: &DocumentHead) -> Metadata {
+    let metadata = Metadata::new().title(head.heading.clone()).authors(head.author.iter().cloned().collect());
+    let direction =
+        if head.is_right_to_left { TextDirection::RightToLeft } else { TextDirection::LeftToRight };
+    let metadata = metadata.text_direction(direction);
+    match &head.language {
+        Some(language) => metadata.language(language.clone()),
+        None => metadata,
+    }
+}

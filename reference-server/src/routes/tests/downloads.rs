@@ -1,0 +1,35 @@
+//! Tests of the documents of a transcript.
+
+use transcript_core::video::{Platform, VideoId};
+
+use crate::testing::{ARCHIVED, NEW, ServiceFixture, request, transcript};
+
+#[tokio::test]
+async fn documents_are_sent_with_media_type_and_name() {
+    let service = ServiceFixture::start().await;
+    let pdf = service.get(&format!("/watch/video_site/{ARCHIVED}/pdf")).await;
+    assert_eq!((pdf.status.as_u16(), pdf.header("content-type")), (200, Some("application/pdf")));
+    assert_eq!(pdf.header("content-disposition"), Some("attachment; filename*=UTF-8''A%2Dtalk.pdf"));
+    assert_eq!(pdf.header("cache-control"), Some("no-cache"));
+    assert!(pdf.text.starts_with("%PDF-") && pdf.text.trim_end().ends_with("%%EOF"), "{pdf:?}");
+    let docx = service.get(&format!("/watch/video_site/{ARCHIVED}/docx")).await;
+    assert!(docx.status == 200 && docx.text.starts_with("PK"), "{docx:?}");
+    for format in ["pdf", "docx"] {
+        let none = service.get(&format!("/watch/video_site/{NEW}/{format}")).await;
+        assert_eq!(none.status, 404, "{none:?}");
+    }
+}
+
+#[tokio::test]
+async fn pdf_without_font_is_page_with_letters() {
+    let service = ServiceFixture::start().await;
+    let mut unwritten = transcript(&VideoId::new(Platform::YouTube, NEW).unwrap());
+    unwritten.title = Some("Garay \u{10d50}".to_owned());
+    service.keep(unwritten).await;
+    let target = format!("/watch/video_site/{NEW}/pdf?hl=de");
+    let page = service.send(request("GET", &target, &[("accept", "text/html")], "")).await;
+    assert_eq!((page.status.as_u16(), page.header("content-disposition")), (422, None));
+    assert!(page.text.contains("keine Schrift: \u{10d50}. Laden Sie das Word-Dokument"), "{}", page.text);
+    let docx = service.get(&format!("/watch/video_site/{NEW}/docx")).await;
+    assert_eq!(docx.status, 200);
+}
