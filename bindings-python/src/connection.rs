@@ -13,7 +13,7 @@ use std::{
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyDict};
 use serde::Serialize;
 use transcript_core::{
-    PageRequest,
+    Error, PageRequest,
     chat::{ChatRole, ChatTurn},
     ids::{Cursor, JobId},
     lookup::{AttributionTag, EntitlementProof, VideoReference},
@@ -74,6 +74,19 @@ impl Connection {
     /// The caller of a request that is charged once per idempotency key.
     fn caller_once(&self, idempotency_key: Option<String>) -> Caller {
         Caller { idempotency_key, ..self.caller() }
+    }
+
+    /// Refuses jobs of the service in the process: no process works on them unless its program starts that, which this
+    /// package does not offer.
+    fn check_jobs(&self, py: Python<'_>) -> PyResult<()> {
+        match self.target {
+            Target::Server { .. } => Ok(()),
+            Target::Local(_) => {
+                let error =
+                    Error::unsupported("The service in the process does not work on jobs. Use a server.");
+                Err(core_exception(py, &error))
+            }
+        }
     }
 
     /// Returns a call of the service, and the conversion of its reply to a Python object.
@@ -393,16 +406,19 @@ impl Connection {
         request: &str,
         idempotency_key: Option<String>,
     ) -> PyResult<PendingCall> {
+        self.check_jobs(py)?;
         let (request, caller) = (jobs::read_request(py, request)?, self.caller_once(idempotency_key));
         self.json(py, caller, |service, caller| async move { service.start_job(&caller, request).await })
     }
 
     fn job(&self, py: Python<'_>, id: String) -> PyResult<PendingCall> {
+        self.check_jobs(py)?;
         let id = JobId::new(id);
         self.json(py, self.caller(), |service, caller| async move { service.job(&caller, &id).await })
     }
 
     fn jobs(&self, py: Python<'_>, after: Option<String>, limit: u32) -> PyResult<PendingCall> {
+        self.check_jobs(py)?;
         let page = PageRequest { after: after.map(Cursor::new), limit };
         self.json(py, self.caller(), |service, caller| async move { service.jobs(&caller, page).await })
     }
@@ -415,6 +431,7 @@ impl Connection {
         after: Option<String>,
         limit: u32,
     ) -> PyResult<PendingCall> {
+        self.check_jobs(py)?;
         let (id, page) = (JobId::new(id), PageRequest { after: after.map(Cursor::new), limit });
         self.call(
             py,
@@ -428,11 +445,13 @@ impl Connection {
     }
 
     fn cancel_job(&self, py: Python<'_>, id: String) -> PyResult<PendingCall> {
+        self.check_jobs(py)?;
         let id = JobId::new(id);
         self.json(py, self.caller(), |service, caller| async move { service.cancel_job(&caller, &id).await })
     }
 
     fn job_deliveries(&self, py: Python<'_>, id: String) -> PyResult<PendingCall> {
+        self.check_jobs(py)?;
         let id = JobId::new(id);
         self.json(
             py,
@@ -442,10 +461,12 @@ impl Connection {
     }
 
     fn webhook_secret(&self, py: Python<'_>) -> PyResult<PendingCall> {
+        self.check_jobs(py)?;
         self.json(py, self.caller(), |service, caller| async move { service.webhook_secret(&caller).await })
     }
 
     fn rotate_webhook_secret(&self, py: Python<'_>) -> PyResult<PendingCall> {
+        self.check_jobs(py)?;
         self.json(
             py,
             self.caller(),
