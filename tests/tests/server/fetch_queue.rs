@@ -45,9 +45,13 @@ impl QueueFixture {
         let proxy = gated_platform(videos, &gate)?;
         let data = TempDir::new()?;
         let mut settings = platform_settings(&proxy);
-        for (name, value) in
-            [("YOUTUBE__MAX_CONCURRENT_VIDEOS", "1"), ("LIMITS__FETCHES", places), ("LIMITS__WAIT", "2m")]
-        {
+        for (name, value) in [
+            ("YOUTUBE__MAX_CONCURRENT_VIDEOS", "1"),
+            ("LIMITS__FETCHES", places),
+            ("LIMITS__WAIT", "2m"),
+            // The gate stays closed for as long as a test likes.
+            ("UPSTREAM__TIMEOUT", "2m"),
+        ] {
             settings.push((format!("VERBATIM_{name}"), value.to_owned()));
         }
         let observed = Arc::new(ObservedServer::start(&data, &borrow_settings(&settings)).await?);
