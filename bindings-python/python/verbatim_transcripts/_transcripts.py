@@ -245,8 +245,9 @@ class Transcripts:
         A failure is a result and does not stop the others. Links are read from ``links`` as permits become free, so it
         can be an endless generator. Leaving the loop cancels the running fetches.
 
-        ``links`` may be a :meth:`playlist`, a :meth:`channel` or a :meth:`youtube_search`, and have their videos in place of links. If such a
-        list cannot be read to its end, the results of its other videos come first, then the exception.
+        ``links`` may be a :meth:`playlist`, a :meth:`channel` or a :meth:`youtube_search`, and have their videos in
+        place of links. If such a list cannot be read to its end, the results of its other videos come first, then the
+        exception.
 
         The other arguments are those of :meth:`get`.
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 use transcript_core::{
-    accounts::jobs::JobParams,
+    accounts::jobs::{JobParams, ResultsPage},
     archive::view,
     video::{LinkError, VideoList},
 };
@@ -205,9 +205,7 @@ impl JobResultsArgs {
         let cursor = self.cursor.as_deref().map(str::trim).filter(|cursor| !cursor.is_empty());
         let bad =
             || ToolError::invalid("cursor: not a cursor of job_results: omit it to start at the beginning");
-        let position =
-            |text: &str| text.parse().ok().filter(|from| *from <= u64::from(u32::MAX)).ok_or_else(bad);
-        cursor.map_or(Ok(0), position)
+        cursor.map_or(Ok(0), |cursor| ResultsPage::position(cursor).ok_or_else(bad))
     }
 
     /// Maximum number of items.

@@ -5,8 +5,7 @@ use rmcp::model::CallToolResult;
 use serde_json::{Map, Value, json};
 use transcript_core::{
     accounts::{
-        Accounts, RequestGuard, StoredResponse, V1Admission, V1Endpoint, V1Error, V1Request,
-        jobs::{ItemStatus, JobItem},
+        Accounts, RequestGuard, StoredResponse, V1Admission, V1Endpoint, V1Error, V1Request, jobs::JobItem,
     },
     engine::Transcripts,
     supplier::{ListOutcome, ListedVideo, SupplyError, SupplyReason},
@@ -163,11 +162,7 @@ async fn job_results(
 
 /// An item with its words, or why there are none.
 fn item_text(item: &JobItem, words: Option<&str>) -> String {
-    let result = JobResult::new(item);
-    let result = match (item.status, words) {
-        (ItemStatus::Done, None) => result.withdrawn(),
-        _ => result,
-    };
+    let result = JobResult::new(item, words.is_some());
     let address = item.video.as_ref().map_or_else(|| line(&item.url), |video| video.address());
     let mut text = format!("\n{}. {address}: {}", item.index.saturating_add(1), result.status);
     if let (Some(reason), Some(message)) = (&result.reason, &result.message) {

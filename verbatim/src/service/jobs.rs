@@ -3,15 +3,12 @@
 use transcript_core::{
     accounts::{
         Accounts, V1Error,
-        jobs::{ItemStatus, JobParams, JobView, ResultsPage},
+        jobs::{JobParams, JobView, PAGE_MAX, ResultsPage},
     },
     page::PageRequest,
     transcript::LanguageTag,
     wire::v1::{JobInfo, JobRequest, JobResult, JobResults, VideoTranscript},
 };
-
-/// Largest page of jobs, and of items of a job, as in the v1 API.
-const PAGE_MAX: u32 = 100;
 
 pub(super) fn job_params(request: JobRequest) -> JobParams {
     let JobRequest { urls, playlist, channel, search, limit, since, lang, callback_url } = request;
@@ -32,8 +29,8 @@ pub(super) fn check_limit(page: &PageRequest) -> Result<(), V1Error> {
 /// Position of the first item of a page of results.
 pub(super) fn first_item(page: &PageRequest) -> Result<u64, V1Error> {
     let Some(cursor) = &page.after else { return Ok(0) };
-    let from = cursor.as_str().parse().ok().filter(|from| *from <= u64::from(u32::MAX));
-    from.ok_or_else(|| V1Error::BadRequest("cursor: it is not of this list".to_owned()))
+    ResultsPage::position(cursor.as_str())
+        .ok_or_else(|| V1Error::BadRequest("cursor: it is not of this list".to_owned()))
 }
 
 /// Items of a job with their transcripts.
@@ -43,15 +40,10 @@ pub(super) async fn job_results(accounts: &Accounts, page: ResultsPage) -> Resul
     let mut results = Vec::with_capacity(items.len());
     for item in &items {
         let stored = accounts.jobs.transcript(&job, item).await?;
-        let result = JobResult::new(item).with_languages(&accounts.jobs.languages_instead(&job, item).await);
-        results.push(match &stored {
-            Some(stored) => {
-                let transcript = VideoTranscript::from(stored).with_requested(language.as_ref());
-                JobResult { transcript: Some(transcript), ..result }
-            }
-            None if item.status == ItemStatus::Done => result.withdrawn(),
-            None => result,
-        });
+        let languages = accounts.jobs.languages_instead(&job, item).await;
+        let result = JobResult::new(item, stored.is_some()).with_languages(&languages);
+        let transcript = |stored| VideoTranscript::from(stored).with_requested(language.as_ref());
+        results.push(JobResult { transcript: stored.as_ref().map(transcript), ..result });
     }
     let next_cursor = next.map(|next| next.to_string());
     Ok(JobResults { job_id: job.id.as_str().to_owned(), next_cursor, items: results })

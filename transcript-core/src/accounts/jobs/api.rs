@@ -77,6 +77,16 @@ pub struct ResultsPage {
     pub next: Option<u64>,
 }
 
+/// Largest page of jobs, and of the items of a job.
+pub const PAGE_MAX: u32 = 100;
+
+impl ResultsPage {
+    /// The position of the first item of the page that a cursor names; `None` if it is no cursor of items.
+    pub fn position(cursor: &str) -> Option<u64> {
+        cursor.parse().ok().filter(|from| *from <= u64::from(u32::MAX))
+    }
+}
+
 impl AccountJobs {
     /// Creates a job of a request's account.
     ///

@@ -22,7 +22,7 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::sync::Notify;
 
-pub use api::{CreatedJob, JobPage, JobView, ResultsPage};
+pub use api::{CreatedJob, JobPage, JobView, PAGE_MAX, ResultsPage};
 pub use list::{ClaimedListing, ListingClaim, ListingOutcome, SourceList};
 pub use records::{
     ClaimedItem, ItemClaim, ItemFailure, ItemOutcome, ItemReturn, ItemStatus, Job, JobCounts, JobItem,

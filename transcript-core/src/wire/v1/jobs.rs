@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 use super::VideoTranscript;
 #[cfg(feature = "openapi")]
 use crate::accounts::{
-    jobs::{ItemStatus, JobStatus, PauseReason},
+    jobs::{JobStatus, PauseReason},
     webhooks::CALLBACK_URL_MAX,
 };
 use crate::{
-    accounts::jobs::{JobItem, JobView},
+    accounts::jobs::{ItemStatus, JobItem, JobView},
     error::{Error, Result},
     transcript::TrackInfo,
     video::VideoId,
@@ -259,11 +259,13 @@ impl JobInfo {
 }
 
 impl JobResult {
-    /// The item, without its transcript.
-    pub fn new(item: &JobItem) -> Self {
+    /// The item, without its transcript; `has_transcript` is whether that was found.
+    ///
+    /// A delivered transcript that is not found was withdrawn: the item then has this as its reason.
+    pub fn new(item: &JobItem, has_transcript: bool) -> Self {
         let video = item.video.as_ref();
         let failure = item.failure.as_ref();
-        Self {
+        let result = Self {
             index: item.index,
             url: item.url.clone(),
             platform: video.map(|video| video.platform().as_str().to_owned()),
@@ -273,20 +275,18 @@ impl JobResult {
             message: failure.map(|failure| failure.message.clone()),
             languages: Vec::new(),
             transcript: None,
+        };
+        if item.status != ItemStatus::Done || has_transcript {
+            return result;
         }
+        let message = "This transcript was withdrawn by the operator of the service.";
+        Self { reason: Some("withdrawn".to_owned()), message: Some(message.to_owned()), ..result }
     }
 
     /// Adds the languages that the video has instead.
     #[must_use]
     pub fn with_languages(self, tracks: &[TrackInfo]) -> Self {
         Self { languages: tracks.iter().map(LanguageObject::from).collect(), ..self }
-    }
-
-    /// The item with the reason why its delivered transcript is not shown.
-    #[must_use]
-    pub fn withdrawn(self) -> Self {
-        let message = "This transcript was withdrawn by the operator of the service.";
-        Self { reason: Some("withdrawn".to_owned()), message: Some(message.to_owned()), ..self }
     }
 
     /// The JSON of the item with the JSON of its transcript.

@@ -15,7 +15,7 @@ use transcript_core::{
     PageRequest,
     accounts::{
         V1Endpoint,
-        jobs::{JobParams, JobView},
+        jobs::{JobParams, JobView, PAGE_MAX},
     },
     ids::Cursor,
     wire::v1::{JobDeliveries, JobInfo, JobList},
@@ -37,7 +37,7 @@ const JOB_BODY_MAX: usize = 1024 * 1024;
 /// Known fields of the body.
 const FIELDS: [&str; 8] = ["urls", "playlist", "channel", "search", "limit", "since", "lang", "callback_url"];
 /// Jobs of a page without `limit`, and the largest `limit`.
-const JOBS_PER_PAGE: (u32, u32) = (20, 100);
+const JOBS_PER_PAGE: (u32, u32) = (20, PAGE_MAX);
 
 /// Creates a job.
 pub(crate) async fn create(State(app): State<AppState>, request: Request) -> Result<Response, EarlyResponse> {

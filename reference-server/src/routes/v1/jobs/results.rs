@@ -15,7 +15,7 @@ use http::{
 use transcript_core::{
     accounts::{
         V1Endpoint, V1Error,
-        jobs::{ItemStatus, JobItem},
+        jobs::{JobItem, PAGE_MAX, ResultsPage},
     },
     archive::view::TranscriptView,
     transcript::LanguageTag,
@@ -37,7 +37,7 @@ use crate::{
 };
 
 /// Items of a JSON page without `limit`, and the largest `limit`.
-const ITEMS_PER_PAGE: (u32, u32) = (20, 100);
+const ITEMS_PER_PAGE: (u32, u32) = (20, PAGE_MAX);
 /// Items of lines and of files: without `limit` all of them.
 const LINES_PER_PAGE: (u32, u32) = (u32::MAX, u32::MAX);
 /// The media type of lines.
@@ -108,7 +108,7 @@ fn page(query: &str, is_lines: bool) -> Result<(ResultsForm, u64, u32), V1ErrorR
     let from = match parameter(query, "cursor")? {
         None => 0,
         Some(cursor) => {
-            let from = cursor.parse().ok().filter(|from| *from <= u64::from(u32::MAX));
+            let from = ResultsPage::position(&cursor);
             from.ok_or_else(|| V1ErrorResponse::bad("cursor", "it is not of this list"))?
         }
     };
@@ -188,12 +188,11 @@ impl ResultsBody {
     async fn item(&mut self, item: &JobItem) -> Result<Bytes, V1Error> {
         let stored = self.items.transcript(item).await?;
         let tag = self.items.job().language.as_deref().and_then(|lang| LanguageTag::parse(lang).ok());
-        let result = JobResult::new(item).with_languages(&self.items.languages_instead(item).await);
         let json = |stored| VideoTranscript::json(stored, tag.as_ref(), TranscriptView::default());
         let transcript = stored.as_ref().map(json);
         let transcript = transcript.transpose().map_err(|_| unreadable())?;
-        let is_withdrawn = item.status == ItemStatus::Done && transcript.is_none();
-        let result = if is_withdrawn { result.withdrawn() } else { result };
+        let languages = self.items.languages_instead(item).await;
+        let result = JobResult::new(item, transcript.is_some()).with_languages(&languages);
         let mut json = result.json(transcript.as_deref()).map_err(|_| unreadable())?;
         match (self.is_lines, self.state) {
             (true, _) => json.push(b'\n'),

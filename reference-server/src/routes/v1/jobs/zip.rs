@@ -13,10 +13,7 @@ use axum::body::Body;
 use bytes::Bytes;
 use tokio::sync::Semaphore;
 use transcript_core::{
-    accounts::{
-        V1Error,
-        jobs::{ItemStatus, JobItem},
-    },
+    accounts::{V1Error, jobs::JobItem},
     archive::StoredTranscript,
     captions::TextFormat,
     wire::v1::JobResult,
@@ -265,9 +262,7 @@ fn entry_name(index: u64, stored: &StoredTranscript, format: ZipFormat) -> Strin
 
 /// The row of an item without a file.
 fn failure_row(item: &JobItem) -> String {
-    let result = JobResult::new(item);
-    // An item that is done has no file if its transcript was withdrawn.
-    let result = if item.status == ItemStatus::Done { result.withdrawn() } else { result };
+    let result = JobResult::new(item, false);
     let field = |text: Option<&str>| csv_field(text.unwrap_or_default());
     format!(
         "{},{},{},{},{},{}\r\n",
