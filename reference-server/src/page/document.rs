@@ -1,6 +1,9 @@
-//! What downloads of a transcript for readers begin with.
+//! What downloads of a transcript for readers contain.
 
-use transcript_core::archive::StoredTranscript;
+use transcript_core::{
+    archive::StoredTranscript,
+    transcript::{format_timestamp, paragraphs},
+};
 
 use super::{
     PageContext,
@@ -8,7 +11,7 @@ use super::{
 };
 
 /// Times that are links; each takes memory. The other times are text.
-pub(super) const LINKS_MAX: usize = 5_000;
+const LINKS_MAX: usize = 5_000;
 
 /// Head of a document: every text is one line of printable characters.
 #[derive(Debug)]
@@ -50,8 +53,36 @@ impl DocumentHead {
     }
 }
 
+/// A part of a document after its head: every text is one line of printable characters.
+#[derive(Debug)]
+pub(super) enum DocumentPart {
+    /// The title of a chapter.
+    Chapter(String),
+    /// Words, with the time of the first one and the address of this moment.
+    Paragraph { time: String, address: Option<String>, text: String },
+}
+
+/// The words of a document with their times, below their chapters.
+pub(super) fn parts(stored: &StoredTranscript) -> Vec<DocumentPart> {
+    let video = &stored.transcript.video;
+    let mut chapters = stored.details.metadata.chapters.iter().peekable();
+    let mut parts = Vec::new();
+    for (index, paragraph) in paragraphs(&stored.transcript.segments).iter().enumerate() {
+        while let Some(chapter) = chapters.next_if(|next| next.start_ms <= paragraph.start_ms) {
+            parts.push(DocumentPart::Chapter(printable(&chapter.title)));
+        }
+        let seconds = paragraph.start_ms / 1000;
+        parts.push(DocumentPart::Paragraph {
+            time: format_timestamp(seconds),
+            address: (index < LINKS_MAX).then(|| video.address_at(seconds)),
+            text: printable(&paragraph.text),
+        });
+    }
+    parts
+}
+
 /// The text in one line, without the characters that XML and PDF cannot contain.
-pub(super) fn printable(text: &str) -> String {
+fn printable(text: &str) -> String {
     let is_allowed = |c: &char| !c.is_control() && !matches!(c, '\u{fffe}' | '\u{ffff}');
     let allowed = text.chars().filter(|c| matches!(c, '\n' | '\t') || is_allowed(c));
     allowed.map(|c| if c.is_whitespace() { ' ' } else { c }).collect()

@@ -3,15 +3,11 @@
 use std::io::{self, Cursor};
 
 use docx_rs::{Docx, Hyperlink, HyperlinkType, Paragraph, Run, Style, StyleType};
-use transcript_core::{
-    archive::StoredTranscript,
-    transcript::{Chunk, format_timestamp, paragraphs},
-    video::VideoId,
-};
+use transcript_core::archive::StoredTranscript;
 
 use super::{
     PageContext,
-    document::{DocumentHead, LINKS_MAX, printable},
+    document::{DocumentHead, DocumentPart, parts},
 };
 
 /// Sizes of the title, of chapters and of facts, in half points.
@@ -28,7 +24,7 @@ pub(crate) const DOCX: &str = "application/vnd.openxmlformats-officedocument.wor
 /// The writer failed.
 pub(crate) fn word_document(context: &PageContext, stored: &StoredTranscript) -> io::Result<Vec<u8>> {
     let head = DocumentHead::new(context, stored);
-    let (video, is_rtl) = (&stored.transcript.video, head.is_right_to_left);
+    let is_rtl = head.is_right_to_left;
     let [title, chapter, fact] = SIZES;
     let style =
         |id: &str, name: &str, size| Style::new(id, StyleType::Paragraph).name(name).size(size).bold();
@@ -40,12 +36,12 @@ pub(crate) fn word_document(context: &PageContext, stored: &StoredTranscript) ->
         .add_run(Run::new().add_text(format!("{} ", head.source)).size(fact))
         .add_hyperlink(link(&head.address, &head.address, fact));
     docx = docx.add_paragraph(directed(words(&head.facts).size(fact), is_rtl)).add_paragraph(source);
-    let mut chapters = stored.details.metadata.chapters.iter().peekable();
-    for (index, paragraph) in paragraphs(&stored.transcript.segments).iter().enumerate() {
-        while let Some(chapter) = chapters.next_if(|next| next.start_ms <= paragraph.start_ms) {
-            docx = docx.add_paragraph(directed(words(&chapter.title).style("Heading2"), is_rtl));
-        }
-        docx = docx.add_paragraph(directed(spoken(video, paragraph, index < LINKS_MAX), is_rtl));
+    for part in parts(stored) {
+        let paragraph = match part {
+            DocumentPart::Chapter(title) => words(&title).style("Heading2"),
+            DocumentPart::Paragraph { time, address, text } => spoken(&time, address.as_deref(), &text),
+        };
+        docx = docx.add_paragraph(directed(paragraph, is_rtl));
     }
     let mut bytes = Cursor::new(Vec::new());
     docx.build().pack(&mut bytes).map_err(io::Error::other)?;
@@ -53,18 +49,17 @@ pub(crate) fn word_document(context: &PageContext, stored: &StoredTranscript) ->
 }
 
 /// A paragraph of the transcript: its time, and the words.
-fn spoken(video: &VideoId, paragraph: &Chunk, is_link: bool) -> Paragraph {
-    let seconds = paragraph.start_ms / 1000;
-    let (time, size) = (format_timestamp(seconds), 18);
-    let start = match is_link {
-        true => Paragraph::new().add_hyperlink(link(&video.address_at(seconds), &time, size)),
-        false => Paragraph::new().add_run(Run::new().add_text(time).size(size)),
+fn spoken(time: &str, address: Option<&str>, text: &str) -> Paragraph {
+    let size = 18;
+    let start = match address {
+        Some(address) => Paragraph::new().add_hyperlink(link(address, time, size)),
+        None => Paragraph::new().add_run(Run::new().add_text(time).size(size)),
     };
-    start.add_run(Run::new().add_text(format!("  {}", printable(&paragraph.text))))
+    start.add_run(Run::new().add_text(format!("  {text}")))
 }
 
 fn words(text: &str) -> Paragraph {
-    Paragraph::new().add_run(Run::new().add_text(printable(text)))
+    Paragraph::new().add_run(Run::new().add_text(text))
 }
 
 fn link(address: &str, text: &str, size: usize) -> Hyperlink {
@@ -84,7 +79,7 @@ fn directed(mut paragraph: Paragraph, is_right_to_left: bool) -> Paragraph {
 mod tests {
     use transcript_core::{
         transcript::{Segment, VideoDetails},
-        video::Platform,
+        video::{Platform, VideoId},
     };
 
     use super::*;

@@ -17,15 +17,12 @@ use krilla::{
     error::KrillaError,
     metadata::{Metadata, TextDirection},
 };
-use transcript_core::{
-    archive::StoredTranscript,
-    transcript::{format_timestamp, paragraphs},
-};
+use transcript_core::archive::StoredTranscript;
 
 use self::{fonts::FontSet, writer::PdfWriter};
 use super::{
     PageContext,
-    document::{DocumentHead, LINKS_MAX, printable},
+    document::{self, DocumentHead, DocumentPart},
 };
 
 /// Media type of the file.
@@ -100,22 +97,17 @@ pub(crate) fn pdf_document(context: &PageContext, stored: &StoredTranscript) -> 
 
 /// The paragraphs of the file in order.
 fn blocks(head: &DocumentHead, stored: &StoredTranscript) -> Vec<Block> {
-    let video = &stored.transcript.video;
     let mut source = Block::new(2, format!("{} {}", head.source, head.address));
     source.link = Some((head.source.len() + 1..source.text.len(), head.address.clone()));
     let mut blocks = vec![Block::new(0, head.heading.clone()), Block::new(2, head.facts.clone()), source];
-    let mut chapters = stored.details.metadata.chapters.iter().peekable();
-    for (index, paragraph) in paragraphs(&stored.transcript.segments).iter().enumerate() {
-        while let Some(chapter) = chapters.next_if(|next| next.start_ms <= paragraph.start_ms) {
-            blocks.push(Block::new(1, printable(&chapter.title)));
+    blocks.extend(document::parts(stored).into_iter().map(|part| match part {
+        DocumentPart::Chapter(title) => Block::new(1, title),
+        DocumentPart::Paragraph { time, address, text } => {
+            let link = address.map(|address| (0..time.len(), address));
+            // No line ends after the time, also before a long word.
+            Block { link, ..Block::new(3, format!("{time}\u{a0}\u{a0}{text}")) }
         }
-        let seconds = paragraph.start_ms / 1000;
-        let time = format_timestamp(seconds);
-        let link = (index < LINKS_MAX).then(|| (0..time.len(), video.address_at(seconds)));
-        // No line ends after the time, also before a long word.
-        let text = format!("{time}\u{a0}\u{a0}{}", printable(&paragraph.text));
-        blocks.push(Block { link, ..Block::new(3, text) });
-    }
+    }));
     blocks
 }
 
