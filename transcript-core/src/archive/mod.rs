@@ -5,6 +5,7 @@ mod key_value;
 mod lazy_transcript;
 mod records;
 mod stored_body;
+mod vectors;
 mod verify;
 mod video_record;
 pub mod view;
@@ -22,6 +23,7 @@ pub use records::{
     VerifyArchiveOutcome, VerifyArchiveRequest, check_known_tracks,
 };
 pub use stored_body::StoredBody;
+pub use vectors::{VECTORS_BYTES_MAX, VectorsKey, check_vectors};
 pub(crate) use video_record::{VideoRecord, parse_track_cursor, parse_video, track_cursor};
 
 pub use crate::transcript::TrackSelector;
@@ -153,6 +155,32 @@ pub trait Archive: fmt::Debug + Send + Sync + 'static {
     async fn add_known_tracks(&self, video: &VideoId, tracks: &[TrackInfo], now: Timestamp) -> Result<()> {
         let _ = (video, tracks, now);
         Ok(())
+    }
+
+    /// Returns the vectors that [`Archive::put_vectors`] stored under this key.
+    ///
+    /// The default implementation returns none: chat then computes them once for each process.
+    ///
+    /// **Behaviour**: a withdrawn video and a deleted transcript have none.
+    async fn vectors(&self, key: &VectorsKey) -> Result<Option<Vec<u8>>> {
+        let _ = key;
+        Ok(None)
+    }
+
+    /// Stores the vectors of a transcript, in the encoding of the caller. They replace earlier ones of this transcript.
+    ///
+    /// The default implementation stores none.
+    ///
+    /// **Behaviour**
+    /// - Nothing is stored if no selector of the video has this transcript, or if the video is withdrawn.
+    /// - They are deleted with their transcript, and when another revision replaces it for all its selectors. It is no
+    ///   change, and the statistics do not count them.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Invalid`] for more than [`VECTORS_BYTES_MAX`] bytes.
+    async fn put_vectors(&self, key: &VectorsKey, vectors: Vec<u8>) -> Result<()> {
+        let _ = key;
+        check_vectors(&vectors)
     }
 
     /// Acquires or renews the fetch lease of a selector, so that one worker at a time fetches it.

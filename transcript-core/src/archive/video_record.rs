@@ -70,6 +70,12 @@ impl VideoRecord {
         self.selectors.get(selector).and_then(|index| self.revisions.get(*index))
     }
 
+    /// Whether a selector has the transcript with this content digest.
+    pub(crate) fn is_selected(&self, content_sha256: &[u8]) -> bool {
+        let mut selected = self.selectors.values().filter_map(|index| self.revisions.get(*index));
+        selected.any(|revision| revision.content_sha256 == content_sha256)
+    }
+
     /// Stores a transcript, with the behaviour of [`super::Archive::put`].
     pub(crate) fn put(&mut self, request: &PutRequest, content: Vec<u8>) -> PutEffect {
         let (before, revisions) = (self.selectors.clone(), self.revisions.len());

@@ -12,14 +12,17 @@ use tokio::time::Instant;
 
 use super::{
     ChatRole, EmbedPurpose, Embedder, Passage, Question, embedder::TextVectors, retrieve::LexicalScores,
+    vector_archive::VectorArchive,
 };
 use crate::{
+    archive::{Archive, VectorsKey, content_digest},
     error::{Error, Result},
     failure_log::FailureLog,
     retry::{deadline_after, is_over},
+    transcript::Transcript,
 };
 
-/// Memory for the vectors of transcripts. Two hours of speech take 300 kB with 384 numbers a vector.
+/// Memory for the vectors of transcripts. An hour of speech takes 82 kB with 384 numbers a vector.
 const CACHE_BYTES_MAX: u64 = 32 << 20;
 /// Expected number of transcripts in it.
 const CACHE_ITEMS: usize = 256;
@@ -37,6 +40,8 @@ pub(super) struct MeaningSearch {
     embedder: Arc<dyn Embedder>,
     /// Vectors by the digest of model and passages.
     vectors: Arc<Cache<[u8; 32], Arc<TextVectors>, VectorWeighter>>,
+    /// Where vectors stay after a restart; `None`: nowhere.
+    archive: Option<VectorArchive>,
     paused_until: Arc<Mutex<Option<Instant>>>,
     failures: Arc<FailureLog>,
 }
@@ -74,9 +79,17 @@ impl MeaningSearch {
         Self {
             embedder,
             vectors: Arc::new(vectors),
+            archive: None,
             paused_until: Arc::default(),
             failures: Arc::new(FailureLog::new()),
         }
+    }
+
+    /// Stores vectors in an archive too, unless the model computes them within the process: that takes no longer than
+    /// reading them.
+    pub(super) fn with_archive(self, archive: Arc<dyn Archive>) -> Self {
+        let archive = (!self.is_local()).then(|| VectorArchive::new(archive));
+        Self { archive, ..self }
     }
 
     pub(super) fn is_local(&self) -> bool {
@@ -85,16 +98,18 @@ impl MeaningSearch {
 
     /// Compares a question with the passages of a transcript; `None` if the model fails or failed recently.
     ///
-    /// The vectors of the passages are computed once, also for concurrent questions.
+    /// The vectors of the passages are computed once, also for concurrent questions. With the transcript of the passages,
+    /// they are read from the archive and stored in it.
     pub(super) async fn similarities(
         &self,
+        transcript: Option<&Transcript>,
         passages: &Arc<[Passage]>,
         question: &Question,
     ) -> Option<Similarities> {
         if passages.is_empty() || passages.len() > PASSAGES_MAX || self.is_paused() {
             return None;
         }
-        match self.compare(passages, question).await {
+        match self.compare(transcript, passages, question).await {
             Ok(similarities) => {
                 self.failures.succeeded();
                 Some(similarities)
@@ -115,42 +130,68 @@ impl MeaningSearch {
         until.is_some_and(|until| !is_over(until))
     }
 
-    async fn compare(&self, passages: &Arc<[Passage]>, question: &Question) -> Result<Similarities> {
-        let vectors = self.passage_vectors(passages).await?;
+    async fn compare(
+        &self,
+        transcript: Option<&Transcript>,
+        passages: &Arc<[Passage]>,
+        question: &Question,
+    ) -> Result<Similarities> {
         let mut texts = vec![question.message().to_owned()];
         let earlier = question.history().iter().rev().find(|turn| turn.role == ChatRole::User);
         texts.extend(earlier.map(|turn| format!("{} {}", turn.content, question.message())));
-        let count = texts.len();
-        let embedded = self.embedder.embed(texts, EmbedPurpose::Question).await?;
-        if embedded.len() != count {
-            return Err(Error::unexpected("the embedding model returned no vector of the question"));
-        }
-        let compare = |vector: &Vec<f32>| {
-            let vector = TextVectors::new(std::slice::from_ref(vector), 1)?;
-            let mismatch = || Error::unexpected("the embedding model returned vectors of different lengths");
-            vectors.similarities(&vector).ok_or_else(mismatch)
-        };
-        let mut compared = embedded.iter().map(compare);
-        let own = compared.next().unwrap_or_else(|| Ok(Vec::new()))?;
-        let in_context = compared.next().unwrap_or_else(|| Ok(own.clone()))?;
+        // Before the passages: the length of its vectors is part of the key of theirs.
+        let questions = self.embed(texts, EmbedPurpose::Question).await?;
+        let vectors = self.passage_vectors(transcript, passages, questions.dimensions()).await?;
+        let mut compared = vectors.similarities(&questions).into_iter();
+        let own = compared.next().ok_or_else(different_lengths)?;
+        let in_context = compared.next().unwrap_or_else(|| own.clone());
         Ok(Similarities { own, in_context, is_contextual: self.embedder.is_contextual() })
     }
 
-    async fn passage_vectors(&self, passages: &Arc<[Passage]>) -> Result<Arc<TextVectors>> {
-        let key = digest(self.embedder.model(), passages);
+    async fn embed(&self, texts: Vec<String>, purpose: EmbedPurpose) -> Result<TextVectors> {
+        let count = texts.len();
+        TextVectors::new(&self.embedder.embed(texts, purpose).await?, count)
+    }
+
+    async fn passage_vectors(
+        &self,
+        transcript: Option<&Transcript>,
+        passages: &Arc<[Passage]>,
+        dimensions: usize,
+    ) -> Result<Arc<TextVectors>> {
+        let texts_sha256 = digest(self.embedder.model(), dimensions, passages);
         let compute = async {
-            let texts: Vec<String> = passages.iter().map(|passage| passage.text.clone()).collect();
-            let count = texts.len();
-            let vectors = self.embedder.embed(texts, EmbedPurpose::Passage).await?;
-            TextVectors::new(&vectors, count).map(Arc::new)
+            let stored = self.archive.as_ref().zip(transcript).map(|(archive, transcript)| {
+                let (video, content_sha256) = (transcript.video.clone(), content_digest(transcript));
+                (archive, VectorsKey { video, content_sha256, texts_sha256 })
+            });
+            if let Some((archive, key)) = &stored
+                && let Some(vectors) = archive.find(key, passages.len()).await
+            {
+                return Ok(Arc::new(vectors));
+            }
+            let texts = passages.iter().map(|passage| passage.text.clone()).collect();
+            let vectors = self.embed(texts, EmbedPurpose::Passage).await?;
+            if vectors.dimensions() != dimensions {
+                return Err(different_lengths());
+            }
+            if let Some((archive, key)) = &stored {
+                archive.put(key, &vectors).await;
+            }
+            Ok(Arc::new(vectors))
         };
-        self.vectors.get_or_insert_async(&key, compute).await
+        self.vectors.get_or_insert_async(&texts_sha256, compute).await
     }
 }
 
-/// Identifies the texts of passages, and the model.
-fn digest(model: &str, passages: &[Passage]) -> [u8; 32] {
+fn different_lengths() -> Error {
+    Error::unexpected("the embedding model returned vectors of different lengths")
+}
+
+/// Identifies the texts of passages, the model, and the numbers in its vectors: a service may change what a name means.
+fn digest(model: &str, dimensions: usize, passages: &[Passage]) -> [u8; 32] {
     let mut digest = Sha256::new();
+    digest.update((dimensions as u64).to_le_bytes());
     for text in std::iter::once(model).chain(passages.iter().map(|passage| passage.text.as_str())) {
         digest.update((text.len() as u64).to_le_bytes());
         digest.update(text);
@@ -211,21 +252,28 @@ mod tests {
 
     use super::*;
     use crate::{
+        archive::{PutRequest, TrackSelector},
         chat::{ChatTurn, passages},
-        transcript::Segment,
+        memory::MemoryArchive,
+        time::Timestamp,
+        transcript::{LanguageTag, Segment, TrackInfo, TrackKind, VideoMetadata},
+        video::{Platform, VideoId},
     };
 
     /// Embeds a text by whether it is about water.
     #[derive(Debug, Default)]
     struct WaterEmbedder {
+        model: &'static str,
         calls: AtomicUsize,
         is_failing: AtomicBool,
+        /// Zeros after the two numbers of each vector.
+        zeros: usize,
     }
 
     #[async_trait]
     impl Embedder for WaterEmbedder {
         fn model(&self) -> &str {
-            "water"
+            self.model
         }
 
         async fn embed(&self, texts: Vec<String>, _: EmbedPurpose) -> Result<Vec<Vec<f32>>> {
@@ -234,14 +282,105 @@ mod tests {
                 return Err(Error::unavailable("out of service"));
             }
             let is_wet = |text: &String| ["river", "sea", "wet"].iter().any(|word| text.contains(word));
-            Ok(texts.iter().map(|text| if is_wet(text) { vec![1.0, 0.0] } else { vec![0.0, 1.0] }).collect())
+            let vector = |text| {
+                let vector = if is_wet(text) { [1.0, 0.0] } else { [0.0, 1.0] };
+                vector.into_iter().chain(std::iter::repeat_n(0.0, self.zeros)).collect()
+            };
+            Ok(texts.iter().map(vector).collect())
         }
     }
 
-    fn spoken() -> Arc<[Passage]> {
+    fn segments() -> Vec<Segment> {
         let lines = ["The bread rose.", "The bread was sold.", "A river of salt.", "An oven of stone."];
         let segment = |(n, text): (u64, &str)| Segment::new(text, n * 60_000, 5_000);
-        passages(&(0..).zip(lines).map(segment).collect::<Vec<_>>()).into()
+        (0..).zip(lines).map(segment).collect()
+    }
+
+    fn spoken() -> Arc<[Passage]> {
+        passages(&segments()).into()
+    }
+
+    fn transcript() -> Arc<Transcript> {
+        Arc::new(Transcript {
+            video: VideoId::new(Platform::YouTube, "dQw4w9WgXcQ").unwrap(),
+            title: None,
+            author: None,
+            duration_ms: None,
+            track: TrackInfo::new(LanguageTag::english(), TrackKind::Human),
+            source: "imported".to_owned(),
+            segments: segments(),
+        })
+    }
+
+    async fn put(archive: &MemoryArchive, transcript: &Arc<Transcript>) {
+        let request = PutRequest {
+            video: transcript.video.clone(),
+            selectors: vec![TrackSelector::Default],
+            transcript: Arc::clone(transcript),
+            known_tracks: Vec::new(),
+            metadata: VideoMetadata::default(),
+            parser_version: 1,
+            replace: true,
+            now: Timestamp::from_millis(0),
+        };
+        archive.put(request).await.unwrap();
+    }
+
+    /// Texts that an embedder of a process that starts now embeds for a question.
+    async fn embedded(archive: &MemoryArchive, embedder: WaterEmbedder, transcript: &Transcript) -> usize {
+        let embedder = Arc::new(embedder);
+        let meaning = MeaningSearch::new(Arc::clone(&embedder) as Arc<dyn Embedder>);
+        let meaning = meaning.with_archive(Arc::new(archive.clone()));
+        let all: Arc<[Passage]> = passages(&transcript.segments).into();
+        let found =
+            meaning.similarities(Some(transcript), &all, &question("Was it wet?", &[])).await.unwrap();
+        assert_eq!(found.own[..3], [0.0, 0.0, 1.0]);
+        embedder.calls.load(Ordering::Relaxed)
+    }
+
+    #[tokio::test]
+    async fn meaning_vectors_in_archive_are_read_after_restart() {
+        let (archive, kept) = (MemoryArchive::default(), transcript());
+        let water = || WaterEmbedder { model: "water", ..WaterEmbedder::default() };
+        for _ in 0..2 {
+            assert_eq!(embedded(&archive, water(), &kept).await, 5, "a transcript that is not archived");
+        }
+        put(&archive, &kept).await;
+        let mut counts = Vec::new();
+        for _ in 0..3 {
+            counts.push(embedded(&archive, water(), &kept).await);
+        }
+        assert_eq!(counts, [5, 1, 1]);
+        // Another model, and a model of the same name with longer vectors.
+        for other in [WaterEmbedder { model: "rain", ..water() }, WaterEmbedder { zeros: 1, ..water() }] {
+            assert_eq!(embedded(&archive, other, &kept).await, 5);
+        }
+        assert_eq!(embedded(&archive, water(), &kept).await, 5, "the other vectors replaced these");
+        let mut longer = (*kept).clone();
+        longer.segments.push(Segment::new("The stone was hot.", 600_000, 5_000));
+        let longer = Arc::new(longer);
+        put(&archive, &longer).await;
+        assert_eq!(embedded(&archive, water(), &longer).await, 6, "another text");
+        assert_eq!(embedded(&archive, water(), &longer).await, 1);
+    }
+
+    #[tokio::test]
+    async fn meaning_vectors_damaged_in_archive_are_computed() {
+        let (archive, kept) = (MemoryArchive::default(), transcript());
+        put(&archive, &kept).await;
+        let water = || WaterEmbedder { model: "water", ..WaterEmbedder::default() };
+        assert_eq!(embedded(&archive, water(), &kept).await, 5);
+        let key = VectorsKey {
+            video: kept.video.clone(),
+            content_sha256: content_digest(&kept),
+            texts_sha256: digest("water", 2, &spoken()),
+        };
+        let sound = archive.vectors(&key).await.unwrap().unwrap();
+        for damaged in [Vec::new(), vec![0; sound.len()], sound[1..].to_vec(), vec![255; 1_000]] {
+            archive.put_vectors(&key, damaged).await.unwrap();
+            assert_eq!(embedded(&archive, water(), &kept).await, 5);
+            assert_eq!(archive.vectors(&key).await.unwrap().unwrap(), sound);
+        }
     }
 
     fn question(text: &str, earlier: &[&str]) -> Question {
@@ -255,15 +394,17 @@ mod tests {
         let meaning = MeaningSearch::new(Arc::clone(&embedder) as Arc<dyn Embedder>);
         let all = spoken();
         let wet = question("Was it wet?", &[]);
-        let (one, two) = tokio::join!(meaning.similarities(&all, &wet), meaning.similarities(&all, &wet));
+        let (one, two) =
+            tokio::join!(meaning.similarities(None, &all, &wet), meaning.similarities(None, &all, &wet));
         assert_eq!(one.as_ref().map(|one| &one.own[..]), Some(&[0.0, 0.0, 1.0, 0.0][..]));
         assert_eq!(one, two);
         assert_eq!(embedder.calls.load(Ordering::Relaxed), 4 + 1 + 1);
         // Both the question and the question in its context.
-        let found = meaning.similarities(&all, &question("Why?", &["Was the sea calm?"])).await.unwrap();
+        let found =
+            meaning.similarities(None, &all, &question("Why?", &["Was the sea calm?"])).await.unwrap();
         assert_eq!((found.own[2], found.in_context[2]), (0.0, 1.0));
         assert_eq!(embedder.calls.load(Ordering::Relaxed), 8);
-        assert!(meaning.similarities(&Arc::from([]), &wet).await.is_none());
+        assert!(meaning.similarities(None, &Arc::from([]), &wet).await.is_none());
     }
 
     #[tokio::test(start_paused = true)]
@@ -272,12 +413,12 @@ mod tests {
         embedder.is_failing.store(true, Ordering::Relaxed);
         let meaning = MeaningSearch::new(Arc::clone(&embedder) as Arc<dyn Embedder>);
         let (all, wet) = (spoken(), question("Was it wet?", &[]));
-        assert_eq!(meaning.similarities(&all, &wet).await, None);
+        assert_eq!(meaning.similarities(None, &all, &wet).await, None);
         embedder.is_failing.store(false, Ordering::Relaxed);
-        assert_eq!(meaning.similarities(&all, &wet).await, None);
-        assert_eq!(embedder.calls.load(Ordering::Relaxed), 4);
+        assert_eq!(meaning.similarities(None, &all, &wet).await, None);
+        assert_eq!(embedder.calls.load(Ordering::Relaxed), 1);
         tokio::time::advance(PAUSE).await;
-        assert!(meaning.similarities(&all, &wet).await.is_some());
+        assert!(meaning.similarities(None, &all, &wet).await.is_some());
     }
 
     #[test]

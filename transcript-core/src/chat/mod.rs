@@ -68,6 +68,7 @@ pub(crate) mod stemmer;
 #[cfg(test)]
 mod tests;
 pub(crate) mod tokenizer;
+mod vector_archive;
 mod verify;
 mod word_query;
 

@@ -18,6 +18,7 @@ use super::{
     verify::{AnswerVerifier, VerifyReport, citation},
 };
 use crate::{
+    archive::Archive,
     error::{Error, ErrorKind, Result, Retry},
     transcript::Transcript,
 };
@@ -68,10 +69,20 @@ impl Chat {
     /// Finds passages by their meaning too, with an embedding model.
     ///
     /// It is called for questions whose words leave open which passages answer them. If it fails, passages are found by
-    /// words. The vectors of recent transcripts stay in memory of bounded size.
+    /// words. The vectors of recent transcripts stay in memory of bounded size, and with [`Chat::with_archive`] in the
+    /// archive.
     #[must_use]
     pub fn with_embedder(self, embedder: Arc<dyn Embedder>) -> Self {
         Self { meaning: Some(MeaningSearch::new(embedder)), ..self }
+    }
+
+    /// Keeps the vectors of the embedding model in the archive of the transcripts, if they are computed elsewhere.
+    ///
+    /// They are computed once for each transcript and model, and another process or a restart reads them.
+    #[must_use]
+    pub fn with_archive(self, archive: Arc<dyn Archive>) -> Self {
+        let meaning = self.meaning.map(|meaning| meaning.with_archive(archive));
+        Self { meaning, ..self }
     }
 
     /// The same chat for questions that are free: they take turns with searches, so no paid answer waits for them.
@@ -95,7 +106,7 @@ impl Chat {
     /// [`ErrorKind::Unavailable`] if the service is stopping.
     pub async fn rank(&self, passages: Arc<[Passage]>, question: Question) -> Result<Vec<usize>> {
         let bytes = passages.iter().map(|passage| passage.text.len()).sum();
-        let found = self.retrieve(bytes, &passages, &question).await?;
+        let found = self.retrieve(bytes, None, &passages, &question).await?;
         Ok(sort_by_score(found.scores()))
     }
 
@@ -103,13 +114,14 @@ impl Chat {
     async fn retrieve(
         &self,
         bytes: usize,
+        transcript: Option<&Transcript>,
         passages: &Arc<[Passage]>,
         question: &Question,
     ) -> Result<Retrieval> {
         let (spoken, current) = (Arc::clone(passages), question.clone());
         let mut found = self.cpu_pool.work(bytes, move || Retrieval::new(&spoken, &current)).await?;
         if let Some(meaning) = self.meaning.as_ref().filter(|_| found.needs_meaning())
-            && let Some(similarities) = meaning.similarities(passages, question).await
+            && let Some(similarities) = meaning.similarities(transcript, passages, question).await
         {
             found.add_meaning(&similarities);
         }
@@ -238,6 +250,10 @@ impl<'a> AnswerTask<'a> {
         })
     }
 
+    async fn retrieve(&self) -> Result<Retrieval> {
+        self.chat.retrieve(self.bytes, Some(&self.transcript), &self.passages, &self.question).await
+    }
+
     /// Runs work whose cost grows with the transcript.
     pub(super) async fn work<T: Send + 'static>(
         &self,
@@ -270,7 +286,7 @@ impl<'a> AnswerTask<'a> {
 
     /// Indices of the passages that fit the question; `None` if the question is about the whole video.
     async fn select_passages(&self) -> Result<Option<Vec<usize>>> {
-        let found = self.chat.retrieve(self.bytes, &self.passages, &self.question).await?;
+        let found = self.retrieve().await?;
         if found.is_whole() {
             return Ok(None);
         }
@@ -345,7 +361,7 @@ impl<'a> AnswerTask<'a> {
         let mut request = self.request(ModelTask::Answer, &self.passages);
         request.history = self.question.history().to_vec();
         let (verifier, request) = self.create_verifier(request).await?;
-        let found = self.chat.retrieve(self.bytes, &self.passages, &self.question).await?;
+        let found = self.retrieve().await?;
         let write = move || {
             let text = ExtractiveModel::write_answer(&request, &found, is_fallback);
             let mut verifier = verifier;

@@ -15,8 +15,8 @@ use super::{
 use crate::{
     archive::{
         Absence, Archive, ArchiveStats, ArchivedTrack, ChangedVideo, FetchLease, FindOutcome, LazyTranscript,
-        LeaseOutcome, PutRequest, StoredBody, StoredTranscript, TrackSelector, VideoRecord,
-        check_known_tracks, content_digest, parse_track_cursor, track_cursor,
+        LeaseOutcome, PutRequest, StoredBody, StoredTranscript, TrackSelector, VectorsKey, VideoRecord,
+        check_known_tracks, check_vectors, content_digest, parse_track_cursor, track_cursor,
     },
     body::{segments, zstd_frame},
     error::{Error, Result},
@@ -81,10 +81,12 @@ impl ArchiveState {
     /// Updates the size of a video after a write, and evicts what exceeds the capacity.
     fn evict_surplus(&mut self, video: &VideoId) {
         let Some(eviction) = &mut self.eviction else { return };
-        if let Some(MemoryVideo { record, texts, slot }) = self.videos.get_mut(video) {
+        if let Some(MemoryVideo { record, texts, vectors, slot }) = self.videos.get_mut(video) {
             let text_size: u64 = texts.iter().map(|text| text_bytes(text)).sum();
-            let records = (record.tracks.len() + record.absences.len()) as u64;
-            eviction.record_write(video, slot, text_size.saturating_add(records * RECORD_BYTES));
+            let vector_size: u64 = vectors.values().map(|vectors| vectors.bytes.len() as u64).sum();
+            let records = (record.tracks.len() + record.absences.len() + vectors.len()) as u64;
+            let size = text_size.saturating_add(vector_size).saturating_add(records * RECORD_BYTES);
+            eviction.record_write(video, slot, size);
         }
         while let Some(video) = self.eviction.as_ref().and_then(EvictionQueue::next_video_to_evict).cloned() {
             self.delete_data(&video);
@@ -114,7 +116,16 @@ struct MemoryVideo {
     record: VideoRecord,
     /// The texts of the record's revisions.
     texts: Vec<Arc<Transcript>>,
+    /// Vectors by the content digest of their transcript.
+    vectors: HashMap<Vec<u8>, MemoryVectors>,
     slot: EvictionSlot,
+}
+
+/// The vectors of one transcript.
+#[derive(Debug)]
+struct MemoryVectors {
+    texts_sha256: [u8; 32],
+    bytes: Vec<u8>,
 }
 
 impl MemoryVideo {
@@ -123,6 +134,12 @@ impl MemoryVideo {
         let index = *self.record.selectors.get(selector)?;
         let revision = self.record.revisions.get(index)?;
         Some(self.record.with_text(revision, Arc::clone(self.texts.get(index)?)))
+    }
+
+    /// Deletes the vectors of transcripts that no selector has.
+    fn delete_unused_vectors(&mut self) {
+        let Self { record, vectors, .. } = self;
+        vectors.retain(|content_sha256, _| record.is_selected(content_sha256));
     }
 }
 
@@ -211,6 +228,7 @@ impl Archive for MemoryArchive {
         let effect = video.record.put(&request, content);
         if effect.is_new {
             video.texts.push(Arc::clone(&request.transcript));
+            video.delete_unused_vectors();
         }
         let stored = request.selectors.first().and_then(|first| video.stored(first));
         state.changes += u64::from(effect.is_change);
@@ -235,6 +253,26 @@ impl Archive for MemoryArchive {
         let is_change = stored.record.add_known_tracks(tracks);
         state.changes += u64::from(is_change);
         state.evict_surplus(video);
+        Ok(())
+    }
+
+    async fn vectors(&self, key: &VectorsKey) -> Result<Option<Vec<u8>>> {
+        let state = self.state.lock();
+        let video = state.videos.get(&key.video).filter(|video| !video.record.withdrawn);
+        let stored = video.and_then(|video| video.vectors.get(&key.content_sha256));
+        let stored = stored.filter(|stored| stored.texts_sha256 == key.texts_sha256);
+        Ok(stored.map(|stored| stored.bytes.clone()))
+    }
+
+    async fn put_vectors(&self, key: &VectorsKey, vectors: Vec<u8>) -> Result<()> {
+        check_vectors(&vectors)?;
+        let mut state = self.state.lock();
+        let video = state.videos.get_mut(&key.video).filter(|video| !video.record.withdrawn);
+        if let Some(video) = video.filter(|video| video.record.is_selected(&key.content_sha256)) {
+            let stored = MemoryVectors { texts_sha256: key.texts_sha256, bytes: vectors };
+            video.vectors.insert(key.content_sha256.clone(), stored);
+            state.evict_surplus(&key.video);
+        }
         Ok(())
     }
 

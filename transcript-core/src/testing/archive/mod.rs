@@ -7,6 +7,7 @@ mod leases;
 mod operations;
 mod put;
 mod stored_body;
+mod vectors;
 mod verification;
 
 use std::sync::Arc;
@@ -18,6 +19,7 @@ pub use leases::*;
 pub use operations::*;
 pub use put::*;
 pub use stored_body::*;
+pub use vectors::*;
 pub use verification::*;
 
 use super::{at, expect_ok};
@@ -81,6 +83,9 @@ macro_rules! archive_conformance_cases {
             compaction_compacts_old_transcripts_once
             compact_transcript_can_be_refreshed
             concurrent_compaction_loses_nothing
+
+            vectors_belong_to_transcript_and_texts
+            vectors_go_with_their_transcript
 
             verification_of_sound_archive_changes_nothing
 
