@@ -31,7 +31,7 @@ const COLD_OF_VIDEOS: &str = "SELECT t.video, t.id, c.bytes FROM transcripts t
 /// A column of a table that has the alias `h`.
 fn column_of(table: &CopyTable, name: &str, is_files: bool) -> String {
     match (table.name, name) {
-        (table::BODIES | table::WORDS, "video") if is_files => "t.video".to_owned(),
+        (table::BODIES | table::WORDS | table::VECTORS, "video") if is_files => "t.video".to_owned(),
         _ => format!("h.\"{}\"", table.stored_name(name, is_files)),
     }
 }
@@ -44,7 +44,9 @@ fn select(table: &CopyTable, columns: &[CopyColumn], is_files: bool) -> String {
         _ => names.join(", "),
     };
     let join = match table.name {
-        table::BODIES | table::WORDS if is_files => " JOIN transcripts t ON t.id = h.transcript",
+        table::BODIES | table::WORDS | table::VECTORS if is_files => {
+            " JOIN transcripts t ON t.id = h.transcript"
+        }
         _ => "",
     };
     format!("SELECT {names} FROM {} h{join}", table.name)
@@ -82,7 +84,9 @@ impl dyn CopySide + '_ {
             }
         }
         match table.name {
-            table::BODIES | table::WORDS if is_files => columns.push(column("video", ColumnKind::Text)),
+            table::BODIES | table::WORDS | table::VECTORS if is_files => {
+                columns.push(column("video", ColumnKind::Text))
+            }
             table::LEDGER_HOLDS if !is_files => columns.push(column("legs", ColumnKind::Text)),
             _ => {}
         }
@@ -222,7 +226,7 @@ pub(super) fn insert(is_files: bool, batch: CopyBatch) -> Result<Vec<(String, Ve
     }
     let names = columns.iter().map(|column| table.stored_name(&column.name, is_files).to_owned()).collect();
     let (names, rows) = match table.name {
-        table::BODIES | table::WORDS if is_files => without_video(&columns, (names, rows))?,
+        table::BODIES | table::WORDS | table::VECTORS if is_files => without_video(&columns, (names, rows))?,
         table::COLD if is_files => cold_parts(&columns, &rows)?,
         table::LEDGER_HOLDS if !is_files => holds(table, &columns, (names, rows))?,
         _ => (names, rows),
@@ -251,7 +255,7 @@ pub(super) fn insert(is_files: bool, batch: CopyBatch) -> Result<Vec<(String, Ve
     Ok(statements)
 }
 
-/// Bodies or words for a file: there the row of the transcript has the video, and these rows do not.
+/// Bodies, words or vectors for a file: there the row of the transcript has the video, and these rows do not.
 fn without_video(columns: &[CopyColumn], content: TableContent) -> Result<TableContent> {
     let (mut names, mut rows) = content;
     let video = column_index(columns, "video")?;

@@ -57,6 +57,7 @@ pub(super) const TRANSCRIPTS: &str = "transcripts";
 pub(super) const BODIES: &str = "bodies";
 pub(super) const COLD: &str = "cold";
 pub(super) const WORDS: &str = "words";
+pub(super) const VECTORS: &str = "vectors";
 pub(super) const SELECTORS: &str = "wishes";
 /// The name of all [`VIDEO_TABLES`] in progress reports.
 pub(super) const VIDEOS: &str = "videos";
@@ -114,7 +115,7 @@ pub(super) const ARCHIVE: TablePart = TablePart {
 };
 
 /// Tables of a video with numbered rows: unique in a file, on a server unique only within the video.
-pub(super) const VIDEO_TABLES: [CopyTable; 6] = [
+pub(super) const VIDEO_TABLES: [CopyTable; 7] = [
     CopyTable::new(TRACKS, &["video", "id"]).numbered("id"),
     // `body` holds transcripts archived before the table of bodies existed.
     CopyTable::new(TRANSCRIPTS, &["video", "id"]).numbered("id").differing(&["body_length", "body"], &[]),
@@ -125,6 +126,7 @@ pub(super) const VIDEO_TABLES: [CopyTable; 6] = [
     CopyTable::new(COLD, &["video", "transcript"]),
     // As bodies.
     CopyTable::new(WORDS, &["video", "transcript"]),
+    CopyTable::new(VECTORS, &["video", "transcript"]),
 ];
 
 /// Tables that the copy skips, for the test that covers every table.

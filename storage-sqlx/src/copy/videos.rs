@@ -11,7 +11,7 @@ use super::{
     copier::{NumberRequest, free_numbers},
     row::{ColumnKind, CopyColumn, CopyRow, CopyValue, RowChecksum, number_at, set, text_at},
     side::{CopyBatch, CopySide, column_index},
-    table::{BODIES, COLD, SELECTORS, TRACKS, TRANSCRIPTS, VIDEO_TABLES, WORDS},
+    table::{BODIES, COLD, SELECTORS, TRACKS, TRANSCRIPTS, VECTORS, VIDEO_TABLES, WORDS},
 };
 use crate::{
     body::EncodedBody,
@@ -84,14 +84,14 @@ impl LegacyBody {
 }
 
 /// The copied columns of each table in [`VIDEO_TABLES`].
-pub(super) type VideoColumns = [Vec<CopyColumn>; 6];
+pub(super) type VideoColumns = [Vec<CopyColumn>; 7];
 
 /// Some videos with all their rows.
 #[derive(Debug)]
 pub(super) struct VideoCopier {
     pub(super) names: Vec<String>,
     /// The rows of [`VIDEO_TABLES`], by video.
-    rows: [Vec<CopyRow>; 6],
+    rows: [Vec<CopyRow>; 7],
 }
 
 /// New numbers by video and old number.
@@ -108,7 +108,7 @@ impl VideoCopier {
         if names.is_empty() {
             return Ok(None);
         }
-        let mut rows: [Vec<CopyRow>; 6] = Default::default();
+        let mut rows: [Vec<CopyRow>; 7] = Default::default();
         for ((table, columns), rows) in VIDEO_TABLES.iter().zip(video_columns).zip(&mut rows) {
             *rows = side.rows_of_videos(table, columns, &names).await?;
         }
@@ -153,10 +153,9 @@ impl VideoCopier {
             let tracks = self.renumber(target, 0, video_columns).await?;
             let transcripts = self.renumber(target, 1, video_columns).await?;
             self.update_references(1, "track", &tracks, video_columns)?;
-            self.update_references(2, "transcript", &transcripts, video_columns)?;
-            self.update_references(3, "transcript", &transcripts, video_columns)?;
-            self.update_references(4, "transcript", &transcripts, video_columns)?;
-            self.update_references(5, "transcript", &transcripts, video_columns)?;
+            for table in 2..VIDEO_TABLES.len() {
+                self.update_references(table, "transcript", &transcripts, video_columns)?;
+            }
             self.add_lengths(&mut columns)?;
         }
         let tables = VIDEO_TABLES.iter().zip(columns).zip(self.rows);
@@ -217,8 +216,8 @@ impl VideoCopier {
     ///
     /// A transcript has the length of its body, and an empty body because the body has its own table.
     fn add_lengths(&mut self, columns: &mut VideoColumns) -> Result<()> {
-        let [_, transcript_columns, body_columns, _, cold_columns, word_columns] = columns;
-        let [_, transcripts, bodies, _, cold, words] = &mut self.rows;
+        let [_, transcript_columns, body_columns, _, cold_columns, word_columns, _] = columns;
+        let [_, transcripts, bodies, _, cold, words, _] = &mut self.rows;
         let (transcript, length) =
             (column_index(body_columns, "transcript")?, column_index(body_columns, "length")?);
         let lengths: HashMap<i64, i64> =
@@ -259,8 +258,7 @@ impl VideoCopier {
         let mut of_video: HashMap<&str, (u64, Vec<CopyValue>)> = HashMap::new();
         let mut indexes: [VideoPositions; 2] = Default::default();
         for (table, (rows, columns)) in self.rows.iter().zip(video_columns).enumerate() {
-            let table_name =
-                [TRACKS, TRANSCRIPTS, BODIES, SELECTORS, COLD, WORDS].get(table).copied().unwrap_or_default();
+            let table_name = VIDEO_TABLES.get(table).map_or("", |table| table.name);
             let video = column_index(columns, "video")?;
             for row in rows {
                 let name = text_at(row, video);
@@ -273,7 +271,9 @@ impl VideoCopier {
                         (TRACKS, "id") => indexes[0].next(name, number),
                         (TRANSCRIPTS, "id") => indexes[1].next(name, number),
                         (TRANSCRIPTS, "track") => indexes[0].index(name, number),
-                        (BODIES | SELECTORS | COLD | WORDS, "transcript") => indexes[1].index(name, number),
+                        (BODIES | SELECTORS | COLD | WORDS | VECTORS, "transcript") => {
+                            indexes[1].index(name, number)
+                        }
                         _ => value.clone(),
                     });
                 }

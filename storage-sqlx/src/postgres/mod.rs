@@ -54,6 +54,7 @@ const ARCHIVE: SchemaPart = SchemaPart {
         3 "0003_record_changed_videos",
         4 "0004_store_words_and_details",
         5 "0005_index_for_search",
+        6 "0006_store_vectors",
     ),
 };
 

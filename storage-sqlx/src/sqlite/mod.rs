@@ -84,6 +84,7 @@ const ARCHIVE: FileKind = FileKind {
         6 "0006_record_changed_videos",
         7 "0007_store_words_and_details",
         8 "0008_record_unindexed_videos",
+        9 "0009_store_vectors",
     ),
 };
 

@@ -39,6 +39,7 @@ INSERT INTO tracks SELECT x, 'youtube/' || x, 'en', 'human', NULL, 1 FROM n;
 INSERT INTO transcripts SELECT id, video, id, 1, 1, 0, zeroblob(32), 1, 1, x'00' FROM tracks;
 INSERT INTO bodies SELECT id, content_sha256, 'x', 1, 1, '', x'00', 1 FROM transcripts;
 INSERT INTO words SELECT id, x'00' FROM transcripts;
+INSERT INTO vectors SELECT id, x'00', x'00' FROM transcripts;
 INSERT INTO details SELECT video, '{}' FROM tracks;
 INSERT INTO cold SELECT id * 65536, x'00' FROM tracks;
 INSERT INTO wishes SELECT video, 'default', id FROM tracks;
@@ -102,6 +103,7 @@ async fn query_plan_hot_statements_scan_no_table() {
     check(&transcripts, &archive::details::INDEXED_STATEMENTS);
     check(&transcripts, &archive::put::INDEXED_STATEMENTS);
     check(&transcripts, &archive::compaction::INDEXED_STATEMENTS);
+    check(&transcripts, &archive::vectors::INDEXED_STATEMENTS);
     check(&transcripts, &archive::verification::INDEXED_STATEMENTS);
     // A table in memory takes as long as all else of a read: only the rows of a cold transcript are sorted in one.
     assert_eq!(sorting_steps(&transcripts, archive::find::BODY.sqlite), 0);

@@ -18,6 +18,7 @@ mod outage;
 mod pgbouncer;
 mod spend_batch;
 mod tls;
+mod vectors;
 mod words;
 
 use std::{sync::Arc, time::Duration};

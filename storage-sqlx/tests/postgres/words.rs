@@ -72,7 +72,7 @@ async fn archive_version_3_is_read_and_extended() {
     let before = [found(&*archive, &cold).await, found(&*archive, &kept).await];
     drop(archive);
     // The schema of version 3, with these rows.
-    let older = "DROP TABLE words; DROP TABLE details; ALTER TABLE bodies DROP COLUMN about_checksum;
+    let older = "DROP TABLE words, details, vectors; ALTER TABLE bodies DROP COLUMN about_checksum;
         DROP TABLE unindexed_videos, search_state, search_videos, search_terms, search_documents;
         DELETE FROM verbatim_schema WHERE part = 'archive' AND version >= 4";
     let mut connection = foreign_connection(&database).await;

@@ -15,6 +15,7 @@ mod opening;
 mod point_reads;
 mod stored;
 mod sync;
+mod vectors;
 mod words;
 
 use std::{path::Path, sync::Arc};

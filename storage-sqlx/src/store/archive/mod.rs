@@ -6,6 +6,7 @@ pub(crate) mod find;
 pub(crate) mod put;
 mod scan;
 mod tracks;
+pub(crate) mod vectors;
 pub(crate) mod verification;
 
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use transcript_core::{
     archive::{
         Absence, Archive, ArchiveStats, ArchivedTrack, ChangedVideo, CompactOutcome, CompactRequest,
         FetchLease, FindOutcome, LazyTranscript, LeaseOutcome, PutRequest, StoredBody, StoredTranscript,
-        TrackSelector, VerifyArchiveOutcome, VerifyArchiveRequest, check_known_tracks,
+        TrackSelector, VectorsKey, VerifyArchiveOutcome, VerifyArchiveRequest, check_known_tracks,
     },
     ids::{Cursor, Holder},
     transcript::TrackInfo,
@@ -111,7 +112,7 @@ const DELETE_WITHDRAWAL: &str = "DELETE FROM withdrawals WHERE video = $1";
 const LIST_WITHDRAWN: &str = "SELECT video FROM withdrawals WHERE video > $1 ORDER BY video LIMIT $2";
 
 const DELETE_SELECTORS: &str = "DELETE FROM wishes WHERE video = $1";
-/// Delete the rest of a video, in this order. Bodies, words and cold forms are deleted with their transcript.
+/// Delete the rest of a video, in this order. Bodies, words, vectors and cold forms are deleted with their transcript.
 const DELETE_VIDEO: [&str; 4] = [
     "DELETE FROM transcripts WHERE video = $1",
     "DELETE FROM tracks WHERE video = $1",
@@ -373,6 +374,14 @@ impl<D: Database> Archive for SqlArchive<D> {
         check_known_tracks(tracks)?;
         let add = details::AddTracksTx { video: video.clone(), tracks: tracks.to_vec(), now };
         self.database.run(add).await
+    }
+
+    async fn vectors(&self, key: &VectorsKey) -> Result<Option<Vec<u8>>> {
+        vectors::find(&self.database, key).await
+    }
+
+    async fn put_vectors(&self, key: &VectorsKey, vectors: Vec<u8>) -> Result<()> {
+        vectors::put(&self.database, key, &vectors).await
     }
 
     async fn acquire_lease(&self, lease: FetchLease) -> Result<LeaseOutcome> {

@@ -12,7 +12,7 @@ use transcript_core::{
 use super::{
     RELEASE_LEASE, count_changed_details, count_changes, details,
     find::{FIND, decode_stored, name_unreadable},
-    record_changed_video, record_unindexed_video, stats_part,
+    record_changed_video, record_unindexed_video, stats_part, vectors,
 };
 use crate::{
     body::EncodedBody,
@@ -367,6 +367,9 @@ impl WriteTx for PutTranscriptTx {
             }
         };
         db.execute(PUT_SELECTORS, &values![&video, selectors, transcript, replaces]).await?;
+        if replaces {
+            db.execute(vectors::DELETE_UNUSED, &values![&video]).await?;
+        }
         if is_first {
             return Ok(self.first_result(details));
         }

@@ -7,7 +7,7 @@ use storage_sqlx::{SqliteArchive, SqliteOptions, SqliteStore};
 use tempfile::TempDir;
 use transcript_core::{
     PageRequest, Timestamp,
-    archive::{Archive, CompactRequest, PutRequest, TrackSelector},
+    archive::{Archive, CompactRequest, PutRequest, TrackSelector, VectorsKey},
     ids::{GrantId, HoldId, WalletId},
     ledger::{GrantRequest, HoldRequest, Ledger, Leg, Pool, RevokeRequest, SettleRequest, Terms},
     transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript, VideoMetadata, Word},
@@ -176,7 +176,12 @@ async fn fill_archive(archive: &SqliteArchive, videos: u32) -> Result<()> {
                 replace: revision > 0,
                 now: at(i64::from(n)).plus(Duration::from_secs(revision.into())),
             };
-            archive.put(request).await?;
+            let stored = archive.put(request).await?;
+            if n % 2 == 0 {
+                let (video, content_sha256) = (video.clone(), stored.content_sha256);
+                let key = VectorsKey { video, content_sha256, texts_sha256: [n as u8; 32] };
+                archive.put_vectors(&key, format!("{n} {revision}").into_bytes()).await?;
+            }
         }
     }
     Ok(())
