@@ -5,16 +5,17 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 use transcript_core::{
     Result,
+    archive::Archive,
     chat::{Chat, ChatOptions, Embedder},
 };
 
 use crate::options::Options;
 
-/// Creates the chat: with a model, or extractive.
-pub(crate) fn chat(options: &Options, runtime: Handle) -> Result<Chat> {
+/// Creates the chat: with a model, or extractive. The archive keeps the vectors of passages.
+pub(crate) fn chat(options: &Options, archive: &Arc<dyn Archive>, runtime: Handle) -> Result<Chat> {
     let chat = answering_chat(options, runtime)?;
     Ok(match embedder(options)? {
-        Some(embedder) => chat.with_embedder(embedder),
+        Some(embedder) => chat.with_embedder(embedder).with_archive(Arc::clone(archive)),
         None => chat,
     })
 }

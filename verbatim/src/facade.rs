@@ -116,7 +116,7 @@ impl Verbatim {
         #[cfg(feature = "payments")]
         let (payments, sandbox) = deps.open_payments(Arc::clone(&outbox)).await?;
         #[cfg(feature = "chat")]
-        let chat = crate::chat::chat(&options, Handle::current())?;
+        let chat = crate::chat::chat(&options, &stores.archive, Handle::current())?;
         #[cfg(feature = "accounts")]
         let accounts = {
             let sells = cfg!(feature = "payments");

@@ -41,12 +41,12 @@ fn options(base_url: &str) -> EmbeddingsOptions {
     }
 }
 
-fn texts(request: &SeenRequest) -> Vec<String> {
+pub(super) fn texts(request: &SeenRequest) -> Vec<String> {
     serde_json::from_value(body(request)["input"].clone()).unwrap_or_default()
 }
 
 /// Vectors of two numbers: close to the first axis if a text is about ice or frost.
-fn embeddings(request: &SeenRequest) -> SpeechReply {
+pub(super) fn embeddings(request: &SeenRequest) -> SpeechReply {
     let vector =
         |text: &String| if text.contains("ice") || text.contains("frost") { [1.0, 0.1] } else { [0.1, 1.0] };
     let items = texts(request)
@@ -77,7 +77,7 @@ async fn embeddings_service_finds_passages_and_embeds_them_once() -> Result<()> 
     let requests = service.requests();
     let sent: Vec<_> = requests.iter().map(texts).collect();
     let question = ["query: Which harbour museum suffered from frost?".to_owned()];
-    let [passages, one, two] = &sent[..] else { anyhow::bail!("{sent:?}") };
+    let [one, passages, two] = &sent[..] else { anyhow::bail!("{sent:?}") };
     ensure!(passages.len() == 3 && passages.iter().all(|text| text.starts_with("passage: ")), "{passages:?}");
     assert_eq!((&one[..], &two[..]), (&question[..], &question[..]));
     for request in &requests {

@@ -11,6 +11,7 @@ mod questions;
 mod rankings;
 mod served;
 mod talks;
+mod vectors;
 mod word_overlap;
 
 use std::{sync::Arc, time::Duration};

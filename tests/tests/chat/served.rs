@@ -14,9 +14,9 @@ use crate::{
     speech::service::{FakeSpeechService, SpeechReply},
 };
 
-const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/examples/lighthouse.vtt");
+pub(super) const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/examples/lighthouse.vtt");
 
-async fn send_question(server: &ServerFixture, key: &str, message: &str) -> Result<Answer> {
+pub(super) async fn send_question(server: &ServerFixture, key: &str, message: &str) -> Result<Answer> {
     let body = json!({ "video_id": "L1ghth0use1", "message": message }).to_string();
     let bearer = format!("Bearer {key}");
     let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];

@@ -21,7 +21,7 @@ mod operations;
 mod operators;
 mod pages;
 pub(crate) mod platform;
-mod postgres;
+pub(crate) mod postgres;
 mod preload;
 mod proxies;
 mod samples;
