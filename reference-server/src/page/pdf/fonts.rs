@@ -6,12 +6,14 @@ use std::{
     sync::Arc,
 };
 
+use icu_properties::{CodePointSetData, props::DefaultIgnorableCodePoint};
 use krilla::text::Font;
 use parley::{
     FontContext, FontFamily, FontFamilyName, Run,
     fontique::{Blob, Collection, CollectionOptions, SourceCache},
 };
 use skrifa::{FontRef, MetadataProvider as _};
+use unicode_segmentation::UnicodeSegmentation as _;
 
 use super::{
     PdfError,
@@ -20,9 +22,10 @@ use super::{
 
 /// Fonts of the system in one file at most; each is in memory while the file is written.
 const SYSTEM_FONTS_MAX: usize = 16;
-/// Marks on one letter at most, because parley counts the parts of a letter in a byte. Further ones follow it.
-const MARKS_MAX: usize = 16;
+/// Characters of a letter with its marks at most, because parley counts its bytes in a byte. Further ones follow it.
+const LETTER_CHARS_MAX: usize = 16;
 const ZERO_WIDTH_SPACE: char = '\u{200b}';
+const ZERO_WIDTH_JOINER: char = '\u{200d}';
 /// Letters without a font that an error names.
 const NAMED_LETTERS: usize = 10;
 
@@ -32,6 +35,8 @@ pub(super) struct FontSet {
     pub(super) family: FontFamily<'static>,
     /// Symbols without a font, which are written as their code point.
     symbols: BTreeSet<char>,
+    /// Letters that only the font of emoji has.
+    emoji: BTreeSet<char>,
     /// The fonts as the writer reads them.
     written: BTreeMap<(u64, u32), Option<Font>>,
 }
@@ -45,12 +50,13 @@ impl FontSet {
         let options = CollectionOptions { shared: false, system_fonts: false };
         let collection = Collection::new(options);
         let mut context = FontContext { collection, source_cache: SourceCache::default() };
-        let built_in = [dejavu::sans::regular(), epaint_default_fonts::NOTO_EMOJI_REGULAR];
+        let (words, emoji) = (dejavu::sans::regular(), epaint_default_fonts::NOTO_EMOJI_REGULAR);
         let mut missing: BTreeSet<char> = letters.iter().copied().filter(|c| needs_glyph(*c)).collect();
         let all = missing.len();
-        missing.retain(|letter| !built_in.iter().any(|font| has_letter(font, *letter)));
+        take_letters(&mut missing, words);
+        let emoji_letters = take_letters(&mut missing, emoji);
         let mut families = Vec::new();
-        for font in built_in {
+        for font in [words, emoji] {
             families.extend(register(&mut context.collection, Blob::new(Arc::new(font)), 0));
         }
         let is_mostly_other = missing.len() * 2 > all;
@@ -72,26 +78,47 @@ impl FontSet {
         families.splice(at..at, others);
         let families: Vec<_> = families.into_iter().map(|name| FontFamilyName::Named(name.into())).collect();
         let family = FontFamily::List(families.into());
-        Ok(Self { context, family, symbols: missing, written: BTreeMap::new() })
+        Ok(Self { context, family, symbols: missing, emoji: emoji_letters, written: BTreeMap::new() })
     }
 
     /// The text, with the code points of symbols that no font has: `[U+1F9FF]`. Emoji lose their colour of skin.
-    pub(super) fn spell_symbols(&self, text: String) -> String {
+    pub(super) fn spell_symbols(&self, text: &str) -> String {
         let mut spelled = String::with_capacity(text.len());
-        let mut marks = 0;
-        for c in text.chars() {
-            marks = if is_mark(c) { marks + 1 } else { 0 };
-            if marks > MARKS_MAX {
+        for letter in text.graphemes(true) {
+            let mut rest = letter;
+            while let Some((end, _)) = rest.char_indices().nth(LETTER_CHARS_MAX) {
+                let (part, after) = rest.split_at(end);
+                self.spell(part, &mut spelled);
                 spelled.push(ZERO_WIDTH_SPACE);
-                marks = 1;
+                rest = after;
             }
-            match c {
-                '\u{1f3fb}'..='\u{1f3ff}' if self.symbols.contains(&c) => {}
-                c if self.symbols.contains(&c) => spelled.push_str(&format!("[U+{:04X}]", u32::from(c))),
-                c => spelled.push(c),
-            }
+            self.spell(rest, &mut spelled);
         }
         spelled
+    }
+
+    /// Appends a letter with its marks.
+    fn spell(&self, letter: &str, spelled: &mut String) {
+        // parley takes the font that has the most of a letter, and of equals the first, which lacks the emoji. So an
+        // emoji has no mark, and no joiner that joins nothing.
+        let is_emoji = |c: &char| self.emoji.contains(c);
+        let has_emoji = letter.starts_with(|c| is_emoji(&c));
+        let mut chars = letter.chars().peekable();
+        while let Some(c) = chars.next() {
+            match c {
+                // Variants of a form and the regions of flags: with them parley takes a font that lacks the emoji.
+                '\u{fe00}'..='\u{fe0f}' | '\u{e0000}'..='\u{e0fff}' => {}
+                '\u{1f3fb}'..='\u{1f3ff}' if self.symbols.contains(&c) => {}
+                ZERO_WIDTH_JOINER if has_emoji && !chars.peek().is_some_and(is_emoji) => {}
+                c if self.symbols.contains(&c) => spelled.push_str(&format!("[U+{:04X}]", u32::from(c))),
+                c => {
+                    if has_emoji && c != ZERO_WIDTH_JOINER && !is_emoji(&c) {
+                        spelled.push(ZERO_WIDTH_SPACE);
+                    }
+                    spelled.push(c);
+                }
+            }
+        }
     }
 
     /// The font of a run for the writer; `None` if it cannot be read.
@@ -130,20 +157,14 @@ fn register(collection: &mut Collection, data: Blob<u8>, index: u32) -> Option<S
     collection.family_name(*family).map(str::to_owned)
 }
 
-fn has_letter(font: &[u8], letter: char) -> bool {
-    FontRef::new(font).is_ok_and(|font| font.charmap().map(letter).is_some())
-}
-
-/// Whether a character is written on the one before it. The standard library escapes such characters.
-fn is_mark(c: char) -> bool {
-    !c.is_ascii() && c.escape_debug().len() > 1
+/// Removes the letters of a font, and returns them.
+fn take_letters(letters: &mut BTreeSet<char>, font: &[u8]) -> BTreeSet<char> {
+    let Ok(font) = FontRef::new(font) else { return BTreeSet::new() };
+    let charmap = font.charmap();
+    letters.extract_if(.., |letter| charmap.map(*letter).is_some()).collect()
 }
 
 /// Whether a character is visible, so that a font must have it.
 fn needs_glyph(c: char) -> bool {
-    let is_ignorable = matches!(u32::from(c),
-        0xAD | 0x34F | 0x61C | 0x115F..=0x1160 | 0x17B4..=0x17B5 | 0x180B..=0x180F | 0x200B..=0x200F
-        | 0x2028..=0x202E | 0x2060..=0x206F | 0x3164 | 0xFE00..=0xFE0F | 0xFEFF | 0xFFA0 | 0xFFF0..=0xFFF8
-        | 0x1_D173..=0x1_D17A | 0xE_0000..=0xE_0FFF);
-    !is_ignorable && !c.is_whitespace()
+    !CodePointSetData::new::<DefaultIgnorableCodePoint>().contains(c) && !c.is_whitespace()
 }

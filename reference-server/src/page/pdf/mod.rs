@@ -1,7 +1,7 @@
 //! A transcript as a PDF file.
 //!
-//! parley shapes the text and breaks its lines, krilla writes the file with the letters of the fonts that it uses. The
-//! same transcript and fonts give the same bytes.
+//! parley shapes the text and breaks its lines, krilla writes the file with the letters of the fonts that it uses, and
+//! the structure that screen readers read. The same transcript and fonts give the same bytes.
 
 mod fonts;
 mod system;
@@ -10,12 +10,13 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
-use std::{collections::BTreeSet, ops::Range};
+use std::{collections::BTreeSet, num::NonZeroU16, ops::Range};
 
 use derive_more::{Display, Error};
 use krilla::{
     error::KrillaError,
     metadata::{Metadata, TextDirection},
+    tagging::{Tag, TagKind},
 };
 use transcript_core::archive::StoredTranscript;
 
@@ -28,10 +29,6 @@ use super::{
 /// Media type of the file.
 pub(crate) const PDF: &str = "application/pdf";
 
-/// Sizes of the title, of chapters, of facts and of the words, in points.
-const SIZES: [f32; 4] = [20.0, 14.0, 9.0, 10.5];
-/// Space above the same, in points.
-const SPACES: [f32; 4] = [0.0, 14.0, 4.0, 6.0];
 /// Text that is shaped at once, in bytes; a longer paragraph continues on a new line.
 const SHAPED_BYTES: usize = 4 * 1024;
 
@@ -57,20 +54,51 @@ impl PdfError {
     pub(crate) const PAGES_MAX: usize = 2_000;
 }
 
+/// What a paragraph of the file is.
+#[derive(Clone, Copy, Debug)]
+enum BlockKind {
+    Title,
+    Chapter,
+    Facts,
+    Words,
+}
+
+impl BlockKind {
+    /// Size of the letters, and the space above, in points.
+    const fn measures(self) -> (f32, f32) {
+        match self {
+            Self::Title => (20.0, 0.0),
+            Self::Chapter => (14.0, 14.0),
+            Self::Facts => (9.0, 4.0),
+            Self::Words => (10.5, 6.0),
+        }
+    }
+
+    /// Its place in the structure by which screen readers read the file.
+    fn tag(self) -> TagKind {
+        const CHAPTER_LEVEL: NonZeroU16 = NonZeroU16::MIN.saturating_add(1);
+        match self {
+            Self::Title => Tag::Hn(NonZeroU16::MIN, None).into(),
+            Self::Chapter => Tag::Hn(CHAPTER_LEVEL, None).into(),
+            Self::Facts | Self::Words => Tag::P.into(),
+        }
+    }
+}
+
 /// A paragraph of the file.
 #[derive(Debug)]
 struct Block {
+    kind: BlockKind,
     text: String,
-    size: f32,
+    /// The space above, in points.
     space: f32,
     /// The part of the text that is a link, and its target.
     link: Option<(Range<usize>, String)>,
 }
 
 impl Block {
-    /// A paragraph of the kind with this index in [`SIZES`].
-    fn new(kind: usize, text: String) -> Self {
-        Self { text, size: SIZES[kind], space: SPACES[kind], link: None }
+    fn new(kind: BlockKind, text: String) -> Self {
+        Self { kind, text, space: kind.measures().1, link: None }
     }
 }
 
@@ -97,15 +125,19 @@ pub(crate) fn pdf_document(context: &PageContext, stored: &StoredTranscript) -> 
 
 /// The paragraphs of the file in order.
 fn blocks(head: &DocumentHead, stored: &StoredTranscript) -> Vec<Block> {
-    let mut source = Block::new(2, format!("{} {}", head.source, head.address));
+    let mut source = Block::new(BlockKind::Facts, format!("{} {}", head.source, head.address));
     source.link = Some((head.source.len() + 1..source.text.len(), head.address.clone()));
-    let mut blocks = vec![Block::new(0, head.heading.clone()), Block::new(2, head.facts.clone()), source];
+    let mut blocks = vec![
+        Block::new(BlockKind::Title, head.heading.clone()),
+        Block::new(BlockKind::Facts, head.facts.clone()),
+        source,
+    ];
     blocks.extend(document::parts(stored).into_iter().map(|part| match part {
-        DocumentPart::Chapter(title) => Block::new(1, title),
+        DocumentPart::Chapter(title) => Block::new(BlockKind::Chapter, title),
         DocumentPart::Paragraph { time, address, text } => {
             let link = address.map(|address| (0..time.len(), address));
             // No line ends after the time, also before a long word.
-            Block { link, ..Block::new(3, format!("{time}\u{a0}\u{a0}{text}")) }
+            Block { link, ..Block::new(BlockKind::Words, format!("{time}\u{a0}\u{a0}{text}")) }
         }
     }));
     blocks
@@ -127,7 +159,7 @@ fn parts(block: &mut Block) -> Vec<Block> {
         };
         let after = rest.split_off(end);
         let link = link.take().filter(|(range, _)| range.end <= rest.len());
-        parts.push(Block { text: rest, size: block.size, space, link });
+        parts.push(Block { kind: block.kind, text: rest, space, link });
         (rest, space) = (after, 0.0);
     }
     parts

@@ -5,7 +5,7 @@ use std::{mem::take, ops::Range, sync::Arc};
 use krilla::{
     Document,
     action::{Action, LinkAction},
-    annotation::{LinkAnnotation, Target},
+    annotation::{Annotation, LinkAnnotation, Target},
     color::rgb,
     geom::{Point, Rect},
     metadata::Metadata,
@@ -13,6 +13,7 @@ use krilla::{
     page::{Page, PageSettings},
     paint::Fill,
     surface::Surface,
+    tagging::{Artifact, ArtifactType, ContentTag, Identifier, Node, SpanTag, Tag, TagGroup, TagTree},
     text::{Font, GlyphId, KrillaGlyph},
 };
 use parley::{
@@ -20,7 +21,7 @@ use parley::{
     StyleProperty,
 };
 
-use super::{Block, PdfError, fonts::FontSet};
+use super::{Block, BlockKind, PdfError, fonts::FontSet};
 
 /// Width and height of a page: A4, in points.
 const PAGE: (f32, f32) = (595.0, 842.0);
@@ -41,8 +42,19 @@ struct PlacedRun {
     font: Font,
     size: f32,
     is_link: bool,
+    /// The area and target of a link.
+    link: Option<(Rect, String)>,
     glyphs: Vec<KrillaGlyph>,
     text: Arc<str>,
+    /// Index of its paragraph; none for the number of a page.
+    paragraph: Option<usize>,
+}
+
+impl PlacedRun {
+    /// Where its letters begin in the text.
+    fn text_start(&self) -> usize {
+        self.glyphs.iter().map(|glyph| glyph.text_range.start).min().unwrap_or_default()
+    }
 }
 
 /// The paragraph of a line.
@@ -51,6 +63,8 @@ struct Paragraph {
     layout: Layout<bool>,
     /// Target of the letters that are a link.
     target: Option<String>,
+    /// Index among the paragraphs; none for the number of a page.
+    index: Option<usize>,
 }
 
 /// Writes paragraphs to pages. Only the page that is being filled is in memory uncompressed.
@@ -64,7 +78,8 @@ pub(super) struct PdfWriter<'a> {
     /// Position of the next line.
     y: f32,
     runs: Vec<PlacedRun>,
-    links: Vec<(Rect, String)>,
+    /// The paragraphs with their content, for screen readers.
+    paragraphs: Vec<TagGroup>,
 }
 
 impl<'a> PdfWriter<'a> {
@@ -78,7 +93,7 @@ impl<'a> PdfWriter<'a> {
             pages: 0,
             y: MARGIN,
             runs: Vec::new(),
-            links: Vec::new(),
+            paragraphs: Vec::new(),
         }
     }
 
@@ -88,7 +103,10 @@ impl<'a> PdfWriter<'a> {
     /// The file has too many pages, or a font lacks a letter.
     pub(super) fn write(&mut self, block: Block) -> Result<(), PdfError> {
         self.y += if self.y > MARGIN { block.space } else { 0.0 };
-        let paragraph = self.shape(block, Alignment::Start);
+        let tag = TagGroup::new(block.kind.tag());
+        let paragraph =
+            Paragraph { index: Some(self.paragraphs.len()), ..self.shape(block, Alignment::Start) };
+        self.paragraphs.push(tag);
         for line in paragraph.layout.lines() {
             let height = line.metrics().line_height;
             if self.y + height > PAGE.1 - MARGIN {
@@ -107,6 +125,9 @@ impl<'a> PdfWriter<'a> {
     pub(super) fn finish(mut self, metadata: Metadata) -> Result<Vec<u8>, PdfError> {
         self.end_page()?;
         self.document.set_metadata(metadata);
+        let mut structure = TagTree::new();
+        self.paragraphs.into_iter().for_each(|paragraph| structure.push(paragraph));
+        self.document.set_tag_tree(structure);
         self.document.finish().map_err(PdfError::Writer)
     }
 
@@ -114,17 +135,17 @@ impl<'a> PdfWriter<'a> {
     fn shape(&mut self, mut block: Block, alignment: Alignment) -> Paragraph {
         let start = block.link.as_ref().map_or(0, |(range, _)| range.start);
         let rest = block.text.split_off(start);
-        let mut text = self.fonts.spell_symbols(block.text);
+        let mut text = self.fonts.spell_symbols(&block.text);
         if self.is_right_to_left {
             text.insert_str(0, RIGHT_TO_LEFT_MARK);
         }
         if let Some((range, _)) = &mut block.link {
             *range = text.len()..text.len() + range.len();
         }
-        text.push_str(&self.fonts.spell_symbols(rest));
+        text.push_str(&self.fonts.spell_symbols(&rest));
         let mut builder = self.shaper.ranged_builder(&mut self.fonts.context, &text, 1.0, false);
         builder.push_default(StyleProperty::FontFamily(self.fonts.family.clone()));
-        builder.push_default(StyleProperty::FontSize(block.size));
+        builder.push_default(StyleProperty::FontSize(block.kind.measures().0));
         builder.push_default(StyleProperty::LineHeight(LineHeight::MetricsRelative(LINE_HEIGHT)));
         builder.push_default(StyleProperty::OverflowWrap(OverflowWrap::Anywhere));
         let (range, target) = block.link.unzip();
@@ -134,7 +155,7 @@ impl<'a> PdfWriter<'a> {
         let mut layout = builder.build(&text);
         layout.break_all_lines(Some(PAGE.0 - 2.0 * MARGIN));
         layout.align(alignment, AlignmentOptions::default());
-        Paragraph { text: text.into(), layout, target }
+        Paragraph { text: text.into(), layout, target, index: None }
     }
 
     /// Places a line on the current page.
@@ -142,6 +163,7 @@ impl<'a> PdfWriter<'a> {
         let metrics = line.metrics();
         let baseline = top + metrics.baseline - metrics.block_min_coord;
         let mut x = MARGIN + metrics.offset;
+        let first = self.runs.len();
         for run in line.runs() {
             let font = self.fonts.written(&run).ok_or_else(|| no_font(&paragraph.text))?;
             let mut placed: Option<PlacedRun> = None;
@@ -162,8 +184,10 @@ impl<'a> PdfWriter<'a> {
                         font: font.clone(),
                         size: run.font_size(),
                         is_link,
+                        link: None,
                         glyphs: Vec::new(),
                         text: Arc::clone(&paragraph.text),
+                        paragraph: paragraph.index,
                     });
                     placed.glyphs.push(written(&glyph, placed.size, range.clone()));
                     x += glyph.advance;
@@ -171,17 +195,19 @@ impl<'a> PdfWriter<'a> {
             }
             self.add(placed, x, metrics.line_height, top, paragraph);
         }
+        // They were placed from left to right, and are read in the order of the text.
+        self.runs[first..].sort_by_key(PlacedRun::text_start);
         Ok(())
     }
 
     /// Adds letters that end at `x` to the page, and their link.
     fn add(&mut self, placed: Option<PlacedRun>, x: f32, height: f32, top: f32, paragraph: &Paragraph) {
-        let Some(placed) = placed else { return };
+        let Some(mut placed) = placed else { return };
         if placed.is_link
             && let Some(target) = &paragraph.target
             && let Some(area) = Rect::from_ltrb(placed.start.x, top, x, top + height)
         {
-            self.links.push((area, target.clone()));
+            placed.link = Some((area, target.clone()));
         }
         self.runs.push(placed);
     }
@@ -192,7 +218,7 @@ impl<'a> PdfWriter<'a> {
             return Err(PdfError::TooLong);
         }
         self.pages += 1;
-        let number = self.shape(Block::new(2, self.pages.to_string()), Alignment::Center);
+        let number = self.shape(Block::new(BlockKind::Facts, self.pages.to_string()), Alignment::Center);
         for line in number.layout.lines() {
             self.place(&number, &line, NUMBER_TOP)?;
         }
@@ -201,19 +227,32 @@ impl<'a> PdfWriter<'a> {
         let Some(settings) = PageSettings::from_wh(PAGE.0, PAGE.1) else { return Err(PdfError::TooLong) };
         let mut page = self.document.start_page_with(settings);
         let mut surface = page.surface();
+        let mut content = Vec::new();
         for run in take(&mut self.runs) {
-            draw(&mut surface, run);
+            let tag = match run.paragraph {
+                Some(_) => ContentTag::Span(SpanTag::empty()),
+                None => ContentTag::Artifact(Artifact::with_kind(ArtifactType::PageNumber)),
+            };
+            let letters = surface.start_tagged(tag);
+            let (paragraph, link) = draw(&mut surface, run);
+            surface.end_tagged();
+            content.extend(paragraph.map(|paragraph| (paragraph, letters, link)));
         }
         surface.finish();
-        for (area, target) in take(&mut self.links) {
-            add_link(&mut page, area, target);
+        for (paragraph, letters, link) in content {
+            let node = match link {
+                Some((area, target)) => linked(&mut page, letters, area, target),
+                None => letters.into(),
+            };
+            self.paragraphs[paragraph].push(node);
         }
         page.finish();
         Ok(())
     }
 }
 
-fn draw(surface: &mut Surface<'_>, run: PlacedRun) {
+/// Draws letters; returns their paragraph and link.
+fn draw(surface: &mut Surface<'_>, run: PlacedRun) -> (Option<usize>, Option<(Rect, String)>) {
     let (red, green, blue) = if run.is_link { LINK_COLOR } else { (0, 0, 0) };
     let paint = rgb::Color::new(red, green, blue).into();
     surface.set_fill(Some(Fill {
@@ -222,11 +261,14 @@ fn draw(surface: &mut Surface<'_>, run: PlacedRun) {
         rule: krilla::paint::FillRule::default(),
     }));
     surface.draw_glyphs(run.start, &run.glyphs, run.font, &run.text, run.size, false);
+    (run.paragraph, run.link)
 }
 
-fn add_link(page: &mut Page<'_>, area: Rect, target: String) {
-    let target = Target::Action(Action::Link(LinkAction::new(target)));
-    page.add_annotation(LinkAnnotation::new(area, target).into());
+/// Makes letters of the page a link.
+fn linked(page: &mut Page<'_>, letters: Identifier, area: Rect, target: String) -> Node {
+    let link = LinkAnnotation::new(area, Target::Action(Action::Link(LinkAction::new(target.clone()))));
+    let annotation = page.add_tagged_annotation(Annotation::new_link(link, Some(target)));
+    TagGroup::with_children(Tag::Link, vec![letters.into(), annotation.into()]).into()
 }
 
 fn no_font(letters: &str) -> PdfError {
