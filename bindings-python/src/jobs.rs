@@ -39,7 +39,7 @@ pub(crate) struct ReadResults {
 /// [`ServiceErrorKind::Unreadable`] for a transcript that violates the API.
 pub(crate) fn read_results(page: JobResults) -> Result<ReadResults, ServiceError> {
     let items = page.items.into_iter().map(|mut item| {
-        let transcript = item.transcript.take().map(read_transcript).transpose()?;
+        let transcript = item.take_transcript().map(read_transcript).transpose()?;
         Ok((item, transcript))
     });
     Ok(ReadResults { next: page.next_cursor, items: items.collect::<Result<_, ServiceError>>()? })

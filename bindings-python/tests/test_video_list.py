@@ -109,6 +109,13 @@ def test_list_failure_has_its_class(replay, playlist, error, reason):
     assert (type(restored), restored.reason, restored.url) == (error, reason, raised.value.url)
 
 
+def test_profile_of_tiktok_needs_ytdlp(youtube):
+    profile = youtube.channel("https://www.tiktok.com/@rope.walk?lang=en")
+    assert profile.url == "https://www.tiktok.com/@rope.walk"
+    with pytest.raises(vt.VerbatimError, match="set ytdlp"):
+        next(iter(profile))
+
+
 def test_empty_list_has_no_videos(youtube):
     videos = youtube.playlist("PLvb-empty-0001")
     assert list(videos) == [] and videos.info() == vt.ListInfo("Plans", 0, 0)
@@ -123,7 +130,8 @@ def test_list_link_is_parsed_at_once(youtube):
         (youtube.playlist, "https://www.youtube.com/watch?v=dQw4w9WgXcQ&list=RDdQw4w9WgXcQ"),
         (youtube.playlist, "@tidemills"),
         (youtube.channel, PLAYLIST),
-        (youtube.channel, "https://www.tiktok.com/@name"),
+        (youtube.channel, "https://x.com/name"),
+        (youtube.playlist, "https://www.tiktok.com/@name"),
         (youtube.channel, "x" * 100_000),
     ]:
         with pytest.raises(vt.InvalidInput):

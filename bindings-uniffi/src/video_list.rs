@@ -89,16 +89,17 @@ pub fn youtube_search_address(words: String) -> Result<String, VerbatimError> {
 
 #[uniffi::export]
 impl Transcripts {
-    /// Reads a page of a playlist, channel or search of YouTube: the first one, or that at a position of the page before.
+    /// Reads a page of a playlist, channel or search of YouTube, or of a profile of TikTok: the first one, or that at a
+    /// position of the page before.
     ///
-    /// `list` is the link of a playlist, or of a channel, also with a tab; an id of one; a handle such as `@name`; or the
-    /// address of a search. `tab` replaces the tab of a channel. Videos that were surely published before `since` are left out.
+    /// `list` is the link of a playlist, or of a channel, also with a tab; an id of one; a handle such as `@name`; the
+    /// address of a search; or the link of a profile, which only yt-dlp lists. `tab` replaces the tab of a channel. Videos that were surely published before `since` are left out.
     ///
     /// # Errors
     /// `InvalidInput` if the text names no list, a list of the logged-in viewer, or a mix, which never ends; `NotFound`
     /// with the `reason` `private`, `removed`, `no_tab` or `unviewable` if there is no such list; `RateLimited`;
     /// `FetchFailed`, also with the `reason` `unreadable` for an unknown format; `NotConfigured` if no supplier requests
-    /// YouTube.
+    /// YouTube itself, or for TikTok without yt-dlp.
     #[uniffi::method(default(tab = None, position = None, since = None, call = None))]
     pub async fn video_list_page(
         &self,
@@ -117,14 +118,14 @@ impl Transcripts {
                 position.map(|text| supplier::ListPosition::new(text).ok_or_else(too_long)).transpose()?;
             let verbatim = lazy.open().await?;
             let page = verbatim.video_page(&list, position.as_ref(), since).await;
-            Ok(page.map_err(list_error)?.into())
+            Ok(page.map_err(|error| list_error(error, list.platform()))?.into())
         })
         .await
     }
 }
 
 /// The error of a list that was not read.
-fn list_error(error: Error) -> VerbatimError {
+fn list_error(error: Error, platform: Platform) -> VerbatimError {
     let cause = error.cause().map(ErrorCause::error);
     let absence = cause.and_then(|cause| cause.downcast_ref::<UnavailableList>());
     let fault = cause.and_then(|cause| cause.downcast_ref::<SupplyError>());
@@ -138,7 +139,7 @@ fn list_error(error: Error) -> VerbatimError {
         (None, None) => return error.into(),
     };
     let VerbatimError::Failed { failure } = error.clone().into();
-    Failure { kind, reason: Some(reason.to_owned()), platform: Some(Platform::YouTube), ..failure }.into()
+    Failure { kind, reason: Some(reason.to_owned()), platform: Some(platform), ..failure }.into()
 }
 
 impl From<supplier::VideoListPage> for VideoListPage {

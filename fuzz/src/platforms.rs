@@ -129,7 +129,7 @@ pub(crate) fn playlist_seeds() -> Vec<Vec<u8>> {
     seeds
 }
 
-/// The first byte selects the platform, and errors (a to d) or metadata (A to D).
+/// The first byte selects the platform, and errors (a to d), or metadata and entries of a list (A to D).
 pub(crate) fn ytdlp(input: &[u8]) {
     let Some((&selector, rest)) = input.split_first() else { return };
     let platforms = [Platform::YouTube, Platform::TikTok, Platform::Instagram, Platform::X];
@@ -138,6 +138,7 @@ pub(crate) fn ytdlp(input: &[u8]) {
     let video = named_video(rest, platform, &["\"id\":\"", "\"id\": \"", "\"display_id\": \""]);
     if selector.is_ascii_uppercase() {
         fuzzing::ytdlp::info(rest, &video);
+        fuzzing::ytdlp::list(rest, &video);
     } else {
         let errors = String::from_utf8_lossy(rest);
         for status in [None, Some(0), Some(1), Some(2)] {
@@ -168,6 +169,10 @@ pub(crate) fn ytdlp_seeds() -> Vec<Vec<u8>> {
         "bERROR: [TikTok] 7: Unable to download webpage: HTTP Error 403: Forbidden (caused by <HTTPError 403>)\n",
         "dERROR: [twitter] 20: Unable to download JSON metadata: HTTP Error 404: Not Found\n",
         "cERROR: [Instagram] x: rate-limit reached or login required\n",
+        "B{\"id\":\"7123456789012345678\",\"title\":\"a\",\"duration\":31,\"timestamp\":1790000000,\"channel\":\"b\",\
+         \"playlist_title\":\"c\",\"playlist_count\":2}\n{\"id\":\"7123456789012345679\",\"uploader\":\"d\"}\n",
+        "bERROR: [tiktok:user] c: This user's account is private. Log into an account that has access\n",
+        "aERROR: [youtube:tab] PL1: YouTube said: The playlist does not exist.\n",
         "aNo module named 'yt_dlp'",
     ])
 }

@@ -11,7 +11,8 @@
 //! [`YouTubeLists`] reads the playlists and channels of YouTube.
 //!
 //! With the feature `ytdlp`, `YtDlp` runs the program of that name for all four platforms, and `YtDlpMedia` uses it
-//! to find media. `SpeechToText` (feature `speech`, on Unix) transcribes videos without captions.
+//! to find media. `YtDlpLists` reads the profiles of TikTok by it, and YouTube's lists where [`YouTubeLists`] fails.
+//! `SpeechToText` (feature `speech`, on Unix) transcribes videos without captions.
 //!
 //! `OpenAiChat` (feature `chat_model`) answers questions about videos with any OpenAI-compatible model;
 //! `EmbeddingsService` searches transcripts by meaning with any such embedding model.
@@ -86,7 +87,7 @@ pub use webhook_client::HttpWebhookClient;
 pub use x::{XCaptions, XOptions};
 pub use youtube::{ClientIdentity, YouTubeCaptions, YouTubeLists, YouTubeOptions};
 #[cfg(feature = "ytdlp")]
-pub use ytdlp::{YtDlp, YtDlpMedia};
+pub use ytdlp::{YtDlp, YtDlpLists, YtDlpMedia};
 
 /// Doc tests of the crate's README.
 #[cfg(doctest)]

@@ -35,7 +35,7 @@ pub(crate) fn add_suppliers(
     for (name, videos) in options.concurrency.named() {
         engine = engine.concurrency(name, videos);
     }
-    let engine = if reads_youtube(options) { factory.add_video_lister(engine) } else { engine };
+    let engine = factory.add_video_listers(engine, options);
     Ok(factory.add_link_resolvers(engine))
 }
 
@@ -46,13 +46,10 @@ fn supplier_names(options: &Options) -> impl Iterator<Item = (Platform, &str)> {
     })
 }
 
-/// Whether a supplier requests YouTube itself: only then are lists read there.
-fn reads_youtube(options: &Options) -> bool {
-    options
-        .suppliers
-        .youtube
-        .iter()
-        .any(|name| matches!(name.as_str(), "youtube-captions" | "yt-dlp" | "speech-to-text"))
+/// Whether a platform has a supplier with one of these names.
+#[cfg(feature = "upstream")]
+fn has_supplier(options: &Options, platform: Platform, names: &[&str]) -> bool {
+    options.suppliers.for_platform(platform).iter().any(|name| names.contains(&name.as_str()))
 }
 
 /// The supplier of this name: the caller's, or a built-in one.
@@ -231,9 +228,35 @@ impl SupplierFactory {
             .fold(engine, |engine, platform| engine.link_resolver(platform, Arc::clone(&self.links) as _))
     }
 
-    /// Adds the lister of playlists, channels and searches.
-    fn add_video_lister(&self, engine: EngineBuilder) -> EngineBuilder {
-        engine.video_lister(Platform::YouTube, Arc::clone(&self.lists) as _)
+    /// Adds the listers of platforms with a supplier that requests the platform itself.
+    fn add_video_listers(&self, engine: EngineBuilder, options: &Options) -> EngineBuilder {
+        let own = ["youtube-captions", "yt-dlp", "speech-to-text"];
+        let engine = match has_supplier(options, Platform::YouTube, &own) {
+            true => engine.video_lister(Platform::YouTube, Arc::clone(&self.lists) as _),
+            false => engine,
+        };
+        self.add_ytdlp_listers(engine, options)
+    }
+
+    /// Adds yt-dlp for TikTok's profiles, and behind the lister of YouTube.
+    #[cfg(feature = "ytdlp")]
+    fn add_ytdlp_listers(&self, mut engine: EngineBuilder, options: &Options) -> EngineBuilder {
+        use upstream_reqwest::YtDlpLists;
+        let Some(ytdlp) = &self.ytdlp else { return engine };
+        if has_supplier(options, Platform::TikTok, &["yt-dlp"]) {
+            let profiles = YtDlpLists::new(Arc::clone(ytdlp));
+            engine = engine.video_lister(Platform::TikTok, Arc::new(profiles));
+        }
+        if has_supplier(options, Platform::YouTube, &["yt-dlp"]) {
+            let lists = YtDlpLists::after(Arc::clone(&self.lists), Arc::clone(ytdlp));
+            engine = engine.video_lister(Platform::YouTube, Arc::new(lists));
+        }
+        engine
+    }
+
+    #[cfg(not(feature = "ytdlp"))]
+    fn add_ytdlp_listers(&self, engine: EngineBuilder, _: &Options) -> EngineBuilder {
+        engine
     }
 
     /// The built-in supplier of this name, for a platform.
@@ -297,7 +320,7 @@ impl SupplierFactory {
         engine
     }
 
-    fn add_video_lister(&self, engine: EngineBuilder) -> EngineBuilder {
+    fn add_video_listers(&self, engine: EngineBuilder, _: &Options) -> EngineBuilder {
         engine
     }
 

@@ -226,7 +226,7 @@ class Jobs:
 
         :param urls: links or ids of videos, or videos of a :class:`VideoList`. Links of the same video are one item.
         :param playlist: in place of links, a playlist, which the server reads.
-        :param channel: in place of links, a channel, also with a tab such as ``/streams``.
+        :param channel: in place of links, a channel, also with a tab such as ``/streams``, or a TikTok profile.
         :param search: in place of links, words that YouTube searches in its videos. It needs ``limit``.
         :param limit: the maximum number of videos of a list.
         :param since: leaves out videos of a list that were surely published before this day (in UTC) or this time.

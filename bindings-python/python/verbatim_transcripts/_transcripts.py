@@ -196,9 +196,10 @@ class Transcripts:
         limit: int | None = None,
         since: datetime.date | None = None,
     ) -> VideoList:
-        """Returns the videos of a YouTube channel, the newest first, as :meth:`playlist` does.
+        """Returns the videos of a YouTube channel or a TikTok profile, the newest first, as :meth:`playlist` does.
 
-        :param link: a link to the channel, its id, or its handle such as ``"@name"``.
+        :param link: a link to the channel, its id, or its handle such as ``"@name"``; or a link to the profile, which
+            only yt-dlp lists.
         :param tab: ``videos``, ``shorts`` or ``streams``; None: that of the link, otherwise ``videos``.
         :param since: as for :meth:`playlist`; no page is read after one that ends with an older video. Shorts have no
             dates.

@@ -36,7 +36,7 @@ Exit status 0: all transcripts; 3: none; 4: some; 130: stopped by Ctrl-C. Standa
 with its reason, and a summary. For one link without --to, the last line is the watch address."
 )]
 pub(super) struct GetArgs {
-    /// Links to videos, playlists and channels; also ids and handles (after -- if a second one begins with -)
+    /// Links to videos, playlists, channels and profiles; also ids and handles (after -- if a second one begins with -)
     #[arg(value_name = "LINK", allow_hyphen_values = true, required_unless_present_any = ["from", "search"])]
     pub(super) link: Option<String>,
     /// Further links. In a single list, the options behind a link would be links too.
@@ -54,7 +54,7 @@ pub(super) struct GetArgs {
     /// Names of the files, without extension
     #[arg(long, value_name = "TEMPLATE", requires = "to", default_value = "{title} [{id}].{language}")]
     pub(super) name: String,
-    /// Most videos of each playlist, channel or search
+    /// Most videos of each list
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) limit: Option<u64>,
     /// Skip what a list shows as older: a date such as 2026-01-31, or an age such as 30d

@@ -182,14 +182,14 @@ fn list_videos(scope: ToolScope) -> Tool {
         ToolScope::Archive => "",
     };
     let description = format!(
-        "List the videos of a playlist, a channel or a search on YouTube, in its order: titles, durations, dates and \
-         addresses. Name exactly one of list and search.{next}"
+        "List the videos of a playlist, a channel or a search on YouTube, or of a profile on TikTok, in its order: titles, \
+         durations, dates and addresses. Name exactly one of list and search.{next}"
     );
     let properties = json!({
         "list": {
             "type": "string",
             "description": "A link to a playlist or channel (a channel's link may end with /videos, /shorts or \
-                            /streams), the id of one, or a handle such as @name."
+                            /streams), the id of one, a handle such as @name, or a link to a TikTok profile."
         },
         "search": {
             "type": "string",
@@ -218,7 +218,7 @@ fn start_job() -> Tool {
             "description": "Links or ids of YouTube videos."
         },
         "playlist": { "type": "string", "description": "The link or id of a playlist." },
-        "channel": { "type": "string", "description": "The link, id or handle (@name) of a channel." },
+        "channel": { "type": "string", "description": "The link, id or handle (@name) of a channel, or the link of a TikTok profile." },
         "search": {
             "type": "string",
             "maxLength": VideoList::QUERY_CHARS_MAX,

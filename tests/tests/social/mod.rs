@@ -5,4 +5,4 @@ pub(crate) mod recordings;
 mod replayed;
 pub(crate) mod supplier_calls;
 
-pub(crate) use replayed::{check_all, read_recording, start_replay};
+pub(crate) use replayed::{check_all, read_recording, recorded_script, start_replay};

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 use verbatim_tests::replay::{
-    ReplayProxy, ReplayResponse,
+    ReplayProxy, ReplayResponse, Script,
     recordings::{Expectation, Recording, Recordings},
 };
 
@@ -17,8 +17,13 @@ fn folder(platform: &str) -> PathBuf {
 
 /// A proxy that replays one recording.
 pub(crate) fn start_replay(platform: &str, name: &str) -> Result<ReplayProxy> {
+    ReplayProxy::start(recorded_script(platform, name)?)
+}
+
+/// The requests and responses of one recording.
+pub(crate) fn recorded_script(platform: &str, name: &str) -> Result<Script> {
     let recordings = Recordings::open(&folder(platform))?;
-    ReplayProxy::start(recordings.script_for(recordings.find(name)?)?)
+    recordings.script_for(recordings.find(name)?)
 }
 
 /// A response whose body is a file of the recordings.

@@ -1,5 +1,7 @@
 //! The real yt-dlp, run by the production supplier, through the replay proxy.
 
+pub(crate) mod lists;
+
 use std::{path::PathBuf, process::Command, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, Result, ensure};
@@ -27,7 +29,7 @@ use crate::social::{
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The path of yt-dlp; the first call installs it.
-async fn program() -> Result<PathBuf> {
+pub(crate) async fn program() -> Result<PathBuf> {
     static PROGRAM: OnceCell<PathBuf> = OnceCell::const_new();
     let install = || async {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/ytdlp/install.sh");

@@ -81,7 +81,7 @@ impl EngineBuilder {
         self
     }
 
-    /// Sets the lister of a platform's playlists, channels and searches.
+    /// Sets the lister of a platform's lists of videos.
     #[must_use]
     pub fn video_lister(mut self, platform: Platform, lister: Arc<dyn VideoLister>) -> Self {
         self.listers.insert(platform, lister);

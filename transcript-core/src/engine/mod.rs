@@ -65,6 +65,7 @@ use crate::{
     retry::{deadline_after, is_over, timed_out, with_timeout},
     supplier::{
         LinkResolver, ListOutcome, ListPosition, ResolveOutcome, SupplyError, SupplyReason, VideoLister,
+        missing_lister,
     },
     tasks::BackgroundTasks,
     time::{Clock, Random},
@@ -344,8 +345,7 @@ impl Transcripts {
         position: Option<&ListPosition>,
     ) -> Result<ListOutcome, SupplyError> {
         let Some(lister) = self.inner.listers.get(&list.platform()).cloned() else {
-            let message =
-                "Lists of videos are not read here: no source of captions requests the platform itself.";
+            let message = missing_lister(list.platform());
             return Err(SupplyError::before_request(SupplyReason::Misconfigured, message));
         };
         let deadline = self.inner.clock.now().plus(LIST_PAGE_TIMEOUT);

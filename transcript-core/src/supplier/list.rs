@@ -9,7 +9,7 @@ use crate::{
     names::names,
     time::Timestamp,
     transcript::LiveStatus,
-    video::{VideoId, VideoList},
+    video::{Platform, VideoId, VideoList},
 };
 
 /// When something happened, known to lie between two times.
@@ -138,6 +138,20 @@ pub enum ListOutcome {
     Page(VideoListPage),
     /// There is no such list.
     Absent(ListAbsence),
+}
+
+/// The message where no lister covers a platform, and what to do.
+pub(crate) fn missing_lister(platform: Platform) -> &'static str {
+    match platform {
+        Platform::YouTube => {
+            "Lists of videos are not read here: no source of captions requests YouTube itself."
+        }
+        Platform::TikTok => {
+            "Profiles of TikTok are not listed here: yt-dlp lists them, which is not configured as a source. \
+             The operator can set ytdlp.program; without it, use the links of the videos one by one."
+        }
+        Platform::Instagram | Platform::X => "Lists of this platform cannot be read.",
+    }
 }
 
 /// Reads lists of videos of a platform.

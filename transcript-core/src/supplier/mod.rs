@@ -8,6 +8,7 @@ use std::{fmt, sync::Arc};
 use async_trait::async_trait;
 
 pub use error::{SupplyError, SupplyReason};
+pub(crate) use list::missing_lister;
 pub use list::{
     ListAbsence, ListAbsenceReason, ListOutcome, ListPosition, ListedVideo, TimeRange, VideoListPage,
     VideoLister,

@@ -29,6 +29,8 @@ pub enum LinkErrorKind {
     PersonalList,
     /// A mix: YouTube makes it for each viewer, and it never ends.
     EndlessList,
+    /// A list of Instagram or X, which cannot be read.
+    UnlistedPlatform,
 }
 
 /// Error of a text that names no video; the message says what is wrong and what to use instead.
@@ -187,7 +189,8 @@ impl LinkError {
         Self::new(
             LinkErrorKind::NotAList,
             "this is no list of videos: enter the link of a YouTube playlist, channel or search, such as \
-             https://www.youtube.com/playlist?list=… or https://www.youtube.com/@name",
+             https://www.youtube.com/playlist?list=… or https://www.youtube.com/@name, or of a TikTok profile, \
+             such as https://www.tiktok.com/@name",
         )
     }
 
@@ -216,11 +219,30 @@ impl LinkError {
         Self::new(LinkErrorKind::TooLong, message)
     }
 
-    /// A link to another platform, where a list is expected.
-    pub(super) fn list_elsewhere() -> Self {
+    /// A page of TikTok that is not a profile; `what` names it with its article.
+    pub(super) fn not_a_profile(what: &str) -> Self {
         Self::new(
             LinkErrorKind::NotAList,
-            "lists of videos are read on YouTube only: enter the links of the videos one by one",
+            format!(
+                "this TikTok link leads to {what}, not to the videos of a profile: use a link such as \
+                 https://www.tiktok.com/@name"
+            ),
+        )
+    }
+
+    /// A link to a platform whose lists cannot be read.
+    pub(super) fn unlisted(platform: Platform) -> Self {
+        let reason = match platform {
+            Platform::Instagram => "is marked as broken",
+            Platform::YouTube | Platform::TikTok | Platform::X => "does not exist",
+        };
+        let name = platform.name();
+        Self::new(
+            LinkErrorKind::UnlistedPlatform,
+            format!(
+                "profiles and other lists of {name} cannot be read, because yt-dlp's reader of them {reason}: enter \
+                 the links of the videos one by one"
+            ),
         )
     }
 
@@ -263,7 +285,8 @@ impl LinkError {
             | LinkErrorKind::MalformedId
             | LinkErrorKind::NotAList
             | LinkErrorKind::PersonalList
-            | LinkErrorKind::EndlessList => 2,
+            | LinkErrorKind::EndlessList
+            | LinkErrorKind::UnlistedPlatform => 2,
         }
     }
 }

@@ -9,7 +9,7 @@ use super::{
     hosts::HostKind,
     link_finder::{self, LinkCandidate, UrlScheme},
     platform_url::{ParsedLink, PlatformUrl},
-    youtube, youtube_list,
+    tiktok, youtube, youtube_list,
 };
 use crate::names::names;
 
@@ -36,7 +36,7 @@ names!(ChannelTab, from_name {
     Streams = "streams",
 });
 
-/// A list of videos on YouTube: a playlist, a tab of a channel, or a search.
+/// A list of videos: on YouTube a playlist, a tab of a channel, or a search; on TikTok a profile.
 ///
 /// ```
 /// use transcript_core::video::{ChannelTab, LinkErrorKind, VideoList};
@@ -60,6 +60,8 @@ pub(super) enum ListName {
     Channel(String, ChannelTab),
     /// The words of a search, with one space between them.
     Search(String),
+    /// The name of a profile on TikTok, without its `@`.
+    Profile(String),
 }
 
 impl fmt::Display for VideoList {
@@ -97,11 +99,11 @@ impl VideoList {
     /// Parses a text into the list that it names.
     ///
     /// The text may be a link in any form of YouTube, also to the results of a search, the id of a playlist or of a
-    /// channel, a handle with its `@`, or a sentence with such a link. Of a link to a video in a playlist, the playlist
-    /// counts. Other words are no search: [`VideoList::search`].
+    /// channel, a handle with its `@`, a link to a profile on TikTok, or a sentence with such a link. Of a link to a video
+    /// in a playlist, the playlist counts. Other words are no search: [`VideoList::search`].
     ///
     /// # Errors
-    /// The text names no list, a list of the logged-in viewer, or a mix, which never ends.
+    /// The text names no list, a list of the logged-in viewer, a mix, which never ends, or a list of Instagram or X.
     pub fn parse(text: &str) -> Result<Self, LinkError> {
         if text.len() > VideoLink::LENGTH_MAX {
             return Err(LinkError::too_long(text.len(), VideoLink::LENGTH_MAX));
@@ -129,14 +131,22 @@ impl VideoList {
 
     /// The platform.
     pub fn platform(&self) -> Platform {
-        Platform::YouTube
+        match &self.0 {
+            ListName::Playlist(_) | ListName::Channel(..) | ListName::Search(_) => Platform::YouTube,
+            ListName::Profile(_) => Platform::TikTok,
+        }
+    }
+
+    /// Whether the newest video comes first, as in the tab of a channel and in a profile.
+    pub fn is_newest_first(&self) -> bool {
+        matches!(self.0, ListName::Channel(..) | ListName::Profile(_))
     }
 
     /// The id of a playlist; `None` for another list.
     pub fn playlist_id(&self) -> Option<&str> {
         match &self.0 {
             ListName::Playlist(id) => Some(id),
-            ListName::Channel(..) | ListName::Search(_) => None,
+            ListName::Channel(..) | ListName::Search(_) | ListName::Profile(_) => None,
         }
     }
 
@@ -144,7 +154,7 @@ impl VideoList {
     pub fn channel_id(&self) -> Option<&str> {
         match &self.0 {
             ListName::Channel(path, _) => path.strip_prefix("channel/"),
-            ListName::Playlist(_) | ListName::Search(_) => None,
+            ListName::Playlist(_) | ListName::Search(_) | ListName::Profile(_) => None,
         }
     }
 
@@ -152,7 +162,7 @@ impl VideoList {
     pub fn tab(&self) -> Option<ChannelTab> {
         match &self.0 {
             ListName::Channel(_, tab) => Some(*tab),
-            ListName::Playlist(_) | ListName::Search(_) => None,
+            ListName::Playlist(_) | ListName::Search(_) | ListName::Profile(_) => None,
         }
     }
 
@@ -160,7 +170,7 @@ impl VideoList {
     pub fn query(&self) -> Option<&str> {
         match &self.0 {
             ListName::Search(words) => Some(words),
-            ListName::Playlist(_) | ListName::Channel(..) => None,
+            ListName::Playlist(_) | ListName::Channel(..) | ListName::Profile(_) => None,
         }
     }
 
@@ -169,7 +179,7 @@ impl VideoList {
     pub fn with_tab(self, tab: ChannelTab) -> Self {
         match self.0 {
             ListName::Channel(path, _) => Self(ListName::Channel(path, tab)),
-            other @ (ListName::Playlist(_) | ListName::Search(_)) => Self(other),
+            other @ (ListName::Playlist(_) | ListName::Search(_) | ListName::Profile(_)) => Self(other),
         }
     }
 
@@ -182,6 +192,7 @@ impl VideoList {
                 let words = utf8_percent_encode(words, NON_ALPHANUMERIC).to_string();
                 format!("https://www.youtube.com/results?search_query={}", words.replace("%20", "+"))
             }
+            ListName::Profile(name) => format!("https://www.tiktok.com/@{name}"),
         }
     }
 
@@ -189,7 +200,7 @@ impl VideoList {
     pub fn channel_address(&self) -> Option<String> {
         match &self.0 {
             ListName::Channel(path, _) => Some(channel_address(path)),
-            ListName::Playlist(_) | ListName::Search(_) => None,
+            ListName::Playlist(_) | ListName::Search(_) | ListName::Profile(_) => None,
         }
     }
 }
@@ -231,7 +242,9 @@ fn parse_candidate(candidate: &LinkCandidate<'_>) -> Result<ParsedList, LinkErro
     };
     match candidate.scheme {
         UrlScheme::YouTubeApp => wrapped(youtube::read_app(&candidate.rest)),
-        UrlScheme::TikTokApp | UrlScheme::InstagramApp | UrlScheme::XApp => Err(LinkError::list_elsewhere()),
+        UrlScheme::TikTokApp => Err(LinkError::not_a_profile("a part of the app")),
+        UrlScheme::InstagramApp => Err(LinkError::unlisted(Platform::Instagram)),
+        UrlScheme::XApp => Err(LinkError::unlisted(Platform::X)),
         UrlScheme::Other => Err(LinkError::unknown_scheme()),
         UrlScheme::Http | UrlScheme::Https => {
             let url = PlatformUrl::parse(candidate)?;
@@ -240,7 +253,12 @@ fn parse_candidate(candidate: &LinkCandidate<'_>) -> Result<ParsedList, LinkErro
                 HostKind::YouTubeShort => youtube_list::read_short(&url),
                 HostKind::GoogleRedirect => wrapped(youtube::read_redirect(&url)?),
                 HostKind::YouTubeImage => Err(LinkError::not_a_list("an image")),
-                _ => Err(LinkError::list_elsewhere()),
+                HostKind::TikTok => tiktok::read_profile(&url),
+                HostKind::TikTokShort(_) => Err(LinkError::not_a_profile("a video, by a short link")),
+                HostKind::Instagram | HostKind::InstagramRedirect => {
+                    Err(LinkError::unlisted(Platform::Instagram))
+                }
+                HostKind::X | HostKind::XEmbed | HostKind::XShort => Err(LinkError::unlisted(Platform::X)),
             }
         }
     }

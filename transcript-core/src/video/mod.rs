@@ -2,7 +2,7 @@
 //!
 //! [`VideoLink::parse`] is pure and total: any text results in a video, a short link that must be resolved, or an
 //! error that says what is wrong. Hosts are compared as a whole, so look-alike hosts are rejected.
-//! [`VideoList::parse`] does the same for playlists and channels.
+//! [`VideoList::parse`] does the same for playlists, channels and profiles.
 
 mod error;
 mod hosts;

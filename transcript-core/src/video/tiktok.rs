@@ -3,11 +3,14 @@
 use std::borrow::Cow;
 
 use super::{
-    LinkError, Platform, ShortLink, VideoLink,
+    LinkError, Platform, ShortLink, VideoLink, VideoList,
+    list::{ListName, ParsedList},
     platform_url::{self, ParsedLink, PlatformUrl, leading_number},
 };
 
 const SITE: Platform = Platform::TikTok;
+/// Longest name of a profile; an id in its place has 76 characters.
+const NAME_MAX: usize = 100;
 
 /// Parses a link to a page.
 pub(super) fn read_page(url: &PlatformUrl) -> Result<ParsedLink, LinkError> {
@@ -44,6 +47,33 @@ fn read_path(path: &[&str]) -> Result<ParsedLink, LinkError> {
         _ => return Err(LinkError::not_a_video(SITE, other_page(path))),
     };
     leading_number(SITE, id).map(|video| ParsedLink::Link(VideoLink::Video(video)))
+}
+
+/// Parses a link to a profile, whose videos are a list.
+pub(super) fn read_profile(url: &PlatformUrl) -> Result<ParsedList, LinkError> {
+    let segments = url.segments();
+    let path: Vec<&str> = segments.iter().map(Cow::as_ref).collect();
+    let name = match path.as_slice() {
+        [name] | ["embed", name] => name.strip_prefix('@'),
+        _ => None,
+    };
+    if let Some(name) = name {
+        return match is_name(name) {
+            true => Ok(ParsedList::List(VideoList::new(ListName::Profile(name.to_owned())))),
+            false => Err(LinkError::not_a_profile("a profile with a malformed name")),
+        };
+    }
+    match read_page(url) {
+        Ok(ParsedLink::Wrapped(inner)) => Ok(ParsedList::Wrapped(inner)),
+        Ok(ParsedLink::Link(_)) => Err(LinkError::not_a_profile("a video")),
+        Err(_) => Err(LinkError::not_a_profile(other_page(&path))),
+    }
+}
+
+/// Whether a text has the form of a profile's name, or of the id that links have in its place.
+fn is_name(name: &str) -> bool {
+    let is_part = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'.' | b'_' | b'-');
+    (1..=NAME_MAX).contains(&name.len()) && name.bytes().all(is_part)
 }
 
 fn is_version(segment: &str) -> bool {

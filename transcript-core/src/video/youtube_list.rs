@@ -242,7 +242,10 @@ mod tests {
         match VideoList::parse(text) {
             Ok(list) => {
                 assert_eq!(VideoList::parse(&list.address()).as_ref(), Ok(&list), "{text}");
-                list.address().trim_start_matches("https://www.youtube.com/").to_owned()
+                list.address()
+                    .trim_start_matches("https://www.")
+                    .trim_start_matches("youtube.com/")
+                    .to_owned()
             }
             Err(error) => format!("{:?}", error.problem()),
         }
@@ -310,6 +313,10 @@ mod tests {
                 "https://www.youtube.com/@हिन्दी",
                 "@%E0%A4%B9%E0%A4%BF%E0%A4%A8%E0%A5%8D%E0%A4%A6%E0%A5%80/videos",
             ),
+            ("https://www.tiktok.com/@rope.walk_1?lang=en", "tiktok.com/@rope.walk_1"),
+            ("See tiktok.com/@rope-walk/ for more", "tiktok.com/@rope-walk"),
+            ("https://m.tiktok.com/embed/@rope", "tiktok.com/@rope"),
+            ("https://www.tiktok.com/oembed?url=https%3A%2F%2Fwww.tiktok.com%2F%40rope", "tiktok.com/@rope"),
         ] {
             assert_eq!(outcome(text), expect, "{text}");
         }
@@ -317,7 +324,7 @@ mod tests {
 
     #[test]
     fn text_without_list_is_rejected() {
-        use LinkErrorKind::{EndlessList, NotAList, PersonalList, TooLong, UnknownHost};
+        use LinkErrorKind::{EndlessList, NotAList, PersonalList, TooLong, UnknownHost, UnlistedPlatform};
         for (text, expect) in [
             ("", NotAList),
             ("dQw4w9WgXcQ", NotAList),
@@ -339,8 +346,17 @@ mod tests {
             ("https://www.youtube.com/a%20b", NotAList),
             ("https://www.youtube.com/", NotAList),
             ("https://music.youtube.com/browse/MPREb_0123456789", NotAList),
-            ("https://www.tiktok.com/@name", NotAList),
-            ("https://x.com/name", NotAList),
+            ("https://www.tiktok.com/@name/video/7600000000000000001", NotAList),
+            ("https://www.tiktok.com/@name/live", NotAList),
+            ("https://www.tiktok.com/@name/collection/knots-7600000000000000001", NotAList),
+            ("https://www.tiktok.com/@a%20b", NotAList),
+            ("https://www.tiktok.com/@", NotAList),
+            (&format!("https://www.tiktok.com/@{}", "a".repeat(101)), NotAList),
+            ("https://www.tiktok.com/tag/knots", NotAList),
+            ("https://vm.tiktok.com/ZMabcdef/", NotAList),
+            ("https://tiktok.com.evil.example/@name", UnknownHost),
+            ("https://x.com/name", UnlistedPlatform),
+            ("https://www.instagram.com/name/", UnlistedPlatform),
             ("https://www.youtube.com/playlist?list=WL", PersonalList),
             ("https://www.youtube.com/playlist?list=LL0123456789abcdefghij-_", PersonalList),
             ("LL", PersonalList),
@@ -363,6 +379,9 @@ mod tests {
         let playlist = VideoList::parse("PL0123456789abcdef").unwrap();
         assert_eq!(playlist.clone().with_tab(ChannelTab::Shorts), playlist);
         assert_eq!(VideoList::parse(CHANNEL).unwrap().channel_id(), Some(CHANNEL));
+        let profile = VideoList::parse("https://www.tiktok.com/@name").unwrap();
+        assert_eq!(profile.clone().with_tab(ChannelTab::Shorts), profile);
+        assert!(profile.is_newest_first() && profile.channel_address().is_none());
     }
 
     #[test]

@@ -64,6 +64,8 @@ pub(crate) enum ProgramError {
 
 /// Maximum of standard error that is kept in bytes: its end, which contains the reason.
 const ERRORS_KEPT: usize = 16 << 10;
+/// Number of bytes of standard output for which each read has room.
+const READ_SIZE: usize = 8 << 10;
 
 impl ProgramCommand {
     /// Runs the program to its end.
@@ -74,6 +76,22 @@ impl ProgramCommand {
     /// The program cannot be started, misses its deadline, prints too much, or the run is cancelled. An exit status
     /// other than 0 is not an error.
     pub(crate) async fn run(&self, monitor: &dyn SupplyMonitor) -> Result<ProgramExit, ProgramError> {
+        let mut output = Vec::new();
+        let (status, errors) = self.run_into(&mut output, monitor).await?;
+        Ok(ProgramExit { status, output, errors })
+    }
+
+    /// As [`ProgramCommand::run`], with standard output written to `output`, also if the run fails.
+    ///
+    /// Returns the exit status and the last part of standard error.
+    ///
+    /// # Errors
+    /// As [`ProgramCommand::run`].
+    pub(crate) async fn run_into(
+        &self,
+        output: &mut Vec<u8>,
+        monitor: &dyn SupplyMonitor,
+    ) -> Result<(Option<i32>, String), ProgramError> {
         let mut command = Command::new(&self.path);
         command
             .args(&self.arguments)
@@ -85,8 +103,7 @@ impl ProgramCommand {
             .stderr(Stdio::piped())
             .kill_on_drop(true);
         let (mut child, group) = ProcessGroup::spawn(&mut command, self.room).map_err(ProgramError::Start)?;
-        let output = child.stdout.take();
-        let errors = child.stderr.take();
+        let (from, errors) = (child.stdout.take(), child.stderr.take());
         let ending = async {
             let status = child.wait().await.map_err(ProgramError::Broken)?;
             // Stop remaining child processes too: they may hold the output open.
@@ -94,9 +111,9 @@ impl ProgramCommand {
             Ok(status.code())
         };
         let work = async {
-            let (status, output, errors) =
-                tokio::try_join!(ending, read_all(output, self.output_max), read_tail(errors, ERRORS_KEPT))?;
-            Ok(ProgramExit { status, output, errors })
+            let read = read_all(from, self.output_max, output);
+            let (status, (), errors) = tokio::try_join!(ending, read, read_tail(errors, ERRORS_KEPT))?;
+            Ok((status, errors))
         };
         tokio::select! {
             ended = work => ended,
@@ -106,12 +123,21 @@ impl ProgramCommand {
     }
 }
 
-/// Reads all output, up to a limit.
-async fn read_all(from: Option<impl AsyncRead + Unpin>, limit: u64) -> Result<Vec<u8>, ProgramError> {
-    let mut all = Vec::new();
-    let Some(from) = from else { return Ok(all) };
-    from.take(limit.saturating_add(1)).read_to_end(&mut all).await.map_err(ProgramError::Broken)?;
-    if all.len() as u64 > limit { Err(ProgramError::TooMuch) } else { Ok(all) }
+/// Reads all output, up to a limit. A dropped future leaves what it has read.
+async fn read_all(
+    from: Option<impl AsyncRead + Unpin>,
+    limit: u64,
+    all: &mut Vec<u8>,
+) -> Result<(), ProgramError> {
+    let Some(from) = from else { return Ok(()) };
+    let mut from = from.take(limit.saturating_add(1));
+    loop {
+        all.reserve(READ_SIZE);
+        if from.read_buf(all).await.map_err(ProgramError::Broken)? == 0 {
+            break;
+        }
+    }
+    if all.len() as u64 > limit { Err(ProgramError::TooMuch) } else { Ok(()) }
 }
 
 /// Reads all output and keeps the last part.

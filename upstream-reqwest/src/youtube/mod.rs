@@ -38,6 +38,8 @@ use transcript_core::{
 
 pub use clients::{ClientIdentity, YouTubeOptions};
 pub use lists::YouTubeLists;
+#[cfg(feature = "ytdlp")]
+pub(crate) use lists::{absence, by_alert, no_tab};
 
 use crate::http::HttpTransport;
 use fetch::YouTubeFetch;

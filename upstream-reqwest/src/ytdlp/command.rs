@@ -2,11 +2,12 @@
 
 use std::{
     ffi::{OsStr, OsString},
+    ops::RangeInclusive,
     path::Path,
 };
 
 use tokio::time::Instant;
-use transcript_core::video::{Platform, VideoId};
+use transcript_core::video::{Platform, VideoId, VideoList};
 
 use crate::{
     http::ProgramEgress,
@@ -88,6 +89,48 @@ pub(super) fn captions_command(
         "--load-info-json".into(),
         info.into(),
     ];
+    build_command(program, egress, folder, arguments_of_run, deadline)
+}
+
+/// The arguments of every run for a list.
+///
+/// Entries are printed as they arrive, and not opened. The pause between requests is that of yt-dlp's own preset.
+const LIST_ARGUMENTS: [&str; 5] = [
+    "--flat-playlist",
+    "--lazy-playlist",
+    "--sleep-requests=0.75",
+    // Without a date, nothing would be too old. One request for each page, and none for the page of the website.
+    "--extractor-args=youtubetab:approximate_date;skip=webpage",
+    "--print=%(.{id,title,duration,timestamp,channel,uploader,live_status,availability,\
+     playlist_title,playlist_count})j",
+];
+
+/// The command that prints these videos of a list, counted from 1, as a line of JSON for each.
+pub(super) fn list_command(
+    program: &Path,
+    egress: &ProgramEgress,
+    folder: &Path,
+    list: &VideoList,
+    range: &RangeInclusive<u64>,
+    deadline: Instant,
+) -> ProgramCommand {
+    let extractors = match list.platform() {
+        Platform::YouTube => "--use-extractors=youtube:tab,youtube:playlist,youtube:search_url",
+        // The others have no lists.
+        Platform::TikTok | Platform::Instagram | Platform::X => "--use-extractors=tiktok:user",
+    };
+    let mut address = list.address();
+    if list.query().is_some() {
+        // The filter for videos, as in the requests of the own lister.
+        address.push_str("&sp=EgIQAfABAQ%3D%3D");
+    }
+    let mut arguments_of_run: Vec<OsString> = LIST_ARGUMENTS.map(OsString::from).into();
+    arguments_of_run.extend([
+        extractors.into(),
+        format!("--playlist-items={}:{}", range.start(), range.end()).into(),
+        "--".into(),
+        address.into(),
+    ]);
     build_command(program, egress, folder, arguments_of_run, deadline)
 }
 

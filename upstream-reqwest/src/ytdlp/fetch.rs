@@ -40,7 +40,7 @@ pub(super) struct YtDlpFetch<'a> {
 }
 
 /// Remaining retries over other egress routes, and the error to report when none is left.
-struct EgressRetries {
+pub(super) struct EgressRetries {
     retries: u32,
     last_error: Option<SupplyError>,
 }
@@ -48,47 +48,54 @@ struct EgressRetries {
 impl YtDlpFetch<'_> {
     /// The transcript for the selector and, if different, the default transcript.
     pub(super) async fn supply(&self, request: &SupplyRequest) -> Result<SupplyOutput, SupplyError> {
-        let hosts = hosts_for(request.video.platform());
+        let platform = request.video.platform();
+        let hosts = hosts_for(platform);
         let mut retry_state = self.retry_state();
         loop {
-            let egress = self.next_route(&mut retry_state, request)?;
+            let egress = self.next_route(&mut retry_state, platform)?;
             match self.fetch_captions(&egress, request, hosts.captions).await {
                 Ok(supplied) => {
                     self.http.resume_on_egress(&egress, hosts.name);
                     return Ok(supplied);
                 }
-                Err(failure) => self.on_failure(&mut retry_state, request, &egress, &failure)?,
+                Err(failure) => {
+                    let error = failure.error(platform);
+                    self.on_failure(&mut retry_state, platform, &egress, &failure, error)?;
+                }
             }
         }
     }
 
     /// Finds the audio of the video.
     pub(super) async fn media(&self, request: &SupplyRequest) -> Result<Media, SupplyError> {
-        let hosts = hosts_for(request.video.platform());
+        let platform = request.video.platform();
+        let hosts = hosts_for(platform);
         let mut retry_state = self.retry_state();
         loop {
-            let egress = self.next_route(&mut retry_state, request)?;
+            let egress = self.next_route(&mut retry_state, platform)?;
             match self.fetch_media(&egress, request, hosts.files).await {
                 Ok(media) => {
                     self.http.resume_on_egress(&egress, hosts.name);
                     return Ok(media);
                 }
-                Err(failure) => self.on_failure(&mut retry_state, request, &egress, &failure)?,
+                Err(failure) => {
+                    let error = failure.error(platform);
+                    self.on_failure(&mut retry_state, platform, &egress, &failure, error)?;
+                }
             }
         }
     }
 
-    fn retry_state(&self) -> EgressRetries {
+    pub(super) fn retry_state(&self) -> EgressRetries {
         EgressRetries { retries: self.http.retries(), last_error: None }
     }
 
     /// The next egress route. If there is none, the error of the previous attempt is returned.
-    fn next_route(
+    pub(super) fn next_route(
         &self,
         retry_state: &mut EgressRetries,
-        request: &SupplyRequest,
+        platform: Platform,
     ) -> Result<ProgramEgress, SupplyError> {
-        let platform = request.video.platform();
         let egress = self.http.egress(hosts_for(platform).name).map_err(|fault| fault.supply_error(platform));
         egress.map_err(|fault| retry_state.last_error.take().unwrap_or(fault))
     }
@@ -96,16 +103,15 @@ impl YtDlpFetch<'_> {
     /// Applies a failure to its egress route.
     ///
     /// # Errors
-    /// The failure, unless another route may succeed.
-    fn on_failure(
+    /// `error`, which reports the failure, unless another route may succeed.
+    pub(super) fn on_failure(
         &self,
         retry_state: &mut EgressRetries,
-        request: &SupplyRequest,
+        platform: Platform,
         egress: &ProgramEgress,
         failure: &YtDlpFailure,
+        error: SupplyError,
     ) -> Result<(), SupplyError> {
-        let platform = request.video.platform();
-        let error = failure.error(platform);
         let Some(pause) = failure.route_block() else { return Err(error) };
         if let Some(time) = pause {
             self.http.block_on_egress(egress, hosts_for(platform).name, time);
@@ -240,18 +246,18 @@ impl YtDlpFetch<'_> {
     }
 }
 
-fn create_folder() -> Result<TempDir, YtDlpFailure> {
+pub(super) fn create_folder() -> Result<TempDir, YtDlpFailure> {
     tempfile::Builder::new().prefix("verbatim-yt-dlp-").tempdir().map_err(folder_error)
 }
 
 /// Properties of a platform: its name in the transport, and the hosts of its captions and files.
-struct PlatformHosts {
-    name: &'static str,
+pub(super) struct PlatformHosts {
+    pub(super) name: &'static str,
     captions: &'static [&'static str],
     files: &'static [&'static str],
 }
 
-fn hosts_for(platform: Platform) -> PlatformHosts {
+pub(super) fn hosts_for(platform: Platform) -> PlatformHosts {
     let (name, captions, files) = match platform {
         Platform::YouTube => (youtube::request::PLATFORM, youtube::request::HOSTS, youtube::FILES),
         Platform::TikTok => (tiktok::request::PLATFORM, tiktok::request::FILES, tiktok::request::FILES),
@@ -318,7 +324,7 @@ fn read_captions(folder: &Path, track: &YtDlpTrack) -> Result<Option<Vec<Segment
     read(&body).map(Some)
 }
 
-fn unreadable(what: &str) -> YtDlpFailure {
+pub(super) fn unreadable(what: &str) -> YtDlpFailure {
     YtDlpFailure::Reported(unreadable_error(what))
 }
 

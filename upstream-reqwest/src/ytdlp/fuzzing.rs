@@ -3,6 +3,7 @@
 use serde_json::Value;
 use transcript_core::video::VideoId;
 
+use super::lists;
 use super::{
     classify::{caption_failure, classify_exit, explain_missing},
     info::YtDlpInfo,
@@ -39,12 +40,18 @@ pub fn info(printed: &[u8], video: &VideoId) {
     }
 }
 
+/// Reads the entries of a list that yt-dlp prints.
+pub fn list(printed: &[u8], video: &VideoId) {
+    lists::fuzz_entries(printed, video.platform());
+}
+
 /// Classifies the error output of yt-dlp.
 pub fn errors(status: Option<i32>, errors: &str, video: &VideoId) {
     let platform = video.platform();
     let failure = classify_exit(status, errors, platform);
     assert!(!failure.error(platform).message().is_empty());
     assert!(!caption_failure(failure).error(platform).message().is_empty());
+    lists::fuzz_errors(status, errors, platform);
     if let Some(failure) = explain_missing(errors, platform) {
         assert!(!failure.error(platform).message().is_empty());
     }

@@ -35,7 +35,7 @@ fn day(text: &str) -> Option<Timestamp> {
     Timestamp::parse(&format!("{year}-{month}-{day}T00:00:00Z"))
 }
 
-fn live_status(status: &str) -> Option<LiveStatus> {
+pub(super) fn live_status(status: &str) -> Option<LiveStatus> {
     match status {
         "not_live" => Some(LiveStatus::NotLive),
         "is_upcoming" => Some(LiveStatus::Upcoming),

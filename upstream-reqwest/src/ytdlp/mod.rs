@@ -7,6 +7,7 @@ mod fetch;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod info;
+mod lists;
 mod media;
 mod metadata;
 #[cfg(test)]
@@ -23,12 +24,13 @@ use tokio::time::Instant;
 use transcript_core::{
     Error, Result,
     supplier::{Supplier, SupplierInfo, SupplyError, SupplyMonitor, SupplyOutput, SupplyRequest},
-    time::Clock,
+    time::{Clock, Timestamp},
     video::Platform,
 };
 
 use crate::{http::HttpTransport, process};
 use fetch::YtDlpFetch;
+pub use lists::YtDlpLists;
 pub use media::YtDlpMedia;
 
 /// The supplier's name.
@@ -75,6 +77,12 @@ impl YtDlp {
     fn deadline_for(&self, request: &SupplyRequest) -> Instant {
         let left = request.deadline.since(self.clock.now());
         Instant::now() + left.saturating_sub(DEADLINE_MARGIN).min(TIME_LIMIT)
+    }
+
+    /// Deadline of a page of a list. It takes longer than a lookup: videos are counted from the first one.
+    fn list_deadline(&self, deadline: Timestamp) -> Instant {
+        let left = deadline.since(self.clock.now());
+        Instant::now() + left.saturating_sub(DEADLINE_MARGIN)
     }
 }
 

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The videos of a playlist or channel of YouTube, in the order of the list.
+/// The videos of a playlist or channel of YouTube, or of a profile of TikTok, in the order of the list.
 ///
 /// Each page of up to 100 videos is read when the iteration needs it, about a second after the page before. An iteration
 /// throws as `Transcripts.videoListPage` does, and `CancellationError` if its task is cancelled.

@@ -27,7 +27,7 @@ pub(super) struct GivenLink {
 pub(super) enum LinkTarget {
     /// A video, or a short link to one.
     Video(VideoLink),
-    /// A playlist, a channel or a search.
+    /// A playlist, a channel, a search or a profile.
     List(VideoList),
 }
 
@@ -40,12 +40,11 @@ impl LinkTarget {
         };
         match VideoList::parse(text) {
             Ok(list) => Ok(Self::List(list)),
-            Err(list)
-                if matches!(list.problem(), LinkErrorKind::PersonalList | LinkErrorKind::EndlessList) =>
-            {
-                Err(list)
-            }
-            Err(_) => Err(error),
+            Err(list) => Err(match list.problem() {
+                LinkErrorKind::PersonalList | LinkErrorKind::EndlessList => list,
+                LinkErrorKind::UnlistedPlatform if error.problem() == LinkErrorKind::NotAVideo => list,
+                _ => error,
+            }),
         }
     }
 }
@@ -131,6 +130,11 @@ mod tests {
             ("@name", "list"),
             ("https://www.youtube.com/@name/streams", "list"),
             ("https://www.youtube.com/results?search_query=tide+mills", "list"),
+            ("https://www.tiktok.com/@rope.walk", "list"),
+            ("https://www.tiktok.com/@rope.walk/live", "NotAVideo"),
+            ("https://www.instagram.com/rope.walk/", "UnlistedPlatform"),
+            ("https://x.com/rope_walk", "UnlistedPlatform"),
+            ("https://x.com/rope_walk/status/0", "MalformedId"),
             ("https://www.youtube.com/playlist?list=WL", "PersonalList"),
             ("https://www.youtube.com/playlist?list=RDdQw4w9WgXcQ", "EndlessList"),
             ("https://example.org/", "UnknownHost"),

@@ -5,6 +5,7 @@ mod interface;
 mod large;
 mod lists;
 mod processing;
+mod profiles;
 mod receiver;
 mod replicas;
 mod webhooks;

@@ -18,10 +18,12 @@ use crate::{
     error::{Error, ErrorKind, Result, Retry},
     ids::{Cursor, JobId},
     page::{Page, PageRequest},
+    supplier::missing_lister,
     transcript::{LanguageTag, TrackInfo, best_track},
+    video::Platform,
 };
 
-/// The message of a server without a lister.
+/// The message of a server that reads no lists of YouTube.
 const NO_LISTER: &str = "This server does not read playlists, channels and searches: none of its sources requests YouTube itself. Send the links of \
      the videos in urls.";
 /// The longest id of a job in a request.
@@ -119,7 +121,11 @@ impl AccountJobs {
         if let JobSource::List(list) = &source
             && !self.context.transcripts.has_video_lister(list.list.platform())
         {
-            return Err(V1Error::BadRequest(NO_LISTER.to_owned()));
+            let message = match list.list.platform() {
+                Platform::YouTube => NO_LISTER,
+                other => missing_lister(other),
+            };
+            return Err(V1Error::BadRequest(message.to_owned()));
         }
         LanguagePreference::parse(params.lang.as_deref())?;
         if let Some(url) = &params.callback_url {

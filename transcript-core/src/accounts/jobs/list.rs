@@ -13,7 +13,7 @@ use crate::{
 /// The list whose videos are the items of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceList {
-    /// The playlist, channel or search.
+    /// The playlist, channel, search or profile.
     pub list: VideoList,
     /// The largest number of items.
     pub limit: u64,

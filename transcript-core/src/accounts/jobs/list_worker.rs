@@ -64,7 +64,7 @@ pub(super) fn page_outcome(listing: &ClaimedListing, page: VideoListPage) -> Lis
         return ListingOutcome::Failed(failure(EMPTY, message));
     }
     let page = match listing.list.since {
-        Some(since) => page.published_since(since, listing.list.list.tab().is_some()),
+        Some(since) => page.published_since(since, listing.list.list.is_newest_first()),
         None => page,
     };
     let videos = page.videos.into_iter().map(|listed| listed.video).collect();

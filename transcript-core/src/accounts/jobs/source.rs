@@ -22,7 +22,7 @@ pub struct JobParams {
     pub urls: Option<Vec<String>>,
     /// `playlist`: the link or id of a playlist.
     pub playlist: Option<String>,
-    /// `channel`: the link, handle or id of a channel.
+    /// `channel`: the link, handle or id of a channel, or the link of a profile.
     pub channel: Option<String>,
     /// `search`: words that YouTube searches in its videos.
     pub search: Option<String>,
@@ -41,7 +41,7 @@ pub struct JobParams {
 pub(super) enum JobSource {
     /// Links or ids.
     Links(Vec<String>),
-    /// A playlist, a channel or a search.
+    /// A playlist, a channel, a search or a profile.
     List(SourceList),
 }
 

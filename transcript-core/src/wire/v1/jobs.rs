@@ -12,7 +12,7 @@ use crate::{
     accounts::jobs::{ItemStatus, JobItem, JobView},
     error::{Error, Result},
     transcript::TrackInfo,
-    video::VideoId,
+    video::{Platform, VideoId},
     wire::{LanguageObject, lookup::AFTER_SEGMENTS},
 };
 
@@ -37,7 +37,8 @@ pub struct JobRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schemars(with = "String", length(min = 1)))]
     pub playlist: Option<String>,
-    /// The link, handle or id of a channel. A link may name the tab `/videos` (the default), `/shorts` or `/streams`.
+    /// The link, handle or id of a channel, or the link of a TikTok profile. The link of a channel may name the tab
+    /// `/videos` (the default), `/shorts` or `/streams`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schemars(with = "String", length(min = 1)))]
     pub channel: Option<String>,
@@ -281,6 +282,18 @@ impl JobResult {
         }
         let message = "This transcript was withdrawn by the operator of the service.";
         Self { reason: Some("withdrawn".to_owned()), message: Some(message.to_owned()), ..result }
+    }
+
+    /// Takes the transcript, which names a video of another platform than YouTube by its link.
+    pub fn take_transcript(&mut self) -> Option<VideoTranscript> {
+        let mut transcript = self.transcript.take()?;
+        let platform = self.platform.as_deref().and_then(Platform::from_wire);
+        if let Some(platform) = platform.filter(|platform| *platform != Platform::YouTube)
+            && let Ok(video) = VideoId::new(platform, &transcript.video_id)
+        {
+            transcript.video_id = video.address();
+        }
+        Some(transcript)
     }
 
     /// Adds the languages that the video has instead.

@@ -117,6 +117,33 @@ fn v1_transcript_is_read_back_without_source() {
 }
 
 #[test]
+fn v1_job_result_names_video_of_its_platform() {
+    for (platform, id) in [
+        (Platform::YouTube, "dQw4w9WgXcQ"),
+        // An id of eleven digits is one of YouTube too.
+        (Platform::TikTok, "71065943122"),
+        (Platform::TikTok, "7106594312292453675"),
+    ] {
+        let video = VideoId::new(platform, id).unwrap();
+        let delivered = Transcript { video: video.clone(), ..transcript(None, TrackKind::Human) };
+        let mut result = JobResult {
+            index: 0,
+            url: video.address(),
+            platform: Some(platform.as_str().to_owned()),
+            video_id: Some(id.to_owned()),
+            status: "done".to_owned(),
+            reason: None,
+            message: None,
+            languages: Vec::new(),
+            transcript: Some(VideoTranscript::from(&stored(delivered))),
+        };
+        let taken = result.take_transcript().unwrap().into_transcript("a server").unwrap();
+        assert_eq!(taken.video, video);
+        assert_eq!(result.take_transcript(), None);
+    }
+}
+
+#[test]
 fn v1_account_has_specified_fields() {
     let credits =
         CreditBalance { plan: Plan::Pro, remaining: 7, total: 9, resets_at: Timestamp::from_millis(1_500) };

@@ -109,6 +109,16 @@ async fn run_endless_output_fails_and_errors_keep_end() {
     assert!(wordy.errors.ends_with("last\n") && wordy.errors.len() <= ERRORS_KEPT);
 }
 
+#[tokio::test]
+async fn run_output_before_timeout_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = shell_command(folder.path(), "echo one; echo two; sleep 60", Duration::from_secs(2));
+    let mut output = Vec::new();
+    let ended = program.run_into(&mut output, &PATIENT).await;
+    assert!(matches!(ended, Err(ProgramError::Timeout)), "{ended:?}");
+    assert_eq!(output, b"one\ntwo\n");
+}
+
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn run_resource_limits_are_enforced() {

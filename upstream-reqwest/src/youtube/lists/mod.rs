@@ -87,6 +87,14 @@ impl YouTubeLists {
     pub fn new(http: Arc<HttpTransport>, options: YouTubeOptions, clock: Arc<dyn Clock>) -> Self {
         Self { http, options, clock, next_request: Mutex::default() }
     }
+
+    /// The number of available videos before a position, and the number of videos that the list states; `None` if it is
+    /// not one of this lister.
+    #[cfg(feature = "ytdlp")]
+    pub(crate) fn listed_before(position: &ListPosition) -> Option<(u64, Option<u64>)> {
+        let position = PagePosition::read(position)?;
+        Some((position.videos.saturating_sub(position.unavailable), position.stated_count))
+    }
 }
 
 #[async_trait]
@@ -324,6 +332,7 @@ impl PagePosition {
         let stated_count = self.stated_count.or(stated_count);
         let title = self.title.or(title);
         let listed = self.videos.saturating_add(videos.len() as u64);
+        let unavailable = videos.iter().filter(|video| video.is_unavailable).count() as u64;
         // A token that repeats leads to the same page again.
         let next = token.filter(|token| *token != self.token).map(|token| Self {
             token,
@@ -336,6 +345,7 @@ impl PagePosition {
             visitor: self.visitor,
             is_channel: self.is_channel,
             is_search: self.is_search,
+            unavailable: self.unavailable.saturating_add(unavailable),
         });
         let next = next.filter(|next| !next.is_exhausted());
         if next.as_ref().is_some_and(Self::is_idle) {
@@ -390,7 +400,7 @@ impl PageFailure {
 }
 
 /// What an error of YouTube says of the list; `None` if it says nothing.
-fn by_alert(words: &str) -> Option<ListAbsence> {
+pub(crate) fn by_alert(words: &str) -> Option<ListAbsence> {
     let lower = words.to_lowercase();
     let has = |known: &[&str]| known.iter().any(|known| lower.contains(known));
     if has(&["is private"]) {
@@ -407,7 +417,7 @@ fn by_alert(words: &str) -> Option<ListAbsence> {
     }
 }
 
-fn absence(reason: ListAbsenceReason, message: &str) -> ListAbsence {
+pub(crate) fn absence(reason: ListAbsenceReason, message: &str) -> ListAbsence {
     ListAbsence { reason, message: message.to_owned() }
 }
 
@@ -415,7 +425,7 @@ fn removed(message: &str) -> ListAbsence {
     absence(ListAbsenceReason::Removed, message)
 }
 
-fn no_tab() -> ListAbsence {
+pub(crate) fn no_tab() -> ListAbsence {
     absence(ListAbsenceReason::NoTab, "This channel has no videos of this kind: it lacks the tab.")
 }
 

@@ -34,6 +34,14 @@ pub(super) struct PagePosition {
     pub(super) videos: u64,
     #[serde(default)]
     pub(super) empty_pages: u32,
+    /// Private and deleted videos among them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(super) unavailable: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes the field by reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl PagePosition {

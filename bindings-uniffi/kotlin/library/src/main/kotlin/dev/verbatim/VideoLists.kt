@@ -5,7 +5,7 @@ import kotlinx.coroutines.flow.Flow
 import kotlinx.coroutines.flow.flow
 
 /**
- * Returns the videos of a playlist or channel of YouTube, in the order of the list.
+ * Returns the videos of a playlist or channel of YouTube, or of a profile of TikTok, in the order of the list.
  *
  * [list] is the link of a playlist, or of a channel, also with a tab; an id of one; or a handle such as `@name`. [tab]
  * replaces the tab of a channel. Each page of up to 100 videos is read when the collector needs it, about a second after
