@@ -3,7 +3,7 @@
 use std::{collections::HashSet, vec};
 
 use transcript_core::{
-    Error, Timestamp,
+    Error, ErrorKind, Timestamp,
     engine::FailureReason,
     supplier::ListedVideo,
     video::{VideoLink, VideoList},
@@ -197,6 +197,9 @@ fn list_failure(label: String, error: &Error) -> Failure {
     let absent = error.cause().and_then(|cause| cause.error().downcast_ref::<UnavailableList>());
     match absent {
         Some(list) => Failure::lasting(label, list.reason().as_str(), error.to_string()),
+        None if error.kind() == ErrorKind::Unsupported => {
+            Failure::lasting(label, FailureReason::ConfigError.as_str(), error.to_string())
+        }
         None => {
             let reason = FailureReason::FetchError.as_str().to_owned();
             Failure { label, reason, message: error.to_string(), may_pass: true }

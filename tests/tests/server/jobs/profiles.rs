@@ -66,6 +66,7 @@ async fn profile_without_ytdlp_is_an_error_that_names_the_setting() -> Result<()
         let output = run(command, b"")?;
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         ensure!(!output.status.success() && stderr.contains(words), "{channel}: {stderr}");
+        ensure!(!stderr.contains("may pass"), "{channel}: {stderr}");
     }
     Ok(())
 }
