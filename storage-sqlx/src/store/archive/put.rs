@@ -367,15 +367,15 @@ impl WriteTx for PutTranscriptTx {
             }
         };
         db.execute(PUT_SELECTORS, &values![&video, selectors, transcript, replaces]).await?;
-        if replaces {
-            db.execute(vectors::DELETE_UNUSED, &values![&video]).await?;
-        }
         if is_first {
             return Ok(self.first_result(details));
         }
         let has_another = states.iter().any(|stored| stored.transcript != transcript);
         count_changes(db, has_another.into()).await?;
         record_changed_video(db, &video, has_another && replaces).await?;
+        if has_another && replaces {
+            db.execute(vectors::DELETE_UNUSED, &values![&video]).await?;
+        }
         self.stored_result(db, &video, details).await
     }
 }
