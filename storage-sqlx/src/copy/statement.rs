@@ -30,8 +30,8 @@ const COLD_OF_VIDEOS: &str = "SELECT t.video, t.id, c.bytes FROM transcripts t
 
 /// A column of a table that has the alias `h`.
 fn column_of(table: &CopyTable, name: &str, is_files: bool) -> String {
-    match (table.name, name) {
-        (table::BODIES | table::WORDS | table::VECTORS, "video") if is_files => "t.video".to_owned(),
+    match name {
+        "video" if table.lacks_video(is_files) => "t.video".to_owned(),
         _ => format!("h.\"{}\"", table.stored_name(name, is_files)),
     }
 }
@@ -43,12 +43,7 @@ fn select(table: &CopyTable, columns: &[CopyColumn], is_files: bool) -> String {
         table::LEDGER_HOLDS if !is_files => postgres::HOLD_COLUMNS.to_owned(),
         _ => names.join(", "),
     };
-    let join = match table.name {
-        table::BODIES | table::WORDS | table::VECTORS if is_files => {
-            " JOIN transcripts t ON t.id = h.transcript"
-        }
-        _ => "",
-    };
+    let join = if table.lacks_video(is_files) { " JOIN transcripts t ON t.id = h.transcript" } else { "" };
     format!("SELECT {names} FROM {} h{join}", table.name)
 }
 
@@ -84,9 +79,7 @@ impl dyn CopySide + '_ {
             }
         }
         match table.name {
-            table::BODIES | table::WORDS | table::VECTORS if is_files => {
-                columns.push(column("video", ColumnKind::Text))
-            }
+            _ if table.lacks_video(is_files) => columns.push(column("video", ColumnKind::Text)),
             table::LEDGER_HOLDS if !is_files => columns.push(column("legs", ColumnKind::Text)),
             _ => {}
         }
@@ -226,7 +219,7 @@ pub(super) fn insert(is_files: bool, batch: CopyBatch) -> Result<Vec<(String, Ve
     }
     let names = columns.iter().map(|column| table.stored_name(&column.name, is_files).to_owned()).collect();
     let (names, rows) = match table.name {
-        table::BODIES | table::WORDS | table::VECTORS if is_files => without_video(&columns, (names, rows))?,
+        _ if table.lacks_video(is_files) => without_video(&columns, (names, rows))?,
         table::COLD if is_files => cold_parts(&columns, &rows)?,
         table::LEDGER_HOLDS if !is_files => holds(table, &columns, (names, rows))?,
         _ => (names, rows),

@@ -45,6 +45,11 @@ impl CopyTable {
     pub(super) fn stored_name<'a>(&self, name: &'a str, is_files: bool) -> &'a str {
         if is_files && self.name == LEDGER_POOLS && name == "number" { "id" } else { name }
     }
+
+    /// Whether a row names no video: in files the row of its transcript does.
+    pub(super) fn lacks_video(&self, is_files: bool) -> bool {
+        is_files && matches!(self.name, BODIES | WORDS | VECTORS)
+    }
 }
 
 pub(super) const LEDGER_ENTRIES: &str = "ledger_entries";
