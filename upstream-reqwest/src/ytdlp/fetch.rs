@@ -39,90 +39,75 @@ pub(super) struct YtDlpFetch<'a> {
     pub(super) deadline: Instant,
 }
 
-/// Remaining retries over other egress routes, and the error to report when none is left.
-pub(super) struct EgressRetries {
-    retries: u32,
-    last_error: Option<SupplyError>,
-}
-
 impl YtDlpFetch<'_> {
     /// The transcript for the selector and, if different, the default transcript.
     pub(super) async fn supply(&self, request: &SupplyRequest) -> Result<SupplyOutput, SupplyError> {
         let platform = request.video.platform();
-        let hosts = hosts_for(platform);
-        let mut retry_state = self.retry_state();
-        loop {
-            let egress = self.next_route(&mut retry_state, platform)?;
-            match self.fetch_captions(&egress, request, hosts.captions).await {
-                Ok(supplied) => {
-                    self.http.resume_on_egress(&egress, hosts.name);
-                    return Ok(supplied);
-                }
-                Err(failure) => {
-                    let error = failure.error(platform);
-                    self.on_failure(&mut retry_state, platform, &egress, &failure, error)?;
-                }
-            }
-        }
+        let attempt = |egress: Arc<ProgramEgress>| async move {
+            let supplied = self.fetch_captions(&egress, request, hosts_for(platform).captions).await?;
+            self.resume_route(platform, &egress);
+            Ok(supplied)
+        };
+        self.over_routes(platform, attempt, |failure| failure.error(platform)).await
     }
 
     /// Finds the audio of the video.
     pub(super) async fn media(&self, request: &SupplyRequest) -> Result<Media, SupplyError> {
         let platform = request.video.platform();
-        let hosts = hosts_for(platform);
-        let mut retry_state = self.retry_state();
+        let attempt = |egress: Arc<ProgramEgress>| async move {
+            let media = self.fetch_media(&egress, request, hosts_for(platform).files).await?;
+            self.resume_route(platform, &egress);
+            Ok(media)
+        };
+        self.over_routes(platform, attempt, |failure| failure.error(platform)).await
+    }
+
+    /// Repeats an attempt over other egress routes while its failure is that of the route.
+    ///
+    /// # Errors
+    /// The error of the last attempt, or why there is no route.
+    pub(super) async fn over_routes<T, F: Future<Output = Result<T, YtDlpFailure>>>(
+        &self,
+        platform: Platform,
+        attempt: impl Fn(Arc<ProgramEgress>) -> F,
+        error_of: impl Fn(&YtDlpFailure) -> SupplyError,
+    ) -> Result<T, SupplyError> {
+        let name = hosts_for(platform).name;
+        let (mut retries, mut last_error) = (self.http.retries(), None);
         loop {
-            let egress = self.next_route(&mut retry_state, platform)?;
-            match self.fetch_media(&egress, request, hosts.files).await {
-                Ok(media) => {
-                    self.http.resume_on_egress(&egress, hosts.name);
-                    return Ok(media);
-                }
-                Err(failure) => {
-                    let error = failure.error(platform);
-                    self.on_failure(&mut retry_state, platform, &egress, &failure, error)?;
-                }
+            let egress = self.http.egress(name).map(Arc::new);
+            let egress =
+                egress.map_err(|fault| last_error.take().unwrap_or_else(|| fault.supply_error(platform)))?;
+            let failure = match attempt(Arc::clone(&egress)).await {
+                Ok(found) => return Ok(found),
+                Err(failure) => failure,
+            };
+            let error = error_of(&failure);
+            let Some(has_others) = self.pause_route(platform, &egress, &failure) else { return Err(error) };
+            if !has_others || retries == 0 || Instant::now() >= self.deadline {
+                return Err(self.http.with_pause(error, name));
             }
+            retries -= 1;
+            last_error = Some(error);
         }
     }
 
-    pub(super) fn retry_state(&self) -> EgressRetries {
-        EgressRetries { retries: self.http.retries(), last_error: None }
+    /// Notes that a platform returned what was requested over a route.
+    pub(super) fn resume_route(&self, platform: Platform, egress: &ProgramEgress) {
+        self.http.resume_on_egress(egress, hosts_for(platform).name);
     }
 
-    /// The next egress route. If there is none, the error of the previous attempt is returned.
-    pub(super) fn next_route(
+    /// Pauses a route if the failure is that of the route; returns then whether there are others.
+    pub(super) fn pause_route(
         &self,
-        retry_state: &mut EgressRetries,
-        platform: Platform,
-    ) -> Result<ProgramEgress, SupplyError> {
-        let egress = self.http.egress(hosts_for(platform).name).map_err(|fault| fault.supply_error(platform));
-        egress.map_err(|fault| retry_state.last_error.take().unwrap_or(fault))
-    }
-
-    /// Applies a failure to its egress route.
-    ///
-    /// # Errors
-    /// `error`, which reports the failure, unless another route may succeed.
-    pub(super) fn on_failure(
-        &self,
-        retry_state: &mut EgressRetries,
         platform: Platform,
         egress: &ProgramEgress,
         failure: &YtDlpFailure,
-        error: SupplyError,
-    ) -> Result<(), SupplyError> {
-        let Some(pause) = failure.route_block() else { return Err(error) };
-        if let Some(time) = pause {
+    ) -> Option<bool> {
+        if let Some(time) = failure.route_block()? {
             self.http.block_on_egress(egress, hosts_for(platform).name, time);
         }
-        let has_others = self.http.cool_down_egress(egress);
-        if !has_others || retry_state.retries == 0 || Instant::now() >= self.deadline {
-            return Err(self.http.with_pause(error, hosts_for(platform).name));
-        }
-        retry_state.retries -= 1;
-        retry_state.last_error = Some(error);
-        Ok(())
+        Some(self.http.cool_down_egress(egress))
     }
 
     /// The metadata of the video; fails if yt-dlp returns another video.
@@ -251,13 +236,13 @@ pub(super) fn create_folder() -> Result<TempDir, YtDlpFailure> {
 }
 
 /// Properties of a platform: its name in the transport, and the hosts of its captions and files.
-pub(super) struct PlatformHosts {
-    pub(super) name: &'static str,
+struct PlatformHosts {
+    name: &'static str,
     captions: &'static [&'static str],
     files: &'static [&'static str],
 }
 
-pub(super) fn hosts_for(platform: Platform) -> PlatformHosts {
+fn hosts_for(platform: Platform) -> PlatformHosts {
     let (name, captions, files) = match platform {
         Platform::YouTube => (youtube::request::PLATFORM, youtube::request::HOSTS, youtube::FILES),
         Platform::TikTok => (tiktok::request::PLATFORM, tiktok::request::FILES, tiktok::request::FILES),

@@ -75,8 +75,7 @@ impl YtDlp {
 
     /// Deadline of a lookup.
     fn deadline_for(&self, request: &SupplyRequest) -> Instant {
-        let left = request.deadline.since(self.clock.now());
-        Instant::now() + left.saturating_sub(DEADLINE_MARGIN).min(TIME_LIMIT)
+        self.list_deadline(request.deadline).min(Instant::now() + TIME_LIMIT)
     }
 
     /// Deadline of a page of a list. It takes longer than a lookup: videos are counted from the first one.

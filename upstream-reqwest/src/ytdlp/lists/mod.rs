@@ -32,7 +32,7 @@ use super::{
     YtDlp, YtDlpFetch,
     classify::YtDlpFailure,
     command,
-    fetch::{create_folder, hosts_for, unreadable},
+    fetch::{create_folder, unreadable},
 };
 use crate::{http::ProgramEgress, process::ProgramError, youtube::YouTubeLists};
 
@@ -94,30 +94,22 @@ impl YtDlpLists {
         };
         let YtDlp { program, http, .. } = &*self.ytdlp;
         let fetch = YtDlpFetch { program, http, monitor: &PageMonitor, deadline };
-        let (platform, mut retries) = (list.platform(), fetch.retry_state());
-        let name = hosts_for(platform).name;
-        loop {
-            let egress = fetch.next_route(&mut retries, platform)?;
-            let failure = match run(&fetch, &egress, list, position, self.ytdlp.clock.now()).await {
-                Ok(Exit::Absent(absence)) => {
-                    http.resume_on_egress(&egress, name);
-                    return Ok(ListOutcome::Absent(absence));
+        let platform = list.platform();
+        let fetch = &fetch;
+        let attempt = |egress: Arc<ProgramEgress>| async move {
+            let exit = run(fetch, &egress, list, position, self.ytdlp.clock.now()).await?;
+            match &exit {
+                // The next page reports it, unless it is over by then.
+                Exit::Page(ReadPage { failure: Some(failure), .. }) => {
+                    fetch.pause_route(platform, &egress, failure);
                 }
-                Ok(Exit::Page(page)) => {
-                    match &page.failure {
-                        None => http.resume_on_egress(&egress, name),
-                        // The next page reports it, unless it is over by then.
-                        Some(failure) => {
-                            let error = list_error(failure, platform);
-                            let _ = fetch.on_failure(&mut retries, platform, &egress, failure, error);
-                        }
-                    }
-                    return position.page(list, page).map(ListOutcome::Page);
-                }
-                Err(failure) => failure,
-            };
-            let error = list_error(&failure, platform);
-            fetch.on_failure(&mut retries, platform, &egress, &failure, error)?;
+                _ => fetch.resume_route(platform, &egress),
+            }
+            Ok(exit)
+        };
+        match fetch.over_routes(platform, attempt, |failure| list_error(failure, platform)).await? {
+            Exit::Absent(absence) => Ok(ListOutcome::Absent(absence)),
+            Exit::Page(page) => position.page(list, page).map(ListOutcome::Page),
         }
     }
 }
