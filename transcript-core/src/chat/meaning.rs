@@ -253,11 +253,10 @@ mod tests {
     use super::*;
     use crate::{
         archive::{PutRequest, TrackSelector},
-        chat::{ChatTurn, passages},
+        chat::{ChatTurn, passages, tests::transcript_of},
         memory::MemoryArchive,
         time::Timestamp,
-        transcript::{LanguageTag, Segment, TrackInfo, TrackKind, VideoMetadata},
-        video::{Platform, VideoId},
+        transcript::{Segment, VideoMetadata},
     };
 
     /// Embeds a text by whether it is about water.
@@ -300,18 +299,6 @@ mod tests {
         passages(&segments()).into()
     }
 
-    fn transcript() -> Arc<Transcript> {
-        Arc::new(Transcript {
-            video: VideoId::new(Platform::YouTube, "dQw4w9WgXcQ").unwrap(),
-            title: None,
-            author: None,
-            duration_ms: None,
-            track: TrackInfo::new(LanguageTag::english(), TrackKind::Human),
-            source: "imported".to_owned(),
-            segments: segments(),
-        })
-    }
-
     async fn put(archive: &MemoryArchive, transcript: &Arc<Transcript>) {
         let request = PutRequest {
             video: transcript.video.clone(),
@@ -340,7 +327,7 @@ mod tests {
 
     #[tokio::test]
     async fn meaning_vectors_in_archive_are_read_after_restart() {
-        let (archive, kept) = (MemoryArchive::default(), transcript());
+        let (archive, kept) = (MemoryArchive::default(), transcript_of(segments()));
         let water = || WaterEmbedder { model: "water", ..WaterEmbedder::default() };
         for _ in 0..2 {
             assert_eq!(embedded(&archive, water(), &kept).await, 5, "a transcript that is not archived");
@@ -366,7 +353,7 @@ mod tests {
 
     #[tokio::test]
     async fn meaning_vectors_damaged_in_archive_are_computed() {
-        let (archive, kept) = (MemoryArchive::default(), transcript());
+        let (archive, kept) = (MemoryArchive::default(), transcript_of(segments()));
         put(&archive, &kept).await;
         let water = || WaterEmbedder { model: "water", ..WaterEmbedder::default() };
         assert_eq!(embedded(&archive, water(), &kept).await, 5);

@@ -81,10 +81,7 @@ mod tests {
     use tokio::runtime::Handle;
 
     use super::*;
-    use crate::{
-        transcript::{LanguageTag, Segment, TrackInfo, TrackKind},
-        video::{Platform, VideoId},
-    };
+    use crate::{chat::tests::transcript_of, transcript::Segment};
 
     fn transcript(spoken: &[&str]) -> Arc<Transcript> {
         let segments = spoken
@@ -92,15 +89,7 @@ mod tests {
             .enumerate()
             .map(|(n, text)| Segment::new(*text, n as u64 * 60_000, 5_000))
             .collect();
-        Arc::new(Transcript {
-            video: VideoId::new(Platform::YouTube, "dQw4w9WgXcQ").unwrap(),
-            title: None,
-            author: None,
-            duration_ms: None,
-            track: TrackInfo::new(LanguageTag::english(), TrackKind::Human),
-            source: "imported".to_owned(),
-            segments,
-        })
+        transcript_of(segments)
     }
 
     async fn found(query: &str, limit: usize) -> Result<(bool, usize, Vec<String>)> {

@@ -64,6 +64,19 @@ where
     }
 }
 
+/// A transcript in English with these segments.
+pub(super) fn transcript_of(segments: Vec<Segment>) -> Arc<Transcript> {
+    Arc::new(Transcript {
+        video: VideoId::new(Platform::YouTube, "dQw4w9WgXcQ").unwrap(),
+        title: None,
+        author: None,
+        duration_ms: None,
+        track: TrackInfo::new(LanguageTag::english(), TrackKind::Human),
+        source: "imported".to_owned(),
+        segments,
+    })
+}
+
 fn test_transcript(count: u64) -> Arc<Transcript> {
     let text = |n| format!("The ship of part {n} is number {n} and carries {} tons of coal.", n * 3);
     Arc::new(Transcript {

@@ -10,6 +10,7 @@ use crate::accounts::{
 };
 use crate::{
     accounts::jobs::{ItemStatus, JobItem, JobView},
+    engine::NoTranscript,
     error::{Error, Result},
     transcript::TrackInfo,
     video::{Platform, VideoId},
@@ -280,8 +281,8 @@ impl JobResult {
         if item.status != ItemStatus::Done || has_transcript {
             return result;
         }
-        let message = "This transcript was withdrawn by the operator of the service.";
-        Self { reason: Some("withdrawn".to_owned()), message: Some(message.to_owned()), ..result }
+        let withdrawn = NoTranscript::withdrawn();
+        Self { reason: withdrawn.detail, message: Some(withdrawn.message), ..result }
     }
 
     /// Takes the transcript, which names a video of another platform than YouTube by its link.
