@@ -234,9 +234,9 @@ impl<'a> PdfWriter<'a> {
                 None => ContentTag::Artifact(Artifact::with_kind(ArtifactType::PageNumber)),
             };
             let letters = surface.start_tagged(tag);
-            let (paragraph, link) = draw(&mut surface, run);
+            draw(&mut surface, &run);
             surface.end_tagged();
-            content.extend(paragraph.map(|paragraph| (paragraph, letters, link)));
+            content.extend(run.paragraph.map(|paragraph| (paragraph, letters, run.link)));
         }
         surface.finish();
         for (paragraph, letters, link) in content {
@@ -251,8 +251,7 @@ impl<'a> PdfWriter<'a> {
     }
 }
 
-/// Draws letters; returns their paragraph and link.
-fn draw(surface: &mut Surface<'_>, run: PlacedRun) -> (Option<usize>, Option<(Rect, String)>) {
+fn draw(surface: &mut Surface<'_>, run: &PlacedRun) {
     let (red, green, blue) = if run.is_link { LINK_COLOR } else { (0, 0, 0) };
     let paint = rgb::Color::new(red, green, blue).into();
     surface.set_fill(Some(Fill {
@@ -260,8 +259,7 @@ fn draw(surface: &mut Surface<'_>, run: PlacedRun) -> (Option<usize>, Option<(Re
         opacity: NormalizedF32::ONE,
         rule: krilla::paint::FillRule::default(),
     }));
-    surface.draw_glyphs(run.start, &run.glyphs, run.font, &run.text, run.size, false);
-    (run.paragraph, run.link)
+    surface.draw_glyphs(run.start, &run.glyphs, run.font.clone(), &run.text, run.size, false);
 }
 
 /// Makes letters of the page a link.
