@@ -5,5 +5,6 @@ for pause in 5 20 60; do
   "$@" && exit
   echo "retry.sh: $1 failed; again in $pause seconds" >&2
   sleep "$pause"
+  "$(dirname "${BASH_SOURCE[0]}")/null.sh"
 done
 exec "$@"
