@@ -51,6 +51,7 @@ guides! {
     "chat": "Questions about a video, and answers that stream.",
     "idempotency": "Requests that can be repeated without being charged twice.",
     "jobs": "Transcripts of many videos in the background.",
+    "webhooks": "Events of jobs at an address of yours, and how to verify them.",
     "assistants": "Claude, Cursor, VS Code, Codex and other assistants.",
     "libraries": "Python, Rust, Kotlin and Swift.",
 }

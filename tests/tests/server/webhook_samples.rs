@@ -1,11 +1,11 @@
-//! The verification of webhooks: the samples of `docs/webhooks.md`, unchanged, and `verbatim webhook verify`.
+//! The verification of webhooks: the samples of `docs/webhooks.md` and of the guide, unchanged, and `verbatim webhook verify`.
 
 use std::{
     collections::BTreeMap,
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use tempfile::TempDir;
 use transcript_core::{Timestamp, accounts::webhooks::sign};
 
@@ -15,6 +15,7 @@ use super::{
 };
 
 const PAGE: &str = include_str!("../../../docs/webhooks.md");
+const GUIDE: &str = include_str!("../../../reference-server/src/docs/guides/webhooks.md");
 const BODY: &str = "{\"id\": \"evt_1\", \"ü\": 1}";
 const SECRET: &str = "vbw_secret-of-the-test";
 
@@ -46,11 +47,15 @@ fn cases() -> Result<Vec<(String, bool)>> {
     ])
 }
 
-/// The code block of a language in the page.
+/// The code block of a language in the page. The guide has the same.
 fn sample(language: &str) -> Result<&'static str> {
-    let block = PAGE.split_once(&format!("```{language}\n")).map(|(_, rest)| rest);
-    let block = block.and_then(|rest| rest.split_once("\n```"));
-    block.map(|(block, _)| block).with_context(|| format!("the page has no sample in {language}"))
+    let find = |page: &'static str| {
+        let block = page.split_once(&format!("```{language}\n")).map(|(_, rest)| rest);
+        let block = block.and_then(|rest| rest.split_once("\n```"));
+        block.map(|(block, _)| block).with_context(|| format!("a page has no sample in {language}"))
+    };
+    ensure!(find(PAGE)? == find(GUIDE)?, "the guide has another sample in {language}");
+    find(PAGE)
 }
 
 #[test]
