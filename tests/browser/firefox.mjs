@@ -69,6 +69,7 @@ async function read(browser) {
   assert.equal(await page.evaluate("document.activeElement.id"), "query");
   await page.keyboard.type("LANTERN");
   const found = page.locator("#found");
+  await page.waitForURL(/q=LANTERN$/);
   await page.waitForFunction(() => document.querySelector("#found").textContent.startsWith("1 of "));
   const count = Number((await found.textContent()).split(" ").pop());
   assert.equal(await page.evaluate("CSS.highlights.get('found').size"), count);

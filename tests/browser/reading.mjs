@@ -49,6 +49,8 @@ await play(async (browser) => {
   assert.equal(await page.evaluate("document.activeElement.id"), "query");
   await page.keyboard.type("LANTERN");
   const found = page.locator("#found");
+  // The address follows the last search: on a slow machine there are earlier ones, of its first letters.
+  await page.waitForURL(/q=LANTERN$/);
   await page.waitForFunction(() => document.querySelector("#found").textContent.startsWith("1 of "));
   const count = Number((await found.textContent()).split(" ").pop());
   assert.equal(count, await page.evaluate("document.querySelector('#words').textContent.split(/lantern/i).length - 1"));
@@ -102,6 +104,7 @@ await play(async (browser) => {
   const place = await page.evaluate(findPlace);
   await page.keyboard.press("/");
   await page.keyboard.type("lantern");
+  await page.waitForURL(/q=lantern$/);
   await page.waitForFunction(() => /^\d+ of/.test(document.querySelector("#found").textContent));
   const nearest = Number((await found.textContent()).split(" ")[0]);
   assert.ok(nearest > count / 4 && nearest < count, `${nearest} of ${count}`);
@@ -111,6 +114,22 @@ await play(async (browser) => {
     place,
   );
   assert.equal(new URL(page.url()).search, "");
+
+  // The key can be switched off, and stays so on the next page.
+  const setting = page.getByLabel("The key / leads to the search");
+  const pressed = async () => {
+    await page.evaluate("document.activeElement.blur()");
+    await page.keyboard.press("/");
+    return page.evaluate("document.activeElement.id");
+  };
+  await setting.uncheck();
+  assert.notEqual(await pressed(), "query");
+  await page.reload();
+  assert.equal(await setting.isChecked(), false);
+  assert.notEqual(await pressed(), "query");
+  assert.equal(await page.locator("#query").getAttribute("aria-keyshortcuts"), null);
+  await setting.check();
+  assert.equal(await pressed(), "query");
 
   await page.locator("#query").fill("no such words");
   await page.waitForFunction(() => document.querySelector("#found").textContent === "Not found");

@@ -88,77 +88,76 @@ fn fulfilled(context: &PageContext, order: &Order, resolution: OrderResolution) 
 /// Sandbox page of an order. `token` is the secret of its address.
 pub(crate) fn sandbox(context: &PageContext, sandbox_order: &SandboxOrder, token: &str) -> Markup {
     let order = &sandbox_order.order;
-    let left = order.amount_minor.saturating_sub(sandbox_order.returned_minor);
-    frame(context, "Test checkout").render(html! {
-        p.notice role="note" {
-            strong { "This is a test." }
-            " No real payment is made, and no card is needed."
-        }
-        h1 { "Test checkout" }
-        (facts(order))
+    let text = |key| context.text(key);
+    frame(context, text("sandbox.title")).render(html! {
+        p.notice role="note" { strong { (text("sandbox.notice")) } " " (text("sandbox.notice_why")) }
+        h1 { (text("sandbox.title")) }
+        (order_facts(context, order))
         @match sandbox_order.status {
             SandboxStatus::Open => {
-                (form(token, html! {
-                    (button("pay", &format!("Pretend to pay {}", money(order.amount_minor, CURRENCY))))
-                    (secondary_button("pay-later", "Pretend to pay by a slow transfer"))
-                    (secondary_button("cancel", "Cancel"))
+                @let price = money(order.amount_minor, CURRENCY);
+                (form(context, token, html! {
+                    (button("pay", &context.fill("sandbox.pay", &[("price", &price)])))
+                    (secondary_button("pay-later", text("sandbox.pay_later")))
+                    (secondary_button("cancel", text("sandbox.cancel")))
                 }))
             }
             SandboxStatus::Pending => {
-                p { "The payment is pending. Nothing has been credited yet." }
-                (form(token, html! {
-                    (button("arrive", "Simulate a completed payment"))
-                    (secondary_button("fail", "Simulate a failed payment"))
+                p { (text("sandbox.pending")) }
+                (form(context, token, html! {
+                    (button("arrive", text("sandbox.arrive")))
+                    (secondary_button("fail", text("sandbox.fail")))
                 }))
             }
             SandboxStatus::Paid => {
-                p { "The payment is complete, and the order is fulfilled." }
-                @if left > 0 {
-                    (form(token, html! {
-                        label for="cents" { "Amount of the simulated refund, in US cents:" }
-                        input id="cents" name="cents" type="number" required min="1" max=(left) value=(left);
-                        (secondary_button("refund", "Refund"))
-                    }))
-                }
-                @if sandbox_order.returned_minor > 0 {
-                    p { "Refunded: " (money(sandbox_order.returned_minor, CURRENCY)) "." }
-                }
+                p { (text("sandbox.paid")) }
+                (sandbox_refund(context, sandbox_order, token))
             }
-            SandboxStatus::Ended => {
-                p { "The order was cancelled. Nothing was charged, and nothing was credited." }
-            }
+            SandboxStatus::Ended => p { (text("sandbox.ended")) }
         }
         @if sandbox_order.status != SandboxStatus::Open {
-            p { a href=(format!("../{}", order.id)) { "Show the buyer's page" } }
+            p { a href={ "../" (order.id) (context.with_language("")) } { (text("sandbox.buyer")) } }
         }
     })
 }
 
+/// The form for a refund of what is left of a payment, and what was refunded.
+fn sandbox_refund(context: &PageContext, sandbox_order: &SandboxOrder, token: &str) -> Markup {
+    let returned = sandbox_order.returned_minor;
+    let left = sandbox_order.order.amount_minor.saturating_sub(returned);
+    html! {
+        @if left > 0 {
+            (form(context, token, html! {
+                label for="cents" { (context.text("sandbox.refund_amount")) }
+                input id="cents" name="cents" type="number" required min="1" max=(left) value=(left);
+                (secondary_button("refund", context.text("sandbox.refund")))
+            }))
+        }
+        @if returned > 0 {
+            p { (context.fill("sandbox.refunded", &[("amount", &money(returned, CURRENCY))])) }
+        }
+    }
+}
+
 /// Page for an unknown order and for a wrong secret: both look the same.
 pub(crate) fn missing(context: &PageContext) -> Markup {
-    frame(context, "No such order").render(html! {
-        h1 { "No such order" }
-        p {
-            "There is no order at this address, or its page is closed. Check that the address was copied \
-             completely, or place a new order."
-        }
+    let title = context.text("order.missing");
+    frame(context, title).render(html! {
+        h1 { (title) }
+        p { (context.text("order.missing_why")) }
         p { a href=(context.href("account/orders")) { (context.text("orders.all")) } }
         (NextSteps::default().render(context))
     })
 }
 
-/// Error page.
+/// Error page. `why` is a message.
 pub(crate) fn error(context: &PageContext, why: &str) -> Markup {
-    frame(context, "That did not work").render(html! {
-        h1 { "That did not work" }
-        p { (why) }
+    let title = context.text("problem.other");
+    frame(context, title).render(html! {
+        h1 { (title) }
+        p { (context.text(why)) }
         (NextSteps::default().render(context))
     })
-}
-
-/// Body of a redirect, which browsers do not show.
-pub(crate) fn redirect(context: &PageContext) -> Markup {
-    frame(context, "Done").render(html! { h1 { "Done" } })
 }
 
 fn frame<'a>(context: &'a PageContext, title: &'a str) -> Frame<'a> {
@@ -183,33 +182,10 @@ fn order_facts(context: &PageContext, order: &Order) -> Markup {
     }
 }
 
-fn facts(order: &Order) -> Markup {
-    html! {
-        dl.facts {
-            dt { "Ordered" }
-            dd {
-                @match &order.item {
-                    OrderItem::Pack(name) => { (grouped(order.credits)) " credits (pack " (name) ")" }
-                    OrderItem::Plan(plan) => {
-                        "plan " (plan.as_str()) ", " (grouped(order.credits)) " credits a month"
-                    }
-                }
-            }
-            dt { "Price" }
-            dd {
-                (money(order.amount_minor, CURRENCY))
-                @if matches!(order.item, OrderItem::Plan(_)) { " a month" }
-            }
-            dt { "Order" }
-            dd { code { (order.id) } }
-        }
-    }
-}
-
 /// Form of the sandbox. Its action is relative to the page, so that it works under any base path.
-fn form(token: &str, inside: Markup) -> Markup {
+fn form(context: &PageContext, token: &str, inside: Markup) -> Markup {
     html! {
-        form method="post" action="sandbox" {
+        form method="post" action={ "sandbox" (context.with_language("")) } {
             input type="hidden" name="token" value=(token);
             (inside)
         }

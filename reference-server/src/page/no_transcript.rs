@@ -13,11 +13,12 @@ use super::{
 };
 
 /// Messages of the script for the button.
-const SCRIPT_MESSAGES: [(&str, &str); 5] = [
+const SCRIPT_MESSAGES: [(&str, &str); 6] = [
     ("solving", "script.solving"),
     ("insecure", "script.insecure"),
     ("unsolved", "script.unsolved"),
     ("lost", "script.lost"),
+    ("failed", "failure.fetch_error"),
     ("done", "script.done"),
 ];
 

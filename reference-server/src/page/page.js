@@ -21,6 +21,8 @@ function showMoment() {
 // Search in the transcript. Matches use the CSS Custom Highlight API, so that the DOM is not changed.
 const SHOWN_MAX = 2000;
 const LISTED_MAX = 200;
+// Where this browser remembers whether the key / leads to the search.
+const SHORTCUT = "verbatim-search-key";
 // Work that pauses for the browser after this time, in milliseconds.
 const SLICE_MS = 12;
 // Characters that people type in another form than captions have them.
@@ -239,17 +241,40 @@ function searchIn(words) {
   previous.addEventListener("click", () => go(current - 1));
   next.addEventListener("click", () => go(current + 1));
   list.addEventListener("toggle", showList);
-  document.addEventListener("keydown", (event) => {
-    const isEditing = event.target.closest?.("input, textarea, [contenteditable]");
-    if (event.key !== "/" || isEditing || event.ctrlKey || event.metaKey || event.altKey) return;
-    event.preventDefault();
-    query.focus({ preventScroll: true });
-  });
+  enableShortcut(query);
   const requested = new URL(location).searchParams.get("q");
   if (requested) {
     query.value = requested;
     search();
   }
+}
+
+// The key / leads to the search, unless the reader has switched that off: speech input can send single characters.
+function enableShortcut(query) {
+  const setting = one("#shortcut");
+  const announce = () => {
+    query.ariaKeyShortcuts = setting.checked ? "/" : null;
+  };
+  try {
+    setting.checked = localStorage.getItem(SHORTCUT) !== "off";
+  } catch {
+    // The browser permits no storage: the choice lasts as long as the page.
+  }
+  announce();
+  setting.addEventListener("change", () => {
+    announce();
+    try {
+      localStorage.setItem(SHORTCUT, setting.checked ? "on" : "off");
+    } catch {
+      // As above.
+    }
+  });
+  document.addEventListener("keydown", (event) => {
+    const isEditing = event.target.closest?.("input, textarea, [contenteditable]");
+    if (!setting.checked || event.key !== "/" || isEditing || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    query.focus({ preventScroll: true });
+  });
 }
 
 // Links to moments, and quotations with their source.

@@ -6,13 +6,21 @@ use maud::{Markup, html};
 use super::{Frame, NextSteps, PageContext};
 
 /// Page of an error response.
+///
+/// Errors of the server itself are in the words of the pages: their `detail` is for programs. Those of a page already
+/// have a sentence of the pages.
 pub(crate) fn problem(context: &PageContext, status: StatusCode, detail: &str) -> Markup {
-    let title = context.text(match status {
-        StatusCode::NOT_FOUND => "problem.not_found",
-        StatusCode::METHOD_NOT_ALLOWED => "problem.method",
-        status if status.is_server_error() => "problem.fault",
-        _ => "problem.other",
-    });
+    let (title, why) = match status {
+        StatusCode::NOT_FOUND => ("problem.not_found", Some("problem.not_found_why")),
+        StatusCode::METHOD_NOT_ALLOWED => ("problem.method", Some("problem.method_why")),
+        StatusCode::SERVICE_UNAVAILABLE => ("problem.fault", Some("problem.busy_why")),
+        status if status.is_server_error() => ("problem.fault", Some("problem.fault_why")),
+        StatusCode::REQUEST_TIMEOUT
+        | StatusCode::PAYLOAD_TOO_LARGE
+        | StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => ("problem.other", Some("problem.incomplete")),
+        _ => ("problem.other", None),
+    };
+    let (title, detail) = (context.text(title), why.map_or(detail, |why| context.text(why)));
     Frame::new(context, title).render(html! {
         p.kicker { (context.fill("problem.kicker", &[("status", status.as_str())])) }
         h1 { (title) }

@@ -48,7 +48,8 @@ export async function ask(form, answer, paragraphAt) {
       body: JSON.stringify({ question, altcha }),
     });
     if (!response.ok) {
-      show((await response.json()).detail, "error");
+      // Errors of the server itself have words for programs.
+      show(response.status < 500 ? (await response.json()).detail : texts.lost, "error");
       return true;
     }
     const reply = document.createElement("p");

@@ -54,7 +54,7 @@ function enableTranscribe(section) {
         headers: { accept: "text/event-stream", "content-type": "application/json" },
         body: JSON.stringify({ altcha: solution }),
       });
-      if (!response.ok) return fail((await response.json()).detail);
+      if (!response.ok) return fail(messages.failed);
       for await (const { name, data } of readEvents(response)) {
         if (name === "progress") showProgress(data.message, data.percent);
         else if (name === "result") return finish(data);

@@ -124,6 +124,9 @@ pub(crate) fn transcript(
                     (context.fill("transcript.source", &[("platform", platform)])) " "
                     a href=(video.address()) rel="noreferrer" dir="ltr" { (video.address()) }
                 }
+                p.scripted.unprinted {
+                    label { input #shortcut type="checkbox" checked; " " (context.text("transcript.shortcut")) }
+                }
             }
         }
     };
@@ -282,7 +285,7 @@ fn tools(
                 label.unseen for="query" { (context.text("transcript.search_label")) }
                 div.field {
                     input #query type="search" placeholder=(context.text("transcript.search")) autocomplete="off"
-                        spellcheck="false" aria-describedby="found" aria-keyshortcuts="/";
+                        spellcheck="false" aria-describedby="found";
                     output #found for="query" aria-live="polite" {}
                 }
                 button.quiet #previous type="button" aria-label=(context.text("transcript.previous")) disabled { "↑" }

@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{
     api::{is_local, parameter, read_body},
-    page::{PageContext, PagePolicy, checkout as page},
+    page::{PageContext, PagePolicy, account as account_page, checkout as page},
     state::AppState,
 };
 
@@ -48,10 +48,8 @@ impl FromRequestParts<AppState> for LocalCaller {
         if app.sandbox.is_none() || is_local(head) {
             return Ok(Self);
         }
-        let why = "The test checkout serves the server's own machine only, at a loopback address and without a proxy \
-                   or tunnel.";
         let context = PageContext::from_head(head, app);
-        Err(respond(StatusCode::FORBIDDEN, page::error(&context, why)))
+        Err(respond(StatusCode::FORBIDDEN, page::error(&context, "sandbox.local")))
     }
 }
 
@@ -115,7 +113,7 @@ pub(super) async fn sandbox_action(
     };
     let form = match read_body(request.into_body(), BODY_MAX, &app.body_budget).await {
         Ok(form) => form,
-        Err(refusal) => return respond(refusal.status(), page::error(&context, refusal.detail())),
+        Err(refusal) => return respond(refusal.status(), page::error(&context, "problem.incomplete")),
     };
     let Some(token) = field(&form, "token") else { return missing(&context) };
     let order = match sandbox.show(&id, &token).await {
@@ -130,9 +128,12 @@ pub(super) async fn sandbox_action(
     match apply(&app, sandbox, &id, &token, action).await {
         // Like a real provider, the sandbox returns the buyer to the shop after a payment or a cancellation.
         Ok(()) if matches!(action, SandboxAction::Pay | SandboxAction::Cancel) => {
-            see_other(&context, &format!("../{id}"))
+            see_other(&context, &format!("../{id}{}", context.with_language("")))
         }
-        Ok(()) => see_other(&context, &format!("sandbox?token={token}")),
+        Ok(()) => {
+            let query = context.with_language(&format!("?token={token}"));
+            see_other(&context, &format!("sandbox{query}"))
+        }
         Err(error) => unavailable(&context, &error),
     }
 }
@@ -180,7 +181,7 @@ fn field(form: &[u8], name: &'static str) -> Option<String> {
     parameter(std::str::from_utf8(form).ok()?, name).ok().flatten().map(Into::into)
 }
 
-/// Action of the pressed button.
+/// Action of the pressed button. The error is a message.
 fn parse_action(form: &[u8], order: &SandboxOrder) -> std::result::Result<SandboxAction, &'static str> {
     match field(form, "deed").as_deref() {
         Some("pay") => Ok(SandboxAction::Pay),
@@ -192,16 +193,14 @@ fn parse_action(form: &[u8], order: &SandboxOrder) -> std::result::Result<Sandbo
             let left = order.order.amount_minor.saturating_sub(order.returned_minor);
             let cents = field(form, "cents").and_then(|cents| cents.trim().parse().ok());
             let cents = cents.filter(|cents| (1..=left).contains(cents));
-            cents
-                .map(SandboxAction::Refund)
-                .ok_or("The refund exceeds the remaining payment. Enter a smaller amount.")
+            cents.map(SandboxAction::Refund).ok_or("sandbox.too_much")
         }
-        _ => Err("Unknown action. Reload the page and use one of its buttons."),
+        _ => Err("sandbox.action"),
     }
 }
 
 fn see_other(context: &PageContext, location: &str) -> Response {
-    let mut response = respond(StatusCode::SEE_OTHER, page::redirect(context));
+    let mut response = respond(StatusCode::SEE_OTHER, account_page::redirect(context));
     // Order ids and tokens contain letters, digits and hyphens only.
     let location = HeaderValue::try_from(location).unwrap_or(HeaderValue::from_static("."));
     response.headers_mut().insert(LOCATION, location);
@@ -214,10 +213,7 @@ fn missing(context: &PageContext) -> Response {
 
 fn unavailable(context: &PageContext, error: &transcript_core::Error) -> Response {
     tracing::error!(%error, "order page failed");
-    respond(
-        StatusCode::SERVICE_UNAVAILABLE,
-        page::error(context, "The page is unavailable. Retry in a few seconds."),
-    )
+    respond(StatusCode::SERVICE_UNAVAILABLE, page::error(context, "account.unavailable"))
 }
 
 fn respond(status: StatusCode, page: Markup) -> Response {

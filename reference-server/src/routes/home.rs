@@ -9,7 +9,7 @@ use http::{
     HeaderMap, HeaderValue, StatusCode, Uri,
     header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, LOCATION, VARY},
 };
-use transcript_core::video::VideoLink;
+use transcript_core::video::{LinkErrorKind, VideoLink};
 
 use super::html::{CacheMode, html};
 use crate::{
@@ -25,15 +25,7 @@ use crate::{
 pub(super) async fn show(context: PageContext, uri: Uri) -> Response {
     let link = match parameter(uri.query().unwrap_or_default(), "url") {
         Ok(link) => link,
-        Err(refusal) => {
-            let form_error = LinkFormError { link: "", why: refusal.detail() };
-            return html(
-                StatusCode::BAD_REQUEST,
-                home(&context, Some(&form_error)),
-                CacheMode::Never,
-                POLICY,
-            );
-        }
+        Err(_) => return invalid_link(&context, "", LinkErrorKind::NotALink),
     };
     let link = link.as_deref().map(str::trim).filter(|link| !link.is_empty());
     let Some(link) = link else {
@@ -45,22 +37,28 @@ pub(super) async fn show(context: PageContext, uri: Uri) -> Response {
     let page = match VideoLink::parse(link) {
         Ok(VideoLink::Video(video)) => format!("watch/{video}{moment}"),
         Ok(VideoLink::Short(link)) => format!("watch/{}/{}{language}", link.platform(), link.name()),
-        Err(error) => {
-            let why = error.to_string();
-            let form_error = LinkFormError { link, why: &why };
-            return html(
-                StatusCode::BAD_REQUEST,
-                home(&context, Some(&form_error)),
-                CacheMode::Never,
-                POLICY,
-            );
-        }
+        Err(error) => return invalid_link(&context, link, error.problem()),
     };
     let mut response = html(StatusCode::SEE_OTHER, home(&context, None), CacheMode::Never, POLICY);
     // Ids and short link names contain URL-safe characters only.
     let location = HeaderValue::try_from(page).unwrap_or(HeaderValue::from_static("./"));
     response.headers_mut().insert(LOCATION, location);
     response
+}
+
+/// The form again, with a link that names no video, and why in the words of the pages.
+fn invalid_link(context: &PageContext, link: &str, kind: LinkErrorKind) -> Response {
+    let why = context.text(match kind {
+        LinkErrorKind::TooLong => "link.too_long",
+        LinkErrorKind::UnknownHost => "link.unknown_host",
+        LinkErrorKind::UnsafeAuthority => "link.unsafe",
+        LinkErrorKind::MalformedId => "link.malformed",
+        LinkErrorKind::NotAVideo => "link.not_a_video",
+        // The other kinds are those of lists.
+        _ => "link.not_a_link",
+    });
+    let form_error = LinkFormError { link, why };
+    html(StatusCode::BAD_REQUEST, home(context, Some(&form_error)), CacheMode::Never, POLICY)
 }
 
 /// Asset of the pages. Its name contains a digest of its content, so it never changes.

@@ -26,12 +26,13 @@ use super::{
 };
 use crate::{
     api::{
-        ClientAddress, INVALID_TOKEN, ProblemDetail, ProblemResponse, TOKEN_NEEDED, bearer, json,
-        retry_after_seconds, search_params,
+        ClientAddress, INVALID_TOKEN, ProblemResponse, TOKEN_NEEDED, bearer, json, retry_after_seconds,
+        search_params,
     },
     config::SearchAccess,
     page::{
         PageContext,
+        account::grouped,
         search::{self as search_page, SearchView},
     },
     state::AppState,
@@ -73,19 +74,15 @@ pub(crate) async fn page(
         Ok(params) => params.filter(|params| !params.query.trim().is_empty()),
         Err(refusal) if refusal.status() == StatusCode::NOT_FOUND => return Err(refusal),
         Err(refusal) => {
-            let state = SearchView::Failed(refusal.detail());
-            return show(refusal.status(), &SearchParams::default(), state);
+            let why = refusal_text(&context, refusal.status(), None);
+            return show(refusal.status(), &SearchParams::default(), SearchView::Failed(&why));
         }
     };
     let Some(params) = params else {
         return show(StatusCode::OK, &SearchParams::default(), SearchView::Empty);
     };
     if let Err(refusal) = admit(&app, client, None).await {
-        let detail = refusal.extensions().get::<ProblemDetail>().map(|detail| detail.0.clone());
-        let why = match refusal.status() {
-            StatusCode::UNAUTHORIZED => context.text("search.key").to_owned(),
-            _ => detail.unwrap_or_default().to_string(),
-        };
+        let why = refusal_text(&context, refusal.status(), refusal.headers().get(RETRY_AFTER));
         let mut response = show(refusal.status(), &params, SearchView::Failed(&why))?;
         for name in [RETRY_AFTER, WWW_AUTHENTICATE] {
             if let Some(value) = refusal.headers().get(&name) {
@@ -96,7 +93,21 @@ pub(crate) async fn page(
     }
     match find(&app, &params).await {
         Ok(found) => show(StatusCode::OK, &params, SearchView::Found(&found)),
-        Err(refusal) => show(refusal.status(), &params, SearchView::Failed(refusal.detail())),
+        Err(refusal) => {
+            let why = refusal_text(&context, refusal.status(), None);
+            show(refusal.status(), &params, SearchView::Failed(&why))
+        }
+    }
+}
+
+/// Why there are no results, in the words of the pages. Those of the API name parameters.
+fn refusal_text(context: &PageContext, status: StatusCode, retry_after: Option<&HeaderValue>) -> String {
+    let seconds = retry_after.and_then(|seconds| seconds.to_str().ok());
+    match (status, seconds) {
+        (StatusCode::UNAUTHORIZED, _) => context.text("search.key").to_owned(),
+        (_, Some(seconds)) => context.fill("search.limit", &[("seconds", seconds)]),
+        (status, None) if status.is_server_error() => context.text("problem.fault_why").to_owned(),
+        _ => context.fill("search.invalid", &[("count", &grouped(QUERY_CHARS_MAX as u64))]),
     }
 }
 

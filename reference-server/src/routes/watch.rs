@@ -22,6 +22,7 @@ use http::{
     header::{LOCATION, REFERRER_POLICY, VARY},
 };
 use maud::Markup;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 use transcript_core::{
     lookup::{AttributionTag, Availability, LookupRequest, LookupResponse, VideoReference},
@@ -86,6 +87,8 @@ pub(super) struct PageOptions {
     pub(super) language: Option<LanguageTag>,
     /// Moment to show, in milliseconds.
     moment_ms: Option<u64>,
+    /// Words that the page's script searches.
+    search: Option<String>,
 }
 
 impl PageOptions {
@@ -96,6 +99,7 @@ impl PageOptions {
             src: src.and_then(|src| AttributionTag::from_wire(&src)),
             language: language(query).ok().flatten(),
             moment_ms: parameter(query, "t").ok().flatten().and_then(|text| parse_moment(&text)),
+            search: parameter(query, "q").ok().flatten().map(Into::into),
         }
     }
 
@@ -171,7 +175,12 @@ async fn moment_redirect(
     let answer = app.lookup.look_up_archived(lookup_request(video, options)).await.ok()?;
     let Availability::Available { stored, .. } = &answer.availability else { return None };
     let paragraph = page::transcript::paragraph_at(&stored.transcript, moment_ms)?;
-    let query = request.context.with_language(&options.query());
+    let mut query = options.query();
+    if let Some(words) = &options.search {
+        let separator = if query.is_empty() { '?' } else { '&' };
+        query.push_str(&format!("{separator}q={}", utf8_percent_encode(words, NON_ALPHANUMERIC)));
+    }
+    let query = request.context.with_language(&query);
     let location = format!("{}{query}#{paragraph}", own_address(video.id()));
     let mut response = html(StatusCode::SEE_OTHER, Markup::default(), PagePolicy::Static);
     response.headers_mut().insert(LOCATION, HeaderValue::try_from(location).ok()?);

@@ -109,14 +109,14 @@ fn post_form(context: &PageContext, path: &str, inside: Markup) -> Markup {
 /// A day, as in every page of the account.
 pub(super) fn date(at: Timestamp) -> Markup {
     let text = at.to_string();
-    html! { time datetime=(text) { (text.get(..10).unwrap_or(&text)) } }
+    html! { time datetime=(text) dir="ltr" { (text.get(..10).unwrap_or(&text)) } }
 }
 
 /// A day and minute in UTC.
 fn date_and_time(at: Timestamp) -> Markup {
     let text = at.to_string();
     let (day, minute) = (text.get(..10).unwrap_or(&text), text.get(11..16).unwrap_or_default());
-    html! { time datetime=(text) { (day) " " (minute) " UTC" } }
+    html! { time datetime=(text) dir="ltr" { (day) " " (minute) " UTC" } }
 }
 
 /// Amount in the smallest unit of a currency.

@@ -151,3 +151,28 @@ async fn documentation_is_compressed_and_has_tags() {
     assert!(german.text.contains("<html lang=\"de\">"), "{}", german.text);
     assert!(service.get("/docs").await.text.contains("<html lang=\"en\">"));
 }
+
+#[tokio::test]
+async fn page_errors_are_in_words_of_the_pages() {
+    let service = ServiceFixture::start().await;
+    let long = format!("/?url={}", "x".repeat(5_000));
+    for (method, target, status, words) in [
+        ("GET", "/nothing", 404, "Unter dieser Adresse gibt es nichts."),
+        ("GET", "/docs/nothing", 404, "Unter dieser Adresse gibt es nichts."),
+        ("GET", "/search", 404, "Unter dieser Adresse gibt es nichts."),
+        ("POST", "/pricing", 405, "Diese Adresse lässt sich so nicht verwenden."),
+        ("GET", "/checkout/none", 404, "Unter dieser Adresse gibt es keine Bestellung"),
+        ("GET", "/?url=a&url=b", 400, "Das ist kein Link zu einem Video."),
+        ("GET", "/?url=%ff", 400, "Das ist kein Link zu einem Video."),
+        ("GET", &long, 400, "Dieser Text ist für einen Link zu lang."),
+        ("GET", "/?url=https://example.org/x", 400, "Dieser Link ist nicht von YouTube"),
+        ("GET", "/?url=https://www.youtube.com/@a", 400, "Dieser Link führt zu einem Kanal"),
+        ("GET", "/?url=https://a@youtu.be/x", 400, "Teile dieses Links verbergen"),
+        ("GET", "/?url=https://youtu.be/abc", 400, "Der Link ist nicht vollständig."),
+    ] {
+        let headers = [BROWSER, ("accept-language", "de")];
+        let page = service.send(request(method, target, &headers, "")).await;
+        assert_eq!(page.status, status, "{target}");
+        assert!(page.text.contains(words), "{target}: {}", page.text);
+    }
+}

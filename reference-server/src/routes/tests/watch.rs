@@ -244,6 +244,8 @@ async fn moment_redirects_to_its_paragraph() {
         ("?t=0", format!("./{ARCHIVED}#t1")),
         ("?t=1m40s", format!("./{ARCHIVED}#t1")),
         ("?src=x&lang=en&t=2", format!("./{ARCHIVED}?lang=en#t1")),
+        ("?t=2&q=a%20%26b", format!("./{ARCHIVED}?q=a%20%26b#t1")),
+        ("?lang=en&q=a&t=2&hl=de", format!("./{ARCHIVED}?lang=en&q=a&hl=de#t1")),
     ] {
         let there = service.get(&format!("{page}{query}")).await;
         assert_eq!(

@@ -133,7 +133,7 @@ pub(super) fn result_response(answer: &LookupResponse) -> Response {
 fn last_event(context: &PageContext, outcome: Result<LookupResponse, ReferenceError>) -> Bytes {
     match outcome {
         Ok(answer) => result_event(&localized(context, answer)),
-        Err(bad) => event("error", &json!({ "detail": bad.message })),
+        Err(_) => event("error", &json!({ "detail": context.text("failure.no_video") })),
     }
 }
 
