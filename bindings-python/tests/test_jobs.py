@@ -79,6 +79,7 @@ def test_job_delivers_transcripts_and_failures(server):
         first, private, invalid = client.jobs.results(job.id, page_size=page_size)
         assert first.get().title == "How a tide mill works" and first.get().segments[0].start == 0.5
         assert (first.index, first.url, first.video_id, first.status) == (0, URLS[0], "vb-tracks-0", "done")
+        assert [item.platform for item in (first, private, invalid)] == ["YouTube", "YouTube", None]
         assert (private.status, private.reason, invalid.reason, invalid.video_id) == (
             "failed",
             private.reason,

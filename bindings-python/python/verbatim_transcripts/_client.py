@@ -18,7 +18,7 @@ from ._responses import (
     LookupResponse,
     ResponseMeta,
 )
-from ._video import Language
+from ._video import PLATFORMS, Language
 from ._video_list import ListedVideo
 
 if TYPE_CHECKING:
@@ -29,15 +29,6 @@ if TYPE_CHECKING:
     from ._jobs import Jobs
 
 __all__ = ["Client"]
-
-
-#: The names of the platforms, by those on the wire.
-_PLATFORMS: dict[str, str] = {
-    "video_site": "YouTube",
-    "short_video": "TikTok",
-    "reels": "Instagram",
-    "microblog": "X",
-}
 
 
 class Client:
@@ -395,7 +386,7 @@ def _lookup_response(
     key, platform = body.get("key"), str(body["platform"])
     return LookupResponse(
         transcript,
-        _PLATFORMS.get(platform, platform),
+        PLATFORMS.get(platform, platform),
         body["videoId"],
         body["watchUrl"],
         body.get("failureReason"),

@@ -14,7 +14,7 @@ from typing import Any, Generic, List, NamedTuple, TypeVar
 from ._batch import link_address
 from ._errors import JobTimeout, TooManyRequests, _unavailable
 from ._native import Connection, PendingCall, Transcript
-from ._video import Language
+from ._video import PLATFORMS, Language
 from ._video_list import ListedVideo
 
 __all__ = [
@@ -101,6 +101,8 @@ class JobResult:
     index: int
     #: The link, as it was sent.
     url: str
+    #: `YouTube`, `TikTok`, `Instagram` or `X`; None if the link names no video.
+    platform: str | None
     #: The id of the video; None if the link names none.
     video_id: str | None
     #: `queued`, `running`, `done`, `failed` or `skipped`.
@@ -126,7 +128,7 @@ class JobResult:
                 self.reason or self.status,
                 "no_language" if self.languages else None,
                 "",
-                "YouTube",
+                self.platform or "",
                 self.video_id or "",
                 available=dict.fromkeys(language.tag for language in self.languages),
             )
@@ -469,6 +471,7 @@ def _results(
         JobResult(
             item["index"],
             item["url"],
+            None if item["platform"] is None else PLATFORMS.get(item["platform"], item["platform"]),
             item["video_id"],
             item["status"],
             item.get("reason"),

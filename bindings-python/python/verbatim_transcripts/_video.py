@@ -7,6 +7,9 @@ from typing import NamedTuple
 
 __all__ = ["Chapter", "Language", "VideoMetadata"]
 
+#: The names of the platforms, by those on the wire.
+PLATFORMS = {"video_site": "YouTube", "short_video": "TikTok", "reels": "Instagram", "microblog": "X"}
+
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 _MILLISECOND = datetime.timedelta(milliseconds=1)
 

@@ -208,14 +208,14 @@ fn list_videos(scope: ToolScope) -> Tool {
 }
 
 fn start_job() -> Tool {
-    let description = "Start a job: the transcripts of many YouTube videos, fetched in the background. Name exactly one \
+    let description = "Start a job: the transcripts of many videos, fetched in the background. Name exactly one \
                        of videos, playlist, channel and search. It needs an account's key (vba_…); each delivered \
                        transcript costs a credit, what fails is free. Ask the user before a large job.";
     let properties = json!({
         "videos": {
             "type": "array",
             "items": { "type": "string" },
-            "description": "Links or ids of YouTube videos."
+            "description": "Links of videos, or ids of YouTube."
         },
         "playlist": { "type": "string", "description": "The link or id of a playlist." },
         "channel": { "type": "string", "description": "The link, id or handle (@name) of a channel, or the link of a TikTok profile." },

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use anyhow::Result;
 use serde_json::json;
 use tokio::sync::Semaphore;
-use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
+use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script, recordings::Recordings};
 
 /// The host that the supplier requests.
 pub(crate) const HOST: &str = "www.youtube.com";
@@ -33,6 +33,12 @@ fn start_with(videos: &[&str], adapt: impl Fn(ReplayResponse) -> ReplayResponse)
         script = script.rule(player).rule(captions);
     }
     ReplayProxy::start(script)
+}
+
+/// The rules of all recordings of a platform.
+pub(crate) fn recorded_rules(platform: &str) -> Result<Vec<Rule>> {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("recordings").join(platform);
+    Recordings::open(&folder)?.all_rules()
 }
 
 /// The settings of a server that uses this platform.

@@ -4,22 +4,16 @@ use anyhow::Result;
 use http::StatusCode;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, recordings::Recordings};
+use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 
 use super::{
     harness::{ServerFixture, borrow_settings, create_keys, run, verbatim},
-    platform::platform_settings,
+    platform::{platform_settings, recorded_rules},
 };
 
 /// A proxy that plays all recordings of a platform, with these rules before them.
 fn play_recordings(platform: &str, first: Vec<Rule>) -> Result<ReplayProxy> {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("recordings").join(platform);
-    let recordings = Recordings::open(&folder)?;
-    let mut script = verbatim_tests::replay::Script::new().rules(first);
-    for recording in recordings.all() {
-        script = script.rules(recordings.rules(recording)?);
-    }
-    ReplayProxy::start(script)
+    ReplayProxy::start(Script::new().rules(first).rules(recorded_rules(platform)?))
 }
 
 /// A server that uses this proxy, and a key of it.

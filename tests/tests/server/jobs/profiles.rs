@@ -1,4 +1,4 @@
-//! Jobs of profiles, which the real yt-dlp lists, and the same profiles in the command.
+//! Jobs of TikTok and X: links, and profiles, which the real yt-dlp lists; and the same profiles in the command.
 
 use anyhow::{Context as _, Result, ensure};
 use http::Method;
@@ -10,7 +10,7 @@ use super::{call, results, serve, wait_for_status};
 use crate::{
     server::{
         harness::{run, verbatim},
-        platform::platform_settings,
+        platform::{platform_settings, recorded_rules},
         v1::mail_client::{MailClient, create_account, remaining_credits},
     },
     ytdlp::{
@@ -42,6 +42,45 @@ async fn profile_job_delivers_transcripts_of_tiktok() -> Result<()> {
     assert_eq!(item["transcript"]["video_id"], VIDEO);
     let first = item["transcript"]["segments"][0]["text"].as_str().unwrap_or_default();
     assert!(first.starts_with("Tar keeps"), "{item}");
+    assert_eq!(remaining_credits(&server, &key).await?, 199);
+    ensure!(proxy.unexpected().is_empty(), "{:?}", proxy.unexpected());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn job_takes_links_of_every_platform() -> Result<()> {
+    let proxy =
+        ReplayProxy::start(Script::new().rules(recorded_rules("tiktok")?).rules(recorded_rules("x")?))?;
+    let data = TempDir::new()?;
+    let mut outbox = MailClient::new(&data);
+    let server = serve(&data, &proxy, &[])?;
+    let key = create_account(&server, &mut outbox, "ann@example.org").await?;
+    let urls = [
+        "https://www.tiktok.com/@rope.walk/video/7600000000000000001",
+        "https://x.com/tidegauge/status/1990000000000000001",
+        "https://vm.tiktok.com/ZTR45GpSF/",
+        "https://twitter.com/someone/status/1990000000000000001?s=20",
+    ];
+    let body = json!({ "urls": urls, "lang": "fr" });
+    let created = call(&server, &key, Method::POST, "", &body).await?;
+    ensure!(created.status == 202, "{}", created.text());
+    let created = created.json();
+    let id = created["job_id"].as_str().context("no job_id")?;
+    let done = wait_for_status(&server, &key, id, "completed").await?;
+    assert_eq!((&done["counts"]["done"], &done["counts"]["failed"]), (&json!(1), &json!(2)), "{done}");
+    let lines = results(&server, &key, id).await?;
+    let [tiktok, x, short] = lines.as_slice() else { panic!("{lines:?}") };
+    assert_eq!(
+        (&tiktok["platform"], &tiktok["transcript"]["language"]),
+        (&json!("short_video"), &json!("fr"))
+    );
+    assert_eq!(
+        (&x["platform"], &x["reason"]),
+        (&json!("microblog"), &json!("no_captions")),
+        "only in English"
+    );
+    assert_eq!(x["languages"][0]["tag"], "en", "{x}");
+    assert_eq!((&short["platform"], &short["reason"]), (&json!(null), &json!("invalid_url")), "{short}");
     assert_eq!(remaining_credits(&server, &key).await?, 199);
     ensure!(proxy.unexpected().is_empty(), "{:?}", proxy.unexpected());
     Ok(())

@@ -152,14 +152,14 @@ fn parse_link(text: &str) -> Result<VideoId, ItemFailure> {
     if let Ok(video) = VideoId::new(Platform::YouTube, text) {
         return Ok(video);
     }
-    let platform = match VideoLink::parse(text) {
-        Ok(VideoLink::Video(video)) if video.platform() == Platform::YouTube => return Ok(video),
-        Ok(VideoLink::Video(video)) => video.platform(),
-        Ok(VideoLink::Short(short)) => short.platform(),
-        Err(error) => return Err(invalid(format!("The link names no video: {error}."))),
-    };
-    let (own, other) = (Platform::YouTube.name(), platform.name());
-    Err(invalid(format!("Jobs are for videos on {own}; /api/transcript takes links to {other}.")))
+    match VideoLink::parse(text) {
+        Ok(VideoLink::Video(video)) => Ok(video),
+        // A job is stored before anything is requested, and needs to know which links name the same video.
+        Ok(VideoLink::Short(_)) => Err(invalid(
+            "A short link does not say which video it leads to: open it, and send that link.".to_owned(),
+        )),
+        Err(error) => Err(invalid(format!("The link names no video: {error}."))),
+    }
 }
 
 /// The link as it is stored: at most the length of a link.

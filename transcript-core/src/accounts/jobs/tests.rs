@@ -20,15 +20,18 @@ fn new_items_collapse_links_of_one_video() {
         "dQw4w9WgXcQ",
         "no link",
         "https://www.tiktok.com/@a/video/7106594312292453675",
+        "https://m.tiktok.com/v/7106594312292453675.html",
+        "https://vm.tiktok.com/ZMabcdefg/",
         "aaaaaaaaaaa",
     ];
     let items = source::new_items(urls.map(str::to_owned).to_vec());
     let found: Vec<_> = items.iter().map(|item| item.video.as_ref().map_err(|error| &error.reason)).collect();
-    assert_eq!(found.len(), 4, "{found:?}");
+    assert_eq!(found.len(), 5, "{found:?}");
     assert_eq!(found[0].unwrap().id(), "dQw4w9WgXcQ");
     assert_eq!(found[1].unwrap_err(), "invalid_url");
-    assert_eq!(found[2].unwrap_err(), "invalid_url", "jobs are for YouTube");
-    assert_eq!(found[3].unwrap().id(), "aaaaaaaaaaa");
+    assert_eq!(found[2].unwrap().to_string(), "short_video/7106594312292453675");
+    assert_eq!(found[3].unwrap_err(), "invalid_url", "a short link");
+    assert_eq!(found[4].unwrap().id(), "aaaaaaaaaaa");
 }
 
 #[test]

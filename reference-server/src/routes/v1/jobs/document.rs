@@ -50,8 +50,8 @@ pub(crate) fn create(settings: &DocumentOptions<'_>) -> Value {
         "description": format!(
             "Exactly one of `urls`, `playlist`, `channel` and `search` names the videos. They are worked on in the \
              background, in their order; those of a list after it was read (`listing`). A list that cannot be read fails its job, and \
-             costs nothing. Each delivered transcript costs {cost}; what \
-             fails or is skipped is free. Links of the same video are one item. A link that names no YouTube video is \
+             costs nothing. Each delivered transcript is charged (credits: {cost}); what \
+             fails or is skipped is free. Links of the same video are one item. A link that names no video is \
              an item that failed with `invalid_url`. At most {items} videos, and {unfinished} unfinished jobs per \
              account. Without credits the job pauses, and resumes after a purchase. Ended jobs are deleted after 30 \
              days. With a `callback_url` its events are sent there."
