@@ -196,6 +196,27 @@ async fn ytdlp_reads_playlist_that_own_lister_does_not() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn ytdlp_reads_channel_that_own_lister_does_not() -> Result<()> {
+    let recorded = |name: &str| -> Result<ReplayResponse> {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/recordings/youtube-lists/channel/");
+        Ok(ReplayResponse::bytes("application/json", std::fs::read(format!("{file}{name}.json"))?))
+    };
+    let any = |path: &str| Rule::post("www.youtube.com", path);
+    let script = Script::new()
+        .rule(own_browse(ReplayResponse::json(&json!({ "newLayout": {} }))))
+        .rule(any("/youtubei/v1/navigation/resolve_url").respond(recorded("handle")?))
+        .rule(any("/youtubei/v1/browse").json("/continuation", "VIDEOS-2").respond(recorded("videos.next")?))
+        .rule(any("/youtubei/v1/browse").respond(recorded("videos.first")?));
+    let proxy = ReplayProxy::start(script)?;
+    let page = page(&youtube_lister(&proxy).await?, "https://www.youtube.com/@tidemills", None).await?;
+    let found = ids(&page);
+    ensure!(found == ["vb-tracks-0", "vb-french-0", "vb-asronly0"], "{found:?}: {:?}", proxy.requests());
+    ensure!(page.next.is_none(), "{page:?}");
+    ensure!(proxy.unexpected().is_empty(), "{:?}", proxy.unexpected());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn ytdlp_is_not_asked_for_lists_that_youtube_explains() -> Result<()> {
     let private = json!({ "alerts": [{ "alertRenderer": { "type": "ERROR",
         "text": { "simpleText": "This playlist is private." } } }] });

@@ -39,6 +39,8 @@ async fn large_job_survives_repeated_kills_and_charges_each_transcript_once() ->
         ("VERBATIM_PLANS__FREE__REQUESTS_PER_MINUTE", "100000"),
         ("VERBATIM_PLANS__FREE__CREDITS", &items.to_string()),
         ("VERBATIM_LIMITS__JOB_ITEMS_AT_ONCE", &AT_ONCE.to_string()),
+        // The account has bought nothing, and a tenth of its videos has no captions.
+        ("VERBATIM_LIMITS__ATTEMPTS_PER_ACCOUNT_PER_HOUR", &items.to_string()),
     ]);
     let mut outbox = MailClient::new(&fixture.data);
     let mut servers = Vec::new();
