@@ -28,7 +28,7 @@ use crate::{
     baseline_rusqlite::BaselineRusqlite,
     process::cpu_seconds,
     report::{Goal, line, median, ratio},
-    v1_transcripts::{CREDITS, ROUNDS, TIME, accounts, disk},
+    v1_transcripts::{ACCOUNTS, CREDITS, ROUNDS, TIME, accounts, disk},
 };
 
 const CALLERS: [u64; 3] = [1, 8, 64];
@@ -174,7 +174,7 @@ struct CommitFigures {
 /// Runs all measurements of charges in the store.
 pub(crate) async fn run() -> Result<()> {
     let folder = TempDir::new()?;
-    let keys = accounts(folder.path()).await.context("the accounts")?;
+    let keys = accounts(folder.path(), ACCOUNTS).await.context("the accounts")?;
     let file = folder.path().join("verbatim.db");
     let store = Arc::new(SqliteStore::open(SqliteOptions::new(&file)).await?);
     let mut payers = Vec::new();

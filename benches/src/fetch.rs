@@ -31,17 +31,21 @@ const ALONE: usize = 6;
 const LATENCY: Duration = Duration::from_millis(100);
 
 /// A server behind a proxy, with a key for it.
-struct FetchFixture {
-    server: BenchServer,
+pub(crate) struct FetchFixture {
+    pub(crate) server: BenchServer,
     key: String,
-    client: HttpClient,
+    pub(crate) client: HttpClient,
     _data: TempDir,
 }
 
-fn start_fixture(proxy: &ReplayProxy) -> Result<FetchFixture> {
-    let data = TempDir::new()?;
+/// Starts a server with these further settings; its data folder may have a database already.
+pub(crate) fn start_fixture(
+    data: TempDir,
+    proxy: &ReplayProxy,
+    more: &[(&'static str, String)],
+) -> Result<FetchFixture> {
     let many = || "1000000".to_owned();
-    let settings = [
+    let mut settings = vec![
         ("VERBATIM_UPSTREAM__PROXY", proxy.url()),
         ("VERBATIM_UPSTREAM__CA_FILE", proxy.ca_file().display().to_string()),
         ("VERBATIM_UPSTREAM__CONCURRENCY", "64".to_owned()),
@@ -50,13 +54,14 @@ fn start_fixture(proxy: &ReplayProxy) -> Result<FetchFixture> {
         ("VERBATIM_LIMITS__ATTEMPTS_PER_KEY_PER_HOUR", "10000".to_owned()),
         ("VERBATIM_LOG__LEVEL", "warn".to_owned()),
     ];
+    settings.extend_from_slice(more);
     let key = new_key(data.path(), &[])?;
     Ok(FetchFixture { server: serve(data.path(), &settings)?, key, client: HttpClient::new(), _data: data })
 }
 
 impl FetchFixture {
     /// Fetches these videos, `concurrency` at a time; returns the wall time.
-    async fn fetch(&self, videos: &[String], concurrency: usize) -> Result<Duration> {
+    pub(crate) async fn fetch(&self, videos: &[String], concurrency: usize) -> Result<Duration> {
         let bearer = format!("Bearer {}", self.key);
         let started = Instant::now();
         let one = |video: String| {
@@ -142,7 +147,7 @@ async fn cost(concurrency: usize, [library_goal, server_goal]: [Goal; 2]) -> Res
     let mut all = videos("peer--", peers + concurrency);
     all.extend_from_slice(&videos_of_ours);
     let proxy = platform(&all, Duration::ZERO)?;
-    let fixture = start_fixture(&proxy)?;
+    let fixture = start_fixture(TempDir::new()?, &proxy, &[])?;
     let mut library = LibraryRun::start(&proxy, "ours--", concurrency)?;
     let python = python();
     let mut rounds = Vec::new();
@@ -178,7 +183,7 @@ async fn cost(concurrency: usize, [library_goal, server_goal]: [Goal; 2]) -> Res
 async fn wall() -> Result<()> {
     let all = videos("wall--", CONCURRENCY * (BATCHES + 1));
     let proxy = platform(&all, LATENCY)?;
-    let fixture = start_fixture(&proxy)?;
+    let fixture = start_fixture(TempDir::new()?, &proxy, &[])?;
     let mut library = LibraryRun::start(&proxy, "wall--", CONCURRENCY)?;
     let floor = 2.0 * LATENCY.as_secs_f64();
     let (mut libraries, mut servers) = (Vec::new(), Vec::new());

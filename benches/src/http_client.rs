@@ -3,7 +3,7 @@
 use anyhow::Result;
 use bytes::Bytes;
 use http::{Request, Response};
-use http_body_util::{BodyExt as _, Empty};
+use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper_util::{
     client::legacy::{Client as HyperClient, connect::HttpConnector},
@@ -12,7 +12,7 @@ use hyper_util::{
 
 /// A client that keeps its connections.
 #[derive(Clone, Debug)]
-pub(crate) struct HttpClient(HyperClient<HttpConnector, Empty<Bytes>>);
+pub(crate) struct HttpClient(HyperClient<HttpConnector, Full<Bytes>>);
 
 impl HttpClient {
     pub(crate) fn new() -> Self {
@@ -31,7 +31,23 @@ pub(crate) async fn get(
     for (name, value) in headers {
         request = request.header(*name, *value);
     }
-    Ok(client.0.request(request.body(Empty::new())?).await?)
+    Ok(client.0.request(request.body(Full::default())?).await?)
+}
+
+/// Sends a POST with a JSON body, and returns the whole body of the response as text.
+pub(crate) async fn post(
+    client: &HttpClient,
+    address: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    json: String,
+) -> Result<String> {
+    let mut request =
+        Request::post(format!("http://{address}{path}")).header("content-type", "application/json");
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    read(client.0.request(request.body(Full::from(json))?).await?).await
 }
 
 /// Sends a GET and returns the whole body as text.
@@ -41,6 +57,10 @@ pub(crate) async fn text(
     path: &str,
     headers: &[(&str, &str)],
 ) -> Result<String> {
-    let body = get(client, address, path, headers).await?.into_body();
-    Ok(String::from_utf8_lossy(&body.collect().await?.to_bytes()).into_owned())
+    read(get(client, address, path, headers).await?).await
+}
+
+async fn read(response: Response<Incoming>) -> Result<String> {
+    let body = response.into_body().collect().await?.to_bytes();
+    Ok(String::from_utf8_lossy(&body).into_owned())
 }

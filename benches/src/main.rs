@@ -12,6 +12,7 @@ mod corpus;
 mod dictionary;
 mod fetch;
 mod http_client;
+mod jobs;
 mod library;
 mod lookup;
 mod many;
@@ -50,6 +51,8 @@ enum BenchTopic {
     Fetch,
     /// Measure `verbatim get` of a thousand videos, compared with the time that its concurrency permits.
     Many,
+    /// Measure jobs of the server: an item, compared with a lookup of a new video, and a thousand videos.
+    Jobs,
     /// Measure lookups of TikTok, X and Instagram, compared with yt-dlp.
     Social,
     /// Measure memory and time of an hour of audio through speech-to-text.
@@ -149,6 +152,7 @@ async fn main() -> Result<()> {
         BenchTopic::Pages => pages::run().await,
         BenchTopic::Fetch => fetch::run().await,
         BenchTopic::Many => many::run(),
+        BenchTopic::Jobs => jobs::run().await,
         BenchTopic::Social => social::run(),
         BenchTopic::Sound => sound::run().await,
         BenchTopic::Charged => v1_transcripts::run().await,
@@ -164,6 +168,7 @@ async fn main() -> Result<()> {
             pages::run().await?;
             fetch::run().await?;
             many::run()?;
+            jobs::run().await?;
             social::run()?;
             sound::run().await?;
             v1_transcripts::run().await?;

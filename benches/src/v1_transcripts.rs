@@ -35,7 +35,7 @@ pub(crate) const ROUNDS: usize = 5;
 pub(crate) const TIME: Duration = Duration::from_secs(2);
 const CLIENTS: [u32; 3] = [1, 8, 64];
 /// Enough accounts for each to stay within a realistic rate limit.
-const ACCOUNTS: u64 = 2_000;
+pub(crate) const ACCOUNTS: u64 = 2_000;
 /// More than a run spends.
 pub(crate) const CREDITS: u64 = 100_000_000;
 /// The path of the archived transcript in the v1 API.
@@ -57,7 +57,7 @@ impl Random for SystemRandom {
 }
 
 /// Creates accounts by verification tokens; returns their keys.
-pub(crate) async fn accounts(data: &Path) -> Result<Vec<ApiKey>> {
+pub(crate) async fn accounts(data: &Path, count: u64) -> Result<Vec<ApiKey>> {
     let store = SqliteStore::open(SqliteOptions::new(data.join("verbatim.db"))).await?;
     let now = Timestamp::from_millis(1_795_132_800_000);
     let make = async |number: u64| -> Result<ApiKey> {
@@ -88,7 +88,7 @@ pub(crate) async fn accounts(data: &Path) -> Result<Vec<ApiKey>> {
         Ok(key)
     };
     let mut keys = Vec::new();
-    for some in (0..ACCOUNTS).collect::<Vec<_>>().chunks(64) {
+    for some in (0..count).collect::<Vec<_>>().chunks(64) {
         let made = futures_util::future::join_all(some.iter().map(|number| make(*number))).await;
         keys.extend(made.into_iter().collect::<Result<Vec<_>>>()?);
     }
@@ -132,7 +132,7 @@ impl ChargedFixture {
     pub(crate) async fn open() -> Result<Self> {
         let folder = TempDir::new()?;
         fill(folder.path(), 1).await.context("the archive")?;
-        let keys = accounts(folder.path()).await.context("the accounts")?;
+        let keys = accounts(folder.path(), ACCOUNTS).await.context("the accounts")?;
         let lines: String = keys.iter().map(|key| format!("{}\n", key.reveal())).collect();
         std::fs::write(folder.path().join("keys"), lines)?;
         let settings = [

@@ -26,7 +26,7 @@ use crate::{
     lookup::fill,
     process::{new_key, serve, verbatim},
     report::{Goal, line, ratio},
-    v1_transcripts::accounts,
+    v1_transcripts::{ACCOUNTS, accounts},
 };
 
 /// Archived videos that clients look up.
@@ -43,7 +43,8 @@ pub(crate) async fn run(minutes: u64) -> Result<()> {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let data = TempDir::new()?;
     fill(data.path(), ARCHIVED).await?;
-    let account_keys = accounts(data.path()).await?.iter().map(|key| key.reveal().to_owned()).collect();
+    let account_keys =
+        accounts(data.path(), ACCOUNTS).await?.iter().map(|key| key.reveal().to_owned()).collect();
     let lookup_key = new_key(data.path(), &[])?;
     let fetches = minutes * 60 * ClientKind::FETCHES_PER_SECOND;
     let proxy = platform::start(usize::try_from(fetches)?)?;

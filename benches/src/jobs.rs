@@ -1,0 +1,130 @@
+//! Jobs of the server: CPU of an item next to that of a keyed lookup, and the time and memory of a thousand videos.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::{
+    fetch::{FetchFixture, start_fixture},
+    http_client::{post, text},
+    platform::{platform, videos},
+    report::{Goal, line, median, ratio},
+    v1_transcripts::accounts,
+};
+
+/// Items that the server works on at a time.
+const CONCURRENCY: usize = 32;
+const ROUNDS: usize = 5;
+/// Videos of a round, for each way to request them.
+const EACH: usize = 128;
+const LATENCY: Duration = Duration::from_millis(100);
+const VIDEOS: usize = 1_000;
+/// A part of the videos, for the memory.
+const FEW: usize = 250;
+/// Requests for one video that depend on each other.
+const REQUESTS: u32 = 2;
+/// A request for the state costs about a hundredth of an item.
+const POLL: Duration = Duration::from_millis(100);
+
+/// A server, and an account of it.
+struct JobFixture {
+    fixture: FetchFixture,
+    bearer: String,
+}
+
+async fn start(proxy: &verbatim_tests::replay::ReplayProxy) -> Result<JobFixture> {
+    let data = TempDir::new()?;
+    let keys = accounts(data.path(), 1).await?;
+    let key = keys.first().context("no account")?;
+    let bearer = format!("Bearer {}", key.reveal());
+    let settings = [
+        ("VERBATIM_LIMITS__JOB_ITEMS_AT_ONCE", CONCURRENCY.to_string()),
+        ("VERBATIM_PLANS__FREE__CREDITS", "1000000".to_owned()),
+        ("VERBATIM_PLANS__FREE__REQUESTS_PER_MINUTE", "100000".to_owned()),
+    ];
+    Ok(JobFixture { fixture: start_fixture(data, proxy, &settings)?, bearer })
+}
+
+impl JobFixture {
+    /// Runs a job of these videos to its end; returns the wall time.
+    async fn run(&self, videos: &[String]) -> Result<Duration> {
+        let (client, address) = (&self.fixture.client, self.fixture.server.address());
+        let headers = [("authorization", self.bearer.as_str())];
+        let body = json!({ "urls": videos }).to_string();
+        let started = Instant::now();
+        let job = post(client, address, "/api/v1/jobs", &headers, body).await?;
+        let job: Value = serde_json::from_str(&job).with_context(|| job.clone())?;
+        let id = job["job_id"].as_str().with_context(|| format!("no job: {job}"))?;
+        let path = format!("/api/v1/jobs/{id}");
+        loop {
+            let job: Value = serde_json::from_str(&text(client, address, &path, &headers).await?)?;
+            if job["status"] == "completed" {
+                ensure!(job["counts"]["done"] == videos.len(), "{job}");
+                return Ok(started.elapsed());
+            }
+            ensure!(matches!(job["status"].as_str(), Some("queued" | "running")), "{job}");
+            tokio::time::sleep(POLL).await;
+        }
+    }
+
+    fn cpu_ms(&self, before: f64, count: usize) -> Result<f64> {
+        Ok((self.fixture.server.cpu_seconds()? - before) * 1e3 / count as f64)
+    }
+}
+
+/// CPU of an item next to a keyed lookup of a new video, alone and with as many at a time as the job.
+async fn cost() -> Result<()> {
+    let all = videos("jobs--", 3 * EACH * (ROUNDS + 1));
+    let proxy = platform(&all, Duration::ZERO)?;
+    let jobs = start(&proxy).await?;
+    let mut rounds = Vec::new();
+    for some in all.chunks(3 * EACH) {
+        let mut cpu = Vec::new();
+        for (concurrency, some) in [Some(1), Some(CONCURRENCY), None].into_iter().zip(some.chunks(EACH)) {
+            let before = jobs.fixture.server.cpu_seconds()?;
+            match concurrency {
+                Some(concurrency) => jobs.fixture.fetch(some, concurrency).await?,
+                None => jobs.run(some).await?,
+            };
+            cpu.push(jobs.cpu_ms(before, some.len())?);
+        }
+        let [alone, together, item] = cpu.as_slice() else { continue };
+        rounds.push([*alone, *together, *item]);
+    }
+    // The first round opens the connections.
+    rounds.remove(0);
+    let of = |figure: fn(&[f64; 3]) -> f64| median(rounds.iter().map(figure).collect());
+    line("CPU of a keyed lookup of a new video, alone", of(|round| round[0]), "ms");
+    line("  32 at a time", of(|round| round[1]), "ms");
+    line("CPU of an item of a job", of(|round| round[2]), "ms");
+    ratio("  next to a lookup alone", of(|round| round[2] / round[0]), Goal::AtMost(1.1));
+    ratio("  next to 32 at a time", of(|round| round[2] / round[1]), Goal::None);
+    Ok(())
+}
+
+/// Wall time and memory of a thousand videos with latency.
+async fn wall() -> Result<()> {
+    let all = videos("wall--", VIDEOS);
+    let proxy = platform(&all, LATENCY)?;
+    let few = all.get(..FEW).context("too few videos")?;
+    let rounds = u32::try_from(VIDEOS.div_ceil(CONCURRENCY))?;
+    let floor = (LATENCY * REQUESTS * rounds).as_secs_f64();
+    let small = start(&proxy).await?;
+    small.run(few).await?;
+    let large = start(&proxy).await?;
+    let wall = large.run(&all).await?.as_secs_f64();
+    let (peak, peak_of_few) = (large.fixture.server.peak_mib()?, small.fixture.server.peak_mib()?);
+    line("job of 1,000 videos, 32 at a time: wall time", wall, "s");
+    ratio("  next to two responses for each video", wall / floor, Goal::AtMost(1.3));
+    line("  peak memory of the server", peak, "MiB");
+    ratio("  next to 250 videos", peak / peak_of_few, Goal::AtMost(1.1));
+    Ok(())
+}
+
+/// Prints the figures.
+pub(crate) async fn run() -> Result<()> {
+    cost().await?;
+    wall().await
+}
