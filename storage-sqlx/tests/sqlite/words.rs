@@ -117,8 +117,8 @@ async fn header_damaged_returns_corrupt() {
     for damage in [
         "about = replace(about, 'title', 'turtle')",
         "about = replace(about, '\"en\"', '\"de\"')",
-        "about = replace(about, 'title', 'turtle'), about_checksum = NULL",
-        "(about, about_checksum) = (SELECT about, about_checksum FROM bodies WHERE transcript = 2)",
+        "about = replace(replace(about, 'title', 'turtle'), 'checksum', 'check')",
+        "about = (SELECT about FROM bodies WHERE transcript = 2)",
     ] {
         run(&file, &format!("UPDATE bodies SET {damage} WHERE transcript = 1"));
         let error = archive.stored_body(&kept.video, &kept.selectors[0]).await.unwrap_err();
@@ -129,9 +129,15 @@ async fn header_damaged_returns_corrupt() {
         assert_eq!(found(&*archive, &kept).await, sound);
     }
     // A header without a valid checksum is checked in the other way.
-    for checksum in ["NULL", "7", "-1", "(SELECT about_checksum FROM bodies WHERE transcript = 2)"] {
-        run(&file, &format!("UPDATE bodies SET about_checksum = {checksum} WHERE transcript = 1"));
-        assert_eq!(found(&*archive, &kept).await, sound, "{checksum}");
+    let of_other = "json_extract((SELECT about FROM sound WHERE transcript = 2), '$.checksum')";
+    for header in [
+        "json_remove(about, '$.checksum')".to_owned(),
+        "json_set(about, '$.checksum', 7)".to_owned(),
+        "json_set(about, '$.checksum', -1)".to_owned(),
+        format!("json_set(about, '$.checksum', {of_other})"),
+    ] {
+        run(&file, &format!("UPDATE bodies SET about = {header} WHERE transcript = 1"));
+        assert_eq!(found(&*archive, &kept).await, sound, "{header}");
     }
 }
 
@@ -215,8 +221,8 @@ async fn archive_version_6_is_read_and_extended() {
     let archive = crate::archive_in(older.path()).await;
     assert_eq!([found(&*archive, &cold).await, found(&*archive, &kept).await], before);
     assert_eq!(archive.stats().await.unwrap().bytes, bytes);
-    // The older program still runs: it writes a body without the new column.
-    run(&file, "UPDATE bodies SET about_checksum = NULL");
+    // The older program still runs: it writes a body whose header has no checksum.
+    run(&file, "UPDATE bodies SET about = json_remove(about, '$.checksum')");
     for old in [&cold, &kept] {
         let timed = timed_speech(if old.video == cold.video { 1 } else { 2 });
         let request = PutRequest { replace: true, metadata: metadata(), ..timed };

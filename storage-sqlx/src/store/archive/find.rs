@@ -34,7 +34,7 @@ pub(crate) const FIND: Statement = sql! {
             t.content_sha256, t.body_length, t.body,
             CASE WHEN b.transcript IS NULL THEN unhex((SELECT group_concat(hex(p.bytes), '' ORDER BY p.id) FROM cold p
                 WHERE p.id BETWEEN t.id * 65536 AND t.id * 65536 + 65535)) END,
-            b.content_sha256, b.length, b.checksum, b.source, b.about, b.segments, b.about_checksum,
+            b.content_sha256, b.length, b.checksum, b.source, b.about, b.segments,
             a.reason, a.message, a.asked, a.until, o.bytes, ",
         sqlite_details!(),
         " FROM changes c
@@ -50,7 +50,7 @@ pub(crate) const FIND: Statement = sql! {
         "SELECT d.video IS NOT NULL, c.count, t.revision, t.parser_version, t.stored_at,
             t.content_sha256, b.length, NULL::BYTEA,
             p.body,
-            b.content_sha256, b.length, b.checksum, b.source, b.about, b.segments, b.about_checksum,
+            b.content_sha256, b.length, b.checksum, b.source, b.about, b.segments,
             a.reason, a.message, a.asked, a.until, o.bytes, ",
         postgres_details!(),
         " FROM changes c
@@ -65,9 +65,9 @@ pub(crate) const FIND: Statement = sql! {
     ),
 };
 /// Columns of [`FIND`]: of an absence, the words, and the first two of the details.
-const ABSENCE_COLUMN: usize = 16;
-const WORDS_COLUMN: usize = 20;
-const DETAILS_COLUMN: usize = 21;
+const ABSENCE_COLUMN: usize = 15;
+const WORDS_COLUMN: usize = 19;
+const DETAILS_COLUMN: usize = 20;
 
 /// The body of a selector's transcript, with the details of its video; nulls if it is in another form. A withdrawn
 /// video has no row.
@@ -75,20 +75,20 @@ const DETAILS_COLUMN: usize = 21;
 /// A response from the archive needs no more, and each further row costs a seek.
 pub(crate) const BODY: Statement = sql! {
     sqlite: concat!(
-        "SELECT b.content_sha256, b.length, b.checksum, b.source, b.about, b.segments, b.about_checksum, ",
+        "SELECT b.content_sha256, b.length, b.checksum, b.source, b.about, b.segments, ",
         sqlite_details!(),
         " FROM wishes w LEFT JOIN bodies b ON b.transcript = w.transcript
         WHERE w.video = $1 AND w.wish = $2 AND NOT EXISTS (SELECT 1 FROM withdrawals WHERE video = $1)"
     ),
     postgres: concat!(
-        "SELECT b.content_sha256, b.length, b.checksum, b.source, b.about, b.segments, b.about_checksum, ",
+        "SELECT b.content_sha256, b.length, b.checksum, b.source, b.about, b.segments, ",
         postgres_details!(),
         " FROM wishes w LEFT JOIN bodies b ON b.video = w.video AND b.transcript = w.transcript
         WHERE w.video = $1 AND w.wish = $2 AND NOT EXISTS (SELECT 1 FROM withdrawals WHERE video = $1)"
     ),
 };
 /// The first column of the details in [`BODY`].
-const BODY_DETAILS_COLUMN: usize = 7;
+const BODY_DETAILS_COLUMN: usize = 6;
 
 /// The language of a selector's transcript.
 const LANGUAGE: &str = "SELECT k.language
@@ -312,8 +312,7 @@ pub(super) fn decode_body(video: &VideoId, row: &mut Row, first: usize) -> DbRes
     if checksum != row.take::<u32>(first + 2)? {
         return Err(damaged().into());
     }
-    let about_checksum = row.take::<Option<u32>>(first + 6).ok().flatten();
-    let is_header_checked = about_checksum == Some(body.about_checksum());
+    let is_header_checked = body.is_header_checked();
     Ok(Some(CheckedBody { body, checksum, is_header_checked }))
 }
 

@@ -44,11 +44,10 @@ const ADD_TRANSCRIPT: Statement = sql! {
                 body_bytes)
             VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id
         ), with_body AS (
-            INSERT INTO bodies (video, transcript, content_sha256, source, length, checksum, about, segments,
-                about_checksum)
-            VALUES ($1, $2, $7, $9, $10, $11, $12, $13, $16)
+            INSERT INTO bodies (video, transcript, content_sha256, source, length, checksum, about, segments)
+            VALUES ($1, $2, $7, $9, $10, $11, $12, $13)
         ), with_words AS (
-            INSERT INTO words (video, transcript, bytes) SELECT $1, $2, $17::BYTEA WHERE $17 IS NOT NULL
+            INSERT INTO words (video, transcript, bytes) SELECT $1, $2, $16::BYTEA WHERE $16 IS NOT NULL
         ), counted AS (
             UPDATE figures SET videos = videos + $14, transcripts = transcripts + 1, bytes = bytes + $8
             WHERE part = $15
@@ -56,8 +55,8 @@ const ADD_TRANSCRIPT: Statement = sql! {
         SELECT id FROM added",
 };
 const ADD_BODY: &str = "INSERT INTO bodies
-    (transcript, content_sha256, source, length, checksum, about, segments, about_checksum)
-    VALUES ($2, $7, $9, $10, $11, $12, $13, $16)";
+    (transcript, content_sha256, source, length, checksum, about, segments)
+    VALUES ($2, $7, $9, $10, $11, $12, $13)";
 /// In a file; on PostgreSQL the statements for bodies write the words too.
 const PUT_WORDS: &str = "INSERT INTO words (transcript, bytes) VALUES ($1, $2)
     ON CONFLICT (transcript) DO UPDATE SET bytes = excluded.bytes";
@@ -68,25 +67,24 @@ const LOCK_TRANSCRIPT: &str = "SELECT id FROM transcripts WHERE video = $1 AND i
 /// Writes the body of a stored transcript again, on PostgreSQL with its share of the statistics. Reads no old body.
 const REWRITE_BODY: Statement = sql! {
     sqlite: "INSERT INTO bodies
-            (transcript, content_sha256, source, length, checksum, about, segments, about_checksum)
-        VALUES ($2, $3, $4, $5, $6, $7, $8, $11)
+            (transcript, content_sha256, source, length, checksum, about, segments)
+        VALUES ($2, $3, $4, $5, $6, $7, $8)
         ON CONFLICT (transcript) DO UPDATE SET content_sha256 = excluded.content_sha256,
             source = excluded.source, length = excluded.length, checksum = excluded.checksum,
-            about = excluded.about, segments = excluded.segments, about_checksum = excluded.about_checksum",
+            about = excluded.about, segments = excluded.segments",
     postgres: "WITH taken AS (
             DELETE FROM cold WHERE video = $1 AND transcript = $2 RETURNING transcript
         ), put AS (
-            INSERT INTO bodies (video, transcript, content_sha256, source, length, checksum, about, segments,
-                about_checksum)
-            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $11)
+            INSERT INTO bodies (video, transcript, content_sha256, source, length, checksum, about, segments)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
             ON CONFLICT (video, transcript) DO UPDATE SET content_sha256 = excluded.content_sha256,
                 source = excluded.source, length = excluded.length, checksum = excluded.checksum,
-                about = excluded.about, segments = excluded.segments, about_checksum = excluded.about_checksum
+                about = excluded.about, segments = excluded.segments
         ), put_words AS (
-            INSERT INTO words (video, transcript, bytes) SELECT $1, $2, $12::BYTEA WHERE $12 IS NOT NULL
+            INSERT INTO words (video, transcript, bytes) SELECT $1, $2, $11::BYTEA WHERE $11 IS NOT NULL
             ON CONFLICT (video, transcript) DO UPDATE SET bytes = excluded.bytes
         ), without_words AS (
-            DELETE FROM words WHERE video = $1 AND transcript = $2 AND $12 IS NULL
+            DELETE FROM words WHERE video = $1 AND transcript = $2 AND $11 IS NULL
         ), sized AS (
             UPDATE transcripts SET body_bytes = $9 WHERE video = $1 AND id = $2
         )
@@ -236,7 +234,6 @@ impl PutTranscriptTx {
             &*body.segments,
             size,
             stats_part(),
-            body.about_checksum(),
             body.words.as_ref(),
         ];
         db.execute(REWRITE_BODY, &row).await?;
@@ -268,7 +265,6 @@ impl PutTranscriptTx {
             &*body.segments,
             i64::from(is_first),
             stats_part(),
-            body.about_checksum(),
             body.words.as_ref(),
         ];
         let id: i64 = db.only_row(ADD_TRANSCRIPT, &row).await?.take(0)?;

@@ -36,13 +36,13 @@ const NEXT_TRANSCRIPTS: Statement = sql! {
 
 /// A transcript in each form that it may have.
 const READ_FORMS: Statement = sql! {
-    sqlite: "SELECT b.content_sha256, b.length, b.checksum, b.source, b.about, b.segments, b.about_checksum,
+    sqlite: "SELECT b.content_sha256, b.length, b.checksum, b.source, b.about, b.segments,
             t.content_sha256, t.body_length, t.body,
             unhex((SELECT group_concat(hex(p.bytes), '' ORDER BY p.id) FROM cold p
                 WHERE b.transcript IS NULL AND p.id BETWEEN t.id * 65536 AND t.id * 65536 + 65535)), o.bytes
         FROM transcripts t LEFT JOIN bodies b ON b.transcript = t.id LEFT JOIN words o ON o.transcript = t.id
         WHERE t.video = $1 AND t.id = $2 AND t.revision = $3",
-    postgres: "SELECT b.content_sha256, b.length, b.checksum, b.source, b.about, b.segments, b.about_checksum,
+    postgres: "SELECT b.content_sha256, b.length, b.checksum, b.source, b.about, b.segments,
             t.content_sha256, b.length, NULL::BYTEA, p.body, o.bytes
         FROM transcripts t
         LEFT JOIN bodies b ON b.video = t.video AND b.transcript = t.id
@@ -89,15 +89,15 @@ enum StoredForm {
 impl StoredForm {
     /// Decodes a row of [`READ_FORMS`].
     fn decode(video: &VideoId, row: &mut Row) -> DbResult<Self> {
-        let (content_sha256, words) = (row.take(7)?, row.take(11)?);
+        let (content_sha256, words) = (row.take(6)?, row.take(10)?);
         if let Some(CheckedBody { body, .. }) = decode_body(video, row, 0)? {
             return Ok(Self::Body { body: EncodedBody { words, ..body }, content_sha256 });
         }
-        if let Some(compact) = row.take(10)? {
+        if let Some(compact) = row.take(9)? {
             return Ok(Self::Cold { compact, words, content_sha256 });
         }
-        let bytes = row.take::<Option<Vec<u8>>>(9)?.ok_or_else(damaged)?;
-        Ok(Self::V1(BodyV1 { content_sha256, length: row.take(8)?, bytes }))
+        let bytes = row.take::<Option<Vec<u8>>>(8)?.ok_or_else(damaged)?;
+        Ok(Self::V1(BodyV1 { content_sha256, length: row.take(7)?, bytes }))
     }
 
     /// Checks that it decodes to what was stored for this video.
