@@ -11,7 +11,7 @@ use std::{
 
 use pyo3::{
     conversion::FromPyObjectOwned,
-    exceptions::{PyTypeError, PyValueError},
+    exceptions::{PyOverflowError, PyTypeError, PyValueError},
     prelude::*,
     types::{PyDict, PyString},
 };
@@ -79,6 +79,9 @@ const MEMORY_BYTES: u64 = 64 << 20;
 /// The same exception, with the keyword in its message.
 fn with_keyword(name: &str, error: PyErr) -> PyErr {
     Python::attach(|py| {
+        if error.is_instance_of::<PyOverflowError>(py) {
+            return PyValueError::new_err(format!("{name} is out of range"));
+        }
         let text = format!("{name}: {}", error.value(py));
         match error.is_instance_of::<PyTypeError>(py) {
             true => PyTypeError::new_err(text),
@@ -107,7 +110,10 @@ pub(crate) fn read(keywords: &Bound<'_, PyDict>) -> PyResult<(Options, u64)> {
     upstream.timeout = keywords.seconds("request_timeout")?.unwrap_or(upstream.timeout);
     upstream.retries = keywords.read::<u32>("retries")?.unwrap_or(upstream.retries);
     if let Some(concurrency) = keywords.read::<u32>("concurrency")? {
-        upstream.concurrency = concurrency.max(1);
+        if concurrency == 0 {
+            return Err(PyValueError::new_err("concurrency must be at least 1"));
+        }
+        upstream.concurrency = concurrency;
         options.concurrency.youtube_captions = concurrency;
         options.concurrency.tiktok_captions = concurrency;
         options.concurrency.x_captions = concurrency;

@@ -156,9 +156,9 @@ def test_incomplete_store_is_rejected_when_passed():
     for keywords, name in (({"archive": object()}, "Archive"), ({"ledger": object()}, "Ledger"), ({"directory": Half()}, "Directory")):
         with pytest.raises(TypeError, match=f"verbatim_transcripts.{name};"):
             vt.Service(suppliers=[], **keywords)
-    store = type("Store", (), {"write": print, "get": print})()
-    with pytest.raises(TypeError, match="KeyValueStore; .* lacks: list"):
-        Transcripts(store)
+    for store, missing in ((type("Store", (), {"write": print, "get": print})(), "list"), ({}, "write, list")):
+        with pytest.raises(TypeError, match=f"KeyValueStore; .* lacks: {missing}$"):
+            Transcripts(store)
     with pytest.raises(TypeError, match="lacks: tracks"):
         testing.check("archive", Half)
 
@@ -269,3 +269,13 @@ def test_conformance_failure_is_readable(capfd):
     message = str(raised.value)
     assert "archived_tracks_are_paged_once_each" in message and "the store returned: 0" in message
     assert "left" not in message and "panicked" not in capfd.readouterr().err
+
+
+def test_conformance_failures_of_tasks_are_not_printed(capfd):
+    class ForgetfulStore(SqliteStore):
+        def get(self, key):
+            return None
+
+    with pytest.raises(AssertionError, match="a stored selector has a transcript"):
+        testing.check("archive", ForgetfulStore)
+    assert "panicked" not in capfd.readouterr().err

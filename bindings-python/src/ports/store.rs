@@ -181,7 +181,8 @@ fn check_methods(
 /// # Errors
 /// `TypeError` with the missing methods.
 pub(crate) fn archive(object: Bound<'_, PyAny>) -> PyResult<Arc<dyn Archive>> {
-    let is_key_value = object.hasattr("write")? && !object.hasattr("find")?;
+    let is_key_value =
+        missing_methods(&object, &KEY_VALUE).len() < KEY_VALUE.len() && !object.hasattr("find")?;
     if is_key_value {
         check_methods(&object, "archive", "KeyValueStore", &KEY_VALUE)?;
         return Ok(Arc::new(KeyValueArchive::new(Arc::new(PyKeyValueStore::new(object)))));
