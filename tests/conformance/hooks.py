@@ -56,7 +56,7 @@ def use_one_video_parameter(case):
         "words": query.get("format", "json") not in ("json", "vtt"),
         "chunk": query.get("format", "json") != "json",
         "description": query.get("format", "json") != "json",
-        "frontmatter": query.get("format") != "md",
+        "frontmatter": query.get("format") not in ("md", "text", "vtt"),
         "translated": by_id == "v" and "lang" not in query,
     }
     case.query = {name: value for name, value in query.items() if not unfit.get(name)}

@@ -89,8 +89,11 @@ impl LookupQuery {
         if self.view.chunk.is_some() && !is_json {
             return Err(ProblemResponse::bad("chunk", "only format=json has chunks"));
         }
-        if self.frontmatter && !is(TextFormat::Markdown) {
-            return Err(ProblemResponse::bad("frontmatter", "only format=md has front matter"));
+        let has_front_matter =
+            [TextFormat::Markdown, TextFormat::Text, TextFormat::WebVtt].into_iter().any(is);
+        if self.frontmatter && !has_front_matter {
+            let what = "only format=md, format=text and format=vtt have front matter";
+            return Err(ProblemResponse::bad("frontmatter", what));
         }
         if self.translated && self.language.is_none() {
             return Err(ProblemResponse::bad("translated", "name the language as lang, such as lang=en"));

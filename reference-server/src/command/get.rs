@@ -105,8 +105,8 @@ fn check_view(args: &GetArgs) -> Result<(), CommandError> {
     if args.words && !matches!(args.format, OutputFormat::Json | OutputFormat::Vtt) {
         return wrong("--words needs --format json or --format vtt");
     }
-    if args.frontmatter && args.format != OutputFormat::Md {
-        return wrong("--frontmatter needs --format md");
+    if args.frontmatter && matches!(args.format, OutputFormat::Json | OutputFormat::Srt) {
+        return wrong("--frontmatter needs --format md, text or vtt");
     }
     Ok(())
 }

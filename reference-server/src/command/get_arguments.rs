@@ -69,7 +69,7 @@ pub(super) struct GetArgs {
     /// Add the times of words, if known: to JSON and WebVTT
     #[arg(long)]
     pub(super) words: bool,
-    /// Begin Markdown with title, channel, date and chapters as YAML
+    /// Begin Markdown, text or WebVTT with title, channel, link and date
     #[arg(long)]
     pub(super) frontmatter: bool,
     /// Output format

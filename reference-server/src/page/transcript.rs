@@ -31,10 +31,10 @@ const FILE_NAME_CHARS: usize = 60;
 const CONTENTS_MIN: usize = 2;
 /// Download formats: parameters of the API, file extension, message with the label.
 const FORMS: [(&str, &str, &str); 5] = [
-    ("text", "txt", "transcript.plain"),
+    ("text&frontmatter=true", "txt", "transcript.plain"),
     ("md&frontmatter=true", "md", "transcript.markdown"),
     ("srt", "srt", "transcript.srt"),
-    ("vtt", "vtt", "transcript.vtt"),
+    ("vtt&frontmatter=true", "vtt", "transcript.vtt"),
     ("json", "json", "transcript.json"),
 ];
 /// Messages of the script.

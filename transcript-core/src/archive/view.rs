@@ -5,7 +5,7 @@ use std::{borrow::Cow, ops::Range};
 use super::StoredTranscript;
 use crate::{
     captions::{TextFormat, write_webvtt_with_words},
-    transcript::{ChunkOptions, ChunkUnit, Segment, Transcript, chars, front_matter, page_end},
+    transcript::{ChunkOptions, ChunkUnit, Segment, Transcript, chars, fact_lines, front_matter, page_end},
 };
 
 pub use crate::transcript::{PAGE_CHARS, PAGE_CHARS_MAX};
@@ -126,8 +126,10 @@ impl SegmentPage {
     }
 }
 
-/// Writes a transcript, or the page that a view selects, as text: WebVTT with times of words if the view has them,
-/// Markdown after front matter if that is requested.
+/// Writes a transcript, or the page that a view selects, as text: WebVTT with times of words if the view has them.
+///
+/// Front matter, if requested, is YAML before Markdown, lines before plain text, and a comment of WebVTT. SRT has no
+/// place for it.
 pub fn write_text(
     stored: &StoredTranscript,
     format: TextFormat,
@@ -142,12 +144,19 @@ pub fn write_text(
         }
         None => Cow::Borrowed(&*stored.transcript),
     };
-    match format {
+    let text = match format {
         TextFormat::WebVtt if view.words => write_webvtt_with_words(&transcript.segments),
-        TextFormat::Markdown if has_front_matter => {
-            front_matter(&stored.transcript, &stored.details.metadata) + &format.format(&transcript)
-        }
         _ => format.format(&transcript),
+    };
+    let (transcript, metadata) = (&stored.transcript, &stored.details.metadata);
+    match format {
+        TextFormat::Markdown if has_front_matter => front_matter(transcript, metadata) + &text,
+        TextFormat::Text if has_front_matter => fact_lines(transcript, metadata) + "\n" + &text,
+        TextFormat::WebVtt if has_front_matter => {
+            let (head, cues) = text.split_once('\n').unwrap_or((&text, ""));
+            format!("{head}\n\nNOTE\n{}{cues}", fact_lines(transcript, metadata))
+        }
+        _ => text,
     }
 }
 

@@ -1,4 +1,4 @@
-//! Front matter of a Markdown transcript: what is known of the video, as YAML (an extension).
+//! Front matter of a transcript: what is known of the video, as YAML or as lines of text (an extension).
 
 use super::{Transcript, VideoMetadata, format_timestamp};
 
@@ -29,6 +29,37 @@ use super::{Transcript, VideoMetadata, format_timestamp};
 /// # Ok::<(), transcript_core::video::LinkError>(())
 /// ```
 pub fn front_matter(transcript: &Transcript, metadata: &VideoMetadata) -> String {
+    let mut text = "---\n".to_owned();
+    for (name, value) in fields(transcript, metadata) {
+        text.push_str(&format!("{name}: {}\n", quote(&value)));
+    }
+    if !metadata.chapters.is_empty() {
+        text.push_str("chapters:\n");
+    }
+    for chapter in &metadata.chapters {
+        let time = format_timestamp(chapter.start_ms / 1_000);
+        text.push_str(&format!("  - {{ start: {}, title: {} }}\n", quote(&time), quote(&chapter.title)));
+    }
+    text.push_str("---\n\n");
+    text
+}
+
+/// What is known of a video as lines `name: value`, to precede plain text or to be a comment of WebVTT.
+///
+/// No value has a line end, or the arrow that WebVTT permits in the times of cues only.
+pub(crate) fn fact_lines(transcript: &Transcript, metadata: &VideoMetadata) -> String {
+    let fields = fields(transcript, metadata).into_iter();
+    let shown = fields.filter(|(name, _)| !matches!(*name, "author_url" | "thumbnail"));
+    shown.map(|(name, value)| format!("{name}: {}\n", one_line(&value).replace("-->", "->"))).collect()
+}
+
+fn one_line(text: &str) -> String {
+    let words = text.split(|c: char| c.is_whitespace() || c.is_control());
+    words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// What is known of a video, by name.
+fn fields(transcript: &Transcript, metadata: &VideoMetadata) -> Vec<(&'static str, String)> {
     let video = &transcript.video;
     let published = metadata.published_at.map(|time| time.to_string());
     let fields = [
@@ -43,21 +74,8 @@ pub fn front_matter(transcript: &Transcript, metadata: &VideoMetadata) -> String
         ("language", Some(transcript.track.language.as_str().to_owned())),
         ("captions", Some(transcript.track.kind.wire_name().to_owned())),
     ];
-    let mut text = "---\n".to_owned();
-    for (name, value) in fields {
-        if let Some(value) = value.filter(|value| !value.trim().is_empty()) {
-            text.push_str(&format!("{name}: {}\n", quote(&value)));
-        }
-    }
-    if !metadata.chapters.is_empty() {
-        text.push_str("chapters:\n");
-    }
-    for chapter in &metadata.chapters {
-        let time = format_timestamp(chapter.start_ms / 1_000);
-        text.push_str(&format!("  - {{ start: {}, title: {} }}\n", quote(&time), quote(&chapter.title)));
-    }
-    text.push_str("---\n\n");
-    text
+    let known = |value: Option<String>| value.filter(|value| !value.trim().is_empty());
+    fields.into_iter().filter_map(|(name, value)| Some((name, known(value)?))).collect()
 }
 
 /// Length of the date at the start of an RFC 3339 time.
@@ -76,6 +94,24 @@ mod tests {
         transcript::{Chapter, LanguageTag, TrackInfo, TrackKind},
         video::{Platform, VideoId},
     };
+
+    #[test]
+    fn fact_lines_hostile_texts_stay_one_line() {
+        let transcript = Transcript {
+            video: VideoId::new(Platform::TikTok, "6718335390845095173").unwrap(),
+            title: Some(" a\r\n\n00:01 --> 00:02\u{2028}b\u{0} ".to_owned()),
+            author: Some("Ann".to_owned()),
+            duration_ms: None,
+            track: TrackInfo::new(LanguageTag::english(), TrackKind::Generated),
+            source: "test".to_owned(),
+            segments: Vec::new(),
+        };
+        let expect = format!(
+            "title: a 00:01 -> 00:02 b\nauthor: Ann\nurl: {}\nplatform: TikTok\nlanguage: en\ncaptions: auto\n",
+            transcript.video.address()
+        );
+        assert_eq!(fact_lines(&transcript, &VideoMetadata::default()), expect);
+    }
 
     #[test]
     fn front_matter_hostile_texts_stay_one_line() {

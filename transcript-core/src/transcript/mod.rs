@@ -21,6 +21,7 @@ mod track;
 mod word;
 
 pub use chunk::{Chunk, ChunkOptions, ChunkUnit, chunks};
+pub(crate) use front_matter::fact_lines;
 pub use front_matter::front_matter;
 pub use language::LanguageTag;
 pub use limits::{NAME_BYTES_MAX, SEGMENTS_MAX, TEXT_BYTES_MAX, TIME_MAX_MS};

@@ -100,9 +100,11 @@ pub(crate) fn description() -> Value {
     flag("description", "Extension: adds `description` to `metadata`, where it is known. Only in JSON.")
 }
 
-/// `frontmatter`: what is known of the video, before Markdown.
+/// `frontmatter`: what is known of the video, before the words.
 pub(crate) fn frontmatter() -> Value {
-    flag("frontmatter", "Extension: `format=md` begins with what is known of the video, as YAML.")
+    let description = "Extension: the text begins with what is known of the video: as YAML (`format=md`), as lines \
+                       (`text`) or as a comment (`vtt`).";
+    flag("frontmatter", description)
 }
 
 fn flag(name: &str, what: &str) -> Value {

@@ -181,6 +181,25 @@ async fn lookup_front_matter_precedes_markdown() {
 }
 
 #[tokio::test]
+async fn lookup_front_matter_precedes_text_and_is_comment_of_webvtt() {
+    let service = start().await;
+    let plain = get(&service, "format=text").await.text;
+    let with = get(&service, "format=text&frontmatter=true").await.text;
+    let head = with.strip_suffix(&plain).unwrap();
+    assert!(
+        head.starts_with("title: A talk\nauthor: Ann\nurl: https://") && head.ends_with("\n\n"),
+        "{with}"
+    );
+    let plain = get(&service, "format=vtt").await.text;
+    let with = get(&service, "format=vtt&frontmatter=true").await.text;
+    assert!(with.starts_with("WEBVTT\n\nNOTE\ntitle: A talk\nauthor: Ann\n"), "{with}");
+    assert!(with.ends_with(plain.strip_prefix("WEBVTT\n").unwrap()), "{with}");
+    let parsed = |text: &str| transcript_core::captions::parse(text.as_bytes());
+    assert_eq!(format!("{:?}", parsed(&with)), format!("{:?}", parsed(&plain)));
+    assert_eq!(get(&service, "format=srt&frontmatter=true").await.status, 400);
+}
+
+#[tokio::test]
 async fn v1_views_are_those_of_lookup_and_bad_cursor_is_free() {
     let service = start().await;
     let key = service.account("ann@example.org").await;
