@@ -1,11 +1,11 @@
 // An account in the browser: register, mail, key, buy in the sandbox, statement, sign out, sign in; then without scripts.
 
 import {
-  BASE, SIGN_IN, VERIFY, assertAccessible, assertClean, assert, mailedLink as link, screenshot, open, play,
+  BASE, RECEIPT, SIGN_IN, VERIFY, assertAccessible, assertClean, assert, mailedLink as link, screenshot, open, play,
 } from "./walk.mjs";
 
-const RECEIPT = /https?:\/\/\S+\/account\/orders\/order-\w+/;
-
+// Long enough to need a second line on a small screen.
+const MAIL = "ann.of.the.lighthouse.at.the.end.of.the.world@example.org";
 const SMALL = { viewport: { width: 320, height: 640 } };
 
 // Every page in both schemes, at full width and on a small screen.
@@ -27,7 +27,7 @@ await play(async (browser) => {
   await page.goto("/register");
   assert.deepEqual(await context.cookies(), [], "no cookie before sign-in");
   await look(page, "register");
-  await page.getByLabel("Mail address").fill("ann@example.org");
+  await page.getByLabel("Mail address").fill(MAIL);
   await page.getByRole("button", { name: "Create my account" }).click();
   await page.getByRole("heading", { name: "Check your mailbox" }).waitFor();
   await page.reload();
@@ -54,7 +54,9 @@ await play(async (browser) => {
   await page.getByRole("heading", { name: "Paid" }).waitFor();
   await page.getByText("You now have 2,200 credits.").waitFor();
   await look(page, "paid");
-  await page.goto(await link(RECEIPT));
+  const receipt = await link(RECEIPT);
+  const order = receipt.split("/").pop();
+  await page.goto(receipt);
   await page.getByText("$20.00").first().waitFor();
   await look(page, "receipt");
   await page.getByRole("link", { name: "Statement" }).click();
@@ -105,6 +107,19 @@ await play(async (browser) => {
   }
   await page.goto("/account/delete");
   await look(page, "delete");
+  // Every page in every language, in one scheme after the other, on a small screen.
+  await page.setViewportSize(SMALL.viewport);
+  const pages = ["", "/keys", "/statement", "/orders", `/orders/${order}`, "/jobs", `/jobs/${job}`, "/sessions", "/delete"];
+  for (const language of ["en", "de", "es", "fr", "ja", "ar"]) {
+    for (const [index, path] of pages.entries()) {
+      await page.emulateMedia({ colorScheme: index % 2 === 0 ? "light" : "dark" });
+      await page.goto(`/account${path}?hl=${language}`);
+      await assertAccessible(page, `${path} ${language}`);
+      await screenshot(page, `account-page-${index}-${language}`);
+    }
+  }
+  await page.emulateMedia({ colorScheme: "light" });
+  await page.setViewportSize({ width: 1280, height: 720 });
   await page.goto("/account");
   await page.getByRole("button", { name: "Sign out" }).click();
   await page.getByRole("heading", { name: "Sign in" }).waitFor();
@@ -115,7 +130,7 @@ await play(async (browser) => {
   // The same without scripts.
   const plain = await open(browser, { javaScriptEnabled: false });
   await plain.page.goto("/sign-in");
-  await plain.page.getByLabel("Mail address").fill("ann@example.org");
+  await plain.page.getByLabel("Mail address").fill(MAIL);
   await plain.page.getByRole("button", { name: "Mail me a link" }).click();
   await plain.page.goto(await link(SIGN_IN));
   await plain.page.getByRole("button", { name: "Sign in" }).click();

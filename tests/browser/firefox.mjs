@@ -1,9 +1,11 @@
-// The main stories in Firefox: register, sign in, create a key; read, share and open a moment; search; without scripts.
+// The stories in Firefox: register, buy, sign in, create a key; read, share and open a moment, watch, ask; search; without
+// scripts.
 //
 // The other scripts check details in Chromium.
 
 import {
-  BASE, SIGN_IN, VERIFY, assertAccessible, assertClean, assert, launchFirefox, mailedLink, screenshot, open, play,
+  BASE, PLAYER, RECEIPT, SIGN_IN, STAND_IN, VERIFY, assertAccessible, assertClean, assert, launchFirefox, mailedLink,
+  screenshot, open, play,
 } from "./walk.mjs";
 
 const { LONG } = process.env;
@@ -26,6 +28,15 @@ async function register(browser) {
   await page.getByRole("link", { name: "See your credits and your usage" }).click();
   await page.getByText("200 of 200 left").waitFor();
   await screenshot(page, "firefox-account");
+  await page.getByRole("button", { name: "Buy 2,000 credits" }).click();
+  await page.getByRole("button", { name: "Pretend to pay $20.00" }).click();
+  await page.getByText("You now have 2,200 credits.").waitFor();
+  await page.goto(await mailedLink(RECEIPT));
+  await page.getByText("$20.00").first().waitFor();
+  await page.getByRole("link", { name: "Statement" }).click();
+  await page.getByText("+2,000").waitFor();
+  await assertAccessible(page, "statement in Firefox");
+  await page.goto("/account");
   await page.getByRole("button", { name: "Sign out" }).click();
   await page.getByRole("heading", { name: "Sign in" }).waitFor();
   assert.deepEqual(await context.cookies(), []);
@@ -100,6 +111,29 @@ async function read(browser) {
   await context.close();
 }
 
+// The player beside the words, and a question with its challenge.
+async function watch(browser) {
+  const { context, page, activity } = await open(browser, WIDE);
+  await context.route(`${PLAYER}/**`, (route) => route.fulfill({ contentType: "text/html", body: STAND_IN }));
+  await page.goto(LONG);
+  await page.getByRole("button", { name: "Watch here" }).click();
+  const now = (id) => page.waitForFunction((wanted) => document.querySelector("p.now")?.id === wanted, id);
+  await now("t0");
+  const id = await page.evaluate("document.querySelectorAll('#words p')[6].id");
+  await page.locator(`#${id} a.time`).click();
+  await now(id);
+  await screenshot(page, "firefox-player");
+  await page.getByRole("button", { name: "Close the player" }).click();
+
+  await page.evaluate("scrollTo(0, 0)");
+  await page.getByText("Ask this video").click();
+  await page.getByLabel("Your question").fill("How does she clean a lantern?");
+  await page.keyboard.press("Enter");
+  await page.locator("#answer a").first().waitFor({ timeout: 60_000 });
+  assert.deepEqual(activity.errors.filter((text) => !text.includes("sha256-")), []);
+  await context.close();
+}
+
 async function search(browser) {
   const { context, page, activity } = await open(browser, WIDE);
   // The index is built in the background.
@@ -124,6 +158,7 @@ let key;
 await play(async (browser) => {
   key = await register(browser);
   await read(browser);
+  await watch(browser);
   await search(browser);
 }, launchFirefox);
 

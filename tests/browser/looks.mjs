@@ -7,7 +7,7 @@ const { LONG, HEBREW, CLIP, UNWRITTEN } = process.env;
 const DESKTOP = { viewport: { width: 1200, height: 860 } };
 const PHONE = { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2, isMobile: true, hasTouch: true };
 const SMALL = { viewport: { width: 320, height: 640 } };
-// Every page is seen in every language, and three times in each colour scheme.
+// Every page is seen in every language, and at least three times in each colour scheme.
 const LOOKS = [
   ["desktop", DESKTOP, "light", "en"],
   ["desktop", DESKTOP, "dark", "ar"],
@@ -15,6 +15,7 @@ const LOOKS = [
   ["phone", PHONE, "dark", "fr"],
   ["small", SMALL, "light", "es"],
   ["small", SMALL, "dark", "de"],
+  ["narrow", SMALL, "dark", "ar"],
 ];
 const PAGES = [
   ["home", "/"],
@@ -31,6 +32,10 @@ const PAGES = [
   ["quick-start", "/docs/guides/quick-start"],
   ["errors", "/docs/guides/errors"],
   ["assistants", "/docs/guides/assistants"],
+  ["webhooks", "/docs/guides/webhooks"],
+  ["changelog", "/docs/guides/changelog"],
+  ["order", "/checkout/none"],
+  ["link", "/sign-in/confirm"],
   ["lost", "/nothing"],
 ];
 
@@ -46,7 +51,7 @@ await play(async (browser) => {
       places.add(await page.evaluate(() => JSON.stringify(document.querySelector(".masthead").getBoundingClientRect())));
     }
     assert.equal(places.size, 1, `the masthead moves: ${[...places].join(" ")}`);
-    assertClean(activity, ["404"]);
+    assertClean(activity, ["404", "400"]);
     await context.close();
   }
   const { page } = await open(browser, DESKTOP);

@@ -176,7 +176,7 @@ await play(async (browser) => {
   await screenshot(page, "menu");
   const rows = await page.locator(".keep li").all();
   assert.equal(rows.length, 7);
-  for (const [index, [ending, begins]] of [["txt", /^The warden/], ["md", /^---\n[^]*Lighthouse Society[^]*\n---\n[^]*# The lamp/], ["srt", /^1\r?\n00:00:00/], ["vtt", /^WEBVTT/], ["json", /^\{[^]*Lighthouse Society/]].entries()) {
+  for (const [index, [ending, begins]] of [["txt", /^title: The lamp[^]*\nauthor: Lighthouse Society\nurl: https:[^]*\n\nThe warden/], ["md", /^---\n[^]*Lighthouse Society[^]*\n---\n[^]*# The lamp/], ["srt", /^1\r?\n00:00:00/], ["vtt", /^WEBVTT\n\nNOTE\ntitle: The lamp[^]*Lighthouse Society/], ["json", /^\{[^]*Lighthouse Society/]].entries()) {
     const pending = page.waitForEvent("download");
     await rows[index].locator("a").click();
     const download = await pending;

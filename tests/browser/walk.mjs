@@ -39,7 +39,24 @@ export async function mailedLink(pattern) {
   return found[0];
 }
 export const VERIFY = /https?:\/\/\S+\/api\/v1\/verify\?token=[\w-]+/;
+export const RECEIPT = /https?:\/\/\S+\/account\/orders\/order-\w+/;
 export const SIGN_IN = /https?:\/\/\S+\/sign-in\/confirm\?token=[\w-]+/;
+
+// The platform's player, and a page of these tests in place of it.
+export const PLAYER = "https://www.youtube-nocookie.com";
+// The protocol of the player, as far as the page uses it.
+export const STAND_IN = `<!doctype html><html lang="en"><title>Player</title><body><p>Player</p><script>
+const parameters = new URL(location).searchParams;
+const send = (info) => parent.postMessage(JSON.stringify({ event: "infoDelivery", info }), parameters.get("origin"));
+globalThis.commands = [];
+addEventListener("message", ({ data }) => {
+  const message = JSON.parse(data);
+  if (message.event === "listening") send({ currentTime: Number(parameters.get("start")) });
+  if (message.event !== "command") return;
+  commands.push(message.func);
+  if (message.func === "seekTo") send({ currentTime: message.args[0] });
+});
+</script></body></html>`;
 
 // Runs a test in a new browser, and closes the browser.
 export async function play(test, launch = launchChromium) {

@@ -1,23 +1,8 @@
 // The player beside the words, with a page of this test in place of the platform's player.
 
-import { BASE, assertAccessible, assertClean, assert, screenshot, open, play } from "./walk.mjs";
+import { BASE, PLAYER, STAND_IN, assertAccessible, assertClean, assert, screenshot, open, play } from "./walk.mjs";
 
 const { LONG } = process.env;
-const PLAYER = "https://www.youtube-nocookie.com";
-// The protocol of the player, as far as the page uses it.
-const STAND_IN = `<!doctype html><html lang="en"><title>Player</title><body><p>Player</p><script>
-const parameters = new URL(location).searchParams;
-const send = (info) => parent.postMessage(JSON.stringify({ event: "infoDelivery", info }), parameters.get("origin"));
-globalThis.commands = [];
-addEventListener("message", ({ data }) => {
-  const message = JSON.parse(data);
-  if (message.event === "listening") send({ currentTime: Number(parameters.get("start")) });
-  if (message.event !== "command") return;
-  commands.push(message.func);
-  if (message.func === "seekTo") send({ currentTime: message.args[0] });
-});
-</script></body></html>`;
-
 await play(async (browser) => {
   for (const [screen, size] of [["desktop", { width: 1280, height: 800 }], ["small", { width: 320, height: 640 }]]) {
     const { context, page, activity } = await open(browser, { viewport: size, reducedMotion: "reduce" });

@@ -34,6 +34,7 @@ pub(super) fn markdown(context: MarkdownContext<'_>, text: &str) -> Markup {
     // The text of the last heading, which names the tables below it.
     let mut heading: Option<String> = None;
     let mut is_heading = false;
+    let mut tables = HashMap::new();
     for event in parser {
         match &event {
             Event::Start(Tag::Heading { .. }) => (is_heading, heading) = (true, None),
@@ -54,7 +55,7 @@ pub(super) fn markdown(context: MarkdownContext<'_>, text: &str) -> Markup {
             }
             (Event::Text(text), Some((_, code))) => code.push_str(&text),
             (Event::Start(Tag::Table(alignments)), _) => {
-                let name = html! { (heading.as_deref().unwrap_or("Table")) }.into_string();
+                let name = table_name(heading.as_deref().unwrap_or("Table"), &mut tables);
                 let open = "<div class=\"wide prose\" tabindex=\"0\" role=\"region\" aria-label=\"";
                 events.push(Event::Html(format!("{open}{name}\">").into()));
                 events.push(Event::Start(Tag::Table(alignments)));
@@ -69,6 +70,17 @@ pub(super) fn markdown(context: MarkdownContext<'_>, text: &str) -> Markup {
     let mut rendered = String::new();
     push_html(&mut rendered, events.into_iter());
     PreEscaped(rendered)
+}
+
+/// The name of a table, escaped. Headings repeat, names do not: `tables` counts the tables of each heading.
+fn table_name(heading: &str, tables: &mut HashMap<String, usize>) -> String {
+    let count = tables.entry(heading.to_owned()).or_insert(0);
+    *count += 1;
+    match count {
+        1 => html! { (heading) },
+        count => html! { (heading) " " (count) },
+    }
+    .into_string()
 }
 
 impl MarkdownContext<'_> {
@@ -169,6 +181,11 @@ mod tests {
         let values = [("base_url", "https://v.example/<b>".to_owned())];
         let context = MarkdownContext { page: &page, document: &json!({}), values: &values };
         let text = "# T\n\n## Two `words`\n\n[a](guide:errors) `{base_url}` {base_url} {other} <b>x</b>\n\n```sh\ncurl {base_url}\n```\n";
+        let table = "\n## A & b\n\n|a|\n|-|\n|1|\n";
+        let tables = markdown(context, &table.repeat(2)).into_string();
+        for name in ["aria-label=\"A &amp; b\"", "aria-label=\"A &amp; b 2\""] {
+            assert_eq!(tables.matches(name).count(), 1, "{tables}");
+        }
         let html = markdown(context, text).into_string();
         for part in [
             "<h1>T</h1>",

@@ -101,6 +101,13 @@ async fn embedded_server_at_loopback_answers_known_hosts_only() {
         assert_eq!(status(&mut server, "/health", host).await, StatusCode::OK, "{host}");
     }
     assert_eq!(status(&mut server, "/health", "evil.example").await, StatusCode::MISDIRECTED_REQUEST);
+    // A browser gets a page, not JSON.
+    let mut browser = request("/", "evil.example");
+    browser.headers_mut().insert("accept", "text/html".parse().unwrap());
+    let refused = server.call(browser).await.unwrap();
+    assert_eq!(refused.status(), StatusCode::MISDIRECTED_REQUEST);
+    let page = refused.into_body().collect().await.unwrap().to_bytes();
+    assert!(String::from_utf8_lossy(&page).contains("There is nothing at this address."), "{page:?}");
     let mut open = EmbeddedServer::new(&verbatim, &EmbedOptions::default()).unwrap();
     let health = open.call(request("/health", "any.example")).await.unwrap();
     assert_eq!(health.status(), StatusCode::OK);

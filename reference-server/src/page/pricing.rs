@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use transcript_core::{
     accounts::{
-        AccountsOptions,
+        AccountsOptions, PlanTable,
         payments::{CURRENCY, Pack},
     },
     directory::Plan,
@@ -21,8 +21,10 @@ use crate::config::PageIndex;
 pub(crate) struct PriceList<'a> {
     /// Limits of visitors and keys.
     pub(crate) lookup: &'a LookupOptions,
-    /// Plans and credits.
+    /// Credits of operations.
     pub(crate) accounts: &'a AccountsOptions,
+    /// The plans as they are sold: the test checkout has prices without settings, too.
+    pub(crate) plans: &'a PlanTable,
     /// Whether packs and plans can be bought.
     pub(crate) is_sold: bool,
     /// Whether visitors can request transcripts.
@@ -62,7 +64,7 @@ fn free(context: &PageContext, prices: &PriceList<'_>) -> Markup {
                     li { (count("pricing.free_visitor", prices.lookup.visitor_per_day)) }
                 }
                 li { (count("pricing.free_key", prices.lookup.free_per_month)) }
-                li { (count("pricing.free_account", prices.accounts.plans.free.credits)) }
+                li { (count("pricing.free_account", prices.plans.free.credits)) }
                 li { (context.text("pricing.free_failed")) }
             }
         }
@@ -118,7 +120,7 @@ fn plans(context: &PageContext, prices: &PriceList<'_>) -> Markup {
         "pricing.per_thousand",
         "pricing.requests",
     ];
-    let terms = |plan| prices.accounts.plans.terms(plan);
+    let terms = |plan| prices.plans.terms(plan);
     let is_shown = |plan| plan == Plan::Free || (prices.is_sold && terms(plan).price_cents.is_some());
     let shown =
         [Plan::Free, Plan::Starter, Plan::Pro, Plan::Scale].into_iter().filter(|plan| is_shown(*plan));
@@ -167,7 +169,7 @@ mod tests {
     use super::*;
 
     fn page(lookup: &LookupOptions, accounts: &AccountsOptions, is_sold: bool) -> String {
-        let prices = PriceList { lookup, accounts, is_sold, has_visitors: true };
+        let prices = PriceList { lookup, accounts, plans: &accounts.plans, is_sold, has_visitors: true };
         pricing(&PageContext::for_test("/pricing"), &prices).into_string()
     }
 

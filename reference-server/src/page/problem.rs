@@ -11,7 +11,9 @@ use super::{Frame, NextSteps, PageContext};
 /// have a sentence of the pages.
 pub(crate) fn problem(context: &PageContext, status: StatusCode, detail: &str) -> Markup {
     let (title, why) = match status {
-        StatusCode::NOT_FOUND => ("problem.not_found", Some("problem.not_found_why")),
+        StatusCode::NOT_FOUND | StatusCode::MISDIRECTED_REQUEST => {
+            ("problem.not_found", Some("problem.not_found_why"))
+        }
         StatusCode::METHOD_NOT_ALLOWED => ("problem.method", Some("problem.method_why")),
         StatusCode::SERVICE_UNAVAILABLE => ("problem.fault", Some("problem.busy_why")),
         status if status.is_server_error() => ("problem.fault", Some("problem.fault_why")),

@@ -131,7 +131,7 @@ fn page_has_metadata_for_link_previews() {
         "<meta name=\"description\" content=\"one &lt;i&gt;&amp; two&lt;/i&gt; &quot; onmouseover=x\">",
         "<li>1:02:04</li>",
         "download=\"b-Tom-Ann-b.srt\"",
-        "format=vtt\"",
+        "format=vtt&amp;frontmatter=true\"",
     ] {
         assert!(page.contains(part), "{part}: {page}");
     }
@@ -203,5 +203,38 @@ fn root_of_has_one_step_per_path_segment() {
         [("/", ""), ("/x", ""), ("/watch/reels/7", "../../"), ("/a/b/c/d", "../../../"), ("", "")]
     {
         assert_eq!(root_of(path), root, "{path}");
+    }
+}
+
+/// The relative luminance of the colour of a variable, by the formula of WCAG.
+fn luminance(scheme: &str, variable: &str) -> f64 {
+    let hex = scheme.split(&format!("--{variable}: #")).nth(1).unwrap();
+    let channel = |at: usize| {
+        let value = f64::from(u8::from_str_radix(&hex[at..at + 2], 16).unwrap()) / 255.0;
+        if value <= 0.04045 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
+    };
+    0.2126 * channel(0) + 0.7152 * channel(2) + 0.0722 * channel(4)
+}
+
+/// Accessibility checkers do not see highlights, so this is the check of their colours.
+#[test]
+fn page_colours_have_contrast_in_both_schemes() {
+    let style = include_str!("style.css");
+    let (light, dark) = style.split_once("@media (prefers-color-scheme: dark)").unwrap();
+    for scheme in [light, dark] {
+        for (front, back) in [
+            ("ink", "paper"),
+            ("soft", "paper"),
+            ("accent", "paper"),
+            ("wrong", "paper"),
+            ("ink", "wash"),
+            ("on-accent", "accent"),
+            ("on-mark", "mark"),
+            ("on-now", "mark-now"),
+        ] {
+            let (front_l, back_l) = (luminance(scheme, front), luminance(scheme, back));
+            let ratio = (front_l.max(back_l) + 0.05) / (front_l.min(back_l) + 0.05);
+            assert!(ratio >= 4.5, "{front} on {back}: {ratio:.2}");
+        }
     }
 }

@@ -17,6 +17,7 @@ pub(super) async fn show(State(app): State<AppState>, context: PageContext) -> R
     let prices = PriceList {
         lookup: app.lookup.options(),
         accounts: app.accounts.options(),
+        plans: app.payments.plans(),
         is_sold: app.payments.is_configured(),
         has_visitors: app.visitors.can_fetch(),
     };

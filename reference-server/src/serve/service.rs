@@ -90,7 +90,17 @@ impl HttpService {
         let counters = HotCounters::for_path(request.uri().path());
         let (mut response, from) = match (ready, refusal) {
             (Some(ready), _) => (ready, Some(ResultOrigin::Ready)),
-            (None, Some(refusal)) => (in_form_of(request.uri().path(), refusal).map(Either::Right), None),
+            (None, Some(refusal)) => {
+                let refused = in_form_of(request.uri().path(), refusal).map(Either::Right);
+                let page = self.page_of_error(&request);
+                (
+                    match page {
+                        Some(page) => page.apply(refused),
+                        None => refused,
+                    },
+                    None,
+                )
+            }
             // Boxed, so that a cached response does not carry the state of the slow path.
             (None, None) => Box::pin(self.make(request, peer, started, &id)).await,
         };
@@ -118,6 +128,12 @@ impl HttpService {
         response
     }
 
+    /// The page that an error of this request becomes in a browser.
+    fn page_of_error<B>(&self, request: &Request<B>) -> Option<HtmlError> {
+        let site = &self.app.as_ref()?.site;
+        Some(HtmlError::for_request(site, request.method(), request.uri(), request.headers()))
+    }
+
     /// Computes a response that was not cached, and returns its origin if the router was not called.
     ///
     /// A panic becomes a 500.
@@ -132,11 +148,8 @@ impl HttpService {
         B: hyper::body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
+        let html_error = self.page_of_error(&request);
         let (head, body) = request.into_parts();
-        let html_error = self
-            .app
-            .as_ref()
-            .map(|app| HtmlError::for_request(&app.site, &head.method, &head.uri, &head.headers));
         let uri = head.uri.clone();
         let call = AssertUnwindSafe(async {
             if let Some(app) = &self.app

@@ -126,6 +126,17 @@ fn browser_transcript_is_read_searched_copied_downloaded() -> Result<()> {
 }
 
 #[test]
+fn browser_search_of_four_hours_has_no_long_task() -> Result<()> {
+    let data = TempDir::new()?;
+    let lines: Vec<String> = (0..4).flat_map(|_| hour_of_sentences()).collect();
+    import(&data, LONG, &lines, &["--lang", "en"])?;
+    let server = start_server(&data, &[])?;
+    let browser_script =
+        start_script("long", &server, &[("FOUR_HOURS", format!("/watch/video_site/{LONG}"))])?;
+    wait_for_success(browser_script, |_| ())
+}
+
+#[test]
 fn browser_archive_is_searched() -> Result<()> {
     let data = TempDir::new()?;
     import_long(&data)?;
@@ -237,8 +248,8 @@ fn browser_firefox_plays_main_stories() -> Result<()> {
     ];
     let server = start_server(&data, &settings)?;
     let settings = [("LONG", format!("/watch/video_site/{LONG}"))];
-    // A verification link, and a sign-in link.
-    play_with_mails(start_script("firefox", &server, &settings)?, smtpd, 2)
+    // A verification link, a receipt, and a sign-in link.
+    play_with_mails(start_script("firefox", &server, &settings)?, smtpd, 3)
 }
 
 #[test]

@@ -73,6 +73,7 @@ async fn page_language_follows_header_and_address() {
 async fn pricing_shows_packs_that_are_sold() {
     let sold = ServiceFixture::start().await.get("/pricing").await;
     assert!(sold.text.contains("<td>$12.00</td><td>$12.00</td>"), "{}", sold.text);
+    assert!(sold.text.contains("<th scope=\"row\">starter</th>"), "{}", sold.text);
     assert!(!sold.text.contains("noindex"), "{}", sold.text);
     let service = ServiceFixture::with_payments(PaymentSetup::Nothing).await;
     let unsold = service.get("/pricing").await;
