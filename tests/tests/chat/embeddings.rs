@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use transcript_core::{
     Error,
-    chat::{Chat, EmbedPurpose, Embedder as _, Question, passages},
+    chat::{Chat, EmbedPurpose, Embedder, Question, passages},
 };
 use upstream_reqwest::{EmbeddingsOptions, EmbeddingsService};
 
@@ -222,17 +222,18 @@ async fn embeddings_improve_answers_of_every_kind() -> Result<()> {
     let measured = measured_talks()?;
     ensure!(measured.len() >= 8, "{} talks", measured.len());
     println!("by words");
-    let words = measure_talks(&measured, &Chat::extractive(Handle::current())).await?;
+    let words = measure_talks(&measured, &Chat::extractive(Handle::current()), None).await?;
     println!("with a static model of English");
-    let model = Arc::new(StaticEmbedder::open(&installed()?.join("static"))?);
-    let chat = Chat::extractive(Handle::current()).with_embedder(model);
+    let model: Arc<dyn Embedder> = Arc::new(StaticEmbedder::open(&installed()?.join("static"))?);
+    let chat = Chat::extractive(Handle::current()).with_embedder(Arc::clone(&model));
     ensure!(chat.is_extractive(), "a static model is no network call");
-    check_not_worse(&measure_talks(&measured, &chat).await?, &words)?;
+    check_not_worse(&measure_talks(&measured, &chat, Some(model)).await?, &words)?;
     println!("with multilingual-e5-small behind a service");
     let server = EmbeddingsServer::start()?;
     let timeout = Duration::from_secs(300);
     let service = EmbeddingsService::new(EmbeddingsOptions { timeout, ..options(&server.base_url) })?;
-    let chat = Chat::extractive(Handle::current()).with_embedder(Arc::new(service));
-    let service = measure_talks(&measured, &chat).await?;
+    let service: Arc<dyn Embedder> = Arc::new(service);
+    let chat = Chat::extractive(Handle::current()).with_embedder(Arc::clone(&service));
+    let service = measure_talks(&measured, &chat, Some(service)).await?;
     check_not_worse(&service, &words)
 }

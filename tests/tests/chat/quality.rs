@@ -9,14 +9,14 @@ use std::{collections::BTreeSet, sync::Arc};
 use anyhow::{Result, ensure};
 use tokio::runtime::Handle;
 use transcript_core::{
-    chat::{Chat, ChatOptions, Citation, Question},
+    chat::{Chat, ChatOptions, Citation, Embedder, Question},
     transcript::Transcript,
 };
 
 use super::{
     hostile::{HostileModel, TRICKS},
     questions::{QuestionHalf, QuestionKind, Span, TalkQuestion, clock, plain},
-    rankings::rankings,
+    rankings::{Ranking, rankings},
     talks::{TestTalk, talks},
 };
 
@@ -59,12 +59,17 @@ struct QuestionResult {
     abstains: bool,
 }
 
-async fn measure(talk: &TestTalk, question: &TalkQuestion, chat: &Chat) -> Result<QuestionResult> {
+async fn measure(
+    talk: &TestTalk,
+    question: &TalkQuestion,
+    chat: &Chat,
+    rankings: &[Box<dyn Ranking>],
+) -> Result<QuestionResult> {
     let places = question.places(talk)?;
     let current = question.question(talk)?;
     let has_answer = |span: Span| places.iter().any(|place| span.has_half_of(*place));
     let mut ranks = Vec::new();
-    for ranking in rankings(chat) {
+    for ranking in rankings {
         let ranked =
             if places.is_empty() { Vec::new() } else { ranking.rank(talk, &current, PLACES_MAX).await? };
         ranks.push(ranked.into_iter().position(has_answer));
@@ -162,26 +167,36 @@ fn print_table(results: &[QuestionResult], names: &[&str]) {
 }
 
 /// Measures all questions about talks with a chat, and prints the table.
-async fn measure_all(talks: &[TestTalk], chat: &Chat) -> Result<Vec<QuestionResult>> {
+async fn measure_all(
+    talks: &[TestTalk],
+    chat: &Chat,
+    rankings: &[Box<dyn Ranking>],
+) -> Result<Vec<QuestionResult>> {
     let is_verbose = std::env::var_os("VERBATIM_CHAT_QUESTIONS").is_some();
     let mut results = Vec::new();
     for talk in talks {
         for question in &talk.questions {
-            let result = measure(talk, question, chat).await?;
+            let result = measure(talk, question, chat, rankings).await?;
             if is_verbose {
                 println!("{}: {result:?}", question.text);
             }
             results.push(result);
         }
     }
-    let names: Vec<_> = rankings(chat).iter().map(|ranking| ranking.name()).collect();
+    let names: Vec<_> = rankings.iter().map(|ranking| ranking.name()).collect();
     print_table(&results, &names);
     Ok(results)
 }
 
 /// Measures all questions about talks with a chat, prints the table, and returns the figures of each kind.
-pub(super) async fn measure_talks(talks: &[TestTalk], chat: &Chat) -> Result<Vec<Figures>> {
-    let results = measure_all(talks, chat).await?;
+///
+/// With an embedder the table has a column for its vectors alone.
+pub(super) async fn measure_talks(
+    talks: &[TestTalk],
+    chat: &Chat,
+    embedder: Option<Arc<dyn Embedder>>,
+) -> Result<Vec<Figures>> {
+    let results = measure_all(talks, chat, &rankings(chat, embedder)).await?;
     Ok(QuestionKind::ALL.map(|kind| figures(&of_kinds(&results, &[kind]))).to_vec())
 }
 
@@ -207,7 +222,8 @@ fn check_floors(results: &[QuestionResult], floors: &[Floor]) -> Result<()> {
 
 #[tokio::test]
 async fn answers_find_places_and_abstain_as_often_as_before() -> Result<()> {
-    let results = measure_all(&talks()?, &Chat::extractive(Handle::current())).await?;
+    let chat = Chat::extractive(Handle::current());
+    let results = measure_all(&talks()?, &chat, &rankings(&chat, None)).await?;
     check_floors(&results, &FLOORS)?;
     let with_place: Vec<_> = results.iter().filter(|one| one.kind.has_place()).collect();
     let bm25_first = with_place.iter().filter(|one| one.ranks.first() == Some(&Some(0))).count();

@@ -2,11 +2,12 @@
 
 use std::{collections::HashMap, fmt, sync::Arc};
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use async_trait::async_trait;
+use tokio::sync::Mutex;
 use transcript_core::{
-    chat::{Chat, Passage, Question, passages},
-    transcript::Segment,
+    chat::{Chat, EmbedPurpose, Embedder, Passage, Question, passages},
+    transcript::{Segment, Transcript},
 };
 
 use super::{
@@ -24,8 +25,14 @@ pub(super) trait Ranking: fmt::Debug + Send + Sync {
 }
 
 /// The rankings of the table. The last one is the engine's, whose figures have floors; others are for comparison.
-pub(super) fn rankings(chat: &Chat) -> Vec<Box<dyn Ranking>> {
-    vec![Box::new(Bm25Ranking), Box::new(SearchRanking(chat.clone())), Box::new(EngineRanking(chat.clone()))]
+pub(super) fn rankings(chat: &Chat, embedder: Option<Arc<dyn Embedder>>) -> Vec<Box<dyn Ranking>> {
+    let mut rankings: Vec<Box<dyn Ranking>> =
+        vec![Box::new(Bm25Ranking), Box::new(SearchRanking(chat.clone()))];
+    if let Some(embedder) = embedder {
+        rankings.push(Box::new(EmbeddingRanking { embedder, last: Mutex::default() }));
+    }
+    rankings.push(Box::new(EngineRanking(chat.clone())));
+    rankings
 }
 
 fn span(passage: &Passage) -> Span {
@@ -64,6 +71,55 @@ impl Ranking for SearchRanking {
         let hits = self.0.search(passages, question.message(), count).await?;
         Ok(hits.passages.iter().map(span).collect())
     }
+}
+
+/// Similarity alone, over the passages of the engine.
+#[derive(Debug)]
+struct EmbeddingRanking {
+    embedder: Arc<dyn Embedder>,
+    last: Mutex<Option<TalkVectors>>,
+}
+
+/// The vectors of the passages of a talk.
+#[derive(Debug)]
+struct TalkVectors {
+    transcript: Arc<Transcript>,
+    vectors: Vec<Vec<f32>>,
+}
+
+#[async_trait]
+impl Ranking for EmbeddingRanking {
+    fn name(&self) -> &'static str {
+        "vectors"
+    }
+
+    async fn rank(&self, talk: &TestTalk, question: &Question, count: usize) -> Result<Vec<Span>> {
+        let passages = passages(&talk.transcript.segments);
+        let mut last = self.last.lock().await;
+        let known = last.take().filter(|known| Arc::ptr_eq(&known.transcript, &talk.transcript));
+        let vectors = match known {
+            Some(known) => known.vectors,
+            None => {
+                let texts = passages.iter().map(|passage| passage.text.clone()).collect();
+                self.embedder.embed(texts, EmbedPurpose::Passage).await?
+            }
+        };
+        let asked = self.embedder.embed(vec![question.message().to_owned()], EmbedPurpose::Question).await?;
+        let asked = asked.first().context("no vector of the question")?;
+        let scores: Vec<f64> = vectors.iter().map(|vector| cosine(asked, vector)).collect();
+        *last = Some(TalkVectors { transcript: Arc::clone(&talk.transcript), vectors });
+        let score = |index: usize| scores.get(index).copied().unwrap_or(0.0);
+        let mut indices: Vec<usize> = (0..passages.len()).collect();
+        indices.sort_by(|one, other| score(*other).total_cmp(&score(*one)));
+        Ok(indices.iter().filter_map(|index| passages.get(*index)).take(count).map(span).collect())
+    }
+}
+
+fn cosine(one: &[f32], other: &[f32]) -> f64 {
+    let product = |one: &[f32], other: &[f32]| -> f64 {
+        one.iter().zip(other).map(|(one, other)| f64::from(*one) * f64::from(*other)).sum()
+    };
+    product(one, other) / (product(one, one) * product(other, other)).sqrt().max(f64::MIN_POSITIVE)
 }
 
 /// A run of segments.
