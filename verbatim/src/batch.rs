@@ -18,10 +18,11 @@ use crate::{GetOutcome, GetRequest, UnavailableTranscript, Verbatim};
 const MAX_WAIT: Duration = Duration::from_secs(300);
 /// How often the suppliers are called for one link. A platform may block a single video.
 const ATTEMPTS_MAX: u32 = 3;
-/// The first wait of a call that a pause prevented; each further one is twice as long.
+/// The first wait of a call that a pause prevented, and the further ones.
 ///
 /// Another call may end the pause at any time, and such a call costs the platform nothing.
 const POLL_FIRST: Duration = Duration::from_millis(100);
+const POLL: Duration = Duration::from_millis(200);
 
 /// Calls that belong together. A clone is a handle to the same batch.
 ///
@@ -88,13 +89,14 @@ impl Batch {
             attempts += u32::from(missing.attempted);
             let retry_at = self.retry_time(missing, started_at).filter(|_| attempts < ATTEMPTS_MAX);
             let Some(retry_at) = retry_at else { return Ok(outcome) };
-            let mut wait = retry_at.duration_since(Instant::now()).max(POLL_FIRST);
-            if !missing.attempted {
-                wait = wait.min(poll);
-                poll = poll.saturating_mul(2);
+            let left = retry_at.duration_since(Instant::now()).max(POLL_FIRST);
+            let wait = if missing.attempted { left } else { left.min(poll) };
+            // Once for each pause that a call meets.
+            if missing.attempted || poll == POLL_FIRST {
+                let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+                tracing::info!(platform = %missing.platform, wait_ms, "batch waits for a paused source");
             }
-            let (platform, wait_ms) = (missing.platform, u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
-            tracing::info!(%platform, wait_ms, "batch waits for a paused source");
+            poll = if missing.attempted { POLL_FIRST } else { POLL };
             // Created within the runtime, because any executor may poll this.
             let pause = {
                 let _guard = verbatim.runtime.enter();
