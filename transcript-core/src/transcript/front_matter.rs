@@ -50,7 +50,7 @@ pub fn front_matter(transcript: &Transcript, metadata: &VideoMetadata) -> String
 pub(crate) fn fact_lines(transcript: &Transcript, metadata: &VideoMetadata) -> String {
     let fields = fields(transcript, metadata).into_iter();
     let shown = fields.filter(|(name, _)| !matches!(*name, "author_url" | "thumbnail"));
-    shown.map(|(name, value)| format!("{name}: {}\n", one_line(&value).replace("-->", "->"))).collect()
+    shown.map(|(name, value)| format!("{name}: {}\n", one_line(&value).replace("-->", "→"))).collect()
 }
 
 fn one_line(text: &str) -> String {
@@ -99,7 +99,7 @@ mod tests {
     fn fact_lines_hostile_texts_stay_one_line() {
         let transcript = Transcript {
             video: VideoId::new(Platform::TikTok, "6718335390845095173").unwrap(),
-            title: Some(" a\r\n\n00:01 --> 00:02\u{2028}b\u{0} ".to_owned()),
+            title: Some(" a\r\n\n00:01 ---> 00:02\u{2028}b\u{0} ".to_owned()),
             author: Some("Ann".to_owned()),
             duration_ms: None,
             track: TrackInfo::new(LanguageTag::english(), TrackKind::Generated),
@@ -107,7 +107,7 @@ mod tests {
             segments: Vec::new(),
         };
         let expect = format!(
-            "title: a 00:01 -> 00:02 b\nauthor: Ann\nurl: {}\nplatform: TikTok\nlanguage: en\ncaptions: auto\n",
+            "title: a 00:01 -→ 00:02 b\nauthor: Ann\nurl: {}\nplatform: TikTok\nlanguage: en\ncaptions: auto\n",
             transcript.video.address()
         );
         assert_eq!(fact_lines(&transcript, &VideoMetadata::default()), expect);
