@@ -1,5 +1,5 @@
-// The stories in Firefox: register, buy, sign in, create a key; read, share and open a moment, watch, ask; search; without
-// scripts.
+// The stories in Firefox: register, buy, sign in, create a key; read, share and open a moment, watch, ask; search; at 200 %
+// zoom; without scripts.
 //
 // The other scripts check details in Chromium.
 
@@ -154,12 +154,25 @@ async function search(browser) {
   await context.close();
 }
 
+// At 200 % a screen of 1280 px is 640 px wide.
+async function zoom(browser) {
+  const size = { viewport: { width: 640, height: 480 }, deviceScaleFactor: 2 };
+  const { context, page, activity } = await open(browser, size);
+  for (const path of ["/", LONG, "/pricing", "/search", "/register", "/sign-in", "/docs", "/docs/guides/errors"]) {
+    await page.goto(path);
+    await screenshot(page, `firefox-zoom${path.replaceAll("/", "-")}`);
+  }
+  assertClean(activity);
+  await context.close();
+}
+
 let key;
 await play(async (browser) => {
   key = await register(browser);
   await read(browser);
   await watch(browser);
   await search(browser);
+  await zoom(browser);
 }, launchFirefox);
 
 // The same without scripts, on a narrow screen.
