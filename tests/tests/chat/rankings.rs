@@ -104,9 +104,9 @@ impl Ranking for EmbeddingRanking {
                 self.embedder.embed(texts, EmbedPurpose::Passage).await?
             }
         };
-        let asked = self.embedder.embed(vec![question.message().to_owned()], EmbedPurpose::Question).await?;
-        let asked = asked.first().context("no vector of the question")?;
-        let scores: Vec<f64> = vectors.iter().map(|vector| cosine(asked, vector)).collect();
+        let wanted = self.embedder.embed(vec![question.message().to_owned()], EmbedPurpose::Question).await?;
+        let wanted = wanted.first().context("no vector of the question")?;
+        let scores: Vec<f64> = vectors.iter().map(|vector| cosine(wanted, vector)).collect();
         *last = Some(TalkVectors { transcript: Arc::clone(&talk.transcript), vectors });
         let score = |index: usize| scores.get(index).copied().unwrap_or(0.0);
         let mut indices: Vec<usize> = (0..passages.len()).collect();
