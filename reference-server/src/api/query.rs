@@ -90,7 +90,7 @@ impl LookupQuery {
             return Err(ProblemResponse::bad("chunk", "only format=json has chunks"));
         }
         let has_front_matter =
-            [TextFormat::Markdown, TextFormat::Text, TextFormat::WebVtt].into_iter().any(is);
+            matches!(self.format, ResponseFormat::Text(format) if format.has_front_matter());
         if self.frontmatter && !has_front_matter {
             let what = "only format=md, format=text and format=vtt have front matter";
             return Err(ProblemResponse::bad("frontmatter", what));

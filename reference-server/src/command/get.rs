@@ -15,6 +15,7 @@ use transcript_core::{
         StoredTranscript,
         view::{TranscriptView, write_text},
     },
+    captions::TextFormat,
     transcript::{LanguageTag, Transcript},
     wire::lookup::{Segment, TranscriptResult},
 };
@@ -105,7 +106,7 @@ fn check_view(args: &GetArgs) -> Result<(), CommandError> {
     if args.words && !matches!(args.format, OutputFormat::Json | OutputFormat::Vtt) {
         return wrong("--words needs --format json or --format vtt");
     }
-    if args.frontmatter && matches!(args.format, OutputFormat::Json | OutputFormat::Srt) {
+    if args.frontmatter && !args.format.text_format().is_some_and(TextFormat::has_front_matter) {
         return wrong("--frontmatter needs --format md, text or vtt");
     }
     Ok(())

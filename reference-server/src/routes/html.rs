@@ -60,7 +60,7 @@ pub(super) fn confine(headers: &mut HeaderMap, policy: PagePolicy) {
 }
 
 /// Context of an HTML error page, if a browser requests a path outside the API.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct HtmlError(Option<PageContext>);
 
 impl HtmlError {

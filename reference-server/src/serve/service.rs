@@ -92,14 +92,7 @@ impl HttpService {
             (Some(ready), _) => (ready, Some(ResultOrigin::Ready)),
             (None, Some(refusal)) => {
                 let refused = in_form_of(request.uri().path(), refusal).map(Either::Right);
-                let page = self.page_of_error(&request);
-                (
-                    match page {
-                        Some(page) => page.apply(refused),
-                        None => refused,
-                    },
-                    None,
-                )
+                (self.page_of_error(&request).apply(refused), None)
             }
             // Boxed, so that a cached response does not carry the state of the slow path.
             (None, None) => Box::pin(self.make(request, peer, started, &id)).await,
@@ -129,9 +122,11 @@ impl HttpService {
     }
 
     /// The page that an error of this request becomes in a browser.
-    fn page_of_error<B>(&self, request: &Request<B>) -> Option<HtmlError> {
-        let site = &self.app.as_ref()?.site;
-        Some(HtmlError::for_request(site, request.method(), request.uri(), request.headers()))
+    fn page_of_error<B>(&self, request: &Request<B>) -> HtmlError {
+        let app = self.app.as_ref();
+        let page = app
+            .map(|app| HtmlError::for_request(&app.site, request.method(), request.uri(), request.headers()));
+        page.unwrap_or_default()
     }
 
     /// Computes a response that was not cached, and returns its origin if the router was not called.
@@ -170,11 +165,7 @@ impl HttpService {
         // The panic hook has logged the panic.
         let fault = |_| (in_form_of(uri.path(), ProblemResponse::fault()).map(Either::Right), None);
         let (answer, from) = call.catch_unwind().await.unwrap_or_else(fault);
-        let answer = match html_error {
-            Some(html_error) => html_error.apply(answer),
-            None => answer,
-        };
-        (answer, from)
+        (html_error.apply(answer), from)
     }
 
     async fn route(&self, mut request: Request<Body>, peer: IpAddr) -> Response<Body> {

@@ -38,6 +38,11 @@ impl TextFormat {
         }
     }
 
+    /// Whether what is known of the video can precede the words: SRT has no place for it.
+    pub fn has_front_matter(self) -> bool {
+        self != Self::Srt
+    }
+
     /// Formats a transcript.
     pub fn format(self, transcript: &Transcript) -> String {
         match self {

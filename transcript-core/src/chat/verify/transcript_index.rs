@@ -289,24 +289,11 @@ impl WholeText {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        chat::passages,
-        transcript::{LanguageTag, TrackInfo, TrackKind},
-        video::{Platform, VideoId},
-    };
+    use crate::chat::{passages, tests::transcript_of};
 
     fn source(segments: Vec<Segment>) -> TranscriptIndex {
         let passages = passages(&segments);
-        let transcript = Transcript {
-            video: VideoId::new(Platform::YouTube, "dQw4w9WgXcQ").unwrap(),
-            title: None,
-            author: None,
-            duration_ms: None,
-            track: TrackInfo::new(LanguageTag::english(), TrackKind::Human),
-            source: "test".to_owned(),
-            segments,
-        };
-        TranscriptIndex::new(Arc::new(transcript), passages.into())
+        TranscriptIndex::new(transcript_of(segments), passages.into())
     }
 
     #[test]
