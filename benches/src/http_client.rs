@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use bytes::Bytes;
-use http::{Request, Response};
+use http::{Request, Response, request::Builder};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper_util::{
@@ -27,11 +27,7 @@ pub(crate) async fn get(
     path: &str,
     headers: &[(&str, &str)],
 ) -> Result<Response<Incoming>> {
-    let mut request = Request::get(format!("http://{address}{path}"));
-    for (name, value) in headers {
-        request = request.header(*name, *value);
-    }
-    Ok(client.0.request(request.body(Full::default())?).await?)
+    send(client, Request::get(format!("http://{address}{path}")), headers, Bytes::new()).await
 }
 
 /// Sends a POST with a JSON body, and returns the whole body of the response as text.
@@ -42,12 +38,8 @@ pub(crate) async fn post(
     headers: &[(&str, &str)],
     json: String,
 ) -> Result<String> {
-    let mut request =
-        Request::post(format!("http://{address}{path}")).header("content-type", "application/json");
-    for (name, value) in headers {
-        request = request.header(*name, *value);
-    }
-    read(client.0.request(request.body(Full::from(json))?).await?).await
+    let request = Request::post(format!("http://{address}{path}")).header("content-type", "application/json");
+    read(send(client, request, headers, json.into()).await?).await
 }
 
 /// Sends a GET and returns the whole body as text.
@@ -58,6 +50,18 @@ pub(crate) async fn text(
     headers: &[(&str, &str)],
 ) -> Result<String> {
     read(get(client, address, path, headers).await?).await
+}
+
+async fn send(
+    client: &HttpClient,
+    mut request: Builder,
+    headers: &[(&str, &str)],
+    body: Bytes,
+) -> Result<Response<Incoming>> {
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    Ok(client.0.request(request.body(Full::new(body))?).await?)
 }
 
 async fn read(response: Response<Incoming>) -> Result<String> {

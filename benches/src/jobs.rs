@@ -5,27 +5,23 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use verbatim_tests::replay::ReplayProxy;
 
 use crate::{
     fetch::{FetchFixture, start_fixture},
     http_client::{post, text},
+    many::{CONCURRENCY, LATENCY, VIDEOS, floor_s},
     platform::{platform, videos},
     report::{Goal, line, median, ratio},
     v1_transcripts::accounts,
 };
 
-/// Items that the server works on at a time.
-const CONCURRENCY: usize = 32;
 const ROUNDS: usize = 5;
 /// Videos of a round, for each way to request them.
 const EACH: usize = 128;
-const LATENCY: Duration = Duration::from_millis(100);
-const VIDEOS: usize = 1_000;
 /// For the memory: videos that fill the caches of the server, and twice as many.
 const FULL: usize = 2_000;
 const TWICE: usize = 4_000;
-/// Requests for one video that depend on each other.
-const REQUESTS: u32 = 2;
 /// A request for the state costs about a hundredth of an item.
 const POLL: Duration = Duration::from_millis(100);
 
@@ -35,7 +31,7 @@ struct JobFixture {
     bearer: String,
 }
 
-async fn start(proxy: &verbatim_tests::replay::ReplayProxy) -> Result<JobFixture> {
+async fn start(proxy: &ReplayProxy) -> Result<JobFixture> {
     let data = TempDir::new()?;
     let keys = accounts(data.path(), 1).await?;
     let key = keys.first().context("no account")?;
@@ -70,8 +66,14 @@ impl JobFixture {
         }
     }
 
-    fn cpu_ms(&self, before: f64, count: usize) -> Result<f64> {
-        Ok((self.fixture.server.cpu_seconds()? - before) * 1e3 / count as f64)
+    /// CPU of the server for each of these videos, in milliseconds: of lookups, so many at a time, or of a job.
+    async fn cpu_ms(&self, videos: &[String], lookups: Option<usize>) -> Result<f64> {
+        let before = self.fixture.server.cpu_seconds()?;
+        match lookups {
+            Some(concurrency) => self.fixture.fetch(videos, concurrency).await?,
+            None => self.run(videos).await?,
+        };
+        Ok((self.fixture.server.cpu_seconds()? - before) * 1e3 / videos.len() as f64)
     }
 }
 
@@ -82,17 +84,13 @@ async fn cost() -> Result<()> {
     let jobs = start(&proxy).await?;
     let mut rounds = Vec::new();
     for some in all.chunks(3 * EACH) {
-        let mut cpu = Vec::new();
-        for (concurrency, some) in [Some(1), Some(CONCURRENCY), None].into_iter().zip(some.chunks(EACH)) {
-            let before = jobs.fixture.server.cpu_seconds()?;
-            match concurrency {
-                Some(concurrency) => jobs.fixture.fetch(some, concurrency).await?,
-                None => jobs.run(some).await?,
-            };
-            cpu.push(jobs.cpu_ms(before, some.len())?);
-        }
-        let [alone, together, item] = cpu.as_slice() else { continue };
-        rounds.push([*alone, *together, *item]);
+        let (first, rest) = some.split_at(EACH);
+        let (second, third) = rest.split_at(EACH);
+        rounds.push([
+            jobs.cpu_ms(first, Some(1)).await?,
+            jobs.cpu_ms(second, Some(CONCURRENCY)).await?,
+            jobs.cpu_ms(third, None).await?,
+        ]);
     }
     // The first round opens the connections.
     rounds.remove(0);
@@ -105,23 +103,24 @@ async fn cost() -> Result<()> {
     Ok(())
 }
 
+/// Wall time, and peak memory of the server in MiB, of a job of these videos on a new server.
+async fn job(proxy: &ReplayProxy, videos: &[String]) -> Result<(f64, f64)> {
+    let jobs = start(proxy).await?;
+    let wall = jobs.run(videos).await?.as_secs_f64();
+    Ok((wall, jobs.fixture.server.peak_mib()?))
+}
+
 /// Wall time of a thousand videos with latency, and memory in the size of the job.
 async fn wall() -> Result<()> {
     let all = videos("wall--", TWICE);
     let proxy = platform(&all, LATENCY)?;
-    let rounds = u32::try_from(VIDEOS.div_ceil(CONCURRENCY))?;
-    let floor = (LATENCY * REQUESTS * rounds).as_secs_f64();
-    let (mut walls, mut peaks) = (Vec::new(), Vec::new());
-    for count in [VIDEOS, FULL, TWICE] {
-        let jobs = start(&proxy).await?;
-        let some = all.get(..count).context("too few videos")?;
-        walls.push(jobs.run(some).await?.as_secs_f64());
-        peaks.push(jobs.fixture.server.peak_mib()?);
-    }
-    let ([wall, ..], [_, full, twice]) = (walls.as_slice(), peaks.as_slice()) else { return Ok(()) };
-    line("job of 1,000 videos, 32 at a time: wall time", *wall, "s");
-    ratio("  next to two responses for each video", wall / floor, Goal::AtMost(1.3));
-    line("job of 2,000 videos: peak memory of the server", *full, "MiB");
+    let some = |count: usize| all.get(..count).context("too few videos");
+    let (wall, _) = job(&proxy, some(VIDEOS)?).await?;
+    line("job of 1,000 videos, 32 at a time: wall time", wall, "s");
+    ratio("  next to two responses for each video", wall / floor_s()?, Goal::AtMost(1.3));
+    let (_, full) = job(&proxy, some(FULL)?).await?;
+    let (_, twice) = job(&proxy, &all).await?;
+    line("job of 2,000 videos: peak memory of the server", full, "MiB");
     ratio("  4,000 videos next to that", twice / full, Goal::AtMost(1.1));
     Ok(())
 }
