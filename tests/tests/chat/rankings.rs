@@ -108,11 +108,15 @@ impl Ranking for EmbeddingRanking {
         let wanted = wanted.first().context("no vector of the question")?;
         let scores: Vec<f64> = vectors.iter().map(|vector| cosine(wanted, vector)).collect();
         *last = Some(TalkVectors { transcript: Arc::clone(&talk.transcript), vectors });
-        let score = |index: usize| scores.get(index).copied().unwrap_or(0.0);
-        let mut indices: Vec<usize> = (0..passages.len()).collect();
-        indices.sort_by(|one, other| score(*other).total_cmp(&score(*one)));
-        Ok(indices.iter().filter_map(|index| passages.get(*index)).take(count).map(span).collect())
+        Ok(best_first(&scores, &passages).take(count).map(|(_, passage)| span(passage)).collect())
     }
+}
+
+/// Places with their scores, the best first.
+fn best_first<'a, T>(scores: &[f64], places: &'a [T]) -> impl Iterator<Item = (f64, &'a T)> {
+    let mut scored: Vec<_> = scores.iter().copied().zip(places).collect();
+    scored.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    scored.into_iter()
 }
 
 fn cosine(one: &[f32], other: &[f32]) -> f64 {
@@ -200,11 +204,8 @@ impl Ranking for Bm25Ranking {
         let documents: Vec<Vec<String>> =
             windows.iter().map(|window| bm25_terms(&window.text, talk.language())).collect();
         let scores = bm25(&documents, &bm25_terms(question.message(), talk.language()));
-        let mut indices: Vec<usize> = (0..windows.len()).collect();
-        let score = |index: usize| scores.get(index).copied().unwrap_or(0.0);
-        indices.retain(|index| score(*index) > 0.0);
-        indices.sort_by(|one, other| score(*other).total_cmp(&score(*one)));
-        Ok(indices.iter().filter_map(|index| windows.get(*index)).take(count).map(|one| one.span).collect())
+        let found = best_first(&scores, &windows).filter(|(score, _)| *score > 0.0);
+        Ok(found.take(count).map(|(_, window)| window.span).collect())
     }
 }
 
