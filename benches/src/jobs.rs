@@ -66,7 +66,7 @@ impl JobFixture {
         }
     }
 
-    /// CPU of the server for each of these videos, in milliseconds: of lookups, so many at a time, or of a job.
+    /// CPU of the server for each of these videos, in milliseconds: of lookups with this concurrency, or of a job.
     async fn cpu_ms(&self, videos: &[String], lookups: Option<usize>) -> Result<f64> {
         let before = self.fixture.server.cpu_seconds()?;
         match lookups {
