@@ -66,6 +66,7 @@ pub(crate) fn check_writers(segments: &[Segment]) {
     let without_words: Vec<_> = segments.iter().map(without_words).collect();
     assert_eq!(body::segments::read(&json), Some(without_words));
     check_words(segments);
+    check_stored_words(segments);
     prose(segments);
     paragraphs(segments);
 }
@@ -82,6 +83,17 @@ fn check_words(segments: &[Segment]) {
     assert_eq!(timed.iter().map(without_words).collect::<Vec<_>>(), plain);
     let again = parse_as(CaptionFormat::WebVtt, write_webvtt_with_words(&timed).as_bytes());
     assert_eq!(again, Ok(timed));
+}
+
+/// Words are stored unchanged.
+fn check_stored_words(segments: &[Segment]) {
+    let encoded = body::words::encode(segments);
+    assert_eq!(encoded.is_some(), segments.iter().any(|segment| !segment.words.is_empty()));
+    if let Some(encoded) = encoded {
+        let mut decoded: Vec<_> = segments.iter().map(without_words).collect();
+        assert_eq!(body::words::decode(&encoded, &mut decoded), Some(()));
+        assert_eq!(decoded, segments);
+    }
 }
 
 fn check_captions(segments: &[Segment], format: CaptionFormat, write: fn(&[Segment]) -> String) {

@@ -1,16 +1,16 @@
-//! Files to import, their names, and the stored form of transcripts.
+//! Files to import, their names, and the stored forms of transcripts.
 
 use reference_server::fuzzing;
 use transcript_core::{
-    body::{segments, zstd_frame::ZstdFrame},
-    transcript::{SEGMENTS_MAX, TIME_MAX_MS},
+    body::{segments, words, zstd_frame::ZstdFrame},
+    transcript::{SEGMENTS_MAX, Segment, TIME_MAX_MS, Word},
 };
 use verbatim::ImportDraft;
 
 use crate::seeds;
 
 /// The first byte: `f` a file, `n` the name of a file, `i` yt-dlp's metadata next to a file, `z` a zstd frame, `s`
-/// the stored segments.
+/// the stored segments, `w` the stored words.
 pub(crate) fn run(input: &[u8]) {
     let Some((&kind, rest)) = input.split_first() else { return };
     match kind {
@@ -40,8 +40,36 @@ pub(crate) fn run(input: &[u8]) {
                 assert_eq!(segments::read(&json), Some(read));
             }
         }
+        b'w' => read_words(rest),
         _ => {}
     }
+}
+
+/// Segments to which stored words belong.
+fn lines() -> [Segment; 3] {
+    [Segment::new("so, this is", 80, 2_800), Segment::new("", 900, 0), Segment::new("it 再见", 2_879, 900)]
+}
+
+/// Words that were decoded are stored unchanged.
+fn read_words(bytes: &[u8]) {
+    let mut segments = lines();
+    if words::decode(bytes, &mut segments).is_none() {
+        return;
+    }
+    if let Some(encoded) = words::encode(&segments) {
+        let mut decoded = lines();
+        assert_eq!(words::decode(&encoded, &mut decoded), Some(()));
+        assert_eq!(decoded, segments);
+    }
+}
+
+fn stored_words() -> Vec<u8> {
+    let mut segments = lines();
+    segments[0].words =
+        [("so,", 80), ("this", 320), ("is", 639)].map(|(text, start)| Word::new(text, start, 240)).into();
+    segments[2].words =
+        vec![Word::new("it", 2_879, 121), Word::new("再", 3_000, 80), Word::new("见", 3_080, 699)];
+    words::encode(&segments).unwrap_or_default()
 }
 
 fn read_file(body: &[u8]) {
@@ -87,6 +115,7 @@ pub(crate) fn seeds() -> Vec<Vec<u8>> {
         r#"s[{"text":"a","start":1.5,"duration":2.345}]"#,
     ])
     .into_iter()
+    .chain([[b"w".as_slice(), &stored_words()].concat()])
     .chain([[b"z".as_slice(), &transcript_core::body::zstd_frame::uncompressed(b"[{\"text\":\"a\"}]")].concat()])
     .collect()
 }

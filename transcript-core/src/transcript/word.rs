@@ -39,7 +39,8 @@ impl Word {
 /// next segment starts: captions that scroll show each line for the time of two.
 pub fn set_word_durations(segments: &mut [Segment]) {
     for index in 0..segments.len() {
-        let limit = default_words_end(segments, index);
+        let Some(last) = segments.get(index).and_then(|segment| segment.words.last()) else { continue };
+        let limit = default_words_end(segments, index, last.start_ms);
         let Some(segment) = segments.get_mut(index) else { return };
         let starts: Vec<u64> =
             segment.words.iter().skip(1).map(|word| word.start_ms).chain([limit]).collect();
@@ -49,11 +50,11 @@ pub fn set_word_durations(segments: &mut [Segment]) {
     }
 }
 
-/// When the last word of a segment ends if its source does not say: see [`set_word_durations`].
-pub(crate) fn default_words_end(segments: &[Segment], index: usize) -> u64 {
+/// When the last word of a segment ends, which starts at `last_ms`, if its source does not say: see
+/// [`set_word_durations`].
+pub(crate) fn default_words_end(segments: &[Segment], index: usize, last_ms: u64) -> u64 {
     let Some(segment) = segments.get(index) else { return 0 };
-    let last = segment.words.last().map_or(segment.start_ms, |word| word.start_ms);
-    let next = segments.get(index + 1).map(|next| next.start_ms).filter(|next| *next > last);
+    let next = segments.get(index + 1).map(|next| next.start_ms).filter(|next| *next > last_ms);
     next.map_or(segment.end_ms(), |next| next.min(segment.end_ms()))
 }
 
