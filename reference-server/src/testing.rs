@@ -45,7 +45,9 @@ use crate::{
     api::ByteBudget,
     config::{LogFormat, SettingSources, Settings},
     log::{LogGuard, LogQueue},
+    mail,
     mcp::PassageCache,
+    messages::Messages,
     openapi,
     response_cache::{ResponseCache, ResponseCacheOptions},
     routes::router,
@@ -72,6 +74,7 @@ fn account_options(sells: bool) -> AccountsOptions {
 /// Router over in-memory stores, with a manual clock.
 pub(crate) struct ServiceFixture {
     pub(crate) http: HttpService,
+    pub(crate) app: AppState,
     pub(crate) clock: Arc<FrozenClock>,
     pub(crate) archive: Arc<MemoryArchive>,
     pub(crate) bodies: Arc<ResponseCache>,
@@ -155,8 +158,8 @@ impl ServiceFixture {
         };
         let (payments, sandbox) = payment_setup.build(&accounts, &secrets).await;
         let accounts = Accounts::open(accounts, &secrets).await.unwrap();
-        let mailer = Arc::new(FakeMailer(sent_mails));
-        let _sender = accounts.keys.mail_sender(mailer, notifier).start(&Handle::current());
+        let (mailer, languages) = (Arc::new(FakeMailer(sent_mails)), mail::mail_texts(&Messages::built_in()));
+        let _sender = accounts.keys.mail_sender(mailer, notifier, languages).start(&Handle::current());
         let lookup = LookupDeps {
             transcripts: transcripts.clone(),
             ledger,
@@ -182,10 +185,10 @@ impl ServiceFixture {
         let passages = PassageCache::new(transcripts.clone(), app.chat.clone());
         let origins = settings_for_pages().server.cors_origins;
         let routes = router(app.clone(), passages, &origins, openapi::document);
-        let http = HttpService::new(routes, vec!["10.0.0.0/8".parse().unwrap()], log).with_app(app);
+        let http = HttpService::new(routes, vec!["10.0.0.0/8".parse().unwrap()], log).with_app(app.clone());
         let mails = Mutex::new(mails);
         let service =
-            Self { http, clock, archive, bodies, transcripts, supplier_calls, mails, _sender, _log };
+            Self { http, app, clock, archive, bodies, transcripts, supplier_calls, mails, _sender, _log };
         service.keep(transcript(&VideoId::new(Platform::YouTube, ARCHIVED).unwrap())).await;
         service
     }

@@ -173,7 +173,8 @@ impl BackgroundJobs {
         let jobs = [Some(verbatim.start_jobs()), Some(webhooks)];
         let others = [purges, verbatim.start_sweep(), compaction, indexer];
         let others = others.into_iter().chain(jobs).flatten().collect();
-        Ok(Self { mail: verbatim.start_mail(mailer), others })
+        let languages = mail::mail_texts(&Site::from(&settings.pages).languages);
+        Ok(Self { mail: verbatim.start_mail_in(languages, mailer), others })
     }
 }
 

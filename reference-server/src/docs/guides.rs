@@ -10,7 +10,7 @@ use super::{
     markdown::{MarkdownContext, markdown},
     shell, string,
 };
-use crate::page::{PageContext, account::grouped};
+use crate::page::{PageContext, context::grouped};
 
 /// A guide.
 #[derive(Debug)]
@@ -123,6 +123,6 @@ fn values(
         ("job_items", accounts.items_per_job.into()),
         ("jobs", accounts.jobs_per_account.into()),
     ];
-    let numbers = numbers.into_iter().map(|(name, number)| (name, grouped(number)));
+    let numbers = numbers.into_iter().map(|(name, number)| (name, grouped(number, ",")));
     iter::once(("base_url", string(&document["servers"][0]["url"]).to_owned())).chain(numbers).collect()
 }

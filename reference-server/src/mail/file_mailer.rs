@@ -14,7 +14,7 @@ use transcript_core::{
     accounts::mail::{MailMessage, Mailer},
 };
 
-use super::message::{message, name};
+use super::message::{Transport, message, name};
 
 /// Maximum size of a mail's headers, in bytes.
 const HEAD_MAX: u64 = 64 * 1024;
@@ -36,7 +36,7 @@ impl FileMailer {
 #[async_trait]
 impl Mailer for FileMailer {
     async fn send(&self, mail: MailMessage) -> Result<()> {
-        let bytes = message(&mail, &self.from)?.formatted();
+        let bytes = message(&mail, &self.from, Transport::File)?.formatted();
         // Names sort by time, also those of one millisecond.
         let time = humantime::format_rfc3339_nanos(SystemTime::now()).to_string();
         let file = format!("{}-{}.eml", time.replace([':', '-'], ""), &name(&mail)[..8]);

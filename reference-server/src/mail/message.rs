@@ -32,18 +32,27 @@ impl Header for AutoSubmitted {
     }
 }
 
+/// Where a message goes, which decides how letters outside ASCII are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Transport {
+    /// To a mail server, which may take ASCII only.
+    Smtp,
+    /// To a file, whose links people copy.
+    File,
+}
+
 /// Builds a message with plain text and HTML.
 ///
 /// # Errors
 /// Not retryable: the recipient is not a valid mail address.
-pub(super) fn message(mail: &MailMessage, from: &Mailbox) -> Result<Message, Error> {
+pub(super) fn message(mail: &MailMessage, from: &Mailbox, transport: Transport) -> Result<Message, Error> {
     let to = recipient(&mail.to).ok_or_else(|| Error::invalid("the recipient is not a mail address"))?;
     let id = format!("<{}@{}>", name(mail), from.email.domain());
     let envelope = Envelope::new(Some(from.email.clone()), vec![to.clone()])
         .map_err(|_| Error::invalid("the mail has no recipient"))?;
     let parts = MultiPart::alternative()
-        .singlepart(part(ContentType::TEXT_PLAIN, &mail.text))
-        .singlepart(part(ContentType::TEXT_HTML, &mail.html));
+        .singlepart(part(ContentType::TEXT_PLAIN, &mail.text, transport))
+        .singlepart(part(ContentType::TEXT_HTML, &mail.html, transport));
     Message::builder()
         .from(from.clone())
         .to(Mailbox::new(None, to))
@@ -64,13 +73,18 @@ pub(super) fn name(mail: &MailMessage) -> String {
 }
 
 /// Encodes a part without transfer encoding if possible, so that links can be copied.
-fn part(kind: ContentType, text: &str) -> SinglePart {
+fn part(kind: ContentType, text: &str, transport: Transport) -> SinglePart {
     let lines = text.replace('\n', "\r\n");
-    let plain = lines.is_ascii() && lines.lines().all(|line| line.len() <= LINE_MAX);
-    let body = match plain {
-        // lettre's limit for this encoding is shorter than a link may be.
-        true => Body::dangerous_pre_encoded(lines.into_bytes(), ContentTransferEncoding::SevenBit),
-        false => Body::new(lines),
+    let is_short = lines.lines().all(|line| line.len() <= LINE_MAX);
+    let encoding = match (lines.is_ascii(), transport) {
+        (true, _) => Some(ContentTransferEncoding::SevenBit),
+        (false, Transport::File) => Some(ContentTransferEncoding::EightBit),
+        (false, Transport::Smtp) => None,
+    };
+    let body = match encoding.filter(|_| is_short) {
+        // lettre's limit for these encodings is shorter than a link may be.
+        Some(encoding) => Body::dangerous_pre_encoded(lines.into_bytes(), encoding),
+        None => Body::new(lines),
     };
     SinglePart::builder().header(kind).body(body)
 }
@@ -99,7 +113,7 @@ mod tests {
             html: "<p>Hello, <a href=\"https://v.example/?token=0123\">here</a></p>\n".to_owned(),
         };
         let from = "Verbatim <no-reply@v.example>".parse().unwrap();
-        Ok(String::from_utf8(message(&mail, &from)?.formatted()).unwrap())
+        Ok(String::from_utf8(message(&mail, &from, Transport::Smtp)?.formatted()).unwrap())
     }
 
     #[test]
@@ -158,8 +172,11 @@ mod tests {
             text: format!("Grüße\n{}\n", "x".repeat(2_000)),
             html: "<p>Grüße</p>".to_owned(),
         };
-        let text = message(&mail, &from).unwrap().formatted();
+        let text = message(&mail, &from, Transport::Smtp).unwrap().formatted();
         assert!(text.is_ascii());
+        let short = MailMessage { text: "Grüße\n".to_owned(), ..mail };
+        let file = message(&short, &from, Transport::File).unwrap().formatted();
+        assert!(String::from_utf8(file).unwrap().contains("\r\n\r\nGrüße\r\n"));
         assert!(text.split(|byte| *byte == b'\n').all(|line| line.len() <= LINE_MAX));
     }
 }

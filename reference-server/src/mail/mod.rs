@@ -3,6 +3,7 @@
 mod file_mailer;
 mod message;
 mod smtp;
+mod texts;
 
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use transcript_core::accounts::mail::Mailer;
 
 pub(crate) use file_mailer::{FileMailer, delete_mails};
 pub(crate) use smtp::SmtpMailer;
+pub(crate) use texts::mail_texts;
 
 use crate::config::{ConfigErrors, OUTBOX_FOLDER, Settings};
 

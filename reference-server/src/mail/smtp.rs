@@ -23,7 +23,7 @@ use transcript_core::{
     accounts::mail::{MailMessage, Mailer},
 };
 
-use super::message::message;
+use super::message::{Transport, message};
 use crate::config::{SmtpSecurity, SmtpUrl};
 
 /// Timeouts of a mail server.
@@ -123,7 +123,7 @@ impl SmtpMailer {
 #[async_trait]
 impl Mailer for SmtpMailer {
     async fn send(&self, mail: MailMessage) -> Result<()> {
-        self.deliver(&message(&mail, &self.from)?).await
+        self.deliver(&message(&mail, &self.from, Transport::Smtp)?).await
     }
 }
 

@@ -8,7 +8,7 @@ use transcript_core::accounts::{
 
 use super::{
     Frame, NextSteps, PageContext, Section,
-    account::{date, grouped, item, money, refund},
+    account::{date, item, money, refund},
 };
 
 /// Page with the status of an order.
@@ -46,7 +46,7 @@ pub(crate) fn order_status(context: &PageContext, status: &OrderStatus, balance:
         h1 { (title) }
         (details)
         @if let Some(credits) = balance {
-            p { (context.fill("orders.balance", &[("credits", &grouped(credits))])) }
+            p { (context.fill("orders.balance", &[("credits", &context.number(credits))])) }
         }
         (order_facts(context, order))
         ul {
@@ -73,7 +73,7 @@ fn disputed(context: &PageContext, status: &OrderStatus) -> Markup {
 
 /// Result of a fulfilled order.
 fn fulfilled(context: &PageContext, order: &Order, resolution: OrderResolution) -> Markup {
-    let credits = grouped(order.credits);
+    let credits = context.number(order.credits);
     let (message, plan) = match (&order.item, resolution) {
         (OrderItem::Pack(_), _) => ("order.paid_pack", ""),
         (OrderItem::Plan(plan), OrderResolution::Active) => ("order.paid_plan", plan.as_str()),
@@ -228,6 +228,7 @@ mod tests {
             payment: None,
             refunded_credits: refunded_credits.to_vec(),
             returned_minor: 0,
+            language: None,
             created_at: Timestamp::from_millis(0),
         };
         let context = PageContext::for_test("/checkout/order-7");
@@ -277,9 +278,12 @@ mod tests {
     fn amounts_have_thousands_separators() {
         let shown = [0, 5, 1_200, 99_999, 123_456_789].map(|cents| money(cents, CURRENCY));
         assert_eq!(shown, ["$0.00", "$0.05", "$12.00", "$999.99", "$1,234,567.89"]);
-        assert_eq!(
-            [0, 999, 1_000, 50_000, 1_000_000].map(grouped),
-            ["0", "999", "1,000", "50,000", "1,000,000"]
-        );
+        for (address, expected) in [
+            ("/", ["0", "999", "1,000", "50,000", "1,000,000"]),
+            ("/?hl=de", ["0", "999", "1.000", "50.000", "1.000.000"]),
+        ] {
+            let context = PageContext::for_test(address);
+            assert_eq!([0, 999, 1_000, 50_000, 1_000_000].map(|number| context.number(number)), expected);
+        }
     }
 }

@@ -69,6 +69,11 @@ impl PageContext {
         self.language
     }
 
+    /// Tag of the page's language.
+    pub(crate) fn tag(&self) -> Option<&str> {
+        self.messages().map(|messages| messages.tag.as_str())
+    }
+
     /// Messages of the page's language.
     pub(super) fn messages(&self) -> Option<&Messages> {
         self.site.languages.get(self.language.index)
@@ -143,6 +148,11 @@ impl PageContext {
         serde_json::Value::Object(texts.collect()).to_string()
     }
 
+    /// A number as the page's language writes it.
+    pub(crate) fn number(&self, number: u64) -> String {
+        grouped(number, self.text("frame.thousands"))
+    }
+
     /// A message with values for its placeholders.
     pub(crate) fn fill(&self, key: &str, values: &[(&str, &str)]) -> String {
         fill(self.text(key), values)
@@ -160,6 +170,19 @@ impl FromRequestParts<AppState> for PageContext {
     async fn from_request_parts(head: &mut Parts, app: &AppState) -> Result<Self, Infallible> {
         Ok(Self::from_head(head, app))
     }
+}
+
+/// Number with this separator of thousands.
+pub(crate) fn grouped(number: u64, separator: &str) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            grouped.push_str(separator);
+        }
+        grouped.push(digit);
+    }
+    grouped
 }
 
 /// Index of the language with this tag, or of its main language: `de` for `de-AT`.

@@ -42,6 +42,7 @@ const MAIN: SchemaPart = SchemaPart {
         7 "0007_create_jobs",
         8 "0008_create_webhooks",
         9 "0009_create_job_lists",
+        10 "0010_store_mail_languages",
     ),
 };
 

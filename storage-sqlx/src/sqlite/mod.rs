@@ -63,6 +63,7 @@ const MAIN: FileKind = FileKind {
         15 "0015_create_jobs",
         16 "0016_create_webhooks",
         17 "0017_create_job_lists",
+        18 "0018_store_mail_languages",
     ),
 };
 

@@ -17,18 +17,18 @@ use crate::{
 
 const OPEN_ORDER: &str = "INSERT INTO orders
     (id, version, account, item_kind, item, credits, amount_minor, currency, state, payment, created_at,
-    taken_back, returned_minor)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) ON CONFLICT (id) DO NOTHING";
+    taken_back, returned_minor, language)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) ON CONFLICT (id) DO NOTHING";
 const FIND_ORDER: &str =
     "SELECT version, account, item_kind, item, credits, amount_minor, currency, state, payment,
-    created_at, taken_back, id, returned_minor FROM orders WHERE id = $1";
+    created_at, taken_back, id, returned_minor, language FROM orders WHERE id = $1";
 const ORDERS_OF_ACCOUNT: &str =
     "SELECT version, account, item_kind, item, credits, amount_minor, currency, state, payment,
-    created_at, taken_back, id, returned_minor FROM orders
+    created_at, taken_back, id, returned_minor, language FROM orders
     WHERE account = $1 AND (created_at, id) > ($2, $3) ORDER BY created_at, id LIMIT $4";
 const UNSETTLED_ORDERS: &str =
     "SELECT version, account, item_kind, item, credits, amount_minor, currency, state, payment,
-    created_at, taken_back, id, returned_minor FROM orders
+    created_at, taken_back, id, returned_minor, language FROM orders
     WHERE state = 'open' AND (created_at, id) > ($1, $2) ORDER BY created_at, id LIMIT $3";
 /// Item, account and price never change.
 const UPDATE_ORDER: &str =
@@ -85,6 +85,7 @@ async fn insert<S: Session>(db: &mut S, order: &Order) -> DbResult<u64> {
         order.created_at.as_millis(),
         json(&order.refunded_credits)?,
         column(order.returned_minor)?,
+        order.language.as_ref(),
     ];
     db.execute(OPEN_ORDER, &row).await
 }
@@ -163,5 +164,6 @@ fn read(row: &mut Row) -> DbResult<Order> {
         created_at: Timestamp::from_millis(row.take(9)?),
         refunded_credits: serde_json::from_str(row.get(10)?)
             .map_err(|_| corrupt("the refunds of a stored order are not a list of numbers"))?,
+        language: row.take(13)?,
     })
 }

@@ -21,22 +21,22 @@ const DUE_MAX: u32 = 1_000;
 /// One in this many queued mails deletes old ones on a server.
 const DELETE_INTERVAL: u64 = 8;
 
-const QUEUE_MAIL: &str = "INSERT INTO outbox (id, kind, recipient, attempts, due_at, seq)
-    VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (id) DO NOTHING";
+const QUEUE_MAIL: &str = "INSERT INTO outbox (id, kind, recipient, attempts, due_at, seq, language)
+    VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO NOTHING";
 /// A lease does not store its holder: its end is the time when the mail is due again.
 ///
 /// On PostgreSQL it skips mails that another server is leasing at the same time. On SQLite [`LEASE_MAIL`] follows.
 const TAKE_DUE_MAIL: Statement = sql! {
-    sqlite: "SELECT id, kind, recipient, attempts + 1 FROM outbox
+    sqlite: "SELECT id, kind, recipient, attempts + 1, language FROM outbox
         WHERE due_at <= $1 ORDER BY due_at, seq LIMIT $3",
     postgres: "WITH due AS (
             SELECT id, due_at, seq FROM outbox WHERE due_at <= $1 ORDER BY due_at, seq LIMIT $3
             FOR UPDATE SKIP LOCKED
         ), leased AS (
             UPDATE outbox o SET attempts = o.attempts + 1, due_at = $2 FROM due WHERE o.id = due.id
-            RETURNING o.id, o.kind, o.recipient, o.attempts, due.due_at AS was_due, o.seq
+            RETURNING o.id, o.kind, o.recipient, o.attempts, o.language, due.due_at AS was_due, o.seq
         )
-        SELECT id, kind, recipient, attempts FROM leased ORDER BY was_due, seq",
+        SELECT id, kind, recipient, attempts, language FROM leased ORDER BY was_due, seq",
 };
 const LEASE_MAIL: &str = "UPDATE outbox SET attempts = attempts + 1, due_at = $2
     WHERE seq IN (SELECT seq FROM outbox WHERE due_at <= $1 ORDER BY due_at, seq LIMIT $3)";
@@ -88,8 +88,9 @@ impl WriteTx for QueueMailTx {
         if !S::IS_REMOTE {
             db.execute(DELETE_FINISHED, &values![self.delete_before]).await?;
         }
-        let MailIntent { id, kind, to, attempts } = &self.intent;
-        let row = values![id, kind, to, *attempts, self.now.as_millis(), db.next_number(self.now)];
+        let MailIntent { id, kind, to, attempts, language } = &self.intent;
+        let number = db.next_number(self.now);
+        let row = values![id, kind, to, *attempts, self.now.as_millis(), number, language.as_ref()];
         db.execute(QUEUE_MAIL, &row).await?;
         Ok(())
     }
@@ -153,5 +154,11 @@ impl<D: Database, Q: Queues> Outbox for Store<D, Q> {
 }
 
 fn intent(row: &mut Row) -> DbResult<MailIntent> {
-    Ok(MailIntent { id: row.take(0)?, kind: row.take(1)?, to: row.take(2)?, attempts: row.take(3)? })
+    Ok(MailIntent {
+        id: row.take(0)?,
+        kind: row.take(1)?,
+        to: row.take(2)?,
+        attempts: row.take(3)?,
+        language: row.take(4)?,
+    })
 }

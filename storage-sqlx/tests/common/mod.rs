@@ -197,7 +197,10 @@ pub(crate) async fn check_names_stored<S: Outbox + RateLimiter + SecretStore>(st
         assert_eq!(store.get_or_create(name, vec![index]).await.unwrap(), [index], "{name:?}");
         let text = || name.to_owned();
         store
-            .queue(MailIntent { id: text(), kind: text(), to: text(), attempts: 0 }, timestamp(0))
+            .queue(
+                MailIntent { id: text(), kind: text(), to: text(), attempts: 0, language: None },
+                timestamp(0),
+            )
             .await
             .unwrap();
     }

@@ -74,6 +74,7 @@ async fn outbox_queue_deletes_old_finished_mails() {
         kind: "verify".to_owned(),
         to: "a@example.org".to_owned(),
         attempts: 0,
+        language: None,
     };
     for number in 0..20 {
         store.queue(mail(number), timestamp(0)).await.unwrap();

@@ -198,6 +198,7 @@ fn sale(item: OrderItem) -> CheckoutRequest {
         payment: None,
         refunded_credits: Vec::new(),
         returned_minor: 0,
+        language: None,
         created_at: Timestamp::from_millis(0),
     };
     CheckoutRequest { order, email: "ann@example.org".to_owned(), customer: None, subscription: None }

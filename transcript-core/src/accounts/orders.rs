@@ -83,6 +83,8 @@ pub struct Order {
     pub returned_minor: u64,
     /// When it was written.
     pub created_at: Timestamp,
+    /// Tag of the language of its receipt; `None`: the service's first language. A renewal has that of its plan's order.
+    pub language: Option<String>,
 }
 
 /// The store of orders. Each method is one transaction, durable once acknowledged.

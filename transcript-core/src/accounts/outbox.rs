@@ -20,6 +20,8 @@ pub struct MailIntent {
     pub to: String,
     /// The number of attempts to send it.
     pub attempts: u32,
+    /// Tag of the language that its text should have; `None`: the service's first language.
+    pub language: Option<String>,
 }
 
 /// The kind of a mail: the `kind` of a [`MailIntent`].

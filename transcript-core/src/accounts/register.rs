@@ -3,7 +3,7 @@
 use std::{net::IpAddr, sync::Arc};
 
 #[cfg(feature = "mail")]
-use super::mail::{MailBranding, MailSender, MailSenderDeps, Mailer, OutboxNotifier};
+use super::mail::{MailBranding, MailSender, MailSenderDeps, MailTexts, Mailer, OutboxNotifier};
 use super::{AccountKeys, Email, MailIntent, MailKind, V1Error};
 use crate::{
     ledger::terms::AllowancePeriod,
@@ -25,10 +25,12 @@ impl AccountKeys {
     /// [`V1Error::BadRequest`] for an invalid address, which counts for no limit; [`V1Error::RateLimited`]
     /// if the network registered too often; [`V1Error::Internal`].
     pub async fn register(self: &Arc<Self>, email: &str, client: Option<IpAddr>) -> Result<(), V1Error> {
-        self.queue_mail(email, MailKind::Verify, client).await
+        self.queue_mail(email, MailKind::Verify, client, None).await
     }
 
     /// Queues a sign-in mail; for an address without an account, the verification mail of a new one.
+    ///
+    /// `language` is the tag of the language of the mail: that of the page with the form.
     ///
     /// The response is the same for both, and the limits are those of [`AccountKeys::register`].
     ///
@@ -38,8 +40,9 @@ impl AccountKeys {
         self: &Arc<Self>,
         email: &str,
         client: Option<IpAddr>,
+        language: Option<&str>,
     ) -> Result<(), V1Error> {
-        self.queue_mail(email, MailKind::SignIn, client).await
+        self.queue_mail(email, MailKind::SignIn, client, language).await
     }
 
     async fn queue_mail(
@@ -47,9 +50,10 @@ impl AccountKeys {
         email: &str,
         kind: MailKind,
         client: Option<IpAddr>,
+        language: Option<&str>,
     ) -> Result<(), V1Error> {
         let email = Email::parse(email).map_err(|error| V1Error::BadRequest(error.to_string()))?;
-        let keys = Arc::clone(self);
+        let (keys, language) = (Arc::clone(self), language.map(str::to_owned));
         let work = async move {
             let (options, now) = (&keys.context.options, keys.context.now());
             let network_limits = keys.networks.limit_requests(
@@ -81,6 +85,7 @@ impl AccountKeys {
                 kind: kind.as_str().to_owned(),
                 to: email.as_str().to_owned(),
                 attempts: 0,
+                language,
             };
             let queued = keys.context.retry_store(|| keys.outbox.queue(intent.clone(), now)).await;
             queued.map_err(V1Error::from_store_error)
@@ -88,9 +93,14 @@ impl AccountKeys {
         self.context.task(work).await
     }
 
-    /// The sender of the queued mails, which `notifier` wakes.
+    /// The sender of the queued mails, which `notifier` wakes. `languages` are those of [`MailBranding`].
     #[cfg(feature = "mail")]
-    pub fn mail_sender(&self, mailer: Arc<dyn Mailer>, notifier: OutboxNotifier) -> MailSender {
+    pub fn mail_sender(
+        &self,
+        mailer: Arc<dyn Mailer>,
+        notifier: OutboxNotifier,
+        languages: Vec<MailTexts>,
+    ) -> MailSender {
         let base_url = self.context.options.base_url.clone();
         let deps = MailSenderDeps {
             outbox: Arc::clone(&self.outbox),
@@ -100,7 +110,7 @@ impl AccountKeys {
             mailer,
             clock: Arc::clone(&self.context.clock),
             random: Arc::clone(&self.context.random),
-            branding: MailBranding { base_url, ..MailBranding::default() },
+            branding: MailBranding { base_url, languages, ..MailBranding::default() },
         };
         MailSender::new(deps, notifier)
     }

@@ -45,6 +45,7 @@ fn order(id: &str) -> Order {
         payment: None,
         refunded_credits: Vec::new(),
         returned_minor: 0,
+        language: None,
         created_at: at(0),
     }
 }
@@ -59,6 +60,7 @@ pub async fn opened_order_is_returned_unchanged(store: OrderTestStore) {
     let pack = Order {
         item: OrderItem::Pack("größe «L»".to_owned()),
         payment: Some("cs_1".to_owned()),
+        language: Some("pt-BR".to_owned()),
         ..order("a")
     };
     let plan = Order { item: OrderItem::Plan(Plan::Pro), credits: 0, amount_minor: 1 << 40, ..order("b") };

@@ -29,7 +29,13 @@ macro_rules! outbox_conformance {
 type OutboxStore = Arc<dyn Outbox>;
 
 fn mail(id: &str) -> MailIntent {
-    MailIntent { id: id.to_owned(), kind: "verify".to_owned(), to: format!("{id}@example.org"), attempts: 0 }
+    MailIntent {
+        id: id.to_owned(),
+        kind: "verify".to_owned(),
+        to: format!("{id}@example.org"),
+        attempts: 0,
+        language: None,
+    }
 }
 
 async fn queue(store: &OutboxStore, id: &str, now: i64) {
@@ -72,7 +78,12 @@ pub async fn deleted_address_has_no_mails_left(store: OutboxStore) {
 /// A queued mail is due immediately and unchanged.
 pub async fn queued_mail_is_due_immediately(store: OutboxStore) {
     assert_eq!(due(&store, 0).await, [], "an empty outbox has nothing due");
-    let queued = MailIntent { kind: "recover".to_owned(), to: "ü@exämple.org".to_owned(), ..mail("a") };
+    let queued = MailIntent {
+        kind: "recover".to_owned(),
+        to: "ü@exämple.org".to_owned(),
+        language: Some("pt-BR".to_owned()),
+        ..mail("a")
+    };
     expect_ok(store.queue(queued.clone(), at(10)).await);
     assert_eq!(due(&store, 9).await, [], "a mail is not due before it is queued");
     let mails = expect_ok(store.lease_due(&Holder::new("a"), at(10), at(70), 10).await);

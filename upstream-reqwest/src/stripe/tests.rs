@@ -115,6 +115,7 @@ fn sale() -> CheckoutRequest {
             payment: None,
             refunded_credits: Vec::new(),
             returned_minor: 0,
+            language: None,
             created_at: Timestamp::from_millis(0),
         },
         email: "ann@example.org".to_owned(),

@@ -108,6 +108,7 @@ async fn payments(mode: ProviderMode) -> (Payments, Arc<AtomicU32>, Arc<MemoryOr
         payment: Some("cs_1".to_owned()),
         refunded_credits: Vec::new(),
         returned_minor: 0,
+        language: None,
         created_at: Timestamp::from_millis(0),
     };
     orders.open(order).await.unwrap();

@@ -20,7 +20,7 @@ pub(crate) use privacy::{delete, sessions};
 pub(crate) use sign_in::{MailForm, confirm_sign_in, link_invalid, mail_form, mail_sent};
 pub(crate) use statement::{CSV_HEADER, csv_field, csv_row, statement};
 
-use super::{Frame, PageContext, PageWidth, Section};
+use super::{Frame, PageContext, PageWidth, Section, context::grouped};
 
 /// Longest path of [`own_path`], in bytes.
 const PATH_MAX: usize = 200;
@@ -119,26 +119,13 @@ fn date_and_time(at: Timestamp) -> Markup {
     html! { time datetime=(text) dir="ltr" { (day) " " (minute) " UTC" } }
 }
 
-/// Amount in the smallest unit of a currency.
+/// Amount in the smallest unit of a currency, written alike in every language.
 pub(super) fn money(minor: u64, currency: &str) -> String {
-    let amount = format!("{}.{:02}", grouped(minor / 100), minor % 100);
+    let amount = format!("{}.{:02}", grouped(minor / 100, ","), minor % 100);
     match currency {
         "usd" => format!("${amount}"),
         other => format!("{amount} {}", other.to_ascii_uppercase()),
     }
-}
-
-/// Number with thousands separators.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut grouped = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use axum::{
 use http::StatusCode;
 use transcript_core::{
     Error, ErrorKind, Result,
-    accounts::payments::{BuyOutcome, OpenedCheckout, Pack, Payments, SubscribeOutcome},
+    accounts::payments::{BuyOutcome, OpenedCheckout, OrderRequest, Pack, Payments, SubscribeOutcome},
     directory::{Account, Plan},
     ids::OrderId,
 };
@@ -78,11 +78,12 @@ pub(in crate::routes) async fn buy(
 ) -> Response {
     let account = &principal.account;
     let outcome = async {
-        let (Some(pack), Some(id)) = (Pack::from_wire(&sent.field("pack")), order_id(account, &sent)) else {
+        let request = order_request(&context, account, &sent);
+        let (Some(pack), Some(request)) = (Pack::from_wire(&sent.field("pack")), request) else {
             return Ok(PurchaseOutcome::NotForSale);
         };
         check_open(account)?;
-        Ok(match app.payments.buy(account, pack, id).await? {
+        Ok(match app.payments.buy(account, pack, request).await? {
             BuyOutcome::Opened(opened) => PurchaseOutcome::Opened(opened),
             BuyOutcome::Limited { .. } => PurchaseOutcome::Limited,
         })
@@ -101,11 +102,11 @@ pub(in crate::routes) async fn subscribe(
     let account = &principal.account;
     let outcome = async {
         let plan = Plan::from_wire(&sent.field("plan")).filter(|plan| *plan != Plan::Free);
-        let (Some(plan), Some(id)) = (plan, order_id(account, &sent)) else {
+        let (Some(plan), Some(request)) = (plan, order_request(&context, account, &sent)) else {
             return Ok(PurchaseOutcome::NotForSale);
         };
         check_open(account)?;
-        Ok(match app.payments.subscribe(account, plan, id).await? {
+        Ok(match app.payments.subscribe(account, plan, request).await? {
             SubscribeOutcome::Opened(opened) => PurchaseOutcome::Opened(opened),
             SubscribeOutcome::AlreadySubscribed => PurchaseOutcome::HasPlan,
             SubscribeOutcome::NotForSale => PurchaseOutcome::NotForSale,
@@ -115,11 +116,14 @@ pub(in crate::routes) async fn subscribe(
     answer(&context, outcome.await)
 }
 
-/// The id of the form's order: a second click opens no second order.
-fn order_id(account: &Account, sent: &SentForm) -> Option<OrderId> {
+/// The order of the form: a second click opens no second order.
+fn order_request(context: &PageContext, account: &Account, sent: &SentForm) -> Option<OrderRequest> {
     let token = sent.field("token");
     let is_token = token.len() == TOKEN_LENGTH && token.bytes().all(|byte| byte.is_ascii_hexdigit());
-    is_token.then(|| Payments::form_order_id(&account.id, &token))
+    is_token.then(|| OrderRequest {
+        id: Payments::form_order_id(&account.id, &token),
+        language: context.tag().map(str::to_owned),
+    })
 }
 
 /// A blocked account buys nothing: its key does not work.

@@ -88,7 +88,7 @@ async fn queue_mail(
 ) -> Response {
     let (email, next) = (sent.field("email"), sent.field("next"));
     let next = page::own_path(&next);
-    match app.accounts.keys.request_sign_in(&email, Some(client.0)).await {
+    match app.accounts.keys.request_sign_in(&email, Some(client.0), context.tag()).await {
         Ok(()) => {
             let mut response = see_other(context, "sign-in/sent");
             // The mail does not carry it: the link is opened by this browser, or leads to the account.

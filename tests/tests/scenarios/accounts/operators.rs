@@ -111,6 +111,7 @@ fn order(account: &SimAccount, life: &ProcessLife) -> Order {
         payment: None,
         refunded_credits: Vec::new(),
         returned_minor: 0,
+        language: None,
         created_at: life.now(),
     }
 }

@@ -171,6 +171,7 @@ async fn accounts_delete_with_open_payment_requires_anyway() -> Result<()> {
         payment: None,
         refunded_credits: Vec::new(),
         returned_minor: 0,
+        language: None,
         created_at: Timestamp::from_millis(0),
     };
     store.open(order).await?;

@@ -113,6 +113,42 @@ async fn account_page_registration_signs_in_and_shows_key_once() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn account_page_mail_has_language_of_form() -> Result<()> {
+    let data = TempDir::new()?;
+    let mut outbox = MailClient::new(&data);
+    let words = data.path().join("words");
+    std::fs::create_dir(&words)?;
+    let head = "[language]\ntag = \"nl\"\nname = \"Nederlands\"\ndirection = \"ltr\"\n";
+    std::fs::write(words.join("nl.toml"), format!("{head}[mail]\ngreeting = \"Hallo,\"\n"))?;
+    let words = words.display().to_string();
+    let settings = [
+        ("VERBATIM_PAGES__MESSAGES", words.as_str()),
+        ("VERBATIM_LIMITS__REGISTER_PER_NETWORK_PER_HOUR", "10"),
+    ];
+    let server = ServerFixture::start(&data, &settings)?;
+    let mut browser = BrowserFixture::new(&server);
+    // A new address, then one with an account.
+    for (path, parts) in [
+        ("/register?hl=ja", ["lang=\"ja\"", "こんにちは。", "/api/v1/verify?token="]),
+        ("/register?hl=ar", ["<body dir=\"rtl\"", "مرحبًا،", "/api/v1/verify?token="]),
+        // The operator's words, and English where there are none.
+        ("/register?hl=nl", ["lang=\"nl\"", "Hallo,", "We received a request for an account"]),
+        ("/register?hl=xx", ["lang=\"en\"", "Hello,", "We received a request for an account"]),
+    ] {
+        browser.post(path, "email=ann%40example.org").await?;
+        let mail = outbox.next().await?;
+        for part in parts {
+            assert!(mail.replace("\r\n", " ").contains(part), "{path} {part}: {mail}");
+        }
+    }
+    create_account(&server, &mut outbox, "bob@example.org").await?;
+    browser.post("/sign-in?hl=fr", "email=bob%40example.org").await?;
+    let mail = outbox.next().await?;
+    assert!(mail.contains("Ouvrez ce lien") && link_token(&mail).is_ok(), "{mail}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn account_page_sign_in_link_is_single_use_and_survives_scanners() -> Result<()> {
     let data = TempDir::new()?;
     let mut outbox = MailClient::new(&data);
@@ -248,7 +284,8 @@ async fn account_page_purchase_is_one_order_and_one_receipt() -> Result<()> {
     let token = hidden_field(&browser.get("/account").await?.text(), "token")?;
     let form = format!("pack=2k&token={token}");
     // A double click sends the form twice.
-    let (one, two) = (browser.post("/account/buy", &form).await?, browser.post("/account/buy", &form).await?);
+    let buy = "/account/buy?hl=de";
+    let (one, two) = (browser.post(buy, &form).await?, browser.post(buy, &form).await?);
     assert_eq!((one.status.as_u16(), two.status.as_u16()), (303, 303), "{}", one.text());
     assert_eq!(one.header("location"), two.header("location"));
     let orders = browser.get("/account/orders").await?.text();
@@ -262,7 +299,10 @@ async fn account_page_purchase_is_one_order_and_one_receipt() -> Result<()> {
     assert_eq!(paid.status, 303);
     let order = path.split('/').nth(2).context("no order")?.to_owned();
     let receipt = outbox.next().await?;
-    assert!(receipt.contains("Subject: Your receipt from Verbatim") && receipt.contains(&order), "{receipt}");
+    // The receipt has the language of the page with the button.
+    for part in ["Subject: Ihr Beleg von Verbatim", "Gekauft: 2000 Credits. Preis: 20.00 USD.", &order] {
+        assert!(receipt.replace("\r\n", " ").contains(part), "{part}: {receipt}");
+    }
     let status = browser.get(&format!("/checkout/{order}")).await?.text();
     assert!(status.contains("Paid") && status.contains("2,200 credits"), "{status}");
     // A refund in part is shown with its amount.

@@ -7,6 +7,7 @@
 mod outbox_notifier;
 mod sender;
 mod templates;
+mod texts;
 
 use std::fmt;
 
@@ -15,6 +16,7 @@ use async_trait::async_trait;
 pub use outbox_notifier::{NotifyingOutbox, OutboxNotifier};
 pub use sender::{MailSender, MailSenderDeps, MailSenderHandle};
 pub use templates::MailBranding;
+pub use texts::{MailTemplate, MailTexts};
 
 use crate::{debug_fields, error::Result};
 

@@ -66,7 +66,7 @@ pub struct MailSenderDeps {
     pub clock: Arc<dyn Clock>,
     /// Randomness for the tokens.
     pub random: Arc<dyn Random>,
-    /// The service's name and URL in the mails.
+    /// The service's name and URL in the mails, and their texts.
     pub branding: MailBranding,
 }
 
@@ -201,14 +201,14 @@ impl MailSender {
             (Some(_), _) => (LinkMail::Recover, self.issue_token(&intent.to).await?),
             (None, _) => (LinkMail::Verify, self.issue_token(&intent.to).await?),
         };
-        Ok(self.deps.branding.link_mail(kind, intent.to.clone(), &token))
+        Ok(self.deps.branding.link_mail(kind, intent.language.as_deref(), intent.to.clone(), &token))
     }
 
     async fn write_receipt(&self, intent: &MailIntent) -> Result<MailMessage> {
         let order = intent.id.strip_prefix(RECEIPT_PREFIX).unwrap_or_default();
         let order = call_store(self.deps.orders.order(&OrderId::new(order))).await?;
         let order = order.ok_or_else(|| Error::unexpected("a receipt has no order"))?;
-        Ok(self.deps.branding.receipt(&order, intent.to.clone()))
+        Ok(self.deps.branding.receipt(intent.language.as_deref(), &order, intent.to.clone()))
     }
 
     async fn issue_link(&self, account: &Account) -> Result<String> {

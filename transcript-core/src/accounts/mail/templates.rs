@@ -1,14 +1,16 @@
-//! Texts of the mails.
+//! Mails from the texts of a language.
 //!
 //! They contain no text from the request, not even the address: registering another person's address sends
-//! only the service's own text. The operator's product name and address are escaped.
+//! only the service's own text. The operator's texts, product name and address are escaped.
+
+use std::borrow::Cow;
 
 use html_escape::{encode_double_quoted_attribute, encode_text};
 
-use super::MailMessage;
+use super::{MailMessage, MailTemplate, MailTexts};
 use crate::accounts::{Order, OrderItem};
 
-/// Name and URL of the service, for every mail.
+/// Name, URL and texts of the service, for every mail.
 #[derive(Clone, Debug, PartialEq, Eq, smart_default::SmartDefault)]
 pub struct MailBranding {
     /// The name of the service, on one line.
@@ -17,6 +19,8 @@ pub struct MailBranding {
     /// The base of links (`server.base_url`), without a trailing slash.
     #[default("http://127.0.0.1:8080")]
     pub base_url: String,
+    /// The languages of the mails. The first one is that of mails without a language; without any it is English.
+    pub languages: Vec<MailTexts>,
 }
 
 /// A mail with a link that works once.
@@ -30,121 +34,104 @@ pub(super) enum LinkMail {
     SignIn,
 }
 
-/// The parts of a mail that depend on its kind.
-struct MailTemplate {
-    subject: String,
-    /// The request that caused the mail.
-    request: String,
-    /// The effect of the link.
-    link: &'static str,
-    /// Information before the link is opened.
-    hint: &'static str,
-    /// The effect of ignoring the mail.
-    ignore: &'static str,
-}
-
 impl MailBranding {
     /// Builds the mail of this kind. `token` has only characters that a URL allows.
-    pub(super) fn link_mail(&self, kind: LinkMail, to: String, token: &str) -> MailMessage {
-        let base_url = self.base_url.trim_end_matches('/');
-        let link = match kind {
-            LinkMail::SignIn => format!("{base_url}/sign-in/confirm?token={token}"),
-            LinkMail::Verify | LinkMail::Recover => {
-                format!("{base_url}/api/v1/verify?token={token}")
-            }
+    pub(super) fn link_mail(
+        &self,
+        kind: LinkMail,
+        language: Option<&str>,
+        to: String,
+        token: &str,
+    ) -> MailMessage {
+        let (texts, base_url) = (self.texts(language), self.base_url.trim_end_matches('/'));
+        let (template, link) = match kind {
+            LinkMail::Verify => (&texts.verify, format!("{base_url}/api/v1/verify?token={token}")),
+            LinkMail::Recover => (&texts.recover, format!("{base_url}/api/v1/verify?token={token}")),
+            LinkMail::SignIn => (&texts.sign_in, format!("{base_url}/sign-in/confirm?token={token}")),
         };
-        let template = template_for(kind, &to_single_line(&self.product), base_url);
-        Self::message(template, to, &link)
+        self.message(&texts, template, &[], to, &link)
     }
 
     /// Builds the receipt of a paid order. Names of items are the service's own.
-    pub(super) fn receipt(&self, order: &Order, to: String) -> MailMessage {
-        let base_url = self.base_url.trim_end_matches('/');
+    pub(super) fn receipt(&self, language: Option<&str>, order: &Order, to: String) -> MailMessage {
+        let (texts, base_url) = (self.texts(language), self.base_url.trim_end_matches('/'));
         let link = format!("{base_url}/account/orders/{}", order.id);
-        let product = to_single_line(&self.product);
+        let credits = order.credits.to_string();
         let item = match &order.item {
-            OrderItem::Pack(_) => format!("{} credits", order.credits),
-            OrderItem::Plan(plan) => {
-                format!("one month of the plan {}, with {} credits", plan.as_str(), order.credits)
-            }
+            OrderItem::Pack(_) => fill(&texts.pack, &[("credits", &credits)]),
+            OrderItem::Plan(plan) => fill(&texts.plan, &[("plan", plan.as_str()), ("credits", &credits)]),
         };
         let (major, minor) = (order.amount_minor / 100, order.amount_minor % 100);
-        let currency = order.currency.to_ascii_uppercase();
-        let template = MailTemplate {
-            subject: format!("Your receipt from {product}"),
-            request: format!(
-                "We received your payment at {product} ({base_url}). You bought {item}. Price: {major}.{minor:02} \
-                 {currency}. Ordered on {}. Order: {}.",
-                order.created_at.to_string().get(..10).unwrap_or_default(),
-                order.id
-            ),
-            link: "The order and its receipt are on this page of your account:",
-            hint: "If the payment is refunded, the page shows the amount.",
-            ignore: "If you did not buy this, please write to the operator of the service.",
-        };
-        Self::message(template, to, &link)
+        let price = format!("{major}.{minor:02} {}", order.currency.to_ascii_uppercase());
+        let date = order.created_at.to_string();
+        let values = [
+            ("item", item.as_str()),
+            ("price", &price),
+            ("date", date.get(..10).unwrap_or_default()),
+            ("order", order.id.as_str()),
+        ];
+        self.message(&texts, &texts.receipt, &values, to, &link)
     }
 
-    fn message(template: MailTemplate, to: String, link: &str) -> MailMessage {
-        let (text, html) = (text(&template, link), html(&template, link));
+    /// The texts of a language; those of the first one if there are none.
+    fn texts(&self, language: Option<&str>) -> Cow<'_, MailTexts> {
+        let is_requested =
+            |texts: &&MailTexts| language.is_some_and(|tag| texts.language.eq_ignore_ascii_case(tag));
+        let texts = self.languages.iter().find(is_requested).or_else(|| self.languages.first());
+        texts.map_or_else(Cow::default, Cow::Borrowed)
+    }
+
+    fn message(
+        &self,
+        texts: &MailTexts,
+        template: &MailTemplate,
+        values: &[(&str, &str)],
+        to: String,
+        link: &str,
+    ) -> MailMessage {
+        let product = to_single_line(&self.product);
+        let service = [("product", product.as_str()), ("address", self.base_url.trim_end_matches('/'))];
+        let template = MailTemplate {
+            subject: to_single_line(&fill(&template.subject, &service)),
+            request: fill(&template.request, &[&service, values].concat()),
+            ..template.clone()
+        };
+        let (text, html) = (text(texts, &template, link), html(texts, &template, link));
         MailMessage { to, subject: template.subject, text, html }
     }
 }
 
-fn template_for(kind: LinkMail, product: &str, base_url: &str) -> MailTemplate {
-    match kind {
-        LinkMail::SignIn => MailTemplate {
-            subject: format!("Sign in to {product}"),
-            request: format!("We received a request to sign in to your account at {product} ({base_url})."),
-            link: "Open this link and press the button there:",
-            hint: "It works once, within 30 minutes. Your API keys do not change.",
-            ignore: "If that was not you, please ignore this mail: nothing happens without the link.",
-        },
-        LinkMail::Verify => MailTemplate {
-            subject: format!("Your {product} account: please confirm this address"),
-            request: format!(
-                "We received a request for an account at {product} ({base_url}) with this address."
-            ),
-            link: "Open this link to confirm the address and get your API key:",
-            hint: "It works once, within 24 hours. The key is shown once: have a safe place for it ready.",
-            ignore: "If that was not you, please ignore this mail: without the link, nothing happens.",
-        },
-        LinkMail::Recover => MailTemplate {
-            subject: format!("Your {product} account: a new API key"),
-            request: format!(
-                "We received a request for a new API key for your account at {product} ({base_url})."
-            ),
-            link: "Open this link and press the button there:",
-            hint: "It works once, within 24 hours. Your credits stay; all API keys that you have now stop \
-                   working when the new one is shown.",
-            ignore: "If that was not you, please ignore this mail: nothing changes, and your keys keep \
-                     working.",
-        },
-    }
+/// Replaces the names in braces.
+fn fill(text: &str, values: &[(&str, &str)]) -> String {
+    values.iter().fold(text.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), value))
 }
 
-fn text(template: &MailTemplate, link: &str) -> String {
+fn text(texts: &MailTexts, template: &MailTemplate, link: &str) -> String {
     let paragraphs = [
-        "Hello,".to_owned(),
+        texts.greeting.clone(),
         wrap(&template.request),
-        template.link.to_owned(),
+        wrap(&template.link),
         // Alone on its line, so that every mail client makes it a link as a whole.
         link.to_owned(),
-        wrap(template.hint),
-        wrap(template.ignore),
+        wrap(&template.hint),
+        wrap(&template.ignore),
     ];
     format!("{}\n", paragraphs.join("\n\n"))
 }
 
-fn html(template: &MailTemplate, link: &str) -> String {
+fn html(texts: &MailTexts, template: &MailTemplate, link: &str) -> String {
     let (target, shown) = (encode_double_quoted_attribute(link), encode_text(link));
-    let (subject, request) = (encode_text(&template.subject), encode_text(&template.request));
-    let MailTemplate { link, hint, ignore, .. } = template;
+    let language = encode_double_quoted_attribute(&texts.language);
+    // Also on the body: mail clients drop the element around it.
+    let direction = if texts.is_right_to_left { " dir=\"rtl\"" } else { "" };
+    let MailTemplate { subject, request, link, hint, ignore } = template;
+    let [greeting, subject, request, link, hint, ignore] =
+        [&texts.greeting, subject, request, link, hint, ignore].map(|text| encode_text(text));
     format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+        "<!DOCTYPE html>\n<html lang=\"{language}\"{direction}>\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n<title>{subject}</title>\n</head>\n\
-         <body style=\"font-family: sans-serif; line-height: 1.5\">\n<p>Hello,</p>\n<p>{request}</p>\n\
-         <p>{link}</p>\n<p><a href=\"{target}\">{shown}</a></p>\n<p>{hint}</p>\n<p>{ignore}</p>\n\
+         <body{direction} style=\"font-family: sans-serif; line-height: 1.5\">\n<p>{greeting}</p>\n<p>{request}</p>\n\
+         <p>{link}</p>\n<p><a href=\"{target}\" dir=\"ltr\">{shown}</a></p>\n<p>{hint}</p>\n<p>{ignore}</p>\n\
          </body>\n</html>\n"
     )
 }
@@ -184,7 +171,7 @@ mod tests {
 
     fn mail(kind: LinkMail) -> MailMessage {
         let branding = MailBranding { base_url: "https://v.example/".to_owned(), ..MailBranding::default() };
-        branding.link_mail(kind, "ann@example.org".to_owned(), TOKEN)
+        branding.link_mail(kind, None, "ann@example.org".to_owned(), TOKEN)
     }
 
     #[test]
@@ -197,7 +184,11 @@ mod tests {
                 assert!(part.replace('\n', " ").contains("Verbatim (https://v.example)"), "{part}");
             }
             assert!(mail.text.lines().any(|line| line == link), "{}", mail.text);
-            assert!(mail.html.contains(&format!("<a href=\"{link}\">{link}</a>")), "{}", mail.html);
+            assert!(
+                mail.html.contains(&format!("<a href=\"{link}\" dir=\"ltr\">{link}</a>")),
+                "{}",
+                mail.html
+            );
             assert!(mail.text.lines().all(|line| line.len() <= WIDTH), "{}", mail.text);
             assert!(mail.text.is_ascii() && mail.html.is_ascii() && mail.subject.is_ascii());
             assert!(!format!("{mail:?}").contains(TOKEN) && !format!("{mail:?}").contains("ann"));
@@ -218,7 +209,7 @@ mod tests {
         ] {
             let branding =
                 MailBranding { base_url: "https://v.example".to_owned(), ..MailBranding::default() };
-            let mail = branding.link_mail(LinkMail::Verify, to.to_owned(), TOKEN);
+            let mail = branding.link_mail(LinkMail::Verify, None, to.to_owned(), TOKEN);
             assert_eq!((mail.subject, mail.text, mail.html), {
                 let MailMessage { subject, text, html, .. } = plain.clone();
                 (subject, text, html)
@@ -232,12 +223,37 @@ mod tests {
         let branding = MailBranding {
             product: "Müller & <b>Söhne</b>\r\nBcc: x@example.org".to_owned(),
             base_url: "https://v.example/a&b/'\"".to_owned(),
+            languages: Vec::new(),
         };
-        let mail = branding.link_mail(LinkMail::Recover, String::new(), TOKEN);
+        let mail = branding.link_mail(LinkMail::Recover, None, String::new(), TOKEN);
         assert!(!mail.subject.contains(['\r', '\n']), "{}", mail.subject);
         assert!(mail.html.contains("Müller &amp; &lt;b&gt;Söhne&lt;/b&gt; Bcc"), "{}", mail.html);
         assert!(mail.html.contains("href=\"https://v.example/a&amp;b/'&quot;/api/v1/"), "{}", mail.html);
         assert!(mail.text.contains("https://v.example/a&b/'\"/api/v1/verify?token=0123abcd\n"));
+    }
+
+    #[test]
+    fn mail_template_language_is_requested_or_first() {
+        let arabic = MailTexts {
+            language: "ar".to_owned(),
+            is_right_to_left: true,
+            greeting: "<مرحبا>".to_owned(),
+            verify: MailTemplate {
+                subject: "{product}\n: تأكيد".to_owned(), ..MailTexts::default().verify
+            },
+            ..MailTexts::default()
+        };
+        let languages = vec![MailTexts::default(), arabic];
+        let branding = MailBranding { languages, ..MailBranding::default() };
+        let mail = |language| branding.link_mail(LinkMail::Verify, language, String::new(), TOKEN);
+        let arabic = mail(Some("AR"));
+        assert_eq!(arabic.subject, "Verbatim : تأكيد");
+        assert!(arabic.text.starts_with("<مرحبا>\n\n"), "{}", arabic.text);
+        for part in ["<html lang=\"ar\" dir=\"rtl\">", "<body dir=\"rtl\" ", "<p>&lt;مرحبا&gt;</p>"] {
+            assert!(arabic.html.contains(part), "{}", arabic.html);
+        }
+        let plain = MailBranding::default().link_mail(LinkMail::Verify, None, String::new(), TOKEN);
+        assert_eq!((mail(None), mail(Some("xx"))), (plain.clone(), plain));
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub use price::{CURRENCY, Pack};
 pub use provider::{
     CheckoutRequest, CheckoutSession, PaymentProvider, ProviderObject, WebhookOutcome, WebhookRequest,
 };
-pub use purchase::{BuyOutcome, OpenedCheckout, SubscribeOutcome};
+pub use purchase::{BuyOutcome, OpenedCheckout, OrderRequest, SubscribeOutcome};
 pub use reconciliation::SWEEP_EVERY;
 pub use sandbox::{Sandbox, SandboxAction, SandboxDeps, SandboxOrder, SandboxStatus};
 pub use snapshot::{

@@ -39,6 +39,21 @@ pub struct OpenedCheckout {
 
 debug_fields!(OpenedCheckout { order });
 
+/// What a purchase calls its order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OrderRequest {
+    /// The id of the order.
+    pub id: OrderId,
+    /// Tag of the language of the receipt; `None`: the service's first language.
+    pub language: Option<String>,
+}
+
+impl From<OrderId> for OrderRequest {
+    fn from(id: OrderId) -> Self {
+        Self { id, language: None }
+    }
+}
+
 /// Outcome of the purchase of a pack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BuyOutcome {
@@ -70,32 +85,45 @@ pub enum SubscribeOutcome {
 impl Payments {
     /// Opens a checkout for a pack (specification 4.11).
     ///
-    /// `id` names the order: the same id returns the same order and page for almost a day. It must not be the id
+    /// `request` names the order: the same id returns the same order and page for almost a day. It must not be the id
     /// of any other kind of order.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] if payments are not configured; [`ErrorKind::Conflict`] if the order of this id
     /// is paid or is another one; the errors of stores and provider.
-    pub async fn buy(&self, buyer: &Account, pack: Pack, id: OrderId) -> Result<BuyOutcome> {
+    pub async fn buy(
+        &self,
+        buyer: &Account,
+        pack: Pack,
+        request: impl Into<OrderRequest>,
+    ) -> Result<BuyOutcome> {
         let item = OrderItem::Pack(pack.name.to_owned());
-        self.sell(buyer, item, pack.credits, pack.price_minor(), id).await
+        self.sell(buyer, item, pack.credits, pack.price_minor(), request.into()).await
     }
 
     /// Opens a checkout for a plan (specification 4.10).
     ///
-    /// `id` is as in [`Payments::buy`].
+    /// `request` is as in [`Payments::buy`].
     ///
     /// # Errors
     /// As [`Payments::buy`].
-    pub async fn subscribe(&self, buyer: &Account, plan: Plan, id: OrderId) -> Result<SubscribeOutcome> {
+    pub async fn subscribe(
+        &self,
+        buyer: &Account,
+        plan: Plan,
+        request: impl Into<OrderRequest>,
+    ) -> Result<SubscribeOutcome> {
         self.provider()?;
+        let request = request.into();
         let terms = self.deps.plans.terms(plan);
         let Some(price_minor) = terms.price_cents.filter(|_| plan != Plan::Free) else {
             return Ok(SubscribeOutcome::NotForSale);
         };
         // Serialized: of two pages for plans that are opened at once, both could be paid.
         self.coalescer
-            .run_exclusive(&format!("plans of {}", buyer.id), || self.sell_plan(buyer, plan, price_minor, id))
+            .run_exclusive(&format!("plans of {}", buyer.id), || {
+                self.sell_plan(buyer, plan, price_minor, request)
+            })
             .await
     }
 
@@ -111,7 +139,7 @@ impl Payments {
         buyer: &Account,
         plan: Plan,
         price_minor: u64,
-        id: OrderId,
+        request: OrderRequest,
     ) -> Result<SubscribeOutcome> {
         // While this call waited, another page may have been paid.
         let buyer = &self.account(&buyer.id).await?.ok_or_else(account_deleted)?;
@@ -122,7 +150,7 @@ impl Payments {
             return Ok(SubscribeOutcome::AlreadySubscribed);
         }
         let credits = self.deps.plans.terms(plan).credits;
-        Ok(match self.sell(buyer, OrderItem::Plan(plan), credits, price_minor, id).await? {
+        Ok(match self.sell(buyer, OrderItem::Plan(plan), credits, price_minor, request).await? {
             BuyOutcome::Opened(sold) => SubscribeOutcome::Opened(sold),
             BuyOutcome::Limited { retry_after_ms } => SubscribeOutcome::Limited { retry_after_ms },
         })
@@ -134,11 +162,11 @@ impl Payments {
         item: OrderItem,
         credits: u64,
         amount_minor: u64,
-        id: OrderId,
+        request: OrderRequest,
     ) -> Result<BuyOutcome> {
         let provider = self.provider()?;
         let new_order = Order {
-            id,
+            id: request.id,
             version: 1,
             account: buyer.id.clone(),
             item,
@@ -150,6 +178,7 @@ impl Payments {
             refunded_credits: Vec::new(),
             returned_minor: 0,
             created_at: self.now(),
+            language: request.language,
         };
         let order = match self.write_order(new_order).await? {
             Ok(order) => order,

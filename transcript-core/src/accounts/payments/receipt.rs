@@ -27,6 +27,7 @@ impl Payments {
             kind: MailKind::Receipt.as_str().to_owned(),
             to: account.email,
             attempts: 0,
+            language: order.language.clone(),
         };
         retry_store(STORE_POLICY, || self.deps.outbox.queue(intent.clone(), self.now())).await
     }

@@ -161,6 +161,7 @@ impl Payments {
             refunded_credits: Vec::new(),
             returned_minor: 0,
             created_at: invoice.created_at,
+            language: None,
         }))
     }
 

@@ -131,7 +131,7 @@ impl SenderFixture {
 
     async fn queue_kind(&self, id: &str, kind: MailKind, to: &str) {
         let (id, kind) = (id.to_owned(), kind.as_str().to_owned());
-        let intent = MailIntent { id, kind, to: to.to_owned(), attempts: 0 };
+        let intent = MailIntent { id, kind, to: to.to_owned(), attempts: 0, language: None };
         self.outbox.queue(intent, self.deps.clock.now()).await.unwrap();
     }
 
@@ -248,6 +248,7 @@ async fn mail_sender_receipt_names_order_and_price() {
         payment: None,
         refunded_credits: Vec::new(),
         returned_minor: 0,
+        language: None,
         created_at: fixture.deps.clock.now(),
     };
     fixture.deps.orders.open(order).await.unwrap();
@@ -316,6 +317,7 @@ async fn mail_sender_unknown_kind_is_abandoned() {
         kind: "newsletter".to_owned(),
         to: "ann@example.org".to_owned(),
         attempts: 0,
+        language: None,
     };
     fixture.outbox.queue(intent, fixture.deps.clock.now()).await.unwrap();
     fixture.expect_none_for(Duration::from_secs(86_400)).await;

@@ -230,6 +230,7 @@ async fn sandbox_ignores_orders_of_other_providers() {
         payment: Some("cs_1".to_owned()),
         refunded_credits: Vec::new(),
         returned_minor: 0,
+        language: None,
         created_at: fixture.clock.now(),
     };
     fixture.orders.open(order.clone()).await.unwrap();

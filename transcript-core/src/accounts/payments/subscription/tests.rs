@@ -70,6 +70,7 @@ fn order(plan: Plan) -> Order {
         payment: None,
         refunded_credits: Vec::new(),
         returned_minor: 0,
+        language: None,
         created_at: day(0),
     }
 }
