@@ -48,7 +48,15 @@ pub(crate) use view_query::{check_spelling, flag, language, view};
 
 /// Path of the lookup API's transcripts.
 pub(crate) const TRANSCRIPT_PATH: &str = "/api/transcript";
+/// Path of the page of a video.
+pub(crate) const WATCH_PATH: &str = "/watch/{platform}/{id}";
 /// Path prefix of the v1 API.
 pub(crate) const V1_PREFIX: &str = "/api/v1";
 /// Path of the v1 API's transcripts.
 pub(crate) const V1_TRANSCRIPT_PATH: &str = "/api/v1/transcript";
+
+/// The two names in a path that [`WATCH_PATH`] matches, as they are sent.
+pub(crate) fn watch_names(path: &str) -> Option<(&str, &str)> {
+    let (platform, id) = path.strip_prefix("/watch/")?.split_once('/')?;
+    (!platform.is_empty() && !id.is_empty() && !id.contains('/')).then_some((platform, id))
+}

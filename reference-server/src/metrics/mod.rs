@@ -27,7 +27,9 @@ use axum::{
 use http::{HeaderMap, StatusCode};
 use transcript_core::{accounts::webhooks::WebhookResult, archive::CompactOutcome, search::IndexProgress};
 
-use crate::api::{ResultOrigin, TRANSCRIPT_PATH, UnansweredReason, V1_TRANSCRIPT_PATH, X_CACHE};
+use crate::api::{
+    ResultOrigin, TRANSCRIPT_PATH, UnansweredReason, V1_TRANSCRIPT_PATH, WATCH_PATH, X_CACHE, watch_names,
+};
 use counters::{RouteCounters, RouteTable};
 use observer::MetricsObserver;
 use reloads::ReloadCounters;
@@ -63,6 +65,8 @@ pub(crate) struct Metrics {
     lookup: RouteCounters,
     #[default(RouteCounters::new(V1_TRANSCRIPT_PATH))]
     v1_transcript: RouteCounters,
+    #[default(RouteCounters::new(WATCH_PATH))]
+    watch_page: RouteCounters,
     #[default(RouteTable::new())]
     others: RouteTable,
     /// Requests whose path matches no route.
@@ -88,13 +92,15 @@ pub(crate) struct Metrics {
     observer: MetricsObserver,
 }
 
-/// Route of a request if it is one of the two busiest, known before routing.
+/// Route of a request if it is one of the busiest, known before routing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HotCounters {
     /// Transcripts of the lookup API.
     Lookup,
     /// Transcripts of the v1 API.
     V1Transcript,
+    /// Pages of videos.
+    WatchPage,
     /// Another route.
     Other,
 }
@@ -105,6 +111,7 @@ impl HotCounters {
         match path {
             TRANSCRIPT_PATH => Self::Lookup,
             V1_TRANSCRIPT_PATH => Self::V1Transcript,
+            _ if watch_names(path).is_some() => Self::WatchPage,
             _ => Self::Other,
         }
     }
@@ -137,6 +144,7 @@ impl Metrics {
                 }
                 &self.v1_transcript
             }
+            HotCounters::WatchPage => &self.watch_page,
             HotCounters::Other => {
                 let pattern = extensions.get::<MatchedPath>();
                 pattern.and_then(|pattern| self.others.get(pattern.as_str())).unwrap_or(&self.unmatched)
@@ -252,7 +260,10 @@ mod tests {
             [HotCounters::for_path("/api/transcript"), HotCounters::for_path("/api/v1/transcript")],
             [HotCounters::Lookup, HotCounters::V1Transcript]
         );
-        assert_eq!(HotCounters::for_path("/api/transcript/"), HotCounters::Other);
+        assert_eq!(HotCounters::for_path("/watch/video_site/x"), HotCounters::WatchPage);
+        for path in ["/api/transcript/", "/watch/", "/watch/a", "/watch//x", "/watch/a/", "/watch/a/b/pdf"] {
+            assert_eq!(HotCounters::for_path(path), HotCounters::Other, "{path}");
+        }
     }
 
     #[test]

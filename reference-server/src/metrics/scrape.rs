@@ -172,7 +172,7 @@ impl MetricsSnapshot {
     fn answers(&self, to: &mut FamilyWriter<'_>) -> fmt::Result {
         let metrics = &self.metrics;
         let routes = || {
-            [&metrics.lookup, &metrics.v1_transcript, &metrics.unmatched]
+            [&metrics.lookup, &metrics.v1_transcript, &metrics.watch_page, &metrics.unmatched]
                 .into_iter()
                 .chain(metrics.others.iter())
         };

@@ -1,25 +1,27 @@
-//! Responses with archived transcripts that are sent before the router runs.
+//! Responses with archived transcripts and their pages that are sent before the router runs.
 
 use std::time::Instant;
 
 use http::{Method, Request, Response, Uri, request::Parts};
 use http_body_util::Either;
 
-use super::v1;
+use super::{v1, watch};
 use crate::{
     api::{ResponseBody, ResultOrigin, TRANSCRIPT_PATH, V1_TRANSCRIPT_PATH},
     response_cache::CachedRoute,
     state::AppState,
 };
 
-/// Returns the response to a transcript request if it is cached. It never waits.
+/// Returns the response to the request of a transcript or its page if it is cached. It never waits.
 pub(crate) fn cached<B>(
     app: &AppState,
     request: &Request<B>,
     now: Instant,
 ) -> Option<Response<ResponseBody>> {
-    let query = lookup_query(request.method(), request.uri())?;
-    let ready = app.bodies.get((CachedRoute::Lookup, query), request.headers(), request.method(), now);
+    let ready = match lookup_query(request.method(), request.uri()) {
+        Some(query) => app.bodies.get((CachedRoute::Lookup, query), request.headers(), request.method(), now),
+        None => watch::cached_page(app, request, now),
+    };
     Some(ready?.map(Either::Left))
 }
 

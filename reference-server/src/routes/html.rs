@@ -50,13 +50,14 @@ pub(super) fn html(status: StatusCode, page: Markup, cache_mode: CacheMode, poli
 
 /// Sets the security headers of a page.
 pub(super) fn confine(headers: &mut HeaderMap, policy: PagePolicy) {
-    headers.insert(CONTENT_SECURITY_POLICY, page::content_security_policy(policy));
-    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-    // Cached bodies have the CORS headers of the API; pages must not be readable by other origins.
+    // Cached bodies have the CORS headers of the API; pages must not be readable by other origins. Removed first, so
+    // that the map has room for the others.
     let api_headers: [HeaderName; 2] = [ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS];
     for name in api_headers {
         headers.remove(name);
     }
+    headers.insert(CONTENT_SECURITY_POLICY, page::content_security_policy(policy));
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
 }
 
 /// Context of an HTML error page, if a browser requests a path outside the API.

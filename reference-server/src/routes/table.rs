@@ -17,7 +17,7 @@ use super::{
     watch,
 };
 use crate::{
-    api::{TRANSCRIPT_PATH, V1_TRANSCRIPT_PATH},
+    api::{TRANSCRIPT_PATH, V1_TRANSCRIPT_PATH, WATCH_PATH},
     state::AppState,
 };
 
@@ -97,7 +97,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
     endpoint(GET, "/sitemaps/{file}", |_| get(indexing::sitemap_file)),
     endpoint(GET, "/assets/{name}", |_| get(home::asset)),
     endpoint(GET, "/search", |_| get(search::page)),
-    endpoint(GET, "/watch/{platform}/{id}", |_| get(watch::page)).with_operation(watch::operation),
+    endpoint(GET, WATCH_PATH, |_| get(watch::page)).with_operation(watch::operation),
     endpoint(GET, QUESTION, |_| get(watch::question::page_of_answer)),
     endpoint(POST, QUESTION, |_| post(watch::question::answer)),
     endpoint(GET, "/watch/{platform}/{id}/docx", |_| get(watch::download::docx)),

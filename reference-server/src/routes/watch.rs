@@ -17,10 +17,12 @@ use axum::{
     extract::{Extension, Path, State, rejection::PathRejection},
     response::Response,
 };
+use bytes::Bytes;
 use http::{
-    HeaderMap, HeaderValue, Method, StatusCode, Uri,
+    HeaderMap, HeaderValue, Method, Request, StatusCode, Uri,
     header::{LOCATION, REFERRER_POLICY, VARY},
 };
+use http_body_util::Full;
 use maud::Markup;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
@@ -36,11 +38,16 @@ use super::{
     html::{CacheMode, HTML, confine},
 };
 use crate::{
-    api::{ClientAddress, ContentEncoding, ProblemResponse, ResponseFormat, language, parameter},
+    api::{
+        ClientAddress, ContentEncoding, ProblemResponse, ResponseFormat, language, parameter, watch_names,
+    },
     page::{self, PageContext, PagePolicy, moment::parse_moment, transcript::own_address},
     response_cache::{CachedBody, CachedRoute, RenderedBody, ResponseVariant},
     state::AppState,
 };
+
+/// The request headers that a page depends on.
+const VARIES_BY: HeaderValue = HeaderValue::from_static("accept-encoding, accept-language, authorization");
 
 type VideoPath = Result<Path<(String, String)>, PathRejection>;
 
@@ -120,6 +127,34 @@ fn parse_path(path: VideoPath) -> Option<VideoLink> {
     video.or_else(|| ShortLink::from_name(platform, &id).map(VideoLink::Short))
 }
 
+/// Returns the page of a video if it is cached. It never waits.
+pub(super) fn cached_page<B>(
+    app: &AppState,
+    request: &Request<B>,
+    now: Instant,
+) -> Option<http::Response<Full<Bytes>>> {
+    let (method, uri, headers) = (request.method(), request.uri(), request.headers());
+    let (platform, id) = watch_names(uri.path())?;
+    if !matches!(*method, Method::GET | Method::HEAD) {
+        return None;
+    }
+    // An encoded name is the router's to decode.
+    let video = VideoId::new(Platform::from_wire(platform)?, id).ok()?;
+    let options = PageOptions::parse(uri);
+    if options.moment_ms.is_some() {
+        return None;
+    }
+    let context = PageContext::new(Arc::clone(&app.site), method, uri, headers);
+    let name = cache_name(&video, &options, &context);
+    let ready = app.bodies.get((CachedRoute::Page, &name), headers, method, now)?;
+    Some(with_page_headers(&video, ready))
+}
+
+/// Name of a page in the cache.
+fn cache_name(video: &VideoId, options: &PageOptions, context: &PageContext) -> String {
+    format!("{video}\0{}\0{}", options.query(), context.language())
+}
+
 /// Watch page of a video.
 async fn video_page(app: &AppState, video: &VideoId, request: &WatchRequest) -> Response {
     let WatchRequest { context, options, method, headers, .. } = request;
@@ -128,7 +163,7 @@ async fn video_page(app: &AppState, video: &VideoId, request: &WatchRequest) -> 
     {
         return response;
     }
-    let name = format!("{video}\0{}\0{}", options.query(), context.language());
+    let name = cache_name(video, options, context);
     let query = (CachedRoute::Page, name.as_str());
     // Read before the archive, so that a concurrent change invalidates the cached body.
     let changes = app.bodies.changes().await;
@@ -221,11 +256,11 @@ fn html(status: StatusCode, page: Markup, policy: PagePolicy) -> Response {
     super::html::html(status, page, CacheMode::WhileTrue, policy)
 }
 
-fn with_page_headers(video: &VideoId, mut response: Response) -> Response {
+fn with_page_headers<B>(video: &VideoId, mut response: http::Response<B>) -> http::Response<B> {
     let headers = response.headers_mut();
     confine(headers, page::transcript::policy(video));
     headers.insert(REFERRER_POLICY, question::SAME_ORIGIN);
-    headers.append(VARY, HeaderValue::from_static("accept-language"));
+    headers.insert(VARY, VARIES_BY);
     response
 }
 

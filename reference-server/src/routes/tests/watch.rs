@@ -149,6 +149,44 @@ async fn watch_page_is_cached_and_invalidated() {
 }
 
 #[tokio::test]
+async fn watch_cached_page_needs_no_router() {
+    let service = ServiceFixture::start().await;
+    let target = format!("/watch/video_site/{ARCHIVED}");
+    let german = ("accept-language", "de");
+    let cached = |method, target: &str, headers: &[(&str, &str)]| {
+        let now = std::time::Instant::now();
+        crate::routes::cached(&service.app, &request(method, target, headers, ""), now)
+    };
+    assert!(cached("GET", &target, &[german]).is_none(), "nothing was requested yet");
+    // The first answer is from the archive, and the second one from the cache.
+    let first = service.send(request("GET", &target, &[german], "")).await;
+    assert!(first.text.contains("Transkript") && first.header("vary").unwrap().contains("accept-language"));
+    let second = service.send(request("GET", &target, &[german], "")).await;
+    // Of a cached body, the length is added with the connection's framing.
+    let names = |headers: &http::HeaderMap| {
+        let names = headers.keys().filter(|name| *name != http::header::CONTENT_LENGTH);
+        names.map(ToString::to_string).collect::<std::collections::BTreeSet<_>>()
+    };
+    assert_eq!((names(&second.headers), &second.text), (names(&first.headers), &first.text));
+    for name in ["etag", "vary", "content-security-policy", "referrer-policy", "cache-control"] {
+        assert_eq!(second.header(name), first.header(name), "{name}");
+    }
+    assert_eq!(cached("HEAD", &target, &[german]).unwrap().status(), 200);
+    let ready = cached("GET", &target, &[german]).unwrap();
+    assert_eq!((ready.status().as_u16(), ready.headers().get("etag")), (200, first.headers.get("etag")));
+    for (method, target, header) in [
+        ("POST", target.as_str(), german),
+        ("GET", &target, ("accept-language", "ja")),
+        ("GET", &target, ("authorization", "Bearer vbk_x")),
+        ("GET", &format!("{target}?t=1"), german),
+        ("GET", &format!("{target}/pdf"), german),
+        ("GET", "/watch/nowhere/x", german),
+    ] {
+        assert!(cached(method, target, &[header]).is_none(), "{method} {target} {header:?}");
+    }
+}
+
+#[tokio::test]
 async fn watch_five_megabytes_are_one_page() {
     let service = ServiceFixture::start().await;
     let video = VideoId::new(Platform::YouTube, DEFECT).unwrap();
