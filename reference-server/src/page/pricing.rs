@@ -10,10 +10,7 @@ use transcript_core::{
     lookup::LookupOptions,
 };
 
-use super::{
-    Frame, PageContext, PageWidth, Section,
-    account::{grouped, money},
-};
+use super::{Frame, PageContext, PageWidth, Section, account::money};
 use crate::config::PageIndex;
 
 /// What the page shows, from the settings in force.
@@ -54,7 +51,7 @@ pub(crate) fn pricing(context: &PageContext, prices: &PriceList<'_>) -> Markup {
 
 /// What needs no payment.
 fn free(context: &PageContext, prices: &PriceList<'_>) -> Markup {
-    let count = |key: &str, count: u64| context.fill(key, &[("count", &grouped(count))]);
+    let count = |key: &str, count: u64| context.fill(key, &[("count", &context.number(count))]);
     html! {
         section {
             h2 #free { (context.text("pricing.free")) }
@@ -96,7 +93,7 @@ fn packs(context: &PageContext, prices: &PriceList<'_>) -> Markup {
                         tbody {
                             @for pack in Pack::ALL {
                                 tr {
-                                    th scope="row" { (grouped(pack.credits)) }
+                                    th scope="row" { (context.number(pack.credits)) }
                                     td { (money(pack.price_minor(), CURRENCY)) }
                                     td { (per_thousand(pack.price_minor(), pack.credits)) }
                                 }
@@ -136,10 +133,10 @@ fn plans(context: &PageContext, prices: &PriceList<'_>) -> Markup {
                             @let cents = terms.price_cents.filter(|_| plan != Plan::Free);
                             tr {
                                 th scope="row" { (plan.as_str()) }
-                                td { (grouped(terms.credits)) }
+                                td { (context.number(terms.credits)) }
                                 td { @match cents { Some(cents) => (money(cents, CURRENCY)), None => (context.text("pricing.no_price")) } }
                                 td { @if let Some(cents) = cents { (per_thousand(cents, terms.credits)) } }
-                                td { (grouped(terms.requests_per_minute.into())) }
+                                td { (context.number(terms.requests_per_minute.into())) }
                             }
                         }
                     }
@@ -151,7 +148,7 @@ fn plans(context: &PageContext, prices: &PriceList<'_>) -> Markup {
 
 /// What costs a credit.
 fn credits(context: &PageContext, prices: &PriceList<'_>) -> Markup {
-    let count = |key: &str, count: u64| context.fill(key, &[("count", &grouped(count))]);
+    let count = |key: &str, count: u64| context.fill(key, &[("count", &context.number(count))]);
     html! {
         section {
             h2 #credits { (context.text("pricing.costs")) }

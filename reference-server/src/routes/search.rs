@@ -32,7 +32,6 @@ use crate::{
     config::SearchAccess,
     page::{
         PageContext,
-        account::grouped,
         search::{self as search_page, SearchView},
     },
     state::AppState,
@@ -107,7 +106,7 @@ fn refusal_text(context: &PageContext, status: StatusCode, retry_after: Option<&
         (StatusCode::UNAUTHORIZED, _) => context.text("search.key").to_owned(),
         (_, Some(seconds)) => context.fill("search.limit", &[("seconds", seconds)]),
         (status, None) if status.is_server_error() => context.text("problem.fault_why").to_owned(),
-        _ => context.fill("search.invalid", &[("count", &grouped(QUERY_CHARS_MAX as u64))]),
+        _ => context.fill("search.invalid", &[("count", &context.number(QUERY_CHARS_MAX as u64))]),
     }
 }
 

@@ -6,7 +6,7 @@ use transcript_core::accounts::{
     webhooks::{EventState, JobEventKind, JobEventLog, WebhookAttempt},
 };
 
-use super::{AccountPage, account_page, date_and_time, grouped, post_form};
+use super::{AccountPage, account_page, date_and_time, post_form};
 use crate::page::PageContext;
 
 /// Page with the newest jobs.
@@ -42,8 +42,8 @@ pub(crate) fn jobs(context: &PageContext, jobs: &[Job]) -> Markup {
                                     }
                                     td { (text(state_message(job))) }
                                     td.number { (done(context, job)) }
-                                    td.number { (grouped(job.counts.failed)) }
-                                    td.number { (grouped(job.spent)) }
+                                    td.number { (context.number(job.counts.failed)) }
+                                    td.number { (context.number(job.spent)) }
                                 }
                             }
                         }
@@ -80,18 +80,18 @@ pub(crate) fn job(context: &PageContext, job: &Job, log: &[JobEventLog]) -> Mark
                 dd { (text(state_message(job))) }
                 @if let Some(failure) = &job.failure {
                     dt { (text("jobs.reason")) }
-                    dd lang="en" dir="ltr" { (failure.message) }
+                    dd { (text(failure_message(&failure.reason))) }
                 }
                 dt { (text("jobs.done")) }
                 dd { (done(context, job)) }
                 dt { (text("jobs.failed")) }
-                dd { (grouped(counts.failed)) }
+                dd { (context.number(counts.failed)) }
                 @if counts.skipped > 0 {
                     dt { (text("jobs.skipped")) }
-                    dd { (grouped(counts.skipped)) }
+                    dd { (context.number(counts.skipped)) }
                 }
                 dt { (text("jobs.credits")) }
-                dd { (grouped(job.spent)) }
+                dd { (context.number(job.spent)) }
                 @if let Some(url) = &job.callback_url {
                     dt { (text("jobs.callback")) }
                     dd { code { (url) } }
@@ -111,7 +111,7 @@ pub(crate) fn job(context: &PageContext, job: &Job, log: &[JobEventLog]) -> Mark
 }
 
 fn done(context: &PageContext, job: &Job) -> String {
-    let (done, total) = (grouped(job.counts.done), grouped(job.counts.total));
+    let (done, total) = (context.number(job.counts.done), context.number(job.counts.total));
     context.fill("jobs.done_of", &[("done", &done), ("total", &total)])
 }
 
@@ -171,7 +171,7 @@ fn state(context: &PageContext, event: &JobEventLog) -> Markup {
     }
 }
 
-/// What the receiver answered: its status, or why there was no answer, in English as in the API.
+/// What the receiver answered: its status, or why there was no answer, whose detail is in English as in the API.
 fn result(context: &PageContext, attempt: &WebhookAttempt) -> Markup {
     match (attempt.status, &attempt.error) {
         (Some(status), None) => {
@@ -180,7 +180,23 @@ fn result(context: &PageContext, attempt: &WebhookAttempt) -> Markup {
         (Some(status), Some(_)) => {
             html! { (context.fill("jobs.refused", &[("status", &status.to_string())])) }
         }
-        (None, error) => html! { span lang="en" dir="ltr" { (error.as_deref().unwrap_or_default()) } },
+        (None, error) => html! {
+            (context.text("jobs.no_response"))
+            @if let Some(error) = error { " (" span lang="en" dir="ltr" { (error) } ")" }
+        },
+    }
+}
+
+/// Message with the reason why a list could not be read.
+fn failure_message(reason: &str) -> &'static str {
+    match reason {
+        "private" => "jobs.list_private",
+        "removed" => "jobs.list_removed",
+        "no_tab" => "jobs.list_no_tab",
+        "unviewable" => "jobs.list_unviewable",
+        "empty" => "jobs.list_empty",
+        "misconfigured" | "stale" => "jobs.list_misconfigured",
+        _ => "jobs.list_failed",
     }
 }
 
@@ -203,5 +219,20 @@ fn event_message(kind: JobEventKind) -> &'static str {
         JobEventKind::Paused => "jobs.event_paused",
         JobEventKind::Cancelled => "jobs.state_cancelled",
         JobEventKind::Failed => "jobs.state_failed",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use transcript_core::supplier::ListAbsenceReason;
+
+    use super::*;
+
+    #[test]
+    fn failure_message_of_absent_list_is_specific() {
+        let messages: std::collections::BTreeSet<_> =
+            ListAbsenceReason::ALL.iter().map(|reason| failure_message(reason.as_str())).collect();
+        assert_eq!(messages.len(), ListAbsenceReason::ALL.len());
+        assert!(!messages.contains(failure_message("timeout")));
     }
 }

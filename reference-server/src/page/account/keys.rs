@@ -104,7 +104,7 @@ fn create_form(context: &PageContext, form: &KeyForm<'_>) -> Markup {
             label for="name" { (text("keys.name")) }
             @if is_rejected { p.error #name-error { (context.fill("keys.bad_name", &[("count", &max)])) } }
             div.row {
-                input id="name" name="name" required maxlength=(max) autocomplete="off" dir="auto"
+                input #name type="text" name="name" required maxlength=(max) autocomplete="off" dir="auto"
                     value=(form.rejected.unwrap_or_default()) aria-invalid=[is_rejected.then_some("true")]
                     aria-describedby=(description);
                 button type="submit" { (text("keys.create")) }

@@ -9,7 +9,7 @@ use transcript_core::{
     directory::{Account, Plan},
 };
 
-use super::{AccountPage, account_page, date, grouped, money, post_form};
+use super::{AccountPage, account_page, date, money, post_form};
 use crate::page::PageContext;
 
 /// What can be bought.
@@ -104,7 +104,7 @@ pub(super) fn shop(context: &PageContext, shop: &Shop<'_>) -> Markup {
                     span {
                         (context.fill("orders.plan_offer", &[
                             ("plan", plan.as_str()),
-                            ("credits", &grouped(plan_credits)),
+                            ("credits", &context.number(plan_credits)),
                         ]))
                     }
                     span.number { (context.fill("orders.per_month", &[("price", &money(cents, CURRENCY))])) }
@@ -176,7 +176,7 @@ pub(in crate::page) fn refund(context: &PageContext, order: &Order) -> Markup {
         }
         @if let Some(credits) = order.refunded_credits.last() {
             dt { (text("orders.refunded_credits")) }
-            dd { (grouped(*credits)) }
+            dd { (context.number(*credits)) }
         }
     }
 }
@@ -185,13 +185,15 @@ pub(in crate::page) fn refund(context: &PageContext, order: &Order) -> Markup {
 pub(in crate::page) fn item(context: &PageContext, order: &Order) -> String {
     match &order.item {
         OrderItem::Pack(_) => credits(context, order.credits),
-        OrderItem::Plan(plan) => context
-            .fill("orders.plan_offer", &[("plan", plan.as_str()), ("credits", &grouped(order.credits))]),
+        OrderItem::Plan(plan) => context.fill(
+            "orders.plan_offer",
+            &[("plan", plan.as_str()), ("credits", &context.number(order.credits))],
+        ),
     }
 }
 
 fn credits(context: &PageContext, count: u64) -> String {
-    context.fill("orders.credits", &[("count", &grouped(count))])
+    context.fill("orders.credits", &[("count", &context.number(count))])
 }
 
 fn state_message(state: OrderState) -> &'static str {

@@ -6,7 +6,7 @@ use transcript_core::{
     accounts::{AccountView, DailyUsage, PlanState},
 };
 
-use super::{AccountPage, Shop, account_page, date, grouped, orders, post_form};
+use super::{AccountPage, Shop, account_page, date, orders, post_form};
 use crate::page::PageContext;
 
 /// Size of the chart in its coordinates.
@@ -59,14 +59,14 @@ fn facts(context: &PageContext, view: &AccountView) -> Markup {
             dt { (text("account.credits")) }
             dd {
                 (context.fill("account.credits_left", &[
-                    ("remaining", &grouped(credits.remaining)),
-                    ("total", &grouped(credits.total)),
+                    ("remaining", &context.number(credits.remaining)),
+                    ("total", &context.number(credits.total)),
                 ]))
             }
             dt { (text("account.resets")) }
             dd { (date(credits.resets_at)) }
             dt { (text("account.speed")) }
-            dd { (context.fill("account.per_minute", &[("count", &grouped(plan.requests_per_minute.into()))])) }
+            dd { (context.fill("account.per_minute", &[("count", &context.number(plan.requests_per_minute.into()))])) }
         }
     }
 }
@@ -75,7 +75,7 @@ fn facts(context: &PageContext, view: &AccountView) -> Markup {
 fn chart(context: &PageContext, usage: &DailyUsage) -> Markup {
     let most = usage.days.iter().map(|(_, credits)| *credits).max().unwrap_or(0);
     let total = usage.days.iter().fold(0_u64, |sum, (_, credits)| sum.saturating_add(*credits));
-    let label = context.fill("account.usage_total", &[("credits", &grouped(total))]);
+    let label = context.fill("account.usage_total", &[("credits", &context.number(total))]);
     let width = CHART_WIDTH / u64::try_from(usage.days.len()).unwrap_or(1).max(1);
     let bars = (0..).zip(&usage.days).filter(|(_, (_, credits))| *credits > 0);
     html! {
@@ -85,7 +85,7 @@ fn chart(context: &PageContext, usage: &DailyUsage) -> Markup {
                 @for (index, (day, credits)) in bars {
                     @let height = bar_height(*credits, most);
                     rect x=(index * width + 1) y=(CHART_HEIGHT - height) width=(width - 2) height=(height) {
-                        title { (day_label(*day)) ": " (grouped(*credits)) }
+                        title { (day_label(*day)) ": " (context.number(*credits)) }
                     }
                 }
             }
@@ -100,7 +100,7 @@ fn chart(context: &PageContext, usage: &DailyUsage) -> Markup {
                     }
                     tbody {
                         @for (day, credits) in usage.days.iter().rev().filter(|(_, credits)| *credits > 0) {
-                            tr { td { (date(*day)) } td.number { (grouped(*credits)) } }
+                            tr { td { (date(*day)) } td.number { (context.number(*credits)) } }
                         }
                     }
                 }

@@ -8,7 +8,7 @@ use transcript_core::{
     ledger::{Entry, EntryKind, Pool},
 };
 
-use super::{AccountPage, account_page, date_and_time, grouped};
+use super::{AccountPage, account_page, date_and_time};
 use crate::page::PageContext;
 
 /// First line of the CSV file.
@@ -60,7 +60,7 @@ fn row(context: &PageContext, entry: &Entry) -> Markup {
             td { (date_and_time(entry.at)) }
             td { (purpose(context, entry)) }
             td { (context.text(kind_message(entry.kind))) }
-            td.number { (sign(entry.kind)) (grouped(entry.amount)) }
+            td.number { (sign(entry.kind)) (context.number(entry.amount)) }
         }
     }
 }

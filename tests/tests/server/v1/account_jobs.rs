@@ -85,7 +85,9 @@ async fn jobs_are_paused_by_operator_and_cancelled_on_page() -> Result<()> {
     let mut page = String::new();
     wait_until("no attempt is shown", async || {
         page = browser.get(&format!("/account/jobs/{waiting}")).await?.text();
-        Ok(page.contains("the host name could not be resolved") && page.contains("Next attempt:"))
+        Ok(page.contains("No response (<span")
+            && page.contains("the host name could not be resolved")
+            && page.contains("Next attempt:"))
     })
     .await?;
     assert!(!page.contains("<b>"), "the address is escaped: {page}");
