@@ -58,8 +58,11 @@ addEventListener("message", ({ data }) => {
 });
 </script></body></html>`;
 
+// The stories that run in both browsers.
+export const isFirefox = process.env.BROWSER === "firefox";
+
 // Runs a test in a new browser, and closes the browser.
-export async function play(test, launch = launchChromium) {
+export async function play(test, launch = isFirefox ? launchFirefox : launchChromium) {
   const browser = await launch();
   try {
     await test(browser);

@@ -155,10 +155,19 @@ fn browser_questions_are_answered_with_and_without_scripts() -> Result<()> {
 
 #[test]
 fn browser_documentation_copies_remembers_language_and_tries_lookup() -> Result<()> {
+    use_documentation("chromium")
+}
+
+#[test]
+fn browser_firefox_uses_documentation() -> Result<()> {
+    use_documentation("firefox")
+}
+
+fn use_documentation(browser: &str) -> Result<()> {
     let data = TempDir::new()?;
     import(&data, "https://youtu.be/dQw4w9WgXcQ", &hour_of_sentences(), &["--lang", "en"])?;
     let server = start_server(&data, &[])?;
-    wait_for_success(start_script("documenting", &server, &[])?, |_| ())
+    wait_for_success(start_script("documenting", &server, &[("BROWSER", browser.to_owned())])?, |_| ())
 }
 
 #[test]
@@ -172,6 +181,15 @@ fn browser_player_follows_words_and_seeks() -> Result<()> {
 
 #[test]
 fn browser_transcription_shows_progress_and_result() -> Result<()> {
+    transcribe_video("chromium")
+}
+
+#[test]
+fn browser_firefox_transcribes_video() -> Result<()> {
+    transcribe_video("firefox")
+}
+
+fn transcribe_video(browser: &str) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let _inside = runtime.enter();
     let gate = Arc::new(Semaphore::new(0));
@@ -191,6 +209,7 @@ fn browser_transcription_shows_progress_and_result() -> Result<()> {
     let settings = [
         ("LINK", format!("https://youtu.be/{}?si=abc", RECORDING.1)),
         ("SILENT", format!("/watch/video_site/{UNWRITTEN}")),
+        ("BROWSER", browser.to_owned()),
     ];
     let browser_script = start_script("transcribing", &server, &settings)?;
     wait_for_success(browser_script, |line| {
