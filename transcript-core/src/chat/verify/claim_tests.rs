@@ -17,7 +17,7 @@ const BRIDGE: &str =
     "The bridge was built by hand in nineteen twelve and cost nine hundred pounds. It was never painted.";
 
 /// The answer that remains of a text about one spoken line, which is passage 1.
-fn verified(language: &str, spoken: &str, question: &str, text: &str) -> String {
+pub(super) fn verified(language: &str, spoken: &str, question: &str, text: &str) -> String {
     let transcript = Arc::new(Transcript {
         video: VideoId::new(Platform::YouTube, "dQw4w9WgXcQ").unwrap(),
         title: None,

@@ -20,6 +20,8 @@ mod negation_words;
 mod normalize;
 mod number_words;
 mod numbers;
+mod opposite_words;
+mod opposites;
 mod passage_names;
 mod quotation_marks;
 mod quote_repair;
@@ -36,6 +38,8 @@ mod writer;
 mod claim_tests;
 #[cfg(test)]
 mod hostile_tests;
+#[cfg(test)]
+mod reversal_tests;
 #[cfg(test)]
 mod tests;
 

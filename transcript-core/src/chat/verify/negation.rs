@@ -5,11 +5,14 @@
 //!
 //! - a negation covers words of the passages, of which they do not negate the first or negate less than half, or words
 //!   that they do not have while they negate nothing; unless it covers a word of the question that they do not have;
+//! - it denies that something is true, as the passages do not, unless the question is about that;
 //! - a clause has two negating words, which cancel each other in some languages, and the passages have no such clause;
 //! - the sentence states the first word, or two words, of a negation in the passages that they state nowhere.
 //!
 //! Recognised speech without punctuation has no visible clauses: there a negation may cover words of the next one, and
 //! only its first word is certain. It counts for a sentence that has this word, and for no other.
+//!
+//! Words of opposite sense contradict too: see [`opposites`](super::opposites).
 //!
 //! Words such as "forbidden" or "failed" negate too. In a clause of a passage with one of them, words count as stated and
 //! as negated, because the passage may go either way.
@@ -22,11 +25,14 @@ use super::{
         tokenizer::{Term, terms},
     },
     negation_words::{NegationWords, is_ideographic_doubt, is_ideographic_negator, is_ideographic_suffix},
+    opposites::{self, FoundWord, PairWord, PairWords},
 };
 use crate::transcript::{LanguageTag, is_unspaced};
 
 /// Maximum of informative words that a negating word covers.
 const SCOPE_WORDS: usize = 3;
+/// Items between a negating word and the word for truth that it negates.
+const TRUTH_DISTANCE: usize = 2;
 /// Informative words of an average clause, above which a text has no punctuation. Unspaced scripts are not counted.
 const CLAUSE_WORDS_MAX: usize = 8;
 
@@ -43,6 +49,10 @@ pub(super) struct Polarity {
     doubtful: HashSet<String>,
     /// Whether the ends of clauses are unknown.
     is_unpunctuated: bool,
+    /// Negated words for truth.
+    denied_truths: Vec<String>,
+    /// Words that have an opposite.
+    opposites: Vec<FoundWord>,
 }
 
 /// A part of a clause.
@@ -58,14 +68,19 @@ enum Item {
     Boundary,
     /// A word that denies without a negating word.
     Doubt,
+    /// A word for truth.
+    Truth(String),
+    /// A word that has an opposite, and whether the next item is its own term.
+    Opposite(PairWord, bool),
 }
 
 impl Polarity {
     /// Reads a text; `language` is that of the transcript.
     pub(super) fn new(text: &str, language: &LanguageTag) -> Self {
-        let words = NegationWords::new(language_of(text, language.primary()));
+        let language = language_of(text, language.primary());
+        let (words, pairs) = (NegationWords::new(language), PairWords::new(language));
         let mut polarity = Self::default();
-        let clauses = text.split(ends_clause).map(|clause| items(clause, words));
+        let clauses = text.split(ends_clause).map(|clause| items(clause, words, &pairs));
         let clauses: Vec<_> = clauses.filter(|items| !items.is_empty()).collect();
         let spaced = |item: &&Item| matches!(item, Item::Term(term) if !term.starts_with(is_unspaced));
         let count = clauses.iter().flatten().filter(spaced).count();
@@ -85,6 +100,8 @@ impl Polarity {
         if items.contains(&Item::Doubt) {
             self.doubtful.extend(items.iter().filter_map(term));
         }
+        self.add_opposites(items);
+        self.add_denied_truths(items);
         let mut covered: HashSet<usize> = HashSet::new();
         for (index, item) in items.iter().enumerate() {
             let is_term = |index: &usize| matches!(items.get(*index), Some(Item::Term(_)));
@@ -105,6 +122,33 @@ impl Polarity {
         for (index, item) in items.iter().enumerate() {
             let terms = if covered.contains(&index) { &mut self.negated } else { &mut self.stated };
             terms.extend(term(item));
+        }
+    }
+
+    fn add_denied_truths(&mut self, items: &[Item]) {
+        for (index, item) in items.iter().enumerate() {
+            let Item::Truth(word) = item else { continue };
+            let near =
+                items.iter().take(index + 1 + TRUTH_DISTANCE).skip(index.saturating_sub(TRUTH_DISTANCE));
+            if near.into_iter().any(|item| *item == Item::Negator) {
+                self.denied_truths.push(word.clone());
+            }
+        }
+    }
+
+    fn add_opposites(&mut self, items: &[Item]) {
+        let is_certain = !items.iter().any(|item| matches!(item, Item::Negator | Item::Suffix | Item::Doubt));
+        for (index, item) in items.iter().enumerate() {
+            let Item::Opposite(word, has_term) = item else { continue };
+            let term = |item: &Item| if let Item::Term(term) = item { Some(term.clone()) } else { None };
+            let (before, after) =
+                (items.iter().take(index).rev(), items.iter().skip(index + 1 + usize::from(*has_term)));
+            self.opposites.push(FoundWord {
+                word: *word,
+                before: before.filter_map(term).take(SCOPE_WORDS).collect(),
+                after: after.filter_map(term).take(SCOPE_WORDS).collect(),
+                is_certain,
+            });
         }
     }
 
@@ -135,9 +179,13 @@ impl Polarity {
             };
             scope.first().is_some_and(reversed) || scope.iter().filter(|term| reversed(term)).count() > 1
         };
-        (self.has_double && !passages.has_double)
+        let is_denied =
+            passages.denied_truths.is_empty() && self.denied_truths.iter().any(|word| !is_asked(word));
+        is_denied
+            || (self.has_double && !passages.has_double)
             || self.negations.iter().any(is_unfounded)
             || negations.into_iter().any(is_reversed)
+            || opposites::is_reversed(&self.opposites, &passages.opposites)
     }
 
     fn has(&self, term: &str) -> bool {
@@ -154,13 +202,13 @@ fn ends_clause(c: char) -> bool {
 }
 
 /// The items of a clause, in order.
-fn items(clause: &str, words: NegationWords<'_>) -> Vec<Item> {
+fn items(clause: &str, words: NegationWords<'_>, pairs: &PairWords) -> Vec<Item> {
     let mut items: Vec<Item> = Vec::new();
     let (mut last, mut is_common) = (String::new(), false);
     // A French "ne" before "que" limits and does not negate.
     let mut limiting: Option<usize> = None;
     terms(clause, |term| match term {
-        Term::Word(word, _) => {
+        Term::Word(word, lower) => {
             // "Not only" negates nothing.
             if words.is_limiter(word) && items.last() == Some(&Item::Negator) {
                 items.pop();
@@ -182,8 +230,12 @@ fn items(clause: &str, words: NegationWords<'_>) -> Vec<Item> {
                 is_common = is_common_word(word);
             }
             word.clone_into(&mut last);
+            items.extend(pairs.find(lower).map(|pair| Item::Opposite(pair, !is_common)));
         }
         Term::Stem(stem) if !is_common => {
+            if words.is_truth(&last) {
+                items.push(Item::Truth(stem.to_owned()));
+            }
             items.push(Item::Term(stem.to_owned()));
             if words.has_negating_ending(&last) {
                 items.push(Item::Suffix);
@@ -193,6 +245,7 @@ fn items(clause: &str, words: NegationWords<'_>) -> Vec<Item> {
         Term::Ngram(ngram) if is_ideographic_suffix(ngram) => items.push(Item::Suffix),
         Term::Ngram(ngram) if is_ideographic_negator(ngram) => items.push(Item::Negator),
         Term::Ngram(ngram) if ngram.chars().count() > 1 && !is_common_ngram(ngram) => {
+            items.extend(PairWords::find_ngram(ngram).map(|pair| Item::Opposite(pair, true)));
             items.push(Item::Term(ngram.to_owned()));
         }
         Term::Stem(_) | Term::Ngram(_) => {}

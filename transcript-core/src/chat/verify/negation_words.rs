@@ -47,6 +47,8 @@ const DOUBTS: &str = "forbid forbids forbidden forbade prohibit prohibits prohib
     éviter évite empêche prohibido prohibida imposible evitar evita proibido proibida impossível vietato vietata \
     impossibile evitare verboden onmogelijk vermijden запрещено запрещен невозможно zabronione zakazane niemożliwe \
     yasak imkansız אסור ممنوع مستحيل";
+/// Words for truth: a negation of one denies a whole statement.
+const TRUTHS: &str = "true truth wahr stimmt vrai vraie cierto cierta verdad vero verdade waar prawda правда";
 /// Endings of negated Turkish verbs.
 const TURKISH_PARTS: [&str; 12] = [
     "madı", "medi", "mıyor", "miyor", "muyor", "mamıs", "memis", "mayan", "meyen", "mayacak", "meyecek",
@@ -67,6 +69,7 @@ static ALL: LazyLock<HashMap<&'static str, HashSet<String>>> =
     LazyLock::new(|| NEGATORS.iter().map(|(language, words)| (*language, folded(words))).collect());
 static LIMITING: LazyLock<HashSet<String>> = LazyLock::new(|| folded(LIMITERS));
 static BOUNDING: LazyLock<HashSet<String>> = LazyLock::new(|| folded(BOUNDARIES));
+static TRUE: LazyLock<HashSet<String>> = LazyLock::new(|| folded(TRUTHS));
 static DENYING: LazyLock<HashSet<String>> = LazyLock::new(|| folded(DOUBTS));
 
 fn folded(list: &str) -> HashSet<String> {
@@ -117,6 +120,11 @@ impl<'a> NegationWords<'a> {
     /// Whether a folded word begins another clause.
     pub(super) fn is_boundary(self, word: &str) -> bool {
         BOUNDING.contains(word)
+    }
+
+    /// Whether a folded word is one for truth.
+    pub(super) fn is_truth(self, word: &str) -> bool {
+        TRUE.contains(word)
     }
 
     /// Whether a folded word denies without negating.
