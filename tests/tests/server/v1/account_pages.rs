@@ -144,7 +144,8 @@ async fn account_page_mail_has_language_of_form() -> Result<()> {
     create_account(&server, &mut outbox, "bob@example.org").await?;
     browser.post("/sign-in?hl=fr", "email=bob%40example.org").await?;
     let mail = outbox.next().await?;
-    assert!(mail.contains("Ouvrez ce lien") && link_token(&mail).is_ok(), "{mail}");
+    let link = format!("/sign-in/confirm?token={}&hl=fr", link_token(&mail)?);
+    assert!(mail.contains("Ouvrez ce lien") && mail.contains(&link), "{mail}");
     Ok(())
 }
 

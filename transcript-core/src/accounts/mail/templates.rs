@@ -44,18 +44,21 @@ impl MailBranding {
         token: &str,
     ) -> MailMessage {
         let (texts, base_url) = (self.texts(language), self.base_url.trim_end_matches('/'));
-        let (template, link) = match kind {
-            LinkMail::Verify => (&texts.verify, format!("{base_url}/api/v1/verify?token={token}")),
-            LinkMail::Recover => (&texts.recover, format!("{base_url}/api/v1/verify?token={token}")),
-            LinkMail::SignIn => (&texts.sign_in, format!("{base_url}/sign-in/confirm?token={token}")),
+        let (template, path) = match kind {
+            LinkMail::Verify => (&texts.verify, "api/v1/verify"),
+            LinkMail::Recover => (&texts.recover, "api/v1/verify"),
+            LinkMail::SignIn => (&texts.sign_in, "sign-in/confirm"),
         };
+        let language = page_language(language).map(|tag| format!("&{tag}")).unwrap_or_default();
+        let link = format!("{base_url}/{path}?token={token}{language}");
         self.message(&texts, template, &[], to, &link)
     }
 
     /// Builds the receipt of a paid order. Names of items are the service's own.
     pub(super) fn receipt(&self, language: Option<&str>, order: &Order, to: String) -> MailMessage {
         let (texts, base_url) = (self.texts(language), self.base_url.trim_end_matches('/'));
-        let link = format!("{base_url}/account/orders/{}", order.id);
+        let language = page_language(language).map(|tag| format!("?{tag}")).unwrap_or_default();
+        let link = format!("{base_url}/account/orders/{}{language}", order.id);
         let credits = order.credits.to_string();
         let item = match &order.item {
             OrderItem::Pack(_) => fill(&texts.pack, &[("credits", &credits)]),
@@ -99,6 +102,12 @@ impl MailBranding {
         let (text, html) = (text(texts, &template, link), html(texts, &template, link));
         MailMessage { to, subject: template.subject, text, html }
     }
+}
+
+/// The parameter of a page in this language; `None` for a tag that an address cannot contain as it is.
+fn page_language(tag: Option<&str>) -> Option<String> {
+    let is_plain = |tag: &&str| tag.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    tag.filter(is_plain).map(|tag| format!("hl={tag}"))
 }
 
 /// Replaces the names in braces.
@@ -252,8 +261,11 @@ mod tests {
         for part in ["<html lang=\"ar\" dir=\"rtl\">", "<body dir=\"rtl\" ", "<p>&lt;مرحبا&gt;</p>"] {
             assert!(arabic.html.contains(part), "{}", arabic.html);
         }
+        // The page of the link has the language, too.
+        assert!(arabic.text.contains("/api/v1/verify?token=0123abcd&hl=AR\n"), "{}", arabic.text);
+        assert!(arabic.html.contains("?token=0123abcd&amp;hl=AR\""), "{}", arabic.html);
         let plain = MailBranding::default().link_mail(LinkMail::Verify, None, String::new(), TOKEN);
-        assert_eq!((mail(None), mail(Some("xx"))), (plain.clone(), plain));
+        assert_eq!((mail(None), mail(Some("x\"y"))), (plain.clone(), plain));
     }
 
     #[test]
