@@ -1,6 +1,6 @@
 //! Tasks that outlive the call that started them.
 
-use std::sync::Arc;
+use std::{pin::Pin, sync::Arc};
 
 use tokio::{runtime::Handle, sync::watch};
 use tracing::Instrument as _;
@@ -10,6 +10,13 @@ use tracing::Instrument as _;
 pub(crate) struct BackgroundTasks {
     runtime: Handle,
     active: Arc<watch::Sender<usize>>,
+}
+
+/// Work of one type for every task. The runtime's code for a task is compiled for each type of work.
+pub(crate) fn boxed<T>(
+    work: impl Future<Output = T> + Send + 'static,
+) -> Pin<Box<dyn Future<Output = T> + Send>> {
+    Box::pin(work)
 }
 
 /// Work that [`BackgroundTasks::wait_until_idle`] waits for; drop ends it.
@@ -46,7 +53,7 @@ impl BackgroundTasks {
             drop(running);
         };
         // Log lines of the work carry the span of the request that started it.
-        self.runtime.spawn(work.in_current_span());
+        self.runtime.spawn(boxed(work.in_current_span()));
     }
 
     /// Waits until nothing runs.

@@ -16,6 +16,7 @@ mod tokens;
 
 use std::path::PathBuf;
 
+use futures_util::FutureExt as _;
 use transcript_core::{
     Error, Page, PageRequest, Random as _, Result,
     admin::{AuditEntry, AuditId, AuditResult, OperatorInterface},
@@ -128,7 +129,7 @@ impl Operations {
         work: impl Future<Output = Result<Completed<T>>> + Send + 'static,
     ) -> Result<T> {
         let this = self.clone();
-        let task = tokio::spawn(async move {
+        let work = async move {
             let store = this.verbatim.admin_store();
             let id = AuditId::new(random_id("audit")?);
             let entry = this.entry(id.clone(), operation);
@@ -149,8 +150,9 @@ impl Operations {
                 tracing::error!(%error, entry = %id, "end of an operation not recorded");
             }
             ended.map(|completed| completed.value)
-        });
-        task.await.map_err(|_| Error::unexpected("the operation ended early"))?
+        };
+        // Boxed: the runtime's code for a task is compiled for each type of work.
+        tokio::spawn(work.boxed()).await.map_err(|_| Error::unexpected("the operation ended early"))?
     }
 
     /// As [`Operations::record`], for a page of a list.

@@ -246,7 +246,8 @@ impl PgDatabase {
     /// Runs a write and returns the original database error.
     pub(super) async fn attempt<C: WriteTx>(&self, write: C) -> DbResult<C::Outcome> {
         let shared = Arc::clone(&self.shared);
-        let work = self.runtime.spawn(async move { shared.run_with_retries(write).await });
+        // Boxed: the runtime's code for a task is compiled for each type of work.
+        let work = self.runtime.spawn(async move { shared.run_with_retries(write).await }.boxed());
         work.await
             .unwrap_or_else(|ended| Err(if ended.is_panic() { defect(self.name()) } else { closed() }.into()))
     }

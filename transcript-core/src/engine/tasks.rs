@@ -4,7 +4,10 @@ use tokio::{runtime::Handle, task::JoinSet};
 use tracing::Instrument as _;
 
 use super::{EngineInner, Transcripts, stopped};
-use crate::{error::Result, tasks::BackgroundTasks};
+use crate::{
+    error::Result,
+    tasks::{BackgroundTasks, boxed},
+};
 
 impl EngineInner {
     /// The runtime that this thread runs: the caller runtime or the engine's; `None` on any other thread.
@@ -38,7 +41,7 @@ impl Transcripts {
         }
         // Alone in a set, so that dropping this future aborts the work.
         let mut tasks = JoinSet::new();
-        tasks.spawn_on(work.in_current_span(), self.inner.tasks.runtime());
+        tasks.spawn_on(boxed(work.in_current_span()), self.inner.tasks.runtime());
         match tasks.join_next().await {
             Some(Ok(value)) => Ok(value),
             Some(Err(_)) | None => Err(stopped()),
