@@ -1,17 +1,15 @@
 //! Reads a response body up to a search text.
 
-use std::io::Write as _;
-
 use bytes::Bytes;
-use flate2::write::GzDecoder;
 use reqwest::Response;
 
-use super::{HttpError, body::is_gzip};
+use super::{
+    HttpError,
+    body::{BodyBuffer, STEP_BYTES, is_gzip},
+};
 
 /// How many bytes are read after the search text.
 pub(super) const TAIL_BYTES: usize = 256;
-/// Bytes per decompression step. A malicious body expands by at most a factor of 1000.
-const CHUNK_BYTES: usize = 4 << 10;
 /// Maximum of remaining body bytes (as sent) that are drained so that the connection can be reused.
 const REST_MAX: usize = 1 << 20;
 
@@ -36,22 +34,9 @@ pub(super) async fn read(mut response: Response, max: usize, text: &[u8]) -> Res
     Ok(prefix.into_prefix())
 }
 
-/// Decompresses some more. The last bytes appear only after more input or the end.
-fn decompress(decoder: &mut GzDecoder<Vec<u8>>, mut packed: &[u8]) -> Result<(), HttpError> {
-    while !packed.is_empty() {
-        match decoder.write(packed) {
-            // Data after the end of the gzip stream is ignored.
-            Ok(0) => break,
-            Ok(length) => packed = packed.get(length..).unwrap_or_default(),
-            Err(_) => return Err(HttpError::CutOff),
-        }
-    }
-    Ok(())
-}
-
 /// Body received so far.
 struct PrefixRead<'a> {
-    body: PrefixBody,
+    body: BodyBuffer,
     max: usize,
     text: &'a [u8],
     /// Offset below which `text` does not occur.
@@ -60,27 +45,9 @@ struct PrefixRead<'a> {
     end: Option<usize>,
 }
 
-enum PrefixBody {
-    Plain(Vec<u8>),
-    Packed { decoder: Box<GzDecoder<Vec<u8>>>, is_empty: bool },
-}
-
-impl PrefixBody {
-    fn bytes(&self) -> &Vec<u8> {
-        match self {
-            Self::Plain(body) => body,
-            Self::Packed { decoder, .. } => decoder.get_ref(),
-        }
-    }
-}
-
 impl<'a> PrefixRead<'a> {
     fn new(is_packed: bool, max: usize, text: &'a [u8]) -> Self {
-        let body = match is_packed {
-            true => PrefixBody::Packed { decoder: Box::new(GzDecoder::new(Vec::new())), is_empty: true },
-            false => PrefixBody::Plain(Vec::new()),
-        };
-        Self { body, max, text, searched: 0, end: None }
+        Self { body: BodyBuffer::new(is_packed), max, text, searched: 0, end: None }
     }
 
     fn is_enough(&self) -> bool {
@@ -88,14 +55,8 @@ impl<'a> PrefixRead<'a> {
     }
 
     fn add(&mut self, chunk: &[u8]) -> Result<(), HttpError> {
-        for piece in chunk.chunks(CHUNK_BYTES) {
-            match &mut self.body {
-                PrefixBody::Plain(body) => body.extend_from_slice(piece),
-                PrefixBody::Packed { decoder, is_empty } => {
-                    *is_empty = false;
-                    decompress(decoder, piece)?;
-                }
-            }
+        for step in chunk.chunks(STEP_BYTES) {
+            self.body.add_step(step)?;
             self.search();
             if self.is_enough() {
                 return Ok(());
@@ -121,31 +82,21 @@ impl<'a> PrefixRead<'a> {
 
     fn into_prefix(self) -> Bytes {
         let end = self.end.map(|end| end + TAIL_BYTES);
-        let mut body = match self.body {
-            PrefixBody::Plain(body) => body,
-            PrefixBody::Packed { mut decoder, .. } => std::mem::take(decoder.get_mut()),
-        };
+        let mut body = self.body.into_bytes();
         body.truncate(end.unwrap_or(usize::MAX));
         body.into()
     }
 
     /// The whole body, after the last byte arrived.
     fn into_body(self) -> Result<Bytes, HttpError> {
-        let body = match self.body {
-            PrefixBody::Plain(body) => body,
-            // An empty body is empty whatever its headers say.
-            PrefixBody::Packed { is_empty: true, .. } => Vec::new(),
-            PrefixBody::Packed { mut decoder, .. } => {
-                decoder.try_finish().map_err(|_| HttpError::CutOff)?;
-                std::mem::take(decoder.get_mut())
-            }
-        };
-        if body.len() > self.max { Err(HttpError::TooLarge) } else { Ok(body.into()) }
+        self.body.finish(self.max)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
     use flate2::{Compression, write::GzEncoder};
 
     use super::*;
@@ -223,7 +174,7 @@ mod tests {
             let error = bomb.chunks(piece).find_map(|chunk| prefix.add(chunk).err());
             assert_eq!(error, Some(HttpError::TooLarge));
             let decompressed = prefix.body.bytes().len();
-            assert!(decompressed <= max + CHUNK_BYTES * 1_040, "{decompressed}");
+            assert!(decompressed <= max + STEP_BYTES * 1_040, "{decompressed}");
         }
     }
 
