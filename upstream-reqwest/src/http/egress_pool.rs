@@ -34,7 +34,7 @@ pub(super) const PAUSE_MAX: Duration = Duration::from_secs(300);
 /// The first pause of a platform that blocks a route. Each further block doubles it.
 ///
 /// A platform also blocks single requests of an address that it serves otherwise.
-const BLOCK_FIRST: Duration = Duration::from_secs(1);
+const BLOCK_FIRST: Duration = Duration::from_millis(800);
 /// How long the first request after such a pause goes alone. It is short because the others wait.
 const TRIAL_MAX: Duration = Duration::from_secs(1);
 
@@ -410,26 +410,26 @@ mod tests {
 
     #[test]
     fn rotation_block_grows_until_platform_responds() {
-        let (now, secs) = (Instant::now(), Duration::from_secs);
+        let (now, secs, millis) = (Instant::now(), Duration::from_secs, Duration::from_millis);
         let mut sole = EgressRotation::new(1);
         let max = secs(60);
-        assert_eq!(sole.block(0, PLATFORM_HOST, max, now), Some(secs(1)));
+        assert_eq!(sole.block(0, PLATFORM_HOST, max, now), Some(millis(800)));
         assert_eq!(sole.block(0, PLATFORM_HOST, max, now), None, "requests sent together count once");
-        assert_eq!(sole.select(PLATFORM_HOST, now), Err(secs(1)));
+        assert_eq!(sole.select(PLATFORM_HOST, now), Err(millis(800)));
         assert_eq!(sole.select("t.co", now), Ok(0), "another platform is not paused");
-        let mut at = now + secs(1);
-        for expect in [2, 4, 8, 16, 32, 60, 60] {
+        let (mut at, mut trial) = (now + millis(800), millis(800));
+        for expect in [1_600, 3_200, 6_400, 12_800, 25_600, 51_200, 60_000, 60_000].map(millis) {
             assert_eq!(sole.select(PLATFORM_HOST, at), Ok(0));
-            assert_eq!(sole.select(PLATFORM_HOST, at), Err(secs(1)), "one trial at a time");
-            assert_eq!(sole.block(0, PLATFORM_HOST, max, at), Some(secs(expect)));
-            assert_eq!(sole.select(PLATFORM_HOST, at), Err(secs(expect)));
-            at += secs(expect);
+            assert_eq!(sole.select(PLATFORM_HOST, at), Err(trial), "one trial at a time");
+            assert_eq!(sole.block(0, PLATFORM_HOST, max, at), Some(expect));
+            assert_eq!(sole.select(PLATFORM_HOST, at), Err(expect));
+            (at, trial) = (at + expect, secs(1));
         }
         assert_eq!(sole.select(PLATFORM_HOST, at), Ok(0));
         assert_eq!(sole.select(PLATFORM_HOST, at + secs(1)), Ok(0), "a trial without a result");
         sole.blocks.remove(&(0, PLATFORM_HOST));
         assert_eq!([(); 2].map(|()| sole.select(PLATFORM_HOST, at)), [Ok(0), Ok(0)]);
-        assert_eq!(sole.block(0, PLATFORM_HOST, max, at), Some(secs(1)), "from the start again");
+        assert_eq!(sole.block(0, PLATFORM_HOST, max, at), Some(millis(800)), "from the start again");
         let quiet = at + secs(62);
         assert_eq!([(); 2].map(|()| sole.select(PLATFORM_HOST, quiet)), [Ok(0), Ok(0)], "forgotten");
 
