@@ -5,6 +5,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 target="$(realpath -m "${CARGO_TARGET_DIR:-../target}")"
 
+# Scripts call the parsers in loops: speed comes before size.
+export CARGO_PROFILE_DIST_OPT_LEVEL=3
 build() { maturin build --profile dist --strip --zig --out "$target/wheels" "$@"; }
 for_target() { rustup target add "$1" && build --target "$@"; }
 
