@@ -75,11 +75,14 @@ fn insert_accounts(data: &TempDir) -> Result<()> {
             ('r1', randomblob(32), 'h1', 1, 2, 200, '[[\"x-cache\",\"HIT\"]]', randomblob(70000)),
             ('r2', randomblob(32), 'h2', 1795132860000, 1795219200000, NULL, NULL, NULL),
             ('r3', x'', 'h3', 1, 2, 204, '[]', x'');
-        INSERT INTO outbox (id, kind, recipient, attempts, due_at, done_at) VALUES
-            ('m1', 'verify', 'ann@example.org', 0, 1795132800000, NULL), ('m2', 'verify', NULL, 3, NULL, 1795132800000);
+        INSERT INTO outbox (id, kind, recipient, attempts, due_at, done_at, language) VALUES
+            ('m1', 'verify', 'ann@example.org', 0, 1795132800000, NULL, 'de'),
+            ('m2', 'verify', NULL, 3, NULL, 1795132800000, NULL);
         INSERT INTO orders VALUES
-            ('o1', 2, 'acc-ann', 'pack', 'pack-500', 500, 900, 'usd', 'fulfilled', 'cs_1', 1795132800000, '[100,200]', 300),
-            ('o2', 1, 'acc-ann', 'plan', 'pro', 10000, 2900, 'usd', 'open', NULL, 1795132800001, '[]', 0);";
+            ('o1', 2, 'acc-ann', 'pack', 'pack-500', 500, 900, 'usd', 'fulfilled', 'cs_1', 1795132800000, '[100,200]', 300,
+                'ja'),
+            ('o2', 1, 'acc-ann', 'plan', 'pro', 10000, 2900, 'usd', 'open', NULL, 1795132800001, '[]', 0,
+                NULL);";
     sqlite(&data.path().join("verbatim.db"), statements).map(drop)
 }
 
