@@ -47,3 +47,45 @@ fn encoded(packed: &[u8]) -> Result<Cow<'_, [u8]>> {
     let length = length.filter(|length| *length <= LENGTH_MAX).ok_or_else(damaged)?;
     bulk::decompress(packed, length).map(Cow::Owned).map_err(|_| damaged())
 }
+
+#[cfg(test)]
+mod tests {
+    use transcript_core::transcript::{Word, set_word_durations};
+
+    use super::*;
+
+    /// The words of the test in their first version, as the program before encoded them.
+    const COLUMNS: [u8; 42] = [
+        1, 20, 3, 1, 0, 2, 5, 2, 0, 6, 2, 6, 5, 2, 1, 0, 0, 0, 10, 4, 4, 16, 8, 6, 20, 1, 0, 3, 2, 1, 4, 10,
+        6, 2, 0, 18, 0, 1, 0, 0, 0, 0,
+    ];
+
+    #[test]
+    fn words_of_first_version_are_read() {
+        let without = vec![
+            Segment::new("it is so\nquiet", 1_000, 3_000),
+            Segment::new("no words here", 2_500, 2_000),
+            Segment::new("再见, 朋友", 4_000, 900),
+        ];
+        let mut expected = without.clone();
+        expected[0].words = [("it", 1_000), ("is", 1_240), ("so", 1_399), ("quiet", 1_900)]
+            .map(|(text, start)| Word::new(text, start, 0))
+            .into();
+        expected[2].words = vec![Word::new("再见", 4_000, 0), Word::new("朋友", 4_300, 0)];
+        set_word_durations(&mut expected);
+        expected[0].words[1].duration_ms = 17;
+
+        let frame = bulk::compress(&COLUMNS, 3).unwrap();
+        let mut decoded = without.clone();
+        unpack(&frame, &mut decoded).unwrap();
+        assert_eq!(decoded, expected);
+        // What replaces it is shorter, and read as well.
+        let packed = pack(&expected).unwrap().unwrap();
+        assert!(packed.len() < COLUMNS.len(), "{}", packed.len());
+        let mut decoded = without.clone();
+        unpack(&packed, &mut decoded).unwrap();
+        assert_eq!(decoded, expected);
+        let cut = frame.get(..frame.len() - 1).unwrap();
+        assert!(unpack(cut, &mut without.clone()).is_err());
+    }
+}

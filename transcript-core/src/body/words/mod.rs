@@ -18,7 +18,7 @@ use std::ops::Range;
 
 use bit_coder::{BitCoder, Chance, Decoder, Encoder, Numbers};
 
-use crate::transcript::{Segment, TIME_MAX_MS, Word, default_words_end, find_words};
+use crate::transcript::{Segment, TIME_MAX_MS, WORDS_MAX, Word, default_words_end, find_words};
 
 /// The version of this form.
 const VERSION: u8 = 2;
@@ -204,7 +204,7 @@ fn decode_coded(bytes: &[u8], segments: &mut [Segment]) -> Option<()> {
     let (step, coded) = bytes.split_first()?;
     let mut model = WordModel::new(*STEPS.get(usize::from(*step))?);
     let mut coder = Decoder::new(coded);
-    let mut kind = NO_WORDS;
+    let (mut kind, mut count) = (NO_WORDS, 0);
     for index in 0..segments.len() {
         kind = u8::try_from(coder.number(&mut model.kinds, kind.into(), 0)).ok()?;
         let text = &segments.get(index)?.text;
@@ -214,6 +214,10 @@ fn decode_coded(bytes: &[u8], segments: &mut [Segment]) -> Option<()> {
             EXPLICIT => decode_places(&mut coder, &mut model.places, text)?,
             _ => return None,
         };
+        count += texts.len();
+        if count > WORDS_MAX {
+            return None;
+        }
         let mut times = WordTimes { starts: vec![0; texts.len()], durations: vec![0; texts.len()] };
         if !texts.is_empty() {
             model.code_times(&mut coder, segments, index, &texts, &mut times)?;
@@ -322,6 +326,25 @@ mod tests {
         segments[0].words[0].start_ms = 3;
         check(&segments);
         assert_eq!(encode(&without_words(&segments)), None);
+    }
+
+    #[test]
+    fn words_beyond_the_most_are_refused() {
+        let text = "a ".repeat(WORDS_MAX / 2 + 1);
+        let mut segments = [Segment::new(text.as_str(), 0, 9_000), Segment::new(text.as_str(), 9_000, 9_000)];
+        // What an encoder without a limit of words would write: all words of both lines at one time.
+        for segment in &mut segments {
+            segment.words = text
+                .split(' ')
+                .filter(|word| !word.is_empty())
+                .map(|word| Word::new(word, segment.start_ms, 0))
+                .collect();
+        }
+        let bytes = encode(&segments).unwrap();
+        assert!(bytes.len() < 1 << 20, "{}", bytes.len());
+        assert_eq!(decode(&bytes, &mut without_words(&segments)), None);
+        segments[1].words.clear();
+        check(&segments);
     }
 
     #[test]
