@@ -1,7 +1,7 @@
 //! Reads a response body up to a limit.
 //!
 //! The body is decompressed here, not by the HTTP library, which copies it through small buffers: for a response of
-//! about 30 KB one pass takes half the time. A larger one is decompressed while it arrives, so that memory holds it once.
+//! about 30 KB one pass takes half the time. A larger one is decompressed while it arrives: memory holds its content only.
 
 use std::io::{BufRead, Read as _, Write as _};
 
@@ -31,8 +31,13 @@ pub(crate) async fn read(mut response: Response, max: usize) -> Result<Bytes, Ht
         return Err(HttpError::TooLarge);
     }
     let mut received = BytesMut::with_capacity(usize::try_from(announced).unwrap_or(0).min(ONE_PASS_MAX));
-    let mut large = None;
+    let (mut large, mut length) = (None, 0_usize);
     while let Some(chunk) = response.chunk().await.map_err(|error| HttpError::from_reqwest(&error))? {
+        length += chunk.len();
+        // Also of a compressed body: what follows its end would otherwise be read without limit.
+        if length > max {
+            return Err(HttpError::TooLarge);
+        }
         if is_compressed && large.is_none() && received.len() + chunk.len() > ONE_PASS_MAX {
             large = Some(BodyBuffer::new(true));
         }
@@ -43,7 +48,6 @@ pub(crate) async fn read(mut response: Response, max: usize) -> Result<Bytes, Ht
                     large.add(&bytes, max)?;
                 }
             }
-            None if received.len() + chunk.len() > max => return Err(HttpError::TooLarge),
             None => received.extend_from_slice(&chunk),
         }
     }
