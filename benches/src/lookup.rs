@@ -1,6 +1,10 @@
 //! Lookups of archived transcripts, compared with a bare hyper server that sends the same bytes.
 
-use std::{path::Path, process::Command, time::Duration};
+use std::{
+    path::Path,
+    process::{Command, Stdio},
+    time::Duration,
+};
 
 use anyhow::{Context as _, Result, ensure};
 use http_body_util::BodyExt as _;
@@ -30,7 +34,8 @@ pub(crate) struct LookupRound {
     pub(crate) per_second: f64,
 }
 
-/// Puts this many transcripts into the archive of a data folder.
+/// Puts this many transcripts into the archive of a data folder, and into its search index: a server would build that in
+/// the background of what is measured.
 pub(crate) async fn fill(data: &Path, videos: u64) -> Result<()> {
     let archive = SqliteArchive::open(SqliteOptions::new(data.join("archive.db"))).await?;
     for some in (0..videos).collect::<Vec<_>>().chunks(64) {
@@ -40,6 +45,8 @@ pub(crate) async fn fill(data: &Path, videos: u64) -> Result<()> {
         results.into_iter().collect::<Result<Vec<_>>>()?;
     }
     archive.close().await;
+    let built = verbatim(data, &["search", "rebuild"], &[])?.stdout(Stdio::null()).status()?;
+    ensure!(built.success(), "search rebuild failed");
     Ok(())
 }
 
