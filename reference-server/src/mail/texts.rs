@@ -9,12 +9,12 @@ pub(crate) fn mail_texts(languages: &[Messages]) -> Vec<MailTexts> {
     let first = languages.first();
     let texts = |messages: &Messages| {
         let find = |key| messages.find(key).or_else(|| first?.find(key)).unwrap_or_default().to_owned();
-        texts_of(messages, &find)
+        texts_for(messages, &find)
     };
     languages.iter().map(texts).collect()
 }
 
-fn texts_of(messages: &Messages, find: &impl Fn(&'static str) -> String) -> MailTexts {
+fn texts_for(messages: &Messages, find: &impl Fn(&'static str) -> String) -> MailTexts {
     let template = |[subject, request, link, hint, ignore]: [&'static str; 5]| MailTemplate {
         subject: find(subject),
         request: find(request),

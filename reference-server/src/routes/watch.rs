@@ -47,7 +47,8 @@ use crate::{
 };
 
 /// The request headers that a page depends on.
-const VARIES_BY: HeaderValue = HeaderValue::from_static("accept-encoding, accept-language, authorization");
+const PAGE_VARIES_BY: HeaderValue =
+    HeaderValue::from_static("accept-encoding, accept-language, authorization");
 
 type VideoPath = Result<Path<(String, String)>, PathRejection>;
 
@@ -138,7 +139,7 @@ pub(super) fn cached_page<B>(
     if !matches!(*method, Method::GET | Method::HEAD) {
         return None;
     }
-    // An encoded name is the router's to decode.
+    // The router decodes encoded names.
     let video = VideoId::new(Platform::from_wire(platform)?, id).ok()?;
     let options = PageOptions::parse(uri);
     if options.moment_ms.is_some() {
@@ -260,7 +261,7 @@ fn with_page_headers<B>(video: &VideoId, mut response: http::Response<B>) -> htt
     let headers = response.headers_mut();
     confine(headers, page::transcript::policy(video));
     headers.insert(REFERRER_POLICY, question::SAME_ORIGIN);
-    headers.insert(VARY, VARIES_BY);
+    headers.insert(VARY, PAGE_VARIES_BY);
     response
 }
 

@@ -49,7 +49,7 @@ impl MailBranding {
             LinkMail::Recover => (&texts.recover, "api/v1/verify"),
             LinkMail::SignIn => (&texts.sign_in, "sign-in/confirm"),
         };
-        let language = page_language(language).map(|tag| format!("&{tag}")).unwrap_or_default();
+        let language = page_language(language, &texts).map(|tag| format!("&{tag}")).unwrap_or_default();
         let link = format!("{base_url}/{path}?token={token}{language}");
         self.message(&texts, template, &[], to, &link)
     }
@@ -57,7 +57,7 @@ impl MailBranding {
     /// Builds the receipt of a paid order. Names of items are the service's own.
     pub(super) fn receipt(&self, language: Option<&str>, order: &Order, to: String) -> MailMessage {
         let (texts, base_url) = (self.texts(language), self.base_url.trim_end_matches('/'));
-        let language = page_language(language).map(|tag| format!("?{tag}")).unwrap_or_default();
+        let language = page_language(language, &texts).map(|tag| format!("?{tag}")).unwrap_or_default();
         let link = format!("{base_url}/account/orders/{}{language}", order.id);
         let credits = order.credits.to_string();
         let item = match &order.item {
@@ -104,10 +104,9 @@ impl MailBranding {
     }
 }
 
-/// The parameter of a page in this language; `None` for a tag that an address cannot contain as it is.
-fn page_language(tag: Option<&str>) -> Option<String> {
-    let is_plain = |tag: &&str| tag.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-    tag.filter(is_plain).map(|tag| format!("hl={tag}"))
+/// The parameter of a page in the language of the mail; `None` if it has another one than the page.
+fn page_language(tag: Option<&str>, texts: &MailTexts) -> Option<String> {
+    tag.filter(|tag| tag.eq_ignore_ascii_case(&texts.language)).map(|_| format!("hl={}", texts.language))
 }
 
 /// Replaces the names in braces.
@@ -262,8 +261,8 @@ mod tests {
             assert!(arabic.html.contains(part), "{}", arabic.html);
         }
         // The page of the link has the language, too.
-        assert!(arabic.text.contains("/api/v1/verify?token=0123abcd&hl=AR\n"), "{}", arabic.text);
-        assert!(arabic.html.contains("?token=0123abcd&amp;hl=AR\""), "{}", arabic.html);
+        assert!(arabic.text.contains("/api/v1/verify?token=0123abcd&hl=ar\n"), "{}", arabic.text);
+        assert!(arabic.html.contains("?token=0123abcd&amp;hl=ar\""), "{}", arabic.html);
         let plain = MailBranding::default().link_mail(LinkMail::Verify, None, String::new(), TOKEN);
         assert_eq!((mail(None), mail(Some("x\"y"))), (plain.clone(), plain));
     }
