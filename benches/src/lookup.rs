@@ -15,7 +15,7 @@ use transcript_core::archive::Archive as _;
 use crate::{
     baseline_hyper, corpus,
     http_client::{HttpClient, get},
-    process::{BenchServer, serve, wrk},
+    process::{BenchServer, serve, verbatim, wrk},
     report::{Goal, line, median, ratio},
 };
 
