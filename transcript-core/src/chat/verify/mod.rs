@@ -39,6 +39,8 @@ mod claim_tests;
 #[cfg(test)]
 mod hostile_tests;
 #[cfg(test)]
+mod opposite_tests;
+#[cfg(test)]
 mod reversal_tests;
 #[cfg(test)]
 mod tests;

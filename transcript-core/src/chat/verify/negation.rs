@@ -5,7 +5,8 @@
 //!
 //! - a negation covers words of the passages, of which they do not negate the first or negate less than half, or words
 //!   that they do not have while they negate nothing; unless it covers a word of the question that they do not have;
-//! - it denies that something is true, as the passages do not, unless the question is about that;
+//! - it denies that something is true, and neither do the passages nor say that anything is untrue, unless the question
+//!   is about that;
 //! - a clause has two negating words, which cancel each other in some languages, and the passages have no such clause;
 //! - the sentence states the first word, or two words, of a negation in the passages that they state nowhere.
 //!
@@ -25,7 +26,7 @@ use super::{
         tokenizer::{Term, terms},
     },
     negation_words::{NegationWords, is_ideographic_doubt, is_ideographic_negator, is_ideographic_suffix},
-    opposites::{self, FoundWord, PairWord, PairWords},
+    opposites::{self, OCCURRENCES_MAX, PairOccurrence, PairWord, PairWords, SIDE_TERMS_MAX},
 };
 use crate::transcript::{LanguageTag, is_unspaced};
 
@@ -33,6 +34,8 @@ use crate::transcript::{LanguageTag, is_unspaced};
 const SCOPE_WORDS: usize = 3;
 /// Items between a negating word and the word for truth that it negates.
 const TRUTH_DISTANCE: usize = 2;
+/// Maximum of informative words after a comma that belong to the clause before it.
+const SUPPLEMENT_WORDS_MAX: usize = 2;
 /// Informative words of an average clause, above which a text has no punctuation. Unspaced scripts are not counted.
 const CLAUSE_WORDS_MAX: usize = 8;
 
@@ -50,9 +53,11 @@ pub(super) struct Polarity {
     /// Whether the ends of clauses are unknown.
     is_unpunctuated: bool,
     /// Negated words for truth.
-    denied_truths: Vec<String>,
+    denied_truths: HashSet<String>,
+    /// Whether a word says that something is untrue.
+    has_untruth: bool,
     /// Words that have an opposite.
-    opposites: Vec<FoundWord>,
+    opposites: Vec<PairOccurrence>,
 }
 
 /// A part of a clause.
@@ -70,8 +75,20 @@ enum Item {
     Doubt,
     /// A word for truth.
     Truth(String),
-    /// A word that has an opposite, and whether the next item is its own term.
-    Opposite(PairWord, bool),
+    /// A word that says that something is untrue.
+    Untruth,
+    /// A word that has an opposite.
+    Opposite(PairItem),
+}
+
+/// A word that has an opposite.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct PairItem {
+    word: PairWord,
+    /// Whether the next item is its own term.
+    has_term: bool,
+    /// Whether it may be part of a phrase: "at least", "au moins".
+    is_phrase: bool,
 }
 
 impl Polarity {
@@ -80,16 +97,23 @@ impl Polarity {
         let language = language_of(text, language.primary());
         let (words, pairs) = (NegationWords::new(language), PairWords::new(language));
         let mut polarity = Self::default();
-        let clauses = text.split(ends_clause).map(|clause| items(clause, words, &pairs));
-        let clauses: Vec<_> = clauses.filter(|items| !items.is_empty()).collect();
+        let goes_on = |clause: &str| clause.ends_with([',', '，', '、']);
+        let clauses = text.split_inclusive(ends_clause);
+        let clauses = clauses.map(|clause| (items(clause, words, &pairs), goes_on(clause)));
+        let clauses: Vec<_> = clauses.filter(|(items, _)| !items.is_empty()).collect();
         let spaced = |item: &&Item| matches!(item, Item::Term(term) if !term.starts_with(is_unspaced));
-        let count = clauses.iter().flatten().filter(spaced).count();
+        let count = clauses.iter().flat_map(|(items, _)| items).filter(spaced).count();
         polarity.is_unpunctuated = count > CLAUSE_WORDS_MAX * clauses.len();
-        for items in clauses {
-            for items in items.split(|item| *item == Item::Boundary) {
+        let is_boundary = |item: &Item| *item == Item::Boundary;
+        for (index, (items, goes_on)) in clauses.iter().enumerate() {
+            let next = clauses.get(index + 1).filter(|_| *goes_on);
+            let next = next.and_then(|(items, _)| items.split(is_boundary).next()).unwrap_or_default();
+            let mut parts = items.split(is_boundary).peekable();
+            while let Some(items) = parts.next() {
                 let negators = items.iter().filter(|item| **item == Item::Negator).count();
                 polarity.has_double |= negators > 1 && words.cancel();
                 polarity.add_clause(items);
+                polarity.add_opposites(items, if parts.peek().is_none() { next } else { &[] });
             }
         }
         polarity
@@ -100,7 +124,7 @@ impl Polarity {
         if items.contains(&Item::Doubt) {
             self.doubtful.extend(items.iter().filter_map(term));
         }
-        self.add_opposites(items);
+        self.has_untruth |= items.contains(&Item::Untruth);
         self.add_denied_truths(items);
         let mut covered: HashSet<usize> = HashSet::new();
         for (index, item) in items.iter().enumerate() {
@@ -131,23 +155,40 @@ impl Polarity {
             let near =
                 items.iter().take(index + 1 + TRUTH_DISTANCE).skip(index.saturating_sub(TRUTH_DISTANCE));
             if near.into_iter().any(|item| *item == Item::Negator) {
-                self.denied_truths.push(word.clone());
+                self.denied_truths.insert(word.clone());
             }
         }
     }
 
-    fn add_opposites(&mut self, items: &[Item]) {
-        let is_certain = !items.iter().any(|item| matches!(item, Item::Negator | Item::Suffix | Item::Doubt));
-        for (index, item) in items.iter().enumerate() {
-            let Item::Opposite(word, has_term) = item else { continue };
-            let term = |item: &Item| if let Item::Term(term) = item { Some(term.clone()) } else { None };
-            let (before, after) =
-                (items.iter().take(index).rev(), items.iter().skip(index + 1 + usize::from(*has_term)));
-            self.opposites.push(FoundWord {
-                word: *word,
-                before: before.filter_map(term).take(SCOPE_WORDS).collect(),
-                after: after.filter_map(term).take(SCOPE_WORDS).collect(),
-                is_certain,
+    /// Adds the words of pairs of a clause; `next` is what follows its comma.
+    fn add_opposites(&mut self, items: &[Item], next: &[Item]) {
+        let denies = |item: &Item| matches!(item, Item::Negator | Item::Suffix | Item::Doubt);
+        let term = |item: &Item| if let Item::Term(term) = item { Some(term.clone()) } else { None };
+        let pair = |(index, item)| if let &Item::Opposite(pair) = item { Some((index, pair)) } else { None };
+        let pairs = || items.iter().enumerate().filter_map(pair);
+        let is_certain = pairs().nth(1).is_none() && !items.iter().any(denies);
+        // A few words after a comma, of which the last one is the noun: "cheap, even in winter".
+        let supplement: Vec<_> = next.iter().rev().filter_map(term).take(SUPPLEMENT_WORDS_MAX + 1).collect();
+        let is_short = supplement.len() <= SUPPLEMENT_WORDS_MAX && !next.iter().any(denies);
+        let supplement = Some(supplement).filter(|_| is_short).unwrap_or_default();
+        let room = OCCURRENCES_MAX.saturating_sub(self.opposites.len());
+        for (index, pair) in pairs().take(room) {
+            let own = items.get(index + 1).filter(|_| pair.has_term).and_then(term).unwrap_or_default();
+            // Pairs of letters overlap.
+            let (first, last) = (own.chars().next(), own.chars().last());
+            let before = items.iter().take(index).rev().filter_map(term);
+            let before = before.skip_while(|term| first.is_some() && term.chars().last() == first);
+            let after = items.iter().skip(index + 1 + usize::from(pair.has_term)).filter_map(term);
+            let after = after.skip_while(|term| last.is_some() && term.chars().next() == last);
+            let mut after: Vec<_> = after.take(SIDE_TERMS_MAX).collect();
+            if after.is_empty() {
+                after.extend(supplement.iter().cloned());
+            }
+            self.opposites.push(PairOccurrence {
+                word: pair.word,
+                before: before.take(SIDE_TERMS_MAX).collect(),
+                after,
+                is_certain: is_certain && !pair.is_phrase,
             });
         }
     }
@@ -159,9 +200,12 @@ impl Polarity {
             !passages.is_unpunctuated || scope.first().is_some_and(|first| self.has(first))
         };
         let negations: Vec<&Vec<String>> = passages.negations.iter().filter(counts).collect();
+        let certain: HashSet<&String> = negations.iter().copied().flatten().collect();
+        let says_untrue = passages.has_untruth || !passages.denied_truths.is_empty();
         let is_unfounded = |scope: &Vec<String>| {
-            let is_negated = |term: &String| negations.iter().any(|negation| negation.contains(term));
-            let negated = |term: &String| is_negated(term) || passages.doubtful.contains(term);
+            let negated = |term: &String| certain.contains(term) || passages.doubtful.contains(term);
+            let is_untrue =
+                says_untrue && scope.first().is_some_and(|first| self.denied_truths.contains(first));
             let shared: Vec<_> = scope.iter().filter(|term| passages.has(term)).collect();
             let denies_question = scope.iter().any(|term| is_asked(term) && !passages.has(term));
             let is_founded = match shared.first() {
@@ -170,7 +214,7 @@ impl Polarity {
                     negated(first) && shared.iter().filter(|term| negated(term)).count() * 2 >= shared.len()
                 }
             };
-            !is_founded && !denies_question
+            !is_founded && !denies_question && !is_untrue
         };
         let is_reversed = |scope: &Vec<String>| {
             let reversed = |term: &String| {
@@ -179,8 +223,7 @@ impl Polarity {
             };
             scope.first().is_some_and(reversed) || scope.iter().filter(|term| reversed(term)).count() > 1
         };
-        let is_denied =
-            passages.denied_truths.is_empty() && self.denied_truths.iter().any(|word| !is_asked(word));
+        let is_denied = !says_untrue && self.denied_truths.iter().any(|word| !is_asked(word));
         is_denied
             || (self.has_double && !passages.has_double)
             || self.negations.iter().any(is_unfounded)
@@ -229,8 +272,13 @@ fn items(clause: &str, words: NegationWords<'_>, pairs: &PairWords) -> Vec<Item>
             } else {
                 is_common = is_common_word(word);
             }
+            if words.is_untruth(word) {
+                items.push(Item::Untruth);
+            }
+            let is_phrase = matches!(last.as_str(), "at" | "au" | "du" | "al" | "lo");
             word.clone_into(&mut last);
-            items.extend(pairs.find(lower).map(|pair| Item::Opposite(pair, !is_common)));
+            let pair = pairs.find(lower);
+            items.extend(pair.map(|word| Item::Opposite(PairItem { word, has_term: !is_common, is_phrase })));
         }
         Term::Stem(stem) if !is_common => {
             if words.is_truth(&last) {
@@ -245,7 +293,8 @@ fn items(clause: &str, words: NegationWords<'_>, pairs: &PairWords) -> Vec<Item>
         Term::Ngram(ngram) if is_ideographic_suffix(ngram) => items.push(Item::Suffix),
         Term::Ngram(ngram) if is_ideographic_negator(ngram) => items.push(Item::Negator),
         Term::Ngram(ngram) if ngram.chars().count() > 1 && !is_common_ngram(ngram) => {
-            items.extend(PairWords::find_ngram(ngram).map(|pair| Item::Opposite(pair, true)));
+            let pair = |word| Item::Opposite(PairItem { word, has_term: true, is_phrase: false });
+            items.extend(PairWords::find_ngram(ngram).map(pair));
             items.push(Item::Term(ngram.to_owned()));
         }
         Term::Stem(_) | Term::Ngram(_) => {}
@@ -353,6 +402,15 @@ mod tests {
         assert!(!contradicts("The bridge was built by hand in one summer", spoken, "en"));
         assert!(!contradicts("The ferry did not float", spoken, "en"));
         assert!(contradicts("The ferry did float", spoken, "en"));
+    }
+
+    #[test]
+    fn polarity_opposites_are_bounded_and_then_uncertain() {
+        let (reversed, spoken) = ("The fare is expensive in winter", "the fare is cheap in winter.");
+        assert!(contradicts(reversed, spoken, "en"));
+        let crowded = spoken.repeat(OCCURRENCES_MAX + 1);
+        assert_eq!(Polarity::new(&crowded, &LanguageTag::english()).opposites.len(), OCCURRENCES_MAX);
+        assert!(!contradicts(reversed, &crowded, "en"));
     }
 
     #[test]

@@ -48,7 +48,9 @@ const DOUBTS: &str = "forbid forbids forbidden forbade prohibit prohibits prohib
     impossibile evitare verboden onmogelijk vermijden запрещено запрещен невозможно zabronione zakazane niemożliwe \
     yasak imkansız אסור ممنوع مستحيل";
 /// Words for truth: a negation of one denies a whole statement.
-const TRUTHS: &str = "true truth wahr stimmt vrai vraie cierto cierta verdad vero verdade waar prawda правда";
+const TRUTHS: &str = "true truth wahr vrai vraie cierto cierta verdad vero verdade prawda правда";
+/// Words that say that something is untrue.
+const UNTRUTHS: &str = "myth myths false wrong untrue falsch falsche falscher mythos irrtum faux fausse mythe mito falso falsa mentira";
 /// Endings of negated Turkish verbs.
 const TURKISH_PARTS: [&str; 12] = [
     "madı", "medi", "mıyor", "miyor", "muyor", "mamıs", "memis", "mayan", "meyen", "mayacak", "meyecek",
@@ -70,6 +72,7 @@ static ALL: LazyLock<HashMap<&'static str, HashSet<String>>> =
 static LIMITING: LazyLock<HashSet<String>> = LazyLock::new(|| folded(LIMITERS));
 static BOUNDING: LazyLock<HashSet<String>> = LazyLock::new(|| folded(BOUNDARIES));
 static TRUE: LazyLock<HashSet<String>> = LazyLock::new(|| folded(TRUTHS));
+static UNTRUE: LazyLock<HashSet<String>> = LazyLock::new(|| folded(UNTRUTHS));
 static DENYING: LazyLock<HashSet<String>> = LazyLock::new(|| folded(DOUBTS));
 
 fn folded(list: &str) -> HashSet<String> {
@@ -125,6 +128,11 @@ impl<'a> NegationWords<'a> {
     /// Whether a folded word is one for truth.
     pub(super) fn is_truth(self, word: &str) -> bool {
         TRUE.contains(word)
+    }
+
+    /// Whether a folded word says that something is untrue.
+    pub(super) fn is_untruth(self, word: &str) -> bool {
+        UNTRUE.contains(word)
     }
 
     /// Whether a folded word denies without negating.

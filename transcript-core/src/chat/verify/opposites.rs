@@ -1,9 +1,10 @@
 //! Opposites: whether a sentence has the opposite of a word in the place of that word.
 //!
-//! "The fare was expensive" contradicts passages with "the fare was cheap". A sentence contradicts them if it has a word
-//! of a pair and they have only the other one, with the same informative words around. If one of these changes sides,
-//! nothing is certain: "B after A" is "A before B". Clauses with a negation are left to
-//! [`negation`](super::negation).
+//! "The fare was expensive in winter" contradicts passages with "the fare was cheap in winter". A sentence contradicts
+//! them if one of its clauses is one of theirs, perhaps shortened, with the opposite of a word between the same two
+//! informative words. Other clauses with an opposite are often true in other words: "B after A" is "A before B". A clause
+//! with a second word of a pair or of quantity ("less expensive", "most are cheap") is not certain, and those with a
+//! negation are left to [`negation`](super::negation).
 
 use std::{
     collections::{HashMap, HashSet},
@@ -15,8 +16,12 @@ use super::{
     opposite_words::OPPOSITES,
 };
 
-/// Informative words that must be the same around both words, if the sentence has that many.
-const SHARED_MIN: usize = 2;
+/// Informative words that a clause must have around its word.
+const TERMS_MIN: usize = 2;
+/// Maximum of informative words on a side of a word; in a longer clause it is not certain.
+pub(super) const SIDE_TERMS_MAX: usize = 16;
+/// Maximum of words of pairs that are read in a text; nothing is certain about a text with more.
+pub(super) const OCCURRENCES_MAX: usize = 200;
 
 /// The pairs of each language: a stem, or a run of letters in unspaced scripts, with its row and its side.
 static PAIRS: LazyLock<HashMap<&'static str, HashMap<String, PairWord>>> = LazyLock::new(|| {
@@ -50,19 +55,19 @@ impl PairWord {
 
 /// Finds words of pairs in texts of one language.
 pub(super) struct PairWords {
-    stemmer: WordStemmer,
-    pairs: Option<&'static HashMap<String, PairWord>>,
+    pairs: Option<(WordStemmer, &'static HashMap<String, PairWord>)>,
 }
 
 impl PairWords {
     /// The pairs of a language by its primary tag.
     pub(super) fn new(language: &str) -> Self {
-        Self { stemmer: WordStemmer::new(language), pairs: PAIRS.get(language) }
+        Self { pairs: PAIRS.get(language).map(|pairs| (WordStemmer::new(language), pairs)) }
     }
 
     /// The side of a word in lower case.
     pub(super) fn find(&self, lower: &str) -> Option<PairWord> {
-        self.pairs?.get(&*self.stemmer.stem(lower)).copied()
+        let (stemmer, pairs) = self.pairs.as_ref()?;
+        pairs.get(&*stemmer.stem(lower)).copied()
     }
 
     /// The side of a run of letters of an unspaced script.
@@ -73,51 +78,44 @@ impl PairWords {
 
 /// A word of a pair in a text.
 #[derive(Clone, Debug)]
-pub(super) struct FoundWord {
+pub(super) struct PairOccurrence {
     pub(super) word: PairWord,
     /// Informative terms of its clause before and after it, nearest first.
     pub(super) before: Vec<String>,
     pub(super) after: Vec<String>,
-    /// Whether its clause has no negation.
+    /// Whether its clause has no negation and no other word of a pair.
     pub(super) is_certain: bool,
 }
 
-impl FoundWord {
-    /// Terms after the word that belong to it: only the next one if the word begins its clause.
-    fn object(&self) -> &[String] {
-        let count = if self.before.is_empty() { 1 } else { self.after.len() };
-        self.after.get(..count).unwrap_or(&self.after)
-    }
-
-    /// Whether the word is in the place of another one: no word around changed sides.
+impl PairOccurrence {
+    /// Whether the clause of the word is that of another one, perhaps shortened, but for the word.
     fn replaces(&self, other: &Self) -> bool {
-        let (own_object, object) = (self.object(), other.object());
-        let terms = || self.before.iter().chain(&self.after);
-        let is_kept = |term: &String| {
-            (self.before.contains(term) && other.before.contains(term))
-                || (own_object.contains(term) && object.contains(term))
+        let is_in = |own: &[String], spoken: &[String]| {
+            own.first() == spoken.first() && own.iter().all(|term| spoken.contains(term))
         };
-        let is_moved = |term: &String| {
-            (self.before.contains(term) && object.contains(term))
-                || (own_object.contains(term) && other.before.contains(term))
-        };
-        let is_shared = |term: &&String| other.before.contains(term) || other.after.contains(term);
-        terms().any(is_kept)
-            && !terms().any(|term| is_moved(term) && !is_kept(term))
-            && terms().filter(is_shared).count() >= terms().count().min(SHARED_MIN)
+        let (before, after) = (&self.before, &self.after);
+        // "The price fell" may be the end of a longer story.
+        !after.is_empty()
+            && before.len() + after.len() >= TERMS_MIN
+            && before.len().max(after.len()) < SIDE_TERMS_MAX
+            && is_in(before, &other.before)
+            && is_in(after, &other.after)
     }
 }
 
-/// Whether a sentence has the opposite of a word of the passages in its place.
-pub(super) fn is_reversed(sentence: &[FoundWord], passages: &[FoundWord]) -> bool {
-    let is_opposite = |own: &FoundWord| {
-        let is_spoken = passages.iter().any(|spoken| spoken.word == own.word);
-        let replaces = |spoken: &FoundWord| {
-            spoken.is_certain && spoken.word.is_opposite_of(own.word) && own.replaces(spoken)
+/// Whether a sentence has the opposite of a word of the passages in its place, and neither has both words.
+pub(super) fn is_reversed(sentence: &[PairOccurrence], passages: &[PairOccurrence]) -> bool {
+    let has = |text: &[PairOccurrence], word: PairWord| text.iter().any(|found| found.word == word);
+    let is_opposite = |own: &PairOccurrence| {
+        let replaces = |spoken: &PairOccurrence| {
+            spoken.is_certain
+                && spoken.word.is_opposite_of(own.word)
+                && own.replaces(spoken)
+                && !has(sentence, spoken.word)
         };
-        own.is_certain && !is_spoken && passages.iter().any(replaces)
+        own.is_certain && !has(passages, own.word) && passages.iter().any(replaces)
     };
-    sentence.iter().any(is_opposite)
+    sentence.len().max(passages.len()) < OCCURRENCES_MAX && sentence.iter().any(is_opposite)
 }
 
 #[cfg(test)]
@@ -137,8 +135,11 @@ mod tests {
                         true => pairs.get(&fold(word)).copied(),
                         false => words.find(word),
                     };
-                    let has_other = |word: &&str| found(word) != Some(PairWord { row, is_second });
-                    conflicts.extend(side.split_whitespace().filter(has_other).map(|word| (*language, word)));
+                    let pair = PairWord { row, is_second };
+                    let is_wrong = |word: &&str| {
+                        found(word) != Some(pair) || (language.is_empty() && word.chars().count() != 2)
+                    };
+                    conflicts.extend(side.split_whitespace().filter(is_wrong).map(|word| (*language, word)));
                 }
             }
         }

@@ -3,7 +3,7 @@
 use super::claim_tests::verified;
 
 /// Language, spoken line, a true statement, and one that reverses the line.
-const REVERSALS: [(&str, &str, &str, &str); 32] = [
+const REVERSALS: [(&str, &str, &str, &str); 25] = [
     (
         "en",
         "The fare on the old ferry was cheap, even in winter.",
@@ -54,12 +54,6 @@ const REVERSALS: [(&str, &str, &str, &str); 32] = [
     ),
     (
         "en",
-        "Most of the houses survived the flood of the river.",
-        "Most houses survived the flood",
-        "Few houses survived the flood of the river",
-    ),
-    (
-        "en",
         "The price of grain rose in the second year.",
         "In the second year the price of grain rose",
         "The price of grain fell in the second year",
@@ -72,21 +66,9 @@ const REVERSALS: [(&str, &str, &str, &str); 32] = [
     ),
     (
         "de",
-        "Der neue Kanal ist breiter als der alte Kanal.",
-        "Der alte Kanal ist schmaler als der neue Kanal",
-        "Der neue Kanal ist schmaler als der alte Kanal",
-    ),
-    (
-        "de",
         "Alle Schüler bestanden die schwere Prüfung.",
         "Die Schüler bestanden die Prüfung",
         "Keiner der Schüler bestand die Prüfung",
-    ),
-    (
-        "de",
-        "Nach dem Sturm reparierten sie das Dach der Scheune.",
-        "Sie reparierten das Dach nach dem Sturm",
-        "Sie reparierten das Dach vor dem Sturm",
     ),
     (
         "de",
@@ -132,12 +114,6 @@ const REVERSALS: [(&str, &str, &str, &str); 32] = [
     ),
     (
         "es",
-        "El río subió tres metros durante la tormenta.",
-        "Durante la tormenta el río subió",
-        "El río bajó durante la tormenta",
-    ),
-    (
-        "es",
         "Todos los barcos volvieron al puerto de noche.",
         "Los barcos volvieron al puerto",
         "Ningún barco volvió al puerto",
@@ -161,15 +137,7 @@ const REVERSALS: [(&str, &str, &str, &str); 32] = [
         "La barca cruzó la bahía sin vela",
     ),
     ("ja", "店は毎日朝早く開きます。", "店は朝早く開きます", "店は朝早く開かない"),
-    ("ja", "新しい橋は古い橋より長いです。", "新しい橋は長いです", "新しい橋は古い橋より短いです"),
     ("ja", "学生の全員が試験に合格しました。", "学生は試験に合格しました", "学生は試験に合格しませんでした"),
-    ("ja", "地震の後に駅が建てられました。", "駅は地震の後に建てられました", "地震の前に駅が建てられました"),
-    (
-        "ja",
-        "去年の冬は魚の値段が高いままでした。",
-        "冬は魚の値段が高い",
-        "去年の冬は魚の値段が低いままでした",
-    ),
     ("zh", "地震之后村里建了新学校。", "地震之后建了学校", "地震之前村里建了新学校"),
 ];
 
