@@ -1,7 +1,7 @@
 //! Compact form of the words of a transcript, for archives.
 //!
 //! It holds where the words are in the text of their segments, and when; the text is stored once, with the segments.
-//! An adaptive arithmetic coder ([`bit_coder`]) writes it, with what the decoder knows as the context:
+//! An adaptive arithmetic coder (`bit_coder.rs`) writes it, with what the decoder knows as the context:
 //!
 //! - A word usually takes the distance from the start of the word before and nothing else. Its context is the share of
 //!   that word in the time left of its segment, by the lengths of the words left.
