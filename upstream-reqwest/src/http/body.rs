@@ -39,15 +39,11 @@ pub(crate) async fn read(mut response: Response, max: usize) -> Result<Bytes, Ht
             return Err(HttpError::TooLarge);
         }
         if is_compressed && large.is_none() && received.len() + chunk.len() > ONE_PASS_MAX {
-            large = Some(BodyBuffer::new(true));
+            let buffer = large.insert(BodyBuffer::new(true));
+            buffer.add(&std::mem::take(&mut received), max)?;
         }
         match &mut large {
-            Some(large) => {
-                // What arrived before the body was large.
-                for bytes in [std::mem::take(&mut received).freeze(), chunk] {
-                    large.add(&bytes, max)?;
-                }
-            }
+            Some(large) => large.add(&chunk, max)?,
             None => received.extend_from_slice(&chunk),
         }
     }
