@@ -1,14 +1,17 @@
 //! Version 1 of the words of a transcript: columns of bytes. It is read and no longer written.
 
-use super::{EXPLICIT, NO_WORDS, SPACED, position, unzigzag};
-use crate::transcript::{Segment, WORDS_MAX, Word, default_words_end};
+use super::{EXPLICIT, NO_WORDS, SPACED, position};
+use crate::{
+    body::numbers::{take_number, unzigzag},
+    transcript::{Segment, WORDS_MAX, Word, default_words_end},
+};
 
 /// The byte of a number that is not in its table.
 const ESCAPE: u8 = u8::MAX;
 
 /// Decodes words, without the version, into the segments with which they were encoded. `None` if they do not fit.
 pub(super) fn decode(mut bytes: &[u8], segments: &mut [Segment]) -> Option<()> {
-    let step = take(&mut bytes).filter(|step| *step > 0)?;
+    let step = take_number(&mut bytes).filter(|step| *step > 0)?;
     let [kinds, mut places, firsts, distances, early, durations] = take_columns(&mut bytes)?;
     if !bytes.is_empty() || kinds.len() != segments.len() {
         return None;
@@ -63,16 +66,16 @@ fn set_durations(segments: &mut [Segment], durations: &[u64]) -> Option<()> {
 /// Numbers as bytes that name those of a table, which comes first; rarer numbers follow the bytes.
 fn decoded(bytes: &[u8]) -> Option<Vec<u64>> {
     let mut bytes = bytes;
-    let (count, table_len) = (take(&mut bytes)?, take(&mut bytes)?);
+    let (count, table_len) = (take_number(&mut bytes)?, take_number(&mut bytes)?);
     let mut table: Vec<u64> = Vec::with_capacity(usize::from(ESCAPE));
     for _ in 0..(table_len <= ESCAPE.into()).then_some(table_len)? {
         let before = table.last().copied().unwrap_or_default();
-        table.push(before.checked_add(take(&mut bytes)?)?);
+        table.push(before.checked_add(take_number(&mut bytes)?)?);
     }
     let count = usize::try_from(count).ok().filter(|count| *count <= WORDS_MAX)?;
     let (codes, mut rare) = bytes.split_at_checked(count)?;
     let number = |code: &u8| match *code {
-        ESCAPE => take(&mut rare),
+        ESCAPE => take_number(&mut rare),
         index => table.get(usize::from(index)).copied(),
     };
     let numbers = codes.iter().map(number).collect::<Option<_>>()?;
@@ -80,12 +83,12 @@ fn decoded(bytes: &[u8]) -> Option<Vec<u64>> {
 }
 
 fn take_places<'a>(places: &mut &[u8], text: &'a str) -> Option<Vec<&'a str>> {
-    let count = usize::try_from(take(places)?).ok().filter(|count| *count <= text.len())?;
+    let count = usize::try_from(take_number(places)?).ok().filter(|count| *count <= text.len())?;
     let mut end = 0_usize;
     let mut texts = Vec::with_capacity(count);
     for _ in 0..count {
-        let start = end.checked_add(usize::try_from(take(places)?).ok()?)?;
-        end = start.checked_add(usize::try_from(take(places)?).ok()?)?;
+        let start = end.checked_add(usize::try_from(take_number(places)?).ok()?)?;
+        end = start.checked_add(usize::try_from(take_number(places)?).ok()?)?;
         texts.push(text.get(start..end).filter(|text| !text.is_empty())?);
     }
     Some(texts)
@@ -94,22 +97,8 @@ fn take_places<'a>(places: &mut &[u8], text: &'a str) -> Option<Vec<&'a str>> {
 fn take_columns<'a>(bytes: &mut &'a [u8]) -> Option<[&'a [u8]; 6]> {
     let mut columns = [&[][..]; 6];
     for column in &mut columns {
-        let length = usize::try_from(take(bytes)?).ok()?;
+        let length = usize::try_from(take_number(bytes)?).ok()?;
         (*column, *bytes) = bytes.split_at_checked(length)?;
     }
     Some(columns)
-}
-
-/// Takes a number in groups of seven bits, the lowest first.
-fn take(bytes: &mut &[u8]) -> Option<u64> {
-    let mut number = 0;
-    for shift in (0..63).step_by(7) {
-        let (byte, rest) = bytes.split_first()?;
-        *bytes = rest;
-        number |= u64::from(byte & 0x7f) << shift;
-        if byte & 0x80 == 0 {
-            return Some(number);
-        }
-    }
-    None
 }

@@ -18,6 +18,7 @@ use std::ops::Range;
 
 use bit_coder::{BitCoder, Chance, Decoder, Encoder, Numbers};
 
+use super::numbers::{unzigzag, zigzag};
 use crate::transcript::{Segment, TIME_MAX_MS, WORDS_MAX, Word, default_words_end, find_words};
 
 /// The version of this form.
@@ -269,15 +270,6 @@ fn decode_places<'a>(coder: &mut Decoder<'_>, places: &mut Numbers, text: &'a st
         texts.push(text.get(start..end).filter(|text| !text.is_empty())?);
     }
     Some(texts)
-}
-
-/// A signed number as one without sign, small if it is near 0.
-fn zigzag(number: i64) -> u64 {
-    (number << 1 ^ number >> 63).cast_unsigned()
-}
-
-fn unzigzag(number: u64) -> i64 {
-    (number >> 1).cast_signed() ^ -(number & 1).cast_signed()
 }
 
 #[cfg(test)]
