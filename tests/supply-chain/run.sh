@@ -38,6 +38,9 @@ else
     "set ADVISORY_DB to a clone of it" >&2
 fi
 
+# The installed programs suffice; what they were built from takes a gigabyte.
+rm -rf "$folder/build"
+
 # One file for each program and library that is distributed. The tool writes them beside the manifests.
 rm -rf "$folder/sbom"
 mkdir -p "$folder/sbom"
