@@ -56,6 +56,7 @@ const ARCHIVE: SchemaPart = SchemaPart {
         4 "0004_store_words_and_details",
         5 "0005_index_for_search",
         6 "0006_store_vectors",
+        7 "0007_drop_generation_index",
     ),
 };
 

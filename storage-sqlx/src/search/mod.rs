@@ -41,11 +41,12 @@ macro_rules! candidates {
     ($order:literal) => {
         sql! {
             sqlite: concat!("WITH matched AS MATERIALIZED (
-                    SELECT rowid / 64 AS id, CAST(bm25(terms, 4.0, 2.0, 1.0, 0.5, 0.0) * -1000000000 AS INTEGER) AS score
+                    SELECT rowid AS id, CAST(bm25(terms, 1.0, 4.0, 2.0, 0.5) * -1000000000 AS INTEGER) AS score
                     FROM terms WHERE terms MATCH $1 ORDER BY rowid DESC LIMIT $6
                 ), found AS MATERIALIZED (
                     SELECT d.video, d.wish, max(m.score) AS score, d.date
-                    FROM matched m CROSS JOIN search_documents d ON d.id = m.id
+                    FROM matched m CROSS JOIN search_documents d
+                        ON d.id = (SELECT max(id) FROM search_documents WHERE id <= m.id)
                     WHERE d.date >= $2 AND d.date < $3 GROUP BY d.video
                 )
                 SELECT video, wish, score, (SELECT count(*) FROM found), (SELECT count(*) FROM matched)
@@ -68,6 +69,8 @@ macro_rules! candidates {
 }
 const BY_RELEVANCE: Statement = candidates!("score DESC, date DESC, video");
 const BY_DATE: Statement = candidates!("date DESC, video");
+
+const LANGUAGES: &str = "SELECT language FROM search_languages";
 
 const LIST: &str = "SELECT video, wish, language, date, digest FROM search_documents
     WHERE (video, wish) > ($1, $2) ORDER BY video, wish LIMIT $3";
@@ -132,8 +135,13 @@ impl<D: Database> ArchiveIndex for SqlSearchIndex<D> {
     }
 
     async fn candidates(&self, request: &CandidateRequest) -> Result<CandidatePage> {
-        let query =
-            if D::IS_REMOTE { expression::tsquery(&request.query) } else { expression::fts5(&request.query) };
+        let query = if D::IS_REMOTE {
+            expression::tsquery(&request.query)
+        } else {
+            // Each form of a word is a search of its own in every segment of the index.
+            let languages = self.database.find(LANGUAGES, &values![], |row| row.take::<String>(0)).await?;
+            expression::fts5(&request.query.in_languages(&languages))
+        };
         let (after, before) = (request.query.after, request.query.before);
         let parameters = values![
             query,

@@ -30,21 +30,23 @@ const DOCUMENTS: &str = "SELECT id, term_rows FROM search_documents WHERE video 
 const DELETE_TERMS: &str = "DELETE FROM terms WHERE rowid = $1";
 const DELETE_DOCUMENTS: &str = "DELETE FROM search_documents WHERE video = $1";
 const PUT_DOCUMENT: Statement = sql! {
-    sqlite: "INSERT INTO search_documents (video, wish, language, date, digest, term_rows)
-        VALUES ($1, $2, $3, $4, $5, $6) RETURNING id",
+    sqlite: "INSERT INTO search_documents (id, video, wish, language, date, digest, term_rows)
+        VALUES (coalesce((SELECT id + term_rows FROM search_documents ORDER BY id DESC LIMIT 1), 1),
+            $1, $2, $3, $4, $5, $6)
+        RETURNING id",
     postgres: "INSERT INTO search_documents (video, wish, language, date, digest)
         SELECT $1, $2, $3, $4, $5 WHERE $6 > 0 RETURNING 0::BIGINT",
 };
 const PUT_TERMS: Statement = sql! {
-    sqlite: "INSERT INTO terms (rowid, title, channel, words, extras, facets) VALUES ($1, $2, $3, $4, $5, $6)",
+    sqlite: "INSERT INTO terms (rowid, words, title, channel, others) VALUES ($1, $2, $3, $4, $5)",
     postgres: "INSERT INTO search_terms (video, wish, number, terms) VALUES ($1, $2, $3, $4::TEXT::TSVECTOR)",
 };
-/// Videos that a build did not find, a few at a time.
-const STALE_VIDEOS: &str = "SELECT video FROM search_videos WHERE generation < $1 LIMIT 1000";
+const PUT_LANGUAGE: &str =
+    "INSERT INTO search_languages (language) VALUES ($1) ON CONFLICT (language) DO NOTHING";
+/// Videos that a build did not find, a few at a time, in order.
+const STALE_VIDEOS: &str = "SELECT video FROM search_videos WHERE video > $1 AND generation < $2
+    ORDER BY video LIMIT 1000";
 const DELETE_VIDEO: &str = "DELETE FROM search_videos WHERE video = $1 AND generation < $2";
-
-/// Ids of the rows of one document.
-const ROW_IDS: i64 = 64;
 
 /// Replaces the documents of some videos.
 #[derive(Debug)]
@@ -93,13 +95,17 @@ impl PutVideosTx {
                 codec::column(document.rows.len() as u64)?,
             ];
             let id: i64 = db.only_row(PUT_DOCUMENT, &row).await?.take(0)?;
-            for (number, row) in (0_i64..ROW_IDS).zip(&document.rows) {
+            if !S::IS_REMOTE {
+                db.execute(PUT_LANGUAGE, &values![document.language.primary()]).await?;
+            }
+            for (number, row) in (0_i64..).zip(&document.rows) {
                 if S::IS_REMOTE {
                     db.execute(PUT_TERMS, &values![video, selector, number, tsvector(row)]).await?;
                 } else {
-                    let TermRow { title, channel, words, extras, facets } = row;
-                    let rowid = id.saturating_mul(ROW_IDS).saturating_add(number);
-                    db.execute(PUT_TERMS, &values![rowid, title, channel, words, extras, facets]).await?;
+                    let TermRow { title, channel, words, extras, others, facets } = row;
+                    let (words, others) = (format!("{words} {extras}"), format!("{others} {facets}"));
+                    let rowid = id.saturating_add(number);
+                    db.execute(PUT_TERMS, &values![rowid, words, title, channel, others]).await?;
                 }
             }
         }
@@ -108,13 +114,14 @@ impl PutVideosTx {
 
     /// Deletes what the build did not find.
     async fn delete_stale<S: Session>(&self, db: &mut S) -> DbResult<()> {
+        let mut video = String::new();
         loop {
-            let mut stale = db.rows(STALE_VIDEOS, &values![self.generation]).await?;
+            let mut stale = db.rows(STALE_VIDEOS, &values![&video, self.generation]).await?;
             if stale.is_empty() {
                 return Ok(());
             }
             for row in &mut stale {
-                let video: String = row.take(0)?;
+                video = row.take(0)?;
                 delete_documents(db, &video).await?;
                 db.execute(DELETE_VIDEO, &values![&video, self.generation]).await?;
             }
@@ -126,8 +133,8 @@ async fn delete_documents<S: Session>(db: &mut S, video: &str) -> DbResult<()> {
     if !S::IS_REMOTE {
         for mut row in db.rows(DOCUMENTS, &values![video]).await? {
             let (id, rows): (i64, i64) = (row.take(0)?, row.take(1)?);
-            for number in 0..rows.min(ROW_IDS) {
-                db.execute(DELETE_TERMS, &values![id.saturating_mul(ROW_IDS).saturating_add(number)]).await?;
+            for rowid in id..id.saturating_add(rows) {
+                db.execute(DELETE_TERMS, &values![rowid]).await?;
             }
         }
     }
@@ -172,7 +179,7 @@ fn tsvector(row: &TermRow) -> String {
         }
         position += 1;
     }
-    for term in terms(&row.extras).chain(terms(&row.facets)) {
+    for term in [&row.extras, &row.others, &row.facets].into_iter().flat_map(|text| terms(text)) {
         positions.entry(term).or_default();
     }
     let mut vector = String::new();
@@ -209,8 +216,9 @@ mod tests {
             channel: text("news"),
             words: text("the tide the"),
             extras: text("tide·en"),
+            others: text("ebb"),
             facets: text("·all"),
         };
-        assert_eq!(tsvector(&row), "'news':4B 'sea':2A 'the':1A,6C,8C 'tide':7C 'tide·en' '·all'");
+        assert_eq!(tsvector(&row), "'ebb' 'news':4B 'sea':2A 'the':1A,6C,8C 'tide':7C 'tide·en' '·all'");
     }
 }

@@ -99,6 +99,7 @@ pub(crate) const SEARCH: FileKind = FileKind {
     private: false,
     migrations: migrations!("search":
         1 "0001_create_index",
+        2 "0002_shrink_index",
     ),
 };
 

@@ -1,4 +1,4 @@
-//! Migration of a file of the previous version, while a program of that version has it open.
+//! Migration of files of previous versions, while a program of that version has them open.
 
 use std::path::Path;
 
@@ -114,4 +114,27 @@ async fn migration_previous_ledger_keeps_entries_and_sums() {
         "INSERT INTO ledger_entries SELECT NULL, at, wallet, bucket, cap, 'charged', 1, 0, cause, memo
         FROM ledger_entries LIMIT 1";
     older.execute_batch(charged).unwrap();
+}
+
+#[cfg(feature = "search")]
+#[tokio::test]
+async fn migration_previous_search_index_is_empty_and_built_again() {
+    use transcript_core::search::ArchiveIndex as _;
+
+    const FILL: &str = "INSERT INTO schema_version VALUES (1, 'before', 0);
+        INSERT INTO search_state VALUES (1, 4, '{\"generation\":4,\"format\":2,\"cursor\":null,\"tracks\":1,\"is_complete\":true}');
+        INSERT INTO search_videos VALUES ('video_site/aaaaaaaaaaa', 1, 4);
+        INSERT INTO search_documents VALUES (1, 'video_site/aaaaaaaaaaa', 'default', 'en', 0, 'digest', 1);
+        INSERT INTO terms (rowid, title, channel, words, extras, facets)
+            VALUES (64, '', '', 'two cats', 'cat·en', '·all')";
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("index.db");
+    let older = foreign_connection(&file);
+    older.execute_batch("PRAGMA journal_mode = WAL").unwrap();
+    older.execute_batch(include_str!("../../migrations/search/0001_create_index.sql")).unwrap();
+    older.execute_batch(FILL).unwrap();
+    let index = storage_sqlx::SqliteSearchIndex::open(storage_sqlx::SqliteOptions::new(&file)).await.unwrap();
+    assert_eq!(index.rebuild_state().await.unwrap(), transcript_core::search::RebuildState::default());
+    assert!(index.list(PageRequest::first()).await.unwrap().items.is_empty());
+    assert!(index.near_words("cats").await.unwrap().is_empty());
 }

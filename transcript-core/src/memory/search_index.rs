@@ -65,11 +65,15 @@ fn points(row: &TermRow, condition: &TermCondition) -> f64 {
             TITLE_POINTS * count(&row.title, &is_match)
                 + count(&row.channel, &is_match)
                 + count(&row.words, &is_match).sqrt()
-                + EXTRA_POINTS * (count(&row.extras, &is_match) + count(&row.facets, &is_match))
+                + EXTRA_POINTS
+                    * [&row.extras, &row.others, &row.facets]
+                        .map(|text| count(text, &is_match))
+                        .iter()
+                        .sum::<f64>()
         }
         TermCondition::Prefix(prefix) => {
             let is_match = |term: &str| term.starts_with(prefix.as_str());
-            [&row.title, &row.channel, &row.words, &row.extras]
+            [&row.title, &row.channel, &row.words, &row.others]
                 .map(|text| count(text, &is_match))
                 .iter()
                 .sum()

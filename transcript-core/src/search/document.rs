@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// Version of the terms. A change makes every index build itself again.
-pub const INDEX_FORMAT: u32 = 2;
+pub const INDEX_FORMAT: u32 = 3;
 /// Bytes of text after which a row ends.
 const ROW_BYTES: usize = 64 * 1024;
 /// Most rows of a transcript: text beyond them is found by its words, but not by its phrases.
@@ -47,8 +47,10 @@ pub struct TermRow {
     pub channel: String,
     /// Ordered terms of the text.
     pub words: String,
-    /// Stems, single characters, and the terms of the transcript's other rows; in no order.
+    /// Stems and single characters of title, channel and text, in no order. None is a term of a phrase.
     pub extras: String,
+    /// Terms of the transcript's other rows, in no order.
+    pub others: String,
     /// Terms of language and platform.
     pub facets: String,
 }
@@ -218,7 +220,7 @@ impl RowBuilder {
                 let own: HashSet<&str> = row.words.split(' ').chain(row.extras.split(' ')).collect();
                 let others: Vec<&str> = self.all.text.split(' ').filter(|term| !own.contains(term)).collect();
                 let others = others.join(" ");
-                push(&mut row.extras, &others);
+                push(&mut row.others, &others);
             }
         }
         self.rows

@@ -3,7 +3,10 @@
 use super::{
     SearchQuery,
     query::QueryTerm,
-    tokens::{any_term, is_single_ideograph, language_script_term, marked_stem, platform_term, stems_of},
+    tokens::{
+        any_term, is_single_ideograph, language_script_term, marked_stem, platform_term, stem_language,
+        stems_of,
+    },
 };
 use crate::{
     chat::tokenizer::{Term, terms_with_ranges},
@@ -28,6 +31,27 @@ pub enum TermCondition {
     Any(Vec<Self>),
 }
 
+impl TermCondition {
+    /// The condition without the stems of other languages. The forms of a word keep the word itself.
+    fn in_languages(&self, languages: &[String]) -> Self {
+        let is_kept = |condition: &&Self| match condition {
+            Self::Term(term) => {
+                stem_language(term).is_none_or(|language| languages.iter().any(|known| known == language))
+            }
+            _ => true,
+        };
+        match self {
+            Self::Any(any) => Self::Any(
+                any.iter().filter(is_kept).map(|condition| condition.in_languages(languages)).collect(),
+            ),
+            Self::All(all) => {
+                Self::All(all.iter().map(|condition| condition.in_languages(languages)).collect())
+            }
+            other => other.clone(),
+        }
+    }
+}
+
 /// A query of an index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexQuery {
@@ -47,6 +71,17 @@ impl IndexQuery {
     /// A query without dates. `all` must not be empty.
     pub fn new(all: Vec<TermCondition>, none: Vec<TermCondition>) -> Self {
         Self { word_groups: all.len(), all, none, before: None, after: None }
+    }
+
+    /// The query without the stems of other languages than these, which an index with these alone does not have.
+    ///
+    /// The languages are primary subtags, such as `en`.
+    #[must_use]
+    pub fn in_languages(&self, languages: &[String]) -> Self {
+        let pruned = |conditions: &[TermCondition]| {
+            conditions.iter().map(|condition| condition.in_languages(languages)).collect()
+        };
+        Self { all: pruned(&self.all), none: pruned(&self.none), ..self.clone() }
     }
 }
 
@@ -248,6 +283,15 @@ mod tests {
         check("", "");
         check("before:2024", "·all");
         check("platform:tiktok channel:Sea", "·short_video channel 'sea'");
+    }
+
+    #[test]
+    fn expression_has_stems_of_the_languages_of_an_index() {
+        let query = SearchQuery::parse("cats OR \"the cats\"").compile(RunMode::Strict).unwrap();
+        let shown =
+            |languages: &[String]| show(query.in_languages(languages).all.first().expect("it has a group"));
+        assert_eq!(shown(&["en".to_owned(), "fi".to_owned()]), "((cats | cat·en) | 'the cats')");
+        assert_eq!(shown(&[]), "((cats) | 'the cats')");
     }
 
     #[test]

@@ -117,6 +117,11 @@ pub(super) fn marked_stem(stem: &str, language: &str) -> String {
     format!("{stem}{MARK}{language}")
 }
 
+/// The language of a term if it is a stem.
+pub(super) fn stem_language(term: &str) -> Option<&str> {
+    term.split_once(MARK).filter(|(stem, _)| !stem.is_empty()).map(|(_, language)| language)
+}
+
 /// The stems of a word of unknown language, each with its language.
 pub(super) fn stems_of(lower: &str, languages: &[LanguageTag]) -> Vec<(String, &'static str)> {
     let Some(first) = lower.chars().next().filter(|_| lower.chars().nth(STEM_LETTERS_MIN - 1).is_some())
