@@ -48,6 +48,9 @@ const STALE_VIDEOS: &str = "SELECT video FROM search_videos WHERE video > $1 AND
     ORDER BY video LIMIT 1000";
 const DELETE_VIDEO: &str = "DELETE FROM search_videos WHERE video = $1 AND generation < $2";
 
+/// Most rows of a document, against damaged numbers.
+const ROWS_MAX: i64 = 64;
+
 /// Replaces the documents of some videos.
 #[derive(Debug)]
 pub(super) struct PutVideosTx {
@@ -133,7 +136,7 @@ async fn delete_documents<S: Session>(db: &mut S, video: &str) -> DbResult<()> {
     if !S::IS_REMOTE {
         for mut row in db.rows(DOCUMENTS, &values![video]).await? {
             let (id, rows): (i64, i64) = (row.take(0)?, row.take(1)?);
-            for rowid in id..id.saturating_add(rows) {
+            for rowid in id..id.saturating_add(rows.min(ROWS_MAX)) {
                 db.execute(DELETE_TERMS, &values![rowid]).await?;
             }
         }
