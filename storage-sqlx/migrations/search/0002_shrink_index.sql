@@ -33,7 +33,7 @@ CREATE TABLE search_languages (
 -- Without content: the archive has the texts. Each occurrence in the first column takes two bytes less than in others,
 -- hence the stems follow the words there. They are part of no phrase.
 CREATE VIRTUAL TABLE terms USING fts5 (
-    words, title, channel, others,
+    words, title, channel, others, facets,
     content = '', contentless_delete = 1, tokenize = 'ascii'
 );
 

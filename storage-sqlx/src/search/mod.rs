@@ -41,7 +41,7 @@ macro_rules! candidates {
     ($order:literal) => {
         sql! {
             sqlite: concat!("WITH matched AS MATERIALIZED (
-                    SELECT rowid AS id, CAST(bm25(terms, 1.0, 4.0, 2.0, 0.5) * -1000000000 AS INTEGER) AS score
+                    SELECT rowid AS id, CAST(bm25(terms, 1.0, 4.0, 2.0, 0.5, 0.0) * -1000000000 AS INTEGER) AS score
                     FROM terms WHERE terms MATCH $1 ORDER BY rowid DESC LIMIT $6
                 ), found AS MATERIALIZED (
                     SELECT d.video, d.wish, max(m.score) AS score, d.date

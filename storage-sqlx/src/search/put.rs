@@ -31,14 +31,15 @@ const DELETE_TERMS: &str = "DELETE FROM terms WHERE rowid = $1";
 const DELETE_DOCUMENTS: &str = "DELETE FROM search_documents WHERE video = $1";
 const PUT_DOCUMENT: Statement = sql! {
     sqlite: "INSERT INTO search_documents (id, video, wish, language, date, digest, term_rows)
-        VALUES (coalesce((SELECT id + term_rows FROM search_documents ORDER BY id DESC LIMIT 1), 1),
+        VALUES (coalesce(
+                (SELECT id + min(max(term_rows, 1), 64) FROM search_documents ORDER BY id DESC LIMIT 1), 1),
             $1, $2, $3, $4, $5, $6)
         RETURNING id",
     postgres: "INSERT INTO search_documents (video, wish, language, date, digest)
         SELECT $1, $2, $3, $4, $5 WHERE $6 > 0 RETURNING 0::BIGINT",
 };
 const PUT_TERMS: Statement = sql! {
-    sqlite: "INSERT INTO terms (rowid, words, title, channel, others) VALUES ($1, $2, $3, $4, $5)",
+    sqlite: "INSERT INTO terms (rowid, words, title, channel, others, facets) VALUES ($1, $2, $3, $4, $5, $6)",
     postgres: "INSERT INTO search_terms (video, wish, number, terms) VALUES ($1, $2, $3, $4::TEXT::TSVECTOR)",
 };
 const PUT_LANGUAGE: &str =
@@ -48,7 +49,7 @@ const STALE_VIDEOS: &str = "SELECT video FROM search_videos WHERE video > $1 AND
     ORDER BY video LIMIT 1000";
 const DELETE_VIDEO: &str = "DELETE FROM search_videos WHERE video = $1 AND generation < $2";
 
-/// Most rows of a document, against damaged numbers.
+/// Most rows of a document, also in `PUT_DOCUMENT`: the number in a damaged file may be any.
 const ROWS_MAX: i64 = 64;
 
 /// Replaces the documents of some videos.
@@ -95,20 +96,19 @@ impl PutVideosTx {
                 document.language.as_str(),
                 document.date.as_millis(),
                 &document.digest,
-                codec::column(document.rows.len() as u64)?,
+                codec::column(document.rows.len() as u64)?.min(ROWS_MAX),
             ];
             let id: i64 = db.only_row(PUT_DOCUMENT, &row).await?.take(0)?;
             if !S::IS_REMOTE {
                 db.execute(PUT_LANGUAGE, &values![document.language.primary()]).await?;
             }
-            for (number, row) in (0_i64..).zip(&document.rows) {
+            for (number, row) in (0..ROWS_MAX).zip(&document.rows) {
                 if S::IS_REMOTE {
                     db.execute(PUT_TERMS, &values![video, selector, number, tsvector(row)]).await?;
                 } else {
                     let TermRow { title, channel, words, extras, others, facets } = row;
-                    let (words, others) = (format!("{words} {extras}"), format!("{others} {facets}"));
-                    let rowid = id.saturating_add(number);
-                    db.execute(PUT_TERMS, &values![rowid, words, title, channel, others]).await?;
+                    let (rowid, words) = (id.saturating_add(number), format!("{words} {extras}"));
+                    db.execute(PUT_TERMS, &values![rowid, words, title, channel, others, facets]).await?;
                 }
             }
         }
