@@ -138,7 +138,7 @@ impl<D: Database> ArchiveIndex for SqlSearchIndex<D> {
         let query = if D::IS_REMOTE {
             expression::tsquery(&request.query)
         } else {
-            // Each form of a word is a search of its own in every segment of the index.
+            // Each form of a word is looked up in every segment of the index.
             let languages = self.database.find(LANGUAGES, &values![], |row| row.take::<String>(0)).await?;
             expression::fts5(&request.query.in_languages(&languages))
         };
