@@ -1,18 +1,12 @@
--- The index is built again from the archive: every table gets its new form empty.
+-- The index is built again from the archive: every table begins empty.
 DROP TABLE vocabulary;
 DROP TABLE terms;
 DROP TABLE search_documents;
-DROP TABLE search_videos;
+DROP INDEX search_videos_by_generation;
+DELETE FROM search_videos;
 DELETE FROM search_state;
 
--- The indexed state of each video. A deleted video keeps its row, so that a slower indexer does not bring it back.
-CREATE TABLE search_videos (
-    video TEXT PRIMARY KEY, -- platform/id
-    change INTEGER NOT NULL, -- number of the newest change that is indexed
-    generation INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
-
--- The indexed transcripts.
+-- The indexed transcripts. Only the meaning of their ids is new.
 CREATE TABLE search_documents (
     id INTEGER PRIMARY KEY, -- of the first row of `terms`; further rows have the numbers that follow
     video TEXT NOT NULL,

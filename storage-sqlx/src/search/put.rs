@@ -50,7 +50,7 @@ const STALE_VIDEOS: &str = "SELECT video FROM search_videos WHERE video > $1 AND
 const DELETE_VIDEO: &str = "DELETE FROM search_videos WHERE video = $1 AND generation < $2";
 
 /// Most rows of a document, also in `PUT_DOCUMENT`: the number in a damaged file may be any.
-const ROWS_MAX: i64 = 64;
+const ROWS_MAX: i64 = transcript_core::search::ROWS_MAX as i64;
 
 /// Replaces the documents of some videos.
 #[derive(Debug)]

@@ -17,7 +17,7 @@ pub const INDEX_FORMAT: u32 = 3;
 /// Bytes of text after which a row ends.
 const ROW_BYTES: usize = 64 * 1024;
 /// Most rows of a transcript: text beyond them is found by its words, but not by its phrases.
-const ROWS_MAX: usize = 64;
+pub const ROWS_MAX: usize = 64;
 /// Most terms of the other rows that each row repeats, so that words in different rows are found together; and their
 /// bytes. The rest of a longer vocabulary is found in its own row only.
 const OTHER_TERMS_MAX: usize = 16_000;
@@ -219,8 +219,7 @@ impl RowBuilder {
             for row in &mut self.rows {
                 let own: HashSet<&str> = row.words.split(' ').chain(row.extras.split(' ')).collect();
                 let others: Vec<&str> = self.all.text.split(' ').filter(|term| !own.contains(term)).collect();
-                let others = others.join(" ");
-                push(&mut row.others, &others);
+                row.others = others.join(" ");
             }
         }
         self.rows

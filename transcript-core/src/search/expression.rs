@@ -81,7 +81,13 @@ impl IndexQuery {
         let pruned = |conditions: &[TermCondition]| {
             conditions.iter().map(|condition| condition.in_languages(languages)).collect()
         };
-        Self { all: pruned(&self.all), none: pruned(&self.none), ..self.clone() }
+        Self {
+            all: pruned(&self.all),
+            none: pruned(&self.none),
+            before: self.before,
+            after: self.after,
+            word_groups: self.word_groups,
+        }
     }
 }
 

@@ -24,7 +24,7 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 pub use check::{IndexCheck, IndexDifference};
-pub use document::{INDEX_FORMAT, IndexedVideo, SearchDocument, TermRow};
+pub use document::{INDEX_FORMAT, IndexedVideo, ROWS_MAX, SearchDocument, TermRow};
 pub use expression::{IndexQuery, TermCondition};
 pub use indexer::{IndexProgress, Indexer};
 pub use moments::{MOMENTS_MAX, SearchMoment};
