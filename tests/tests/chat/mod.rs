@@ -7,6 +7,7 @@ mod faults;
 mod hostile;
 mod paraphrases;
 mod quality;
+mod quantities;
 mod questions;
 mod rankings;
 mod served;

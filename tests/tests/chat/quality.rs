@@ -252,7 +252,7 @@ const FLOORS: [Floor; 6] = [
     Floor { kind: QuestionKind::Paraphrase, first: 7, fifth: 33, cited: 0, abstains: 0 },
     Floor { kind: QuestionKind::FollowUp, first: 57, fifth: 93, cited: 80, abstains: 0 },
     Floor { kind: QuestionKind::OffTopic, first: 0, fifth: 0, cited: 0, abstains: 93 },
-    Floor { kind: QuestionKind::NearTopic, first: 0, fifth: 0, cited: 0, abstains: 30 },
+    Floor { kind: QuestionKind::NearTopic, first: 0, fifth: 0, cited: 0, abstains: 56 },
     Floor { kind: QuestionKind::WholeVideo, first: 0, fifth: 0, cited: 90, abstains: 0 },
 ];
 

@@ -16,8 +16,8 @@ use transcript_core::{
 
 use super::questions::{Span, TalkQuestion, plain};
 
-/// The folder of the talks.
-const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/chat/talks");
+/// The folder of the folders with talks.
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/chat");
 /// Duration of a caption in milliseconds, in a talk of lines.
 const CAPTION_MS: u64 = 2_500;
 /// Maximum words of a caption, or characters in languages without spaces.
@@ -99,9 +99,15 @@ impl TestTalk {
     }
 }
 
-/// All talks, in the order of their files.
+/// All talks with questions of every kind, in the order of their files.
 pub(super) fn talks() -> Result<Vec<TestTalk>> {
-    let mut files: Vec<_> = fs::read_dir(FOLDER)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
+    talks_of("talks")
+}
+
+/// The talks of a folder, in the order of their files.
+pub(super) fn talks_of(folder: &str) -> Result<Vec<TestTalk>> {
+    let files = fs::read_dir(Path::new(FOLDER).join(folder))?;
+    let mut files: Vec<_> = files.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
     files.sort();
     files.iter().enumerate().map(|(index, file)| talk(index, file)).collect()
 }

@@ -69,8 +69,8 @@ type Occurrences = Vec<(usize, f32)>;
 pub(super) struct Bm25Scores {
     /// Score of each passage, in passage order; 0 without a word of the query.
     pub(super) scores: Vec<f32>,
-    /// Share of the words that are not generic that one passage has with those beside it, by rarity, from 0 to 1.
-    pub(super) coverage: f32,
+    /// Share of the words that are not generic that each passage has with those beside it, by rarity, from 0 to 1.
+    pub(super) coverages: Vec<f32>,
     /// Number of words of the query that are neither generic nor in the transcript; an n-gram is part of a word.
     pub(super) unknown: f32,
     /// Number of words of the query that are not generic, counted in the same way.
@@ -112,8 +112,15 @@ pub(super) fn score_all(index: &SearchIndex, query: &Bm25Query) -> Bm25Scores {
             }
         }
     }
-    let best = covered.into_iter().fold(0.0, f32::max);
-    Bm25Scores { scores, coverage: best / total.max(f32::MIN_POSITIVE), unknown, specific }
+    let coverages = covered.into_iter().map(|covered| covered / total.max(f32::MIN_POSITIVE)).collect();
+    Bm25Scores { scores, coverages, unknown, specific }
+}
+
+impl Bm25Scores {
+    /// Share of the words that one place has: the largest of all passages.
+    pub(super) fn coverage(&self) -> f32 {
+        self.coverages.iter().copied().fold(0.0, f32::max)
+    }
 }
 
 /// Counts the words of a query in each passage.

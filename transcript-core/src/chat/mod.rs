@@ -46,6 +46,7 @@
 mod answer;
 mod bm25;
 mod common_words;
+mod content_words;
 pub(crate) mod cpu_pool;
 mod delta_buffer;
 mod embedder;
@@ -61,6 +62,7 @@ mod passage;
 mod pipeline;
 mod prompt;
 mod question;
+mod required_content;
 mod retrieve;
 mod search;
 mod search_index;

@@ -4,6 +4,7 @@ use super::{
     ChatRole, Passage, Question,
     bm25::{Bm25Query, score_all, sort_by_score},
     intent::last_cited,
+    required_content::has_required_content,
     search_index::SearchIndex,
 };
 
@@ -48,7 +49,8 @@ pub(super) fn score_lexically(
     let mut query = Bm25Query::default();
     query.add(question.message(), 1.0);
     let own = score_all(index, &query);
-    let is_complete = own.specific >= SPECIFIC_MIN && own.coverage >= COMPLETE_COVERAGE_MIN;
+    let coverage = own.coverage();
+    let is_complete = own.specific >= SPECIFIC_MIN && coverage >= COMPLETE_COVERAGE_MIN;
     let has_history = !question.history().is_empty();
     let needs_context = has_history && query.informative() < INFORMATIVE_MIN && !is_complete;
     let questions = || question.history().iter().rev().filter(|turn| turn.role == ChatRole::User);
@@ -56,12 +58,14 @@ pub(super) fn score_lexically(
         query.add(&turn.content, if needs_context { weight } else { weight * EARLIER_FACTOR });
     }
     let is_continued = questions().next().is_some() && own.unknown <= CONTINUED_UNKNOWN_MAX;
-    let is_covered = own.coverage >= COVERAGE_MIN || own.unknown == 0.0 || is_continued;
+    let is_covered = is_continued
+        || ((coverage >= COVERAGE_MIN || own.unknown == 0.0)
+            && has_required_content(index, passages, question.message(), COVERAGE_MIN));
     let mut scores = if !has_history { own.scores } else { score_all(index, &query).scores };
     if let Some((_, last)) = last_cited(question).filter(|_| needs_context) {
         raise_near(&mut scores, passages, last);
     }
-    LexicalScores { scores, coverage: own.coverage, is_covered, needs_context }
+    LexicalScores { scores, coverage, is_covered, needs_context }
 }
 
 /// Raises the scores of the passage that a time is in and of those around it.

@@ -116,6 +116,11 @@ impl SearchIndex {
         self.tokens.push(id);
     }
 
+    /// The language of the passages: a primary tag, empty if unknown.
+    pub(super) fn language(&self) -> &'static str {
+        self.language
+    }
+
     /// Whether a word says little about a subject.
     pub(super) fn is_generic(&self, word: &QueryWord) -> bool {
         word.is_common || is_generic_word(&word.folded, self.language)

@@ -34,6 +34,8 @@ mod support;
 mod transcript_index;
 mod writer;
 
+pub(super) use number_words::NumberWords;
+
 #[cfg(test)]
 mod claim_tests;
 #[cfg(test)]

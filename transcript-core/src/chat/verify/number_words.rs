@@ -82,7 +82,7 @@ const JOINED_LETTERS_MIN: usize = 6;
 
 /// The number words of one language.
 #[derive(Clone, Debug, Default)]
-pub(super) struct NumberWords {
+pub(in crate::chat) struct NumberWords {
     /// Words with their values, longest first. Few enough to search one by one.
     words: Vec<(String, u64)>,
     /// Whether units precede tens, as in `zweiundzwanzig`.
@@ -93,7 +93,7 @@ pub(super) struct NumberWords {
 
 impl NumberWords {
     /// The words of a language by its primary tag; none for a language without a list.
-    pub(super) fn new(primary: &str) -> Self {
+    pub(in crate::chat) fn new(primary: &str) -> Self {
         let listed =
             LEXICONS.iter().find(|(language, _)| *language == primary).map_or("", |(_, words)| words);
         let parse = |entry: &str| {
@@ -106,7 +106,7 @@ impl NumberWords {
     }
 
     /// Values of a folded word: one, several for a joined word, none if it is no number.
-    pub(super) fn values(&self, word: &str) -> Vec<u64> {
+    pub(in crate::chat) fn values(&self, word: &str) -> Vec<u64> {
         if let Some((_, value)) = self.words.iter().find(|(known, _)| known == word) {
             return vec![*value];
         }

@@ -1,0 +1,339 @@
+//! What the answer to a question must contain: a number, or an amount of money.
+//!
+//! A talk about a lighthouse has words of "What does the warden earn?", but no answer if money is not spoken of beside
+//! them. The questions and the words of their answers are listed by language; any other question requires nothing.
+
+use std::{collections::HashMap, sync::LazyLock};
+
+use super::{
+    Passage,
+    bm25::{Bm25Query, score_all},
+    content_words::{CONTENT_WORDS, CURRENCY_SIGNS, ContentWords},
+    fold::fold,
+    search_index::{QueryWord, SearchIndex, query_words},
+    verify::NumberWords,
+};
+
+/// Least coverage of a short question by a place that has what its answer must contain, if the transcript may not speak
+/// of what is counted. Measured on the tuning half of the test questions.
+const SHORT_COVERAGE_MIN: f32 = 0.4;
+/// Most specific words of a short question.
+const SHORT_WORDS_MAX: f32 = 3.0;
+/// Share of the best coverage that such a place must have.
+const COVERAGE_SHARE_MIN: f32 = 0.75;
+
+static LANGUAGES: LazyLock<HashMap<&'static str, LanguageContent>> = LazyLock::new(|| {
+    CONTENT_WORDS.iter().map(|words| (words.language, LanguageContent::new(words))).collect()
+});
+
+/// What the answer to a question must contain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RequiredContent {
+    /// A quantity other than one, which is an article in many languages.
+    Number,
+    /// A currency, or a word about prices and wages.
+    Money,
+}
+
+/// Whether a place with the words of a question also has what its answer must contain.
+///
+/// `coverage_min` is the least share of the words that a place must have.
+pub(super) fn has_required_content(
+    index: &SearchIndex,
+    passages: &[Passage],
+    message: &str,
+    coverage_min: f32,
+) -> bool {
+    let Some(language) = LANGUAGES.get(index.language()) else { return true };
+    let Some((required, rest)) = language.required(message) else { return true };
+    let mut query = Bm25Query::default();
+    query.add(&rest, 1.0);
+    let found = score_all(index, &query);
+    if found.specific == 0.0 {
+        return true;
+    }
+    let needs_more = found.specific <= SHORT_WORDS_MAX && is_counted_unknown(index, required, &rest);
+    let least = if needs_more { SHORT_COVERAGE_MIN } else { coverage_min };
+    let least = least.max(found.coverage() * COVERAGE_SHARE_MIN);
+    // The coverage of a passage includes the passages beside it.
+    let mut places = passages.iter().zip(&found.coverages).filter(|(_, coverage)| **coverage > least);
+    places.any(|(passage, _)| language.has_content(&passage.text, required))
+}
+
+/// Whether a question may count what the transcript does not speak of.
+///
+/// In most languages this is the first word behind the phrase that asks.
+fn is_counted_unknown(index: &SearchIndex, required: RequiredContent, rest: &str) -> bool {
+    let words = query_words(rest);
+    match index.language() {
+        _ if words.iter().any(|word| word.is_ngram) => false,
+        // A noun stands in the singular behind the question, and in the transcript as a plural with other letters.
+        "ar" => false,
+        // The noun comes first.
+        "hi" | "tr" => true,
+        _ if required == RequiredContent::Money => true,
+        _ => {
+            let counted = words.iter().find(|word| !word.is_common);
+            counted.is_none_or(|word| !index.is_generic(word) && index.matches(word).is_empty())
+        }
+    }
+}
+
+/// The phrases of one language, parsed.
+#[derive(Debug)]
+struct LanguageContent {
+    idioms: Phrases,
+    number_questions: Phrases,
+    price_questions: Phrases,
+    what: Phrases,
+    money: Phrases,
+    amounts: Phrases,
+    quantities: Phrases,
+    numbers: NumberWords,
+}
+
+impl LanguageContent {
+    fn new(words: &ContentWords) -> Self {
+        let phrases = |listed| Phrases::new(listed, !matches!(words.language, "zh" | "ja" | "ko" | "th"));
+        Self {
+            idioms: phrases(words.idioms),
+            number_questions: phrases(words.number_questions),
+            price_questions: phrases(words.price_questions),
+            what: phrases(words.what),
+            money: phrases(words.money),
+            amounts: phrases(words.amounts),
+            quantities: phrases(words.quantities),
+            numbers: NumberWords::new(words.language),
+        }
+    }
+
+    /// What the answer to a question must contain, and the question without the words that ask for it; `None` if that
+    /// is unknown.
+    fn required(&self, message: &str) -> Option<(RequiredContent, String)> {
+        let text = self.idioms.remove_from(&ContentText::new(message));
+        let has_money = self.money.are_in(&text);
+        let is_number = self.number_questions.are_in(&text);
+        let is_price =
+            self.price_questions.are_in(&text) || (has_money && (is_number || self.what.are_in(&text)));
+        let without_question = || self.number_questions.remove_from(&self.price_questions.remove_from(&text));
+        match () {
+            () if is_price => {
+                Some((RequiredContent::Money, self.money.remove_from(&without_question()).lower))
+            }
+            () if is_number => Some((RequiredContent::Number, without_question().lower)),
+            () => None,
+        }
+    }
+
+    /// Whether a text of the transcript has it.
+    fn has_content(&self, text: &str, required: RequiredContent) -> bool {
+        let text = ContentText::new(text);
+        match required {
+            RequiredContent::Number => {
+                let is_number = |word: &QueryWord| {
+                    let values = self.numbers.values(&word.folded);
+                    values.iter().any(|value| *value != 1)
+                };
+                text.lower.contains(char::is_numeric)
+                    || text.words.iter().any(is_number)
+                    || self.quantities.are_in(&text)
+            }
+            RequiredContent::Money => {
+                text.lower.contains(CURRENCY_SIGNS) || self.amounts.are_in(&text) || self.money.are_in(&text)
+            }
+        }
+    }
+}
+
+/// A text in lower case, and its words.
+#[derive(Debug)]
+struct ContentText {
+    lower: String,
+    words: Vec<QueryWord>,
+}
+
+impl ContentText {
+    fn new(text: &str) -> Self {
+        Self { lower: text.to_lowercase(), words: query_words(text) }
+    }
+}
+
+/// Phrases of a language.
+#[derive(Debug)]
+enum Phrases {
+    /// Of a language whose words have spaces between them.
+    Words(Vec<Vec<WordPattern>>),
+    /// Of any other, and of Korean, whose words have endings: parts of a text.
+    Parts(Vec<&'static str>),
+}
+
+/// A word, folded: whole, its beginning, or its end.
+#[derive(Debug)]
+enum WordPattern {
+    Whole(String),
+    Beginning(String),
+    End(String),
+}
+
+impl WordPattern {
+    fn new(listed: &str) -> Self {
+        match (listed.strip_prefix('*'), listed.strip_suffix('*')) {
+            (Some(end), _) => Self::End(fold(end)),
+            (None, Some(beginning)) => Self::Beginning(fold(beginning)),
+            (None, None) => Self::Whole(fold(listed)),
+        }
+    }
+
+    fn matches(&self, word: &QueryWord) -> bool {
+        match self {
+            Self::Whole(whole) => word.folded == *whole,
+            Self::Beginning(beginning) => word.folded.starts_with(beginning.as_str()),
+            Self::End(end) => word.folded.ends_with(end.as_str()),
+        }
+    }
+}
+
+impl Phrases {
+    fn new(listed: &'static str, has_words: bool) -> Self {
+        let listed = listed.split('|').filter(|phrase| !phrase.is_empty());
+        match has_words {
+            true => {
+                Self::Words(listed.map(|phrase| phrase.split(' ').map(WordPattern::new).collect()).collect())
+            }
+            false => Self::Parts(listed.collect()),
+        }
+    }
+
+    /// Whether a text has one of them.
+    fn are_in(&self, text: &ContentText) -> bool {
+        match self {
+            Self::Words(phrases) => phrases
+                .iter()
+                .any(|phrase| text.words.windows(phrase.len()).any(|words| matches_words(phrase, words))),
+            Self::Parts(parts) => parts.iter().any(|part| text.lower.contains(part)),
+        }
+    }
+
+    /// The text without them.
+    fn remove_from(&self, text: &ContentText) -> ContentText {
+        let rest = match self {
+            Self::Words(phrases) => {
+                let mut kept = vec![true; text.words.len()];
+                for phrase in phrases {
+                    for (at, words) in text.words.windows(phrase.len()).enumerate() {
+                        if matches_words(phrase, words) {
+                            kept.iter_mut().skip(at).take(phrase.len()).for_each(|kept| *kept = false);
+                        }
+                    }
+                }
+                let words = text.words.iter().zip(kept).filter(|(_, kept)| *kept);
+                // In lower case with accents, as the question had them: stemmers read these.
+                words.map(|(word, _)| word.lower.as_str()).collect::<Vec<_>>().join(" ")
+            }
+            Self::Parts(parts) => parts.iter().fold(text.lower.clone(), |rest, part| rest.replace(part, " ")),
+        };
+        ContentText::new(&rest)
+    }
+}
+
+fn matches_words(phrase: &[WordPattern], words: &[QueryWord]) -> bool {
+    phrase.iter().zip(words).all(|(pattern, word)| pattern.matches(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{chat::passages, transcript::Segment};
+
+    #[test]
+    fn required_content_of_questions() {
+        for (language, message, expect) in [
+            (
+                "en",
+                "How many eggs go into the dough?",
+                Some((RequiredContent::Number, "eggs go into the dough")),
+            ),
+            ("en", "How tall is the lighthouse?", Some((RequiredContent::Number, "is the lighthouse"))),
+            ("en", "What does the warden earn?", Some((RequiredContent::Money, "what does the warden"))),
+            ("en", "How much did she pay for it?", Some((RequiredContent::Money, "did she for it"))),
+            ("en", "How expensive is it?", Some((RequiredContent::Money, "is it"))),
+            ("en", "Why did the price rise?", None),
+            ("en", "Somehow many came, who were they?", None),
+            ("en", "How farmers plough", None),
+            ("en", "What is in the dough?", None),
+            ("de", "Wie alt ist der Deich?", Some((RequiredContent::Number, "ist der deich"))),
+            ("de", "Was kostet der Eintritt?", Some((RequiredContent::Money, "was der eintritt"))),
+            ("de", "Welche Rede hat sie gehalten?", None),
+            ("fr", "Combien de tuyaux a l'orgue ?", Some((RequiredContent::Number, "de tuyaux a l orgue"))),
+            ("fr", "De quel pays vient-elle ?", None),
+            ("es", "¿Cuánto cuesta una guitarra?", Some((RequiredContent::Money, "una guitarra"))),
+            ("ru", "Сколько лет мосту?", Some((RequiredContent::Number, "лет мосту"))),
+            ("tr", "Köyün nüfusu kaç?", Some((RequiredContent::Number, "köyün nüfusu"))),
+            ("hi", "कमला की तनख्वाह क्या है?", Some((RequiredContent::Money, "कमला की क्या है"))),
+            ("zh", "红茶多少钱一斤？", Some((RequiredContent::Money, "红茶 一斤？"))),
+            ("ja", "一日に何人来ますか？", Some((RequiredContent::Number, "一日に 来ますか？"))),
+            (
+                "ko",
+                "물질을 몇 살에 시작했나요?",
+                Some((RequiredContent::Number, "물질을   살에 시작했나요?")),
+            ),
+            ("th", "ก๋วยเตี๋ยวชามละกี่บาท", Some((RequiredContent::Money, "ก๋วยเตี๋ยวชามละ "))),
+            ("th", "วิดีโอนี้เกี่ยวกับอะไร", None),
+        ] {
+            let required = LANGUAGES[language].required(message);
+            let required = required.as_ref().map(|(required, rest)| (*required, rest.as_str()));
+            assert_eq!(required, expect, "{message}");
+        }
+    }
+
+    #[test]
+    fn required_content_of_answers() {
+        for (language, required, text, expect) in [
+            ("en", RequiredContent::Number, "The warden has to go on.", false),
+            ("en", RequiredContent::Number, "It is one of the rooms, with a warden.", true),
+            ("en", RequiredContent::Number, "It has twenty-two steps.", true),
+            ("en", RequiredContent::Number, "There is only one warden.", true),
+            ("en", RequiredContent::Number, "About half of them.", true),
+            ("de", RequiredContent::Number, "Es sind dreihundert Stufen.", true),
+            ("de", RequiredContent::Number, "Ich bin auf der Treppe.", false),
+            ("tr", RequiredContent::Number, "Köyde dört yüz kişi var.", true),
+            ("ko", RequiredContent::Number, "열여섯에 시작했어요", true),
+            ("zh", RequiredContent::Number, "有十三级台阶", true),
+            ("th", RequiredContent::Number, "เปิดหกโมงเช้า", true),
+            ("ar", RequiredContent::Number, "عندنا خمسة جمال", true),
+            ("hi", RequiredContent::Number, "उनकी उम्र पैंतालीस है", true),
+            ("en", RequiredContent::Money, "The central market was close, for a century.", false),
+            ("en", RequiredContent::Money, "It was £4.", true),
+            ("en", RequiredContent::Money, "Admission is free.", true),
+            ("de", RequiredContent::Money, "Sie nahm dreitausend dafür.", true),
+            ("hi", RequiredContent::Money, "पाँच सौ रुपये मिलते थे", true),
+        ] {
+            assert_eq!(LANGUAGES[language].has_content(text, required), expect, "{text}");
+        }
+    }
+
+    #[test]
+    fn required_content_stands_beside_the_words() {
+        let spoken = [
+            "The lighthouse stands on the rock, and the warden paints it in the spring.",
+            "It was built by people who had never seen one, and it is forty metres high.",
+            "In the winter there was a fog that the village still remembers.",
+            "The gulls sleep on the roof of the boathouse and wake with the tide.",
+            "The boathouse was the last thing that they built out there on the rock.",
+            "My sister paid nine hundred pounds for the old boat.",
+        ];
+        let segments: Vec<_> =
+            (0..).zip(spoken).map(|(n, text)| Segment::new(text, n * 60_000, 5_000)).collect();
+        let passages = passages(&segments);
+        let index = SearchIndex::new(&passages);
+        for (message, expect) in [
+            ("How tall is the lighthouse?", true),
+            ("What did the boat cost?", true),
+            ("How many gulls are on the roof?", false),
+            ("What does the warden earn?", false),
+            ("What do the gulls do?", true),
+        ] {
+            assert_eq!(has_required_content(&index, &passages, message, 0.28), expect, "{message}");
+        }
+    }
+}
