@@ -32,8 +32,7 @@ pub(super) async fn supply(
     // Only the playlist lists the captions.
     let playlist = post.playlist.as_deref().and_then(|address| Url::parse(address).ok());
     let playlist = playlist.ok_or(SocialFailure::NoCaptions)?;
-    let response = file(session, playlist.clone()).await?;
-    let tracks = playlist::tracks(&String::from_utf8_lossy(&response.body))?;
+    let tracks = playlist::tracks(&into_text(file(session, playlist.clone()).await?))?;
     let tracks = tracks.0.into_iter().filter_map(|track| absolute(&playlist, track)).collect();
     supplied(session, &XFetch, request, NAME, &post.details, &SocialTracks(tracks)).await
 }
@@ -196,6 +195,11 @@ async fn file(session: &mut PlatformSession<'_>, url: Url) -> Result<HttpRespons
     }
 }
 
+/// The text of a playlist. Its bytes are not in memory while what it lists is requested.
+fn into_text(response: HttpResponse) -> String {
+    String::from_utf8_lossy(&response.body).into_owned()
+}
+
 /// Fetches the captions of X's tracks: a playlist and its parts.
 struct XFetch;
 
@@ -208,8 +212,7 @@ impl TrackFetcher for XFetch {
         let none = || SocialFailure::UnreadableCaptions("they have no URL".to_owned());
         let address =
             track.addresses.first().and_then(|address| Url::parse(address).ok()).ok_or_else(none)?;
-        let list = file(session, address.clone()).await?;
-        let list = String::from_utf8_lossy(&list.body).into_owned();
+        let list = into_text(file(session, address.clone()).await?);
         let mut whole = Vec::new();
         for part in playlist::parts(&list)? {
             let url = address.join(part).map_err(|_| none())?;
