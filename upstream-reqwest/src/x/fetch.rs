@@ -84,7 +84,7 @@ async fn fetch_audio_parts(
 async fn list(session: &mut PlatformSession<'_>, url: Url) -> Result<String, SocialFailure> {
     let response = session.follow(&request::file(url), |_| None).await?;
     match response.status {
-        StatusCode::OK => Ok(String::from_utf8_lossy(&response.body).into_owned()),
+        StatusCode::OK => Ok(into_text(response)),
         status => Err(SocialFailure::Unreadable(format!(
             "the playlist of its audio returned HTTP {}",
             status.as_u16()
