@@ -8,7 +8,7 @@
 pub(super) struct ContentWords {
     /// Primary tag.
     pub(super) language: &'static str,
-    /// What no phrase of a question is part of: idioms that contain one.
+    /// Phrases that contain such a question or word and mean something else. They are removed from a question first.
     pub(super) idioms: &'static str,
     /// Questions for a number.
     pub(super) number_questions: &'static str,
