@@ -73,7 +73,8 @@ pub(super) fn read_profile(url: &PlatformUrl) -> Result<ParsedList, LinkError> {
 /// Whether a text has the form of a profile's name, or of the id that links have in its place.
 fn is_name(name: &str) -> bool {
     let is_part = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'.' | b'_' | b'-');
-    (1..=NAME_MAX).contains(&name.len()) && name.bytes().all(is_part)
+    // TikTok permits no dot at the end; at the end of a link it is the dot of a sentence.
+    (1..=NAME_MAX).contains(&name.len()) && name.bytes().all(is_part) && !name.ends_with('.')
 }
 
 fn is_version(segment: &str) -> bool {

@@ -351,6 +351,7 @@ mod tests {
             ("https://www.tiktok.com/@name/collection/knots-7600000000000000001", NotAList),
             ("https://www.tiktok.com/@a%20b", NotAList),
             ("https://www.tiktok.com/@", NotAList),
+            ("https://www.tiktok.com/@n./", NotAList),
             (&format!("https://www.tiktok.com/@{}", "a".repeat(101)), NotAList),
             ("https://www.tiktok.com/tag/knots", NotAList),
             ("https://vm.tiktok.com/ZMabcdef/", NotAList),
