@@ -1,7 +1,6 @@
 //! What an index stores of a transcript: its terms, in rows of bounded size.
 
-use std::collections::HashSet;
-
+use foldhash::HashSet;
 use sha2::{Digest, Sha256};
 
 use super::tokens::{IndexTokenizer, TokenKind, any_term, language_script_term, platform_term};

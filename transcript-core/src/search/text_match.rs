@@ -3,7 +3,9 @@
 //! An index only proposes transcripts. Each is read from the archive and checked here before it is shown, so a result
 //! never has text that the archive does not have, whatever the index contains.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+
+use foldhash::HashSet;
 
 use super::{
     document::facets,

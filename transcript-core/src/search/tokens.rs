@@ -2,7 +2,9 @@
 //!
 //! A stem carries the language whose rules produced it, so that it joins only words of that language.
 
-use std::{collections::HashMap, ops::Range};
+use std::ops::Range;
+
+use foldhash::{HashMap, HashMapExt as _};
 
 use crate::{
     chat::{
@@ -49,7 +51,7 @@ pub(super) struct IndexTokenizer {
     language: String,
     stemmer: WordStemmer,
     /// The stems of words in lower case: a transcript repeats most of its words, and the rules take longer than all
-    /// else.
+    /// else. Each word is looked up, hence the fast hash; its seed is random.
     stems: HashMap<String, Option<String>>,
 }
 
@@ -64,17 +66,21 @@ impl IndexTokenizer {
         terms_with_ranges(text, |term, range| match term {
             Term::Word(folded, lower) => {
                 each(cut(folded), range.clone(), TokenKind::Ordered);
-                if !self.stems.contains_key(lower) {
-                    // More words than any vocabulary has are no language.
-                    if self.stems.len() >= STEMS_MAX {
-                        self.stems.clear();
+                if let Some(known) = self.stems.get(lower) {
+                    if let Some(stem) = known {
+                        each(stem, range, TokenKind::Extra);
                     }
-                    let stem = stem_term(&self.stemmer, &self.language, folded, lower);
-                    self.stems.insert(lower.to_owned(), stem);
+                    return;
                 }
-                if let Some(Some(stem)) = self.stems.get(lower) {
+                let stem = stem_term(&self.stemmer, &self.language, folded, lower);
+                if let Some(stem) = &stem {
                     each(stem, range, TokenKind::Extra);
                 }
+                // More words than any vocabulary has are no language.
+                if self.stems.len() >= STEMS_MAX {
+                    self.stems.clear();
+                }
+                self.stems.insert(lower.to_owned(), stem);
             }
             Term::Ngram(ngram) if is_single_ideograph(ngram) => each(ngram, range, TokenKind::Extra),
             Term::Ngram(ngram) => each(ngram, range, TokenKind::Ordered),
