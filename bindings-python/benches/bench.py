@@ -323,11 +323,9 @@ with vt.Transcripts(file, suppliers=[]) as transcripts:
     plain.commit()
     # All that the package reads: also version, words, metadata, tracks, and whether the video is withdrawn.
     read_all = '''select c.count, t.revision, t.parser_version, t.stored_at, b.content_sha256, b.checksum, b.length, b.source,
-        b.about, b.segments, o.bytes, (select metadata from details where video = w.video),
-        (select json_group_array(track) from (select language || ' ' || kind || ' ' || original || coalesce(' ' || name, '')
-            as track from tracks where video = w.video order by id))
+        b.about, b.segments, o.bytes, d.metadata, d.tracks
         from wishes w join changes c join transcripts t on t.id = w.transcript join bodies b on b.transcript = t.id
-        left join words o on o.transcript = t.id
+        left join words o on o.transcript = t.id left join details d on d.video = w.video
         where w.video = ? and w.wish = 'default' and not exists (select 1 from withdrawals where video = w.video)'''
     def row(one): return database.execute(read, ("video_site/" + one,)).fetchone()
     def whole_row(one): return database.execute(read_all, ("video_site/" + one,)).fetchone()

@@ -113,7 +113,8 @@ pub(super) const ARCHIVE: TablePart = TablePart {
         CopyTable::new("leases", &["video", "wish"]),
         CopyTable::new("links", &["address"]),
         CopyTable::new("withdrawals", &["video"]),
-        CopyTable::new("details", &["video"]),
+        // Triggers of a file list the tracks.
+        CopyTable::new("details", &["video"]).differing(&["tracks"], &[]),
         // The last one: in files the rows before it count as changes.
         CopyTable::new(CHANGES, &["only_row"]),
     ],

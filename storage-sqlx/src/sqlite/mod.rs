@@ -86,6 +86,7 @@ const ARCHIVE: FileKind = FileKind {
         7 "0007_store_words_and_details",
         8 "0008_record_unindexed_videos",
         9 "0009_store_vectors",
+        10 "0010_list_tracks_in_details",
     ),
 };
 

@@ -40,7 +40,7 @@ INSERT INTO transcripts SELECT id, video, id, 1, 1, 0, zeroblob(32), 1, 1, x'00'
 INSERT INTO bodies SELECT id, content_sha256, 'x', 1, 1, '', x'00', 1 FROM transcripts;
 INSERT INTO words SELECT id, x'00' FROM transcripts;
 INSERT INTO vectors SELECT id, x'00', x'00' FROM transcripts;
-INSERT INTO details SELECT video, '{}' FROM tracks;
+INSERT INTO details (video, metadata) SELECT video, '{}' FROM tracks;
 INSERT INTO cold SELECT id * 65536, x'00' FROM tracks;
 INSERT INTO wishes SELECT video, 'default', id FROM tracks;
 INSERT INTO absences SELECT video, 'de', 'x', 'x', '[]', id FROM tracks;

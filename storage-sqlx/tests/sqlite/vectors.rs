@@ -15,7 +15,12 @@ async fn archive_version_8_stores_vectors_after_upgrade() {
     let before = found(&*archive, &kept).await;
     archive.close().await;
     let file = folder.path().join("archive.db");
-    run(&file, "DROP TABLE vectors; DELETE FROM schema_version WHERE version = 9");
+    run(&file, "DROP TABLE vectors; DELETE FROM schema_version WHERE version >= 9");
+    run(
+        &file,
+        "DROP TRIGGER list_tracks; DROP TRIGGER list_added_track; DROP TRIGGER list_changed_track;
+        DROP TRIGGER unlist_deleted_track; ALTER TABLE details DROP COLUMN tracks",
+    );
 
     let archive = crate::archive_in(folder.path()).await;
     assert_eq!(found(&*archive, &kept).await, before);

@@ -11,7 +11,7 @@ use transcript_core::{
     ErrorKind, PageRequest,
     archive::{Archive, FindOutcome, PutRequest, VerifyArchiveRequest},
     captions,
-    transcript::VideoMetadata,
+    transcript::{LanguageTag, TrackInfo, VideoMetadata},
 };
 
 use crate::{
@@ -178,6 +178,58 @@ async fn track_damaged_is_corrupt_when_details_are_decoded() {
     }
     run(&file, &format!("UPDATE tracks SET kind = '{}'", kept.transcript.track.kind.as_str()));
     assert_eq!(found(&*archive, &kept).await, sound);
+}
+
+#[tokio::test]
+async fn tracks_in_details_follow_every_change() {
+    let (archive, folder) = crate::archive().await;
+    let file = folder.path().join("archive.db");
+    let connection = foreign_connection(&file);
+    let check = |count: i64| {
+        // The list is the one that the statement makes of the rows.
+        let listed: (i64, i64) = connection
+            .query_row(
+                "SELECT count(*), count(*) FILTER (WHERE tracks = (SELECT json_group_array(track) FROM (
+                    SELECT language || ' ' || kind || ' ' || original || coalesce(' ' || name, '') AS track
+                    FROM tracks t WHERE t.video = details.video ORDER BY id))) FROM details",
+                [],
+                |row| Ok((row.get(0)?, row.get(1)?)),
+            )
+            .unwrap();
+        assert_eq!(listed, (count, count));
+    };
+    // One video with metadata, and one without.
+    let mut kept = PutRequest { metadata: metadata(), ..speech(1) };
+    archive.put(kept.clone()).await.unwrap();
+    archive.put(speech(2)).await.unwrap();
+    check(2);
+    let track = |language: &str, name: Option<&str>| TrackInfo {
+        language: LanguageTag::parse(language).unwrap(),
+        name: name.map(str::to_owned),
+        ..kept.transcript.track.clone()
+    };
+    let added = [track("de", Some("with \"quotes\"")), track("uk", None)];
+    archive.add_known_tracks(&kept.video, &added, kept.now).await.unwrap();
+    // A video without a transcript has no list: its tracks are read from their rows.
+    archive.add_known_tracks(&speech(3).video, &added, kept.now).await.unwrap();
+    check(2);
+    kept.known_tracks = vec![TrackInfo { original: true, ..added[0].clone() }];
+    let stored = archive.put(kept.clone()).await.unwrap();
+    assert_eq!(stored.details.tracks.len(), 3);
+    check(2);
+    let before = found(&*archive, &kept).await;
+    assert_eq!(before.1.details, stored.details);
+    // A row of an earlier version has no list.
+    run(&file, "UPDATE details SET tracks = NULL");
+    assert_eq!(found(&*archive, &kept).await, before);
+    // As a program of an earlier version writes.
+    run(&file, "UPDATE tracks SET name = 'renamed' WHERE language = 'de'; UPDATE tracks SET name = name");
+    check(2);
+    run(&file, &format!("DELETE FROM tracks WHERE video = '{}' AND language = 'uk'", kept.video));
+    check(2);
+    assert_eq!(found(&*archive, &kept).await.1.details.tracks.len(), 2);
+    archive.delete(&kept.video).await.unwrap();
+    check(1);
 }
 
 /// Creates an archive of schema version 6 with the rows of another one.

@@ -16,24 +16,24 @@ use crate::{
     sql::{FromValue, Row, Session, Statement, Value, WriteTx, sql, values},
 };
 
-/// The columns of the metadata and of the tracks of the video $1, in order of discovery.
+/// The columns of the metadata and of the tracks of the video $1, in order of discovery. Its row of `details` is `m`.
 ///
 /// A track is one text, because both databases read a list of texts: language, kind and 0 or 1 for the original, with
-/// spaces between, then its name after another space, if it has one. The order is that of a subquery, because an
-/// aggregate with `ORDER BY` opens a table in memory for each row, which takes as long as all else.
+/// spaces between, then its name after another space, if it has one. Triggers write this list into `details`; only a row
+/// of an earlier version lacks it. The order is that of a subquery, because an aggregate with `ORDER BY` opens a table in
+/// memory for each row, which takes as long as all else.
 #[cfg(feature = "sqlite")]
 macro_rules! sqlite_details {
     () => {
-        "(SELECT metadata FROM details WHERE video = $1),
-            (SELECT json_group_array(track) FROM (
-                SELECT language || ' ' || kind || ' ' || original || coalesce(' ' || name, '') AS track
-                FROM tracks WHERE video = $1 ORDER BY id))"
+        "m.metadata, coalesce(m.tracks, (SELECT json_group_array(track) FROM (
+            SELECT language || ' ' || kind || ' ' || original || coalesce(' ' || name, '') AS track
+            FROM tracks WHERE video = $1 ORDER BY id)))"
     };
 }
 #[cfg(feature = "sqlite")]
 pub(super) use sqlite_details;
 
-/// As [`sqlite_details`].
+/// As [`sqlite_details`], from the rows of the tracks.
 #[cfg(feature = "postgres")]
 macro_rules! postgres_details {
     () => {
@@ -142,13 +142,14 @@ pub(super) async fn update<S: Session>(
     request: &PutRequest,
     metadata_before: Option<&str>,
 ) -> DbResult<UpdatedDetails> {
+    // The tracks first: a new row of the details then lists them at once.
+    let (track, tracks, are_new_tracks) = update_tracks(db, video, request).await?;
     let before = decode_metadata(metadata_before);
     let metadata = request.metadata.clone().or(&before);
     let is_new_metadata = metadata != before;
-    if is_new_metadata {
+    if is_new_metadata || metadata_before.is_none() {
         db.execute(PUT_METADATA, &values![video, codec::json(&metadata)?]).await?;
     }
-    let (track, tracks, are_new_tracks) = update_tracks(db, video, request).await?;
     let details = Arc::new(VideoDetails { metadata, tracks });
     Ok(UpdatedDetails { track, details, is_changed: is_new_metadata || are_new_tracks })
 }

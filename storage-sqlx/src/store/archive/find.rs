@@ -43,6 +43,7 @@ pub(crate) const FIND: Statement = sql! {
         LEFT JOIN transcripts t ON t.id = w.transcript
         LEFT JOIN bodies b ON b.transcript = t.id
         LEFT JOIN words o ON o.transcript = t.id
+        LEFT JOIN details m ON m.video = $1
         LEFT JOIN absences a ON a.video = $1 AND a.wish = $2 AND w.wish IS NULL AND a.until > $3
         WHERE c.only_row = 1"
     ),
@@ -77,7 +78,7 @@ pub(crate) const BODY: Statement = sql! {
     sqlite: concat!(
         "SELECT b.content_sha256, b.length, b.checksum, b.source, b.about, b.segments, ",
         sqlite_details!(),
-        " FROM wishes w LEFT JOIN bodies b ON b.transcript = w.transcript
+        " FROM wishes w LEFT JOIN bodies b ON b.transcript = w.transcript LEFT JOIN details m ON m.video = $1
         WHERE w.video = $1 AND w.wish = $2 AND NOT EXISTS (SELECT 1 FROM withdrawals WHERE video = $1)"
     ),
     postgres: concat!(
