@@ -45,6 +45,8 @@ def test_language_malformed_raises_invalid_input(imported, lang):
         ({"suppliers": ["yt-dlp"]}, ValueError),
         ({"proxies": "no proxy"}, ValueError),
         ({"proxies": [7]}, TypeError),
+        ({"proxies": {"http": "http://127.0.0.1:9"}}, ValueError),
+        ({"proxies": {"https": 7}}, TypeError),
         ({"timeout": "1"}, TypeError),
         ({"timeout": -1}, ValueError),
         ({"timeout": 0}, ValueError),

@@ -12,6 +12,7 @@ import pytest
 from conftest import LINK, SRT
 
 import verbatim_transcripts as vt
+from verbatim_transcripts import _functions
 
 
 def test_get_fetches_then_reads_archive(youtube):
@@ -24,8 +25,14 @@ def test_get_fetches_then_reads_archive(youtube):
     assert youtube.get("vb-tracks-0", "fr-FR")[0].text.startswith("Deux fois par jour")
 
 
+def test_proxies_of_requests_are_used(replay):
+    proxies = {"http": "http://127.0.0.1:9", "https": replay.proxy}
+    with vt.Transcripts(proxies=proxies, ca_file=replay.ca_file) as transcripts:
+        assert transcripts.get("vb-asronly0").is_generated
+
+
 def test_functions_share_default_object(replay, monkeypatch):
-    monkeypatch.setattr(vt._functions, "_shared", None)
+    monkeypatch.setattr(_functions, "_shared", None)
     monkeypatch.setenv("VERBATIM_UPSTREAM__PROXY", replay.proxy)
     monkeypatch.setenv("VERBATIM_UPSTREAM__CA_FILE", replay.ca_file)
     assert vt.get("vb-asronly0").is_generated

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from ._client import Client
 from ._events import Event
 from ._native import Engine
+from ._options import as_list, proxy_list
 from ._responses import KeyUsage
-from ._transcripts import Transcripts, _as_list
+from ._transcripts import Transcripts
 
 if TYPE_CHECKING:
     from ._ports import Archive, ChatModel, Directory, EmbeddingModel, KeyValueStore, Ledger, Mailer, Supplier
@@ -67,7 +68,7 @@ class Service(Transcripts):
         archive: str | os.PathLike[str] | Archive | KeyValueStore | None = None,
         ledger: str | os.PathLike[str] | Ledger | None = None,
         suppliers: Iterable[str | Supplier] | None = None,
-        proxies: str | Iterable[str] | None = None,
+        proxies: str | Iterable[str] | Mapping[str, str] | None = None,
         *,
         directory: Directory | None = None,
         chat: tuple[str, str, str | None] | ChatModel | None = None,
@@ -98,7 +99,7 @@ class Service(Transcripts):
                 "archive": archive,
                 "ledger": ledger,
                 "suppliers": suppliers,
-                "proxies": _as_list(proxies),
+                "proxies": proxy_list(proxies),
                 "detach_unpaid": True,
                 "directory": directory,
                 "chat": chat,
@@ -118,7 +119,7 @@ class Service(Transcripts):
                 "ytdlp": ytdlp,
                 "speech": speech,
                 "server": server,
-                "youtube_clients": _as_list(youtube_clients),
+                "youtube_clients": as_list(youtube_clients),
                 "breaker_threshold": breaker_threshold,
                 "breaker_cooldown": breaker_cooldown,
                 "breaker_cooldown_max": breaker_cooldown_max,

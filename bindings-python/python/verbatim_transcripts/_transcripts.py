@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ._chunk import Track
@@ -12,6 +12,7 @@ from ._errors import InvalidInput
 from ._events import Event
 from ._export_folder import check_format, json_files, write_page
 from ._native import Batch, Engine, PendingCall, Transcript
+from ._options import as_list, proxy_list
 from ._outcomes import ImportOutcome, RefreshOutcome, SearchHit
 from ._search import ArchiveSearch
 from ._video_list import ListedVideo, VideoList, read_channel, read_playlist, read_search
@@ -45,7 +46,7 @@ class Transcripts:
         ``"tiktok-captions"``, ``"x-captions"``, ``"yt-dlp"``, ``"verbatim-service"``, ``"speech-to-text"``) and
         custom suppliers (:class:`verbatim_transcripts.Supplier`). None: the platforms; ``[]``: no supplier.
     :param proxies: proxies for all requests, used in rotation: ``http://``, ``https://`` or ``socks5://``, with user
-        and password if required.
+        and password if required; or a mapping, as ``requests`` takes it, with a proxy for ``https``.
     :param timeout: seconds after which a call fails with :class:`verbatim_transcripts.FetchFailed`; this cancels the
         fetch, unless other callers wait for it. None: no timeout besides those of the fetch.
     :param request_timeout: timeout of one request in seconds (20).
@@ -79,7 +80,7 @@ class Transcripts:
         self,
         archive: str | os.PathLike[str] | Archive | KeyValueStore | None = None,
         suppliers: Iterable[str | Supplier] | None = None,
-        proxies: str | Iterable[str] | None = None,
+        proxies: str | Iterable[str] | Mapping[str, str] | None = None,
         *,
         timeout: float | None = None,
         request_timeout: float | None = None,
@@ -99,7 +100,7 @@ class Transcripts:
             {
                 "archive": archive,
                 "suppliers": suppliers,
-                "proxies": _as_list(proxies),
+                "proxies": proxy_list(proxies),
                 "timeout": timeout,
                 "request_timeout": request_timeout,
                 "retries": retries,
@@ -108,7 +109,7 @@ class Transcripts:
                 "ytdlp": ytdlp,
                 "speech": speech,
                 "server": server,
-                "youtube_clients": _as_list(youtube_clients),
+                "youtube_clients": as_list(youtube_clients),
                 "breaker_threshold": breaker_threshold,
                 "breaker_cooldown": breaker_cooldown,
                 "breaker_cooldown_max": breaker_cooldown_max,
@@ -551,7 +552,3 @@ class Transcripts:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}{' (closed)' if self._engine.is_closed else ''}>"
-
-
-def _as_list(value: str | Iterable[str] | None) -> str | list[str] | None:
-    return value if value is None or isinstance(value, str) else list(value)

@@ -1,0 +1,21 @@
+"""Options in the forms that the native classes take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+
+def as_list(value: str | Iterable[str] | None) -> str | list[str] | None:
+    """Other iterables than a text as lists."""
+    return value if value is None or isinstance(value, str) else list(value)
+
+
+def proxy_list(proxies: str | Iterable[str] | Mapping[str, str] | None) -> str | list[str] | None:
+    """Of a mapping, as ``requests`` takes it, the proxy for ``https``: all requests use that scheme."""
+    if not isinstance(proxies, Mapping):
+        return as_list(proxies)
+    proxy = proxies.get("https") or proxies.get("all")
+    if proxies and not proxy:
+        # Without a proxy the platforms would see the address of this machine.
+        raise ValueError('proxies: the mapping has no "https", and all requests use https')
+    return [proxy] if proxy else None
