@@ -183,8 +183,9 @@ def test_exceptions_survive_pickle(table):
     [
         (TranscriptsDisabled("x"), "Subtitles are disabled"),
         (NoTranscriptFound("x", ["de"], "none"), "No transcripts were found"),
+        (NoTranscriptFound("x", ["de"], "none"), "of the requested language codes"),
         (VideoUnavailable("x"), "no longer available"),
-        (VideoUnplayable("x", "Odd", []), "video is unplayable"),
+        (VideoUnplayable("x", "Odd", []), "video is unplayable for the following reason: Odd"),
         (RequestBlocked("x"), "YouTube is blocking requests from your IP"),
         (IpBlocked("x"), "cloud provider"),
         (AgeRestricted("x"), "age-restricted"),
@@ -192,7 +193,16 @@ def test_exceptions_survive_pickle(table):
     ids=lambda value: type(value).__name__,
 )
 def test_exceptions_contain_matched_phrases(error, phrase):
-    assert "Could not retrieve a transcript" in str(error) and phrase in str(error)
+    assert "Could not retrieve a transcript for the video" in str(error) and phrase in str(error)
+
+
+def test_exception_texts_are_attributes():
+    error = VideoUnavailable("x")
+    assert str(error) == error._build_error_message()
+    assert str(error) == error.ERROR_MESSAGE.format(video_url=WATCH + "?v=x") + error.CAUSE_MESSAGE_INTRO.format(
+        cause=error.CAUSE_MESSAGE
+    )
+    assert str(error).replace(error.GITHUB_REFERRAL, "") == str(error).split(error.GITHUB_REFERRAL)[0] == str(error)
 
 
 def test_captions_use_declared_encoding(table):

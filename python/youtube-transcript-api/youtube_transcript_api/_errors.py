@@ -38,7 +38,11 @@ class CookieInvalid(CookieError):
 class CouldNotRetrieveTranscript(YouTubeTranscriptApiException):
     """There is no transcript of the video `video_id`; `cause` is the reason."""
 
+    ERROR_MESSAGE = "\nCould not retrieve a transcript for the video {video_url}."
+    CAUSE_MESSAGE_INTRO = "\n\n{cause}"
     CAUSE_MESSAGE = ""
+    #: Programs remove this text from messages, which do not contain it. It is not empty, so that `str.split` accepts it.
+    GITHUB_REFERRAL = "\n\nThis package links to no issue tracker."
 
     def __init__(self, video_id: str) -> None:
         self.video_id = video_id
@@ -48,10 +52,13 @@ class CouldNotRetrieveTranscript(YouTubeTranscriptApiException):
     def cause(self) -> str:
         return self.CAUSE_MESSAGE
 
+    def _build_error_message(self) -> str:
+        message = self.ERROR_MESSAGE.format(video_url=WATCH_URL.format(video_id=self.video_id))
+        cause = self.cause
+        return message + self.CAUSE_MESSAGE_INTRO.format(cause=cause) if cause else message
+
     def __str__(self) -> str:
-        address = WATCH_URL.format(video_id=self.video_id)
-        because = f"\n\n{self.cause}" if self.cause else ""
-        return f"\nCould not retrieve a transcript of the video {address}.{because}"
+        return self._build_error_message()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_restore, (type(self), dict(self.__dict__)))
@@ -84,7 +91,7 @@ class YouTubeRequestFailed(CouldNotRetrieveTranscript):
 class VideoUnplayable(CouldNotRetrieveTranscript):
     """YouTube does not play the video; `reason` and `sub_reasons` are its messages."""
 
-    CAUSE_MESSAGE = "The video is unplayable: {reason}"
+    CAUSE_MESSAGE = "The video is unplayable for the following reason: {reason}"
 
     def __init__(self, video_id: str, reason: str | None, sub_reasons: list[str]) -> None:
         self.reason = reason
@@ -157,7 +164,10 @@ class FailedToCreateConsentCookie(CouldNotRetrieveTranscript):
 class NoTranscriptFound(CouldNotRetrieveTranscript):
     """The video has no transcript in the requested languages."""
 
-    CAUSE_MESSAGE = "No transcripts were found for {requested_language_codes}.\n\n{transcript_data}"
+    CAUSE_MESSAGE = (
+        "No transcripts were found for {requested_language_codes}: "
+        "the video has none of the requested language codes.\n\n{transcript_data}"
+    )
 
     def __init__(
         self, video_id: str, requested_language_codes: Iterable[str], transcript_data: TranscriptList
