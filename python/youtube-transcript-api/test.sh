@@ -23,8 +23,8 @@ fi
 rm -rf "$peer/run"
 mkdir -p "$peer/run"
 cp -r "$peer/test" "$peer/run/peer"
-cp tests/conftest.py tests/platform_server.py tests/test_compatibility.py "$peer/run/"
+cp tests/*.py "$peer/run/"
 cd "$peer/run"
 # The tests call the command by name.
 PATH="$venv/bin:$PATH" timeout --kill-after=10 600 "$venv/bin/python" -m pytest -q -p no:cacheprovider --timeout 60 \
-  --rootdir . test_compatibility.py peer "$@"
+  --rootdir . test_*.py peer "$@"

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import platform_server
 import pytest
+import stubbed_video
 
 PLATFORM = platform_server.Platform()
 PLATFORM.as_responses()
@@ -37,3 +38,12 @@ def platform() -> Iterator[platform_server.Platform]:
     PLATFORM.table.reset()
     yield PLATFORM
     PLATFORM.table.reset()
+
+
+@pytest.fixture
+def table(platform: platform_server.Platform) -> platform_server.StubTable:
+    """Stubs of a video with English captions."""
+    platform.table.add("GET", stubbed_video.WATCH, stubbed_video.PAGE)
+    platform.table.add("POST", stubbed_video.PLAYER, stubbed_video.player())
+    platform.table.add("GET", stubbed_video.CAPTIONS, stubbed_video.XML)
+    return platform.table

@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 import requests
+from stubbed_video import CAPTIONS, PAGE, PLAYER, WATCH, player, translated_player
 from youtube_transcript_api import (
     AgeRestricted,
     FetchedTranscript,
@@ -27,31 +28,6 @@ from youtube_transcript_api import (
 from youtube_transcript_api import _transcripts
 from youtube_transcript_api.formatters import SRTFormatter
 from youtube_transcript_api.proxies import WebshareProxyConfig
-
-WATCH = "https://www.youtube.com/watch"
-PLAYER = "https://www.youtube.com/youtubei/v1/player"
-CAPTIONS = "https://www.youtube.com/api/timedtext"
-PAGE = '<html>"INNERTUBE_API_KEY": "key-1"</html>'
-
-
-def player(**more):
-    track = {
-        "baseUrl": CAPTIONS + "?v=x&lang=en&fmt=srv3",
-        "name": {"simpleText": "English"},
-        "languageCode": "en",
-        "isTranslatable": True,
-    }
-    captions = {"playerCaptionsTracklistRenderer": {"captionTracks": [track]}}
-    return json.dumps({"playabilityStatus": {"status": "OK"}, "captions": captions, **more})
-
-
-@pytest.fixture
-def table(platform):
-    platform.table.add("GET", WATCH, PAGE)
-    platform.table.add("POST", PLAYER, player())
-    platform.table.add("GET", CAPTIONS, '<transcript><text start="1" dur="2">a &amp;lt; b &amp;gt; c</text></transcript>')
-    return platform.table
-
 
 def test_fetch_sends_three_requests(table):
     fetched = YouTubeTranscriptApi().fetch("x")
@@ -212,10 +188,7 @@ def test_captions_use_declared_encoding(table):
 
 
 def test_translation_fetches_translated_track(table):
-    languages = [{"languageCode": "de", "languageName": {"runs": [{"text": "German"}]}}]
-    tracks = json.loads(player())["captions"]["playerCaptionsTracklistRenderer"]
-    renderer = {"playerCaptionsTracklistRenderer": {**tracks, "translationLanguages": languages}}
-    table.replace("POST", PLAYER, player(captions=renderer))
+    table.replace("POST", PLAYER, translated_player())
     listed = YouTubeTranscriptApi().list("x")
     translated = listed.find_transcript(["en"]).translate("de")
     assert (translated.language, translated.is_generated, translated.is_translatable) == ("German", True, False)
