@@ -7,7 +7,7 @@ from typing import Any
 
 from ._fetcher import TranscriptListFetcher
 from ._transcripts import FetchedTranscript, TranscriptList
-from ._transport import NativeTransport, SessionTransport, Transport
+from ._transport import NativeTransport, configure_session
 from .proxies import ProxyConfig
 
 
@@ -20,10 +20,10 @@ class YouTubeTranscriptApi:
 
     def __init__(self, proxy_config: ProxyConfig | None = None, http_client: Any | None = None) -> None:
         if http_client is None:
-            transport: Transport = NativeTransport(proxy_config)
+            http_client = NativeTransport(proxy_config)
         else:
-            transport = SessionTransport(http_client, proxy_config)
-        self._fetcher = TranscriptListFetcher(transport, proxy_config)
+            configure_session(http_client, proxy_config)
+        self._fetcher = TranscriptListFetcher(http_client, proxy_config)
 
     def fetch(
         self, video_id: str, languages: Iterable[str] = ("en",), preserve_formatting: bool = False

@@ -21,7 +21,7 @@ from ._errors import (
 )
 from ._settings import INNERTUBE_API_URL, INNERTUBE_CONTEXT, WATCH_URL
 from ._transcripts import TranscriptList
-from ._transport import Response, Transport
+from ._transport import Response, as_transport
 from .proxies import ProxyConfig
 
 CONSENT_FORM = b'action="https://consent.youtube.com/s"'
@@ -39,34 +39,47 @@ def check_response(response: Response, video_id: str) -> bytes:
     """Returns the body of a response, or raises its failure."""
     if response.status == 429:
         raise IpBlocked(video_id)
-    if response.status >= 400:
+    if response.error:
         raise YouTubeRequestFailed(video_id, Exception(response.error))
     return response.body
 
 
 class TranscriptListFetcher:
-    def __init__(self, transport: Transport, proxy_config: ProxyConfig | None) -> None:
-        self._transport = transport
+    """Fetches lists of transcripts with a `requests.Session` or a transport."""
+
+    def __init__(self, http_client: Any, proxy_config: ProxyConfig | None) -> None:
+        self._transport = as_transport(http_client)
         self._proxy_config = proxy_config
 
+    @property
+    def _http_client(self) -> Any:
+        """The session of the caller, or else one that sends all later requests; programs set its headers."""
+        return self._transport.http_client
+
+    @_http_client.setter
+    def _http_client(self, http_client: Any) -> None:
+        self._transport.http_client = http_client
+
     def fetch(self, video_id: str) -> TranscriptList:
-        attempts = 0 if self._proxy_config is None else self._proxy_config.retries_when_blocked
+        return TranscriptList.build(self._transport, video_id, self._fetch_captions_json(video_id))
+
+    def _fetch_captions_json(self, video_id: str, try_number: int = 0) -> dict[str, Any]:
+        """Returns the track list of the player response; programs override it."""
+        attempts = 0 if self._proxy_config is None else self._proxy_config.retries_when_blocked - try_number
         while True:
             attempts -= 1
             try:
-                captions = self._captions(video_id)
+                return self._captions(video_id)
             except RequestBlocked as error:
                 if attempts <= 0:
                     raise error.with_proxy_config(self._proxy_config) from None
-            else:
-                return TranscriptList.build(self._transport, video_id, captions)
 
     def _captions(self, video_id: str) -> dict[str, Any]:
         page = self._page(video_id)
         key = API_KEY.search(page)
         if key is None:
             raise (IpBlocked if b'class="g-recaptcha"' in page else YouTubeDataUnparsable)(video_id)
-        return self._caption_list(self._player(video_id, key[1].decode()), video_id)
+        return self._extract_captions_json(self._player(video_id, key[1].decode()), video_id)
 
     def _page(self, video_id: str) -> bytes:
         page = self._get_page(video_id)
@@ -96,9 +109,10 @@ class TranscriptListFetcher:
             raise YouTubeDataUnparsable(video_id)
         return player
 
-    def _caption_list(self, player: dict[str, Any], video_id: str) -> dict[str, Any]:
-        check_playable(player.get("playabilityStatus"), video_id)
-        captions = (player.get("captions") or {}).get("playerCaptionsTracklistRenderer")
+    def _extract_captions_json(self, innertube_data: dict[str, Any], video_id: str) -> dict[str, Any]:
+        """Returns the track list of a playable video; programs override it."""
+        check_playable(innertube_data.get("playabilityStatus"), video_id)
+        captions = (innertube_data.get("captions") or {}).get("playerCaptionsTracklistRenderer")
         if not captions or "captionTracks" not in captions:
             raise TranscriptsDisabled(video_id)
         found: dict[str, Any] = captions

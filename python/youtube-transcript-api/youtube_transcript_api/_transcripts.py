@@ -18,7 +18,7 @@ from ._errors import (
     TranslationLanguageNotAvailable,
     YouTubeDataUnparsable,
 )
-from ._transport import Transport
+from ._transport import as_transport
 
 #: Tags that are kept with `preserve_formatting`.
 KEPT_TAGS = ("strong", "em", "b", "i", "mark", "small", "del", "ins", "sub", "sup")
@@ -71,7 +71,7 @@ class Transcript:
 
     def __init__(
         self,
-        transport: Transport,
+        http_client: Any,
         video_id: str,
         url: str,
         language: str,
@@ -79,13 +79,26 @@ class Transcript:
         is_generated: bool,
         translation_languages: list[_TranslationLanguage],
     ) -> None:
-        self._transport = transport
+        self._transport = as_transport(http_client)
         self.video_id = video_id
         self._url = url
         self.language = language
         self.language_code = language_code
         self.is_generated = is_generated
         self.translation_languages = translation_languages
+
+    @property
+    def _http_client(self) -> Any:
+        """The session of the caller, or else one that sends all later requests; programs use it with `_url`."""
+        return self._transport.http_client
+
+    @_http_client.setter
+    def _http_client(self, http_client: Any) -> None:
+        self._transport = as_transport(http_client)
+
+    @property
+    def _translation_languages_dict(self) -> dict[str, str]:
+        return {language.language_code: language.language for language in self.translation_languages}
 
     def fetch(self, preserve_formatting: bool = False) -> FetchedTranscript:
         """Fetches the transcript."""
@@ -164,19 +177,20 @@ class TranscriptList:
         self._translation_languages = translation_languages
 
     @staticmethod
-    def build(http_client: Transport, video_id: str, captions_json: dict[str, Any]) -> TranscriptList:
+    def build(http_client: Any, video_id: str, captions_json: dict[str, Any]) -> TranscriptList:
         """Builds the list from the tracks of a player response."""
         languages = [
             _TranslationLanguage(_name(language["languageName"]), language["languageCode"])
             for language in captions_json.get("translationLanguages", [])
         ]
+        transport = as_transport(http_client)
         manual: dict[str, Transcript] = {}
         generated: dict[str, Transcript] = {}
         for track in captions_json["captionTracks"]:
             is_generated = track.get("kind", "") == "asr"
             code = track["languageCode"]
             (generated if is_generated else manual)[code] = Transcript(
-                http_client,
+                transport,
                 video_id,
                 track["baseUrl"].replace("&fmt=srv3", ""),
                 _name(track["name"]),

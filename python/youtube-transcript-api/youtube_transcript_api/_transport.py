@@ -1,18 +1,21 @@
-"""HTTP transports: Verbatim's client, or a `requests.Session` of the caller."""
+"""HTTP transports: Verbatim's client, or a `requests.Session`."""
 
 from __future__ import annotations
 
 import json
 import os
+import sys
+import threading
 import time
+from http import HTTPStatus
 from typing import Any, NamedTuple, Protocol
-from urllib.request import getproxies, proxy_bypass
 
 from verbatim_transcripts import InvalidInput, StorageUnavailable, __version__
 from verbatim_transcripts._native import PageTransport
 
 from ._errors import YouTubeRequestFailed
-from .proxies import ProxyConfig
+from ._proxy_urls import configured_proxy, environment_proxy
+from .proxies import InvalidProxyConfig, ProxyConfig
 
 HEADERS = {"Accept-Language": "en-US", "User-Agent": f"verbatim/{__version__}"}
 #: The longest `Retry-After` of a 429 that is waited for, in seconds.
@@ -24,11 +27,14 @@ class Response(NamedTuple):
 
     status: int
     body: bytes
-    #: The message of an HTTP error with this status.
+    #: The message of an HTTP error, or an empty text.
     error: str
 
 
 class Transport(Protocol):
+    #: The session that sends the requests.
+    http_client: Any
+
     def request(
         self, video_id: str, url: str, data: dict[str, Any] | None = None, until: str | None = None
     ) -> Response:
@@ -42,69 +48,160 @@ class NativeTransport:
     """Verbatim's client. As `requests`, it uses the proxies and certificates of the environment."""
 
     def __init__(self, proxy_config: ProxyConfig | None) -> None:
-        proxies = proxy_config.to_requests_dict() if proxy_config is not None else {}
-        # Values that are not strings are ignored.
-        proxy = proxies.get("https") if isinstance(proxies, dict) else None
-        if not isinstance(proxy, str) and not proxy_bypass("www.youtube.com"):
-            from_environment = getproxies()
-            proxy = from_environment.get("https") or from_environment.get("all")
-        ca_file = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE")
+        self._proxy_config = proxy_config
+        self._proxy = None if proxy_config is None else configured_proxy(proxy_config)
         self._headers = dict(HEADERS)
         self._retries = 0
         if proxy_config is not None:
             self._retries = int(proxy_config.retries_when_blocked)
             if proxy_config.prevent_keeping_connections_alive:
                 self._headers["Connection"] = "close"
-        self._pages = PageTransport(proxy if isinstance(proxy, str) else None, ca_file or None)
+        self._pages: tuple[str | None, str | None, PageTransport] | None = None
+        self._session: SessionTransport | None = None
+        self._lock = threading.Lock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The native client holds connections; a copy opens its own.
+        state = {"_headers": self._headers, "_session": self._session}
+        return (type(self), (self._proxy_config,), state)
+
+    @property
+    def http_client(self) -> Any:
+        """A session with the same settings. From the first access on it sends all requests."""
+        with self._lock:
+            if self._session is None:
+                session = new_session()
+                configure_session(session, self._proxy_config)
+                created = SessionTransport(session)
+                if "Cookie" in self._headers:
+                    created.consent(self._headers["Cookie"].removeprefix("CONSENT="))
+                self._session = created
+            return self._session.http_client
+
+    @http_client.setter
+    def http_client(self, http_client: Any) -> None:
+        self._session = SessionTransport(http_client)
 
     def request(
         self, video_id: str, url: str, data: dict[str, Any] | None = None, until: str | None = None
     ) -> Response:
+        if self._session is not None:
+            return self._session.request(video_id, url, data, until)
         json_body = None if data is None else json.dumps(data)
         retries = 0 if data is not None else self._retries
         while True:
+            proxy = self._proxy
             try:
-                status, body, wait = self._pages.fetch(url, list(self._headers.items()), json_body, until)
-            except (InvalidInput, StorageUnavailable) as error:
-                raise YouTubeRequestFailed(video_id, error) from error
+                proxy = proxy or environment_proxy()
+                headers = list(self._headers.items())
+                status, body, wait = self._client(proxy).fetch(url, headers, json_body, until)
+            except (InvalidInput, InvalidProxyConfig, StorageUnavailable) as error:
+                raise request_failure(video_id, error, proxy is not None) from error
             if status != 429 or retries <= 0 or (wait or 0.0) > WAIT_MAX:
-                return Response(status, body, f"{status} Error for url: {url}")
+                return Response(status, body, status_error(status, url))
             # A rotating proxy uses another address for the retry.
             retries -= 1
             time.sleep(wait or 0.0)
 
     def consent(self, value: str) -> None:
+        if self._session is not None:
+            self._session.consent(value)
         self._headers["Cookie"] = f"CONSENT={value}"
+
+    def _client(self, proxy: str | None) -> PageTransport:
+        """Returns the client for the proxy and the certificates that the environment names now."""
+        ca_file = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE") or None
+        pages = self._pages
+        if pages is None or pages[:2] != (proxy, ca_file):
+            pages = (proxy, ca_file, PageTransport(proxy, ca_file))
+            self._pages = pages
+        return pages[2]
 
 
 class SessionTransport:
-    """A `requests.Session` of the caller, with its headers, cookies, adapters and settings."""
+    """A `requests.Session`, or an object with its methods: with its headers, cookies, adapters and settings."""
 
-    def __init__(self, session: Any, proxy_config: ProxyConfig | None) -> None:
-        session.headers.update({"Accept-Language": "en-US"})
-        if proxy_config is not None:
-            session.proxies = proxy_config.to_requests_dict()
-            if proxy_config.prevent_keeping_connections_alive:
-                session.headers.update({"Connection": "close"})
-            if proxy_config.retries_when_blocked > 0:
-                from requests.adapters import HTTPAdapter
-                from urllib3 import Retry
-
-                retry = Retry(total=proxy_config.retries_when_blocked, status_forcelist=[429])
-                for scheme in ("http://", "https://"):
-                    session.mount(scheme, HTTPAdapter(max_retries=retry))
-        self._session = session
+    def __init__(self, http_client: Any) -> None:
+        self.http_client = http_client
 
     def request(
         self, video_id: str, url: str, data: dict[str, Any] | None = None, until: str | None = None
     ) -> Response:
-        response = self._session.get(url) if data is None else self._session.post(url, json=data)
+        client = self.http_client
+        response = client.get(url) if data is None else client.post(url, json=data)
+        status = getattr(response, "status_code", None)
+        # Programs' tests use mocks, whose status can be any object.
+        status = status if isinstance(status, int) else 200
         error = ""
-        try:
-            response.raise_for_status()
-        except Exception as raised:  # the message of the session's library
-            error = str(raised)
-        return Response(response.status_code, response.content, error)
+        check = getattr(response, "raise_for_status", None)
+        if check is None:
+            error = status_error(status, url)
+        else:
+            try:
+                check()
+            except Exception as raised:  # the message of the session's library
+                error = str(raised) or type(raised).__name__
+        return Response(status, b"" if error else body_of(response), error)
 
     def consent(self, value: str) -> None:
-        self._session.cookies.set("CONSENT", value, domain=".youtube.com")
+        self.http_client.cookies.set("CONSENT", value, domain=".youtube.com")
+
+
+def as_transport(http_client: Any) -> Transport:
+    """Returns a transport for a session; a transport is returned as it is."""
+    is_transport = isinstance(http_client, (NativeTransport, SessionTransport))
+    return http_client if is_transport else SessionTransport(http_client)
+
+
+def new_session() -> Any:
+    try:
+        from requests import Session
+    except ImportError as error:
+        raise ImportError("_http_client is a requests.Session: pip install requests") from error
+    return Session()
+
+
+def configure_session(session: Any, proxy_config: ProxyConfig | None) -> None:
+    """Sets language, proxies and retries of a session."""
+    session.headers.update({"Accept-Language": "en-US"})
+    if proxy_config is None:
+        return
+    session.proxies = proxy_config.to_requests_dict()
+    if proxy_config.prevent_keeping_connections_alive:
+        session.headers.update({"Connection": "close"})
+    if proxy_config.retries_when_blocked > 0:
+        from requests.adapters import HTTPAdapter
+        from urllib3 import Retry
+
+        retry = Retry(total=proxy_config.retries_when_blocked, status_forcelist=[429])
+        for scheme in ("http://", "https://"):
+            session.mount(scheme, HTTPAdapter(max_retries=retry))
+
+
+def body_of(response: Any) -> bytes:
+    """Returns the body of a response; mocks of programs' tests have only `text` or `json()`."""
+    content = getattr(response, "content", None)
+    if isinstance(content, bytes):
+        return content
+    text = getattr(response, "text", None)
+    return text.encode() if isinstance(text, str) else json.dumps(response.json()).encode()
+
+
+def status_error(status: int, url: str) -> str:
+    """Returns the message for a status of 400 and above, with the start that programs match."""
+    if status < 400:
+        return ""
+    try:
+        phrase = f": {HTTPStatus(status).phrase}"
+    except ValueError:
+        phrase = ""
+    return f"{status} {'Client' if status < 500 else 'Server'} Error{phrase} for url: {url}"
+
+
+def request_failure(video_id: str, error: Exception, has_proxy: bool) -> YouTubeRequestFailed:
+    """Returns the exception for a request without a response; with `requests` imported, it is also one of its own."""
+    if "requests" not in sys.modules:
+        return YouTubeRequestFailed(video_id, error)
+    from ._network_errors import failure
+
+    return failure(video_id, error, has_proxy)

@@ -1,0 +1,210 @@
+"""Sessions, proxies and failures of the network."""
+
+import copy
+import json
+import pickle
+import socket
+import sys
+import threading
+import types
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+import pytest
+import requests
+from stubbed_video import CAPTIONS, PAGE, PLAYER, XML, player
+from youtube_transcript_api import IpBlocked, YouTubeRequestFailed, YouTubeTranscriptApi
+from youtube_transcript_api._transport import NativeTransport
+from youtube_transcript_api.proxies import GenericProxyConfig, InvalidProxyConfig, ProxyConfig
+
+CLOSED = "http://127.0.0.1:1"
+
+
+class Proxies(ProxyConfig):
+    """Custom proxy settings."""
+
+    def __init__(self, proxies):
+        self.proxies = proxies
+
+    def to_requests_dict(self):
+        return self.proxies
+
+
+def test_session_on_access_sends_later_requests(table):
+    api = YouTubeTranscriptApi()
+    transcript = api.list("x").find_transcript(["en"])
+    assert table.calls[-1].request.headers["user-agent"].startswith("verbatim/")
+    api._fetcher._http_client.headers["User-Agent"] = "mine"
+    assert transcript._http_client is api._fetcher._http_client
+    assert transcript._http_client.get(transcript._url).text == XML
+    assert len(transcript.fetch()) == len(api.fetch("x")) == 1
+    assert {call.request.headers["user-agent"] for call in table.calls[2:]} == {"mine"}
+    assert table.calls[-1].request.headers["accept-language"] == "en-US"
+
+
+def test_session_on_access_has_settings_of_transport(table):
+    transport = NativeTransport(GenericProxyConfig(CLOSED))
+    transport.consent("YES+1")
+    assert transport.http_client.proxies == {"http": CLOSED, "https": CLOSED}
+    assert transport.http_client.cookies["CONSENT"] == "YES+1"
+
+
+def test_session_can_be_replaced(table):
+    api = YouTubeTranscriptApi()
+    with requests.Session() as session:
+        session.headers["X-Mine"] = "1"
+        api._fetcher._http_client = session
+        api.fetch("x")
+    assert all(call.request.headers["x-mine"] == "1" for call in table.calls)
+
+
+def test_session_of_caller_is_http_client(table):
+    with requests.Session() as session:
+        api = YouTubeTranscriptApi(http_client=session)
+        assert api._fetcher._http_client is session is api.list("x").find_transcript(["en"])._http_client
+
+
+def test_session_without_requests_raises_import_error(monkeypatch):
+    monkeypatch.setitem(sys.modules, "requests", None)
+    with pytest.raises(ImportError, match="pip install requests"):
+        YouTubeTranscriptApi()._fetcher._http_client
+
+
+class DuckSession:
+    """A session whose responses have only the given attributes."""
+
+    def __init__(self, status=200):
+        self.headers = {}
+        self.status = status
+
+    def get(self, url):
+        return types.SimpleNamespace(status_code=self.status, text=XML if "timedtext" in url else PAGE)
+
+    def post(self, url, json):
+        return types.SimpleNamespace(status_code=self.status, json=lambda: loads(player()))
+
+
+loads = json.loads
+
+
+def test_session_without_content_uses_text_and_json():
+    assert YouTubeTranscriptApi(http_client=DuckSession()).fetch("x")[0].text == "a < b > c"
+    with pytest.raises(YouTubeRequestFailed, match="404 Client Error"):
+        YouTubeTranscriptApi(http_client=DuckSession(404)).fetch("x")
+    with pytest.raises(IpBlocked):
+        YouTubeTranscriptApi(http_client=DuckSession(429)).fetch("x")
+
+
+def test_http_error_contains_status(table):
+    table.replace("GET", CAPTIONS, status=404)
+    with pytest.raises(YouTubeRequestFailed, match="404 Client Error: Not Found for url: https"):
+        YouTubeTranscriptApi().fetch("x")
+    table.replace("POST", PLAYER, status=503)
+    with pytest.raises(YouTubeRequestFailed, match="503 Server Error"):
+        YouTubeTranscriptApi().fetch("x")
+
+
+def test_proxy_unreachable_is_requests_proxy_error():
+    with pytest.raises(requests.exceptions.ProxyError, match="could not be reached") as raised:
+        YouTubeTranscriptApi(GenericProxyConfig(CLOSED)).fetch("x")
+    again = pickle.loads(pickle.dumps(raised.value))
+    assert isinstance(again, YouTubeRequestFailed) and type(again) is type(raised.value)
+    assert (str(again), again.video_id, again.response) == (str(raised.value), "x", None)
+
+
+def test_untrusted_certificate_is_requests_ssl_error(table, monkeypatch):
+    monkeypatch.delenv("REQUESTS_CA_BUNDLE")
+    with pytest.raises(requests.exceptions.SSLError) as raised:
+        YouTubeTranscriptApi().fetch("x")
+    assert isinstance(raised.value, YouTubeRequestFailed)
+
+
+def test_network_failure_without_requests_is_request_failed(monkeypatch):
+    monkeypatch.delitem(sys.modules, "requests")
+    with pytest.raises(YouTubeRequestFailed) as raised:
+        YouTubeTranscriptApi(GenericProxyConfig(CLOSED)).fetch("x")
+    assert type(raised.value) is YouTubeRequestFailed
+
+
+@pytest.mark.parametrize("key", ["https://www.youtube.com", "https", "all://www.youtube.com", "all"])
+def test_proxy_keys_follow_order_of_requests(table, platform, monkeypatch, key):
+    monkeypatch.delenv("HTTPS_PROXY")
+    keys = ["https://www.youtube.com", "https", "all://www.youtube.com", "all"]
+    later = dict.fromkeys(keys[keys.index(key) + 1 :], CLOSED)
+    config = Proxies({**later, "http": CLOSED, key: platform.proxy})
+    assert len(YouTubeTranscriptApi(config).fetch("x")) == 1
+
+
+@pytest.mark.parametrize(
+    ("proxies", "message"),
+    [
+        ({"http": CLOSED}, "only for http: use the key https"),
+        ({"https://youtube.com": CLOSED, "no_proxy": "x"}, "only for https://youtube.com"),
+        ({"HTTPS": CLOSED, "https": None}, "only for HTTPS"),
+        ({"https": 8080}, "a proxy is int"),
+        ([CLOSED], "return a dictionary"),
+        ({"https": "socks4://127.0.0.1:1"}, "socks4 is not supported: use http, https, socks5"),
+    ],
+)
+def test_proxy_settings_unusable_raise_error(proxies, message):
+    with pytest.raises(InvalidProxyConfig, match=message):
+        YouTubeTranscriptApi(Proxies(proxies))
+
+
+@pytest.mark.parametrize("prefix", ["", "//", "http://"])
+def test_proxy_url_without_scheme_is_http(table, platform, monkeypatch, prefix):
+    monkeypatch.delenv("HTTPS_PROXY")
+    url = prefix + platform.proxy.removeprefix("http://")
+    assert len(YouTubeTranscriptApi(GenericProxyConfig(url)).fetch("x")) == 1
+    monkeypatch.setenv("HTTPS_PROXY", url)
+    assert len(YouTubeTranscriptApi().fetch("x")) == 1
+    monkeypatch.setenv("HTTPS_PROXY", "socks4://127.0.0.1:1")
+    with pytest.raises(YouTubeRequestFailed, match="socks4 is not supported"):
+        YouTubeTranscriptApi().fetch("x")
+
+
+def test_proxy_variable_applies_to_existing_object(table, platform, monkeypatch):
+    monkeypatch.setenv("HTTPS_PROXY", CLOSED)
+    api = YouTubeTranscriptApi()
+    with pytest.raises(YouTubeRequestFailed):
+        api.fetch("x")
+    monkeypatch.setenv("HTTPS_PROXY", platform.proxy)
+    assert len(api.fetch("x")) == 1
+    client = api._fetcher._transport._pages
+    assert len(api.fetch("x")) == 1 and api._fetcher._transport._pages is client
+
+
+def test_proxy_config_wins_over_proxy_variable(table, platform, monkeypatch):
+    monkeypatch.setenv("HTTPS_PROXY", CLOSED)
+    assert len(YouTubeTranscriptApi(GenericProxyConfig(platform.proxy)).fetch("x")) == 1
+
+
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))])
+def test_objects_are_copied_with_settings(table, duplicate):
+    api = YouTubeTranscriptApi(Proxies({}))
+    listed = duplicate(duplicate(api).list("x"))
+    assert duplicate(api.fetch)("x").snippets == duplicate(listed.find_transcript(["en"])).fetch().snippets
+    api._fetcher._http_client.headers["X-Mine"] = "1"
+    duplicate(api).fetch("x")
+    assert table.calls[-1].request.headers["x-mine"] == "1"
+
+
+def test_bound_method_runs_in_processes(table):
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        assert [one.video_id for one in pool.map(YouTubeTranscriptApi().fetch, ["x", "y"])] == ["x", "y"]
+
+
+def test_connection_cut_off_is_requests_connection_error():
+    server = socket.create_server(("127.0.0.1", 0))
+
+    def close_connections():
+        for _ in range(20):
+            try:
+                server.accept()[0].close()
+            except OSError:
+                return
+
+    threading.Thread(target=close_connections, daemon=True).start()
+    url = f"http://127.0.0.1:{server.getsockname()[1]}"
+    with server, pytest.raises(requests.exceptions.ConnectionError):
+        YouTubeTranscriptApi(GenericProxyConfig(url)).fetch("x")
