@@ -141,7 +141,7 @@ class SessionTransport:
                 check()
             except Exception as raised:  # the message of the session's library
                 error = str(raised) or type(raised).__name__
-        return Response(status, b"" if error else body_of(response), error)
+        return Response(status, b"" if error else read_body(response), error)
 
     def consent(self, value: str) -> None:
         self.http_client.cookies.set("CONSENT", value, domain=".youtube.com")
@@ -178,7 +178,7 @@ def configure_session(session: Any, proxy_config: ProxyConfig | None) -> None:
             session.mount(scheme, HTTPAdapter(max_retries=retry))
 
 
-def body_of(response: Any) -> bytes:
+def read_body(response: Any) -> bytes:
     """Returns the body of a response; mocks of programs' tests have only `text` or `json()`."""
     content = getattr(response, "content", None)
     if isinstance(content, bytes):
