@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
+from xml.etree.ElementTree import ParseError
 
 from ._settings import WATCH_URL
 from .proxies import GenericProxyConfig, ProxyConfig, WebshareProxyConfig
@@ -72,6 +73,25 @@ def _restore(kind: type[CouldNotRetrieveTranscript], state: dict[str, Any]) -> C
 
 class YouTubeDataUnparsable(CouldNotRetrieveTranscript):
     CAUSE_MESSAGE = "YouTube's response cannot be parsed: it is empty, damaged, or in an unknown format."
+
+
+class CaptionsUnparsable(YouTubeDataUnparsable, ParseError):
+    """The captions are empty or no XML; `code` and `position` are those of the XML parser."""
+
+    def __init__(self, video_id: str, error: ParseError) -> None:
+        self.reason = str(error)
+        self.code = error.code
+        self.position = error.position
+        super().__init__(video_id)
+
+    @property
+    def cause(self) -> str:
+        return f"{self.CAUSE_MESSAGE} The XML parser reports: {self.reason}"
+
+    @property
+    def msg(self) -> str:  # type: ignore[override]
+        """The message, which tracebacks of a `ParseError` show."""
+        return str(self)
 
 
 class YouTubeRequestFailed(CouldNotRetrieveTranscript):

@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 from verbatim_transcripts._native import _parse_raw_timedtext
 
 from ._errors import (
+    CaptionsUnparsable,
     NoTranscriptFound,
     NotTranslatable,
     PoTokenRequired,
@@ -109,7 +110,9 @@ class Transcript:
         body = check_response(self._transport.request(self.video_id, self._url), self.video_id)
         try:
             snippets = parse(body, preserve_formatting)
-        except (ElementTree.ParseError, ValueError):
+        except ElementTree.ParseError as error:
+            raise CaptionsUnparsable(self.video_id, error) from None
+        except ValueError:
             raise YouTubeDataUnparsable(self.video_id) from None
         return FetchedTranscript(
             snippets=snippets,
@@ -242,3 +245,12 @@ def _name(name: dict[str, Any]) -> str:
     if "runs" in name:
         return "".join(run.get("text", "") for run in name["runs"])
     return str(name.get("simpleText", ""))
+
+
+def __getattr__(name: str) -> Any:
+    """Returns the class that programs import from here; its module imports this one."""
+    if name == "TranscriptListFetcher":
+        from ._fetcher import TranscriptListFetcher
+
+        return TranscriptListFetcher
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
