@@ -62,7 +62,7 @@ class TextFormatter(Formatter):
         return "\n\n\n".join(self.format_transcript(transcript, **kwargs) for transcript in transcripts)
 
 
-class _CueFormatter(TextFormatter):
+class _TextBasedFormatter(TextFormatter):
     """Subtitles with times; a cue ends at the start of the next one at the latest."""
 
     def _format_timestamp(self, hours: int, mins: int, secs: int, ms: int) -> str:
@@ -74,9 +74,9 @@ class _CueFormatter(TextFormatter):
     def _format_transcript_helper(self, i: int, time_text: str, snippet: FetchedTranscriptSnippet) -> str:
         raise NotImplementedError
 
-    def _seconds_to_timestamp(self, time: float) -> str:
+    def _seconds_to_timestamp(self, time: float | str) -> str:
         # Rounded as a whole, so that milliseconds stay below 1000.
-        seconds, ms = divmod(round(time * 1000), 1000)
+        seconds, ms = divmod(round(float(time) * 1000), 1000)
         minutes, secs = divmod(seconds, 60)
         hours, mins = divmod(minutes, 60)
         return self._format_timestamp(hours, mins, secs, ms)
@@ -92,7 +92,7 @@ class _CueFormatter(TextFormatter):
         return self._format_transcript_header(lines)
 
 
-class SRTFormatter(_CueFormatter):
+class SRTFormatter(_TextBasedFormatter):
     """SRT subtitles."""
 
     def _format_timestamp(self, hours: int, mins: int, secs: int, ms: int) -> str:
@@ -105,7 +105,7 @@ class SRTFormatter(_CueFormatter):
         return f"{i + 1}\n{time_text}\n{snippet.text}"
 
 
-class WebVTTFormatter(_CueFormatter):
+class WebVTTFormatter(_TextBasedFormatter):
     """WebVTT subtitles."""
 
     def _format_timestamp(self, hours: int, mins: int, secs: int, ms: int) -> str:
