@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABCMeta
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NoReturn
 
 from ._fetcher import TranscriptListFetcher
 from ._transcripts import FetchedTranscript, TranscriptList
@@ -11,14 +12,60 @@ from ._transport import NativeTransport, configure_session
 from .proxies import ProxyConfig
 
 
-class YouTubeTranscriptApi:
+#: Methods that version 1.2 removed, with their replacements.
+REMOVED_METHODS = {
+    "get_transcript": "fetch(video_id).to_raw_data()",
+    "get_transcripts": "fetch(video_id).to_raw_data(), once per video",
+    "list_transcripts": "list(video_id)",
+}
+#: Arguments that earlier versions had, with their replacements.
+REMOVED_ARGUMENTS = {
+    "cookies": "http_client=, a requests.Session with the cookies",
+    "cookie_path": "http_client=, a requests.Session with the cookies",
+    "proxies": "proxy_config=, for example GenericProxyConfig(url)",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Returns the names of `requests` and `urllib3` that programs import from here or patch."""
+    if name in ("Session", "HTTPAdapter", "Retry"):
+        import requests.adapters
+        import urllib3
+
+        return {"Session": requests.Session, "HTTPAdapter": requests.adapters.HTTPAdapter, "Retry": urllib3.Retry}[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _attribute_error(owner: str, kind: type, name: str, of: object) -> AttributeError:
+    message = f"{owner} has no attribute {name!r}"
+    if name in REMOVED_METHODS:
+        message += f": version 1.2 removed it; use {kind.__name__}().{REMOVED_METHODS[name]}"
+    return AttributeError(message, name=name, obj=of)
+
+
+class _ApiType(ABCMeta):
+    """Names the replacements of removed methods. Derived from `ABCMeta`, so that subclasses can have abstract bases."""
+
+    def __getattr__(cls, name: str) -> NoReturn:
+        raise _attribute_error(f"type object {cls.__name__!r}", cls, name, cls)
+
+
+class YouTubeTranscriptApi(metaclass=_ApiType):
     """Fetches transcripts of YouTube videos. One object serves several threads.
 
     :param proxy_config: proxies for all requests.
     :param http_client: a `requests.Session` that sends all requests, with its headers, cookies and adapters.
     """
 
-    def __init__(self, proxy_config: ProxyConfig | None = None, http_client: Any | None = None) -> None:
+    def __init__(
+        self, proxy_config: ProxyConfig | None = None, http_client: Any | None = None, **removed: NoReturn
+    ) -> None:
+        for name in removed:
+            hint = f": use {REMOVED_ARGUMENTS[name]}" if name in REMOVED_ARGUMENTS else ""
+            raise TypeError(f"{type(self).__name__}.__init__() got an unexpected keyword argument {name!r}{hint}")
+        if http_client is None and "Session" in globals():
+            # The program has patched the class of sessions in this module.
+            http_client = globals()["Session"]()
         if http_client is None:
             http_client = NativeTransport(proxy_config)
         else:
@@ -38,3 +85,6 @@ class YouTubeTranscriptApi:
     def list(self, video_id: str) -> TranscriptList:
         """Lists the transcripts of a video."""
         return self._fetcher.fetch(video_id)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise _attribute_error(f"{type(self).__name__!r} object", type(self), name, self)
