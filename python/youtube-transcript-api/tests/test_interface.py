@@ -39,7 +39,8 @@ def test_unknown_attributes_raise_usual_errors():
 
 
 @pytest.mark.parametrize(
-    ("name", "replacement"), [("cookies", "http_client="), ("cookie_path", "http_client="), ("proxies", "proxy_config=")]
+    ("name", "replacement"),
+    [("cookies", "http_client="), ("cookie_path", "http_client="), ("proxies", "proxy_config=")],
 )
 def test_removed_arguments_name_their_replacements(name, replacement):
     with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}': use {replacement}"):

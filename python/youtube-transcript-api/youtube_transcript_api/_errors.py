@@ -42,7 +42,7 @@ class CouldNotRetrieveTranscript(YouTubeTranscriptApiException):
     ERROR_MESSAGE = "\nCould not retrieve a transcript for the video {video_url}."
     CAUSE_MESSAGE_INTRO = "\n\n{cause}"
     CAUSE_MESSAGE = ""
-    #: Programs remove this text from messages, which do not contain it. It is not empty, so that `str.split` accepts it.
+    #: Programs remove this text from messages, which do not contain it. `str.split` requires that it is not empty.
     GITHUB_REFERRAL = "\n\nThis package links to no issue tracker."
 
     def __init__(self, video_id: str) -> None:

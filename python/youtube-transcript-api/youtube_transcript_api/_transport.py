@@ -39,6 +39,7 @@ class Transport(Protocol):
         self, video_id: str, url: str, data: dict[str, Any] | None = None, until: str | None = None
     ) -> Response:
         """Sends GET, or POST with JSON `data`. The body may end soon after the text `until`."""
+        ...
 
     def consent(self, value: str) -> None:
         """Adds the cookie consent to later requests."""
@@ -199,7 +200,7 @@ def status_error(status: int, url: str) -> str:
 
 
 def request_failure(video_id: str, error: Exception, has_proxy: bool) -> YouTubeRequestFailed:
-    """Returns the exception for a request without a response; with `requests` imported, it is also one of its own."""
+    """Returns the exception for a request without a response; it is one of `requests`, too, if that is imported."""
     if "requests" not in sys.modules:
         return YouTubeRequestFailed(video_id, error)
     from ._network_errors import failure
