@@ -1,6 +1,8 @@
 """Transcripts in data tools: tables, chunks, files, pydantic, FastAPI, and the loaders of other libraries."""
 
+import importlib
 import json
+import sys
 from typing import Annotated
 
 import pandas as pd
@@ -203,3 +205,17 @@ def test_llama_index_reader_yields_documents(imported):
     assert document.text == imported.get(LINK).text and document.metadata["language"] == "en"
     assert len(reader.load_data(LINK, seconds=30)) == 2
     assert reader.load_data(["aaaaaaaaaaa"], skip_missing=True) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "library", "extra"),
+    [
+        ("langchain", "langchain_core.document_loaders", "langchain"),
+        ("llama_index", "llama_index.core.readers.base", "llama-index"),
+    ],
+)
+def test_loader_without_library_names_extra(monkeypatch, module, library, extra):
+    monkeypatch.setitem(sys.modules, library, None)
+    monkeypatch.delitem(sys.modules, f"verbatim_transcripts.{module}", raising=False)
+    with pytest.raises(ImportError, match=rf"pip install 'verbatim-transcripts\[{extra}\]'"):
+        importlib.import_module(f"verbatim_transcripts.{module}")

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 
-from langchain_core.document_loaders import BaseLoader
-from langchain_core.documents import Document
+try:
+    from langchain_core.document_loaders import BaseLoader
+    from langchain_core.documents import Document
+except ImportError as _missing:
+    raise ImportError("langchain-core is not installed: pip install 'verbatim-transcripts[langchain]'") from _missing
 
 from ._documents import parts
 from ._functions import shared

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from llama_index.core.readers.base import BaseReader
-from llama_index.core.schema import Document
+try:
+    from llama_index.core.readers.base import BaseReader
+    from llama_index.core.schema import Document
+except ImportError as _missing:
+    raise ImportError("llama-index-core is not installed: pip install 'verbatim-transcripts[llama-index]'") from _missing
 
 from ._documents import parts
 from ._functions import shared
