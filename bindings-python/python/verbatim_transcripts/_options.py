@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 
 
 def as_list(value: str | Iterable[str] | None) -> str | list[str] | None:
-    """Other iterables than a text as lists."""
+    """Returns a text as it is, and another iterable as a list."""
     return value if value is None or isinstance(value, str) else list(value)
 
 
 def proxy_list(proxies: str | Iterable[str] | Mapping[str, str] | None) -> str | list[str] | None:
-    """Of a mapping, as ``requests`` takes it, the proxy for ``https``: all requests use that scheme."""
+    """Returns the proxies; of a mapping, as ``requests`` takes it, that for ``https``, which all requests use."""
     if not isinstance(proxies, Mapping):
         return as_list(proxies)
     proxy = proxies.get("https") or proxies.get("all")

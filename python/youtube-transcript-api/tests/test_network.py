@@ -18,6 +18,8 @@ from youtube_transcript_api._transport import NativeTransport
 from youtube_transcript_api.proxies import GenericProxyConfig, InvalidProxyConfig, ProxyConfig
 
 CLOSED = "http://127.0.0.1:1"
+#: `DuckSession.post` has a parameter `json`.
+load_json = json.loads
 
 
 class Proxies(ProxyConfig):
@@ -43,10 +45,13 @@ def test_session_on_access_sends_later_requests(table):
 
 
 def test_session_on_access_has_settings_of_transport(table):
+    # The variable of the test environment names another proxy.
     transport = NativeTransport(GenericProxyConfig(CLOSED))
     transport.consent("YES+1")
     assert transport.http_client.proxies == {"http": CLOSED, "https": CLOSED}
     assert transport.http_client.cookies["CONSENT"] == "YES+1"
+    with pytest.raises(requests.exceptions.ProxyError):
+        transport.http_client.get("https://www.youtube.com/watch?v=x")
 
 
 def test_session_can_be_replaced(table):
@@ -81,10 +86,7 @@ class DuckSession:
         return types.SimpleNamespace(status_code=self.status, text=XML if "timedtext" in url else PAGE)
 
     def post(self, url, json):
-        return types.SimpleNamespace(status_code=self.status, json=lambda: loads(player()))
-
-
-loads = json.loads
+        return types.SimpleNamespace(status_code=self.status, json=lambda: load_json(player()))
 
 
 def test_session_without_content_uses_text_and_json():
@@ -138,17 +140,28 @@ def test_proxy_keys_follow_order_of_requests(table, platform, monkeypatch, key):
 @pytest.mark.parametrize(
     ("proxies", "message"),
     [
-        ({"http": CLOSED}, "only for http: use the key https"),
-        ({"https://youtube.com": CLOSED, "no_proxy": "x"}, "only for https://youtube.com"),
-        ({"HTTPS": CLOSED, "https": None}, "only for HTTPS"),
+        ({"http": CLOSED}, "no proxy for https://www.youtube.com: use the key https"),
+        ({"https://user:secret@youtube.com": CLOSED, "no_proxy": "x"}, "no proxy for"),
+        ({"HTTPS": CLOSED, "https": None}, "no proxy for"),
+        ({"https": ""}, "no proxy for"),
+        ({"http": None, "https": None}, "no proxy for"),
+        ({"https": "user:secret://x@127.0.0.1:1"}, "proxy scheme of the URL is not supported"),
         ({"https": 8080}, "a proxy is int"),
         ([CLOSED], "return a dictionary"),
         ({"https": "socks4://127.0.0.1:1"}, "socks4 is not supported: use http, https, socks5"),
     ],
 )
 def test_proxy_settings_unusable_raise_error(proxies, message):
-    with pytest.raises(InvalidProxyConfig, match=message):
+    with pytest.raises(InvalidProxyConfig, match=message) as raised:
         YouTubeTranscriptApi(Proxies(proxies))
+    assert "secret" not in str(raised.value)
+
+
+def test_proxy_settings_for_session_of_caller_are_checked():
+    with requests.Session() as session, pytest.raises(InvalidProxyConfig, match="no proxy for"):
+        YouTubeTranscriptApi(Proxies({"http": CLOSED}), http_client=session)
+    with requests.Session() as session:
+        YouTubeTranscriptApi(Proxies({"no_proxy": "x"}), http_client=session)
 
 
 @pytest.mark.parametrize("prefix", ["", "//", "http://"])
@@ -187,6 +200,12 @@ def test_objects_are_copied_with_settings(table, duplicate):
     api._fetcher._http_client.headers["X-Mine"] = "1"
     duplicate(api).fetch("x")
     assert table.calls[-1].request.headers["x-mine"] == "1"
+
+
+def test_pickled_exception_has_no_passwords():
+    error = IpBlocked("x").with_proxy_config(GenericProxyConfig("http://user:secret@127.0.0.1:1"))
+    again = pickle.loads(pickle.dumps(error))
+    assert b"secret" not in pickle.dumps(error) and str(again) == str(error)
 
 
 def test_bound_method_runs_in_processes(table):

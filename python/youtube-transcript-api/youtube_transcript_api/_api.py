@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABCMeta
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
@@ -11,13 +10,6 @@ from ._transcripts import FetchedTranscript, TranscriptList
 from ._transport import NativeTransport, configure_session
 from .proxies import ProxyConfig
 
-
-#: Methods that version 1.2 removed, with their replacements.
-REMOVED_METHODS = {
-    "get_transcript": "fetch(video_id).to_raw_data()",
-    "get_transcripts": "fetch(video_id).to_raw_data(), once per video",
-    "list_transcripts": "list(video_id)",
-}
 #: Arguments that earlier versions had, with their replacements.
 REMOVED_ARGUMENTS = {
     "cookies": "http_client=, a requests.Session with the cookies",
@@ -36,26 +28,32 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def _attribute_error(owner: str, kind: type, name: str, of: object) -> AttributeError:
-    message = f"{owner} has no attribute {name!r}"
-    if name in REMOVED_METHODS:
-        message += f": version 1.2 removed it; use {kind.__name__}().{REMOVED_METHODS[name]}"
-    return AttributeError(message, name=name, obj=of)
+class RemovedMethod:
+    """A method of earlier versions: access to it raises an `AttributeError` with the replacement."""
+
+    def __init__(self, replacement: str) -> None:
+        self._replacement = replacement
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: object, owner: type) -> NoReturn:
+        of = f"type object {owner.__name__!r}" if instance is None else f"{owner.__name__!r} object"
+        replacement = f"{owner.__name__}().{self._replacement}"
+        message = f"{of} has no attribute {self._name!r}: version 1.2 removed it; use {replacement}"
+        raise AttributeError(message, name=self._name, obj=instance or owner)
 
 
-class _ApiType(ABCMeta):
-    """Names the replacements of removed methods. Derived from `ABCMeta`, so that subclasses can have abstract bases."""
-
-    def __getattr__(cls, name: str) -> NoReturn:
-        raise _attribute_error(f"type object {cls.__name__!r}", cls, name, cls)
-
-
-class YouTubeTranscriptApi(metaclass=_ApiType):
+class YouTubeTranscriptApi:
     """Fetches transcripts of YouTube videos. One object serves several threads.
 
     :param proxy_config: proxies for all requests.
     :param http_client: a `requests.Session` that sends all requests, with its headers, cookies and adapters.
     """
+
+    get_transcript = RemovedMethod("fetch(video_id).to_raw_data()")
+    get_transcripts = RemovedMethod("fetch(video_id).to_raw_data(), once per video")
+    list_transcripts = RemovedMethod("list(video_id)")
 
     def __init__(
         self, proxy_config: ProxyConfig | None = None, http_client: Any | None = None, **removed: NoReturn
@@ -85,6 +83,3 @@ class YouTubeTranscriptApi(metaclass=_ApiType):
     def list(self, video_id: str) -> TranscriptList:
         """Lists the transcripts of a video."""
         return self._fetcher.fetch(video_id)
-
-    def __getattr__(self, name: str) -> NoReturn:
-        raise _attribute_error(f"{type(self).__name__!r} object", type(self), name, self)

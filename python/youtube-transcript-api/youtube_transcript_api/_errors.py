@@ -40,9 +40,9 @@ class CouldNotRetrieveTranscript(YouTubeTranscriptApiException):
     """There is no transcript of the video `video_id`; `cause` is the reason."""
 
     ERROR_MESSAGE = "\nCould not retrieve a transcript for the video {video_url}."
-    CAUSE_MESSAGE_INTRO = "\n\n{cause}"
+    CAUSE_MESSAGE_INTRO = " This is most likely caused by:\n\n{cause}"
     CAUSE_MESSAGE = ""
-    #: Programs remove this text from messages, which do not contain it. `str.split` requires that it is not empty.
+    #: Programs remove this text from messages. No message contains it, and `str.split` requires that it is not empty.
     GITHUB_REFERRAL = "\n\nThis package links to no issue tracker."
 
     def __init__(self, video_id: str) -> None:
@@ -62,7 +62,11 @@ class CouldNotRetrieveTranscript(YouTubeTranscriptApiException):
         return self._build_error_message()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (_restore, (type(self), dict(self.__dict__)))
+        state = dict(self.__dict__)
+        if "_proxy_config" in state:
+            # Pickled exceptions reach logs and result stores, and the settings contain passwords.
+            state.update(_proxy_config=None, CAUSE_MESSAGE=self.cause)
+        return (_restore, (type(self), state))
 
 
 def _restore(kind: type[CouldNotRetrieveTranscript], state: dict[str, Any]) -> CouldNotRetrieveTranscript:

@@ -29,7 +29,7 @@ class RequestSslError(YouTubeRequestFailed, exceptions.SSLError):
     """The certificate is not trusted."""
 
 
-def failure(video_id: str, error: Exception, has_proxy: bool) -> YouTubeRequestFailed:
+def make_error(video_id: str, error: Exception, has_proxy: bool) -> YouTubeRequestFailed:
     """Returns the exception for an error of the native client, which reports the cause as text."""
     text = str(error)
     if isinstance(error, (InvalidInput, InvalidProxyConfig)):
@@ -38,6 +38,6 @@ def failure(video_id: str, error: Exception, has_proxy: bool) -> YouTubeRequestF
         return RequestSslError(video_id, error)
     if "timed out" in text or "too long" in text:
         return RequestTimeoutError(video_id, error)
-    if "proxy" in text or (has_proxy and "could not be reached" in text):
+    if has_proxy and ("proxy" in text or "could not be reached" in text):
         return RequestProxyError(video_id, error)
     return RequestConnectionError(video_id, error)

@@ -17,12 +17,17 @@ SCHEMES = ("http", "https", "socks5", "socks5h")
 
 
 def configured_proxy(proxy_config: ProxyConfig) -> str | None:
-    """Returns the URL of the proxy, or `None` if the settings contain none.
+    """Returns the URL of the proxy, or `None` if the settings contain none."""
+    proxy = choose_proxy(proxy_config.to_requests_dict())
+    return None if proxy is None else complete_url(proxy)
 
-    :raises InvalidProxyConfig: the settings contain proxies that cannot be used. A direct connection would expose the
-        address of the user.
+
+def choose_proxy(proxies: Any) -> Any:
+    """Returns the proxy for YouTube from the dictionary of `requests`, or `None` if it names no proxies.
+
+    :raises InvalidProxyConfig: it names proxies, but none for YouTube. A direct connection would expose the address of
+        the user.
     """
-    proxies: Any = proxy_config.to_requests_dict()
     # Mocks in the tests of youtube-transcript-api and of programs return mocks.
     if not proxies or type(proxies).__module__ == "unittest.mock":
         return None
@@ -30,10 +35,10 @@ def configured_proxy(proxy_config: ProxyConfig) -> str | None:
         raise InvalidProxyConfig(f"to_requests_dict() returned {type(proxies).__name__}: return a dictionary")
     for key in KEYS:
         if proxies.get(key):
-            return complete_url(proxies[key])
-    unused = [str(key) for key, url in proxies.items() if url and key not in OTHER_KEYS]
-    if unused:
-        raise InvalidProxyConfig(f"no proxy for https://{HOST}, only for {', '.join(unused)}: use the key https or all")
+            return proxies[key]
+    if any(key not in OTHER_KEYS for key in proxies):
+        # The keys are not shown: one can be a URL with a password.
+        raise InvalidProxyConfig(f"to_requests_dict() has no proxy for https://{HOST}: use the key https or all")
     return None
 
 
@@ -55,5 +60,7 @@ def complete_url(url: Any) -> str:
         return "http://" + text.removeprefix("//")
     scheme = text.partition("://")[0]
     if scheme.lower() not in SCHEMES:
-        raise InvalidProxyConfig(f"proxy scheme {scheme} is not supported: use {', '.join(SCHEMES)}")
+        # What is no scheme can be a password.
+        shown = scheme if scheme.isalnum() else "of the URL"
+        raise InvalidProxyConfig(f"proxy scheme {shown} is not supported: use {', '.join(SCHEMES)}")
     return text

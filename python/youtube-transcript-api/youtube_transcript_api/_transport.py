@@ -14,7 +14,7 @@ from verbatim_transcripts import InvalidInput, StorageUnavailable, __version__
 from verbatim_transcripts._native import PageTransport
 
 from ._errors import YouTubeRequestFailed
-from ._proxy_urls import configured_proxy, environment_proxy
+from ._proxy_urls import choose_proxy, configured_proxy, environment_proxy
 from .proxies import InvalidProxyConfig, ProxyConfig
 
 HEADERS = {"Accept-Language": "en-US", "User-Agent": f"verbatim/{__version__}"}
@@ -68,11 +68,15 @@ class NativeTransport:
 
     @property
     def http_client(self) -> Any:
-        """A session with the same settings. From the first access on it sends all requests."""
+        """A session with the same headers, proxies and certificates. From the first access on it sends all requests."""
         with self._lock:
             if self._session is None:
                 session = new_session()
                 configure_session(session, self._proxy_config)
+                if self._proxy is not None:
+                    # Otherwise the proxies of the environment win.
+                    session.trust_env = False
+                    session.verify = environment_ca_file() or True
                 created = SessionTransport(session)
                 if "Cookie" in self._headers:
                     created.consent(self._headers["Cookie"].removeprefix("CONSENT="))
@@ -81,7 +85,8 @@ class NativeTransport:
 
     @http_client.setter
     def http_client(self, http_client: Any) -> None:
-        self._session = SessionTransport(http_client)
+        with self._lock:
+            self._session = SessionTransport(http_client)
 
     def request(
         self, video_id: str, url: str, data: dict[str, Any] | None = None, until: str | None = None
@@ -97,21 +102,22 @@ class NativeTransport:
                 headers = list(self._headers.items())
                 status, body, wait = self._client(proxy).fetch(url, headers, json_body, until)
             except (InvalidInput, InvalidProxyConfig, StorageUnavailable) as error:
-                raise request_failure(video_id, error, proxy is not None) from error
+                raise make_request_error(video_id, error, proxy is not None) from error
             if status != 429 or retries <= 0 or (wait or 0.0) > WAIT_MAX:
-                return Response(status, body, status_error(status, url))
+                return Response(status, body, describe_status(status, url))
             # A rotating proxy uses another address for the retry.
             retries -= 1
             time.sleep(wait or 0.0)
 
     def consent(self, value: str) -> None:
-        if self._session is not None:
-            self._session.consent(value)
-        self._headers["Cookie"] = f"CONSENT={value}"
+        with self._lock:
+            self._headers["Cookie"] = f"CONSENT={value}"
+            if self._session is not None:
+                self._session.consent(value)
 
     def _client(self, proxy: str | None) -> PageTransport:
         """Returns the client for the proxy and the certificates that the environment names now."""
-        ca_file = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE") or None
+        ca_file = environment_ca_file()
         pages = self._pages
         if pages is None or pages[:2] != (proxy, ca_file):
             pages = (proxy, ca_file, PageTransport(proxy, ca_file))
@@ -136,7 +142,7 @@ class SessionTransport:
         error = ""
         check = getattr(response, "raise_for_status", None)
         if check is None:
-            error = status_error(status, url)
+            error = describe_status(status, url)
         else:
             try:
                 check()
@@ -154,6 +160,10 @@ def as_transport(http_client: Any) -> Transport:
     return http_client if is_transport else SessionTransport(http_client)
 
 
+def environment_ca_file() -> str | None:
+    return os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE") or None
+
+
 def new_session() -> Any:
     try:
         from requests import Session
@@ -168,6 +178,7 @@ def configure_session(session: Any, proxy_config: ProxyConfig | None) -> None:
     if proxy_config is None:
         return
     session.proxies = proxy_config.to_requests_dict()
+    choose_proxy(session.proxies)
     if proxy_config.prevent_keeping_connections_alive:
         session.headers.update({"Connection": "close"})
     if proxy_config.retries_when_blocked > 0:
@@ -188,7 +199,7 @@ def read_body(response: Any) -> bytes:
     return text.encode() if isinstance(text, str) else json.dumps(response.json()).encode()
 
 
-def status_error(status: int, url: str) -> str:
+def describe_status(status: int, url: str) -> str:
     """Returns the message for a status of 400 and above, with the start that programs match."""
     if status < 400:
         return ""
@@ -199,10 +210,10 @@ def status_error(status: int, url: str) -> str:
     return f"{status} {'Client' if status < 500 else 'Server'} Error{phrase} for url: {url}"
 
 
-def request_failure(video_id: str, error: Exception, has_proxy: bool) -> YouTubeRequestFailed:
+def make_request_error(video_id: str, error: Exception, has_proxy: bool) -> YouTubeRequestFailed:
     """Returns the exception for a request without a response; it is one of `requests`, too, if that is imported."""
     if "requests" not in sys.modules:
         return YouTubeRequestFailed(video_id, error)
-    from ._network_errors import failure
+    from ._network_errors import make_error
 
-    return failure(video_id, error, has_proxy)
+    return make_error(video_id, error, has_proxy)
