@@ -209,7 +209,10 @@ async fn tracks_in_details_follow_every_change() {
         ..kept.transcript.track.clone()
     };
     let added = [track("de", Some("with \"quotes\"")), track("uk", None)];
+    run(&file, "DELETE FROM unindexed_videos");
     archive.add_known_tracks(&kept.video, &added, kept.now).await.unwrap();
+    let unindexed = value::<i64>(&connection, "SELECT count(*) FROM unindexed_videos");
+    assert_eq!(unindexed, 0, "tracks are not indexed for search");
     // A video without a transcript has no list: its tracks are read from their rows.
     archive.add_known_tracks(&speech(3).video, &added, kept.now).await.unwrap();
     check(2);

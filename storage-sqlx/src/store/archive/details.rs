@@ -142,12 +142,13 @@ pub(super) async fn update<S: Session>(
     request: &PutRequest,
     metadata_before: Option<&str>,
 ) -> DbResult<UpdatedDetails> {
-    // The tracks first: a new row of the details then lists them at once.
+    // The tracks first: in a file, a new row of the details then lists them at once.
     let (track, tracks, are_new_tracks) = update_tracks(db, video, request).await?;
     let before = decode_metadata(metadata_before);
     let metadata = request.metadata.clone().or(&before);
     let is_new_metadata = metadata != before;
-    if is_new_metadata || metadata_before.is_none() {
+    // A file has a row for each video, because it lists the tracks.
+    if is_new_metadata || (!S::IS_REMOTE && metadata_before.is_none()) {
         db.execute(PUT_METADATA, &values![video, codec::json(&metadata)?]).await?;
     }
     let details = Arc::new(VideoDetails { metadata, tracks });

@@ -112,12 +112,13 @@ const DELETE_WITHDRAWAL: &str = "DELETE FROM withdrawals WHERE video = $1";
 const LIST_WITHDRAWN: &str = "SELECT video FROM withdrawals WHERE video > $1 ORDER BY video LIMIT $2";
 
 const DELETE_SELECTORS: &str = "DELETE FROM wishes WHERE video = $1";
-/// Delete the rest of a video, in this order. Bodies, words, vectors and cold forms are deleted with their transcript.
+/// Delete the rest of a video, in this order: without its details, no list of tracks is written for each deleted track.
+/// Bodies, words, vectors and cold forms are deleted with their transcript.
 const DELETE_VIDEO: [&str; 4] = [
     "DELETE FROM transcripts WHERE video = $1",
+    "DELETE FROM details WHERE video = $1",
     "DELETE FROM tracks WHERE video = $1",
     "DELETE FROM absences WHERE video = $1",
-    "DELETE FROM details WHERE video = $1",
 ];
 /// Subtracts a video from the statistics of PostgreSQL.
 const SUBTRACT_VIDEO: &str = "UPDATE figures SET videos = videos - least(o.transcripts, 1),
