@@ -137,8 +137,9 @@ impl FetchPayment {
         let state = std::mem::replace(&mut *self.lock(), FetchState::Ended);
         self.void_prepaid().await;
         let is_transcript = self.key.route == V1Endpoint::Transcript;
-        // Another server may have fetched for an earlier request of the account.
-        if is_transcript && matches!(state, FetchState::Idle) {
+        // Another server may have fetched for an earlier request of the account, and charged it, also if both fetched
+        // because the database lost the lease.
+        if is_transcript && (matches!(state, FetchState::Idle) || self.delivery.may_exist()) {
             self.delivery.charge_unless_prepaid(hold).await;
         } else {
             hold.settle_in_full().await;

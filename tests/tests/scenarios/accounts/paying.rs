@@ -169,6 +169,26 @@ fn disconnected_caller_is_charged_and_next_delivery_is_prepaid() {
 }
 
 #[test]
+fn prepaid_delivery_covers_transcript_that_is_fetched_again() {
+    for idempotency_key in [None, Some("k")] {
+        run_scenario(with_credits([2, 0, 0, 0]), |life| async move {
+            let account = new_account(&life).await;
+            script_captions(&life, &[SupplierStep::give(&["en"]).after(Duration::from_secs(5))]);
+            let request = request(&life, &account, idempotency_key);
+            assert_eq!(request.send(Some(Duration::from_secs(2))).await, None);
+            advance(10).await;
+            assert_eq!(remaining(&life, &account).await, 1);
+            // As if the repeat were fetched by another server that does not see this transcript.
+            life.world.archive.delete(&video()).await.unwrap();
+            let answer = request.send(None).await;
+            assert!(matches!(answer, Some(AccountAnswer::New { from_cache: false, .. })), "{answer:?}");
+            assert_eq!(fetch_count(&life, &video()), 2);
+            assert_eq!(remaining(&life, &account).await, 1, "the delivery was prepaid");
+        });
+    }
+}
+
+#[test]
 fn prepaid_delivery_needs_no_credits() {
     for idempotency_key in [None, Some("k")] {
         run_scenario(with_credits([1, 0, 0, 0]), |life| async move {
