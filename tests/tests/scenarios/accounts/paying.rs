@@ -139,15 +139,20 @@ fn request<'a>(
     PaidRequest { life, accounts, account, video: video(), lang: None, idempotency_key }
 }
 
+/// Sends a request whose client disconnects after two of the five seconds of its fetch, and lets the fetch end.
+async fn abandon(request: &PaidRequest<'_>) {
+    script_captions(request.life, &[SupplierStep::give(&["en"]).after(Duration::from_secs(5))]);
+    assert_eq!(request.send(Some(Duration::from_secs(2))).await, None);
+    advance(10).await;
+}
+
 #[test]
 fn disconnected_caller_is_charged_and_next_delivery_is_prepaid() {
     for idempotency_key in [None, Some("k")] {
         run_scenario(with_credits([2, 0, 0, 0]), |life| async move {
             let account = new_account(&life).await;
-            script_captions(&life, &[SupplierStep::give(&["en"]).after(Duration::from_secs(5))]);
             let request = request(&life, &account, idempotency_key);
-            assert_eq!(request.send(Some(Duration::from_secs(2))).await, None);
-            advance(10).await;
+            abandon(&request).await;
             assert_eq!(remaining(&life, &account).await, 1);
             let key = new_key(&life).await;
             check(&keyed(&life, &key, video()).await, ScenarioResult::Archived);
@@ -173,10 +178,8 @@ fn prepaid_delivery_covers_transcript_that_is_fetched_again() {
     for idempotency_key in [None, Some("k")] {
         run_scenario(with_credits([2, 0, 0, 0]), |life| async move {
             let account = new_account(&life).await;
-            script_captions(&life, &[SupplierStep::give(&["en"]).after(Duration::from_secs(5))]);
             let request = request(&life, &account, idempotency_key);
-            assert_eq!(request.send(Some(Duration::from_secs(2))).await, None);
-            advance(10).await;
+            abandon(&request).await;
             assert_eq!(remaining(&life, &account).await, 1);
             // As if the repeat were fetched by another server that does not see this transcript.
             life.world.archive.delete(&video()).await.unwrap();
@@ -193,10 +196,8 @@ fn prepaid_delivery_needs_no_credits() {
     for idempotency_key in [None, Some("k")] {
         run_scenario(with_credits([1, 0, 0, 0]), |life| async move {
             let account = new_account(&life).await;
-            script_captions(&life, &[SupplierStep::give(&["en"]).after(Duration::from_secs(5))]);
             let request = request(&life, &account, idempotency_key);
-            assert_eq!(request.send(Some(Duration::from_secs(2))).await, None);
-            advance(10).await;
+            abandon(&request).await;
             let delivered = AccountAnswer::New { from_cache: true, left: Some(0) };
             assert_eq!(request.send(None).await, Some(delivered));
             let again = call(&life, &account, video()).await;
@@ -209,9 +210,7 @@ fn prepaid_delivery_needs_no_credits() {
 fn prepaid_delivery_is_used_once_by_concurrent_calls() {
     run_scenario(with_credits([40, 0, 0, 0]), |life| async move {
         let account = new_account(&life).await;
-        script_captions(&life, &[SupplierStep::give(&["en"]).after(Duration::from_secs(5))]);
-        assert_eq!(request(&life, &account, None).send(Some(Duration::from_secs(2))).await, None);
-        advance(10).await;
+        abandon(&request(&life, &account, None)).await;
         let calls = (0..16).map(|n| {
             let key = (n % 2 == 0).then(|| format!("k{n}"));
             let (life, account) = (&life, &account);
