@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use foldhash::{HashMap, HashMapExt as _};
+use foldhash::HashMap;
 
 use crate::{
     chat::{
@@ -58,7 +58,7 @@ pub(super) struct IndexTokenizer {
 impl IndexTokenizer {
     pub(super) fn new(language: &LanguageTag) -> Self {
         let language = language.primary().to_owned();
-        Self { stemmer: WordStemmer::new(&language), language, stems: HashMap::new() }
+        Self { stemmer: WordStemmer::new(&language), language, stems: HashMap::default() }
     }
 
     /// Calls `each` for every term of a text, with its range in characters. An extra term follows its ordered one.
