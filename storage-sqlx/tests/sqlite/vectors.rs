@@ -19,7 +19,7 @@ async fn archive_version_8_stores_vectors_after_upgrade() {
     run(
         &file,
         "DROP TRIGGER list_tracks; DROP TRIGGER list_added_track; DROP TRIGGER list_changed_track;
-        DROP TRIGGER unlist_deleted_track; ALTER TABLE details DROP COLUMN tracks",
+        DROP TRIGGER unlist_deleted_track; DROP VIEW track_texts; ALTER TABLE details DROP COLUMN tracks",
     );
 
     let archive = crate::archive_in(folder.path()).await;

@@ -26,8 +26,7 @@ use crate::{
 macro_rules! sqlite_details {
     () => {
         "m.metadata, coalesce(m.tracks, (SELECT json_group_array(track) FROM (
-            SELECT language || ' ' || kind || ' ' || original || coalesce(' ' || name, '') AS track
-            FROM tracks WHERE video = $1 ORDER BY id)))"
+            SELECT track FROM track_texts WHERE video = $1 ORDER BY id)))"
     };
 }
 #[cfg(feature = "sqlite")]
