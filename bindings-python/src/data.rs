@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use pyo3::{
-    exceptions::{PyTypeError, PyValueError},
+    exceptions::{PyImportError, PyTypeError, PyValueError},
     prelude::*,
     types::{PyDict, PyList, PyString, PyTuple},
 };
@@ -187,6 +187,12 @@ pub(crate) fn to_pandas<'py>(
     py: Python<'py>,
     segments: &[transcript::Segment],
 ) -> PyResult<Bound<'py, PyAny>> {
+    let pandas = py.import("pandas").map_err(|error| {
+        let named =
+            PyImportError::new_err("pandas cannot be imported: pip install 'verbatim-transcripts[pandas]'");
+        named.set_cause(py, Some(error));
+        named
+    })?;
     let columns = PyDict::new(py);
     let texts = segments.iter().map(|segment| segment.text.as_str());
     columns.set_item("text", PyList::new(py, texts.collect::<Vec<_>>())?)?;
@@ -194,7 +200,7 @@ pub(crate) fn to_pandas<'py>(
     columns.set_item("start", PyList::new(py, starts.collect::<Vec<_>>())?)?;
     let durations = segments.iter().map(|segment| seconds(segment.duration_ms));
     columns.set_item("duration", PyList::new(py, durations.collect::<Vec<_>>())?)?;
-    py.import("pandas")?.call_method1("DataFrame", (columns,))
+    pandas.call_method1("DataFrame", (columns,))
 }
 
 /// Segments in the dictionary format of youtube-transcript-api: `text`, `start` and `duration`, in seconds.

@@ -207,6 +207,12 @@ def test_llama_index_reader_yields_documents(imported):
     assert reader.load_data(["aaaaaaaaaaa"], skip_missing=True) == []
 
 
+def test_table_without_pandas_names_extra(monkeypatch, imported):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match=r"pip install 'verbatim-transcripts\[pandas\]'"):
+        imported.get(LINK).to_pandas()
+
+
 @pytest.mark.parametrize(
     ("module", "library", "extra"),
     [

@@ -88,7 +88,7 @@ def test_job_delivers_transcripts_and_failures(server):
         )
         with pytest.raises(vt.TranscriptUnavailable) as raised:
             private.get()
-        assert str(raised.value) == private.message and raised.value.video_id == "vb-private0"
+        assert raised.value.args == (private.message,) and raised.value.video_id == "vb-private0"
         assert raised.value.reason == private.reason
     assert client.jobs.get(job.id) == ended and client.jobs.cancel(job).status == "completed"
     assert client.jobs.deliveries(job) == []

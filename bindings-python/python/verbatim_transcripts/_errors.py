@@ -123,7 +123,7 @@ class InvalidInput(VerbatimError, ValueError):
 
 
 class TranscriptUnavailable(VerbatimError):
-    """There is no transcript.
+    """There is no transcript. `str()` begins with the video: `YouTube dQw4w9WgXcQ: This video is private.`
 
     >>> try:
     ...     raise TranscriptUnavailable("There are no captions.", "no_captions", "https://v.example/watch/x")
@@ -158,6 +158,11 @@ class TranscriptUnavailable(VerbatimError):
         self.watch_url = watch_url
         self.platform = platform
         self.video_id = video_id
+
+    def __str__(self) -> str:
+        # In a log of many videos, the message alone does not say which one.
+        message = super().__str__()
+        return f"{self.platform} {self.video_id}: {message}" if self.video_id else message
 
 
 class VideoUnavailable(TranscriptUnavailable):
