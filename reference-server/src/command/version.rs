@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-/// The commit that the program was built from. Packagers set `VERBATIM_COMMIT` at build time.
+/// The commit that the program was built from: `VERBATIM_COMMIT` of a packager, or else that of the clone (`build.rs`).
 const COMMIT: Option<&str> = option_env!("VERBATIM_COMMIT");
 
 /// Version, commit and optional features, one line each.
@@ -13,10 +13,14 @@ pub(super) fn long_version() -> &'static str {
 
 /// The optional features that the program was built with.
 fn features() -> Vec<&'static str> {
-    [(cfg!(feature = "otel"), "otel"), (cfg!(feature = "postgres"), "postgres")]
-        .into_iter()
-        .filter_map(|(is_built, name)| is_built.then_some(name))
-        .collect()
+    [
+        (cfg!(feature = "otel"), "otel"),
+        (cfg!(feature = "postgres"), "postgres"),
+        (cfg!(feature = "static-embeddings"), "static-embeddings"),
+    ]
+    .into_iter()
+    .filter_map(|(is_built, name)| is_built.then_some(name))
+    .collect()
 }
 
 fn text(commit: Option<&str>, features: &[&str]) -> String {

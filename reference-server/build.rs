@@ -1,0 +1,28 @@
+//! Names the commit in release builds from a clone, unless a packager does with `VERBATIM_COMMIT`.
+
+use std::{env, process::Command};
+
+fn main() {
+    println!("cargo::rerun-if-env-changed=VERBATIM_COMMIT");
+    // A build for development would be repeated after each commit.
+    if env::var_os("VERBATIM_COMMIT").is_some() || env::var("PROFILE").as_deref() != Ok("release") {
+        return;
+    }
+    // An archive may have been unpacked into the clone of another project.
+    if git(&["rev-parse", "--show-prefix"]).as_deref() != Some("reference-server/") {
+        return;
+    }
+    if let Some(commit) = git(&["rev-parse", "--short=12", "HEAD"]) {
+        println!("cargo::rustc-env=VERBATIM_COMMIT={commit}");
+    }
+    if let Some(log) = git(&["rev-parse", "--git-path", "logs/HEAD"]) {
+        println!("cargo::rerun-if-changed={log}");
+    }
+}
+
+/// What git prints; `None` if it fails or does not exist.
+fn git(arguments: &[&str]) -> Option<String> {
+    let output =
+        Command::new("git").args(arguments).output().ok().filter(|output| output.status.success())?;
+    String::from_utf8(output.stdout).ok().map(|text| text.trim().to_owned())
+}
