@@ -188,6 +188,9 @@ pub(crate) fn to_pandas<'py>(
     segments: &[transcript::Segment],
 ) -> PyResult<Bound<'py, PyAny>> {
     let pandas = py.import("pandas").map_err(|error| {
+        if !error.is_instance_of::<PyImportError>(py) {
+            return error;
+        }
         let named =
             PyImportError::new_err("pandas cannot be imported: pip install 'verbatim-transcripts[pandas]'");
         named.set_cause(py, Some(error));

@@ -129,7 +129,7 @@ def test_example_script_succeeds(replay, tmp_path):
         timeout=60,
     )
     assert run.returncode == 0, run.stderr
-    assert "How a tide mill works" in run.stdout and "vb-private0: private: " in run.stdout
+    assert "How a tide mill works" in run.stdout and "YouTube vb-private0: This video is private." in run.stdout
 
 
 @pytest.mark.parametrize(

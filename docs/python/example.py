@@ -25,8 +25,8 @@ for result in transcripts.get_many(LINKS, progress=lambda done, _: print(f"{done
     match result:
         case vt.BatchSuccess(link=link, transcript=found):
             print(f"{link}: {len(found)} segments, {'archived' if found.from_cache else 'fetched'}")
-        case vt.BatchFailure(link=link, error=vt.TranscriptUnavailable(reason=reason) as error):
-            print(f"{link}: {reason}: {error}")
+        case vt.BatchFailure(error=vt.TranscriptUnavailable(reason=reason) as error):
+            print(f"{error} ({reason})")
         case vt.BatchFailure(link=link, error=error):
             print(f"{link}: {error}")
 

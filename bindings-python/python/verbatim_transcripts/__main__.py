@@ -117,7 +117,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.write(done)
             sys.stdout.flush()
         else:
-            print(f"{link}: {done}", file=sys.stderr)
+            # The text of a missing transcript names the video, too.
+            message = done.args[0] if isinstance(done, TranscriptUnavailable) else done
+            print(f"{link}: {message}", file=sys.stderr)
             status = max(status, _status(done))
     transcripts.close()
     return status

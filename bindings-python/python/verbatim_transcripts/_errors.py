@@ -123,7 +123,9 @@ class InvalidInput(VerbatimError, ValueError):
 
 
 class TranscriptUnavailable(VerbatimError):
-    """There is no transcript. `str()` begins with the video: `YouTube dQw4w9WgXcQ: This video is private.`
+    """There is no transcript.
+
+    `str()` begins with the video, if it is known: `YouTube dQw4w9WgXcQ: This video is private.`
 
     >>> try:
     ...     raise TranscriptUnavailable("There are no captions.", "no_captions", "https://v.example/watch/x")
@@ -161,8 +163,9 @@ class TranscriptUnavailable(VerbatimError):
 
     def __str__(self) -> str:
         # In a log of many videos, the message alone does not say which one.
+        video = f"{self.platform} {self.video_id}".strip()
         message = super().__str__()
-        return f"{self.platform} {self.video_id}: {message}" if self.video_id else message
+        return f"{video}: {message}" if video else message
 
 
 class VideoUnavailable(TranscriptUnavailable):
