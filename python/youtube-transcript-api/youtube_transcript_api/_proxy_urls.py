@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
@@ -18,6 +19,8 @@ OTHER_KEYS = ("no", "no_proxy")
 SCHEMES = ("http", "https", "socks5", "socks5h")
 #: The variables that select the proxy.
 VARIABLES = ("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY")
+#: Whether the system has settings of proxies too, which change without a variable.
+HAS_SYSTEM_SETTINGS = sys.platform in ("darwin", "win32")
 
 
 def configured_proxy(proxy_config: ProxyConfig) -> str | None:
@@ -48,13 +51,16 @@ def choose_proxy(proxies: Any) -> Any:
 
 def environment_proxy() -> str | None:
     """Returns the URL of the proxy from the environment, or `None` for direct connections."""
-    return _environment_proxy(tuple(map(os.environ.get, VARIABLES)))
+    return _read_proxy() if HAS_SYSTEM_SETTINGS else _known_proxy(tuple(map(os.environ.get, VARIABLES)))
 
 
-# urllib searches the whole environment four times, which takes a fifth of the CPU of a fetch. The settings of macOS and
-# Windows, which it reads too, are therefore read again only after a variable has changed.
+# urllib searches the whole environment four times, which takes a fifth of the CPU of a fetch.
 @lru_cache(maxsize=1)
-def _environment_proxy(_: tuple[str | None, ...]) -> str | None:
+def _known_proxy(_: tuple[str | None, ...]) -> str | None:
+    return _read_proxy()
+
+
+def _read_proxy() -> str | None:
     if proxy_bypass(HOST):
         return None
     proxies = getproxies()
