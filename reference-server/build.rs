@@ -1,6 +1,6 @@
-//! Names the commit in release builds from a clone, unless a packager does with `VERBATIM_COMMIT`.
+//! Names the commit in release builds where git can read the clone, unless a packager does with `VERBATIM_COMMIT`.
 
-use std::{env, process::Command};
+use std::{env, path::Path, process::Command};
 
 fn main() {
     println!("cargo::rerun-if-env-changed=VERBATIM_COMMIT");
@@ -15,7 +15,8 @@ fn main() {
     if let Some(commit) = git(&["rev-parse", "--short=12", "HEAD"]) {
         println!("cargo::rustc-env=VERBATIM_COMMIT={commit}");
     }
-    if let Some(log) = git(&["rev-parse", "--git-path", "logs/HEAD"]) {
+    // Cargo takes a file that does not exist for one that has changed.
+    if let Some(log) = git(&["rev-parse", "--git-path", "logs/HEAD"]).filter(|log| Path::new(log).exists()) {
         println!("cargo::rerun-if-changed={log}");
     }
 }

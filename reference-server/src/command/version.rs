@@ -2,7 +2,8 @@
 
 use std::sync::LazyLock;
 
-/// The commit that the program was built from: `VERBATIM_COMMIT` of a packager, or else that of the clone (`build.rs`).
+/// The commit that the program was built from: `VERBATIM_COMMIT` of a packager, or else that of the clone,
+/// without its changes since (`build.rs`).
 const COMMIT: Option<&str> = option_env!("VERBATIM_COMMIT");
 
 /// Version, commit and optional features, one line each.
