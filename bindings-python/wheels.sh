@@ -8,7 +8,7 @@ target="$(realpath -m "${CARGO_TARGET_DIR:-../target}")"
 # Scripts call the parsers in loops: speed comes before size.
 export CARGO_PROFILE_DIST_OPT_LEVEL=3
 build() { maturin build --profile dist --strip --zig --out "$target/wheels" "$@"; }
-# Without rustup, cargo compiles the standard library: see tests/musl/system.sh.
+# Without rustup, cargo must compile the standard library for other targets, as in tests/musl/system.sh.
 for_target() {
   if command -v rustup >/dev/null; then rustup target add "$1"; fi
   build --target "$@"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# run.sh [x86_64|aarch64]...: builds the static programs, both without an argument, and uses each in an empty file system.
+# run.sh [x86_64|aarch64]...: builds the static programs, both without an argument, and uses them in an empty file
+# system.
 #
 # The programs are built as for a release, in the system of system.sh; aarch64 runs in qemu. FEATURES are those of the
 # program (default otel). PROFILE=dev builds in a fraction of the time, for a program that is neither small nor fast.
@@ -10,6 +11,8 @@ system="$folder/system"
 features="${FEATURES-otel}"
 profile="${PROFILE:-dist}"
 if [ $# -eq 0 ]; then set -- x86_64 aarch64; fi
+# The system has no git.
+export VERBATIM_COMMIT="${VERBATIM_COMMIT-$(git rev-parse --short=12 HEAD 2>/dev/null || true)}"
 
 fail() { echo "musl: $*" >&2; exit 1; }
 
@@ -19,7 +22,7 @@ for architecture in "$@"; do
     *) fail "unknown architecture: $architecture; allowed: x86_64, aarch64" ;;
   esac
   target="$architecture-unknown-linux-musl"
-  # Debian has no start files of musl beside its Rust; zig has them, and links a program at fixed addresses without -pie.
+  # Debian's Rust has no start files of musl; zig has them, and links a program at fixed addresses without -pie.
   tests/musl/system.sh cargo-zigbuild rustc --locked --profile "$profile" --package verbatim-reference-server \
     --bin verbatim --features "$features" --target "$target" -- -C link-self-contained=no -C link-arg=-pie
   program="$folder/verbatim-$target"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# wheels.sh [x86_64|aarch64]...: builds the wheels for musl, both without an argument, and uses that for x86-64.
+# wheels.sh [x86_64|aarch64]...: builds the wheels for musl, both without an argument, and tries the x86-64 one.
 #
 # They are built as for a release, in the system of system.sh. Debian has no CPython for musl, so that one is compiled
 # from its source package there.
