@@ -117,9 +117,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.write(done)
             sys.stdout.flush()
         else:
-            # The text of a missing transcript names the video, too.
-            message = done.args[0] if isinstance(done, TranscriptUnavailable) else done
-            print(f"{link}: {message}", file=sys.stderr)
+            # The message alone: the text of a missing transcript names the video, as the link does.
+            print(f"{link}: {done.args[0]}", file=sys.stderr)
             status = max(status, _status(done))
     transcripts.close()
     return status
