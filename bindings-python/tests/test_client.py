@@ -134,6 +134,8 @@ def test_lookup_missing_returns_server_reason_and_watch_url(server):
         with pytest.raises(vt.TranscriptUnavailable) as raised:
             call("https://youtu.be/vb-tracks-0")
         assert raised.value.watch_url.endswith("/watch/video_site/vb-tracks-0")
+        assert str(raised.value) == f"YouTube vb-tracks-0: {raised.value.args[0]}"
+        assert (raised.value.platform, raised.value.video_id) == ("YouTube", "vb-tracks-0")
 
 
 def test_lookup_key_is_charged(server):
@@ -175,6 +177,7 @@ def test_v1_transcripts_and_chat_charge_credits(server):
     assert after.credits_remaining == before.credits_remaining - 3 == answer.credits_remaining
     with pytest.raises(vt.TranscriptUnavailable) as raised:
         client.get("https://youtu.be/vb-private0")
+    assert str(raised.value).startswith("YouTube vb-private0: ")
     assert isinstance(raised.value.__cause__, vt.ServiceNotFound)
     assert raised.value.__cause__.status == 404 and raised.value.__cause__.request_id
     old, new = key, client.rotate_key()

@@ -369,12 +369,21 @@ class _ClientBatch(BatchRun):
         super()._add_result(index, value, error)
 
 
+def _watched_video(watch_url: str) -> tuple[str, str]:
+    """The platform and id of the video of a watch page."""
+    path = watch_url.partition("?")[0].partition("/watch/")[2]
+    platform, _, video_id = path.partition("/")
+    return PLATFORMS.get(platform, platform), video_id
+
+
 def _no_transcript(error: ServiceNotFound) -> TranscriptUnavailable:
+    watch_url = error.watch_url or ""
     return _unavailable(
         str(error),
         error.reason or "no_captions",
         "no_language" if error.available else None,
-        watch_url=error.watch_url or "",
+        watch_url,
+        *_watched_video(watch_url),
         retry_after=error.retry_after,
         available=error.available,
     )
@@ -402,7 +411,9 @@ def _text(
 ) -> str:
     if text is None:
         reason = "key_allowance" if is_allowance_spent else ""
-        raise _unavailable(message, reason, watch_url=watch_url, retry_after=retry_after)
+        raise _unavailable(
+            message, reason, None, watch_url, *_watched_video(watch_url), retry_after=retry_after
+        )
     return text
 
 
