@@ -12,7 +12,11 @@
 //! which rows of earlier versions lack: there the whole body is decoded before its header is sent. In a column after
 //! the segments it would cost SQLite another read of their last page.
 
-use std::{cell::RefCell, io, sync::Arc};
+use std::{
+    cell::RefCell,
+    io,
+    sync::{Arc, Mutex},
+};
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -23,7 +27,7 @@ use transcript_core::{
     transcript::{LanguageTag, TrackInfo, TrackKind, Transcript, VideoDetails},
     video::VideoId,
 };
-use zstd::bulk::Compressor;
+use zstd::bulk::{Compressor, Decompressor};
 
 use crate::{codec, error::corrupt, words};
 
@@ -44,6 +48,14 @@ thread_local! {
     /// Kept, because a new one for each transcript has its tables in fresh memory.
     static COMPRESSOR: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
 }
+
+/// The most decompressors that are kept. Each has 100 KB, too much for every thread of a caller.
+const DECOMPRESSORS_MAX: usize = 4;
+
+/// Kept, because creating one takes a tenth of the time of reading a transcript.
+///
+/// The lock is only tried: in a forked process, a thread that does not exist any more may hold it.
+static DECOMPRESSORS: Mutex<Vec<Decompressor<'static>>> = Mutex::new(Vec::new());
 
 /// An encoded transcript: compressed segments and a JSON header.
 #[derive(Debug)]
@@ -166,7 +178,7 @@ impl EncodedBody {
     /// [`transcript_core::ErrorKind::Corrupt`] if they do not decompress, or exceed the stored length.
     pub(crate) fn json(&self) -> Result<Vec<u8>> {
         let length = usize::try_from(self.length).ok().filter(|length| *length <= LENGTH_MAX);
-        zstd::bulk::decompress(&self.segments, length.ok_or_else(damaged)?).map_err(|_| damaged())
+        decompress(&self.segments, length.ok_or_else(damaged)?).map_err(|_| damaged())
     }
 
     /// Decodes the transcript.
@@ -202,6 +214,19 @@ fn compress(json: &[u8]) -> io::Result<Vec<u8>> {
         Some(compressor) => compressor.compress(json),
         None => compressor.insert(Compressor::new(LEVEL)?).compress(json),
     })
+}
+
+/// The content of a frame, which has at most `length` bytes.
+pub(crate) fn decompress(frame: &[u8], length: usize) -> io::Result<Vec<u8>> {
+    let kept = DECOMPRESSORS.try_lock().ok().and_then(|mut kept| kept.pop());
+    let mut decompressor = kept.map_or_else(Decompressor::new, Ok)?;
+    let content = decompressor.decompress(frame, length);
+    if let Ok(mut kept) = DECOMPRESSORS.try_lock()
+        && kept.len() < DECOMPRESSORS_MAX
+    {
+        kept.push(decompressor);
+    }
+    content
 }
 
 /// The error for a body that does not decode.

@@ -11,7 +11,10 @@ use transcript_core::{
     transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
 };
 
-use crate::{body::damaged, codec};
+use crate::{
+    body::{damaged, decompress},
+    codec,
+};
 
 /// The version of this form.
 const FORM: u32 = 1;
@@ -56,7 +59,7 @@ impl BodyV1 {
     /// [`transcript_core::ErrorKind::Corrupt`] if the document is damaged, or exceeds the stored length.
     pub(crate) fn unpack(&self) -> Result<Transcript> {
         let length = usize::try_from(self.length).ok().filter(|length| *length <= LENGTH_MAX);
-        let document = zstd::bulk::decompress(&self.bytes, length.ok_or_else(damaged)?);
+        let document = decompress(&self.bytes, length.ok_or_else(damaged)?);
         let document: BodyDocument =
             serde_json::from_slice(&document.map_err(|_| damaged())?).map_err(|_| damaged())?;
         let transcript = document.transcript().ok_or_else(damaged)?;

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use rusqlite::{Connection, OpenFlags, types::ToSql};
+use rusqlite::{Connection, OpenFlags, config::DbConfig, types::ToSql};
 use transcript_core::{Error, Result};
 
 use super::session::SqliteSession;
@@ -180,6 +180,8 @@ pub(super) fn open_reader(file: &Path) -> DbResult<SqliteSession> {
 fn open(file: &Path, access: OpenFlags, busy_timeout: Duration) -> rusqlite::Result<Connection> {
     let connection = Connection::open_with_flags(file, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.busy_timeout(busy_timeout)?;
+    // Without it, a prepared statement that compares a parameter with a range is planned again for each value.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     Ok(connection)
 }
 
