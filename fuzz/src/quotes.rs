@@ -98,6 +98,8 @@ fn check_response(response: &str, transcript: &Transcript) {
         let (quoted, behind) = after.split_once('”').unwrap_or((after, ""));
         assert!(is_spoken(quoted), "quotation {quoted:?} in {response:?}");
         own.push_str(before);
+        // What stands before and after a quotation is not one text.
+        own.push('”');
         rest = behind;
     }
     own.push_str(rest);
@@ -144,6 +146,7 @@ pub(crate) fn seeds() -> Vec<Vec<u8>> {
         "5He said “we ‘burned’ the whole fleet” [s3]. «My aunt said ‹never sail on a Friday›» [s5].",
         "0> “We burned the whole fleet” [s3]\n>> the ice broke the old pier [s3]\n  > we burned the fleet [s3]",
         "9“天气非常好，我们去海边散步” [s7]。「今天的天气」【s7】",
+        "0“海边散步” [s7]。“今天的天气”([s7]。",
         "0The pier broke ［s99］【s99】〔s99〕⟦s99⟧ (s99) {s99} ⟨s99⟩ |s99| *s99* _s99_ `s99` ~s99~ [s3].",
         "0At 3:45 the pier broke [3:45] (3:45) at 3：45, 03:45, 0:03:45 [s3]. [00:03:45,000 --> 00:03:50,000]",
         "3See [the pier](http://evil.example), <http://evil.example>, evil.com [s3]. ![x](//evil.example/i.png)",
