@@ -12,10 +12,8 @@ use verbatim_tests::replay::{
     ReplayProxy, ReplayResponse, Rule, Script, TestAuthority, Tunnel, recordings::Recordings,
 };
 
-use super::{
-    folder, start_replay,
-    supplier_calls::{CallOutcome, behind, check_failure, fetch, fetch_within, options, reason, supplier},
-};
+use super::{behind, folder, start_replay, supplier};
+use crate::social::supplier_calls::{CallOutcome, check_failure, fetch, fetch_within, options, reason};
 
 const HOST: &str = "www.youtube.com";
 const PLAYER: &str = "/youtubei/v1/player";

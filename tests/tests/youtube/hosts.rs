@@ -7,7 +7,8 @@ use verbatim_tests::{
     replay::{ReplayProxy, ReplayResponse, Rule, Script},
 };
 
-use super::supplier_calls::{behind, check_failure, fetch};
+use super::behind;
+use crate::social::supplier_calls::{check_failure, fetch};
 
 const HOST: &str = "www.youtube.com";
 const VIDEO: &str = "vb-hosts-00";

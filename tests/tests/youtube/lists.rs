@@ -20,7 +20,7 @@ use upstream_reqwest::{HttpTransport, YouTubeLists, YouTubeOptions};
 use verbatim::SystemClock;
 use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 
-use super::supplier_calls::options;
+use crate::social::supplier_calls::options;
 
 const HOST: &str = "www.youtube.com";
 const BROWSE: &str = "/youtubei/v1/browse";

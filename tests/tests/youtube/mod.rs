@@ -4,19 +4,26 @@ mod faults;
 mod hosts;
 mod lists;
 mod recorded;
-mod supplier_calls;
 mod video_stream;
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use anyhow::{Context as _, Result, ensure};
-use transcript_core::video::{Platform, VideoId};
+use transcript_core::{
+    supplier::Supplier,
+    video::{Platform, VideoId},
+};
+use upstream_reqwest::{HttpOptions, HttpTransport, YouTubeCaptions, YouTubeOptions};
+use verbatim::SystemClock;
 use verbatim_tests::replay::{
     ReplayProxy,
     recordings::{Expectation, Recording, Recordings},
 };
 
-use self::supplier_calls::{behind, check_failure, check_transcript, fetch};
+use crate::social::supplier_calls::{check_failure, check_transcript, fetch, options};
 
 /// The folder of YouTube's recordings in the repository.
 fn folder() -> PathBuf {
@@ -27,6 +34,17 @@ fn folder() -> PathBuf {
 fn start_replay(name: &str) -> Result<ReplayProxy> {
     let recordings = Recordings::open(&folder())?;
     ReplayProxy::start(recordings.script_for(recordings.find(name)?)?)
+}
+
+/// The production supplier with this transport.
+fn supplier(options: HttpOptions) -> Result<Arc<dyn Supplier>> {
+    let http = Arc::new(HttpTransport::new(options)?);
+    Ok(Arc::new(YouTubeCaptions::new(http, YouTubeOptions::default(), Arc::new(SystemClock::default()))))
+}
+
+/// The production supplier behind one proxy, without retries.
+fn behind(proxy: &ReplayProxy) -> Result<Arc<dyn Supplier>> {
+    supplier(options(&[proxy], proxy.ca_file()))
 }
 
 #[test]
@@ -74,7 +92,7 @@ async fn check(recordings: &Recordings, recording: &Recording, expect: &Expectat
     let video = recording.video.as_deref().context("a video")?;
     let outcome = fetch(&behind(&proxy)?, video, expect.lang.as_deref()).await?;
     match (&expect.transcript, &expect.failure) {
-        (Some(transcript), _) => check_transcript(&outcome, transcript)?,
+        (Some(transcript), _) => check_transcript(&outcome, "youtube-captions", transcript)?,
         (None, Some(reason)) => check_failure(&outcome, reason)?,
         (None, None) => {}
     }

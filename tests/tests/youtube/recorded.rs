@@ -15,7 +15,8 @@ use serde_json::{Value, json};
 use transcript_core::transcript::LiveStatus;
 use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 
-use super::supplier_calls::{CallOutcome, behind, check_failure, fetch};
+use super::behind;
+use crate::social::supplier_calls::{CallOutcome, check_failure, fetch};
 
 const HOST: &str = "www.youtube.com";
 const PLAYER: &str = "/youtubei/v1/player";

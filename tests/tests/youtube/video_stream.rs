@@ -6,7 +6,7 @@ use transcript_core::supplier::{ListAbsenceReason, SupplyError, SupplyReason};
 use verbatim::{ErrorKind, Options, UnavailableList, Verbatim};
 use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 
-use super::supplier_calls::options;
+use crate::social::supplier_calls::options;
 
 const PLAYLIST: &str = "PL0123456789abcdef";
 
