@@ -56,6 +56,18 @@ impl Batch {
         Ok(Self { state, waits })
     }
 
+    /// A call that ends after some seconds, with `None`.
+    #[staticmethod]
+    fn pause(seconds: f64) -> PyResult<PendingCall> {
+        let pause = Duration::try_from_secs_f64(seconds);
+        let pause = pause.map_err(|_| PyValueError::new_err("a pause must be a number of seconds from 0"))?;
+        let work = async move {
+            tokio::time::sleep(pause).await;
+            Ok(())
+        };
+        Ok(PendingCall::new(work, |py, ()| Ok(py.None())))
+    }
+
     /// Starts a call under a number.
     fn start(&self, py: Python<'_>, number: u64, pending: &PendingCall) -> PyResult<()> {
         let state = self.state()?;

@@ -17,7 +17,6 @@ use transcript_core::{
     chat::{ChatRole, ChatTurn},
     ids::{Cursor, JobId},
     lookup::{AttributionTag, EntitlementProof, VideoReference},
-    video::{Platform, VideoLink},
     wire::{
         lookup::KeyRequest,
         v1::{BuyCreditsRequest, RegisterRequest, SubscribeRequest},
@@ -272,11 +271,12 @@ impl Connection {
                 text_first(service.as_ref(), &caller, lookup, format, languages).await
             },
             |py, reply| {
-                let retry_after = reply.meta.retry_after.map(|wait| wait.as_secs_f64());
+                let ResponseMeta { retry_after, failure_detail, .. } = reply.meta;
+                let wait = retry_after.map(|wait| wait.as_secs_f64());
                 let fields = match reply.body {
-                    TextResponse::Text(text) => (Some(text), None, None, false, None),
+                    TextResponse::Text(text) => (Some(text), None, None, false, None, None),
                     TextResponse::Missing { is_allowance_spent, message, watch_url } => {
-                        (None, Some(message), Some(watch_url), is_allowance_spent, retry_after)
+                        (None, Some(message), Some(watch_url), is_allowance_spent, failure_detail, wait)
                     }
                 };
                 Ok(fields.into_pyobject(py)?.into_any().unbind())
@@ -369,12 +369,7 @@ impl Connection {
             None => Err(PyValueError::new_err(format!("a role must be 'user' or 'assistant', not {role:?}"))),
         };
         let history = history.into_iter().map(to_turn).collect::<PyResult<Vec<_>>>()?;
-        let video_id = match VideoLink::parse(&link) {
-            Ok(VideoLink::Video(video)) if video.platform() == Platform::YouTube => video.id().to_owned(),
-            // The service names the problem.
-            _ => link,
-        };
-        let question = ServiceQuestion { reference: VideoReference::Id(video_id), message, history };
+        let question = ServiceQuestion { reference: VideoReference::Url(link), message, history };
         let caller = self.caller_once(idempotency_key);
         self.json(py, caller, |service, caller| async move { service.chat(&caller, question).await })
     }

@@ -33,7 +33,7 @@ pub(crate) fn video(py: Python<'_>, link: &str) -> PyResult<VideoId> {
         Ok(VideoLink::Short(_)) => {
             Err(PyValueError::new_err("short links are not supported here: use the link of the video"))
         }
-        Err(error) => Err(core_exception(py, &transcript_core::Error::invalid(error.to_string()))),
+        Err(error) => Err(core_exception(py, &error.into())),
     }
 }
 

@@ -3,6 +3,7 @@
 use pyo3::{exceptions::PyRuntimeError, prelude::*, types::PyDict};
 use transcript_core::{
     Error, ErrorKind,
+    engine::FailureReason,
     transcript::{LanguageTag, distinct_languages},
 };
 use verbatim::{
@@ -138,9 +139,10 @@ fn service_exception(py: Python<'_>, error: &ServiceError) -> PyErr {
     let retry_after = error.retry_after().map(|wait| AttributeValue::Seconds(wait.as_secs_f64()));
     let available = distinct_languages(&error.languages);
     let available: Vec<_> = available.iter().map(LanguageTag::as_str).collect();
+    let reason = error.reason.map(FailureReason::as_str).or(error.meta.failure_detail.as_deref());
     let attributes = [
         ("status", error.status.map(|status| AttributeValue::Number(status.into()))),
-        ("reason", error.reason.map(|reason| AttributeValue::Text(reason.as_str()))),
+        ("reason", reason.map(AttributeValue::Text)),
         ("watch_url", error.watch_url.as_deref().map(AttributeValue::Text)),
         ("retry_after", retry_after),
         ("credits_remaining", error.meta.credits_remaining.map(AttributeValue::Number)),

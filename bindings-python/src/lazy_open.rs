@@ -10,11 +10,8 @@ use std::{
 
 use pyo3::prelude::*;
 use tokio::{sync::OnceCell, task::JoinSet};
-use transcript_core::{
-    Error,
-    accounts::mail::{MailSenderHandle, Mailer},
-};
-use verbatim::{Options, TranscriptCache, Verbatim};
+use transcript_core::{Error, accounts::mail::Mailer};
+use verbatim::{JobHandle, Options, TranscriptCache, Verbatim};
 
 use crate::{
     exceptions::BindingError,
@@ -34,7 +31,7 @@ pub(crate) struct OpenVerbatim {
     /// `None` for an archive written in Python, which is read on every call.
     cache: Option<TranscriptCache>,
     /// Sends mails until dropped.
-    _sender: Option<MailSenderHandle>,
+    _sender: Option<JobHandle>,
 }
 
 /// Opens the facade on first use.

@@ -1,7 +1,7 @@
 //! Conversion of Python keywords to the options of the facade.
 
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -298,7 +298,11 @@ fn read_place(keyword: &str, value: &Bound<'_, PyAny>) -> PyResult<Option<Place>
             return Ok(Some(Place::Postgres(text.to_str()?.to_owned())));
         }
         Some(("sqlite", "" | "/:memory:" | ":memory:")) => return Ok(Some(Place::Memory)),
-        Some(("sqlite", path)) => path.strip_prefix('/').ok_or_else(invalid)?,
+        Some(("sqlite", path)) => {
+            let path = path.strip_prefix('/').ok_or_else(invalid)?;
+            check_not_absolute(path)?;
+            path
+        }
         Some(_) => return Err(invalid()),
         None => text.to_str()?,
     };
@@ -307,6 +311,20 @@ fn read_place(keyword: &str, value: &Bound<'_, PyAny>) -> PyResult<Option<Place>
         ":memory:" => Ok(Some(Place::Memory)),
         path => expand_user(PyString::new(value.py(), path).as_any()).map(|path| Some(Place::File(path))),
     }
+}
+
+/// Refuses a path that a server's URL means from the root folder, if it would create folders in the working folder.
+fn check_not_absolute(path: &str) -> PyResult<()> {
+    let Some((folder, _)) = path.split_once('/').filter(|(folder, _)| !folder.is_empty()) else {
+        return Ok(());
+    };
+    if Path::new("/").join(folder).is_dir() && !Path::new(folder).exists() {
+        return Err(PyValueError::new_err(format!(
+            "sqlite:///{path} is a path in the working folder, which has no folder {folder:?}: write four slashes for \
+             /{path}"
+        )));
+    }
+    Ok(())
 }
 
 /// A path with the home folder in place of `~`.

@@ -12,7 +12,9 @@ use pyo3::{
     sync::PyOnceLock,
     types::{PyDict, PyFloat, PyIterator, PyList, PySlice, PyString, PyTuple, PyType},
 };
+pub(crate) use transcript_core::body::segments::seconds;
 use transcript_core::{
+    body::segments,
     transcript,
     transcript::{TIME_MAX_MS, VideoDetails},
 };
@@ -81,23 +83,15 @@ impl Segment {
     }
 }
 
-/// Milliseconds as seconds, exact as decimals.
-pub(crate) fn seconds(millis: u64) -> f64 {
-    millis as f64 / 1_000.0
-}
-
 /// Seconds as whole milliseconds.
 ///
 /// # Errors
 /// `ValueError` for a time outside of 0 to the maximum.
 pub(crate) fn millis(seconds: f64, what: &str) -> PyResult<u64> {
-    let millis = (seconds * 1_000.0).round();
-    // Neither comparison holds for NaN.
-    if (0.0..=TIME_MAX_MS as f64).contains(&millis) {
-        return Ok(millis as u64);
-    }
-    let most = TIME_MAX_MS / 1_000;
-    Err(PyValueError::new_err(format!("{what} must be seconds from 0 to {most}, not {seconds}")))
+    segments::millis(seconds).ok_or_else(|| {
+        let most = TIME_MAX_MS / 1_000;
+        PyValueError::new_err(format!("{what} must be seconds from 0 to {most}, not {seconds}"))
+    })
 }
 
 #[pymethods]
@@ -352,7 +346,7 @@ impl Segments {
         Ok(Bound::new(py, SegmentsIterator { segments, next: 0.into() })?.into_any())
     }
 
-    fn __reversed__(&self) -> SegmentsIterator {
+    pub(crate) fn __reversed__(&self) -> SegmentsIterator {
         let length = isize::try_from(self.view.length).unwrap_or_default();
         let from = self.view.from + self.view.step * (length - 1);
         let view = SegmentView { from, step: -self.view.step, length: self.view.length };
@@ -368,7 +362,12 @@ impl Segments {
     ///
     /// Raises `ValueError` if there is none.
     #[pyo3(signature = (value, start=0, stop=None))]
-    fn index(&self, value: &Bound<'_, PyAny>, start: isize, stop: Option<isize>) -> PyResult<usize> {
+    pub(crate) fn index(
+        &self,
+        value: &Bound<'_, PyAny>,
+        start: isize,
+        stop: Option<isize>,
+    ) -> PyResult<usize> {
         let length = isize::try_from(self.view.length)?;
         let bound = |at: isize| usize::try_from(if at < 0 { (at + length).max(0) } else { at.min(length) });
         let (start, stop) = (bound(start)?, bound(stop.unwrap_or(length))?);
@@ -384,7 +383,7 @@ impl Segments {
     }
 
     /// The number of equal segments.
-    fn count(&self, value: &Bound<'_, PyAny>) -> usize {
+    pub(crate) fn count(&self, value: &Bound<'_, PyAny>) -> usize {
         let Ok(wanted) = value.cast::<Segment>() else { return 0 };
         self.iter().filter(|segment| wanted.get().is_same_as(value.py(), segment)).count()
     }
@@ -420,6 +419,17 @@ impl Segments {
         let more = self.view.length.saturating_sub(REPR_ITEMS);
         let more = if more == 0 { String::new() } else { format!(", … {more} more") };
         Ok(format!("<Segments [{}{more}]>", shown?.join(", ")))
+    }
+
+    /// Schema of pydantic: a list of segments, which is equal to them.
+    #[classmethod]
+    fn __get_pydantic_core_schema__<'py>(
+        class: &Bound<'py, PyType>,
+        source: &Bound<'py, PyAny>,
+        handler: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let _ = (source, handler);
+        class.py().import("verbatim_transcripts._pydantic")?.call_method1("segments_schema", (class,))
     }
 
     /// Pickles the segments as a list, which is equal to them.

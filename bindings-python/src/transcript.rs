@@ -1,5 +1,7 @@
 //! A transcript as a Python object.
 
+mod content;
+
 use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
     path::PathBuf,
@@ -7,23 +9,21 @@ use std::{
 };
 
 use pyo3::{
-    exceptions::{PyRuntimeError, PyValueError},
+    exceptions::PyValueError,
     prelude::*,
     types::{PyBytes, PyList, PyString, PyType},
 };
 use transcript_core::{
-    archive::StoredTranscript,
     captions,
-    transcript::{self, LanguageTag, TrackInfo, VideoDetails},
+    transcript::{self, LanguageTag, TrackInfo},
 };
 use verbatim::ArchivedTranscript;
 
 use crate::{
     data,
-    document::Document,
     exceptions::core_exception,
     metadata,
-    segment::{Segment, SegmentStore, Segments, millis, seconds},
+    segment::{Segment, SegmentStore, Segments, SegmentsIterator, millis, seconds},
 };
 
 /// The transcript of one video in one language.
@@ -44,86 +44,6 @@ pub(crate) struct Transcript {
     archived: Option<ArchivedTranscript>,
     from_cache: bool,
     revision: u32,
-}
-
-impl Transcript {
-    pub(crate) fn from_stored(stored: &StoredTranscript, from_cache: bool) -> Self {
-        let store = SegmentStore::new(Arc::clone(&stored.transcript), Arc::clone(&stored.details));
-        Self::with_store(store, from_cache, stored.revision)
-    }
-
-    pub(crate) fn from_core(
-        transcript: transcript::Transcript,
-        details: Arc<VideoDetails>,
-        from_cache: bool,
-    ) -> Self {
-        Self::with_store(SegmentStore::new(Arc::new(transcript), details), from_cache, 0)
-    }
-
-    /// A lazy transcript, decoded on first access.
-    pub(crate) fn from_archive(archived: ArchivedTranscript) -> Self {
-        let revision = archived.revision();
-        Self { store: OnceLock::new(), archived: Some(archived), from_cache: true, revision }
-    }
-
-    fn with_store(store: SegmentStore, from_cache: bool, revision: u32) -> Self {
-        Self { store: Arc::new(store).into(), archived: None, from_cache, revision }
-    }
-
-    fn store(&self, py: Python<'_>) -> PyResult<&Arc<SegmentStore>> {
-        if let Some(store) = self.store.get() {
-            return Ok(store);
-        }
-        let read = self.archived.as_ref().map(|archived| py.detach(|| archived.read()));
-        let read = read.transpose().map_err(|error| core_exception(py, &error))?;
-        let stored = read.ok_or_else(|| PyRuntimeError::new_err("the transcript has no segments"))?;
-        // A concurrent caller has decoded the same transcript.
-        Ok(self.store.get_or_init(|| {
-            Arc::new(SegmentStore::new(Arc::clone(&stored.transcript), Arc::clone(&stored.details)))
-        }))
-    }
-
-    /// The transcript as the core's type.
-    ///
-    /// # Errors
-    /// `StorageError` if the archived form is damaged.
-    pub(crate) fn inner(&self, py: Python<'_>) -> PyResult<&transcript::Transcript> {
-        Ok(&self.store(py)?.transcript)
-    }
-
-    /// What is known of the video.
-    ///
-    /// # Errors
-    /// `StorageError` if the archived form is damaged.
-    pub(crate) fn details(&self, py: Python<'_>) -> PyResult<&VideoDetails> {
-        Ok(&self.store(py)?.details)
-    }
-
-    /// The transcript as a JSON document.
-    fn document(&self, py: Python<'_>) -> PyResult<Document> {
-        Ok(Document::new(self.inner(py)?, self.details(py)?, self.from_cache, self.revision))
-    }
-
-    /// A transcript from the caller.
-    fn checked(
-        py: Python<'_>,
-        mut transcript: transcript::Transcript,
-        metadata: Option<&Bound<'_, PyAny>>,
-        chapters: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Self> {
-        let details = metadata::read_details(&mut transcript, metadata, chapters)?;
-        transcript.check().map_err(|error| core_exception(py, &error))?;
-        Ok(Self::from_core(transcript, Arc::new(details), false))
-    }
-
-    fn parse_document(json: &[u8]) -> Result<Self, String> {
-        let document: Document = serde_json::from_slice(json).map_err(|error| error.to_string())?;
-        let (from_cache, revision) = (document.from_cache, document.revision);
-        let (transcript, details) = document.into_transcript()?;
-        transcript.check().map_err(|error| error.to_string())?;
-        let store = SegmentStore::new(Arc::new(transcript), Arc::new(details));
-        Ok(Self::with_store(store, from_cache, revision))
-    }
 }
 
 #[pymethods]
@@ -460,6 +380,29 @@ impl Transcript {
 
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.segments(py)?.__iter__(py)
+    }
+
+    fn __reversed__(&self, py: Python<'_>) -> PyResult<SegmentsIterator> {
+        Ok(self.segments(py)?.__reversed__())
+    }
+
+    /// The index of the first equal segment.
+    ///
+    /// Raises `ValueError` if there is none.
+    #[pyo3(signature = (value, start=0, stop=None))]
+    fn index(
+        &self,
+        py: Python<'_>,
+        value: &Bound<'_, PyAny>,
+        start: isize,
+        stop: Option<isize>,
+    ) -> PyResult<usize> {
+        self.segments(py)?.index(value, start, stop)
+    }
+
+    /// The number of equal segments.
+    fn count(&self, py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<usize> {
+        Ok(self.segments(py)?.count(value))
     }
 
     fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {

@@ -2,7 +2,7 @@
 
 use pyo3::{exceptions::PyValueError, prelude::*};
 use transcript_core::{
-    Error, ErrorCause, ErrorKind, Retry, Timestamp,
+    Error, ErrorCause, ErrorKind, Timestamp,
     supplier::{ListPosition, ListedVideo, SupplyError, VideoListPage},
     transcript::LiveStatus,
     video::{ChannelTab, VideoList},
@@ -25,15 +25,14 @@ pub(crate) fn _list_address(
     is_channel: bool,
     tab: Option<&str>,
 ) -> PyResult<String> {
-    let invalid = |message: String| core_exception(py, &Error::invalid(message));
-    let list = VideoList::parse(link).map_err(|error| invalid(error.to_string()))?;
+    let list = VideoList::parse(link).map_err(|error| core_exception(py, &error.into()))?;
     let other = match (list.playlist_id(), list.query()) {
         (Some(_), _) => is_channel.then_some("this is a playlist: read it with playlist()"),
         (None, Some(_)) => Some("this is a search: read it with youtube_search()"),
         (None, None) => (!is_channel).then_some("this is a channel: read it with channel()"),
     };
     if let Some(message) = other {
-        return Err(invalid(message.to_owned()));
+        return Err(core_exception(py, &Error::invalid(message)));
     }
     let Some(name) = tab else { return Ok(list.address()) };
     let tab = ChannelTab::from_name(name).ok_or_else(|| {
@@ -50,7 +49,7 @@ pub(crate) fn _list_address(
 #[pyfunction]
 pub(crate) fn _search_address(py: Python<'_>, words: &str) -> PyResult<String> {
     let list = VideoList::search(words);
-    list.map(|list| list.address()).map_err(|error| core_exception(py, &Error::invalid(error.to_string())))
+    list.map(|list| list.address()).map_err(|error| core_exception(py, &error.into()))
 }
 
 /// A list that was not read, and its address.
@@ -68,7 +67,7 @@ pub(crate) async fn read_page(
     position: Option<String>,
 ) -> Result<VideoListPage, BindingError> {
     let read = async {
-        let list = VideoList::parse(&address).map_err(|error| Error::invalid(error.to_string()))?;
+        let list = VideoList::parse(&address)?;
         let too_long = || Error::invalid("the position of the page is too long");
         let position = position.map(|text| ListPosition::new(text).ok_or_else(too_long)).transpose()?;
         verbatim.video_page(&list, position.as_ref(), since_ms.map(Timestamp::from_millis)).await
@@ -123,10 +122,7 @@ pub(crate) fn list_exception(py: Python<'_>, failure: &ListFailure) -> PyErr {
         (None, Some(fault), ErrorKind::Unavailable) => fault.reason().as_str(),
         _ => return core_exception(py, error),
     };
-    let retry_after = match error.retry() {
-        Retry::After(wait) => Some(AttributeValue::Seconds(wait.as_secs_f64())),
-        Retry::Never | Retry::Backoff => None,
-    };
+    let retry_after = error.retry_after().map(|wait| AttributeValue::Seconds(wait.as_secs_f64()));
     let attributes = [
         ("reason", Some(AttributeValue::Text(reason))),
         ("url", Some(AttributeValue::Text(address))),

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 pub use transcript_core::chat::ChatRole;
-use transcript_core::chat::{self, Question, VerifiedAnswer};
+use transcript_core::{
+    body::segments::seconds,
+    chat::{self, Question, VerifiedAnswer},
+};
 use verbatim::{GetOutcome, GetRequest};
 
 use crate::{
@@ -68,7 +71,7 @@ pub struct ChatAnswer {
 impl From<chat::Citation> for Citation {
     fn from(citation: chat::Citation) -> Self {
         let chat::Citation { start_ms, end_ms, text, url } = citation;
-        Self { start: start_ms as f64 / 1000.0, end: end_ms as f64 / 1000.0, text, url }
+        Self { start: seconds(start_ms), end: seconds(end_ms), text, url }
     }
 }
 

@@ -179,11 +179,8 @@ impl From<UnavailableTranscript> for VerbatimError {
 
 impl From<Error> for VerbatimError {
     fn from(error: Error) -> Self {
-        let wait = match error.retry() {
-            Retry::After(wait) => Some(wait),
-            Retry::Never | Retry::Backoff => None,
-        };
-        Failure { retry_after: wait, ..Failure::new(error.kind().into(), error.message()) }.into()
+        Failure { retry_after: error.retry_after(), ..Failure::new(error.kind().into(), error.message()) }
+            .into()
     }
 }
 

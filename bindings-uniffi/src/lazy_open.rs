@@ -9,8 +9,6 @@ use std::{
 };
 
 use tokio::sync::OnceCell;
-#[cfg(feature = "local-service")]
-use transcript_core::accounts::mail::MailSenderHandle;
 use transcript_core::{Error, ErrorKind, Retry};
 use verbatim::{Options, Verbatim};
 
@@ -28,7 +26,7 @@ struct OpenVerbatim {
     verbatim: Verbatim,
     /// Sends mails until it is dropped.
     #[cfg(feature = "local-service")]
-    _mail_sender: Option<MailSenderHandle>,
+    _mail_sender: Option<verbatim::JobHandle>,
 }
 
 /// Opens a [`Verbatim`] on first use.

@@ -16,6 +16,7 @@ use tokio::runtime::Handle;
 use transcript_core::{
     Error, Result,
     chat::{EMBED_TEXTS_MAX, EmbedPurpose, Embedder},
+    hex,
 };
 
 use crate::table::TokenTable;
@@ -74,7 +75,7 @@ impl StaticEmbedder {
         let tokenizer_bytes = read(&folder.join(TOKENIZER_FILE), TOKENIZER_BYTES_MAX)?;
         let model_bytes = read(&folder.join(MODEL_FILE), MODEL_BYTES_MAX)?;
         let digest = Sha256::new().chain_update(&tokenizer_bytes).chain_update(&model_bytes).finalize();
-        let digest: String = digest.iter().take(DIGEST_BYTES).map(|byte| format!("{byte:02x}")).collect();
+        let digest = hex::encode(digest.get(..DIGEST_BYTES).unwrap_or_default());
         let tokenizer = parse_tokenizer(&tokenizer_bytes)
             .map_err(|problem| invalid(&folder.join(TOKENIZER_FILE), &problem))?;
         let tokens = tokenizer.get_vocab(true).into_values().max().map_or(0, |last| last as usize + 1);

@@ -3,6 +3,7 @@
 mod selling;
 
 use std::{
+    future::pending,
     net::IpAddr,
     sync::{
         Arc,
@@ -18,12 +19,13 @@ use http_body_util::BodyExt;
 use tokio::{
     runtime::Handle,
     sync::{Mutex, mpsc},
+    task::JoinSet,
 };
 use transcript_core::{
     Clock, Random, Timestamp,
     accounts::{
         Accounts, AccountsDeps, AccountsOptions, SequentialCharges,
-        mail::{MailMessage, MailSenderHandle, Mailer, NotifyingOutbox, OutboxNotifier},
+        mail::{MailMessage, Mailer, NotifyingOutbox, OutboxNotifier},
     },
     archive::{Archive, PutRequest, StoredTranscript, TrackSelector},
     chat::Chat,
@@ -81,7 +83,7 @@ pub(crate) struct ServiceFixture {
     pub(crate) transcripts: Transcripts,
     pub(crate) supplier_calls: Arc<AtomicU32>,
     mails: Mutex<mpsc::UnboundedReceiver<MailMessage>>,
-    _sender: MailSenderHandle,
+    _sender: JoinSet<()>,
     _log: LogGuard,
 }
 
@@ -158,8 +160,8 @@ impl ServiceFixture {
         };
         let (payments, sandbox) = payment_setup.build(&accounts, &secrets).await;
         let accounts = Accounts::open(accounts, &secrets).await.unwrap();
-        let (mailer, languages) = (Arc::new(FakeMailer(sent_mails)), mail::mail_texts(&Messages::built_in()));
-        let _sender = accounts.keys.mail_sender(mailer, notifier, languages).start(&Handle::current());
+        let (mailer, texts) = (Arc::new(FakeMailer(sent_mails)), mail::mail_texts(&Messages::built_in()));
+        let _sender = JoinSet::from_iter([accounts.keys.mail_sender(mailer, notifier, texts).run(pending())]);
         let lookup = LookupDeps {
             transcripts: transcripts.clone(),
             ledger,
@@ -178,7 +180,7 @@ impl ServiceFixture {
             chat,
             payments,
             sandbox,
-            ByteBudget::new(1 << 20),
+            ByteBudget::new(4 << 20),
             ResponseCacheOptions { shared_caching: None, stale_max: Duration::ZERO },
         );
         let bodies = Arc::clone(&app.bodies);

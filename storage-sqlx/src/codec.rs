@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use transcript_core::{
-    Error, Page, PageRequest, Result,
+    Error, PageRequest, Result,
     ids::Cursor,
     video::{Platform, VideoId},
 };
@@ -38,17 +38,7 @@ pub(crate) fn one_more(page: &PageRequest) -> i64 {
     i64::try_from(page.size()).unwrap_or(i64::MAX).saturating_add(1)
 }
 
-/// The page of the rows that a query with [`one_more`] found.
-pub(crate) fn page_of<T>(mut found: Vec<T>, page: &PageRequest, cursor: impl Fn(&T) -> String) -> Page<T> {
-    let more = found.len() > page.size();
-    found.truncate(page.size());
-    let next = found.last().filter(|_| more).map(|last| Cursor::new(cursor(last)));
-    Page { items: found, next }
-}
-
-/// The number in the cursor of an append-only list; 0 for the first page.
+/// The number in the cursor of an append-only list, for a column; 0 for the first page.
 pub(crate) fn numbered(after: Option<&Cursor>) -> Result<i64> {
-    after.map_or(Ok(0), |cursor| {
-        cursor.as_str().parse().map_err(|_| Error::invalid("the cursor is not from this store"))
-    })
+    column(Cursor::number(after)?)
 }

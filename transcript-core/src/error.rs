@@ -174,6 +174,14 @@ impl Error {
         self.retry
     }
 
+    /// After what time the same call may succeed, if the component that failed states it.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self.retry {
+            Retry::After(wait) => Some(wait),
+            Retry::Never | Retry::Backoff => None,
+        }
+    }
+
     /// The message, as [`Display`](std::fmt::Display) prints it.
     pub fn message(&self) -> &str {
         &self.message

@@ -34,6 +34,7 @@ mod display;
 pub mod engine;
 pub mod error;
 mod failure_log;
+pub mod hex;
 pub mod ids;
 #[cfg(feature = "lookup")]
 mod keyed_digest;

@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::Cursor;
+use crate::{
+    error::{Error, Result},
+    ids::Cursor,
+};
 
 /// The largest page that a store returns; larger limits are reduced to it.
 pub const PAGE_LIMIT: u32 = 1_000;
@@ -36,4 +39,39 @@ pub struct Page<T> {
     pub items: Vec<T>,
     /// Where the next page begins; `None` after the last page.
     pub next: Option<Cursor>,
+}
+
+impl<T> Page<T> {
+    /// The first [`PageRequest::size`] items of those after the request's cursor.
+    ///
+    /// `items` begins after that cursor, and has at least one item more than the page if the list has one: that shows
+    /// whether there is a next page. `cursor` returns the text of the cursor after an item.
+    pub fn cut(
+        items: impl IntoIterator<Item = T>,
+        page: &PageRequest,
+        cursor: impl Fn(&T) -> String,
+    ) -> Self {
+        let size = page.size();
+        let mut items: Vec<T> = items.into_iter().take(size + 1).collect();
+        let has_more = items.len() > size;
+        items.truncate(size);
+        let next = items.last().filter(|_| has_more).map(|last| Cursor::new(cursor(last)));
+        Self { items, next }
+    }
+}
+
+impl Cursor {
+    /// The number in the cursor of a numbered list; 0 for the first page.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Invalid`] if the cursor is not a number.
+    pub fn number(after: Option<&Self>) -> Result<u64> {
+        after.map_or(Ok(0), |cursor| cursor.as_str().parse().map_err(|_| no_cursor()))
+    }
+}
+
+/// The error for a cursor that cannot be read.
+#[cold]
+pub(crate) fn no_cursor() -> Error {
+    Error::invalid("the cursor is not from this store")
 }

@@ -73,8 +73,9 @@ impl Timestamp {
     }
 }
 
-/// Formats a wait of whole seconds for a message, rounded up: `1 second`, `59 seconds`, `2 minutes`.
-pub(crate) fn format_wait(seconds: u64) -> String {
+/// Formats a wait for a message, rounded up: `1 second`, `59 seconds`, `2 minutes`.
+pub(crate) fn format_wait(wait: Duration) -> String {
+    let seconds = ceil_seconds(wait);
     let counted = |count: u64, unit: &str| match count {
         1 => format!("1 {unit}"),
         count => format!("{count} {unit}s"),
@@ -103,7 +104,7 @@ pub fn parse_wait(message: &str) -> Option<Duration> {
 }
 
 /// The duration in whole seconds, rounded up; at least 1.
-pub(crate) fn ceil_seconds(wait: Duration) -> u64 {
+pub fn ceil_seconds(wait: Duration) -> u64 {
     u64::try_from(wait.as_millis().div_ceil(1_000)).unwrap_or(u64::MAX).max(1)
 }
 
@@ -154,18 +155,18 @@ mod tests {
 
     #[test]
     fn wait_formats_round_up() {
-        let words = [1, 59, 91, 3_600, 5_401].map(format_wait);
+        let words = [1, 59, 91, 3_600, 5_401].map(|seconds| format_wait(Duration::from_secs(seconds)));
         assert_eq!(words, ["1 second", "59 seconds", "2 minutes", "60 minutes", "2 hours"]);
-        let seconds = [0, 1_000, 1_001].map(|millis| ceil_seconds(Duration::from_millis(millis)));
-        assert_eq!(seconds, [1, 1, 2]);
+        let seconds = [0, 1, 1_000, 1_001].map(|millis| ceil_seconds(Duration::from_millis(millis)));
+        assert_eq!(seconds, [1, 1, 1, 2]);
     }
 
     #[test]
     fn wait_in_message_is_parsed() {
         for seconds in [1, 59, 90, 120, 3_600, 7_200] {
-            let message =
-                format!("It is paused. Try again in {}. Nothing was charged.", format_wait(seconds));
-            assert_eq!(parse_wait(&message), Some(Duration::from_secs(seconds)), "{message}");
+            let wait = Duration::from_secs(seconds);
+            let message = format!("It is paused. Try again in {}. Nothing was charged.", format_wait(wait));
+            assert_eq!(parse_wait(&message), Some(wait), "{message}");
         }
         assert_eq!(parse_wait("Retry in 86400 seconds."), Some(Duration::from_secs(86_400)));
         assert_eq!(parse_wait("Try again in 7 s; the operator can help."), Some(Duration::from_secs(7)));

@@ -100,7 +100,7 @@ impl ArchiveTools {
     /// [`transcript_core::ErrorKind::Invalid`] if the link is invalid, or an unknown short link; otherwise errors of
     /// the storage.
     pub async fn known_video(&self, link: &str) -> Result<VideoId> {
-        let short = match VideoLink::parse(link).map_err(|error| Error::invalid(error.to_string()))? {
+        let short = match VideoLink::parse(link)? {
             VideoLink::Video(video) => return Ok(video),
             VideoLink::Short(short) => short,
         };

@@ -4,6 +4,7 @@ use serde::Serialize;
 use transcript_core::{
     Error, Page, PageRequest, Result,
     archive::{ArchivedTrack, FindOutcome, StoredTranscript, TrackSelector},
+    body::segments::seconds,
     transcript::{Chapter, LiveStatus, Segment, TrackInfo, VideoMetadata, Word},
     video::VideoId,
 };
@@ -328,11 +329,6 @@ impl<'a> ExportedMetadata<'a> {
         };
         (exported != Self::default()).then_some(exported)
     }
-}
-
-/// Milliseconds as seconds; rounding to milliseconds restores the number.
-fn seconds(millis: u64) -> f64 {
-    millis as f64 / 1000.0
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use transcript_core::accounts::Accounts;
 #[cfg(feature = "payments")]
 use transcript_core::accounts::AccountsOptions;
 #[cfg(feature = "mail")]
-use transcript_core::accounts::mail::{MailSenderHandle, MailTexts, Mailer, OutboxNotifier};
+use transcript_core::accounts::mail::{MailTexts, Mailer, OutboxNotifier};
 #[cfg(feature = "payments")]
 use transcript_core::accounts::payments::{Payments, Sandbox};
 #[cfg(feature = "lookup")]
@@ -273,15 +273,15 @@ impl Verbatim {
     ///
     /// Without it mails stay queued, so a server of the v1 API calls this once. Must be called inside a Tokio runtime.
     #[cfg(feature = "mail")]
-    pub fn start_mail(&self, mailer: Arc<dyn Mailer>) -> MailSenderHandle {
+    pub fn start_mail(&self, mailer: Arc<dyn Mailer>) -> JobHandle {
         self.start_mail_in(Vec::new(), mailer)
     }
 
     /// As [`Verbatim::start_mail`], in these languages: that of each mail, else the first one.
     #[cfg(feature = "mail")]
-    pub fn start_mail_in(&self, languages: Vec<MailTexts>, mailer: Arc<dyn Mailer>) -> MailSenderHandle {
+    pub fn start_mail_in(&self, languages: Vec<MailTexts>, mailer: Arc<dyn Mailer>) -> JobHandle {
         let sender = self.accounts.keys.mail_sender(mailer, self.outbox_notifier.clone(), languages);
-        sender.start(&Handle::current())
+        JobHandle::start(&Handle::current(), |stopped| sender.run(stopped.wait()))
     }
 
     /// Starts the work on the jobs of accounts, of this process and of others on the same storage.

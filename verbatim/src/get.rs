@@ -362,7 +362,7 @@ impl ArchiveTools {
         link: &str,
         query_platform: bool,
     ) -> Result<Result<VideoId, UnavailableTranscript>> {
-        let short = match VideoLink::parse(link).map_err(|error| Error::invalid(error.to_string()))? {
+        let short = match VideoLink::parse(link)? {
             VideoLink::Video(video) => return Ok(Ok(video)),
             VideoLink::Short(short) => short,
         };
@@ -378,7 +378,7 @@ impl ArchiveTools {
 
     /// The outcome of a short link that was not resolved within the timeout.
     fn unresolved(&self, link: &str) -> Result<GetOutcome> {
-        let link = VideoLink::parse(link).map_err(|error| Error::invalid(error.to_string()))?;
+        let link = VideoLink::parse(link)?;
         let none = NoTranscript::new(FailureReason::FetchError, TIMEOUT_MESSAGE);
         Ok(GetOutcome::Missing(self.missing(link, none)))
     }

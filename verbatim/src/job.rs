@@ -25,7 +25,7 @@ impl JobHandle {
         Self { stop: Some(stop), task: runtime.spawn(job(Stopped(stopped))) }
     }
 
-    /// Stops the job and waits for its end; a running call is dropped.
+    /// Stops the job and waits for its end. Mails that are being sent are finished; another running call is dropped.
     pub async fn stop(mut self) {
         drop(self.stop.take());
         // A panic was logged where it happened.

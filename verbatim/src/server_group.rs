@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use transcript_core::{Clock, Random, ids::Holder};
+use transcript_core::{Clock, Random, hex, ids::Holder};
 
 #[cfg(feature = "postgres")]
 use crate::storage::PostgresDatabases;
@@ -86,6 +86,5 @@ impl ServerGroup {
 }
 
 fn holder(random: &dyn Random) -> Holder {
-    let name: String = random.bytes(16).iter().map(|byte| format!("{byte:02x}")).collect();
-    Holder::new(format!("server-{name}"))
+    Holder::new(format!("server-{}", hex::encode(&random.bytes(16))))
 }

@@ -115,8 +115,7 @@ impl Verbatim {
     /// # Ok(()) }
     /// ```
     pub fn videos(&self, link: &str) -> Result<VideoStream> {
-        let list = VideoList::parse(link).map_err(|error| Error::invalid(error.to_string()))?;
-        Ok(self.videos_of(list))
+        Ok(self.videos_of(VideoList::parse(link)?))
     }
 
     /// A page of a list: the first one, or that at a position of the page before, also from another process.

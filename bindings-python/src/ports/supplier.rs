@@ -218,9 +218,13 @@ fn read_transcripts(value: &Bound<'_, PyAny>, name: &str, is_remote: bool) -> Py
     if value.is_none() {
         return Ok(None);
     }
-    match value.cast::<PyList>() {
-        Ok(list) => list.iter().try_for_each(|item| add_transcript(&mut output, &item, name, is_remote))?,
-        Err(_) => add_transcript(&mut output, value, name, is_remote)?,
+    // A transcript is a sequence too, of its segments.
+    if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
+        for item in value.try_iter()? {
+            add_transcript(&mut output, &item?, name, is_remote)?;
+        }
+    } else {
+        add_transcript(&mut output, value, name, is_remote)?;
     }
     Ok(Some(output))
 }
@@ -235,7 +239,7 @@ fn add_transcript(
     let object = item.cast::<Transcript>().map_err(|_| {
         let class = item.get_type();
         PyTypeError::new_err(format!(
-            "a supplier must return a Transcript, a list of them or None, not {class}"
+            "a supplier must return a Transcript, a list or tuple of them, or None, not {class}"
         ))
     })?;
     let details = object.get().details(item.py())?;

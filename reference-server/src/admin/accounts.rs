@@ -1,6 +1,5 @@
 //! Accounts of the v1 API.
 
-use axum::extract::Path;
 use http::{StatusCode, Uri};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,7 +10,7 @@ use super::{
     request::{PageBody, RequestFields, page},
 };
 use crate::{
-    api::{V1ErrorResponse, json},
+    api::{PathName, V1ErrorResponse, json, path_name},
     operations::{AccountRow, DeleteOutcome, NewAccountRow, Operations},
 };
 
@@ -87,52 +86,52 @@ pub(super) async fn create(
     Ok(json(StatusCode::CREATED, &NewAccountRow::from(&new)))
 }
 
-pub(super) async fn show(operations: Operations, Path(account): Path<String>) -> AdminResult {
-    let view = operations.show_account(&account).await.map_err(failure)?;
+pub(super) async fn show(operations: Operations, path: PathName) -> AdminResult {
+    let view = operations.show_account(&path_name(path)).await.map_err(failure)?;
     Ok(json(StatusCode::OK, &AccountRow::from(&view)))
 }
 
 pub(super) async fn change(
     operations: Operations,
-    Path(account): Path<String>,
+    path: PathName,
     RequestFields(AccountChange { blocked }): RequestFields<AccountChange>,
 ) -> AdminResult {
-    let account = operations.set_account_blocked(&account, blocked).await.map_err(failure)?;
+    let account = operations.set_account_blocked(&path_name(path), blocked).await.map_err(failure)?;
     let view = operations.verbatim().accounts().admin.show(account.id.as_str()).await.map_err(failure)?;
     Ok(json(StatusCode::OK, &AccountRow::from(&view)))
 }
 
-pub(super) async fn new_key(operations: Operations, Path(account): Path<String>) -> AdminResult {
-    let new = operations.issue_account_key(&account).await.map_err(failure)?;
+pub(super) async fn new_key(operations: Operations, path: PathName) -> AdminResult {
+    let new = operations.issue_account_key(&path_name(path)).await.map_err(failure)?;
     Ok(json(StatusCode::CREATED, &NewAccountRow::from(&new)))
 }
 
 pub(super) async fn grant(
     operations: Operations,
-    Path(account): Path<String>,
+    path: PathName,
     RequestFields(NewGrant { credits, id, memo }): RequestFields<NewGrant>,
 ) -> AdminResult {
     check_credits(1, credits)?;
-    let view = operations.grant_credits(&account, &id, credits, &memo).await.map_err(failure)?;
+    let view = operations.grant_credits(&path_name(path), &id, credits, &memo).await.map_err(failure)?;
     Ok(json(StatusCode::OK, &AccountRow::from(&view)))
 }
 
-pub(super) async fn statement(operations: Operations, Path(account): Path<String>, uri: Uri) -> AdminResult {
-    let page = operations.account_statement(&account, page(uri.query())?).await.map_err(failure)?;
+pub(super) async fn statement(operations: Operations, path: PathName, uri: Uri) -> AdminResult {
+    let page = operations.account_statement(&path_name(path), page(uri.query())?).await.map_err(failure)?;
     Ok(json(StatusCode::OK, &PageBody::<StatementLine>::new(&page)))
 }
 
-pub(super) async fn export(operations: Operations, Path(account): Path<String>) -> AdminResult {
-    let export = operations.export_account(&account).await.map_err(failure)?;
+pub(super) async fn export(operations: Operations, path: PathName) -> AdminResult {
+    let export = operations.export_account(&path_name(path)).await.map_err(failure)?;
     Ok(json(StatusCode::OK, &AccountExport::from(&export)))
 }
 
 pub(super) async fn delete(
     operations: Operations,
-    Path(account): Path<String>,
+    path: PathName,
     RequestFields(DeleteRequest { anyway }): RequestFields<DeleteRequest>,
 ) -> AdminResult {
-    let view = operations.show_account(&account).await.map_err(failure)?;
+    let view = operations.show_account(&path_name(path)).await.map_err(failure)?;
     match operations.delete_account(&view.account, anyway).await.map_err(failure)? {
         DeleteOutcome::Deleted { notes } => Ok(json(StatusCode::OK, &DeletedAccount { notes })),
         DeleteOutcome::Refused(why) => {

@@ -1,6 +1,5 @@
 //! Jobs of accounts.
 
-use axum::extract::Path;
 use http::{StatusCode, Uri};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,7 +9,7 @@ use super::{
     request::{PageBody, RequestFields, page},
 };
 use crate::{
-    api::json,
+    api::{PathName, json, path_name},
     operations::{JobRow, Operations},
 };
 
@@ -36,10 +35,10 @@ pub(super) async fn list(operations: Operations, uri: Uri) -> AdminResult {
 
 pub(super) async fn change(
     operations: Operations,
-    Path(id): Path<String>,
+    path: PathName,
     RequestFields(JobChange { paused }): RequestFields<JobChange>,
 ) -> AdminResult {
-    let job = operations.set_job_paused(&id, paused).await.map_err(failure)?;
+    let job = operations.set_job_paused(&path_name(path), paused).await.map_err(failure)?;
     Ok(json(StatusCode::OK, &JobRow::from(&job)))
 }
 

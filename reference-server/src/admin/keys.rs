@@ -1,6 +1,6 @@
 //! Keys of the lookup API.
 
-use axum::{extract::Path, response::IntoResponse};
+use axum::response::IntoResponse;
 use http::{StatusCode, Uri};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -15,7 +15,7 @@ use super::{
     request::{PageBody, RequestFields, page, present},
 };
 use crate::{
-    api::{V1ErrorResponse, json},
+    api::{PathName, V1ErrorResponse, json, path_name},
     operations::{KeyRow, Operations, parse_expiry, parse_quota},
 };
 
@@ -69,7 +69,7 @@ pub(super) async fn create(
 
 pub(super) async fn change(
     operations: Operations,
-    Path(id): Path<String>,
+    path: PathName,
     RequestFields(KeyChange { quota, expires }): RequestFields<KeyChange>,
 ) -> AdminResult {
     if quota.is_none() && expires.is_none() {
@@ -80,12 +80,12 @@ pub(super) async fn change(
         quota: changed("quota", quota, parse_quota)?,
         expires_at: changed("expires", expires, |text| parse_expiry(text, now))?,
     };
-    operations.change_key(&id, change).await.map_err(failure)?;
+    operations.change_key(&path_name(path), change).await.map_err(failure)?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-pub(super) async fn revoke(operations: Operations, Path(id): Path<String>) -> AdminResult {
-    operations.revoke_key(&id).await.map_err(failure)?;
+pub(super) async fn revoke(operations: Operations, path: PathName) -> AdminResult {
+    operations.revoke_key(&path_name(path)).await.map_err(failure)?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 

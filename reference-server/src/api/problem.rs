@@ -7,24 +7,30 @@ use http::{
     HeaderValue, StatusCode,
     header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER},
 };
-use transcript_core::wire::Problem;
+use transcript_core::{time::ceil_seconds, wire::Problem};
 
 /// Error response: a status and a sentence about this request.
 #[derive(Debug)]
 pub(crate) struct ProblemResponse {
     status: StatusCode,
     detail: String,
+    retry_after: Option<Duration>,
 }
 
 impl ProblemResponse {
     /// Creates an error with this status and sentence.
     pub(crate) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
-        Self { status, detail: detail.into() }
+        Self { status, detail: detail.into(), retry_after: None }
     }
 
     /// 400 for a wrong parameter, header or field, whose name comes first.
     pub(crate) fn bad(name: &str, what: impl AsRef<str>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, format!("{name}: {}", what.as_ref()))
+    }
+
+    /// Adds the time to wait before a retry.
+    pub(crate) fn with_retry_after(self, wait: Duration) -> Self {
+        Self { retry_after: Some(wait), ..self }
     }
 
     /// Returns the status.
@@ -37,6 +43,15 @@ impl ProblemResponse {
         &self.detail
     }
 
+    /// Returns the value of `Retry-After`; `None` if the response has none.
+    pub(crate) fn retry_after(&self) -> Option<HeaderValue> {
+        match (self.retry_after, self.status) {
+            (Some(wait), _) => Some(HeaderValue::from(ceil_seconds(wait))),
+            (None, StatusCode::SERVICE_UNAVAILABLE) => Some(RETRY_AFTER_BUSY),
+            (None, _) => None,
+        }
+    }
+
     /// 500 for an internal error. The cause is only logged.
     pub(crate) fn fault() -> Self {
         Self::new(
@@ -44,11 +59,6 @@ impl ProblemResponse {
             "The server could not process the request. Retry in a moment.",
         )
     }
-}
-
-/// Returns a time to wait as `Retry-After`: whole seconds, rounded up, at least 1.
-pub(crate) fn retry_after_seconds(wait: Duration) -> u64 {
-    u64::try_from(wait.as_millis().div_ceil(1_000)).unwrap_or(u64::MAX).max(1)
 }
 
 /// `Retry-After` of a response that was refused because the server is busy.
@@ -60,7 +70,7 @@ pub(crate) struct ProblemDetail(pub(crate) String);
 
 impl IntoResponse for ProblemResponse {
     fn into_response(self) -> Response {
-        let detail = ProblemDetail(self.detail.clone());
+        let (detail, retry_after) = (ProblemDetail(self.detail.clone()), self.retry_after());
         let problem = Problem {
             kind: "about:blank".to_owned(),
             title: self.status.canonical_reason().unwrap_or("Error").to_owned(),
@@ -75,8 +85,8 @@ impl IntoResponse for ProblemResponse {
             (CACHE_CONTROL, HeaderValue::from_static("no-store")),
         ];
         let mut response = (self.status, headers, body).into_response();
-        if response.status() == StatusCode::SERVICE_UNAVAILABLE {
-            response.headers_mut().insert(RETRY_AFTER, RETRY_AFTER_BUSY);
+        if let Some(retry_after) = retry_after {
+            response.headers_mut().insert(RETRY_AFTER, retry_after);
         }
         response.extensions_mut().insert(detail);
         response

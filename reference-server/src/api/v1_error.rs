@@ -11,12 +11,16 @@ use transcript_core::{
     wire::{lookup::LanguageObject, v1::ErrorBody},
 };
 
-use super::{ProblemResponse, RETRY_AFTER_BUSY, json, rate_limit_headers};
+use super::{ProblemResponse, json, rate_limit_headers};
 
 /// Whether a transcript is from the archive: `HIT` or `MISS`.
 pub(crate) const X_CACHE: HeaderName = HeaderName::from_static("x-cache");
 /// Remaining credits (specification 4.16).
 pub(crate) const X_CREDITS_REMAINING: HeaderName = HeaderName::from_static("x-credits-remaining");
+
+/// Detail of the failure reason, of both APIs; of the v1 API the reason, if it has no detail.
+/// Other servers need it to store the absence for the right time and to wait for running work.
+pub(crate) const X_FAILURE_DETAIL: HeaderName = HeaderName::from_static("x-failure-detail");
 
 /// Error response of the v1 API.
 #[derive(Debug)]
@@ -85,8 +89,14 @@ impl From<V1Error> for V1ErrorResponse {
                     denial.headers.extend(rate_limit_headers(&account_rate));
                 }
             }
-            V1Error::NotFound { languages, .. } => denial.languages = languages,
-            V1Error::BadRequest(_) | V1Error::Conflict(_) | V1Error::Internal(_) => {}
+            V1Error::Unavailable(none) => {
+                // Details are letters and underscores.
+                if let Ok(detail) = HeaderValue::from_str(none.detail_or_reason()) {
+                    denial = denial.with(X_FAILURE_DETAIL, detail);
+                }
+                denial.languages = none.languages;
+            }
+            V1Error::BadRequest(_) | V1Error::NotFound(_) | V1Error::Conflict(_) | V1Error::Internal(_) => {}
         }
         denial
     }
@@ -96,9 +106,9 @@ impl From<V1Error> for V1ErrorResponse {
 impl From<ProblemResponse> for V1ErrorResponse {
     fn from(refusal: ProblemResponse) -> Self {
         let denial = Self::new(refusal.status(), refusal.detail());
-        match refusal.status() {
-            StatusCode::SERVICE_UNAVAILABLE => denial.with(RETRY_AFTER, RETRY_AFTER_BUSY),
-            _ => denial,
+        match refusal.retry_after() {
+            Some(retry_after) => denial.with(RETRY_AFTER, retry_after),
+            None => denial,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `verbatim archive`: shows and changes archived transcripts.
 
 use serde_json::json;
-use transcript_core::{archive::ArchivedTrack, transcript::TrackKind};
+use transcript_core::{archive::ArchivedTrack, hex, transcript::TrackKind};
 use verbatim::{GetRequest, RefreshOutcome, TranscriptExport, UnreadableTrack, Verbatim, VideoReport};
 
 use super::{
@@ -130,7 +130,7 @@ fn as_json(video: &VideoReport) -> serde_json::Value {
         json!({
             "revision": stored.revision,
             "storedAt": stored.stored_at.to_string(),
-            "contentSha256": stored.content_sha256.iter().map(|byte| format!("{byte:02x}")).collect::<String>(),
+            "contentSha256": hex::encode(&stored.content_sha256),
             "parserVersion": stored.parser_version,
             "source": stored.transcript.source,
             "title": stored.transcript.title,

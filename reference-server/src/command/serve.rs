@@ -12,7 +12,7 @@ use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 use transcript_core::{
     Error, ErrorKind, Retry,
-    accounts::mail::{MailSenderHandle, Mailer},
+    accounts::mail::Mailer,
     retry::{Backoff, RetryPolicy, retry},
     video::Platform,
 };
@@ -140,7 +140,7 @@ async fn open_when_reachable(options: Options, timeout: Duration) -> Result<Verb
 
 /// Jobs that run until the stop.
 struct BackgroundJobs {
-    mail: MailSenderHandle,
+    mail: JobHandle,
     /// Jobs of accounts and their webhooks; payments, purges of shared caches, and compaction, as far as they are configured.
     others: Vec<JobHandle>,
 }

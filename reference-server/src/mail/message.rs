@@ -9,7 +9,7 @@ use lettre::{
     },
 };
 use sha2::{Digest, Sha256};
-use transcript_core::{Error, accounts::mail::MailMessage};
+use transcript_core::{Error, accounts::mail::MailMessage, hex};
 
 /// Longest line without transfer encoding, in bytes (RFC 5322, 2.1.1).
 const LINE_MAX: usize = 998;
@@ -69,7 +69,7 @@ pub(super) fn message(mail: &MailMessage, from: &Mailbox, transport: Transport) 
 /// Returns a name derived from the mail by a digest, because the text contains a token.
 pub(super) fn name(mail: &MailMessage) -> String {
     let digest = Sha256::new().chain_update(&mail.to).chain_update(&mail.text).finalize();
-    digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(digest.get(..16).unwrap_or_default())
 }
 
 /// Encodes a part without transfer encoding if possible, so that links can be copied.

@@ -205,7 +205,7 @@ impl JobResultsArgs {
         let cursor = self.cursor.as_deref().map(str::trim).filter(|cursor| !cursor.is_empty());
         let bad =
             || ToolError::invalid("cursor: not a cursor of job_results: omit it to start at the beginning");
-        cursor.map_or(Ok(0), |cursor| ResultsPage::position(cursor).ok_or_else(bad))
+        cursor.map_or(Ok(0), |cursor| ResultsPage::position(cursor).map_err(|_| bad()))
     }
 
     /// Maximum number of items.

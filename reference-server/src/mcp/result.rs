@@ -2,13 +2,12 @@
 //!
 //! There is no structured copy of the text: an assistant would read it, and its user pay for it, a second time.
 
-use std::time::Duration;
-
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
 use serde_json::{Map, Value, json};
 use transcript_core::{
     archive::ArchivedTrack,
     chat::TranscriptHits,
+    time::ceil_seconds,
     transcript::{TrackInfo, TrackKind, Transcript, format_timestamp},
     wire::{lookup::LanguageObject, v1::ChatAnswer},
 };
@@ -152,7 +151,7 @@ pub(super) fn answer(reply: &ServiceReply<ChatAnswer>) -> CallToolResult {
 pub(super) fn failure(error: &ToolError) -> CallToolResult {
     match error {
         ToolError::Missing { reason, message, watch_url, languages, retry_after } => {
-            let retry_after_s = retry_after.map(seconds);
+            let retry_after_s = retry_after.map(ceil_seconds);
             let mut text = format!("No transcript ({reason}): {}\n", within(message, SENTENCE_MAX));
             text.push_str(&retry_note(retry_after_s));
             text.push_str(&watch_page_note(watch_url));
@@ -167,7 +166,7 @@ pub(super) fn failure(error: &ToolError) -> CallToolResult {
             )
         }
         ToolError::Refused { code, message, watch_url, languages, retry_after } => {
-            let retry_after_s = retry_after.map(seconds);
+            let retry_after_s = retry_after.map(ceil_seconds);
             let mut text = format!("{}\n", within(message, SENTENCE_MAX));
             text.push_str(&retry_note(retry_after_s));
             if let Some(watch_url) = watch_url {
@@ -237,11 +236,6 @@ pub(super) fn within(text: &str, most: usize) -> String {
         Some((end, _)) => format!("{}…", one.get(..end).unwrap_or_default()),
         None => one,
     }
-}
-
-/// Duration in whole seconds, rounded up, at least 1.
-fn seconds(wait: Duration) -> u64 {
-    u64::try_from(wait.as_millis().div_ceil(1_000)).unwrap_or(u64::MAX).max(1)
 }
 
 /// Text block without control characters, which a terminal would interpret.

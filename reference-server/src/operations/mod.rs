@@ -20,6 +20,7 @@ use futures_util::FutureExt as _;
 use transcript_core::{
     Error, Page, PageRequest, Random as _, Result,
     admin::{AuditEntry, AuditId, AuditResult, OperatorInterface},
+    hex,
 };
 use verbatim::{SystemRandom, Verbatim};
 
@@ -185,6 +186,6 @@ pub(crate) fn new_grant_name() -> Result<String> {
 
 /// A new id: the kind of item, and random digits.
 fn random_id(prefix: &str) -> Result<String> {
-    let digits = SystemRandom::open()?.bytes(ID_LENGTH);
-    Ok(format!("{prefix}-{}", digits.iter().map(|byte| format!("{byte:02x}")).collect::<String>()))
+    let bytes = SystemRandom::open()?.bytes(ID_LENGTH);
+    Ok(format!("{prefix}-{}", hex::encode(&bytes)))
 }

@@ -7,6 +7,7 @@ use std::sync::{LazyLock, OnceLock};
 
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
+use transcript_core::hex;
 
 use crate::{api::ContentEncoding, response_cache::compress};
 
@@ -26,8 +27,8 @@ pub(crate) struct Asset {
 
 impl Asset {
     fn new(stem: &str, extension: &str, kind: &'static str, text: String) -> Self {
-        let digest: String =
-            Sha256::digest(&text).iter().map(|byte| format!("{byte:02x}")).take(DIGITS / 2).collect();
+        let mut digest = hex::encode(&Sha256::digest(&text));
+        digest.truncate(DIGITS);
         Self { name: format!("{stem}.{digest}.{extension}"), kind, text, ready: Default::default() }
     }
 

@@ -2,7 +2,6 @@
 
 use axum::{
     body::Body,
-    extract::Path,
     response::{IntoResponse, Response},
 };
 use http::{
@@ -13,7 +12,7 @@ use transcript_core::video::{LinkErrorKind, VideoLink};
 
 use super::html::{CacheMode, html};
 use crate::{
-    api::{ContentEncoding, ProblemResponse, parameter},
+    api::{ContentEncoding, PathName, ProblemResponse, parameter, path_name},
     page::{
         PageContext, assets,
         home::{LinkFormError, POLICY, home},
@@ -62,8 +61,8 @@ fn invalid_link(context: &PageContext, link: &str, kind: LinkErrorKind) -> Respo
 }
 
 /// Asset of the pages. Its name contains a digest of its content, so it never changes.
-pub(super) async fn asset(Path(name): Path<String>, headers: HeaderMap) -> Result<Response, ProblemResponse> {
-    let asset = assets::named(&name).ok_or_else(|| {
+pub(super) async fn asset(path: PathName, headers: HeaderMap) -> Result<Response, ProblemResponse> {
+    let asset = assets::named(&path_name(path)).ok_or_else(|| {
         ProblemResponse::new(StatusCode::NOT_FOUND, "There is no such file in this version.")
     })?;
     let encoding = ContentEncoding::negotiate(&headers).unwrap_or(ContentEncoding::Identity);

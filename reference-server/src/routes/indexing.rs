@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use axum::{
-    extract::{Path, State},
+    extract::State,
     response::{IntoResponse, Response},
 };
 use http::{
@@ -15,7 +15,11 @@ use http::{
 use maud::{Markup, PreEscaped, html};
 use transcript_core::{Error, archive::ArchivedTrack};
 
-use crate::{api::ProblemResponse, config::PageIndex, state::AppState};
+use crate::{
+    api::{PathName, ProblemResponse, path_name},
+    config::PageIndex,
+    state::AppState,
+};
 
 /// Namespace of sitemaps and of their index.
 const NAMESPACE: &str = "http://www.sitemaps.org/schemas/sitemap/0.9";
@@ -63,8 +67,8 @@ pub(super) async fn sitemap(State(app): State<AppState>) -> Response {
 }
 
 /// A file of the sitemap.
-pub(super) async fn sitemap_file(State(app): State<AppState>, Path(file): Path<String>) -> Response {
-    let base_url = &app.lookup.options().base_url;
+pub(super) async fn sitemap_file(State(app): State<AppState>, path: PathName) -> Response {
+    let (base_url, file) = (&app.lookup.options().base_url, path_name(path));
     match app.site.index {
         PageIndex::Site | PageIndex::Transcripts if file == SITE_FILE => xml(html! {
             urlset xmlns=(NAMESPACE) { @for page in SITE_PAGES { url { loc { (base_url) "/" (page) } } } }

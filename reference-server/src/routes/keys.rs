@@ -9,13 +9,14 @@ use axum::{
 };
 use http::{
     HeaderMap, HeaderValue, StatusCode,
-    header::{CACHE_CONTROL, RETRY_AFTER, WWW_AUTHENTICATE},
+    header::{CACHE_CONTROL, WWW_AUTHENTICATE},
 };
 use serde_json::{Map, Value, json};
 use transcript_core::{
     Error, FailureLog,
     directory::KeyAccess,
     lookup::{CreateKeyOutcome, CreateKeyRequest, KeyOrigin, LookupOptions},
+    time::ceil_seconds,
     wire::lookup::{CreateKeyResponse, KeyRequest, KeyStatus},
 };
 
@@ -23,7 +24,7 @@ use super::document::{self, DocumentOptions, examples, parameters};
 use crate::{
     api::{
         ClientAddress, INVALID_TOKEN, ProblemResponse, TOKEN_NEEDED, bearer, content_type, json, proof,
-        read_body, retry_after_seconds,
+        read_body,
     },
     state::AppState,
 };
@@ -56,22 +57,21 @@ pub(crate) async fn create(
         }
         CreateKeyOutcome::Invalid(bad) => Err(ProblemResponse::bad(bad.field, bad.message)),
         CreateKeyOutcome::Limited { retry_after_ms } => {
-            let seconds = retry_after_seconds(Duration::from_millis(retry_after_ms));
+            let wait = Duration::from_millis(retry_after_ms);
+            let seconds = ceil_seconds(wait);
             let detail = format!("Too many keys were created from your network. Retry in {seconds} seconds.");
-            let refusal = ProblemResponse::new(StatusCode::TOO_MANY_REQUESTS, detail);
-            Ok(([(RETRY_AFTER, HeaderValue::from(seconds))], refusal).into_response())
+            Err(ProblemResponse::new(StatusCode::TOO_MANY_REQUESTS, detail).with_retry_after(wait))
         }
         CreateKeyOutcome::SubjectFull { limit, retry_after_ms } => {
             let detail = format!(
                 "Your paid plan has {limit} keys, the maximum: use one of them, or leave the \
                  x-verbatim-entitlement header out to make a free key."
             );
-            let mut response = ProblemResponse::new(StatusCode::TOO_MANY_REQUESTS, detail).into_response();
-            if let Some(wait_ms) = retry_after_ms {
-                let seconds = retry_after_seconds(Duration::from_millis(wait_ms));
-                response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
-            }
-            Ok(response)
+            let refusal = ProblemResponse::new(StatusCode::TOO_MANY_REQUESTS, detail);
+            Err(match retry_after_ms {
+                Some(wait_ms) => refusal.with_retry_after(Duration::from_millis(wait_ms)),
+                None => refusal,
+            })
         }
     }
 }

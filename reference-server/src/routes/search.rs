@@ -16,6 +16,7 @@ use transcript_core::{
     Error, ErrorKind, FailureLog,
     lookup::SearchAdmission,
     search::{LIMIT_MAX, QUERY_CHARS_MAX, SearchPage, SearchParams, SearchSort},
+    time::ceil_seconds,
     video::{Platform, VideoLink},
     wire::search::{SearchHitObject, SearchMomentObject, SearchResponse, SearchTotalObject},
 };
@@ -25,10 +26,7 @@ use super::{
     html::{CacheMode, html},
 };
 use crate::{
-    api::{
-        ClientAddress, INVALID_TOKEN, ProblemResponse, TOKEN_NEEDED, bearer, json, retry_after_seconds,
-        search_params,
-    },
+    api::{ClientAddress, INVALID_TOKEN, ProblemResponse, TOKEN_NEEDED, bearer, json, search_params},
     config::SearchAccess,
     page::{
         PageContext,
@@ -146,10 +144,10 @@ pub(super) async fn admit(
             Err(([(WWW_AUTHENTICATE, HeaderValue::from_static(challenge))], refusal).into_response())
         }
         SearchAdmission::Limited { retry_after_ms } => {
-            let seconds = retry_after_seconds(Duration::from_millis(retry_after_ms));
-            let detail = format!("Too many searches. Retry in {seconds} seconds.");
+            let wait = Duration::from_millis(retry_after_ms);
+            let detail = format!("Too many searches. Retry in {} seconds.", ceil_seconds(wait));
             let refusal = ProblemResponse::new(StatusCode::TOO_MANY_REQUESTS, detail);
-            Err(([(RETRY_AFTER, HeaderValue::from(seconds))], refusal).into_response())
+            Err(refusal.with_retry_after(wait).into_response())
         }
     }
 }

@@ -16,6 +16,7 @@ use transcript_core::{
     captions::TextFormat,
     engine::NoTranscript,
     lookup::{Availability, FailureReason, LookupOptions, LookupRequest, LookupResponse, ReferenceError},
+    time::ceil_seconds,
     transcript::TrackInfo,
     wire::lookup::TranscriptResult,
 };
@@ -25,7 +26,7 @@ use super::document::{self, DocumentOptions, examples, parameters};
 use crate::{
     api::{
         ClientAddress, ContentEncoding, INVALID_TOKEN, JSON, LookupQuery, ProblemResponse, ResponseFormat,
-        ResultOrigin, UnansweredReason, bearer, proof, retry_after_seconds,
+        ResultOrigin, UnansweredReason, X_FAILURE_DETAIL, bearer, proof,
     },
     response_cache::{CachedRoute, RenderedBody, ResponseVariant, VARIES_BY},
     state::AppState,
@@ -73,7 +74,7 @@ pub(crate) async fn look_up(
         response.headers_mut().insert(X_NEXT_CURSOR, next);
     }
     if let Availability::Unavailable(NoTranscript { retry_after: Some(wait), .. }) = &answer.availability {
-        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(retry_after_seconds(*wait)));
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(ceil_seconds(*wait)));
     }
     response.extensions_mut().insert(match &answer.availability {
         Availability::Available { from_cache: true, .. } => ResultOrigin::Archive,
@@ -126,10 +127,6 @@ fn next_cursor(
 /// The JSON body has no field for it, but other servers need it.
 pub(crate) const X_IS_GENERATED: HeaderName = HeaderName::from_static("x-is-generated");
 
-/// Detail of the failure reason.
-/// Other servers need it to store the absence for the right time and to wait for running work.
-pub(crate) const X_FAILURE_DETAIL: HeaderName = HeaderName::from_static("x-failure-detail");
-
 /// Adds language and caption kind, for clients that store the transcript.
 fn describe(track: &TrackInfo, headers: &mut HeaderMap) {
     // Language tags are letters, digits and hyphens.
@@ -163,15 +160,19 @@ fn lookup_request(
 /// The refusal of a key that has expired or whose quota is used up.
 fn key_refusal(availability: &Availability) -> Option<Response> {
     let Availability::Unavailable(none) = availability else { return None };
-    let (status, header) = match (none.is_expired_key(), none.is_over_quota()) {
-        (true, _) => (StatusCode::UNAUTHORIZED, (WWW_AUTHENTICATE, HeaderValue::from_static(INVALID_TOKEN))),
+    let refusal = |status| ProblemResponse::new(status, none.message.clone());
+    let response = match (none.is_expired_key(), none.is_over_quota()) {
+        (true, _) => {
+            let challenge = [(WWW_AUTHENTICATE, HeaderValue::from_static(INVALID_TOKEN))];
+            (challenge, refusal(StatusCode::UNAUTHORIZED)).into_response()
+        }
         (_, true) => {
-            let wait = retry_after_seconds(none.retry_after.unwrap_or_default());
-            (StatusCode::TOO_MANY_REQUESTS, (RETRY_AFTER, HeaderValue::from(wait)))
+            let wait = none.retry_after.unwrap_or_default();
+            refusal(StatusCode::TOO_MANY_REQUESTS).with_retry_after(wait).into_response()
         }
         _ => return None,
     };
-    Some(([header, (VARY, VARIES_BY)], ProblemResponse::new(status, none.message.clone())).into_response())
+    Some(([(VARY, VARIES_BY)], response).into_response())
 }
 
 fn invalid_reference(reference: ReferenceError) -> ProblemResponse {

@@ -167,7 +167,7 @@ impl<D: Database> ArchiveIndex for SqlSearchIndex<D> {
         let (video, selector) = after.split_once(' ').unwrap_or((after, ""));
         let row = values![video, selector, codec::one_more(&page)];
         let items = self.database.find(LIST, &row, decode_track).await?;
-        Ok(codec::page_of(items, &page, |last| format!("{} {}", last.video, last.selector)))
+        Ok(Page::cut(items, &page, |last| format!("{} {}", last.video, last.selector)))
     }
 
     async fn near_words(&self, word: &str) -> Result<Vec<VocabularyWord>> {

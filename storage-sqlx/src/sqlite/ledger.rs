@@ -14,8 +14,7 @@ use transcript_core::{
         PeriodBalance, RevokeOutcome, RevokeRequest, SettleOutcome, SettleRequest, Terms,
         rules::{
             self, ExpireRequest, ExtendRequest, HoldRow, HoldRowState, HoldStep, LedgerRows, LedgerStep,
-            PoolRow, RowKeys, TransferKind, TransferRow, bucket_name, kind_from_name, kind_name,
-            pool_from_row,
+            PoolRow, RowKeys, TransferKind, TransferRow, bucket_name, kind_name,
         },
     },
 };
@@ -25,6 +24,7 @@ use crate::{
     codec::{self, column, number},
     error::{DbResult, corrupt},
     sql::{Database, Row, Session, WriteTx, values},
+    store::{self, ledger::expire_in_steps},
 };
 
 /// Most overdue holds that one transaction expires.
@@ -71,11 +71,6 @@ const POOLS_SINCE: &str = "SELECT
     (SELECT coalesce(sum(amount), 0) FROM ledger_entries
         WHERE wallet = ?1 AND bucket = '' AND kind IN ('spent', 'charged') AND at >= ?3)";
 
-const ENTRIES: &str = "SELECT seq, at, bucket, cap, kind, amount, shortfall, cause, memo
-    FROM ledger_entries WHERE wallet = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3";
-const RECENT_ENTRIES: &str = "SELECT seq, at, bucket, cap, kind, amount, shortfall, cause, memo
-    FROM ledger_entries WHERE wallet = ?1 AND seq < ?2 ORDER BY seq DESC LIMIT ?3";
-
 /// A wallet that only entries or open holds name has lost its pools, and the audit must find it.
 const WALLETS: &str = "WITH named AS (
         SELECT wallet FROM ledger_pools WHERE wallet > ?1
@@ -104,7 +99,7 @@ pub(super) const INDEXED_STATEMENTS: [&str; 14] = [
     ADD_ENTRY,
     POOLS,
     POOLS_SINCE,
-    ENTRIES,
+    store::ledger::ENTRIES,
 ];
 
 /// The rows of an operation.
@@ -304,33 +299,16 @@ impl Ledger for SqliteStore {
     }
 
     async fn expire(&self, now: Timestamp, limit: u32) -> Result<u32> {
-        let mut expired = 0;
-        loop {
-            // A long backlog takes several transactions, so that other writes can run in between.
-            let limit = (limit - expired).min(EXPIRE_MAX);
-            let count = self.database.run(LedgerTx(ExpireRequest { now, limit })).await?;
-            expired += count;
-            if count < EXPIRE_MAX {
-                return Ok(expired);
-            }
-        }
+        expire_in_steps(limit, EXPIRE_MAX, |limit| self.database.run(LedgerTx(ExpireRequest { now, limit })))
+            .await
     }
 
     async fn entries(&self, wallet: &WalletId, page: PageRequest) -> Result<Page<Entry>> {
-        let after = codec::numbered(page.after.as_ref())?;
-        let bounds = values![wallet.as_str(), after, codec::one_more(&page)];
-        let found = self.database.find(ENTRIES, &bounds, |row| entry(wallet, row)).await?;
-        Ok(codec::page_of(found, &page, |entry| entry.seq.to_string()))
+        store::ledger::entries(&self.database, wallet, &page).await
     }
 
     async fn recent_entries(&self, wallet: &WalletId, page: PageRequest) -> Result<Page<Entry>> {
-        let before = match &page.after {
-            Some(_) => codec::numbered(page.after.as_ref())?,
-            None => i64::MAX,
-        };
-        let bounds = values![wallet.as_str(), before, codec::one_more(&page)];
-        let found = self.database.find(RECENT_ENTRIES, &bounds, |row| entry(wallet, row)).await?;
-        Ok(codec::page_of(found, &page, |entry| entry.seq.to_string()))
+        store::ledger::recent_entries(&self.database, wallet, &page).await
     }
 
     async fn wallets(&self, page: PageRequest) -> Result<Page<Balance>> {
@@ -341,11 +319,11 @@ impl Ledger for SqliteStore {
             let pools = rows.iter().map(PoolRow::balance).collect();
             Ok(Balance { wallet: WalletId::new(row.take::<String>(0)?), pools })
         });
-        Ok(codec::page_of(found.await?, &page, |balance| balance.wallet.as_str().to_owned()))
+        Ok(Page::cut(found.await?, &page, |balance| balance.wallet.as_str().to_owned()))
     }
 
     async fn check_writable(&self) -> Result<()> {
-        crate::store::check_writable(&self.database, "main").await
+        store::check_writable(&self.database, "main").await
     }
 }
 
@@ -376,19 +354,5 @@ fn transfer(row: &mut Row) -> DbResult<TransferRow> {
         taken: number(row.take(5)?)?,
         shortfall: number(row.take(6)?)?,
         touched: false,
-    })
-}
-
-fn entry(wallet: &WalletId, row: &mut Row) -> DbResult<Entry> {
-    let shortfall = number(row.take(6)?)?;
-    Ok(Entry {
-        seq: number(row.take(0)?)?,
-        at: Timestamp::from_millis(row.take(1)?),
-        wallet: wallet.clone(),
-        pool: pool_from_row(row.take(2)?, number(row.take(3)?)?),
-        kind: kind_from_name(row.get(4)?, shortfall)?,
-        amount: number(row.take(5)?)?,
-        cause: row.take(7)?,
-        memo: row.take(8)?,
     })
 }

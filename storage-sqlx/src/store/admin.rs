@@ -105,7 +105,7 @@ impl<D: Database, Q: Queues> AdminStore for Store<D, Q> {
                 revoked_at: row.take::<Option<i64>>(2)?.map(Timestamp::from_millis),
             })
         });
-        Ok(codec::page_of(found.await?, &page, |token| token.name.clone()))
+        Ok(Page::cut(found.await?, &page, |token| token.name.clone()))
     }
 
     async fn begin_audit(&self, entry: AuditEntry) -> Result<()> {
@@ -126,7 +126,7 @@ impl<D: Database, Q: Queues> AdminStore for Store<D, Q> {
         let bounds = values![before, codec::one_more(&page)];
         let found =
             self.database.find(LIST_ENTRIES, &bounds, |row| Ok((row.take::<i64>(0)?, read_entry(row)?)));
-        let found = codec::page_of(found.await?, &page, |(seq, _)| seq.to_string());
+        let found = Page::cut(found.await?, &page, |(seq, _)| seq.to_string());
         Ok(Page { items: found.items.into_iter().map(|(_, entry)| entry).collect(), next: found.next })
     }
 }

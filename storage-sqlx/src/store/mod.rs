@@ -1,13 +1,15 @@
 //! The ports with one text for both databases.
 //!
 //! A write is a [`crate::sql::WriteTx`] over a [`crate::sql::Session`], and a read one statement of a
-//! [`crate::sql::Database`]. Ledger and charges are apart, in `sqlite` and `postgres`: their rows and batches differ.
+//! [`crate::sql::Database`]. The writes of ledger and charges are apart, in `sqlite` and `postgres`: their rows and
+//! batches differ.
 
 pub(crate) mod admin;
 pub(crate) mod archive;
 pub(crate) mod directory;
 pub(crate) mod idempotency;
 pub(crate) mod jobs;
+pub(crate) mod ledger;
 pub(crate) mod limits;
 mod orders;
 pub(crate) mod outbox;

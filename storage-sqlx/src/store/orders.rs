@@ -10,7 +10,7 @@ use transcript_core::{
 
 use super::{Queues, Store};
 use crate::{
-    codec::{column, json, number, one_more, page_of},
+    codec::{column, json, number, one_more},
     error::{DbResult, corrupt},
     sql::{Database, Row, Session, WriteTx, values},
 };
@@ -121,13 +121,13 @@ impl<D: Database, Q: Queues> OrderStore for Store<D, Q> {
     async fn list_open(&self, page: PageRequest) -> Result<Page<Order>> {
         let (created_at, id) = cursor_position(page.after.as_ref())?;
         let bounds = values![created_at, id, one_more(&page)];
-        Ok(page_of(self.database.find(UNSETTLED_ORDERS, &bounds, read).await?, &page, cursor))
+        Ok(Page::cut(self.database.find(UNSETTLED_ORDERS, &bounds, read).await?, &page, cursor))
     }
 
     async fn list_for_account(&self, account: &AccountId, page: PageRequest) -> Result<Page<Order>> {
         let (created_at, id) = cursor_position(page.after.as_ref())?;
         let bounds = values![account.as_str(), created_at, id, one_more(&page)];
-        Ok(page_of(self.database.find(ORDERS_OF_ACCOUNT, &bounds, read).await?, &page, cursor))
+        Ok(Page::cut(self.database.find(ORDERS_OF_ACCOUNT, &bounds, read).await?, &page, cursor))
     }
 }
 

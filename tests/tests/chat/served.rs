@@ -36,6 +36,7 @@ async fn answer_costs_credit_and_failure_is_free() -> Result<()> {
             () if is_question("large") => SpeechReply::Answer(200, "", "a".repeat(10 << 20)),
             () if is_question("never") => SpeechReply::Never,
             () if is_question("fault") => SpeechReply::Answer(500, "", "hush".to_owned()),
+            () if is_question("filtered") => SpeechReply::Answer(400, "", "hush".to_owned()),
             () if is_question("nothing") => streamed(&[""]),
             () if is_question("invent") => {
                 streamed(&["\"It took seven summers to build it\" [s1]. I made it up [2:34]."])
@@ -79,6 +80,11 @@ async fn answer_costs_credit_and_failure_is_free() -> Result<()> {
         );
         assert_eq!(remaining_credits(&server, &key).await?, 199, "{fault}");
     }
+    let refused = send_question(&server, &key, "filtered").await?;
+    let text = refused.text();
+    assert_eq!(refused.status, 400, "{text}");
+    assert!(text.contains("the chat model refused this question") && !text.contains("hush"), "{text}");
+    assert_eq!(remaining_credits(&server, &key).await?, 199);
     // Unverified text is not sent; the answer then consists of passages.
     let answer = send_question(&server, &key, "invent a story of the lighthouse").await?;
     let response = answer.json()["response"].as_str().unwrap_or("").to_owned();

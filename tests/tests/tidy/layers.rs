@@ -54,6 +54,7 @@ const CORE: CrateLayers = CrateLayers {
             "display",
             "error",
             "failure_log",
+            "hex",
             "ids",
             "keyed_digest",
             "names",

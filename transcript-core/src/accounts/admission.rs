@@ -242,7 +242,7 @@ impl Admission {
         };
         match (&hold, &withdrawal) {
             (Some(hold), Ok(())) => self.credits.settle_hold(hold).await?,
-            (Some(hold), Err(V1Error::NotFound { .. })) => self.credits.release_hold(hold).await,
+            (Some(hold), Err(V1Error::Unavailable(_))) => self.credits.release_hold(hold).await,
             _ => {}
         }
         withdrawal?;

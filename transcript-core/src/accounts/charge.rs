@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{
     directory::{Account, Directory},
+    hex,
     ids::HoldId,
     ledger::{Balance, HoldGuard, HoldManager, HoldOutcome, HoldRequest, Ledger, Leg, Pool, SpendResult},
     time::Timestamp,
@@ -50,7 +51,7 @@ pub(super) fn derive_hold_id(parts: &[&str]) -> String {
         digest.update((part.len() as u64).to_be_bytes());
         digest.update(part.as_bytes());
     }
-    digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(&digest.finalize())
 }
 
 impl AccountCredits {

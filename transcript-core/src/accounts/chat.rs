@@ -19,6 +19,10 @@ use crate::{
     video::VideoId,
 };
 
+/// The message if the model refuses a question.
+const REFUSED: &str = "message: the chat model refused this question: please ask it in other words. If the transcript \
+                       was fetched for it, that was charged, and your next request for the transcript is free.";
+
 /// Parameters of a chat request, unvalidated.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ChatParams {
@@ -88,7 +92,8 @@ impl Delivery {
     /// for replays and settles the hold, see [`RequestGuard::deliver`]; so one with an error status costs nothing.
     ///
     /// # Errors
-    /// All errors except 401 and 429; nothing is charged, and hold and lease are released.
+    /// All errors except 401; hold and lease are released. Nothing is charged, except the fetch before a question that
+    /// the model refuses ([`V1Error::BadRequest`]): the account's next delivery of that transcript is prepaid.
     ///
     /// # Cancellation
     /// Dropping the future ends the work. Before the model is called that is free, apart from a fetch; see
@@ -159,6 +164,8 @@ impl Delivery {
         };
         match outcome {
             Some(Ok(answer)) => Ok(PreparedChat::new(guard, answer)),
+            // Once the model is called, only the model fails.
+            Some(Err(error)) if served.load(Ordering::Relaxed) => Err(guard.reject_model_error(error).await),
             Some(Err(error)) => Err(guard.reject(error).await),
             // The drop of the guard charges the call or releases its hold.
             None => Err(V1Error::interrupted()),
@@ -175,6 +182,10 @@ impl Delivery {
         guard.set_video(video);
         let (cost, memo) = (self.context.options.credits_per_message, format!("chat {video}"));
         let archived = self.find_archived(video, &LanguagePreference::Any).await?;
+        // A fetch checks the same limit.
+        if archived.is_some() && !chat.is_extractive() {
+            guard.check_attempts().await?;
+        }
         let before = guard.credits.balance(&guard.caller().account).await;
         let before = before.map_err(V1Error::from_store_error)?;
         let from_cache = archived.is_some();
@@ -213,6 +224,10 @@ async fn answer(
 
 /// Maps a chat model's error to the caller's error and logs its details.
 fn model_error(error: &Error) -> V1Error {
+    if error.kind() == ErrorKind::Unsupported {
+        tracing::warn!(%error, "chat model refused a question");
+        return V1Error::BadRequest(REFUSED.to_owned());
+    }
     tracing::error!(%error, "chat model failed");
     V1Error::Internal(match error.kind() {
         ErrorKind::Corrupt => {

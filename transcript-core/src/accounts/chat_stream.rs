@@ -2,7 +2,8 @@
 //!
 //! The credit is held before the model is called. From then on a client that disconnects is charged in full, since the
 //! operator pays for the model. An extractive answer is charged from its first delivered sentence on. If the model
-//! fails, the hold is released, because a client cannot cause that.
+//! fails, the hold is released, and the call is counted as an attempt of the account. A client can cause that the model
+//! refuses a question: the fetch before it is then charged.
 
 use std::sync::{Arc, atomic::Ordering};
 
@@ -19,7 +20,7 @@ use crate::chat::{Chat, Sentence, SentenceSink};
 pub enum ChatStreamEvent {
     /// A verified sentence of the answer.
     Sentence(Sentence),
-    /// The end: the whole answer, delivered and paid, or an error. An error costs nothing, also after
+    /// The end: the whole answer, delivered and paid, or an error. An answer that fails costs nothing, also after
     /// delivered sentences.
     Finished(Result<StoredResponse, V1Error>),
 }

@@ -1,5 +1,7 @@
 //! Errors of the v1 API (specification 7.2).
 
+use std::time::Duration;
+
 use super::RateLimitStatus;
 use crate::{
     engine::{FailureReason, NoTranscript},
@@ -23,13 +25,10 @@ pub enum V1Error {
         /// The remaining credits.
         credits_remaining: u64,
     },
-    /// There is no transcript, and an early retry will not help.
-    NotFound {
-        /// The message.
-        message: String,
-        /// The tracks of a video without a transcript in the requested language; empty otherwise, and if unknown.
-        languages: Vec<TrackInfo>,
-    },
+    /// There is no such thing.
+    NotFound(String),
+    /// There is no transcript. A limit of the service is [`V1Error::RateLimited`] instead.
+    Unavailable(Box<NoTranscript>),
     /// Another request is running with the same `Idempotency-Key`, or changed the same data first.
     Conflict(String),
     /// A rate limit refused the call.
@@ -56,17 +55,18 @@ impl V1Error {
             Self::BadRequest(message)
             | Self::Unauthorized(message)
             | Self::PaymentRequired { message, .. }
-            | Self::NotFound { message, .. }
+            | Self::NotFound(message)
             | Self::Conflict(message)
             | Self::RateLimited { message, .. }
             | Self::Internal(message) => message,
+            Self::Unavailable(none) => &none.message,
         }
     }
 
     /// The tracks of a video without a transcript in the requested language, as far as known.
     pub fn languages(&self) -> &[TrackInfo] {
         match self {
-            Self::NotFound { languages, .. } => languages,
+            Self::Unavailable(none) => &none.languages,
             _ => &[],
         }
     }
@@ -77,16 +77,17 @@ impl V1Error {
             Self::BadRequest(_) => 400,
             Self::Unauthorized(_) => 401,
             Self::PaymentRequired { .. } => 402,
-            Self::NotFound { .. } => 404,
+            Self::NotFound(_) => 404,
+            Self::Unavailable(none) if none.reason == FailureReason::NoCaptions => 404,
             Self::Conflict(_) => 409,
             Self::RateLimited { .. } => 429,
-            Self::Internal(_) => 500,
+            Self::Unavailable(_) | Self::Internal(_) => 500,
         }
     }
 
-    /// There is no such thing, or no transcript in any language.
+    /// There is no such thing.
     pub fn not_found(message: impl Into<String>) -> Self {
-        Self::NotFound { message: message.into(), languages: Vec::new() }
+        Self::NotFound(message.into())
     }
 
     /// Seconds until a retry; 0 if the reason is not a rate limit.
@@ -118,9 +119,9 @@ impl V1Error {
 
     /// A rate limit of callers without a key.
     pub(crate) fn rate_limited(reason: &str, retry_after_ms: u64) -> Self {
-        let retry_after_s = retry_seconds(retry_after_ms);
-        let message = format!("{reason}: please try again in {}.", format_wait(retry_after_s));
-        Self::RateLimited { message, retry_after_s, rate: None }
+        let wait = Duration::from_millis(retry_after_ms);
+        let message = format!("{reason}: please try again in {}.", format_wait(wait));
+        Self::RateLimited { message, retry_after_s: ceil_seconds(wait), rate: None }
     }
 }
 
@@ -128,29 +129,10 @@ impl From<NoTranscript> for V1Error {
     /// 404 if the video has no transcript, 429 at the daily cap and if too many fetches wait, else 500.
     fn from(none: NoTranscript) -> Self {
         let none = none.without_advice();
-        let is_limit = none.reason == FailureReason::DailyCap || none.is_busy();
-        match none.reason {
-            _ if is_limit => {
-                let retry_after_s = none.retry_after.map_or(1, ceil_seconds).max(1);
-                Self::RateLimited { message: none.message, retry_after_s, rate: None }
-            }
-            FailureReason::NoCaptions => Self::NotFound { message: none.message, languages: none.languages },
-            _ => Self::Internal(none.message),
+        if none.reason == FailureReason::DailyCap || none.is_busy() {
+            let retry_after_s = none.retry_after.map_or(1, ceil_seconds);
+            return Self::RateLimited { message: none.message, retry_after_s, rate: None };
         }
-    }
-}
-
-/// Whole seconds that suffice; at least 1.
-pub(crate) fn retry_seconds(millis: u64) -> u64 {
-    millis.div_ceil(1_000).max(1)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn retry_seconds_are_rounded_up() {
-        assert_eq!([0, 1, 1_000, 1_001].map(retry_seconds), [1, 1, 1, 2]);
+        Self::Unavailable(Box::new(none))
     }
 }

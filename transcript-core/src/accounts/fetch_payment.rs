@@ -72,6 +72,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(super) enum RequestEnd {
     /// It was answered with an error.
     Failed,
+    /// The chat model failed after the fetch; its call is counted as an attempt.
+    ModelFailed,
+    /// The chat model refused the question after the fetch; its call is counted as an attempt.
+    ModelRefused,
     /// The client disconnected.
     Disconnected,
 }
@@ -153,8 +157,11 @@ impl FetchPayment {
             let (is_chargeable, is_counted) = match *state {
                 FetchState::Working => (true, false),
                 // A failure costs nothing, also after the fetch: the transcript is in another language. It is counted,
-                // because the archive has the transcript now.
-                FetchState::Kept => (end == RequestEnd::Disconnected, end == RequestEnd::Failed),
+                // because the archive has the transcript now. A client can cause a refusal, so that costs the fetch.
+                FetchState::Kept => {
+                    let is_cause = matches!(end, RequestEnd::Disconnected | RequestEnd::ModelRefused);
+                    (is_cause, end == RequestEnd::Failed)
+                }
                 _ => (false, false),
             };
             if !is_chargeable {

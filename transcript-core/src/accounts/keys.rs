@@ -15,7 +15,7 @@ use crate::{
     },
     error::Result,
     ids::{AccountId, KeyId, WalletId},
-    limits::network::NetworkHasher,
+    limits::network_hasher::NetworkHasher,
     time::Timestamp,
 };
 

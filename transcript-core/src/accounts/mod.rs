@@ -99,7 +99,7 @@ use crate::{
     error::Result,
     keyed_digest::KeyedDigest,
     ledger::{HoldManager, HoldTimes, Ledger},
-    limits::{RateLimiter, network::NetworkHasher},
+    limits::{RateLimiter, network_hasher::NetworkHasher},
     lookup::request_counter::RequestCounter,
     time::{Clock, Random},
 };

@@ -4,19 +4,19 @@
 //! counts for a separate, higher limit. So a client that lost a response gets it even after it has reached the
 //! first limit, and the number of repeats is still bounded.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
-use super::{EffectivePlan, V1Error, call_context::CallContext, error};
+use super::{EffectivePlan, V1Error, call_context::CallContext};
 use crate::{
     directory::Account,
     ids::AccountId,
     limits::{self, LIMIT_MAX, LimitOutcome, LimitRequest, RateLimiter},
-    time::{Timestamp, format_wait},
+    time::{Timestamp, ceil_seconds, format_wait},
 };
 
 /// The window of the rate limit, in milliseconds (specification 8: requests per minute).
 const WINDOW_MS: u64 = 60 * 1000;
-/// The window of failed and abandoned fetches, in milliseconds.
+/// The window of failed attempts, in milliseconds.
 const FETCH_WINDOW_MS: u64 = 3600 * 1000;
 /// Repeats per request of the limit.
 /// On the free plan one per second, for a client that waits for a request that is still running.
@@ -93,20 +93,22 @@ impl AccountLimits {
         self.count(REPEATS, account, now).await
     }
 
-    /// Checks the limit of failed and abandoned fetches of an account. Counts nothing.
+    /// Checks the limit of failed attempts of an account. Counts nothing.
     pub(super) async fn check_fetch(&self, account: &AccountId, now: Timestamp) -> Result<(), V1Error> {
         let timeout = self.context.transcripts.options().store_timeout;
         let wait = limits::wait_for_unit(self.limiter.as_ref(), self.fetch_attempt(account), now, timeout);
         match wait.await.map_err(V1Error::from_store_error)? {
             None => Ok(()),
             Some(retry_after_ms) => {
-                const REASON: &str = "Too many new transcripts of this account failed or were not waited for";
+                const REASON: &str =
+                    "Too many new transcripts or questions of this account failed or were not waited for";
                 Err(V1Error::rate_limited(REASON, retry_after_ms))
             }
         }
     }
 
-    /// Counts a failed or abandoned fetch of an account. The fetch has ended, so an error has no effect.
+    /// Counts a failed or abandoned fetch of an account, or a failed call of the chat model. It has ended, so an error
+    /// has no effect.
     pub(super) async fn count_fetch(&self, account: &AccountId, now: Timestamp) {
         let _ = self.acquire(vec![self.fetch_attempt(account)], now).await;
     }
@@ -200,7 +202,7 @@ impl RateLimit {
             limit: self.max,
             window_s: WINDOW_MS / 1_000,
             remaining,
-            reset_s: error::retry_seconds(reset_ms),
+            reset_s: ceil_seconds(Duration::from_millis(reset_ms)),
         }
     }
 
@@ -216,7 +218,7 @@ fn rate_limited(kind: RateKind, rate: RateLimitStatus) -> V1Error {
         kind.unit,
         rate.limit,
         rate.window_s,
-        format_wait(rate.reset_s)
+        format_wait(Duration::from_secs(rate.reset_s))
     );
     V1Error::RateLimited { message, retry_after_s: rate.reset_s, rate: Some(rate) }
 }

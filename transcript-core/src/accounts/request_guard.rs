@@ -164,7 +164,7 @@ impl RequestGuard {
     /// A repeated request takes back the hold of the fetch that it repeats.
     ///
     /// # Errors
-    /// [`V1Error::RateLimited`] after too many failed and abandoned fetches; [`V1Error::Internal`].
+    /// [`V1Error::RateLimited`] after too many failed attempts; [`V1Error::Internal`].
     pub(super) async fn start_fetch(
         &mut self,
         video: &VideoId,
@@ -179,13 +179,22 @@ impl RequestGuard {
                 fetch
             }
             None => {
-                self.credits.limits.check_fetch(&key.account, self.credits.context.now()).await?;
+                self.check_attempts().await?;
                 let context = &self.credits.context;
                 let plan = context.effective_plan(&self.caller.account, context.now());
                 FetchPayment::new(&self.credits, key, delivery, plan.state != PlanState::Free)
             }
         };
         Ok(Arc::clone(self.resources.fetch.insert(fetch)))
+    }
+
+    /// Checks the limit of failed attempts of the account. Counts nothing.
+    ///
+    /// # Errors
+    /// [`V1Error::RateLimited`]; [`V1Error::Internal`].
+    pub(super) async fn check_attempts(&self) -> Result<(), V1Error> {
+        let AccountCredits { context, limits, .. } = &*self.credits;
+        limits.check_fetch(&self.caller.account.id, context.now()).await
     }
 
     /// Looks for a prepaid delivery of this transcript before its charge.
@@ -318,6 +327,24 @@ impl RequestGuard {
     /// So the caller may retry at once.
     pub async fn reject(mut self, error: V1Error) -> V1Error {
         self.release_and_wait().await;
+        error
+    }
+
+    /// Ends the call with the error of a chat model: [`V1Error::BadRequest`] if it refused the question.
+    ///
+    /// The call of the model is counted as an attempt of the account. A refusal costs the fetch before it.
+    pub(super) async fn reject_model_error(mut self, error: V1Error) -> V1Error {
+        let end = match &error {
+            V1Error::BadRequest(_) => RequestEnd::ModelRefused,
+            _ => RequestEnd::ModelFailed,
+        };
+        let resources = std::mem::take(&mut self.resources);
+        let (credits, account) = (Arc::clone(&self.credits), self.caller.account.id.clone());
+        let work = async move {
+            credits.limits.count_fetch(&account, credits.context.now()).await;
+            resources.release(end).await;
+        };
+        self.credits.context.finish(work).await;
         error
     }
 

@@ -11,8 +11,9 @@ use super::{
 use crate::{
     directory::{Account, AccountRef, Directory},
     error::Result,
+    hex,
     ids::{AccountId, SessionId},
-    limits::network::NetworkHasher,
+    limits::network_hasher::NetworkHasher,
     time::{Random, Timestamp},
 };
 
@@ -214,7 +215,7 @@ impl AccountSessions {
 
     /// A new random token in hexadecimal, such as the one that makes a form's submission unique.
     pub fn form_token(&self) -> String {
-        hex(&self.context.random.bytes(16))
+        hex::encode(&self.context.random.bytes(16))
     }
 
     /// The current time.
@@ -225,7 +226,7 @@ impl AccountSessions {
 
 /// A new token of a session or link: 64 hexadecimal digits.
 pub(super) fn new_token(random: &dyn Random) -> String {
-    hex(&random.bytes(TOKEN_BYTES))
+    hex::encode(&random.bytes(TOKEN_BYTES))
 }
 
 /// The id of what one submission of a form creates: the same form creates no second one.
@@ -234,11 +235,7 @@ pub(super) fn new_token(random: &dyn Random) -> String {
 /// record.
 pub(super) fn form_id(prefix: &str, owner: &AccountId, token: &str) -> String {
     let digest = Sha256::digest(format!("{owner}\n{token}"));
-    format!("{prefix}-{}", hex(digest.get(..16).unwrap_or_default()))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    format!("{prefix}-{}", hex::encode(digest.get(..16).unwrap_or_default()))
 }
 
 /// The digest of a token; `None` if it is malformed.

@@ -239,7 +239,7 @@ impl Delivery {
         let listed = list_languages(&languages);
         let message =
             format!("This video has no English transcript. It has: {listed}; name one of them as lang.");
-        V1Error::NotFound { message, languages }
+        NoTranscript::no_language(message, languages).into()
     }
 }
 

@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn digest_is_stable_across_versions() {
-        let hex: String = content_digest(&transcript()).iter().map(|byte| format!("{byte:02x}")).collect();
+        let hex = crate::hex::encode(&content_digest(&transcript()));
         assert_eq!(hex, "ff9ee92385adcc43fc15f0d45256d26582e629fe0056bd38331242ca9d92d01a");
     }
 }

@@ -75,7 +75,7 @@ impl Segment {
 /// Converts milliseconds to seconds.
 ///
 /// Exact as decimals: whole milliseconds stay whole for 285,000 years.
-pub(crate) fn seconds(millis: u64) -> f64 {
+pub fn seconds(millis: u64) -> f64 {
     millis as f64 / 1000.0
 }
 
@@ -155,8 +155,9 @@ fn word(word: Word) -> Option<transcript::Word> {
 
 /// Converts seconds to the nearest whole milliseconds.
 ///
-/// Within the limits of a transcript, no other milliseconds are written as these seconds.
-pub(crate) fn millis(seconds: f64) -> Option<u64> {
+/// Within the limits of a transcript, no other milliseconds are written as these seconds. `None` for NaN, a negative
+/// time, or one beyond [`TIME_MAX_MS`].
+pub fn millis(seconds: f64) -> Option<u64> {
     let millis = (seconds * 1000.0).round();
     // Neither comparison holds for NaN.
     (0.0 <= millis && millis <= TIME_MAX_MS as f64).then_some(millis as u64)

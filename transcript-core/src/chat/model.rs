@@ -138,8 +138,9 @@ pub trait ChatModel: fmt::Debug + Send + Sync + 'static {
     /// - When `deltas` returns false, the model stops and returns the text so far.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Unavailable`] if the model cannot be reached or is too slow, [`crate::ErrorKind::Invalid`]
-    /// if it rejects the request, [`crate::ErrorKind::Corrupt`] if its answer cannot be parsed.
+    /// [`crate::ErrorKind::Unavailable`] if the model cannot be reached or is too slow,
+    /// [`crate::ErrorKind::Unsupported`] if it refuses the text of the request, [`crate::ErrorKind::Invalid`] if it
+    /// rejects the request for another reason, [`crate::ErrorKind::Corrupt`] if its answer cannot be parsed.
     ///
     /// # Cancellation
     /// Dropping the future ends the work.

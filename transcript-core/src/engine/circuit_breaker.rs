@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::{
     supplier::{SupplyError, SupplyOutput, SupplyReason},
-    time::{Timestamp, ceil_seconds, format_wait},
+    time::{Timestamp, format_wait},
     video::{Platform, VideoId},
 };
 
@@ -297,7 +297,7 @@ pub(super) fn cooldown_error(
     let message = format!(
         "The source {supplier} failed for several {} videos in a row ({cause}) and is paused. Try again in {}.",
         platform.name(),
-        format_wait(ceil_seconds(left)),
+        format_wait(left),
     );
     SupplyError::before_request(reason, message).with_retry_after(left)
 }

@@ -8,7 +8,7 @@ use crate::{
     error::{ErrorCause, Result},
     names::names,
     supplier::{SupplyError, SupplyReason},
-    time::{Timestamp, ceil_seconds, format_wait},
+    time::{Timestamp, format_wait},
     transcript::TrackInfo,
     video::Platform,
 };
@@ -133,6 +133,11 @@ impl NoTranscript {
         Self::new(FailureReason::FetchError, message).with_detail(STORAGE)
     }
 
+    /// The detail, or the reason if there is none.
+    pub fn detail_or_reason(&self) -> &str {
+        self.detail.as_deref().unwrap_or_else(|| self.reason.as_str())
+    }
+
     /// Whether a store failed.
     pub fn is_storage_failure(&self) -> bool {
         self.detail.as_deref() == Some(STORAGE)
@@ -202,7 +207,7 @@ impl NoTranscript {
     pub(crate) fn exhausted_quota(max: u64, period: &str, retry_after: Duration) -> Self {
         let message = format!(
             "This API key has used its {max} requests of the {period}. Try again in {}.",
-            format_wait(ceil_seconds(retry_after))
+            format_wait(retry_after)
         );
         Self::new(FailureReason::FairUse, message).with_detail(QUOTA).with_retry_after(retry_after)
     }
@@ -240,7 +245,7 @@ impl NoTranscript {
         };
         let message = format!(
             "The service is busy with other videos{charged}. Try again in {}.",
-            format_wait(ceil_seconds(retry_after).max(1))
+            format_wait(retry_after)
         );
         Self::new(FailureReason::FetchError, message).with_detail(BUSY).with_retry_after(retry_after)
     }

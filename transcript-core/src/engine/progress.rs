@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use crate::time::{Timestamp, ceil_seconds, format_wait};
+use crate::time::{Timestamp, format_wait};
 
 /// Bounds of `retry_after`.
 const RETRY_AFTER_MIN: Duration = Duration::from_secs(2);
@@ -37,7 +37,7 @@ impl WorkInProgress {
     pub fn message(&self, charged: Option<&str>) -> String {
         let percent = self.percent.map(|percent| format!(" ({percent} % done)")).unwrap_or_default();
         let charged = charged.map(|charged| format!("; {charged}")).unwrap_or_default();
-        let wait = format_wait(ceil_seconds(self.retry_after));
+        let wait = format_wait(self.retry_after);
         format!("The video is still being transcribed{percent}{charged}. Try again in {wait}.")
     }
 }

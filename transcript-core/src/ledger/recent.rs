@@ -2,7 +2,7 @@
 
 use super::{Entry, Ledger};
 use crate::{
-    error::{Error, Result},
+    error::Result,
     ids::{Cursor, WalletId},
     page::{Page, PageRequest},
 };
@@ -14,9 +14,7 @@ pub(super) async fn read_reversed<L: Ledger + ?Sized>(
     page: &PageRequest,
 ) -> Result<Page<Entry>> {
     let before = match &page.after {
-        Some(cursor) => {
-            cursor.as_str().parse().map_err(|_| Error::invalid("the cursor is not of this list"))?
-        }
+        Some(_) => Cursor::number(page.after.as_ref())?,
         None => u64::MAX,
     };
     let (mut items, mut request) = (Vec::new(), PageRequest::first());
@@ -29,8 +27,5 @@ pub(super) async fn read_reversed<L: Ledger + ?Sized>(
         }
     }
     items.reverse();
-    let has_more = items.len() > page.size();
-    items.truncate(page.size());
-    let next = items.last().filter(|_| has_more).map(|last| Cursor::new(last.seq.to_string()));
-    Ok(Page { items, next })
+    Ok(Page::cut(items, page, |entry| entry.seq.to_string()))
 }

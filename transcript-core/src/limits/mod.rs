@@ -1,6 +1,8 @@
 //! Rate limits over sliding windows.
 
 pub mod network;
+#[cfg(feature = "lookup")]
+pub(crate) mod network_hasher;
 pub mod rules;
 
 use std::fmt;

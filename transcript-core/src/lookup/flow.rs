@@ -355,12 +355,12 @@ impl Lookup {
 }
 
 pub(super) fn too_many_misses_response(retry_after_ms: u64) -> Availability {
+    let wait = Duration::from_millis(retry_after_ms);
     let message = format!(
         "Your network requested too many videos that are not archived. Try again in {}, or send an API key.",
-        format_wait(retry_after_ms.div_ceil(1_000).max(1))
+        format_wait(wait)
     );
-    let none = NoTranscript::new(FailureReason::FairUse, message);
-    none.with_retry_after(Duration::from_millis(retry_after_ms)).into()
+    NoTranscript::new(FailureReason::FairUse, message).with_retry_after(wait).into()
 }
 
 fn quota_response(key: &LookupKey, wait: Duration) -> Availability {
@@ -369,13 +369,13 @@ fn quota_response(key: &LookupKey, wait: Duration) -> Availability {
 }
 
 fn too_many_attempts(retry_after_ms: u64) -> Availability {
+    let wait = Duration::from_millis(retry_after_ms);
     let message = format!(
         "Too many requests for new transcripts with this API key failed within an hour. Try again in {}. \
          Archived transcripts stay free.",
-        format_wait(retry_after_ms.div_ceil(1_000).max(1))
+        format_wait(wait)
     );
-    let none = NoTranscript::new(FailureReason::FairUse, message);
-    none.with_retry_after(Duration::from_millis(retry_after_ms)).into()
+    NoTranscript::new(FailureReason::FairUse, message).with_retry_after(wait).into()
 }
 
 /// The response when a short link is not resolved by the caller's deadline, or no fetch was started by then. Work that

@@ -8,7 +8,7 @@ use crate::{
     error::Result,
     ids::WalletId,
     ledger::terms::AllowancePeriod,
-    limits::{self, LIMIT_MAX, LimitOutcome, LimitRequest, RateLimiter, network::NetworkHasher},
+    limits::{self, LIMIT_MAX, LimitOutcome, LimitRequest, RateLimiter, network_hasher::NetworkHasher},
     retry::with_timeout,
     time::Timestamp,
 };
@@ -16,6 +16,8 @@ use crate::{
 const MINUTE_MS: u64 = 60 * 1000;
 const HOUR_MS: u64 = 60 * MINUTE_MS;
 const DAY_MS: u64 = 24 * HOUR_MS;
+/// Bytes of words of which a document counts as one tool call: about 40 ms of CPU time as PDF.
+const DOCUMENT_PART_BYTES: usize = 64 * 1024;
 
 /// The rate limits of callers and their networks.
 #[derive(Clone, Debug)]
@@ -79,6 +81,16 @@ impl LookupLimits {
     pub(super) fn tool_call(&self, client: Option<IpAddr>, now: Timestamp) -> Vec<LimitRequest> {
         let limit = self.options.tool_calls_per_network_per_minute;
         self.networks.limit_requests("tool", client, limit, MINUTE_MS, now)
+    }
+
+    /// The rate limits of a document from words of this many bytes, made without a key: those of tool calls.
+    pub(super) fn document(&self, bytes: usize, client: Option<IpAddr>, now: Timestamp) -> Vec<LimitRequest> {
+        let calls = u32::try_from(bytes.div_ceil(DOCUMENT_PART_BYTES)).unwrap_or(u32::MAX).max(1);
+        let mut requests = self.tool_call(client, now);
+        for request in &mut requests {
+            request.cost = calls.min(request.max);
+        }
+        requests
     }
 
     /// The rate limits of a search: of a key, or else of a network.

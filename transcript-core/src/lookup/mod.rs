@@ -53,7 +53,7 @@ use crate::{
     error::Result,
     keyed_digest::KeyedDigest,
     ledger::{HoldManager, HoldTimes, Ledger},
-    limits::{RateLimiter, network::NetworkHasher},
+    limits::{RateLimiter, network_hasher::NetworkHasher},
     time::{Clock, Random},
 };
 
@@ -189,6 +189,22 @@ impl Lookup {
             }
             let now = lookup.clock.now();
             lookup.limits.check(lookup.limits.tool_call(client, now), now).await
+        };
+        self.transcripts.task(work).await?
+    }
+
+    /// Admits a document that is made of a transcript without a key; returns the time until a retry in milliseconds if
+    /// it is refused.
+    ///
+    /// `bytes` is the length of the words: 64 KiB count as one call of a free assistant tool of the network.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Unavailable`] if the limiter cannot be reached.
+    pub async fn admit_document(&self, bytes: usize, client: Option<IpAddr>) -> Result<Option<u64>> {
+        let lookup = self.clone();
+        let work = async move {
+            let now = lookup.clock.now();
+            lookup.limits.check(lookup.limits.document(bytes, client, now), now).await
         };
         self.transcripts.task(work).await?
     }

@@ -36,7 +36,7 @@ pub struct LookupOptions {
     /// Misses without a key per network and minute (`limits.misses_per_network_per_minute`).
     #[default(60)]
     pub misses_per_network_per_minute: u32,
-    /// Calls of the free assistant tools without a key, per network and minute
+    /// Calls of the free assistant tools without a key, and documents of pages, per network and minute
     /// (`limits.tool_calls_per_network_per_minute`).
     #[default(120)]
     pub tool_calls_per_network_per_minute: u32,

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 
-use super::{SharedState, page_of};
+use super::SharedState;
 use crate::{
     admin::{AdminStore, AdminToken, AuditEntry, AuditId, AuditResult, NewAdminToken},
     error::{Error, Result},
+    ids::Cursor,
     page::{Page, PageRequest},
     time::Timestamp,
 };
@@ -64,7 +65,7 @@ impl AdminStore for MemoryAdminStore {
         let after = page.after.as_ref().map(|cursor| cursor.as_str().to_owned());
         let tokens = state.tokens.values().map(|(_, token)| token.clone());
         let rest = tokens.filter(|token| after.as_ref().is_none_or(|after| token.name > *after));
-        Ok(page_of(rest, page.size(), |token| token.name.clone()))
+        Ok(Page::cut(rest, &page, |token| token.name.clone()))
     }
 
     async fn begin_audit(&self, entry: AuditEntry) -> Result<()> {
@@ -92,15 +93,13 @@ impl AdminStore for MemoryAdminStore {
 
     async fn audit_log(&self, page: PageRequest) -> Result<Page<AuditEntry>> {
         let state = self.state.lock();
-        let before = match page.after.as_ref() {
-            Some(cursor) => {
-                cursor.as_str().parse().map_err(|_| Error::invalid("the cursor is not from this store"))?
-            }
+        let before = match &page.after {
+            Some(_) => Cursor::number(page.after.as_ref())?,
             None => u64::MAX,
         };
         let rest = state.entries.iter().filter(|(number, _)| number.0 < before);
         let rest = rest.map(|(number, entry)| (number.0, entry.clone()));
-        let page = page_of(rest, page.size(), |(number, _)| number.to_string());
+        let page = Page::cut(rest, &page, |(number, _)| number.to_string());
         Ok(Page { items: page.items.into_iter().map(|(_, entry)| entry).collect(), next: page.next })
     }
 }

@@ -10,7 +10,6 @@ use async_trait::async_trait;
 use super::{
     SharedState,
     eviction::{EvictionQueue, EvictionSlot, RECORD_BYTES, text_bytes},
-    no_cursor, page_of,
 };
 use crate::{
     archive::{
@@ -21,7 +20,7 @@ use crate::{
     body::{segments, zstd_frame},
     error::{Error, Result},
     ids::{Cursor, Holder},
-    page::{Page, PageRequest},
+    page::{Page, PageRequest, no_cursor},
     time::Timestamp,
     transcript::{TrackInfo, Transcript},
     video::{ShortLink, VideoId},
@@ -363,7 +362,7 @@ impl Archive for MemoryArchive {
         let rest = tracks
             .filter(|(_, track)| track.revision.is_some())
             .filter(|(key, _)| after.as_ref().is_none_or(|after| key > after));
-        let page = page_of(rest, page.size(), |((video, index), _)| track_cursor(video, *index));
+        let page = Page::cut(rest, &page, |((video, index), _)| track_cursor(video, *index));
         Ok(Page { items: page.items.into_iter().map(|(_, track)| track).collect(), next: page.next })
     }
 
@@ -374,7 +373,7 @@ impl Archive for MemoryArchive {
         videos.sort();
         let after = page.after.as_ref().map(Cursor::as_str);
         let rest = videos.into_iter().filter(|(name, _)| after.is_none_or(|after| name.as_str() > after));
-        let page = page_of(rest, page.size(), |(name, _)| name.clone());
+        let page = Page::cut(rest, &page, |(name, _)| name.clone());
         Ok(Page { items: page.items.into_iter().map(|(_, video)| video).collect(), next: page.next })
     }
 

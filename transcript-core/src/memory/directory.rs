@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use async_trait::async_trait;
 
-use super::{SharedState, numbered, page_of};
+use super::SharedState;
 use crate::{
     directory::{
         Account, AccountKey, AccountRef, AddAccountKeyOutcome, AddKeyOutcome, Directory, EraseOutcome,
@@ -13,7 +13,7 @@ use crate::{
         VerificationToken,
     },
     error::{Error, Result},
-    ids::{AccountId, KeyId},
+    ids::{AccountId, Cursor, KeyId},
     page::{Page, PageRequest},
     time::Timestamp,
 };
@@ -295,7 +295,7 @@ impl Directory for MemoryDirectory {
     }
 
     async fn keys(&self, page: PageRequest) -> Result<Page<KeySummary>> {
-        let after = numbered(page.after.as_ref())?;
+        let after = Cursor::number(page.after.as_ref())?;
         let state = self.state.lock();
         let rest = state.keys.iter().filter(|(next_number, _)| **next_number > after);
         let rest = rest.filter_map(|(next_number, stored)| match &stored.owner {
@@ -304,7 +304,7 @@ impl Directory for MemoryDirectory {
             }
             KeyRecordOwner::Account { .. } => None,
         });
-        Ok(without_numbers(page_of(rest, page.size(), |(next_number, _)| next_number.to_string())))
+        Ok(without_numbers(Page::cut(rest, &page, |(next_number, _)| next_number.to_string())))
     }
 
     async fn put_token(&self, token: VerificationToken) -> Result<()> {
@@ -413,11 +413,11 @@ impl Directory for MemoryDirectory {
     }
 
     async fn accounts(&self, page: PageRequest) -> Result<Page<Account>> {
-        let after = numbered(page.after.as_ref())?;
+        let after = Cursor::number(page.after.as_ref())?;
         let state = self.state.lock();
         let rest = state.accounts.iter().filter(|(next_number, _)| **next_number > after);
         let rest = rest.map(|(next_number, account)| (*next_number, account.clone()));
-        Ok(without_numbers(page_of(rest, page.size(), |(next_number, _)| next_number.to_string())))
+        Ok(without_numbers(Page::cut(rest, &page, |(next_number, _)| next_number.to_string())))
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use async_trait::async_trait;
 
-use super::{SharedState, page_of, webhooks::StoredEvent};
+use super::{SharedState, webhooks::StoredEvent};
 use crate::{
     accounts::{
         jobs::{
@@ -14,9 +14,9 @@ use crate::{
         },
         webhooks::SecretGeneration,
     },
-    error::{Error, Result},
+    error::Result,
     ids::{AccountId, Cursor, JobId},
-    page::{Page, PageRequest},
+    page::{Page, PageRequest, no_cursor},
     supplier::ListPosition,
     time::Timestamp,
     video::VideoId,
@@ -210,7 +210,7 @@ impl JobStore for MemoryJobs {
         let rest = own.into_iter().filter(|job| {
             after.as_ref().is_none_or(|(at, id)| (job.created_at.as_millis(), job.id.as_str()) < (*at, id))
         });
-        Ok(page_of(rest, page.size(), |job| format!("{}/{}", job.created_at.as_millis(), job.id)))
+        Ok(Page::cut(rest, &page, |job| format!("{}/{}", job.created_at.as_millis(), job.id)))
     }
 
     async fn items(&self, id: &JobId, from: u64, limit: u32) -> Result<Vec<JobItem>> {
@@ -373,7 +373,7 @@ impl JobStore for MemoryJobs {
         found.sort_by(|one, other| one.id.cmp(&other.id));
         let after = page.after.as_ref().map_or("", Cursor::as_str);
         let rest = found.into_iter().filter(|job| job.id.as_str() > after);
-        Ok(page_of(rest, page.size(), |job| job.id.as_str().to_owned()))
+        Ok(Page::cut(rest, &page, |job| job.id.as_str().to_owned()))
     }
 
     async fn resume(&self, id: &JobId, reason: PauseReason, now: Timestamp) -> Result<bool> {
@@ -427,7 +427,7 @@ impl JobStore for MemoryJobs {
 fn cursor_position(cursor: &Cursor) -> Result<(i64, String)> {
     let parts = cursor.as_str().split_once('/');
     let position = parts.and_then(|(at, id)| Some((at.parse().ok()?, id.to_owned())));
-    position.ok_or_else(|| Error::invalid("the cursor is not from this store"))
+    position.ok_or_else(no_cursor)
 }
 
 #[cfg(all(test, feature = "testing"))]

@@ -7,10 +7,10 @@ use std::{
 
 use async_trait::async_trait;
 
-use super::{SharedState, numbered, page_of};
+use super::SharedState;
 use crate::{
     error::Result,
-    ids::{HoldId, WalletId},
+    ids::{Cursor, HoldId, WalletId},
     ledger::{
         Balance, Entry, GrantOutcome, GrantRequest, HoldOutcome, HoldRequest, HoldState, Ledger,
         PeriodBalance, Pool, RevokeOutcome, RevokeRequest, SettleOutcome, SettleRequest, Terms,
@@ -176,10 +176,10 @@ impl Ledger for MemoryLedger {
     }
 
     async fn entries(&self, wallet: &WalletId, page: PageRequest) -> Result<Page<Entry>> {
-        let after = numbered(page.after.as_ref())?;
+        let after = Cursor::number(page.after.as_ref())?;
         let state = self.state.lock();
         let rest = state.entries(wallet).iter().filter(|entry| entry.seq > after).cloned();
-        Ok(page_of(rest, page.size(), |entry| entry.seq.to_string()))
+        Ok(Page::cut(rest, &page, |entry| entry.seq.to_string()))
     }
 
     async fn wallets(&self, page: PageRequest) -> Result<Page<Balance>> {
@@ -191,7 +191,7 @@ impl Ledger for MemoryLedger {
             wallet: WalletId::new(id.as_str()),
             pools: wallet.pools.iter().map(PoolRow::balance).collect(),
         });
-        Ok(page_of(rest, page.size(), |balance| balance.wallet.as_str().to_owned()))
+        Ok(Page::cut(rest, &page, |balance| balance.wallet.as_str().to_owned()))
     }
 }
 

@@ -63,12 +63,6 @@ pub use secrets::MemorySecrets;
 #[cfg(feature = "accounts")]
 pub use sessions::MemorySessions;
 
-use crate::{
-    error::{Error, Result},
-    ids::Cursor,
-    page::Page,
-};
-
 /// State that the clones of a handle share. Its `Debug` output is empty because it contains secrets.
 #[derive(Default)]
 struct SharedState<T>(Arc<Mutex<T>>);
@@ -91,29 +85,6 @@ impl<T> Clone for SharedState<T> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
-}
-
-/// The next page: at most `size` items, and a cursor if there are more.
-pub(crate) fn page_of<T>(
-    rest: impl Iterator<Item = T>,
-    size: usize,
-    cursor: impl Fn(&T) -> String,
-) -> Page<T> {
-    let mut items: Vec<T> = rest.take(size + 1).collect();
-    let more = items.len() > size;
-    items.truncate(size);
-    let next = items.last().filter(|_| more).map(|last| Cursor::new(cursor(last)));
-    Page { items, next }
-}
-
-/// The number in the cursor of an append-only list: the items before the page; 0 on the first page.
-pub(crate) fn numbered(after: Option<&Cursor>) -> Result<u64> {
-    after.map_or(Ok(0), |cursor| cursor.as_str().parse().map_err(|_| no_cursor()))
-}
-
-#[cold]
-fn no_cursor() -> Error {
-    Error::invalid("the cursor is not from this store")
 }
 
 #[cfg(all(test, feature = "testing"))]

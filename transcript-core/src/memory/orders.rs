@@ -4,7 +4,7 @@ use std::collections::{HashMap, hash_map::Entry};
 
 use async_trait::async_trait;
 
-use super::{SharedState, page_of};
+use super::SharedState;
 use crate::{
     accounts::{Order, OrderState, OrderStore},
     error::{Error, Result},
@@ -67,7 +67,7 @@ impl MemoryOrders {
         such.sort_by(|one, other| one.0.cmp(&other.0));
         let after = page.after.as_ref().map_or("", |cursor| cursor.as_str());
         let rest = such.into_iter().filter(|(position, _)| position.as_str() > after);
-        let found = page_of(rest, page.size(), |(position, _)| position.clone());
+        let found = Page::cut(rest, page, |(position, _)| position.clone());
         Page { items: found.items.into_iter().map(|(_, order)| order.clone()).collect(), next: found.next }
     }
 }

@@ -7,7 +7,7 @@ use std::{
 
 use async_trait::async_trait;
 
-use super::{SharedState, page_of};
+use super::SharedState;
 use crate::{
     error::Result,
     page::{Page, PageRequest},
@@ -193,7 +193,7 @@ impl ArchiveIndex for MemorySearchIndex {
         tracks.sort_by_cached_key(key);
         let after = page.after.as_ref().map(crate::ids::Cursor::as_str);
         let rest = tracks.into_iter().filter(|track| after.is_none_or(|after| key(track).as_str() > after));
-        Ok(page_of(rest, page.size(), key))
+        Ok(Page::cut(rest, &page, key))
     }
 
     async fn near_words(&self, word: &str) -> Result<Vec<VocabularyWord>> {

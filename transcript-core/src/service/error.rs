@@ -5,7 +5,7 @@ use std::{error::Error as StdError, time::Duration};
 use super::{ResponseMeta, ServiceReply};
 use crate::{
     accounts::V1Error,
-    error::{Error, ErrorCause, ErrorKind, Retry},
+    error::{Error, ErrorCause, ErrorKind},
     lookup::FailureReason,
     time::parse_wait,
     transcript::TrackInfo,
@@ -141,13 +141,9 @@ impl ServiceError {
 
 impl From<Error> for ServiceError {
     fn from(error: Error) -> Self {
-        let wait = match error.retry() {
-            Retry::After(wait) => Some(wait),
-            Retry::Never | Retry::Backoff => None,
-        };
         let cause = error.cause().cloned();
         let kind = ServiceErrorKind::Core(error.kind());
-        Self { cause, ..Self::new(kind, error.message()).with_retry_after(wait) }
+        Self { cause, ..Self::new(kind, error.message()).with_retry_after(error.retry_after()) }
     }
 }
 
@@ -161,8 +157,15 @@ impl From<V1Error> for ServiceError {
             V1Error::PaymentRequired { credits_remaining, .. } => {
                 rejection.meta.credits_remaining = Some(credits_remaining);
             }
-            V1Error::BadRequest(_) | V1Error::Unauthorized(_) | V1Error::Conflict(_) => {}
-            V1Error::NotFound { languages, .. } => rejection.languages = languages,
+            V1Error::BadRequest(_)
+            | V1Error::Unauthorized(_)
+            | V1Error::NotFound(_)
+            | V1Error::Conflict(_) => {}
+            V1Error::Unavailable(none) => {
+                rejection.meta.failure_detail = Some(none.detail_or_reason().to_owned());
+                rejection.meta.retry_after = none.retry_after.or_else(|| parse_wait(&none.message));
+                rejection.languages = none.languages;
+            }
             V1Error::Internal(message) => rejection.meta.retry_after = parse_wait(&message),
         }
         rejection
@@ -172,6 +175,7 @@ impl From<V1Error> for ServiceError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{engine::NoTranscript, error::Retry};
 
     #[test]
     fn service_error_status_selects_kind() {
@@ -209,6 +213,15 @@ mod tests {
         assert_eq!((limited.status, limited.retry_after()), (Some(429), Some(wait)));
         let busy = ServiceError::from(V1Error::Internal("Busy. Try again in 7 seconds.".to_owned()));
         assert_eq!((busy.status, busy.retry_after()), (Some(500), Some(wait)));
+        let throttled = NoTranscript::new(FailureReason::RateLimited, "Throttled. Try again in 7 seconds.");
+        let private = NoTranscript::new(FailureReason::NoCaptions, "Private.").with_detail("private");
+        for (none, status, detail) in
+            [(throttled, 500, "rate_limited"), (private.with_retry_after(wait), 404, "private")]
+        {
+            let error = ServiceError::from(V1Error::from(none));
+            assert_eq!((error.status, error.retry_after()), (Some(status), Some(wait)));
+            assert_eq!(error.meta.failure_detail.as_deref(), Some(detail));
+        }
         let spent = V1Error::PaymentRequired { message: "spent".to_owned(), credits_remaining: 3 };
         assert_eq!(ServiceError::from(spent).meta.credits_remaining, Some(3));
     }

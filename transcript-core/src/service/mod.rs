@@ -79,7 +79,9 @@ pub trait Service: fmt::Debug + Send + Sync + 'static {
         request: ServiceLookup,
         format: TextFormat,
     ) -> ServiceResult<TextResponse> {
-        let ServiceReply { body, meta } = self.look_up(caller, request).await?;
+        let ServiceReply { body, mut meta } = self.look_up(caller, request).await?;
+        // The text does not name the reason.
+        meta.failure_detail = meta.failure_detail.or_else(|| body.result.failure_reason.clone());
         Ok(ServiceReply { body: TextResponse::new(body, format), meta })
     }
 

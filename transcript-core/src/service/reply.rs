@@ -51,8 +51,8 @@ pub struct ResponseMeta {
     pub language: Option<LanguageTag>,
     /// Whether the captions are generated (`X-Is-Generated`), in the response to a lookup with a key.
     pub is_generated: Option<bool>,
-    /// Detail of a failure reason (`X-Failure-Detail`), in the response to a lookup with a key: at most 32
-    /// lowercase letters and underscores.
+    /// Detail of a failure reason (`X-Failure-Detail`), in the response to a call with a key: at most 32
+    /// lowercase letters and underscores. The reason itself where it has no detail and the body does not name it.
     pub failure_detail: Option<String>,
 }
 

@@ -65,17 +65,15 @@ impl ServiceQuestion {
     pub fn to_wire(&self) -> Result<v1::ChatQuestion> {
         let video_id = match &self.reference {
             VideoReference::Id(id) => id.clone(),
-            VideoReference::Url(link) => {
-                match VideoLink::parse(link).map_err(|error| Error::invalid(error.to_string()))? {
-                    VideoLink::Video(video) if video.platform() == Platform::YouTube => video.id().to_owned(),
-                    VideoLink::Video(_) | VideoLink::Short(_) => {
-                        let platform = Platform::YouTube.name();
-                        return Err(Error::invalid(format!(
-                            "questions are answered for videos on {platform} only"
-                        )));
-                    }
+            VideoReference::Url(link) => match VideoLink::parse(link)? {
+                VideoLink::Video(video) if video.platform() == Platform::YouTube => video.id().to_owned(),
+                VideoLink::Video(_) | VideoLink::Short(_) => {
+                    let platform = Platform::YouTube.name();
+                    return Err(Error::invalid(format!(
+                        "questions are answered for videos on {platform} only"
+                    )));
                 }
-            }
+            },
         };
         let turn = |turn: &ChatTurn| v1::ChatTurn {
             role: match turn.role {

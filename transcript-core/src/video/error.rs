@@ -44,6 +44,12 @@ crate::display::display!(LinkError, |this| this.message);
 
 impl std::error::Error for LinkError {}
 
+impl From<LinkError> for crate::error::Error {
+    fn from(error: LinkError) -> Self {
+        Self::invalid(error.message)
+    }
+}
+
 impl LinkError {
     /// Creates an error with this kind and message.
     pub fn new(problem: LinkErrorKind, message: impl Into<String>) -> Self {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::lookup::AFTER_SEGMENTS;
 use crate::{
     archive::{
         KNOWN_TRACKS_MAX, StoredTranscript,
@@ -15,6 +16,21 @@ use crate::{
         TrackKind, Transcript, VideoDetails, VideoMetadata, clean_line,
     },
 };
+
+/// Returns the JSON of a response before its last field's value, which is an empty list.
+///
+/// A caller that has the list as JSON adds it and [`AFTER_SEGMENTS`].
+///
+/// # Errors
+/// Only if the serializer fails; no response causes that.
+pub(super) fn before_last_list(response: &impl Serialize) -> Result<Vec<u8>> {
+    let json = serde_json::to_vec(response);
+    let mut json =
+        json.map_err(|error| Error::unexpected(format!("cannot serialize a response: {error}")))?;
+    // The JSON ends with the empty list and the end of the object.
+    json.truncate(json.len().saturating_sub("[]".len() + AFTER_SEGMENTS.len()));
+    Ok(json)
+}
 
 /// Language in which a video has a track.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

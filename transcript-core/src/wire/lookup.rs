@@ -9,7 +9,7 @@ use crate::{
     archive::view::TranscriptView,
     debug_fields,
     engine::NoTranscript,
-    error::{Error, Result},
+    error::Result,
     lookup::{
         ArchivedResponse, Availability, IssuedLookupKey, KeyStatus as Status, KeyUsage, LookupResponse,
     },
@@ -144,13 +144,7 @@ impl TranscriptResult {
     /// # Errors
     /// Only if the serializer fails; no result causes that.
     pub fn before_segments(self) -> Result<Vec<u8>> {
-        let none = Self { transcript: Vec::new(), ..self };
-        let json = serde_json::to_vec(&none);
-        let mut json =
-            json.map_err(|error| Error::unexpected(format!("cannot serialize a lookup response: {error}")))?;
-        // The segments come last, so the JSON ends with their empty list and the end of the result.
-        json.truncate(json.len().saturating_sub("[]".len() + AFTER_SEGMENTS.len()));
-        Ok(json)
+        details::before_last_list(&Self { transcript: Vec::new(), ..self })
     }
 }
 

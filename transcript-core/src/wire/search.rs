@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::search::{SearchMoment, SearchPage, SearchResult};
+use crate::{
+    body::segments::seconds,
+    search::{SearchMoment, SearchPage, SearchResult},
+};
 
 /// JSON response of a search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -128,7 +131,6 @@ impl SearchHitObject {
 impl SearchMomentObject {
     fn new(moment: &SearchMoment, url: String) -> Self {
         let SearchMoment { start_ms, end_ms, text, matches } = moment.clone();
-        let seconds = |ms: u64| ms as f64 / 1_000.0;
         Self { start: seconds(start_ms), end: seconds(end_ms), text, matches, url }
     }
 }

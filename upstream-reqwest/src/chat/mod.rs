@@ -100,7 +100,13 @@ impl ChatFailure {
                 (ErrorKind::Unavailable, Retry::Backoff)
             }
             Self::Unreadable(_) => (ErrorKind::Corrupt, Retry::Backoff),
-            _ => (ErrorKind::Invalid, Retry::Never),
+            // The text of a request can cause these.
+            Self::TooLong | Self::Dialect(_) | Self::Rejected(400..=499) => {
+                (ErrorKind::Unsupported, Retry::Never)
+            }
+            Self::Key | Self::QuotaExceeded | Self::Unknown | Self::Rejected(_) => {
+                (ErrorKind::Invalid, Retry::Never)
+            }
         };
         let message = match self {
             Self::Unreachable(fault) => format!("the chat service is unavailable ({fault:?})"),
@@ -384,6 +390,8 @@ mod tests {
             let message = failure.error().to_string();
             assert!(!message.contains("slow down") && !message.contains("nonsense"), "{message}");
         }
+        assert_eq!(ChatFailure::Rejected(400).error().kind(), ErrorKind::Unsupported);
+        assert_eq!(ChatFailure::Rejected(302).error().kind(), ErrorKind::Invalid);
         let newer = classify_error(StatusCode::BAD_REQUEST, None, b"max_tokens", ServiceQuirks::default());
         assert!(matches!(newer, ChatFailure::Dialect(ServiceQuirks { newer_limit: true, .. })));
     }

@@ -1,6 +1,6 @@
 //! Idempotency keys of requests.
 
-use std::fmt::Write as _;
+use transcript_core::hex;
 
 use super::call_error::CallError;
 
@@ -16,12 +16,7 @@ pub(super) struct IdempotencyKey(String);
 impl IdempotencyKey {
     /// Creates a new key of 128 random bits.
     pub(super) fn random() -> Self {
-        let mut text = String::with_capacity(32);
-        for byte in rand::random::<[u8; 16]>() {
-            // Writing to a string cannot fail.
-            let _ = write!(text, "{byte:02x}");
-        }
-        Self(text)
+        Self(hex::encode(&rand::random::<[u8; 16]>()))
     }
 
     /// Creates a key from a text, such as an order's id, for a request that may have been sent before.

@@ -3,7 +3,6 @@
 //! It uses no proxy of the platforms, so no proxy sees the key.
 
 use std::{
-    fmt::Write as _,
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -17,7 +16,7 @@ use tokio::{
     sync::{Semaphore, SemaphorePermit},
     time::{Instant, sleep_until, timeout},
 };
-use transcript_core::{Error, Result as CoreResult, Retry, retry::retry};
+use transcript_core::{Error, Result as CoreResult, Retry, hex, retry::retry};
 use url::Url;
 
 use super::{
@@ -260,12 +259,7 @@ fn throttled_pause(attempt: u32) -> Duration {
 
 /// A random boundary; it occurs in the audio with a probability of about 1 in 2¹²⁸.
 fn boundary() -> String {
-    let mut text = String::from("verbatim-");
-    for byte in rand::random::<[u8; 16]>() {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
+    format!("verbatim-{}", hex::encode(&rand::random::<[u8; 16]>()))
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ const EXTRA_TIMEOUT: Duration = Duration::from_secs(3);
 /// Maximum number of tracks of one language that are read until one has text.
 const EMPTY_TRACKS_MAX: usize = 3;
 
-/// One attempt, over one egress route until it is blocked.
+/// The fetch of a video, in attempts. Each uses one egress route until it is blocked.
 #[derive(Debug)]
 pub(super) struct YouTubeFetch<'a> {
     pub(super) request: &'a SupplyRequest,
@@ -36,6 +36,8 @@ pub(super) struct YouTubeFetch<'a> {
     pub(super) session: EgressSession,
     /// The visitor id that YouTube assigned in this attempt.
     pub(super) visitor: Option<String>,
+    /// How often it may be retried over another route.
+    pub(super) retries: u32,
 }
 
 /// Why an attempt failed, and the route of the response that showed it.
@@ -113,7 +115,7 @@ impl<'a> YouTubeFetch<'a> {
 
     /// Cools the route down if a failure shows that YouTube blocks it. Returns whether another route is
     /// available.
-    pub(super) fn cool_down_if_blocked(&mut self, attempt_failure: &AttemptFailure) -> bool {
+    fn cool_down_if_blocked(&mut self, attempt_failure: &AttemptFailure) -> bool {
         if !attempt_failure.failure.is_route_blocked() {
             return false;
         }
@@ -129,9 +131,19 @@ impl<'a> YouTubeFetch<'a> {
         Ok(result)
     }
 
-    /// The supply error of a failure, with the time until YouTube may be called again.
-    pub(super) fn supply_error(&self, failure: &YouTubeFailure) -> SupplyError {
-        self.session.with_pause(failure.error(), request::PLATFORM)
+    /// Applies a failure to its egress route, and prepares an attempt over another route.
+    ///
+    /// # Errors
+    /// The failure, with the time until YouTube may be called again, unless another route may help.
+    pub(super) fn retry_elsewhere(&mut self, attempt_failure: &AttemptFailure) -> Result<(), SupplyError> {
+        let has_others = self.cool_down_if_blocked(attempt_failure);
+        if !has_others || self.retries == 0 || Instant::now() >= self.deadline {
+            return Err(self.session.with_pause(attempt_failure.failure.error(), request::PLATFORM));
+        }
+        self.retries -= 1;
+        // A visitor id is not reused over another address.
+        self.visitor = None;
+        Ok(())
     }
 
     /// The video's player data, as one client receives it.

@@ -5,7 +5,6 @@
 use async_trait::async_trait;
 use http::StatusCode;
 use serde_json::Value;
-use tokio::time::Instant;
 use transcript_core::{
     supplier::{SupplyError, SupplyMonitor, SupplyRequest},
     time::Timestamp,
@@ -13,14 +12,14 @@ use transcript_core::{
 };
 
 use super::{
-    REQUESTS_MAX, YouTubeCaptions, classify,
+    YouTubeCaptions, classify,
     clients::ClientIdentity,
     details::VideoDetails,
     failure::YouTubeFailure,
     fetch::{AttemptFailure, YouTubeFetch, higher_weight},
     player::{self, field, items},
     player_data::StreamingData,
-    request, time_limit,
+    request,
     tracks::ORIGINAL_AUDIO,
 };
 use crate::{
@@ -46,22 +45,12 @@ impl MediaSource for YouTubeCaptions {
         request: &SupplyRequest,
         monitor: &dyn SupplyMonitor,
     ) -> Result<Media, SupplyError> {
-        let deadline = Instant::now() + time_limit(request.deadline.since(self.clock.now()));
-        let session = self.http.session().with_request_limit(REQUESTS_MAX);
-        let clients = &self.options.clients;
-        let mut fetch = YouTubeFetch { request, monitor, clients, deadline, session, visitor: None };
-        let mut attempt = 0;
+        let mut fetch = self.begin(request, monitor);
         loop {
-            let attempt_failure = match fetch.media().await {
+            match fetch.media().await {
                 Ok(media) => return fetch.finish(media),
-                Err(attempt_failure) => attempt_failure,
-            };
-            let has_others = fetch.cool_down_if_blocked(&attempt_failure);
-            if !has_others || attempt >= self.http.retries() || Instant::now() >= deadline {
-                return Err(fetch.supply_error(&attempt_failure.failure));
+                Err(failure) => fetch.retry_elsewhere(&failure)?,
             }
-            fetch.visitor = None;
-            attempt += 1;
         }
     }
 }

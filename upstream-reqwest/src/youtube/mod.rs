@@ -72,28 +72,17 @@ impl YouTubeCaptions {
         Self { http, options, clock }
     }
 
-    async fn fetch_with_retries(
-        &self,
-        request: &SupplyRequest,
-        monitor: &dyn SupplyMonitor,
-        deadline: Instant,
-    ) -> Result<SupplyOutput, SupplyError> {
-        let clients = &self.options.clients;
-        let session = self.http.session().with_request_limit(REQUESTS_MAX);
-        let mut fetch = YouTubeFetch { request, monitor, clients, deadline, session, visitor: None };
-        let mut attempt = 0;
-        loop {
-            let attempt_failure = match fetch.run().await {
-                Ok(supplied) => return fetch.finish(supplied),
-                Err(attempt_failure) => attempt_failure,
-            };
-            let has_others = fetch.cool_down_if_blocked(&attempt_failure);
-            if !has_others || attempt >= self.http.retries() || Instant::now() >= deadline {
-                return Err(fetch.supply_error(&attempt_failure.failure));
-            }
-            // A visitor id is not reused over another address.
-            fetch.visitor = None;
-            attempt += 1;
+    /// Begins a fetch for this request, until shortly before its deadline.
+    fn begin<'a>(&'a self, request: &'a SupplyRequest, monitor: &'a dyn SupplyMonitor) -> YouTubeFetch<'a> {
+        let left = request.deadline.since(self.clock.now());
+        YouTubeFetch {
+            request,
+            monitor,
+            clients: &self.options.clients,
+            deadline: Instant::now() + time_limit(left),
+            session: self.http.session().with_request_limit(REQUESTS_MAX),
+            visitor: None,
+            retries: self.http.retries(),
         }
     }
 }
@@ -118,8 +107,12 @@ impl Supplier for YouTubeCaptions {
             let message = format!("{NAME} supports YouTube only.");
             return Err(SupplyError::new(SupplyReason::Misconfigured, message));
         }
-        let left = request.deadline.since(self.clock.now());
-        let deadline = Instant::now() + time_limit(left);
-        self.fetch_with_retries(&request, monitor.as_ref(), deadline).await
+        let mut fetch = self.begin(&request, monitor.as_ref());
+        loop {
+            match fetch.run().await {
+                Ok(supplied) => return fetch.finish(supplied),
+                Err(failure) => fetch.retry_elsewhere(&failure)?,
+            }
+        }
     }
 }

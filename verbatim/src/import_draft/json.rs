@@ -8,7 +8,7 @@ use transcript_core::{
     Error, Result,
     archive::{KNOWN_TRACKS_MAX, TrackSelector},
     captions::{self, CaptionFormat, Occurrences},
-    transcript::{LanguageTag, SEGMENTS_MAX, Segment, TIME_MAX_MS, TrackInfo, TrackKind, remove_unfit_words},
+    transcript::{LanguageTag, SEGMENTS_MAX, Segment, TrackInfo, TrackKind, remove_unfit_words},
     video::{Platform, VideoId},
 };
 
@@ -173,7 +173,7 @@ fn document(text: &str) -> Result<ImportDraft> {
         Some(name) => Platform::parse(name).ok_or_else(|| Error::invalid("unknown platform"))?,
     };
     let video = document.video_id.filter(|id| !id.is_empty()).map(|id| VideoId::new(platform, &id));
-    let video = video.transpose().map_err(|error| Error::invalid(error.to_string()))?;
+    let video = video.transpose()?;
     let kind = document.kind.as_deref().map(kind).transpose()?;
     let generated = |is| if is { TrackKind::Generated } else { TrackKind::Human };
     if document.selectors.len() > SELECTORS_MAX || document.tracks.len() > KNOWN_TRACKS_MAX {
@@ -282,13 +282,8 @@ fn clean_foreign(mut segments: Vec<Segment>) -> (Vec<Segment>, Occurrences) {
 
 /// Seconds as the nearest millisecond.
 pub(super) fn millis(seconds: f64) -> Result<u64> {
-    let millis = (seconds * 1000.0).round();
-    if millis.is_finite() && millis >= 0.0 && millis <= TIME_MAX_MS as f64 {
-        // The value is within the bounds and has no fraction.
-        Ok(millis as u64)
-    } else {
-        Err(Error::invalid("a time is out of range: at most 1,000 hours"))
-    }
+    transcript_core::body::segments::millis(seconds)
+        .ok_or_else(|| Error::invalid("a time is out of range: at most 1,000 hours"))
 }
 
 pub(super) fn from_str<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T> {

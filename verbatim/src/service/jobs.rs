@@ -3,9 +3,8 @@
 use transcript_core::{
     accounts::{
         Accounts, V1Error,
-        jobs::{JobParams, JobView, PAGE_MAX, ResultsPage},
+        jobs::{JobParams, JobView, ResultsPage},
     },
-    page::PageRequest,
     transcript::LanguageTag,
     wire::v1::{JobInfo, JobRequest, JobResult, JobResults, VideoTranscript},
 };
@@ -17,20 +16,6 @@ pub(super) fn job_params(request: JobRequest) -> JobParams {
 
 pub(super) fn job_info(accounts: &Accounts, view: &JobView) -> JobInfo {
     JobInfo::new(view, &accounts.options().base_url)
-}
-
-pub(super) fn check_limit(page: &PageRequest) -> Result<(), V1Error> {
-    if (1..=PAGE_MAX).contains(&page.limit) {
-        return Ok(());
-    }
-    Err(V1Error::BadRequest(format!("limit: it must be a number from 1 to {PAGE_MAX}")))
-}
-
-/// Position of the first item of a page of results.
-pub(super) fn first_item(page: &PageRequest) -> Result<u64, V1Error> {
-    let Some(cursor) = &page.after else { return Ok(0) };
-    ResultsPage::position(cursor.as_str())
-        .ok_or_else(|| V1Error::BadRequest("cursor: it is not of this list".to_owned()))
 }
 
 /// Items of a job with their transcripts.

@@ -9,6 +9,7 @@ use transcript_core::{
     accounts::{
         Accounts, ChatParams, PreparedChat, RequestGuard, StoredHeader, StoredResponse, TranscriptParams,
         V1Admission, V1Endpoint, V1Error, V1Request, VerifyOutcome,
+        jobs::{AccountJobs, PAGE_MAX, ResultsPage},
     },
     archive::StoredTranscript,
     chat::Chat,
@@ -20,6 +21,7 @@ use transcript_core::{
         Caller, LookupReply, ResponseMeta, SERVICE_SUPPLIER, Service, ServiceError, ServiceErrorKind,
         ServiceLookup, ServiceQuestion, ServiceReply, ServiceResult, TrackList, unarchived,
     },
+    time::ceil_seconds,
     video::VideoLink,
     wire::{
         lookup::{CreateKeyResponse, KeyRequest, KeyStatus},
@@ -31,7 +33,7 @@ use transcript_core::{
     },
 };
 
-use super::jobs::{check_limit, first_item, job_info, job_params, job_results};
+use super::jobs::{job_info, job_params, job_results};
 use crate::Verbatim;
 
 /// Headers of a stored response, as the v1 API sends them.
@@ -79,12 +81,8 @@ impl LocalService {
 
     /// The error of the v1 API for a video, with the watch page if there is no transcript.
     fn video_error(&self, error: V1Error, link: Option<VideoLink>, caller: &Caller) -> ServiceError {
-        let watch_url = match (&error, link) {
-            (V1Error::NotFound { .. }, Some(link)) => {
-                Some(self.lookup.options().watch_url(&link, caller.src))
-            }
-            _ => None,
-        };
+        let link = link.filter(|_| error.code() == 404);
+        let watch_url = link.map(|link| self.lookup.options().watch_url(&link, caller.src));
         ServiceError { watch_url, ..error.into() }
     }
 }
@@ -102,7 +100,7 @@ impl Service for LocalService {
             None => Ok(()),
             Some(wait_ms) => {
                 let message = "Too many tool calls without an API key from this network.";
-                Err(ServiceError::rejected(429, message).with_retry_after(Some(whole_seconds(wait_ms))))
+                Err(rate_limited(message, Some(wait_ms)))
             }
         }
     }
@@ -210,11 +208,10 @@ impl Service for LocalService {
             CreateKeyOutcome::Invalid(error) => Err(Error::invalid(error.to_string()).into()),
             CreateKeyOutcome::SubjectFull { limit, retry_after_ms } => {
                 let message = format!("This plan already has {limit} active keys, the maximum.");
-                Err(ServiceError::rejected(429, message).with_retry_after(retry_after_ms.map(whole_seconds)))
+                Err(rate_limited(message, retry_after_ms))
             }
             CreateKeyOutcome::Limited { retry_after_ms } => {
-                let error = ServiceError::rejected(429, "Too many keys were created. Retry later.");
-                Err(error.with_retry_after(Some(whole_seconds(retry_after_ms))))
+                Err(rate_limited("Too many keys were created. Retry later.", Some(retry_after_ms)))
             }
         }
     }
@@ -278,7 +275,6 @@ impl Service for LocalService {
 
     async fn jobs(&self, caller: &Caller, page: PageRequest) -> ServiceResult<JobList> {
         let guard = self.admit_unkeyed(V1Endpoint::ReadJobs, caller).await?;
-        check_limit(&page)?;
         let found = self.accounts.jobs.list(guard, page).await?;
         let jobs = found.jobs.iter().map(|view| job_info(&self.accounts, view)).collect();
         let next_cursor = found.next.map(|next| next.as_str().to_owned());
@@ -287,8 +283,10 @@ impl Service for LocalService {
 
     async fn job_results(&self, caller: &Caller, id: &JobId, page: PageRequest) -> ServiceResult<JobResults> {
         let guard = self.admit_unkeyed(V1Endpoint::ReadJobs, caller).await?;
-        check_limit(&page)?;
-        let found = self.accounts.jobs.results(guard, id.as_str(), first_item(&page)?, page.limit).await?;
+        // Before the cursor, so that a page with both wrong names its limit.
+        AccountJobs::check_limit(page.limit, PAGE_MAX)?;
+        let from = page.after.map_or(Ok(0), |cursor| ResultsPage::position(cursor.as_str()))?;
+        let found = self.accounts.jobs.results(guard, id.as_str(), from, page.limit).await?;
         Ok(job_results(&self.accounts, found).await?.into())
     }
 
@@ -336,9 +334,10 @@ fn defect(what: &str) -> ServiceError {
     ServiceError { kind: ServiceErrorKind::ServerError, ..ServiceError::rejected(500, what) }
 }
 
-/// Milliseconds as whole seconds, rounded up, at least 1.
-fn whole_seconds(millis: u64) -> Duration {
-    Duration::from_secs(millis.div_ceil(1_000).max(1))
+/// The rejection by a rate limit. Its wait is in whole seconds, as over HTTP.
+fn rate_limited(message: impl Into<String>, retry_after_ms: Option<u64>) -> ServiceError {
+    let wait = retry_after_ms.map(Duration::from_millis).map(ceil_seconds).map(Duration::from_secs);
+    ServiceError::rejected(429, message).with_retry_after(wait)
 }
 
 /// The response for the idempotency store; an empty one for a request that is not stored.

@@ -3,7 +3,7 @@
 use axum::{extract::FromRequestParts, response::Response};
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri,
-    header::{COOKIE, HOST, LOCATION, ORIGIN, SET_COOKIE, USER_AGENT},
+    header::{HOST, LOCATION, ORIGIN, SET_COOKIE, USER_AGENT},
     request::Parts,
 };
 use transcript_core::accounts::{OpenedSession, SessionPrincipal, V1Error};
@@ -11,6 +11,7 @@ use url::Url;
 
 use super::{failure, forbidden, respond};
 use crate::{
+    api::cookie,
     page::{PageContext, account as page},
     state::AppState,
 };
@@ -25,7 +26,7 @@ const PLAIN_NEXT: &str = "verbatim_next";
 /// How long that cookie is kept: as long as a sign-in link is valid.
 const NEXT_LIFETIME_S: u64 = 30 * 60;
 /// Header with which a browser names the origin of a request.
-const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+pub(in crate::routes) const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// A form of this service's own pages sent the request.
 ///
@@ -140,13 +141,6 @@ pub(super) fn next(headers: &HeaderMap, base_url: &str) -> Option<String> {
     cookie(headers, next_name(base_url))
 }
 
-/// The value of a cookie, the first one if there are several.
-fn cookie(headers: &HeaderMap, name: &str) -> Option<String> {
-    let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
-    let mut pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    pairs.find(|(known, _)| *known == name).map(|(_, value)| value.to_owned())
-}
-
 /// Sets the cookie of a new session.
 ///
 /// `Lax`, so that links in mails and the way back from a payment page find the buyer signed in.
@@ -213,6 +207,7 @@ pub(in crate::routes) fn device(headers: &HeaderMap) -> String {
 #[cfg(test)]
 mod tests {
     use axum::response::IntoResponse;
+    use http::header::COOKIE;
 
     use super::*;
 

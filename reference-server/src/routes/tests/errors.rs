@@ -31,7 +31,16 @@ async fn lookup_invalid_parameter_is_named() {
 #[tokio::test]
 async fn unknown_path_and_method_return_404_and_405() {
     let service = ServiceFixture::start().await;
-    for target in ["/nothing", "/api", "/api/transcript/", "/api/v2", "/watch/video_site", "/%ff"] {
+    for target in [
+        "/nothing",
+        "/api",
+        "/api/transcript/",
+        "/api/v2",
+        "/watch/video_site",
+        "/%ff",
+        "/assets/%ff",
+        "/sitemaps/%ff",
+    ] {
         let answer = service.get(target).await;
         assert_eq!(answer.status, 404, "{target}");
         assert_eq!(answer.header("content-type"), Some("application/problem+json"));

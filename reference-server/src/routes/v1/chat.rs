@@ -98,12 +98,12 @@ pub(crate) fn operation(options: &DocumentOptions<'_>) -> Value {
         "tags": ["accounts"],
         "summary": "Ask a question about a video for credits",
         "description": format!(
-            "Costs {cost} on delivery, the transcript included; a failure is free. Each quotation in the answer is the \
-             transcript's own text, and each marker such as `[1:05]` is the start of a segment: model output is \
-             verified before it is sent. `citations` and `coverage` are extensions. With `Accept: text/event-stream`, \
-             also an extension, each verified sentence is sent as a `sentence` event, and then the whole answer as an \
-             `answer` event; a failure after the first sentence is an `error` event. A replay by Idempotency-Key is \
-             always JSON."
+            "Costs {cost} on delivery, the transcript included; a failure is free, except the fetch before a \
+             question that the model refuses. Each quotation in the answer is the transcript's own text, and each \
+             marker such as `[1:05]` is the start of a segment: model output is verified before it is sent. \
+             `citations` and `coverage` are extensions. With `Accept: text/event-stream`, also an extension, each \
+             verified sentence is sent as a `sentence` event, and then the whole answer as an `answer` event; a \
+             failure after the first sentence is an `error` event. A replay by Idempotency-Key is always JSON."
         ),
         "security": document::key(),
         "parameters": [parameters::idempotency_key()],
@@ -139,7 +139,7 @@ fn responses() -> Value {
         "400": document::denial(
             400,
             "The body is missing, is not a JSON object, or a field is invalid; or the Idempotency-Key was used for \
-             another request.",
+             another request; or the chat model refuses the question.",
             &[
                 ("long", "message: it has more than 2000 characters"),
                 ("role", "conversation_history: the role of each item is user or assistant"),
@@ -148,15 +148,13 @@ fn responses() -> Value {
         ),
         "401": document::no_key(),
         "402": document::no_credits(),
-        "404": document::denial(
-            404,
+        "404": document::no_transcript(
             "There is no transcript: no captions, or the video is private or removed.",
             &[("silent", "This video has no captions.")],
-            document::rate_limit(),
         ),
         "409": document::busy(),
         "429": document::too_fast_or_busy(),
-        "500": document::fault()
+        "500": document::failed_fetch()
     });
     document::body_denials(&mut responses, CHAT_BODY_MAX);
     responses

@@ -132,18 +132,16 @@ pub(crate) fn operation(options: &DocumentOptions<'_>) -> Value {
             ),
             "401": document::no_key(),
             "402": document::no_credits(),
-            "404": document::denial(
-                404,
+            "404": document::no_transcript(
                 "There is no transcript: no captions, not in this language, or the video is private or removed.",
                 &[(
                     "language",
                     "This video has no English transcript. It has: fr, de; name one of them as lang.",
                 )],
-                document::rate_limit(),
             ),
             "409": document::busy(),
             "429": document::too_fast_or_busy(),
-            "500": document::fault()
+            "500": document::failed_fetch()
         }
     })
 }

@@ -8,8 +8,9 @@ use transcript_core::{
     video::{ShortLink, VideoId, VideoLink},
 };
 
-use super::{WatchRequest, html, transcribe};
+use super::{WatchRequest, html, transcribe::VISITOR_COOKIE};
 use crate::{
+    api::cookie,
     page::{
         PagePolicy,
         no_transcript::{self, MissingReason, TranscribeOffer},
@@ -95,7 +96,7 @@ async fn offer(app: &AppState, link: &VideoLink, request: &WatchRequest) -> Opti
         return None;
     }
     let per_day = app.lookup.options().visitor_per_day;
-    let cookie = transcribe::cookie(&request.headers);
+    let cookie = cookie(&request.headers, VISITOR_COOKIE);
     let left = app.visitors.remaining(cookie.as_deref(), request.client).await;
     // The button checks the allowance again.
     let left = left.inspect_err(|error| tracing::warn!(%error, "allowance read failed")).unwrap_or(per_day);

@@ -13,7 +13,7 @@ use axum::{
 };
 use http::{
     HeaderValue, StatusCode, Uri,
-    header::{LOCATION, REFERRER_POLICY, SET_COOKIE},
+    header::{LOCATION, REFERRER_POLICY},
     request::Parts,
 };
 use serde::Deserialize;
@@ -26,10 +26,10 @@ use transcript_core::{
 
 use super::{
     PageOptions, VideoPath, answer_stream, lookup_request, parse_path,
-    transcribe::{check_same_origin, cookie, no_store, no_video, set_cookie},
+    transcribe::{VISITOR_COOKIE, check_same_origin, no_store, no_video, set_visitor_cookie},
 };
 use crate::{
-    api::{ClientAddress, ProblemResponse, content_type, read_body},
+    api::{ClientAddress, ProblemResponse, content_type, cookie, read_body},
     page::{self, PageContext, question::PageAnswer, transcript::page_segment},
     routes::{
         account::session::is_own_form,
@@ -111,7 +111,7 @@ async fn answer_script(
     let request = QuestionRequest {
         video,
         solution: Some(body.altcha),
-        cookie: cookie(&head.headers),
+        cookie: cookie(&head.headers, VISITOR_COOKIE),
         client: Some(client.0),
     };
     let admitted = match admit(app, &context, request).await {
@@ -120,7 +120,8 @@ async fn answer_script(
     };
     let transcript = Arc::clone(&stored.transcript);
     let mut response = answer_stream::stream_answer(context, &app.chat.for_visitors(), transcript, question);
-    append_cookie(app, &admitted, &mut response);
+    let base_url = &app.lookup.options().base_url;
+    set_visitor_cookie(&mut response, &admitted.cookie, admitted.cookie_lifetime, base_url);
     Ok(no_store(response))
 }
 
@@ -148,7 +149,7 @@ async fn answer_form(
     let request = QuestionRequest {
         video: video.clone(),
         solution: None,
-        cookie: cookie(&head.headers),
+        cookie: cookie(&head.headers, VISITOR_COOKIE),
         client: Some(client.0),
     };
     let (status, admitted, outcome) = match find_answer(app, context, &stored, &question, request).await {
@@ -167,7 +168,8 @@ async fn answer_form(
     let mut response = html(status, page, CacheMode::Never, page::transcript::policy(&video));
     response.headers_mut().insert(REFERRER_POLICY, SAME_ORIGIN);
     if let Some(admitted) = admitted {
-        append_cookie(app, &admitted, &mut response);
+        let base_url = &app.lookup.options().base_url;
+        set_visitor_cookie(&mut response, &admitted.cookie, admitted.cookie_lifetime, base_url);
     }
     Ok(response)
 }
@@ -241,13 +243,5 @@ pub(super) async fn archived(
     match answer.availability {
         Availability::Available { stored, .. } => Some(stored),
         Availability::Unavailable(_) => None,
-    }
-}
-
-fn append_cookie(app: &AppState, admitted: &AdmittedQuestion, response: &mut Response) {
-    let base_url = &app.lookup.options().base_url;
-    let cookie = set_cookie(&admitted.cookie, admitted.cookie_lifetime, base_url);
-    if let Ok(cookie) = HeaderValue::try_from(cookie) {
-        response.headers_mut().insert(SET_COOKIE, cookie);
     }
 }

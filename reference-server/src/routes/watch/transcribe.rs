@@ -11,30 +11,30 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use http::{
-    HeaderMap, HeaderName, HeaderValue, StatusCode,
-    header::{CACHE_CONTROL, CONTENT_TYPE, COOKIE, RETRY_AFTER, SET_COOKIE},
+    HeaderMap, HeaderValue, StatusCode,
+    header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, SET_COOKIE},
 };
 use serde::Deserialize;
 use transcript_core::{
     archive::view::TranscriptView,
     engine::NoTranscript,
     lookup::{Availability, LookupResponse, ReferenceError, VisitorOutcome, VisitorRequest, WaitMode},
+    time::ceil_seconds,
     wire::lookup::TranscriptResult,
 };
 
 use super::{PageOptions, VideoPath, parse_path, progress};
 use crate::{
-    api::{ClientAddress, JSON, ProblemResponse, read_body, retry_after_seconds, wants_events},
+    api::{ClientAddress, JSON, ProblemResponse, cookie, read_body, wants_events},
     page::{PageContext, failure_text::failure_text},
+    routes::account::session::SEC_FETCH_SITE,
     state::AppState,
 };
 
 /// Limit of the body, in bytes; a solution has about one kilobyte.
 const BODY_MAX: usize = 8 * 1024;
 /// Name of the visitor's cookie.
-const COOKIE_NAME: &str = "verbatim_visitor";
-/// Header with which a browser names the origin of a request.
-const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+pub(super) const VISITOR_COOKIE: &str = "verbatim_visitor";
 
 /// Body sent by the script.
 #[derive(Deserialize)]
@@ -84,7 +84,7 @@ pub(crate) async fn transcribe(
         language: options.language,
         src: options.src,
         solution: form.altcha,
-        cookie: cookie(headers),
+        cookie: cookie(headers, VISITOR_COOKIE),
         client: Some(client.0),
     };
     let streams = wants_events(headers);
@@ -98,15 +98,12 @@ pub(crate) async fn transcribe(
         }
         VisitorOutcome::Admitted(admitted) => admitted,
     };
-    let cookie_header =
-        set_cookie(&admitted.cookie(), admitted.cookie_lifetime(), &app.lookup.options().base_url);
+    let (value, lifetime) = (admitted.cookie(), admitted.cookie_lifetime());
     let mut response = match streams {
         true => progress::stream_progress(context, app.visitors, *admitted),
         false => result(admitted.transcribe(WaitMode::Bounded).await)?,
     };
-    if let Ok(value) = HeaderValue::try_from(cookie_header) {
-        response.headers_mut().insert(SET_COOKIE, value);
-    }
+    set_visitor_cookie(&mut response, &value, lifetime, &app.lookup.options().base_url);
     Ok(no_store(response))
 }
 
@@ -127,7 +124,7 @@ fn result(answer: Result<LookupResponse, ReferenceError>) -> Result<Response, Pr
     let json = TranscriptResult::json(&answer, TranscriptView::default()).unwrap_or_default();
     let mut response = ([(CONTENT_TYPE, JSON)], json).into_response();
     if let Availability::Unavailable(NoTranscript { retry_after: Some(wait), .. }) = &answer.availability {
-        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(retry_after_seconds(*wait)));
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(ceil_seconds(*wait)));
     }
     Ok(response)
 }
@@ -153,23 +150,19 @@ pub(super) fn check_same_origin(headers: &HeaderMap) -> Result<(), ProblemRespon
     Ok(())
 }
 
-/// Returns the visitor's cookie, the first one if there are several.
-pub(super) fn cookie(headers: &HeaderMap) -> Option<String> {
-    let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
-    let mut pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    pairs.find(|(name, _)| *name == COOKIE_NAME).map(|(_, value)| value.to_owned())
-}
-
-/// `Set-Cookie` value: for watch pages only, hidden from scripts, valid until the end of the day.
-pub(super) fn set_cookie(value: &str, lifetime: Duration, base_url: &str) -> String {
+/// Sets the visitor's cookie: for watch pages only, hidden from scripts, valid until the end of the day.
+pub(super) fn set_visitor_cookie(response: &mut Response, value: &str, lifetime: Duration, base_url: &str) {
     let rest = base_url.split_once("://").map_or("", |(_, rest)| rest);
     let prefix = rest.find('/').and_then(|slash| rest.get(slash..)).unwrap_or_default();
     let secure = if base_url.starts_with("https://") { "; Secure" } else { "" };
-    format!(
-        "{COOKIE_NAME}={value}; Path={}/watch/; Max-Age={}; HttpOnly; SameSite=Strict{secure}",
+    let cookie = format!(
+        "{VISITOR_COOKIE}={value}; Path={}/watch/; Max-Age={}; HttpOnly; SameSite=Strict{secure}",
         prefix.trim_end_matches('/'),
         lifetime.as_secs().max(1),
-    )
+    );
+    if let Ok(cookie) = HeaderValue::try_from(cookie) {
+        response.headers_mut().insert(SET_COOKIE, cookie);
+    }
 }
 
 pub(super) fn no_store(mut response: Response) -> Response {

@@ -16,9 +16,7 @@ use transcript_core::{
     ledger::{
         Balance, Entry, GrantOutcome, GrantRequest, HoldOutcome, HoldRequest, HoldState, Ledger,
         PeriodBalance, RevokeOutcome, RevokeRequest, SettleOutcome, SettleRequest, Terms,
-        rules::{
-            self, ExpireRequest, ExtendRequest, HoldStep, PoolRow, bucket_name, kind_from_name, pool_from_row,
-        },
+        rules::{self, ExpireRequest, ExtendRequest, HoldStep, PoolRow, bucket_name},
     },
 };
 
@@ -34,6 +32,7 @@ use crate::{
     codec::{self, number},
     error::DbResult,
     sql::values,
+    store::{self as sql_store, ledger::expire_in_steps},
 };
 
 /// Most overdue holds that one transaction expires.
@@ -50,11 +49,6 @@ const POOLS_SINCE: &str = "SELECT p.wallet, p.bucket, p.cap, p.spent, p.held, p.
         SELECT coalesce(sum(amount), 0)::BIGINT AS spent FROM ledger_entries
         WHERE wallet = $1 AND bucket = '' AND kind IN ('spent', 'charged') AND at >= $3
     ) s LEFT JOIN ledger_pools p ON p.wallet = $1 AND p.bucket = ANY ($2)";
-
-const ENTRIES: &str = "SELECT seq, at, bucket, cap, kind, amount, shortfall, cause, memo
-    FROM ledger_entries WHERE wallet = $1 AND seq > $2 ORDER BY seq LIMIT $3";
-const RECENT_ENTRIES: &str = "SELECT seq, at, bucket, cap, kind, amount, shortfall, cause, memo
-    FROM ledger_entries WHERE wallet = $1 AND seq < $2 ORDER BY seq DESC LIMIT $3";
 
 /// A wallet that only entries or open holds name has lost its pools, and the audit must find it.
 const WALLETS: &str = "WITH named AS (
@@ -127,47 +121,27 @@ impl Ledger for PostgresStore {
     }
 
     async fn expire(&self, now: Timestamp, limit: u32) -> Result<u32> {
-        let mut expired = 0;
-        loop {
-            // A long backlog takes several transactions, so that other writes can run in between.
-            let limit = (limit - expired).min(EXPIRE_MAX);
-            if limit == 0 {
-                return Ok(expired);
-            }
-            let count = general::run(&self.database, ExpireRequest { now, limit }).await?;
-            expired += count;
-            if count < EXPIRE_MAX {
-                return Ok(expired);
-            }
-        }
+        expire_in_steps(limit, EXPIRE_MAX, |limit| general::run(&self.database, ExpireRequest { now, limit }))
+            .await
     }
 
     async fn entries(&self, wallet: &WalletId, page: PageRequest) -> Result<Page<Entry>> {
-        let after = codec::numbered(page.after.as_ref())?;
-        let keys = values![wallet.as_str(), after, codec::one_more(&page)];
-        let found = self.database.find_decoded(ENTRIES, &keys, |row| entry(wallet, row)).await?;
-        Ok(codec::page_of(found, &page, |entry| entry.seq.to_string()))
+        sql_store::ledger::entries(&self.database, wallet, &page).await
     }
 
     async fn recent_entries(&self, wallet: &WalletId, page: PageRequest) -> Result<Page<Entry>> {
-        let before = match &page.after {
-            Some(_) => codec::numbered(page.after.as_ref())?,
-            None => i64::MAX,
-        };
-        let bounds = values![wallet.as_str(), before, codec::one_more(&page)];
-        let found = self.database.find_decoded(RECENT_ENTRIES, &bounds, |row| entry(wallet, row)).await?;
-        Ok(codec::page_of(found, &page, |entry| entry.seq.to_string()))
+        sql_store::ledger::recent_entries(&self.database, wallet, &page).await
     }
 
     async fn wallets(&self, page: PageRequest) -> Result<Page<Balance>> {
         let after = page.after.as_ref().map_or("", |cursor| cursor.as_str());
         let keys = values![after, codec::one_more(&page)];
         let found = self.database.find_decoded(WALLETS, &keys, wallet).await?;
-        Ok(codec::page_of(found, &page, |balance| balance.wallet.as_str().to_owned()))
+        Ok(Page::cut(found, &page, |balance| balance.wallet.as_str().to_owned()))
     }
 
     async fn check_writable(&self) -> Result<()> {
-        crate::store::check_writable(&self.database, "main").await
+        sql_store::check_writable(&self.database, "main").await
     }
 }
 
@@ -189,18 +163,4 @@ fn wallet(row: &PgRow) -> DbResult<Balance> {
         }
     }
     Ok(Balance { wallet: WalletId::new(name), pools })
-}
-
-fn entry(wallet: &WalletId, row: &PgRow) -> DbResult<Entry> {
-    let shortfall = number(row.try_get(6)?)?;
-    Ok(Entry {
-        seq: number(row.try_get(0)?)?,
-        at: Timestamp::from_millis(row.try_get(1)?),
-        wallet: wallet.clone(),
-        pool: pool_from_row(read(row, 2)?, number(row.try_get(3)?)?),
-        kind: kind_from_name(row.try_get(4)?, shortfall)?,
-        amount: number(row.try_get(5)?)?,
-        cause: read(row, 7)?,
-        memo: read(row, 8)?,
-    })
 }

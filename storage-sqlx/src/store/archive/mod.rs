@@ -458,14 +458,14 @@ impl<D: Database> Archive for SqlArchive<D> {
         let (video, id) = tracks::read_cursor(page.after.as_ref())?;
         let bounds = values![video, id, codec::one_more(&page)];
         let found = self.database.find(tracks::PAGE, &bounds, tracks::decode).await?;
-        let found = codec::page_of(found, &page, |(id, track)| format!("{}/{id}", track.video));
+        let found = Page::cut(found, &page, |(id, track)| format!("{}/{id}", track.video));
         Ok(Page { items: found.items.into_iter().map(|(_, track)| track).collect(), next: found.next })
     }
 
     async fn list_withdrawn(&self, page: PageRequest) -> Result<Page<VideoId>> {
         let bounds = values![page.after.as_ref().map_or("", Cursor::as_str), codec::one_more(&page)];
         let found = self.database.find(LIST_WITHDRAWN, &bounds, |row| Ok(codec::video(row.get(0)?)?)).await?;
-        Ok(codec::page_of(found, &page, VideoId::to_string))
+        Ok(Page::cut(found, &page, VideoId::to_string))
     }
 
     async fn stats(&self) -> Result<ArchiveStats> {

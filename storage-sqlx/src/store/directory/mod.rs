@@ -233,7 +233,7 @@ impl<D: Database, Q: Queues> Directory for Store<D, Q> {
             let revoked_at = row.take::<Option<i64>>(1)?.map(Timestamp::from_millis);
             Ok((row.take::<i64>(0)?, KeySummary { key: keys::lookup_key(row, 2)?, revoked_at }))
         });
-        let found = codec::page_of(found.await?, &page, |(seq, _)| seq.to_string());
+        let found = Page::cut(found.await?, &page, |(seq, _)| seq.to_string());
         Ok(Page { items: found.items.into_iter().map(|(_, key)| key).collect(), next: found.next })
     }
 
@@ -270,7 +270,7 @@ impl<D: Database, Q: Queues> Directory for Store<D, Q> {
         let found = self
             .database
             .find(LIST_ACCOUNTS, &bounds, |row| Ok((row.take::<i64>(ACCOUNT_COLUMNS)?, read_account(row)?)));
-        let found = codec::page_of(found.await?, &page, |(seq, _)| seq.to_string());
+        let found = Page::cut(found.await?, &page, |(seq, _)| seq.to_string());
         Ok(Page { items: found.items.into_iter().map(|(_, account)| account).collect(), next: found.next })
     }
 }

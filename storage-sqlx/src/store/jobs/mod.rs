@@ -22,7 +22,7 @@ use rows::{FIND_JOB, insert_job, job_columns, lock_job, read_item, read_job, tak
 
 use super::{Queues, Store};
 use crate::{
-    codec::{column, one_more, page_of},
+    codec::{column, one_more},
     error::{DbResult, corrupt},
     sql::{Database, Session, Statement, Value, WriteTx, sql, values},
 };
@@ -299,7 +299,7 @@ impl<D: Database, Q: Queues> JobStore for Store<D, Q> {
         let (created_at, id) = cursor_position(page.after.as_ref())?;
         let bounds = values![account.as_str(), created_at, id, one_more(&page)];
         let found = self.database.find(JOBS_OF_ACCOUNT, &bounds, read_job).await?;
-        Ok(page_of(found, &page, |job| format!("{}/{}", job.created_at.as_millis(), job.id)))
+        Ok(Page::cut(found, &page, |job| format!("{}/{}", job.created_at.as_millis(), job.id)))
     }
 
     async fn items(&self, id: &JobId, from: u64, limit: u32) -> Result<Vec<JobItem>> {
@@ -373,7 +373,7 @@ impl<D: Database, Q: Queues> JobStore for Store<D, Q> {
     async fn unfinished(&self, page: PageRequest) -> Result<Page<Job>> {
         let bounds = values![page.after.as_ref().map_or("", Cursor::as_str), one_more(&page)];
         let found = self.database.find(UNFINISHED, &bounds, read_job).await?;
-        Ok(page_of(found, &page, |job| job.id.as_str().to_owned()))
+        Ok(Page::cut(found, &page, |job| job.id.as_str().to_owned()))
     }
 
     async fn figures(&self) -> Result<Vec<JobFigures>> {

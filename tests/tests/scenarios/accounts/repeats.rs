@@ -146,7 +146,7 @@ fn error_response_is_not_replayed() {
             ],
         );
         let failed = call_with(&life, &account, video(), Some("k")).await;
-        assert!(matches!(failed, AccountAnswer::Refused(V1Error::Internal(_))), "{failed:?}");
+        assert!(matches!(failed, AccountAnswer::Refused(V1Error::Unavailable(_))), "{failed:?}");
         let again = call_with(&life, &account, video(), Some("k")).await;
         assert_eq!(again, AccountAnswer::New { from_cache: false, left: Some(0) });
     });

@@ -142,6 +142,10 @@ async fn job_of_another_account_is_404() -> Result<()> {
         (Method::GET, format!("/{}/results", ids[0])),
         (Method::DELETE, format!("/{}", ids[0])),
         (Method::GET, "/job_unknown".to_owned()),
+        (Method::GET, "/%ff".to_owned()),
+        (Method::DELETE, "/%ff".to_owned()),
+        (Method::GET, "/%ff/results".to_owned()),
+        (Method::GET, "/%ff/deliveries".to_owned()),
         (Method::GET, format!("/{}", "x".repeat(500))),
     ] {
         let reply = call(&server, &bob, method.clone(), &path, &Value::Null).await?;

@@ -7,13 +7,14 @@ use http::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::Semaphore;
+use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 
 use super::{
     by_status, call, delayed, gated, job, results, serve, start_job, start_platform, videos, wait_for_status,
 };
 use crate::server::{
     harness::{run, verbatim, wait_until},
-    platform::fetch_count,
+    platform::{HOST, captions, fetch_count, player},
     v1::{
         credits::paid_videos,
         mail_client::{MailClient, create_account, remaining_credits},
@@ -25,6 +26,25 @@ fn grant(data: &TempDir, account: &str, credits: &str) -> Result<()> {
     let output = run(verbatim(data.path(), &arguments), b"")?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     Ok(())
+}
+
+/// A platform with these videos, which have French captions only.
+fn start_french_platform(videos: &[String]) -> Result<ReplayProxy> {
+    let mut script = Script::new();
+    for video in videos {
+        let mut page = player(video);
+        let track = &mut page["captions"]["playerCaptionsTracklistRenderer"]["captionTracks"][0];
+        (track["vssId"], track["languageCode"]) = (json!(".fr"), json!("fr"));
+        let player = Rule::post(HOST, "/youtubei/v1/player")
+            .or_host("youtubei.googleapis.com")
+            .json("/videoId", video.as_str())
+            .respond(ReplayResponse::json(&page));
+        let captions = Rule::get(HOST, "/api/timedtext")
+            .query("v", video)
+            .respond(ReplayResponse::json(&captions(video)));
+        script = script.rule(player).rule(captions);
+    }
+    ReplayProxy::start(script)
 }
 
 fn audit(data: &TempDir) -> Result<()> {
@@ -173,5 +193,32 @@ async fn stopped_server_returns_its_items_at_once() -> Result<()> {
     assert_eq!((&done["counts"]["done"], remaining_credits(&server, &key).await?), (&json!(12), 188));
     drop(server);
     assert_eq!(paid_videos(&data, &key).await?.len(), 12);
+    audit(&data)
+}
+
+/// A job without a language may archive a transcript in another language, which costs nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn fetches_of_other_languages_are_limited_within_jobs() -> Result<()> {
+    let videos = videos("french-", 3);
+    let proxy = start_french_platform(&videos)?;
+    let data = TempDir::new()?;
+    let mut outbox = MailClient::new(&data);
+    let settings = [
+        ("VERBATIM_LIMITS__ATTEMPTS_PER_ACCOUNT_PER_HOUR", "1"),
+        ("VERBATIM_LIMITS__JOB_ITEMS_AT_ONCE", "1"),
+    ];
+    let server = serve(&data, &proxy, &settings)?;
+    let key = create_account(&server, &mut outbox, "ann@example.org").await?;
+    let id = start_job(&server, &key, &videos).await?;
+    wait_until("no item failed", async || Ok(job(&server, &key, &id).await?["counts"]["failed"] == 1))
+        .await?;
+    let limited = server.get_as(&key, &format!("/api/v1/transcript?video_id={}", videos[2])).await?;
+    assert_eq!(limited.status, 429, "{}", limited.text());
+    wait_until("a hold was not returned", async || Ok(remaining_credits(&server, &key).await? == 200))
+        .await?;
+    let ended = job(&server, &key, &id).await?;
+    assert_eq!((&ended["status"], &ended["counts"]["failed"]), (&json!("running"), &json!(1)), "{ended}");
+    assert!(videos[1..].iter().all(|video| fetch_count(&proxy, video) == 0));
+    drop(server);
     audit(&data)
 }

@@ -83,13 +83,27 @@ pub struct ResultsPage {
 pub const PAGE_MAX: u32 = 100;
 
 impl ResultsPage {
-    /// The position of the first item of the page that a cursor names; `None` if it is no cursor of items.
-    pub fn position(cursor: &str) -> Option<u64> {
-        cursor.parse().ok().filter(|from| *from <= u64::from(u32::MAX))
+    /// The position of the first item of the page that a cursor names.
+    ///
+    /// # Errors
+    /// [`V1Error::BadRequest`] if it is no cursor of items.
+    pub fn position(cursor: &str) -> Result<u64, V1Error> {
+        cursor.parse::<u64>().ok().filter(|from| *from <= u64::from(u32::MAX)).ok_or_else(bad_cursor)
     }
 }
 
 impl AccountJobs {
+    /// Checks the number of items that a caller requests at once: from 1 to `max`.
+    ///
+    /// # Errors
+    /// [`V1Error::BadRequest`] for any other number.
+    pub fn check_limit(limit: u32, max: u32) -> Result<(), V1Error> {
+        if (1..=max).contains(&limit) {
+            return Ok(());
+        }
+        Err(V1Error::BadRequest(format!("limit: it must be a number from 1 to {max}")))
+    }
+
     /// Creates a job of a request's account.
     ///
     /// Links of the same video are one item. A repeat with the same idempotency key creates no second job.
@@ -170,17 +184,18 @@ impl AccountJobs {
         self.context.task(work).await
     }
 
-    /// The jobs of the request's account, the newest first.
+    /// The jobs of the request's account, the newest first; at most [`PAGE_MAX`].
     ///
     /// # Errors
-    /// [`V1Error::BadRequest`] for a cursor of another list; [`V1Error::Internal`].
+    /// [`V1Error::BadRequest`] for an invalid limit or a cursor of another list; [`V1Error::Internal`].
     pub async fn list(self: &Arc<Self>, guard: RequestGuard, page: PageRequest) -> Result<JobPage, V1Error> {
+        Self::check_limit(page.limit, PAGE_MAX)?;
         let jobs = Arc::clone(self);
         let work = async move {
             let account = &guard.caller().account;
             let found = jobs.context.retry_store(|| jobs.store.jobs_of(&account.id, page.clone())).await;
             let Page { items, next } = found.map_err(|error| match error.kind() {
-                ErrorKind::Invalid => V1Error::BadRequest("cursor: it is not of this list".to_owned()),
+                ErrorKind::Invalid => bad_cursor(),
                 _ => V1Error::from_store_error(error),
             })?;
             let remaining = jobs.credits_left(account).await?;
@@ -204,10 +219,10 @@ impl AccountJobs {
         self.context.task(work).await
     }
 
-    /// Items of a job of the request's account, beginning with position `from`.
+    /// Items of a job of the request's account, beginning with position `from`; at most [`PAGE_MAX`].
     ///
     /// # Errors
-    /// As [`AccountJobs::job`].
+    /// [`V1Error::BadRequest`] for an invalid limit; as [`AccountJobs::job`].
     pub async fn results(
         self: &Arc<Self>,
         guard: RequestGuard,
@@ -215,6 +230,7 @@ impl AccountJobs {
         from: u64,
         limit: u32,
     ) -> Result<ResultsPage, V1Error> {
+        Self::check_limit(limit, PAGE_MAX)?;
         let (jobs, id) = (Arc::clone(self), id.to_owned());
         let work = async move {
             let job = jobs.own_job(&guard.caller().account, &id).await?;
@@ -262,7 +278,7 @@ impl AccountJobs {
         let work = async move {
             match delivery.find_archived(&video, &preference).await {
                 Ok(found) => Ok(found),
-                Err(V1Error::NotFound { .. }) => Ok(None),
+                Err(V1Error::Unavailable(_)) => Ok(None),
                 Err(error) => Err(error),
             }
         };
@@ -326,6 +342,10 @@ impl AccountJobs {
         let credits_estimate = unfinished.saturating_mul(self.context.options.credits_per_transcript);
         JobView { job, credits_remaining, credits_estimate }
     }
+}
+
+fn bad_cursor() -> V1Error {
+    V1Error::BadRequest("cursor: it is not of this list".to_owned())
 }
 
 fn not_found() -> V1Error {

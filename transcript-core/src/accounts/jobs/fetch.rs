@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use super::{AccountJobs, ClaimedItem};
 use crate::{
-    accounts::{AccountCredits, PlanState, V1Error, fetch_payment, transcript::LanguagePreference},
+    accounts::{AccountCredits, Delivery, PlanState, V1Error, fetch_payment, transcript::LanguagePreference},
     directory::Account,
     engine::{
         CostNote, FetchRequest, HeldPayment, NoTranscript, Payer, PaymentHold, QueueOwner, QueueOwnerId,
@@ -84,8 +84,10 @@ impl AccountJobs {
         }
         let payer = JobPayer {
             credits: Arc::clone(&self.credits),
+            delivery: Arc::clone(&self.delivery),
             account: account.id.clone(),
             video: item.video.clone(),
+            preference: preference.clone(),
             pays,
         };
         let request = FetchRequest {
@@ -105,24 +107,36 @@ impl AccountJobs {
 }
 
 /// Pays for the fetch of an item with one of the accounts' daily limit. The account pays on delivery.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct JobPayer {
     credits: Arc<AccountCredits>,
+    delivery: Arc<Delivery>,
     account: AccountId,
     video: VideoId,
+    preference: LanguagePreference,
     pays: bool,
+}
+
+impl JobPayer {
+    /// Whether a fetch that reached an upstream gives the item no transcript.
+    async fn is_failed(&self, result: WorkResult) -> bool {
+        match result {
+            WorkResult::Failed => true,
+            // An item without a language may archive a transcript that it does not deliver, in another language.
+            WorkResult::Delivered => match self.delivery.find_archived(&self.video, &self.preference).await {
+                Ok(found) => found.is_none(),
+                Err(error) => error.code() == 404,
+            },
+            WorkResult::NotArchived | WorkResult::NotAttempted => false,
+        }
+    }
 }
 
 #[async_trait]
 impl Payer for JobPayer {
     async fn hold(&self) -> Result<PaymentHold> {
         Ok(match fetch_payment::hold_daily_cap(&self.credits, &self.video).await? {
-            Ok(cap) => PaymentHold::Held(Box::new(HeldItem {
-                credits: Arc::clone(&self.credits),
-                account: self.account.clone(),
-                pays: self.pays,
-                cap,
-            })),
+            Ok(cap) => PaymentHold::Held(Box::new(HeldItem { payer: self.clone(), cap })),
             Err(refusal) => PaymentHold::Refused(refusal),
         })
     }
@@ -135,16 +149,14 @@ impl Payer for JobPayer {
 /// A flight that works for an item. Drop releases its part of the daily limit.
 #[derive(Debug)]
 struct HeldItem {
-    credits: Arc<AccountCredits>,
-    account: AccountId,
-    pays: bool,
+    payer: JobPayer,
     cap: Box<HoldGuard>,
 }
 
 #[async_trait]
 impl HeldPayment for HeldItem {
     async fn end(self: Box<Self>, result: WorkResult) {
-        let Self { credits, account, pays, cap } = *self;
+        let Self { payer, cap } = *self;
         let end_cap = async {
             match result {
                 WorkResult::NotAttempted => cap.release().await,
@@ -152,8 +164,9 @@ impl HeldPayment for HeldItem {
             }
         };
         let count = async {
-            if result == WorkResult::Failed && !pays {
-                credits.limits.count_fetch(&account, credits.context.now()).await;
+            if !payer.pays && payer.is_failed(result).await {
+                let AccountCredits { context, limits, .. } = &*payer.credits;
+                limits.count_fetch(&payer.account, context.now()).await;
             }
         };
         tokio::join!(end_cap, count);

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::{worker::ItemEnd, *};
 use crate::{
+    accounts::V1Error,
     engine::{FailureReason, NoTranscript},
     ids::{AccountId, JobId},
     supplier::{ListPosition, ListedVideo, SupplyError, SupplyReason, TimeRange, VideoListPage},
@@ -32,6 +33,22 @@ fn new_items_collapse_links_of_one_video() {
     assert_eq!(found[2].unwrap().to_string(), "short_video/7106594312292453675");
     assert_eq!(found[3].unwrap_err(), "invalid_url", "a short link");
     assert_eq!(found[4].unwrap().id(), "aaaaaaaaaaa");
+}
+
+#[test]
+fn page_of_invalid_limit_or_cursor_is_rejected() {
+    let bad = |message: &str| V1Error::BadRequest(message.to_owned());
+    for limit in [0, PAGE_MAX + 1] {
+        let checked = AccountJobs::check_limit(limit, PAGE_MAX);
+        assert_eq!(checked, Err(bad("limit: it must be a number from 1 to 100")), "{limit}");
+    }
+    for limit in [1, PAGE_MAX] {
+        assert_eq!(AccountJobs::check_limit(limit, PAGE_MAX), Ok(()));
+    }
+    for cursor in ["", "x", "-1", "4294967296"] {
+        assert_eq!(ResultsPage::position(cursor), Err(bad("cursor: it is not of this list")), "{cursor}");
+    }
+    assert_eq!(ResultsPage::position("298"), Ok(298));
 }
 
 #[test]

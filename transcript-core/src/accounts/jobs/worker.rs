@@ -127,7 +127,7 @@ impl AccountJobs {
         match self.delivery.find_archived(&item.video, &preference).await {
             Ok(Some(_)) => return self.charge(&account, item).await,
             Ok(None) => {}
-            Err(V1Error::NotFound { message, .. }) => return Ok(no_captions(message)),
+            Err(V1Error::Unavailable(none)) => return Ok(no_captions(none.message)),
             Err(error) => return Err(error),
         }
         match self.fetch(&account, item, &preference).await? {
@@ -143,7 +143,7 @@ impl AccountJobs {
         match self.delivery.find_archived(&item.video, &preference).await {
             Ok(Some(_)) => self.charge(&account, item).await,
             Ok(None) => Ok(no_captions("This video has no transcript in this language.".to_owned())),
-            Err(V1Error::NotFound { message, .. }) => Ok(no_captions(message)),
+            Err(V1Error::Unavailable(none)) => Ok(no_captions(none.message)),
             Err(error) => Err(error),
         }
     }

@@ -4,14 +4,10 @@
 //! and the mail is sent again, with another token that is also valid: a mail may be sent twice and is never
 //! lost.
 
-use std::{sync::Arc, time::Duration};
+use std::{pin::pin, sync::Arc, time::Duration};
 
 use sha2::{Digest, Sha256};
-use tokio::{
-    runtime::Handle,
-    sync::oneshot,
-    task::{JoinHandle, JoinSet},
-};
+use tokio::task::JoinSet;
 
 use super::{MailBranding, MailMessage, Mailer, OutboxNotifier, templates::LinkMail};
 use crate::{
@@ -79,28 +75,6 @@ pub struct MailSender {
     reads: FailureLog,
 }
 
-/// A running mail sender. Drop stops it at once: another sender repeats unfinished sends.
-#[derive(Debug)]
-pub struct MailSenderHandle {
-    stop: Option<oneshot::Sender<()>>,
-    task: JoinHandle<()>,
-}
-
-impl MailSenderHandle {
-    /// Stops leasing mails, and waits for the sends in progress.
-    pub async fn stop(mut self) {
-        drop(self.stop.take());
-        // A panic was logged where it happened.
-        let _ = (&mut self.task).await;
-    }
-}
-
-impl Drop for MailSenderHandle {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
-}
-
 impl MailSender {
     /// Creates a sender that `notifier` wakes.
     pub fn new(deps: MailSenderDeps, notifier: OutboxNotifier) -> Self {
@@ -108,22 +82,20 @@ impl MailSender {
         Self { deps, notifier, holder, reads: FailureLog::new() }
     }
 
-    /// Starts the sender on this runtime; it begins with mails left from before.
-    pub fn start(self, runtime: &Handle) -> MailSenderHandle {
-        let (stop, stopped) = oneshot::channel();
-        MailSenderHandle { stop: Some(stop), task: runtime.spawn(Arc::new(self).run(stopped)) }
-    }
-
-    async fn run(self: Arc<Self>, mut stopped: oneshot::Receiver<()>) {
-        let mut sending = JoinSet::new();
+    /// Sends mails, those left from before first, until `stop` resolves; then waits for the sends in progress.
+    ///
+    /// If it is dropped, another sender repeats unfinished sends.
+    pub async fn run(self, stop: impl Future<Output = ()> + Send) {
+        let (sender, mut sending) = (Arc::new(self), JoinSet::new());
+        let mut stop = pin!(stop);
         loop {
-            for intent in self.lease(CONCURRENCY - sending.len()).await {
-                sending.spawn(Arc::clone(&self).handle(intent));
+            for intent in sender.lease(CONCURRENCY - sending.len()).await {
+                sending.spawn(Arc::clone(&sender).handle(intent));
             }
             tokio::select! {
-                _ = &mut stopped => break,
+                () = &mut stop => break,
                 // At full concurrency, neither a notification nor the timer matters.
-                () = self.notifier.notified(), if sending.len() < CONCURRENCY => {}
+                () = sender.notifier.notified(), if sending.len() < CONCURRENCY => {}
                 () = tokio::time::sleep(POLL_INTERVAL), if sending.len() < CONCURRENCY => {}
                 Some(result) = sending.join_next() => log_panic(result),
             }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use hmac::{Hmac, KeyInit, Mac, digest::CtOutput};
 use sha2::Sha256;
 
-use crate::time::Timestamp;
+use crate::{hex, time::Timestamp};
 
 /// The usual maximum difference between the timestamp of a signature and the local clock.
 pub const SIGNATURE_TOLERANCE: Duration = Duration::from_secs(300);
@@ -96,7 +96,8 @@ fn parse(header: &str) -> Option<(&str, Vec<Signature>)> {
             // Two timestamps are ambiguous: another parser could use the other one.
             Some(("t", _)) => return None,
             Some(("v1", text)) => {
-                signatures.extend(parse_hex(text).map(|bytes| Signature::new(bytes.into())))
+                let bytes = hex::decode(text).and_then(|bytes| <[u8; LENGTH]>::try_from(bytes).ok());
+                signatures.extend(bytes.map(|bytes| Signature::new(bytes.into())))
             }
             _ => {}
         }
@@ -106,29 +107,13 @@ fn parse(header: &str) -> Option<(&str, Vec<Signature>)> {
     (1..=SIGNATURES_MAX).contains(&signatures.len()).then_some((timestamp, signatures))
 }
 
-/// The bytes of a hexadecimal signature.
-fn parse_hex(text: &str) -> Option<[u8; LENGTH]> {
-    let mut bytes = [0; LENGTH];
-    let pairs = text.as_bytes().chunks(2);
-    if text.len() != 2 * LENGTH {
-        return None;
-    }
-    for (byte, pair) in bytes.iter_mut().zip(pairs) {
-        let pair = std::str::from_utf8(pair).ok()?;
-        // `from_str_radix` would accept a sign.
-        let is_hex = pair.bytes().all(|digit| digit.is_ascii_hexdigit());
-        *byte = u8::from_str_radix(pair, 16).ok().filter(|_| is_hex)?;
-    }
-    Some(bytes)
-}
-
 /// The header of a body that each of the secrets signs at this time.
 pub fn sign(body: &[u8], secrets: &[String], now: Timestamp) -> String {
     let timestamp = (now.as_millis() / 1_000).max(0).to_string();
     let mut header = format!("t={timestamp}");
     for signature in secrets.iter().filter_map(|secret| signature(secret, &timestamp, body)) {
         header.push_str(",v1=");
-        header.extend(signature.into_bytes().iter().map(|byte| format!("{byte:02x}")));
+        header.push_str(&hex::encode(&signature.into_bytes()));
     }
     header
 }
@@ -158,8 +143,7 @@ mod tests {
 
     fn sign(body: &[u8], secret: &str, timestamp: i64) -> String {
         let bytes = signature(secret, &timestamp.to_string(), body).unwrap().into_bytes();
-        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        format!("t={timestamp},v1={hex}")
+        format!("t={timestamp},v1={}", hex::encode(&bytes))
     }
 
     fn verify(header: Option<&str>, body: &[u8], names: &[&str]) -> Result<(), SignatureError> {

@@ -1,8 +1,7 @@
 //! The keys of a [`super::KeyValueArchive`].
 
-use std::fmt::Write as _;
-
 use super::{ShortLink, TrackSelector, VideoId};
+use crate::hex;
 
 /// Key of the figures of the whole archive.
 pub(super) const TOTALS: &str = "totals";
@@ -24,12 +23,7 @@ pub(super) fn before(of: &VideoId) -> String {
 }
 
 pub(super) fn text(video: &VideoId, content_sha256: &[u8]) -> String {
-    let mut key = format!("text/{video}/");
-    for byte in content_sha256 {
-        // Writing to a string cannot fail.
-        let _ = write!(key, "{byte:02x}");
-    }
-    key
+    format!("text/{video}/{}", hex::encode(content_sha256))
 }
 
 pub(super) fn lease(video: &VideoId, selector: &TrackSelector) -> String {

@@ -16,8 +16,8 @@ use super::{
 use crate::{
     debug_fields,
     error::{Error, ErrorKind, Result, Retry},
-    ids::{Cursor, Holder},
-    page::{Page, PageRequest},
+    ids::Holder,
+    page::{Page, PageRequest, no_cursor},
     time::Timestamp,
     transcript::{TrackInfo, Transcript},
     video::{ShortLink, VideoId},
@@ -228,13 +228,13 @@ impl KeyValueArchive {
     async fn page<T>(
         &self,
         mut after: String,
-        size: usize,
-        items: impl Fn(&VideoId, &VideoRecord) -> Vec<(Cursor, T)> + Send,
+        page: &PageRequest,
+        items: impl Fn(&VideoId, &VideoRecord) -> Vec<(String, T)> + Send,
     ) -> Result<Page<T>>
     where
         T: Send,
     {
-        let mut found: Vec<(Cursor, T)> = Vec::new();
+        let mut found: Vec<(String, T)> = Vec::new();
         loop {
             let records = self.store.list(keys::VIDEOS, &after, keys::LIST_MAX).await?;
             let is_last = records.len() < keys::LIST_MAX;
@@ -244,11 +244,10 @@ impl KeyValueArchive {
                 found.extend(items(&video, &decode(&key, &value)?));
                 after = key;
             }
-            if is_last || found.len() > size {
-                let has_more = found.len() > size;
-                found.truncate(size);
-                let next = found.last().filter(|_| has_more).map(|(cursor, _)| cursor.clone());
-                return Ok(Page { items: found.into_iter().map(|(_, item)| item).collect(), next });
+            if is_last || found.len() > page.size() {
+                let found = Page::cut(found, page, |(cursor, _)| cursor.clone());
+                let items = found.items.into_iter().map(|(_, item)| item).collect();
+                return Ok(Page { items, next: found.next });
             }
         }
     }
@@ -261,11 +260,6 @@ fn decode<T: DeserializeOwned>(key: &str, value: &[u8]) -> Result<T> {
 #[cold]
 fn corrupt(key: &str) -> Error {
     Error::new(ErrorKind::Corrupt, Retry::Never, format!("the value of the key {key:?} cannot be read back"))
-}
-
-#[cold]
-fn no_cursor() -> Error {
-    Error::invalid("the cursor is not from this store")
 }
 
 #[async_trait]
@@ -418,11 +412,11 @@ impl Archive for KeyValueArchive {
             let tracks = tracks.filter(|(index, _)| {
                 last.as_ref().is_none_or(|(last, position)| (&key, index) > (last, position))
             });
-            tracks.map(|(index, track)| (Cursor::new(track_cursor(video, index)), track)).collect()
+            tracks.map(|(index, track)| (track_cursor(video, index), track)).collect()
         };
         // The video of the cursor may have more tracks, so the list begins with it.
         let before = after.as_ref().map_or_else(|| keys::VIDEOS.to_owned(), |(video, _)| keys::before(video));
-        self.page(before, page.size(), tracks).await
+        self.page(before, &page, tracks).await
     }
 
     async fn list_withdrawn(&self, page: PageRequest) -> Result<Page<VideoId>> {
@@ -431,10 +425,10 @@ impl Archive for KeyValueArchive {
             Some(cursor) => keys::video(&parse_video(cursor.as_str()).ok_or_else(no_cursor)?),
         };
         let withdrawn = |video: &VideoId, record: &VideoRecord| match record.withdrawn {
-            true => vec![(Cursor::new(video.to_string()), video.clone())],
+            true => vec![(video.to_string(), video.clone())],
             false => Vec::new(),
         };
-        self.page(after, page.size(), withdrawn).await
+        self.page(after, &page, withdrawn).await
     }
 
     async fn stats(&self) -> Result<ArchiveStats> {

@@ -10,13 +10,12 @@ use async_trait::async_trait;
 
 use crate::{
     error::{Error, ErrorKind, Result, Retry},
-    ids::{GrantId, HoldId, WalletId},
+    ids::{Cursor, GrantId, HoldId, WalletId},
     ledger::{
         Balance, Entry, EntryKind, GrantOutcome, GrantRequest, HoldOutcome, HoldRequest, HoldState, Ledger,
         Leg, PeriodBalance, Pool, PoolBalance, RevokeOutcome, RevokeRequest, SettleOutcome, SettleRequest,
         Terms,
     },
-    memory::{numbered, page_of},
     page::{Page, PageRequest},
     time::Timestamp,
 };
@@ -449,10 +448,10 @@ impl Ledger for LedgerModel {
     }
 
     async fn entries(&self, wallet: &WalletId, page: PageRequest) -> Result<Page<Entry>> {
-        let after = numbered(page.after.as_ref())?;
+        let after = Cursor::number(page.after.as_ref())?;
         let entries = self.journal().entries(wallet);
         let rest = entries.into_iter().filter(|entry| entry.seq > after);
-        Ok(page_of(rest, page.size(), |entry| entry.seq.to_string()))
+        Ok(Page::cut(rest, &page, |entry| entry.seq.to_string()))
     }
 
     async fn wallets(&self, page: PageRequest) -> Result<Page<Balance>> {
@@ -468,6 +467,6 @@ impl Ledger for LedgerModel {
         let rest = wallets.iter().filter(|wallet| wallet.as_str() > after);
         let rest =
             rest.map(|wallet| journal.last_balance(wallet, journal.credits(wallet).map(|(_, pool, _)| pool)));
-        Ok(page_of(rest, page.size(), |balance| balance.wallet.as_str().to_owned()))
+        Ok(Page::cut(rest, &page, |balance| balance.wallet.as_str().to_owned()))
     }
 }

@@ -14,7 +14,7 @@ use crate::{
     error::{Error, Result},
     transcript::TrackInfo,
     video::{Platform, VideoId},
-    wire::{LanguageObject, lookup::AFTER_SEGMENTS},
+    wire::{LanguageObject, details, lookup::AFTER_SEGMENTS},
 };
 
 /// Longest text of a search, in characters.
@@ -257,6 +257,16 @@ impl JobInfo {
             poll_url,
             callback_url: job.callback_url.clone(),
         }
+    }
+}
+
+impl JobResults {
+    /// Returns the JSON of this page before its items. Their list and [`AFTER_SEGMENTS`] follow.
+    ///
+    /// # Errors
+    /// Only if the serializer fails; no page causes that.
+    pub fn before_items(self) -> Result<Vec<u8>> {
+        details::before_last_list(&Self { items: Vec::new(), ..self })
     }
 }
 

@@ -117,6 +117,17 @@ fn v1_transcript_is_read_back_without_source() {
 }
 
 #[test]
+fn v1_job_results_are_written_before_their_items() {
+    for (next_cursor, expect) in [
+        (None, r#"{"job_id":"job_a","next_cursor":null,"items":"#),
+        (Some("2".to_owned()), r#"{"job_id":"job_a","next_cursor":"2","items":"#),
+    ] {
+        let page = JobResults { job_id: "job_a".to_owned(), next_cursor, items: Vec::new() };
+        assert_eq!(page.before_items().unwrap(), expect.as_bytes());
+    }
+}
+
+#[test]
 fn v1_job_result_names_video_of_its_platform() {
     for (platform, id) in [
         (Platform::YouTube, "dQw4w9WgXcQ"),

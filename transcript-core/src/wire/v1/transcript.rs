@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     archive::{StoredTranscript, view::TranscriptView},
     body::segments::{self, Segment},
-    error::{Error, Result},
+    error::Result,
     transcript::{LanguageTag, TrackInfo, TrackKind, Transcript, VideoDetails},
     video::{Platform, VideoId, VideoLink},
     wire::{
@@ -68,17 +68,7 @@ impl VideoTranscript {
     /// # Errors
     /// Only if the serializer fails; no transcript causes that.
     pub fn before_segments(stored: &StoredTranscript, requested: Option<&LanguageTag>) -> Result<Vec<u8>> {
-        Self::without_segments(stored).with_requested(requested).before_segments_of()
-    }
-
-    /// The JSON of a transcript without segments, before them.
-    fn before_segments_of(&self) -> Result<Vec<u8>> {
-        let json = serde_json::to_vec(self);
-        let mut json =
-            json.map_err(|error| Error::unexpected(format!("cannot serialize a v1 transcript: {error}")))?;
-        // The segments come last, so the JSON ends with their empty list and the end of the object.
-        json.truncate(json.len().saturating_sub("[]".len() + AFTER_SEGMENTS.len()));
-        Ok(json)
+        details::before_last_list(&Self::without_segments(stored).with_requested(requested))
     }
 
     /// Adds the language that the caller requested.
@@ -104,7 +94,7 @@ impl VideoTranscript {
             ..Self::without_segments(stored).with_requested(requested)
         };
         V1MetadataObject::describe(&mut body.metadata, &stored.details, view);
-        let mut json = body.before_segments_of()?;
+        let mut json = details::before_last_list(&body)?;
         json.extend(segments);
         json.extend_from_slice(AFTER_SEGMENTS);
         Ok(json)

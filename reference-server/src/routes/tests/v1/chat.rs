@@ -1,10 +1,16 @@
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use tokio::{runtime::Handle, sync::Semaphore};
 use transcript_core::{
-    Result,
+    Error, Result,
     chat::{Chat, ChatModel, ChatOptions, DeltaSink, ModelReply, ModelRequest},
 };
 
@@ -231,4 +237,44 @@ async fn chat_answer_of_leaving_client_is_stored() {
     );
     assert_eq!(repeat.json()["response"], "It is so quiet here [0:01].", "{repeat:?}");
     assert_eq!((left(&service, &key).await, requested.available_permits()), (199, 0));
+}
+
+/// A model that refuses every question; counts its calls.
+#[derive(Debug)]
+struct RefusingModel(Arc<AtomicU32>);
+
+#[async_trait]
+impl ChatModel for RefusingModel {
+    fn context_tokens(&self) -> u32 {
+        8_000
+    }
+
+    async fn complete(&self, _: ModelRequest, _: Option<Arc<dyn DeltaSink>>) -> Result<ModelReply> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Err(Error::unsupported("the model refuses this"))
+    }
+}
+
+/// A client can cause a refusal: it pays for the fetch before it, and its calls of the model are limited.
+#[tokio::test]
+async fn chat_refused_question_costs_its_fetch_and_is_limited() {
+    const REFUSED: &str = "message: the chat model refused this question";
+    let calls = Arc::new(AtomicU32::new(0));
+    let model = RefusingModel(Arc::clone(&calls));
+    let refusing = Chat::new(Handle::current(), Arc::new(model), ChatOptions::default());
+    let service = ServiceFixture::with_chat(refusing).await;
+    let key = service.account("ann@example.org").await;
+    check(&chat(&service, &key, &question(NEW), &[]).await, 400, REFUSED);
+    assert_eq!(left(&service, &key).await, 199);
+    let delivered = service.get_with(&format!("/api/v1/transcript?video_id={NEW}"), &key).await;
+    assert_eq!(delivered.status, 200, "{delivered:?}");
+    assert_eq!(left(&service, &key).await, 199, "the delivery was prepaid");
+    for _ in 1..60 {
+        service.clock.advance(Duration::from_secs(15));
+        check(&chat(&service, &key, &question(ARCHIVED), &[]).await, 400, REFUSED);
+    }
+    service.clock.advance(Duration::from_secs(60));
+    let limited = chat(&service, &key, &question(ARCHIVED), &[("accept", "text/event-stream")]).await;
+    check(&limited, 429, "Too many new transcripts or questions of this account failed");
+    assert_eq!((calls.load(Ordering::Relaxed), left(&service, &key).await), (60, 199));
 }

@@ -83,6 +83,10 @@ async fn v1_missing_or_unknown_key_returns_401() {
         ("GET", "/api/v1/transcript?video_id=x"),
         ("POST", "/api/v1/subscribe"),
         ("POST", "/api/v1/buy-credits"),
+        ("GET", "/api/v1/jobs/%ff"),
+        ("DELETE", "/api/v1/jobs/%ff"),
+        ("GET", "/api/v1/jobs/%ff/results"),
+        ("GET", "/api/v1/jobs/%ff/deliveries"),
     ] {
         let missing = service.send(request(method, target, &[], "")).await;
         check(&missing, 401, "This needs an API key");

@@ -26,6 +26,12 @@ pub(crate) const X_CREDITS_REMAINING: KnownHeader = KnownHeader {
     schema: || json!({ "type": "integer", "minimum": 0, "examples": [199] }),
 };
 
+/// Header `X-Failure-Detail`.
+const X_FAILURE_DETAIL: KnownHeader = KnownHeader {
+    name: "X-Failure-Detail",
+    schema: || json!({ "type": "string", "pattern": "^[a-z_]{1,32}$", "examples": ["private"] }),
+};
+
 impl KnownHeader {
     /// The header as an optional one.
     pub(crate) fn header(&self, description: &str) -> ResponseHeader {
@@ -81,6 +87,15 @@ pub(crate) fn no_credits() -> Value {
     )
 }
 
+/// Response 404 to a request for a transcript.
+pub(crate) fn no_transcript(description: &str, messages: &[(&str, &str)]) -> Value {
+    let detail = X_FAILURE_DETAIL.header(
+        "The state of the video: `private`, `removed`, `region`, `age`, `members`, `payment`, `login`, \
+         `live`, `upcoming`, `no_language`, `no_captions`, `withdrawn`.",
+    );
+    denial(404, description, messages, std::iter::once(detail).chain(rate_limit()))
+}
+
 /// Response 409 to a request whose first one is still running.
 pub(crate) fn busy() -> Value {
     denial(
@@ -132,6 +147,18 @@ pub(crate) fn body_denials(responses: &mut Value, limit: usize) {
 
 /// Response 500, possible for every operation.
 pub(crate) fn fault() -> Value {
+    fault_with([])
+}
+
+/// Response 500 to a request for a transcript.
+pub(crate) fn failed_fetch() -> Value {
+    fault_with([X_FAILURE_DETAIL.header(
+        "Why there is no transcript, if the fetch failed: `rate_limited`, `fetch_error` or `config_error`; \
+         `still_working` if it continues.",
+    )])
+}
+
+fn fault_with(headers: impl IntoIterator<Item = ResponseHeader>) -> Value {
     let messages = [
         ("fault", "The server could not process the request. Retry in a moment."),
         (
@@ -139,7 +166,7 @@ pub(crate) fn fault() -> Value {
             "The service could not reach its storage: nothing was charged, please try again in a moment.",
         ),
     ];
-    denial(500, "An internal error, or an error of the platform. Nothing was charged.", &messages, [])
+    denial(500, "An internal error, or an error of the platform. Nothing was charged.", &messages, headers)
 }
 
 /// Security: an account's key is required.

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use transcript_core::{
     accounts::{
         V1Error,
-        jobs::{Job, JobItem, ResultsPage},
+        jobs::{Job, JobItem, PAGE_MAX, ResultsPage},
     },
     archive::StoredTranscript,
     transcript::TrackInfo,
@@ -14,7 +14,7 @@ use transcript_core::{
 use crate::state::AppState;
 
 /// Items that are read from the store at once.
-pub(super) const READ_MAX: u32 = 100;
+pub(super) const READ_MAX: u32 = PAGE_MAX;
 
 /// Reads the items of a job in order.
 pub(super) struct ItemReader {

@@ -6,7 +6,7 @@ mod results;
 mod zip;
 
 use axum::{
-    extract::{Path, Request, State},
+    extract::{Request, State},
     response::Response,
 };
 use http::{HeaderMap, StatusCode, Uri};
@@ -15,7 +15,7 @@ use transcript_core::{
     PageRequest,
     accounts::{
         V1Endpoint,
-        jobs::{JobParams, JobView, PAGE_MAX},
+        jobs::{AccountJobs, JobParams, JobView, PAGE_MAX},
     },
     ids::Cursor,
     wire::v1::{JobDeliveries, JobInfo, JobList},
@@ -28,7 +28,7 @@ use super::{
     admission::{EarlyResponse, admit, admit_with_body, finish, reject},
 };
 use crate::{
-    api::{V1ErrorResponse, check_spelling, parameter, reply},
+    api::{PathName, V1ErrorResponse, check_spelling, parameter, path_name, reply},
     state::AppState,
 };
 
@@ -120,43 +120,45 @@ fn list_page(query: &str) -> Result<PageRequest, V1ErrorResponse> {
 /// The parameter `limit`, with its default and its largest value.
 fn page_limit(query: &str, (default, max): (u32, u32)) -> Result<u32, V1ErrorResponse> {
     let Some(text) = parameter(query, "limit")? else { return Ok(default) };
-    let limit = text.parse().ok().filter(|limit| (1..=max).contains(limit));
-    limit.ok_or_else(|| V1ErrorResponse::bad("limit", format!("it must be a number from 1 to {max}")))
+    // A text that is no number is as wrong as 0.
+    let limit = text.parse().unwrap_or(0);
+    AccountJobs::check_limit(limit, max)?;
+    Ok(limit)
 }
 
 /// Shows a job.
 pub(crate) async fn show(
     State(app): State<AppState>,
-    Path(id): Path<String>,
+    path: PathName,
     headers: HeaderMap,
 ) -> Result<Response, EarlyResponse> {
     let guard = admit(&app, V1Endpoint::ReadJobs, &headers, Vec::new()).await?;
     let rate = guard.rate();
-    let found = app.accounts.jobs.job(guard, &id).await;
+    let found = app.accounts.jobs.job(guard, &path_name(path)).await;
     Ok(finish(rate, found.map(|view| reply(StatusCode::OK, &info(&app, &view)))))
 }
 
 /// Shows the events of a job, and the attempts to send them.
 pub(crate) async fn deliveries(
     State(app): State<AppState>,
-    Path(id): Path<String>,
+    path: PathName,
     headers: HeaderMap,
 ) -> Result<Response, EarlyResponse> {
     let guard = admit(&app, V1Endpoint::ReadJobs, &headers, Vec::new()).await?;
     let rate = guard.rate();
-    let found = app.accounts.webhooks.deliveries(guard, &id).await;
+    let found = app.accounts.webhooks.deliveries(guard, &path_name(path)).await;
     Ok(finish(rate, found.map(|(job, log)| reply(StatusCode::OK, &JobDeliveries::new(&job, &log)))))
 }
 
 /// Cancels a job.
 pub(crate) async fn cancel(
     State(app): State<AppState>,
-    Path(id): Path<String>,
+    path: PathName,
     headers: HeaderMap,
 ) -> Result<Response, EarlyResponse> {
     let guard = admit(&app, V1Endpoint::CancelJob, &headers, Vec::new()).await?;
     let rate = guard.rate();
-    let cancelled = app.accounts.jobs.cancel(guard, &id).await;
+    let cancelled = app.accounts.jobs.cancel(guard, &path_name(path)).await;
     Ok(finish(rate, cancelled.map(|view| reply(StatusCode::OK, &info(&app, &view)))))
 }
 

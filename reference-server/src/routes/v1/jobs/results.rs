@@ -4,7 +4,7 @@
 
 use axum::{
     body::Body,
-    extract::{Path, State},
+    extract::State,
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
@@ -19,7 +19,7 @@ use transcript_core::{
     },
     archive::view::TranscriptView,
     transcript::LanguageTag,
-    wire::v1::{JobResult, VideoTranscript},
+    wire::v1::{JobResult, JobResults, VideoTranscript},
 };
 
 use super::{
@@ -29,7 +29,8 @@ use super::{
 };
 use crate::{
     api::{
-        BudgetedBytes, JSON, V1ErrorResponse, check_spelling, parameter, rate_limit_headers, wants_json_lines,
+        BudgetedBytes, JSON, PathName, V1ErrorResponse, check_spelling, parameter, path_name,
+        rate_limit_headers, wants_json_lines,
     },
     page::PageContext,
     routes::v1::admission::{EarlyResponse, admit, finish, reject},
@@ -68,7 +69,7 @@ impl ResultsForm {
 pub(crate) async fn results(
     State(app): State<AppState>,
     context: PageContext,
-    Path(id): Path<String>,
+    path: PathName,
     headers: HeaderMap,
     uri: Uri,
 ) -> Result<Response, EarlyResponse> {
@@ -78,7 +79,7 @@ pub(crate) async fn results(
         Ok(page) => page,
         Err(denial) => return Err(reject(guard, denial).await),
     };
-    let read = app.accounts.jobs.results(guard, &id, from, limit.min(READ_MAX)).await;
+    let read = app.accounts.jobs.results(guard, &path_name(path), from, limit.min(READ_MAX)).await;
     let found = match read {
         Ok(found) => found,
         Err(error) => return Ok(finish(rate, Err(error))),
@@ -107,10 +108,7 @@ fn page(query: &str, is_lines: bool) -> Result<(ResultsForm, u64, u32), V1ErrorR
     check_spelling(query, &["cursor", "limit", "format"])?;
     let from = match parameter(query, "cursor")? {
         None => 0,
-        Some(cursor) => {
-            let from = ResultsPage::position(&cursor);
-            from.ok_or_else(|| V1ErrorResponse::bad("cursor", "it is not of this list"))?
-        }
+        Some(cursor) => ResultsPage::position(&cursor)?,
     };
     let form = match parameter(query, "format")?.as_deref() {
         None | Some("json") if is_lines => ResultsForm::Lines,
@@ -165,12 +163,13 @@ impl ResultsBody {
         if self.state == BodyState::Start {
             self.state = BodyState::First;
             if !self.is_lines {
-                let cursor = self.items.next_page().map(|next| next.to_string());
-                let head =
-                    serde_json::json!({ "job_id": self.items.job().id.as_str(), "next_cursor": cursor });
-                let mut head = head.to_string();
-                head.truncate(head.len().saturating_sub(1));
-                head.push_str(",\"items\":[");
+                let page = JobResults {
+                    job_id: self.items.job().id.as_str().to_owned(),
+                    next_cursor: self.items.next_page().map(|next| next.to_string()),
+                    items: Vec::new(),
+                };
+                let mut head = page.before_items().map_err(|_| unreadable())?;
+                head.push(b'[');
                 return Ok(Some(head.into()));
             }
         }

@@ -6,7 +6,10 @@ use std::{
 };
 
 use async_trait::async_trait;
-use tokio::{sync::mpsc, time::Instant};
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::Instant,
+};
 
 use super::*;
 use crate::{
@@ -92,6 +95,19 @@ struct SenderFixture {
     delivered: mpsc::UnboundedReceiver<(Timestamp, MailMessage)>,
 }
 
+/// A running sender. Drop stops it at once.
+struct RunningSender {
+    stop: oneshot::Sender<()>,
+    tasks: JoinSet<()>,
+}
+
+impl RunningSender {
+    async fn stop(mut self) {
+        drop(self.stop);
+        self.tasks.join_next().await.unwrap().unwrap();
+    }
+}
+
 impl SenderFixture {
     fn new(faults: impl IntoIterator<Item = DeliveryFault>) -> Self {
         Self::with_outbox(Arc::new(MemoryOutbox::default()), faults)
@@ -121,8 +137,12 @@ impl SenderFixture {
         Self { outbox, notifier, directory, deps, mailer, delivered }
     }
 
-    fn start(&self) -> MailSenderHandle {
-        MailSender::new(self.deps.clone(), self.notifier.clone()).start(&Handle::current())
+    fn start(&self) -> RunningSender {
+        let (stop, stopped) = oneshot::channel::<()>();
+        let sender = MailSender::new(self.deps.clone(), self.notifier.clone());
+        let mut tasks = JoinSet::new();
+        tasks.spawn(sender.run(async move { drop(stopped.await) }));
+        RunningSender { stop, tasks }
     }
 
     async fn queue(&self, id: &str, to: &str) {

@@ -23,6 +23,7 @@ use crate::{
     debug_fields,
     directory::SecretStore,
     error::Result,
+    hex,
     ids::OrderId,
     retry::retry_store,
     time::{Clock, Random, Timestamp},
@@ -183,18 +184,13 @@ impl Sandbox {
     }
 
     fn token(&self, order: &OrderId) -> String {
-        let bytes = self.mac(order).map(|mac| mac.finalize().into_bytes().to_vec()).unwrap_or_default();
-        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+        self.mac(order).map(|mac| hex::encode(&mac.finalize().into_bytes())).unwrap_or_default()
     }
 
     fn is_token(&self, order: &OrderId, token: &str) -> bool {
-        let digits = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
-        let bytes: Option<Vec<u8>> = token.as_bytes().chunks(2).map(digits).collect();
-        // Compared in constant time; `from_str_radix` alone would accept a sign.
-        let is_hex = token.bytes().all(|byte| byte.is_ascii_hexdigit());
-        bytes
-            .filter(|_| is_hex)
-            .is_some_and(|bytes| self.mac(order).is_some_and(|mac| mac.verify_slice(&bytes).is_ok()))
+        // Compared in constant time.
+        let mac = self.mac(order).zip(hex::decode(token));
+        mac.is_some_and(|(mac, bytes)| mac.verify_slice(&bytes).is_ok())
     }
 }
 

@@ -1,0 +1,86 @@
+//! The lists of the ledger, and the expiry of holds, in either database.
+
+use transcript_core::{
+    Page, PageRequest, Result, Timestamp,
+    ids::WalletId,
+    ledger::{
+        Entry,
+        rules::{kind_from_name, pool_from_row},
+    },
+};
+
+use crate::{
+    codec::{self, number},
+    error::DbResult,
+    sql::{Database, Row, Statement, values},
+};
+
+pub(crate) const ENTRIES: &str = "SELECT seq, at, bucket, cap, kind, amount, shortfall, cause, memo
+    FROM ledger_entries WHERE wallet = $1 AND seq > $2 ORDER BY seq LIMIT $3";
+pub(crate) const RECENT_ENTRIES: &str = "SELECT seq, at, bucket, cap, kind, amount, shortfall, cause, memo
+    FROM ledger_entries WHERE wallet = $1 AND seq < $2 ORDER BY seq DESC LIMIT $3";
+
+/// The entries of a wallet, oldest first.
+pub(crate) async fn entries<D: Database>(
+    database: &D,
+    wallet: &WalletId,
+    page: &PageRequest,
+) -> Result<Page<Entry>> {
+    let after = codec::numbered(page.after.as_ref())?;
+    list(database, ENTRIES.into(), wallet, after, page).await
+}
+
+/// The entries of a wallet, newest first.
+pub(crate) async fn recent_entries<D: Database>(
+    database: &D,
+    wallet: &WalletId,
+    page: &PageRequest,
+) -> Result<Page<Entry>> {
+    let before = match &page.after {
+        Some(_) => codec::numbered(page.after.as_ref())?,
+        None => i64::MAX,
+    };
+    list(database, RECENT_ENTRIES.into(), wallet, before, page).await
+}
+
+async fn list<D: Database>(
+    database: &D,
+    statement: Statement,
+    wallet: &WalletId,
+    bound: i64,
+    page: &PageRequest,
+) -> Result<Page<Entry>> {
+    let keys = values![wallet.as_str(), bound, codec::one_more(page)];
+    let found = database.find(statement, &keys, |row| entry(wallet, row)).await?;
+    Ok(Page::cut(found, page, |entry| entry.seq.to_string()))
+}
+
+fn entry(wallet: &WalletId, row: &mut Row) -> DbResult<Entry> {
+    let shortfall = number(row.take(6)?)?;
+    Ok(Entry {
+        seq: number(row.take(0)?)?,
+        at: Timestamp::from_millis(row.take(1)?),
+        wallet: wallet.clone(),
+        pool: pool_from_row(row.take(2)?, number(row.take(3)?)?),
+        kind: kind_from_name(row.get(4)?, shortfall)?,
+        amount: number(row.take(5)?)?,
+        cause: row.take(7)?,
+        memo: row.take(8)?,
+    })
+}
+
+/// Expires at most `limit` holds in transactions of at most `step`, so that other writes can run in between.
+pub(crate) async fn expire_in_steps<F>(limit: u32, step: u32, expire: impl Fn(u32) -> F) -> Result<u32>
+where
+    F: Future<Output = Result<u32>>,
+{
+    let mut expired = 0;
+    while expired < limit {
+        let count = expire((limit - expired).min(step)).await?;
+        expired += count;
+        if count < step {
+            break;
+        }
+    }
+    Ok(expired)
+}
