@@ -9,7 +9,7 @@ use http::{HeaderName, HeaderValue, Request, StatusCode, header::HOST, request::
 use url::Host;
 
 use super::ProblemResponse;
-use crate::config::{HostPattern, ServerSettings, is_loopback_host};
+use crate::config::{HostPattern, ServerSettings, is_loopback_host, without_final_dot};
 
 /// Sentence of a 421.
 pub(crate) const OTHER_HOST: &str = "This server does not answer for this host.";
@@ -45,7 +45,7 @@ impl AllowedHosts {
         Self(Some(HostRules {
             listen: listen.to_string(),
             is_public,
-            base_url: settings.base_url.as_ref().and_then(|url| url.host()),
+            base_url: settings.base_url.as_ref().and_then(|url| url.host()).map(without_final_dot),
             listed: settings.allowed_hosts.clone(),
         }))
     }
@@ -111,10 +111,10 @@ fn host_of_header(value: &HeaderValue) -> Option<Host> {
     host_of(value.to_str().ok()?)
 }
 
-/// Host of `host` or `host:port`.
+/// Host of `host` or `host:port`, without the final dot of an absolute name.
 fn host_of(text: &str) -> Option<Host> {
     let authority: Authority = text.parse().ok().filter(|_| !text.contains('@'))?;
-    Host::parse(authority.host()).ok()
+    Host::parse(authority.host()).ok().map(without_final_dot)
 }
 
 #[cfg(test)]
@@ -194,16 +194,19 @@ mod tests {
     #[test]
     fn loopback_listener_behind_proxy_answers_for_base_url_and_allowed_hosts() {
         let settings = [
-            ("VERBATIM_SERVER__BASE_URL", "https://Example.org/verbatim"),
-            ("VERBATIM_SERVER__ALLOWED_HOSTS", "v.example.net,*.tunnel.example,10.0.0.1"),
+            ("VERBATIM_SERVER__BASE_URL", "https://Example.org./verbatim"),
+            ("VERBATIM_SERVER__ALLOWED_HOSTS", "V.example.net.,*.tunnel.example,10.0.0.1"),
         ];
         let hosts = hosts("127.0.0.1:8080", &settings);
         for host in LOOPBACK.into_iter().chain([
             "example.org",
             "EXAMPLE.org:443",
+            "example.org.",
             "v.example.net:8443",
+            "v.example.net.:8443",
             "a.tunnel.example",
             "a.b.tunnel.example",
+            "a.tunnel.example.",
             "10.0.0.1",
         ]) {
             check(&hosts, host, None);

@@ -42,7 +42,7 @@ pub use reload::ReloadedSettings;
 pub use server::{HostPattern, SearchAccess, ServerSettings, WebOrigin};
 pub use storage::{StorageSettings, StoreUrl};
 use value::ProxyUrl;
-pub use value::{BaseUrl, ParseSetting, Secret, SecretUrl, is_loopback_host};
+pub use value::{BaseUrl, ParseSetting, Secret, SecretUrl, is_loopback_host, without_final_dot};
 
 use layers::SettingLayers;
 use reader::SettingsReader;

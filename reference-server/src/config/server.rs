@@ -11,7 +11,7 @@ use url::{Host, Url};
 use super::{
     layers::RawSettings,
     listen::{FileMode, ListenAddress},
-    value::{BaseUrl, ParseSetting, WordSetting},
+    value::{BaseUrl, ParseSetting, WordSetting, without_final_dot},
 };
 
 /// `server.*`
@@ -124,13 +124,17 @@ impl HostPattern {
 }
 
 impl ParseSetting for HostPattern {
-    const ALLOWED: &'static str = "host names such as example.org or *.example.org, without a port";
+    const ALLOWED: &'static str =
+        "host names such as example.org, or *.example.org for all names below it, without a port";
 
     fn read(raw: &RawSettings) -> Result<Self, Option<String>> {
         let text = String::read(raw)?;
         let (is_below, name) = text.strip_prefix("*.").map_or((false, text.as_str()), |name| (true, name));
-        let host = Host::parse(name).map_err(|_| None)?;
-        let fits = !is_below || matches!(host, Host::Domain(_));
+        let host = without_final_dot(Host::parse(name).map_err(|_| None)?);
+        let fits = match &host {
+            Host::Domain(name) => !name.contains('*') && name.split('.').all(|label| !label.is_empty()),
+            Host::Ipv4(_) | Host::Ipv6(_) => !is_below,
+        };
         fits.then_some(Self { host, is_below }).ok_or(None)
     }
 

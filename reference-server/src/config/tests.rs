@@ -1,4 +1,5 @@
 mod documents;
+mod reload;
 
 use super::*;
 
@@ -122,6 +123,40 @@ fn unix_socket_requires_base_url() {
     let settings = load(&format!("{file}\nbase_url = \"https://v.example\""), &[], &[]).unwrap();
     assert_eq!(settings.server.listen.to_string(), "unix:/run/v.sock");
     assert!(!settings.server.is_local_only());
+}
+
+#[test]
+fn allowed_host_that_matches_no_request_is_refused() {
+    let read = |hosts: &str| load("", &[("VERBATIM_SERVER__ALLOWED_HOSTS", hosts)], &[]);
+    for wrong in ["*", "*.*", "a.*.org", ".example.org", "*..example.org", "example.net..", ".", "*.10.0.0.1"]
+    {
+        let problem = read(&format!("v.example,{wrong}")).unwrap_err();
+        assert!(problem.contains(&format!("{wrong:?} is invalid")), "{problem}");
+        assert!(problem.contains("*.example.org for all names below it"), "{problem}");
+    }
+    assert_eq!(read("EXAMPLE.net.").unwrap().server.allowed_hosts.show(), "[\"example.net\"]");
+}
+
+#[test]
+fn settings_that_claim_one_file_or_address_are_refused() {
+    for (file, expect) in [
+        ("storage.url = \"sqlite:///data/archive.db\"", "storage.archive_url: it is the file of storage.url"),
+        (
+            "storage.url = \"sqlite://a.db\"\nstorage.archive_url = \"sqlite://./a.db\"",
+            "storage.archive_url: it is the file of storage.url",
+        ),
+        ("metrics.listen = \"127.0.0.1:8080\"", "metrics.listen: it is the address of server.listen"),
+        ("admin.listen = \"8080\"", "admin.listen: it is the address of server.listen"),
+        (
+            "admin.listen = \"9465\"\nmetrics.listen = \"127.0.0.1:9465\"",
+            "metrics.listen: it is the address of admin.listen",
+        ),
+    ] {
+        let problem = load(file, &[], &[]).unwrap_err();
+        assert!(problem.starts_with(expect) && problem.lines().count() == 1, "{problem}");
+    }
+    let free = "server.listen = \"127.0.0.1:0\"\nadmin.listen = \"0\"\nmetrics.listen = \"127.0.0.1:0\"";
+    assert!(load(free, &[], &[]).is_ok());
 }
 
 #[test]
@@ -437,60 +472,4 @@ fn report_names_mail_route() {
     assert!(server.contains(line) && !server.contains("hush"), "{server}");
     let problem = load("mail.smtp_url = \"smtp://me:hush@mail.example\"", &[], &[]).unwrap_err();
     assert!(problem.contains("mail.from: it is not set") && !problem.contains("hush"), "{problem}");
-}
-
-/// Reloads settings that were read from one file with another one; returns the names of changed and refused settings.
-fn reload(before: &str, after: &str) -> (Settings, Vec<&'static str>, Vec<&'static str>) {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("v.toml");
-    let environment = vec![("VERBATIM_LIMITS__PLUS_PER_DAY".into(), "9".into())];
-    let sources =
-        SettingSources { data: "/data".into(), file: Some(file.clone()), environment, flags: Vec::new() };
-    std::fs::write(&file, before).unwrap();
-    let settings = Settings::load(sources.clone()).unwrap();
-    std::fs::write(&file, after).unwrap();
-    let ReloadedSettings { settings, changed, refused } = settings.reload(sources).unwrap();
-    (settings, changed, refused)
-}
-
-#[test]
-fn reload_changes_reloadable_settings_only() {
-    let before = "limits.wait = \"7s\"\nlimits.plus_per_day = 1\nplans.pro.credits = 1\nlog.level = \"warn\"";
-    let after =
-        "limits.wait = \"8s\"\nlimits.plus_per_day = 2\nlog.level = \"warn\"\ncheckout.grace = \"1d\"";
-    let (settings, changed, refused) = reload(before, after);
-    assert_eq!(changed, ["checkout.grace", "plans.pro.credits"]);
-    assert_eq!(refused, ["limits.wait"]);
-    let Settings { options, log, .. } = &settings;
-    assert_eq!((options.wait.as_secs(), options.lookup.plus_per_day), (7, 9));
-    assert_eq!((options.accounts.plans.pro.credits, log.level.0), (10_000, tracing::Level::WARN));
-    // A line that moves, and a value that is written in another way, are no changes.
-    let (_, changed, refused) = reload("limits.wait = \"60s\"", "\n\nlimits.wait = \"1m\"");
-    assert!(changed.is_empty() && refused.is_empty(), "{changed:?} {refused:?}");
-}
-
-#[test]
-fn reload_names_changed_secrets_and_no_derived_defaults() {
-    // The default of storage.archive_url is this database.
-    let file = |key: &str, database: &str| {
-        let stripe = format!("stripe.secret_key = \"{key}\"\nstripe.webhook_secrets = [\"whsec_1\"]");
-        format!("{stripe}\nstorage.url = \"postgres://db/{database}\"")
-    };
-    let (settings, changed, refused) = reload(&file("sk_1", "one"), &file("sk_2", "two"));
-    assert_eq!((changed.len(), refused), (0, vec!["storage.url", "stripe.secret_key"]));
-    assert_eq!(settings.stripe.secret_key, "sk_1");
-    let shown = format!("{settings:?}");
-    assert!(!shown.contains("sk_") && !shown.contains("whsec_"), "{shown}");
-}
-
-#[test]
-fn reloadable_settings_are_those_that_services_take_at_run_time() {
-    let names: Vec<_> =
-        table::settings().filter(|setting| setting.is_reloadable).map(|one| one.name).collect();
-    let groups = ["limits.", "plans.", "credits.", "entitlement.", "search.", "webhooks."];
-    let single = ["checkout.grace", "log.level", "server.allowed_hosts", "server.cors_origins"];
-    let fits = |name: &str| groups.iter().any(|group| name.starts_with(group)) || single.contains(&name);
-    assert!(names.iter().all(|name| fits(name)), "{names:?}");
-    let kept = table::settings().filter(|one| !one.is_reloadable && fits(one.name)).map(|one| one.name);
-    assert!(kept.eq(["search.access", "limits.fetches", "limits.wait"]));
 }

@@ -372,6 +372,19 @@ pub fn is_loopback_host(host: &Host) -> bool {
     }
 }
 
+/// The host without the dot at the end of an absolute name: `example.org` for `example.org.`.
+pub fn without_final_dot(host: Host) -> Host {
+    match host {
+        Host::Domain(mut name) => {
+            if name.ends_with('.') {
+                name.pop();
+            }
+            Host::Domain(name)
+        }
+        address => address,
+    }
+}
+
 /// Whether requests to an address can be read in transit.
 pub(super) fn is_exposed(address: &str) -> bool {
     Url::parse(address).is_ok_and(|url| BaseUrl(url).is_exposed())

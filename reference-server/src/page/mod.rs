@@ -31,6 +31,7 @@ pub(crate) use frame::{Frame, PageWidth, Section};
 pub(crate) use next_steps::NextSteps;
 
 use http::HeaderValue;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 /// What a page may do besides loading its own style sheet and icon.
 /// Nothing external and nothing inline is allowed.
@@ -78,6 +79,11 @@ pub(crate) fn content_security_policy(policy: PagePolicy) -> HeaderValue {
 /// Relative path from a path to the root of the service: one step per slash, except the first.
 pub(crate) fn root_of(path: &str) -> String {
     "../".repeat(path.matches('/').count().saturating_sub(1))
+}
+
+/// Query of a page whose address has a token, for [`Frame::query`].
+fn token_query(token: &str) -> String {
+    format!("token={}", utf8_percent_encode(token, NON_ALPHANUMERIC))
 }
 
 #[cfg(test)]

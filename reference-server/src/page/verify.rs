@@ -4,12 +4,12 @@ use http::StatusCode;
 use maud::{Markup, html};
 use transcript_core::wire::v1::VerifyResponse;
 
-use super::{Frame, PageContext, PageWidth, Section, account, assets::COPY_SCRIPT};
+use super::{Frame, PageContext, PageWidth, Section, account, assets::COPY_SCRIPT, token_query};
 
 /// Page with the button that redeems the token. Mail scanners open links, but press no buttons.
 pub(crate) fn confirm(context: &PageContext, token: &str) -> Markup {
-    let text = |key| context.text(key);
-    frame(context, "verify.title").render(html! {
+    let (text, query) = (|key| context.text(key), token_query(token));
+    frame(context, "verify.title").query(&query).render(html! {
         h1 { (text("verify.title")) }
         p { (text("verify.lead")) }
         // The action is relative to the page, so that it works under any base path.

@@ -4,7 +4,10 @@ use super::fold::{fold, is_mark};
 use crate::transcript::is_unspaced;
 use crate::transcript::script::{Script, char_script};
 
-/// Words to find. Case, accents, punctuation and Unicode form are ignored.
+/// Most different words of a query. Further ones are ignored.
+const WORDS_MAX: usize = 50;
+
+/// Words to find, at most 50 different ones. Case, accents, punctuation and Unicode form are ignored.
 ///
 /// ```
 /// use transcript_core::chat::WordQuery;
@@ -21,16 +24,20 @@ pub struct WordQuery(Vec<String>);
 impl WordQuery {
     /// Parses the words of a query, in any order; `None` if it has no letter or digit.
     pub fn new(query: &str) -> Option<Self> {
-        let words: Vec<String> = query.split_whitespace().map(fold).filter(|word| !word.is_empty()).collect();
+        let mut words: Vec<String> = Vec::new();
+        for word in query.split_whitespace().map(fold).filter(|word| !word.is_empty()) {
+            if words.len() < WORDS_MAX && !words.contains(&word) {
+                words.push(word);
+            }
+        }
         (!words.is_empty()).then_some(Self(words))
     }
 
     /// Whether the text contains every word; as a whole word in scripts that separate words.
     pub fn is_match(&self, text: &str) -> bool {
-        let folded = fold(text);
-        self.0
-            .iter()
-            .all(|word| folded.contains(word.as_str()) && (!has_ends(word) || is_whole_in(text, word)))
+        let (folded, words) = (fold(text), self.0.iter().map(String::as_str));
+        words.clone().all(|word| folded.contains(word))
+            && has_whole_words(text, words.filter(|word| has_ends(word)).collect())
     }
 }
 
@@ -41,13 +48,21 @@ fn has_ends(word: &str) -> bool {
     !word.chars().any(|c| is_unspaced(c) || char_script(c) == Script::Hangul)
 }
 
-/// Whether the folded word is a whole word of the text.
+/// Whether the folded words are whole words of the text.
 ///
 /// Examples: "art" in "state-of-the-art", "dont" in "don't".
-fn is_whole_in(text: &str, word: &str) -> bool {
+fn has_whole_words(text: &str, mut missing: Vec<&str>) -> bool {
     let is_between = |c: char| !(c.is_alphanumeric() || is_mark(c)) || is_unspaced(c);
-    text.split_whitespace()
-        .any(|piece| fold(piece) == word || piece.split(is_between).any(|part| fold(part) == word))
+    for piece in text.split_whitespace() {
+        if missing.is_empty() {
+            return true;
+        }
+        // Each piece is folded once, however many words are missing.
+        let mut remove = |found: String| missing.retain(|word| *word != found);
+        remove(fold(piece));
+        piece.split(is_between).map(fold).for_each(remove);
+    }
+    missing.is_empty()
 }
 
 #[cfg(test)]
@@ -73,5 +88,15 @@ mod tests {
         check("很好", "我的iPhone很好", true);
         check("학교", "학교에서 봤다", true);
         check("e", &format!("{} e", "here ".repeat(100)), true);
+        check("art don't 很好 state", "我的iPhone很好, don\u{2019}t: state-of-the-art", true);
+        check("art warn", "The art of warning", false);
+    }
+
+    #[test]
+    fn word_query_keeps_a_bounded_number_of_different_words() {
+        let words = |query: &str| WordQuery::new(query).unwrap().0;
+        assert_eq!(words(&"the Café THE cafe ".repeat(50)), ["the", "cafe"]);
+        let many: Vec<String> = (0..200).map(|n| format!("w{n}")).collect();
+        assert_eq!(words(&many.join(" ")), many[..WORDS_MAX]);
     }
 }

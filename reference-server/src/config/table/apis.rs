@@ -260,8 +260,9 @@ pub(super) const LIMITS: &[Setting] = &[
     bounded(
         "limits.tool_calls_per_network_per_minute",
         |reader, all| reader.small(&mut all.options.lookup.tool_calls_per_network_per_minute, RATE),
-        "Calls of `get_transcript`, `search_transcript` and `list_languages` at `/mcp` without a valid key, per \
-         network and minute.",
+        "Calls of `get_transcript`, `search_transcript` and `list_languages` at `/mcp` without a valid key, \
+         and documents of `/watch/…/pdf` and `/watch/…/docx`, per network and minute. A document counts as one \
+         for each 64 KiB of its words.",
     )
     .reloadable(),
     bounded(
@@ -273,8 +274,8 @@ pub(super) const LIMITS: &[Setting] = &[
     bounded(
         "limits.attempts_per_account_per_hour",
         |reader, all| reader.small(&mut all.options.accounts.attempts_per_account_per_hour, RATE),
-        "Fetches per account of the v1 API and hour that found no transcript, or that the client did not wait \
-         for.",
+        "Fetches per account of the v1 API and hour that found no transcript or that the client did not wait \
+         for, and questions that the chat model did not answer.",
     )
     .reloadable(),
     bounded(

@@ -1,8 +1,10 @@
 //! Checks that concern several settings.
 
+use std::path::{Path, absolute};
+
 use verbatim::{PaymentOptions, StripeOptions};
 
-use crate::config::{Settings, reader::SettingsReader, value::quoted};
+use crate::config::{Settings, StoreUrl, reader::SettingsReader, value::quoted};
 
 /// Prefix of Stripe's signing secrets.
 const WEBHOOK_SECRET: &str = "whsec_";
@@ -18,6 +20,18 @@ pub(super) fn check_cdn(reader: &mut SettingsReader<'_>, all: &mut Settings) {
     if all.cdn.purge_secret.is_some() && all.cdn.purge_url.is_none() {
         let what = "it is not set, but cdn.purge_secret is";
         reader.refuse("cdn.purge_url", &what, "set both, or only cdn.purge_url");
+    }
+}
+
+pub(super) fn check_storage(reader: &mut SettingsReader<'_>, all: &mut Settings) {
+    let (StoreUrl::Sqlite(main), StoreUrl::Sqlite(archive)) = (&all.storage.url, &all.storage.archive_url)
+    else {
+        return;
+    };
+    let absolute = |path: &Path| absolute(path).unwrap_or_else(|_| path.to_owned());
+    if absolute(main) == absolute(archive) {
+        let what = "it is the file of storage.url";
+        reader.refuse("storage.archive_url", &what, "give each database a file of its own");
     }
 }
 
@@ -123,6 +137,18 @@ pub(super) fn check_payments(reader: &mut SettingsReader<'_>, all: &mut Settings
 
 pub(super) fn check_entitlements(_: &mut SettingsReader<'_>, all: &mut Settings) {
     all.options.entitlement = (!all.entitlement.keys.is_empty()).then(|| all.entitlement.clone());
+}
+
+/// Two listeners cannot have one address, unless the system selects their ports.
+pub(super) fn check_listeners(reader: &mut SettingsReader<'_>, all: &mut Settings) {
+    let server = ("server.listen", Some(all.server.listen.socket_address()));
+    let admin = ("admin.listen", all.server.admin.map(|address| address.0));
+    let metrics = ("metrics.listen", all.log.metrics);
+    for ((name, address), (other, taken)) in [(admin, server), (metrics, server), (metrics, admin)] {
+        if address == taken && address.is_some_and(|address| address.port() != 0) {
+            reader.refuse(name, &format_args!("it is the address of {other}"), "give another port");
+        }
+    }
 }
 
 pub(super) fn check_traces(reader: &mut SettingsReader<'_>, all: &Settings) {

@@ -16,7 +16,7 @@ use super::{Settings, reader::SettingsReader};
 pub(super) const SECTIONS: [Section; 19] = [
     section("Server", sources::SERVER, checks::check_server),
     section("Shared caches", sources::SHARED_CACHES, checks::check_cdn),
-    section("Storage", sources::STORAGE, NO_CHECK),
+    section("Storage", sources::STORAGE, checks::check_storage),
     section("Requests to platforms", sources::REQUESTS_TO_PLATFORMS, checks::check_requests),
     section("Another Verbatim server", sources::ANOTHER_VERBATIM_SERVER, checks::check_service),
     section("Speech-to-text", sources::SPEECH_TO_TEXT, checks::check_speech),
@@ -35,7 +35,7 @@ pub(super) const SECTIONS: [Section; 19] = [
     section("Plans and prices", apis::PLANS_AND_PRICES, NO_CHECK),
     section("Admin API", operation::ADMIN_API, NO_CHECK),
     section("Web pages", operation::WEB_PAGES, NO_CHECK),
-    section("Logs, metrics and traces", operation::LOGS, NO_CHECK),
+    section("Logs, metrics and traces", operation::LOGS, checks::check_listeners),
 ];
 
 /// Checks several settings.

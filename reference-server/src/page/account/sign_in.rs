@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::post_form;
-use crate::page::{Frame, PageContext, Section};
+use crate::page::{Frame, PageContext, Section, token_query};
 
 /// Form that sends a mail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,8 +72,8 @@ pub(crate) fn mail_sent(context: &PageContext) -> Markup {
 
 /// Page of the mailed link. The button signs in.
 pub(crate) fn confirm_sign_in(context: &PageContext, token: &str) -> Markup {
-    let text = |key| context.text(key);
-    frame(context, "sign_in.title").render(html! {
+    let (text, query) = (|key| context.text(key), token_query(token));
+    frame(context, "sign_in.title").query(&query).render(html! {
         h1 { (text("sign_in.title")) }
         p { (text("sign_in.confirm")) }
         (post_form(context, "sign-in/confirm", html! {

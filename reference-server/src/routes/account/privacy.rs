@@ -77,6 +77,11 @@ pub(in crate::routes) async fn delete(
     sent: SentForm,
 ) -> Response {
     let account = &principal.account;
+    if account.blocked {
+        // Its address could register again, and would not be blocked. The operator may delete it.
+        let page = page::delete(&context, account, Some("account.blocked"));
+        return respond(StatusCode::CONFLICT, page);
+    }
     let typed = sent.field("email");
     let is_confirmed =
         Email::parse(&typed).map_or(typed == account.email, |email| email.as_str() == account.email);

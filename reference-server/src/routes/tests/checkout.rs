@@ -71,7 +71,8 @@ async fn checkout_pack_payment_adds_credits_once() {
     let page = order(&service, &key, "1k").await;
     let shown = get(&service, &page).await;
     is_page(&shown, 200, "Test checkout");
-    for text in ["This is a test.", "1,000 credits", "$12.00", "Pretend to pay $12.00", "Cancel"] {
+    let german = format!("<a href=\"?hl=de&amp;{}\"", page.split_once('?').unwrap().1);
+    for text in ["This is a test.", "1,000 credits", "$12.00", "Pretend to pay $12.00", "Cancel", &german] {
         assert!(shown.text.contains(text), "{text}: {}", shown.text);
     }
     // Read methods change nothing, however often they are called.

@@ -1,6 +1,10 @@
 //! Tests of the documents of a transcript.
 
-use transcript_core::video::{Platform, VideoId};
+use transcript_core::{
+    lookup::LookupOptions,
+    transcript::Segment,
+    video::{Platform, VideoId},
+};
 
 use crate::testing::{ARCHIVED, NEW, ServiceFixture, request, transcript};
 
@@ -32,4 +36,25 @@ async fn pdf_without_font_is_page_with_letters() {
     assert!(page.text.contains("keine Schrift: \u{10d50}. Laden Sie das Word-Dokument"), "{}", page.text);
     let docx = service.get(&format!("/watch/video_site/{NEW}/docx")).await;
     assert_eq!(docx.status, 200);
+}
+
+#[tokio::test]
+async fn documents_are_limited_per_network_by_their_length() {
+    let options = LookupOptions { tool_calls_per_network_per_minute: 4, ..LookupOptions::default() };
+    let service = ServiceFixture::with_options(options).await;
+    let mut long = transcript(&VideoId::new(Platform::YouTube, NEW).unwrap());
+    long.segments = (0..64).map(|at| Segment::new("so ".repeat(1_024), at * 1_000, 1_000)).collect();
+    service.keep(long).await;
+    let short = format!("/watch/video_site/{ARCHIVED}/pdf");
+    let long = format!("/watch/video_site/{NEW}/docx");
+    assert_eq!(service.get(&short).await.status, 200);
+    // Three times 64 KiB count as three.
+    assert_eq!(service.get(&long).await.status, 200);
+    for target in [&short, &long] {
+        let refused = service.get(&format!("{target}?hl=de")).await;
+        assert_eq!((refused.status.as_u16(), refused.header("retry-after")), (429, Some("60")));
+        assert!(refused.text.contains("Zu viele Downloads in kurzer Zeit."), "{}", refused.text);
+    }
+    let other = service.send_from("198.51.100.7", request("GET", &short, &[], "")).await;
+    assert_eq!(other.status, 200);
 }

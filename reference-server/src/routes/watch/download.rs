@@ -1,6 +1,9 @@
 //! `GET /watch/{platform}/{id}/docx` and `…/pdf`: the archived transcript as a document.
 
+use std::time::Duration;
+
 use axum::{
+    Extension,
     body::Body,
     extract::State,
     response::{IntoResponse, Response},
@@ -11,11 +14,13 @@ use http::{
 };
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use tokio::sync::Semaphore;
-use transcript_core::{archive::StoredTranscript, transcript::Transcript, video::VideoLink};
+use transcript_core::{
+    archive::StoredTranscript, time::ceil_seconds, transcript::Transcript, video::VideoLink,
+};
 
 use super::{PageOptions, VideoPath, parse_path, question::archived, transcribe::no_video};
 use crate::{
-    api::{ProblemResponse, budgeted},
+    api::{ClientAddress, ProblemResponse, budgeted},
     page::{
         PageContext,
         pdf::{PDF, PdfError, pdf_document},
@@ -27,17 +32,20 @@ use crate::{
 
 /// Documents that are written at the same time. More would only take CPU time from other work.
 static WRITERS: Semaphore = Semaphore::const_new(2);
+/// Longest wait for a place among them.
+const WRITER_WAIT_MAX: Duration = Duration::from_secs(3);
 /// Bytes of a document in memory for each byte of the words, at most.
 const BYTES_PER_BYTE: usize = 16;
 
 /// Sends the document for word processors. It reads the archive only.
 pub(crate) async fn docx(
     State(app): State<AppState>,
+    Extension(client): Extension<ClientAddress>,
     context: PageContext,
     path: VideoPath,
     uri: Uri,
 ) -> Result<Response, ProblemResponse> {
-    let stored = find(&app, path, &uri).await?;
+    let stored = find(&app, client, &context, (path, &uri)).await?;
     send(&app, stored, DOCX, move |stored| word_document(&context, stored).map_err(|error| failed(&error)))
         .await
 }
@@ -47,11 +55,12 @@ pub(crate) async fn docx(
 /// Its link has no attribute `download`, with which browsers do not show the page of an error.
 pub(crate) async fn pdf(
     State(app): State<AppState>,
+    Extension(client): Extension<ClientAddress>,
     context: PageContext,
     path: VideoPath,
     uri: Uri,
 ) -> Result<Response, ProblemResponse> {
-    let stored = find(&app, path, &uri).await?;
+    let stored = find(&app, client, &context, (path, &uri)).await?;
     let name = attachment(&stored.transcript);
     let write =
         move |stored: &_| pdf_document(&context, stored).map_err(|error| without_pdf(&context, &error));
@@ -62,9 +71,30 @@ pub(crate) async fn pdf(
     Ok(response)
 }
 
-async fn find(app: &AppState, path: VideoPath, uri: &Uri) -> Result<StoredTranscript, ProblemResponse> {
+/// The transcript, if the network of the caller may have a document of it.
+async fn find(
+    app: &AppState,
+    client: ClientAddress,
+    context: &PageContext,
+    (path, uri): (VideoPath, &Uri),
+) -> Result<StoredTranscript, ProblemResponse> {
     let Some(VideoLink::Video(video)) = parse_path(path) else { return Err(no_video()) };
-    archived(app, &video, &PageOptions::parse(uri)).await.ok_or_else(no_video)
+    let stored = archived(app, &video, &PageOptions::parse(uri)).await.ok_or_else(no_video)?;
+    let admitted = app.lookup.admit_document(word_bytes(&stored), Some(client.0)).await;
+    match admitted.map_err(|error| failed(&error))? {
+        None => Ok(stored),
+        Some(wait_ms) => {
+            let wait = Duration::from_millis(wait_ms);
+            let seconds = ceil_seconds(wait).to_string();
+            let detail = context.fill("transcript.too_many_documents", &[("seconds", &seconds)]);
+            Err(ProblemResponse::new(StatusCode::TOO_MANY_REQUESTS, detail).with_retry_after(wait))
+        }
+    }
+}
+
+/// Length of the words.
+fn word_bytes(stored: &StoredTranscript) -> usize {
+    stored.transcript.segments.iter().map(|segment| segment.text.len()).sum()
 }
 
 /// Writes a document on a blocking thread, within the memory budget of large bodies, and sends it.
@@ -74,13 +104,18 @@ async fn send(
     kind: &'static str,
     write: impl FnOnce(&StoredTranscript) -> Result<Vec<u8>, ProblemResponse> + Send + 'static,
 ) -> Result<Response, ProblemResponse> {
-    let words: usize = stored.transcript.segments.iter().map(|segment| segment.text.len()).sum();
-    let reserved = app.body_budget.reserve(words.saturating_mul(BYTES_PER_BYTE)).await?;
-    let permit = WRITERS.acquire().await.map_err(|_| ProblemResponse::fault())?;
-    let written = tokio::task::spawn_blocking(move || write(&stored)).await;
-    drop(permit);
-    let bytes = written.map_err(|error| failed(&error))??;
-    let mut response = budgeted(Body::from(bytes), reserved).into_response();
+    // A request that waits for a place holds no memory that paid requests need.
+    let permit = tokio::time::timeout(WRITER_WAIT_MAX, WRITERS.acquire()).await.map_err(|_| busy())?;
+    let permit = permit.map_err(|_| ProblemResponse::fault())?;
+    let reserved = app.body_budget.reserve(word_bytes(&stored).saturating_mul(BYTES_PER_BYTE)).await?;
+    // The work goes on if the caller disconnects, so it has the place and the memory.
+    let work = move || {
+        let written = write(&stored);
+        drop(permit);
+        (written, reserved)
+    };
+    let (written, reserved) = tokio::task::spawn_blocking(work).await.map_err(|error| failed(&error))?;
+    let mut response = budgeted(Body::from(written?), reserved).into_response();
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
@@ -103,6 +138,11 @@ fn without_pdf(context: &PageContext, error: &PdfError) -> ProblemResponse {
         PdfError::Writer(_) => return failed(error),
     };
     ProblemResponse::new(StatusCode::UNPROCESSABLE_ENTITY, detail)
+}
+
+fn busy() -> ProblemResponse {
+    let detail = "The server is making other documents. Retry in a few seconds.";
+    ProblemResponse::new(StatusCode::SERVICE_UNAVAILABLE, detail)
 }
 
 fn failed(error: &dyn std::error::Error) -> ProblemResponse {

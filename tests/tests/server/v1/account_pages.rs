@@ -5,7 +5,7 @@ use http::Method;
 use tempfile::TempDir;
 
 use super::mail_client::{MailClient, create_account, token_from};
-use crate::server::harness::{ServerFixture, ServerReply};
+use crate::server::harness::{ServerFixture, ServerReply, run, verbatim};
 
 /// A browser with a cookie, whose forms name their origin.
 pub(super) struct BrowserFixture<'a> {
@@ -351,6 +351,12 @@ async fn account_page_sessions_are_listed_revoked_and_survive_restart() -> Resul
     assert_eq!(export.json()["account"]["email"], "ann@example.org");
     let wrong = here.post("/account/delete", "email=ben%40example.org").await?;
     assert_eq!(wrong.status, 400);
+    let operator = |command: &str| run(verbatim(data.path(), &["accounts", command, "ann@example.org"]), b"");
+    assert!(operator("block")?.status.success());
+    let blocked = here.post("/account/delete", "email=ann%40example.org").await?;
+    assert_eq!(blocked.status, 409);
+    assert!(blocked.text().contains("Please write to the operator of this service."), "{}", blocked.text());
+    assert!(operator("unblock")?.status.success());
     let deleted = here.post("/account/delete", "email=Ann%40example.org").await?;
     assert_eq!((deleted.status.as_u16(), deleted.header("location")), (303, "../account/deleted"));
     let ended = BrowserFixture { server: &server, cookie: here.cookie.clone() };
