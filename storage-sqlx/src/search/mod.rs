@@ -49,8 +49,9 @@ macro_rules! candidates {
                         ON d.id = (SELECT max(id) FROM search_documents WHERE id <= m.id)
                     WHERE d.date >= $2 AND d.date < $3 GROUP BY d.video
                 )
-                SELECT video, wish, score, (SELECT count(*) FROM found), (SELECT count(*) FROM matched)
-                FROM found ORDER BY ", $order, " LIMIT $4 OFFSET $5"),
+                SELECT video, wish, score, (SELECT count(*) FROM found), read
+                FROM (SELECT count(*) AS read FROM matched) r LEFT JOIN found ON TRUE
+                ORDER BY ", $order, " LIMIT $4 OFFSET $5"),
             postgres: concat!("WITH matched AS MATERIALIZED (
                     SELECT video, wish,
                         (ts_rank('{0.3, 0.7, 0.5, 1.0}', terms, $1::TEXT::TSQUERY, 1) * 1000000000)::BIGINT AS score
@@ -62,8 +63,9 @@ macro_rules! candidates {
                     FROM best m JOIN search_documents d ON d.video = m.video AND d.wish = m.wish
                     WHERE d.date >= $2 AND d.date < $3 ORDER BY d.video, m.score DESC, d.wish
                 )
-                SELECT video, wish, score, (SELECT count(*) FROM found), (SELECT count(*) FROM matched)
-                FROM found ORDER BY ", $order, " LIMIT $4 OFFSET $5"),
+                SELECT video, wish, score, (SELECT count(*) FROM found), read
+                FROM (SELECT count(*) AS read FROM matched) r LEFT JOIN found ON TRUE
+                ORDER BY ", $order, " LIMIT $4 OFFSET $5"),
         }
     };
 }
@@ -89,15 +91,17 @@ pub struct SqlSearchIndex<D> {
     pub(crate) database: D,
 }
 
-fn decode_candidate(row: &mut Row) -> DbResult<(Candidate, u64, i64)> {
-    let (video, selector): (String, String) = (row.take(0)?, row.take(1)?);
-    let score: i64 = row.take(2)?;
+/// Without a candidate, one row has the numbers alone.
+fn decode_candidate(row: &mut Row) -> DbResult<(Option<Candidate>, u64, i64)> {
+    let numbers = (row.take(3)?, row.take(4)?);
+    let Some(video) = row.take::<Option<String>>(0)? else { return Ok((None, numbers.0, numbers.1)) };
+    let (selector, score): (String, i64) = (row.take(1)?, row.take(2)?);
     let candidate = Candidate {
         video: codec::video(&video)?,
         selector: TrackSelector::from_name(&selector),
         score: score as f64 / SCORE_UNIT,
     };
-    Ok((candidate, row.take(3)?, row.take(4)?))
+    Ok((Some(candidate), numbers.0, numbers.1))
 }
 
 fn decode_track(row: &mut Row) -> DbResult<IndexedTrack> {
@@ -135,14 +139,15 @@ impl<D: Database> ArchiveIndex for SqlSearchIndex<D> {
     }
 
     async fn candidates(&self, request: &CandidateRequest) -> Result<CandidatePage> {
+        let query = request.query.clone().with_months();
+        let (after, before) = (query.after, query.before);
         let query = if D::IS_REMOTE {
-            expression::tsquery(&request.query)
+            expression::tsquery(&query)
         } else {
             // Each form of a word is looked up in every segment of the index.
             let languages = self.database.find(LANGUAGES, &values![], |row| row.take::<String>(0)).await?;
-            expression::fts5(&request.query.in_languages(&languages))
+            expression::fts5(&query.in_languages(&languages))
         };
-        let (after, before) = (request.query.after, request.query.before);
         let parameters = values![
             query,
             after.map_or(i64::MIN, Timestamp::as_millis),
@@ -158,7 +163,7 @@ impl<D: Database> ArchiveIndex for SqlSearchIndex<D> {
         let found = self.database.find(statement, &parameters, decode_candidate).await?;
         let (total, rows) =
             found.first().map_or((u64::from(request.offset), 0), |(_, total, rows)| (*total, *rows));
-        let items = found.into_iter().map(|(candidate, ..)| candidate).collect();
+        let items = found.into_iter().filter_map(|(candidate, ..)| candidate).collect();
         Ok(CandidatePage { items, total, is_exact: rows < MATCHES_MAX })
     }
 

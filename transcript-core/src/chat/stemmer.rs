@@ -17,10 +17,20 @@ const ARTICLE_FOR: &str = "لل";
 const ARTICLE_REST_MIN: usize = 2;
 const PREFIXED_REST_MIN: usize = 3;
 
+/// What Hebrew words have before them: the article, "and", "that" and prepositions.
+const HEBREW_PREFIXES: [char; 7] = ['ה', 'ו', 'ב', 'ל', 'כ', 'מ', 'ש'];
+
 /// Reduces the words of one language to their stems.
 pub(crate) struct WordStemmer {
-    stemmer: Option<Stemmer>,
-    is_arabic: bool,
+    rules: StemRules,
+}
+
+/// The rules of a language.
+enum StemRules {
+    None,
+    Snowball(Stemmer),
+    Arabic(Stemmer),
+    Hebrew,
 }
 
 impl WordStemmer {
@@ -28,38 +38,68 @@ impl WordStemmer {
     pub(crate) fn new(primary: &str) -> Self {
         let algorithm = match primary {
             "ar" => Algorithm::Arabic,
+            "ca" => Algorithm::Catalan,
+            "cs" => Algorithm::Czech,
             "da" => Algorithm::Danish,
             "de" => Algorithm::German,
             "el" => Algorithm::Greek,
             "en" => Algorithm::English,
+            "eo" => Algorithm::Esperanto,
             "es" => Algorithm::Spanish,
+            "et" => Algorithm::Estonian,
+            "eu" => Algorithm::Basque,
+            "fa" => Algorithm::Persian,
+            "fi" => Algorithm::Finnish,
             "fr" => Algorithm::French,
+            "ga" => Algorithm::Irish,
+            "he" => return Self { rules: StemRules::Hebrew },
             "hi" => Algorithm::Hindi,
+            "hu" => Algorithm::Hungarian,
+            "hy" => Algorithm::Armenian,
             "id" => Algorithm::Indonesian,
             "it" => Algorithm::Italian,
+            "lt" => Algorithm::Lithuanian,
+            "nb" | "nn" | "no" => Algorithm::Norwegian,
+            "ne" => Algorithm::Nepali,
             "nl" => Algorithm::Dutch,
             "pl" => Algorithm::Polish,
             "pt" => Algorithm::Portuguese,
+            "ro" => Algorithm::Romanian,
             "ru" => Algorithm::Russian,
+            "sr" => Algorithm::Serbian,
+            "st" => Algorithm::Sesotho,
             "sv" => Algorithm::Swedish,
+            "ta" => Algorithm::Tamil,
             "tr" => Algorithm::Turkish,
             "uk" => Algorithm::Ukrainian,
-            _ => return Self { stemmer: None, is_arabic: false },
+            "yi" => Algorithm::Yiddish,
+            _ => return Self { rules: StemRules::None },
         };
-        Self { stemmer: Some(Stemmer::create(algorithm)), is_arabic: primary == "ar" }
+        let stemmer = Stemmer::create(algorithm);
+        let rules = if primary == "ar" { StemRules::Arabic(stemmer) } else { StemRules::Snowball(stemmer) };
+        Self { rules }
     }
 
     /// Whether the language has rules.
     pub(crate) fn has_rules(&self) -> bool {
-        self.stemmer.is_some()
+        !matches!(self.rules, StemRules::None)
+    }
+
+    /// Whether the rules may take the first letter of a word for a prefix, so that the word is a stem of itself too.
+    pub(crate) fn keeps_words(&self) -> bool {
+        matches!(self.rules, StemRules::Hebrew)
     }
 
     /// Stem of a word in lower case.
     pub(crate) fn stem<'a>(&self, word: &'a str) -> Cow<'a, str> {
-        match &self.stemmer {
-            Some(stemmer) if word.len() <= WORD_BYTES_MAX && self.is_arabic => stem_arabic(stemmer, word),
-            Some(stemmer) if word.len() <= WORD_BYTES_MAX => stemmer.stem(word),
-            _ => Cow::Borrowed(word),
+        if word.len() > WORD_BYTES_MAX {
+            return Cow::Borrowed(word);
+        }
+        match &self.rules {
+            StemRules::None => Cow::Borrowed(word),
+            StemRules::Snowball(stemmer) => stemmer.stem(word),
+            StemRules::Arabic(stemmer) => stem_arabic(stemmer, word),
+            StemRules::Hebrew => Cow::Borrowed(without_prefix(word)),
         }
     }
 }
@@ -88,9 +128,17 @@ fn without_article(word: &str) -> &str {
     rest.filter(at_least(PREFIXED_REST_MIN)).unwrap_or(word)
 }
 
+/// A Hebrew word without the letters before it; "and" and "that" also stand before the article.
+fn without_prefix(word: &str) -> &str {
+    let is_long = |rest: &&str| rest.chars().nth(PREFIXED_REST_MIN - 1).is_some();
+    let after_article = word.strip_prefix(['ו', 'ש']).and_then(|rest| rest.strip_prefix('ה'));
+    let rest = after_article.filter(is_long).or_else(|| word.strip_prefix(HEBREW_PREFIXES).filter(is_long));
+    rest.unwrap_or(word)
+}
+
 impl std::fmt::Debug for WordStemmer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("WordStemmer").field(&self.stemmer.is_some()).finish()
+        f.debug_tuple("WordStemmer").field(&self.has_rules()).finish()
     }
 }
 
@@ -116,6 +164,30 @@ mod tests {
             ("ar", "كمان", "للكمان"),
             ("ar", "قرية", "وَالقَرْيَة"),
             ("ar", "الوالدة", "والدة"),
+            ("ca", "caminava", "caminar"),
+            ("cs", "knihu", "kniha"),
+            ("eo", "domoj", "domon"),
+            ("et", "raamatud", "raamat"),
+            ("eu", "etxeak", "etxe"),
+            ("fa", "کتابهای", "کتاب"),
+            ("fi", "kirjastossa", "kirjastot"),
+            ("ga", "mbád", "bhád"),
+            ("hu", "könyvek", "könyvet"),
+            ("hy", "քաղաքներ", "քաղաքի"),
+            ("lt", "knygos", "knyga"),
+            ("nb", "båtene", "båten"),
+            ("ne", "घरहरू", "घर"),
+            ("nn", "båtar", "båt"),
+            ("no", "havnene", "havn"),
+            ("ro", "casele", "casă"),
+            ("sr", "куће", "kući"),
+            ("st", "motho", "batho"),
+            ("ta", "வீடுகள்", "வீட்டில்"),
+            ("yi", "בוך", "בוכ"),
+            ("he", "בית", "הבית"),
+            ("he", "והמדינה", "המדינה"),
+            ("he", "שהספר", "הספר"),
+            ("he", "בבית", "לבית"),
             ("xx", "same", "same"),
         ] {
             let stemmer = WordStemmer::new(language);
@@ -125,8 +197,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn stemmer_any_word_does_not_panic(word in "\\PC{0,30}", other in "[a-zäöüßéèêçñãõğışа-яёіїєάέήαβγδεζηθικलकािเ\u{300}\u{301}']{0,20}") {
-            for language in ["ar", "da", "de", "el", "en", "es", "fr", "hi", "id", "it", "nl", "pl", "pt", "ru", "sv", "tr", "uk"] {
+        fn stemmer_any_word_does_not_panic(word in "\\PC{0,30}", other in "[a-zäöüßéèêçñãõğışа-яёіїєάέήαβγδεζηθικलकािเא-תآ-یա-ֆக-ஹி\u{300}\u{301}']{0,20}") {
+            for language in [
+                "ar", "ca", "cs", "da", "de", "el", "en", "eo", "es", "et", "eu", "fa", "fi", "fr", "ga", "he",
+                "hi", "hu", "hy", "id", "it", "lt", "nb", "ne", "nl", "pl", "pt", "ro", "ru", "sr", "st", "sv",
+                "ta", "tr", "uk", "yi",
+            ] {
                 let stemmer = WordStemmer::new(language);
                 prop_assert!(stemmer.stem(&word).len() <= 2 * word.len() + 8);
                 prop_assert!(stemmer.stem(&other).len() <= 2 * other.len() + 8);

@@ -3,16 +3,20 @@
 use foldhash::HashSet;
 use sha2::{Digest, Sha256};
 
-use super::tokens::{IndexTokenizer, TokenKind, any_term, language_script_term, platform_term};
+use super::{
+    months::month_term,
+    tokens::{IndexTokenizer, TokenKind, any_term, language_script_term, platform_term},
+};
 use crate::{
     archive::StoredTranscript,
+    hex,
     time::Timestamp,
     transcript::{LanguageTag, TrackSelector},
     video::VideoId,
 };
 
 /// Version of the terms. A change makes every index build itself again.
-pub const INDEX_FORMAT: u32 = 3;
+pub const INDEX_FORMAT: u32 = 4;
 /// Bytes of text after which a row ends.
 const ROW_BYTES: usize = 64 * 1024;
 /// Most rows of a transcript: text beyond them is found by its words, but not by its phrases.
@@ -102,7 +106,7 @@ pub(super) fn document_digest(stored: &StoredTranscript) -> String {
         hash.update(text);
     }
     hash.update(document_date(stored).as_millis().to_be_bytes());
-    hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(hash.finalize().get(..8).unwrap_or_default())
 }
 
 pub(super) fn document_date(stored: &StoredTranscript) -> Timestamp {
@@ -133,6 +137,7 @@ fn rows(stored: &StoredTranscript, row_terms: usize) -> Vec<TermRow> {
     let transcript = &stored.transcript;
     let mut tokenizer = IndexTokenizer::new(&transcript.track.language);
     let mut head = TermRow { facets: facets(stored).join(" "), ..TermRow::default() };
+    push(&mut head.facets, &month_term(document_date(stored)));
     let mut extras = TermSet::default();
     for (text, ordered) in [(&transcript.title, &mut head.title), (&transcript.author, &mut head.channel)] {
         tokenizer.tokens(text.as_deref().unwrap_or_default(), |term, _, kind| match kind {

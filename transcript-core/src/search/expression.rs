@@ -2,6 +2,7 @@
 
 use super::{
     SearchQuery,
+    months::month_prefixes,
     query::QueryTerm,
     tokens::{
         any_term, is_single_ideograph, language_script_term, marked_stem, platform_term, stem_language,
@@ -59,7 +60,7 @@ pub struct IndexQuery {
     pub all: Vec<TermCondition>,
     /// None of these may hold.
     pub none: Vec<TermCondition>,
-    /// Only videos of an earlier date.
+    /// Only videos of an earlier date; see [`IndexQuery::with_months`].
     pub before: Option<Timestamp>,
     /// Only videos of this or a later date.
     pub after: Option<Timestamp>,
@@ -71,6 +72,18 @@ impl IndexQuery {
     /// A query without dates. `all` must not be empty.
     pub fn new(all: Vec<TermCondition>, none: Vec<TermCondition>) -> Self {
         Self { word_groups: all.len(), all, none, before: None, after: None }
+    }
+
+    /// The query with a condition that no document outside the months of its dates satisfies.
+    ///
+    /// An index that ranks a limited number of matches must not fill it with others.
+    #[must_use]
+    pub fn with_months(mut self) -> Self {
+        if self.after.is_some() || self.before.is_some() {
+            let prefixes = month_prefixes(self.after, self.before);
+            self.all.extend(any(prefixes.into_iter().map(TermCondition::Prefix).collect()));
+        }
+        self
     }
 
     /// The query without the stems of other languages than these, which an index with these alone does not have.
@@ -154,7 +167,7 @@ impl SearchQuery {
 
     /// A word or, in each language with a stemmer, a word of the same stem.
     fn word_condition(&self, folded: &str, lower: &str) -> TermCondition {
-        let stems = stems_of(lower, &self.filters.languages);
+        let stems = stems_of(folded, lower, &self.filters.languages);
         let stems =
             stems.into_iter().map(|(stem, language)| TermCondition::Term(marked_stem(&stem, language)));
         let mut forms = vec![TermCondition::Term(folded.to_owned())];
@@ -284,11 +297,11 @@ mod tests {
 
     #[test]
     fn expression_word_has_stems_of_its_language() {
-        check("cats lang:en", "(cats | cat·en) ·en·latn");
+        check("cats lang:en", "(cats | ·encat) ··en·latn");
         check("\"the cats\" inv*", "'the cats' inv*");
         check("", "");
-        check("before:2024", "·all");
-        check("platform:tiktok channel:Sea", "·short_video channel 'sea'");
+        check("before:2024", "··all");
+        check("platform:tiktok channel:Sea", "··short_video channel 'sea'");
     }
 
     #[test]
@@ -296,7 +309,7 @@ mod tests {
         let query = SearchQuery::parse("cats OR \"the cats\"").compile(RunMode::Strict).unwrap();
         let shown =
             |languages: &[String]| show(query.in_languages(languages).all.first().expect("it has a group"));
-        assert_eq!(shown(&["en".to_owned(), "fi".to_owned()]), "((cats | cat·en) | 'the cats')");
+        assert_eq!(shown(&["en".to_owned(), "vi".to_owned()]), "((cats | ·encat) | 'the cats')");
         assert_eq!(shown(&[]), "((cats) | 'the cats')");
     }
 

@@ -10,6 +10,7 @@ mod document;
 mod expression;
 mod indexer;
 mod moments;
+mod months;
 mod query;
 mod service;
 mod suggestion;

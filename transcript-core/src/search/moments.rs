@@ -134,11 +134,12 @@ fn merge(mut ranges: Vec<(usize, usize)>) -> Vec<(usize, usize)> {
 
 /// Cuts a text to its longest length, from shortly before the first match.
 fn cut(text: String, matches: Vec<(usize, usize)>) -> (String, Vec<(u32, u32)>) {
+    let is_long = text.chars().nth(TEXT_CHARS_MAX).is_some();
     let skip = match matches.first() {
-        Some((start, _)) if *start > TEXT_CHARS_MAX / 2 => start - TEXT_CHARS_MAX / 4,
+        Some((start, _)) if is_long && *start > TEXT_CHARS_MAX / 2 => start - TEXT_CHARS_MAX / 4,
         _ => 0,
     };
-    let text = match text.len() > TEXT_CHARS_MAX {
+    let text = match is_long {
         true => text.chars().skip(skip).take(TEXT_CHARS_MAX).collect(),
         false => text,
     };

@@ -93,6 +93,10 @@ impl SearchQuery {
             }
             is_alternative = false;
         }
+        // A repeated word would be looked up again.
+        query.groups.iter_mut().for_each(remove_repeated);
+        remove_repeated(&mut query.groups);
+        remove_repeated(&mut query.excluded);
         if query.groups.is_empty() && query.filters == SearchFilters::default() {
             // Only exclusions: nothing to exclude them from, so they are searched.
             query.groups = query.excluded.drain(..).map(|term| vec![term]).collect();
@@ -143,6 +147,15 @@ impl FromStr for SearchQuery {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         Ok(Self::parse(text))
+    }
+}
+
+/// Removes the items that are equal to an earlier one.
+fn remove_repeated<T: PartialEq>(items: &mut Vec<T>) {
+    for item in std::mem::take(items) {
+        if !items.contains(&item) {
+            items.push(item);
+        }
     }
 }
 
@@ -368,6 +381,8 @@ mod tests {
         check("火山爆发 AI革命", "<火山爆发> ai&<革命>");
         check("-\"two words\" one", "one -\"two words\"");
         check("서울에서 \"서울\"", "<서울에서> <서울>");
+        check("the THE sea the OR wave OR wave -a -A \"a b\" \"A b\"", "the sea the|wave \"a b\" -a");
+        check("-the -the", "the");
     }
 
     #[test]

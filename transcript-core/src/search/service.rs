@@ -23,6 +23,8 @@ pub const LIMIT_MAX: u32 = 100;
 const LIMIT_DEFAULT: u32 = 20;
 /// Candidates that are read for each page beyond its hits: of withdrawn or changed videos.
 const EXTRA_CANDIDATES: u32 = 200;
+/// How often candidates are read for a page that has no hits yet.
+const ROUNDS_MAX: usize = 4;
 
 /// A search of the archive.
 #[derive(Clone, Debug, PartialEq, Eq, smart_default::SmartDefault)]
@@ -47,7 +49,8 @@ pub struct SearchParams {
 pub struct SearchTotal {
     /// The number.
     pub value: u64,
-    /// Whether it is exact; if not, there are at least as many.
+    /// Whether it is exact. If not, there are more than an index ranks, or videos of the page were withdrawn or changed
+    /// after they were indexed, and so may be others.
     pub is_exact: bool,
 }
 
@@ -141,34 +144,40 @@ impl ArchiveSearch {
             return Ok(SearchPage::default());
         };
         let limit = params.limit.clamp(1, LIMIT_MAX);
-        let request = CandidateRequest {
+        let mut request = CandidateRequest {
             query: IndexQuery::clone(&compiled),
             sort: params.sort,
             offset: start.offset,
             limit: limit.saturating_add(EXTRA_CANDIDATES),
         };
-        let found = self.index.candidates(&request).await?;
-        let read_max = found.items.len();
-        let (mut hits, mut read, mut dropped) = (Vec::new(), 0_usize, 0_u64);
-        for candidate in found.items {
-            if hits.len() >= limit as usize {
+        let (mut page, mut dropped) = (SearchPage::default(), 0_u64);
+        for _ in 0..ROUNDS_MAX {
+            let found = self.index.candidates(&request).await?;
+            let (count, mut read) = (found.items.len(), 0_usize);
+            for candidate in found.items {
+                if page.hits.len() >= limit as usize {
+                    break;
+                }
+                read += 1;
+                match self.check(&compiled, candidate).await? {
+                    Some(hit) => page.hits.push(hit),
+                    None => dropped += 1,
+                }
+            }
+            request.offset = request.offset.saturating_add(u32::try_from(read).unwrap_or(u32::MAX));
+            let ranked = found.total.min(u64::from(super::CANDIDATES_MAX));
+            let has_more = read > 0 && (read < count || u64::from(request.offset) < ranked);
+            page.total = SearchTotal {
+                value: found.total.saturating_sub(dropped),
+                is_exact: found.is_exact && (dropped == 0 || !has_more),
+            };
+            let end = PageEnd { offset: request.offset, ..start };
+            page.next = has_more.then(|| encode_cursor(end, params));
+            if !page.hits.is_empty() || !has_more {
                 break;
             }
-            read += 1;
-            match self.check(&compiled, candidate).await? {
-                Some(hit) => hits.push(hit),
-                None => dropped += 1,
-            }
         }
-        let end = start.offset.saturating_add(u32::try_from(read).unwrap_or(u32::MAX));
-        let has_more = read < read_max || u64::from(end) < found.total.min(u64::from(super::CANDIDATES_MAX));
-        let has_more = has_more && read > 0;
-        Ok(SearchPage {
-            total: SearchTotal { value: found.total.saturating_sub(dropped), is_exact: found.is_exact },
-            hits,
-            next: has_more.then(|| encode_cursor(PageEnd { offset: end, ..start }, params)),
-            suggestion: None,
-        })
+        Ok(page)
     }
 
     /// Reads a candidate from the archive; `None` if it does not match any more.

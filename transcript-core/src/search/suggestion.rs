@@ -1,7 +1,10 @@
 //! Corrections of typing errors: "did you mean".
 
 use super::{ArchiveIndex, SearchQuery, VocabularyWord};
-use crate::error::Result;
+use crate::{
+    chat::fold::{fold, is_mark},
+    error::Result,
+};
 
 /// Shortest word that is corrected, in letters; a word from the second length on may have two errors.
 const LETTERS_MIN: usize = 4;
@@ -44,8 +47,6 @@ fn best<'a>(word: &str, near: &'a [VocabularyWord]) -> Option<&'a str> {
     let errors_max = if word.chars().count() >= TWO_ERRORS_LETTERS_MIN { 2 } else { 1 };
     let letters: Vec<char> = word.chars().collect();
     near.iter()
-        // Stems have marks.
-        .filter(|known| known.word.chars().all(char::is_alphanumeric))
         .filter_map(|known| {
             let errors = distance(&letters, &known.word, errors_max)?;
             Some((errors, std::cmp::Reverse(known.rows), known.word.as_str()))
@@ -83,14 +84,14 @@ fn distance(word: &[char], other: &str, max: usize) -> Option<usize> {
 
 /// Replaces the typed form of a word; `None` if the text has it in another form.
 fn replace_word(text: &str, word: &str, better: &str) -> Option<String> {
-    let is_part = |letter: char| letter.is_alphanumeric();
+    let is_part = |letter: char| letter.is_alphanumeric() || is_mark(letter);
     let mut result = String::new();
     let mut is_replaced = false;
     let mut rest = text;
     while !rest.is_empty() {
         let end = rest.find(|letter| !is_part(letter)).unwrap_or(rest.len());
         let (part, after) = rest.split_at(end);
-        if !is_replaced && crate::chat::fold::fold(part) == word {
+        if !is_replaced && fold(part) == word {
             result.push_str(better);
             is_replaced = true;
         } else {
@@ -129,6 +130,10 @@ mod tests {
             "lang:en harbour, now"
         );
         assert_eq!(replace_word("nothing", "harbuor", "harbour"), None);
+        // The vocabulary has folded words: Hindi without the sign that joins consonants.
+        let typed = "बड़ा विद्यलय";
+        assert_eq!(replace_word(typed, &fold("विद्यलय"), &fold("विद्यालय")).unwrap(), "बड़ा विदयालय");
+        assert_eq!(replace_word("cafe\u{301}z", "cafez", "cafes").unwrap(), "cafes");
     }
 
     #[test]

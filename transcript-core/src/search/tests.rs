@@ -49,10 +49,10 @@ fn document_rows_repeat_terms_of_others() {
     assert_eq!((first.title.as_str(), first.channel.as_str()), ("tide tables", "sea news"));
     assert_eq!(first.words, "one walrus");
     let has = |text: &str, term: &str| text.split(' ').any(|known| known == term);
-    for term in ["tabl·en", "walrus·en"] {
+    for term in ["·entabl", "·enwalrus"] {
         assert!(has(&first.extras, term), "{term}: {}", first.extras);
     }
-    for term in ["two", "cats", "cat·en", "pelicans"] {
+    for term in ["two", "cats", "·encat", "pelicans"] {
         assert!(has(&first.others, term), "{term}: {}", first.others);
     }
     assert!(!has(&first.others, "walrus"));
@@ -101,10 +101,18 @@ fn match_unspaced_segments_are_joined_without_space() {
 
 #[test]
 fn match_long_segment_is_cut_around_match() {
-    let line = format!("{} pelican {}", "word ".repeat(1_000), "word ".repeat(1_000));
-    let moments = found("pelican", &stored("en", &[&line])).unwrap();
-    let (start, end) = moments[0].matches[0];
-    let text: Vec<char> = moments[0].text.chars().collect();
-    assert!(text.len() <= 2_000);
-    assert_eq!(text[start as usize..end as usize].iter().collect::<String>(), "pelican");
+    let check = |before: &str, after: &str, is_cut: bool| {
+        let line = format!("{before} pelican {after}");
+        let moments = found("pelican", &stored("en", &[&line])).unwrap();
+        let (start, end) = moments[0].matches[0];
+        let text: Vec<char> = moments[0].text.chars().collect();
+        assert!(text.len() <= 2_000);
+        assert_eq!(text.len() < line.trim().chars().count(), is_cut);
+        assert_eq!(text[start as usize..end as usize].iter().collect::<String>(), "pelican");
+    };
+    check(&"word ".repeat(1_000), &"word ".repeat(1_000), true);
+    // Longer than 1,000 characters before the match, but not too long.
+    check(&"word".repeat(300), "", false);
+    // More than 2,000 bytes.
+    check(&"слово".repeat(300), "слово", false);
 }

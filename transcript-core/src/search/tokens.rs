@@ -1,6 +1,7 @@
 //! Index terms of a text: its folded words and n-grams in order, and the stems of its words.
 //!
-//! A stem carries the language whose rules produced it, so that it joins only words of that language.
+//! A stem carries the language whose rules produced it, so that it joins only words of that language. Marks are before
+//! it, so that no beginning of a word is that of a stem.
 
 use std::ops::Range;
 
@@ -18,8 +19,12 @@ use crate::{
     },
 };
 
-/// Separates the parts of a term that is not a word. No word contains it.
-pub(super) const MARK: char = '\u{b7}';
+/// What a stem begins with. No word contains it.
+const MARK: char = '\u{b7}';
+/// What a term for filters begins with.
+pub(super) const FACET_MARKS: &str = "\u{b7}\u{b7}";
+/// Letters of a stem's language, between its mark and the stem: a transcript has many stems.
+const LANGUAGE_LETTERS: usize = 2;
 /// Longest term, in bytes. The rest of a longer word is not searched.
 const TERM_BYTES_MAX: usize = 128;
 
@@ -30,11 +35,17 @@ const STEMS_MAX: usize = 20_000;
 const STEM_LETTERS_MIN: usize = 3;
 
 /// The languages with a stemmer, by the script of their words.
-const LATIN: [&str; 12] = ["da", "de", "en", "es", "fr", "id", "it", "nl", "pl", "pt", "sv", "tr"];
-const CYRILLIC: [&str; 2] = ["ru", "uk"];
+const LATIN: [&str; 27] = [
+    "ca", "cs", "da", "de", "en", "eo", "es", "et", "eu", "fi", "fr", "ga", "hu", "id", "it", "lt", "nb",
+    "nl", "nn", "no", "pl", "pt", "ro", "sr", "st", "sv", "tr",
+];
+const CYRILLIC: [&str; 3] = ["ru", "sr", "uk"];
 const GREEK: [&str; 1] = ["el"];
-const ARABIC: [&str; 1] = ["ar"];
-const DEVANAGARI: [&str; 1] = ["hi"];
+const ARMENIAN: [&str; 1] = ["hy"];
+const HEBREW: [&str; 2] = ["he", "yi"];
+const ARABIC: [&str; 2] = ["ar", "fa"];
+const DEVANAGARI: [&str; 2] = ["hi", "ne"];
+const TAMIL: [&str; 1] = ["ta"];
 
 /// How an index stores a term of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +63,7 @@ pub(super) struct IndexTokenizer {
     stemmer: WordStemmer,
     /// The stems of words in lower case: a transcript repeats most of its words, and the rules take longer than all
     /// else. Each word is looked up, hence the fast hash; its seed is random.
-    stems: HashMap<String, Option<String>>,
+    stems: HashMap<String, [Option<String>; 2]>,
 }
 
 impl IndexTokenizer {
@@ -67,20 +78,16 @@ impl IndexTokenizer {
             Term::Word(folded, lower) => {
                 each(cut(folded), range.clone(), TokenKind::Ordered);
                 if let Some(known) = self.stems.get(lower) {
-                    if let Some(stem) = known {
-                        each(stem, range, TokenKind::Extra);
-                    }
+                    known.iter().flatten().for_each(|stem| each(stem, range.clone(), TokenKind::Extra));
                     return;
                 }
-                let stem = stem_term(&self.stemmer, &self.language, folded, lower);
-                if let Some(stem) = &stem {
-                    each(stem, range, TokenKind::Extra);
-                }
+                let stems = stem_terms(&self.stemmer, &self.language, folded, lower);
+                stems.iter().flatten().for_each(|stem| each(stem, range.clone(), TokenKind::Extra));
                 // More words than any vocabulary has are no language.
                 if self.stems.len() >= STEMS_MAX {
                     self.stems.clear();
                 }
-                self.stems.insert(lower.to_owned(), stem);
+                self.stems.insert(lower.to_owned(), stems);
             }
             Term::Ngram(ngram) if is_single_ideograph(ngram) => each(ngram, range, TokenKind::Extra),
             Term::Ngram(ngram) => each(ngram, range, TokenKind::Ordered),
@@ -101,16 +108,29 @@ pub(super) fn is_single_ideograph(ngram: &str) -> bool {
     letters.next().is_some_and(|letter| char_script(letter) == Script::Han) && letters.next().is_none()
 }
 
-/// The stem of a word as a term; `None` for a short word and in a language without a stemmer.
+/// The stems of a word as terms; none for a short word and in a language without a stemmer.
 ///
 /// A word that is its own stem has one too. Without it, a query for another form would have to exclude the same
 /// letters in all other languages.
-fn stem_term(stemmer: &WordStemmer, language: &str, folded: &str, lower: &str) -> Option<String> {
+fn stem_terms(stemmer: &WordStemmer, language: &str, folded: &str, lower: &str) -> [Option<String>; 2] {
     if !stemmer.has_rules() || folded.chars().nth(STEM_LETTERS_MIN - 1).is_none() {
-        return None;
+        return [None, None];
     }
+    folded_stems(stemmer, folded, lower).map(|stem| stem.map(|stem| marked_stem(cut(&stem), language)))
+}
+
+/// The stem of a word and, if that is another, the stem of the word without accents; no stem is empty.
+///
+/// A query may lack the accents that the rules read: in French, `marées` has the stem `mar`, `marees` has `mare`.
+fn folded_stems(stemmer: &WordStemmer, folded: &str, lower: &str) -> [Option<String>; 2] {
     let stem = folded_stem(stemmer, lower);
-    (!stem.is_empty()).then(|| marked_stem(cut(&stem), language))
+    let other = if stemmer.keeps_words() {
+        Some(folded.to_owned())
+    } else {
+        (lower != folded).then(|| folded_stem(stemmer, folded))
+    };
+    let other = other.filter(|other| *other != stem);
+    [Some(stem), other].map(|stem| stem.filter(|stem| !stem.is_empty()))
 }
 
 fn folded_stem(stemmer: &WordStemmer, lower: &str) -> String {
@@ -120,17 +140,17 @@ fn folded_stem(stemmer: &WordStemmer, lower: &str) -> String {
 
 /// The term of a stem in a language.
 pub(super) fn marked_stem(stem: &str, language: &str) -> String {
-    format!("{stem}{MARK}{language}")
+    format!("{MARK}{language}{stem}")
 }
 
 /// The language of a term if it is a stem.
 pub(super) fn stem_language(term: &str) -> Option<&str> {
-    term.split_once(MARK).filter(|(stem, _)| !stem.is_empty()).map(|(_, language)| language)
+    term.strip_prefix(MARK).filter(|rest| !rest.starts_with(MARK))?.get(..LANGUAGE_LETTERS)
 }
 
 /// The stems of a word of unknown language, each with its language.
-pub(super) fn stems_of(lower: &str, languages: &[LanguageTag]) -> Vec<(String, &'static str)> {
-    let Some(first) = lower.chars().next().filter(|_| lower.chars().nth(STEM_LETTERS_MIN - 1).is_some())
+pub(super) fn stems_of(folded: &str, lower: &str, languages: &[LanguageTag]) -> Vec<(String, &'static str)> {
+    let Some(first) = lower.chars().next().filter(|_| folded.chars().nth(STEM_LETTERS_MIN - 1).is_some())
     else {
         return Vec::new();
     };
@@ -138,8 +158,11 @@ pub(super) fn stems_of(lower: &str, languages: &[LanguageTag]) -> Vec<(String, &
         Script::Latin => &LATIN,
         Script::Cyrillic => &CYRILLIC,
         Script::Greek => &GREEK,
+        Script::Armenian => &ARMENIAN,
+        Script::Hebrew => &HEBREW,
         Script::Arabic => &ARABIC,
         Script::Devanagari => &DEVANAGARI,
+        Script::Tamil => &TAMIL,
         _ => &[],
     };
     let is_wanted =
@@ -147,25 +170,27 @@ pub(super) fn stems_of(lower: &str, languages: &[LanguageTag]) -> Vec<(String, &
     candidates
         .iter()
         .filter(|language| is_wanted(language))
-        .map(|language| (cut(&folded_stem(&WordStemmer::new(language), lower)).to_owned(), *language))
-        .filter(|(stem, _)| !stem.is_empty())
+        .flat_map(|language| {
+            let stems = folded_stems(&WordStemmer::new(language), folded, lower);
+            stems.into_iter().flatten().map(move |stem| (cut(&stem).to_owned(), *language))
+        })
         .collect()
 }
 
 /// The term that every transcript has.
 pub(super) fn any_term() -> String {
-    format!("{MARK}all")
+    format!("{FACET_MARKS}all")
 }
 
 /// The term of transcripts that satisfy a request for a language.
 pub(super) fn language_script_term(language: &LanguageTag) -> String {
     let script = language.script().unwrap_or_default().to_ascii_lowercase();
-    format!("{MARK}{}{MARK}{script}", language.primary().to_ascii_lowercase())
+    format!("{FACET_MARKS}{}{MARK}{script}", language.primary().to_ascii_lowercase())
 }
 
 /// The term of transcripts of a platform.
 pub(super) fn platform_term(platform: crate::video::Platform) -> String {
-    format!("{MARK}{}", platform.as_str())
+    format!("{FACET_MARKS}{}", platform.as_str())
 }
 
 #[cfg(test)]
@@ -187,10 +212,27 @@ mod tests {
 
     #[test]
     fn tokens_words_have_stems_of_their_language() {
-        check("en", "Running, cats run", &["running", "cats", "run"], &["run·en", "cat·en", "run·en"]);
-        check("de", "Häusern", &["hausern"], &["haus·de"]);
-        check("fi", "taloissa", &["taloissa"], &[]);
+        check("en", "Running, cats run", &["running", "cats", "run"], &["·enrun", "·encat", "·enrun"]);
+        check("de", "Häusern", &["hausern"], &["·dehaus"]);
+        check("fi", "taloissa", &["taloissa"], &["·fitalo"]);
+        check("vi", "những", &["nhung"], &[]);
         check("zh", "火山爆", &["火山", "山爆"], &["火", "山", "爆"]);
+    }
+
+    #[test]
+    fn tokens_word_with_accents_has_stem_without_them() {
+        check("fr", "marées, marées", &["marees"; 2], &["·frmar", "·frmare", "·frmar", "·frmare"]);
+        check("fr", "marees", &["marees"], &["·frmare"]);
+        check("es", "habían", &["habian"], &["·eshab", "·eshabi"]);
+        check("he", "הבית גדול", &["הבית", "גדול"], &["·heבית", "·heהבית", "·heגדול"]);
+    }
+
+    #[test]
+    fn tokens_stem_has_language() {
+        assert_eq!(stem_language(&marked_stem("cat", "en")), Some("en"));
+        for term in [any_term(), language_script_term(&LanguageTag::english()), "cat".to_owned()] {
+            assert_eq!(stem_language(&term), None, "{term}");
+        }
     }
 
     #[test]
@@ -201,10 +243,15 @@ mod tests {
 
     #[test]
     fn tokens_stems_of_query_follow_its_script() {
-        let stems = stems_of("поездом", &[]);
+        let stems = stems_of("поездом", "поездом", &[]);
         assert!(stems.contains(&("поезд".to_owned(), "ru")), "{stems:?}");
         assert!(stems.iter().all(|(_, language)| CYRILLIC.contains(language)));
-        assert!(stems_of("火山", &[]).is_empty());
-        assert_eq!(stems_of("cats", &[LanguageTag::english()]), [("cat".to_owned(), "en")]);
+        assert!(stems_of("火山", "火山", &[]).is_empty());
+        assert_eq!(stems_of("cats", "cats", &[LanguageTag::english()]), [("cat".to_owned(), "en")]);
+        let french = LanguageTag::parse("fr").unwrap();
+        assert_eq!(
+            stems_of("maree", "marée", &[french]),
+            [("mar".to_owned(), "fr"), ("mare".to_owned(), "fr")]
+        );
     }
 }

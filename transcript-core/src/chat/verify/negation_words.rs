@@ -51,11 +51,9 @@ const DOUBTS: &str = "forbid forbids forbidden forbade prohibit prohibits prohib
 const TRUTHS: &str = "true truth wahr vrai vraie cierto cierta verdad vero verdade prawda правда";
 /// Words that say that something is untrue.
 const UNTRUTHS: &str = "myth myths false wrong untrue falsch falsche falscher mythos irrtum faux fausse mythe mito falso falsa mentira";
-/// Endings of negated Turkish verbs.
-const TURKISH_PARTS: [&str; 12] = [
-    "madı", "medi", "mıyor", "miyor", "muyor", "mamıs", "memis", "mayan", "meyen", "mayacak", "meyecek",
-    "maması",
-];
+/// Endings of negated Turkish verbs, folded.
+const TURKISH_PARTS: [&str; 11] =
+    ["madi", "medi", "miyor", "muyor", "mamis", "memis", "mayan", "meyen", "mayacak", "meyecek", "mamasi"];
 const TURKISH_ENDINGS: [&str; 2] = ["maz", "mez"];
 /// Letter pairs that begin with a negating character and negate nothing.
 const HARMLESS: [&str; 14] = [

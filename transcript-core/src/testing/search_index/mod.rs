@@ -36,6 +36,7 @@ macro_rules! search_index_conformance_cases {
         $crate::$use! { $($arguments)* [$crate::testing::search_index];
             search_words_must_all_occur
             search_operators_select_videos
+            search_prefix_finds_words_and_no_stems
             search_stems_join_forms_of_one_language
             search_scripts_without_spaces_are_found
             search_filters_select_videos
@@ -43,6 +44,7 @@ macro_rules! search_index_conformance_cases {
             search_pages_have_every_hit_once
             search_languages_of_video_are_one_hit
             search_withdrawn_or_deleted_is_absent_at_once
+            search_page_without_hits_reads_on
             search_changed_transcript_replaces_earlier_terms
             search_long_transcript_is_found_by_distant_words
             search_moments_mark_matches
@@ -204,6 +206,17 @@ pub async fn search_operators_select_videos(index: Arc<dyn ArchiveIndex>) {
     fixture.check("-red", "abc").await;
 }
 
+/// A prefix finds words that begin with it, not words whose stems do.
+pub async fn search_prefix_finds_words_and_no_stems(index: Arc<dyn ArchiveIndex>) {
+    let lines = ["A historic harbour.", "The history of the harbour.", "A history."];
+    let fixture = indexed(index, "en", &lines).await;
+    let page = fixture.page(SearchParams { query: "histori*".to_owned(), ..SearchParams::default() }).await;
+    assert_eq!((page.total.value, page.total.is_exact), (1, true));
+    fixture.check("histori*", "a").await;
+    fixture.check("histor*", "abc").await;
+    fixture.check("harbour -histori*", "b").await;
+}
+
 /// A stem joins the forms of a word in the language of the transcript, and no words of others.
 pub async fn search_stems_join_forms_of_one_language(index: Arc<dyn ArchiveIndex>) {
     let fixture = indexed(index, "en", &["Investments grew.", "They invested.", "A die was cast."]).await;
@@ -216,6 +229,24 @@ pub async fn search_stems_join_forms_of_one_language(index: Arc<dyn ArchiveIndex
     fixture.check("häusern", "g").await;
     // Its English stem is "die", which is another word in German.
     fixture.check("dies", "c").await;
+    let spoken = [
+        ('h', "fr", "Les marées et les journées"),
+        ('i', "fi", "Kirjastossa on taloja"),
+        ('j', "nb", "Båtene i havnen"),
+        ('k', "he", "הבית והמכתב"),
+        ('l', "pl", "Łódź to miasto"),
+    ];
+    for (letter, language, line) in spoken {
+        fixture.put(Spoken { id: &id(letter), language, lines: &[line], ..Spoken::default() }).await;
+    }
+    fixture.index_all().await;
+    for query in ["marée", "maree", "MAREES", "journee"] {
+        fixture.check(query, "h").await;
+    }
+    fixture.check("kirjasto", "i").await;
+    fixture.check("bat havner", "j").await;
+    fixture.check("בית מכתב", "k").await;
+    fixture.check("lodz", "l").await;
 }
 
 /// Chinese, Japanese, Korean and Thai need no spaces; Arabic and Hebrew no points.
@@ -342,6 +373,25 @@ pub async fn search_withdrawn_or_deleted_is_absent_at_once(index: Arc<dyn Archiv
     expect_ok(fixture.archive.withdraw(&video(&id('a')), false, at(0)).await);
     fixture.index_all().await;
     fixture.check("secret", "ac").await;
+}
+
+/// While all candidates of a page are withdrawn, further ones are read.
+pub async fn search_page_without_hits_reads_on(index: Arc<dyn ArchiveIndex>) {
+    let fixture = SearchFixture::new(index);
+    let ids: Vec<String> = (0..250).map(|n| format!("vid{n:08}")).collect();
+    for (id, published) in ids.iter().zip(0..) {
+        let published = Some(published);
+        fixture.put(Spoken { id, lines: &["kettle"], published, ..Spoken::default() }).await;
+    }
+    fixture.index_all().await;
+    for id in ids.iter().skip(10) {
+        expect_ok(fixture.archive.withdraw(&video(id), true, at(0)).await);
+    }
+    let (query, sort) = ("kettle".to_owned(), SearchSort::Date);
+    let page = fixture.page(SearchParams { query, sort, limit: 1, ..SearchParams::default() }).await;
+    let hit = page.hits.first().expect("the search has a hit");
+    assert_eq!(hit.stored.transcript.video, video("vid00000009"));
+    assert_eq!((page.total.value, page.total.is_exact), (10, false));
 }
 
 /// A replaced transcript is found by its new words only.
