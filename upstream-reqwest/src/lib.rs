@@ -87,7 +87,7 @@ pub use webhook_client::HttpWebhookClient;
 pub use x::{XCaptions, XOptions};
 pub use youtube::{ClientIdentity, YouTubeCaptions, YouTubeLists, YouTubeOptions};
 #[cfg(feature = "ytdlp")]
-pub use ytdlp::{YtDlp, YtDlpLists, YtDlpMedia};
+pub use ytdlp::{YtDlp, YtDlpLists, YtDlpMedia, ytdlp_metadata};
 
 /// Doc tests of the crate's README.
 #[cfg(doctest)]

@@ -137,6 +137,8 @@ pub use transcript_stream::{StreamProgress, StreamedOutcome, TranscriptStream};
 pub use upstream_reqwest::StripeOptions;
 #[cfg(any(feature = "speech", feature = "ytdlp"))]
 pub use upstream_reqwest::find_program;
+#[cfg(feature = "ytdlp")]
+pub use upstream_reqwest::ytdlp_metadata;
 #[cfg(feature = "speech")]
 pub use upstream_reqwest::{AudioFormat, SpeechOptions};
 #[cfg(feature = "chat-model")]

@@ -46,8 +46,8 @@ pub(super) struct AccountSelector {
   verbatim accounts create \"Example Ltd\"
   verbatim accounts create example-ltd --credits 5000 --memo \"contract 17\" --json
 
-The name is in the place of an e-mail address, also in responses of the API. No mail is sent: `accounts new-key`
-replaces a lost key. Exit status 1: an account has this name.")]
+The name is in the place of an e-mail address, also in responses of the API. No mail is sent: `accounts \
+new-key` replaces a lost key. Exit status 1: an account has this name.")]
 pub(super) struct CreateAccountArgs {
     /// Name of the account: 1 to 100 characters, without @
     #[arg(value_name = "NAME")]
@@ -98,17 +98,17 @@ pub(super) struct GrantArgs {
   verbatim accounts export ann@example.org > ann.json
   verbatim accounts delete ann@example.org
 
-Erases the address, the keys, queued mails, mails in the outbox folder, and the references at the payment provider.
-Ledger entries and orders are kept without personal data; remaining credits are lost. The address can register again.
-Keys of the lookup API that name the address are kept: see `verbatim keys`.
+Erases the address, the keys, queued mails, mails in the outbox folder, and the references at the payment \
+provider. Ledger entries and orders are kept without personal data; remaining credits are lost. The address \
+can register again. Keys of the lookup API that name the address are kept: see `verbatim keys`.
 
-Open checkout sessions are closed first. An account is not deleted if it has a subscription, or an order that may still
-be paid, or if a checkout session cannot be closed: cancel the subscription at the payment provider, and wait until the
-money has arrived or the session has expired, within a day or two. --anyway deletes the account nevertheless; then
-cancel the subscription and refund later payments by hand.
+Open checkout sessions are closed first. An account is not deleted if it has a subscription, or an order \
+that may still be paid, or if a checkout session cannot be closed: cancel the subscription at the payment \
+provider, and wait until the money has arrived or the session has expired, within a day or two. --anyway \
+deletes the account nevertheless; then cancel the subscription and refund later payments by hand.
 
-On a terminal the command prompts for confirmation; elsewhere --yes is required. Exit status 1: no such account, or it was
-not deleted for one of these reasons, or it was changed concurrently.")]
+On a terminal the command prompts for confirmation; elsewhere --yes is required. Exit status 1: no such \
+account, or it was not deleted for one of these reasons, or it was changed concurrently.")]
 pub(super) struct DeleteAccountArgs {
     #[command(flatten)]
     pub(super) account: AccountSelector,

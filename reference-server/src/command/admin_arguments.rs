@@ -20,9 +20,9 @@ pub(super) enum AdminTokensCommand {
   verbatim admin-tokens create ann
   verbatim admin-tokens create billing-system > token.txt
 
-The admin API serves at admin.listen, for requests with the header Authorization: Bearer TOKEN. The audit log has the
-name of the token, so give each person and each program their own. A name is used once: the next token of ann can be
-ann-2. Exit status 1: a token has or had this name.")]
+The admin API serves at admin.listen, for requests with the header Authorization: Bearer TOKEN. The audit \
+log has the name of the token, so give each person and each program their own. A name is used once: the next \
+token of ann can be ann-2. Exit status 1: a token has or had this name.")]
 pub(super) struct CreateTokenArgs {
     /// Who uses the token: letters, digits and . - _ @
     #[arg(value_name = "NAME", value_parser = TokenName::parse)]
@@ -46,9 +46,9 @@ pub(super) struct RevokeTokenArgs {
   verbatim audit-log --count 20
   verbatim audit-log --count 1000 --json | jq -r '.[] | select(.operation == \"accounts.delete\")'
 
-Has the operations of `keys`, `accounts`, `admin-tokens`, `archive withdraw` and `ledger audit`, by the command and by
-the admin API. The operator of a command is the user of the system. An operation without a result is running, or its
-end was not recorded, such as after a crash.")]
+Has the operations of `keys`, `accounts`, `admin-tokens`, `archive withdraw` and `ledger audit`, by the \
+command and by the admin API. The operator of a command is the user of the system. An operation without a \
+result is running, or its end was not recorded, such as after a crash.")]
 pub(super) struct AuditLogArgs {
     /// Number of entries
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]

@@ -27,8 +27,8 @@ pub(super) enum ArchiveCommand {
   verbatim archive list
   verbatim archive list --json | jq -r '.[].videoId' | head
 
-Lists every archived track with its newest revision, by video, including withdrawn videos. Output starts at once, also
-for large archives.")]
+Lists every archived track with its newest revision, by video, including withdrawn videos. Output starts at \
+once, also for large archives.")]
     List(JsonArgs),
     /// Print totals of the archive
     #[command(after_help = "Examples:
@@ -58,11 +58,12 @@ pub(super) struct ShowArgs {
   verbatim archive export dQw4w9WgXcQ --format srt --to subtitles
   verbatim archive export --all --format md --to notes --force
 
-Each transcript becomes a file DIR/PLATFORM/ID/LANGUAGE.FORMAT, whose name is printed. JSON is complete:
-`verbatim import DIR` imports it into another archive without loss. Existing files are kept, unless --force is
-given; the exit status is 1 if one of them has different content.
-Transcripts of withdrawn videos are not written. JSON records the withdrawal (withdrawn.json), and its import
-withdraws the video. Damaged transcripts are named on standard error, and the export continues; the exit status is 1.
+Each transcript becomes a file DIR/PLATFORM/ID/LANGUAGE.FORMAT, whose name is printed. JSON is complete: \
+`verbatim import DIR` imports it into another archive without loss. Existing files are kept, unless --force \
+is given; the exit status is 1 if one of them has different content.
+Transcripts of withdrawn videos are not written. JSON records the withdrawal (withdrawn.json), and its \
+import withdraws the video. Damaged transcripts are named on standard error, and the export continues; the \
+exit status is 1.
 Exit status 3: nothing is archived of a named video.")]
 pub(super) struct ExportArgs {
     /// Links to the videos, or YouTube ids (after -- if one begins with -)
@@ -87,9 +88,9 @@ pub(super) struct ExportArgs {
   verbatim archive delete https://youtu.be/dQw4w9WgXcQ
   verbatim archive delete dQw4w9WgXcQ --yes
 
-All transcripts of the video are deleted, with all their revisions. The video can be fetched and archived again; to
-prevent that, use `verbatim archive withdraw`. On a terminal the command prompts for confirmation; elsewhere --yes is
-required. Exit status 3: unknown video.")]
+All transcripts of the video are deleted, with all their revisions. The video can be fetched and archived \
+again; to prevent that, use `verbatim archive withdraw`. On a terminal the command prompts for confirmation; \
+elsewhere --yes is required. Exit status 3: unknown video.")]
 pub(super) struct DeleteArgs {
     /// Link to the video, or a YouTube id
     #[arg(value_name = "LINK", allow_hyphen_values = true)]
@@ -104,8 +105,8 @@ pub(super) struct DeleteArgs {
   verbatim archive withdraw https://youtu.be/dQw4w9WgXcQ
   verbatim archive withdraw dQw4w9WgXcQ --undo
 
-Takes effect at once, also on running servers: lookups return no_captions, withdrawn by the operator, and the video
-is not fetched again. Its transcripts stay stored and are served again after --undo.")]
+Takes effect at once, also on running servers: lookups return no_captions, withdrawn by the operator, and \
+the video is not fetched again. Its transcripts stay stored and are served again after --undo.")]
 pub(super) struct WithdrawArgs {
     /// Link to the video, or a YouTube id
     #[arg(value_name = "LINK", allow_hyphen_values = true)]
@@ -120,8 +121,8 @@ pub(super) struct WithdrawArgs {
   verbatim archive refresh https://youtu.be/dQw4w9WgXcQ
   verbatim archive refresh dQw4w9WgXcQ --lang de
 
-Earlier revisions stay stored. Nothing is charged. A damaged transcript is replaced. If the fetch fails, the archived
-transcript is kept and the exit status is 3, as with `verbatim get`.")]
+Earlier revisions stay stored. Nothing is charged. A damaged transcript is replaced. If the fetch fails, the \
+archived transcript is kept and the exit status is 3, as with `verbatim get`.")]
 pub(super) struct RefreshArgs {
     /// Link to the video, or a YouTube id
     #[arg(value_name = "LINK", allow_hyphen_values = true)]
@@ -136,10 +137,11 @@ pub(super) struct RefreshArgs {
   verbatim archive compact
   verbatim archive compact --older-than 7d --json
 
-Moves old transcripts to cold storage, which takes two thirds of the space. Lookups return the same bytes; the first one
-takes slightly longer. Each transcript is decompressed and compared before its old form is replaced. Servers can run at
-the same time, and the command can be stopped at any time: the next run continues. On SQLite the space becomes free
-within the file. Exit status 1: a stored transcript is unreadable; it was not changed.")]
+Moves old transcripts to cold storage, which takes two thirds of the space. Lookups return the same bytes; \
+the first one takes slightly longer. Each transcript is decompressed and compared before its old form is \
+replaced. Servers can run at the same time, and the command can be stopped at any time: the next run \
+continues. On SQLite the space becomes free within the file. Exit status 1: a stored transcript is \
+unreadable; it was not changed.")]
 pub(super) struct CompactArgs {
     /// Minimum age of the transcripts
     #[arg(long, value_name = "TIME", default_value = "30d", value_parser = humantime::parse_duration)]
@@ -157,13 +159,14 @@ pub(super) struct CompactArgs {
   verbatim archive verify --limit 100000
   verbatim archive verify --after video_site/dQw4w9WgXcQ/41
 
-Reads and decodes every stored transcript, all revisions and those of withdrawn videos included, and lists those that
-are damaged. Servers can run at the same time, and the command can be stopped at any time: the progress names the
-cursor with which --after continues. --repair delete deletes damaged transcripts and nothing else: lookups fetch them
-again. --repair refetch also fetches those at once that lookups used, free of charge. A transcript that may be of a
-newer version is listed, but never deleted. To repair a single video, use `verbatim archive refresh` or `delete`.
-Exit status 0: all transcripts are readable, or all damage was repaired; 1: damage remains, or a transcript could not
-be fetched again.")]
+Reads and decodes every stored transcript, all revisions and those of withdrawn videos included, and lists \
+those that are damaged. Servers can run at the same time, and the command can be stopped at any time: the \
+progress names the cursor with which --after continues. --repair delete deletes damaged transcripts and \
+nothing else: lookups fetch them again. --repair refetch also fetches those at once that lookups used, free \
+of charge. A transcript that may be of a newer version is listed, but never deleted. To repair a single \
+video, use `verbatim archive refresh` or `delete`.
+Exit status 0: all transcripts are readable, or all damage was repaired; 1: damage remains, or a transcript \
+could not be fetched again.")]
 pub(super) struct VerifyArgs {
     /// Repair damaged transcripts
     #[arg(long, value_enum, value_name = "ACTION")]

@@ -122,8 +122,8 @@ pub(super) enum Command {
     #[command(after_help = "Example, as the configuration of an assistant:
   {\"mcpServers\": {\"verbatim\": {\"command\": \"verbatim\", \"args\": [\"mcp\"]}}}
 
-Tools: get_transcript, search_transcript, search_archive, list_languages, ask_video. New transcripts are fetched and
-archived, free of charge. A running server has the same tools at /mcp, for callers with a key.")]
+Tools: get_transcript, search_transcript, search_archive, list_languages, ask_video. New transcripts are \
+fetched and archived, free of charge. A running server has the same tools at /mcp, for callers with a key.")]
     Mcp,
     /// Copy all data from files to PostgreSQL, or back
     #[command(subcommand)]
@@ -155,10 +155,10 @@ pub(super) struct CheckConfigArgs {
   verbatim serve --listen 127.0.0.1:0 --data /tmp/trial
   VERBATIM_SERVER__BASE_URL=https://transcripts.example.org verbatim serve
 
-Once it serves, it prints one line on standard output: verbatim VERSION listening on http://ADDRESS. On a terminal,
-first steps follow.
-After the first SIGTERM or Ctrl-C running requests finish; the second ends the server at once. SIGHUP reloads the
-settings, SIGUSR1 switches the log level between debug and log.level.")]
+Once it serves, it prints one line on standard output: verbatim VERSION listening on http://ADDRESS. On a \
+terminal, first steps follow.
+After the first SIGTERM or Ctrl-C running requests finish; the second ends the server at once. SIGHUP \
+reloads the settings, SIGUSR1 switches the log level between debug and log.level.")]
 pub(super) struct ServeArgs {
     /// Listening address, or a path after `unix:`; port 0 selects a free port [default: 127.0.0.1:8080]
     #[arg(long, value_name = "ADDRESS:PORT")]
@@ -222,14 +222,15 @@ impl OutputFormat {
   verbatim import Downloads/subtitles --dry-run
   verbatim import transcripts.json backup
 
-Formats: WebVTT, SRT, TTML, YouTube's XML and json3; `verbatim archive export`; JSON of the lookup API; JSON of
-youtube-transcript-api.
-Without --video, the video is read from the file, from the .info.json of yt-dlp next to it, or from its name:
-'Title [ID].en.vtt', 'Title-ID.en.vtt', 'ID.en.srt', 'video_site/ID/en.vtt'. Without --lang, so is the language,
-also from the header of WebVTT (Language: en).
+Formats: WebVTT, SRT, TTML, YouTube's XML and json3; `verbatim archive export`; JSON of the lookup API; JSON \
+of youtube-transcript-api.
+Without --video, the video is read from the file, from the .info.json of yt-dlp next to it, or from its \
+name: 'Title [ID].en.vtt', 'Title-ID.en.vtt', 'ID.en.srt', 'video_site/ID/en.vtt'. Without --lang, so is the \
+language, also from the header of WebVTT (Language: en). Title, author, date, description and chapters are \
+also read from the .info.json.
 Unreadable characters, which become U+FFFD, and cues without readable times, which are left out, are reported.
-In folders, files with other endings are skipped, and links that lead out of the folder are not followed. Nothing is
-fetched. Archived transcripts are kept, unless --replace is given.
+In folders, files with other endings are skipped, and links that lead out of the folder are not followed. \
+Nothing is fetched. Archived transcripts are kept, unless --replace is given.
 Exit status 1: some files failed; the others were imported.")]
 pub(super) struct ImportArgs {
     /// Files and folders; - reads standard input

@@ -23,17 +23,18 @@ Examples, many videos:
   verbatim get --from links.txt --to subtitles --format srt --name '{channel}/{date} {title} [{id}]'
   grep -o 'https://youtu[^ ]*' notes.md | verbatim get --from - --format json | jq -r .videoId
 
-A link to a video in a playlist means the video. Without --to, transcripts of several videos are printed in order: one
-line of JSON for each link, or texts below a line '==> TITLE (LINK) <=='. --from ignores empty lines and those that
-begin with #.
-With --to, each transcript is a file, whose path is printed. It appears under its name once it is complete. Ctrl-C
-stops; the same command continues: files that exist are skipped, and nothing is fetched twice, because the archive has
-it. Placeholders of --name: {id}, {title}, {channel}, {date}, {language}, {index} (position in its list), {platform};
-a / makes a folder. Without {id}, a name that another video has gets the id appended.
+A link to a video in a playlist means the video. Without --to, transcripts of several videos are printed in \
+order: one line of JSON for each link, or texts below a line '==> TITLE (LINK) <=='. --from ignores empty \
+lines and those that begin with #.
+With --to, each transcript is a file, whose path is printed. It appears under its name once it is complete. \
+Ctrl-C stops; the same command continues: files that exist are skipped, and nothing is fetched twice, \
+because the archive has it. Placeholders of --name: {id}, {title}, {channel}, {date}, {language}, {index} \
+(position in its list), {platform}; a / makes a folder. Without {id}, a name that another video has gets the \
+id appended.
 `verbatim import DIR` reads files with the default name.
 
-Exit status 0: all transcripts; 3: none; 4: some; 130: stopped by Ctrl-C. Standard error has a line for each failure,
-with its reason, and a summary. For one link without --to, the last line is the watch address."
+Exit status 0: all transcripts; 3: none; 4: some; 130: stopped by Ctrl-C. Standard error has a line for each \
+failure, with its reason, and a summary. For one link without --to, the last line is the watch address."
 )]
 pub(super) struct GetArgs {
     /// Links to videos, playlists, channels and profiles; also ids and handles (after -- if a second one begins with -)

@@ -10,6 +10,7 @@ mod report;
 use std::{
     fs::File,
     io::{self, Read},
+    mem,
     path::{Path, PathBuf},
 };
 
@@ -240,6 +241,7 @@ impl ImportWork<'_> {
             draft.title = draft.title.take().or_else(|| info.title());
             draft.author = draft.author.take().or_else(|| info.author());
             draft.duration_ms = draft.duration_ms.or_else(|| info.duration_ms());
+            draft.metadata = mem::take(&mut draft.metadata).or(info.metadata());
             if let Some(track) = name.key.as_deref().and_then(|key| info.track(key))
                 && set_or_match_language(draft, &track.language)
             {

@@ -32,8 +32,8 @@ pub(super) enum JobsCommand {
   verbatim jobs pause --all
   verbatim jobs resume --all
 
-Takes effect within seconds, also on running servers. Jobs that are started later run. Exit status 1: there is no such
-job.")]
+Takes effect within seconds, also on running servers. Jobs that are started later run. Exit status 1: there \
+is no such job.")]
 pub(super) struct JobArgs {
     /// Id of the job
     #[arg(value_name = "ID", required_unless_present = "all")]

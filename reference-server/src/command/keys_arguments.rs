@@ -15,9 +15,9 @@ pub(super) enum KeysCommand {
   verbatim keys list
   verbatim keys list --json | jq -r '.[] | select(.plan == \"plus\") | .id'
 
-Usage and allowance are those of the current UTC month, or of the day for plus keys: they count new transcripts.
-Requests count every lookup with the key: those of the quota's period, or all of them without a quota. The last
-requests of running servers are added within 5 seconds.")]
+Usage and allowance are those of the current UTC month, or of the day for plus keys: they count new \
+transcripts. Requests count every lookup with the key: those of the quota's period, or all of them without a \
+quota. The last requests of running servers are added within 5 seconds.")]
     List(JsonListArgs),
     /// Change the expiry or the quota of a key
     Set(SetKeyArgs),
@@ -66,8 +66,9 @@ pub(super) struct CreateKeysArgs {
   verbatim keys set key-0123456789abcdef0123456789abcdef --expires 2027-12-31
   verbatim keys set key-0123456789abcdef0123456789abcdef --no-quota --no-expiry
 
-Takes effect with the next request, also on running servers. Requests that were made count. A key over its quota gets
-429 with Retry-After until the UTC day or month ends, an expired key 401. Exit status 1: no live key has that id.")]
+Takes effect with the next request, also on running servers. Requests that were made count. A key over its \
+quota gets 429 with Retry-After until the UTC day or month ends, an expired key 401. Exit status 1: no live \
+key has that id.")]
 pub(super) struct SetKeyArgs {
     /// Id of the key, as `keys list` prints it; not the key itself
     #[arg(value_name = "ID")]

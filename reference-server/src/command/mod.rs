@@ -119,7 +119,7 @@ impl CommandError {
 
 /// Runs a command line; the first argument is the program's name.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let arguments = match CommandArgs::try_parse_from(arguments) {
+    let arguments = match CommandArgs::try_parse_from(search::with_excluded_words(arguments)) {
         Ok(arguments) => arguments,
         Err(error) => {
             // Help and version go to standard output and are not errors; a closed output is ignored.
@@ -165,7 +165,7 @@ fn perform(arguments: CommandArgs) -> Result<(), CommandError> {
             Command::AdminTokens(command) => admin::run_tokens(&settings, command).await,
             Command::AuditLog(args) => admin::run_audit_log(&settings, args).await,
             Command::Mcp => mcp::run(&settings).await,
-            Command::Search(args) => search::run(&settings, args).await,
+            Command::Search(args) => search::run(&settings, &arguments.common, &args).await,
             Command::Storage(command) => storage::run(&settings, command).await,
             Command::CheckConfig(args) => check_config::run(&settings, &args).await,
             Command::Health(args) => health::run(&settings, &args).await,

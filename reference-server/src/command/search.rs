@@ -1,6 +1,9 @@
 //! `verbatim search`: searches the archive, and maintains the index of the search.
 
-use std::io::IsTerminal;
+use std::{
+    ffi::{OsStr, OsString},
+    io::IsTerminal,
+};
 
 use clap::{Args, Subcommand, ValueEnum};
 use transcript_core::{
@@ -13,10 +16,13 @@ use transcript_core::{
 use verbatim::Verbatim;
 
 use super::{
-    CommandError, open_existing_archive, print, print_json, print_stderr, progress::ProgressLine, shown,
+    CommandError, arguments::CommonArgs, open_existing_archive, print, print_json, print_stderr,
+    progress::ProgressLine, shown,
 };
 use crate::config::Settings;
 
+/// Videos of a page, if the arguments do not say how many.
+const LIMIT: u32 = 20;
 /// Longest line of a title or a moment on a terminal, in characters.
 const LINE_MAX: usize = 400;
 /// Mark of a match on a terminal, at both ends.
@@ -32,8 +38,8 @@ const MATCH_MARK: char = '*';
   verbatim search rebuild
   verbatim search -- rebuild
 
-All words must occur, in any order and form. \"exact phrase\", -not, OR, prefix*, lang:, platform:, channel:, before: and
-after: narrow the search. Exit status 3: nothing was found."
+All words must occur, in any order and form. \"exact phrase\", -not, OR, prefix*, lang:, platform:, \
+channel:, before: and after: narrow the search. Exit status 3: nothing was found."
 )]
 pub(super) struct SearchArgs {
     #[command(subcommand)]
@@ -45,7 +51,12 @@ pub(super) struct SearchArgs {
     #[arg(long, value_name = "TAG")]
     lang: Option<String>,
     /// Most videos to print, from 1 to 100
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = LIMIT,
+        value_parser = clap::value_parser!(u32).range(1..=100)
+    )]
     limit: u32,
     /// Order of the videos
     #[arg(long, value_enum, default_value_t = SortOrder::Relevance)]
@@ -82,19 +93,65 @@ enum SearchFormat {
     Json,
 }
 
-pub(super) async fn run(settings: &Settings, args: SearchArgs) -> Result<(), CommandError> {
+impl SearchArgs {
+    /// The words as one query.
+    fn query(&self) -> String {
+        // Of the space that marks an excluded word, nothing remains.
+        self.words.iter().map(|word| word.trim_start()).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// Puts a space before each word that a search excludes, such as `-moon`: clap would take it for options.
+///
+/// Clap's own setting for such words would take the options behind the first word for words.
+pub(super) fn with_excluded_words(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+    let mut arguments: Vec<OsString> = arguments.into_iter().collect();
+    // The name of the command follows the name of the program and the options of every command.
+    let mut position = 1;
+    while let Some(option) = arguments.get(position)
+        && option.as_encoded_bytes().starts_with(b"--")
+    {
+        position += if option == "--data" || option == "--config" { 2 } else { 1 };
+    }
+    if arguments.get(position).is_some_and(|command| command == "search") {
+        for argument in arguments.iter_mut().skip(position + 1) {
+            if is_excluded_word(argument) {
+                let mut word = OsString::from(" ");
+                word.push(&*argument);
+                *argument = word;
+            }
+        }
+    }
+    arguments
+}
+
+fn is_excluded_word(argument: &OsStr) -> bool {
+    let has_one_hyphen = matches!(argument.as_encoded_bytes(), [b'-', next, ..] if *next != b'-');
+    has_one_hyphen && argument != "-h"
+}
+
+pub(super) async fn run(
+    settings: &Settings,
+    common: &CommonArgs,
+    args: &SearchArgs,
+) -> Result<(), CommandError> {
     let verbatim = open_existing_archive(settings).await?;
     let ended = match args.action {
         Some(SearchAction::Rebuild) => rebuild(&verbatim).await,
         Some(SearchAction::Check) => check(&verbatim).await,
-        None => search(settings, &verbatim, args).await,
+        None => search(settings, common, &verbatim, args).await,
     };
     verbatim.close().await;
     ended
 }
 
-async fn search(settings: &Settings, verbatim: &Verbatim, args: SearchArgs) -> Result<(), CommandError> {
-    let query = args.words.join(" ");
+async fn search(
+    settings: &Settings,
+    common: &CommonArgs,
+    verbatim: &Verbatim,
+    args: &SearchArgs,
+) -> Result<(), CommandError> {
+    let query = args.query();
     if query.trim().is_empty() {
         return Err(CommandError::Wrong("give the words to search for: verbatim search WORDS".to_owned()));
     }
@@ -104,7 +161,7 @@ async fn search(settings: &Settings, verbatim: &Verbatim, args: SearchArgs) -> R
         SortOrder::Relevance => SearchSort::Relevance,
         SortOrder::Date => SearchSort::Date,
     };
-    let (limit, cursor) = (args.limit, args.cursor);
+    let (limit, cursor) = (args.limit, args.cursor.clone());
     catch_up(verbatim).await?;
     let params = SearchParams { query, language, sort, limit, cursor, ..SearchParams::default() };
     let page = verbatim.search().search(&params).await?;
@@ -116,9 +173,51 @@ async fn search(settings: &Settings, verbatim: &Verbatim, args: SearchArgs) -> R
         });
         let json = serde_json::to_string_pretty(&body)
             .map_err(|error| CommandError::Fault(format!("cannot write JSON: {error}")))?;
-        return print_json(&json);
+        print_json(&format!("{json}\n"))?;
+    } else if !page.hits.is_empty() {
+        print_page(&page)?;
+        if let Some(cursor) = &page.next {
+            print_stderr(&format!("more: {}", next_command(common, args, cursor)));
+        }
     }
-    print_page(&params, &page)
+    if page.hits.is_empty() {
+        let suggestion = page.suggestion.as_deref();
+        let hint =
+            suggestion.map_or_else(String::new, |words| format!("Did you mean: {}", shown(words, LINE_MAX)));
+        return Err(CommandError::Missing("nothing was found".to_owned(), hint));
+    }
+    Ok(())
+}
+
+/// The command that prints the next page, for a shell: with the options that were given.
+fn next_command(common: &CommonArgs, args: &SearchArgs, cursor: &str) -> String {
+    let options = [
+        ("--data", common.data.as_ref().map(|folder| folder.display().to_string())),
+        ("--config", common.config.as_ref().map(|file| file.display().to_string())),
+        ("--lang", args.lang.clone()),
+        ("--limit", (args.limit != LIMIT).then(|| args.limit.to_string())),
+        ("--sort", matches!(args.sort, SortOrder::Date).then(|| "date".to_owned())),
+        ("--cursor", Some(cursor.to_owned())),
+    ];
+    let mut command = "verbatim search".to_owned();
+    for (name, value) in options {
+        if let Some(value) = value {
+            command.push_str(&format!(" {name} {}", shell_word(&value)));
+        }
+    }
+    // Unchanged: the cursor belongs to exactly this query.
+    let query = args.query();
+    let end_of_options = if query.starts_with('-') { "-- " } else { "" };
+    format!("{command} {end_of_options}{}", shell_word(&query))
+}
+
+/// A text as one word of a shell, in single quotes if necessary.
+fn shell_word(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@".contains(c);
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', r"'\''")),
+    }
 }
 
 /// Indexes what changed, with progress: the first search of a large archive takes a while.
@@ -166,13 +265,7 @@ async fn check(verbatim: &Verbatim) -> Result<(), CommandError> {
     }
 }
 
-fn print_page(params: &SearchParams, page: &SearchPage) -> Result<(), CommandError> {
-    if page.hits.is_empty() {
-        let suggestion = page.suggestion.as_deref();
-        let hint =
-            suggestion.map_or_else(String::new, |words| format!("Did you mean: {}", shown(words, LINE_MAX)));
-        return Err(CommandError::Missing("nothing was found".to_owned(), hint));
-    }
+fn print_page(page: &SearchPage) -> Result<(), CommandError> {
     let is_terminal = std::io::stdout().is_terminal();
     let relation = if page.total.is_exact { "" } else { "at least " };
     let videos = if page.total.value == 1 { "video" } else { "videos" };
@@ -200,11 +293,7 @@ fn print_page(params: &SearchParams, page: &SearchPage) -> Result<(), CommandErr
             text.push_str(&format!("            {}\n", transcript.video.address_at(0)));
         }
     }
-    print(&text)?;
-    if let Some(next) = &page.next {
-        print_stderr(&format!("more: verbatim search {:?} --cursor {next}", shown(&params.query, LINE_MAX)));
-    }
-    Ok(())
+    print(&text)
 }
 
 /// The text of a moment, on a terminal with its matches between asterisks.
@@ -223,4 +312,61 @@ fn marked(moment: &SearchMoment, is_terminal: bool) -> String {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Parser, error::ErrorKind};
+
+    use super::{
+        super::arguments::{Command, CommandArgs},
+        *,
+    };
+
+    fn parse(line: &str) -> Result<(CommonArgs, SearchArgs), clap::Error> {
+        let arguments = with_excluded_words(line.split(' ').map(OsString::from));
+        let CommandArgs { common, command } = CommandArgs::try_parse_from(arguments)?;
+        let Command::Search(args) = command else { panic!("{command:?}") };
+        Ok((common, args))
+    }
+
+    #[test]
+    fn excluded_words_and_options_mix() {
+        for (line, query, limit) in [
+            ("verbatim search tide -moon", "tide -moon", LIMIT),
+            ("verbatim search tide -moon --limit 3 --data d", "tide -moon", 3),
+            ("verbatim --data d --config=c search -moon --limit 3 tide -h1", "-moon tide -h1", 3),
+            ("verbatim search --limit 3 -moon -sun", "-moon -sun", 3),
+            ("verbatim search -- rebuild -moon --limit", "rebuild -moon --limit", LIMIT),
+        ] {
+            let (_, args) = parse(line).unwrap();
+            assert_eq!((args.query().as_str(), args.limit), (query, limit), "{line}");
+        }
+        for (line, expect) in [
+            ("verbatim search tide -h", ErrorKind::DisplayHelp),
+            ("verbatim search tide --moon", ErrorKind::UnknownArgument),
+            ("verbatim archive stats -moon", ErrorKind::UnknownArgument),
+        ] {
+            assert_eq!(parse(line).unwrap_err().kind(), expect, "{line}");
+        }
+        assert!(matches!(parse("verbatim search check").unwrap().1.action, Some(SearchAction::Check)));
+    }
+
+    #[test]
+    fn next_command_repeats_options_and_quotes_words() {
+        for (line, query, expect) in [
+            ("verbatim search --sort date --limit 3 sea", None, "--limit 3 --sort date --cursor c1 sea"),
+            ("verbatim search x --data /d --lang hi", Some("सागर"), "--data /d --lang hi --cursor c1 'सागर'"),
+            ("verbatim search x --config=c", Some("the OR $HOME"), "--config c --cursor c1 'the OR $HOME'"),
+            ("verbatim search x", Some("\"it's\" so"), r#"--cursor c1 '"it'\''s" so'"#),
+            ("verbatim search -moon tide", None, "--cursor c1 -- '-moon tide'"),
+        ] {
+            let (common, mut args) = parse(line).unwrap();
+            if let Some(query) = query {
+                args.words = vec![query.to_owned()];
+            }
+            let expect = format!("verbatim search {expect}");
+            assert_eq!(next_command(&common, &args, "c1"), expect);
+        }
+    }
 }

@@ -27,11 +27,11 @@ pub(super) enum StorageCommand {
   verbatim storage copy --from postgres://verbatim@db/verbatim --to sqlite:///srv/verbatim/verbatim.db
 
 Copies keys, accounts, credits, orders, limits and transcripts, then compares every row of both sides.
-The target must be empty, and no server starts on it before the copy is complete. The same command resumes a copy
-that was interrupted. Stop every server first: data in use is not copied. The source is not changed.
+The target must be empty, and no server starts on it before the copy is complete. The same command resumes a \
+copy that was interrupted. Stop every server first: data in use is not copied. The source is not changed.
 
-Transcripts are in archive.db in the same folder, or in the same database, unless --from-archive and --to-archive
-name another location. Put a password into PGPASSWORD or ~/.pgpass rather than into the address.
+Transcripts are in archive.db in the same folder, or in the same database, unless --from-archive and \
+--to-archive name another location. Put a password into PGPASSWORD or ~/.pgpass rather than into the address.
 
 Afterwards set storage.url to the target and start the servers. Exit status 1: not copied, with the reason.")]
 pub(super) struct CopyStorageArgs {

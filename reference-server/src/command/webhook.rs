@@ -33,8 +33,8 @@ pub(super) enum WebhookCommand {
   WEBHOOK_SECRET=$(cat secret.txt) verbatim webhook verify --signature 't=1795338240,v1=5257a869…' body.json
   verbatim webhook verify --secret-file secret.txt --signature \"$header\" --tolerance 365d < body.json
 
-The secret is in the variable WEBHOOK_SECRET or in a file, never an argument; several are separated by white space. The
-body must be exactly what was received.
+The secret is in the variable WEBHOOK_SECRET or in a file, never an argument; several are separated by white \
+space. The body must be exactly what was received.
 Exit status 0: a secret signed the body; 1: none did, or the signature is too old; 2: an argument is wrong.")]
 pub(super) struct VerifyArgs {
     /// File with the raw body [default: standard input]

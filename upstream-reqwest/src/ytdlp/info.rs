@@ -47,6 +47,13 @@ pub(super) struct YtDlpInfo {
     metadata: VideoMetadata,
 }
 
+/// The metadata in a `.info.json` of yt-dlp, within its limits; `None` if the text is no JSON object.
+///
+/// A field of an unexpected type counts as absent.
+pub fn ytdlp_metadata(json: &[u8], platform: Platform) -> Option<VideoMetadata> {
+    YtDlpInfo::read(json).ok().map(|info| info.details(platform).metadata)
+}
+
 /// A track, with the key under which yt-dlp fetches it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct YtDlpTrack {

@@ -30,6 +30,7 @@ use transcript_core::{
 
 use crate::{http::HttpTransport, process};
 use fetch::YtDlpFetch;
+pub use info::ytdlp_metadata;
 pub use lists::YtDlpLists;
 pub use media::YtDlpMedia;
 

@@ -18,10 +18,11 @@ pub fn import_name(path: &str) {
 
 /// Reads the metadata that yt-dlp writes next to captions with this language in their name.
 pub fn import_info(json: &str, key: &str) {
-    let Ok(info) = serde_json::from_str::<InfoFile>(json) else { return };
+    let Some(info) = InfoFile::parse(json.as_bytes()) else { return };
     info.video();
     info.title();
     info.author();
     info.duration_ms();
+    assert!(info.metadata().check().is_ok());
     info.track(key);
 }

@@ -9,10 +9,11 @@ use std::{
 
 use serde::{Deserialize, de::IgnoredAny};
 use transcript_core::{
-    transcript::TIME_MAX_MS,
-    transcript::{LanguageTag, NAME_BYTES_MAX, TrackKind},
+    body::segments::millis,
+    transcript::{LanguageTag, NAME_BYTES_MAX, TrackKind, VideoMetadata},
     video::{Platform, VideoId, VideoLink},
 };
+use verbatim::ytdlp_metadata;
 
 use super::name::{CaptionFileName, ORIGINAL, language};
 
@@ -48,7 +49,7 @@ fn read(path: &Path) -> Option<InfoFile> {
     }
     let mut text = Vec::new();
     File::open(path).ok()?.take(BYTES_MAX).read_to_end(&mut text).ok()?;
-    serde_json::from_slice(&text).ok()
+    InfoFile::parse(&text)
 }
 
 /// Metadata of a video, by yt-dlp.
@@ -66,6 +67,8 @@ pub(super) struct InfoFile {
     subtitles: Option<HashMap<String, IgnoredAny>>,
     #[serde(default)]
     automatic_captions: Option<HashMap<String, IgnoredAny>>,
+    #[serde(skip)]
+    metadata: VideoMetadata,
 }
 
 /// Track of a caption file.
@@ -77,6 +80,13 @@ pub(super) struct InfoFileTrack {
 }
 
 impl InfoFile {
+    /// Parses a file; `None` if it is unreadable.
+    pub(super) fn parse(json: &[u8]) -> Option<Self> {
+        let info: Self = serde_json::from_slice(json).ok()?;
+        let metadata = info.video().and_then(|video| ytdlp_metadata(json, video.platform()));
+        Some(Self { metadata: metadata.unwrap_or_default(), ..info })
+    }
+
     /// Returns the video.
     pub(super) fn video(&self) -> Option<VideoId> {
         match self.webpage_url.as_deref().map(VideoLink::parse) {
@@ -100,9 +110,12 @@ impl InfoFile {
 
     /// Returns the video's duration.
     pub(super) fn duration_ms(&self) -> Option<u64> {
-        let millis = (self.duration? * 1000.0).round();
-        // Within the bounds and without a fraction.
-        (0.0..=TIME_MAX_MS as f64).contains(&millis).then_some(millis as u64)
+        self.duration.and_then(millis)
+    }
+
+    /// Returns the metadata of the video.
+    pub(super) fn metadata(&self) -> &VideoMetadata {
+        &self.metadata
     }
 
     /// Returns the track whose captions yt-dlp writes to a file with this language in its name.
@@ -150,11 +163,13 @@ fn nonempty(name: Option<&String>) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use transcript_core::time::Timestamp;
+
     use super::*;
     use TrackKind::{Generated, Human, Translated};
 
     fn info(json: &str) -> InfoFile {
-        serde_json::from_str(json).unwrap()
+        InfoFile::parse(json.as_bytes()).unwrap()
     }
 
     #[test]
@@ -190,5 +205,17 @@ mod tests {
         assert_eq!((nonempty.title(), nonempty.author().as_deref()), (None, Some("Ann")));
         assert_eq!(nonempty.duration_ms(), Some(61_250));
         assert_eq!(info(r#"{"duration":-1}"#).duration_ms(), None);
+    }
+
+    #[test]
+    fn info_file_metadata_is_read_if_video_is_known() {
+        let day = Timestamp::parse("2023-11-14T00:00:00Z");
+        for (video, expect) in [
+            (r#""webpage_url":"https://youtu.be/dQw4w9WgXcQ""#, day),
+            (r#""webpage_url":"https://radio.example/1""#, None),
+        ] {
+            let info = info(&format!(r#"{{{video},"upload_date":"20231114","chapters":7}}"#));
+            assert_eq!(info.metadata().published_at, expect, "{video}");
+        }
     }
 }

@@ -70,10 +70,11 @@ fn import_reads_files_of_ytdlp() -> Result<()> {
     let info = json!({
         "id": "dQw4w9WgXcQ", "extractor_key": "Youtube", "title": "The whole title", "channel": "Ann",
         "webpage_url": "https://www.youtube.com/watch?v=dQw4w9WgXcQ", "duration": 61, "language": "en",
+        "channel_id": "UCann", "timestamp": 1_700_000_000, "chapters": [{ "start_time": 0, "title": "In" }],
         "subtitles": { "fr": [{}] }, "automatic_captions": { "en": [{}], "en-orig": [{}], "de": [{}] }
     });
     let short = json!({
-        "id": "7458607278405471496", "extractor_key": "TikTok", "title": "Short",
+        "id": "7458607278405471496", "extractor_key": "TikTok", "title": "Short", "upload_date": "20240229",
         "webpage_url": "https://www.tiktok.com/@a/video/7458607278405471496"
     });
     let json3 =
@@ -107,6 +108,13 @@ fn import_reads_files_of_ytdlp() -> Result<()> {
     assert_eq!(tracks[0]["archived"]["title"], "The whole title");
     assert_eq!(tracks[0]["archived"]["author"], "Ann");
     assert_eq!(tracks[0]["wishes"], json!(["default", "en"]));
+    let found = json_of(data.path(), &["get", "dQw4w9WgXcQ", "--format", "json"])?;
+    assert_eq!(found["metadata"]["publishedAt"], "2023-11-14T22:13:20Z");
+    assert_eq!(found["metadata"]["authorId"], "UCann");
+    assert_eq!(found["chapters"][0]["title"], "In");
+    let short = stdout_of(data.path(), &["search", "short", "after:2024-02", "before:2024-03"])?;
+    assert!(short.contains("7458607278405471496"), "{short}");
+    run_expecting(data.path(), &["search", "english", "after:2024"], "", 3)?;
     for (link, words) in [
         ("dQw4w9WgXcQ", "english"),
         ("https://www.tiktok.com/@a/video/7458607278405471496", "short words"),

@@ -2,15 +2,15 @@
 
 mod index_files;
 
-use std::path::Path;
+use std::{path::Path, process::Command};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use http::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{
-    harness::{ServerFixture, create_keys, run, verbatim, wait_until},
+    harness::{ServerFixture, binary, create_keys, run, verbatim, wait_until},
     postgres::PostgresFixture,
 };
 
@@ -217,12 +217,39 @@ async fn search_command_prints_hits() -> Result<()> {
     let json = command(data.path(), &[], &["search", "winters", "--format", "json", "--limit", "1"])?;
     let body: Value = serde_json::from_str(&json)?;
     assert_eq!(body["hits"][0]["moments"][0]["matches"], json!([[13, 20]]), "{body}");
-    let nothing = run(verbatim(data.path(), &["search", "zzzzzz"]), b"")?;
-    assert_eq!(nothing.status.code(), Some(3));
+    assert!(json.ends_with("}\n"), "{json:?}");
+    for nothing in [&["zzzzzz"][..], &["winters", "-nine"], &["zzzzzz", "--format", "json"]] {
+        let ended = run(verbatim(data.path(), &[&["search"], nothing].concat()), b"")?;
+        assert_eq!(ended.status.code(), Some(3), "{nothing:?}");
+        if nothing.contains(&"json") {
+            assert_eq!(serde_json::from_slice::<Value>(&ended.stdout)?["hits"], json!([]));
+        }
+    }
     assert_eq!(run(verbatim(data.path(), &["search"]), b"")?.status.code(), Some(2));
     assert_eq!(command(data.path(), &[], &["search", "check"])?, "Compared 1 transcripts: 0 differences.\n");
     assert_eq!(command(data.path(), &[], &["search", "rebuild"])?, "Built the index of 1 transcripts.\n");
     command(data.path(), &[], &["archive", "compact", "--older-than", "0s"])?;
     assert!(command(data.path(), &[], &["search", "winters"])?.starts_with("1 video\n"));
+    Ok(())
+}
+
+#[test]
+fn search_command_prints_command_of_next_page() -> Result<()> {
+    let data = TempDir::new()?;
+    let ids = ["aaaaaaaaaaa", "bbbbbbbbbbb"];
+    for id in ids {
+        import(data.path(), &[], id, "en", "The old pier")?;
+    }
+    let search = ["search", "-moon", "pier", "OR", "$HOME", "--limit", "1", "--sort", "date", "--lang", "en"];
+    let first = run(verbatim(data.path(), &search), b"")?;
+    let message = String::from_utf8(first.stderr)?;
+    let next =
+        message.lines().find_map(|line| line.strip_prefix("more: verbatim ")).context("no next page")?;
+    let mut shell = Command::new("sh");
+    shell.arg("-c").arg(format!("exec \"$0\" {next}")).arg(binary());
+    let second = run(shell, b"")?;
+    ensure!(second.status.success(), "{next}: {}", String::from_utf8_lossy(&second.stderr));
+    let (first, second) = (String::from_utf8(first.stdout)?, String::from_utf8(second.stdout)?);
+    assert!(ids.iter().all(|id| first.contains(id) != second.contains(id)), "{first}\n{second}");
     Ok(())
 }
