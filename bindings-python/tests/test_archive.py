@@ -180,6 +180,17 @@ def test_tilde_is_home_folder(place, tmp_path, monkeypatch):
     assert (tmp_path / "a.db").exists()
 
 
+def test_sqlite_url_of_server_is_no_relative_path(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match="four slashes"):
+        Transcripts("sqlite:///tmp/verbatim/a.db")
+    assert not (tmp_path / "tmp").exists()
+    for place, file in (("sqlite:///new-folder/b.db", "new-folder/b.db"), (f"sqlite:///{tmp_path}/c.db", "c.db")):
+        with Transcripts(place, suppliers=[]) as transcripts:
+            transcripts.import_(LINK, SRT, lang="en")
+        assert (tmp_path / file).is_file()
+
+
 def test_unknown_place_is_rejected_without_its_password():
     for place in ("mysql://ann:secret@host/db", "", "sqlite://x"):
         with pytest.raises(ValueError, match="postgresql://") as raised:

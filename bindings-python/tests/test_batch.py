@@ -161,6 +161,61 @@ def test_batch_in_order_reads_bounded_number_of_links():
         results.close()
 
 
+async def async_links(count, delay=0.0):
+    for number in range(count):
+        await asyncio.sleep(delay)
+        yield video(number)
+
+
+def until_error(results):
+    found = []
+    with pytest.raises(OSError, match="gone"):
+        for result in results:
+            found.append(result.index)
+    return sorted(found)
+
+
+def test_batch_error_of_iterable_comes_after_results():
+    def links():
+        yield from map(video, range(3))
+        raise OSError("gone")
+
+    async def links_of_loop():
+        async for link in async_links(3):
+            yield link
+        raise OSError("gone")
+
+    async def collect(transcripts, links):
+        found = []
+        with pytest.raises(OSError, match="gone"):
+            async for result in transcripts.aget_many(links):
+                found.append(result.index)
+        return sorted(found)
+
+    with Transcripts(suppliers=[UnevenSupplier()]) as transcripts:
+        for options in ({}, {"in_order": True}, {"concurrency": 1}, {"concurrency": 2}):
+            assert until_error(transcripts.get_many(links(), **options)) == [0, 1, 2]
+        for iterable in (links, links_of_loop):
+            assert asyncio.run(collect(transcripts, iterable())) == [0, 1, 2]
+
+
+async def test_batch_takes_async_iterable_while_it_fetches():
+    async with Transcripts(suppliers=[UnevenSupplier()]) as transcripts:
+        results = transcripts.aget_many(async_links(50), concurrency=4, in_order=True)
+        assert [result.link async for result in results] == [video(number) for number in range(50)]
+        assert [result async for result in transcripts.aget_many(async_links(0))] == []
+        # A result does not wait for the next link.
+        links = async_links(99, delay=0.5)
+        results = transcripts.aget_many(links)
+        started = time.monotonic()
+        assert (await anext(results)).index == 0
+        assert time.monotonic() - started < 0.9
+        await results.aclose()
+        await links.aclose()
+        with pytest.raises(TypeError):
+            transcripts.get_many(async_links(3))
+
+
 def test_supplier_bugs_do_not_pause_it():
     class BuggySupplier:
         name = "buggy"

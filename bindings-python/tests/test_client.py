@@ -175,7 +175,14 @@ def test_v1_transcripts_and_chat_charge_credits(server):
     assert answer.citations[0].url.endswith("t=61s") and answer.credits_used >= 1
     after = asyncio.run(client.ame())
     assert after.credits_remaining == before.credits_remaining - 3 == answer.credits_remaining
-    with pytest.raises(vt.TranscriptUnavailable) as raised:
+    with pytest.raises(vt.PrivateVideo):
+        client.chat("https://youtu.be/vb-private0", "Why?")
+    with_lookup_key = Client(server.address)
+    with_lookup_key.use_key(with_lookup_key.create_key().key)
+    with pytest.raises(vt.PrivateVideo) as raised:
+        with_lookup_key.get_text("https://youtu.be/vb-private0")
+    assert raised.value.reason == "private"
+    with pytest.raises(vt.PrivateVideo) as raised:
         client.get("https://youtu.be/vb-private0")
     assert str(raised.value).startswith("YouTube vb-private0: ")
     assert isinstance(raised.value.__cause__, vt.ServiceNotFound)
@@ -255,6 +262,41 @@ def test_client_get_many_yields_results(server):
         return [result.get() async for result in client.aget_many([LINK, LINK])]
 
     assert len(asyncio.run(collect())) == 2
+
+
+def test_client_get_many_waits_while_server_refuses(server, monkeypatch):
+    client = Client(server.address)
+    convert, failures = client._convert, []
+
+    def refuse(value, error):
+        if failures:
+            raise failures.pop()
+        return convert(value, error)
+
+    async def collect(links):
+        return [result async for result in client.aget_many(links, in_order=True)]
+
+    monkeypatch.setattr(client, "_convert", refuse)
+    limited = vt.TooManyRequests("Too many requests.", 429, retry_after=0.2)
+    throttled = vt.RateLimited("The platform throttles.", "rate_limited", retry_after=0.2)
+    for refusals in ([limited] * 9, [throttled] * 3, [throttled, limited]):
+        failures[:] = refusals
+        started = time.monotonic()
+        results = list(client.get_many([LINK] * 20, concurrency=4))
+        assert time.monotonic() - started >= 0.2 and not failures
+        assert sorted(result.index for result in results) == list(range(20))
+        assert all(result.error is None for result in results)
+    failures[:] = [limited] * 3
+    assert [result.index for result in asyncio.run(collect([LINK] * 9)) if result.transcript] == list(range(9))
+    # A link that cannot be fetched is requested three times at most.
+    failures[:] = [throttled] * 4
+    assert [type(result.error) for result in client.get_many([LINK])] == [vt.RateLimited] and len(failures) == 1
+    failures[:] = [limited] * 4
+    assert [type(result.error) for result in client.get_many([LINK] * 4, max_wait=0)] == [vt.TooManyRequests] * 4
+    failures[:] = [vt.FetchFailed("A timeout.", "fetch_error")]
+    assert [type(result.error) for result in client.get_many([LINK])] == [vt.FetchFailed]
+    with pytest.raises(ValueError, match="max_wait"):
+        client.get_many([LINK], max_wait=-1)
 
 
 def test_client_v1_languages_and_links(server):

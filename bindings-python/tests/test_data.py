@@ -182,6 +182,23 @@ def test_fastapi_returns_transcript(imported):
     assert "video_id" in client.get("/openapi.json").text
 
 
+def test_pydantic_and_fastapi_have_schema_of_chunks(long):
+    segments = pydantic.TypeAdapter(vt.Segments)
+    assert isinstance(segments.validate_python(long.segments), vt.Segments)
+    assert segments.dump_python(long.segments[:1]) == [{"text": "Word 0.", "start": 0.0, "duration": 10.0}]
+    assert long.segments == segments.validate_json(segments.dump_json(long.segments))
+    app = FastAPI()
+
+    @app.get("/chunks")
+    def read() -> list[vt.Chunk]:
+        return long.chunks(seconds=60)
+
+    client = TestClient(app)
+    response = client.get("/chunks")
+    assert pydantic.TypeAdapter(list[vt.Chunk]).validate_json(response.text) == long.chunks(seconds=60)
+    assert "/chunks" in client.get("/openapi.json").json()["paths"]
+
+
 def test_langchain_loader_yields_documents(imported):
     loader = TranscriptLoader(LINK, transcripts=imported)
     (document,) = loader.load()

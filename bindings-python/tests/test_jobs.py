@@ -2,6 +2,8 @@
 
 import asyncio
 import datetime
+import hashlib
+import hmac
 import http.server
 import json
 import pickle
@@ -101,7 +103,12 @@ def test_job_reads_playlist_and_channel(server):
     assert job.list_url == "https://www.youtube.com/playlist?list=PLvb-tides-0001" and not job.is_ended
     ended = client.jobs.wait(job, timeout=60)
     assert (ended.status, ended.counts.total, ended.counts.done, ended.counts.failed) == ("completed", 3, 2, 1)
-    assert [item.video_id for item in client.jobs.results(job)] == ["vb-tracks-0", "vb-asronly0", "vb-private0"]
+    items = list(client.jobs.results(job))
+    assert [item.video_id for item in items] == ["vb-tracks-0", "vb-asronly0", "vb-private0"]
+    with pytest.raises(vt.TranscriptUnavailable) as raised:
+        items[2].get()
+    # An item does not say which reason the video has.
+    assert (type(raised.value), raised.value.reason) == (vt.TranscriptUnavailable, "no_captions")
     month = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(days=30)
     for since in (month, month.date()):
         job = client.jobs.wait(client.jobs.start(channel="@tidemills", since=since), timeout=60)
@@ -192,6 +199,7 @@ def test_webhook_of_job_is_verified(server):
     event = vt.verify_webhook(body, header, secret)
     assert (event.type, event.job.id, event.job.status) == ("job.completed", job.id, "completed")
     assert vt.verify_webhook(body.decode(), header, ["vbw_old", secret]) == event
+    assert vt.verify_webhook(body, header, client.jobs.webhook_secret()) == event
     for wrong in [(body + b" ", header, secret), (body, header, "vbw_x"), (body, None, secret), (body, "t=1", secret)]:
         with pytest.raises(vt.InvalidSignature):
             vt.verify_webhook(*wrong)
@@ -205,15 +213,26 @@ def test_webhook_of_job_is_verified(server):
     assert [(attempt.attempt, attempt.status, attempt.error) for attempt in delivery.attempts] == [(1, 204, None)]
 
 
-def test_signed_body_without_event_is_invalid():
-    import hashlib
-    import hmac
+def signed(body: bytes, secret: str) -> str:
+    """The header of a body that was signed with this secret."""
+    now = str(int(time.time()))
+    return f"t={now},v1={hmac.new(secret.encode(), now.encode() + b'.' + body, hashlib.sha256).hexdigest()}"
 
+
+def test_signed_body_without_event_is_invalid():
     for body in (b"{}", b"[]", b"\xff", json.dumps({"id": "e", "type": "t", "created_at": "", "job": {}}).encode()):
-        now = str(int(time.time()))
-        signature = hmac.new(b"vbw_s", now.encode() + b"." + body, hashlib.sha256).hexdigest()
         with pytest.raises(vt.InvalidInput, match="no event"):
-            vt.verify_webhook(body, f"t={now},v1={signature}", "vbw_s")
+            vt.verify_webhook(body, signed(body, "vbw_s"), "vbw_s")
+
+
+def test_webhook_signed_with_no_secret_is_refused():
+    for empty in ("", " ", [], ["vbw_s", ""], vt.WebhookSecret("", None, None)):
+        with pytest.raises(ValueError, match="no secret"):
+            vt.verify_webhook(b"{}", signed(b"{}", ""), empty)
+    times = ("2026-11-27T10:00:00Z", "2026-11-28T10:00:00Z")
+    for time_as_secret in times:
+        with pytest.raises(vt.InvalidSignature):
+            vt.verify_webhook(b"{}", signed(b"{}", time_as_secret), vt.WebhookSecret("vbw_s", *times))
 
 
 def test_jobs_invalid_calls_raise_errors(server):

@@ -72,6 +72,57 @@ def test_service_client_has_same_classes():
         assert raised.value.reason == "members" and raised.value.video_id == "dQw4w9WgXcQ"
 
 
+@pytest.mark.parametrize(
+    ("reason", "kind", "code"),
+    [
+        ("private", vt.PrivateVideo, "private"),
+        ("live", vt.LiveVideo, "live"),
+        ("no_captions", vt.NoCaptions, "no_captions"),
+        ("timeout", vt.FetchFailed, "fetch_error"),
+        ("misconfigured", vt.NotConfigured, "config_error"),
+        ("throttled", vt.RateLimited, "rate_limited"),
+    ],
+)
+def test_v1_key_and_text_have_same_classes(reason, kind, code):
+    from test_service import FakeMailer
+
+    mailer = FakeMailer()
+    with vt.Service(suppliers=[FailingSupplier(reason)], mailer=mailer, base_url="https://v.example") as service:
+        keyed, account = service.client(service.create_key("page").key), service.client()
+        account.register("ann@example.org")
+        account.verify(mailer.token("ann@example.org"))
+        (result,) = account.get_many([LINK])
+        assert type(result.error) is kind
+        for call in (account.get, keyed.get_text, lambda link: account.chat(link, "When?")):
+            with pytest.raises(vt.TranscriptUnavailable) as raised:
+                call(LINK)
+            assert (type(raised.value), raised.value.reason) == (kind, code)
+            # The first request has stored an absence.
+            assert reason != "private" or DAY - 60 < raised.value.retry_after <= DAY
+
+
+def test_code_without_detail_has_the_base_class():
+    from verbatim_transcripts._client import _raise_refused
+    from verbatim_transcripts._errors import _unavailable
+
+    assert type(_unavailable("None.", "no_captions")) is vt.TranscriptUnavailable
+    for status, detail, kind in (
+        (404, None, vt.TranscriptUnavailable),
+        (404, "private", vt.PrivateVideo),
+        (404, "embargo", vt.TranscriptUnavailable),
+        (500, "still_working", vt.FetchFailed),
+        (500, "rate_limited", vt.RateLimited),
+        (500, None, vt.ServiceRefused),
+        (429, "busy", vt.ServiceRefused),
+    ):
+        with pytest.raises(vt.VerbatimError) as raised:
+            _raise_refused(vt.ServiceRefused("No.", status, detail, 7.0))
+        assert type(raised.value) is kind and raised.value.retry_after == 7.0
+    with pytest.raises(vt.LanguageNotFound) as raised:
+        _raise_refused(vt.ServiceNotFound("No.", 404, available=["en"]))
+    assert raised.value.available == ["en"]
+
+
 def test_messages_with_a_wait_have_retry_after():
     class ThrottledSupplier:
         name = "throttled"

@@ -58,6 +58,8 @@ def test_supplier_failure_raises_matching_exception(kind):
         (7, vt.FetchFailed, "fetch_error"),
         ([7], vt.FetchFailed, "fetch_error"),
         ([], vt.FetchFailed, "fetch_error"),
+        ((), vt.FetchFailed, "fetch_error"),
+        ((7,), vt.FetchFailed, "fetch_error"),
         ("words", vt.FetchFailed, "fetch_error"),
     ):
         with Transcripts(suppliers=[kind(answer)]) as transcripts, pytest.raises(error) as raised:
@@ -65,6 +67,14 @@ def test_supplier_failure_raises_matching_exception(kind):
         assert raised.value.reason == reason
         if isinstance(answer, Exception):
             assert raised.value.__cause__ is answer
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_supplier_sequence_is_archived(kind):
+    answer = kind(Transcript(LINK, [Segment(text, 0, 1)], language=text) for text in ("de", "en"))
+    with Transcripts(suppliers=[PlainSupplier(answer)]) as transcripts:
+        assert transcripts.get(LINK, "de").text == "de\n"
+        assert transcripts.get(LINK, "en", fetch=False).text == "en\n"
 
 
 def test_supplier_none_raises_no_captions():

@@ -58,7 +58,11 @@ def test_segments_behave_as_sequence(transcript):
     assert segments[1:] == [second] and segments[::-1] == (second, first) and list(reversed(segments)) == [second, first]
     assert segments[::-1][::-1] == segments and segments[5:] == [] and not segments[5:]
     assert first in segments and "It is so quiet here." not in segments
-    assert segments.index(second) == 1 and segments.count(first) == 1
+    for sequence in (segments, transcript):
+        assert sequence.index(second) == 1 == sequence.index(second, -1, 2) and sequence.count(first) == 1
+        assert list(reversed(sequence)) == [second, first] and second in sequence
+        with pytest.raises(ValueError):
+            sequence.index(first, 1)
     assert segments == list(segments) == transcript[:] and segments != [first] and segments != [first, first]
     assert hash(segments) == hash(transcript.segments)
     assert pickle.loads(pickle.dumps(segments)) == segments

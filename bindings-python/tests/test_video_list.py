@@ -1,5 +1,6 @@
 """Playlists, channels and searches, with recorded pages of YouTube."""
 
+import asyncio
 import datetime
 import operator
 import pickle
@@ -8,6 +9,7 @@ import time
 import pytest
 
 import verbatim_transcripts as vt
+from verbatim_transcripts._batch import BatchRun
 
 PLAYLIST = "https://www.youtube.com/playlist?list=PLvb-tides-0001"
 CHANNEL = "https://www.youtube.com/channel/UCvb-harbour-00000000000"
@@ -98,7 +100,7 @@ def test_channel_tab_and_since_select_videos(youtube):
 def test_list_failure_has_its_class(replay, playlist, error, reason):
     # A pause of the platform must not affect the other tests.
     with vt.Transcripts(proxies=replay.proxy, ca_file=replay.ca_file, retries=0) as transcripts:
-        for read in (list, lambda videos: videos.info(), lambda videos: list(transcripts.get_many(videos))):
+        for read in (list, lambda videos: videos.info(), lambda videos: list(transcripts.get_many(videos, max_wait=0))):
             with pytest.raises(error) as raised:
                 read(transcripts.playlist(playlist))
             assert isinstance(raised.value, vt.ListUnavailable)
@@ -182,12 +184,52 @@ def test_get_many_accepts_list_and_its_videos(youtube):
 
 
 def test_get_many_of_broken_list_yields_results_first(youtube):
-    results = youtube.get_many(youtube.playlist("PLvb-cut-000001"))
-    assert next(results).get().title == "How a tide mill works"
-    with pytest.raises(vt.ListUnreadable):
-        next(results)
-    with pytest.raises(StopIteration):
-        next(results)
+    broken = youtube.playlist("PLvb-cut-000001")
+    for videos in (broken, (video for video in broken if video.duration)):
+        results = youtube.get_many(videos)
+        assert next(results).get().title == "How a tide mill works"
+        with pytest.raises(vt.ListUnreadable):
+            next(results)
+        with pytest.raises(StopIteration):
+            next(results)
+
+
+async def test_aget_many_of_filtered_list_does_not_block(youtube):
+    ticks = 0
+
+    async def tick():
+        nonlocal ticks
+        while True:
+            await asyncio.sleep(0.01)
+            ticks += 1
+
+    ticker = asyncio.create_task(tick())
+    videos = youtube.playlist(PLAYLIST)
+    results = youtube.aget_many(video async for video in videos if video.duration)
+    found = [result.video.video_id async for result in results]
+    ticker.cancel()
+    assert sorted(found) == ["vb-asronly0", "vb-french-0", "vb-tracks-0"]
+    # The second page follows the first one by a second.
+    assert ticks > 20
+
+
+def test_get_many_waits_for_throttled_page(youtube, monkeypatch):
+    add_page = BatchRun._add_page
+    failures = []
+
+    def fail(self, value, error):
+        if failures:
+            error = vt.ListRateLimited("Too many requests.", "throttled", PLAYLIST, failures.pop())
+        add_page(self, value, error)
+
+    monkeypatch.setattr(BatchRun, "_add_page", fail)
+    failures[:] = [0.3, 0.3]
+    results = youtube.get_many(youtube.playlist(PLAYLIST), in_order=True)
+    assert [result.video.video_id for result in results] == IDS and not failures
+    failures[:] = [60, 0.3]
+    with pytest.raises(vt.ListRateLimited) as raised:
+        list(youtube.get_many(youtube.playlist(PLAYLIST), max_wait=5))
+    assert raised.value.retry_after == 60
 
 
 def test_get_many_yields_results_while_a_page_is_read(youtube):

@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator
+import time
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NoReturn, TypeAlias, Union
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, Union
 
+from ._errors import ListRateLimited, VerbatimError
 from ._native import Batch, PendingCall, Transcript
 from ._video_list import ListedVideo, PageReader, VideoList
+
+if TYPE_CHECKING:
+    from asyncio import Future
+
+    from typing_extensions import Self
 
 #: Links that may be started before the first unfinished one, for each concurrent fetch.
 _AHEAD = 4
 
-#: The number of the call that reads a page of a list.
+#: The number of the call that reads a page of a list, and of the pause before it is read again.
 _PAGE = 2**64 - 1
+_PAGE_PAUSE = 2**64 - 2
+
+#: The number of a link that was taken from an async iterable.
+_LINK = 2**64 - 3
+
+#: The seconds that a batch waits without a success in between, if the caller names none; as in the native module.
+_MAX_WAIT = 300.0
+
+#: The shortest pause, in seconds.
+_SHORTEST_PAUSE = 0.1
 
 
 @dataclass(frozen=True)
@@ -73,6 +91,98 @@ class BatchFailure:
 #: The result for one of many links. A type checker knows the other field after a test of `error` or `transcript`.
 BatchResult: TypeAlias = Union[BatchSuccess, BatchFailure]
 
+#: The number of a call, its value and its error.
+BatchEntry: TypeAlias = "tuple[int, Any, BaseException | None]"
+
+
+class WaitLimit:
+    """How long a batch waits for what refuses its calls."""
+
+    def __init__(self, max_wait: float | None) -> None:
+        self._max_wait = _MAX_WAIT if max_wait is None else max_wait
+        #: The first refusal since the last success that was waited for.
+        self._since: float | None = None
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether there was no success since a refusal that was waited for."""
+        return self._since is not None
+
+    def next_pause(self, error: VerbatimError) -> float | None:
+        """The seconds until a retry; None if the time is unknown or would exceed the longest wait."""
+        if error.retry_after is None:
+            return None
+        now = time.monotonic()
+        since = now if self._since is None else self._since
+        if now + error.retry_after - since > self._max_wait:
+            return None
+        self._since = since
+        return max(error.retry_after, _SHORTEST_PAUSE)
+
+    def note_success(self) -> None:
+        """Starts the longest wait again."""
+        self._since = None
+
+
+class AsyncLinks:
+    """The links of an async iterable, taken one after another. It iterates over those that it has taken."""
+
+    def __init__(self, links: AsyncIterable[str | ListedVideo]) -> None:
+        self._links = aiter(links)
+        self._taken: deque[str | ListedVideo] = deque()
+        self.is_ended = False
+        #: The running waits for a result and for a link.
+        self._call: Future[Any] | None = None
+        self._taking: Future[None] | None = None
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> str | ListedVideo:
+        if not self._taken:
+            raise StopIteration
+        return self._taken.popleft()
+
+    async def next_entry(self, batch: Batch, is_taking: bool) -> BatchEntry:
+        """The next result of a call; or that of the next link, if it is to be taken and arrives before."""
+        from asyncio import FIRST_COMPLETED, ensure_future, wait
+
+        if self._call is None:
+            self._call = ensure_future(batch.next())
+        if is_taking and self._taking is None:
+            self._taking = ensure_future(self._take())
+        await wait([self._call, *filter(None, [self._taking])], return_when=FIRST_COMPLETED)
+        if self._taking is not None and self._taking.done():
+            taking, self._taking = self._taking, None
+            return _LINK, None, taking.exception()
+        call, self._call = self._call, None
+        entry: BatchEntry = call.result()
+        return entry
+
+    async def _take(self) -> None:
+        try:
+            self._taken.append(await anext(self._links))
+        except StopAsyncIteration:
+            self.is_ended = True
+
+    async def stop(self) -> None:
+        """Cancels what runs, and waits for its end."""
+        from asyncio import gather
+
+        running = list(filter(None, [self._call, self._taking]))
+        for task in running:
+            task.cancel()
+        await gather(*running, return_exceptions=True)
+
+
+def async_links(
+    links: Iterable[str | ListedVideo] | AsyncIterable[str | ListedVideo],
+) -> Iterable[str | ListedVideo]:
+    """The links for :meth:`BatchRun.aresults`. The batch reads the pages of a list itself."""
+    if isinstance(links, AsyncIterable) and not isinstance(links, VideoList):
+        return AsyncLinks(links)
+    return links
+
 
 class BatchRun:
     """Fetches links from an iterable with bounded concurrency."""
@@ -93,8 +203,12 @@ class BatchRun:
             raise ValueError("concurrency must be at least 1")
         #: The pages of a list are read while transcripts are fetched.
         self._pages = PageReader(links) if isinstance(links, VideoList) else None
+        self._page_waits = WaitLimit(max_wait)
+        self._async_links = links if isinstance(links, AsyncLinks) else None
         self._links: Iterator[str | ListedVideo] = iter(self._pages or links)
+        #: Whether a page, or a link of an async iterable, is read.
         self._is_reading = False
+        #: Why the links ended.
         self._list_error: Exception | None = None
         self._lang = lang
         self._start = start
@@ -115,12 +229,10 @@ class BatchRun:
 
     def _fill(self) -> None:
         while self._has_room():
-            try:
-                link = next(self._links)
-            except StopIteration:
-                self._read_page()
+            entry = self._next_link()
+            if entry is None:
                 return
-            index, self._begun = self._begun, self._begun + 1
+            index, link = entry
             try:
                 self._batch.start(index, self._start(link_address(link), self._batch))
             except (TypeError, ValueError) as error:
@@ -131,23 +243,54 @@ class BatchRun:
             else:
                 self._running[index] = link
 
-    def _read_page(self) -> None:
-        """Starts to read the next page of a list, if there is one."""
-        if self._pages is None or self._is_reading or self._list_error is not None:
+    def _next_link(self) -> tuple[int, str | ListedVideo] | None:
+        """The next link and its index; None if there is none now."""
+        if self._list_error is not None:
+            return None
+        try:
+            link = next(self._links)
+        except StopIteration:
+            self._read_more()
+            return None
+        except Exception as error:
+            # The results of the links before it come first.
+            self._list_error = error
+            return None
+        index, self._begun = self._begun, self._begun + 1
+        return index, link
+
+    def _read_more(self) -> None:
+        """Starts to read the next page of a list, or the next link of an async iterable, if there is one."""
+        if self._is_reading:
             return
-        if call := self._pages.next_page():
+        if self._async_links is not None:
+            self._is_reading = not self._async_links.is_ended
+        elif self._pages is not None and (call := self._pages.next_page()):
             self._batch.start(_PAGE, call)
             self._is_reading = True
 
-    def _finish(self, entry: tuple[int, Any, Exception | None]) -> None:
+    def _finish(self, entry: BatchEntry) -> None:
         index, value, error = entry
         if error is not None and not isinstance(error, Exception):
             raise error
-        if index != _PAGE:
+        if index == _PAGE:
+            self._add_page(value, error)
+        elif index == _PAGE_PAUSE:
+            self._is_reading = False
+        elif index == _LINK:
+            self._is_reading, self._list_error = False, error
+        else:
             self._add_result(index, value, error)
-            return
+
+    def _add_page(self, value: Any, error: Exception | None) -> None:
+        if isinstance(error, ListRateLimited):
+            pause = self._page_waits.next_pause(error)
+            if pause is not None:
+                self._batch.start(_PAGE_PAUSE, Batch.pause(pause))
+                return
         self._is_reading, self._list_error = False, error
         if error is None and self._pages is not None:
+            self._page_waits.note_success()
             self._pages.take(value)
 
     def _add_result(self, index: int, value: Any, error: Exception | None) -> None:
@@ -192,14 +335,21 @@ class BatchRun:
                 return
 
     async def aresults(self) -> AsyncGenerator[BatchResult, None]:
-        while True:
-            self._fill()
-            if result := self._next_ready():
-                yield self._report(result)
-            elif self._is_waiting():
-                self._finish(await self._batch.next())
-            else:
-                return
+        links = self._async_links
+        try:
+            while True:
+                self._fill()
+                if result := self._next_ready():
+                    yield self._report(result)
+                elif not self._is_waiting():
+                    return
+                elif links is None:
+                    self._finish(await self._batch.next())
+                else:
+                    self._finish(await links.next_entry(self._batch, self._is_reading))
+        finally:
+            if links is not None:
+                await links.stop()
 
 
 def link_address(link: str | ListedVideo) -> str:

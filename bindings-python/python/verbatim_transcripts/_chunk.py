@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from ._native import Segments
+# pydantic resolves the annotations of `Chunk` in this module.
+from ._native import Segments
 
 __all__ = ["Chunk", "Track", "Word"]
 

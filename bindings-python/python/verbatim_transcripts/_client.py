@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+import time
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from ._batch import BatchResult, BatchRun
-from ._errors import ServiceNotFound, TranscriptUnavailable, VerbatimError, _unavailable
+from ._batch import BatchEntry, BatchResult, BatchRun, WaitLimit, async_links
+from ._errors import (
+    FetchFailed,
+    RateLimited,
+    ServiceRefused,
+    TooManyRequests,
+    TranscriptUnavailable,
+    VerbatimError,
+    _reason,
+    _unavailable,
+)
 from ._native import Batch, Connection, PendingCall, Transcript
 from ._responses import (
     AccountInfo,
@@ -100,6 +111,7 @@ class Client:
             transcript, and a lookup returns the default track.
         :param idempotency_key: requests with the same key are charged once.
         :raises TranscriptUnavailable: there is no transcript; ``reason`` and ``watch_url`` are those of the server.
+            A server that names no reason raises the base class.
         :raises ServiceError: the request failed.
         :raises ClosedError: the client is closed.
         """
@@ -111,7 +123,7 @@ class Client:
         """As :meth:`get`."""
         try:
             value, error = await self._start(link, lang, idempotency_key), None
-        except ServiceNotFound as failure:
+        except ServiceRefused as failure:
             value, error = None, failure
         return self._convert(value, error)
 
@@ -122,22 +134,31 @@ class Client:
         *,
         concurrency: int = 16,
         progress: Callable[[int, BatchResult], Any] | None = None,
+        max_wait: float | None = None,
         in_order: bool = False,
     ) -> Generator[BatchResult, None, None]:
-        """Yields the transcripts of many videos as they complete; see :meth:`Transcripts.get_many`."""
-        return self._run(links, lang, concurrency, progress, in_order).results()
+        """Yields the transcripts of many videos as they complete; see :meth:`Transcripts.get_many`.
+
+        :param max_wait: seconds that the batch waits without a success in between (300), if the server refuses requests
+            (:class:`TooManyRequests`), or cannot fetch (:class:`RateLimited`, :class:`FetchFailed`) and says when to
+            retry. Until then it starts nothing, then one request at a time up to a success. After such waits links fail
+            at once, as they do with 0. A link that the server cannot fetch is requested three times at most.
+        """
+        return self._run(links, lang, concurrency, progress, max_wait, in_order).results()
 
     def aget_many(
         self,
-        links: Iterable[str | ListedVideo],
+        links: Iterable[str | ListedVideo] | AsyncIterable[str | ListedVideo],
         lang: str | Sequence[str] | None = None,
         *,
         concurrency: int = 16,
         progress: Callable[[int, BatchResult], Any] | None = None,
+        max_wait: float | None = None,
         in_order: bool = False,
     ) -> AsyncGenerator[BatchResult, None]:
-        """As :meth:`get_many`, for ``async for``."""
-        return self._run(links, lang, concurrency, progress, in_order).aresults()
+        """As :meth:`get_many`, for ``async for``. ``links`` may also be an async iterable."""
+        run = self._run(async_links(links), lang, concurrency, progress, max_wait, in_order)
+        return run.aresults()
 
     def _run(
         self,
@@ -145,12 +166,13 @@ class Client:
         lang: str | Sequence[str] | None,
         concurrency: int,
         progress: Callable[[int, BatchResult], Any] | None,
+        max_wait: float | None,
         in_order: bool,
     ) -> BatchRun:
         def start(link: str, _: Batch) -> PendingCall:
             return self._start(link, lang, None)
 
-        run = _ClientBatch(links, lang, start, concurrency, progress, None, in_order)
+        run = _ClientBatch(links, lang, start, concurrency, progress, max_wait, in_order)
         run.convert = self._convert
         return run
 
@@ -163,8 +185,8 @@ class Client:
 
     def _convert(self, value: Any, error: Exception | None) -> Transcript:
         """Converts the response to a request of :meth:`get`."""
-        if isinstance(error, ServiceNotFound):
-            raise _no_transcript(error) from error
+        if isinstance(error, ServiceRefused):
+            _raise_refused(error)
         if error is not None:
             raise error
         # A lookup returns three values, the v1 API a transcript and the metadata.
@@ -303,8 +325,8 @@ class Client:
         """
         try:
             return _chat_answer(self._chat(link, message, history, idempotency_key).wait())
-        except ServiceNotFound as error:
-            raise _no_transcript(error) from error
+        except ServiceRefused as error:
+            _raise_refused(error)
 
     async def achat(
         self,
@@ -317,8 +339,8 @@ class Client:
         """As :meth:`chat`."""
         try:
             return _chat_answer(await self._chat(link, message, history, idempotency_key))
-        except ServiceNotFound as error:
-            raise _no_transcript(error) from error
+        except ServiceRefused as error:
+            _raise_refused(error)
 
     def _chat(
         self, link: str, message: str, history: Iterable[tuple[str, str]], idempotency_key: str | None
@@ -349,24 +371,103 @@ class Client:
         return _checkout_session(await self._connection.buy_credits(pack, idempotency_key))
 
 
-def _outcome(call: Callable[[], Any]) -> tuple[Any, ServiceNotFound | None]:
+def _outcome(call: Callable[[], Any]) -> tuple[Any, ServiceRefused | None]:
     try:
         return call(), None
-    except ServiceNotFound as error:
+    except ServiceRefused as error:
         return None, error
 
 
+#: The number of the pause after which refused links are requested again.
+_PAUSE = 2**64 - 4
+
+#: How often a link that the server cannot fetch is requested.
+_FETCHES_MAX = 3
+
+
 class _ClientBatch(BatchRun):
-    """Requests many transcripts of a server."""
+    """Requests many transcripts of a server, and waits while it refuses them."""
 
     convert: Callable[[Any, Exception | None], Transcript]
+
+    def __init__(
+        self,
+        links: Iterable[str | ListedVideo],
+        lang: Any,
+        start: Callable[[str, Batch], PendingCall],
+        concurrency: int,
+        progress: Callable[[int, BatchResult], Any] | None,
+        max_wait: float | None,
+        in_order: bool,
+    ) -> None:
+        super().__init__(links, lang, start, concurrency, progress, max_wait, in_order)
+        self._waits = WaitLimit(max_wait)
+        #: Refused links, which are requested again before others are.
+        self._postponed: deque[tuple[int, str | ListedVideo]] = deque()
+        #: How often the server could not fetch them, by index.
+        self._failures: dict[int, int] = {}
+        #: When the pause ends.
+        self._resumes_at = 0.0
+        self._is_paused = False
+        self._refusal: VerbatimError | None = None
+
+    def _has_room(self) -> bool:
+        if self._is_paused or (self._waits.is_waiting and self._running):
+            return False
+        return super()._has_room()
+
+    def _next_link(self) -> tuple[int, str | ListedVideo] | None:
+        return self._postponed.popleft() if self._postponed else super()._next_link()
+
+    def _is_waiting(self) -> bool:
+        return self._is_paused or super()._is_waiting()
+
+    def _finish(self, entry: BatchEntry) -> None:
+        if entry[0] != _PAUSE:
+            super()._finish(entry)
+            return
+        self._is_paused = False
+        left = self._resumes_at - time.monotonic()
+        if left > 0:
+            self._pause(left)
 
     def _add_result(self, index: int, value: Any, error: Exception | None) -> None:
         try:
             value, error = self.convert(value, error), None
         except VerbatimError as failure:
             value, error = None, failure
+            if self._postpone(index, failure):
+                return
+        self._failures.pop(index, None)
+        if self._is_success(value, error):
+            self._waits.note_success()
         super()._add_result(index, value, error)
+
+    def _postpone(self, index: int, error: VerbatimError) -> bool:
+        """Requests a refused link again after a pause, unless that takes too long."""
+        if not isinstance(error, (TooManyRequests, RateLimited, FetchFailed)):
+            return False
+        failures = self._failures.get(index, 0) + (not isinstance(error, TooManyRequests))
+        if failures >= _FETCHES_MAX or (pause := self._waits.next_pause(error)) is None:
+            return False
+        self._failures[index] = failures
+        self._refusal = error
+        self._postponed.append((index, self._running.pop(index)))
+        self._resumes_at = max(self._resumes_at, time.monotonic() + pause)
+        if not self._is_paused:
+            self._pause(pause)
+        return True
+
+    def _pause(self, seconds: float) -> None:
+        self._is_paused = True
+        self._batch.start(_PAUSE, Batch.pause(seconds))
+
+    def _is_success(self, transcript: Transcript | None, error: Exception | None) -> bool:
+        """Whether the result shows that what refused the last link responds again."""
+        if transcript is not None:
+            # The server fetches nothing for an archived transcript.
+            return isinstance(self._refusal, TooManyRequests) or not transcript.from_cache
+        return isinstance(error, TranscriptUnavailable) and not isinstance(error, (RateLimited, FetchFailed))
 
 
 def _watched_video(watch_url: str) -> tuple[str, str]:
@@ -376,17 +477,21 @@ def _watched_video(watch_url: str) -> tuple[str, str]:
     return PLATFORMS.get(platform, platform), video_id
 
 
-def _no_transcript(error: ServiceNotFound) -> TranscriptUnavailable:
+def _raise_refused(error: ServiceRefused) -> NoReturn:
+    """Raises the error of a request for a transcript: 404, and 500 with a reason, say that there is none."""
+    detail = error.reason or ("no_language" if error.available else None)
+    if error.status != 404 and (error.status != 500 or detail is None):
+        raise error
     watch_url = error.watch_url or ""
-    return _unavailable(
+    raise _unavailable(
         str(error),
-        error.reason or "no_captions",
-        "no_language" if error.available else None,
+        _reason(detail),
+        detail,
         watch_url,
         *_watched_video(watch_url),
         retry_after=error.retry_after,
         available=error.available,
-    )
+    ) from error
 
 
 def _lookup_response(
@@ -407,12 +512,17 @@ def _lookup_response(
 
 
 def _text(
-    text: str | None, message: str, watch_url: str, is_allowance_spent: bool, retry_after: float | None
+    text: str | None,
+    message: str,
+    watch_url: str,
+    is_allowance_spent: bool,
+    detail: str | None,
+    retry_after: float | None,
 ) -> str:
     if text is None:
-        reason = "key_allowance" if is_allowance_spent else ""
+        reason = "key_allowance" if is_allowance_spent else _reason(detail)
         raise _unavailable(
-            message, reason, None, watch_url, *_watched_video(watch_url), retry_after=retry_after
+            message, reason, detail, watch_url, *_watched_video(watch_url), retry_after=retry_after
         )
     return text
 

@@ -378,7 +378,7 @@ class ServiceRefused(ServiceError):
 
     #: The HTTP status.
     status: int
-    #: The failure reason of a lookup; None if the response has none.
+    #: Why there is no transcript: the reason code of the server, or its detail; None if the response has none.
     reason: str | None
     #: The watch page of a video without a transcript; None if it is unknown.
     watch_url: str | None
@@ -450,6 +450,15 @@ _UNAVAILABLE: dict[str, type[TranscriptUnavailable]] = {
 }
 
 
+#: Details of a transient failure, whose reason code is `fetch_error`.
+_TRANSIENT = frozenset({"still_working", "busy", "storage"})
+
+
+def _reason(detail: str | None) -> str:
+    """The reason of a response that names only its detail; empty if it names none."""
+    return "fetch_error" if detail in _TRANSIENT else detail or ""
+
+
 def _unavailable(
     message: str,
     reason: str,
@@ -461,9 +470,11 @@ def _unavailable(
     available: Iterable[str] = (),
 ) -> TranscriptUnavailable:
     """The exception for a reason code and its detail."""
-    if reason == "no_captions" and detail in _UNAVAILABLE:
-        reason = detail
     kind = _UNAVAILABLE.get(reason, TranscriptUnavailable)
+    if kind is NoCaptions:
+        # The code of every video without a transcript: only the detail says that it has no captions.
+        kind = _UNAVAILABLE.get(detail or "", TranscriptUnavailable)
+        reason = detail or reason
     if kind is LanguageNotFound:
         return LanguageNotFound(message, reason, watch_url, platform, video_id, retry_after, available)
     return kind(message, reason, watch_url, platform, video_id, retry_after)

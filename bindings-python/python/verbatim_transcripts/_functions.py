@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ._chunk import Track
@@ -123,7 +123,7 @@ def get_many(
 
 
 def aget_many(
-    links: Iterable[str | ListedVideo],
+    links: Iterable[str | ListedVideo] | AsyncIterable[str | ListedVideo],
     lang: str | Sequence[str] | None = None,
     *,
     translated: bool = False,

@@ -119,7 +119,8 @@ class JobResult:
     def get(self) -> Transcript:
         """Returns the transcript.
 
-        :raises TranscriptUnavailable: the item failed, was skipped, or has not ended.
+        :raises TranscriptUnavailable: the item failed, was skipped, or has not ended. The reason `no_captions` also
+            stands for a private or removed video; the message says which.
         """
         if self.transcript is None:
             message = self.message or f"The item is {self.status}."

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pydantic_core import core_schema as core
 
-if TYPE_CHECKING:
-    from ._native import Segment, Transcript
+from ._native import Segment, Segments, Transcript
 
 
 def _object(fields: dict[str, core.CoreSchema], optional: tuple[str, ...] = ()) -> core.CoreSchema:
@@ -73,6 +70,16 @@ def segment_schema(cls: type[Segment]) -> core.CoreSchema:
         json_schema=read,
         python_schema=core.union_schema([core.is_instance_schema(cls), read]),
         serialization=core.plain_serializer_function_ser_schema(cls._asdict, return_schema=fields),
+    )
+
+
+def segments_schema(cls: type[Segments]) -> core.CoreSchema:
+    """The segments of a transcript, or a list of segments, which is equal to them."""
+    items = core.list_schema(segment_schema(Segment))
+    return core.json_or_python_schema(
+        json_schema=items,
+        python_schema=core.union_schema([core.is_instance_schema(cls), items]),
+        serialization=core.plain_serializer_function_ser_schema(list, return_schema=items),
     )
 
 

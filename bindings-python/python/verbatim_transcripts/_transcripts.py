@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ._chunk import Track
@@ -38,8 +38,9 @@ class Transcripts:
     Methods that wait have an awaitable twin with the prefix ``a``, for any event loop. One object serves any number of
     threads, event loops and processes; each process opens its own files and connections.
 
-    :param archive: a path (``~`` is the home folder), ``"sqlite:///file.db"``, ``"postgresql://user@host/database"``,
-        or a custom archive: a :class:`verbatim_transcripts.KeyValueStore` or a :class:`verbatim_transcripts.Archive`.
+    :param archive: a path (``~`` is the home folder), ``"sqlite:///file.db"`` (four slashes for an absolute path),
+        ``"postgresql://user@host/database"``, or a custom archive: a :class:`verbatim_transcripts.KeyValueStore` or a
+        :class:`verbatim_transcripts.Archive`.
         None or ``":memory:"``: the memory of this process, up to 64 MiB (about 300 hours of speech); beyond that the least
         recently written videos are evicted.
     :param suppliers: sources of transcripts that are not archived, called in order: names (``"youtube-captions"``,
@@ -248,8 +249,8 @@ class Transcripts:
         can be an endless generator. Leaving the loop cancels the running fetches.
 
         ``links`` may be a :meth:`playlist`, a :meth:`channel` or a :meth:`youtube_search`, and have their videos in
-        place of links. If such a list cannot be read to its end, the results of its other videos come first, then the
-        exception.
+        place of links. If such a list or another iterable raises an exception, the results of the links before it come
+        first, then the exception.
 
         The other arguments are those of :meth:`get`.
 
@@ -257,7 +258,8 @@ class Transcripts:
         :param progress: called with the number of results so far and the latest result.
         :param max_wait: seconds that the batch waits for a platform that throttles, and for a supplier that is paused
             after failures, without a success in between (300). Then the other links of that platform fail. 0: such
-            links fail at once. A link that fails again after such waits is requested three times at most.
+            links fail at once. A link that fails again after such waits is requested three times at most. A throttled
+            page of a list is waited for as long.
         :param in_order: whether to yield the results in the order of ``links``. At most four times ``concurrency``
             links are then read before the first unfinished one.
 
@@ -271,7 +273,7 @@ class Transcripts:
 
     def aget_many(
         self,
-        links: Iterable[str | ListedVideo],
+        links: Iterable[str | ListedVideo] | AsyncIterable[str | ListedVideo],
         lang: str | Sequence[str] | None = None,
         *,
         translated: bool = False,
@@ -282,8 +284,17 @@ class Transcripts:
         max_wait: float | None = None,
         in_order: bool = False,
     ) -> AsyncGenerator[BatchResult, None]:
-        """As :meth:`get_many`, for ``async for``."""
-        run = self._run(links, lang, translated, fetch, timeout, concurrency, progress, max_wait, in_order)
+        """As :meth:`get_many`, for ``async for``.
+
+        ``links`` may also be an async iterable, such as ``(video async for video in videos if video.duration)``. Other
+        iterables must not block: the event loop waits for their next link, except for lists as :meth:`playlist`
+        returns them.
+        """
+        from ._batch import async_links
+
+        run = self._run(
+            async_links(links), lang, translated, fetch, timeout, concurrency, progress, max_wait, in_order
+        )
         return run.aresults()
 
     def _run(

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ._errors import InvalidInput
-from ._jobs import Job, _job
+from ._jobs import Job, WebhookSecret, _job
 from ._native import _verify_webhook
 
 __all__ = ["WebhookEvent", "verify_webhook"]
@@ -32,7 +32,7 @@ class WebhookEvent(NamedTuple):
 def verify_webhook(
     payload: bytes | str,
     header: str | None,
-    secret: str | Iterable[str],
+    secret: str | WebhookSecret | Iterable[str],
     *,
     tolerance: float = _TOLERANCE,
 ) -> WebhookEvent:
@@ -40,17 +40,24 @@ def verify_webhook(
 
     :param payload: the body, exactly as it was received.
     :param header: the value of the header ``Verbatim-Signature``.
-    :param secret: the secret of the account (:meth:`Jobs.webhook_secret`), or several, of which one must match.
+    :param secret: the secret of the account (``client.jobs.webhook_secret().secret``, or the object with it), or
+        several secrets, of which one must match.
     :param tolerance: the largest accepted difference between the time of the signature and now, in seconds.
     :raises InvalidSignature: no secret signed the body, or the signature is too old.
     :raises InvalidInput: the body is no event.
+    :raises ValueError: there is no secret, or one is empty: anyone can sign with an empty secret.
 
     >>> verify_webhook(b"{}", "t=1795338240,v1=" + 64 * "0", "vbw_secret")
     Traceback (most recent call last):
     verbatim_transcripts.InvalidSignature: the signature matches none of the signing secrets
     """
+    # A `WebhookSecret` is a tuple, whose times are no secrets.
+    secret = secret.secret if isinstance(secret, WebhookSecret) else secret
+    secrets = [secret] if isinstance(secret, str) else list(secret)
+    if not secrets or not all(map(str.strip, secrets)):
+        raise ValueError("there is no secret, or one is empty")
     body = payload.encode() if isinstance(payload, str) else bytes(payload)
-    _verify_webhook(body, header, [secret] if isinstance(secret, str) else list(secret), tolerance)
+    _verify_webhook(body, header, secrets, tolerance)
     try:
         event = json.loads(body)
         return WebhookEvent(event["id"], event["type"], event["created_at"], _job(event["job"]))
