@@ -171,7 +171,9 @@ impl SearchIndex {
             return Some(1.0);
         }
         let shared = shared_letters(one, two);
-        if shared >= 2 && !is_common_word(two) && self.stemmer.stem(&other.lower) == stem {
+        // With and without its article, an Arabic word begins with other letters.
+        let is_alike = shared >= 2 || self.language == "ar";
+        if is_alike && !is_common_word(two) && self.stemmer.stem(&other.lower) == stem {
             return Some(STEM_QUALITY);
         }
         let (one_letters, two_letters) = (one.chars().count(), two.chars().count());
@@ -189,4 +191,32 @@ impl SearchIndex {
 /// Number of equal first letters.
 fn shared_letters(one: &str, other: &str) -> usize {
     one.chars().zip(other.chars()).take_while(|(one, other)| one == other).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{chat::passages, transcript::Segment};
+
+    /// The quality of a match of a word of a question with the transcript; 0 without one.
+    fn quality(spoken: &str, word: &str) -> f32 {
+        let index = SearchIndex::new(&passages(&[Segment::new(spoken, 0, 5_000)]));
+        let words = query_words(word);
+        words.iter().flat_map(|word| index.matches(word)).map(|(_, quality)| quality).fold(0.0, f32::max)
+    }
+
+    #[test]
+    fn search_index_matches_forms_of_word() {
+        let arabic = "نحن في البيت ثم وضعنا مرهم على القدم من أجل العلاج";
+        for (spoken, word, expect) in [
+            (arabic, "المرهم", STEM_QUALITY),
+            (arabic, "والمرهم", STEM_QUALITY),
+            (arabic, "قدم", STEM_QUALITY),
+            (arabic, "الجسر", 0.0),
+            ("we were in the harbour with the ships", "ship", STEM_QUALITY),
+            ("we were in the harbour with the ships", "sheep", 0.0),
+        ] {
+            assert_eq!(quality(spoken, word), expect, "{word} in {spoken}");
+        }
+    }
 }
