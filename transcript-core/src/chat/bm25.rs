@@ -3,7 +3,10 @@
 //! Each question is scored once, so there is no stored index: one pass over the passages numbers their words, and the
 //! words of the question are compared with each distinct word once.
 
-use super::search_index::{QueryWord, SearchIndex, query_words};
+use super::{
+    common_words::CommonWords,
+    search_index::{QueryWord, SearchIndex, query_words},
+};
 
 /// BM25 `k1`: how soon repetitions of a word stop adding to the score.
 const SATURATION: f32 = 1.2;
@@ -26,15 +29,21 @@ const NGRAM_WORDS: f32 = 0.25;
 const WORDS_MAX: usize = 400;
 
 /// Weighted words of a query.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Bm25Query {
+    common: CommonWords,
     words: Vec<(QueryWord, f32)>,
 }
 
 impl Bm25Query {
+    /// An empty query with these common words.
+    pub(super) fn new(common: CommonWords) -> Self {
+        Self { common, words: Vec::new() }
+    }
+
     /// Adds the words of a text with this weight; an existing word keeps the larger weight.
     pub(super) fn add(&mut self, text: &str, weight: f32) {
-        for word in query_words(text) {
+        for word in query_words(text, self.common) {
             let word_weight = if word.is_common { COMMON_WEIGHT } else { 1.0 };
             self.add_word(word, weight * word_weight);
         }
@@ -42,7 +51,7 @@ impl Bm25Query {
 
     /// Adds the words of a text that are not common.
     pub(super) fn add_informative(&mut self, text: &str) {
-        for word in query_words(text).into_iter().filter(|word| !word.is_common) {
+        for word in query_words(text, self.common).into_iter().filter(|word| !word.is_common) {
             self.add_word(word, 1.0);
         }
     }
@@ -192,9 +201,10 @@ mod tests {
             .enumerate()
             .map(|(n, text)| Segment::new(*text, n as u64 * 60_000, 5_000))
             .collect();
-        let mut query = Bm25Query::default();
+        let index = SearchIndex::new(&passages(&segments));
+        let mut query = Bm25Query::new(index.common_words(question));
         query.add(question, 1.0);
-        let found = sort_by_score(&score_all(&SearchIndex::new(&passages(&segments)), &query).scores);
+        let found = sort_by_score(&score_all(&index, &query).scores);
         assert_eq!(found.get(..expect.len()).unwrap_or(&found), expect, "{question}");
     }
 

@@ -100,6 +100,47 @@ fn folded_letter(c: char) -> String {
     if ('가'..='힣').contains(&c) { c.to_string() } else { super::fold::fold(&c.to_string()) }
 }
 
+/// The common words that count in a transcript and the questions about it.
+///
+/// A common word of one language is a noun of another one: the English "hat" and "war" are German verbs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CommonWords {
+    /// The lists, as a bit set.
+    lists: u16,
+    /// Letters that make each pair with them common.
+    pronouns: &'static str,
+}
+
+/// Chinese letters that stand beside a word without being part of it.
+const CHINESE_PRONOUNS: &str = "她他它我你您的了是";
+/// Arabic conjunctions, which are joined to the word after them.
+const ARABIC_CONJUNCTIONS: [char; 2] = ['و', 'ف'];
+
+impl CommonWords {
+    /// The common words of a language, by its primary tag; those of all lists for a language without its own.
+    pub(super) fn of(language: &str) -> Self {
+        let own = LISTS.iter().position(|(listed, _)| *listed == language && !language.is_empty());
+        let lists = own.map_or(u16::MAX, |index| 1 << index);
+        Self { lists, pronouns: if language == "zh" { CHINESE_PRONOUNS } else { "" } }
+    }
+
+    /// Also those of the language of a question, if it is another one.
+    pub(super) fn with_question(self, text: &str, language: &str) -> Self {
+        Self { lists: self.lists | Self::of(language_of(text, language)).lists, ..self }
+    }
+
+    /// Whether a folded word is one of them.
+    pub(super) fn has_word(self, word: &str) -> bool {
+        let is_listed = |word| COMMON_WORDS.get(word).is_some_and(|lists| lists & self.lists != 0);
+        is_listed(word) || word.strip_prefix(ARABIC_CONJUNCTIONS).is_some_and(is_listed)
+    }
+
+    /// Whether an n-gram is one of them.
+    pub(super) fn has_ngram(self, ngram: &str) -> bool {
+        is_common_ngram(ngram) || ngram.contains(|letter| self.pronouns.contains(letter))
+    }
+}
+
 /// Whether a folded word carries no information about the subject.
 pub(super) fn is_common_word(word: &str) -> bool {
     COMMON_WORDS.contains_key(word)
@@ -166,6 +207,18 @@ mod tests {
         ] {
             assert_eq!(is_other_language(text, primary), expect, "{text} {primary}");
         }
+        for (language, word, expect) in [
+            ("en", "hat", false),
+            ("de", "hat", true),
+            ("ar", "وكيف", true),
+            ("ar", "وردة", false),
+            ("tr", "ne", true),
+            ("", "hat", true),
+        ] {
+            assert_eq!(CommonWords::of(language).has_word(word), expect, "{language} {word}");
+        }
+        assert!(CommonWords::of("en").with_question("Was hat er gesagt?", "en").has_word("hat"));
+        assert!(CommonWords::of("zh").has_ngram("她有") && !CommonWords::of("ja").has_ngram("目的"));
         assert!(is_common_ngram("什么") && is_common_ngram("니다") && !is_common_ngram("火山"));
     }
 }

@@ -68,10 +68,10 @@ const BEFORE_PHRASES: &str = "之前|以前|その前|まえ|전에|ก่อน
 pub(super) fn intent(question: &Question, index: &SearchIndex) -> Intent {
     let message = question.message().to_lowercase();
     if let Some((first, last)) = last_cited(question) {
-        if has_only(&message, AFTER_WORDS, AFTER_PHRASES) {
+        if has_only(&message, index, AFTER_WORDS, AFTER_PHRASES) {
             return Intent::After(last);
         }
-        if has_only(&message, BEFORE_WORDS, BEFORE_PHRASES) {
+        if has_only(&message, index, BEFORE_WORDS, BEFORE_PHRASES) {
             return Intent::Before(first);
         }
     }
@@ -90,7 +90,7 @@ fn is_whole(message: &str, index: &SearchIndex) -> bool {
     let Some(phrase) = phrases.find(|phrase| message.contains(phrase)) else {
         return false;
     };
-    let mut other_terms = Bm25Query::default();
+    let mut other_terms = Bm25Query::new(index.common_words(message));
     if message.chars().any(|c| c >= '\u{E00}') {
         // Without word boundaries, a short request counts as one about the whole video.
         other_terms.add(&message.replacen(phrase, " ", 1), 1.0);
@@ -121,8 +121,8 @@ fn has_word(words: &str, word: &str) -> bool {
 }
 
 /// Whether a question has one of these words and no other informative word.
-fn has_only(message: &str, words: &str, phrases: &str) -> bool {
-    let mut other_terms = Bm25Query::default();
+fn has_only(message: &str, index: &SearchIndex, words: &str, phrases: &str) -> bool {
+    let mut other_terms = Bm25Query::new(index.common_words(message));
     if let Some(phrase) = phrases.split('|').find(|phrase| message.contains(phrase)) {
         other_terms.add(&message.replacen(phrase, " ", 1), 1.0);
         return other_terms.informative() <= OTHER_NGRAMS_MAX;

@@ -8,6 +8,7 @@ use std::{collections::HashMap, sync::LazyLock};
 use super::{
     Passage,
     bm25::{Bm25Query, score_all},
+    common_words::CommonWords,
     content_words::{CONTENT_WORDS, CURRENCY_SIGNS, ContentWords},
     fold::fold,
     search_index::{QueryWord, SearchIndex, query_words},
@@ -46,13 +47,13 @@ pub(super) fn has_required_content(
 ) -> bool {
     let Some(language) = LANGUAGES.get(index.language()) else { return true };
     let Some((required, rest)) = language.required(message) else { return true };
-    let mut query = Bm25Query::default();
+    let mut query = Bm25Query::new(index.common_words(message));
     query.add(&rest, 1.0);
     let found = score_all(index, &query);
     if found.specific == 0.0 {
         return true;
     }
-    let needs_more = found.specific <= SHORT_WORDS_MAX && is_counted_unknown(index, required, &rest);
+    let needs_more = found.specific <= SHORT_WORDS_MAX && is_counted_unknown(index, required, message, &rest);
     let least = if needs_more { SHORT_COVERAGE_MIN } else { coverage_min };
     let least = least.max(found.coverage() * COVERAGE_SHARE_MIN);
     // The coverage of a passage includes the passages beside it.
@@ -63,8 +64,8 @@ pub(super) fn has_required_content(
 /// Whether a question may count what the transcript does not speak of.
 ///
 /// In most languages this is the first word behind the phrase that asks.
-fn is_counted_unknown(index: &SearchIndex, required: RequiredContent, rest: &str) -> bool {
-    let words = query_words(rest);
+fn is_counted_unknown(index: &SearchIndex, required: RequiredContent, message: &str, rest: &str) -> bool {
+    let words = query_words(rest, index.common_words(message));
     match index.language() {
         _ if words.iter().any(|word| word.is_ngram) => false,
         // A noun stands in the singular behind the question, and in the transcript as a plural with other letters.
@@ -154,7 +155,7 @@ struct ContentText {
 
 impl ContentText {
     fn new(text: &str) -> Self {
-        Self { lower: text.to_lowercase(), words: query_words(text) }
+        Self { lower: text.to_lowercase(), words: query_words(text, CommonWords::of("")) }
     }
 }
 

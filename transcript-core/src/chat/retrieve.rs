@@ -46,7 +46,7 @@ pub(super) fn score_lexically(
     passages: &[Passage],
     question: &Question,
 ) -> LexicalScores {
-    let mut query = Bm25Query::default();
+    let mut query = Bm25Query::new(index.common_words(question.message()));
     query.add(question.message(), 1.0);
     let own = score_all(index, &query);
     let coverage = own.coverage();

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::{
     Passage,
-    common_words::{is_common_ngram, is_common_word},
+    common_words::CommonWords,
     generic_words::{is_generic_word, language_of_counts},
     stemmer::WordStemmer,
     tokenizer::{Term, terms},
@@ -31,6 +31,7 @@ pub(super) struct SearchIndex {
     /// End of each passage in `tokens`.
     ends: Vec<usize>,
     language: &'static str,
+    common: CommonWords,
     stemmer: WordStemmer,
 }
 
@@ -52,20 +53,20 @@ pub(super) struct QueryWord {
 }
 
 /// Words and n-grams of a text, in order.
-pub(super) fn query_words(text: &str) -> Vec<QueryWord> {
+pub(super) fn query_words(text: &str, common: CommonWords) -> Vec<QueryWord> {
     let mut words = Vec::new();
     terms(text, |term| match term {
         Term::Word(folded, lower) => words.push(QueryWord {
             folded: folded.to_owned(),
             lower: lower.to_owned(),
             is_ngram: false,
-            is_common: is_common_word(folded),
+            is_common: common.has_word(folded),
         }),
         Term::Ngram(ngram) => words.push(QueryWord {
             folded: ngram.to_owned(),
             lower: String::new(),
             is_ngram: true,
-            is_common: is_common_ngram(ngram),
+            is_common: common.has_ngram(ngram),
         }),
         Term::Stem(_) => {}
     });
@@ -80,6 +81,7 @@ impl SearchIndex {
             tokens: Vec::new(),
             ends: Vec::with_capacity(passages.len()),
             language: "",
+            common: CommonWords::of(""),
             stemmer: WordStemmer::new(""),
         };
         for passage in passages {
@@ -98,6 +100,7 @@ impl SearchIndex {
         }
         let counted = index.words.iter().zip(counts);
         index.language = language_of_counts(counted.map(|(word, count)| (word.folded.as_str(), count)));
+        index.common = CommonWords::of(index.language);
         index.stemmer = WordStemmer::new(index.language);
         index
     }
@@ -121,6 +124,11 @@ impl SearchIndex {
         self.language
     }
 
+    /// The common words of the passages and of a question about them.
+    pub(super) fn common_words(&self, question: &str) -> CommonWords {
+        self.common.with_question(question, self.language)
+    }
+
     /// Whether a word says little about a subject.
     pub(super) fn is_generic(&self, word: &QueryWord) -> bool {
         word.is_common || is_generic_word(&word.folded, self.language)
@@ -129,8 +137,8 @@ impl SearchIndex {
     /// Whether a word of the transcript says little about a subject.
     pub(super) fn is_generic_id(&self, id: usize) -> bool {
         self.words.get(id).is_none_or(|word| {
-            let is_common = if word.is_ngram { is_common_ngram } else { is_common_word };
-            is_common(&word.folded) || is_generic_word(&word.folded, self.language)
+            let is_common = if word.is_ngram { CommonWords::has_ngram } else { CommonWords::has_word };
+            is_common(self.common, &word.folded) || is_generic_word(&word.folded, self.language)
         })
     }
 
@@ -173,7 +181,7 @@ impl SearchIndex {
         let shared = shared_letters(one, two);
         // With and without its article, an Arabic word begins with other letters.
         let is_alike = shared >= 2 || self.language == "ar";
-        if is_alike && !is_common_word(two) && self.stemmer.stem(&other.lower) == stem {
+        if is_alike && !self.common.has_word(two) && self.stemmer.stem(&other.lower) == stem {
             return Some(STEM_QUALITY);
         }
         let (one_letters, two_letters) = (one.chars().count(), two.chars().count());
@@ -201,7 +209,7 @@ mod tests {
     /// The quality of a match of a word of a question with the transcript; 0 without one.
     fn quality(spoken: &str, word: &str) -> f32 {
         let index = SearchIndex::new(&passages(&[Segment::new(spoken, 0, 5_000)]));
-        let words = query_words(word);
+        let words = query_words(word, index.common_words(word));
         words.iter().flat_map(|word| index.matches(word)).map(|(_, quality)| quality).fold(0.0, f32::max)
     }
 
