@@ -13,6 +13,7 @@ use super::{
     retrieve::{LexicalScores, score_lexically},
     search_index::SearchIndex,
     tokenizer::terms,
+    whole_video::asks_for_summary,
 };
 use crate::error::{Error, Result};
 
@@ -65,6 +66,10 @@ impl Retrieval {
             Intent::Words | Intent::List => score_lexically(&index, passages, question),
             Intent::Whole | Intent::After(_) | Intent::Before(_) => LexicalScores::default(),
         };
+        // Other words of a request for a summary describe its form, or the transcript would cover them.
+        if intent == Intent::Words && !scores.has_words() && asks_for_summary(question.message()) {
+            return Self { index, intent: Intent::Whole, scores: LexicalScores::default() };
+        }
         Self { index, intent, scores }
     }
 

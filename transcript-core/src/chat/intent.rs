@@ -1,10 +1,6 @@
 //! Classifies a question by which passages it needs.
 
-use super::{
-    ChatRole, Question,
-    bm25::{Bm25Query, score_all, sort_by_score},
-    search_index::SearchIndex,
-};
+use super::{ChatRole, Question, bm25::Bm25Query, search_index::SearchIndex, whole_video::is_whole};
 
 /// Which passages a question needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,32 +16,6 @@ pub(super) enum Intent {
     /// Passages before the earliest citation of the last answer; its time in milliseconds.
     Before(u64),
 }
-
-/// Substrings of questions about a whole video, in lower case, by language.
-const WHOLE_VIDEO_PHRASES: [&str; 21] = [
-    "summar|overview|tl;dr|tldr|main point|key point|main idea|key idea|main topic|takeaway|gist|\
-     nutshell|outline|recap|video about|talk about?|lecture about|this about|it about",
-    "zusammenfass|fass |fasse|worum geht|hauptpunkt|überblick|kernaussage|wovon handelt|wichtigsten punkte",
-    "résum|de quoi parle|points clés|points principaux|principaux points|en bref|sur quoi porte|idées principales",
-    "resúm|resum|de qué trata|de que trata|puntos clave|puntos principales|principales puntos|ideas principales",
-    "do que se trata|sobre o que|principais pontos",
-    "riassu|di cosa parla|di che cosa|punti chiave|punti principali|sintesi",
-    "samenvat|waar gaat|hoofdpunten|belangrijkste punten",
-    "sammanfatta|vad handlar|opsummer|oppsummer|hvad handler|hva handler",
-    "кратко|о чём|о чем|резюм|перескаж|главн",
-    "підсум|про що",
-    "podsum|streść|o czym jest|główne punkty",
-    "özet|ne hakkında",
-    "ringkas|tentang apa",
-    "tóm tắt|nói về gì",
-    "περίληψη|σύνοψ",
-    "सारांश|किस बारे",
-    "لخص|ملخص|عن ماذا",
-    "总结|總結|概括|摘要|主要内容|主要內容|讲了什么|講了什麼|关于什么",
-    "要約|まとめ|概要|何について|どんな内容",
-    "요약|정리해|무엇에 관한|어떤 내용",
-    "สรุป|เกี่ยวกับอะไร",
-];
 
 /// Beginnings of requests for a list of everything, in lower case.
 const LIST_PHRASES: &str = "list all |list every|list each|list the |name all |name every|enumerate |what are all the |\
@@ -82,41 +52,7 @@ pub(super) fn intent(question: &Question, index: &SearchIndex) -> Intent {
     }
 }
 
-/// Whether a question is about the whole video.
-///
-/// It then has a substring of [`WHOLE_VIDEO_PHRASES`] and no other word of the transcript.
-fn is_whole(message: &str, index: &SearchIndex) -> bool {
-    let mut phrases = WHOLE_VIDEO_PHRASES.iter().flat_map(|phrases| phrases.split('|'));
-    let Some(phrase) = phrases.find(|phrase| message.contains(phrase)) else {
-        return false;
-    };
-    let mut other_terms = Bm25Query::new(index.common_words(message));
-    if message.chars().any(|c| c >= '\u{E00}') {
-        // Without word boundaries, a short request counts as one about the whole video.
-        other_terms.add(&message.replacen(phrase, " ", 1), 1.0);
-        return other_terms.informative() <= WHOLE_VIDEO_NGRAMS_MAX;
-    }
-    let phrase: Vec<&str> = phrase.split_whitespace().collect();
-    let is_part_of_phrase = |word: &str| phrase.iter().any(|part| word.contains(part));
-    for word in message.split_whitespace().filter(|word| !is_part_of_phrase(word) && !describes_form(word)) {
-        other_terms.add_informative(word);
-    }
-    sort_by_score(&score_all(index, &other_terms).scores).is_empty()
-}
-
-/// Most informative n-grams in an unspaced request that counts as one about the whole video.
-const WHOLE_VIDEO_NGRAMS_MAX: usize = 10;
-
-/// Whether a word only describes the form of the answer.
-fn describes_form(word: &str) -> bool {
-    const FORM_WORDS: &str = "short brief briefly shortly quick quickly one two three four five ten sentence \
-        sentences paragraph paragraphs word words bullet bullets list whole entire full lecture episode \
-        recording meeting talk conversation interview podcast discussion presentation speech session webinar film \
-        main key gespräch vortrag sitzung réunion conférence conversación reunión conferencia kurz zusammen ganze satz sätzen phrases frases frasi court breve";
-    has_word(FORM_WORDS, word.trim_matches(|c: char| !c.is_alphanumeric()))
-}
-
-fn has_word(words: &str, word: &str) -> bool {
+pub(super) fn has_word(words: &str, word: &str) -> bool {
     words.split_whitespace().any(|known| known == word)
 }
 

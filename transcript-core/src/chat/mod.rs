@@ -72,6 +72,7 @@ mod tests;
 pub(crate) mod tokenizer;
 mod vector_archive;
 mod verify;
+mod whole_video;
 mod word_query;
 
 pub use answer::{AnswerOrigin, Citation, NOT_COVERED_SENTENCE, Sentence, VerifiedAnswer};

@@ -40,6 +40,13 @@ pub(super) struct LexicalScores {
     pub(super) needs_context: bool,
 }
 
+impl LexicalScores {
+    /// Whether one place has enough of the question's words, without those before it.
+    pub(super) fn has_words(&self) -> bool {
+        self.is_covered && self.coverage >= COVERAGE_MIN
+    }
+}
+
 /// Scores each passage against a question and the questions before it.
 pub(super) fn score_lexically(
     index: &SearchIndex,

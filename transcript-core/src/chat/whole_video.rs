@@ -1,0 +1,219 @@
+//! Questions about a whole video: its summary, its subject, its main points.
+
+use super::{
+    bm25::Bm25Query,
+    intent::has_word,
+    search_index::{QueryWord, SearchIndex, query_words},
+};
+
+/// Substrings of questions about a whole video, in lower case, by language.
+const WHOLE_VIDEO_PHRASES: [&str; 21] = [
+    "summar|overview|tl;dr|tldr|main point|key point|main idea|key idea|main topic|takeaway|gist|highlights|what does he talk|what does she talk|what do they talk|main argument|\
+     nutshell|outline|recap|video about|talk about?|lecture about|this about|it about",
+    "zusammenfass|fass |fasse|worum geht|hauptpunkt|überblick|kernaussage|wovon handelt|wichtigsten punkte|kurzfassung|worüber spricht|worüber reden|worüber sprechen|ist das thema|hauptaussage",
+    "résum|de quoi parle|points clés|points principaux|principaux points|en bref|sur quoi porte|idées principales|synthèse|de quoi est-il question|sujet de la vidéo|sujet de cette vidéo",
+    "resúm|resum|de qué trata|de que trata|puntos clave|puntos principales|principales puntos|ideas principales|de qué habla|de que habla|de qué va|sobre qué habla|\
+     tema del vídeo|tema del video",
+    "do que se trata|sobre o que|principais pontos",
+    "riassu|di cosa parla|di che cosa|punti chiave|punti principali|sintesi",
+    "samenvat|waar gaat|hoofdpunten|belangrijkste punten",
+    "sammanfatta|vad handlar|opsummer|oppsummer|hvad handler|hva handler",
+    "кратко|о чём|о чем|про что|резюм|перескаж|пересказ|главн",
+    "підсум|про що",
+    "podsum|streść|o czym jest|główne punkty",
+    "özet|ne hakkında",
+    "ringkas|tentang apa",
+    "tóm tắt|nói về gì",
+    "περίληψη|σύνοψ",
+    "सारांश|किस बारे",
+    "لخص|ملخص|عن ماذا|عم يتحدث|عم تتحدث|موضوع الفيديو",
+    "总结|總結|概括|摘要|主要内容|主要內容|讲了什么|講了什麼|关于什么|讲的是什么|說了什麼|说了什么|说了些什么|介绍一下内容",
+    "要約|まとめ|概要|何について|どんな内容|何の話|どんな話|動画の内容|テーマは",
+    "요약|정리해|무엇에 관한|어떤 내용",
+    "สรุป|เกี่ยวกับอะไร",
+];
+
+/// Words for a summary, in lower case: what asks for one has them, and little else has.
+const SUMMARY_PHRASES: &str = "summar|tl;dr|tldr|recap|zusammenfass|fass |fasse |kurzfassung|résum|synthèse|resúm|resum|\
+    riassu|samenvat|sammanfatta|opsummer|oppsummer|резюм|перескаж|пересказ|краткое содержание|підсум|podsum|streść|özetle|\
+    ringkas|tóm tắt|περίληψη|सारांश|لخص|ملخص|总结|總結|概括|摘要|要約|まとめ|요약|สรุป";
+/// Words that limit a summary to a part of the video.
+const PART_PHRASES: &str = "part |section|chapter|teil |abschnitt|kapitel|partie|passage|parte |capít|част|глав|раздел|الجزء|部分|章";
+
+/// What is important, and what a video has of it: a question with both is about the whole video. By language; an
+/// asterisk ends the beginning of a word. In scripts without spaces a phrase is any part of a text.
+const MAIN_POINTS: [(&str, &str); 11] = [
+    (
+        "main|key|important|central|essential|biggest",
+        "point|points|idea|ideas|message|messages|argument|arguments|insight|insights|lesson|lessons|topic|topics|\
+         theme|themes|statement|statements|fact|facts|finding|findings",
+    ),
+    (
+        "wichtig*|zentral*|wesentlich*|haupt*|entscheidend*",
+        "punkt|punkte|punkten|aussage|aussagen|erkenntnis*|idee|ideen|gedanke*|these|thesen|thema|themen|inhalt*|fakten",
+    ),
+    (
+        "important*|principa*|essentiel*|clé|clés|majeur*",
+        "point|points|idée|idées|message|messages|information*|sujet|sujets|argument*|enseignement*",
+    ),
+    (
+        "important*|principal*|clave|esencial*|central*",
+        "punto|puntos|idea|ideas|mensaje|mensajes|tema|temas|argumento*|conclusion*",
+    ),
+    ("important*|principa*|essencia*|centra*", "ponto|pontos|ideia|ideias|mensagem|mensagens|tema|temas"),
+    (
+        "important*|principal*|essenzial*|central*",
+        "punto|punti|idea|idee|messaggio|messaggi|tema|temi|concett*",
+    ),
+    ("belangrijk*|hoofd*|kern*", "punt|punten|idee|ideeën|boodschap|onderwerp*"),
+    ("основн*|главн*|важн*|ключев*", "мысл*|тезис*|идея|идеи|идей|момент*|пункт*|тема|темы|вывод*"),
+    ("أهم|الرئيسية|الأساسية|الرئيسي|الأساسي", "النقاط|نقاط|الأفكار|أفكار|الفكرة|الموضوع|المواضيع"),
+    ("主要|重要|核心|最大|关键|關鍵", "观点|觀點|内容|內容|重点|重點|要点|要點|观念|思想|信息"),
+    ("大切|重要|主な|一番", "ポイント|点|内容|話|メッセージ|考え"),
+];
+/// The same in one phrase, in scripts without spaces.
+const MAIN_POINT_PHRASES: &str =
+    "要点|要點|重点是什么|重點是什麼|哪些重点|哪些重點|要旨|ポイントは|ポイントを|핵심|요점|주요 내용|ประเด็น";
+
+/// Whether a question is about the whole video.
+///
+/// It then has a substring of [`WHOLE_VIDEO_PHRASES`] and no other word of the transcript that is not generic, or asks
+/// for the main points, and has no other word that is not generic.
+pub(super) fn is_whole(message: &str, index: &SearchIndex) -> bool {
+    has_whole_phrase(message, index) || asks_for_main_points(message, index)
+}
+
+/// Whether a request has a word for a summary, and does not limit it to a part of the video.
+pub(super) fn asks_for_summary(message: &str) -> bool {
+    let message = message.to_lowercase();
+    let has_one = |phrases: &str| phrases.split('|').any(|phrase| message.contains(phrase));
+    has_one(SUMMARY_PHRASES) && !has_one(PART_PHRASES)
+}
+
+fn has_whole_phrase(message: &str, index: &SearchIndex) -> bool {
+    let mut phrases = WHOLE_VIDEO_PHRASES.iter().flat_map(|phrases| phrases.split('|'));
+    let Some(phrase) = phrases.find(|phrase| message.contains(phrase)) else {
+        return false;
+    };
+    if is_unspaced(message) {
+        // Without word boundaries, a short request counts as one about the whole video.
+        let mut other_terms = Bm25Query::new(index.common_words(message));
+        other_terms.add(&message.replacen(phrase, " ", 1), 1.0);
+        return other_terms.informative() <= NGRAMS_MAX;
+    }
+    let phrase: Vec<&str> = phrase.split_whitespace().collect();
+    let is_part_of_phrase = |word: &str| phrase.iter().any(|part| word.contains(part));
+    let is_spoken = |word: &QueryWord| !index.is_generic(word) && !index.matches(word).is_empty();
+    !other_words(message, index, is_part_of_phrase).iter().any(is_spoken)
+}
+
+fn asks_for_main_points(message: &str, index: &SearchIndex) -> bool {
+    if is_unspaced(message) {
+        let find = |phrases: &'static str| phrases.split('|').find(|phrase| message.contains(phrase));
+        let mut pairs = MAIN_POINTS.iter().map(|(main, points)| Some((find(main)?, find(points)?)));
+        let pair = pairs.find_map(|pair| pair).or_else(|| find(MAIN_POINT_PHRASES).map(|one| (one, one)));
+        return pair.is_some_and(|(main, point)| {
+            let rest = message.replace(main, " ").replace(point, " ");
+            let words = query_words(&rest, index.common_words(message));
+            let others: Vec<_> = words.iter().filter(|word| !index.is_generic(word)).collect();
+            let is_spoken = |word: &QueryWord| word.folded.chars().count() > 1 && index.exact(word).is_some();
+            others.len() <= MAIN_POINT_NGRAMS_MAX && !others.into_iter().any(is_spoken)
+        });
+    }
+    MAIN_POINTS.iter().any(|(main, points)| {
+        let is_one = |phrases: &str, word: &str| {
+            let word = word.trim_matches(|c: char| !c.is_alphanumeric());
+            phrases.split('|').any(|phrase| match phrase.strip_suffix('*') {
+                Some(beginning) => word.starts_with(beginning),
+                None => word == phrase,
+            })
+        };
+        let has_one = |phrases: &str| message.split_whitespace().any(|word| is_one(phrases, word));
+        let is_either = |word: &str| is_one(main, word) || is_one(points, word);
+        let is_other = |word: &QueryWord| !index.is_generic(word);
+        has_one(main) && has_one(points) && !other_words(message, index, is_either).iter().any(is_other)
+    })
+}
+
+/// Whether a request is in a script without spaces between words, or in Korean.
+fn is_unspaced(message: &str) -> bool {
+    message.chars().any(|c| c >= '\u{E00}')
+}
+
+/// The words of a request that are neither part of its phrase nor about the form of the answer.
+fn other_words(message: &str, index: &SearchIndex, is_part: impl Fn(&str) -> bool) -> Vec<QueryWord> {
+    let common = index.common_words(message);
+    let words = message.split_whitespace().filter(|word| !is_part(word) && !describes_form(word));
+    words.flat_map(|word| query_words(word, common)).filter(|word| !word.is_common).collect()
+}
+
+/// Most informative n-grams in an unspaced request that counts as one about the whole video.
+const NGRAMS_MAX: usize = 10;
+/// The same of a request for the main points.
+const MAIN_POINT_NGRAMS_MAX: usize = 6;
+
+/// Whether a word only describes the form of the answer.
+fn describes_form(word: &str) -> bool {
+    const FORM_WORDS: &str = "short brief briefly shortly quick quickly one two three four five ten sentence \
+        sentences paragraph paragraphs word words bullet bullets list whole entire full lecture episode \
+        recording meeting talk conversation interview podcast discussion presentation speech session webinar film \
+        main key point points gespräch vortrag sitzung video videos réunion conférence conversación reunión conferencia kurz \
+        zusammen ganze satz sätzen punkten phrases frases frasi court breve vidéo vídeo charla sesión рассказ лекция \
+        лекции видео фильм предложениях пунктах الفيديو المحاضرة جمل";
+    has_word(FORM_WORDS, word.trim_matches(|c: char| !c.is_alphanumeric()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{chat::passages, transcript::Segment};
+
+    fn check(spoken: &str, message: &str, expect: bool) {
+        let index = SearchIndex::new(&passages(&[Segment::new(spoken, 0, 1)]));
+        assert_eq!(is_whole(&message.to_lowercase(), &index), expect, "{message}");
+    }
+
+    #[test]
+    fn whole_video_main_points_are_requested_in_many_words() {
+        let english = "the volcanoes were the first thing that they saw, and in the end all of them left";
+        for (spoken, message, expect) in [
+            (english, "What are the most important points?", true),
+            (english, "Give me the highlights", true),
+            (english, "What are the key points about volcanoes?", false),
+            (english, "What are the main arguments against nuclear power?", false),
+            (
+                "wir haben die Vulkane gesehen und sind dann weiter",
+                "Was sind die wichtigsten Aussagen?",
+                true,
+            ),
+            ("nous avons vu les volcans et puis on est partis", "Quels sont les points importants ?", true),
+            ("nous avons vu les volcans et puis on est partis", "Quels volcans sont importants ?", false),
+            (
+                "vimos los volcanes y luego nos fuimos de la isla",
+                "¿Cuáles son los puntos más importantes?",
+                true,
+            ),
+            ("мы видели вулканы и потом ушли с острова", "Какие основные мысли?", true),
+            ("мы видели вулканы и потом ушли с острова", "Какие основные вулканы?", false),
+            ("رأينا البراكين ثم ذهبنا من الجزيرة إلى البيت", "ما هي أهم النقاط؟", true),
+            ("我们看到了火山，然后离开了", "要点是什么？", true),
+            ("我们看到了火山，然后离开了", "火山的要点是什么？", false),
+            ("火山を見て、それから帰りました", "要点を教えて", true),
+        ] {
+            check(spoken, message, expect);
+        }
+    }
+
+    #[test]
+    fn whole_video_summary_of_part_is_not_one_of_video() {
+        for (message, expect) in [
+            ("Gib mir eine Zusammenfassung", true),
+            ("请用三句话总结一下", true),
+            ("Fasse den Abschnitt über Vulkane zusammen", false),
+            ("Who was in summer school?", false),
+            ("What is on the register?", false),
+        ] {
+            assert_eq!(asks_for_summary(message), expect, "{message}");
+        }
+    }
+}
