@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use super::{
     ChatModel, DeltaSink, ModelReply, ModelRequest, Passage, Question,
     bm25::sort_by_score,
-    intent::{Intent, intent},
-    meaning::{Similarities, add_meaning, needs_meaning},
+    intent::{Intent, intent, without_list_phrase},
+    meaning::{COVERAGE_SUFFICIENT, Similarities, add_meaning, needs_meaning},
     prompt::NOT_COVERED,
     retrieve::{LexicalScores, score_lexically},
     search_index::SearchIndex,
@@ -21,9 +21,16 @@ use crate::error::{Error, Result};
 const PASSAGES_MAX: usize = 5;
 /// Lowest score of a further passage, relative to the best one.
 const RELATIVE_SCORE_MIN: f32 = 0.5;
+/// An answer with fewer passages is short.
+const FEW_PASSAGES: usize = 3;
+/// A list has only what a request names if one place has this share of its words: otherwise, as of "everything that
+/// went wrong", other words are spoken.
+const LISTED_COVERAGE_MIN: f32 = 0.8;
+/// Lowest score of a passage in a list, relative to the best one.
+const LIST_SCORE_MIN: f32 = 0.45;
 /// Number of passages in the summary of a whole video, one for each equal part.
 const SUMMARY_PARTS: usize = 5;
-/// Maximum of passages in a list, one for each equal part.
+/// Maximum of passages in a list; each equal part has one if it has a good one.
 const LIST_PARTS: usize = 8;
 /// Longest quotation, in characters. Only a passage of one long segment is longer.
 const QUOTED_CHARS_MAX: usize = 600;
@@ -63,7 +70,8 @@ impl Retrieval {
         let index = SearchIndex::new(passages);
         let intent = intent(question, &index);
         let scores = match intent {
-            Intent::Words | Intent::List => score_lexically(&index, passages, question),
+            Intent::Words => score_lexically(&index, passages, question),
+            Intent::List => score_list(&index, passages, question),
             Intent::Whole | Intent::After(_) | Intent::Before(_) => LexicalScores::default(),
         };
         // Other words of a request for a summary describe its form, or the transcript would cover them.
@@ -99,6 +107,7 @@ impl Retrieval {
         match self.intent {
             Intent::Whole => best_of_parts(&centrality(&self.index), SUMMARY_PARTS),
             // The request for a list may itself be in words that the transcript does not have.
+            Intent::List if scores.coverage >= LISTED_COVERAGE_MIN => select_list(&scores.scores),
             Intent::List if scores.is_covered || scores.coverage > 0.0 => {
                 best_of_parts(&scores.scores, LIST_PARTS)
             }
@@ -111,18 +120,54 @@ impl Retrieval {
                 let end = passages.partition_point(|passage| passage.start_ms / 1_000 < cited_ms / 1_000);
                 (end.saturating_sub(PASSAGES_MAX)..end).collect()
             }
-            Intent::Words if covers(scores) => select_best(&scores.scores),
+            Intent::Words if covers(scores) => select_best(scores),
             Intent::Words => Vec::new(),
         }
     }
 }
 
 /// Indices of the best passages, best first: those of which no score is far below the best one.
-fn select_best(scores: &[f32]) -> Vec<usize> {
+///
+/// If they are few and one place lacks words of the question, the passage after the best one follows them: what a
+/// question names is often said just before its answer.
+fn select_best(scores: &LexicalScores) -> Vec<usize> {
+    let LexicalScores { scores, coverage, .. } = scores;
     let indices = sort_by_score(scores);
     let score = |index: &usize| scores.get(*index).copied().unwrap_or(0.0);
     let score_min = indices.first().map_or(0.0, score) * RELATIVE_SCORE_MIN;
-    indices.into_iter().take(PASSAGES_MAX).take_while(|index| score(index) >= score_min).collect()
+    let best = indices.iter().copied().take(PASSAGES_MAX).take_while(|index| score(index) >= score_min);
+    let mut best: Vec<usize> = best.collect();
+    let after = indices.first().map(|index| index + 1).filter(|index| *index < scores.len());
+    if *coverage < COVERAGE_SUFFICIENT && best.len() < FEW_PASSAGES {
+        best.extend(after.filter(|index| !best.contains(index)));
+    }
+    best
+}
+
+/// Scores a request for a list, without the words that request it if the transcript has the others.
+fn score_list(index: &SearchIndex, passages: &[Passage], question: &Question) -> LexicalScores {
+    let listed = score_lexically(index, passages, &without_list_phrase(question));
+    match listed.coverage >= LISTED_COVERAGE_MIN {
+        true => listed,
+        false => score_lexically(index, passages, question),
+    }
+}
+
+/// Indices of the passages for a list, in order: the best one of each part, then further ones, none far below the best.
+fn select_list(scores: &[f32]) -> Vec<usize> {
+    let indices = sort_by_score(scores);
+    let score = |index: &usize| scores.get(*index).copied().unwrap_or(0.0);
+    let score_min = indices.first().map_or(0.0, score) * LIST_SCORE_MIN;
+    let good = |index: &usize| score(index) > 0.0 && score(index) >= score_min;
+    let mut picked = best_of_parts(scores, LIST_PARTS);
+    picked.retain(good);
+    for index in indices.into_iter().filter(good) {
+        if picked.len() < LIST_PARTS && !picked.contains(&index) {
+            picked.push(index);
+        }
+    }
+    picked.sort_unstable();
+    picked
 }
 
 /// How characteristic of the video each passage is.
@@ -282,6 +327,29 @@ mod tests {
     fn extractive_unspoken_words_pick_nothing() {
         assert!(picked(5, "xylophone?").is_empty());
         assert_eq!(picked(50, "part 7").first(), Some(&7));
+    }
+
+    #[test]
+    fn extractive_list_has_only_good_passages() {
+        let mut scores = [0.1; 16];
+        for good in [3, 4, 5] {
+            scores[good] = 1.0;
+        }
+        assert_eq!(select_list(&scores), [3, 4, 5]);
+        assert_eq!(select_list(&[1.0; 16]), [0, 2, 4, 6, 8, 10, 12, 14]);
+        assert!(select_list(&[0.0; 16]).is_empty());
+    }
+
+    #[test]
+    fn extractive_short_answer_has_passage_after_best_one() {
+        let select = |scores: &[f32], coverage| {
+            let scores = LexicalScores { scores: scores.to_vec(), coverage, ..LexicalScores::default() };
+            select_best(&scores)
+        };
+        assert_eq!(select(&[0.0, 1.0, 0.1], 0.5), [1, 2]);
+        assert_eq!(select(&[0.0, 0.1, 1.0], 0.5), [2]);
+        assert_eq!(select(&[0.0, 1.0, 0.1], 1.0), [1]);
+        assert_eq!(select(&[0.9, 1.0, 0.1, 0.8], 0.5), [1, 0, 3]);
     }
 
     #[test]

@@ -47,9 +47,22 @@ pub(super) fn intent(question: &Question, index: &SearchIndex) -> Intent {
     }
     match () {
         () if is_whole(&message, index) => Intent::Whole,
-        () if LIST_PHRASES.split('|').any(|phrase| message.contains(phrase)) => Intent::List,
+        () if list_phrase(&message).is_some() => Intent::List,
         () => Intent::Words,
     }
+}
+
+/// The request for a list in a message in lower case.
+fn list_phrase(message: &str) -> Option<&'static str> {
+    LIST_PHRASES.split('|').find(|phrase| message.contains(phrase))
+}
+
+/// A request for a list without the words that request it: they are not those of the transcript.
+pub(super) fn without_list_phrase(question: &Question) -> Question {
+    let message = question.message().to_lowercase();
+    let rest = list_phrase(&message).map(|phrase| message.replacen(phrase, " ", 1));
+    let rest = rest.and_then(|rest| Question::new(&rest, question.history().to_vec()).ok());
+    rest.unwrap_or_else(|| question.clone())
 }
 
 pub(super) fn has_word(words: &str, word: &str) -> bool {

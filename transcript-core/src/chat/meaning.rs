@@ -32,7 +32,7 @@ const PASSAGES_MAX: usize = super::EMBED_TEXTS_MAX;
 const PAUSE: Duration = Duration::from_secs(30);
 
 /// Words with this share of a question's words decide alone.
-const COVERAGE_SUFFICIENT: f32 = 0.95;
+pub(super) const COVERAGE_SUFFICIENT: f32 = 0.95;
 
 /// An embedding model with the vectors of recent transcripts. A clone shares the same state.
 #[derive(Clone)]

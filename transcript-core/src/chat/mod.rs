@@ -71,6 +71,7 @@ pub(crate) mod stemmer;
 mod tests;
 pub(crate) mod tokenizer;
 mod vector_archive;
+mod verb_forms;
 mod verify;
 mod whole_video;
 mod word_query;

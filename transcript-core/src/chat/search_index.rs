@@ -8,10 +8,13 @@ use super::{
     generic_words::{is_generic_word, language_of_counts},
     stemmer::WordStemmer,
     tokenizer::{Term, terms},
+    verb_forms::are_one_verb,
 };
 
-/// Share of a word's weight that each form of it has: the same stem, the same beginning, part of a compound.
+/// Share of a word's weight that each form of it has: the same stem, another form of a verb, the same
+/// beginning, part of a compound.
 const STEM_QUALITY: f32 = 0.9;
+const VERB_QUALITY: f32 = 0.6;
 const PREFIX_QUALITY: f32 = 0.6;
 const COMPOUND_QUALITY: f32 = 0.5;
 /// Words with this many equal first letters count as forms of one word, in languages without a stemmer too.
@@ -184,6 +187,9 @@ impl SearchIndex {
         if is_alike && !self.common.has_word(two) && self.stemmer.stem(&other.lower) == stem {
             return Some(STEM_QUALITY);
         }
+        if (shared >= 1 || self.language == "ar") && are_one_verb(self.language, one, two) {
+            return Some(VERB_QUALITY);
+        }
         let (one_letters, two_letters) = (one.chars().count(), two.chars().count());
         if shared >= PREFIX_LETTERS && one_letters > PREFIX_LETTERS && two_letters > PREFIX_LETTERS {
             return Some(PREFIX_QUALITY);
@@ -223,6 +229,7 @@ mod tests {
             (arabic, "الجسر", 0.0),
             ("we were in the harbour with the ships", "ship", STEM_QUALITY),
             ("we were in the harbour with the ships", "sheep", 0.0),
+            ("we drank tea in the harbour with the others", "drink", VERB_QUALITY),
         ] {
             assert_eq!(quality(spoken, word), expect, "{word} in {spoken}");
         }
