@@ -68,8 +68,6 @@ fn is_counted_unknown(index: &SearchIndex, required: RequiredContent, message: &
     let words = query_words(rest, index.common_words(message));
     match index.language() {
         _ if words.iter().any(|word| word.is_ngram) => false,
-        // A noun stands in the singular behind the question, and in the transcript as a plural with other letters.
-        "ar" => false,
         // The noun comes first.
         "hi" | "tr" => true,
         _ if required == RequiredContent::Money => true,
