@@ -1,6 +1,9 @@
 //! Classifies a question by which passages it needs.
 
-use super::{ChatRole, Question, bm25::Bm25Query, search_index::SearchIndex, whole_video::is_whole};
+use super::{
+    ChatRole, Question, bm25::Bm25Query, common_words::CommonWords, search_index::SearchIndex,
+    whole_video::is_whole,
+};
 
 /// Which passages a question needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,10 +41,10 @@ const BEFORE_PHRASES: &str = "之前|以前|その前|まえ|전에|ก่อน
 pub(super) fn intent(question: &Question, index: &SearchIndex) -> Intent {
     let message = question.message().to_lowercase();
     if let Some((first, last)) = last_cited(question) {
-        if has_only(&message, index, AFTER_WORDS, AFTER_PHRASES) {
+        if has_only(&message, AFTER_WORDS, AFTER_PHRASES) {
             return Intent::After(last);
         }
-        if has_only(&message, index, BEFORE_WORDS, BEFORE_PHRASES) {
+        if has_only(&message, BEFORE_WORDS, BEFORE_PHRASES) {
             return Intent::Before(first);
         }
     }
@@ -70,8 +73,9 @@ pub(super) fn has_word(words: &str, word: &str) -> bool {
 }
 
 /// Whether a question has one of these words and no other informative word.
-fn has_only(message: &str, index: &SearchIndex, words: &str, phrases: &str) -> bool {
-    let mut other_terms = Bm25Query::new(index.common_words(message));
+fn has_only(message: &str, words: &str, phrases: &str) -> bool {
+    // Too short to show its language.
+    let mut other_terms = Bm25Query::new(CommonWords::of(""));
     if let Some(phrase) = phrases.split('|').find(|phrase| message.contains(phrase)) {
         other_terms.add(&message.replacen(phrase, " ", 1), 1.0);
         return other_terms.informative() <= OTHER_NGRAMS_MAX;

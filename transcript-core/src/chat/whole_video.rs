@@ -8,7 +8,7 @@ use super::{
 
 /// Substrings of questions about a whole video, in lower case, by language.
 const WHOLE_VIDEO_PHRASES: [&str; 21] = [
-    "summar|overview|tl;dr|tldr|main point|key point|main idea|key idea|main topic|takeaway|gist|highlights|what does he talk|what does she talk|what do they talk|main argument|\
+    "summar|overview|tl;dr|tldr|main point|key point|main idea|key idea|main topic|takeaway|gist|highlights|what does he talk|what does she talk|what do they talk|\
      nutshell|outline|recap|video about|talk about?|lecture about|this about|it about",
     "zusammenfass|fass |fasse|worum geht|hauptpunkt|überblick|kernaussage|wovon handelt|wichtigsten punkte|kurzfassung|worüber spricht|worüber reden|worüber sprechen|ist das thema|hauptaussage",
     "résum|de quoi parle|points clés|points principaux|principaux points|en bref|sur quoi porte|idées principales|synthèse|de quoi est-il question|sujet de la vidéo|sujet de cette vidéo",
