@@ -71,7 +71,7 @@ async fn service_errors_map_to_error_kinds() -> Result<()> {
     check("a wrong key", || SpeechReply::Answer(401, "", "hush".to_owned()), ErrorKind::Invalid, 1).await?;
     check("no such model", || SpeechReply::Answer(404, "", "hush".to_owned()), ErrorKind::Invalid, 1).await?;
     let long = || SpeechReply::Answer(400, "", r#"{"error":{"code":"context_length_exceeded"}}"#.to_owned());
-    check("too long", long, ErrorKind::Unsupported, 1).await?;
+    check("too long", long, ErrorKind::Invalid, 1).await?;
     check("refused", || SpeechReply::Answer(400, "", "hush".to_owned()), ErrorKind::Unsupported, 1).await?;
     // Transient faults are retried twice.
     check("server error", || SpeechReply::Answer(500, "", "hush".to_owned()), ErrorKind::Unavailable, 3)

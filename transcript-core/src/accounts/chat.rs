@@ -164,8 +164,10 @@ impl Delivery {
         };
         match outcome {
             Some(Ok(answer)) => Ok(PreparedChat::new(guard, answer)),
-            // Once the model is called, only the model fails.
-            Some(Err(error)) if served.load(Ordering::Relaxed) => Err(guard.reject_model_error(error).await),
+            // From then on, only a question that the model refuses is an invalid request.
+            Some(Err(error @ V1Error::BadRequest(_))) if served.load(Ordering::Relaxed) => {
+                Err(guard.reject_refused(error).await)
+            }
             Some(Err(error)) => Err(guard.reject(error).await),
             // The drop of the guard charges the call or releases its hold.
             None => Err(V1Error::interrupted()),
@@ -225,7 +227,7 @@ async fn answer(
 /// Maps a chat model's error to the caller's error and logs its details.
 fn model_error(error: &Error) -> V1Error {
     if error.kind() == ErrorKind::Unsupported {
-        tracing::warn!(%error, "chat model refused a question");
+        tracing::error!(%error, "chat model refused a question");
         return V1Error::BadRequest(REFUSED.to_owned());
     }
     tracing::error!(%error, "chat model failed");

@@ -2,8 +2,8 @@
 //!
 //! The credit is held before the model is called. From then on a client that disconnects is charged in full, since the
 //! operator pays for the model. An extractive answer is charged from its first delivered sentence on. If the model
-//! fails, the hold is released, and the call is counted as an attempt of the account. A client can cause that the model
-//! refuses a question: the fetch before it is then charged.
+//! fails, the hold is released, because a client cannot cause that. A client can cause that the model refuses a question:
+//! that is counted as an attempt of the account, and the fetch before it is charged.
 
 use std::sync::{Arc, atomic::Ordering};
 

@@ -72,10 +72,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(super) enum RequestEnd {
     /// It was answered with an error.
     Failed,
-    /// The chat model failed after the fetch; its call is counted as an attempt.
-    ModelFailed,
-    /// The chat model refused the question after the fetch; its call is counted as an attempt.
-    ModelRefused,
+    /// The chat model refused the question after the fetch. That is counted as an attempt elsewhere.
+    Refused,
     /// The client disconnected.
     Disconnected,
 }
@@ -159,7 +157,7 @@ impl FetchPayment {
                 // A failure costs nothing, also after the fetch: the transcript is in another language. It is counted,
                 // because the archive has the transcript now. A client can cause a refusal, so that costs the fetch.
                 FetchState::Kept => {
-                    let is_cause = matches!(end, RequestEnd::Disconnected | RequestEnd::ModelRefused);
+                    let is_cause = matches!(end, RequestEnd::Disconnected | RequestEnd::Refused);
                     (is_cause, end == RequestEnd::Failed)
                 }
                 _ => (false, false),
@@ -205,7 +203,7 @@ impl FetchPayment {
     /// Counts a fetch that gave the account nothing.
     async fn count_attempt(&self) {
         let AccountCredits { context, limits, .. } = &*self.credits;
-        limits.count_fetch(&self.key.account, context.now()).await;
+        limits.count_attempt(&self.key.account, context.now()).await;
     }
 
     /// Records the prepaid delivery once; `false` if that fails.

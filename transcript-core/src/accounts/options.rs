@@ -82,7 +82,7 @@ pub struct AccountsOptions {
     #[default(5)]
     pub register_per_address_per_hour: u32,
     /// Fetches of an account per hour that it abandoned or that found no transcript, and its questions that the chat
-    /// model did not answer (`limits.attempts_per_account_per_hour`).
+    /// model refused (`limits.attempts_per_account_per_hour`).
     #[default(60)]
     pub attempts_per_account_per_hour: u32,
     /// New transcripts of all accounts together per UTC day (`limits.accounts_per_day`).

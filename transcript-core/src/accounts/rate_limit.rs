@@ -17,7 +17,7 @@ use crate::{
 /// The window of the rate limit, in milliseconds (specification 8: requests per minute).
 const WINDOW_MS: u64 = 60 * 1000;
 /// The window of failed attempts, in milliseconds.
-const FETCH_WINDOW_MS: u64 = 3600 * 1000;
+const ATTEMPT_WINDOW_MS: u64 = 3600 * 1000;
 /// Repeats per request of the limit.
 /// On the free plan one per second, for a client that waits for a request that is still running.
 const REPEATS_PER_REQUEST: u32 = 6;
@@ -94,9 +94,9 @@ impl AccountLimits {
     }
 
     /// Checks the limit of failed attempts of an account. Counts nothing.
-    pub(super) async fn check_fetch(&self, account: &AccountId, now: Timestamp) -> Result<(), V1Error> {
+    pub(super) async fn check_attempts(&self, account: &AccountId, now: Timestamp) -> Result<(), V1Error> {
         let timeout = self.context.transcripts.options().store_timeout;
-        let wait = limits::wait_for_unit(self.limiter.as_ref(), self.fetch_attempt(account), now, timeout);
+        let wait = limits::wait_for_unit(self.limiter.as_ref(), self.attempt(account), now, timeout);
         match wait.await.map_err(V1Error::from_store_error)? {
             None => Ok(()),
             Some(retry_after_ms) => {
@@ -107,17 +107,17 @@ impl AccountLimits {
         }
     }
 
-    /// Counts a failed or abandoned fetch of an account, or a failed call of the chat model. It has ended, so an error
-    /// has no effect.
-    pub(super) async fn count_fetch(&self, account: &AccountId, now: Timestamp) {
-        let _ = self.acquire(vec![self.fetch_attempt(account)], now).await;
+    /// Counts a failed or abandoned fetch of an account, or a question that the chat model refused. It has ended, so an
+    /// error has no effect.
+    pub(super) async fn count_attempt(&self, account: &AccountId, now: Timestamp) {
+        let _ = self.acquire(vec![self.attempt(account)], now).await;
     }
 
-    fn fetch_attempt(&self, account: &AccountId) -> LimitRequest {
+    fn attempt(&self, account: &AccountId) -> LimitRequest {
         LimitRequest {
             bucket: format!("fetch/{account}"),
             max: self.context.options.attempts_per_account_per_hour.min(LIMIT_MAX),
-            window_ms: FETCH_WINDOW_MS,
+            window_ms: ATTEMPT_WINDOW_MS,
             cost: 1,
         }
     }

@@ -194,7 +194,7 @@ impl RequestGuard {
     /// [`V1Error::RateLimited`]; [`V1Error::Internal`].
     pub(super) async fn check_attempts(&self) -> Result<(), V1Error> {
         let AccountCredits { context, limits, .. } = &*self.credits;
-        limits.check_fetch(&self.caller.account.id, context.now()).await
+        limits.check_attempts(&self.caller.account.id, context.now()).await
     }
 
     /// Looks for a prepaid delivery of this transcript before its charge.
@@ -330,19 +330,15 @@ impl RequestGuard {
         error
     }
 
-    /// Ends the call with the error of a chat model: [`V1Error::BadRequest`] if it refused the question.
+    /// Ends the call with the error for a question that the chat model refused.
     ///
-    /// The call of the model is counted as an attempt of the account. A refusal costs the fetch before it.
-    pub(super) async fn reject_model_error(mut self, error: V1Error) -> V1Error {
-        let end = match &error {
-            V1Error::BadRequest(_) => RequestEnd::ModelRefused,
-            _ => RequestEnd::ModelFailed,
-        };
+    /// It is counted as an attempt of the account, and costs the fetch before it: a client can cause it.
+    pub(super) async fn reject_refused(mut self, error: V1Error) -> V1Error {
         let resources = std::mem::take(&mut self.resources);
         let (credits, account) = (Arc::clone(&self.credits), self.caller.account.id.clone());
         let work = async move {
-            credits.limits.count_fetch(&account, credits.context.now()).await;
-            resources.release(end).await;
+            credits.limits.count_attempt(&account, credits.context.now()).await;
+            resources.release(RequestEnd::Refused).await;
         };
         self.credits.context.finish(work).await;
         error

@@ -16,7 +16,7 @@ use crate::{
 const MINUTE_MS: u64 = 60 * 1000;
 const HOUR_MS: u64 = 60 * MINUTE_MS;
 const DAY_MS: u64 = 24 * HOUR_MS;
-/// Bytes of words of which a document counts as one tool call: about 40 ms of CPU time as PDF.
+/// Bytes of words of which a document counts as one tool call: about 30 ms of CPU time as PDF.
 const DOCUMENT_PART_BYTES: usize = 64 * 1024;
 
 /// The rate limits of callers and their networks.

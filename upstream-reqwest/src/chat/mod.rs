@@ -100,13 +100,9 @@ impl ChatFailure {
                 (ErrorKind::Unavailable, Retry::Backoff)
             }
             Self::Unreadable(_) => (ErrorKind::Corrupt, Retry::Backoff),
-            // The text of a request can cause these.
-            Self::TooLong | Self::Dialect(_) | Self::Rejected(400..=499) => {
-                (ErrorKind::Unsupported, Retry::Never)
-            }
-            Self::Key | Self::QuotaExceeded | Self::Unknown | Self::Rejected(_) => {
-                (ErrorKind::Invalid, Retry::Never)
-            }
+            // The text of a request can cause this. The others are for the operator.
+            Self::Rejected(400 | 422 | 451) => (ErrorKind::Unsupported, Retry::Never),
+            _ => (ErrorKind::Invalid, Retry::Never),
         };
         let message = match self {
             Self::Unreachable(fault) => format!("the chat service is unavailable ({fault:?})"),

@@ -275,7 +275,7 @@ pub(super) const LIMITS: &[Setting] = &[
         "limits.attempts_per_account_per_hour",
         |reader, all| reader.small(&mut all.options.accounts.attempts_per_account_per_hour, RATE),
         "Fetches per account of the v1 API and hour that found no transcript or that the client did not wait \
-         for, and questions that the chat model did not answer.",
+         for, and questions that the chat model refused.",
     )
     .reloadable(),
     bounded(

@@ -59,7 +59,7 @@ fn failure(context: &PageContext, error: &V1Error) -> Response {
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(*retry_after_s));
             response
         }
-        V1Error::NotFound { .. } => missing(context),
+        V1Error::NotFound(_) => missing(context),
         _ => unavailable(context),
     }
 }

@@ -74,7 +74,7 @@ impl AccountJobs {
         let context = &self.context;
         // The failures of a paying account are bounded by the daily limit of the service.
         if !pays {
-            match self.credits.limits.check_fetch(&account.id, context.now()).await {
+            match self.credits.limits.check_attempts(&account.id, context.now()).await {
                 Ok(()) => {}
                 Err(V1Error::RateLimited { retry_after_s, .. }) => {
                     return Ok(ItemFetch::Limited(retry_after_s));
@@ -166,7 +166,7 @@ impl HeldPayment for HeldItem {
         let count = async {
             if !payer.pays && payer.is_failed(result).await {
                 let AccountCredits { context, limits, .. } = &*payer.credits;
-                limits.count_fetch(&payer.account, context.now()).await;
+                limits.count_attempt(&payer.account, context.now()).await;
             }
         };
         tokio::join!(end_cap, count);

@@ -120,7 +120,7 @@ fn list_page(query: &str) -> Result<PageRequest, V1ErrorResponse> {
 /// The parameter `limit`, with its default and its largest value.
 fn page_limit(query: &str, (default, max): (u32, u32)) -> Result<u32, V1ErrorResponse> {
     let Some(text) = parameter(query, "limit")? else { return Ok(default) };
-    // A text that is no number is as wrong as 0.
+    // What is no number is refused as 0 is.
     let limit = text.parse().unwrap_or(0);
     AccountJobs::check_limit(limit, max)?;
     Ok(limit)
