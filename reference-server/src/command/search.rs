@@ -176,9 +176,9 @@ async fn search(
         print_json(&format!("{json}\n"))?;
     } else if !page.hits.is_empty() {
         print_page(&page)?;
-        if let Some(cursor) = &page.next {
-            print_stderr(&format!("more: {}", next_command(common, args, cursor)));
-        }
+    }
+    if let Some(cursor) = page.next.as_ref().filter(|_| args.format != SearchFormat::Json) {
+        print_stderr(&format!("more: {}", next_command(common, args, cursor)));
     }
     if page.hits.is_empty() {
         let suggestion = page.suggestion.as_deref();

@@ -35,8 +35,8 @@ const STATE: &str = "SELECT state FROM search_state WHERE only_row = 1";
 
 /// The best transcript of each matching video, and the number of videos and of rows read.
 ///
-/// Parameters: query, after, before, limit, offset, rows to read. The newest rows are read first, so that the ranking of
-/// a very common word is one of the newest transcripts.
+/// Parameters: query, after, before, limit, offset, rows to read. The last rows of a file are read first, so that the
+/// ranking of a very common word is one of the transcripts that were indexed last; a server reads any.
 macro_rules! candidates {
     ($order:literal) => {
         sql! {

@@ -75,6 +75,10 @@ impl Indexer {
     /// A dropped future leaves the step done or to be repeated.
     pub async fn step(&self) -> Result<IndexProgress> {
         let state = self.current_state().await?;
+        if state.format > INDEX_FORMAT {
+            // A server of a later version writes what this one cannot.
+            return Ok(IndexProgress { changed: 0, built: 0, state });
+        }
         let changed = self.index_changed(&state).await?;
         if state.is_complete || changed >= u64::from(CHANGED_MAX) {
             return Ok(IndexProgress { changed, built: 0, state });
@@ -99,10 +103,10 @@ impl Indexer {
         Ok(next)
     }
 
-    /// State of the build. An index of another format is built again.
+    /// State of the build. An index of an earlier format is built again.
     async fn current_state(&self) -> Result<RebuildState> {
         let state = self.index.rebuild_state().await?;
-        if state.format == INDEX_FORMAT { Ok(state) } else { self.start_rebuild().await }
+        if state.format >= INDEX_FORMAT { Ok(state) } else { self.start_rebuild().await }
     }
 
     /// Indexes some of the videos that changed; returns their number.

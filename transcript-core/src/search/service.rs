@@ -94,6 +94,15 @@ pub struct ArchiveSearch {
 struct PageEnd {
     offset: u32,
     mode: RunMode,
+    /// How many candidates before it did not match any more.
+    dropped: u32,
+}
+
+impl PageEnd {
+    /// The beginning of the first page.
+    fn start(mode: RunMode) -> Self {
+        Self { offset: 0, mode, dropped: 0 }
+    }
 }
 
 impl ArchiveSearch {
@@ -125,12 +134,12 @@ impl ArchiveSearch {
         query.filters.languages.extend(params.language.clone());
         query.filters.platforms.extend(params.platform);
         let start = match &params.cursor {
-            None => PageEnd { offset: 0, mode: RunMode::Strict },
+            None => PageEnd::start(RunMode::Strict),
             Some(cursor) => decode_cursor(cursor, params)?,
         };
         let mut page = self.page(&query, params, start).await?;
         if page.total.value == 0 && params.cursor.is_none() && query.has_runs() {
-            page = self.page(&query, params, PageEnd { offset: 0, mode: RunMode::Relaxed }).await?;
+            page = self.page(&query, params, PageEnd::start(RunMode::Relaxed)).await?;
         }
         if page.total.value == 0 && params.cursor.is_none() {
             page.suggestion = suggest(self.index.as_ref(), &params.query, &query).await?;
@@ -150,7 +159,7 @@ impl ArchiveSearch {
             offset: start.offset,
             limit: limit.saturating_add(EXTRA_CANDIDATES),
         };
-        let (mut page, mut dropped) = (SearchPage::default(), 0_u64);
+        let (mut page, mut dropped) = (SearchPage::default(), start.dropped);
         for _ in 0..ROUNDS_MAX {
             let found = self.index.candidates(&request).await?;
             let (count, mut read) = (found.items.len(), 0_usize);
@@ -161,17 +170,17 @@ impl ArchiveSearch {
                 read += 1;
                 match self.check(&compiled, candidate).await? {
                     Some(hit) => page.hits.push(hit),
-                    None => dropped += 1,
+                    None => dropped = dropped.saturating_add(1),
                 }
             }
             request.offset = request.offset.saturating_add(u32::try_from(read).unwrap_or(u32::MAX));
             let ranked = found.total.min(u64::from(super::CANDIDATES_MAX));
             let has_more = read > 0 && (read < count || u64::from(request.offset) < ranked);
             page.total = SearchTotal {
-                value: found.total.saturating_sub(dropped),
+                value: found.total.saturating_sub(u64::from(dropped)),
                 is_exact: found.is_exact && (dropped == 0 || !has_more),
             };
-            let end = PageEnd { offset: request.offset, ..start };
+            let end = PageEnd { offset: request.offset, dropped, ..start };
             page.next = has_more.then(|| encode_cursor(end, params));
             if !page.hits.is_empty() || !has_more {
                 break;
@@ -214,7 +223,7 @@ fn search_number(params: &SearchParams) -> u32 {
 
 fn encode_cursor(end: PageEnd, params: &SearchParams) -> String {
     let mode = if end.mode == RunMode::Relaxed { 'r' } else { 's' };
-    format!("{mode}{:08x}{:x}", search_number(params), end.offset)
+    format!("{mode}{:08x}{:x}.{:x}", search_number(params), end.offset, end.dropped)
 }
 
 fn decode_cursor(cursor: &str, params: &SearchParams) -> Result<PageEnd> {
@@ -225,8 +234,10 @@ fn decode_cursor(cursor: &str, params: &SearchParams) -> Result<PageEnd> {
             _ => return None,
         };
         let number = u32::from_str_radix(cursor.get(1..9)?, 16).ok()?;
-        let offset = u32::from_str_radix(cursor.get(9..)?, 16).ok()?;
-        (number == search_number(params)).then_some(PageEnd { offset, mode })
+        let (offset, dropped) = cursor.get(9..)?.split_once('.')?;
+        let offset = u32::from_str_radix(offset, 16).ok()?;
+        let dropped = u32::from_str_radix(dropped, 16).ok()?;
+        (number == search_number(params)).then_some(PageEnd { offset, mode, dropped })
     };
     decoded().ok_or_else(|| {
         Error::invalid("cursor: it belongs to another search: use nextCursor of the previous page unchanged")

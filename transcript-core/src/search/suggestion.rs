@@ -47,6 +47,8 @@ fn best<'a>(word: &str, near: &'a [VocabularyWord]) -> Option<&'a str> {
     let errors_max = if word.chars().count() >= TWO_ERRORS_LETTERS_MIN { 2 } else { 1 };
     let letters: Vec<char> = word.chars().collect();
     near.iter()
+        // Rows of an earlier version have stems with a mark behind them.
+        .filter(|known| known.word.chars().all(|letter| letter.is_alphanumeric()))
         .filter_map(|known| {
             let errors = distance(&letters, &known.word, errors_max)?;
             Some((errors, std::cmp::Reverse(known.rows), known.word.as_str()))

@@ -388,10 +388,14 @@ pub async fn search_page_without_hits_reads_on(index: Arc<dyn ArchiveIndex>) {
         expect_ok(fixture.archive.withdraw(&video(id), true, at(0)).await);
     }
     let (query, sort) = ("kettle".to_owned(), SearchSort::Date);
-    let page = fixture.page(SearchParams { query, sort, limit: 1, ..SearchParams::default() }).await;
+    let params = SearchParams { query, sort, limit: 1, ..SearchParams::default() };
+    let page = fixture.page(params.clone()).await;
     let hit = page.hits.first().expect("the search has a hit");
     assert_eq!(hit.stored.transcript.video, video("vid00000009"));
     assert_eq!((page.total.value, page.total.is_exact), (10, false));
+    let last = fixture.page(SearchParams { cursor: page.next, limit: 100, ..params }).await;
+    assert_eq!(last.hits.len(), 9);
+    assert_eq!(last.total.value, 10);
 }
 
 /// A replaced transcript is found by its new words only.
