@@ -107,12 +107,14 @@ fn folded_letter(c: char) -> String {
 pub(super) struct CommonWords {
     /// The lists, as a bit set.
     lists: u16,
-    /// Letters that make each pair with them common.
+    /// Letters that make a pair with them common.
     pronouns: &'static str,
 }
 
-/// Chinese letters that stand beside a word without being part of it.
-const CHINESE_PRONOUNS: &str = "她他它我你您的了是";
+/// Chinese pronouns, which stand beside a word without being part of it.
+const CHINESE_PRONOUNS: &str = "她他它我你您";
+/// Chinese words with the letter of a pronoun.
+const CHINESE_WORDS: [&str; 3] = ["其他", "吉他", "自我"];
 /// Arabic conjunctions, which are joined to the word after them.
 const ARABIC_CONJUNCTIONS: [char; 2] = ['و', 'ف'];
 
@@ -137,7 +139,8 @@ impl CommonWords {
 
     /// Whether an n-gram is one of them.
     pub(super) fn has_ngram(self, ngram: &str) -> bool {
-        is_common_ngram(ngram) || ngram.contains(|letter| self.pronouns.contains(letter))
+        let has_pronoun = |ngram: &str| ngram.contains(|letter| self.pronouns.contains(letter));
+        is_common_ngram(ngram) || (has_pronoun(ngram) && !CHINESE_WORDS.contains(&ngram))
     }
 }
 
@@ -218,7 +221,8 @@ mod tests {
             assert_eq!(CommonWords::of(language).has_word(word), expect, "{language} {word}");
         }
         assert!(CommonWords::of("en").with_question("Was hat er gesagt?", "en").has_word("hat"));
-        assert!(CommonWords::of("zh").has_ngram("她有") && !CommonWords::of("ja").has_ngram("目的"));
+        assert!(CommonWords::of("zh").has_ngram("她有") && !CommonWords::of("ja").has_ngram("他人"));
+        assert!(["目的", "吉他"].iter().all(|word| !CommonWords::of("zh").has_ngram(word)));
         assert!(is_common_ngram("什么") && is_common_ngram("니다") && !is_common_ngram("火山"));
     }
 }

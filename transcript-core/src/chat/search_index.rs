@@ -1,6 +1,6 @@
 //! Words of the passages of one transcript, numbered, with the words that mean the same as one of a question.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::OnceLock};
 
 use super::{
     Passage,
@@ -43,6 +43,8 @@ pub(super) struct SearchIndex {
 struct IndexedWord {
     folded: String,
     lower: String,
+    /// Made once, for the first word of a question that may match.
+    stem: OnceLock<String>,
     is_ngram: bool,
 }
 
@@ -115,7 +117,7 @@ impl SearchIndex {
                 let id = u32::try_from(self.words.len()).unwrap_or(u32::MAX);
                 self.ids.insert(folded.to_owned(), id);
                 let (folded, lower) = (folded.to_owned(), lower.to_owned());
-                self.words.push(IndexedWord { folded, lower, is_ngram });
+                self.words.push(IndexedWord { folded, lower, stem: OnceLock::new(), is_ngram });
                 id
             }
         };
@@ -184,7 +186,9 @@ impl SearchIndex {
         let shared = shared_letters(one, two);
         // With and without its article, an Arabic word begins with other letters.
         let is_alike = shared >= 2 || self.language == "ar";
-        if is_alike && !self.common.has_word(two) && self.stemmer.stem(&other.lower) == stem {
+        let has_stem =
+            || other.stem.get_or_init(|| self.stemmer.stem(&other.lower).into_owned()).as_str() == stem;
+        if is_alike && !self.common.has_word(two) && has_stem() {
             return Some(STEM_QUALITY);
         }
         if (shared >= 1 || self.language == "ar") && are_one_verb(self.language, one, two) {

@@ -5,6 +5,10 @@ use super::{
     intent::has_word,
     search_index::{QueryWord, SearchIndex, query_words},
 };
+use crate::transcript::{
+    is_unspaced,
+    script::{Script, char_script},
+};
 
 /// Substrings of questions about a whole video, in lower case, by language.
 const WHOLE_VIDEO_PHRASES: [&str; 21] = [
@@ -33,10 +37,12 @@ const WHOLE_VIDEO_PHRASES: [&str; 21] = [
     "สรุป|เกี่ยวกับอะไร",
 ];
 
-/// Words for a summary, in lower case: what asks for one has them, and little else has.
-const SUMMARY_PHRASES: &str = "summar|tl;dr|tldr|recap|zusammenfass|fass |fasse |kurzfassung|résum|synthèse|resúm|resum|\
-    riassu|samenvat|sammanfatta|opsummer|oppsummer|резюм|перескаж|пересказ|краткое содержание|підсум|podsum|streść|özetle|\
-    ringkas|tóm tắt|περίληψη|सारांश|لخص|ملخص|总结|總結|概括|摘要|要約|まとめ|요약|สรุป";
+/// Words for a summary, in lower case: what asks for one has them, and little else has. In scripts with spaces they begin a
+/// word.
+const SUMMARY_PHRASES: &str = "summar|tl;dr|tldr|recap|zusammenfass|fass den|fass das|fass die|fass mir|fasse |kurzfassung|résum|synthèse|resúm|resumen|\
+    resumir|resume el|resume la|resume en|riassu|samenvat|sammanfatta|opsummer|oppsummer|резюм|перескаж|пересказ|\
+    краткое содержание|підсум|podsum|streść|özetle|ringkas|tóm tắt|περίληψη|सारांश|لخص|لخّص|تلخيص|ملخص|总结|總結|概括|摘要|要約|\
+    まとめ|요약|สรุป";
 /// Words that limit a summary to a part of the video.
 const PART_PHRASES: &str = "part |section|chapter|teil |abschnitt|kapitel|partie|passage|parte |capít|част|глав|раздел|الجزء|部分|章";
 
@@ -86,8 +92,14 @@ pub(super) fn is_whole(message: &str, index: &SearchIndex) -> bool {
 /// Whether a request has a word for a summary, and does not limit it to a part of the video.
 pub(super) fn asks_for_summary(message: &str) -> bool {
     let message = message.to_lowercase();
-    let has_one = |phrases: &str| phrases.split('|').any(|phrase| message.contains(phrase));
-    has_one(SUMMARY_PHRASES) && !has_one(PART_PHRASES)
+    let begins_word = |at: usize| {
+        message
+            .get(..at)
+            .and_then(|before| before.chars().next_back())
+            .is_none_or(|c| !c.is_alphanumeric() || is_unspaced(c))
+    };
+    let asks = |phrase: &str| message.match_indices(phrase).any(|(at, _)| begins_word(at));
+    SUMMARY_PHRASES.split('|').any(asks) && !PART_PHRASES.split('|').any(|phrase| message.contains(phrase))
 }
 
 fn has_whole_phrase(message: &str, index: &SearchIndex) -> bool {
@@ -95,7 +107,7 @@ fn has_whole_phrase(message: &str, index: &SearchIndex) -> bool {
     let Some(phrase) = phrases.find(|phrase| message.contains(phrase)) else {
         return false;
     };
-    if is_unspaced(message) {
+    if has_unspaced_words(message) {
         // Without word boundaries, a short request counts as one about the whole video.
         let mut other_terms = Bm25Query::new(index.common_words(message));
         other_terms.add(&message.replacen(phrase, " ", 1), 1.0);
@@ -108,7 +120,7 @@ fn has_whole_phrase(message: &str, index: &SearchIndex) -> bool {
 }
 
 fn asks_for_main_points(message: &str, index: &SearchIndex) -> bool {
-    if is_unspaced(message) {
+    if has_unspaced_words(message) {
         let find = |phrases: &'static str| phrases.split('|').find(|phrase| message.contains(phrase));
         let mut pairs = MAIN_POINTS.iter().map(|(main, points)| Some((find(main)?, find(points)?)));
         let pair = pairs.find_map(|pair| pair).or_else(|| find(MAIN_POINT_PHRASES).map(|one| (one, one)));
@@ -135,9 +147,9 @@ fn asks_for_main_points(message: &str, index: &SearchIndex) -> bool {
     })
 }
 
-/// Whether a request is in a script without spaces between words, or in Korean.
-fn is_unspaced(message: &str) -> bool {
-    message.chars().any(|c| c >= '\u{E00}')
+/// Whether a request is in a script without spaces between words, or in Korean, whose words have endings.
+fn has_unspaced_words(message: &str) -> bool {
+    message.chars().any(|c| is_unspaced(c) || char_script(c) == Script::Hangul)
 }
 
 /// The words of a request that are neither part of its phrase nor about the form of the answer.
@@ -181,6 +193,7 @@ mod tests {
             (english, "Give me the highlights", true),
             (english, "What are the key points about volcanoes?", false),
             (english, "What are the main arguments against nuclear power?", false),
+            (english, "What’s the main argument against nuclear power?", false),
             (
                 "wir haben die Vulkane gesehen und sind dann weiter",
                 "Was sind die wichtigsten Aussagen?",
@@ -211,6 +224,10 @@ mod tests {
             ("请用三句话总结一下", true),
             ("Fasse den Abschnitt über Vulkane zusammen", false),
             ("Who was in summer school?", false),
+            ("When did the talks resume after the war?", false),
+            ("Wie viel Liter hat ein Fass Bier?", false),
+            ("ما هو الخصم على التذاكر؟", false),
+            ("ما هي الخصائص؟", false),
             ("What is on the register?", false),
         ] {
             assert_eq!(asks_for_summary(message), expect, "{message}");
