@@ -92,7 +92,7 @@ class BatchFailure:
 BatchResult: TypeAlias = Union[BatchSuccess, BatchFailure]
 
 #: The number of a call, its value and its error.
-BatchEntry: TypeAlias = "tuple[int, Any, BaseException | None]"
+BatchEntry: TypeAlias = tuple[int, Any, Union[BaseException, None]]
 
 
 class WaitLimit:

@@ -409,7 +409,6 @@ class _ClientBatch(BatchRun):
         #: When the pause ends.
         self._resumes_at = 0.0
         self._is_paused = False
-        self._refusal: VerbatimError | None = None
 
     def _has_room(self) -> bool:
         if self._is_paused or (self._waits.is_waiting and self._running):
@@ -451,7 +450,6 @@ class _ClientBatch(BatchRun):
         if failures >= _FETCHES_MAX or (pause := self._waits.next_pause(error)) is None:
             return False
         self._failures[index] = failures
-        self._refusal = error
         self._postponed.append((index, self._running.pop(index)))
         self._resumes_at = max(self._resumes_at, time.monotonic() + pause)
         if not self._is_paused:
@@ -463,10 +461,9 @@ class _ClientBatch(BatchRun):
         self._batch.start(_PAUSE, Batch.pause(seconds))
 
     def _is_success(self, transcript: Transcript | None, error: Exception | None) -> bool:
-        """Whether the result shows that what refused the last link responds again."""
+        """Whether the server has answered."""
         if transcript is not None:
-            # The server fetches nothing for an archived transcript.
-            return isinstance(self._refusal, TooManyRequests) or not transcript.from_cache
+            return True
         return isinstance(error, TranscriptUnavailable) and not isinstance(error, (RateLimited, FetchFailed))
 
 
