@@ -332,8 +332,8 @@ mod tests {
     #[test]
     fn extractive_list_has_only_good_passages() {
         let mut scores = [0.1; 16];
-        for good in [3, 4, 5] {
-            scores[good] = 1.0;
+        for index in [3, 4, 5] {
+            scores[index] = 1.0;
         }
         assert_eq!(select_list(&scores), [3, 4, 5]);
         assert_eq!(select_list(&[1.0; 16]), [0, 2, 4, 6, 8, 10, 12, 14]);

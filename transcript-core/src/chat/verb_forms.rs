@@ -8,7 +8,7 @@ const ENGLISH: &str = "beat beaten|become became|begin began begun|bend bent|bin
     cling clung|creep crept|deal dealt|dig dug|draw drew drawn|dream dreamt|drink drank drunk|drive drove driven|\
     eat ate eaten|fall fell fallen|feed fed|fight fought|find found|flee fled|fly flew flown|\
     forget forgot forgotten|forgive forgave forgiven|freeze froze frozen|grow grew grown|hang hung|\
-    hear heard|hide hid hidden|hold held|keep kept|kneel knelt|lay laid|lead led|lean leant|leap leapt|learn learnt|\
+    hide hid hidden|hold held|keep kept|kneel knelt|lay laid|lead led|lean leant|leap leapt|learn learnt|\
     lend lent|light lit|lose lost|meet met|pay paid|ride rode ridden|ring rang rung|rise risen|\
     run ran|sell sold|send sent|sew sewn|shake shook shaken|shine shone|shoot shot|shrink shrank shrunk|\
     sing sang sung|sink sank sunk|sit sat|sleep slept|slide slid|smell smelt|sow sown|speak spoke spoken|\

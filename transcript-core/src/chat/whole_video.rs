@@ -98,8 +98,9 @@ pub(super) fn asks_for_summary(message: &str) -> bool {
             .and_then(|before| before.chars().next_back())
             .is_none_or(|c| !c.is_alphanumeric() || is_unspaced(c))
     };
-    let asks = |phrase: &str| message.match_indices(phrase).any(|(at, _)| begins_word(at));
-    SUMMARY_PHRASES.split('|').any(asks) && !PART_PHRASES.split('|').any(|phrase| message.contains(phrase))
+    let is_request = |phrase: &str| message.match_indices(phrase).any(|(at, _)| begins_word(at));
+    SUMMARY_PHRASES.split('|').any(is_request)
+        && !PART_PHRASES.split('|').any(|phrase| message.contains(phrase))
 }
 
 fn has_whole_phrase(message: &str, index: &SearchIndex) -> bool {

@@ -31,7 +31,7 @@ pub(super) fn check_storage(reader: &mut SettingsReader<'_>, all: &mut Settings)
     let absolute = |path: &Path| absolute(path).unwrap_or_else(|_| path.to_owned());
     if absolute(main) == absolute(archive) {
         let what = "it is the file of storage.url";
-        reader.refuse("storage.archive_url", &what, "give each database a file of its own");
+        reader.refuse("storage.archive_url", &what, "give each database its own file");
     }
 }
 
