@@ -6,12 +6,9 @@
 use std::borrow::Cow;
 
 use transcript_core::{Error, Result, body::words, transcript::Segment};
-use zstd::{
-    bulk,
-    zstd_safe::{MAGICNUMBER, get_frame_content_size},
-};
+use zstd::zstd_safe::{MAGICNUMBER, get_frame_content_size};
 
-use crate::body::damaged;
+use crate::body::{damaged, decompress};
 
 /// The longest words, in bytes: more than the largest number of words takes.
 const LENGTH_MAX: usize = 48 << 20;
@@ -45,7 +42,7 @@ fn encoded(packed: &[u8]) -> Result<Cow<'_, [u8]>> {
     let length =
         get_frame_content_size(packed).ok().flatten().and_then(|length| usize::try_from(length).ok());
     let length = length.filter(|length| *length <= LENGTH_MAX).ok_or_else(damaged)?;
-    bulk::decompress(packed, length).map(Cow::Owned).map_err(|_| damaged())
+    decompress(packed, length).map(Cow::Owned).map_err(|_| damaged())
 }
 
 #[cfg(test)]
@@ -75,7 +72,7 @@ mod tests {
         set_word_durations(&mut expected);
         expected[0].words[1].duration_ms = 17;
 
-        let frame = bulk::compress(&COLUMNS, 3).unwrap();
+        let frame = zstd::bulk::compress(&COLUMNS, 3).unwrap();
         let mut decoded = without.clone();
         unpack(&frame, &mut decoded).unwrap();
         assert_eq!(decoded, expected);

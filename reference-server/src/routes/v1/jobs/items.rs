@@ -13,9 +13,6 @@ use transcript_core::{
 
 use crate::state::AppState;
 
-/// Items that are read from the store at once.
-pub(super) const READ_MAX: u32 = PAGE_MAX;
-
 /// Reads the items of a job in order.
 pub(super) struct ItemReader {
     app: AppState,
@@ -65,7 +62,7 @@ impl ItemReader {
         if self.items.is_empty()
             && let Some(from) = self.next.filter(|_| self.left > 0)
         {
-            let limit = self.left.min(READ_MAX);
+            let limit = self.left.min(PAGE_MAX);
             let ResultsPage { items, next, .. } =
                 self.app.accounts.jobs.next_results(self.job.clone(), from, limit).await?;
             self.left = self.left.saturating_sub(limit);

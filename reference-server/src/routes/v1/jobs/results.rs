@@ -23,7 +23,7 @@ use transcript_core::{
 };
 
 use super::{
-    items::{ItemReader, READ_MAX},
+    items::ItemReader,
     page_limit,
     zip::{ZIP, ZipBody, ZipFormat},
 };
@@ -79,7 +79,7 @@ pub(crate) async fn results(
         Ok(page) => page,
         Err(denial) => return Err(reject(guard, denial).await),
     };
-    let read = app.accounts.jobs.results(guard, &path_name(path), from, limit.min(READ_MAX)).await;
+    let read = app.accounts.jobs.results(guard, &path_name(path), from, limit.min(PAGE_MAX)).await;
     let found = match read {
         Ok(found) => found,
         Err(error) => return Ok(finish(rate, Err(error))),
