@@ -11,6 +11,7 @@ mod expression;
 mod indexer;
 mod moments;
 mod months;
+mod newest;
 mod query;
 mod service;
 mod suggestion;
@@ -166,7 +167,7 @@ pub trait ArchiveIndex: fmt::Debug + Send + Sync + 'static {
     /// **Behaviour**
     /// - All rows of a transcript whose terms satisfy the query make their video a candidate. Each video is listed
     ///   once, with its best transcript.
-    /// - At most [`CANDIDATES_MAX`] videos are ranked.
+    /// - At most [`CANDIDATES_MAX`] videos are ranked, any of those that match.
     async fn candidates(&self, request: &CandidateRequest) -> Result<CandidatePage>;
 
     /// Lists the documents, ordered by video, in pages.

@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 
 use super::{
     ArchiveIndex, Candidate, CandidateRequest, IndexQuery, SearchMoment, SearchQuery, SearchSort,
-    expression::RunMode, moments::moments, suggestion::suggest, text_match::match_text,
+    expression::RunMode, moments::moments, newest, suggestion::suggest, text_match::match_text,
 };
 use crate::{
     archive::{Archive, FindOutcome, StoredTranscript},
@@ -161,7 +161,7 @@ impl ArchiveSearch {
         };
         let (mut page, mut dropped) = (SearchPage::default(), start.dropped);
         for _ in 0..ROUNDS_MAX {
-            let found = self.index.candidates(&request).await?;
+            let found = newest::candidates(self.index.as_ref(), &request, self.clock.now()).await?;
             let (count, mut read) = (found.items.len(), 0_usize);
             for candidate in found.items {
                 if page.hits.len() >= limit as usize {

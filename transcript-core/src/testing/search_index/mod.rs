@@ -2,12 +2,14 @@
 //!
 //! The cases index an archive in memory and search it, so they check the terms together with the index.
 
+mod order;
 mod upkeep;
 
 use std::sync::Arc;
 
 use tokio::runtime::Handle;
 
+pub use order::*;
 pub use upkeep::*;
 
 use super::{at, expect_ok};
@@ -301,51 +303,6 @@ pub async fn search_filters_select_videos(index: Arc<dyn ArchiveIndex>) {
     fixture.check("water before:2026-11-20", "a").await;
     fixture.check("water after:2026-11-21", "b").await;
     fixture.check("after:2026-11-20", "bc").await;
-}
-
-/// The best hit comes first, or the newest.
-pub async fn search_order_is_relevance_or_date(index: Arc<dyn ArchiveIndex>) {
-    let fixture = SearchFixture::new(index);
-    let lines = ["the tide is mentioned once among many other words that are about something else"];
-    let tides = ["the tide and the tide"];
-    fixture.put(Spoken { id: &id('a'), lines: &lines, published: Some(5), ..Spoken::default() }).await;
-    fixture
-        .put(Spoken { id: &id('b'), title: "Tide", lines: &tides, published: Some(1), ..Spoken::default() })
-        .await;
-    fixture.index_all().await;
-    for (sort, first) in [(SearchSort::Relevance, 'b'), (SearchSort::Date, 'a')] {
-        let page =
-            fixture.page(SearchParams { query: "tide".to_owned(), sort, ..SearchParams::default() }).await;
-        let hit = page.hits.first().expect("the search has hits");
-        assert_eq!(hit.stored.transcript.video, video(&id(first)), "{sort:?}");
-        assert_eq!((page.total.value, page.total.is_exact), (2, true));
-    }
-}
-
-/// Pages have every hit once, and a cursor belongs to its search.
-pub async fn search_pages_have_every_hit_once(index: Arc<dyn ArchiveIndex>) {
-    let lines: Vec<&str> = vec!["a lighthouse"; 23];
-    let fixture = indexed(index, "en", &lines).await;
-    let mut params = SearchParams { query: "lighthouse".to_owned(), limit: 5, ..SearchParams::default() };
-    let mut listed = Vec::new();
-    for _ in 0..10 {
-        let page = fixture.page(params.clone()).await;
-        assert_eq!(page.total.value, 23);
-        listed.extend(page.hits.iter().map(|hit| hit.stored.transcript.video.clone()));
-        params.cursor = page.next;
-        if params.cursor.is_none() {
-            break;
-        }
-    }
-    let mut distinct = listed.clone();
-    distinct.sort();
-    distinct.dedup();
-    assert_eq!((listed.len(), distinct.len()), (23, 23));
-    let first = fixture
-        .page(SearchParams { query: "lighthouse".to_owned(), limit: 5, ..SearchParams::default() })
-        .await;
-    let other = SearchParams { query: "other".to_owned(), cursor: first.next, ..SearchParams::default() };
-    assert!(fixture.search.search(&other).await.is_err(), "a cursor of another search is rejected");
 }
 
 /// A video with several languages is one hit.
