@@ -37,6 +37,15 @@ pub(crate) fn video(py: Python<'_>, link: &str) -> PyResult<VideoId> {
     }
 }
 
+/// The platform and the id of the video that a link names, or the code of a short link; `None` if it names none.
+#[pyfunction]
+pub(crate) fn _linked_video(link: &str) -> Option<(&'static str, String)> {
+    match VideoLink::parse(link).ok()? {
+        VideoLink::Video(video) => Some((video.platform().name(), video.id().to_owned())),
+        VideoLink::Short(short) => Some((short.platform().name(), short.code().to_owned())),
+    }
+}
+
 /// The size of chunks from the keywords of `Transcript.chunks`.
 ///
 /// # Errors

@@ -1,6 +1,6 @@
 //! Transcripts from an archive and suppliers.
 
-use std::{pin::pin, sync::Arc};
+use std::{pin::pin, sync::Arc, time::Duration};
 
 use pyo3::{
     prelude::*,
@@ -273,15 +273,21 @@ impl Engine {
     }
 
     /// The page at a position of the list with this canonical address; see [`video_list::page_object`].
+    ///
+    /// A call of a batch waits for a platform that throttles.
     fn video_page(
         &self,
         py: Python<'_>,
         address: String,
         since_ms: Option<i64>,
         position: Option<String>,
+        batch: Option<&Bound<'_, Batch>>,
     ) -> PyResult<PendingCall> {
         let open = self.lazy.open(py)?;
-        let work = async move { video_list::read_page(&open.await?, address, since_ms, position).await };
+        let waits = batch.map(|batch| batch.get().waits.clone());
+        let waits = waits.unwrap_or_else(|| verbatim::Batch::new(Duration::ZERO));
+        let work =
+            async move { video_list::read_page(&open.await?, &waits, address, since_ms, position).await };
         Ok(PendingCall::new(work, video_list::page_object))
     }
 

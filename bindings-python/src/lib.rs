@@ -39,6 +39,7 @@ mod _native {
         batch::Batch,
         conformance::{_cases, _content_digest, _run_case},
         connection::Connection,
+        data::_linked_video,
         engine::Engine,
         events::_deliver_events,
         jobs::_verify_webhook,

@@ -7,7 +7,7 @@ use transcript_core::{
     transcript::LiveStatus,
     video::{ChannelTab, VideoList},
 };
-use verbatim::{UnavailableList, Verbatim};
+use verbatim::{Batch, UnavailableList, Verbatim};
 
 use crate::{
     exceptions::{AttributeValue, BindingError, core_exception, exception},
@@ -62,6 +62,7 @@ pub(crate) struct ListFailure {
 /// Reads the page at a position of the list with this canonical address.
 pub(crate) async fn read_page(
     verbatim: &Verbatim,
+    waits: &Batch,
     address: String,
     since_ms: Option<i64>,
     position: Option<String>,
@@ -70,7 +71,8 @@ pub(crate) async fn read_page(
         let list = VideoList::parse(&address)?;
         let too_long = || Error::invalid("the position of the page is too long");
         let position = position.map(|text| ListPosition::new(text).ok_or_else(too_long)).transpose()?;
-        verbatim.video_page(&list, position.as_ref(), since_ms.map(Timestamp::from_millis)).await
+        let since = since_ms.map(Timestamp::from_millis);
+        waits.video_page(verbatim, &list, position.as_ref(), since).await
     };
     read.await.map_err(|error| BindingError::List(Box::new(ListFailure { error, address })))
 }

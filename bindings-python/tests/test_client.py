@@ -184,6 +184,7 @@ def test_v1_transcripts_and_chat_charge_credits(server):
     assert raised.value.reason == "private"
     with pytest.raises(vt.PrivateVideo) as raised:
         client.get("https://youtu.be/vb-private0")
+    assert (raised.value.platform, raised.value.video_id) == ("YouTube", "vb-private0")
     assert isinstance(raised.value.__cause__, vt.ServiceNotFound)
     assert raised.value.__cause__.status == 404 and raised.value.__cause__.request_id
     old, new = key, client.rotate_key()
@@ -267,10 +268,10 @@ def test_client_get_many_waits_while_server_refuses(server, monkeypatch):
     client = Client(server.address)
     convert, failures = client._convert, []
 
-    def refuse(value, error):
+    def refuse(link, value, error):
         if failures:
             raise failures.pop()
-        return convert(value, error)
+        return convert(link, value, error)
 
     async def collect(links):
         return [result async for result in client.aget_many(links, in_order=True)]

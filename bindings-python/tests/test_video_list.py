@@ -213,23 +213,15 @@ async def test_aget_many_of_filtered_list_does_not_block(youtube):
     assert ticks > 20
 
 
-def test_get_many_waits_for_throttled_page(youtube, monkeypatch):
-    add_page = BatchRun._add_page
-    failures = []
-
-    def fail(self, value, error):
-        if failures:
-            error = vt.ListRateLimited("Too many requests.", "throttled", PLAYLIST, failures.pop())
-        add_page(self, value, error)
-
-    monkeypatch.setattr(BatchRun, "_add_page", fail)
-    failures[:] = [0.3, 0.3]
-    results = youtube.get_many(youtube.playlist(PLAYLIST), in_order=True)
-    assert [result.video.video_id for result in results] == IDS and not failures
-    failures[:] = [60, 0.3]
-    with pytest.raises(vt.ListRateLimited) as raised:
-        list(youtube.get_many(youtube.playlist(PLAYLIST), max_wait=5))
-    assert raised.value.retry_after == 60
+def test_get_many_waits_for_throttled_page(replay):
+    with vt.Transcripts(proxies=replay.proxy, ca_file=replay.ca_file, retries=0) as transcripts:
+        videos = transcripts.playlist("PLvb-throttled2", limit=2)
+        start = time.monotonic()
+        assert [result.video.video_id for result in transcripts.get_many(videos, in_order=True)] == IDS[:2]
+        assert time.monotonic() - start > 2
+        # Without a named time it waits for longer than that.
+        with pytest.raises(vt.ListRateLimited):
+            list(transcripts.get_many(transcripts.playlist("PLvb-throttled1"), max_wait=5))
 
 
 def test_get_many_yields_results_while_a_page_is_read(youtube):

@@ -10,12 +10,19 @@ use std::{
 };
 
 use tokio::time::Instant;
-use transcript_core::{Result, engine::FailureReason, video::Platform};
+use transcript_core::{
+    Error, ErrorCause, Result, Timestamp,
+    engine::FailureReason,
+    supplier::{ListPosition, SupplyError, SupplyReason, VideoListPage},
+    video::{Platform, VideoList},
+};
 
 use crate::{GetOutcome, GetRequest, UnavailableTranscript, Verbatim};
 
 /// The longest time without a success that is waited for a platform, if the caller names none.
 const MAX_WAIT: Duration = Duration::from_secs(300);
+/// The wait for a page of a list, if the platform names none.
+const PAGE_WAIT: Duration = Duration::from_secs(30);
 /// How often the suppliers are called for one link. A platform may block a single video.
 const ATTEMPTS_MAX: u32 = 3;
 /// The first wait of a call that a pause prevented, and the further ones.
@@ -89,7 +96,7 @@ impl Batch {
             attempts += u32::from(missing.attempted);
             let retry_at = self.retry_time(missing, started_at).filter(|_| attempts < ATTEMPTS_MAX);
             let Some(retry_at) = retry_at else { return Ok(outcome) };
-            let left = retry_at.duration_since(Instant::now()).max(POLL_FIRST);
+            let left = time_until(retry_at);
             let wait = if missing.attempted { left } else { left.min(poll) };
             // Once for each pause that a call meets.
             if missing.attempted || poll == POLL_FIRST {
@@ -97,12 +104,40 @@ impl Batch {
                 tracing::info!(platform = %missing.platform, wait_ms, "batch waits for a paused source");
             }
             poll = if missing.attempted { POLL_FIRST } else { POLL };
-            // Created within the runtime, because any executor may poll this.
-            let pause = {
-                let _guard = verbatim.runtime.enter();
-                tokio::time::sleep(wait)
+            pause(verbatim, wait).await;
+        }
+    }
+
+    /// As [`Verbatim::video_page`], after waits for a platform that throttles.
+    ///
+    /// # Errors
+    /// As [`Verbatim::video_page`].
+    ///
+    /// # Cancellation
+    /// As [`Verbatim::video_page`].
+    pub async fn video_page(
+        &self,
+        verbatim: &Verbatim,
+        list: &VideoList,
+        position: Option<&ListPosition>,
+        since: Option<Timestamp>,
+    ) -> Result<VideoListPage> {
+        let (started_at, platform) = (Instant::now(), list.platform());
+        loop {
+            let error = match verbatim.video_page(list, position, since).await {
+                Ok(page) => {
+                    self.end_wait(platform);
+                    return Ok(page);
+                }
+                Err(error) => error,
             };
-            pause.await;
+            let retry_after = error.retry_after().unwrap_or(PAGE_WAIT);
+            let retry_at = is_throttled(&error).then(|| self.time_within(platform, retry_after, started_at));
+            let Some(retry_at) = retry_at.flatten() else { return Err(error) };
+            let wait = time_until(retry_at);
+            let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+            tracing::info!(%platform, wait_ms, "batch waits for a page of a list");
+            pause(verbatim, wait).await;
         }
     }
 
@@ -116,10 +151,15 @@ impl Batch {
             }
             return None;
         }
+        self.time_within(missing.platform, missing.retry_after?, started_at)
+    }
+
+    /// The time of a retry; `None` if it is after the longest wait.
+    fn time_within(&self, platform: Platform, retry_after: Duration, started_at: Instant) -> Option<Instant> {
         let now = Instant::now();
-        let retry_at = now.checked_add(missing.retry_after?)?;
+        let retry_at = now.checked_add(retry_after)?;
         let mut waiting_since = self.waiting_since.lock().unwrap_or_else(PoisonError::into_inner);
-        let since = *waiting_since.entry(missing.platform).or_insert(now);
+        let since = *waiting_since.entry(platform).or_insert(now);
         // The second bound is for a link that fails while others succeed.
         let is_within = |start: Instant| retry_at.duration_since(start) <= self.max_wait;
         (is_within(since) && is_within(started_at)).then_some(retry_at)
@@ -129,6 +169,29 @@ impl Batch {
     fn end_wait(&self, platform: Platform) {
         self.waiting_since.lock().unwrap_or_else(PoisonError::into_inner).remove(&platform);
     }
+}
+
+/// Whether a platform refused to show a list for now.
+fn is_throttled(error: &Error) -> bool {
+    let cause = error.cause().map(ErrorCause::error);
+    let failure = cause.and_then(|cause| cause.downcast_ref::<SupplyError>());
+    failure.is_some_and(|failure| {
+        matches!(failure.reason(), SupplyReason::Throttled(_) | SupplyReason::BotCheck)
+    })
+}
+
+/// The time until a retry, or the shortest wait.
+fn time_until(retry_at: Instant) -> Duration {
+    retry_at.duration_since(Instant::now()).max(POLL_FIRST)
+}
+
+/// Waits on the runtime of the [`Verbatim`], because any executor may poll this.
+async fn pause(verbatim: &Verbatim, wait: Duration) {
+    let pause = {
+        let _guard = verbatim.runtime.enter();
+        tokio::time::sleep(wait)
+    };
+    pause.await;
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::{
     future::poll_fn,
     pin::Pin,
     task::{Context, Poll, ready},
+    time::Duration,
 };
 
 use futures_core::Stream;
@@ -19,7 +20,7 @@ use transcript_core::{
     video::VideoList,
 };
 
-use crate::Verbatim;
+use crate::{Batch, Verbatim};
 
 /// The videos of a list: a [`Stream`], also without a library of streams through [`VideoStream::next`].
 ///
@@ -33,6 +34,7 @@ pub struct VideoStream {
     list: VideoList,
     limit: usize,
     since: Option<Timestamp>,
+    batch: Batch,
     info: ListInfo,
     ready: VecDeque<ListedVideo>,
     next: NextPage,
@@ -152,6 +154,7 @@ impl Verbatim {
             list,
             limit: usize::MAX,
             since: None,
+            batch: Batch::new(Duration::ZERO),
             info: ListInfo::default(),
             ready: VecDeque::new(),
             next: NextPage::At(None),
@@ -171,6 +174,11 @@ impl VideoStream {
     /// profile are newest first: their streams end at the first page that ends with an older video. Shorts have no dates.
     pub fn since(self, time: Timestamp) -> Self {
         Self { since: Some(time), ..self }
+    }
+
+    /// Waits as a batch does while the platform throttles. Otherwise the stream ends with an error then.
+    pub fn with_batch(self, batch: Batch) -> Self {
+        Self { batch, ..self }
     }
 
     /// What is known of the list so far.
@@ -208,8 +216,9 @@ impl VideoStream {
                 NextPage::End => return Poll::Ready(None),
                 NextPage::At(position) => {
                     let (verbatim, list) = (self.verbatim.clone(), self.list.clone());
-                    let (position, since) = (position.take(), self.since);
-                    let read = async move { verbatim.video_page(&list, position.as_ref(), since).await };
+                    let (position, since, batch) = (position.take(), self.since, self.batch.clone());
+                    let read =
+                        async move { batch.video_page(&verbatim, &list, position.as_ref(), since).await };
                     let mut task = JoinSet::new();
                     task.spawn_on(read, &self.verbatim.runtime);
                     self.next = NextPage::Reading(task);

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, Union
 
-from ._errors import ListRateLimited, VerbatimError
 from ._native import Batch, PendingCall, Transcript
 from ._video_list import ListedVideo, PageReader, VideoList
 
@@ -20,18 +18,11 @@ if TYPE_CHECKING:
 #: Links that may be started before the first unfinished one, for each concurrent fetch.
 _AHEAD = 4
 
-#: The number of the call that reads a page of a list, and of the pause before it is read again.
+#: The number of the call that reads a page of a list.
 _PAGE = 2**64 - 1
-_PAGE_PAUSE = 2**64 - 2
 
 #: The number of a link that was taken from an async iterable.
-_LINK = 2**64 - 3
-
-#: The seconds that a batch waits without a success in between, if the caller names none; as in the native module.
-_MAX_WAIT = 300.0
-
-#: The shortest pause, in seconds.
-_SHORTEST_PAUSE = 0.1
+_LINK = 2**64 - 2
 
 
 @dataclass(frozen=True)
@@ -93,35 +84,6 @@ BatchResult: TypeAlias = Union[BatchSuccess, BatchFailure]
 
 #: The number of a call, its value and its error.
 BatchEntry: TypeAlias = tuple[int, Any, Union[BaseException, None]]
-
-
-class WaitLimit:
-    """How long a batch waits for what refuses its calls."""
-
-    def __init__(self, max_wait: float | None) -> None:
-        self._max_wait = _MAX_WAIT if max_wait is None else max_wait
-        #: The first refusal since the last success that was waited for.
-        self._since: float | None = None
-
-    @property
-    def is_waiting(self) -> bool:
-        """Whether there was no success since a refusal that was waited for."""
-        return self._since is not None
-
-    def next_pause(self, error: VerbatimError) -> float | None:
-        """The seconds until a retry; None if the time is unknown or would exceed the longest wait."""
-        if error.retry_after is None:
-            return None
-        now = time.monotonic()
-        since = now if self._since is None else self._since
-        if now + error.retry_after - since > self._max_wait:
-            return None
-        self._since = since
-        return max(error.retry_after, _SHORTEST_PAUSE)
-
-    def note_success(self) -> None:
-        """Starts the longest wait again."""
-        self._since = None
 
 
 class AsyncLinks:
@@ -203,7 +165,6 @@ class BatchRun:
             raise ValueError("concurrency must be at least 1")
         #: The pages of a list are read while transcripts are fetched.
         self._pages = PageReader(links) if isinstance(links, VideoList) else None
-        self._page_waits = WaitLimit(max_wait)
         self._async_links = links if isinstance(links, AsyncLinks) else None
         self._links: Iterator[str | ListedVideo] = iter(self._pages or links)
         #: Whether a page, or a link of an async iterable, is read.
@@ -265,7 +226,7 @@ class BatchRun:
             return
         if self._async_links is not None:
             self._is_reading = not self._async_links.is_ended
-        elif self._pages is not None and (call := self._pages.next_page()):
+        elif self._pages is not None and (call := self._pages.next_page(self._batch)):
             self._batch.start(_PAGE, call)
             self._is_reading = True
 
@@ -275,22 +236,14 @@ class BatchRun:
             raise error
         if index == _PAGE:
             self._add_page(value, error)
-        elif index == _PAGE_PAUSE:
-            self._is_reading = False
         elif index == _LINK:
             self._is_reading, self._list_error = False, error
         else:
             self._add_result(index, value, error)
 
     def _add_page(self, value: Any, error: Exception | None) -> None:
-        if isinstance(error, ListRateLimited):
-            pause = self._page_waits.next_pause(error)
-            if pause is not None:
-                self._batch.start(_PAGE_PAUSE, Batch.pause(pause))
-                return
         self._is_reading, self._list_error = False, error
         if error is None and self._pages is not None:
-            self._page_waits.note_success()
             self._pages.take(value)
 
     def _add_result(self, index: int, value: Any, error: Exception | None) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from ._batch import BatchResult, BatchRun, async_links
 from ._client_batch import ClientBatch
 from ._errors import ServiceRefused, TranscriptUnavailable, _reason, _unavailable
-from ._native import Batch, Connection, PendingCall, Transcript
+from ._native import Batch, Connection, PendingCall, Transcript, _linked_video
 from ._responses import (
     AccountInfo,
     ChatAnswer,
@@ -105,7 +105,7 @@ class Client:
         :raises ServiceError: the request failed.
         :raises ClosedError: the client is closed.
         """
-        return self._convert(*_outcome(self._start(link, lang, idempotency_key).wait))
+        return self._convert(link, *_outcome(self._start(link, lang, idempotency_key).wait))
 
     async def aget(
         self, link: str, lang: str | Sequence[str] | None = None, *, idempotency_key: str | None = None
@@ -115,7 +115,7 @@ class Client:
             value, error = await self._start(link, lang, idempotency_key), None
         except ServiceRefused as failure:
             value, error = None, failure
-        return self._convert(value, error)
+        return self._convert(link, value, error)
 
     def get_many(
         self,
@@ -180,10 +180,10 @@ class Client:
             return self._connection.transcript(link, lang, idempotency_key)
         return self._connection.lookup(link, lang, None)
 
-    def _convert(self, value: Any, error: Exception | None) -> Transcript:
+    def _convert(self, link: str, value: Any, error: Exception | None) -> Transcript:
         """Converts the response to a request of :meth:`get`."""
         if isinstance(error, ServiceRefused):
-            _raise_refused(error)
+            _raise_refused(link, error)
         if error is not None:
             raise error
         # A lookup returns three values, the v1 API a transcript and the metadata.
@@ -220,7 +220,7 @@ class Client:
         :param lang: as for :meth:`lookup`.
         :raises TranscriptUnavailable: there is no transcript.
         """
-        return _text(*self._connection.get_text(link, format, lang, src).wait())
+        return _text(link, *self._connection.get_text(link, format, lang, src).wait())
 
     async def aget_text(
         self,
@@ -231,7 +231,7 @@ class Client:
         src: str | None = None,
     ) -> str:
         """As :meth:`get_text`."""
-        return _text(*await self._connection.get_text(link, format, lang, src))
+        return _text(link, *await self._connection.get_text(link, format, lang, src))
 
     def create_key(
         self, label: str | None = None, email: str | None = None, *, entitlement: str | None = None
@@ -323,7 +323,7 @@ class Client:
         try:
             return _chat_answer(self._chat(link, message, history, idempotency_key).wait())
         except ServiceRefused as error:
-            _raise_refused(error)
+            _raise_refused(link, error)
 
     async def achat(
         self,
@@ -337,7 +337,7 @@ class Client:
         try:
             return _chat_answer(await self._chat(link, message, history, idempotency_key))
         except ServiceRefused as error:
-            _raise_refused(error)
+            _raise_refused(link, error)
 
     def _chat(
         self, link: str, message: str, history: Iterable[tuple[str, str]], idempotency_key: str | None
@@ -375,25 +375,17 @@ def _outcome(call: Callable[[], Any]) -> tuple[Any, ServiceRefused | None]:
         return None, error
 
 
-def _watched_video(watch_url: str) -> tuple[str, str]:
-    """The platform and id of the video of a watch page."""
-    path = watch_url.partition("?")[0].partition("/watch/")[2]
-    platform, _, video_id = path.partition("/")
-    return PLATFORMS.get(platform, platform), video_id
-
-
-def _raise_refused(error: ServiceRefused) -> NoReturn:
+def _raise_refused(link: str, error: ServiceRefused) -> NoReturn:
     """Raises the error of a request for a transcript: 404, and 500 with a reason, say that there is none."""
     detail = error.reason or ("no_language" if error.available else None)
     if error.status != 404 and (error.status != 500 or detail is None):
         raise error
-    watch_url = error.watch_url or ""
     raise _unavailable(
         str(error),
         _reason(detail),
         detail,
-        watch_url,
-        *_watched_video(watch_url),
+        error.watch_url or "",
+        *(_linked_video(link) or ("", "")),
         retry_after=error.retry_after,
         available=error.available,
     ) from error
@@ -417,6 +409,7 @@ def _lookup_response(
 
 
 def _text(
+    link: str,
     text: str | None,
     message: str,
     watch_url: str,
@@ -426,9 +419,8 @@ def _text(
 ) -> str:
     if text is None:
         reason = "key_allowance" if is_allowance_spent else _reason(detail)
-        raise _unavailable(
-            message, reason, detail, watch_url, *_watched_video(watch_url), retry_after=retry_after
-        )
+        video = _linked_video(link) or ("", "")
+        raise _unavailable(message, reason, detail, watch_url, *video, retry_after=retry_after)
     return text
 
 

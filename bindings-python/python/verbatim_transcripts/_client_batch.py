@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ._batch import BatchEntry, BatchRun, WaitLimit
+from ._batch import BatchEntry, BatchRun, link_address
 from ._errors import FetchFailed, RateLimited, TooManyRequests, TranscriptUnavailable, VerbatimError
 from ._native import Batch
 
@@ -16,10 +16,45 @@ if TYPE_CHECKING:
     from ._video_list import ListedVideo
 
 #: The number of the pause after which refused links are requested again.
-_PAUSE = 2**64 - 4
+_PAUSE = 2**64 - 3
 
 #: How often a link that the server cannot fetch is requested.
 _FETCHES_MAX = 3
+
+#: The seconds that a batch waits without a success in between, if the caller names none; as in the native module.
+_MAX_WAIT = 300.0
+
+#: The shortest pause, in seconds.
+_SHORTEST_PAUSE = 0.1
+
+
+class WaitLimit:
+    """How long a batch waits for a server that refuses its requests."""
+
+    def __init__(self, max_wait: float | None) -> None:
+        self._max_wait = _MAX_WAIT if max_wait is None else max_wait
+        #: The first refusal since the last success that was waited for.
+        self._since: float | None = None
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether there was no success since a refusal that was waited for."""
+        return self._since is not None
+
+    def next_pause(self, error: VerbatimError) -> float | None:
+        """The seconds until a retry; None if the time is unknown or would exceed the longest wait."""
+        if error.retry_after is None:
+            return None
+        now = time.monotonic()
+        since = now if self._since is None else self._since
+        if now + error.retry_after - since > self._max_wait:
+            return None
+        self._since = since
+        return max(error.retry_after, _SHORTEST_PAUSE)
+
+    def note_success(self) -> None:
+        """Starts the longest wait again."""
+        self._since = None
 
 
 class ClientBatch(BatchRun):
@@ -27,7 +62,7 @@ class ClientBatch(BatchRun):
 
     def __init__(
         self,
-        convert: Callable[[Any, Exception | None], Transcript],
+        convert: Callable[[str, Any, Exception | None], Transcript],
         max_wait: float | None,
         **arguments: Any,
     ) -> None:
@@ -64,7 +99,7 @@ class ClientBatch(BatchRun):
 
     def _add_result(self, index: int, value: Any, error: Exception | None) -> None:
         try:
-            value, error = self._convert(value, error), None
+            value, error = self._convert(link_address(self._running[index]), value, error), None
         except VerbatimError as failure:
             value, error = None, failure
             if self._postpone(index, failure):

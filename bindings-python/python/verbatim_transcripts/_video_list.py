@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Callable, Generator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ._native import Engine, PendingCall, _list_address, _search_address
+from ._native import Batch, Engine, PendingCall, _list_address, _search_address
 from ._video import _to_datetime, _to_millis
 
 if TYPE_CHECKING:
@@ -123,8 +123,8 @@ class VideoList:
     def __repr__(self) -> str:
         return f"<VideoList {self._url}>"
 
-    def _read(self, position: str | None) -> PendingCall:
-        return self._engine.video_page(self._url, self._since, position)
+    def _read(self, position: str | None, batch: Batch | None = None) -> PendingCall:
+        return self._engine.video_page(self._url, self._since, position, batch)
 
     def _known(self) -> ListInfo:
         return self._info or ListInfo(None, None, 0)
@@ -163,9 +163,9 @@ class PageReader:
             raise StopIteration
         return self._ready.popleft()
 
-    def next_page(self) -> PendingCall | None:
-        """The call that reads the next page; None at the end."""
-        return None if self._is_ended else self._videos._read(self._position)
+    def next_page(self, batch: Batch | None = None) -> PendingCall | None:
+        """The call that reads the next page; None at the end. With a batch it waits while the platform throttles."""
+        return None if self._is_ended else self._videos._read(self._position, batch)
 
     def take(self, page: Any) -> None:
         """Takes the page that the call has read."""

@@ -44,15 +44,20 @@ fn videos(
     })
 }
 
-/// The rule of a playlist with these videos.
-fn playlist(videos: &[&str]) -> Rule {
+/// The rule of a playlist with these videos, which follows the other responses of the same rule.
+fn playlist_after(others: Vec<ReplayResponse>, videos: &[&str]) -> Rule {
     let entry =
         |video: &&str| json!({ "playlistVideoRenderer": { "videoId": video, "lengthSeconds": "60" } });
     let entries: Vec<_> = videos.iter().map(entry).collect();
-    Rule::post(HOST, "/youtubei/v1/browse")
-        .json("/browseId", format!("VL{PLAYLIST}"))
-        .respond(ReplayResponse::json(&json!({ "onResponseReceivedActions": [
+    let rule = Rule::post(HOST, "/youtubei/v1/browse").json("/browseId", format!("VL{PLAYLIST}"));
+    others.into_iter().fold(rule, Rule::respond).respond(ReplayResponse::json(&json!({
+        "onResponseReceivedActions": [
             { "appendContinuationItemsAction": { "continuationItems": entries } }] })))
+}
+
+/// The rule of a playlist with these videos.
+fn playlist(videos: &[&str]) -> Rule {
+    playlist_after(Vec::new(), videos)
 }
 
 /// A data folder and a platform.
@@ -159,6 +164,24 @@ async fn get_playlist_writes_files_and_continues() -> Result<()> {
     ensure!(import.status.success(), "{}", text(&import.stderr));
     let shown = run(verbatim(data.path(), &["archive", "show", "get-many-00"]), b"")?;
     ensure!(shown.status.success(), "{}", text(&shown.stderr));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn get_waits_for_throttled_list() -> Result<()> {
+    let script = || videos(Script::new(), &[("get-many-90", "One")], |response| response);
+    let throttled = || ReplayResponse::status(429).header("retry-after", "2");
+    let list = playlist_after(vec![throttled(), throttled()], &["get-many-90"]);
+    let fixture = GetFixture::new(script().rule(list))?;
+    let found = fixture.get_to(&[PLAYLIST])?;
+    ensure!(found.status.success(), "{}", text(&found.stderr));
+    ensure!(fixture.files()?.len() == 1, "{:?}", fixture.files()?);
+
+    let list = playlist_after(vec![throttled(); 9], &["get-many-90"]);
+    let fixture = GetFixture::new(script().rule(list))?;
+    let failed = fixture.get_to(&[PLAYLIST, "--max-wait", "1s"])?;
+    ensure!(failed.status.code() == Some(3), "{:?} {}", failed.status, text(&failed.stderr));
+    ensure!(fixture.files()?.is_empty(), "{:?}", fixture.files()?);
     Ok(())
 }
 

@@ -41,14 +41,15 @@ pub(super) async fn run(
     // After Ctrl-C nothing is fetched further.
     let adapt = |options| Options { detach_unpaid: false, ..options };
     let verbatim = open_archive_with(settings, adapt).await?;
+    let batch = args.max_wait.map_or_else(Batch::default, Batch::new);
     let mut work = GetMany {
         args,
         service: ArchiveService::new(verbatim.clone()),
         summary: Summary::new(delivery.is_stdout()),
         progress: progress(&links, &delivery),
         delivery,
-        source: VideoSource::new(verbatim.clone(), links, limits),
-        stream: stream(&verbatim, args),
+        source: VideoSource::new(verbatim.clone(), batch.clone(), links, limits),
+        stream: stream(&verbatim, batch, args),
         waiting: HashMap::new(),
         total: 0,
     };
@@ -75,8 +76,7 @@ fn progress(links: &[GivenLink], delivery: &Delivery) -> ProgressLine {
     progress
 }
 
-fn stream(verbatim: &Verbatim, args: &GetArgs) -> TranscriptStream {
-    let batch = args.max_wait.map_or_else(Batch::default, Batch::new);
+fn stream(verbatim: &Verbatim, batch: Batch, args: &GetArgs) -> TranscriptStream {
     let stream = verbatim.get_many(Vec::<GetRequest>::new()).with_batch(batch);
     if args.to.is_some() { stream } else { stream.in_order() }
 }

@@ -8,7 +8,7 @@ use transcript_core::{
     supplier::ListedVideo,
     video::{VideoLink, VideoList},
 };
-use verbatim::{UnavailableList, Verbatim, VideoStream};
+use verbatim::{Batch, UnavailableList, Verbatim, VideoStream};
 
 use super::link::{GivenLink, LinkTarget};
 
@@ -69,6 +69,8 @@ pub(super) struct ListLimits {
 #[derive(Debug)]
 pub(super) struct VideoSource {
     verbatim: Verbatim,
+    /// Pages of lists wait as the transcripts do.
+    batch: Batch,
     limits: ListLimits,
     links: vec::IntoIter<GivenLink>,
     /// Number of links so far.
@@ -89,9 +91,18 @@ struct OpenList {
 }
 
 impl VideoSource {
-    pub(super) fn new(verbatim: Verbatim, links: Vec<GivenLink>, limits: ListLimits) -> Self {
+    pub(super) fn new(verbatim: Verbatim, batch: Batch, links: Vec<GivenLink>, limits: ListLimits) -> Self {
         let links = links.into_iter();
-        Self { verbatim, limits, links, taken: 0, list: None, addresses: HashSet::new(), is_done: false }
+        Self {
+            verbatim,
+            batch,
+            limits,
+            links,
+            taken: 0,
+            list: None,
+            addresses: HashSet::new(),
+            is_done: false,
+        }
     }
 
     /// Whether everything was returned.
@@ -150,7 +161,8 @@ impl VideoSource {
     }
 
     fn open(&self, label: String, list: VideoList) -> OpenList {
-        let videos = self.verbatim.videos_of(list).with_limit(self.limits.limit.unwrap_or(usize::MAX));
+        let videos = self.verbatim.videos_of(list).with_batch(self.batch.clone());
+        let videos = videos.with_limit(self.limits.limit.unwrap_or(usize::MAX));
         let videos = match self.limits.since {
             Some(since) => videos.since(since),
             None => videos,
