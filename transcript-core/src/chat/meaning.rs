@@ -221,8 +221,11 @@ pub(super) fn add_meaning(lexical: &mut LexicalScores, similarities: &Similariti
     let weight = if similarities.is_contextual { CONTEXTUAL_WEIGHT } else { STATIC_WEIGHT };
     let weight = if lexical.needs_context { weight.min(FOLLOW_UP_WEIGHT_MAX) } else { weight };
     let weight = weight * (1.0 - lexical.coverage);
+    // A model that reads words in context says more of a question than the few words of it that are found.
+    let is_trusted = similarities.is_contextual && !lexical.needs_context;
+    let words_weight = if is_trusted { lexical.coverage } else { 1.0 };
     for (score, similarity) in lexical.scores.iter_mut().zip(standard) {
-        *score = *score / best + weight * similarity.max(0.0);
+        *score = words_weight * *score / best + weight * similarity.max(0.0);
     }
 }
 
