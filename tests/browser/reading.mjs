@@ -74,6 +74,9 @@ await play(async (browser) => {
   assert.match(await items.nth(2).textContent(), /^\d+:\d\d .*lantern/is);
   await assertAccessible(page, "list of matches");
   await screenshot(page, "matches");
+  await items.nth(2).press("Escape");
+  assert.equal(await page.locator("#hits").getAttribute("open"), null);
+  await page.locator("#hits summary").click();
   await items.nth(2).click();
   assert.equal(await found.textContent(), `3 of ${count}`);
   assert.equal(new URL(page.url()).searchParams.get("q"), "LANTERN");

@@ -32,6 +32,30 @@ await play(async (browser) => {
   await assertAccessible(page, "results");
   await screenshot(page, "search-results");
 
+  // The results of an earlier query go with it; an error takes their place, and one Chinese letter is enough.
+  const searchbox = page.getByRole("searchbox");
+  const gone = () => page.locator(".results").waitFor({ state: "detached" });
+  for (const text of ["", "x"]) {
+    await searchbox.fill("lantern");
+    await page.locator(".hits > li").first().waitFor();
+    await searchbox.fill(text);
+    await gone();
+  }
+  await searchbox.fill("灯");
+  await page.getByText("No archived transcript matches.").waitFor();
+  const limited = '<title>Search</title><main><p class="error" role="alert">Too many searches.</p></main>';
+  await page.route("**/search?*", (route) => route.fulfill({ status: 429, contentType: "text/html", body: limited }));
+  await searchbox.fill("wick");
+  await page.getByText("Too many searches.").waitFor();
+  assert.equal(await page.locator(".results").count(), 0);
+  await page.unroute("**/search?*");
+
+  // Filters of the address apply to the next query.
+  await page.goto("/search?q=lantern&lang=de&sort=date");
+  await searchbox.fill("counts the seconds");
+  await page.waitForURL(/q=counts.*lang=de&sort=date$/);
+  await page.goto("/search?q=counts+the+seconds");
+
   // A time opens the transcript at the moment.
   const time = page.locator(".moments a").first();
   const text = await time.textContent();
@@ -44,7 +68,7 @@ await play(async (browser) => {
   await page.goto("/search?q=lantren");
   await page.getByRole("link", { name: "lantern" }).click();
   await page.locator(".hits > li").first().waitFor();
-  assertClean(activity);
+  assertClean(activity, ["429"]);
 });
 
 await play(async (browser) => {

@@ -44,7 +44,9 @@ await play(async (browser) => {
     assert.deepEqual(await player.evaluate("commands"), ["seekTo", "playVideo"]);
     await page.waitForFunction((id) => {
       const { top, bottom } = document.getElementById(id).getBoundingClientRect();
-      return top > 0 && bottom < innerHeight;
+      // A paragraph that is taller than the rest of the screen begins below the player.
+      const below = top - document.querySelector("#player").getBoundingClientRect().bottom;
+      return (top > 0 && bottom < innerHeight) || (below > 0 && below < 16);
     }, ids[6]);
 
     // Switched off, the highlight moves and the page does not.
@@ -67,6 +69,23 @@ await play(async (browser) => {
     assert.equal(await page.evaluate("document.activeElement.id"), "watch");
     await page.getByRole("button", { name: "Watch here" }).click();
     await now("t0");
+
+    // A match is in the middle of what the bar and the player leave of the screen, unless the page begins or ends there.
+    await page.locator("#query").fill("lantern");
+    await page.waitForFunction(() => / of /.test(document.querySelector("#found").textContent));
+    for (let match = 0; match < 20; match += 1) await page.keyboard.press("Enter");
+    await page.waitForFunction(() => {
+      const [{ top, bottom, left }] = [...CSS.highlights.get("here")][0].getClientRects();
+      const bars = [...document.querySelectorAll(".tools, #player")].map((bar) => bar.getBoundingClientRect());
+      const covered = Math.max(0, ...bars.filter((bar) => bar.left <= left && left <= bar.right).map((bar) => bar.bottom));
+      return Math.abs((top + bottom) / 2 - (covered + innerHeight) / 2) < 2;
+    });
+    // The player starts at the moment of the address, and the page follows to it.
+    await page.goto(`${LONG}#${ids[6]}`);
+    await page.reload();
+    await page.getByRole("button", { name: "Watch here" }).click();
+    await now(ids[6]);
+    assert.equal(requested.at(-1).address.searchParams.get("start"), ids[6].slice(1));
     assert.deepEqual(activity.errors, []);
     await context.close();
   }

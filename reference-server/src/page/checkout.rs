@@ -9,7 +9,7 @@ use transcript_core::accounts::{
 use super::{
     Frame, NextSteps, PageContext, Section,
     account::{date, item, money, refund},
-    token_query,
+    query_parameter,
 };
 
 /// Page with the status of an order.
@@ -89,7 +89,7 @@ fn fulfilled(context: &PageContext, order: &Order, resolution: OrderResolution) 
 /// Sandbox page of an order. `token` is the secret of its address.
 pub(crate) fn sandbox(context: &PageContext, sandbox_order: &SandboxOrder, token: &str) -> Markup {
     let order = &sandbox_order.order;
-    let (text, query) = (|key| context.text(key), token_query(token));
+    let (text, query) = (|key| context.text(key), query_parameter("token", token));
     frame(context, text("sandbox.title")).query(&query).render(html! {
         p.notice role="note" { strong { (text("sandbox.notice")) } " " (text("sandbox.notice_why")) }
         h1 { (text("sandbox.title")) }

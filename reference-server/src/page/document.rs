@@ -2,7 +2,7 @@
 
 use transcript_core::{
     archive::StoredTranscript,
-    transcript::{format_timestamp, paragraphs},
+    transcript::{Chapter, chapter_paragraphs, format_timestamp},
 };
 
 use super::{
@@ -65,11 +65,14 @@ pub(super) enum DocumentPart {
 /// The words of a document with their times, below their chapters.
 pub(super) fn parts(stored: &StoredTranscript) -> Vec<DocumentPart> {
     let video = &stored.transcript.video;
-    let mut chapters = stored.details.metadata.chapters.iter().peekable();
+    let chapters = &stored.details.metadata.chapters;
+    let paragraphs = chapter_paragraphs(&stored.transcript.segments, chapters);
+    let title = |chapter: &Chapter| DocumentPart::Chapter(printable(&chapter.title));
+    let mut chapters = chapters.iter().peekable();
     let mut parts = Vec::new();
-    for (index, paragraph) in paragraphs(&stored.transcript.segments).iter().enumerate() {
+    for (index, paragraph) in paragraphs.iter().enumerate() {
         while let Some(chapter) = chapters.next_if(|next| next.start_ms <= paragraph.start_ms) {
-            parts.push(DocumentPart::Chapter(printable(&chapter.title)));
+            parts.push(title(chapter));
         }
         let seconds = paragraph.start_ms / 1000;
         parts.push(DocumentPart::Paragraph {
@@ -77,6 +80,10 @@ pub(super) fn parts(stored: &StoredTranscript) -> Vec<DocumentPart> {
             address: (index < LINKS_MAX).then(|| video.address_at(seconds)),
             text: printable(&paragraph.text),
         });
+    }
+    if !parts.is_empty() {
+        // Chapters that begin after the last words.
+        parts.extend(chapters.map(title));
     }
     parts
 }

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use crate::config::PageIndex;
 
-use super::{Frame, PageContext, PagePolicy, PageWidth, Section};
+use super::{Frame, PageContext, PagePolicy, PageWidth, Section, query_parameter};
 
 /// Content security policy of the front page.
 pub(crate) const POLICY: PagePolicy = PagePolicy::Form;
@@ -36,7 +36,9 @@ pub(crate) fn home(context: &PageContext, error: Option<&LinkFormError<'_>>) -> 
         (expectations(context))
     };
     let frame = Frame::new(context, context.text("home.tab")).section(Section::Transcripts);
-    frame.width(PageWidth::Wide).indexed_with(PageIndex::Site).head(head).render(body)
+    let query = error.filter(|error| !error.link.is_empty()).map(|error| query_parameter("url", error.link));
+    let frame = frame.width(PageWidth::Wide).indexed_with(PageIndex::Site).head(head);
+    frame.query(&query.unwrap_or_default()).render(body)
 }
 
 fn link_form(context: &PageContext, error: Option<&LinkFormError<'_>>) -> Markup {

@@ -81,9 +81,9 @@ pub(crate) fn root_of(path: &str) -> String {
     "../".repeat(path.matches('/').count().saturating_sub(1))
 }
 
-/// Query of a page whose address has a token, for [`Frame::query`].
-fn token_query(token: &str) -> String {
-    format!("token={}", utf8_percent_encode(token, NON_ALPHANUMERIC))
+/// Query of a page whose address has this parameter, for [`Frame::query`].
+fn query_parameter(name: &str, value: &str) -> String {
+    format!("{name}={}", utf8_percent_encode(value, NON_ALPHANUMERIC))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 // Search, moments, copy and the player of a transcript. The page works without this script otherwise.
 
 const one = (selector) => document.querySelector(selector);
+const make = (name, properties) => Object.assign(document.createElement(name), properties);
 
 // The texts of this script, in the language of the page.
 const messages = JSON.parse(one("[data-messages]")?.dataset.messages ?? "{}");
@@ -10,6 +11,31 @@ const filled = (message, values) => message.replace(/\{(\w+)\}/g, (whole, name) 
 function scrollSettled(scroll, frames = 3) {
   scroll();
   if (frames > 0) requestAnimationFrame(() => scrollSettled(scroll, frames - 1));
+}
+
+// The height at the top of the screen that the bar of controls or the player covers above the words.
+function coveredHeight(words) {
+  const { left, right } = words.getBoundingClientRect();
+  const sticky = [...document.querySelectorAll(".tools, #player")].filter((bar) => getComputedStyle(bar).position === "sticky");
+  const above = sticky.map((bar) => bar.getBoundingClientRect()).filter((box) => box.left < right && left < box.right);
+  return Math.max(0, ...above.map(({ height }) => height));
+}
+
+// Scrolls a rectangle to the middle of the rest of the screen; a taller one begins at its top.
+function showBelowBar(words, rectangle) {
+  scrollSettled(() => {
+    const { top, height } = rectangle();
+    const covered = coveredHeight(words);
+    const space = Math.max(8, (innerHeight - covered - height) / 2);
+    scrollBy({ top: top - covered - space, behavior: "instant" });
+  });
+}
+
+// The first of these units whose paragraph is below the bar of controls.
+function firstBelowBar(words, units, paragraph) {
+  const bar = Math.max(one(".tools").getBoundingClientRect().bottom, coveredHeight(words));
+  const above = lastUnit(units, (unit) => paragraph(unit).getBoundingClientRect().bottom <= bar);
+  return units[Math.min(above + 1, units.length - 1)];
 }
 
 // A page that opens at a moment: the browser may stop a smooth scroll when the heights above the moment change.
@@ -124,10 +150,11 @@ function searchIn(words) {
   // Where the reader was before the search.
   let origin = null;
 
+  const countOfHits = () => (hits.length >= SHOWN_MAX ? `${SHOWN_MAX}+` : hits.length);
+
   const updateCount = () => {
-    const many = hits.length >= SHOWN_MAX ? `${SHOWN_MAX}+` : hits.length;
     if (!query.value.trim()) found.textContent = "";
-    else found.textContent = hits.length ? filled(messages.hit, { current: current + 1, count: many }) : messages.noHit;
+    else found.textContent = hits.length ? filled(messages.hit, { current: current + 1, count: countOfHits() }) : messages.noHit;
     previous.disabled = next.disabled = hits.length === 0;
     list.hidden = hits.length === 0;
   };
@@ -136,27 +163,23 @@ function searchIn(words) {
     if (!hits.length) return;
     current = (to + hits.length) % hits.length;
     marks?.set("here", new Highlight(hits[current]));
-    const paragraph = paragraphOf(hits[current]);
-    scrollSettled(() => paragraph.scrollIntoView({ block: "center", behavior: "instant" }));
+    const hit = hits[current];
+    // The match itself: its paragraph may be higher than the screen.
+    paragraphOf(hit).scrollIntoView({ block: "center", behavior: "instant" });
+    showBelowBar(words, () => hit.getClientRects()[0] ?? paragraphOf(hit).getBoundingClientRect());
     updateCount();
   };
 
   const showList = () => {
     if (!list.open) return;
     const items = hits.slice(0, LISTED_MAX).map((range, index) => {
-      const item = document.createElement("li");
-      const link = document.createElement("a");
       const paragraph = paragraphOf(range);
-      link.href = paragraph.id ? `#${paragraph.id}` : "#words";
-      const time = document.createElement("span");
-      time.className = "when";
-      time.textContent = paragraph.querySelector(".time").textContent;
-      const mark = document.createElement("mark");
-      mark.textContent = range.toString();
+      const link = make("a", { href: paragraph.id ? `#${paragraph.id}` : "#words" });
+      const time = make("span", { className: "when", textContent: paragraph.querySelector(".time").textContent });
+      const mark = make("mark", { textContent: range.toString() });
       const before = cutStart(range.startContainer.data.slice(0, range.startOffset), 40);
       const after = cutEnd(range.endContainer.data.slice(range.endOffset), 60);
-      const quote = document.createElement("span");
-      quote.dir = "auto";
+      const quote = make("span", { dir: "auto" });
       quote.append(before, mark, after);
       link.append(time, " ", quote);
       link.addEventListener("click", (event) => {
@@ -165,9 +188,12 @@ function searchIn(words) {
         go(index);
         query.focus({ preventScroll: true });
       });
+      const item = make("li");
       item.append(link);
       return item;
     });
+    const listed = filled(messages.hit, { current: LISTED_MAX, count: countOfHits() });
+    if (hits.length > LISTED_MAX) items.push(make("li", { className: "hint", textContent: listed }));
     list.querySelector("ol").replaceChildren(...items);
   };
 
@@ -209,10 +235,8 @@ function searchIn(words) {
 
   // The first paragraph below the bar of controls, and its position on the screen.
   const placeOf = (units) => {
-    const bar = one(".tools").getBoundingClientRect().bottom;
     const paragraph = ({ node }) => node.parentElement.closest("p");
-    const above = lastUnit(units, (unit) => paragraph(unit).getBoundingClientRect().bottom <= bar);
-    const unit = units[Math.min(above + 1, units.length - 1)];
+    const unit = firstBelowBar(words, units, paragraph);
     return { unit, paragraph: paragraph(unit), top: paragraph(unit).getBoundingClientRect().top };
   };
 
@@ -363,16 +387,16 @@ function enableCopy() {
       }, 2500);
     });
   }
-  const menu = one(".keep");
-  const menus = [menu, one("#hits")];
-  document.addEventListener("click", (event) => {
-    for (const opened of menus) if (!opened.contains(event.target)) opened.open = false;
-  });
-  menu.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape" || !menu.open) return;
-    menu.open = false;
-    menu.querySelector("summary").focus();
-  });
+  for (const menu of [one(".keep"), one("#hits")]) {
+    document.addEventListener("click", (event) => {
+      if (!menu.contains(event.target)) menu.open = false;
+    });
+    menu.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape" || !menu.open) return;
+      menu.open = false;
+      menu.querySelector("summary").focus();
+    });
+  }
 }
 
 // The paragraphs with their starts in seconds.
@@ -406,19 +430,24 @@ function enablePlayer(words) {
   if (!button) return;
   const article = words.closest("article");
   const paragraphs = paragraphsOf(words);
-  let player = null;
-  let current = null;
+  let [player, current] = [null, null];
 
-  const showTime = (follow) => (seconds) => {
-    const index = lastUnit(paragraphs, ({ start }) => start <= seconds);
-    const next = paragraphs[index]?.paragraph ?? null;
+  // The second at which the reader is: of the paragraph of the address, or of the first one on the screen.
+  const readerStart = () => {
+    const target = words.querySelector("p:target");
+    const first = scrollY > 0 && firstBelowBar(words, paragraphs, ({ paragraph }) => paragraph);
+    return target ? Number(target.id.slice(1)) : first && first !== paragraphs[0] ? first.start : 0;
+  };
+
+  const showTime = (start) => (seconds, isFollowed) => {
+    // The player may report 0 before it is at the start.
+    if (!current && seconds < 1 && start > 0) return;
+    const next = paragraphs[lastUnit(paragraphs, (unit) => unit.start <= seconds)]?.paragraph ?? null;
     if (next === current) return;
     current?.classList.remove("now");
     next?.classList.add("now");
     current = next;
-    // On small screens the player covers the top.
-    const block = matchMedia("(min-width: 68rem)").matches ? "center" : "end";
-    if (next && follow.checked) scrollSettled(() => next.scrollIntoView({ block, behavior: "instant" }));
+    if (next && isFollowed) showBelowBar(words, () => next.getBoundingClientRect());
   };
 
   const close = () => {
@@ -429,39 +458,26 @@ function enablePlayer(words) {
     one("#player")?.remove();
     article.classList.remove("watching");
     button.disabled = false;
+    button.focus();
   };
 
-  const open = async (start) => {
+  const open = async () => {
     if (button.disabled) return;
     button.disabled = true;
-    const aside = document.createElement("aside");
-    aside.id = "player";
-    aside.ariaLabel = messages.player;
-    const follow = document.createElement("input");
-    Object.assign(follow, { type: "checkbox", checked: true, id: "follow" });
-    const label = document.createElement("label");
-    label.append(follow, ` ${messages.follow}`);
-    const end = document.createElement("button");
-    Object.assign(end, { type: "button", className: "quiet", textContent: messages.close });
-    end.addEventListener("click", () => {
-      close();
-      button.focus();
-    });
-    const controls = document.createElement("div");
-    controls.append(label, end);
-    aside.append(controls);
+    const start = readerStart();
+    const aside = make("aside", { id: "player", ariaLabel: messages.player });
     one(".tools").before(aside);
     article.classList.add("watching");
     try {
       const { openPlayer } = await import(new URL(button.dataset.player, location));
-      player = openPlayer({ video: button.dataset.video, aside, title: words.dataset.title, start, onTime: showTime(follow) });
+      player = openPlayer({ video: button.dataset.video, aside, title: words.dataset.title, texts: messages, start, onTime: showTime(start), onClose: close });
     } catch {
       close();
       one("#said").textContent = messages.blocked;
     }
   };
 
-  button.addEventListener("click", () => open(0));
+  button.addEventListener("click", open);
   words.addEventListener("click", (event) => {
     const time = event.target.closest("a.time");
     const isPlain = !event.ctrlKey && !event.metaKey && !event.shiftKey && event.button === 0;

@@ -5,8 +5,9 @@ const PLAYER_ORIGIN = "https://www.youtube-nocookie.com";
 const GREETING_MS = 250;
 const GREETINGS_MAX = 80;
 
-// Shows the player of `video` in `aside` from `start` on. `onTime` receives each position of the video, in seconds.
-export function openPlayer({ video, aside, title, start, onTime }) {
+// Shows the player of `video` in `aside` from `start` on. `onTime` receives each position of the video, in seconds, and
+// whether the page should follow it.
+export function openPlayer({ video, aside, title, texts, start, onTime, onClose }) {
   const frame = document.createElement("iframe");
   const address = new URL(`/embed/${encodeURIComponent(video)}`, PLAYER_ORIGIN);
   const options = { enablejsapi: "1", autoplay: "1", playsinline: "1", rel: "0", origin: location.origin, start: String(start) };
@@ -16,7 +17,15 @@ export function openPlayer({ video, aside, title, start, onTime }) {
   frame.allow = "autoplay; encrypted-media; fullscreen; picture-in-picture";
   // The player refuses to play without a referrer. The page itself sends none.
   frame.referrerPolicy = "strict-origin-when-cross-origin";
-  aside.prepend(frame);
+  const make = (name, properties) => Object.assign(document.createElement(name), properties);
+  const follow = make("input", { type: "checkbox", checked: true, id: "follow" });
+  const label = make("label");
+  label.append(follow, ` ${texts.follow}`);
+  const end = make("button", { type: "button", className: "quiet", textContent: texts.close });
+  end.addEventListener("click", onClose);
+  const controls = make("div");
+  controls.append(label, end);
+  aside.append(frame, controls);
 
   const send = (message) => frame.contentWindow?.postMessage(JSON.stringify({ ...message, id: 1, channel: "widget" }), PLAYER_ORIGIN);
   let greeting;
@@ -40,7 +49,7 @@ export function openPlayer({ video, aside, title, start, onTime }) {
     } catch {
       return;
     }
-    if (typeof time === "number" && Number.isFinite(time)) onTime(time);
+    if (typeof time === "number" && Number.isFinite(time)) onTime(time, follow.checked);
   };
   addEventListener("message", receive);
 

@@ -2,8 +2,8 @@
 
 use maud::{Markup, html};
 use transcript_core::{
+    archive::StoredTranscript,
     chat::{MESSAGE_CHARS_MAX, VerifiedAnswer},
-    transcript::Transcript,
 };
 
 use super::{
@@ -35,7 +35,7 @@ pub(crate) struct PageAnswer {
 /// The form, and the answer if there is one. `name` is the relative address of the page, and `query` its parameters.
 pub(super) fn section(
     context: &PageContext,
-    transcript: &Transcript,
+    stored: &StoredTranscript,
     (name, query): (&str, &str),
     page_answer: Option<&PageAnswer>,
 ) -> Markup {
@@ -51,7 +51,7 @@ pub(super) fn section(
                     data-script=(asset(&QUESTION_SCRIPT.name))
                     data-challenge={ (name) "/challenge" } data-widget=(asset(&WIDGET.name))
                     data-worker=(asset(&WORKER.name)) data-texts=(context.json(&SCRIPT_MESSAGES))
-                    data-address=(transcript.video.address()) {
+                    data-address=(stored.transcript.video.address()) {
                     label for="question" { (context.text("ask.label")) }
                     div.row {
                         input #question name="question" type="text" autocomplete="off" required dir="auto"
@@ -62,20 +62,20 @@ pub(super) fn section(
                     p.hint #question-hint { (context.fill("ask.hint", &limit)) }
                 }
                 div.answer #answer aria-live="polite" {
-                    @if let Some(page_answer) = page_answer { (answer(context, transcript, page_answer)) }
+                    @if let Some(page_answer) = page_answer { (answer(context, stored, page_answer)) }
                 }
             }
         }
     }
 }
 
-fn answer(context: &PageContext, transcript: &Transcript, page_answer: &PageAnswer) -> Markup {
+fn answer(context: &PageContext, stored: &StoredTranscript, page_answer: &PageAnswer) -> Markup {
     let watch = html! {
-        a href=(transcript.video.address()) rel="noreferrer" { (context.text("ask.watch")) }
+        a href=(stored.transcript.video.address()) rel="noreferrer" { (context.text("ask.watch")) }
     };
     html! {
         @match &page_answer.outcome {
-            Ok(answer) if answer.is_covered => p dir="auto" { (with_moments(transcript, &answer.response)) },
+            Ok(answer) if answer.is_covered => p dir="auto" { (with_moments(stored, &answer.response)) },
             Ok(_) => p { (context.text("ask.not_covered")) " " (watch) },
             Err(why) => p.error role="alert" { (why) },
         }
@@ -83,13 +83,13 @@ fn answer(context: &PageContext, transcript: &Transcript, page_answer: &PageAnsw
 }
 
 /// An answer whose markers are links to their paragraphs.
-fn with_moments(transcript: &Transcript, text: &str) -> Markup {
+fn with_moments(stored: &StoredTranscript, text: &str) -> Markup {
     let mut parts = text.split('[');
     let first = parts.next().unwrap_or_default();
     html! {
         (first)
         @for part in parts {
-            @match marker(transcript, part) {
+            @match marker(stored, part) {
                 Some((time, id, rest)) => {
                     "[" a href={ "#" (id) } { (time) } "]" (rest)
                 }
@@ -100,23 +100,26 @@ fn with_moments(transcript: &Transcript, text: &str) -> Markup {
 }
 
 /// The time of a marker, the id of its paragraph, and the text after it. `part` is the text after `[`.
-fn marker<'a>(transcript: &Transcript, part: &'a str) -> Option<(&'a str, String, &'a str)> {
+fn marker<'a>(stored: &StoredTranscript, part: &'a str) -> Option<(&'a str, String, &'a str)> {
     let (time, rest) = part.split_once(']')?;
     let moment_ms = time.contains(':').then(|| parse_moment(time))??;
-    Some((time, paragraph_at(transcript, moment_ms)?, rest))
+    Some((time, paragraph_at(stored, moment_ms)?, rest))
 }
 
 #[cfg(test)]
 mod tests {
-    use transcript_core::video::{Platform, VideoId};
+    use transcript_core::{
+        transcript::VideoDetails,
+        video::{Platform, VideoId},
+    };
 
     use super::*;
 
     #[test]
     fn answer_markers_link_to_paragraphs_and_text_is_escaped() {
         let video = VideoId::new(Platform::YouTube, "dQw4w9WgXcQ").unwrap();
-        let transcript = crate::testing::transcript(&video);
-        let html = with_moments(&transcript, "“<b>It</b> is so” [0:01] [x] [9:99:99:9] [").into_string();
+        let stored = crate::testing::stored(crate::testing::transcript(&video), VideoDetails::default());
+        let html = with_moments(&stored, "“<b>It</b> is so” [0:01] [x] [9:99:99:9] [").into_string();
         assert_eq!(html, "“&lt;b&gt;It&lt;/b&gt; is so” [<a href=\"#t1\">0:01</a>] [x] [9:99:99:9] [");
     }
 }

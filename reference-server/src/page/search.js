@@ -5,31 +5,39 @@ const input = form.querySelector("input[name=q]");
 // A search starts when nothing was typed for this time, in milliseconds.
 const PAUSE_MS = 300;
 const LETTERS_MIN = 2;
+// In a script without spaces one letter can be a word.
+const UNSPACED = /[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Bopo}\p{sc=Yiii}\p{sc=Thai}\p{sc=Laoo}\p{sc=Khmr}\p{sc=Mymr}\p{sc=Tibt}]/u;
 let timer;
 let running;
 
+// Shows the results of a page, or its error, in place of those of an earlier query.
+function show(page, address) {
+  for (const old of document.querySelectorAll(".results, main > .error")) old.remove();
+  const found = page?.querySelector(".results, main > .error");
+  if (found) form.after(document.adoptNode(found));
+  document.title = page?.title || document.querySelector("h1").textContent;
+  history.replaceState(null, "", address);
+}
+
 async function showResults() {
   running?.abort();
-  if (input.value.trim().length < LETTERS_MIN) return;
-  running = new AbortController();
+  const { signal } = (running = new AbortController());
   const address = `${form.getAttribute("action")}?${new URLSearchParams(new FormData(form))}`;
-  let page;
-  try {
-    const response = await fetch(address, { signal: running.signal, headers: { accept: "text/html" } });
-    // Beyond the rate limit the button still works later.
-    if (!response.ok) return;
-    page = new DOMParser().parseFromString(await response.text(), "text/html");
-  } catch {
-    // The next search replaced this one, or the server cannot be reached.
+  const words = input.value.trim();
+  if (words.length < LETTERS_MIN && !UNSPACED.test(words)) {
+    show(null, address);
     return;
   }
-  const results = page.querySelector(".results");
-  if (!results) return;
-  document.querySelector(".results")?.remove();
-  document.querySelector("main > .error")?.remove();
-  form.after(document.adoptNode(results));
-  document.title = page.title;
-  history.replaceState(null, "", address);
+  let page = null;
+  try {
+    const response = await fetch(address, { signal, headers: { accept: "text/html" } });
+    // Also the page of an error, such as too many searches.
+    page = new DOMParser().parseFromString(await response.text(), "text/html");
+  } catch {
+    // The server cannot be reached: the button still works later.
+  }
+  // Otherwise the next search replaced this one. A page of another program has neither.
+  if (!signal.aborted && page?.querySelector(".results, main > .error")) show(page, address);
 }
 
 input.addEventListener("input", () => {

@@ -62,6 +62,7 @@ fn form(context: &PageContext, params: &SearchParams) -> Markup {
                     dir="auto" required maxlength=(QUERY_CHARS_MAX) value=(params.query)
                     aria-describedby="hint";
                 (context.language_field())
+                @for (name, value) in filters(params) { input type="hidden" name=(name) value=(value); }
                 button type="submit" { (context.text("search.submit")) }
             }
             p.hint #hint { (context.markup("search.hint", &examples)) }
@@ -135,18 +136,20 @@ fn marked(moment: &SearchMoment) -> Markup {
     }
 }
 
+/// The parameters that are set besides the words, with their names. They need no escaping in an address.
+fn filters(params: &SearchParams) -> impl Iterator<Item = (&'static str, &str)> {
+    let sort = (params.sort != SearchSort::default()).then(|| ("sort", params.sort.as_str()));
+    let language = params.language.as_ref().map(|language| ("lang", language.as_str()));
+    let platform = params.platform.map(|platform| ("platform", platform.as_str()));
+    language.into_iter().chain(platform).chain(sort)
+}
+
 /// Query of the address of a search with these words.
 fn query(params: &SearchParams, words: &str, cursor: Option<&str>) -> String {
     let encode = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
     let mut address = format!("q={}", encode(words));
-    if let Some(language) = &params.language {
-        address.push_str(&format!("&lang={}", encode(language.as_str())));
-    }
-    if let Some(platform) = params.platform {
-        address.push_str(&format!("&platform={}", platform.as_str()));
-    }
-    if params.sort != SearchSort::default() {
-        address.push_str(&format!("&sort={}", params.sort.as_str()));
+    for (name, value) in filters(params) {
+        address.push_str(&format!("&{name}={value}"));
     }
     if let Some(cursor) = cursor {
         address.push_str(&format!("&cursor={}", encode(cursor)));
@@ -156,6 +159,8 @@ fn query(params: &SearchParams, words: &str, cursor: Option<&str>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use transcript_core::video::Platform;
+
     use super::*;
 
     #[test]
@@ -175,5 +180,12 @@ mod tests {
     fn search_query_keeps_other_parameters() {
         let params = SearchParams { sort: SearchSort::Date, ..SearchParams::default() };
         assert_eq!(query(&params, "a \"b\"&", Some("s1")), "q=a%20%22b%22%26&sort=date&cursor=s1");
+        let params = SearchParams { platform: Some(Platform::Instagram), ..params };
+        assert_eq!(query(&params, "a", None), "q=a&platform=reels&sort=date");
+        let page = search(&PageContext::for_test("/search"), &params, SearchView::Empty).into_string();
+        for field in ["name=\"platform\" value=\"reels\"", "name=\"sort\" value=\"date\""] {
+            assert!(page.contains(field), "{field}: {page}");
+        }
+        assert!(!page.contains("name=\"lang\""), "{page}");
     }
 }

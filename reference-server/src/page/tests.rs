@@ -96,6 +96,30 @@ fn page_shows_languages_date_and_chapters() {
 }
 
 #[test]
+fn page_chapters_begin_paragraphs_and_all_have_headings() {
+    let starts = [("A", 0), ("B", 1_600), ("C", 2_000), ("D", 2_800), ("E", 9_000)];
+    let chapters = starts.map(|(title, start_ms)| Chapter { title: title.to_owned(), start_ms }).into();
+    let metadata = VideoMetadata { chapters, ..VideoMetadata::default() };
+    let details = VideoDetails { metadata, ..VideoDetails::default() };
+    let spoken = Transcript {
+        segments: [500, 1_500, 2_750, 3_900].map(|start| Segment::new("la", start, 1_000)).into(),
+        ..sample(Platform::YouTube, "dQw4w9WgXcQ", "en")
+    };
+    let stored = crate::testing::stored(spoken.clone(), details.clone());
+    let page = render(spoken, details);
+    let words = page.split("id=\"words\"").nth(1).unwrap();
+    let order = [">A<", "\"t0\"", ">B<", ">C<", "\"t2\"", ">D<", "\"t3\"", ">E<"];
+    let places = order.map(|part| words.find(part));
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?}: {words}");
+    assert_eq!(words.matches("<p id=").count(), 3, "{words}");
+    assert!(page.contains("<summary>Chapters (5)</summary>"), "{page}");
+    // The address of a moment leads to the paragraph with its id.
+    for seconds in [0, 2, 3] {
+        assert_eq!(transcript::paragraph_at(&stored, seconds * 1_000), Some(format!("t{seconds}")));
+    }
+}
+
+#[test]
 fn page_times_link_to_video_position() {
     let of_site = page(Platform::YouTube, "dQw4w9WgXcQ", "en");
     let address = "https://www.youtube.com/watch?v=dQw4w9WgXcQ&amp;t=5s";

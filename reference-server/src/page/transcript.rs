@@ -5,8 +5,8 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use transcript_core::{
     archive::StoredTranscript,
     transcript::{
-        Chapter, Chunk, LanguageTag, TrackInfo, TrackKind, Transcript, VideoMetadata, distinct_languages,
-        format_timestamp, paragraphs,
+        Chapter, Chunk, LanguageTag, TrackInfo, TrackKind, Transcript, VideoMetadata, chapter_paragraphs,
+        distinct_languages, format_timestamp,
     },
     video::{Platform, VideoId},
 };
@@ -93,7 +93,7 @@ pub(crate) fn transcript(
     let (transcript, details) = (&*stored.transcript, &*stored.details);
     let video = &transcript.video;
     let heading = heading(context, transcript);
-    let paragraphs = paragraphs(&transcript.segments);
+    let paragraphs = chapter_paragraphs(&transcript.segments, &details.metadata.chapters);
     let (lang, direction) = language_attributes(transcript);
     let platform = video.platform().name();
     let query = requested.map_or(String::new(), |tag| format!("lang={tag}"));
@@ -110,8 +110,8 @@ pub(crate) fn transcript(
             }
             (about(context, transcript, &details.metadata))
             (languages(context, &details.tracks, Some(&transcript.track)))
-            (contents(context, &details.metadata.chapters, &paragraphs))
-            (question::section(context, transcript, (&own.0, &own.1), page_answer))
+            @if !paragraphs.is_empty() { (contents(context, &details.metadata.chapters)) }
+            (question::section(context, stored, (&own.0, &own.1), page_answer))
             (tools(context, video, &heading, requested, (&own.0, &own.1)))
             div.words #words lang=[lang] dir=(direction) data-title=(heading) data-author=[author(transcript)]
                 data-messages=(context.json(&SCRIPT_MESSAGES)) {
@@ -160,7 +160,7 @@ fn words(context: &PageContext, video: &VideoId, paragraphs: &[Chunk], chapters:
         @for (paragraph, id) in paragraphs.iter().zip(moment_ids(paragraphs)) {
             @let seconds = paragraph.start_ms / 1000;
             @while let Some((index, chapter)) = chapters.next_if(|(_, next)| next.start_ms <= paragraph.start_ms) {
-                h2.chapter id=(chapter_id(index)) dir="auto" { (chapter.title) }
+                (chapter_heading(index, chapter))
             }
             @let time = format_timestamp(seconds);
             p id=[&id] {
@@ -180,23 +180,29 @@ fn words(context: &PageContext, video: &VideoId, paragraphs: &[Chunk], chapters:
                 span dir="auto" { (paragraph.text) }
             }
         }
+        @if !paragraphs.is_empty() {
+            // Chapters that begin after the last words.
+            @for (index, chapter) in chapters { (chapter_heading(index, chapter)) }
+        }
     }
+}
+
+fn chapter_heading(index: usize, chapter: &Chapter) -> Markup {
+    html! { h2.chapter id=(chapter_id(index)) dir="auto" { (chapter.title) } }
 }
 
 fn chapter_id(index: usize) -> String {
     format!("chapter{}", index + 1)
 }
 
-/// Links to the chapters that the text reaches.
-fn contents(context: &PageContext, chapters: &[Chapter], paragraphs: &[Chunk]) -> Markup {
-    let last = paragraphs.last().map_or(0, |paragraph| paragraph.start_ms);
-    let reached = chapters.iter().take_while(|chapter| chapter.start_ms <= last).count();
+/// Links to the chapters.
+fn contents(context: &PageContext, chapters: &[Chapter]) -> Markup {
     html! {
-        @if reached >= CONTENTS_MIN && !paragraphs.is_empty() {
+        @if chapters.len() >= CONTENTS_MIN {
             details.contents {
-                summary { (context.text("transcript.contents")) " (" (reached) ")" }
+                summary { (context.text("transcript.contents")) " (" (chapters.len()) ")" }
                 ol {
-                    @for (index, chapter) in chapters.iter().take(reached).enumerate() {
+                    @for (index, chapter) in chapters.iter().enumerate() {
                         li {
                             span.when { (format_timestamp(chapter.start_ms / 1000)) } " "
                             a href={ "#" (chapter_id(index)) } dir="auto" { (chapter.title) }
@@ -374,9 +380,10 @@ fn moment_id(paragraph: &Chunk) -> String {
 }
 
 /// The id of the paragraph in which a moment lies; `None` without words.
-pub(crate) fn paragraph_at(transcript: &Transcript, moment_ms: u64) -> Option<String> {
-    let paragraphs = paragraphs(&transcript.segments);
-    let after = paragraphs.partition_point(|paragraph| paragraph.start_ms <= moment_ms);
+pub(crate) fn paragraph_at(stored: &StoredTranscript, moment_ms: u64) -> Option<String> {
+    let paragraphs = chapter_paragraphs(&stored.transcript.segments, &stored.details.metadata.chapters);
+    // Ids and links have whole seconds.
+    let after = paragraphs.partition_point(|paragraph| paragraph.start_ms / 1000 <= moment_ms / 1000);
     paragraphs.get(after.saturating_sub(1)).map(moment_id)
 }
 

@@ -4,16 +4,16 @@ use http::StatusCode;
 use maud::{Markup, html};
 use transcript_core::wire::v1::VerifyResponse;
 
-use super::{Frame, PageContext, PageWidth, Section, account, assets::COPY_SCRIPT, token_query};
+use super::{Frame, PageContext, PageWidth, Section, account, assets::COPY_SCRIPT, query_parameter};
 
 /// Page with the button that redeems the token. Mail scanners open links, but press no buttons.
 pub(crate) fn confirm(context: &PageContext, token: &str) -> Markup {
-    let (text, query) = (|key| context.text(key), token_query(token));
+    let (text, query) = (|key| context.text(key), query_parameter("token", token));
     frame(context, "verify.title").query(&query).render(html! {
         h1 { (text("verify.title")) }
         p { (text("verify.lead")) }
         // The action is relative to the page, so that it works under any base path.
-        form method="post" action="verify" {
+        form method="post" action={ "verify" (context.with_language("")) } {
             input type="hidden" name="token" value=(token);
             button type="submit" { (text("verify.submit")) }
         }

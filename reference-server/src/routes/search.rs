@@ -68,16 +68,17 @@ pub(crate) async fn page(
         Ok(html(status, page, CacheMode::Never, search_page::POLICY))
     };
     let params = match parsed(&app, &uri) {
-        Ok(params) => params.filter(|params| !params.query.trim().is_empty()),
+        Ok(params) => params.unwrap_or_default(),
         Err(refusal) if refusal.status() == StatusCode::NOT_FOUND => return Err(refusal),
         Err(refusal) => {
             let why = refusal_text(&context, refusal.status(), None);
             return show(refusal.status(), &SearchParams::default(), SearchView::Failed(&why));
         }
     };
-    let Some(params) = params else {
-        return show(StatusCode::OK, &SearchParams::default(), SearchView::Empty);
-    };
+    if params.query.trim().is_empty() {
+        let params = SearchParams { query: String::new(), ..params };
+        return show(StatusCode::OK, &params, SearchView::Empty);
+    }
     if let Err(refusal) = admit(&app, client, None).await {
         let why = refusal_text(&context, refusal.status(), refusal.headers().get(RETRY_AFTER));
         let mut response = show(refusal.status(), &params, SearchView::Failed(&why))?;

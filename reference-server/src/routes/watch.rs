@@ -210,7 +210,7 @@ async fn moment_redirect(
     let options = &request.options;
     let answer = app.lookup.look_up_archived(lookup_request(video, options)).await.ok()?;
     let Availability::Available { stored, .. } = &answer.availability else { return None };
-    let paragraph = page::transcript::paragraph_at(&stored.transcript, moment_ms)?;
+    let paragraph = page::transcript::paragraph_at(stored, moment_ms)?;
     let mut query = options.query();
     if let Some(words) = &options.search {
         let separator = if query.is_empty() { '?' } else { '&' };

@@ -83,8 +83,26 @@ pub struct Order {
     pub returned_minor: u64,
     /// When it was written.
     pub created_at: Timestamp,
-    /// Tag of the language of its receipt; `None`: the service's first language. A renewal has that of its plan's order.
+    /// Tag of the language of its receipt and pages; `None`: the service's first language. A renewal has that of its
+    /// plan's order.
     pub language: Option<String>,
+}
+
+impl Order {
+    /// The address of a page of this service in the order's language: with the parameter `hl`, unless the language is
+    /// unknown or no tag.
+    pub fn page_in_language(&self, address: String) -> String {
+        let is_tag = |tag: &&str| {
+            !tag.is_empty() && tag.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+        };
+        match self.language.as_deref().filter(is_tag) {
+            Some(tag) => {
+                let separator = if address.contains('?') { '&' } else { '?' };
+                format!("{address}{separator}hl={tag}")
+            }
+            None => address,
+        }
+    }
 }
 
 /// The store of orders. Each method is one transaction, durable once acknowledged.

@@ -1,6 +1,6 @@
 //! Paragraphs, shared by plain text and Markdown.
 
-use super::{Chunk, Segment};
+use super::{Chapter, Chunk, Segment};
 use crate::transcript::script::{Script, char_script};
 
 /// Silence between two segments that begins a new paragraph, in milliseconds.
@@ -34,6 +34,24 @@ const LETTERS_MAX: usize = 800;
 /// assert_eq!(paragraphs[1].start_ms, 9_000);
 /// ```
 pub fn paragraphs(segments: &[Segment]) -> Vec<Chunk> {
+    chapter_paragraphs(segments, &[])
+}
+
+/// Groups segments into paragraphs as [`paragraphs`] does, and begins one also at the first segment at or after the
+/// start of each chapter.
+///
+/// `chapters` are ordered by start. Chapters that begin before the same segment share its paragraph.
+///
+/// ```
+/// use transcript_core::transcript::{Chapter, Segment, chapter_paragraphs};
+///
+/// let segments = [Segment::new("So far.", 0, 1_000), Segment::new("Next.", 1_000, 1_000)];
+/// let chapters = [Chapter { title: "Second".to_owned(), start_ms: 500 }];
+/// let texts: Vec<_> = chapter_paragraphs(&segments, &chapters).into_iter().map(|found| found.text).collect();
+/// assert_eq!(texts, ["So far.", "Next."]);
+/// ```
+pub fn chapter_paragraphs(segments: &[Segment], chapters: &[Chapter]) -> Vec<Chunk> {
+    let mut chapters = chapters.iter().peekable();
     let mut paragraphs: Vec<Chunk> = Vec::new();
     let mut letters = 0;
     let mut end_ms: Option<u64> = None;
@@ -43,8 +61,12 @@ pub fn paragraphs(segments: &[Segment]) -> Vec<Chunk> {
         }
         let pause_ms = if letters >= LETTERS_ENOUGH { SHORT_PAUSE_MS } else { PAUSE_MS };
         let is_after_pause = end_ms.is_some_and(|end| segment.start_ms >= end.saturating_add(pause_ms));
+        let mut is_in_new_chapter = false;
+        while chapters.next_if(|chapter| chapter.start_ms <= segment.start_ms).is_some() {
+            is_in_new_chapter = true;
+        }
         match paragraphs.last_mut() {
-            Some(last) if !is_after_pause && !is_full(&last.text, letters) => {
+            Some(last) if !is_after_pause && !is_in_new_chapter && !is_full(&last.text, letters) => {
                 last.push(index, segment);
             }
             _ => {
@@ -166,6 +188,20 @@ pub(crate) mod tests {
         // An earlier segment that lasts longer fills the silence.
         check(&[("a", 0, 9_000), ("b", 1_000, 2_000), ("c", 8_000, 9_000)], &[(0, "a b c")]);
         check(&[("a", 0, 0), ("b", 60_000, 60_000)], &[(0, "a b")]);
+    }
+
+    #[test]
+    fn paragraph_begins_at_chapter() {
+        let segments = [("a", 0), ("b", 1_000), (" ", 2_000), ("c", 2_500), ("d", 3_000), ("e", 4_000)];
+        let segments = segments.map(|(text, start)| Segment::new(text, start, 500));
+        let starts = |chapters: &[u64]| -> Vec<u64> {
+            let chapter = |start_ms: &u64| Chapter { title: String::new(), start_ms: *start_ms };
+            let chapters: Vec<_> = chapters.iter().map(chapter).collect();
+            chapter_paragraphs(&segments, &chapters).iter().map(|paragraph| paragraph.start_ms).collect()
+        };
+        assert_eq!(starts(&[]), [0]);
+        assert_eq!(starts(&[0, 3_000, 9_000]), [0, 3_000]);
+        assert_eq!(starts(&[1_999, 2_000, 2_400, 3_999]), [0, 2_500, 4_000]);
     }
 
     #[test]

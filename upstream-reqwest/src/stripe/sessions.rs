@@ -290,9 +290,9 @@ impl StripeProvider {
         Ok(session.url)
     }
 
-    /// The page to which the buyer returns.
+    /// The page to which the buyer returns, in the language of the order.
     fn return_url(&self, sale: &CheckoutRequest) -> String {
-        format!("{}/checkout/{}", self.options.base_url, sale.order.id)
+        sale.order.page_in_language(format!("{}/checkout/{}", self.options.base_url, sale.order.id))
     }
 }
 

@@ -115,7 +115,7 @@ fn sale() -> CheckoutRequest {
             payment: None,
             refunded_credits: Vec::new(),
             returned_minor: 0,
-            language: None,
+            language: Some("pt-BR".to_owned()),
             created_at: Timestamp::from_millis(0),
         },
         email: "ann@example.org".to_owned(),
@@ -162,7 +162,7 @@ async fn checkout_request_has_order_id() {
         ("line_items[0][price_data][currency]", "usd"),
         ("line_items[0][quantity]", "1"),
         ("payment_intent_data[metadata][verbatim_order]", "order-1"),
-        ("success_url", "https://v.example/checkout/order-1"),
+        ("success_url", "https://v.example/checkout/order-1?hl=pt-BR"),
     ] {
         assert_eq!(form.get(name).map(String::as_str), Some(value), "{name}");
     }

@@ -135,10 +135,10 @@ pub(crate) fn issued_key(context: &PageContext, key: &str, base_url: &str) -> Ma
     );
     html! {
         p { (text("keys.shown_once")) }
-        p.copy { code.key #key { (key) } (copy_button(context, "key")) }
+        p.copy { code.key #key dir="ltr" { (key) } (copy_button(context, "key")) }
         h2 { (text("keys.try")) }
         p { (text("keys.try_hint")) }
-        p.copy { code.key #example { (example) } (copy_button(context, "example")) }
+        p.copy { code.key #example dir="ltr" { (example) } (copy_button(context, "example")) }
         h2 { (text("keys.next")) }
         ul {
             li { a href=(context.href("account")) { (text("keys.next_account")) } }

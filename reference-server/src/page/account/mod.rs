@@ -17,7 +17,7 @@ pub(crate) use orders::{Shop, orders, receipt};
 pub(super) use orders::{item, refund};
 pub(crate) use overview::overview;
 pub(crate) use privacy::{delete, sessions};
-pub(crate) use sign_in::{MailForm, confirm_sign_in, link_invalid, mail_form, mail_sent};
+pub(crate) use sign_in::{BAD_ADDRESS, MailForm, confirm_sign_in, link_invalid, mail_form, mail_sent};
 pub(crate) use statement::{CSV_HEADER, csv_field, csv_row, statement};
 
 use super::{Frame, PageContext, PageWidth, Section, context::grouped};
@@ -68,7 +68,18 @@ pub(crate) fn redirect(context: &PageContext) -> Markup {
 
 /// A page of the account, with links to the others. `title` is a message.
 fn account_page(context: &PageContext, page: AccountPage, title: &str, body: Markup) -> Markup {
-    frame(context, title).render(html! {
+    account_page_with_query(context, page, title, "", body)
+}
+
+/// As [`account_page`], with the parameters that select its content.
+fn account_page_with_query(
+    context: &PageContext,
+    page: AccountPage,
+    title: &str,
+    query: &str,
+    body: Markup,
+) -> Markup {
+    frame(context, title).query(query).render(html! {
         (tabs(context, page))
         h1 { (context.text(title)) }
         (body)

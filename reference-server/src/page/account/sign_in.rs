@@ -3,7 +3,10 @@
 use maud::{Markup, html};
 
 use super::post_form;
-use crate::page::{Frame, PageContext, Section, token_query};
+use crate::page::{Frame, PageContext, Section, query_parameter};
+
+/// The message about an address that is none.
+pub(crate) const BAD_ADDRESS: &str = "sign_in.bad_address";
 
 /// Form that sends a mail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +19,7 @@ pub(crate) enum MailForm {
 
 /// Page with the mail field.
 ///
-/// `next` is the path that the visitor wanted to see. `error` is a message about the address that was entered.
+/// `next` is the path that the visitor wanted to see. `error` is the message why no mail was sent.
 pub(crate) fn mail_form(
     context: &PageContext,
     form: MailForm,
@@ -35,7 +38,9 @@ pub(crate) fn mail_form(
         MailForm::Register => ("sign-in", "sign_in.has_account", "sign_in.title"),
         MailForm::SignIn => ("register", "sign_in.no_account", "sign_in.register"),
     };
-    frame(context, title).render(html! {
+    let is_wrong = error == Some(BAD_ADDRESS);
+    let query = next.map(|next| query_parameter("next", next)).unwrap_or_default();
+    frame(context, title).query(&query).render(html! {
         h1 { (text(title)) }
         p { (text(lead)) }
         (post_form(context, path, html! {
@@ -44,7 +49,7 @@ pub(crate) fn mail_form(
             @if let Some(error) = error { p.error #email-error { (text(error)) } }
             div.row {
                 input id="email" name="email" type="email" required maxlength="254" autocomplete="email"
-                    value=(email) aria-invalid=[error.map(|_| "true")]
+                    value=(email) aria-invalid=[is_wrong.then_some("true")]
                     aria-describedby=[error.map(|_| "email-error")];
                 button type="submit" { (text(submit)) }
             }
@@ -72,7 +77,7 @@ pub(crate) fn mail_sent(context: &PageContext) -> Markup {
 
 /// Page of the mailed link. The button signs in.
 pub(crate) fn confirm_sign_in(context: &PageContext, token: &str) -> Markup {
-    let (text, query) = (|key| context.text(key), token_query(token));
+    let (text, query) = (|key| context.text(key), query_parameter("token", token));
     frame(context, "sign_in.title").query(&query).render(html! {
         h1 { (text("sign_in.title")) }
         p { (text("sign_in.confirm")) }

@@ -5,22 +5,27 @@ use std::fmt::Write as _;
 use maud::{Markup, html};
 use transcript_core::{
     Page,
+    accounts::payments::Pack,
+    directory::Plan,
     ledger::{Entry, EntryKind, Pool},
+    video::Platform,
 };
 
-use super::{AccountPage, account_page, date_and_time};
-use crate::page::PageContext;
+use super::{AccountPage, account_page_with_query, date_and_time};
+use crate::page::{PageContext, query_parameter};
 
 /// First line of the CSV file.
 pub(crate) const CSV_HEADER: &str = "time,kind,credits,source,purpose,id\r\n";
 
-/// Page of the statement, newest first.
-pub(crate) fn statement(context: &PageContext, page: &Page<Entry>, is_first: bool) -> Markup {
+/// Page of the statement, newest first. `before` is the position of its address; `None` is the first page.
+pub(crate) fn statement(context: &PageContext, page: &Page<Entry>, before: Option<&str>) -> Markup {
     let text = |key| context.text(key);
-    account_page(
+    let query = before.map(|before| query_parameter("before", before)).unwrap_or_default();
+    account_page_with_query(
         context,
         AccountPage::Statement,
         "account.statement",
+        &query,
         html! {
             p { a href=(context.href("account/statement.csv")) { (text("statement.csv")) } }
             @if page.items.is_empty() {
@@ -41,7 +46,7 @@ pub(crate) fn statement(context: &PageContext, page: &Page<Entry>, is_first: boo
                 }
             }
             p.pages {
-                @if !is_first { a href=(context.href("account/statement")) { (text("statement.newest")) } }
+                @if before.is_some() { a href=(context.href("account/statement")) { (text("statement.newest")) } }
                 @if let Some(next) = &page.next {
                     " "
                     a href=(context.href(&format!("account/statement?before={}", next.as_str()))) {
@@ -58,21 +63,46 @@ fn row(context: &PageContext, entry: &Entry) -> Markup {
     html! {
         tr {
             td { (date_and_time(entry.at)) }
-            td { (purpose(context, entry)) }
+            td { (purpose(context, &entry.memo)) }
             td { (context.text(kind_message(entry.kind))) }
-            td.number { (sign(entry.kind)) (context.number(entry.amount)) }
+            td.number { bdi dir="ltr" { (sign(entry.kind)) (context.number(entry.amount)) } }
         }
     }
 }
 
-/// The purpose of an entry; a transcript with a link to its page.
-fn purpose(context: &PageContext, entry: &Entry) -> Markup {
-    match entry.memo.strip_prefix("transcript ") {
-        Some(video) if is_video(video) => html! {
-            a href=(context.href(&format!("watch/{video}"))) { (entry.memo) }
-        },
-        _ => html! { (entry.memo) },
+/// The purpose of an entry in words. A memo that is not of this service is shown as it is.
+fn purpose(context: &PageContext, memo: &str) -> Markup {
+    let of = |prefix: &str| memo.strip_prefix(prefix);
+    if let Some(video) = of("transcript ").and_then(|video| video_link(context, video)) {
+        return context.markup("statement.transcript", &[("video", video)]);
     }
+    if let Some(video) = of("chat ").and_then(|video| video_link(context, video)) {
+        return context.markup("statement.question", &[("video", video)]);
+    }
+    if let Some(item) = of("refund of ").and_then(|item| item_words(context, item)) {
+        return html! { (context.fill("statement.refund", &[("item", &item)])) };
+    }
+    match item_words(context, memo) {
+        Some(item) => html! { (item) },
+        None => html! { bdi { (memo) } },
+    }
+}
+
+/// Link to the page of a video in a memo; `None` if it names no video.
+fn video_link(context: &PageContext, name: &str) -> Option<Markup> {
+    let (platform, id) = name.split_once('/').filter(|_| is_video(name))?;
+    let platform = Platform::from_wire(platform)?.name();
+    let address = context.href(&format!("watch/{name}"));
+    Some(html! { a href=(address) { bdi dir="ltr" { (platform) " " (id) } } })
+}
+
+/// The pack or plan of a memo in words; `None` if it names neither.
+fn item_words(context: &PageContext, name: &str) -> Option<String> {
+    if let Some(plan) = name.strip_prefix("plan ").and_then(Plan::from_wire) {
+        return Some(context.fill("statement.plan", &[("plan", plan.as_str())]));
+    }
+    let pack = Pack::from_wire(name.strip_prefix("pack ")?)?;
+    Some(context.fill("orders.credits", &[("count", &context.number(pack.credits))]))
 }
 
 /// Whether a memo names a video: a platform and an id that need no escaping in an address.
@@ -155,6 +185,23 @@ mod tests {
             ("", "\"\""),
         ] {
             assert_eq!(csv_field(text), field);
+        }
+    }
+
+    #[test]
+    fn statement_purposes_are_in_words() {
+        let context = PageContext::for_test("/account/statement");
+        let link = "<a href=\"../watch/video_site/a-b\"><bdi dir=\"ltr\">YouTube a-b</bdi></a>";
+        for (memo, words) in [
+            ("transcript video_site/a-b", format!("Transcript of {link}")),
+            ("chat video_site/a-b", format!("Question about {link}")),
+            ("pack 2k", "2,000 credits".to_owned()),
+            ("plan starter", "Plan starter".to_owned()),
+            ("refund of pack 1k", "Refund: 1,000 credits".to_owned()),
+            ("pack <b>", "<bdi>pack &lt;b&gt;</bdi>".to_owned()),
+            ("chat a/b?c", "<bdi>chat a/b?c</bdi>".to_owned()),
+        ] {
+            assert_eq!(purpose(&context, memo).into_string(), words);
         }
     }
 

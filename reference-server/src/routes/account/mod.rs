@@ -54,14 +54,18 @@ pub(super) fn own_referrer(mut response: Response) -> Response {
 fn failure(context: &PageContext, error: &V1Error) -> Response {
     match error {
         V1Error::RateLimited { retry_after_s, .. } => {
-            let page = page::notice(context, "account.too_many_title", "account.too_many");
-            let mut response = respond(StatusCode::TOO_MANY_REQUESTS, page);
-            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(*retry_after_s));
-            response
+            too_many(page::notice(context, "account.too_many_title", "account.too_many"), *retry_after_s)
         }
         V1Error::NotFound(_) => missing(context),
         _ => unavailable(context),
     }
+}
+
+/// Response beyond a rate limit, with the wait in seconds.
+fn too_many(page: Markup, retry_after_s: u64) -> Response {
+    let mut response = respond(StatusCode::TOO_MANY_REQUESTS, page);
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(retry_after_s));
+    response
 }
 
 /// Page of a store's error.

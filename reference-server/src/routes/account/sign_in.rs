@@ -9,6 +9,7 @@ use super::{
     session::{
         OwnForm, SignedIn, clear_cookie, clear_next, device, next, principal, see_other, set_cookie, set_next,
     },
+    too_many,
 };
 use crate::{
     api::{ClientAddress, parameter},
@@ -98,8 +99,12 @@ async fn queue_mail(
             response
         }
         Err(V1Error::BadRequest(_)) => {
-            let page = page::mail_form(context, form, &email, next, Some("sign_in.bad_address"));
+            let page = page::mail_form(context, form, &email, next, Some(page::BAD_ADDRESS));
             respond(StatusCode::BAD_REQUEST, page)
+        }
+        Err(V1Error::RateLimited { retry_after_s, .. }) => {
+            let page = page::mail_form(context, form, &email, next, Some("account.too_many"));
+            too_many(page, retry_after_s)
         }
         Err(error) => failure(context, &error),
     }

@@ -26,11 +26,10 @@ pub(in crate::routes) async fn show(
     SignedIn(principal): SignedIn,
     uri: Uri,
 ) -> Response {
-    let after = parameter(uri.query().unwrap_or_default(), "before").ok().flatten();
-    let is_first = after.is_none();
-    let request = PageRequest { after: after.map(Cursor::new), limit: PAGE_ROWS };
+    let before = parameter(uri.query().unwrap_or_default(), "before").ok().flatten();
+    let request = PageRequest { after: before.clone().map(Cursor::new), limit: PAGE_ROWS };
     match app.accounts.admin.recent_entries(&principal.account, request).await {
-        Ok(found) => respond(StatusCode::OK, page::statement(&context, &found, is_first)),
+        Ok(found) => respond(StatusCode::OK, page::statement(&context, &found, before.as_deref())),
         Err(error) if error.kind() == ErrorKind::Invalid => missing(&context),
         Err(error) => store_failure(&context, &error),
     }

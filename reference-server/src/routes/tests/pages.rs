@@ -24,6 +24,9 @@ async fn pages_have_one_frame() {
         ("/checkout/none", 404, "../"),
         ("/api/v1/verify?token=x", 200, "../../"),
         ("/sign-in/confirm?token=a%2Fb", 200, "../"),
+        ("/sign-in?next=account%2Forders", 200, ""),
+        ("/register?next=pricing", 200, ""),
+        ("/?url=https%3A%2F%2Fexample%2Eorg%2Fx", 400, ""),
         (&watch, 200, "../../"),
         (&format!("/watch/video_site/{NEW}"), 200, "../../"),
         ("/watch/nowhere/7", 404, "../../"),
@@ -40,7 +43,7 @@ async fn pages_have_one_frame() {
             assert!(page.text.contains(&part), "{target} {part}: {}", page.text);
         }
         assert!(!page.text.contains(">Search</a>") && page.text.contains(">Account</a>"), "{target}");
-        // The page of a token is nothing without it.
+        // The page of a token is nothing without it, and that of a form leads elsewhere.
         let token = target.split_once('?').map(|(_, query)| format!("&amp;{query}")).unwrap_or_default();
         let german = format!("<a href=\"?hl=de{token}\" lang=\"de\" hreflang=\"de\">Deutsch</a>");
         assert!(page.text.contains(&german), "{target}: {}", page.text);

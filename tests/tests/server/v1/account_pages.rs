@@ -237,6 +237,20 @@ async fn account_page_next_survives_mailed_link_and_stays_on_site() -> Result<()
     assert_eq!(location("https%3A%2F%2Fevil.example%2Faccount", "").await?, "../account");
     // A cookie that another page of the host has set.
     assert_eq!(location("", "verbatim_next=//evil.example").await?, "../account");
+    // Beyond the limit the page has the form again, with its content.
+    let mut browser = BrowserFixture::new(&server);
+    let sent = "email=ann%40example.org&next=account%2Forders";
+    let mut limited = browser.post("/sign-in", sent).await?;
+    for _ in 0..50 {
+        if limited.status == 429 {
+            break;
+        }
+        limited = browser.post("/sign-in", sent).await?;
+    }
+    assert_eq!(limited.status, 429);
+    assert_eq!(hidden_field(&limited.text(), "next")?, "account/orders");
+    assert!(limited.text().contains("value=\"ann@example.org\""), "{}", limited.text());
+    assert!(!limited.header("retry-after").is_empty());
     Ok(())
 }
 
@@ -293,6 +307,7 @@ async fn account_page_purchase_is_one_order_and_one_receipt() -> Result<()> {
     assert_eq!(orders.matches("href=\"../account/orders/order-").count(), 1, "{orders}");
 
     let checkout = one.header("location").split_once(server.address()).context("another host")?.1.to_owned();
+    assert!(checkout.ends_with("&hl=de"), "{checkout}");
     let page = browser.get(&checkout).await?.text();
     let secret = hidden_field(&page, "token")?;
     let path = checkout.split('?').next().unwrap_or_default().to_owned();
@@ -317,7 +332,7 @@ async fn account_page_purchase_is_one_order_and_one_receipt() -> Result<()> {
     link_token(&outbox.next().await?)?;
 
     let statement = browser.get("/account/statement").await?.text();
-    assert!(statement.contains("pack 2k") && statement.contains("+2,000"), "{statement}");
+    assert!(statement.contains("<td>2,000 credits</td>") && statement.contains("+2,000"), "{statement}");
     let csv = browser.get("/account/statement.csv").await?;
     assert!(csv.header("content-disposition").contains("statement.csv"));
     assert!(csv.text().contains(",added,2000,\"purchased\",\"pack 2k\","), "{}", csv.text());

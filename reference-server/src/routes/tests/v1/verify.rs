@@ -57,9 +57,13 @@ async fn verify_browser_gets_page_and_button_redeems() {
             (Some("no-store"), Some("accept, accept-language"))
         );
     }
+    let german = service.send(request("GET", &format!("{target}&hl=de"), &[BROWSER], "")).await;
+    assert!(german.text.contains("<form method=\"post\" action=\"verify?hl=de\">"), "{}", german.text);
     let shown = post(&service, &[BROWSER, FORM], &format!("token={token}")).await;
     assert_eq!(shown.status, 200, "{shown:?}");
-    assert!(shown.text.contains("id=\"key\">vba_") && shown.text.contains("you have 200 credits"));
+    for part in ["id=\"key\" dir=\"ltr\">vba_", "you have 200 credits"] {
+        assert!(shown.text.contains(part), "{part}: {}", shown.text);
+    }
     assert_eq!(shown.header("cache-control"), Some("no-store"));
     let again = post(&service, &[BROWSER, FORM], &format!("token={token}")).await;
     assert_eq!(

@@ -205,7 +205,7 @@ impl PaymentProvider for Sandbox {
         // A session that was opened before keeps its state.
         let payment = order.payment.clone().unwrap_or_else(|| state.encode(&order.id));
         Ok(CheckoutSession {
-            url: self.page_url(&order.id),
+            url: order.page_in_language(self.page_url(&order.id)),
             payment: Some(payment),
             customer: None,
             is_lasting: true,

@@ -216,6 +216,20 @@ async fn sandbox_page_needs_token_of_order() {
 }
 
 #[tokio::test]
+async fn sandbox_page_has_language_of_order() {
+    let fixture = SandboxFixture::open().await;
+    let id = fixture.buy("order-1").await;
+    let shown = fixture.sandbox.show(&id, &fixture.sandbox.token(&id)).await.unwrap().unwrap();
+    for (language, query) in [(None, ""), (Some("pt-BR"), "&hl=pt-BR"), (Some("a b"), ""), (Some(""), "")] {
+        let order = Order { language: language.map(str::to_owned), ..shown.order.clone() };
+        let email = "ann@example.org".to_owned();
+        let request = CheckoutRequest { order, email, customer: None, subscription: None };
+        let session = fixture.sandbox.create_checkout(request).await.unwrap();
+        assert_eq!(session.url, format!("{}{query}", fixture.sandbox.page_url(&id)));
+    }
+}
+
+#[tokio::test]
 async fn sandbox_ignores_orders_of_other_providers() {
     let fixture = SandboxFixture::open().await;
     let order = Order {
