@@ -37,7 +37,8 @@ async fn start(proxy: &ReplayProxy) -> Result<JobFixture> {
     let key = keys.first().context("no account")?;
     let bearer = format!("Bearer {}", key.reveal());
     let settings = [
-        ("VERBATIM_LIMITS__JOB_ITEMS_AT_ONCE", CONCURRENCY.to_string()),
+        // An account gets half of the places.
+        ("VERBATIM_LIMITS__JOB_ITEMS_AT_ONCE", (2 * CONCURRENCY).to_string()),
         ("VERBATIM_PLANS__FREE__CREDITS", "1000000".to_owned()),
         ("VERBATIM_PLANS__FREE__REQUESTS_PER_MINUTE", "100000".to_owned()),
     ];

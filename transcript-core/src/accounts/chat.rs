@@ -9,6 +9,7 @@ use tokio::sync::oneshot;
 
 use super::{
     Delivery, RequestGuard, StoredResponse, TranscriptParams, V1Error,
+    fetch_payment::RequestEnd,
     transcript::{LanguagePreference, parse_video},
 };
 use crate::{
@@ -22,6 +23,12 @@ use crate::{
 /// The message if the model refuses a question.
 const REFUSED: &str = "message: the chat model refused this question: please ask it in other words. If the transcript \
                        was fetched for it, that was charged, and your next request for the transcript is free.";
+
+/// The message if the answer of the model cannot be read.
+const UNREADABLE: &str =
+    "The chat model returned an unreadable answer. Nothing was charged; please try again.";
+/// The message if the model does not answer.
+const UNANSWERED: &str = "The chat model did not answer. Nothing was charged; please try again in a moment.";
 
 /// Parameters of a chat request, unvalidated.
 #[derive(Clone, PartialEq, Eq)]
@@ -77,6 +84,18 @@ impl PreparedChat {
 
 /// The video, its answer, the credits left, and whether the transcript was archived before.
 type ObtainedAnswer = (VideoId, VerifiedAnswer, ChatCredits, bool);
+
+/// Why a question has no answer, and how its request ends.
+struct ChatFailure {
+    error: V1Error,
+    end: RequestEnd,
+}
+
+impl From<V1Error> for ChatFailure {
+    fn from(error: V1Error) -> Self {
+        Self { error, end: RequestEnd::Failed }
+    }
+}
 
 /// A validated chat request.
 pub(super) struct ValidatedChat {
@@ -164,11 +183,8 @@ impl Delivery {
         };
         match outcome {
             Some(Ok(answer)) => Ok(PreparedChat::new(guard, answer)),
-            // From then on, only a question that the model refuses is an invalid request.
-            Some(Err(error @ V1Error::BadRequest(_))) if served.load(Ordering::Relaxed) => {
-                Err(guard.reject_refused(error).await)
-            }
-            Some(Err(error)) => Err(guard.reject(error).await),
+            Some(Err(ChatFailure { error, end: RequestEnd::Failed })) => Err(guard.reject(error).await),
+            Some(Err(ChatFailure { error, end })) => Err(guard.reject_question(error, end).await),
             // The drop of the guard charges the call or releases its hold.
             None => Err(V1Error::interrupted()),
         }
@@ -179,7 +195,7 @@ impl Delivery {
         guard: &mut RequestGuard,
         chat: &Chat,
         request: ValidatedChat,
-    ) -> Result<ObtainedAnswer, V1Error> {
+    ) -> Result<ObtainedAnswer, ChatFailure> {
         let video = &request.video;
         guard.set_video(video);
         let (cost, memo) = (self.context.options.credits_per_message, format!("chat {video}"));
@@ -202,7 +218,7 @@ impl Delivery {
             // From here on the operator pays for the model.
             served.store(!chat.is_extractive(), Ordering::Relaxed);
             let answer = answer(chat, &stored, &request).await?;
-            Ok((stored.transcript.video.clone(), answer))
+            Ok::<_, ChatFailure>((stored.transcript.video.clone(), answer))
         };
         let ((video, answer), credits_left) = guard.work_for_credits(cost, &memo, is_immediate, work).await?;
         let remaining = credits_left.unwrap_or(before.remaining.saturating_sub(cost));
@@ -215,28 +231,29 @@ async fn answer(
     chat: &Chat,
     stored: &StoredTranscript,
     request: &ValidatedChat,
-) -> Result<VerifiedAnswer, V1Error> {
+) -> Result<VerifiedAnswer, ChatFailure> {
     let (transcript, question) = (Arc::clone(&stored.transcript), request.question.clone());
     let answer = match &request.sink {
         None => chat.answer(transcript, question).await,
         Some(sink) => chat.answer_streaming(transcript, question, Arc::clone(sink)).await,
     };
-    answer.map_err(|error| model_error(&error))
+    answer.map_err(|error| model_failure(&error))
 }
 
 /// Maps a chat model's error to the caller's error and logs its details.
-fn model_error(error: &Error) -> V1Error {
+///
+/// A client can cause a refusal and an unreadable answer. All else is about the operator's service or settings.
+fn model_failure(error: &Error) -> ChatFailure {
     if error.kind() == ErrorKind::Unsupported {
         tracing::error!(%error, "chat model refused a question");
-        return V1Error::BadRequest(REFUSED.to_owned());
+        return ChatFailure { error: V1Error::BadRequest(REFUSED.to_owned()), end: RequestEnd::Refused };
     }
     tracing::error!(%error, "chat model failed");
-    V1Error::Internal(match error.kind() {
-        ErrorKind::Corrupt => {
-            "The chat model returned an unreadable answer. Nothing was charged; please try again.".to_owned()
-        }
-        _ => "The chat model did not answer. Nothing was charged; please try again in a moment.".to_owned(),
-    })
+    let (message, end) = match error.kind() {
+        ErrorKind::Corrupt => (UNREADABLE, RequestEnd::Unreadable),
+        _ => (UNANSWERED, RequestEnd::Failed),
+    };
+    ChatFailure { error: V1Error::Internal(message.to_owned()), end }
 }
 
 pub(super) fn validate(

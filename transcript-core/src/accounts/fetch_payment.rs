@@ -74,6 +74,8 @@ pub(super) enum RequestEnd {
     Failed,
     /// The chat model refused the question after the fetch. That is counted as an attempt elsewhere.
     Refused,
+    /// The answer of the chat model was unreadable. That is counted as an attempt elsewhere.
+    Unreadable,
     /// The client disconnected.
     Disconnected,
 }

@@ -78,11 +78,12 @@ pub struct AccountsOptions {
     /// Registrations per network per hour (`limits.register_per_network_per_hour`).
     #[default(5)]
     pub register_per_network_per_hour: u32,
-    /// Mails to one address per hour, from all clients together.
+    /// Verification mails to one address per hour, from all clients together. Of sign-in mails as many for each
+    /// network, and six times as many in all.
     #[default(5)]
     pub register_per_address_per_hour: u32,
     /// Fetches of an account per hour that it abandoned or that found no transcript, and its questions that the chat
-    /// model refused (`limits.attempts_per_account_per_hour`).
+    /// model refused or answered unreadably (`limits.attempts_per_account_per_hour`).
     #[default(60)]
     pub attempts_per_account_per_hour: u32,
     /// New transcripts of all accounts together per UTC day (`limits.accounts_per_day`).
@@ -94,8 +95,9 @@ pub struct AccountsOptions {
     /// Videos of a job (`limits.items_per_job`).
     #[default(5_000)]
     pub items_per_job: u32,
-    /// Items of jobs that one process works on at the same time (`limits.job_items_at_once`).
-    #[default(16)]
+    /// Items of jobs that one process works on at the same time, at most half of them of one account
+    /// (`limits.job_items_at_once`).
+    #[default(32)]
     pub job_items_at_once: u32,
     /// Whether webhooks may be sent to http addresses and private hosts (`webhooks.allow_private`).
     pub private_webhooks: bool,

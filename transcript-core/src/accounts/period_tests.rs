@@ -198,7 +198,8 @@ async fn run_steps(anchor: Timestamp, steps: Vec<(PeriodStep, PeriodAction)>) ->
         match action {
             PeriodAction::Grant(amount) => {
                 let (id, wallet) = (GrantId::new(format!("g{step}")), account.wallet.clone());
-                ledger.grant(GrantRequest { id, wallet, amount, now, memo: String::new() }).await.unwrap();
+                let grant = GrantRequest { id, wallet, amount, now, memo: String::new() };
+                let _ = ledger.grant(grant).await.unwrap();
                 oracle.purchased += amount;
             }
             PeriodAction::Spend(amount) => {

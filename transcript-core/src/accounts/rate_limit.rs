@@ -107,8 +107,8 @@ impl AccountLimits {
         }
     }
 
-    /// Counts a failed or abandoned fetch of an account, or a question that the chat model refused. It has ended, so an
-    /// error has no effect.
+    /// Counts a failed or abandoned fetch of an account, or a question that the chat model refused or answered
+    /// unreadably. It has ended, so an error has no effect.
     pub(super) async fn count_attempt(&self, account: &AccountId, now: Timestamp) {
         let _ = self.acquire(vec![self.attempt(account)], now).await;
     }

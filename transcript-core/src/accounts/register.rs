@@ -12,6 +12,8 @@ use crate::{
 };
 
 const HOUR_MS: u64 = 3600 * 1000;
+/// Networks that may request as many sign-in mails to an address as one may: more than a /48, which counts as four.
+const SIGN_IN_NETWORKS: u32 = 6;
 
 impl AccountKeys {
     /// Queues a verification mail.
@@ -32,7 +34,9 @@ impl AccountKeys {
     ///
     /// `language` is the tag of the language of the mail: that of the page with the form.
     ///
-    /// The response is the same for both, and the limits are those of [`AccountKeys::register`].
+    /// The response is the same for both, and the limit of the network is that of [`AccountKeys::register`]. The mails
+    /// to an address count per network and in all, apart from those of registrations: requests of others must not keep
+    /// its holder from signing in.
     ///
     /// # Errors
     /// As [`AccountKeys::register`].
@@ -71,13 +75,7 @@ impl AccountKeys {
                 ));
             }
             // Separate from the network's limit, which counts every attempt.
-            let address_limit = LimitRequest {
-                bucket: format!("mail/{}", keys.networks.digest(email.as_str(), now)),
-                max: options.register_per_address_per_hour.min(LIMIT_MAX),
-                window_ms: HOUR_MS,
-                cost: 1,
-            };
-            if keys.limits.acquire(vec![address_limit], now).await?.is_some() {
+            if keys.limits.acquire(keys.address_limits(&email, kind, client, now), now).await?.is_some() {
                 return Ok(());
             }
             let intent = MailIntent {
@@ -91,6 +89,31 @@ impl AccountKeys {
             queued.map_err(V1Error::from_store_error)
         };
         self.context.task(work).await
+    }
+
+    /// The limits of the mails of this kind to an address.
+    fn address_limits(
+        &self,
+        email: &Email,
+        kind: MailKind,
+        client: Option<IpAddr>,
+        now: Timestamp,
+    ) -> Vec<LimitRequest> {
+        let per_hour = self.context.options.register_per_address_per_hour;
+        let address = self.networks.digest(email.as_str(), now);
+        let total = |bucket: String, max: u32| LimitRequest {
+            bucket,
+            max: max.min(LIMIT_MAX),
+            window_ms: HOUR_MS,
+            cost: 1,
+        };
+        if kind != MailKind::SignIn {
+            return vec![total(format!("mail/{address}"), per_hour)];
+        }
+        let bucket = format!("sign-in/{address}");
+        let mut limits = self.networks.limit_requests(&bucket, client, per_hour, HOUR_MS, now);
+        limits.push(total(bucket, per_hour.saturating_mul(SIGN_IN_NETWORKS)));
+        limits
     }
 
     /// The sender of the queued mails, which `notifier` wakes. `languages` are those of [`MailBranding`].

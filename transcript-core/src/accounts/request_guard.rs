@@ -274,13 +274,13 @@ impl RequestGuard {
     ///
     /// Work that is immediate, and free of cost for the operator, is charged in one step when it is done. Other
     /// work is held for first; [`RequestGuard::deliver`] settles the hold. Failed work is not charged.
-    pub(super) async fn work_for_credits<T>(
+    pub(super) async fn work_for_credits<T, E: From<V1Error>>(
         &mut self,
         cost: u64,
         memo: &str,
         is_immediate: bool,
-        work: impl Future<Output = Result<T, V1Error>>,
-    ) -> Result<(T, Option<u64>), V1Error> {
+        work: impl Future<Output = Result<T, E>>,
+    ) -> Result<(T, Option<u64>), E> {
         if is_immediate {
             let result = work.await?;
             return Ok((result, self.charge(cost, memo).await?));
@@ -330,15 +330,15 @@ impl RequestGuard {
         error
     }
 
-    /// Ends the call with the error for a question that the chat model refused.
+    /// Ends the call with the error for a question that the chat model refused or answered unreadably.
     ///
-    /// It is counted as an attempt of the account, and costs the fetch before it: a client can cause it.
-    pub(super) async fn reject_refused(mut self, error: V1Error) -> V1Error {
+    /// It is counted as an attempt of the account, because a client can cause it. A refusal costs the fetch before it.
+    pub(super) async fn reject_question(mut self, error: V1Error, end: RequestEnd) -> V1Error {
         let resources = std::mem::take(&mut self.resources);
         let (credits, account) = (Arc::clone(&self.credits), self.caller.account.id.clone());
         let work = async move {
             credits.limits.count_attempt(&account, credits.context.now()).await;
-            resources.release(RequestEnd::Refused).await;
+            resources.release(end).await;
         };
         self.credits.context.finish(work).await;
         error

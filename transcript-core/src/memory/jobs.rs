@@ -8,9 +8,9 @@ use super::{SharedState, webhooks::StoredEvent};
 use crate::{
     accounts::{
         jobs::{
-            ClaimedItem, ClaimedListing, CreateJobOutcome, ItemClaim, ItemOutcome, ItemReturn, ItemStatus,
-            Job, JobFigures, JobItem, JobLimits, JobStatus, JobStore, ListingClaim, ListingOutcome, NewItem,
-            PauseReason,
+            ClaimLimits, ClaimedItem, ClaimedListing, CreateJobOutcome, ItemClaim, ItemOutcome, ItemReturn,
+            ItemStatus, Job, JobFigures, JobItem, JobLimits, JobStatus, JobStore, ListingClaim,
+            ListingOutcome, NewItem, PauseReason,
         },
         webhooks::SecretGeneration,
     },
@@ -141,9 +141,15 @@ pub(super) fn find<'a>(jobs: &'a mut [StoredJob], id: &JobId) -> Option<&'a mut 
 }
 
 /// Claims one item of the job whose turn it is; `None` if no job is due.
-fn claim_next(jobs: &mut [StoredJob], now: Timestamp, lease_until: Timestamp) -> Option<Option<ClaimedItem>> {
+fn claim_next(
+    jobs: &mut [StoredJob],
+    now: Timestamp,
+    lease_until: Timestamp,
+    limits: &ClaimLimits,
+) -> Option<Option<ClaimedItem>> {
     let last = last_turn(jobs);
-    let due = jobs.iter_mut().filter(|stored| stored.is_claimable(now));
+    let is_due = |stored: &&mut StoredJob| stored.is_claimable(now) && !limits.is_full(&stored.job.account);
+    let due = jobs.iter_mut().filter(is_due);
     let next = due.min_by(|one, other| (one.turn, &one.job.id).cmp(&(other.turn, &other.job.id)))?;
     let claimed = next.claim(now, lease_until);
     if let Some(claimed) = &claimed {
@@ -220,12 +226,18 @@ impl JobStore for MemoryJobs {
         Ok(items.iter().skip(from).take(limit as usize).map(|stored| stored.item.clone()).collect())
     }
 
-    async fn claim(&self, now: Timestamp, lease_until: Timestamp, limit: u32) -> Result<Vec<ClaimedItem>> {
+    async fn claim(
+        &self,
+        now: Timestamp,
+        lease_until: Timestamp,
+        mut limits: ClaimLimits,
+    ) -> Result<Vec<ClaimedItem>> {
         let mut jobs = self.jobs.lock();
         let mut claimed = Vec::new();
-        while claimed.len() < limit as usize
-            && let Some(next) = claim_next(&mut jobs, now, lease_until)
+        while claimed.len() < limits.items as usize
+            && let Some(next) = claim_next(&mut jobs, now, lease_until, &limits)
         {
+            next.iter().for_each(|item| limits.add(&item.account));
             claimed.extend(next);
         }
         Ok(claimed)

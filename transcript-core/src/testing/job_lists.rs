@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::{at, call_concurrently, expect_ok};
 use crate::{
     accounts::jobs::{
-        ClaimedListing, CreateJobOutcome, ItemFailure, ItemStatus, Job, JobCounts, JobLimits, JobStatus,
-        JobStore, ListingOutcome, PauseReason, SourceList,
+        ClaimLimits, ClaimedListing, CreateJobOutcome, ItemFailure, ItemStatus, Job, JobCounts, JobLimits,
+        JobStatus, JobStore, ListingOutcome, PauseReason, SourceList,
     },
     ids::{AccountId, JobId},
     supplier::ListPosition,
@@ -83,7 +83,7 @@ async fn stored(store: &Jobs, id: &str) -> Job {
 }
 
 async fn claim_items(store: &Jobs, now: i64) -> Vec<u64> {
-    let claimed = expect_ok(store.claim(at(now), at(now + 60), 100).await);
+    let claimed = expect_ok(store.claim(at(now), at(now + 60), ClaimLimits::new(100, u32::MAX)).await);
     claimed.iter().map(|item| item.claim.index).collect()
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::{at, call_concurrently, expect_ok};
 use crate::{
     accounts::jobs::{
-        ClaimedItem, CreateJobOutcome, ItemFailure, ItemOutcome, ItemReturn, ItemStatus, Job, JobCounts,
-        JobLimits, JobStatus, JobStore, NewItem, PauseReason,
+        ClaimLimits, ClaimedItem, CreateJobOutcome, ItemFailure, ItemOutcome, ItemReturn, ItemStatus, Job,
+        JobCounts, JobLimits, JobStatus, JobStore, NewItem, PauseReason,
     },
     ids::{AccountId, JobId},
     page::PageRequest,
@@ -23,6 +23,7 @@ macro_rules! jobs_conformance {
             job_limits_reject_and_delete
             claims_take_items_in_order_once
             claims_alternate_between_accounts
+            claims_leave_places_to_other_accounts
             failed_fetch_of_item_is_remembered_from_first
             expired_claim_is_replaced_and_has_no_effect
             ended_items_complete_job
@@ -71,7 +72,7 @@ async fn create(store: &Jobs, id: &str, account: &str, count: usize, now: i64) -
 
 /// Claims items for 60 seconds.
 async fn claim(store: &Jobs, now: i64, limit: u32) -> Vec<ClaimedItem> {
-    expect_ok(store.claim(at(now), at(now + 60), limit).await)
+    expect_ok(store.claim(at(now), at(now + 60), ClaimLimits::new(limit, u32::MAX)).await)
 }
 
 fn names(claimed: &[ClaimedItem]) -> Vec<String> {
@@ -164,6 +165,26 @@ pub async fn claims_alternate_between_accounts(store: Jobs) {
     let accounts: Vec<_> = turns.iter().map(|item| item.account.as_str()).collect();
     let of_two = accounts.iter().filter(|account| **account == "two").count();
     assert_eq!(of_two, 2, "of four claims two are for the account with two items: {accounts:?}");
+}
+
+/// An account gets no more than its share, the items that the caller works on included.
+pub async fn claims_leave_places_to_other_accounts(store: Jobs) {
+    create(&store, "a", "one", 3, 0).await;
+    create(&store, "b", "one", 3, 0).await;
+    let claim = async |running: usize, now: i64| {
+        let mut limits = ClaimLimits::new(9, 6);
+        (0..running).for_each(|_| limits.add(&AccountId::new("one")));
+        names(&expect_ok(store.claim(at(now), at(now + 60), limits).await))
+    };
+    assert_eq!(claim(1, 0).await.len(), 2);
+    assert_eq!(claim(3, 0).await, Vec::<String>::new());
+    create(&store, "c", "two", 1, 0).await;
+    assert_eq!(claim(3, 0).await, ["c/0"], "another account has its own share");
+    assert_eq!(claim(0, 0).await.len(), 3);
+    assert_eq!(claim(0, 0).await.len(), 1, "one item was left");
+    expect_ok(store.cancel(&JobId::new("a"), at(1)).await);
+    assert_eq!(claim(3, 60).await, ["c/0"], "also if leases have expired, and of a cancelled job");
+    assert_eq!(claim(2, 60).await.len(), 1);
 }
 
 /// A later claim ends an earlier one, whose effects are void.

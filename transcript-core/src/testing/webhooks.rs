@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{at, call_concurrently, expect_ok};
 use crate::{
     accounts::{
-        jobs::{ItemOutcome, ItemReturn, Job, JobLimits, JobStore, NewItem, PauseReason},
+        jobs::{ClaimLimits, ItemOutcome, ItemReturn, Job, JobLimits, JobStore, NewItem, PauseReason},
         webhooks::{EventState, JobEventKind, LeasedEvent, SecretGeneration, WebhookAttempt, WebhookStore},
     },
     ids::{AccountId, JobId},
@@ -92,7 +92,7 @@ async fn kinds(store: &Stores, id: &str) -> Vec<(u64, JobEventKind, Timestamp)> 
 pub async fn ends_and_pauses_are_events(store: Stores) {
     create(&store, "job_a", "one", 2, 0).await;
     assert_eq!(lease(&store, 9, 9).await, [], "a new job has no event");
-    let claimed = expect_ok(store.claim(at(0), at(60), 2).await);
+    let claimed = expect_ok(store.claim(at(0), at(60), ClaimLimits::new(2, u32::MAX)).await);
     let pause = Some(PauseReason::PaymentRequired);
     let returned = ItemReturn { due_at: at(10), is_failure: false, is_attempt: false, pause };
     for item in &claimed {
@@ -106,7 +106,7 @@ pub async fn ends_and_pauses_are_events(store: Stores) {
     assert_eq!(event.event.id(), "evt_a_1");
     assert!(deliver(&store, event, 5).await);
     for (index, now) in [(0, 12), (1, 13)] {
-        let claimed = expect_ok(store.claim(at(now), at(now + 60), 1).await);
+        let claimed = expect_ok(store.claim(at(now), at(now + 60), ClaimLimits::new(1, u32::MAX)).await);
         assert_eq!(claimed[0].claim.index, index);
         expect_ok(store.end_item(&claimed[0].claim, ItemOutcome::Done { spent: 1 }, at(now)).await);
     }

@@ -79,8 +79,10 @@ enum ChatFailure {
     Rejected(u16),
     /// The service failed with an internal error, with this status.
     ServerError(u16),
-    /// The response is invalid; the text says why.
+    /// The answer of the model is invalid; the text says why. The text of a request can cause this.
     Unreadable(&'static str),
+    /// The response is not one of a chat service, such as the page of a proxy; the text says why.
+    Foreign(&'static str),
 }
 
 impl ChatFailure {
@@ -96,7 +98,7 @@ impl ChatFailure {
 
     fn error(self) -> Error {
         let (kind, retry) = match &self {
-            Self::Unreachable(_) | Self::Throttled(_) | Self::ServerError(_) => {
+            Self::Unreachable(_) | Self::Throttled(_) | Self::ServerError(_) | Self::Foreign(_) => {
                 (ErrorKind::Unavailable, Retry::Backoff)
             }
             Self::Unreadable(_) => (ErrorKind::Corrupt, Retry::Backoff),
@@ -121,7 +123,9 @@ impl ChatFailure {
             Self::ServerError(status) => {
                 format!("the chat service failed with an internal error (HTTP {status})")
             }
-            Self::Unreadable(what) => format!("the response of the chat service is invalid: {what}"),
+            Self::Unreadable(what) | Self::Foreign(what) => {
+                format!("the response of the chat service is invalid: {what}")
+            }
         };
         Error::new(kind, retry, message)
     }
@@ -236,7 +240,7 @@ impl OpenAiChat {
     ) -> Result<(), ChatFailure> {
         let quirks = *self.quirks.lock().unwrap_or_else(PoisonError::into_inner);
         let body = serde_json::to_vec(&CompletionRequest::new(&self.options.model, messages, tokens, quirks));
-        let body = body.map_err(|_| ChatFailure::Unreadable("the request cannot be encoded"))?;
+        let body = body.map_err(|_| ChatFailure::Foreign("the request cannot be encoded"))?;
         let sent = post_json(&self.client, &self.url, self.authorization.as_ref(), body).await;
         let response = sent.map_err(ChatFailure::Unreachable)?;
         let status = response.status();
@@ -262,9 +266,9 @@ async fn read_complete(response: Response, state: &mut StreamState) -> Result<()
         fault => ChatFailure::Unreachable(fault),
     })?;
     let answer: CompletionResponse =
-        serde_json::from_slice(&body).map_err(|_| ChatFailure::Unreadable("it is not a JSON answer"))?;
+        serde_json::from_slice(&body).map_err(|_| ChatFailure::Foreign("it is not a JSON answer"))?;
     if !answer.has_content() && !answer.is_fault() {
-        return Err(ChatFailure::Unreadable("it is not a JSON answer"));
+        return Err(ChatFailure::Foreign("it is not a JSON answer"));
     }
     state.take(answer)?;
     Ok(())
@@ -273,7 +277,7 @@ async fn read_complete(response: Response, state: &mut StreamState) -> Result<()
 /// Reads a streamed answer.
 async fn read_stream(mut response: Response, state: &mut StreamState) -> Result<(), ChatFailure> {
     let (mut events, mut taken, mut has_content) = (SseParser::default(), 0_usize, false);
-    let unreadable = |_| ChatFailure::Unreadable("it is not an event stream");
+    let unreadable = |_| ChatFailure::Foreign("it is not an event stream");
     loop {
         let chunk = response
             .chunk()
@@ -298,7 +302,7 @@ async fn read_stream(mut response: Response, state: &mut StreamState) -> Result<
                 };
             }
             let answer: CompletionResponse = serde_json::from_str(&data)
-                .map_err(|_| ChatFailure::Unreadable("an event is not a JSON answer"))?;
+                .map_err(|_| ChatFailure::Foreign("an event is not a JSON answer"))?;
             has_content |= answer.has_content();
             if !state.take(answer)? {
                 return Ok(());

@@ -275,7 +275,7 @@ pub(super) const LIMITS: &[Setting] = &[
         "limits.attempts_per_account_per_hour",
         |reader, all| reader.small(&mut all.options.accounts.attempts_per_account_per_hour, RATE),
         "Fetches per account of the v1 API and hour that found no transcript or that the client did not wait \
-         for, and questions that the chat model refused.",
+         for, and questions that the chat model refused or answered unreadably.",
     )
     .reloadable(),
     bounded(
@@ -293,7 +293,8 @@ pub(super) const LIMITS: &[Setting] = &[
     bounded(
         "limits.job_items_at_once",
         |reader, all| reader.small(&mut all.options.accounts.job_items_at_once, 1..=1_000),
-        "Videos of jobs that a server works on at the same time. The limits of the sources hold as well.",
+        "Videos of jobs that a server works on at the same time, at most half of them of one account. The \
+         limits of the sources hold as well.",
     )
     .reloadable(),
     bounded(
@@ -305,8 +306,8 @@ pub(super) const LIMITS: &[Setting] = &[
     bounded(
         "limits.register_per_network_per_hour",
         |reader, all| reader.small(&mut all.options.accounts.register_per_network_per_hour, RATE),
-        "Registrations at the v1 API per network and hour. One address receives at most 5 mails an hour, \
-         from all networks together.",
+        "Registrations and requests to sign in per network and hour. One address receives at most 5 \
+         verification mails an hour, and of sign-in mails 5 for each network and 30 in all.",
     )
     .reloadable(),
     bounded(

@@ -2,7 +2,9 @@
 
 use transcript_core::{
     Result, Timestamp,
-    accounts::jobs::{ClaimedItem, ItemClaim, ItemOutcome, ItemReturn, ItemStatus, Job, JobStatus},
+    accounts::jobs::{
+        ClaimLimits, ClaimedItem, ItemClaim, ItemOutcome, ItemReturn, ItemStatus, Job, JobStatus,
+    },
     ids::JobId,
 };
 
@@ -20,15 +22,23 @@ use crate::{
 const CLAIMS_MAX: u32 = 100;
 
 /// Whether an item may be due. A read, so that an idle server writes nothing.
-pub(super) const IS_DUE: &str = "SELECT 1 FROM jobs
-    WHERE due_at <= $1 AND status IN ('queued', 'running', 'cancelled') ORDER BY turn, id LIMIT 1";
-/// The due job whose turn it is. On PostgreSQL it skips jobs that another server changes.
+pub(super) const IS_DUE: Statement = sql! {
+    sqlite: "SELECT 1 FROM jobs
+        WHERE due_at <= $1 AND status IN ('queued', 'running', 'cancelled')
+            AND account NOT IN (SELECT value FROM json_each($2)) ORDER BY turn, id LIMIT 1",
+    postgres: "SELECT 1 FROM jobs
+        WHERE due_at <= $1 AND status IN ('queued', 'running', 'cancelled') AND account <> ALL ($2)
+        ORDER BY turn, id LIMIT 1",
+};
+/// The due job whose turn it is, of accounts that are not left out. On PostgreSQL it skips jobs that another server
+/// changes.
 const PICK_JOB: Statement = sql! {
     sqlite: concat!("SELECT ", job_columns!(), " FROM jobs
-        WHERE due_at <= $1 AND status IN ('queued', 'running', 'cancelled') ORDER BY turn, id LIMIT 1"),
+        WHERE due_at <= $1 AND status IN ('queued', 'running', 'cancelled')
+            AND account NOT IN (SELECT value FROM json_each($2)) ORDER BY turn, id LIMIT 1"),
     postgres: concat!("SELECT ", job_columns!(), " FROM jobs
-        WHERE due_at <= $1 AND status IN ('queued', 'running', 'cancelled') ORDER BY turn, id LIMIT 1
-        FOR UPDATE SKIP LOCKED"),
+        WHERE due_at <= $1 AND status IN ('queued', 'running', 'cancelled') AND account <> ALL ($2)
+        ORDER BY turn, id LIMIT 1 FOR UPDATE SKIP LOCKED"),
 };
 pub(super) const PICK_ITEM: &str = "SELECT idx, video, status, claims, attempts, failing_since FROM job_items
     WHERE job = $1 AND due_at <= $2 ORDER BY idx LIMIT 1";
@@ -64,19 +74,23 @@ pub(super) const INDEXED_STATEMENTS: [&str; 6] =
 pub(super) struct ClaimTx {
     pub(super) now: Timestamp,
     pub(super) lease_until: Timestamp,
-    pub(super) limit: u32,
+    pub(super) limits: ClaimLimits,
 }
 
 impl WriteTx for ClaimTx {
     type Outcome = Vec<ClaimedItem>;
 
     async fn run<S: Session>(&self, db: &mut S) -> DbResult<Vec<ClaimedItem>> {
-        let mut claimed = Vec::new();
-        while claimed.len() < self.limit.min(CLAIMS_MAX) as usize {
-            let Some(mut row) = db.row(PICK_JOB, &values![self.now.as_millis()]).await? else { break };
+        let (mut claimed, mut limits) = (Vec::new(), self.limits.clone());
+        while claimed.len() < limits.items.min(CLAIMS_MAX) as usize {
+            let due = db.row(PICK_JOB, &values![self.now.as_millis(), limits.full_accounts()]).await?;
+            let Some(mut row) = due else { break };
             let mut job = read_job(&mut row)?;
             match self.claim(db, &mut job).await? {
-                Some(item) => claimed.push(item),
+                Some(item) => {
+                    limits.add(&item.account);
+                    claimed.push(item);
+                }
                 None => {
                     job.due_at = next_due(db, &job.id).await?;
                     update_job(db, &job).await?;

@@ -9,8 +9,9 @@ use async_trait::async_trait;
 use transcript_core::{
     Error, Page, PageRequest, Result, Timestamp,
     accounts::jobs::{
-        ClaimedItem, ClaimedListing, CreateJobOutcome, ItemClaim, ItemOutcome, ItemReturn, Job, JobFigures,
-        JobItem, JobLimits, JobStatus, JobStore, ListingClaim, ListingOutcome, NewItem, PauseReason,
+        ClaimLimits, ClaimedItem, ClaimedListing, CreateJobOutcome, ItemClaim, ItemOutcome, ItemReturn, Job,
+        JobFigures, JobItem, JobLimits, JobStatus, JobStore, ListingClaim, ListingOutcome, NewItem,
+        PauseReason,
     },
     ids::{AccountId, Cursor, JobId},
 };
@@ -307,10 +308,18 @@ impl<D: Database, Q: Queues> JobStore for Store<D, Q> {
         self.database.find(ITEMS, &bounds, read_item).await
     }
 
-    async fn claim(&self, now: Timestamp, lease_until: Timestamp, limit: u32) -> Result<Vec<ClaimedItem>> {
-        let due = self.database.find_first(IS_DUE, &values![now.as_millis()], |_| Ok(())).await?;
+    async fn claim(
+        &self,
+        now: Timestamp,
+        lease_until: Timestamp,
+        limits: ClaimLimits,
+    ) -> Result<Vec<ClaimedItem>> {
+        let due = {
+            let bounds = values![now.as_millis(), limits.full_accounts()];
+            self.database.find_first(IS_DUE, &bounds, |_| Ok(())).await?
+        };
         match due {
-            Some(()) if limit > 0 => self.database.run(ClaimTx { now, lease_until, limit }).await,
+            Some(()) if limits.items > 0 => self.database.run(ClaimTx { now, lease_until, limits }).await,
             _ => Ok(Vec::new()),
         }
     }

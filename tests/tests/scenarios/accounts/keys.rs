@@ -1,9 +1,12 @@
 //! Keys of accounts: first key, rotation and recovery.
 
+use std::net::IpAddr;
+
 use futures_util::future::join_all;
 use transcript_core::{
     accounts::{AccountPrincipal, Accounts, V1Endpoint, VerifyOutcome},
     directory::Plan as AccountPlan,
+    ids::Holder,
 };
 
 use super::*;
@@ -119,6 +122,36 @@ fn token_64_concurrent_redemptions_leave_one_live_key() {
         let keys: Vec<_> = keys.collect();
         assert_eq!(keys.len(), 1, "a redemption must void the other tokens of the address");
         open(accounts, keys[0].key.reveal()).await.unwrap();
+    });
+}
+
+/// Strangers who request mails to an address do not keep its holder from signing in.
+#[test]
+fn sign_in_mails_count_per_network_and_apart_from_registrations() {
+    let mut config = WorldConfig::default();
+    config.accounts.register_per_network_per_hour = 1_000;
+    run_scenario(config, |life| async move {
+        let (keys, holder) = (&life.accounts[0].keys, Holder::new("sender"));
+        let queued = async || {
+            let end = life.now().plus(Duration::from_secs(24 * 3_600));
+            life.world.outbox.lease_due(&holder, life.now(), end, 100).await.unwrap().len()
+        };
+        let client = |number: u8| Some(IpAddr::from([192, 0, 2, number]));
+        for _ in 0..7 {
+            keys.register(EMAIL, client(1)).await.unwrap();
+        }
+        assert_eq!(queued().await, 5);
+        for (numbers, mails) in [(1..2, 5), (2..3, 5), (3..20, 20), (20..21, 0)] {
+            for number in numbers.clone() {
+                for _ in 0..7 {
+                    keys.request_sign_in(EMAIL, client(number), None).await.unwrap();
+                }
+            }
+            assert_eq!(queued().await, mails, "networks {numbers:?}");
+        }
+        advance(3_600).await;
+        keys.request_sign_in(EMAIL, client(20), None).await.unwrap();
+        assert_eq!(queued().await, 1);
     });
 }
 

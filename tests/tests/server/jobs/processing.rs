@@ -89,7 +89,8 @@ async fn cancelled_job_costs_only_what_had_started() -> Result<()> {
     let proxy = start_platform(&videos, &[], gated(&gate))?;
     let data = TempDir::new()?;
     let mut outbox = MailClient::new(&data);
-    let server = serve(&data, &proxy, &[("VERBATIM_LIMITS__JOB_ITEMS_AT_ONCE", "5")])?;
+    // An account gets half of the places.
+    let server = serve(&data, &proxy, &[("VERBATIM_LIMITS__JOB_ITEMS_AT_ONCE", "10")])?;
     let key = create_account(&server, &mut outbox, "ann@example.org").await?;
     let id = start_job(&server, &key, &videos).await?;
     wait_until("no item started", async || Ok(job(&server, &key, &id).await?["counts"]["running"] == 5))
@@ -122,7 +123,7 @@ async fn large_job_does_not_delay_small_job_of_other_account() -> Result<()> {
     let proxy = start_platform(&all, &[], delayed(40))?;
     let data = TempDir::new()?;
     let mut outbox = MailClient::new(&data);
-    let server = serve(&data, &proxy, &[("VERBATIM_LIMITS__JOB_ITEMS_AT_ONCE", "4")])?;
+    let server = serve(&data, &proxy, &[("VERBATIM_LIMITS__JOB_ITEMS_AT_ONCE", "8")])?;
     let ann = create_account(&server, &mut outbox, "ann@example.org").await?;
     let bob = create_account(&server, &mut outbox, "bob@example.org").await?;
     let large = start_job(&server, &ann, &many).await?;

@@ -1,6 +1,6 @@
 //! Requests about jobs.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use super::{
     AccountJobs, CreateJobOutcome, ItemFailure, ItemStatus, Job, JobItem, JobParams,
@@ -19,6 +19,7 @@ use crate::{
     ids::{Cursor, JobId},
     page::{Page, PageRequest},
     supplier::missing_lister,
+    time::Timestamp,
     transcript::{LanguageTag, TrackInfo, best_track},
     video::Platform,
 };
@@ -26,6 +27,8 @@ use crate::{
 /// The message of a server that reads no lists of YouTube.
 const NO_LISTER: &str = "This server does not read playlists, channels and searches: none of its sources requests YouTube itself. Send the links of \
      the videos in urls.";
+/// How long a request with the same idempotency key is a repeat: a little less than responses are stored.
+const REPEAT_WINDOW: Duration = Duration::from_secs(23 * 3_600);
 /// The longest id of a job in a request.
 const ID_MAX: usize = 64;
 
@@ -106,7 +109,8 @@ impl AccountJobs {
 
     /// Creates a job of a request's account.
     ///
-    /// Links of the same video are one item. A repeat with the same idempotency key creates no second job.
+    /// Links of the same video are one item. A repeat with the same idempotency key within 23 hours creates no second
+    /// job.
     ///
     /// # Errors
     /// [`V1Error::BadRequest`] without exactly one source of videos, for more links than `limits.items_per_job`, a text
@@ -147,8 +151,18 @@ impl AccountJobs {
                 .map_err(|wrong| V1Error::BadRequest(format!("callback_url: {wrong}")))?;
         }
         let account = &guard.caller().account;
-        let id = JobId::new(format!("job_{:.32}", derive_hold_id(&["job", guard.work_id()])));
         let (account_id, now) = (account.id.clone(), self.context.now());
+        let (id, earlier) = job_ids(guard.work_id(), now);
+        if guard.has_idempotency_key() {
+            for earlier in earlier {
+                let found = self.context.retry_store(|| self.store.job(&earlier)).await;
+                let is_repeated =
+                    |job: &Job| job.account == account.id && now.since(job.created_at) < REPEAT_WINDOW;
+                if let Some(job) = found.map_err(V1Error::from_store_error)?.filter(is_repeated) {
+                    return self.view(account, job).await;
+                }
+            }
+        }
         let (job, items) = match source {
             JobSource::Links(urls) => {
                 let items = new_items(urls);
@@ -342,6 +356,18 @@ impl AccountJobs {
         let credits_estimate = unfinished.saturating_mul(self.context.options.credits_per_transcript);
         JobView { job, credits_remaining, credits_estimate }
     }
+}
+
+/// The id of the job of a request, and those that its first attempt may have: in the window of time before, in the next
+/// one by the clock of another server, and without a window, as earlier versions of the program made it.
+///
+/// A request is not repeated for longer than responses are stored, so each window has its own ids. Numbers would have
+/// gaps, because old jobs are deleted.
+fn job_ids(work_id: &str, now: Timestamp) -> (JobId, [JobId; 3]) {
+    let id = |parts: &[&str]| JobId::new(format!("job_{:.32}", derive_hold_id(parts)));
+    let of_window = |window: u64| id(&["job", work_id, &window.to_string()]);
+    let window = now.since(Timestamp::from_millis(0)).as_secs() / REPEAT_WINDOW.as_secs();
+    (of_window(window), [of_window(window.saturating_sub(1)), of_window(window + 1), id(&["job", work_id])])
 }
 
 fn bad_cursor() -> V1Error {

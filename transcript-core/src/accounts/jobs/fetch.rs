@@ -1,6 +1,6 @@
 //! The fetch of an item that is not archived.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 
@@ -9,8 +9,8 @@ use crate::{
     accounts::{AccountCredits, Delivery, PlanState, V1Error, fetch_payment, transcript::LanguagePreference},
     directory::Account,
     engine::{
-        CostNote, FetchRequest, HeldPayment, NoTranscript, Payer, PaymentHold, QueueOwner, QueueOwnerId,
-        WorkResult,
+        CostNote, FetchOutcome, FetchRequest, HeldPayment, NoTranscript, Payer, PaymentHold, QueueOwner,
+        QueueOwnerId, WorkResult,
     },
     error::Result,
     ids::{AccountId, HoldId},
@@ -18,9 +18,6 @@ use crate::{
     retry::deadline_after,
     video::VideoId,
 };
-
-/// How long an item waits for a fetch. The fetch continues after that, and the item waits for it again.
-const FETCH_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Outcome of a fetch for an item.
 pub(super) enum ItemFetch {
@@ -95,14 +92,29 @@ impl AccountJobs {
             selector: preference.selector(),
             payer: Some(Arc::new(payer)),
         };
-        let outcome = context.transcripts.get_until(request, deadline_after(FETCH_TIMEOUT)).await;
-        let found = outcome
+        let found = self
+            .fetch_to_end(request)
+            .await
             .into_transcript(item.video.platform(), context.now(), CostNote::NothingCharged)
             .map_err(V1Error::from_store_error)?;
         Ok(match found {
             Ok(_) => ItemFetch::Archived,
             Err(none) => ItemFetch::Unavailable(none.without_advice()),
         })
+    }
+
+    /// Waits for the outcome of a fetch, as long as the queue and the work take.
+    ///
+    /// An item that stopped waiting would be queued again: a cancellation would skip it, and its transcript be free.
+    async fn fetch_to_end(&self, request: FetchRequest) -> FetchOutcome {
+        let transcripts = &self.context.transcripts;
+        loop {
+            let deadline = deadline_after(transcripts.options().work_timeout);
+            match transcripts.get_until(request.clone(), deadline).await {
+                FetchOutcome::InProgress(_) => {}
+                outcome => return outcome,
+            }
+        }
     }
 }
 

@@ -30,7 +30,7 @@ pub use records::{
 };
 pub use runner::run_jobs;
 pub use source::JobParams;
-pub use store::{CreateJobOutcome, JobFigures, JobLimits, JobStore};
+pub use store::{ClaimLimits, CreateJobOutcome, JobFigures, JobLimits, JobStore};
 
 use super::{AccountCredits, Delivery, call_context::CallContext};
 use crate::directory::Directory;

@@ -4,9 +4,10 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use tokio::task::{Id, JoinSet};
 
-use super::{AccountJobs, worker::Claim};
+use super::{AccountJobs, ClaimLimits, worker::Claim};
 use crate::{
     failure_log::FailureLog,
+    ids::AccountId,
     retry::{deadline_after, is_over},
 };
 
@@ -28,6 +29,7 @@ pub async fn run_jobs(
         tasks: JoinSet::new(),
         listing: JoinSet::new(),
         claims: HashMap::new(),
+        accounts: HashMap::new(),
         failures: FailureLog::new(),
     };
     tokio::select! {
@@ -44,6 +46,8 @@ struct Runner {
     listing: JoinSet<()>,
     /// The claims of the running tasks.
     claims: HashMap<Id, Claim>,
+    /// The accounts of the running items.
+    accounts: HashMap<Id, AccountId>,
     failures: FailureLog,
 }
 
@@ -83,22 +87,28 @@ impl Runner {
     }
 
     /// Claims as many items as this process has free places for.
+    ///
+    /// An account gets half of the places that others leave: its work may take half an hour, and each further account
+    /// must find a place.
     async fn start_items(&mut self, jobs: &Arc<AccountJobs>) {
-        let places = jobs.context.options.job_items_at_once as usize;
-        let free = u32::try_from(places.saturating_sub(self.tasks.len())).unwrap_or(u32::MAX);
-        if free == 0 {
+        let places = jobs.context.options.job_items_at_once;
+        let running = u32::try_from(self.tasks.len()).unwrap_or(u32::MAX);
+        let mut limits = ClaimLimits::new(places.saturating_sub(running), places);
+        if limits.items == 0 {
             return;
         }
-        let claimed = jobs.claim(free).await;
+        self.accounts.values().for_each(|account| limits.add(account));
+        let claimed = jobs.claim(limits).await;
         let items = match claimed {
             Ok(items) => items,
             Err(error) => return self.report(Err(error)),
         };
         self.report(Ok(()));
         for item in items {
-            let claim = Claim::Item(item.claim.clone());
+            let (claim, account) = (Claim::Item(item.claim.clone()), item.account.clone());
             let task = self.tasks.spawn(Arc::clone(jobs).work(item));
             self.claims.insert(task.id(), claim);
+            self.accounts.insert(task.id(), account);
         }
     }
 
@@ -120,6 +130,7 @@ impl Runner {
     fn forget(&mut self, ended: &Result<Id, tokio::task::JoinError>) {
         let id = ended.as_ref().map_or_else(tokio::task::JoinError::id, |id| *id);
         self.claims.remove(&id);
+        self.accounts.remove(&id);
     }
 
     fn report(&self, result: crate::error::Result<()>) {

@@ -1,6 +1,6 @@
 //! The port for jobs.
 
-use std::fmt;
+use std::{collections::HashMap, fmt};
 
 use async_trait::async_trait;
 
@@ -22,6 +22,45 @@ pub struct JobLimits {
     pub unfinished: u32,
     /// The largest number of jobs of an account that are stored. The oldest ended ones are deleted.
     pub stored: u32,
+}
+
+/// How many items a claim takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClaimLimits {
+    /// The largest number of items.
+    pub items: u32,
+    /// The largest number of items that the caller works on at the same time.
+    places: u32,
+    /// The items of each account that the caller works on.
+    running: HashMap<AccountId, u32>,
+}
+
+impl ClaimLimits {
+    /// At most `items` in the claim of a caller with this number of places, which works on none yet.
+    pub fn new(items: u32, places: u32) -> Self {
+        Self { items, places, running: HashMap::new() }
+    }
+
+    /// Counts an item of an account that the caller works on.
+    pub fn add(&mut self, account: &AccountId) {
+        let running = self.running.entry(account.clone()).or_default();
+        *running = running.saturating_add(1);
+    }
+
+    /// Whether no more items of an account are claimed: it has half of the places that other accounts leave.
+    pub fn is_full(&self, account: &AccountId) -> bool {
+        let all: u32 = self.running.values().fold(0, |sum, running| sum.saturating_add(*running));
+        let is_full = |own: &u32| {
+            let others = all.saturating_sub(*own);
+            *own >= self.places.saturating_sub(others).div_ceil(2)
+        };
+        self.running.get(account).is_some_and(is_full)
+    }
+
+    /// The accounts of which no more items are claimed.
+    pub fn full_accounts(&self) -> Vec<&str> {
+        self.running.keys().filter(|account| self.is_full(account)).map(AccountId::as_str).collect()
+    }
 }
 
 /// Outcome of [`JobStore::create`].
@@ -70,13 +109,19 @@ pub trait JobStore: fmt::Debug + Send + Sync + 'static {
     /// At most `limit` items of a job, in order, beginning with position `from`.
     async fn items(&self, id: &JobId, from: u64, limit: u32) -> Result<Vec<JobItem>>;
 
-    /// Claims due items until `lease_until`, at most `limit`.
+    /// Claims due items until `lease_until`, within `limits`.
     ///
     /// **Behaviour**
     /// - An item is due from its due time on; that of a claimed item is the end of its lease.
     /// - Accounts take turns, one item each; the items of an account are claimed job by job, in order.
+    /// - Accounts with as many items as [`ClaimLimits`] allows are left out.
     /// - Items of paused jobs are not claimed. Of a cancelled job only items that had started are claimed.
-    async fn claim(&self, now: Timestamp, lease_until: Timestamp, limit: u32) -> Result<Vec<ClaimedItem>>;
+    async fn claim(
+        &self,
+        now: Timestamp,
+        lease_until: Timestamp,
+        limits: ClaimLimits,
+    ) -> Result<Vec<ClaimedItem>>;
 
     /// Extends a claim; `false` if it has ended.
     async fn extend(&self, claim: &ItemClaim, lease_until: Timestamp) -> Result<bool>;

@@ -5,8 +5,8 @@ use std::{sync::Arc, time::Duration};
 use tokio::task::JoinSet;
 
 use super::{
-    AccountJobs, ClaimedItem, ItemClaim, ItemFailure, ItemOutcome, ItemReturn, Job, ListingClaim,
-    ListingOutcome, PauseReason, RETENTION,
+    AccountJobs, ClaimLimits, ClaimedItem, ItemClaim, ItemFailure, ItemOutcome, ItemReturn, Job,
+    ListingClaim, ListingOutcome, PauseReason, RETENTION,
     fetch::{ItemFetch, charge_id},
 };
 use crate::{
@@ -77,17 +77,17 @@ pub(super) enum ItemEnd {
 }
 
 impl AccountJobs {
-    /// Claims at most `limit` due items.
+    /// Claims due items.
     ///
     /// # Errors
     /// The store's.
-    pub(super) async fn claim(&self, limit: u32) -> Result<Vec<ClaimedItem>> {
+    pub(super) async fn claim(&self, limits: ClaimLimits) -> Result<Vec<ClaimedItem>> {
         let now = self.context.now();
         let options = self.context.transcripts.options();
-        with_timeout(options.store_timeout, self.store.claim(now, now.plus(options.hold), limit)).await
+        with_timeout(options.store_timeout, self.store.claim(now, now.plus(options.hold), limits)).await
     }
 
-    /// Works on a claimed item until it ends, or returns to the queue.
+    /// Works on a claimed item until it ends, or returns to the queue, or its claim ends.
     ///
     /// # Cancellation
     /// A dropped item is due again when its lease ends, or when [`AccountJobs::give_up`] returns it.
@@ -96,7 +96,15 @@ impl AccountJobs {
         heartbeat.spawn(Arc::clone(&self).keep_claim(Claim::Item(item.claim.clone())));
         // The cause of an error is logged where it happened.
         let later = ItemEnd::Again { pause: STORE_PAUSE, failure: None };
-        let end = self.obtain(&item).await.unwrap_or(later);
+        let end = tokio::select! {
+            biased;
+            end = self.obtain(&item) => end.unwrap_or(later),
+            // The job was deleted, or another server has the item: its place is for other items.
+            _ = heartbeat.join_next() => {
+                tracing::info!(job = %item.claim.job, "claim of a job item ended during its work");
+                return;
+            }
+        };
         let stored = match end {
             ItemEnd::Unknown => return,
             ItemEnd::Ended(outcome) => self.end(&item, outcome).await,
@@ -210,6 +218,8 @@ impl AccountJobs {
     }
 
     /// Extends a claim in a loop. A failed extension is retried by the next heartbeat.
+    ///
+    /// Returns once the claim of an item has ended. That of a list cannot be extended while its job is paused.
     pub(super) async fn keep_claim(self: Arc<Self>, claim: Claim) {
         let options = self.context.transcripts.options();
         loop {
@@ -219,8 +229,10 @@ impl AccountJobs {
                 Claim::Item(claim) => self.store.extend(claim, lease_until),
                 Claim::Listing(claim) => self.store.extend_listing(claim, lease_until),
             };
-            if let Err(error) = with_timeout(options.store_timeout, extension).await {
-                tracing::warn!(job = %claim.job(), %error, "claim of a job not extended");
+            match with_timeout(options.store_timeout, extension).await {
+                Ok(false) if matches!(claim, Claim::Item(_)) => return,
+                Ok(_) => {}
+                Err(error) => tracing::warn!(job = %claim.job(), %error, "claim of a job not extended"),
             }
         }
     }

@@ -1,7 +1,7 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicU32, Ordering},
+        atomic::{AtomicBool, AtomicU32, Ordering},
     },
     time::Duration,
 };
@@ -237,6 +237,54 @@ async fn chat_answer_of_leaving_client_is_stored() {
     );
     assert_eq!(repeat.json()["response"], "It is so quiet here [0:01].", "{repeat:?}");
     assert_eq!((left(&service, &key).await, requested.available_permits()), (199, 0));
+}
+
+/// A model that returns an empty answer or is down.
+#[derive(Debug)]
+struct FailingModel {
+    is_down: Arc<AtomicBool>,
+}
+
+#[async_trait]
+impl ChatModel for FailingModel {
+    fn context_tokens(&self) -> u32 {
+        8_000
+    }
+
+    async fn complete(&self, _: ModelRequest, _: Option<Arc<dyn DeltaSink>>) -> Result<ModelReply> {
+        match self.is_down.load(Ordering::Relaxed) {
+            true => Err(Error::unavailable("the model is down")),
+            false => Ok(ModelReply { text: String::new(), usage: None }),
+        }
+    }
+}
+
+/// A client can cause an unreadable answer: it is free, but the calls of the model are limited. An outage is not counted.
+#[tokio::test]
+async fn chat_unreadable_answer_is_free_and_limited() {
+    let is_down = Arc::new(AtomicBool::new(true));
+    let model = FailingModel { is_down: Arc::clone(&is_down) };
+    let failing = Chat::new(Handle::current(), Arc::new(model), ChatOptions::default());
+    let service = ServiceFixture::with_chat(failing).await;
+    let key = service.account("ann@example.org").await;
+    for _ in 0..61 {
+        service.clock.advance(Duration::from_secs(15));
+        check(&chat(&service, &key, &question(ARCHIVED), &[]).await, 500, "The chat model did not answer");
+    }
+    is_down.store(false, Ordering::Relaxed);
+    let events = [("accept", "text/event-stream")];
+    // The fetch before the answer is free too, and not counted on its own.
+    check(&chat(&service, &key, &question(NEW), &[]).await, 500, "The chat model returned an unreadable");
+    for number in 1..60 {
+        service.clock.advance(Duration::from_secs(15));
+        let headers = if number % 2 == 0 { &events[..] } else { &[] };
+        let unreadable = chat(&service, &key, &question(ARCHIVED), headers).await;
+        check(&unreadable, 500, "The chat model returned an unreadable");
+    }
+    service.clock.advance(Duration::from_secs(60));
+    let limited = chat(&service, &key, &question(ARCHIVED), &[]).await;
+    check(&limited, 429, "Too many new transcripts or questions of this account failed");
+    assert_eq!(left(&service, &key).await, 200);
 }
 
 /// A model that refuses every question; counts its calls.

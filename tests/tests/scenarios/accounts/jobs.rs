@@ -1,0 +1,120 @@
+//! Jobs: the charge of long fetches, the places of accounts, and repeated requests.
+
+use tokio::task::JoinHandle;
+use transcript_core::{
+    accounts::{
+        V1Admission, V1Endpoint,
+        jobs::{CreatedJob, Job, JobParams, JobStatus, run_jobs},
+    },
+    ids::JobId,
+};
+
+use super::*;
+
+/// Works on the jobs of the only process.
+fn start_runner(life: &ProcessLife) -> JoinHandle<()> {
+    let jobs = Arc::clone(&life.accounts[0].jobs);
+    tokio::spawn(run_jobs(move || Arc::clone(&jobs), std::future::pending()))
+}
+
+/// Creates a job for a video. Its response is not delivered.
+async fn create(
+    life: &ProcessLife,
+    account: &SimAccount,
+    idempotency_key: Option<&str>,
+    video: &VideoId,
+) -> CreatedJob {
+    let accounts = &life.accounts[0];
+    let admitted = account.admit(accounts, V1Endpoint::StartJob, idempotency_key, "").await.unwrap();
+    let V1Admission::Admitted(guard) = admitted else { panic!("a stored response") };
+    let params = JobParams { urls: Some(vec![video.address()]), ..JobParams::default() };
+    accounts.jobs.create(*guard, params).await.unwrap()
+}
+
+/// Creates a job; returns its id.
+async fn start(life: &ProcessLife, account: &SimAccount, video: &VideoId) -> JobId {
+    create(life, account, None, video).await.view.job.id.clone()
+}
+
+async fn job(life: &ProcessLife, id: &JobId) -> Job {
+    life.accounts[0].jobs.store().job(id).await.unwrap().unwrap()
+}
+
+#[test]
+fn job_cancelled_during_long_fetch_is_charged() {
+    run_scenario(with_credits([2, 0, 0, 0]), |life| async move {
+        let (account, runner) = (new_account(&life).await, start_runner(&life));
+        script_captions(&life, &[SupplierStep::give(&["en"]).after(Duration::from_secs(20 * 60))]);
+        let memo = format!("transcript {}", video());
+        let paid = PaidCall::begin(&life.world.oracle, &account.wallet, memo, None);
+        let id = start(&life, &account, &video()).await;
+        advance(15 * 60).await;
+        assert_eq!(job(&life, &id).await.counts.running, 1, "the item waits for its fetch");
+        assert_eq!(remaining(&life, &account).await, 1, "its credit is held");
+        let guard = account.admit_unkeyed(&life.accounts[0], V1Endpoint::CancelJob).await.unwrap();
+        let cancelled = life.accounts[0].jobs.cancel(guard, id.as_str()).await.unwrap().job;
+        assert_eq!((cancelled.status, cancelled.counts.skipped), (JobStatus::Cancelled, 0));
+        advance(10 * 60).await;
+        let ended = job(&life, &id).await;
+        assert_eq!((ended.counts.done, ended.spent), (1, 1));
+        assert_eq!(remaining(&life, &account).await, 1);
+        assert_eq!(fetch_count(&life, &video()), 1);
+        paid.end(CallEnd::Delivered);
+        runner.abort();
+    });
+}
+
+#[test]
+fn account_gets_half_of_places_and_returns_them_when_deleted() {
+    let mut config = with_credits([5, 0, 0, 0]);
+    config.accounts.job_items_at_once = 2;
+    run_scenario(config, |life| async move {
+        let runner = start_runner(&life);
+        let one = SimAccount::create(&life, "one@example.org").await;
+        let two = SimAccount::create(&life, "two@example.org").await;
+        let three = SimAccount::create(&life, "three@example.org").await;
+        script_captions(&life, &[SupplierStep::give(&["en"]).after(Duration::from_secs(20 * 60))]);
+        let running = async |ids: [&JobId; 4]| {
+            let mut counts = [0; 4];
+            for (count, id) in counts.iter_mut().zip(ids) {
+                let stored = life.accounts[0].jobs.store().job(id).await.unwrap();
+                *count = stored.map_or(0, |job| job.counts.running);
+            }
+            counts
+        };
+        let first = start(&life, &one, &video()).await;
+        let second = start(&life, &one, &other_video()).await;
+        advance(5).await;
+        let third = start(&life, &two, &video()).await;
+        let last = start(&life, &three, &other_video()).await;
+        advance(60).await;
+        let ids = [&first, &second, &third, &last];
+        assert_eq!(running(ids).await, [1, 0, 1, 0], "another account has the second place");
+        let read = life.accounts[0].admin.show(&one.email).await.unwrap().account;
+        life.accounts[0].admin.delete(&read, false).await.unwrap();
+        advance(60).await;
+        assert_eq!(running(ids).await, [0, 0, 1, 1], "the work of a deleted account keeps no place");
+        runner.abort();
+    });
+}
+
+#[test]
+fn job_idempotency_key_reused_next_day_starts_new_job() {
+    run_scenario(with_credits([5, 0, 0, 0]), |life| async move {
+        let account = new_account(&life).await;
+        let mut ids = Vec::new();
+        // The last request comes when the responses of the first ones are no longer stored.
+        for (hours, video) in [(0, video()), (1, video()), (21, video()), (2, other_video())] {
+            advance(hours * 3_600).await;
+            let created = create(&life, &account, Some("daily"), &video).await;
+            ids.push(created.view.job.id.clone());
+            drop(created);
+            // The key is free again.
+            advance(1).await;
+        }
+        assert_eq!(ids[..2], ids[1..3], "repeats return the job");
+        assert_ne!(ids[2], ids[3]);
+        let items = life.accounts[0].jobs.store().items(&ids[3], 0, 9).await.unwrap();
+        assert_eq!(items[0].video, Some(other_video()));
+    });
+}
