@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Semaphore};
 use transcript_core::{
     accounts::{
         Accounts,
@@ -21,6 +21,9 @@ use crate::{
     page::{site::Site, sitemap::Sitemap},
     response_cache::{ResponseCache, ResponseCacheOptions},
 };
+
+/// Documents, and files of jobs, that are written at the same time. More would only take CPU time from other work.
+pub(crate) const DOCUMENT_WRITERS: usize = 2;
 
 /// Shared state of the routes.
 #[derive(Clone, Debug)]
@@ -41,6 +44,10 @@ pub(crate) struct AppState {
     pub(crate) bodies: Arc<ResponseCache>,
     /// Memory of large bodies that are not shared.
     pub(crate) body_budget: ByteBudget,
+    /// Places of the documents of watch pages that are being written.
+    pub(crate) document_writers: Arc<Semaphore>,
+    /// Places of the files of jobs that are being written: paid work does not wait for free documents.
+    pub(crate) file_writers: Arc<Semaphore>,
     /// Search in the whole archive; `None` in states that have none.
     pub(crate) search: Option<SearchService>,
     /// `search.access`.
@@ -74,6 +81,8 @@ impl AppState {
             sandbox,
             bodies,
             body_budget,
+            document_writers: Arc::new(Semaphore::new(DOCUMENT_WRITERS)),
+            file_writers: Arc::new(Semaphore::new(DOCUMENT_WRITERS)),
             search: None,
             search_access: SearchAccess::Off,
             site: Arc::new(site),

@@ -22,7 +22,10 @@ use transcript_core::{
 };
 use verbatim::service::HOP;
 
-use super::document::{self, DocumentOptions, examples, parameters};
+use super::{
+    document::{self, DocumentOptions, examples, parameters},
+    v1::document::VIDEO_STATES,
+};
 use crate::{
     api::{
         ClientAddress, ContentEncoding, INVALID_TOKEN, JSON, LookupQuery, ProblemResponse, ResponseFormat,
@@ -368,11 +371,12 @@ fn is_generated() -> document::ResponseHeader {
 /// `X-Failure-Detail`, for callers with a key.
 fn failure_detail() -> document::ResponseHeader {
     let schema = json!({ "type": "string", "pattern": "^[a-z_]{1,32}$", "examples": ["private", "still_working", "busy"] });
-    let what = "Detail of the failure reason, for callers with a key. With `no_captions`: the state of the video \
-                (`private`, `removed`, `region`, `age`, `members`, `payment`, `login`, `live`, `upcoming`, \
-                `no_language`, `no_captions`, `withdrawn`). With `fetch_error`: the work continues (`still_working`), \
-                or too many fetches wait and nothing was charged (`busy`).";
-    ("X-Failure-Detail", document::optional_header(what, schema))
+    let what = format!(
+        "Detail of the failure reason, for callers with a key. With `no_captions`: the state of the video \
+         ({VIDEO_STATES}). With `fetch_error`: the work continues (`still_working`), or too many fetches wait and \
+         nothing was charged (`busy`)."
+    );
+    ("X-Failure-Detail", document::optional_header(&what, schema))
 }
 
 fn not_modified() -> Value {

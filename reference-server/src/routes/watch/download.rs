@@ -1,6 +1,6 @@
 //! `GET /watch/{platform}/{id}/docx` and `…/pdf`: the archived transcript as a document.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     Extension,
@@ -13,7 +13,6 @@ use http::{
     header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE},
 };
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use tokio::sync::Semaphore;
 use transcript_core::{
     archive::StoredTranscript, time::ceil_seconds, transcript::Transcript, video::VideoLink,
 };
@@ -30,9 +29,7 @@ use crate::{
     state::AppState,
 };
 
-/// Documents that are written at the same time. More would only take CPU time from other work.
-static WRITERS: Semaphore = Semaphore::const_new(2);
-/// Longest wait for a place among them.
+/// Longest wait for a place among the documents that are being written.
 const WRITER_WAIT_MAX: Duration = Duration::from_secs(3);
 /// Bytes of a document in memory for each byte of the words, at most.
 const BYTES_PER_BYTE: usize = 16;
@@ -105,7 +102,8 @@ async fn send(
     write: impl FnOnce(&StoredTranscript) -> Result<Vec<u8>, ProblemResponse> + Send + 'static,
 ) -> Result<Response, ProblemResponse> {
     // A request that waits for a place holds no memory that paid requests need.
-    let permit = tokio::time::timeout(WRITER_WAIT_MAX, WRITERS.acquire()).await.map_err(|_| busy())?;
+    let place = Arc::clone(&app.document_writers).acquire_owned();
+    let permit = tokio::time::timeout(WRITER_WAIT_MAX, place).await.map_err(|_| busy())?;
     let permit = permit.map_err(|_| ProblemResponse::fault())?;
     let reserved = app.body_budget.reserve(word_bytes(&stored).saturating_mul(BYTES_PER_BYTE)).await?;
     // The work goes on if the caller disconnects, so it has the place and the memory.
@@ -148,4 +146,40 @@ fn busy() -> ProblemResponse {
 fn failed(error: &dyn std::error::Error) -> ProblemResponse {
     tracing::error!(%error, "document of a transcript failed");
     ProblemResponse::fault()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use http::StatusCode;
+
+    use crate::{
+        state::DOCUMENT_WRITERS,
+        testing::{ARCHIVED, ServiceFixture},
+    };
+
+    #[tokio::test(start_paused = true)]
+    async fn document_without_place_holds_no_memory() {
+        let service = ServiceFixture::start().await;
+        let path = format!("/watch/video_site/{ARCHIVED}/docx");
+        assert_eq!(service.get(&path).await.status, StatusCode::OK);
+        let writers = std::sync::Arc::clone(&service.app.document_writers);
+        let places = writers.acquire_many(DOCUMENT_WRITERS as u32).await.unwrap();
+        let used = service.app.body_budget.usage().0;
+        let refused = async {
+            let refused = service.get(&path).await;
+            assert_eq!(
+                (refused.status, refused.header("retry-after")),
+                (StatusCode::SERVICE_UNAVAILABLE, Some("5"))
+            );
+        };
+        let during = async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            assert_eq!(service.app.body_budget.usage().0, used);
+        };
+        tokio::join!(refused, during);
+        drop(places);
+        assert_eq!(service.get(&path).await.status, StatusCode::OK);
+    }
 }

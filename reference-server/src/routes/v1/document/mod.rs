@@ -29,8 +29,11 @@ pub(crate) const X_CREDITS_REMAINING: KnownHeader = KnownHeader {
 /// Header `X-Failure-Detail`.
 const X_FAILURE_DETAIL: KnownHeader = KnownHeader {
     name: "X-Failure-Detail",
-    schema: || json!({ "type": "string", "pattern": "^[a-z_]{1,32}$", "examples": ["private"] }),
+    schema: || json!({ "type": "string", "pattern": "^[a-z_]{1,32}$" }),
 };
+/// The states of a video without a transcript.
+pub(crate) const VIDEO_STATES: &str = "`private`, `removed`, `region`, `age`, `members`, `payment`, `login`, `live`, \
+    `upcoming`, `no_language`, `no_captions`, `withdrawn`";
 
 impl KnownHeader {
     /// The header as an optional one.
@@ -89,10 +92,7 @@ pub(crate) fn no_credits() -> Value {
 
 /// Response 404 to a request for a transcript.
 pub(crate) fn no_transcript(description: &str, messages: &[(&str, &str)]) -> Value {
-    let detail = X_FAILURE_DETAIL.header(
-        "The state of the video: `private`, `removed`, `region`, `age`, `members`, `payment`, `login`, \
-         `live`, `upcoming`, `no_language`, `no_captions`, `withdrawn`.",
-    );
+    let detail = X_FAILURE_DETAIL.header(&format!("The state of the video: {VIDEO_STATES}."));
     denial(404, description, messages, std::iter::once(detail).chain(rate_limit()))
 }
 

@@ -11,7 +11,6 @@ use std::{
 
 use axum::body::Body;
 use bytes::Bytes;
-use tokio::sync::Semaphore;
 use transcript_core::{
     accounts::{V1Error, jobs::JobItem},
     archive::StoredTranscript,
@@ -39,8 +38,6 @@ const FAILURES_HEADER: &str = "index,url,video_id,status,reason,message\r\n";
 const ROWS_PER_PART: usize = 100;
 /// Bytes of a document in memory for each byte of a transcript, at most.
 const BYTES_PER_BYTE: usize = 16;
-/// Files that are written at the same time, in all bodies. More would only take CPU time from other work.
-static WRITERS: Semaphore = Semaphore::const_new(2);
 
 /// Form of each transcript.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -204,13 +201,16 @@ impl ZipBody {
     /// The file of a transcript. Memory for a large one is reserved.
     async fn file(&mut self, item: &JobItem, stored: StoredTranscript) -> Result<Bytes, V1Error> {
         let text: usize = stored.transcript.segments.iter().map(|segment| segment.text.len()).sum();
-        let reserved =
-            self.items.app().body_budget.reserve_response(text.saturating_mul(BYTES_PER_BYTE)).await;
+        let app = self.items.app();
+        // The place comes first: a request that waits for it holds no memory that others need.
+        let permit = Arc::clone(&app.file_writers).acquire_owned().await.map_err(|_| unwritten())?;
+        let reserved = app.body_budget.reserve_response(text.saturating_mul(BYTES_PER_BYTE)).await;
         let reserved = reserved.map_err(|_| V1Error::Internal("too many large bodies".to_owned()))?;
         let (context, format, index) = (self.context.clone(), self.format, item.index);
         let mut writer = self.writer.take().ok_or_else(unwritten)?;
-        let permit = WRITERS.acquire().await.map_err(|_| unwritten())?;
         let work = move || {
+            // The work goes on if the caller disconnects, so it has the place and the memory.
+            let _permit = permit;
             let (file, format) = format.write(&context, &stored)?;
             // A document is compressed already.
             let method = match format {
@@ -219,11 +219,11 @@ impl ZipBody {
             };
             writer.start_file(entry_name(index, &stored, format), options(method))?;
             writer.write_all(&file)?;
-            Ok::<_, io::Error>(writer)
+            Ok::<_, io::Error>((writer, reserved))
         };
         let written = tokio::task::spawn_blocking(work).await;
-        drop(permit);
-        self.writer = Some(written.map_err(|error| failed(&error))?.map_err(|error| failed(&error))?);
+        let (writer, reserved) = written.map_err(|error| failed(&error))?.map_err(|error| failed(&error))?;
+        self.writer = Some(writer);
         self.sent.insert(item.index);
         Ok(BudgetedBytes::new(self.written.take(), reserved).into_bytes())
     }
