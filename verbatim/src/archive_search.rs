@@ -100,6 +100,8 @@ impl SearchService {
 
     /// Finds the videos of the archive whose transcripts match a query; see [`transcript_core::search`].
     ///
+    /// While the index is built, transcripts may be missing: the total is a lower bound then.
+    ///
     /// # Errors
     /// [`ErrorKind::Invalid`] if the cursor is none of this search; otherwise errors of the archive and of the index.
     pub async fn search(&self, params: &SearchParams) -> Result<SearchPage> {
@@ -111,8 +113,14 @@ impl SearchService {
                 }
             }
         }
+        // Read before the search, and not again once the build has ended. In a later build, too, rows may be missing or
+        // outdated: an index is built again because it differs from the archive.
+        let is_complete = parts.index.is_complete()
+            || self.check_index(parts.index.rebuild_state().await).await?.is_complete;
         let found = parts.search.search(params).await;
-        self.check_index(found).await
+        let mut page = self.check_index(found).await?;
+        page.total.is_exact &= is_complete;
+        Ok(page)
     }
 
     /// Indexes some videos that changed, and continues building the index.
@@ -171,9 +179,16 @@ impl SearchService {
         self.check_index(state).await
     }
 
+    /// State of the build, and whether a step has something to do.
+    async fn inspect(&self) -> Result<(RebuildState, bool)> {
+        let inspected = self.parts().await?.indexer.inspect().await;
+        self.check_index(inspected).await
+    }
+
     /// Starts to index what changes, and to build the index where it is incomplete, in the background.
     ///
-    /// Of the servers on one database, one at a time does it. Must be called inside a Tokio runtime.
+    /// Of the servers on one database, one at a time does it; the observers of all receive the state of the index twice
+    /// a second. Must be called inside a Tokio runtime.
     pub fn start(&self, observer: IndexObserver) -> JobHandle {
         self.state.is_followed.store(true, Ordering::Relaxed);
         IndexerJob { service: self.clone(), observer }.start()
@@ -217,3 +232,6 @@ impl SearchService {
         result
     }
 }
+
+#[cfg(test)]
+mod tests;

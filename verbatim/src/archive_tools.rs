@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use tokio::runtime::Handle;
 use transcript_core::{
     Clock, Error, PageRequest, Result, Timestamp,
     archive::{
@@ -67,6 +68,8 @@ pub struct ArchiveTools {
     pub(crate) archive: Arc<dyn Archive>,
     pub(crate) transcripts: Transcripts,
     pub(crate) clock: Arc<SystemClock>,
+    /// The runtime of the engine.
+    pub(crate) runtime: Handle,
     /// The URLs of watch pages.
     #[cfg(feature = "lookup")]
     pub(crate) lookup: transcript_core::lookup::LookupOptions,
@@ -78,12 +81,14 @@ impl ArchiveTools {
         archive: &Arc<dyn Archive>,
         transcripts: Transcripts,
         clock: Arc<SystemClock>,
+        runtime: Handle,
         options: Options,
     ) -> Self {
         Self {
             archive: Arc::clone(archive),
             transcripts,
             clock,
+            runtime,
             #[cfg(feature = "lookup")]
             lookup: options.lookup,
         }

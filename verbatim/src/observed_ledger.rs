@@ -209,7 +209,7 @@ mod tests {
         let ledger = ObservedLedger::new(inner, &observer);
         let take_reports = || std::mem::take(&mut *recorder.0.lock().unwrap());
         let now = Timestamp::from_millis(0);
-        ledger.hold(request("a", 3)).await.unwrap();
+        let _ = ledger.hold(request("a", 3)).await.unwrap();
         assert_eq!(take_reports(), [("hold", "refused", 0)]);
         let grant = GrantRequest {
             id: GrantId::new("g"),
@@ -218,19 +218,19 @@ mod tests {
             now,
             memo: String::new(),
         };
-        ledger.grant(grant.clone()).await.unwrap();
-        ledger.grant(grant).await.unwrap();
+        let _ = ledger.grant(grant.clone()).await.unwrap();
+        let _ = ledger.grant(grant).await.unwrap();
         assert_eq!(take_reports(), [("grant", "done", 10), ("grant", "known", 0)]);
-        ledger.hold(request("a", 3)).await.unwrap();
-        ledger.hold(request("a", 3)).await.unwrap();
-        ledger.spend(request("b", 2)).await.unwrap();
+        let _ = ledger.hold(request("a", 3)).await.unwrap();
+        let _ = ledger.hold(request("a", 3)).await.unwrap();
+        let _ = ledger.spend(request("b", 2)).await.unwrap();
         assert_eq!(take_reports(), [("hold", "done", 3), ("hold", "known", 0), ("spend", "done", 2)]);
         let settle = |id: &str, spent| SettleRequest { id: HoldId::new(id), spent: vec![spent], now };
-        ledger.settle(settle("a", 1)).await.unwrap();
-        ledger.settle(settle("unknown", 0)).await.unwrap();
+        let _ = ledger.settle(settle("a", 1)).await.unwrap();
+        let _ = ledger.settle(settle("unknown", 0)).await.unwrap();
         assert_eq!(take_reports(), [("settle", "done", 1), ("release", "known", 0)]);
         for id in ["c", "d"] {
-            ledger.hold(request(id, 1)).await.unwrap();
+            let _ = ledger.hold(request(id, 1)).await.unwrap();
         }
         ledger.expire(Timestamp::from_millis(60_000), 10).await.unwrap();
         assert_eq!(take_reports()[2..], [("expire", "done", 0), ("expire", "done", 0)]);
@@ -241,7 +241,7 @@ mod tests {
             now,
             memo: String::new(),
         };
-        ledger.revoke(revoke).await.unwrap();
+        let _ = ledger.revoke(revoke).await.unwrap();
         assert_eq!(take_reports(), [("revoke", "done", 7)], "the available credits");
         // An invalid hold.
         let mut much = request("e", 1);

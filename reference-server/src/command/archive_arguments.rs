@@ -58,9 +58,10 @@ pub(super) struct ShowArgs {
   verbatim archive export dQw4w9WgXcQ --format srt --to subtitles
   verbatim archive export --all --format md --to notes --force
 
-Each transcript becomes a file DIR/PLATFORM/ID/LANGUAGE.FORMAT, whose name is printed. JSON is complete: \
-`verbatim import DIR` imports it into another archive without loss. Existing files are kept, unless --force \
-is given; the exit status is 1 if one of them has different content.
+The newest revision of each transcript becomes a file DIR/PLATFORM/ID/LANGUAGE.FORMAT, whose name is \
+printed. JSON has everything of that revision: `verbatim import DIR` imports it into another archive, where \
+the time of archiving is that of the import. Existing files are kept, unless --force is given; the exit status is 1 if \
+one of them has different content.
 Transcripts of withdrawn videos are not written. JSON records the withdrawal (withdrawn.json), and its \
 import withdraws the video. Damaged transcripts are named on standard error, and the export continues; the \
 exit status is 1.

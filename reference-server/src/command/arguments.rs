@@ -95,13 +95,13 @@ pub(super) enum Command {
     Import(ImportArgs),
     /// Search all archived transcripts, and maintain the index of the search
     Search(SearchArgs),
-    /// Manage the archive: show, export, delete, withdraw, refresh, compact, list, stats
+    /// Manage the archive: show, export, delete, withdraw, refresh, compact, verify, list, stats
     #[command(subcommand)]
     Archive(ArchiveCommand),
     /// Manage API keys of the lookup API: create, list, set, revoke
     #[command(subcommand)]
     Keys(KeysCommand),
-    /// Manage accounts of the v1 API: create, list, show, grant, block, statement, export, delete
+    /// Manage accounts of the v1 API: create, new-key, list, show, grant, block, unblock, statement, export, delete
     #[command(subcommand)]
     Accounts(AccountsCommand),
     /// Manage the jobs of accounts: list, pause, resume
@@ -142,7 +142,7 @@ fetched and archived, free of charge. A running server has the same tools at /mc
 #[command(after_help = "Example, before a server starts:
   verbatim check-config --config /etc/verbatim/verbatim.toml --connect
 
-It exits with status 1 if a setting is invalid, or a database cannot be reached.")]
+Exit status 1: a database cannot be reached; 2: a setting is invalid.")]
 pub(super) struct CheckConfigArgs {
     /// Also connect to the databases: print versions, and whether the connections of all servers fit. Changes nothing
     #[arg(long)]

@@ -54,7 +54,7 @@ use arguments::{Command, CommandArgs, CommonArgs};
 use import::WITHDRAWN;
 use open::{
     open, open_any_archive, open_archive, open_archive_read_only, open_existing, open_existing_archive,
-    open_existing_with_audit_log, open_with_audit_log, operations,
+    open_existing_with_audit_log, open_with_audit_log, operations, report_missing_main_file,
 };
 use terminal::{print, print_json, print_stderr, shown};
 

@@ -41,6 +41,19 @@ pub(super) async fn open_existing(settings: &Settings) -> Result<Verbatim, Comma
     Ok(Verbatim::open(options).await?)
 }
 
+/// Reports on standard error if only transcripts are stored, as after `get` and `import`.
+pub(super) fn report_missing_main_file(storage: &StorageOptions) {
+    if let StorageOptions::Files { main, archive } = storage
+        && check_exists(main).is_err()
+        && check_exists(archive).is_ok()
+    {
+        print_stderr(&format!(
+            "verbatim: {} does not exist: there are no keys, accounts and credits",
+            main.display()
+        ));
+    }
+}
+
 /// Like [`open_existing`], for commands that need transcripts only.
 pub(super) async fn open_existing_archive(settings: &Settings) -> Result<Verbatim, CommandError> {
     check_archive_exists(settings)?;

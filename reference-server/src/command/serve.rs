@@ -26,6 +26,7 @@ use super::{
 #[cfg(feature = "otel")]
 use crate::traces;
 use crate::{
+    background,
     config::{FileMode, ListenAddress, SearchAccess, SettingSources, Settings},
     log::{self, LogQueue},
     mail,
@@ -162,17 +163,9 @@ impl BackgroundJobs {
             verbatim.start_compaction(age, Arc::new(move |outcome| counters.count_compaction(outcome)))
         });
         let has_search = settings.server.search_access() != SearchAccess::Off;
-        let indexer = has_search.then(|| {
-            let counters = Arc::clone(metrics);
-            verbatim.search().start(Arc::new(move |progress| counters.count_indexing(progress)))
-        });
-        let counters = Arc::clone(metrics);
         let ca_file = settings.options.upstream.ca_file.as_deref();
-        let webhooks =
-            verbatim.start_webhooks(ca_file, Arc::new(move |result| counters.count_webhook(result)))?;
-        let jobs = [Some(verbatim.start_jobs()), Some(webhooks)];
-        let others = [purges, verbatim.start_sweep(), compaction, indexer];
-        let others = others.into_iter().chain(jobs).flatten().collect();
+        let mut others = background::start(verbatim, metrics, ca_file, has_search)?;
+        others.extend(purges.into_iter().chain(compaction));
         let languages = mail::mail_texts(&Site::from(&settings.pages).languages);
         Ok(Self { mail: verbatim.start_mail_in(languages, mailer), others })
     }

@@ -8,7 +8,7 @@ use std::{
 use clap::{Args, Subcommand};
 use verbatim::{CopyProgress, StorageOptions, copy_storage};
 
-use super::{CommandError, print};
+use super::{CommandError, print, report_missing_main_file};
 use crate::config::{ParseSetting, RawSettings, Settings, StorageSettings, StoreUrl};
 
 /// Archive file next to the main file, if only the latter is named.
@@ -61,6 +61,7 @@ pub(super) async fn run(settings: &Settings, command: StorageCommand) -> Result<
         None => settings.storage.options()?,
     };
     let to = store_options(&settings.storage, "--to", &args.to, args.to_archive.as_deref())?;
+    report_missing_main_file(&from);
     let mut line = CopyProgressLine::default();
     let copied = copy_storage(&from, &to, &mut |step| line.step(step)).await;
     line.end();

@@ -176,7 +176,7 @@ impl Metrics {
         counter.fetch_add(1, Relaxed);
     }
 
-    /// Counts a step of the search indexer.
+    /// Counts what the search indexer did, and records the state of the index.
     pub(crate) fn count_indexing(&self, progress: &IndexProgress) {
         self.indexed_videos.fetch_add(progress.changed, Relaxed);
         self.index_tracks.store(progress.state.tracks, Relaxed);

@@ -5,7 +5,7 @@ mod archived;
 mod checkout;
 mod docs;
 pub(crate) mod document;
-mod health;
+pub(crate) mod health;
 mod home;
 mod html;
 mod indexing;

@@ -10,7 +10,7 @@ use crate::{
     api::{AllowedHosts, ProblemResponse},
     log::LogQueue,
     metrics::MetricsSources,
-    routes::readiness,
+    routes::{health, readiness},
 };
 
 /// Media type of the metrics text.
@@ -23,6 +23,7 @@ pub(crate) fn router(sources: MetricsSources) -> Router {
     let readiness = Arc::clone(&sources.readiness);
     let metrics = Router::new()
         .route("/metrics", get(metrics).fallback(readiness::method_not_allowed))
+        .route("/health", get(health::health).fallback(readiness::method_not_allowed))
         .with_state(Arc::new(sources));
     metrics.merge(readiness::router(readiness)).fallback(not_found)
 }

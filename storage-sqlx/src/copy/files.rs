@@ -70,6 +70,20 @@ impl SqliteSide {
         Ok(Self { part, name, file, db })
     }
 
+    /// An empty part in memory, as the source in place of a missing file.
+    pub(super) fn empty(part: &'static TablePart, path: &Path) -> Result<Self> {
+        let kind = kind_of_file(part.name);
+        let open = || -> DbResult<SqliteSession> {
+            let db = kind.open_writer(Path::new(":memory:"), LOCK_TIMEOUT, FileLocking::Exclusive)?;
+            schema::migrate(kind, path, &db)?;
+            Ok(db)
+        };
+        let db = open().map_err(|fault| fault.into_error(path))?;
+        // The name identifies the source of a copy that is resumed.
+        let file = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        Ok(Self { part, name: file.display().to_string(), file, db })
+    }
+
     fn locked(kind: &FileKind, file: &Path, role: CopyRole) -> DbResult<SqliteSession> {
         if file.metadata().is_ok_and(|there| there.len() > 0) {
             // A file of another program stays unchanged, including its journal mode.

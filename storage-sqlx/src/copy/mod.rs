@@ -20,7 +20,7 @@ mod table;
 mod tests;
 mod videos;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use transcript_core::{Error, Result};
 
@@ -74,7 +74,8 @@ const PARTS: [&table::TablePart; 2] = [&table::MAIN, &table::ARCHIVE];
 
 /// Copies both stores to an empty target and compares them. A second run continues the first.
 ///
-/// The source stays unchanged. During the copy, nothing may write to the source or use the target.
+/// Of the files of a source, that of keys, accounts and the ledger may be missing: it is copied as an empty one. The
+/// source stays unchanged. During the copy, nothing may write to the source or use the target.
 ///
 /// # Errors
 /// - [`transcript_core::ErrorKind::Invalid`]: both are of one kind, or there is no source.
@@ -106,9 +107,20 @@ pub async fn copy_stores(
     copied
 }
 
+/// Whether a source has transcripts only, because no server has started there. In another folder, a missing file is more
+/// likely a wrong path, or a volume that is not mounted.
+fn is_archive_only(main: &Path, archive: &Path, role: CopyRole) -> bool {
+    let is_beside = main.parent() == archive.parent();
+    role == CopyRole::Source && is_beside && archive.is_file() && main.symlink_metadata().is_err()
+}
+
 /// Opens the two parts of a location, in the order of [`PARTS`].
 async fn open_both(stores: &StorageLocation, role: CopyRole) -> Result<[Box<dyn CopySide>; 2]> {
     Ok(match stores {
+        StorageLocation::Files { main, archive } if is_archive_only(main, archive, role) => [
+            Box::new(files::SqliteSide::empty(&table::MAIN, main)?),
+            Box::new(files::SqliteSide::open(&table::ARCHIVE, archive, role).await?),
+        ],
         StorageLocation::Files { main, archive } => [
             Box::new(files::SqliteSide::open(&table::MAIN, main, role).await?),
             Box::new(files::SqliteSide::open(&table::ARCHIVE, archive, role).await?),

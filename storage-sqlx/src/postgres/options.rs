@@ -67,6 +67,15 @@ impl PostgresOptions {
         if !self.url.starts_with("postgres://") && !self.url.starts_with("postgresql://") {
             return Err(Error::invalid("a PostgreSQL database URL must be postgres://USER@HOST/DATABASE"));
         }
+        let malformed = || {
+            Error::invalid(
+                "the URL of the PostgreSQL database is malformed: use postgres://USER:PASSWORD@HOST:PORT/DATABASE, \
+                 with % before the codes of special characters",
+            )
+        };
+        if has_late_at_sign(&self.url) {
+            return Err(malformed());
+        }
         if !has_known_parameters(&self.url) {
             return Err(Error::invalid(
                 "the URL of the PostgreSQL database has an unknown parameter after its question mark; permitted are \
@@ -76,10 +85,7 @@ impl PostgresOptions {
         }
         let known = PgConnectOptions::from_str(&self.url).map_err(|error| {
             tracing::debug!(%error, "database URL rejected");
-            Error::invalid(
-                "the URL of the PostgreSQL database is malformed: use postgres://USER:PASSWORD@HOST:PORT/DATABASE, \
-                 with % before the codes of special characters",
-            )
+            malformed()
         })?;
         // Poolers reject settings that they do not know.
         let known = known.extra_float_digits(None).application_name("verbatim").disable_statement_logging();
@@ -101,6 +107,16 @@ impl PostgresOptions {
             None => format!("{database} at {}:{}", known.get_host(), known.get_port()),
         }
     }
+}
+
+/// Whether an `@` follows the host of a URL.
+///
+/// A password with an unencoded `/` or `#` ends there. Its beginning would be the host or the port, and be shown.
+fn has_late_at_sign(url: &str) -> bool {
+    let (url, fragment) = url.split_once('#').unwrap_or((url, ""));
+    let url = url.split_once('?').map_or(url, |(url, _)| url);
+    let address = url.split_once("://").map_or(url, |(_, address)| address);
+    address.split_once('/').is_some_and(|(_, path)| path.contains('@')) || fragment.contains('@')
 }
 
 /// Whether the parser knows all parameters in a URL.
@@ -183,6 +199,25 @@ mod tests {
                 Ok(_) => assert_eq!(url, "postgres://", "{url}"),
                 Err(error) => assert!(!error.message().contains("nine"), "{error}"),
             }
+        }
+    }
+
+    #[test]
+    fn postgres_url_with_unencoded_password_is_rejected_unshown() {
+        for url in [
+            "postgres://me:left@hush/right@db/words",
+            "postgres://me:1/hush@db/words",
+            "postgres://me:left@hush#right@db/words",
+            "postgres://me:left@hush?right@db/words",
+        ] {
+            let error = url.parse::<PostgresOptions>().unwrap_err();
+            let shown = format!("{error:?} {:?}", PostgresOptions::new(url));
+            assert!(!shown.contains("hush") && !shown.contains("left"), "{shown}");
+        }
+        let error = "postgres://me:left@hush/right@db/words".parse::<PostgresOptions>().unwrap_err();
+        assert!(error.message().contains("is malformed"), "{error}");
+        for url in ["postgres://me:a%2Fb@db/wo%40rds", "postgres://me:a@b@db/words?application_name=a@b"] {
+            assert!(url.parse::<PostgresOptions>().is_ok(), "{url}");
         }
     }
 

@@ -15,8 +15,8 @@ use crate::{
 };
 
 const LOCK_STATE: Statement = sql! {
-    sqlite: "SELECT generation FROM search_state WHERE only_row = 1",
-    postgres: "SELECT generation FROM search_state WHERE only_row = 1 FOR SHARE",
+    sqlite: "SELECT generation, state FROM search_state WHERE only_row = 1",
+    postgres: "SELECT generation, state FROM search_state WHERE only_row = 1 FOR SHARE",
 };
 const PUT_STATE: &str = "INSERT INTO search_state (only_row, generation, state) VALUES (1, $1, $2)
     ON CONFLICT (only_row) DO UPDATE SET generation = excluded.generation, state = excluded.state
@@ -149,17 +149,22 @@ impl WriteTx for PutVideosTx {
     type Outcome = ();
 
     async fn run<S: Session>(&self, db: &mut S) -> DbResult<()> {
-        let known = db.row(LOCK_STATE, &values![]).await?;
-        let generation: i64 = known.map(|mut row| row.take(0)).transpose()?.unwrap_or(0);
+        let (generation, known_state): (i64, String) = match db.row(LOCK_STATE, &values![]).await? {
+            Some(mut row) => (row.take(0)?, row.take(1)?),
+            None => (0, String::new()),
+        };
         if generation > self.generation {
             return Ok(());
         }
+        let was_complete = generation == self.generation
+            && serde_json::from_str::<RebuildState>(&known_state).is_ok_and(|known| known.is_complete);
         for (video, change, documents) in &self.videos {
             self.put_video(db, video, *change, documents).await?;
         }
         if let Some((state, is_complete)) = &self.state {
             db.execute(PUT_STATE, &values![self.generation, state]).await?;
-            if *is_complete {
+            // It reads all videos, so only the end of a build does it.
+            if *is_complete && !was_complete {
                 self.delete_stale(db).await?;
             }
         }

@@ -57,6 +57,8 @@ pub(crate) async fn check_unindexed_videos(archive: &dyn Archive) {
     let highest = listed().await[0].change;
     clear().await;
     assert_eq!(names().await, []);
+    let newest = archive.newest_change().await.unwrap();
+    assert!(newest.is_none_or(|newest| newest == highest), "{newest:?}, not {highest}");
 
     archive.withdraw(&one.video, true, one.now).await.unwrap();
     let again = listed().await;

@@ -53,7 +53,7 @@ pub(crate) async fn grant(store: &dyn Ledger, id: &str, wallet: &str, amount: u6
         now: timestamp(0),
         memo: "test".to_owned(),
     };
-    store.grant(grant).await.unwrap();
+    let _ = store.grant(grant).await.unwrap();
 }
 
 /// Checks that every balance is the sum of its entries.
@@ -124,10 +124,10 @@ pub(crate) async fn check_cancelled_callers<F: Future<Output = Arc<dyn Ledger>>>
     for n in 0..400_u64 {
         let store = Arc::clone(&store);
         calls.push(tokio::spawn(async move {
-            store.hold(request(format!("h{n}"), "w", 3)).await.unwrap();
+            let _ = store.hold(request(format!("h{n}"), "w", 3)).await.unwrap();
             let settle =
                 SettleRequest { id: HoldId::new(format!("h{n}")), spent: vec![2], now: timestamp(1) };
-            store.settle(settle).await.unwrap();
+            let _ = store.settle(settle).await.unwrap();
             store.balance(&WalletId::new("w"), &purchased()).await.unwrap();
         }));
         if n % 3 == 0 {

@@ -54,7 +54,7 @@ async fn charge_groups_match_sequential_calls() {
         let mut hold = requests[0].spend.clone();
         (hold.id, hold.expires_at) = (HoldId::new(format!("hold {round}")), timestamp(round * 400 + 500));
         for store in [&store, &single] {
-            store.hold(hold.clone()).await.unwrap();
+            let _ = store.hold(hold.clone()).await.unwrap();
         }
         let outcomes = join_all(requests.iter().map(|request| store.charge(request.clone()))).await;
         for (request, outcome) in requests.into_iter().zip(outcomes) {

@@ -99,7 +99,7 @@ async fn migration_previous_ledger_keeps_entries_and_sums() {
 async fn ledger_damaged_rows_are_rejected_on_read() {
     let (store, database) = crate::store().await;
     grant(&*store, "g", "w", 10).await;
-    store.spend(request("s".to_owned(), "w", 2)).await.unwrap();
+    let _ = store.spend(request("s".to_owned(), "w", 2)).await.unwrap();
     let mut foreign_connection = foreign_connection(&database).await;
     let mut change = async |statement: &'static str| {
         assert_eq!(

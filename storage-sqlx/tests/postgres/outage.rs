@@ -44,7 +44,7 @@ async fn outage_server_restart_resumes_work() {
     let cluster = Cluster::start(Durability::Full).unwrap();
     let database = cluster.database().unwrap();
     let store = PostgresStore::open(PostgresOptions::new(&database.url)).await.unwrap();
-    store.grant(grant("bought", 100)).await.unwrap();
+    let _ = store.grant(grant("bought", 100)).await.unwrap();
     for round in 0..3 {
         // Stopped normally, or killed with all its processes.
         if round == 1 { cluster.kill() } else { cluster.stop() }.unwrap();
@@ -66,7 +66,7 @@ async fn outage_repeated_kills_spend_once_per_id() {
     let cluster = Cluster::start(Durability::Full).unwrap();
     let database = cluster.database().unwrap();
     let store = std::sync::Arc::new(PostgresStore::open(PostgresOptions::new(&database.url)).await.unwrap());
-    store.grant(grant("bought", 1_000_000)).await.unwrap();
+    let _ = store.grant(grant("bought", 1_000_000)).await.unwrap();
     let (stop, stopped) = tokio::sync::watch::channel(false);
     let spenders: Vec<_> = (0..8)
         .map(|spender| {
@@ -139,7 +139,7 @@ async fn connections_fewer_than_calls_serve_all() {
     let database = crate::database();
     let options = PostgresOptions { connections: 2, ..PostgresOptions::new(&database.url) };
     let store = std::sync::Arc::new(PostgresStore::open(options).await.unwrap());
-    store.grant(grant("bought", 1_000)).await.unwrap();
+    let _ = store.grant(grant("bought", 1_000)).await.unwrap();
     let spending: Vec<_> = (0..200)
         .map(|n| {
             let store = std::sync::Arc::clone(&store);

@@ -210,7 +210,7 @@ async fn spend_batch_entry_order_ignores_server_clocks() {
         let (id, wallet) = (GrantId::new("first ".to_owned() + wallet), WalletId::new(wallet));
         let grant_request =
             GrantRequest { id, wallet, amount: 5, now: timestamp(3_600_000), memo: "pack".to_owned() };
-        ahead.grant(grant_request).await.unwrap();
+        let _ = ahead.grant(grant_request).await.unwrap();
     }
     for wallet in turned {
         let spend = request("first ".to_owned() + wallet, wallet, terms("next month", 10));

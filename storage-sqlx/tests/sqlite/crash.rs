@@ -54,7 +54,7 @@ async fn work(folder: PathBuf, round: String) {
                 let spent = n % 4;
                 let settle =
                     SettleRequest { id: HoldId::new(id.clone()), spent: vec![spent], now: timestamp(1) };
-                store.settle(settle).await.unwrap();
+                let _ = store.settle(settle).await.unwrap();
                 acknowledge(&format!("settled {id} {spent}"));
             }
         }));

@@ -97,4 +97,5 @@ async fn changed_videos_are_listed_until_deleted() {
     crate::common::changed::check_changed_videos(&*archive).await;
     let (archive, _unindexed) = crate::archive().await;
     crate::common::changed::check_unindexed_videos(&*archive).await;
+    assert!(archive.newest_change().await.unwrap().is_some(), "the index of a file is stored apart");
 }

@@ -29,7 +29,7 @@ async fn unsynced_store(folder: &Path) -> std::sync::Arc<storage_sqlx::SqliteSto
     std::fs::create_dir(&files).unwrap();
     let store = crate::store_in(&files).await;
     grant(&*store, "bought", "w", 100).await;
-    store.hold(request("known".to_owned(), "w", 1)).await.unwrap();
+    let _ = store.hold(request("known".to_owned(), "w", 1)).await.unwrap();
     store.close().await;
     let store = crate::store_in(&files).await;
     fail_syncs(&files);

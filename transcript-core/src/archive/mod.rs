@@ -250,7 +250,8 @@ pub trait Archive: fmt::Debug + Send + Sync + 'static {
 
     /// Lists videos that changed since a search index read them, the longest changed first, at most `limit`.
     ///
-    /// The default implementation lists none: a search over such an archive finds what its index was built from.
+    /// The default implementation lists none: a search over such an archive finds what its index was built from, and
+    /// nothing stored later.
     ///
     /// **Behaviour**
     /// - A video is recorded, in the same transaction, when a transcript or a known field of its metadata is stored,
@@ -260,6 +261,16 @@ pub trait Archive: fmt::Debug + Send + Sync + 'static {
     async fn unindexed_videos(&self, limit: u32) -> Result<Vec<ChangedVideo>> {
         let _ = limit;
         Ok(Vec::new())
+    }
+
+    /// Returns the highest number of [`Archive::unindexed_videos`] so far, 0 before the first change.
+    ///
+    /// The number only grows. If it is lower than an index has seen it, the archive is an earlier copy of itself, such as
+    /// a restored backup, and the index is built again.
+    ///
+    /// The default implementation returns `None`: the archive does not number changes, or the index is stored with it.
+    async fn newest_change(&self) -> Result<Option<u64>> {
+        Ok(None)
     }
 
     /// Deletes videos from [`Archive::unindexed_videos`].

@@ -25,6 +25,9 @@ pub(crate) struct VideoRecord {
     pub(crate) tracks: Vec<TrackInfo>,
     #[serde(default)]
     pub(crate) metadata: VideoMetadata,
+    /// Number of its newest change that a search index reads, in a [`super::KeyValueArchive`]; 0 if none was counted.
+    #[serde(default)]
+    pub(crate) index_change: u64,
 }
 
 /// One stored transcript, without its text.

@@ -341,6 +341,10 @@ impl Archive for MemoryArchive {
         Ok(changed.map(|(change, video)| ChangedVideo { video: video.clone(), change: *change }).collect())
     }
 
+    async fn newest_change(&self) -> Result<Option<u64>> {
+        Ok(Some(self.state.lock().unindexed.changes))
+    }
+
     async fn delete_unindexed_videos(&self, videos: &[ChangedVideo]) -> Result<()> {
         let unindexed = &mut self.state.lock().unindexed;
         for ChangedVideo { video, change } in videos {

@@ -74,12 +74,20 @@ impl Indexer {
     /// # Cancellation
     /// A dropped future leaves the step done or to be repeated.
     pub async fn step(&self) -> Result<IndexProgress> {
-        let state = self.current_state().await?;
+        let (mut state, is_outdated) = self.read_state().await?;
         if state.format > INDEX_FORMAT {
             // A server of a later version writes what this one cannot.
             return Ok(IndexProgress { changed: 0, built: 0, state });
         }
-        let changed = self.index_changed(&state).await?;
+        if is_outdated {
+            if state.format == INDEX_FORMAT {
+                tracing::warn!(
+                    "the archive is older than the search index, as after a restore: the index is built again"
+                );
+            }
+            state = self.start_rebuild().await?;
+        }
+        let changed = self.index_changed(&mut state).await?;
         if state.is_complete || changed >= u64::from(CHANGED_MAX) {
             return Ok(IndexProgress { changed, built: 0, state });
         }
@@ -88,30 +96,55 @@ impl Indexer {
         Ok(IndexProgress { changed, built: state.tracks.saturating_sub(before), state })
     }
 
+    /// Returns the state of the build, and whether a step has something to do.
+    ///
+    /// # Errors
+    /// Errors of the archive and of the index.
+    pub async fn inspect(&self) -> Result<(RebuildState, bool)> {
+        let (state, is_outdated) = self.read_state().await?;
+        if state.format > INDEX_FORMAT {
+            return Ok((state, false));
+        }
+        let has_work =
+            is_outdated || !state.is_complete || !self.archive.unindexed_videos(1).await?.is_empty();
+        Ok((state, has_work))
+    }
+
     /// Starts to build the index again. Until the build ends, searches find what the index has.
     ///
     /// # Errors
-    /// Errors of the index.
+    /// Errors of the archive and of the index.
     pub async fn start_rebuild(&self) -> Result<RebuildState> {
         let state = self.index.rebuild_state().await?;
         let next = RebuildState {
             generation: state.generation.saturating_add(1),
             format: INDEX_FORMAT,
+            newest_change: self.archive.newest_change().await?,
             ..RebuildState::default()
         };
         self.index.put(&[], next.generation, Some(&next)).await?;
         Ok(next)
     }
 
-    /// State of the build. An index of an earlier format is built again.
-    async fn current_state(&self) -> Result<RebuildState> {
-        let state = self.index.rebuild_state().await?;
-        if state.format >= INDEX_FORMAT { Ok(state) } else { self.start_rebuild().await }
+    /// State of the build, with the archive's newest change, and whether the index must be built again: it is of an
+    /// earlier format, or the archive went back.
+    async fn read_state(&self) -> Result<(RebuildState, bool)> {
+        let mut state = self.index.rebuild_state().await?;
+        // Read after the state, so that changes in between do not look like an archive that went back.
+        let newest = self.archive.newest_change().await?;
+        let went_back = newest.is_some() && newest < state.newest_change;
+        state.newest_change = newest;
+        let is_outdated = went_back || state.format < INDEX_FORMAT;
+        Ok((state, is_outdated))
     }
 
     /// Indexes some of the videos that changed; returns their number.
-    async fn index_changed(&self, state: &RebuildState) -> Result<u64> {
+    async fn index_changed(&self, state: &mut RebuildState) -> Result<u64> {
         let changed = self.archive.unindexed_videos(CHANGED_MAX).await?;
+        if state.newest_change.is_some() {
+            let listed = changed.iter().map(|item| item.change).max();
+            state.newest_change = state.newest_change.max(listed);
+        }
         let mut batch = IndexBatch::default();
         for item in &changed {
             let ChangedVideo { video, change } = item;
@@ -129,7 +162,9 @@ impl Indexer {
         if changes.is_empty() {
             return Ok(());
         }
-        self.index.put(&videos, state.generation, None).await?;
+        // An archive that numbers no change cannot be seen to go back.
+        let state_to_put = Some(state).filter(|state| state.newest_change.is_some());
+        self.index.put(&videos, state.generation, state_to_put).await?;
         // A video that changed again since it was listed stays listed.
         self.archive.delete_unindexed_videos(&changes).await
     }

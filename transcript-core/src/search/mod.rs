@@ -113,6 +113,10 @@ pub struct RebuildState {
     pub tracks: u64,
     /// Whether the build has ended.
     pub is_complete: bool,
+    /// Number of the newest change of the archive when the index was last written; see
+    /// [`crate::archive::Archive::newest_change`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub newest_change: Option<u64>,
 }
 
 /// A transcript in an index, without its terms.

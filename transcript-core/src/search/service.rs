@@ -50,7 +50,7 @@ pub struct SearchTotal {
     /// The number.
     pub value: u64,
     /// Whether it is exact. If not, there are more than an index ranks, or videos of the page were withdrawn or changed
-    /// after they were indexed, and so may be others.
+    /// after they were indexed, and so may be others, or the index is being built (see `verbatim::SearchService`).
     pub is_exact: bool,
 }
 

@@ -284,7 +284,7 @@ pub async fn charge_uses_pools_in_order_of_terms(store: ChargeTestStore) {
         now: at(0),
         memo: String::new(),
     };
-    expect_ok(store.ledger().grant(grant).await);
+    let _ = expect_ok(store.ledger().grant(grant).await);
     for (id, amount, spent) in [("h1", 3, [3, 0]), ("h2", 4, [5, 2]), ("h3", 8, [5, 10])] {
         let mut request = charge_request(&account, id);
         request.spend.legs[0].amount = amount;
@@ -324,7 +324,7 @@ pub async fn overdue_hold_expires_before_charge(store: ChargeTestStore) {
     let account = account(&store, "a").await;
     let mut held = charge_request(&account, "held").spend;
     (held.legs[0].amount, held.now, held.expires_at) = (5, at(0), at(10));
-    expect_ok(store.ledger().hold(held).await);
+    let _ = expect_ok(store.ledger().hold(held).await);
     assert_eq!(
         remaining_of(&charge(&store, charge_request(&account, "h1")).await),
         Some((2, 4)),
@@ -387,7 +387,7 @@ pub async fn charge_matches_sequential_calls(store: ChargeTestStore) {
             let mut held = request.spend.clone();
             (held.id, held.expires_at) = (HoldId::new(format!("held {n}")), at_ms(10_300 + n as i64 * 90));
             for store in [&store, &steps] {
-                expect_ok(store.ledger().hold(held.clone()).await);
+                let _ = expect_ok(store.ledger().hold(held.clone()).await);
             }
         }
         let (got, expect) = (charge(&store, request.clone()).await, charge(&steps, request.clone()).await);

@@ -24,7 +24,8 @@ const LEADER_NAME: &str = "search-index";
 /// Time after which another server may lead if this one died. A slower step does no harm.
 const LEAD_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Receives the outcome of each step that did something. It must not block.
+/// Receives the outcome of each step, and the state of the index after each look that found nothing to do. It must not
+/// block.
 pub type IndexObserver = Arc<dyn Fn(&IndexProgress) + Send + Sync>;
 
 #[derive(Clone)]
@@ -73,18 +74,17 @@ impl IndexerJob {
             let job = self.clone();
             let Some(ended) = stopped.run(async move { job.step_as_leader().await }).await else { break };
             pause = match ended {
-                Ok(Ok(progress)) => {
+                Ok(Ok((progress, is_step))) => {
                     if let Some(failures) = failures.succeeded() {
                         tracing::info!(failures, "search indexing works again");
                     }
                     retry = RETRY;
-                    self.report(&mut log, progress.as_ref());
-                    // Other work of the process goes on between the steps of a build.
-                    if progress.is_some_and(|progress| progress.has_more()) {
-                        Duration::from_millis(5)
-                    } else {
-                        POLL_INTERVAL
+                    if is_step {
+                        log.record(&progress);
                     }
+                    (self.observer)(&progress);
+                    // Other work of the process goes on between the steps of a build.
+                    if is_step && progress.has_more() { Duration::from_millis(5) } else { POLL_INTERVAL }
                 }
                 Ok(Err(error)) => {
                     if let Some(failures) = failures.failed() {
@@ -102,22 +102,14 @@ impl IndexerJob {
         self.service.servers.release_lead(LEADER_NAME, self.service.state.clock.as_ref()).await;
     }
 
-    fn report(&self, log: &mut BuildLog, progress: Option<&IndexProgress>) {
-        let Some(progress) = progress else { return };
-        log.record(progress);
-        (self.observer)(progress);
-    }
-
-    /// One step; `None` if there is nothing to do, or another server does it.
-    async fn step_as_leader(&self) -> Result<Option<IndexProgress>> {
-        let state = &self.service.state;
-        let is_complete = self.service.status().await?.is_complete;
-        if is_complete && state.archive.unindexed_videos(1).await?.is_empty() {
-            return Ok(None);
+    /// The outcome of one step and `true`; the state of the index and `false` if there is nothing to do, or another
+    /// server does it.
+    async fn step_as_leader(&self) -> Result<(IndexProgress, bool)> {
+        let (state, has_work) = self.service.inspect().await?;
+        let clock = self.service.state.clock.as_ref();
+        if has_work && self.service.servers.try_lead(LEADER_NAME, clock, LEAD_TIMEOUT).await {
+            return Ok((self.service.step().await?, true));
         }
-        if !self.service.servers.try_lead(LEADER_NAME, state.clock.as_ref(), LEAD_TIMEOUT).await {
-            return Ok(None);
-        }
-        self.service.step().await.map(Some)
+        Ok((IndexProgress { state, ..IndexProgress::default() }, false))
     }
 }

@@ -1,4 +1,5 @@
-//! Notes that an index is damaged: errors of the archive look the same to the callers of both.
+//! Notes what the calls of an index found: whether it is damaged, since errors of the archive look the same to the
+//! callers of both, and whether its build has ended, so that a search need not read that.
 
 use std::sync::{
     Arc,
@@ -14,16 +15,22 @@ use transcript_core::{
     },
 };
 
-/// An index, and whether one of its calls found it damaged.
+/// An index, and what its calls found.
 #[derive(Debug)]
 pub(super) struct WatchedIndex {
     inner: Arc<dyn ArchiveIndex>,
     is_damaged: AtomicBool,
+    is_complete: AtomicBool,
 }
 
 impl WatchedIndex {
     pub(super) fn new(inner: Arc<dyn ArchiveIndex>) -> Self {
-        Self { inner, is_damaged: AtomicBool::new(false) }
+        Self { inner, is_damaged: AtomicBool::new(false), is_complete: AtomicBool::new(false) }
+    }
+
+    /// Whether its build had ended when its state was last read.
+    pub(super) fn is_complete(&self) -> bool {
+        self.is_complete.load(Relaxed)
     }
 
     pub(super) fn is_damaged(&self) -> bool {
@@ -54,7 +61,9 @@ impl ArchiveIndex for WatchedIndex {
     }
 
     async fn rebuild_state(&self) -> Result<RebuildState> {
-        self.watch(self.inner.rebuild_state().await)
+        let state = self.watch(self.inner.rebuild_state().await)?;
+        self.is_complete.store(state.is_complete, Relaxed);
+        Ok(state)
     }
 
     async fn candidates(&self, request: &CandidateRequest) -> Result<CandidatePage> {

@@ -1,5 +1,6 @@
 //! The archive.
 
+mod changes;
 pub(crate) mod compaction;
 pub(crate) mod details;
 pub(crate) mod find;
@@ -24,11 +25,12 @@ use transcript_core::{
     video::{ShortLink, VideoId},
 };
 
+use self::changes::{INCREMENT_CHANGES, count_changed_details, record_changed_video, record_unindexed_video};
 use super::{delete_expired, random_below};
 use crate::{
     codec,
     error::{DbResult, corrupt},
-    sql::{Database, Row, Session, Statement, WriteTx, sql, values},
+    sql::{Database, Session, Statement, WriteTx, sql, values},
 };
 
 const PUT_ABSENCE: &str = "INSERT INTO absences (video, wish, reason, message, asked, until)
@@ -86,26 +88,6 @@ const PUT_LINK: Statement = sql! {
         UPDATE figures SET links = links + 1 WHERE part = $3 AND EXISTS (SELECT 1 FROM kept)",
 };
 
-const CHANGES: &str = "SELECT count FROM changes";
-const INCREMENT_CHANGES: &str = "UPDATE changes SET count = count + $1 WHERE only_row = 1";
-/// On SQLite triggers record it, but not that details changed.
-const RECORD_CHANGED_VIDEO: &str = "INSERT INTO changed_videos (video, change)
-    SELECT $1, count FROM changes WHERE only_row = 1
-    ON CONFLICT (video) DO UPDATE SET change = excluded.change";
-const CHANGED_VIDEOS: &str =
-    "SELECT video, change FROM changed_videos WHERE change >= 0 ORDER BY change LIMIT $1";
-/// A video that changed again since it was listed stays.
-const DELETE_CHANGED_VIDEO: &str = "DELETE FROM changed_videos WHERE video = $1 AND change = $2";
-/// Records a video for the search index. On SQLite triggers record it.
-const RECORD_UNINDEXED_VIDEO: &str = "INSERT INTO unindexed_videos (video) VALUES ($1)
-    ON CONFLICT (video) DO UPDATE SET change = DEFAULT";
-const UNINDEXED_VIDEOS: &str =
-    "SELECT video, change FROM unindexed_videos WHERE change >= 0 ORDER BY change LIMIT $1";
-/// A video that changed again since it was listed stays.
-const DELETE_UNINDEXED_VIDEO: &str = "DELETE FROM unindexed_videos WHERE video = $1 AND change = $2";
-/// Most changed videos in one list.
-const CHANGED_VIDEOS_MAX: u32 = 1_000;
-
 const PUT_WITHDRAWAL: &str =
     "INSERT INTO withdrawals (video, at) VALUES ($1, $2) ON CONFLICT (video) DO NOTHING";
 const DELETE_WITHDRAWAL: &str = "DELETE FROM withdrawals WHERE video = $1";
@@ -161,13 +143,13 @@ pub(crate) const INDEXED_STATEMENTS: [&str; 22] = [
     DELETE_VIDEO[2],
     DELETE_VIDEO[3],
     INCREMENT_CHANGES,
-    RECORD_CHANGED_VIDEO,
+    changes::RECORD_CHANGED_VIDEO,
     tracks::TRACKS.sqlite,
     STATS.sqlite,
-    CHANGED_VIDEOS,
-    DELETE_CHANGED_VIDEO,
-    UNINDEXED_VIDEOS,
-    DELETE_UNINDEXED_VIDEO,
+    changes::CHANGED_VIDEOS,
+    changes::DELETE_CHANGED_VIDEO,
+    changes::UNINDEXED_VIDEOS,
+    changes::DELETE_UNINDEXED_VIDEO,
 ];
 
 /// The archive, in one database. Its forms are `SqliteArchive` and `PostgresArchive`.
@@ -257,53 +239,6 @@ impl WriteTx for DeleteVideoTx {
 async fn count_changes<S: Session>(db: &mut S, changes: u64) -> DbResult<()> {
     if S::IS_REMOTE && changes > 0 {
         db.execute(INCREMENT_CHANGES, &values![codec::column(changes)?]).await?;
-    }
-    Ok(())
-}
-
-/// Deletes listed videos that did not change again, with a statement for one.
-struct DeleteListedVideosTx {
-    videos: Vec<ChangedVideo>,
-    statement: &'static str,
-}
-
-impl WriteTx for DeleteListedVideosTx {
-    type Outcome = ();
-
-    async fn run<S: Session>(&self, db: &mut S) -> DbResult<()> {
-        for ChangedVideo { video, change } in &self.videos {
-            let row = values![video.to_string(), codec::column(*change)?];
-            db.execute(self.statement, &row).await?;
-        }
-        Ok(())
-    }
-}
-
-fn decode_changed_video(row: &mut Row) -> DbResult<ChangedVideo> {
-    Ok(ChangedVideo { video: codec::video(row.get(0)?)?, change: row.take(1)? })
-}
-
-/// Records a video that the search index must read again. On SQLite triggers record it.
-async fn record_unindexed_video<S: Session>(db: &mut S, video: &str, is_changed: bool) -> DbResult<()> {
-    if S::IS_REMOTE && is_changed {
-        db.execute(RECORD_UNINDEXED_VIDEO, &values![video]).await?;
-    }
-    Ok(())
-}
-
-/// Records a video whose earlier responses are outdated. On SQLite triggers record it.
-async fn record_changed_video<S: Session>(db: &mut S, video: &str, is_changed: bool) -> DbResult<()> {
-    if S::IS_REMOTE && is_changed {
-        db.execute(RECORD_CHANGED_VIDEO, &values![video]).await?;
-    }
-    Ok(())
-}
-
-/// Counts a change of what is known of a video with transcripts: earlier responses lack it.
-async fn count_changed_details<S: Session>(db: &mut S, video: &str, is_changed: bool) -> DbResult<()> {
-    if is_changed {
-        db.execute(INCREMENT_CHANGES, &values![1_i64]).await?;
-        db.execute(RECORD_CHANGED_VIDEO, &values![video]).await?;
     }
     Ok(())
 }
@@ -426,7 +361,7 @@ impl<D: Database> Archive for SqlArchive<D> {
     }
 
     async fn change_counter(&self) -> Result<u64> {
-        let found = self.database.find_first(CHANGES, &[], |row| row.take(0)).await?;
+        let found = self.database.find_first(changes::COUNT, &[], |row| row.take(0)).await?;
         found.ok_or_else(|| corrupt("the change counter is missing"))
     }
 
@@ -435,23 +370,32 @@ impl<D: Database> Archive for SqlArchive<D> {
     }
 
     async fn changed_videos(&self, limit: u32) -> Result<Vec<ChangedVideo>> {
-        let limit = values![limit.min(CHANGED_VIDEOS_MAX)];
-        self.database.find(CHANGED_VIDEOS, &limit, decode_changed_video).await
+        let limit = values![limit.min(changes::LISTED_MAX)];
+        self.database.find(changes::CHANGED_VIDEOS, &limit, changes::decode).await
     }
 
     async fn delete_changed_videos(&self, videos: &[ChangedVideo]) -> Result<()> {
-        let (videos, statement) = (videos.to_vec(), DELETE_CHANGED_VIDEO);
-        self.database.run(DeleteListedVideosTx { videos, statement }).await
+        let (videos, statement) = (videos.to_vec(), changes::DELETE_CHANGED_VIDEO);
+        self.database.run(changes::DeleteListedVideosTx { videos, statement }).await
     }
 
     async fn unindexed_videos(&self, limit: u32) -> Result<Vec<ChangedVideo>> {
-        let limit = values![limit.min(CHANGED_VIDEOS_MAX)];
-        self.database.find(UNINDEXED_VIDEOS, &limit, decode_changed_video).await
+        let limit = values![limit.min(changes::LISTED_MAX)];
+        self.database.find(changes::UNINDEXED_VIDEOS, &limit, changes::decode).await
+    }
+
+    async fn newest_change(&self) -> Result<Option<u64>> {
+        // On a server the index is in the same database: a restore brings back both.
+        if D::IS_REMOTE {
+            return Ok(None);
+        }
+        let found = self.database.find_first(changes::NEWEST, &[], |row| row.take(0)).await?;
+        Ok(Some(found.unwrap_or(0)))
     }
 
     async fn delete_unindexed_videos(&self, videos: &[ChangedVideo]) -> Result<()> {
-        let (videos, statement) = (videos.to_vec(), DELETE_UNINDEXED_VIDEO);
-        self.database.run(DeleteListedVideosTx { videos, statement }).await
+        let (videos, statement) = (videos.to_vec(), changes::DELETE_UNINDEXED_VIDEO);
+        self.database.run(changes::DeleteListedVideosTx { videos, statement }).await
     }
 
     async fn list_tracks(&self, page: PageRequest) -> Result<Page<ArchivedTrack>> {

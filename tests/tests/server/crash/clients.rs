@@ -86,7 +86,8 @@ impl CrashAccount {
         let bought = if index.is_multiple_of(2) { BOUGHT } else { 0 };
         if bought > 0 {
             let (id, wallet) = (GrantId::new(&name), account.wallet.clone());
-            open.ledger
+            let _ = open
+                .ledger
                 .grant(GrantRequest { id, wallet, amount: bought, now, memo: "test".to_owned() })
                 .await?;
         }

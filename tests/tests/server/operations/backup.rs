@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use verbatim_tests_postgres::Cluster;
 
 use crate::server::{
-    harness::{ServerFixture, binary, borrow_settings, run, verbatim},
+    harness::{ServerFixture, binary, borrow_settings, run, verbatim, wait_until},
     platform::{platform_settings, start_platform},
     v1::mail_client::{MailClient, create_account, remaining_credits},
 };
@@ -111,6 +111,11 @@ async fn check_restore(
         now.1.iter().all(|words| words[1]["text"] == json!("The sheep keep the grass short.")),
         "{now:?}"
     );
+    wait_until("the search does not find what was restored", async || {
+        let found = server.get("/api/search?q=sheep").await?.json();
+        Ok(found["hits"].as_array().is_some_and(|hits| hits.len() == VIDEOS.len()))
+    })
+    .await?;
     // A grant from before the backup is not repeated.
     let mut again = verbatim(data.path(), &["accounts", "grant", "ann@example.org", "500", "--id", "pack-1"]);
     again.envs(restored.iter().copied());
@@ -188,8 +193,10 @@ async fn backup_of_postgres_is_restored() -> Result<()> {
     check_restore(&data, &before, backup, restore, &after).await
 }
 
-/// Raises the rate limit of accounts above what the test sends.
+/// Raises the rate limits of accounts and searches above what the test sends.
 fn raise_rate_limit(mut settings: Vec<(String, String)>) -> Vec<(String, String)> {
-    settings.push(("VERBATIM_PLANS__FREE__REQUESTS_PER_MINUTE".to_owned(), "100000".to_owned()));
+    for name in ["VERBATIM_PLANS__FREE__REQUESTS_PER_MINUTE", "VERBATIM_SEARCH__REQUESTS_PER_MINUTE"] {
+        settings.push((name.to_owned(), "100000".to_owned()));
+    }
     settings
 }

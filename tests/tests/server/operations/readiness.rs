@@ -18,6 +18,7 @@ async fn readiness_is_503_during_stop_delay() -> Result<()> {
     for path in ["/healthz", "/health", "/readyz"] {
         let reply = observed.server.get(path).await?;
         assert_eq!(reply.status, 200, "{path}: {}", reply.text());
+        assert_eq!(observed.get(path).await?.status, 200, "{path} of the metrics listener");
     }
     let posted = observed.server.send(Method::POST, "/readyz", &[], "").await?;
     assert_eq!((posted.status.as_u16(), posted.header("allow")), (405, "GET, HEAD"), "{}", posted.text());

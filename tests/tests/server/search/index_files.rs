@@ -3,7 +3,7 @@
 use anyhow::Result;
 use tempfile::TempDir;
 
-use super::{EXAMPLE, LIGHTHOUSE, command, wait_for};
+use super::{EXAMPLE, LIGHTHOUSE, command, import, wait_for};
 use crate::server::harness::ServerFixture;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -39,4 +39,26 @@ async fn search_lost_index_is_built_again() -> Result<()> {
         assert!(lines.contains("search index unreadable; it is deleted and built again"), "{lines}");
     }
     Ok(())
+}
+
+/// The archive is replaced by a backup, and the newer index stays.
+#[tokio::test(flavor = "multi_thread")]
+async fn search_finds_new_text_after_restore_of_archive() -> Result<()> {
+    let data = TempDir::new()?;
+    let (archive, backup) = (data.path().join("archive.db"), data.path().join("backup.db"));
+    import(data.path(), &[], "aaaaaaaaaaa", "en", "An old pier")?;
+    std::fs::copy(&archive, &backup)?;
+    for id in ["ccccccccccc", "bbbbbbbbbbb"] {
+        import(data.path(), &[], id, "en", "A new pier")?;
+    }
+    assert!(command(data.path(), &[], &["search", "pier"])?.starts_with("3 videos\n"));
+    for suffix in ["-wal", "-shm"] {
+        let _ = std::fs::remove_file(data.path().join(format!("archive.db{suffix}")));
+    }
+    std::fs::copy(&backup, &archive)?;
+    // Its change has a lower number than the index knows for the video.
+    import(data.path(), &[], "bbbbbbbbbbb", "en", "A new bridge")?;
+    let server = ServerFixture::start(&data, &[])?;
+    wait_for(&server, "bridge", &["bbbbbbbbbbb"]).await?;
+    wait_for(&server, "pier", &["aaaaaaaaaaa"]).await
 }

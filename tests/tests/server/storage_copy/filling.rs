@@ -91,7 +91,7 @@ async fn fill_ledger(store: &SqliteStore, size: u32) -> Result<()> {
     for (index, text) in TEXTS.into_iter().chain(["account-ann", "service"]).enumerate() {
         let (wallet, memo) = (WalletId::new(text), text.to_owned());
         let id = GrantId::new(format!("grant {text}"));
-        store
+        let _ = store
             .grant(GrantRequest { id: id.clone(), wallet, amount: 1_000_000, now: at(index as i64), memo })
             .await?;
         let revoke = RevokeRequest {
@@ -101,7 +101,7 @@ async fn fill_ledger(store: &SqliteStore, size: u32) -> Result<()> {
             now: at(1),
             memo: text.to_owned(),
         };
-        store.revoke(revoke).await?;
+        let _ = store.revoke(revoke).await?;
     }
     for n in 0..size {
         let text = TEXTS[n as usize % TEXTS.len()];
@@ -120,12 +120,12 @@ async fn fill_ledger(store: &SqliteStore, size: u32) -> Result<()> {
         let spent: Vec<u64> = legs.iter().map(|leg| leg.amount.min(u64::from(n % 3))).collect();
         let request = HoldRequest { id: id.clone(), legs, now: at(2), expires_at, memo: text.to_owned() };
         if n % 13 == 0 {
-            store.spend(request).await?;
+            let _ = store.spend(request).await?;
             continue;
         }
-        store.hold(request).await?;
+        let _ = store.hold(request).await?;
         if n % 7 != 0 && n % 11 != 0 {
-            store.settle(SettleRequest { id, spent, now: at(3) }).await?;
+            let _ = store.settle(SettleRequest { id, spent, now: at(3) }).await?;
         }
     }
     // Everything overdue: opening the files would expire the rest.

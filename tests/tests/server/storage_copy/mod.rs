@@ -276,3 +276,27 @@ async fn copy_resumes_from_same_source_only() -> Result<()> {
     assert_eq!(describe(&database.url)?, describe(&main_file(&data))?);
     Ok(())
 }
+
+/// `get` and `import` create an archive only.
+#[tokio::test(flavor = "multi_thread")]
+async fn copy_of_archive_alone_has_its_transcripts() -> Result<()> {
+    let data = TempDir::new()?;
+    fill(&data, 20).await?;
+    std::fs::remove_file(data.path().join("verbatim.db"))?;
+    let audit = run(verbatim(data.path(), &["ledger", "audit"]), b"")?;
+    ensure!(!audit.status.success(), "a lost ledger passes the audit");
+
+    let database = new_database()?;
+    let output = copy(&main_file(&data), &database.url)?;
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    ensure!(output.status.success(), "{message}");
+    ensure!(message.contains("there are no keys, accounts and credits"), "{message}");
+    ensure!(!data.path().join("verbatim.db").exists(), "the source was changed");
+    let empty_folder = TempDir::new()?;
+    let mut stats = verbatim(empty_folder.path(), &["archive", "stats", "--json"]);
+    stats.env("VERBATIM_STORAGE__URL", &database.url);
+    let copied = run(stats, b"")?.stdout;
+    assert_eq!(copied, run(verbatim(data.path(), &["archive", "stats", "--json"]), b"")?.stdout);
+    ensure!(!copied.is_empty(), "no figures");
+    Ok(())
+}

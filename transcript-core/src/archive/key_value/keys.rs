@@ -7,7 +7,9 @@ use crate::hex;
 pub(super) const TOTALS: &str = "totals";
 /// Prefix of the keys of videos.
 pub(super) const VIDEOS: &str = "video/";
-/// Number of videos that are read at once.
+/// Prefix of the keys of videos that a search index has not read since they changed.
+pub(super) const UNINDEXED: &str = "unindexed/";
+/// Number of keys that are read at once.
 pub(super) const LIST_MAX: usize = 100;
 
 pub(super) fn video(video: &VideoId) -> String {
@@ -28,6 +30,11 @@ pub(super) fn text(video: &VideoId, content_sha256: &[u8]) -> String {
 
 pub(super) fn lease(video: &VideoId, selector: &TrackSelector) -> String {
     format!("lease/{video}/{selector}")
+}
+
+/// The keys are in the order of the changes.
+pub(super) fn unindexed(change: u64) -> String {
+    format!("{UNINDEXED}{change:020}")
 }
 
 pub(super) fn link(link: &ShortLink) -> String {

@@ -1,5 +1,6 @@
 //! An archive over a store of keys and values.
 
+mod changes;
 mod keys;
 
 use std::{fmt, pin::Pin, sync::Arc};
@@ -8,10 +9,11 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tokio::sync::{Mutex, MutexGuard};
 
+use self::changes::{Changes, VideoChange};
 use super::{
-    Absence, Archive, ArchiveStats, ArchivedTrack, FetchLease, FindOutcome, LeaseOutcome, PutRequest,
-    StoredTranscript, TrackSelector, VideoRecord, check_known_tracks, content_digest, parse_track_cursor,
-    parse_video, track_cursor,
+    Absence, Archive, ArchiveStats, ArchivedTrack, ChangedVideo, FetchLease, FindOutcome, LeaseOutcome,
+    PutRequest, StoredTranscript, TrackSelector, VideoRecord, check_known_tracks, content_digest,
+    parse_track_cursor, parse_video, track_cursor,
 };
 use crate::{
     debug_fields,
@@ -58,7 +60,7 @@ pub struct KeyValueChange {
 ///
 /// It passes the conformance suite of archives over every store that does what [`KeyValueStore`] says. Its writes take
 /// turns, so one process at a time may use the store, through one `KeyValueArchive` and its clones. Texts are stored once
-/// for each content, and everything else of a video in one value.
+/// for each content, and everything else of a video in one value. A search index over it stays up to date.
 ///
 /// ```
 /// use std::{
@@ -136,6 +138,9 @@ impl PendingWrite {
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Totals {
     changes: u64,
+    /// Number of the newest change that a search index reads.
+    #[serde(default)]
+    index_changes: u64,
     stats: ArchiveStats,
 }
 
@@ -144,22 +149,6 @@ struct Totals {
 struct LeaseRecord {
     holder: Holder,
     until: Timestamp,
-}
-
-/// The changes of one write.
-#[derive(Debug, Default)]
-struct Changes(Vec<KeyValueChange>);
-
-impl Changes {
-    fn put(&mut self, key: String, value: &impl Serialize) -> Result<()> {
-        let value = serde_json::to_vec(value).map_err(|_| Error::unexpected("a value cannot be encoded"))?;
-        self.0.push(KeyValueChange { key, value: Some(value) });
-        Ok(())
-    }
-
-    fn delete(&mut self, key: String) {
-        self.0.push(KeyValueChange { key, value: None });
-    }
 }
 
 impl KeyValueArchive {
@@ -195,8 +184,8 @@ impl KeyValueArchive {
         &self,
         writing: MutexGuard<'_, PendingWrite>,
         video: &VideoId,
-        (before, after): (Option<VideoRecord>, &VideoRecord),
-        is_change: bool,
+        (before, after): (Option<VideoRecord>, &mut VideoRecord),
+        change: VideoChange,
         mut changes: Changes,
     ) -> Result<()> {
         let mut totals = self.totals().await?;
@@ -204,10 +193,26 @@ impl KeyValueArchive {
             totals.stats.subtract(before);
         }
         totals.stats.add(after);
-        totals.changes += u64::from(is_change);
-        changes.put(keys::video(video), after)?;
+        totals.changes += u64::from(change.is_change);
+        if change.is_unindexed {
+            totals.index_changes += 1;
+            let earlier = before.as_ref().map_or(0, |before| before.index_change);
+            self.delete_unindexed(earlier, &mut changes).await?;
+            after.index_change = totals.index_changes;
+            changes.put(keys::unindexed(totals.index_changes), video)?;
+        }
+        changes.put(keys::video(video), &*after)?;
         changes.put(keys::TOTALS.to_owned(), &totals)?;
         self.write(writing, changes).await
+    }
+
+    /// Deletes the key of a change that a search index has not read, if there is one.
+    async fn delete_unindexed(&self, change: u64, changes: &mut Changes) -> Result<()> {
+        let key = keys::unindexed(change);
+        if change > 0 && self.store.get(&key).await?.is_some() {
+            changes.delete(key);
+        }
+        Ok(())
     }
 
     /// Begins a change, after a write whose caller was dropped.
@@ -305,7 +310,8 @@ impl Archive for KeyValueArchive {
             changes.put(keys::text(&request.video, &content), request.transcript.as_ref())?;
         }
         let video = &request.video;
-        self.write_video(writing, video, (before, &record), effect.is_change, changes).await?;
+        let change = VideoChange { is_change: effect.is_change, is_unindexed: true };
+        self.write_video(writing, video, (before, &mut record), change, changes).await?;
         let first = request.selectors.first().and_then(|first| record.find(first));
         let first = first.ok_or_else(|| Error::unexpected("a selector has no transcript after a put"))?;
         let text = match first.content_sha256 == content {
@@ -321,7 +327,8 @@ impl Archive for KeyValueArchive {
         let mut record = before.clone().unwrap_or_default();
         let video = absence.video.clone();
         record.absences.insert(absence.selector.clone(), absence);
-        self.write_video(writing, &video, (before, &record), false, Changes::default()).await
+        let change = VideoChange { is_change: false, is_unindexed: false };
+        self.write_video(writing, &video, (before, &mut record), change, Changes::default()).await
     }
 
     async fn add_known_tracks(&self, video: &VideoId, tracks: &[TrackInfo], _now: Timestamp) -> Result<()> {
@@ -329,8 +336,8 @@ impl Archive for KeyValueArchive {
         let writing = self.begin().await;
         let before = self.record(video).await?;
         let mut record = before.clone().unwrap_or_default();
-        let is_change = record.add_known_tracks(tracks);
-        self.write_video(writing, video, (before, &record), is_change, Changes::default()).await
+        let change = VideoChange { is_change: record.add_known_tracks(tracks), is_unindexed: false };
+        self.write_video(writing, video, (before, &mut record), change, Changes::default()).await
     }
 
     async fn acquire_lease(&self, lease: FetchLease) -> Result<LeaseOutcome> {
@@ -382,7 +389,7 @@ impl Archive for KeyValueArchive {
         let before = self.record(video).await?;
         let mut record = before.clone().unwrap_or_default();
         record.withdrawn = withdrawn;
-        self.write_video(writing, video, (before, &record), true, Changes::default()).await
+        self.write_video(writing, video, (before, &mut record), VideoChange::FULL, Changes::default()).await
     }
 
     async fn delete(&self, video: &VideoId) -> Result<()> {
@@ -395,11 +402,35 @@ impl Archive for KeyValueArchive {
         contents.iter().for_each(|content| changes.delete(keys::text(video, content)));
         let mut record = before.clone();
         record.clear();
-        self.write_video(writing, video, (Some(before), &record), true, changes).await
+        self.write_video(writing, video, (Some(before), &mut record), VideoChange::FULL, changes).await
     }
 
     async fn change_counter(&self) -> Result<u64> {
         Ok(self.totals().await?.changes)
+    }
+
+    async fn unindexed_videos(&self, limit: u32) -> Result<Vec<ChangedVideo>> {
+        let limit = keys::LIST_MAX.min(limit as usize);
+        let found = self.store.list(keys::UNINDEXED, keys::UNINDEXED, limit).await?;
+        let changed = found.into_iter().map(|(key, value)| {
+            let number = key.strip_prefix(keys::UNINDEXED).and_then(|number| number.parse().ok());
+            let change = number.ok_or_else(|| corrupt(&key))?;
+            Ok(ChangedVideo { video: decode(&key, &value)?, change })
+        });
+        changed.collect()
+    }
+
+    async fn delete_unindexed_videos(&self, videos: &[ChangedVideo]) -> Result<()> {
+        let writing = self.begin().await;
+        let mut changes = Changes::default();
+        // A video that changed again has the key of the newer change.
+        for ChangedVideo { change, .. } in videos {
+            self.delete_unindexed(*change, &mut changes).await?;
+        }
+        match changes.0.is_empty() {
+            true => Ok(()),
+            false => self.write(writing, changes).await,
+        }
     }
 
     async fn list_tracks(&self, page: PageRequest) -> Result<Page<ArchivedTrack>> {

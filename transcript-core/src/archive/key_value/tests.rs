@@ -167,3 +167,27 @@ async fn key_value_change_waits_for_write_of_dropped_caller() {
     assert!(matches!(found, FindOutcome::Transcript(_)), "the write is lost: {found:?}");
     assert_eq!(archive.change_counter().await.unwrap(), 2);
 }
+
+#[tokio::test]
+async fn key_value_records_changes_over_data_of_earlier_versions() {
+    let store = Arc::new(MapStore::default());
+    let archive = KeyValueArchive::new(Arc::clone(&store) as _);
+    let put = request("aaaaaaaaaaa", "Hello.", &["en"]);
+    archive.put(put.clone()).await.unwrap();
+    store.change(|map| {
+        map.retain(|key, _| !key.starts_with(keys::UNINDEXED));
+        let fields = [(keys::TOTALS.to_owned(), "index_changes"), (keys::video(&put.video), "index_change")];
+        for (key, field) in fields {
+            let mut value: serde_json::Value = serde_json::from_slice(&map[&key]).unwrap();
+            assert!(value.as_object_mut().unwrap().remove(field).is_some(), "{key} has no {field}");
+            map.insert(key, serde_json::to_vec(&value).unwrap());
+        }
+    });
+    assert_eq!(archive.unindexed_videos(10).await.unwrap(), []);
+    archive.withdraw(&put.video, true, put.now).await.unwrap();
+    archive.withdraw(&put.video, false, put.now).await.unwrap();
+    let listed = archive.unindexed_videos(10).await.unwrap();
+    assert_eq!(listed, [ChangedVideo { video: put.video.clone(), change: 2 }]);
+    archive.delete_unindexed_videos(&listed).await.unwrap();
+    assert_eq!(store.change(|map| map.keys().filter(|key| key.starts_with(keys::UNINDEXED)).count()), 0);
+}

@@ -101,6 +101,7 @@ macro_rules! archive_conformance_cases {
             withdrawn_videos_are_paged_once_each
             stats_count_stored_data
             change_counter_counts_invalidating_changes
+            changed_videos_are_unindexed_until_deleted
 
             lease_is_held_by_one_holder
             lease_is_renewed_by_its_holder

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    archive::{ArchiveStats, FetchLease, LeaseOutcome},
+    archive::{ArchiveStats, ChangedVideo, FetchLease, LeaseOutcome},
     error::ErrorKind,
     ids::{Cursor, Holder},
     page::{PAGE_LIMIT, PageRequest},
@@ -276,4 +276,45 @@ pub async fn change_counter_counts_invalidating_changes(store: ArchiveStore) {
     };
     acquire(&store, lease).await;
     counted(&store, false, "a lease", &mut before).await;
+}
+
+async fn unindexed(store: &ArchiveStore) -> Vec<ChangedVideo> {
+    expect_ok(store.unindexed_videos(10).await)
+}
+
+async fn unindexed_names(store: &ArchiveStore) -> Vec<VideoId> {
+    unindexed(store).await.into_iter().map(|changed| changed.video).collect()
+}
+
+/// A changed video is listed for search indexes, the longest changed first, until its newest change is deleted.
+///
+/// A store that records none passes too.
+pub async fn changed_videos_are_unindexed_until_deleted(store: ArchiveStore) {
+    // A store may record changes from the first list on.
+    unindexed(&store).await;
+    put(&store, put_request(2, "en", "two", &[DEFAULT])).await;
+    let first = unindexed(&store).await;
+    if first.is_empty() {
+        return;
+    }
+    put(&store, put_request(1, "en", "one", &[DEFAULT])).await;
+    assert_eq!(unindexed_names(&store).await, [video(2), video(1)], "the longest changed comes first");
+    assert_eq!(expect_ok(store.unindexed_videos(1).await), first, "a list has at most as many as requested");
+    put(&store, refresh_request(2, "en", "newer", &[DEFAULT])).await;
+    expect_ok(store.delete_unindexed_videos(&first).await);
+    assert_eq!(unindexed_names(&store).await, [video(1), video(2)], "a newer change stays");
+
+    let all = unindexed(&store).await;
+    let newest = all.iter().map(|changed| changed.change).max();
+    for _ in 0..2 {
+        expect_ok(store.delete_unindexed_videos(&all).await);
+        assert_eq!(unindexed(&store).await, [], "what an index has read is not listed");
+    }
+    expect_ok(store.withdraw(&video(1), true, at(5)).await);
+    let again = unindexed(&store).await;
+    assert!(again.iter().map(|changed| changed.change).max() > newest, "a number is not used again");
+    expect_ok(store.delete(&video(2)).await);
+    assert_eq!(unindexed_names(&store).await, [video(1), video(2)], "withdrawals and deletions are changes");
+    expect_ok(store.withdraw(&video(1), false, at(6)).await);
+    assert_eq!(unindexed_names(&store).await, [video(2), video(1)], "so are restored videos");
 }

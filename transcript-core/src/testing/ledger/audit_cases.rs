@@ -16,7 +16,7 @@ pub async fn entries_record_every_operation_in_order(store: LedgerStore) {
     settle(&store, "h", &[1, 1]).await;
     hold(&store, request("i", &[leg("w", pools, 1)])).await;
     expect_ok(store.expire(at(60), 1).await);
-    expect_ok(store.revoke(revoke_request("r", "g", 3)).await);
+    let _ = expect_ok(store.revoke(revoke_request("r", "g", 3)).await);
     let entries = entries(&store, "w").await;
     assert!(entries.windows(2).all(|pair| pair[0].seq < pair[1].seq), "entry numbers increase");
     assert!(entries.iter().all(|entry| entry.wallet.as_str() == "w"), "all entries belong to the wallet");
@@ -96,7 +96,7 @@ pub async fn recent_entries_are_paged_newest_first(store: LedgerStore) {
 pub async fn entry_pages_never_exceed_limit(store: LedgerStore) {
     for n in 0..126 {
         let pools: Vec<Pool> = (0..8).map(|pool| bucket(&format!("{n}/{pool}"), 1)).collect();
-        expect_ok(store.spend(request(&format!("s{n}"), &[leg("w", terms(&pools), 8)])).await);
+        let _ = expect_ok(store.spend(request(&format!("s{n}"), &[leg("w", terms(&pools), 8)])).await);
     }
     let wallet = WalletId::new("w");
     let page = PageRequest { after: None, limit: u32::MAX };
@@ -129,7 +129,7 @@ pub async fn wallets_show_last_held_limit(store: LedgerStore) {
     hold(&store, request("h", &[leg("w", day_terms(5), 1)])).await;
     hold(&store, request("i", &[leg("w", day_terms(7), 1)])).await;
     expect_ok(store.balance(&WalletId::new("w"), &day_terms(99)).await);
-    expect_ok(store.hold(request("j", &[leg("w", day_terms(8), 50)])).await);
+    let _ = expect_ok(store.hold(request("j", &[leg("w", day_terms(8), 50)])).await);
     let tomorrow = terms(&[bucket("day/2026-11-21", 3), bucket("unused", 1)]);
     hold(&store, request("k", &[leg("w", tomorrow, 2)])).await;
     grant(&store, "g", "w", 4).await;
@@ -209,10 +209,10 @@ async fn any_call(store: &LedgerStore, rng: &mut SeededRng, new: &str, step: i64
     match rng.below(12) {
         0..=3 => {
             let hold_request = HoldRequest { now, expires_at: at(step * 2 + 30), ..request(&id, &legs) };
-            expect_ok(store.hold(hold_request).await);
+            let _ = expect_ok(store.hold(hold_request).await);
         }
         4 => {
-            expect_ok(store.spend(HoldRequest { now, ..request(&id, &legs) }).await);
+            let _ = expect_ok(store.spend(HoldRequest { now, ..request(&id, &legs) }).await);
         }
         // The amounts are random: most settles of several legs are invalid and must change nothing.
         5..=7 => {
@@ -231,12 +231,12 @@ async fn any_call(store: &LedgerStore, rng: &mut SeededRng, new: &str, step: i64
         }
         9 => {
             let wallet = format!("w{}", rng.below(4));
-            expect_ok(
+            let _ = expect_ok(
                 store.grant(GrantRequest { now, ..grant_request(&id, &wallet, rng.below(9) + 1) }).await,
             );
         }
         10 => {
-            expect_ok(
+            let _ = expect_ok(
                 store.revoke(RevokeRequest { now, ..revoke_request(&id, &old, rng.below(9) + 1) }).await,
             );
         }

@@ -211,7 +211,8 @@ pub async fn ids_of_any_text_round_trip(store: LedgerStore) {
         hold_request.memo.clone_from(text);
         hold(&store, hold_request).await;
         settle(&store, text, &[2]).await;
-        expect_ok(store.grant(GrantRequest { memo: text.clone(), ..grant_request(text, text, 4) }).await);
+        let grant = GrantRequest { memo: text.clone(), ..grant_request(text, text, 4) };
+        let _ = expect_ok(store.grant(grant).await);
         assert_eq!(usage(&store, text, &terms).await, [(2, 0)], "{text:?} names a wallet and a bucket");
         let entries = entries(&store, text).await;
         assert_eq!(entries.len(), 4, "{text:?} has its own entries");

@@ -152,7 +152,7 @@ pub async fn holds_and_spends_share_ids(store: LedgerStore) {
     };
     assert_eq!(state, HoldState::Open { expires_at: at(60) }, "the spend does not settle the hold");
     let hold_request = request("s", &[leg("w", day_terms(10), 3)]);
-    expect_ok(store.spend(hold_request.clone()).await);
+    let _ = expect_ok(store.spend(hold_request.clone()).await);
     let HoldOutcome::Exists { state, .. } = expect_ok(store.hold(hold_request).await) else {
         panic!("a hold under the id of a spend with the same body exists")
     };

@@ -72,7 +72,7 @@ pub async fn revoke_takes_available_credits(store: LedgerStore) {
 /// Spent or held credits cannot be revoked; they are recorded as the shortfall.
 pub async fn revoke_of_spent_or_held_credits_is_shortfall(store: LedgerStore) {
     grant(&store, "g", "w", 10).await;
-    expect_ok(store.spend(request("s", &[leg("w", purchased_terms(), 3)])).await);
+    let _ = expect_ok(store.spend(request("s", &[leg("w", purchased_terms(), 3)])).await);
     hold(&store, request("h", &[leg("w", purchased_terms(), 2)])).await;
     assert_eq!(revoke(&store, "r", "g", 10).await, revoked(5, 5), "only available credits are taken");
     assert_eq!(usage(&store, "w", &purchased_terms()).await, [(3, 2)], "spent and held credits stay");
@@ -85,7 +85,7 @@ pub async fn revoke_of_spent_or_held_credits_is_shortfall(store: LedgerStore) {
     );
 
     grant(&store, "g2", "v", 4).await;
-    expect_ok(store.spend(request("s2", &[leg("v", purchased_terms(), 4)])).await);
+    let _ = expect_ok(store.spend(request("s2", &[leg("v", purchased_terms(), 4)])).await);
     assert_eq!(revoke(&store, "r2", "g2", 4).await, revoked(0, 4));
     let last = entries(&store, "v").await.pop().expect("a revocation leaves an entry");
     assert_eq!(
@@ -114,7 +114,7 @@ pub async fn revocations_never_exceed_their_grant(store: LedgerStore) {
 /// A shortfall is not taken from credits granted later.
 pub async fn shortfall_is_never_collected_later(store: LedgerStore) {
     grant(&store, "g", "w", 10).await;
-    expect_ok(store.spend(request("s", &[leg("w", purchased_terms(), 8)])).await);
+    let _ = expect_ok(store.spend(request("s", &[leg("w", purchased_terms(), 8)])).await);
     assert_eq!(revoke(&store, "r1", "g", 10).await, revoked(2, 8));
     assert_eq!(grant(&store, "g2", "w", 20).await.available(), 20, "new credits are complete");
     let outcome = revoke(&store, "r2", "g", 10).await;
@@ -127,8 +127,8 @@ pub async fn shortfall_is_never_collected_later(store: LedgerStore) {
 /// A repeated revocation changes nothing and returns the first result.
 pub async fn revoke_repeated_changes_nothing(store: LedgerStore) {
     grant(&store, "g", "w", 10).await;
-    expect_ok(store.spend(request("s", &[leg("w", purchased_terms(), 8)])).await);
-    revoke(&store, "r", "g", 5).await;
+    let _ = expect_ok(store.spend(request("s", &[leg("w", purchased_terms(), 8)])).await);
+    let _ = revoke(&store, "r", "g", 5).await;
     grant(&store, "g2", "w", 10).await;
     let outcome = revoke(&store, "r", "g", 5).await;
     assert_eq!(outcome, RevokeOutcome::Exists { taken: 2, shortfall: 3 }, "the first result");
@@ -147,7 +147,7 @@ pub async fn revoke_repeated_changes_nothing(store: LedgerStore) {
 /// An id belongs to a grant or to a revocation, never to both.
 pub async fn grants_and_revocations_share_ids(store: LedgerStore) {
     grant(&store, "g", "w", 10).await;
-    revoke(&store, "r", "g", 5).await;
+    let _ = revoke(&store, "r", "g", 5).await;
     assert_eq!(revoke(&store, "g", "g", 10).await, RevokeOutcome::Conflict, "the id belongs to a grant");
     let outcome = expect_ok(store.grant(grant_request("r", "w", 5)).await);
     assert_eq!(outcome, GrantOutcome::Conflict, "the id belongs to a revocation");
@@ -198,16 +198,17 @@ pub async fn period_balance_counts_spend_since_start(store: LedgerStore) {
         let hold_request = HoldRequest { now: at(time), ..request(id, &[leg("w", both.clone(), amount)]) };
         if id == "b" {
             hold(&store, hold_request).await;
-            expect_ok(store.settle(SettleRequest { now: at(time), ..settle_request(id, &[amount]) }).await);
+            let settle = SettleRequest { now: at(time), ..settle_request(id, &[amount]) };
+            let _ = expect_ok(store.settle(settle).await);
         } else {
-            expect_ok(store.spend(hold_request).await);
+            let _ = expect_ok(store.spend(hold_request).await);
         }
     }
     hold(&store, request("held", &[leg("w", both.clone(), 6)])).await;
     let other_wallet = request("other", &[leg("v", both.clone(), 1)]);
     grant(&store, "h", "v", 9).await;
-    expect_ok(store.spend(other_wallet).await);
-    expect_ok(store.revoke(revoke_request("r", "g", 1)).await);
+    let _ = expect_ok(store.spend(other_wallet).await);
+    let _ = expect_ok(store.revoke(revoke_request("r", "g", 1)).await);
     for (time, spent) in [(0, 13), (10, 13), (11, 11), (20, 11), (21, 7), (30, 7), (31, 0)] {
         assert_eq!(since(time).await.purchased_spent, spent, "since {time}");
     }

@@ -54,6 +54,7 @@ macro_rules! search_index_conformance_cases {
             search_suggestion_corrects_typing_error
             rebuild_deletes_what_archive_lacks
             rebuild_continues_after_interruption
+            rebuild_follows_archive_that_went_back
             put_skips_older_change
             check_reports_differences
         }

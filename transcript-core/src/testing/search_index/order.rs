@@ -32,8 +32,10 @@ pub async fn search_order_is_relevance_or_date(index: Arc<dyn ArchiveIndex>) {
 pub async fn search_by_date_finds_newest_of_very_many(index: Arc<dyn ArchiveIndex>) {
     let fixture = SearchFixture::new(index);
     let lines = ["the tide"];
-    for (name, day) in [('a', 1), ('b', 3), ('c', 2)] {
-        fixture.put(Spoken { id: &id(name), lines: &lines, published: Some(day), ..Spoken::default() }).await;
+    // Each in another window of time.
+    for (name, days) in [('a', 300), ('b', -3), ('c', 40), ('d', 900)] {
+        let published = Some(-86_400 * days);
+        fixture.put(Spoken { id: &id(name), lines: &lines, published, ..Spoken::default() }).await;
     }
     fixture.index_all().await;
     // Older videos that the archive does not have any more.
@@ -65,17 +67,17 @@ pub async fn search_by_date_finds_newest_of_very_many(index: Arc<dyn ArchiveInde
     let mut params = SearchParams {
         query: "tide".to_owned(),
         sort: SearchSort::Date,
-        limit: 2,
+        limit: 1,
         ..SearchParams::default()
     };
     let mut found = Vec::new();
-    for _ in 0..2 {
+    for _ in 0..4 {
         let page = fixture.page(params.clone()).await;
         assert!(!page.total.is_exact && page.total.value > 10_000, "{:?}", page.total);
         found.extend(page.hits.iter().map(|hit| hit.stored.transcript.video.id().to_owned()));
         params.cursor = page.next;
     }
-    assert_eq!(found, [id('b'), id('c'), id('a')]);
+    assert_eq!(found, [id('b'), id('c'), id('a'), id('d')]);
 }
 
 /// Pages have every hit once, and a cursor belongs to its search.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::{SearchFixture, Spoken, id, indexed, video};
 use crate::{
+    archive::Archive,
     page::PageRequest,
     search::{ArchiveIndex, IndexedVideo, SearchDocument, TermRow},
     testing::{at, expect_ok, read_pages},
@@ -37,6 +38,27 @@ pub async fn rebuild_continues_after_interruption(index: Arc<dyn ArchiveIndex>) 
     assert_eq!(later, first.state, "the state is stored");
     fixture.index_all().await;
     assert_eq!(documents(&fixture).await.len(), 250);
+}
+
+/// If the archive is an earlier copy of itself, such as a restored backup, the index is built again.
+pub async fn rebuild_follows_archive_that_went_back(index: Arc<dyn ArchiveIndex>) {
+    let fixture = indexed(Arc::clone(&index), "en", &["one lamp", "two lamps", "three lamps"]).await;
+    for letter in ['c', 'b', 'a'] {
+        fixture.put(Spoken { id: &id(letter), lines: &["a lantern"], ..Spoken::default() }).await;
+    }
+    fixture.index_all().await;
+    let restored = SearchFixture::new(index);
+    // From here on it numbers its changes: the newest one has a lower number than the index knows for the video.
+    assert!(expect_ok(restored.archive.unindexed_videos(1).await).is_empty());
+    for (letter, line) in [('b', "two lamps"), ('a', "a torch")] {
+        restored.put(Spoken { id: &id(letter), lines: &[line], ..Spoken::default() }).await;
+    }
+    restored.index_all().await;
+    restored.check("torch", "a").await;
+    restored.check("lamp", "b").await;
+    assert_eq!(documents(&restored).await.len(), 2, "what the archive lacks is deleted");
+    let (state, has_work) = expect_ok(restored.indexer.inspect().await);
+    assert!(state.is_complete && !has_work, "{state:?}");
 }
 
 /// A slower indexer does not undo the work of a faster one.

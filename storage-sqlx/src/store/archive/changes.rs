@@ -1,0 +1,91 @@
+//! Changes of videos: how many, and which videos a cache or the search index must read again.
+
+use transcript_core::archive::ChangedVideo;
+
+use crate::{
+    codec,
+    error::DbResult,
+    sql::{Row, Session, WriteTx, values},
+};
+
+pub(super) const COUNT: &str = "SELECT count FROM changes";
+pub(super) const INCREMENT_CHANGES: &str = "UPDATE changes SET count = count + $1 WHERE only_row = 1";
+/// On SQLite triggers record it, but not that details changed.
+pub(super) const RECORD_CHANGED_VIDEO: &str = "INSERT INTO changed_videos (video, change)
+    SELECT $1, count FROM changes WHERE only_row = 1
+    ON CONFLICT (video) DO UPDATE SET change = excluded.change";
+pub(super) const CHANGED_VIDEOS: &str =
+    "SELECT video, change FROM changed_videos WHERE change >= 0 ORDER BY change LIMIT $1";
+/// A video that changed again since it was listed stays.
+pub(super) const DELETE_CHANGED_VIDEO: &str = "DELETE FROM changed_videos WHERE video = $1 AND change = $2";
+/// Records a video for the search index. On SQLite triggers record it.
+const RECORD_UNINDEXED_VIDEO: &str = "INSERT INTO unindexed_videos (video) VALUES ($1)
+    ON CONFLICT (video) DO UPDATE SET change = DEFAULT";
+pub(super) const UNINDEXED_VIDEOS: &str =
+    "SELECT video, change FROM unindexed_videos WHERE change >= 0 ORDER BY change LIMIT $1";
+/// The highest number that a file has given to a change. Without a row, there was none.
+pub(super) const NEWEST: &str = "SELECT seq FROM sqlite_sequence WHERE name = 'unindexed_videos'";
+/// A video that changed again since it was listed stays.
+pub(super) const DELETE_UNINDEXED_VIDEO: &str =
+    "DELETE FROM unindexed_videos WHERE video = $1 AND change = $2";
+/// Most changed videos in one list.
+pub(super) const LISTED_MAX: u32 = 1_000;
+
+/// Deletes listed videos that did not change again, with a statement for one.
+pub(super) struct DeleteListedVideosTx {
+    pub(super) videos: Vec<ChangedVideo>,
+    pub(super) statement: &'static str,
+}
+
+impl WriteTx for DeleteListedVideosTx {
+    type Outcome = ();
+
+    async fn run<S: Session>(&self, db: &mut S) -> DbResult<()> {
+        for ChangedVideo { video, change } in &self.videos {
+            let row = values![video.to_string(), codec::column(*change)?];
+            db.execute(self.statement, &row).await?;
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn decode(row: &mut Row) -> DbResult<ChangedVideo> {
+    Ok(ChangedVideo { video: codec::video(row.get(0)?)?, change: row.take(1)? })
+}
+
+/// Records a video that the search index must read again. On SQLite triggers record it.
+pub(super) async fn record_unindexed_video<S: Session>(
+    db: &mut S,
+    video: &str,
+    is_changed: bool,
+) -> DbResult<()> {
+    if S::IS_REMOTE && is_changed {
+        db.execute(RECORD_UNINDEXED_VIDEO, &values![video]).await?;
+    }
+    Ok(())
+}
+
+/// Records a video whose earlier responses are outdated. On SQLite triggers record it.
+pub(super) async fn record_changed_video<S: Session>(
+    db: &mut S,
+    video: &str,
+    is_changed: bool,
+) -> DbResult<()> {
+    if S::IS_REMOTE && is_changed {
+        db.execute(RECORD_CHANGED_VIDEO, &values![video]).await?;
+    }
+    Ok(())
+}
+
+/// Counts a change of what is known of a video with transcripts: earlier responses lack it.
+pub(super) async fn count_changed_details<S: Session>(
+    db: &mut S,
+    video: &str,
+    is_changed: bool,
+) -> DbResult<()> {
+    if is_changed {
+        db.execute(INCREMENT_CHANGES, &values![1_i64]).await?;
+        db.execute(RECORD_CHANGED_VIDEO, &values![video]).await?;
+    }
+    Ok(())
+}

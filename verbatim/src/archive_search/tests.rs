@@ -1,0 +1,57 @@
+//! Searches during the build of the index, and what its job reports.
+
+use tokio::sync::mpsc;
+
+use super::*;
+use crate::{ImportRequest, Options, SupplierOptions};
+
+/// More transcripts than one step of a build reads.
+const VIDEOS: u64 = 120;
+
+async fn open_with_videos() -> Verbatim {
+    let options = Options { suppliers: SupplierOptions::none(), ..Options::default() };
+    let verbatim = Verbatim::open(options).await.unwrap();
+    for number in 0..VIDEOS {
+        let import = ImportRequest {
+            link: format!("https://youtu.be/video{number:06}"),
+            captions: b"WEBVTT\n\n00:01.000 --> 00:02.000\nthe tide\n".to_vec(),
+            language: Some("en".to_owned()),
+            ..ImportRequest::default()
+        };
+        verbatim.tools().import(import).await.unwrap();
+    }
+    verbatim
+}
+
+async fn index_all(verbatim: &Verbatim) {
+    while !verbatim.search().step().await.unwrap().is_idle() {}
+}
+
+#[tokio::test]
+async fn search_total_is_lower_bound_during_build() {
+    let verbatim = open_with_videos().await;
+    // As in a process whose indexer has made one step.
+    verbatim.search().state.is_followed.store(true, Ordering::Relaxed);
+    assert!(!verbatim.search().step().await.unwrap().state.is_complete);
+    let params = SearchParams { query: "tide".to_owned(), ..SearchParams::default() };
+    let total = verbatim.search().search(&params).await.unwrap().total;
+    assert!((1..VIDEOS).contains(&total.value) && !total.is_exact, "{total:?}");
+    index_all(&verbatim).await;
+    let total = verbatim.search().search(&params).await.unwrap().total;
+    assert_eq!((total.value, total.is_exact), (VIDEOS, true));
+}
+
+#[tokio::test]
+async fn indexer_without_work_reports_state() {
+    let verbatim = open_with_videos().await;
+    index_all(&verbatim).await;
+    let (sender, mut reports) = mpsc::unbounded_channel();
+    let observer = move |progress: &IndexProgress| {
+        let _ = sender.send(progress.clone());
+    };
+    let job = verbatim.search().start(Arc::new(observer));
+    let report = reports.recv().await.unwrap();
+    assert_eq!((report.changed, report.built), (0, 0));
+    assert_eq!((report.state.tracks, report.state.is_complete), (VIDEOS, true));
+    job.stop().await;
+}
