@@ -25,12 +25,15 @@ async fn title(State(verbatim): State<Verbatim>, Path(id): Path<String>) -> Stri
     }
 }
 
-/// The whole program: both APIs, the pages and the own route.
-fn app(verbatim: &Verbatim, listen: SocketAddr) -> Result<Router, verbatim::Error> {
-    let options = EmbedOptions { listen: Some(listen), ..EmbedOptions::default() };
-    let server = EmbeddedServer::new(verbatim, &options)?;
+/// Both APIs and the pages.
+fn server(verbatim: &Verbatim, listen: SocketAddr) -> Result<EmbeddedServer, verbatim::Error> {
+    EmbeddedServer::new(verbatim, &EmbedOptions { listen: Some(listen), ..EmbedOptions::default() })
+}
+
+/// The routes of the program, and those of the server.
+fn app(verbatim: &Verbatim, server: &EmbeddedServer) -> Router {
     let own = Router::new().route("/titles/{id}", get(title)).with_state(verbatim.clone());
-    Ok(own.merge(server.router()))
+    own.merge(server.router())
 }
 
 async fn open(base_url: &str) -> Result<Verbatim, verbatim::Error> {
@@ -53,8 +56,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let listener = TcpListener::bind("127.0.0.1:8080").await?;
     let address = listener.local_addr()?;
     let verbatim = open(&format!("http://{address}")).await?;
-    let app = app(&verbatim, address)?.into_make_service_with_connect_info::<SocketAddr>();
+    let server = server(&verbatim, address)?;
+    // Jobs of accounts, their webhooks and the search index. A program that registers accounts passes its mailer.
+    let work = server.start_work(None)?;
+    let app = app(&verbatim, &server).into_make_service_with_connect_info::<SocketAddr>();
     axum::serve(listener, app).await?;
+    for job in work {
+        job.stop().await;
+    }
     verbatim.close().await;
     Ok(())
 }
@@ -71,7 +80,8 @@ mod tests {
     #[tokio::test]
     async fn example_answers_own_route_and_api() {
         let verbatim = open("http://127.0.0.1:8080").await.unwrap();
-        let mut app = app(&verbatim, "127.0.0.1:8080".parse().unwrap()).unwrap();
+        let server = server(&verbatim, "127.0.0.1:8080".parse().unwrap()).unwrap();
+        let mut app = app(&verbatim, &server);
         for (path, text) in [
             ("/titles/dQw4w9WgXcQ", "The gate"),
             ("/api/transcript?v=dQw4w9WgXcQ&format=text", "It is so quiet here.\n"),

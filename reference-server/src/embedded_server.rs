@@ -4,6 +4,7 @@ use std::{
     convert::Infallible,
     future::Future,
     net::{IpAddr, Ipv4Addr, SocketAddr},
+    path::PathBuf,
     pin::Pin,
     sync::{
         Arc,
@@ -17,14 +18,17 @@ use axum::{BoxError, Router, body::Body, extract::ConnectInfo};
 use bytes::Bytes;
 use http::{Request, Response};
 use ipnet::IpNet;
-use transcript_core::{Error, Result};
-use verbatim::Verbatim;
+use transcript_core::{Error, Result, accounts::mail::Mailer};
+use verbatim::{JobHandle, Verbatim};
 
 use crate::{
+    background,
     command::service_builder::ServiceBuilder,
-    config::{ParseSetting, RawSettings, ServerSettings},
+    config::{ParseSetting, RawSettings, SearchAccess, ServerSettings},
     log::LogQueue,
+    mail::mail_texts,
     metrics::Metrics,
+    page::site::Site,
     response_cache::ResponseCacheOptions,
     serve::HttpService,
 };
@@ -53,6 +57,8 @@ pub struct EmbedOptions {
     /// How long cached responses are sent while the archive cannot be read.
     #[default(Duration::from_secs(60))]
     pub serve_stale: Duration,
+    /// PEM file of certificates that the webhooks of accounts trust too.
+    pub webhook_ca_file: Option<PathBuf>,
 }
 
 impl EmbedOptions {
@@ -84,6 +90,8 @@ fn parse<T: ParseSetting>(name: &str, value: &str) -> Result<T> {
 /// `/mcp`, `/health`), so it belongs at the root, beside the routes of the program. Not part of it are the access log,
 /// limits of connections, the metrics and the admin API.
 ///
+/// [`EmbeddedServer::start_work`] starts the work beside requests: without it, jobs and mails of accounts stay queued.
+///
 /// The addresses of clients, which limits depend on, come from [`ConnectInfo`]. Without it all clients count as one.
 ///
 /// A clone is a handle to the same server.
@@ -104,21 +112,26 @@ fn parse<T: ParseSetting>(name: &str, value: &str) -> Result<T> {
 /// // On loopback, the server then refuses requests that name other hosts.
 /// let embed = EmbedOptions { listen: Some(listener.local_addr()?), ..EmbedOptions::default() };
 /// let server = EmbeddedServer::new(&verbatim, &embed)?;
+/// let work = server.start_work(None)?;
 /// let app = Router::new().route("/hello", get(|| async { "Hello." })).merge(server.router());
 ///
 /// let serve = axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>());
 /// # let serve = serve.with_graceful_shutdown(async {});
 /// serve.await?;
+/// for job in work {
+///     job.stop().await;
+/// }
 /// verbatim.close().await;
 /// # Ok(())
 /// # }
 /// ```
-///
-/// A program that registers accounts also calls [`Verbatim::start_mail`], and one that sells
-/// [`Verbatim::start_sweep`].
 #[derive(Clone, Debug)]
 pub struct EmbeddedServer {
     service: Arc<HttpService>,
+    verbatim: Verbatim,
+    metrics: Arc<Metrics>,
+    webhook_ca_file: Option<PathBuf>,
+    has_search: bool,
     warned: Arc<AtomicBool>,
 }
 
@@ -132,9 +145,34 @@ impl EmbeddedServer {
         let address = options.listen.unwrap_or_else(|| (UNKNOWN, 0).into());
         let cache_options = ResponseCacheOptions { shared_caching: None, stale_max: options.serve_stale };
         let (metrics, log) = (Arc::new(Metrics::default()), LogQueue::silent());
+        let counters = Arc::clone(&metrics);
         let builder =
-            ServiceBuilder::new(address, verbatim, options.body_memory, cache_options, metrics, log);
-        Ok(Self { service: Arc::new(builder.build(&settings, verbatim)), warned: Arc::default() })
+            ServiceBuilder::new(address, verbatim, options.body_memory, cache_options, counters, log);
+        Ok(Self {
+            service: Arc::new(builder.build(&settings, verbatim)),
+            verbatim: verbatim.clone(),
+            metrics,
+            webhook_ca_file: options.webhook_ca_file.clone(),
+            has_search: settings.search_access() != SearchAccess::Off,
+            warned: Arc::default(),
+        })
+    }
+
+    /// Starts the work beside requests, once for all clones: jobs of accounts and their webhooks, payments if anything
+    /// is for sale, the search index, and with a mailer the mails of accounts.
+    ///
+    /// Without it jobs, events and mails stay queued, and a payment whose event is lost is never fulfilled. Drop of a
+    /// handle stops its work. Must be called inside a Tokio runtime. Not part of it are [`Verbatim::start_purges`] and
+    /// [`Verbatim::start_compaction`].
+    ///
+    /// # Errors
+    /// [`EmbedOptions::webhook_ca_file`] cannot be read.
+    pub fn start_work(&self, mailer: Option<Arc<dyn Mailer>>) -> Result<Vec<JobHandle>> {
+        let ca_file = self.webhook_ca_file.as_deref();
+        let mut work = background::start(&self.verbatim, &self.metrics, ca_file, self.has_search)?;
+        let languages = || mail_texts(&Site::default().languages);
+        work.extend(mailer.map(|mailer| self.verbatim.start_mail_in(languages(), mailer)));
+        Ok(work)
     }
 
     /// An axum router that answers every path which no other route of the program answers.

@@ -6,6 +6,7 @@
 mod admin;
 mod altcha;
 mod api;
+mod background;
 mod command;
 pub mod config;
 mod docs;

@@ -1,6 +1,9 @@
 //! Timestamps, and the traits for clock and randomness.
 
-use std::{fmt, time::Duration};
+use std::{
+    fmt,
+    time::{Duration, SystemTime},
+};
 
 use jiff::{civil, tz::Offset};
 use serde::{Deserialize, Serialize};
@@ -70,6 +73,14 @@ impl Timestamp {
     /// Parses a time in RFC 3339 with any offset; `None` if the text is none.
     pub fn parse(text: &str) -> Option<Self> {
         text.parse::<jiff::Timestamp>().ok().map(|time| Self::from_millis(time.as_millisecond()))
+    }
+}
+
+/// The time in whole milliseconds, within the bounds of [`Timestamp::from_millis`].
+impl From<SystemTime> for Timestamp {
+    fn from(time: SystemTime) -> Self {
+        // A time before 1970 is an error.
+        time.duration_since(SystemTime::UNIX_EPOCH).map_or(Self(0), |since| Self(0).plus(since))
     }
 }
 
@@ -151,6 +162,10 @@ mod tests {
         assert_eq!(Timestamp::from_millis(1_234).to_string(), "1970-01-01T00:00:01.234Z");
         assert_eq!(Timestamp::from_millis(i64::MAX).civil().year(), 9999);
         assert_eq!(Timestamp::from_millis(i64::MIN).as_millis(), 0);
+        let (epoch, second) = (SystemTime::UNIX_EPOCH, Duration::from_secs(1));
+        for (time, millis) in [(epoch + second, 1_000), (epoch - second, 0)] {
+            assert_eq!(Timestamp::from(time).as_millis(), millis);
+        }
     }
 
     #[test]

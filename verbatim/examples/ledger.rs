@@ -10,7 +10,10 @@ use verbatim::{
     Options, Verbatim,
     transcript_core::{
         ids::{GrantId, HoldId, WalletId},
-        ledger::{GrantRequest, HoldOutcome, HoldRequest, Leg, Pool, SettleRequest, Terms},
+        ledger::{
+            GrantOutcome, GrantRequest, HoldOutcome, HoldRequest, Leg, Pool, SettleOutcome, SettleRequest,
+            Terms,
+        },
     },
 };
 
@@ -26,7 +29,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     for _ in 0..2 {
         let id = GrantId::new("invoice-2026-117");
         let grant = GrantRequest { id, wallet: wallet.clone(), amount: 3, now, memo: "3 credits".to_owned() };
-        ledger.grant(grant).await?;
+        assert_ne!(ledger.grant(grant).await?, GrantOutcome::Conflict);
     }
 
     // Each transcript costs a credit. The hold comes before the work, so no work is done without credit.
@@ -46,7 +49,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
         // Without a transcript nothing is spent, and the credit is available again.
         let found = verbatim.get("https://youtu.be/dQw4w9WgXcQ").await?.transcript().is_some();
         let spent = u64::from(number == 1 || found);
-        ledger.settle(SettleRequest { id, spent: vec![spent], now }).await?;
+        let settled = ledger.settle(SettleRequest { id, spent: vec![spent], now }).await?;
+        assert!(matches!(settled, SettleOutcome::Settled { .. }));
     }
 
     let balance = ledger.balance(&wallet, &terms).await?;

@@ -80,7 +80,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     assert_eq!((transcript.source.as_str(), transcript.segments.len()), ("caption-folder", 1));
     println!("{transcript}");
     if let GetOutcome::Missing(missing) = verbatim.get("https://youtu.be/aaaaaaaaaaa").await? {
-        println!("{missing}");
+        println!("{}", missing.message);
     }
     verbatim.close().await;
     Ok(())

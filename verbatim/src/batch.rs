@@ -17,7 +17,7 @@ use transcript_core::{
     video::{Platform, VideoList},
 };
 
-use crate::{GetOutcome, GetRequest, UnavailableTranscript, Verbatim};
+use crate::{GetOutcome, GetRequest, UnavailableTranscript, Verbatim, runtime::within};
 
 /// The longest time without a success that is waited for a platform, if the caller names none.
 const MAX_WAIT: Duration = Duration::from_secs(300);
@@ -131,9 +131,9 @@ impl Batch {
                 }
                 Err(error) => error,
             };
-            let retry_after = error.retry_after().unwrap_or(PAGE_WAIT);
-            let retry_at = is_throttled(&error).then(|| self.time_within(platform, retry_after, started_at));
-            let Some(retry_at) = retry_at.flatten() else { return Err(error) };
+            let Some(retry_at) = self.page_retry_time(platform, &error, started_at) else {
+                return Err(error);
+            };
             let wait = time_until(retry_at);
             let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
             tracing::info!(%platform, wait_ms, "batch waits for a page of a list");
@@ -154,15 +154,25 @@ impl Batch {
         self.time_within(missing.platform, missing.retry_after?, started_at)
     }
 
-    /// The time of a retry; `None` if it is after the longest wait.
+    /// When a page of a list is read again; `None` if that would fail too, or is after the longest wait.
+    fn page_retry_time(&self, platform: Platform, error: &Error, started_at: Instant) -> Option<Instant> {
+        let retry_after = error.retry_after().unwrap_or(PAGE_WAIT);
+        is_throttled(error).then(|| self.time_within(platform, retry_after, started_at)).flatten()
+    }
+
+    /// The time of a retry; `None` if it is after the longest wait. Only waits count for it.
     fn time_within(&self, platform: Platform, retry_after: Duration, started_at: Instant) -> Option<Instant> {
         let now = Instant::now();
         let retry_at = now.checked_add(retry_after)?;
         let mut waiting_since = self.waiting_since.lock().unwrap_or_else(PoisonError::into_inner);
-        let since = *waiting_since.entry(platform).or_insert(now);
+        let since = waiting_since.get(&platform).copied().unwrap_or(now);
         // The second bound is for a link that fails while others succeed.
         let is_within = |start: Instant| retry_at.duration_since(start) <= self.max_wait;
-        (is_within(since) && is_within(started_at)).then_some(retry_at)
+        if !is_within(since) || !is_within(started_at) {
+            return None;
+        }
+        waiting_since.insert(platform, since);
+        Some(retry_at)
     }
 
     /// Notes a success of the platform.
@@ -187,15 +197,13 @@ fn time_until(retry_at: Instant) -> Duration {
 
 /// Waits on the runtime of the [`Verbatim`], because any executor may poll this.
 async fn pause(verbatim: &Verbatim, wait: Duration) {
-    let pause = {
-        let _guard = verbatim.runtime.enter();
-        tokio::time::sleep(wait)
-    };
-    pause.await;
+    within(&verbatim.runtime, async { tokio::time::sleep(wait).await }).await;
 }
 
 #[cfg(test)]
 mod tests {
+    use transcript_core::{ErrorKind, Retry};
+
     use super::*;
 
     fn missing(reason: FailureReason, retry_after: Option<Duration>) -> UnavailableTranscript {
@@ -237,6 +245,24 @@ mod tests {
         assert_eq!(wait(RateLimited, secs(4)), None, "this call has waited for 7 of 10 seconds");
         let later = batch.retry_time(&missing(RateLimited, secs(10)), Instant::now());
         assert!(later.is_some(), "a success starts the wait again");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn batch_waits_for_throttled_pages_alone() {
+        let batch = Batch::default();
+        let wait = |reason: SupplyReason, retry_after: Option<u64>| {
+            let retry =
+                retry_after.map_or(Retry::Backoff, |seconds| Retry::After(Duration::from_secs(seconds)));
+            let cause = ErrorCause::new(SupplyError::new(reason, "x"));
+            let error = Error::new(ErrorKind::Unavailable, retry, "x").with_cause(Some(cause));
+            let retry_at = batch.page_retry_time(Platform::YouTube, &error, Instant::now());
+            retry_at.map(|at| at.duration_since(Instant::now()).as_secs())
+        };
+        assert_eq!(wait(SupplyReason::Throttled(None), Some(301)), None);
+        assert_eq!(wait(SupplyReason::Throttled(None), Some(7)), Some(7));
+        assert_eq!(wait(SupplyReason::Throttled(None), None), Some(30));
+        assert_eq!(wait(SupplyReason::BotCheck, None), Some(30));
+        assert_eq!(wait(SupplyReason::Timeout, Some(7)), None);
     }
 
     #[tokio::test]

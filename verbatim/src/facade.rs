@@ -34,6 +34,7 @@ use crate::JobHandle;
 use crate::{
     ArchiveTools, StoreFigures, StoreHealth,
     options::Options,
+    runtime::within,
     storage::Stores,
     suppliers::{SharedTransports, add_suppliers},
     system::{SystemClock, SystemRandom},
@@ -89,15 +90,20 @@ pub struct Verbatim {
 impl Verbatim {
     /// Opens the storage and assembles all parts.
     ///
-    /// Must be called inside a Tokio runtime; all work runs on that runtime.
+    /// Must be called inside a Tokio runtime with timers and I/O, as `enable_all` of its builder makes one; all work
+    /// runs on that runtime.
     ///
     /// # Errors
     /// Errors of the storage, which name the file: locked or unreachable ([`transcript_core::ErrorKind::Unavailable`]),
-    /// damaged (`Corrupt`), read-only or of a newer version (`Unsupported`); `Invalid` if an option is invalid.
+    /// damaged (`Corrupt`), read-only or of a newer version (`Unsupported`); `Invalid` if an option is invalid, and
+    /// outside a runtime.
+    ///
+    /// # Panics
+    /// If the runtime has no timers or no I/O: this call, or a later one.
     pub async fn open(options: Options) -> Result<Self> {
+        let runtime = crate::runtime::current()?;
         options.check_registration()?;
-        let clock = Arc::new(SystemClock::default());
-        let random = Arc::new(SystemRandom::open()?);
+        let (clock, random) = (Arc::new(SystemClock::default()), Arc::new(SystemRandom::open()?));
         #[cfg(feature = "lookup")]
         let entitlements = entitlements(&options)?;
         let stores = Arc::new(Stores::open(&options).await?);
@@ -116,7 +122,7 @@ impl Verbatim {
         #[cfg(feature = "payments")]
         let (payments, sandbox) = deps.open_payments(Arc::clone(&outbox)).await?;
         #[cfg(feature = "chat")]
-        let chat = crate::chat::chat(&options, &stores.archive, Handle::current())?;
+        let chat = crate::chat::chat(&options, &stores.archive, runtime.clone())?;
         #[cfg(feature = "accounts")]
         let accounts = {
             let sells = cfg!(feature = "payments");
@@ -141,9 +147,9 @@ impl Verbatim {
             request_counts,
             #[cfg(feature = "lookup")]
             lookup,
-            tools: ArchiveTools::new(&stores.archive, transcripts, clock, options),
+            tools: ArchiveTools::new(&stores.archive, transcripts, clock, runtime.clone(), options),
             stores,
-            runtime: Handle::current(),
+            runtime,
             #[cfg(feature = "accounts")]
             newest_accounts: Arc::new(watch::Sender::new(accounts.clone())),
             #[cfg(feature = "accounts")]
@@ -367,14 +373,14 @@ impl Verbatim {
 
     /// Sends a small read to both stores concurrently, with this timeout for each.
     pub async fn ready(&self, timeout: Duration) -> StoreHealth {
-        StoreHealth::check_reads(&self.stores, timeout).await
+        within(&self.runtime, StoreHealth::check_reads(&self.stores, timeout)).await
     }
 
     /// Commits a small write that changes no data in both stores concurrently, with this timeout for each.
     ///
     /// Each call waits for the disk, so a probe must not call it for every request.
     pub async fn check_writes(&self, timeout: Duration) -> StoreHealth {
-        StoreHealth::check_writes(&self.stores, timeout).await
+        within(&self.runtime, StoreHealth::check_writes(&self.stores, timeout)).await
     }
 
     /// The failures and the free space of the stores that this facade opened.
@@ -391,7 +397,7 @@ impl Verbatim {
     /// Errors of the storage.
     #[cfg(feature = "lookup")]
     pub async fn audit(&self) -> Result<AuditReport> {
-        crate::audit::audit(self.stores.main.ledger.as_ref()).await
+        within(&self.runtime, crate::audit::audit(self.stores.main.ledger.as_ref())).await
     }
 
     /// Waits for running work, then closes the storage.

@@ -1,5 +1,7 @@
 //! Gets the transcript of a link: from the archive, or fetched from a supplier.
 
+mod request;
+
 use std::{fmt, sync::Arc, time::Duration};
 
 use tokio::time::Instant;
@@ -9,91 +11,12 @@ use transcript_core::{
     engine::{CostNote, FailureReason, FetchOutcome, FetchRequest, NoTranscript},
     retry::deadline_after,
     supplier::{ResolveOutcome, SupplyReason},
-    transcript::{LanguageTag, TrackInfo, Transcript},
+    transcript::{TrackInfo, Transcript},
     video::{Platform, VideoId, VideoLink},
 };
 
-use crate::{ArchiveTools, Verbatim};
-
-/// Request for a transcript. A link alone is one too: [`crate::Verbatim::get`] takes `"https://youtu.be/dQw4w9WgXcQ"`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct GetRequest {
-    /// Link to the video in any common form, or a YouTube id.
-    pub link: String,
-    /// Language as a BCP 47 tag; `None`: English if there is English, else the spoken language.
-    pub language: Option<String>,
-    /// Languages to try, in this order, if the video has no transcript in `language`.
-    pub other_languages: Vec<String>,
-    /// Whether a machine translation into a language is returned if the video has no other transcript in it.
-    pub translated: bool,
-    /// Whether only the archive is read: no supplier is called, and no unknown short link is resolved.
-    pub archived_only: bool,
-    /// Timeout of the request; `None`: [`crate::Options::wait`].
-    pub timeout: Option<Duration>,
-}
-
-/// Maximum number of languages of a request.
-pub const LANGUAGES_MAX: usize = 16;
-
-impl GetRequest {
-    /// The default track of this link.
-    pub fn new(link: impl Into<String>) -> Self {
-        Self { link: link.into(), ..Self::default() }
-    }
-
-    /// Sets the language, as a BCP 47 tag.
-    #[must_use]
-    pub fn with_language(self, tag: impl Into<String>) -> Self {
-        Self { language: Some(tag.into()), ..self }
-    }
-
-    /// Track selectors of the request, in order: the languages, or the default track.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Invalid`] if a language is not a valid tag, or if there are more than [`LANGUAGES_MAX`].
-    pub(crate) fn selectors(&self) -> Result<Vec<TrackSelector>> {
-        if self.other_languages.len() >= LANGUAGES_MAX {
-            return Err(Error::invalid(format!("a request has at most {LANGUAGES_MAX} languages")));
-        }
-        let tags = self.language.iter().chain(&self.other_languages);
-        let languages = tags
-            .map(|tag| LanguageTag::parse(tag).map(|tag| TrackSelector::in_language(tag, self.translated)));
-        let selectors: Vec<_> = languages.collect::<Result<_>>()?;
-        Ok(if selectors.is_empty() { vec![TrackSelector::Default] } else { selectors })
-    }
-
-    /// The first track selector: a language, or the default track.
-    ///
-    /// # Errors
-    /// As [`GetRequest::selectors`].
-    pub(crate) fn selector(&self) -> Result<TrackSelector> {
-        Ok(self.selectors()?.swap_remove(0))
-    }
-}
-
-impl From<&str> for GetRequest {
-    fn from(link: &str) -> Self {
-        Self::new(link)
-    }
-}
-
-impl From<String> for GetRequest {
-    fn from(link: String) -> Self {
-        Self::new(link)
-    }
-}
-
-impl From<&String> for GetRequest {
-    fn from(link: &String) -> Self {
-        Self::new(link)
-    }
-}
-
-impl From<&GetRequest> for GetRequest {
-    fn from(request: &GetRequest) -> Self {
-        request.clone()
-    }
-}
+pub use self::request::{GetRequest, LANGUAGES_MAX};
+use crate::{ArchiveTools, Verbatim, runtime::within};
 
 /// Outcome of [`crate::Verbatim::get`].
 #[derive(Clone, Debug)]
@@ -137,7 +60,8 @@ pub struct FoundTranscript {
 /// A missing transcript, and the reason.
 ///
 /// As an [`Error`] it is [`ErrorKind::NotFound`] if the video has no transcript, [`ErrorKind::Unsupported`] if no source
-/// is configured, and otherwise [`ErrorKind::Unavailable`].
+/// is configured, and otherwise [`ErrorKind::Unavailable`]. Its message names the video, as in "YouTube dQw4w9WgXcQ: This
+/// video is private."
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnavailableTranscript {
     /// The platform.
@@ -163,9 +87,14 @@ pub struct UnavailableTranscript {
     pub watch_url: String,
 }
 
+/// The reason and the detail as on the wire, such as `no_captions (private)`: the [`Error`] has the message.
 impl fmt::Display for UnavailableTranscript {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
+        f.write_str(self.reason.as_str())?;
+        match &self.detail {
+            Some(detail) => write!(f, " ({detail})"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -185,7 +114,9 @@ impl From<UnavailableTranscript> for Error {
             _ => (ErrorKind::Unavailable, Retry::Backoff),
         };
         let retry = missing.retry_after.map_or(retry, Retry::After);
-        Self::new(kind, retry, missing.message.clone()).with_cause(Some(ErrorCause::new(missing)))
+        let UnavailableTranscript { platform, video_id, message, .. } = &missing;
+        let message = format!("{} {video_id}: {message}", platform.name());
+        Self::new(kind, retry, message).with_cause(Some(ErrorCause::new(missing)))
     }
 }
 
@@ -203,6 +134,10 @@ impl Verbatim {
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] if the link or the language is invalid; otherwise errors of the storage.
+    ///
+    /// # Cancellation
+    /// Dropping the future ends the wait. A fetch that has started continues and is archived, unless
+    /// [`Options::detach_unpaid`](crate::Options::detach_unpaid) is `false`: then it ends with its last waiter.
     ///
     /// ```no_run
     /// # async fn example() -> Result<(), verbatim::Error> {
@@ -225,10 +160,13 @@ impl ArchiveTools {
         let resolve = self.video(&request.link, !request.archived_only);
         let resolved = match deadline {
             None => resolve.await?,
-            Some(deadline) => match tokio::time::timeout_at(deadline, resolve).await {
-                Ok(resolved) => resolved?,
-                Err(_) => return self.unresolved(&request.link),
-            },
+            Some(deadline) => {
+                let resolve = async { tokio::time::timeout_at(deadline, resolve).await };
+                match within(&self.runtime, resolve).await {
+                    Ok(resolved) => resolved?,
+                    Err(_) => return self.unresolved(&request.link),
+                }
+            }
         };
         let video = match resolved {
             Ok(video) => video,

@@ -107,6 +107,11 @@
 //! [`Archive`](crate::transcript_core::archive::Archive) itself; the feature `testing` of the core has the conformance
 //! suite for it. [`Options::with_archive`](crate::Options::with_archive) registers either.
 //!
+//! The search index is in memory then, and built when it is first searched. For changes after that, the archive
+//! implements [`unindexed_videos`](crate::transcript_core::archive::Archive::unindexed_videos) and
+//! [`delete_unindexed_videos`](crate::transcript_core::archive::Archive::delete_unindexed_videos), as `KeyValueArchive`
+//! does.
+//!
 //! # The ledger in an own program
 //!
 //! [`Verbatim::ledger`](crate::Verbatim::ledger) is the double-entry ledger of the storage: credits are granted, held
@@ -123,7 +128,8 @@
 //!
 //! `reference_server::EmbeddedServer` of the package `verbatim-reference-server` is the HTTP server without its listener:
 //! a tower service and an axum router over a `Verbatim`, whose archive and suppliers may be the program's own. Its
-//! example `own_axum_app` serves another route beside it.
+//! `start_work` starts the work on jobs, webhooks, payments, mails and the search index: without it, what the server
+//! accepts stays queued. Its example `own_axum_app` serves another route beside it.
 //!
 //! # Names
 //!

@@ -153,7 +153,7 @@ mod tests {
                 expires_at: Timestamp::from_millis(60_000),
                 memo: String::new(),
             };
-            ledger.hold(hold_request).await?;
+            let _ = ledger.hold(hold_request).await?;
         }
         sweep(&ledger, &FrozenClock(59_999)).await?;
         assert_eq!(ledger.balance(&wallet, &terms).await?.available(), 5_000 - u64::from(2 * BATCH + 1));

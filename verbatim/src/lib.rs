@@ -1,3 +1,10 @@
+// The first definition of a link is used: the files that the README names are not part of the documentation.
+//! [own_archive]: guide#an-own-archive
+//! [own_supplier]: guide#an-own-supplier
+//! [ledger]: guide#the-ledger-in-an-own-program
+//! [ask_a_server]: guide#both-apis
+//! [own_axum_app]: guide#a-server-in-an-own-axum-program
+//!
 #![doc = include_str!("../README.md")]
 //!
 //! ## Parts
@@ -83,6 +90,7 @@ mod payment_sweep;
 #[cfg(feature = "payments")]
 mod payments;
 pub mod read_cache;
+mod runtime;
 #[cfg(feature = "chat")]
 mod search;
 #[cfg(feature = "lookup")]

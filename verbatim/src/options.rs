@@ -72,11 +72,12 @@ pub struct Options {
     pub youtube: YouTubeOptions,
     /// Query of X.
     pub x: XOptions,
-    /// The yt-dlp program.
+    /// The yt-dlp program. It is called for the platforms whose suppliers name it: `with_ytdlp` does both.
     pub ytdlp: YtDlpOptions,
     /// Speech-to-text for videos without captions; `None`: disabled (feature `speech`, on Unix).
     ///
-    /// Without a `ca_file` it uses that of [`Options::upstream`], as `chat`, `service` and `checkout` do.
+    /// It is called for the platforms whose suppliers name it: [`Options::with_speech`] does both. Without a `ca_file`
+    /// it uses that of [`Options::upstream`], as `chat`, `service` and `checkout` do.
     #[cfg(feature = "speech")]
     pub speech: Option<SpeechOptions>,
     /// Model that answers questions about videos; `None`: the answers are passages of the transcript (feature
@@ -93,6 +94,8 @@ pub struct Options {
     pub embedding_model: Option<PathBuf>,
     /// Another Verbatim server as a supplier, called with a key of its lookup API; `None`: no other server (feature
     /// `service`).
+    ///
+    /// It is called for the platforms whose suppliers name it: [`Options::with_service`] does both.
     #[cfg(feature = "service")]
     pub service: Option<ServiceOptions>,
     /// Number of videos that each supplier processes concurrently.
@@ -121,7 +124,7 @@ pub struct Options {
     /// Keys that sign entitlements; `None`: no entitlement is accepted, and every key is free (feature `lookup`).
     #[cfg(feature = "lookup")]
     pub entitlement: Option<EntitlementOptions>,
-    /// Whether a fetch without payment continues after its last waiter disconnects.
+    /// Whether a fetch without payment continues, and is archived, after its last waiter disconnects or was dropped.
     #[default(true)]
     pub detach_unpaid: bool,
     /// Ports of the caller.
@@ -163,7 +166,7 @@ pub struct CustomPorts {
 impl Options {
     /// Adds `yt-dlp`, `verbatim-service` and `speech-to-text` as suppliers if their options are set.
     ///
-    /// They are called after the suppliers already listed. Setting the options of a supplier is enough to use it.
+    /// They are called after the suppliers already listed.
     pub fn add_named_sources(&mut self) {
         let named = [
             (self.ytdlp.program.is_some(), "yt-dlp"),

@@ -25,6 +25,7 @@ pub(crate) fn add_suppliers(
     clock: Arc<dyn Clock>,
     shared: &SharedTransports,
 ) -> Result<EngineBuilder> {
+    options.warn_of_unused_suppliers();
     if supplier_names(options).next().is_none() {
         return Ok(engine);
     }

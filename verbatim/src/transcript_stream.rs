@@ -68,7 +68,11 @@ impl StreamProgress {
 /// A request waits while the sources of its platform are paused, as long as [`Batch`] does.
 ///
 /// Requests start when it is polled first, and run on the runtime on which the [`Verbatim`] was opened, so the stream
-/// can be polled by any executor. Drop stops those that run.
+/// can be polled by any executor.
+///
+/// # Cancellation
+/// After a drop no further request starts. Fetches that run continue and are archived, unless
+/// [`Options::detach_unpaid`](crate::Options::detach_unpaid) is `false`.
 #[derive(Debug)]
 #[must_use = "a stream does nothing unless it is polled"]
 pub struct TranscriptStream {
@@ -90,7 +94,7 @@ impl Verbatim {
     ///
     /// Each request yields one [`StreamedOutcome`], in the order of completion unless
     /// [`TranscriptStream::in_order`] is called. A request waits while the sources of its platform are paused
-    /// ([`Batch`]). Drop stops what still runs.
+    /// ([`Batch`]). [`TranscriptStream`] says what a drop ends.
     ///
     /// ```no_run
     /// # async fn example(verbatim: verbatim::Verbatim) {

@@ -70,13 +70,14 @@ impl fmt::Debug for VideoStream {
     }
 }
 
-/// A missing list, and the reason. As an [`Error`] it is [`ErrorKind::NotFound`].
+/// A missing list, and the reason: the cause of an [`Error`] of [`ErrorKind::NotFound`], which has the message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnavailableList(pub ListAbsence);
 
+/// The reason, such as `private`.
 impl fmt::Display for UnavailableList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.message)
+        f.write_str(self.0.reason.as_str())
     }
 }
 

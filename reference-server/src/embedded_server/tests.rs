@@ -125,3 +125,31 @@ async fn embedded_server_invalid_option_is_named() {
         assert!(error.message().starts_with(name), "{error}");
     }
 }
+
+#[tokio::test]
+async fn embedded_server_works_on_jobs() {
+    let verbatim = open().await;
+    let server = EmbeddedServer::new(&verbatim, &EmbedOptions::default()).unwrap();
+    let (_, key) = verbatim.accounts().admin.create("ann").await.unwrap();
+    let send = async |request: http::request::Builder, body: &'static str| {
+        let request = request.header(HOST, "v.example").header("content-type", "application/json");
+        let request = request.header("authorization", format!("Bearer {}", key.reveal()));
+        let response = server.clone().call(request.body(Body::from(body)).unwrap()).await.unwrap();
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        serde_json::from_slice::<serde_json::Value>(&body).unwrap()
+    };
+    let job = send(Request::post("/api/v1/jobs"), r#"{"urls":["dQw4w9WgXcQ"]}"#).await;
+    assert_eq!(job["status"], "queued", "{job}");
+    let path = format!("/api/v1/jobs/{}", job["job_id"].as_str().unwrap());
+    let work = server.start_work(None).unwrap();
+    let ended = async {
+        while send(Request::get(&path), "").await["status"] == "queued" {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), ended).await.unwrap();
+    for job in work {
+        job.stop().await;
+    }
+    verbatim.close().await;
+}

@@ -210,14 +210,14 @@ impl Ledger for BrokenLedger {
             }
         }
         if self.mutation == Mutation::DoubleCharge {
-            self.inner.hold(HoldRequest { id: second(&request.id), ..request.clone() }).await?;
+            let _ = self.inner.hold(HoldRequest { id: second(&request.id), ..request.clone() }).await?;
         }
         self.inner.hold(request).await
     }
 
     async fn spend(&self, request: HoldRequest) -> Result<HoldOutcome> {
         if self.mutation == Mutation::SpendTwice {
-            self.inner.spend(HoldRequest { id: second(&request.id), ..request.clone() }).await?;
+            let _ = self.inner.spend(HoldRequest { id: second(&request.id), ..request.clone() }).await?;
         }
         self.inner.spend(request).await
     }
@@ -231,7 +231,8 @@ impl Ledger for BrokenLedger {
             Mutation::NeverSettle => return Ok(SettleOutcome::Settled { balances: Vec::new() }),
             Mutation::SpendAll => request.spent.iter_mut().for_each(|spent| *spent = 1),
             Mutation::DoubleCharge => {
-                self.inner.settle(SettleRequest { id: second(&request.id), ..request.clone() }).await?;
+                let settle = SettleRequest { id: second(&request.id), ..request.clone() };
+                let _ = self.inner.settle(settle).await?;
             }
             _ => {}
         }

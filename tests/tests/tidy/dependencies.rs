@@ -4,13 +4,17 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context as _, Result, ensure};
 use serde::Deserialize;
+use toml::{Table, Value};
 
-use super::{crates::LIBRARIES, tree};
+use super::{SourceFile, Violation, check_planted, crates::LIBRARIES, none, tree};
 
 /// Document with the table of packages.
 const DOCUMENT: &str = "verbatim/README.md";
 /// The system whose packages are counted.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
+
+/// Features that no table lists: the default ones, and the entry points of the fuzz targets.
+const UNLISTED_FEATURES: [&str; 2] = ["default", "fuzzing"];
 
 /// Packages that a build compiles, as `name vVERSION`.
 fn packages(arguments: &str) -> Result<BTreeSet<String>> {
@@ -48,6 +52,47 @@ fn dependencies_are_as_many_as_documented() -> Result<()> {
         );
     }
     Ok(())
+}
+
+/// Every feature of a manifest that the table of features in the README beside it lacks.
+fn unlisted_features(manifest: &SourceFile, readme: &str) -> Vec<Violation> {
+    let Ok(table) = manifest.text.parse::<Table>() else {
+        return vec![manifest.violation(1, "no valid TOML")];
+    };
+    let features = table.get("features").and_then(Value::as_table);
+    let names = features.into_iter().flatten().map(|(name, _)| name.as_str());
+    let is_listed = |name: &str| readme.lines().any(|line| line.starts_with(&format!("| `{name}` |")));
+    names
+        .filter(|name| !UNLISTED_FEATURES.contains(name) && !is_listed(name))
+        .map(|name| {
+            let found = manifest.lines().find(|(_, text)| text.starts_with(&format!("{name} = ")));
+            let line = found.map_or(1, |(line, _)| line);
+            manifest.violation(line, format!("the table of features in README.md lacks {name}"))
+        })
+        .collect()
+}
+
+#[test]
+fn dependencies_every_feature_is_documented() -> Result<()> {
+    let sources = tree()?;
+    let (mut checked, mut violations) = (0, Vec::new());
+    for manifest in sources.iter().filter(|source| source.path.ends_with("/Cargo.toml")) {
+        let readme = manifest.path.replace("Cargo.toml", "README.md");
+        let readme = sources.iter().find(|source| source.path == readme);
+        let Some(readme) = readme.filter(|readme| readme.text.contains("| feature | default |")) else {
+            continue;
+        };
+        checked += 1;
+        violations.extend(unlisted_features(manifest, &readme.text));
+    }
+    ensure!(checked > 5, "{checked} documents have a table of features");
+    none(violations)
+}
+
+#[test]
+fn dependencies_undocumented_feature_is_reported() {
+    let text = "[features]\ndefault = []\nfuzzing = []\none = []\ntwo = [\"one\"]\n";
+    check_planted(|manifest| unlisted_features(manifest, "| `one` | yes | x |"), "a/Cargo.toml", text, &[5]);
 }
 
 /// Output of `cargo metadata`.

@@ -37,6 +37,7 @@ const SERVER: CrateLayers = CrateLayers {
         &["mcp"],
         &["routes"],
         &["admin", "metrics", "openapi"],
+        &["background"],
         &["serve"],
         &["command"],
         &["embedded_server"],

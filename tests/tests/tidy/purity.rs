@@ -22,7 +22,6 @@ const FORBIDDEN: &[&str] = &[
     "std::env",
     "std::os",
     "std::thread",
-    "std::time::SystemTime",
     "std::time::Instant",
     "tokio::net",
     "tokio::fs",
@@ -191,6 +190,7 @@ fn tidy_impurity_is_reported() {
     check("fn f() {\n    let _ = std::process::id();\n}", &[2]);
     check("fn f() {\n    let _ = ::std::env::var(\"A\");\n}", &[2]);
     check("use std::time;\nfn f() { time::SystemTime::now(); }", &[2]);
+    check("use std::time::SystemTime;\nfn f(time: SystemTime) {\n    SystemTime::now();\n}", &[3]);
     check("use tokio::time::Instant;\nfn f() { Instant::now(); tokio::time::Instant::now(); }", &[]);
     check("fn f() { Instant::now(); }", &[1]);
     check("fn f() { format!(\"{:?}\", rand::random::<u8>()); }", &[1]);

@@ -212,6 +212,7 @@ pub enum HoldState {
 }
 
 /// Outcome of a hold request.
+#[must_use = "the outcome says whether anything happened"]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HoldOutcome {
@@ -252,6 +253,7 @@ pub struct SettleRequest {
 }
 
 /// Outcome of settling a hold.
+#[must_use = "the outcome says whether anything happened"]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SettleOutcome {
@@ -324,6 +326,7 @@ impl RevokeRequest {
 }
 
 /// Outcome of a grant.
+#[must_use = "the outcome says whether anything happened"]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GrantOutcome {
@@ -340,6 +343,7 @@ pub enum GrantOutcome {
 }
 
 /// Outcome of a revocation.
+#[must_use = "the outcome says whether anything happened"]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RevokeOutcome {

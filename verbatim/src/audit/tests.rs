@@ -37,7 +37,7 @@ async fn grant(ledger: &MemoryLedger, id: &str, amount: u64) {
         now: at(),
         memo: String::new(),
     };
-    ledger.grant(grant).await.unwrap();
+    let _ = ledger.grant(grant).await.unwrap();
 }
 
 #[async_trait]
@@ -120,9 +120,10 @@ async fn ledger(extra_spent: u64, grants: u32) -> InconsistentLedger {
             expires_at: Timestamp::from_millis(60_000),
             memo: String::new(),
         };
-        inner.hold(hold_request).await.unwrap();
+        let _ = inner.hold(hold_request).await.unwrap();
     }
-    inner.settle(SettleRequest { id: HoldId::new("closed"), spent: vec![1], now: at() }).await.unwrap();
+    let settle = SettleRequest { id: HoldId::new("closed"), spent: vec![1], now: at() };
+    let _ = inner.settle(settle).await.unwrap();
     InconsistentLedger { inner, extra_spent, grants: AtomicU32::new(grants) }
 }
 
@@ -156,7 +157,7 @@ async fn audit_wallet_with_30_buckets_is_read_completely() {
             expires_at: Timestamp::from_millis(60_000),
             memo: String::new(),
         };
-        inconsistent.inner.spend(hold_request).await.unwrap();
+        let _ = inconsistent.inner.spend(hold_request).await.unwrap();
     }
     assert_eq!(read(&inconsistent).await, (vec![], 30, 0));
 }

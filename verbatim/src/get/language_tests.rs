@@ -10,7 +10,7 @@ use transcript_core::{
     supplier::{
         Supplier, SupplierInfo, SupplyError, SupplyMonitor, SupplyOutput, SupplyReason, SupplyRequest,
     },
-    transcript::{Segment, TrackInfo, TrackKind, Transcript},
+    transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
 };
 
 use super::*;

@@ -7,7 +7,7 @@ use transcript_core::{
         Supplier, SupplierInfo, SupplierKind, SupplyError, SupplyMonitor, SupplyOutput, SupplyReason,
         SupplyRequest,
     },
-    transcript::{Segment, TrackInfo, TrackKind, Transcript},
+    transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
 };
 
 use super::*;
@@ -82,10 +82,11 @@ async fn missing_transcript_is_error_with_its_causes() {
     let error = outcome.into_transcript().unwrap_err();
     assert_eq!(
         (error.kind(), error.to_string().as_str()),
-        (ErrorKind::Unavailable, "The source cannot be reached.")
+        (ErrorKind::Unavailable, "YouTube dQw4w9WgXcQ: The source cannot be reached.")
     );
     let missing = error.source().and_then(|source| source.downcast_ref::<UnavailableTranscript>()).unwrap();
     assert_eq!((missing.reason, missing.video_id.as_str()), (FailureReason::FetchError, "dQw4w9WgXcQ"));
+    assert!(missing.to_string().starts_with("fetch_error"), "a chain of errors repeats nothing: {missing}");
     assert_eq!(missing.source().map(ToString::to_string).as_deref(), Some("the cable is cut"));
 
     let none = get("https://youtu.be/dQw4w9WgXcQ", None).await.unwrap().into_transcript().unwrap_err();

@@ -27,6 +27,12 @@ impl Options {
         Self { wait, ..self }
     }
 
+    /// Sets whether a fetch continues, and is archived, after its last waiter was dropped: the default.
+    #[must_use]
+    pub fn with_detach_unpaid(self, detach_unpaid: bool) -> Self {
+        Self { detach_unpaid, ..self }
+    }
+
     /// Removes all suppliers: no platform is contacted, and only archived transcripts are found.
     ///
     /// Suppliers that are added afterwards are the only ones.
@@ -73,6 +79,10 @@ impl Options {
     }
 
     /// Sets the archive, in place of that of the storage.
+    ///
+    /// A search index reads what changed from [`Archive::unindexed_videos`] and
+    /// [`Archive::delete_unindexed_videos`], which a [`KeyValueArchive`](transcript_core::archive::KeyValueArchive) has.
+    /// Over an archive that keeps their defaults, searches find nothing that was stored after the index was built.
     #[must_use]
     pub fn with_archive(mut self, archive: Arc<dyn Archive>) -> Self {
         self.custom.archive = Some(archive);

@@ -1,6 +1,6 @@
 //! Checks that every port of the caller is called.
 
-use transcript_core::{Error, Result, supplier::Supplier};
+use transcript_core::{Error, Result, supplier::Supplier, video::Platform};
 
 use super::{Options, StorageOptions};
 
@@ -31,6 +31,34 @@ impl Options {
             ));
         }
         Ok(())
+    }
+
+    /// Logs which options of suppliers are set, but never used.
+    pub(crate) fn warn_of_unused_suppliers(&self) {
+        for supplier in self.unused_suppliers() {
+            tracing::warn!(
+                supplier,
+                "options of a supplier are set, but it is never called: no platform names it (Options::suppliers)"
+            );
+        }
+    }
+
+    /// Built-in suppliers whose options are set although no platform names them.
+    fn unused_suppliers(&self) -> Vec<&'static str> {
+        let is_named = |name: &str| {
+            let mut lists = Platform::ALL.into_iter().map(|platform| self.suppliers.for_platform(platform));
+            lists.any(|names| names.iter().any(|named| named == name))
+        };
+        let configured = [
+            #[cfg(feature = "service")]
+            (self.service.is_some(), "verbatim-service"),
+            #[cfg(feature = "speech")]
+            (self.speech.is_some(), "speech-to-text"),
+            // It also finds the media for speech-to-text.
+            (self.ytdlp.program.is_some() && !is_named("speech-to-text"), "yt-dlp"),
+        ];
+        let unused = configured.into_iter().filter(|&(is_set, name)| is_set && !is_named(name));
+        unused.map(|(_, name)| name).collect()
     }
 
     /// Number of options that select an embedding model.
@@ -82,7 +110,6 @@ mod tests {
         archive::Archive,
         memory::MemoryArchive,
         supplier::{SupplierInfo, SupplyError, SupplyMonitor, SupplyOutput, SupplyReason, SupplyRequest},
-        video::Platform,
     };
 
     use super::*;
@@ -141,6 +168,23 @@ mod tests {
         check(both, "both select an archive").await;
     }
 
+    #[cfg(all(feature = "service", feature = "speech", feature = "ytdlp"))]
+    #[test]
+    fn options_of_unnamed_suppliers_are_unused() {
+        use upstream_reqwest::service::ServiceOptions;
+
+        let mut options = Options::default();
+        assert!(options.unused_suppliers().is_empty());
+        options.service = Some(ServiceOptions::new("https://verbatim.example").with_key("vbk_key"));
+        options.speech = Some(crate::SpeechOptions::default());
+        options.ytdlp.program = Some("yt-dlp".into());
+        assert_eq!(options.unused_suppliers(), ["verbatim-service", "speech-to-text", "yt-dlp"]);
+        options.suppliers.tiktok.push("speech-to-text".to_owned());
+        assert_eq!(options.unused_suppliers(), ["verbatim-service"]);
+        options.add_named_sources();
+        assert!(options.unused_suppliers().is_empty());
+    }
+
     #[tokio::test]
     async fn registered_suppliers_are_called() {
         let options = Options::default()
@@ -151,7 +195,7 @@ mod tests {
         assert_eq!(options.suppliers.youtube, ["second"]);
         let verbatim = Verbatim::open(options).await.unwrap();
         let missing = verbatim.get("https://x.com/someone/status/1").await.unwrap().into_transcript();
-        assert_eq!(missing.unwrap_err().message(), "This video has no captions.");
+        assert_eq!(missing.unwrap_err().message(), "X 1: This video has no captions.");
     }
 
     #[tokio::test]

@@ -128,7 +128,7 @@ impl HoldFixture {
             now: clock.now(),
             memo: String::new(),
         };
-        ledger.grant(grant).await.unwrap();
+        let _ = ledger.grant(grant).await.unwrap();
         let times = HoldTimes {
             lifetime: Duration::from_secs(60),
             heartbeat: Duration::from_secs(20),
@@ -203,7 +203,7 @@ async fn hold_guard_released_while_unconfirmed_releases_hold_once() {
     let mut guard = fixture.manager.prepare(&request);
     fixture.ledger.is_silent.store(true, Ordering::Relaxed);
     tokio::time::timeout(Duration::from_secs(1), guard.open(&request)).await.unwrap_err();
-    fixture.ledger.inner.hold(request).await.unwrap();
+    let _ = fixture.ledger.inner.hold(request).await.unwrap();
     fixture.ledger.is_silent.store(false, Ordering::Relaxed);
     guard.release().await;
     assert_eq!(fixture.credits().await, [10, 0, 0]);
