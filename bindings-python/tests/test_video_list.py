@@ -219,7 +219,6 @@ def test_get_many_waits_for_throttled_page(replay):
         start = time.monotonic()
         assert [result.video.video_id for result in transcripts.get_many(videos, in_order=True)] == IDS[:2]
         assert time.monotonic() - start > 2
-        # Without a named time it waits for longer than that.
         with pytest.raises(vt.ListRateLimited):
             list(transcripts.get_many(transcripts.playlist("PLvb-throttled1"), max_wait=5))
 

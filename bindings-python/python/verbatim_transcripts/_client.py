@@ -375,6 +375,14 @@ def _outcome(call: Callable[[], Any]) -> tuple[Any, ServiceRefused | None]:
         return None, error
 
 
+def _missing_video(link: str, watch_url: str) -> tuple[str, str]:
+    """The platform and id of a video: those of its watch page, which a short link leads to, otherwise of the link."""
+    platform, _, video_id = watch_url.partition("?")[0].partition("/watch/")[2].partition("/")
+    if video_id:
+        return PLATFORMS.get(platform, platform), video_id
+    return _linked_video(link) or ("", "")
+
+
 def _raise_refused(link: str, error: ServiceRefused) -> NoReturn:
     """Raises the error of a request for a transcript: 404, and 500 with a reason, say that there is none."""
     detail = error.reason or ("no_language" if error.available else None)
@@ -385,7 +393,7 @@ def _raise_refused(link: str, error: ServiceRefused) -> NoReturn:
         _reason(detail),
         detail,
         error.watch_url or "",
-        *(_linked_video(link) or ("", "")),
+        *_missing_video(link, error.watch_url or ""),
         retry_after=error.retry_after,
         available=error.available,
     ) from error
@@ -419,7 +427,7 @@ def _text(
 ) -> str:
     if text is None:
         reason = "key_allowance" if is_allowance_spent else _reason(detail)
-        video = _linked_video(link) or ("", "")
+        video = _missing_video(link, watch_url)
         raise _unavailable(message, reason, detail, watch_url, *video, retry_after=retry_after)
     return text
 
