@@ -1,4 +1,4 @@
-//! Complete archived data of a video, for display and for lossless export.
+//! Archived data of a video, for display and for export: the newest revision of each transcript.
 
 use serde::Serialize;
 use transcript_core::{

@@ -21,7 +21,7 @@
 //! | [`Verbatim::tools`] | [`ArchiveTools`]: import, export, search, refresh and operator functions |
 //! | [`ArchiveTools::import`] | imports caption files (WebVTT, SRT, TTML, …) |
 //! | [`ImportDraft::read`], [`ArchiveTools::import_draft`] | imports transcripts of other programs, JSON too |
-//! | [`ArchiveTools::archived`], [`TranscriptExport::to_json`] | exports everything archived of a video, without loss |
+//! | [`ArchiveTools::archived`], [`TranscriptExport::to_json`] | exports the newest revision of each transcript of a video |
 //! | [`ArchiveTools::show`], [`ArchiveTools::stats`] | what is archived |
 //! | [`ArchiveTools::delete`], [`ArchiveTools::withdraw`] | deletes a video, or takes it down |
 //! | [`ArchiveTools::refresh`] | fetches a transcript again |

@@ -454,7 +454,7 @@ class Transcripts:
     def export(self, folder: str | os.PathLike[str], format: str = "json") -> int:
         """Writes all archived transcripts to files, ``PLATFORM/VIDEO.LANGUAGE.FORMAT``; returns their number.
 
-        :param format: ``json``, which :meth:`import_folder` reads without loss, or ``txt``, ``md``, ``srt`` or ``vtt``.
+        :param format: ``json``, which :meth:`import_folder` reads, or ``txt``, ``md``, ``srt`` or ``vtt``.
         :raises StorageCorrupt: a transcript cannot be read.
         :raises OSError: a file cannot be written.
         """

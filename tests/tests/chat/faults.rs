@@ -22,11 +22,13 @@ async fn check(what: &str, reply: fn() -> SpeechReply, kind: ErrorKind, times: u
 
 #[tokio::test]
 async fn unreadable_reply_is_error() -> Result<()> {
+    // What no model wrote is an outage.
     let html =
         || SpeechReply::Answer(200, "content-type: text/html\r\n", "<!DOCTYPE html><p>hush".to_owned());
-    check("html", html, ErrorKind::Corrupt, 1).await?;
-    check("garbage", || SpeechReply::Answer(200, "", "\u{1}hush{".repeat(99)), ErrorKind::Corrupt, 1).await?;
-    check("other json", || SpeechReply::json(&json!({ "ok": true })), ErrorKind::Corrupt, 1).await?;
+    check("html", html, ErrorKind::Unavailable, 1).await?;
+    check("garbage", || SpeechReply::Answer(200, "", "\u{1}hush{".repeat(99)), ErrorKind::Unavailable, 1)
+        .await?;
+    check("other json", || SpeechReply::json(&json!({ "ok": true })), ErrorKind::Unavailable, 1).await?;
     check(
         "10 MB",
         || SpeechReply::json(&json!({ "choices": ["a".repeat(10 << 20)] })),
@@ -37,20 +39,20 @@ async fn unreadable_reply_is_error() -> Result<()> {
     check(
         "html as events",
         || SpeechReply::Answer(200, EVENTS, "<html>\n<p>\n".to_owned()),
-        ErrorKind::Corrupt,
+        ErrorKind::Unavailable,
         1,
     )
     .await?;
     check(
         "no events",
         || SpeechReply::Answer(200, EVENTS, "data: [DONE]\n\n".to_owned()),
-        ErrorKind::Corrupt,
+        ErrorKind::Unavailable,
         1,
     )
     .await?;
-    check("empty", || SpeechReply::Answer(200, EVENTS, String::new()), ErrorKind::Corrupt, 1).await?;
+    check("empty", || SpeechReply::Answer(200, EVENTS, String::new()), ErrorKind::Unavailable, 1).await?;
     let line = || SpeechReply::Answer(200, EVENTS, format!("data: {}", "a".repeat(10 << 20)));
-    check("one line of 10 MB", line, ErrorKind::Corrupt, 1).await?;
+    check("one line of 10 MB", line, ErrorKind::Unavailable, 1).await?;
     // The model returns only white space.
     check("silence", || streamed(&[" \n"]), ErrorKind::Corrupt, 1).await
 }

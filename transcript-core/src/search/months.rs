@@ -23,6 +23,12 @@ pub(super) fn month_term(date: Timestamp) -> String {
     term(month(date))
 }
 
+/// The beginning of the month of a time, or of one some months before; `None` before the year 0.
+pub(super) fn month_start(time: Timestamp, months_before: u32) -> Option<Timestamp> {
+    let month = month(time).checked_sub(months_before)?;
+    Timestamp::parse(&format!("{:04}-{:02}-01T00:00:00Z", month / 12, month % 12 + 1))
+}
+
 /// The shortest list of prefixes that all months from `after` to the moment before `before` have, and no others.
 pub(super) fn month_prefixes(after: Option<Timestamp>, before: Option<Timestamp>) -> Vec<String> {
     let mut next = after.map_or(0, month);
@@ -66,6 +72,17 @@ mod tests {
              ··4 ··5 ··6 ··7 ··8 ··9",
         );
         check(Some("2024-05-01"), Some("2023-01-01"), "··202405");
+    }
+
+    #[test]
+    fn month_start_is_first_moment_of_a_month() {
+        let time = |text: &str| Timestamp::parse(text).unwrap();
+        for (months, expect) in
+            [(0, "2023-02-01T00:00:00Z"), (1, "2023-01-01T00:00:00Z"), (2, "2022-12-01T00:00:00Z")]
+        {
+            assert_eq!(month_start(time("2023-02-28T23:59:59Z"), months), Some(time(expect)));
+        }
+        assert_eq!(month_start(time("2023-02-28T23:59:59Z"), 30_000), None);
     }
 
     #[test]

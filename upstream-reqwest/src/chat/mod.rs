@@ -295,11 +295,7 @@ async fn read_stream(mut response: Response, state: &mut StreamState) -> Result<
             let next = if is_last { events.last() } else { events.next_event() };
             let Some(data) = next.map_err(unreadable)? else { break };
             if data == "[DONE]" {
-                return if has_content {
-                    Ok(())
-                } else {
-                    Err(ChatFailure::Unreadable("it contains no answer"))
-                };
+                return if has_content { Ok(()) } else { Err(ChatFailure::Foreign("it contains no answer")) };
             }
             let answer: CompletionResponse = serde_json::from_str(&data)
                 .map_err(|_| ChatFailure::Foreign("an event is not a JSON answer"))?;
@@ -309,7 +305,7 @@ async fn read_stream(mut response: Response, state: &mut StreamState) -> Result<
             }
         }
         if is_last {
-            return if has_content { Ok(()) } else { Err(ChatFailure::Unreadable("it contains no answer")) };
+            return if has_content { Ok(()) } else { Err(ChatFailure::Foreign("it contains no answer")) };
         }
     }
 }

@@ -31,27 +31,28 @@ pub struct ClaimLimits {
     pub items: u32,
     /// The largest number of items that the caller works on at the same time.
     places: u32,
-    /// The items of each account that the caller works on.
+    /// The items of each account that the caller works on, and of all.
     running: HashMap<AccountId, u32>,
+    all_running: u32,
 }
 
 impl ClaimLimits {
     /// At most `items` in the claim of a caller with this number of places, which works on none yet.
     pub fn new(items: u32, places: u32) -> Self {
-        Self { items, places, running: HashMap::new() }
+        Self { items, places, running: HashMap::new(), all_running: 0 }
     }
 
     /// Counts an item of an account that the caller works on.
     pub fn add(&mut self, account: &AccountId) {
         let running = self.running.entry(account.clone()).or_default();
         *running = running.saturating_add(1);
+        self.all_running = self.all_running.saturating_add(1);
     }
 
     /// Whether no more items of an account are claimed: it has half of the places that other accounts leave.
     pub fn is_full(&self, account: &AccountId) -> bool {
-        let all: u32 = self.running.values().fold(0, |sum, running| sum.saturating_add(*running));
         let is_full = |own: &u32| {
-            let others = all.saturating_sub(*own);
+            let others = self.all_running.saturating_sub(*own);
             *own >= self.places.saturating_sub(others).div_ceil(2)
         };
         self.running.get(account).is_some_and(is_full)

@@ -420,6 +420,10 @@ impl Archive for KeyValueArchive {
         changed.collect()
     }
 
+    async fn newest_change(&self) -> Result<Option<u64>> {
+        Ok(Some(self.totals().await?.index_changes))
+    }
+
     async fn delete_unindexed_videos(&self, videos: &[ChangedVideo]) -> Result<()> {
         let writing = self.begin().await;
         let mut changes = Changes::default();
