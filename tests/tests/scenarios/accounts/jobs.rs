@@ -80,7 +80,8 @@ fn account_gets_half_of_places_and_returns_them_when_deleted() {
                 let stored = life.accounts[0].jobs.store().job(id).await.unwrap();
                 *count = stored.map_or(0, |job| job.counts.running);
             }
-            counts
+            // Of two jobs of one account, either is first.
+            [counts[0] + counts[1], counts[2], counts[3]]
         };
         let first = start(&life, &one, &video()).await;
         let second = start(&life, &one, &other_video()).await;
@@ -89,11 +90,11 @@ fn account_gets_half_of_places_and_returns_them_when_deleted() {
         let last = start(&life, &three, &other_video()).await;
         advance(60).await;
         let ids = [&first, &second, &third, &last];
-        assert_eq!(running(ids).await, [1, 0, 1, 0], "another account has the second place");
+        assert_eq!(running(ids).await, [1, 1, 0], "another account has the second place");
         let read = life.accounts[0].admin.show(&one.email).await.unwrap().account;
         life.accounts[0].admin.delete(&read, false).await.unwrap();
         advance(60).await;
-        assert_eq!(running(ids).await, [0, 0, 1, 1], "the work of a deleted account keeps no place");
+        assert_eq!(running(ids).await, [0, 1, 1], "the work of a deleted account keeps no place");
         runner.abort();
     });
 }
