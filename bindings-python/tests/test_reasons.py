@@ -116,11 +116,12 @@ def test_code_without_detail_has_the_base_class():
         (429, "busy", vt.ServiceRefused),
     ):
         with pytest.raises(vt.VerbatimError) as raised:
-            _raise_refused(vt.ServiceRefused("No.", status, detail, 7.0))
+            _raise_refused("no link", vt.ServiceRefused("No.", status, detail, 7.0))
         assert type(raised.value) is kind and raised.value.retry_after == 7.0
     with pytest.raises(vt.LanguageNotFound) as raised:
-        _raise_refused(vt.ServiceNotFound("No.", 404, available=["en"]))
+        _raise_refused(LINK, vt.ServiceNotFound("No.", 404, available=["en"]))
     assert raised.value.available == ["en"]
+    assert (raised.value.platform, raised.value.video_id) == ("YouTube", LINK.rpartition("/")[2])
 
 
 def test_messages_with_a_wait_have_retry_after():
