@@ -61,11 +61,11 @@ pub(super) async fn run(settings: &Settings, command: StorageCommand) -> Result<
         None => settings.storage.options()?,
     };
     let to = store_options(&settings.storage, "--to", &args.to, args.to_archive.as_deref())?;
-    report_missing_main_file(&from);
     let mut line = CopyProgressLine::default();
     let copied = copy_storage(&from, &to, &mut |step| line.step(step)).await;
     line.end();
     let copied = copied?;
+    report_missing_main_file(&from);
     let mut text = String::new();
     if copied.resumed {
         text.push_str("an earlier copy was resumed\n");

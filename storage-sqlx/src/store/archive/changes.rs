@@ -10,7 +10,7 @@ use crate::{
 
 pub(super) const COUNT: &str = "SELECT count FROM changes";
 pub(super) const INCREMENT_CHANGES: &str = "UPDATE changes SET count = count + $1 WHERE only_row = 1";
-/// On SQLite triggers record it, but not that details changed.
+/// Records a video whose earlier responses are outdated. Triggers of SQLite do not record that details changed.
 pub(super) const RECORD_CHANGED_VIDEO: &str = "INSERT INTO changed_videos (video, change)
     SELECT $1, count FROM changes WHERE only_row = 1
     ON CONFLICT (video) DO UPDATE SET change = excluded.change";
@@ -18,8 +18,8 @@ pub(super) const CHANGED_VIDEOS: &str =
     "SELECT video, change FROM changed_videos WHERE change >= 0 ORDER BY change LIMIT $1";
 /// A video that changed again since it was listed stays.
 pub(super) const DELETE_CHANGED_VIDEO: &str = "DELETE FROM changed_videos WHERE video = $1 AND change = $2";
-/// Records a video for the search index. On SQLite triggers record it.
-const RECORD_UNINDEXED_VIDEO: &str = "INSERT INTO unindexed_videos (video) VALUES ($1)
+/// Records a video that the search index must read again.
+pub(super) const RECORD_UNINDEXED_VIDEO: &str = "INSERT INTO unindexed_videos (video) VALUES ($1)
     ON CONFLICT (video) DO UPDATE SET change = DEFAULT";
 pub(super) const UNINDEXED_VIDEOS: &str =
     "SELECT video, change FROM unindexed_videos WHERE change >= 0 ORDER BY change LIMIT $1";
@@ -53,26 +53,15 @@ pub(super) fn decode(row: &mut Row) -> DbResult<ChangedVideo> {
     Ok(ChangedVideo { video: codec::video(row.get(0)?)?, change: row.take(1)? })
 }
 
-/// Records a video that the search index must read again. On SQLite triggers record it.
-pub(super) async fn record_unindexed_video<S: Session>(
+/// Records a changed video with [`RECORD_CHANGED_VIDEO`] or [`RECORD_UNINDEXED_VIDEO`]. On SQLite triggers record it.
+pub(super) async fn record_video<S: Session>(
     db: &mut S,
+    statement: &'static str,
     video: &str,
     is_changed: bool,
 ) -> DbResult<()> {
     if S::IS_REMOTE && is_changed {
-        db.execute(RECORD_UNINDEXED_VIDEO, &values![video]).await?;
-    }
-    Ok(())
-}
-
-/// Records a video whose earlier responses are outdated. On SQLite triggers record it.
-pub(super) async fn record_changed_video<S: Session>(
-    db: &mut S,
-    video: &str,
-    is_changed: bool,
-) -> DbResult<()> {
-    if S::IS_REMOTE && is_changed {
-        db.execute(RECORD_CHANGED_VIDEO, &values![video]).await?;
+        db.execute(statement, &values![video]).await?;
     }
     Ok(())
 }

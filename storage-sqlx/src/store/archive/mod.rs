@@ -25,7 +25,9 @@ use transcript_core::{
     video::{ShortLink, VideoId},
 };
 
-use self::changes::{INCREMENT_CHANGES, count_changed_details, record_changed_video, record_unindexed_video};
+use self::changes::{
+    INCREMENT_CHANGES, RECORD_CHANGED_VIDEO, RECORD_UNINDEXED_VIDEO, count_changed_details, record_video,
+};
 use super::{delete_expired, random_below};
 use crate::{
     codec,
@@ -143,7 +145,7 @@ pub(crate) const INDEXED_STATEMENTS: [&str; 22] = [
     DELETE_VIDEO[2],
     DELETE_VIDEO[3],
     INCREMENT_CHANGES,
-    changes::RECORD_CHANGED_VIDEO,
+    RECORD_CHANGED_VIDEO,
     tracks::TRACKS.sqlite,
     STATS.sqlite,
     changes::CHANGED_VIDEOS,
@@ -210,8 +212,8 @@ impl WriteTx for WithdrawTx {
             db.execute(DELETE_WITHDRAWAL, &values![&video]).await?
         };
         count_changes(db, changed).await?;
-        record_unindexed_video(db, &video, changed > 0).await?;
-        record_changed_video(db, &video, changed > 0).await
+        record_video(db, RECORD_UNINDEXED_VIDEO, &video, changed > 0).await?;
+        record_video(db, RECORD_CHANGED_VIDEO, &video, changed > 0).await
     }
 }
 
@@ -230,8 +232,8 @@ impl WriteTx for DeleteVideoTx {
             db.execute(statement, &values![&video]).await?;
         }
         count_changes(db, changed).await?;
-        record_unindexed_video(db, &video, changed > 0).await?;
-        record_changed_video(db, &video, changed > 0).await
+        record_video(db, RECORD_UNINDEXED_VIDEO, &video, changed > 0).await?;
+        record_video(db, RECORD_CHANGED_VIDEO, &video, changed > 0).await
     }
 }
 

@@ -10,9 +10,10 @@ use transcript_core::{
 };
 
 use super::{
-    RELEASE_LEASE, count_changed_details, count_changes, details,
+    RECORD_CHANGED_VIDEO, RECORD_UNINDEXED_VIDEO, RELEASE_LEASE, count_changed_details, count_changes,
+    details,
     find::{FIND, decode_stored, name_unreadable},
-    record_changed_video, record_unindexed_video, stats_part, vectors,
+    record_video, stats_part, vectors,
 };
 use crate::{
     body::EncodedBody,
@@ -349,7 +350,7 @@ impl WriteTx for PutTranscriptTx {
 
         let decision = self.decide(&states);
         let is_unindexed = is_changed || !matches!(decision, PutDecision::Keep);
-        record_unindexed_video(db, &video, is_unindexed).await?;
+        record_video(db, RECORD_UNINDEXED_VIDEO, &video, is_unindexed).await?;
         if let PutDecision::Keep | PutDecision::Fill = decision {
             let filled = same.filter(|_| matches!(decision, PutDecision::Fill));
             self.rewrite_bodies(db, &video, &states, filled).await?;
@@ -368,7 +369,7 @@ impl WriteTx for PutTranscriptTx {
         }
         let has_another = states.iter().any(|stored| stored.transcript != transcript);
         count_changes(db, has_another.into()).await?;
-        record_changed_video(db, &video, has_another && replaces).await?;
+        record_video(db, RECORD_CHANGED_VIDEO, &video, has_another && replaces).await?;
         if has_another && replaces {
             db.execute(vectors::DELETE_UNUSED, &values![&video]).await?;
         }

@@ -9,9 +9,9 @@ use transcript_core::{
 };
 
 use super::{
-    count_changes,
+    RECORD_CHANGED_VIDEO, count_changes,
     find::{CheckedBody, decode_body},
-    record_changed_video,
+    record_video,
     scan::{TranscriptKey, concurrency, next_cursor},
     stats_part,
     tracks::read_cursor,
@@ -142,7 +142,7 @@ impl WriteTx for DeleteDamagedTx {
         let changed = db.execute(DELETE_SELECTORS, &values![&name, *transcript]).await?;
         db.execute(DELETE_TRANSCRIPT, &values![&name, *transcript]).await?;
         count_changes(db, changed).await?;
-        record_changed_video(db, &name, changed > 0).await?;
+        record_video(db, RECORD_CHANGED_VIDEO, &name, changed > 0).await?;
         Ok(true)
     }
 }

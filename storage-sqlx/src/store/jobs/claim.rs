@@ -21,24 +21,29 @@ use crate::{
 /// Most items in one claim.
 const CLAIMS_MAX: u32 = 100;
 
+/// The due job whose turn it is, of accounts that fulfil a condition.
+macro_rules! due_job {
+    ($columns:expr, $account:literal) => {
+        concat!(
+            "SELECT ",
+            $columns,
+            " FROM jobs
+                WHERE due_at <= $1 AND status IN ('queued', 'running', 'cancelled') AND account ",
+            $account,
+            " ORDER BY turn, id LIMIT 1"
+        )
+    };
+}
 /// Whether an item may be due. A read, so that an idle server writes nothing.
 pub(super) const IS_DUE: Statement = sql! {
-    sqlite: "SELECT 1 FROM jobs
-        WHERE due_at <= $1 AND status IN ('queued', 'running', 'cancelled')
-            AND account NOT IN (SELECT value FROM json_each($2)) ORDER BY turn, id LIMIT 1",
-    postgres: "SELECT 1 FROM jobs
-        WHERE due_at <= $1 AND status IN ('queued', 'running', 'cancelled') AND account <> ALL ($2)
-        ORDER BY turn, id LIMIT 1",
+    sqlite: due_job!("1", "NOT IN (SELECT value FROM json_each($2))"),
+    postgres: due_job!("1", "<> ALL ($2)"),
 };
 /// The due job whose turn it is, of accounts that are not left out. On PostgreSQL it skips jobs that another server
 /// changes.
 const PICK_JOB: Statement = sql! {
-    sqlite: concat!("SELECT ", job_columns!(), " FROM jobs
-        WHERE due_at <= $1 AND status IN ('queued', 'running', 'cancelled')
-            AND account NOT IN (SELECT value FROM json_each($2)) ORDER BY turn, id LIMIT 1"),
-    postgres: concat!("SELECT ", job_columns!(), " FROM jobs
-        WHERE due_at <= $1 AND status IN ('queued', 'running', 'cancelled') AND account <> ALL ($2)
-        ORDER BY turn, id LIMIT 1 FOR UPDATE SKIP LOCKED"),
+    sqlite: due_job!(job_columns!(), "NOT IN (SELECT value FROM json_each($2))"),
+    postgres: concat!(due_job!(job_columns!(), "<> ALL ($2)"), " FOR UPDATE SKIP LOCKED"),
 };
 pub(super) const PICK_ITEM: &str = "SELECT idx, video, status, claims, attempts, failing_since FROM job_items
     WHERE job = $1 AND due_at <= $2 ORDER BY idx LIMIT 1";
