@@ -10,6 +10,7 @@
 
 #[cfg(feature = "search")]
 mod archive_search;
+mod batch;
 mod call;
 #[cfg(feature = "chat")]
 mod chat;
@@ -35,6 +36,7 @@ mod video_list;
 
 #[cfg(feature = "search")]
 pub use archive_search::{MatchRange, VideoHit, VideoMoment, VideoSearchPage};
+pub use batch::Batch;
 pub use call::{CallOptions, CancelToken};
 #[cfg(feature = "chat")]
 pub use chat::{ChatAnswer, ChatRole, ChatTurn, Citation};

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use tokio::{sync::Semaphore, task::JoinSet};
 use transcript_core::{archive::ArchiveStats, video::VideoLink};
-use verbatim::{GetOutcome, GetRequest, Verbatim};
+use verbatim::{GetOutcome, GetRequest, TranscriptStream};
 
 use crate::{
+    batch::Batch,
     call::{CallOptions, run},
     error::{Failure, VerbatimError, count},
     lazy_open::LazyVerbatim,
@@ -128,11 +128,18 @@ impl Transcripts {
     /// `link` is a link in any common form, or a YouTube id; `language` is a BCP 47 tag. Without it the transcript is
     /// in English if available, otherwise in the spoken language. `listener` receives the progress of the fetch. With
     /// `translated`, a machine translation into the language is returned if the video has no other transcript in it.
+    /// With `batch`, the call waits for paused sources, together with the other calls of the batch.
     ///
     /// # Errors
     /// `InvalidInput`; `NoCaptions`, `RateLimited`, `FetchFailed`, `NotConfigured` if there is no transcript; failures
     /// of a store.
-    #[uniffi::method(default(language = None, listener = None, call = None, translated = false))]
+    #[uniffi::method(default(
+        language = None,
+        listener = None,
+        call = None,
+        translated = false,
+        batch = None
+    ))]
     pub async fn get(
         &self,
         link: String,
@@ -140,13 +147,17 @@ impl Transcripts {
         listener: Option<Arc<dyn ProgressListener>>,
         call: Option<CallOptions>,
         translated: bool,
+        batch: Option<Arc<Batch>>,
     ) -> Result<Transcript, VerbatimError> {
         let (lazy, progress) = (Arc::clone(&self.lazy), Arc::clone(&self.progress));
         run(call, async move {
             let verbatim = lazy.open().await?;
             let listening = listener.map(|listener| progress.subscribe(listener, parse_video(&link)));
             let request = GetRequest { link, language, translated, ..GetRequest::default() };
-            let outcome = verbatim.get(request).await;
+            let outcome = match batch {
+                Some(batch) => batch.waits.get(&verbatim, request).await,
+                None => verbatim.get(request).await,
+            };
             if let Some(listening) = listening {
                 listening.finish().await;
             }
@@ -158,11 +169,18 @@ impl Transcripts {
     /// Returns the transcripts of several videos in the order of the links. A failure is a result.
     ///
     /// `concurrency` links are processed at the same time, by default 8. `listener` receives each result when it is
-    /// complete.
+    /// complete. A link waits while the sources of its platform are paused, as `batch` says, by default at most 300
+    /// seconds without a success in between.
     ///
     /// # Errors
     /// `InvalidInput` if `concurrency` is 0; `Cancelled`, `TimedOut`.
-    #[uniffi::method(default(language = None, concurrency = None, listener = None, call = None))]
+    #[uniffi::method(default(
+        language = None,
+        concurrency = None,
+        listener = None,
+        call = None,
+        batch = None
+    ))]
     pub async fn get_many(
         &self,
         links: Vec<String>,
@@ -170,6 +188,7 @@ impl Transcripts {
         concurrency: Option<u32>,
         listener: Option<Arc<dyn ProgressListener>>,
         call: Option<CallOptions>,
+        batch: Option<Arc<Batch>>,
     ) -> Result<Vec<BatchResult>, VerbatimError> {
         let concurrency = concurrency.unwrap_or(CONCURRENCY);
         if concurrency == 0 {
@@ -179,7 +198,17 @@ impl Transcripts {
         run(call, async move {
             let verbatim = lazy.open().await?;
             let listening = listener.map(|listener| progress.subscribe(listener, None));
-            let results = get_all(&verbatim, links, language, concurrency, listening.as_ref()).await;
+            let requests = links.into_iter().map(|link| GetRequest {
+                link,
+                language: language.clone(),
+                ..GetRequest::default()
+            });
+            let mut stream = verbatim.get_many(requests);
+            stream = stream.with_concurrency(usize::try_from(concurrency).unwrap_or(usize::MAX));
+            if let Some(batch) = batch {
+                stream = stream.with_batch(batch.waits.clone());
+            }
+            let results = collect(stream, listening.as_ref()).await;
             if let Some(listening) = listening {
                 listening.finish().await;
             }
@@ -307,48 +336,24 @@ fn parse_video(link: &str) -> Option<transcript_core::video::VideoId> {
     }
 }
 
-/// Gets all links concurrently and returns the results in the order of the links.
-async fn get_all(
-    verbatim: &Verbatim,
-    links: Vec<String>,
-    language: Option<String>,
-    concurrency: u32,
-    listening: Option<&ListeningGuard>,
-) -> Vec<BatchResult> {
-    let permits = usize::try_from(concurrency).unwrap_or(1).min(Semaphore::MAX_PERMITS);
-    let semaphore = Arc::new(Semaphore::new(permits));
-    let mut tasks = JoinSet::new();
-    let mut results: Vec<_> = links
-        .iter()
-        .map(|link| BatchResult {
-            link: link.clone(),
-            transcript: None,
-            failure: Some(Failure::new(crate::FailureKind::Unexpected, "the call panicked")),
-        })
-        .collect();
-    for (index, link) in links.into_iter().enumerate() {
-        let (verbatim, language, semaphore) = (verbatim.clone(), language.clone(), Arc::clone(&semaphore));
-        tasks.spawn(async move {
-            let _permit = semaphore.acquire_owned().await;
-            let outcome = verbatim
-                .get(GetRequest { link, language, ..GetRequest::default() })
-                .await
-                .map_err(VerbatimError::from);
-            (index, outcome.and_then(into_transcript))
-        });
-    }
-    while let Some(joined) = tasks.join_next().await {
-        let Ok((index, outcome)) = joined else { continue };
-        let Some(result) = results.get_mut(index) else { continue };
-        match outcome {
-            Ok(transcript) => (result.transcript, result.failure) = (Some(transcript), None),
-            Err(error) => result.failure = Some(error.failure().clone()),
-        }
+/// Returns the results in the order of the links.
+async fn collect(mut stream: TranscriptStream, listening: Option<&ListeningGuard>) -> Vec<BatchResult> {
+    let mut results = vec![None; stream.progress().total];
+    while let Some(item) = stream.next().await {
+        let outcome = item.result.map_err(VerbatimError::from).and_then(into_transcript);
+        let (transcript, failure) = match outcome {
+            Ok(transcript) => (Some(transcript), None),
+            Err(error) => (None, Some(error.failure().clone())),
+        };
+        let result = BatchResult { link: item.request.link, transcript, failure };
         if let Some(listening) = listening {
             listening.send_result(result.clone()).await;
         }
+        if let Some(place) = results.get_mut(item.index) {
+            *place = Some(result);
+        }
     }
-    results
+    results.into_iter().flatten().collect()
 }
 
 impl From<verbatim::ImportOutcome> for ImportOutcome {

@@ -49,19 +49,22 @@ extension Transcripts {
 
     /// Returns the results of several links when they are complete. A failure is a result.
     ///
-    /// At most `concurrency` links are processed at the same time.
+    /// At most `concurrency` links are processed at the same time. A link waits while the sources of its platform are
+    /// paused: at most `maxWait` seconds without a success in between, by default 300.
     public func transcripts(
         for links: [String],
         language: String? = nil,
-        concurrency: Int = 8
+        concurrency: Int = 8,
+        maxWait: TimeInterval? = nil
     ) -> AsyncStream<BatchResult> {
         AsyncStream { continuation in
             let task = Task {
+                let batch = Batch(maxWait: maxWait)
                 await withTaskGroup(of: BatchResult.self) { group in
                     var remaining = links.makeIterator()
                     func startNext() -> Bool {
                         guard let link = remaining.next() else { return false }
-                        group.addTask { await self.result(for: link, language: language) }
+                        group.addTask { await self.result(for: link, language: language, batch: batch) }
                         return true
                     }
                     for _ in 0..<max(1, concurrency) where !startNext() { break }
@@ -76,9 +79,9 @@ extension Transcripts {
         }
     }
 
-    private func result(for link: String, language: String?) async -> BatchResult {
+    private func result(for link: String, language: String?, batch: Batch) async -> BatchResult {
         do {
-            let transcript = try await self.transcript(of: link, language: language)
+            let transcript = try await self.transcript(of: link, language: language, batch: batch)
             return BatchResult(link: link, transcript: transcript, failure: nil)
         } catch let error as VerbatimError {
             return BatchResult(link: link, transcript: nil, failure: error.failure)

@@ -33,10 +33,11 @@ extension Transcripts {
     public func transcript(
         of link: String,
         language: String? = nil,
-        timeout: TimeInterval? = nil
+        timeout: TimeInterval? = nil,
+        batch: Batch? = nil
     ) async throws -> Transcript {
         try await cancellable(timeout: timeout) { call in
-            try await self.get(link: link, language: language, call: call)
+            try await self.get(link: link, language: language, call: call, batch: batch)
         }
     }
 

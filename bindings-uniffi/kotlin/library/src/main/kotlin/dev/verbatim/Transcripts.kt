@@ -7,6 +7,7 @@ import kotlinx.coroutines.NonCancellable
 import kotlinx.coroutines.flow.Flow
 import kotlinx.coroutines.flow.asFlow
 import kotlinx.coroutines.flow.channelFlow
+import kotlinx.coroutines.flow.emitAll
 import kotlinx.coroutines.flow.flatMapMerge
 import kotlinx.coroutines.flow.flow
 import kotlinx.coroutines.withContext
@@ -69,29 +70,40 @@ public fun Transcripts.updates(link: String, language: String? = null): Flow<Tra
     send(TranscriptUpdate.Done(get(link, language, listener)))
 }
 
-/** Returns the results of any number of links when they are complete. A failure is a result. */
+/**
+ * Returns the results of any number of links when they are complete. A failure is a result.
+ *
+ * A link waits while the sources of its platform are paused: at most [maxWait] without a success in between.
+ */
 @OptIn(ExperimentalCoroutinesApi::class)
 public fun Transcripts.getAll(
     links: Flow<String>,
     language: String? = null,
     concurrency: Int = 8,
-): Flow<BatchResult> = links.flatMapMerge(concurrency) { link ->
-    flow {
-        val result = try {
-            BatchResult(link, get(link, language), null)
-        } catch (error: VerbatimException) {
-            BatchResult(link, null, error.failure)
+    maxWait: Duration? = null,
+): Flow<BatchResult> = flow {
+    Batch(maxWait?.toJavaDuration()).use { batch ->
+        val results = links.flatMapMerge(concurrency) { link ->
+            flow {
+                val result = try {
+                    BatchResult(link, get(link, language, batch = batch), null)
+                } catch (error: VerbatimException) {
+                    BatchResult(link, null, error.failure)
+                }
+                emit(result)
+            }
         }
-        emit(result)
+        emitAll(results)
     }
 }
 
-/** Returns the results of several links when they are complete. A failure is a result. */
+/** Returns the results of several links as the other [getAll] does. */
 public fun Transcripts.getAll(
     links: Iterable<String>,
     language: String? = null,
     concurrency: Int = 8,
-): Flow<BatchResult> = getAll(links.asFlow(), language, concurrency)
+    maxWait: Duration? = null,
+): Flow<BatchResult> = getAll(links.asFlow(), language, concurrency, maxWait)
 
 /** A supplier of the app, from a function that returns transcripts or throws [supplyError]. */
 public fun customSupplier(

@@ -104,6 +104,28 @@ class SupplierTest {
     }
 
     @Test
+    fun `many links wait for platform that throttles once`() = runTest {
+        val calls = AtomicInteger()
+        val custom = customSupplier("mine") { request ->
+            if (calls.getAndIncrement() == 0) throw supplyError(SupplyReason.THROTTLED, "Slow down.", 1.seconds)
+            listOf(transcriptOf(request, "of ${request.videoId}"))
+        }
+        val links = List(3) { "%011d".format(it) }
+        transcriptsWith(custom).useAndShutdown { transcripts ->
+            assertTrue(transcripts.getMany(links, concurrency = 1u).all { it.transcript != null })
+        }
+        calls.set(0)
+        transcriptsWith(custom).useAndShutdown { transcripts ->
+            assertTrue(transcripts.getAll(links, concurrency = 1).toList().all { it.transcript != null })
+        }
+        calls.set(0)
+        transcriptsWith(custom).useAndShutdown { transcripts ->
+            val results = transcripts.getAll(links, concurrency = 1, maxWait = 0.seconds).toList()
+            assertEquals(FailureKind.RATE_LIMITED, results.first().failure?.kind)
+        }
+    }
+
+    @Test
     fun `supply error kind decides failure kind`() = runTest {
         for ((reason, kind) in mapOf(
             SupplyReason.PRIVATE to FailureKind.NO_CAPTIONS,
