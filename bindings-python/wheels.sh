@@ -7,6 +7,13 @@ target="$(realpath -m "${CARGO_TARGET_DIR:-../target}")"
 
 # Scripts call the parsers in loops: speed comes before size.
 export CARGO_PROFILE_DIST_OPT_LEVEL=3
+# The licences of the compiled-in libraries: deploy/licences/build.sh writes them. pyproject.toml includes the file.
+if [ -e "$target/third-party/_native" ]; then
+  trap 'rm -f THIRD-PARTY-LICENSES' EXIT
+  cp "$target/third-party/_native" THIRD-PARTY-LICENSES
+else
+  echo "wheels: THIRD-PARTY-LICENSES is left out; deploy/licences/build.sh writes it" >&2
+fi
 build() { maturin build --profile dist --strip --zig --out "$target/wheels" "$@"; }
 # Without rustup, cargo must compile the standard library for other targets, as in tests/musl/system.sh.
 for_target() {

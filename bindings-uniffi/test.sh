@@ -40,5 +40,8 @@ kotlin/example/test.sh "$packager" "$library" "$target/kotlin/example"
 echo "mobile: the AAR, with stub libraries"
 kotlin/aar.sh "$packager" "$work/target/classes" "$target/kotlin/aar-tests"
 
+echo "mobile: the archive for Maven Central"
+kotlin/central_test.sh "$target/kotlin/example/packed" "$target/kotlin/aar-tests/packed" "$target/kotlin/central"
+
 echo "mobile: Swift tests"
 swift/test.sh "$packager" "$library" "$programs" "$target/swift/tests"

@@ -18,7 +18,8 @@ metadata = json.load(sys.stdin)
 packages = {package["name"]: package for package in metadata["packages"]}
 for name in sys.argv[1:]:
     package = packages[name]
-    for field in ("description", "documentation", "keywords", "categories", "license", "readme", "rust_version"):
+    fields = ("description", "documentation", "keywords", "categories", "license", "readme", "repository", "rust_version")
+    for field in fields:
         assert package[field], f"{name}: {field} is missing"
     assert len(package["keywords"]) <= 5 and len(package["categories"]) <= 5, f"{name}: a registry accepts five of each"
     assert package["publish"] is None, f"{name}: publish is off"

@@ -49,14 +49,18 @@ echo "no library" >jni/arm64-v8a/libverbatim_phone.so
 expect_rejected "jni/arm64-v8a/libverbatim_phone.so cannot be packed"
 library arm64-v8a 16384
 
-"$packager" aar packed jni classes.jar
+echo "licences of libraries" >notices
+THIRD_PARTY_LICENSES=notices "$packager" aar packed jni classes.jar
 mkdir aar
 (cd aar && jar --extract --file ../packed/verbatim.aar)
-expected="AndroidManifest.xml R.txt classes.jar jni/arm64-v8a/libverbatim_phone.so jni/armeabi-v7a/libverbatim_phone.so"
+expected="AndroidManifest.xml META-INF/dev.verbatim/LICENSE-APACHE META-INF/dev.verbatim/LICENSE-MIT"
+expected+=" META-INF/dev.verbatim/THIRD-PARTY-LICENSES R.txt classes.jar"
+expected+=" jni/arm64-v8a/libverbatim_phone.so jni/armeabi-v7a/libverbatim_phone.so"
 expected+=" jni/x86/libverbatim_phone.so jni/x86_64/libverbatim_phone.so proguard.txt"
 found="$(cd aar && find . -type f | sed 's|^\./||' | LC_ALL=C sort | xargs)"
 [ "$found" = "$expected" ] || { echo "unexpected files in the AAR: $found" >&2; exit 1; }
 cmp classes.jar aar/classes.jar
+cmp notices aar/META-INF/dev.verbatim/THIRD-PARTY-LICENSES
 cmp "$here/consumer-rules.pro" aar/proguard.txt
 for abi in "${!machines[@]}"; do cmp "jni/$abi/libverbatim_phone.so" "aar/jni/$abi/libverbatim_phone.so"; done
 python3 - aar/AndroidManifest.xml <<'CHECK'

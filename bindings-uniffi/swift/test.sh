@@ -9,6 +9,24 @@ here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 # Imports the module as Apple's compilers do: from a folder next to the modules of other libraries.
 echo '@import VerbatimFFI;' | clang -fsyntax-only -x objective-c -Wall -Werror -fmodules -fmodules-cache-path="$work/modules" -I "$work/package" -
 
+# The package of a release, with a stub of the xcframework.
+rm -rf "$work/release" "$work/archives"
+"$packager" swift "$work/release" "$library"
+mkdir "$work/release/VerbatimFFI.xcframework"
+echo stub >"$work/release/VerbatimFFI.xcframework/Info.plist"
+if "$packager" release-swift "$work/release" https://example.invalid/v1 "$work/archives" >"$work/release.log" 2>&1; then
+  echo "an address that is not final must be refused" >&2
+  exit 1
+fi
+grep -q "is no final address" "$work/release.log" || { cat "$work/release.log" >&2; exit 1; }
+"$packager" release-swift "$work/release" https://example.org/v1 "$work/archives"
+checksum="$(sha256sum "$work/archives/VerbatimFFI.xcframework.zip" | cut -d ' ' -f 1)"
+remote="url: \"https://example.org/v1/VerbatimFFI.xcframework.zip\", checksum: \"$checksum\""
+grep -qF -- "$remote" "$work/release/Package.swift" || { cat "$work/release/Package.swift" >&2; exit 1; }
+[ ! -e "$work/release/VerbatimFFI.xcframework" ]
+cmp "$here/../../LICENSE-MIT" "$work/release/LICENSE-MIT"
+python3 -m zipfile --list "$work/archives/VerbatimFFI.xcframework.zip" | grep 'VerbatimFFI.xcframework/Info.plist' >/dev/null
+
 if ! "$here/toolchain.sh" run "$work" true; then
   echo "mobile: SWIFT TESTS DO NOT RUN"
   exit

@@ -11,16 +11,19 @@ fail() { echo "container: $*" >&2; exit 1; }
 rm -rf "$folder"
 mkdir -p "$folder"/{layers,root,data}
 tests/programs.sh
-deploy/container/build.sh "$target/debug/verbatim" "$folder/image.tar"
+echo "licences of libraries" >"$folder/notices"
+THIRD_PARTY_LICENSES="$folder/notices" deploy/container/build.sh "$target/debug/verbatim" "$folder/image.tar"
 tar -xf "$folder/image.tar" -C "$folder/layers"
 
 # What an engine reads: the layers in their order, the user, the environment and the command.
-python3 - "$folder" <<'PYTHON'
+python3 - "$folder" "$target/debug/verbatim" <<'PYTHON'
 import json, pathlib, subprocess, sys
 
 folder = pathlib.Path(sys.argv[1])
 layers = folder / "layers"
 manifest, = json.loads((layers / "manifest.json").read_text())
+version = subprocess.check_output([sys.argv[2], "-V"], text=True).split()[1]
+assert manifest["RepoTags"] == [f"docker.io/library/verbatim:{version}"], manifest
 config = json.loads((layers / manifest["Config"]).read_text())["config"]
 assert config["User"] == "65532:65532" and config["Healthcheck"]["Test"][0] == "CMD", config
 for layer in manifest["Layers"]:
@@ -31,6 +34,8 @@ assert not shells, shells
 (folder / "command").write_text("\n".join(config["Entrypoint"] + config["Cmd"]) + "\n")
 (folder / "health").write_text("\n".join(config["Healthcheck"]["Test"][1:]) + "\n")
 PYTHON
+cmp "$folder/notices" "$folder/root/usr/share/doc/verbatim/THIRD-PARTY-LICENSES"
+cmp LICENSE-MIT "$folder/root/usr/share/doc/verbatim/LICENSE-MIT"
 chown 65532:65532 "$folder/data"
 chmod 700 "$folder/data"
 

@@ -35,13 +35,25 @@ fi
 
 chart="$deploy/helm/verbatim"
 "$helm" lint --strict "$chart" --values "$chart/ci-values.yaml"
-"$helm" template trial "$chart" --values "$chart/ci-values.yaml" >"$folder/chart.yaml"
+render() { "$helm" template trial "$chart" --values "$chart/ci-values.yaml" "$@"; }
+render >"$folder/chart.yaml"
 for kind in Deployment Service Ingress PodDisruptionBudget; do
   grep -qx "kind: $kind" "$folder/chart.yaml" || { echo "the chart has no $kind" >&2; exit 1; }
 done
-# Without its required values it must fail.
-if "$helm" template trial "$chart" >/dev/null 2>&1; then
-  echo "the chart accepts missing values" >&2
+version="$(sed -n 's/^appVersion: //p' "$chart/Chart.yaml")"
+image="image: \"registry.example.org/verbatim:$version\""
+grep -qF "$image" "$folder/chart.yaml" || { echo "the chart does not have $image" >&2; exit 1; }
+# A budget for one server would stop every drain of its node.
+if render --set replicas=1 | grep 'kind: PodDisruptionBudget'; then
+  echo "the chart has a disruption budget for one server" >&2
   exit 1
 fi
+# Without one of its required values it must fail, and name it.
+for value in image.repository settings.VERBATIM_SERVER__BASE_URL database.secretName; do
+  if render --set "$value=" >/dev/null 2>"$folder/errors"; then
+    echo "the chart accepts a missing $value" >&2
+    exit 1
+  fi
+  grep -q "${value##*.}" "$folder/errors" || { cat "$folder/errors" >&2; exit 1; }
+done
 echo "Dockerfile, compose file and chart are valid"

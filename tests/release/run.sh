@@ -22,18 +22,45 @@ fails() { # TEXT ARGUMENT...: the release is refused with this text
   grep -q -- "$text" <<<"$output" || { echo "$*: $output" >&2; exit 1; }
 }
 
+# The address of the repository: a release is refused without a final one, and all packages name the same.
+address=https://example.org/verbatim
+set_repository() {
+  sed -i "s|^repository = .*|repository = \"$1\"|" Cargo.toml
+  git commit --quiet --all --allow-empty --message "address"
+}
+set_repository https://repository.invalid/verbatim
+fails "is not final" 9.8.7
+set_repository "$address"
+
 version=9.8.7
 fails "is no version" 1.0
 fails "is no version" "1.0.0; true"
+fails "is no version" 9.8.7-rc..1
+fails "is lower than the current version" 0.0.1
 output="$(./release.sh --dry-run "$version")"
 grep -q "nothing has been changed" <<<"$output"
-[ -z "$(git status --porcelain)" ] || { echo "the dry run changed files" >&2; exit 1; }
+unchanged() { [ -z "$(git status --porcelain)" ] || { echo "$1 changed files" >&2; exit 1; }; }
+unchanged "the dry run"
+# Cargo refuses a number with a zero before it, after the files have been written.
+fails "9.8.7-01" 9.8.7-01
+unchanged "the failed run"
 echo >>README.md
 fails "commit them first" "$version"
 git checkout --quiet README.md
 
 old="$(cargo metadata --no-deps --format-version 1 | python3 -c 'import json, sys; print(json.load(sys.stdin)["packages"][0]["version"])')"
+# A release may have no entry besides those of its last pre-release; its notes have them.
+./release.sh "$version-rc.1"
+fails "has no entry" "$version-rc.2"
 ./release.sh "$version"
+for release in "$version-rc.1" "$version"; do
+  ./release.sh --notes "$release" >"$folder.notes"
+  grep -q '^- ' "$folder.notes" || { echo "the notes of $release have no entry" >&2; exit 1; }
+done
+grep -q "^## \[$version-rc.1\]" "$folder.notes" || { echo "the notes do not name the pre-release" >&2; exit 1; }
+rm "$folder.notes"
+grep -q "^const RELEASE_DATE: &str = \"$(date -u +%Y)-" reference-server/src/command/shell.rs
+head -n 1 deploy/verbatim-admin.8 | grep -q " $(date -u +%F) "
 [ "$(git describe --exact-match)" = "v$version" ]
 grep -q "^## \[$version\] - $(date -u +%Y)" CHANGELOG.md
 cargo metadata --no-deps --locked --format-version 1 | python3 -c '
@@ -44,13 +71,18 @@ wrong = {name: version for name, version in versions.items() if version not in (
 assert not wrong, wrong
 ' "$version"
 # No file still names the old version, except those about another release, and lock files of other tools.
-if git grep -nE "(^|[^0-9.])${old//./\\.}([^0-9.]|$)" -- ':!CHANGELOG.md' ':!Cargo.lock' ':!*package-lock.json' \
-  ':!docs/python/wheels.md' ':!README.md' ':!fuzz' ':!RELEASING.md' ':!docs/decisions'; then
+if git grep -nE "(^|[^0-9.])(${old//./\\.}|$version-rc)([^0-9.]|$)" -- \
+  ':!CHANGELOG.md' ':!Cargo.lock' ':!*package-lock.json' ':!docs/python/wheels.md' ':!README.md' ':!fuzz' ':!RELEASING.md' ':!docs/decisions'; then
   echo "release.sh does not know the files above" >&2
+  exit 1
+fi
+if git grep -n 'repository\.invalid' -- ':!release.sh' ':!tests/release' ':!.github'; then
+  echo "release.sh did not write the address of the repository into the files above" >&2
   exit 1
 fi
 fails "the tag v$version exists" "$version"
 fails "has no entry" 9.8.8
+fails "is lower than the current version" "$version-rc.2"
 
 cd - >/dev/null
 command -v go >/dev/null || tests/apt.sh golang-go

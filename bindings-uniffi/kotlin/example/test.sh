@@ -7,7 +7,26 @@ here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 rm -rf "$work"
 mkdir -p "$work"
 
-"$packager" jvm "$work/packed" "$library"
+# As in a release, with the libraries of the other machines, here stubs, and the licences.
+others=(linux-aarch64/libverbatim_phone.so darwin-{aarch64,x86-64}/libverbatim_phone.dylib)
+others+=(win32-x86-64/verbatim_phone.dll)
+for other in "${others[@]}"; do
+  mkdir -p "$work/others/${other%/*}"
+  echo "$other" >"$work/others/$other"
+done
+mv "$work/others/win32-x86-64" "$work/"
+if "$packager" jvm "$work/packed" "$library" "$work/others" >"$work/log" 2>&1; then
+  echo "a jar without the library for Windows must be refused" >&2
+  exit 1
+fi
+grep -q "win32-x86-64/verbatim_phone.dll does not exist" "$work/log" || { cat "$work/log" >&2; exit 1; }
+mv "$work/win32-x86-64" "$work/others/"
+echo "licences of libraries" >"$work/notices"
+THIRD_PARTY_LICENSES="$work/notices" "$packager" jvm "$work/packed" "$library" "$work/others"
+python3 -m zipfile --extract "$work/packed/verbatim-jvm.jar" "$work/jar"
+for other in "${others[@]}"; do cmp "$work/others/$other" "$work/jar/$other"; done
+cmp "$work/notices" "$work/jar/META-INF/dev.verbatim/THIRD-PARTY-LICENSES"
+cmp "$here/../../../LICENSE-MIT" "$work/jar/META-INF/dev.verbatim/LICENSE-MIT"
 # What Maven Central requires beside the classes: sources, of which some are generated, and documentation.
 for part in sources:dev/verbatim/Transcripts.kt sources:dev/verbatim/verbatim_phone.kt javadoc:dev/verbatim/Transcripts.html; do
   python3 -m zipfile --extract "$work/packed/verbatim-jvm-${part%%:*}.jar" "$work/${part%%:*}"

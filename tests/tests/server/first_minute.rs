@@ -62,6 +62,10 @@ fn bash_completes_commands() -> Result<()> {
         .arg("source ./bash; COMP_WORDS=(verbatim ar); COMP_CWORD=1; _verbatim verbatim ar verbatim; echo \"${COMPREPLY[@]}\"")
         .current_dir(folder.path());
     assert_eq!(output_of(bash)?.1.trim(), "archive");
+    // fish gets the shells in place of files.
+    let fish = std::fs::read_to_string(folder.path().join("fish"))?;
+    let shells = "using_subcommand completions\" -f -a \"bash elvish fish powershell zsh\"";
+    assert!(fish.contains(shells), "{fish}");
     Ok(())
 }
 
@@ -77,7 +81,13 @@ fn every_command_has_a_manual_page() -> Result<()> {
         ("verbatim-archive-export.1", "format"),
     ] {
         let page = std::fs::read_to_string(pages.join(page)).context(page)?;
-        assert!(page.contains(".TH") && page.contains(text), "{page}");
+        // The name of the page, its section, the date of the release, the version and the manual.
+        let title = page.lines().find(|line| line.starts_with(".TH ")).context("no title")?;
+        assert!(title.contains(" 1 20"), "{title}");
+        let source = concat!(" \"verbatim ", env!("CARGO_PKG_VERSION"), "\" Verbatim");
+        assert!(title.ends_with(source), "{title}");
+        assert!(page.contains(".SH EXAMPLES\n") && page.contains("\n.nf\n  verbatim "), "{page}");
+        assert!(page.contains(text), "{page}");
     }
     // A folder that cannot be created.
     let file = folder.path().join("file");

@@ -171,6 +171,22 @@ fn unshared_versions(source: &SourceFile) -> Vec<Violation> {
         .collect()
 }
 
+/// Every licence of a package that differs from the one at the root. Packages for Python cannot have links to these.
+fn changed_licences(sources: &[SourceFile]) -> Vec<Violation> {
+    let changed = |source: &&SourceFile| {
+        let name = source.path.rsplit_once('/').map(|(_, name)| name);
+        let original = sources.iter().find(|other| Some(other.path.as_str()) == name);
+        original.is_some_and(|original| original.path.starts_with("LICENSE-") && original.text != source.text)
+    };
+    let report = |source: &SourceFile| source.violation(1, "copy the file of this name from the root");
+    sources.iter().filter(changed).map(report).collect()
+}
+
+#[test]
+fn tidy_licences_of_packages_equal_those_of_root() -> Result<()> {
+    none(changed_licences(&tree()?))
+}
+
 #[test]
 fn tidy_dependencies_point_inward() -> Result<()> {
     apply(is_manifest, outward_dependencies)
@@ -224,6 +240,19 @@ fn tidy_outward_dependency_is_reported() {
     );
     check("stranger", "[dependencies]\n", &[1]);
     check_planted(outward_dependencies, "a/Cargo.toml", "[package", &[1]);
+}
+
+#[test]
+fn tidy_changed_licence_is_reported() {
+    let sources = [
+        SourceFile::new("LICENSE-MIT", "MIT"),
+        SourceFile::new("a/LICENSE-MIT", "MIT"),
+        SourceFile::new("b/LICENSE-MIT", "another"),
+        SourceFile::new("c/LICENSE.txt", "another"),
+    ];
+    let violations = changed_licences(&sources);
+    assert_eq!(violations.len(), 1);
+    assert_eq!(violations[0].path, "b/LICENSE-MIT");
 }
 
 #[test]

@@ -29,7 +29,7 @@ const OLDEST: &str = "24";
 /// From Android 15 on, they do not load a library aligned for smaller pages.
 const PAGE_SIZE_MAX: u64 = 16 * 1024;
 
-/// Builds and packages `verbatim.aar` into a folder.
+/// Builds and packages `verbatim.aar` and its POM into a folder.
 ///
 /// # Errors
 /// If a tool is missing or fails, or a device could not load a library.
@@ -56,7 +56,7 @@ fn library(libraries: &Path, abi: &str) -> PathBuf {
     libraries.join(abi).join(format!("lib{LIBRARY}.so"))
 }
 
-/// Packages existing libraries and classes into `verbatim.aar`.
+/// Packages existing libraries and classes into `verbatim.aar`, and writes its POM beside it.
 ///
 /// Each library is in a folder named after its ABI.
 ///
@@ -76,11 +76,14 @@ pub(crate) fn package(folder: &Path, libraries: &Path, classes: &Path) -> Result
         .with_context(|| format!("{} cannot be copied", classes.display()))?;
     fs::copy(crate_folder().join("kotlin/consumer-rules.pro"), archive.join("proguard.txt"))?;
     fs::write(archive.join("AndroidManifest.xml"), manifest())?;
+    tools::copy_licences(&archive.join(tools::LICENCES))?;
     // An AAR requires the list of resources, which is empty here.
     fs::write(archive.join("R.txt"), "")?;
     let to = folder.join("verbatim.aar").display().to_string();
     let from = archive.display().to_string();
-    run("jar", ["--create", "--no-manifest", "--file", &to, "-C", &from, "."], &archive)
+    run("jar", ["--create", "--no-manifest", "--file", &to, "-C", &from, "."], &archive)?;
+    fs::copy(crate_folder().join("kotlin/android/pom.xml"), folder.join("verbatim.pom"))?;
+    Ok(())
 }
 
 /// Checks that a device with this machine can load the library.

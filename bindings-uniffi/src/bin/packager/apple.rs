@@ -52,6 +52,8 @@ pub(crate) fn pack(folder: &Path) -> Result<()> {
         arguments.extend(["-headers".to_owned(), work.join("headers").display().to_string()]);
     }
     swift::package(&metadata_library.context("there are no slices")?, &folder, &headers)?;
+    // The archive of the xcframework is distributed alone, too.
+    tools::copy_licences(&headers)?;
     let framework = tools::empty_folder(&folder.join("VerbatimFFI.xcframework"))?;
     fs::remove_dir_all(&framework)?;
     arguments.extend(["-output".to_owned(), framework.display().to_string()]);

@@ -1,17 +1,24 @@
-//! Packages the Swift package: the part that all systems share, and the package for Linux.
+//! Packages the Swift package: the part that all systems share, the package for Linux, and the released package.
 
 use std::{
     fs,
     path::{Path, PathBuf},
 };
 
-use anyhow::Result;
+use anyhow::{Context as _, Result, ensure};
+use sha2::{Digest as _, Sha256};
+use transcript_core::hex;
 
 use crate::{
     generate,
     jvm::FEATURES,
-    tools::{self, LIBRARY, crate_folder},
+    tools::{self, LIBRARY, crate_folder, run},
 };
+
+/// The xcframework in `Package.swift` of a local package.
+const LOCAL_FRAMEWORK: &str = "path: \"VerbatimFFI.xcframework\"";
+/// Name of the archive of the xcframework.
+const ARCHIVE: &str = "VerbatimFFI.xcframework.zip";
 
 /// Packages the Swift package for Linux into a folder, including the library of this machine.
 ///
@@ -47,5 +54,38 @@ pub(crate) fn package(library: &Path, folder: &Path, headers: &Path) -> Result<(
         }
     }
     fs::copy(package.join("Package.swift"), folder.join("Package.swift"))?;
+    tools::copy_licences(folder)?;
     generate::swift_package(library, &folder.join("Sources/Verbatim"), headers)
+}
+
+/// Moves the xcframework of a Swift package into an archive, and names its address and checksum in `Package.swift`.
+///
+/// The archive is written into `archives`, for upload to the folder `url`. The package is then what its repository
+/// contains.
+///
+/// # Errors
+/// If the address is not final, the folder is no local package with an xcframework, or `zip` is missing.
+pub(crate) fn release(folder: &Path, url: &str, archives: &Path) -> Result<()> {
+    ensure!(
+        url.starts_with("https://") && !url.contains(".invalid"),
+        "{url} is no final address: see RELEASING.md, \"Before the first release\""
+    );
+    let manifest = folder.join("Package.swift");
+    let text =
+        fs::read_to_string(&manifest).with_context(|| format!("{} cannot be read", manifest.display()))?;
+    ensure!(text.contains(LOCAL_FRAMEWORK), "{} names no local xcframework", manifest.display());
+    let archive = tools::folder(archives)?.join(ARCHIVE);
+    if archive.exists() {
+        // `zip` would add to it.
+        fs::remove_file(&archive)?;
+    }
+    let to = archive.display().to_string();
+    run("zip", ["-q", "-r", "-X", "-y", &to, "VerbatimFFI.xcframework"], folder)?;
+    // `swift package compute-checksum` prints the same.
+    let checksum = hex::encode(&Sha256::digest(fs::read(&archive)?));
+    let url = url.trim_end_matches('/');
+    let remote = format!("url: \"{url}/{ARCHIVE}\", checksum: \"{checksum}\"");
+    fs::write(&manifest, text.replace(LOCAL_FRAMEWORK, &remote))?;
+    fs::remove_dir_all(folder.join("VerbatimFFI.xcframework"))?;
+    Ok(())
 }

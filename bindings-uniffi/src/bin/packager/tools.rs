@@ -13,6 +13,9 @@ use anyhow::{Context as _, Result, ensure};
 /// Name of the library, without the prefix and suffix of a system.
 pub(crate) const LIBRARY: &str = "verbatim_phone";
 
+/// Folder of the licences in the jar and the AAR, under a name that no other library of an app uses.
+pub(crate) const LICENCES: &str = "META-INF/dev.verbatim";
+
 /// Writes to the standard output.
 pub(crate) fn print(text: &str) {
     // A closed pipe is no error.
@@ -90,8 +93,35 @@ pub(crate) fn copy_stripped(library: &Path, to: &Path) -> Result<()> {
         fs::create_dir_all(folder)?;
     }
     fs::copy(library, to).with_context(|| format!("{} cannot be copied", library.display()))?;
+    // There, symbols are in a file beside the library.
+    if cfg!(windows) {
+        return Ok(());
+    }
     let keep = if cfg!(target_os = "macos") { "-x" } else { "--strip-unneeded" };
     run("strip", [OsStr::new(keep), to.as_os_str()], Path::new("."))
+}
+
+/// Copies the licences of the project into a folder, and those of the libraries in `verbatim_phone`.
+///
+/// `deploy/licences/build.sh` writes the latter; without them, packages are for local use only. The variable
+/// `THIRD_PARTY_LICENSES` names another file.
+///
+/// # Errors
+/// If a file cannot be copied, or the file of the variable does not exist.
+pub(crate) fn copy_licences(to: &Path) -> Result<()> {
+    let to = folder(to)?;
+    for name in ["LICENSE-MIT", "LICENSE-APACHE"] {
+        fs::copy(crate_folder().join("..").join(name), to.join(name))?;
+    }
+    let default = target_folder().join("third-party").join(LIBRARY);
+    let named = std::env::var_os("THIRD_PARTY_LICENSES").map(PathBuf::from);
+    if let Some(notices) = named.or_else(|| default.exists().then_some(default)) {
+        fs::copy(&notices, to.join("THIRD-PARTY-LICENSES"))
+            .with_context(|| format!("{} cannot be copied", notices.display()))?;
+    } else {
+        print("packager: THIRD-PARTY-LICENSES is left out; deploy/licences/build.sh writes it\n");
+    }
+    Ok(())
 }
 
 /// Creates an empty folder; deletes an existing one.
