@@ -136,14 +136,15 @@ impl Engine {
         fetch: bool,
         timeout: Option<f64>,
     ) -> PyResult<Py<PyAny>> {
-        let request = Arc::new(get_request(link, languages, translated, fetch, timeout)?);
+        let request = get_request(link, languages, translated, fetch, timeout)?;
         let Some((cache, runtimes)) = self.lazy.cache(py) else {
-            return self.fetch(py, request, true, None)?.wait(py);
+            return self.fetch(py, Arc::new(request), true, None)?.wait(py);
         };
-        let mut archived = cache.peek(&request);
-        if archived.is_none() {
-            archived = pending::wait_for(py, runtimes, pin!(cache.get(&request)))?;
+        if let Some(archived) = cache.peek(&request) {
+            return to_object(py, Transcript::from_archive(archived));
         }
+        let request = Arc::new(request);
+        let archived = pending::wait_for(py, runtimes, pin!(cache.get(&request)))?;
         match archived {
             Some(archived) => to_object(py, Transcript::from_archive(archived)),
             None => self.fetch(py, request, false, None)?.wait(py),

@@ -206,7 +206,7 @@ pub(crate) fn environment_proxy() -> Option<ProxyVariables> {
 
 /// The additional root certificates that the environment names, for platforms and servers.
 pub(crate) fn environment_ca_file() -> Option<PathBuf> {
-    let bundle = || variable("REQUESTS_CA_BUNDLE").map(PathBuf::from).filter(|path| path.is_file());
+    let bundle = || variable("REQUESTS_CA_BUNDLE").map(PathBuf::from).filter(|path| path.exists());
     variable("VERBATIM_UPSTREAM__CA_FILE").map(PathBuf::from).or_else(bundle)
 }
 

@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import importlib.metadata
 import json
 import os
 import pathlib
@@ -178,3 +179,8 @@ def test_docstrings_cover_public_names():
         for member, value in vars(item).items() if isinstance(item, type) else ():
             if not member.startswith("_") and callable(value):
                 assert value.__doc__, f"{name}.{member}"
+
+
+def test_distribution_contains_licences():
+    names = {path.name for path in importlib.metadata.files("verbatim-transcripts")}
+    assert {"LICENSE-APACHE", "LICENSE-MIT"} <= names

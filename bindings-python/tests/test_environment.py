@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pathlib
+import shutil
 import socket
 import subprocess
 import sys
@@ -35,6 +36,11 @@ def run(code, **environment):
 @pytest.mark.parametrize("proxy", ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "VERBATIM_UPSTREAM__PROXY"])
 def test_environment_sets_proxy_and_certificates(replay, proxy, certificates):
     assert run(GET, **{proxy: replay.proxy, certificates: replay.ca_file}) == "en"
+
+
+def test_environment_certificates_of_folder_are_trusted(replay, tmp_path):
+    shutil.copy(replay.ca_file, tmp_path / "0f3a9c5d.0")
+    assert run(GET, HTTPS_PROXY=replay.proxy, REQUESTS_CA_BUNDLE=str(tmp_path)) == "en"
 
 
 def test_environment_own_variable_precedes_standard_one(replay):

@@ -158,8 +158,10 @@ def test_exceptions_survive_pickle(table):
     ("error", "phrase"),
     [
         (TranscriptsDisabled("x"), "Subtitles are disabled"),
-        (NoTranscriptFound("x", ["de"], "none"), "No transcripts were found"),
-        (NoTranscriptFound("x", ["de"], "none"), "of the requested language codes"),
+        (
+            NoTranscriptFound("x", ["de"], "none"),
+            "No transcripts were found for any of the requested language codes: ['de']\n\nnone",
+        ),
         (VideoUnavailable("x"), "no longer available"),
         (VideoUnplayable("x", "Odd", []), "video is unplayable for the following reason: Odd"),
         (RequestBlocked("x"), "YouTube is blocking requests from your IP"),
@@ -169,7 +171,7 @@ def test_exceptions_survive_pickle(table):
     ids=lambda value: type(value).__name__,
 )
 def test_exceptions_contain_matched_phrases(error, phrase):
-    assert "Could not retrieve a transcript for the video" in str(error) and phrase in str(error)
+    assert f"Could not retrieve a transcript for the video {WATCH}?v=x! " in str(error) and phrase in str(error)
 
 
 def test_exception_texts_are_attributes():

@@ -1,8 +1,11 @@
 """Names and calls of other versions, and private names that programs use."""
 
+import importlib.metadata
 import inspect
 import json
 import pickle
+import subprocess
+import sys
 import traceback
 from abc import ABC
 from unittest.mock import MagicMock, create_autospec
@@ -29,6 +32,13 @@ def test_removed_methods_name_their_replacements(name, replacement):
         with pytest.raises(AttributeError, match=replacement) as raised:
             getattr(owner, name)
         assert raised.value.name == name and not hasattr(owner, name)
+
+
+def test_removed_methods_are_unknown_to_type_checker(tmp_path):
+    code = "import youtube_transcript_api as y\ny.YouTubeTranscriptApi.list_transcripts('x')"
+    check = [sys.executable, "-m", "mypy", "--cache-dir", tmp_path, "-c", code]
+    run = subprocess.run(check, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert 'has no attribute "list_transcripts"' in run.stdout, run.stderr
 
 
 def test_unknown_attributes_raise_usual_errors():
@@ -104,6 +114,16 @@ def test_fetcher_hooks_are_called(table):
         _transcripts.other
 
 
+def test_fetcher_steps_are_callable(table):
+    fetcher = YouTubeTranscriptApi()._fetcher
+    html = fetcher._fetch_video_html("x")
+    key = fetcher._extract_innertube_api_key(html, "x")
+    captions = fetcher._extract_captions_json(fetcher._fetch_innertube_data("x", key), "x")
+    assert key == "key-1" and captions["captionTracks"][0]["languageCode"] == "en"
+    with pytest.raises(YouTubeDataUnparsable):
+        fetcher._extract_innertube_api_key("<html>", "x")
+
+
 def test_transcript_takes_session(table):
     with requests.Session() as session:
         track = {"url": CAPTIONS, "language": "English", "language_code": "en", "is_generated": False}
@@ -138,3 +158,8 @@ def test_patched_session_sends_requests(monkeypatch):
 def test_formatter_base_accepts_times_as_text():
     assert issubclass(formatters.SRTFormatter, formatters._TextBasedFormatter)
     assert formatters.SRTFormatter()._seconds_to_timestamp("5.5") == "00:00:05,500"
+
+
+def test_distribution_contains_licences():
+    names = {path.name for path in importlib.metadata.files("verbatim-youtube-transcript-api")}
+    assert {"LICENSE-APACHE", "LICENSE-MIT"} <= names

@@ -116,9 +116,16 @@ def test_proxy_unreachable_is_requests_proxy_error():
 
 def test_untrusted_certificate_is_requests_ssl_error(table, monkeypatch):
     monkeypatch.delenv("REQUESTS_CA_BUNDLE")
-    with pytest.raises(requests.exceptions.SSLError) as raised:
+    with pytest.raises(requests.exceptions.SSLError, match="to REQUESTS_CA_BUNDLE") as raised:
         YouTubeTranscriptApi().fetch("x")
     assert isinstance(raised.value, YouTubeRequestFailed)
+
+
+def test_certificates_unreadable_name_variable_and_path(table, monkeypatch, tmp_path):
+    path = tmp_path / "ca_file"
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(path))
+    with pytest.raises(YouTubeRequestFailed, match=f"REQUESTS_CA_BUNDLE {path}: "):
+        YouTubeTranscriptApi().fetch("x")
 
 
 def test_network_failure_without_requests_is_request_failed(monkeypatch):

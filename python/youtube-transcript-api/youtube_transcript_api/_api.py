@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ._fetcher import TranscriptListFetcher
 from ._transcripts import FetchedTranscript, TranscriptList
@@ -51,9 +51,11 @@ class YouTubeTranscriptApi:
     :param http_client: a `requests.Session` that sends all requests, with its headers, cookies and adapters.
     """
 
-    get_transcript = RemovedMethod("fetch(video_id).to_raw_data()")
-    get_transcripts = RemovedMethod("fetch(video_id).to_raw_data(), once per video")
-    list_transcripts = RemovedMethod("list(video_id)")
+    # For type checkers these do not exist: access to a `NoReturn` is no error for them, and ends their check.
+    if not TYPE_CHECKING:
+        get_transcript = RemovedMethod("fetch(video_id).to_raw_data()")
+        get_transcripts = RemovedMethod("fetch(video_id).to_raw_data(), once per video")
+        list_transcripts = RemovedMethod("list(video_id)")
 
     def __init__(
         self, proxy_config: ProxyConfig | None = None, http_client: Any | None = None, **removed: NoReturn

@@ -39,7 +39,7 @@ class CookieInvalid(CookieError):
 class CouldNotRetrieveTranscript(YouTubeTranscriptApiException):
     """There is no transcript of the video `video_id`; `cause` is the reason."""
 
-    ERROR_MESSAGE = "\nCould not retrieve a transcript for the video {video_url}."
+    ERROR_MESSAGE = "\nCould not retrieve a transcript for the video {video_url}!"
     CAUSE_MESSAGE_INTRO = " This is most likely caused by:\n\n{cause}"
     CAUSE_MESSAGE = ""
     #: Programs remove this text from messages. No message contains it, and `str.split` requires that it is not empty.
@@ -189,8 +189,8 @@ class NoTranscriptFound(CouldNotRetrieveTranscript):
     """The video has no transcript in the requested languages."""
 
     CAUSE_MESSAGE = (
-        "No transcripts were found for {requested_language_codes}: "
-        "the video has none of the requested language codes.\n\n{transcript_data}"
+        "No transcripts were found for any of the requested language codes: {requested_language_codes}\n\n"
+        "{transcript_data}"
     )
 
     def __init__(

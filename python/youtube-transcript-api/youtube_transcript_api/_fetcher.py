@@ -24,11 +24,11 @@ from ._transcripts import TranscriptList
 from ._transport import Response, as_transport
 from .proxies import ProxyConfig
 
-CONSENT_FORM = b'action="https://consent.youtube.com/s"'
-CONSENT_VALUE = re.compile(rb'name="v" value="(.*?)"')
+CONSENT_FORM = 'action="https://consent.youtube.com/s"'
+CONSENT_VALUE = re.compile(r'name="v" value="(.*?)"')
 #: A page with this text is not a consent form, and the rest of it is not needed.
 API_KEY_NAME = '"INNERTUBE_API_KEY":'
-API_KEY = re.compile(rb'"INNERTUBE_API_KEY":\s*"([a-zA-Z0-9_-]+)"')
+API_KEY = re.compile(r'"INNERTUBE_API_KEY":\s*"([a-zA-Z0-9_-]+)"')
 #: YouTube's messages for a bot check, an age restriction and a missing video.
 BOT_CHECK = "Sign in to confirm you\u2019re not a bot"
 AGE_WALL = "This video may be inappropriate for some users."
@@ -75,32 +75,41 @@ class TranscriptListFetcher:
                     raise error.with_proxy_config(self._proxy_config) from None
 
     def _captions(self, video_id: str) -> dict[str, Any]:
-        page = self._page(video_id)
-        key = API_KEY.search(page)
-        if key is None:
-            raise (IpBlocked if b'class="g-recaptcha"' in page else YouTubeDataUnparsable)(video_id)
-        return self._extract_captions_json(self._player(video_id, key[1].decode()), video_id)
+        html = self._fetch_video_html(video_id)
+        api_key = self._extract_innertube_api_key(html, video_id)
+        return self._extract_captions_json(self._fetch_innertube_data(video_id, api_key), video_id)
 
-    def _page(self, video_id: str) -> bytes:
-        page = self._get_page(video_id)
-        if CONSENT_FORM not in page:
-            return page
-        value = CONSENT_VALUE.search(page)
+    def _fetch_video_html(self, video_id: str) -> str:
+        """Returns the watch page, which may end after the key; programs call it."""
+        html = self._fetch_html(video_id)
+        if CONSENT_FORM not in html:
+            return html
+        value = CONSENT_VALUE.search(html)
         if value is None:
             raise FailedToCreateConsentCookie(video_id)
-        self._transport.consent("YES+" + unescape(value[1].decode("utf-8", "replace")))
-        page = self._get_page(video_id)
-        if CONSENT_FORM in page:
+        self._transport.consent("YES+" + unescape(value[1]))
+        html = self._fetch_html(video_id)
+        if CONSENT_FORM in html:
             raise FailedToCreateConsentCookie(video_id)
-        return page
+        return html
 
-    def _get_page(self, video_id: str) -> bytes:
+    def _fetch_html(self, video_id: str) -> str:
         url = WATCH_URL.format(video_id=video_id)
-        return check_response(self._transport.request(video_id, url, until=API_KEY_NAME), video_id)
+        body = check_response(self._transport.request(video_id, url, until=API_KEY_NAME), video_id)
+        return body.decode("utf-8", "replace")
 
-    def _player(self, video_id: str, key: str) -> dict[str, Any]:
+    def _extract_innertube_api_key(self, html: str, video_id: str) -> str:
+        """Returns the key that the watch page contains; programs call it."""
+        key = API_KEY.search(html)
+        if key is None:
+            raise (IpBlocked if 'class="g-recaptcha"' in html else YouTubeDataUnparsable)(video_id)
+        return key[1]
+
+    def _fetch_innertube_data(self, video_id: str, api_key: str) -> dict[str, Any]:
+        """Returns the player response; programs call it."""
         data = {"context": INNERTUBE_CONTEXT, "videoId": video_id}
-        body = check_response(self._transport.request(video_id, INNERTUBE_API_URL.format(api_key=key), data), video_id)
+        url = INNERTUBE_API_URL.format(api_key=api_key)
+        body = check_response(self._transport.request(video_id, url, data), video_id)
         try:
             player = json.loads(body)
         except ValueError:

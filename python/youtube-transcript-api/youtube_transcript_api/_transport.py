@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import threading
 import time
@@ -102,6 +103,7 @@ class NativeTransport:
                 headers = list(self._headers.items())
                 status, body, wait = self._client(proxy).fetch(url, headers, json_body, until)
             except (InvalidInput, InvalidProxyConfig, StorageUnavailable) as error:
+                error.args = (name_variables(str(error)),)
                 raise make_request_error(video_id, error, proxy is not None) from error
             if status != 429 or retries <= 0 or (wait or 0.0) > WAIT_MAX:
                 return Response(status, body, describe_status(status, url))
@@ -162,6 +164,12 @@ def as_transport(http_client: Any) -> Transport:
 
 def environment_ca_file() -> str | None:
     return os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE") or None
+
+
+def name_variables(message: str) -> str:
+    """Returns a message of the native client with the variable in place of its keyword, which users do not set."""
+    # The path after it can contain the word, too.
+    return re.sub(r"(?<!\S)ca_file\b", "REQUESTS_CA_BUNDLE", message, count=1)
 
 
 def new_session() -> Any:

@@ -50,6 +50,15 @@ impl HttpError {
     pub(crate) fn from_reqwest(error: &reqwest::Error) -> Self {
         if chain(error).any(|cause| cause.is::<PrivateAddressError>()) {
             Self::PrivateAddress
+        } else if chain(error).any(is_proxy_fault) {
+            // Without its address: users of a server read the message, too.
+            Self::Unreachable(if error.is_dns() {
+                "the host name of the proxy could not be resolved"
+            } else if chain(error).any(is_certificate_fault) {
+                "the certificate of the proxy is not trusted; add a private root to upstream.ca_file"
+            } else {
+                "the connection to the proxy failed"
+            })
         } else if error.is_connect() && error.is_timeout() {
             Self::Unreachable("the connection timed out")
         } else if error.is_timeout() {
@@ -173,6 +182,11 @@ fn chain<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (d
         let wrapped = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
         wrapped.map_or_else(|| error.source(), |inner| Some(inner as &(dyn StdError + 'static)))
     })
+}
+
+/// Whether the connection to the proxy itself failed: the text of the tunnel and SOCKS errors of the HTTP library.
+fn is_proxy_fault(cause: &(dyn StdError + 'static)) -> bool {
+    cause.to_string().ends_with("failed to create underlying connection")
 }
 
 fn is_certificate_fault(cause: &(dyn StdError + 'static)) -> bool {

@@ -31,7 +31,8 @@ pub struct HttpOptions {
     pub proxies: Vec<String>,
     /// The proxy of the environment, used if `proxies` is empty. The transport does not read it.
     pub proxy_variables: Option<ProxyVariables>,
-    /// A PEM file with root certificates that are trusted in addition to the system's.
+    /// Root certificates that are trusted in addition to the system's: a PEM file, or a folder as of
+    /// `openssl rehash`.
     pub ca_file: Option<PathBuf>,
     /// Timeout of one attempt, from its start to the last byte of the response.
     #[default(Duration::from_secs(20))]

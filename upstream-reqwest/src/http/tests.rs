@@ -311,9 +311,14 @@ async fn error_message_names_remedy_and_hides_url() {
     let platform = FakePlatform::start(|_, _| reply(200, "", "")).await;
     let proxied = |proxy: String| HttpOptions { proxies: vec![proxy], retries: 0, ..HttpOptions::default() };
     let unreachable = send(proxied(format!("http://me:secret@{refused}")), &page()).await.unwrap_err();
+    let no_socks = send(proxied(format!("socks5://me:secret@{refused}")), &page()).await.unwrap_err();
+    // A label longer than 63 characters is not sent to a name server.
+    let no_name = send(proxied(format!("http://me:secret@{}:1", "a".repeat(64))), &page()).await.unwrap_err();
     let untrusted = send(proxied(platform.proxy()), &page()).await.unwrap_err();
     for (fault, reason, word) in [
-        (unreachable, SupplyReason::Unreachable, "connection failed"),
+        (unreachable, SupplyReason::Unreachable, "connection to the proxy failed"),
+        (no_socks, SupplyReason::Unreachable, "connection to the proxy failed"),
+        (no_name, SupplyReason::Unreachable, "host name of the proxy"),
         (untrusted, SupplyReason::Unreachable, "upstream.ca_file"),
         (HttpError::Timeout, SupplyReason::Timeout, "too long"),
         (HttpError::Throttled(None), SupplyReason::Throttled(None), "upstream.proxy"),

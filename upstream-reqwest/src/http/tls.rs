@@ -4,15 +4,19 @@
 //! start. A separate thread reads them, and a connection that starts earlier waits.
 
 use std::{
+    ffi::OsStr,
     path::Path,
     sync::{Arc, Mutex, OnceLock, PoisonError, Weak},
 };
 
 use rustls::{
-    ClientConfig, DigitallySignedStruct, Error as TlsError, SignatureScheme,
+    ClientConfig, DigitallySignedStruct, Error as TlsError, RootCertStore, SignatureScheme,
     client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
     crypto::CryptoProvider,
-    pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject},
+    pki_types::{
+        CertificateDer, ServerName, UnixTime,
+        pem::{self, PemObject},
+    },
 };
 use transcript_core::{Error, Result};
 
@@ -29,10 +33,10 @@ pub(crate) struct TlsConfigFactory {
 }
 
 impl TlsConfigFactory {
-    /// Trusts the system's certificates and those of a PEM file.
+    /// Trusts the system's certificates and those of a PEM file, or of a folder with the names of `openssl rehash`.
     ///
     /// # Errors
-    /// The file cannot be read. Errors of the system's certificates are returned by
+    /// The file or the folder cannot be read. Errors of the system's certificates are returned by
     /// [`TlsConfigFactory::wait`] and by every connection, and are logged.
     pub(crate) fn new(ca_file: Option<&Path>) -> Result<Self> {
         let extra = ca_file.map(read_certificates).transpose()?.unwrap_or_default();
@@ -135,12 +139,38 @@ impl ServerCertVerifier for RootSource {
 
 fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
     let wrong = |what: &str| Error::invalid(format!("upstream.ca_file {}: {what}", path.display()));
-    let read = || CertificateDer::pem_file_iter(path)?.collect::<std::result::Result<Vec<_>, _>>();
-    match read() {
+    let is_folder = path.is_dir();
+    let read = if is_folder { read_folder } else { read_file };
+    match read(path) {
+        Ok(found) if found.is_empty() && is_folder => {
+            Err(wrong("it holds no certificate with a name of openssl rehash"))
+        }
         Ok(found) if found.is_empty() => Err(wrong("it holds no certificate in PEM form")),
         Ok(found) => Ok(found),
         Err(error) => Err(wrong(&format!("it cannot be read: {error}"))),
     }
+}
+
+fn read_file(path: &Path) -> std::result::Result<Vec<CertificateDer<'static>>, pem::Error> {
+    CertificateDer::pem_file_iter(path)?.collect()
+}
+
+/// Reads the files that OpenSSL reads in a folder. As there, unusable ones are skipped.
+fn read_folder(folder: &Path) -> std::result::Result<Vec<CertificateDer<'static>>, pem::Error> {
+    let entries = std::fs::read_dir(folder).map_err(pem::Error::Io)?.filter_map(std::result::Result::ok);
+    let mut files: Vec<_> =
+        entries.filter(|entry| is_hashed(&entry.file_name())).map(|entry| entry.path()).collect();
+    files.sort();
+    let found = files.iter().filter_map(|file| read_file(file).ok()).flatten();
+    Ok(found.filter(|root| RootCertStore::empty().add(root.clone()).is_ok()).collect())
+}
+
+/// Whether a name has the form of `openssl rehash`: the hash of the subject and a number, such as `5d3033c5.0`.
+fn is_hashed(name: &OsStr) -> bool {
+    let parts = name.to_str().and_then(|name| name.split_once('.'));
+    parts.is_some_and(|(hash, number)| {
+        hash.len() == 8 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()) && number.parse::<u32>().is_ok()
+    })
 }
 
 #[cfg(not(target_os = "android"))]
@@ -165,7 +195,7 @@ fn verifier(
     let folders = ["/apex/com.android.conscrypt/cacerts", "/system/etc/security/cacerts"];
     let folder = folders.map(Path::new).into_iter().find(|folder| folder.is_dir());
     let system = rustls_native_certs::load_certs_from_paths(None, folder);
-    let mut roots = rustls::RootCertStore::empty();
+    let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(system.certs.into_iter().chain(extra));
     match rustls::client::WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build() {
         Ok(verifier) => Ok(verifier),
@@ -205,6 +235,11 @@ mod tests {
         assert!(Arc::ptr_eq(&first.roots, &second.roots));
         let system = TlsConfigFactory::new(None).unwrap();
         assert!(!Arc::ptr_eq(&first.roots, &system.roots));
+        // In a folder, only names of `openssl rehash` are read.
+        assert!(TlsConfigFactory::new(Some(folder.path())).is_err());
+        std::fs::copy(&file, folder.path().join("0f3a9c5d.0")).unwrap();
+        std::fs::write(folder.path().join("0f3a9c5d.1"), "unusable").unwrap();
+        assert!(Arc::ptr_eq(&first.roots, &TlsConfigFactory::new(Some(folder.path())).unwrap().roots));
         // The content of the file is compared, not its name.
         let other = rcgen::generate_simple_self_signed(vec!["example.org".to_owned()]).unwrap();
         std::fs::write(&file, other.cert.pem()).unwrap();

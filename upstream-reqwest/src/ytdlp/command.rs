@@ -171,7 +171,8 @@ fn build_command(
     if let Some(file) = &egress.ca_file {
         // The bundled certificate list would take precedence over the file.
         arguments.push("--compat-options=no-certifi".into());
-        set_variable("SSL_CERT_FILE", file.as_os_str());
+        let name = if file.is_dir() { "SSL_CERT_DIR" } else { "SSL_CERT_FILE" };
+        set_variable(name, file.as_os_str());
     }
     arguments.extend(arguments_of_run);
     ProgramCommand {
