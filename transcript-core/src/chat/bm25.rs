@@ -4,8 +4,9 @@
 //! words of the question are compared with each distinct word once.
 
 use super::{
+    Passage,
     common_words::CommonWords,
-    search_index::{QueryWord, SearchIndex, query_words},
+    search_index::{NUMBER_QUALITY, QueryWord, SearchIndex, query_words},
 };
 
 /// BM25 `k1`: how soon repetitions of a word stop adding to the score.
@@ -33,12 +34,14 @@ const WORDS_MAX: usize = 400;
 pub(super) struct Bm25Query {
     common: CommonWords,
     words: Vec<(QueryWord, f32)>,
+    /// Its texts, which have its numbers.
+    text: String,
 }
 
 impl Bm25Query {
     /// An empty query with these common words.
     pub(super) fn new(common: CommonWords) -> Self {
-        Self { common, words: Vec::new() }
+        Self { common, words: Vec::new(), text: String::new() }
     }
 
     /// Adds the words of a text with this weight; an existing word keeps the larger weight.
@@ -47,6 +50,7 @@ impl Bm25Query {
             let word_weight = if word.is_common { COMMON_WEIGHT } else { 1.0 };
             self.add_word(word, weight * word_weight);
         }
+        self.add_text(text);
     }
 
     /// Adds the words of a text that are not common.
@@ -54,6 +58,13 @@ impl Bm25Query {
         for word in query_words(text, self.common).into_iter().filter(|word| !word.is_common) {
             self.add_word(word, 1.0);
         }
+        self.add_text(text);
+    }
+
+    fn add_text(&mut self, text: &str) {
+        self.text.push_str(text);
+        // Numbers of two texts are not one.
+        self.text.push_str(". ");
     }
 
     fn add_word(&mut self, word: QueryWord, weight: f32) {
@@ -86,9 +97,10 @@ pub(super) struct Bm25Scores {
     pub(super) specific: f32,
 }
 
-/// Scores each passage.
-pub(super) fn score_all(index: &SearchIndex, query: &Bm25Query) -> Bm25Scores {
-    let occurrences = count_words(index, query);
+/// Scores each passage of an index.
+pub(super) fn score_all(index: &SearchIndex, passages: &[Passage], query: &Bm25Query) -> Bm25Scores {
+    let mut occurrences = count_words(index, query);
+    count_numbers(index, passages, query, &mut occurrences);
     let lengths: Vec<f32> = index.passages().map(|words| words.len() as f32).collect();
     let average = (lengths.iter().sum::<f32>() / (lengths.len() as f32).max(1.0)).max(1.0);
     let mut scores = vec![0.0_f32; lengths.len()];
@@ -156,6 +168,33 @@ fn count_words(index: &SearchIndex, query: &Bm25Query) -> Vec<Occurrences> {
     occurrences
 }
 
+/// Counts the numbers of a query in the passages that have them in another form: in digits, or in several words.
+fn count_numbers(
+    index: &SearchIndex,
+    passages: &[Passage],
+    query: &Bm25Query,
+    occurrences: &mut [Occurrences],
+) {
+    for number in index.written_numbers(&query.text) {
+        let spoken = index.passages_with(passages, &number);
+        let is_whole = |word: &QueryWord| word.folded == number.form;
+        // Otherwise it has several words, or separators: `1,000`.
+        let is_one_word = query.words.iter().any(|(word, _)| is_whole(word));
+        let is_part = |word: &QueryWord| if is_one_word { is_whole(word) } else { number.has(&word.folded) };
+        let counted = query.words.iter().zip(&mut *occurrences).filter(|((word, _), _)| is_part(word));
+        for (_, found) in counted {
+            spoken.iter().for_each(|passage| count_number(found, *passage));
+        }
+    }
+}
+
+fn count_number(found: &mut Occurrences, passage: usize) {
+    match found.binary_search_by_key(&passage, |(passage, _)| *passage) {
+        Ok(at) => found.get_mut(at).into_iter().for_each(|(_, count)| *count = count.max(NUMBER_QUALITY)),
+        Err(at) => found.insert(at, (passage, NUMBER_QUALITY)),
+    }
+}
+
 /// Inverse document frequency of a word.
 fn rarity(passage_count: usize, occurrences: &Occurrences) -> f32 {
     let found: f32 = occurrences.iter().map(|(_, count)| count.min(1.0)).sum();
@@ -195,16 +234,22 @@ mod tests {
     use super::*;
     use crate::{chat::passages, transcript::Segment};
 
-    fn check(spoken: &[&str], question: &str, expect: &[usize]) {
+    /// The passages with words of a question, best first.
+    fn found(spoken: &[&str], question: &str) -> Vec<usize> {
         let segments: Vec<_> = spoken
             .iter()
             .enumerate()
             .map(|(n, text)| Segment::new(*text, n as u64 * 60_000, 5_000))
             .collect();
-        let index = SearchIndex::new(&passages(&segments));
+        let passages = passages(&segments);
+        let index = SearchIndex::new(&passages);
         let mut query = Bm25Query::new(index.common_words(question));
         query.add(question, 1.0);
-        let found = sort_by_score(&score_all(&index, &query).scores);
+        sort_by_score(&score_all(&index, &passages, &query).scores)
+    }
+
+    fn check(spoken: &[&str], question: &str, expect: &[usize]) {
+        let found = found(spoken, question);
         assert_eq!(found.get(..expect.len()).unwrap_or(&found), expect, "{question}");
     }
 
@@ -236,6 +281,34 @@ mod tests {
         check(&["วันนี้อากาศดี", "น้ำท่วมใหญ่ที่เชียงใหม่"], "น้ำท่วมที่ไหน", &[1]);
         check(&["날씨가 좋습니다", "서울에서 태어났습니다"], "서울은 어디입니까", &[1]);
         check(&["Погода хорошая.", "Он родился в Казани."], "Расскажи про Казань", &[1]);
+    }
+
+    #[test]
+    fn bm25_numbers_match_in_digits_and_in_words() {
+        let english = [
+            "we came to the town in nineteen eighty four",
+            "it had six hundred and forty houses, and 1,200 boats",
+            "and in 2009 we left it for the sea",
+        ];
+        let spanish = [
+            "llegamos al pueblo en dos mil nueve",
+            "la casa era de mi madre y no de ella",
+            "en 1984 nos fuimos de la casa para siempre",
+        ];
+        let japanese = ["靴が六十二足ありました", "次は本の話です", "帽子が26個ありました"];
+        for (spoken, question, expect) in [
+            (&english, "1984", Some(0)),
+            (&english, "1985", None),
+            (&english, "640", Some(1)),
+            (&english, "twelve hundred", Some(1)),
+            (&english, "two thousand and nine", Some(2)),
+            (&spanish, "2009", Some(0)),
+            (&spanish, "mil novecientos ochenta y cuatro", Some(2)),
+            (&japanese, "62", Some(0)),
+            (&japanese, "二十六", Some(2)),
+        ] {
+            assert_eq!(found(spoken, question).first().copied(), expect, "{question}");
+        }
     }
 
     #[test]

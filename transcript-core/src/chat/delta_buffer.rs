@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::mpsc;
 
 use super::{DeltaSink, verify::TEXT_BYTES_MAX};
+use crate::text::head;
 
 /// Receives deltas from a model, up to [`TEXT_BYTES_MAX`] bytes.
 #[derive(Debug)]
@@ -23,11 +24,7 @@ impl DeltaBuffer {
 impl DeltaSink for DeltaBuffer {
     fn push(&self, text: &str) -> bool {
         let before = self.received_bytes.fetch_add(text.len(), Ordering::Relaxed);
-        let mut end = text.len().min(TEXT_BYTES_MAX.saturating_sub(before));
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
-        let piece = text.get(..end).unwrap_or_default();
+        let piece = head(text, TEXT_BYTES_MAX.saturating_sub(before));
         let is_open = piece.is_empty() || self.pieces.send(piece.to_owned()).is_ok();
         is_open && before.saturating_add(text.len()) < TEXT_BYTES_MAX
     }

@@ -7,13 +7,13 @@ use async_trait::async_trait;
 use super::{
     ChatModel, DeltaSink, ModelReply, ModelRequest, Passage, Question,
     bm25::sort_by_score,
-    intent::{Intent, intent, without_list_phrase},
+    intent::{Intent, intent, names_vaguely, without_list_phrase},
     meaning::{COVERAGE_SUFFICIENT, Similarities, add_meaning, needs_meaning},
     prompt::NOT_COVERED,
     retrieve::{LexicalScores, score_lexically},
     search_index::SearchIndex,
     tokenizer::terms,
-    whole_video::asks_for_summary,
+    whole_video::{asks_for_summary, has_unspaced_words},
 };
 use crate::error::{Error, Result};
 
@@ -106,7 +106,6 @@ impl Retrieval {
         let scores = &self.scores;
         match self.intent {
             Intent::Whole => best_of_parts(&centrality(&self.index), SUMMARY_PARTS),
-            // The request for a list may itself be in words that the transcript does not have.
             Intent::List if scores.coverage >= LISTED_COVERAGE_MIN => select_list(&scores.scores),
             Intent::List if scores.is_covered || scores.coverage > 0.0 => {
                 best_of_parts(&scores.scores, LIST_PARTS)
@@ -144,13 +143,16 @@ fn select_best(scores: &LexicalScores) -> Vec<usize> {
     best
 }
 
-/// Scores a request for a list, without the words that request it if the transcript has the others.
+/// Scores a request for a list without the words that request it: a transcript may have them in another sense.
 fn score_list(index: &SearchIndex, passages: &[Passage], question: &Question) -> LexicalScores {
-    let listed = score_lexically(index, passages, &without_list_phrase(question));
-    match listed.coverage >= LISTED_COVERAGE_MIN {
-        true => listed,
-        false => score_lexically(index, passages, question),
+    let listed = without_list_phrase(question);
+    let mut scores = score_lexically(index, passages, &listed);
+    // Single letters of a word without spaces are in most transcripts.
+    if has_unspaced_words(listed.message()) && !scores.is_covered {
+        scores.coverage = 0.0;
     }
+    scores.is_covered |= scores.coverage == 0.0 && names_vaguely(listed.message(), index);
+    scores
 }
 
 /// Indices of the passages for a list, in order: the best one of each part, then further ones, none far below the best.
@@ -338,6 +340,30 @@ mod tests {
         assert_eq!(select_list(&scores), [3, 4, 5]);
         assert_eq!(select_list(&[1.0; 16]), [0, 2, 4, 6, 8, 10, 12, 14]);
         assert!(select_list(&[0.0; 16]).is_empty());
+    }
+
+    #[test]
+    fn extractive_list_of_what_is_not_spoken_is_empty() {
+        let english =
+            ["we made a list of all of it and the harbour was full", "and then it was over, all of it"];
+        let german = ["ich nenne alle meine Boote und das ist die Liste", "und dann war das alles vorbei"];
+        let japanese = ["大きな箱を全部出して、例を挙げておきました", "次は本の話です"];
+        for (spoken, question, expect) in [
+            (english, "List all volcanoes", true),
+            (english, "Name all presidents", true),
+            (english, "List all the decisions that were made", false),
+            (english, "List everything in the harbour", false),
+            (german, "Nenne alle Vulkane", true),
+            (german, "Nenne alle Boote", false),
+            (japanese, "大統領を全部挙げて", true),
+            (japanese, "箱を全部挙げて", false),
+        ] {
+            let segments: Vec<_> =
+                (0..).zip(spoken).map(|(n, text)| Segment::new(text, n * 60_000, 5_000)).collect();
+            let picked =
+                ExtractiveModel::pick(&passages(&segments), &Question::new(question, Vec::new()).unwrap());
+            assert_eq!(picked.is_empty(), expect, "{question}");
+        }
     }
 
     #[test]

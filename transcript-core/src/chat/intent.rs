@@ -1,7 +1,10 @@
 //! Classifies a question by which passages it needs.
 
 use super::{
-    ChatRole, Question, bm25::Bm25Query, common_words::CommonWords, search_index::SearchIndex,
+    ChatRole, Question,
+    bm25::Bm25Query,
+    common_words::CommonWords,
+    search_index::{SearchIndex, query_words},
     whole_video::is_whole,
 };
 
@@ -25,6 +28,18 @@ const LIST_PHRASES: &str = "list all |list every|list each|list the |name all |n
     liste alle|nenne alle|zähle alle|zähl alle|liste tous|liste toutes|énumère |cite tous|cite toutes|\
     enumera |lista todos|lista todas|liste todos|liste todas|elenca |перечисли|перелічи|назови все|wymień |listele|\
     列出|列举|列舉|すべて挙げて|全部挙げて|列挙して|모두 나열|나열해|اذكر كل|اذكر جميع|सभी बताओ";
+
+/// What speakers list without naming it so, such as decisions. In scripts without spaces a phrase is any part of a text.
+const VAGUE_WORDS: &str = "advantages arguments changes claims conclusions decisions disadvantages errors events facts \
+    ideas lessons mistakes opinions points problems questions reasons recommendations results rules steps suggestions \
+    tips topics entscheidungen probleme fehler gründe tipps schritte regeln argumente themen ergebnisse vorteile \
+    nachteile ideen fragen punkte ratschläge décisions problèmes erreurs raisons conseils étapes règles sujets résultats \
+    avantages inconvénients idées decisiones problemas errores razones consejos pasos reglas argumentos temas \
+    resultados ventajas desventajas preguntas decisões erros razões conselhos passos regras vantagens dicas \
+    decisioni problemi errori ragioni consigli passi regole argomenti risultati vantaggi решения проблемы ошибки \
+    причины советы шаги правила аргументы темы результаты القرارات النصائح المشاكل الأسباب الأخطاء الخطوات";
+const VAGUE_PHRASES: &str =
+    "决定|決定|问题|問題|错误|錯誤|原因|理由|建议|建議|步骤|步驟|规则|規則|결정|문제|이유";
 
 /// Words that request what follows, compared with the lower-case words of the question.
 const AFTER_WORDS: &str = "after afterwards then next later continue continues danach nachher anschließend \
@@ -66,6 +81,14 @@ pub(super) fn without_list_phrase(question: &Question) -> Question {
     let rest = list_phrase(&message).map(|phrase| message.replacen(phrase, " ", 1));
     let rest = rest.and_then(|rest| Question::new(&rest, question.history().to_vec()).ok());
     rest.unwrap_or_else(|| question.clone())
+}
+
+/// Whether a request for a list has only words of what speakers list without naming it so.
+pub(super) fn names_vaguely(message: &str, index: &SearchIndex) -> bool {
+    let is_vague = |word: &str| has_word(VAGUE_WORDS, word.trim_matches(|c: char| !c.is_alphanumeric()));
+    let rest: Vec<&str> = message.split_whitespace().filter(|word| !is_vague(word)).collect();
+    let rest = VAGUE_PHRASES.split('|').fold(rest.join(" "), |rest, phrase| rest.replace(phrase, " "));
+    query_words(&rest, index.common_words(message)).iter().all(|word| index.is_generic(word))
 }
 
 pub(super) fn has_word(words: &str, word: &str) -> bool {

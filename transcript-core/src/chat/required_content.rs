@@ -49,7 +49,7 @@ pub(super) fn has_required_content(
     let Some((required, rest)) = language.required(message) else { return true };
     let mut query = Bm25Query::new(index.common_words(message));
     query.add(&rest, 1.0);
-    let found = score_all(index, &query);
+    let found = score_all(index, passages, &query);
     if found.specific == 0.0 {
         return true;
     }
@@ -59,6 +59,17 @@ pub(super) fn has_required_content(
     // The coverage of a passage includes the passages beside it.
     let mut places = passages.iter().zip(&found.coverages).filter(|(_, coverage)| **coverage > least);
     places.any(|(passage, _)| language.has_content(&passage.text, required))
+}
+
+/// The coverage of a Japanese question for a price without the words that ask for it; `None` for any other question.
+///
+/// They are most n-grams of a short question, and its answer has none of them.
+pub(super) fn price_coverage(index: &SearchIndex, passages: &[Passage], message: &str) -> Option<f32> {
+    let language = LANGUAGES.get("ja").filter(|_| index.language() == "ja")?;
+    let (_, rest) = language.required(message).filter(|(required, _)| *required == RequiredContent::Money)?;
+    let mut query = Bm25Query::new(index.common_words(message));
+    query.add(&rest, 1.0);
+    Some(score_all(index, passages, &query).coverage())
 }
 
 /// Whether a question may count what the transcript does not speak of.
@@ -117,7 +128,11 @@ impl LanguageContent {
         let without_question = || self.number_questions.remove_from(&self.price_questions.remove_from(&text));
         match () {
             () if is_price => {
-                Some((RequiredContent::Money, self.money.remove_from(&without_question()).lower))
+                let rest = self.money.remove_from(&without_question());
+                // Where words have spaces between them, these are common words.
+                let has_parts = matches!(self.what, Phrases::Parts(_));
+                let rest = if has_parts { self.what.remove_from(&rest) } else { rest };
+                Some((RequiredContent::Money, rest.lower))
             }
             () if is_number => Some((RequiredContent::Number, without_question().lower)),
             () => None,
@@ -270,6 +285,7 @@ mod tests {
             ("tr", "Köyün nüfusu kaç?", Some((RequiredContent::Number, "köyün nüfusu"))),
             ("hi", "कमला की तनख्वाह क्या है?", Some((RequiredContent::Money, "कमला की क्या है"))),
             ("zh", "红茶多少钱一斤？", Some((RequiredContent::Money, "红茶 一斤？"))),
+            ("ja", "棚の費用はいくら", Some((RequiredContent::Money, "棚の は "))),
             ("ja", "一日に何人来ますか？", Some((RequiredContent::Number, "一日に 来ますか？"))),
             (
                 "ko",

@@ -4,7 +4,7 @@ use super::{
     ChatRole, Passage, Question,
     bm25::{Bm25Query, score_all, sort_by_score},
     intent::last_cited,
-    required_content::has_required_content,
+    required_content::{has_required_content, price_coverage},
     search_index::SearchIndex,
 };
 
@@ -55,7 +55,7 @@ pub(super) fn score_lexically(
 ) -> LexicalScores {
     let mut query = Bm25Query::new(index.common_words(question.message()));
     query.add(question.message(), 1.0);
-    let own = score_all(index, &query);
+    let own = score_all(index, passages, &query);
     let coverage = own.coverage();
     let is_complete = own.specific >= SPECIFIC_MIN && coverage >= COMPLETE_COVERAGE_MIN;
     let has_history = !question.history().is_empty();
@@ -65,10 +65,13 @@ pub(super) fn score_lexically(
         query.add(&turn.content, if needs_context { weight } else { weight * EARLIER_FACTOR });
     }
     let is_continued = questions().next().is_some() && own.unknown <= CONTINUED_UNKNOWN_MAX;
+    let has_subject = || {
+        let price = || price_coverage(index, passages, question.message());
+        coverage >= COVERAGE_MIN || own.unknown == 0.0 || price().is_some_and(|price| price >= COVERAGE_MIN)
+    };
     let is_covered = is_continued
-        || ((coverage >= COVERAGE_MIN || own.unknown == 0.0)
-            && has_required_content(index, passages, question.message(), COVERAGE_MIN));
-    let mut scores = if !has_history { own.scores } else { score_all(index, &query).scores };
+        || (has_subject() && has_required_content(index, passages, question.message(), COVERAGE_MIN));
+    let mut scores = if !has_history { own.scores } else { score_all(index, passages, &query).scores };
     if let Some((_, last)) = last_cited(question).filter(|_| needs_context) {
         raise_near(&mut scores, passages, last);
     }
@@ -195,6 +198,19 @@ mod tests {
         }
         let turn = ChatTurn { role: ChatRole::User, content: "What did the harbour cost?".to_owned() };
         assert!(is_covered("Was it expensive?", &[turn]));
+    }
+
+    #[test]
+    fn retrieve_japanese_price_is_covered_by_its_subject() {
+        let test_passages =
+            test_passages(&["夫は模型の棚を作りました。", "材料費は一万二千円でした。", "次は本の話です。"]);
+        let index = SearchIndex::new(&test_passages);
+        for (message, expect) in
+            [("棚の費用はいくら", true), ("棚の費用はいくらですか", true), ("車の費用はいくら", false)]
+        {
+            let question = Question::new(message, Vec::new()).unwrap();
+            assert_eq!(score_lexically(&index, &test_passages, &question).is_covered, expect, "{message}");
+        }
     }
 
     #[test]

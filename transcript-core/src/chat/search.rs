@@ -71,7 +71,7 @@ fn search(all: &[Passage], words: &WordQuery, query: &str, limit: usize) -> Tran
         let index = SearchIndex::new(all);
         let mut wanted = Bm25Query::new(index.common_words(query));
         wanted.add_informative(query);
-        sort_by_score(&score_all(&index, &wanted).scores)
+        sort_by_score(&score_all(&index, all, &wanted).scores)
     };
     let found = indices.iter().take(limit).filter_map(|index| all.get(*index).cloned()).collect();
     TranscriptHits { is_exact, total: indices.len(), passages: found }

@@ -5,24 +5,31 @@ use std::{collections::HashMap, sync::OnceLock};
 use super::{
     Passage,
     common_words::CommonWords,
+    distance::{LETTERS_MAX, distance},
     generic_words::{is_generic_word, language_of_counts},
     stemmer::WordStemmer,
     tokenizer::{Term, terms},
     verb_forms::are_one_verb,
+    verify::{Amounts, NumberWords, WrittenNumber},
 };
 
-/// Share of a word's weight that each form of it has: the same stem, another form of a verb, the same
-/// beginning, part of a compound.
+/// Share of a word's weight that each form of it has: the same number in digits or in words, the same stem, another
+/// form of a verb, the same beginning, part of a compound, a typing error.
+pub(super) const NUMBER_QUALITY: f32 = 0.9;
 const STEM_QUALITY: f32 = 0.9;
 const VERB_QUALITY: f32 = 0.6;
 const PREFIX_QUALITY: f32 = 0.6;
 const COMPOUND_QUALITY: f32 = 0.5;
+const TYPING_ERROR_QUALITY: f32 = 0.5;
 /// Words with this many equal first letters count as forms of one word, in languages without a stemmer too.
 const PREFIX_LETTERS: usize = 5;
 /// Languages that join words to compounds.
 const COMPOUND_LANGUAGES: [&str; 7] = ["da", "de", "fi", "hu", "nl", "no", "sv"];
 /// Shortest word that is searched inside compounds, in letters.
 const COMPOUND_LETTERS_MIN: usize = 5;
+/// Shortest word that may have two letters swapped, and shortest one with another typing error, in letters.
+const SWAPPED_LETTERS_MIN: usize = 5;
+const TYPING_ERROR_LETTERS_MIN: usize = 6;
 
 /// Words of passages.
 #[derive(Debug)]
@@ -36,6 +43,9 @@ pub(super) struct SearchIndex {
     language: &'static str,
     common: CommonWords,
     stemmer: WordStemmer,
+    numbers: NumberWords,
+    /// The passages with each number in words or in digits. Made once, for the first question with a number.
+    spoken_numbers: OnceLock<HashMap<String, Vec<usize>>>,
 }
 
 /// A distinct word or n-gram of the transcript.
@@ -88,6 +98,8 @@ impl SearchIndex {
             language: "",
             common: CommonWords::of(""),
             stemmer: WordStemmer::new(""),
+            numbers: NumberWords::default(),
+            spoken_numbers: OnceLock::new(),
         };
         for passage in passages {
             terms(&passage.text, |term| match term {
@@ -107,6 +119,7 @@ impl SearchIndex {
         index.language = language_of_counts(counted.map(|(word, count)| (word.folded.as_str(), count)));
         index.common = CommonWords::of(index.language);
         index.stemmer = WordStemmer::new(index.language);
+        index.numbers = NumberWords::new(index.language);
         index
     }
 
@@ -163,25 +176,80 @@ impl SearchIndex {
         self.ids.get(&word.folded).copied()
     }
 
+    /// The numbers of a question that a transcript may have in another form.
+    pub(super) fn written_numbers(&self, question: &str) -> Vec<WrittenNumber> {
+        Amounts::new(question, &self.numbers).numbers()
+    }
+
+    /// The passages that have a number, in words or in digits; `passages` are those of the index.
+    pub(super) fn passages_with(&self, passages: &[Passage], number: &WrittenNumber) -> &[usize] {
+        let spoken = self.spoken_numbers.get_or_init(|| {
+            let mut spoken: HashMap<String, Vec<usize>> = HashMap::new();
+            for (index, passage) in passages.iter().enumerate() {
+                for form in Amounts::new(&passage.text, &self.numbers).into_forms() {
+                    spoken.entry(form).or_default().push(index);
+                }
+            }
+            spoken
+        });
+        spoken.get(&number.form).map(Vec::as_slice).unwrap_or_default()
+    }
+
     /// The words of the transcript that a word of a question matches, each with the quality of the match up to 1.
+    ///
+    /// They are forms of it, or, if there are none, words from which a typing error keeps it apart.
     pub(super) fn matches(&self, word: &QueryWord) -> Vec<(u32, f32)> {
+        let forms = self.forms(word);
+        if forms.is_empty() && !self.is_generic(word) { self.misspelt(word) } else { forms }
+    }
+
+    /// The words of the transcript that are forms of a word of a question, each with the quality of the match up to 1.
+    pub(super) fn forms(&self, word: &QueryWord) -> Vec<(u32, f32)> {
         if word.is_ngram || word.is_common {
             return self.exact(word).map(|id| (id, 1.0)).into_iter().collect();
         }
         let stem = self.stemmer.stem(&word.lower);
+        let number = self.numbers.number(&word.folded);
         let matched = |id: usize| u32::try_from(id).ok();
         self.words
             .iter()
             .enumerate()
             .filter(|(_, other)| !other.is_ngram)
-            .filter_map(|(id, other)| Some((matched(id)?, self.quality(word, &stem, other)?)))
+            .filter_map(|(id, other)| Some((matched(id)?, self.quality(word, &stem, number, other)?)))
             .collect()
     }
 
-    fn quality(&self, word: &QueryWord, stem: &str, other: &IndexedWord) -> Option<f32> {
+    /// The words of the transcript that differ from a word of a question by one typing error behind the first letter.
+    fn misspelt(&self, word: &QueryWord) -> Vec<(u32, f32)> {
+        let letters: Vec<char> = word.folded.chars().collect();
+        let is_long = (SWAPPED_LETTERS_MIN..=LETTERS_MAX).contains(&letters.len());
+        if word.is_ngram || !is_long || !letters.iter().all(|letter| letter.is_alphabetic()) {
+            return Vec::new();
+        }
+        let is_near = |other: &IndexedWord| {
+            !other.is_ngram
+                && other.folded.chars().next() == letters.first().copied()
+                && other.folded.chars().all(char::is_alphabetic)
+                && distance(&letters, &other.folded, 1).is_some()
+                && (letters.len() >= TYPING_ERROR_LETTERS_MIN || has_same_letters(&letters, &other.folded))
+        };
+        let near = self.words.iter().enumerate().filter(|(_, other)| is_near(other)).map(|(id, _)| id);
+        near.filter(|id| !self.is_generic_id(*id))
+            .filter_map(|id| Some((u32::try_from(id).ok()?, TYPING_ERROR_QUALITY)))
+            .collect()
+    }
+
+    /// The quality of a match of a word of a question, with its stem and the number that it is, and a word of the
+    /// transcript.
+    fn quality(&self, word: &QueryWord, stem: &str, number: Option<u64>, other: &IndexedWord) -> Option<f32> {
         let (one, two) = (word.folded.as_str(), other.folded.as_str());
         if one == two {
             return Some(1.0);
+        }
+        // "One" and "un" are rarely numbers, and "second" is not "two".
+        let is_other_form = number.is_some() && is_in_digits(one) != is_in_digits(two);
+        if is_other_form && !self.common.has_word(two) && self.numbers.number(two) == number {
+            return Some(NUMBER_QUALITY);
         }
         let shared = shared_letters(one, two);
         // With and without its article, an Arabic word begins with other letters.
@@ -204,6 +272,18 @@ impl SearchIndex {
             && (long.starts_with(short) || long.ends_with(short));
         is_compound.then_some(COMPOUND_QUALITY)
     }
+}
+
+fn is_in_digits(word: &str) -> bool {
+    word.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Whether two words have the same letters in any order.
+fn has_same_letters(one: &[char], other: &str) -> bool {
+    let (mut one, mut other): (Vec<char>, Vec<char>) = (one.to_vec(), other.chars().collect());
+    one.sort_unstable();
+    other.sort_unstable();
+    one == other
 }
 
 /// Number of equal first letters.
@@ -234,6 +314,16 @@ mod tests {
             ("we were in the harbour with the ships", "ship", STEM_QUALITY),
             ("we were in the harbour with the ships", "sheep", 0.0),
             ("we drank tea in the harbour with the others", "drink", VERB_QUALITY),
+            ("it took nine winters and 12 ships to build the pier", "9", NUMBER_QUALITY),
+            ("it took nine winters and 12 ships to build the pier", "twelve", NUMBER_QUALITY),
+            ("it took nine winters and 12 ships to build the pier", "8", 0.0),
+            ("it took two winters and the ships to build the pier", "second", 0.0),
+            ("it was the saddle of the horse that she had", "saddel", TYPING_ERROR_QUALITY),
+            ("it was the saddle of the horse that she had", "sadddle", TYPING_ERROR_QUALITY),
+            ("it was the saddle of the horse that she had", "house", 0.0),
+            ("it was the saddle of the horse that she had", "addsle", 0.0),
+            ("it was in 12345 that she had the horse", "12354", 0.0),
+            ("la huelga de la fábrica no era de ella", "hulega", TYPING_ERROR_QUALITY),
         ] {
             assert_eq!(quality(spoken, word), expect, "{word} in {spoken}");
         }

@@ -17,6 +17,12 @@ const ARTICLE_FOR: &str = "لل";
 const ARTICLE_REST_MIN: usize = 2;
 const PREFIXED_REST_MIN: usize = 3;
 
+/// The ending of most feminine nouns in Arabic, of their plurals, and the letters that a noun keeps without it: `بنات`
+/// ("daughters") is of another noun.
+const FEMININE: char = 'ة';
+const FEMININE_PLURAL: &str = "ات";
+const FEMININE_REST_MIN: usize = 3;
+
 /// What Hebrew words have before them: the article, "and", "that" and prepositions.
 const HEBREW_PREFIXES: [char; 7] = ['ה', 'ו', 'ב', 'ל', 'כ', 'מ', 'ש'];
 
@@ -107,18 +113,28 @@ impl WordStemmer {
 /// Stem of an Arabic word.
 ///
 /// Snowball's rules take a word with a conjunction and the article, such as `والجسر` ("and the bridge"), for a verb, and
-/// remove neither. Without them all forms have the stem of the noun.
+/// remove neither. Without them all forms have the stem of the noun. The rules also keep `سيارات` ("cars") apart from
+/// `سيارة` ("car").
 fn stem_arabic<'a>(stemmer: &Stemmer, word: &'a str) -> Cow<'a, str> {
     if word.chars().any(is_point) {
         let plain: String = word.chars().filter(|letter| !is_point(*letter)).collect();
-        return Cow::Owned(stemmer.stem(without_article(&plain)).into_owned());
+        return Cow::Owned(stem_arabic(stemmer, &plain).into_owned());
     }
-    stemmer.stem(without_article(word))
+    let noun = without_article(word);
+    let singular = noun.strip_suffix(FEMININE_PLURAL).filter(|rest| has_letters(rest, FEMININE_REST_MIN));
+    match singular {
+        Some(rest) => Cow::Owned(stemmer.stem(&format!("{rest}{FEMININE}")).into_owned()),
+        None => stemmer.stem(noun),
+    }
+}
+
+fn has_letters(word: &str, count: usize) -> bool {
+    word.chars().nth(count - 1).is_some()
 }
 
 /// An Arabic word without its article and the conjunction and preposition before it.
 fn without_article(word: &str) -> &str {
-    let at_least = |letters: usize| move |rest: &&str| rest.chars().nth(letters - 1).is_some();
+    let at_least = |letters: usize| move |rest: &&str| has_letters(rest, letters);
     if let Some(rest) = word.strip_prefix(ARTICLE).filter(at_least(ARTICLE_REST_MIN)) {
         return rest;
     }
@@ -164,6 +180,8 @@ mod tests {
             ("ar", "كمان", "للكمان"),
             ("ar", "قرية", "وَالقَرْيَة"),
             ("ar", "الوالدة", "والدة"),
+            ("ar", "سيارة", "سيارات"),
+            ("ar", "السيارة", "والسَّيَّارَات"),
             ("ca", "caminava", "caminar"),
             ("cs", "knihu", "kniha"),
             ("eo", "domoj", "domon"),

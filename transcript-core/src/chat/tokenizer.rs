@@ -6,12 +6,18 @@
 
 use std::ops::Range;
 
+use icu_normalizer::properties::CanonicalCompositionBorrowed;
+
 use super::fold::{fold_char, is_mark, is_point};
 use crate::transcript::is_unspaced;
 use crate::transcript::script::{Script, char_script};
 
+const COMPOSITION: CanonicalCompositionBorrowed<'static> = CanonicalCompositionBorrowed::new();
+
 /// Length of a stem, in letters.
 const STEM_LETTERS: usize = 5;
+/// Number of code points from a letter in Hiragana to the same in Katakana.
+const KATAKANA_OFFSET: u32 = 0x60;
 
 /// A search term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,18 +41,15 @@ impl<'a> Term<'a> {
 
 /// Calls `each` for every term of a text, in order.
 pub(super) fn terms(text: &str, mut each: impl FnMut(Term<'_>)) {
-    terms_with_ranges(text, |term, _| each(term));
+    NgramTokenizer::default().split(text, |term, _| each(term));
 }
 
-/// As [`terms`], with the range of each term in the text, in characters.
-pub(crate) fn terms_with_ranges(text: &str, mut each: impl FnMut(Term<'_>, Range<usize>)) {
-    let mut tokenizer = NgramTokenizer::default();
-    for c in text.chars() {
-        tokenizer.push_char(c, &mut each);
-        tokenizer.position += 1;
-    }
-    tokenizer.end_word(&mut each);
-    tokenizer.end_run(&mut each);
+/// The terms of the archive search: as [`terms`], with the range of each in the text, in characters.
+///
+/// Katakana are Hiragana, and kana keep their voicing marks. [`terms`] keeps Katakana apart and drops the marks: the
+/// common words of chat are in Hiragana, and folded.
+pub(crate) fn terms_with_ranges(text: &str, each: impl FnMut(Term<'_>, Range<usize>)) {
+    NgramTokenizer { joins_kana: true, ..NgramTokenizer::default() }.split(text, each);
 }
 
 /// How an unspaced script is split.
@@ -67,16 +70,27 @@ struct NgramTokenizer {
     /// The word in lower case, with its accents.
     lower: String,
     run: Vec<char>,
-    /// The position in the text of each letter of the run.
-    run_positions: Vec<usize>,
+    /// The range in the text of each letter of the run.
+    run_positions: Vec<Range<usize>>,
     /// Number of characters before the next one.
     position: usize,
     word_start: usize,
     ngram_script: NgramScript,
     ngram: String,
+    /// See [`terms_with_ranges`].
+    joins_kana: bool,
 }
 
 impl NgramTokenizer {
+    fn split(mut self, text: &str, mut each: impl FnMut(Term<'_>, Range<usize>)) {
+        for c in text.chars() {
+            self.push_char(c, &mut each);
+            self.position += 1;
+        }
+        self.end_word(&mut each);
+        self.end_run(&mut each);
+    }
+
     fn push_char(&mut self, c: char, each: &mut impl FnMut(Term<'_>, Range<usize>)) {
         if c.is_ascii_alphanumeric() {
             self.end_run(each);
@@ -88,6 +102,8 @@ impl NgramTokenizer {
             self.end_run(each);
         } else if is_point(c) {
             // Part of no word: with and without points, a word is the same.
+        } else if let Some(mark) = voicing_mark(c).filter(|_| self.joins_kana) {
+            self.add_voicing(mark);
         } else if let Some(ngram_script) = ngram_script(c).filter(|_| c.is_alphanumeric()) {
             self.end_word(each);
             if ngram_script != self.ngram_script {
@@ -97,9 +113,10 @@ impl NgramTokenizer {
             match ngram_script {
                 // A syllable counts as one letter, and folding would decompose it.
                 NgramScript::Syllabic => self.run.push(c),
+                NgramScript::Ideographic if self.joins_kana => self.push_kana(c),
                 _ => fold_char(c, |letter| self.run.push(letter)),
             }
-            self.run_positions.resize(self.run.len(), self.position);
+            self.run_positions.resize(self.run.len(), self.position..self.position + 1);
         } else if c.is_alphanumeric() {
             self.end_run(each);
             self.start_word();
@@ -113,6 +130,22 @@ impl NgramTokenizer {
         }
     }
 
+    /// Adds a letter of Chinese or Japanese to the run.
+    fn push_kana(&mut self, c: char) {
+        match hiragana(c) {
+            Some(letter) => self.run.push(letter),
+            None => fold_char(c, |letter| self.run.push(hiragana(letter).unwrap_or(letter))),
+        }
+    }
+
+    /// Adds a voicing mark to the letter before it.
+    fn add_voicing(&mut self, mark: char) {
+        if let (Some(letter), Some(range)) = (self.run.last_mut(), self.run_positions.last_mut()) {
+            *letter = COMPOSITION.compose(*letter, mark).unwrap_or(*letter);
+            range.end = self.position + 1;
+        }
+    }
+
     fn start_word(&mut self) {
         if self.word.is_empty() {
             self.word_start = self.position;
@@ -121,8 +154,9 @@ impl NgramTokenizer {
 
     /// Range of the letters of the run with these indices.
     fn run_range(&self, letters: Range<usize>) -> Range<usize> {
-        let at = |index: usize| self.run_positions.get(index).copied().unwrap_or(self.position);
-        at(letters.start)..at(letters.end.saturating_sub(1)) + 1
+        let at = |index: usize| self.run_positions.get(index);
+        let start = at(letters.start).map_or(self.position, |range| range.start);
+        start..at(letters.end.saturating_sub(1)).map_or(self.position, |range| range.end)
     }
 
     fn end_word(&mut self, each: &mut impl FnMut(Term<'_>, Range<usize>)) {
@@ -179,7 +213,25 @@ fn ngram_script(c: char) -> Option<NgramScript> {
         }
         // Letters and digits of full width are as in other texts.
         _ if matches!(c, '\u{FF10}'..='\u{FF5A}') => None,
-        _ if is_unspaced(c) => Some(NgramScript::Ideographic),
+        _ if is_unspaced(c) || c == 'ｰ' => Some(NgramScript::Ideographic),
+        _ => None,
+    }
+}
+
+/// A letter of kana in Hiragana, with its voicing mark; `None` for any other.
+fn hiragana(c: char) -> Option<char> {
+    match c {
+        'ぁ'..='ゖ' => Some(c),
+        'ァ'..='ヶ' => char::from_u32(u32::from(c) - KATAKANA_OFFSET),
+        _ => None,
+    }
+}
+
+/// A voicing mark of kana that is a character, in its combining form; `None` for any other character.
+fn voicing_mark(c: char) -> Option<char> {
+    match c {
+        '\u{3099}' | '\u{FF9E}' => Some('\u{3099}'),
+        '\u{309A}' | '\u{FF9F}' => Some('\u{309A}'),
         _ => None,
     }
 }
@@ -228,6 +280,25 @@ mod tests {
         check("서울에서", &["서울", "울에", "에서"]);
         check("ภูเขาไฟ", &["ภูเ", "ูเข", "เขา", "ขาไ", "าไฟ"]);
         check("AI革命", &["ai", "ai*", "革命", "革", "命"]);
+    }
+
+    #[test]
+    fn tokenizer_kana_of_archive_search_are_hiragana() {
+        let check = |text: &str, expect: &[&str]| {
+            let (mut found, mut end) = (Vec::new(), 0);
+            terms_with_ranges(text, |term, range| {
+                found.push(term.text().to_owned());
+                end = range.end;
+            });
+            assert_eq!(found, expect, "{text}");
+            assert_eq!(end, text.chars().count(), "{text}");
+        };
+        for text in ["おもちゃ", "オモチャ", "ｵﾓﾁｬ"] {
+            check(text, &["おも", "もち", "ちゃ"]);
+        }
+        for text in ["ばーぱ", "バーパ", "ハ\u{3099}ーハ\u{309A}", "ﾊﾞｰﾊﾟ"] {
+            check(text, &["ばー", "ーぱ"]);
+        }
     }
 
     proptest! {

@@ -1,8 +1,9 @@
-//! Forms of verbs that stemmers keep apart: a speaker says "I drank", and a question asks what she drinks.
+//! Forms of verbs, and irregular plurals, that stemmers keep apart: a speaker says "I drank", and a question asks what
+//! she drinks.
 
 use std::{collections::HashMap, sync::LazyLock};
 
-/// English verbs with irregular forms, each with its forms.
+/// English verbs and nouns with irregular forms, each with its forms.
 const ENGLISH: &str = "beat beaten|become became|begin began begun|bend bent|bind bound|bite bitten|blow blew blown|\
     break broke broken|breed bred|bring brought|build built|burn burnt|buy bought|catch caught|choose chose chosen|\
     cling clung|creep crept|deal dealt|dig dug|draw drew drawn|dream dreamt|drink drank drunk|drive drove driven|\
@@ -15,9 +16,9 @@ const ENGLISH: &str = "beat beaten|become became|begin began begun|bend bent|bin
     spell spelt|spend spent|spin spun|spring sprang sprung|stand stood|steal stole stolen|stick stuck|sting stung|\
     strike struck|swear swore sworn|sweep swept|swim swam swum|swing swung|teach taught|tear tore torn|think thought|\
     throw threw thrown|understand understood|wake woke woken|wear wore worn|weave wove woven|weep wept|win won|\
-    write wrote written";
+    write wrote written|child children|woman women|man men|foot feet|tooth teeth|mouse mice";
 
-/// Each form with its verb.
+/// Each form with its verb or noun.
 static ENGLISH_FORMS: LazyLock<HashMap<&'static str, &'static str>> = LazyLock::new(|| {
     let mut verbs = HashMap::new();
     for forms in ENGLISH.split('|') {
@@ -49,6 +50,11 @@ pub(super) fn are_one_verb(language: &str, one: &str, other: &str) -> bool {
         "ru" => russian_verb(one, other) || russian_verb(other, one),
         _ => false,
     }
+}
+
+/// The verb or noun of an irregular form, or of itself: "steal" for the folded word "stole"; `None` for other words.
+pub(crate) fn irregular_base(language: &str, word: &str) -> Option<&'static str> {
+    (language == "en").then(|| ENGLISH_FORMS.get(word).copied()).flatten()
 }
 
 fn english_verb(word: &str) -> Option<&'static str> {
@@ -105,6 +111,8 @@ mod tests {
             ("de", "Haut", "hauen", false),
             ("en", "drank", "drink", true),
             ("en", "sells", "sold", true),
+            ("en", "children", "child", true),
+            ("en", "men", "women", false),
             ("en", "ran", "rang", false),
             ("en", "wound", "wind", false),
             ("fr", "bois", "boit", true),
@@ -114,5 +122,7 @@ mod tests {
         ] {
             assert_eq!(are_one_verb(language, &fold(one), &fold(other)), expect, "{one} {other}");
         }
+        assert_eq!(irregular_base("en", "stole"), Some("steal"));
+        assert_eq!(irregular_base("en", "harbour").or(irregular_base("de", "fed")), None);
     }
 }

@@ -13,11 +13,12 @@ use crate::transcript::{
 /// Substrings of questions about a whole video, in lower case, by language.
 const WHOLE_VIDEO_PHRASES: [&str; 21] = [
     "summar|overview|tl;dr|tldr|main point|key point|main idea|key idea|main topic|takeaway|gist|highlights|what does he talk|what does she talk|what do they talk|\
-     nutshell|outline|recap|video about|talk about?|lecture about|this about|it about",
+     nutshell|outline|recap|video about|talk about?|s the talk about|s this talk about|lecture about|\
+     this about|it about",
     "zusammenfass|fass |fasse|worum geht|hauptpunkt|überblick|kernaussage|wovon handelt|wichtigsten punkte|kurzfassung|worüber spricht|worüber reden|worüber sprechen|ist das thema|hauptaussage",
     "résum|de quoi parle|points clés|points principaux|principaux points|en bref|sur quoi porte|idées principales|synthèse|de quoi est-il question|sujet de la vidéo|sujet de cette vidéo",
     "resúm|resum|de qué trata|de que trata|puntos clave|puntos principales|principales puntos|ideas principales|de qué habla|de que habla|de qué va|sobre qué habla|\
-     tema del vídeo|tema del video",
+     de que va el|de que va la|de que va est|de que va?|tema del vídeo|tema del video",
     "do que se trata|sobre o que|principais pontos",
     "riassu|di cosa parla|di che cosa|punti chiave|punti principali|sintesi",
     "samenvat|waar gaat|hoofdpunten|belangrijkste punten",
@@ -115,8 +116,13 @@ fn has_whole_phrase(message: &str, index: &SearchIndex) -> bool {
         return other_terms.informative() <= NGRAMS_MAX;
     }
     let phrase: Vec<&str> = phrase.split_whitespace().collect();
-    let is_part_of_phrase = |word: &str| phrase.iter().any(|part| word.contains(part));
-    let is_spoken = |word: &QueryWord| !index.is_generic(word) && !index.matches(word).is_empty();
+    let is_part_of_phrase = |word: &str| {
+        phrase.iter().any(|part| match phrase.len() > 1 && part.chars().count() <= SHORT_LETTERS_MAX {
+            true => trimmed(word) == *part,
+            false => word.contains(part),
+        })
+    };
+    let is_spoken = |word: &QueryWord| !index.is_generic(word) && !index.forms(word).is_empty();
     !other_words(message, index, is_part_of_phrase).iter().any(is_spoken)
 }
 
@@ -135,7 +141,7 @@ fn asks_for_main_points(message: &str, index: &SearchIndex) -> bool {
     }
     MAIN_POINTS.iter().any(|(main, points)| {
         let is_one = |phrases: &str, word: &str| {
-            let word = word.trim_matches(|c: char| !c.is_alphanumeric());
+            let word = trimmed(word);
             phrases.split('|').any(|phrase| match phrase.strip_suffix('*') {
                 Some(beginning) => word.starts_with(beginning),
                 None => word == phrase,
@@ -149,7 +155,7 @@ fn asks_for_main_points(message: &str, index: &SearchIndex) -> bool {
 }
 
 /// Whether a request is in a script without spaces between words, or in Korean, whose words have endings.
-fn has_unspaced_words(message: &str) -> bool {
+pub(super) fn has_unspaced_words(message: &str) -> bool {
     message.chars().any(|c| is_unspaced(c) || char_script(c) == Script::Hangul)
 }
 
@@ -160,20 +166,32 @@ fn other_words(message: &str, index: &SearchIndex, is_part: impl Fn(&str) -> boo
     words.flat_map(|word| query_words(word, common)).filter(|word| !word.is_common).collect()
 }
 
+/// A word of a phrase with at most this many letters is no part of another word.
+const SHORT_LETTERS_MAX: usize = 3;
 /// Most informative n-grams in an unspaced request that counts as one about the whole video.
 const NGRAMS_MAX: usize = 10;
 /// The same of a request for the main points.
 const MAIN_POINT_NGRAMS_MAX: usize = 6;
 
-/// Whether a word only describes the form of the answer.
+/// A word without the punctuation around it.
+fn trimmed(word: &str) -> &str {
+    word.trim_matches(|c: char| !c.is_alphanumeric())
+}
+
+/// Whether a word only describes the form of the answer, or requests it.
 fn describes_form(word: &str) -> bool {
     const FORM_WORDS: &str = "short brief briefly shortly quick quickly one two three four five ten sentence \
         sentences paragraph paragraphs word words bullet bullets list whole entire full lecture episode \
         recording meeting talk conversation interview podcast discussion presentation speech session webinar film \
         main key point points gespräch vortrag sitzung video videos réunion conférence conversación reunión conferencia kurz \
         zusammen ganze satz sätzen punkten phrases frases frasi court breve vidéo vídeo charla sesión рассказ лекция \
-        лекции видео фильм предложениях пунктах الفيديو المحاضرة جمل";
-    has_word(FORM_WORDS, word.trim_matches(|c: char| !c.is_alphanumeric()))
+        лекции видео фильм предложениях пунктах الفيديو المحاضرة جمل \
+        whats want need möchte brauche will gib mir bitte rede veux voudrais donne donne-moi donnez-moi fais fais-moi \
+        discours entretien quiero quisiera necesito dame deme haz hazme entrevista discurso quero queria preciso \
+        palestra conversa voglio vorrei dammi fammi conferenza discorso intervista wil geef maak gesprek lezing \
+        хочу дай дайте сделай нужно разговор лекцию беседу chcę daj proszę istiyorum ver أريد اريد أعطني اعطني \
+        أعطيني اعطيني أرجو الحديث الكلام المقطع المقابلة";
+    has_word(FORM_WORDS, trimmed(word))
 }
 
 #[cfg(test)]
@@ -213,6 +231,31 @@ mod tests {
             ("我们看到了火山，然后离开了", "要点是什么？", true),
             ("我们看到了火山，然后离开了", "火山的要点是什么？", false),
             ("火山を見て、それから帰りました", "要点を教えて", true),
+        ] {
+            check(spoken, message, expect);
+        }
+    }
+
+    #[test]
+    fn whole_video_summary_is_requested_in_any_words() {
+        let english =
+            "they want to talk about the volcanoes with Dale, and he gives them the words that they need";
+        let spanish = "quiero que la charla de hoy sea sobre los volcanes y no sobre el resto de la isla";
+        let arabic = "أريد أن أعطيكم في هذا الحديث كل ما رأينا من البراكين ثم ذهبنا إلى البيت";
+        for (spoken, message, expect) in [
+            (english, "what is the talk about", true),
+            (english, "whats this talk about", true),
+            (english, "I need a summary", true),
+            (english, "what did they talk about with Dale", false),
+            (english, "what is the talk about volcanoes", false),
+            (spanish, "de que va el video", true),
+            (spanish, "de que va la charla", true),
+            (spanish, "quiero un resumen", true),
+            (spanish, "quiero un resumen de los volcanes", false),
+            (arabic, "لخصي الحديث", true),
+            (arabic, "أعطني ملخصا", true),
+            (arabic, "أريد ملخصا", true),
+            (arabic, "أريد ملخصا عن البراكين", false),
         ] {
             check(spoken, message, expect);
         }

@@ -109,7 +109,7 @@ impl IndexQuery {
 pub(super) enum RunMode {
     /// As one phrase, or as its parts where the script shows them.
     Strict,
-    /// By any of its pairs: the words of Chinese are unknown.
+    /// By any of its n-grams, where its words are unknown: see [`has_unknown_words`].
     Relaxed,
 }
 
@@ -143,8 +143,10 @@ impl SearchQuery {
     /// Whether the relaxed mode can find more.
     pub(super) fn has_runs(&self) -> bool {
         let is_run = |term: &QueryTerm| match term {
-            QueryTerm::Run(_) => true,
-            QueryTerm::All(terms) => terms.iter().any(|term| matches!(term, QueryTerm::Run(_))),
+            QueryTerm::Run(run) => has_unknown_words(run),
+            QueryTerm::All(terms) => {
+                terms.iter().any(|term| matches!(term, QueryTerm::Run(run) if has_unknown_words(run)))
+            }
             _ => false,
         };
         self.groups.iter().flatten().any(is_run)
@@ -249,15 +251,14 @@ fn is_alphabetic(letter: char) -> bool {
 
 /// The parts of a Japanese run: its scripts show most words. Particles are short and in Hiragana.
 fn parts_condition(letters: &[char]) -> Option<TermCondition> {
-    let script = |letter: char| match letter {
-        'ー' => Script::Katakana,
-        letter => char_script(letter),
-    };
     let mut parts: Vec<(Script, String)> = Vec::new();
     for letter in letters {
+        let script = char_script(*letter);
+        // `ー` and voicing marks are of the script of the letter before them.
+        let continues = |last: Script| last == script || matches!(script, Script::Common | Script::Inherited);
         match parts.last_mut() {
-            Some((last, part)) if *last == script(*letter) => part.push(*letter),
-            _ => parts.push((script(*letter), (*letter).into())),
+            Some((last, part)) if continues(*last) => part.push(*letter),
+            _ => parts.push((script, (*letter).into())),
         }
     }
     let is_word = |(script, part): &(Script, String)| {
@@ -267,10 +268,17 @@ fn parts_condition(letters: &[char]) -> Option<TermCondition> {
     (parts.len() > 1 && !words.is_empty()).then_some(TermCondition::All(words))
 }
 
-/// Any of the pairs of a run. The ranking prefers transcripts with many of them.
+/// Whether nothing shows the words of a text: it has Chinese characters, or a script such as Thai.
+///
+/// A pair of kana or of Korean syllables is in too many other words.
+fn has_unknown_words(text: &str) -> bool {
+    text.chars().any(|letter| char_script(letter) == Script::Han || is_alphabetic(letter))
+}
+
+/// Any of the n-grams of a run with unknown words. The ranking prefers transcripts with many of them.
 fn any_pair(run: &str) -> TermCondition {
-    let pairs: Vec<_> = ngrams(run).into_iter().map(TermCondition::Term).collect();
-    any(pairs).unwrap_or_else(|| whole_run(run))
+    let pairs = ngrams(run).into_iter().filter(|ngram| has_unknown_words(ngram));
+    any(pairs.map(TermCondition::Term).collect()).unwrap_or_else(|| run_condition(run))
 }
 
 #[cfg(test)]
@@ -298,6 +306,7 @@ mod tests {
     #[test]
     fn expression_word_has_stems_of_its_language() {
         check("cats lang:en", "(cats | ·encat) ··en·latn");
+        check("stole lang:en", "(stole | ·enstole | ·ensteal) ··en·latn");
         check("\"the cats\" inv*", "'the cats' inv*");
         check("", "");
         check("before:2024", "··all");
@@ -317,7 +326,9 @@ mod tests {
     fn expression_runs_are_phrases_and_parts() {
         check("火山爆发", "'火山 山爆 爆发'");
         check("火", "火");
-        check("東京タワーは完成", "('東京 京タ タワ ワー ーは は完 完成' | (東京 & 'タワ ワー' & 完成))");
+        check("東京タワーは完成", "('東京 京た たわ わー ーは は完 完成' | (東京 & 'たわ わー' & 完成))");
+        check("らーめん", "'らー ーめ めん'");
+        check("バザー", "'ばざ ざー'");
         check("서울에서", "('서울 울에 에서' | '서울 울에' | 서울)");
         check("물", "물*");
         check("ไฟ", "ไฟ*");
@@ -325,7 +336,16 @@ mod tests {
 
     #[test]
     fn expression_relaxed_run_is_any_pair() {
-        let query = SearchQuery::parse("火山时间").compile(RunMode::Relaxed).unwrap();
-        assert_eq!(query.all.iter().map(show).collect::<Vec<_>>(), ["(火山 | 山时 | 时间)"]);
+        for (text, has_runs, expect) in [
+            ("火山时间", true, "(火山 | 山时 | 时间)"),
+            ("東京タワー", true, "(東京 | 京た)"),
+            ("メンバー", false, "'めん んば ばー'"),
+            ("자동차", false, "('자동 동차' | 자동)"),
+        ] {
+            let query = SearchQuery::parse(text);
+            assert_eq!(query.has_runs(), has_runs, "{text}");
+            let query = query.compile(RunMode::Relaxed).unwrap();
+            assert_eq!(query.all.iter().map(show).collect::<Vec<_>>(), [expect], "{text}");
+        }
     }
 }

@@ -63,7 +63,7 @@ pub struct SearchPage {
     pub hits: Vec<SearchResult>,
     /// Where the next page begins; `None` at the end.
     pub next: Option<String>,
-    /// The query with its typing errors corrected, if nothing was found and the index has similar words.
+    /// The query with its typing errors corrected, if nothing was found and the corrected query finds a video.
     pub suggestion: Option<String>,
 }
 
@@ -131,20 +131,33 @@ impl ArchiveSearch {
                 ..SearchPage::default()
             });
         }
-        query.filters.languages.extend(params.language.clone());
-        query.filters.platforms.extend(params.platform);
-        let start = match &params.cursor {
-            None => PageEnd::start(RunMode::Strict),
-            Some(cursor) => decode_cursor(cursor, params)?,
-        };
-        let mut page = self.page(&query, params, start).await?;
-        if page.total.value == 0 && params.cursor.is_none() && query.has_runs() {
-            page = self.page(&query, params, PageEnd::start(RunMode::Relaxed)).await?;
+        add_filters(&mut query, params);
+        if let Some(cursor) = &params.cursor {
+            return self.page(&query, params, decode_cursor(cursor, params)?).await;
         }
-        if page.total.value == 0 && params.cursor.is_none() {
-            page.suggestion = suggest(self.index.as_ref(), &params.query, &query).await?;
+        let mut page = self.first_page(&query, params).await?;
+        if page.total.value == 0 {
+            page.suggestion = self.suggestion(&query, params).await?;
         }
         Ok(page)
+    }
+
+    /// Reads the first page: in the relaxed mode if the strict one finds nothing.
+    async fn first_page(&self, query: &SearchQuery, params: &SearchParams) -> Result<SearchPage> {
+        let page = self.page(query, params, PageEnd::start(RunMode::Strict)).await?;
+        match page.total.value == 0 && query.has_runs() {
+            true => self.page(query, params, PageEnd::start(RunMode::Relaxed)).await,
+            false => Ok(page),
+        }
+    }
+
+    /// The query with its typing errors corrected, if that finds a video.
+    async fn suggestion(&self, query: &SearchQuery, params: &SearchParams) -> Result<Option<String>> {
+        let Some(text) = suggest(self.index.as_ref(), &params.query, query).await? else { return Ok(None) };
+        let mut corrected = SearchQuery::parse(&text);
+        add_filters(&mut corrected, params);
+        let page = self.first_page(&corrected, &SearchParams { limit: 1, ..params.clone() }).await?;
+        Ok((!page.hits.is_empty()).then_some(text))
     }
 
     /// Reads candidates until the page is full.
@@ -207,6 +220,12 @@ impl ArchiveSearch {
         };
         self.pool.work(bytes, work).await
     }
+}
+
+/// Adds the filters of a search to those of its query.
+fn add_filters(query: &mut SearchQuery, params: &SearchParams) {
+    query.filters.languages.extend(params.language.clone());
+    query.filters.platforms.extend(params.platform);
 }
 
 /// A number that cursors of this search share.

@@ -100,6 +100,21 @@ fn match_unspaced_segments_are_joined_without_space() {
 }
 
 #[test]
+fn match_kana_are_joined_and_keep_voicing() {
+    let lines = ["バザーのおもちゃとはさみ"];
+    for (query, expect) in [
+        ("オモチャ", Some((4, 8))),
+        ("ばざー", Some((0, 3))),
+        ("ハサミ", Some((9, 12))),
+        ("パサー", None),
+        ("らーめん", None),
+    ] {
+        let found = found(query, &stored("ja", &lines)).map(|moments| moments[0].matches[0]);
+        assert_eq!(found, expect, "{query}");
+    }
+}
+
+#[test]
 fn match_long_segment_is_cut_around_match() {
     let check = |before: &str, after: &str, is_cut: bool| {
         let line = format!("{before} pelican {after}");

@@ -12,7 +12,9 @@ use crate::{
         fold::fold,
         stemmer::WordStemmer,
         tokenizer::{Term, terms_with_ranges},
+        verb_forms::irregular_base,
     },
+    text::head,
     transcript::{
         LanguageTag,
         script::{Script, char_script},
@@ -98,8 +100,7 @@ impl IndexTokenizer {
 
 /// A word cut to the longest term.
 pub(super) fn cut(word: &str) -> &str {
-    let end = (0..=TERM_BYTES_MAX.min(word.len())).rev().find(|end| word.is_char_boundary(*end));
-    word.get(..end.unwrap_or(0)).unwrap_or(word)
+    head(word, TERM_BYTES_MAX)
 }
 
 /// Whether an n-gram is one Chinese character, which stands beside the pairs that contain it.
@@ -116,18 +117,22 @@ fn stem_terms(stemmer: &WordStemmer, language: &str, folded: &str, lower: &str) 
     if !stemmer.has_rules() || folded.chars().nth(STEM_LETTERS_MIN - 1).is_none() {
         return [None, None];
     }
-    folded_stems(stemmer, folded, lower).map(|stem| stem.map(|stem| marked_stem(cut(&stem), language)))
+    folded_stems(stemmer, language, folded, lower)
+        .map(|stem| stem.map(|stem| marked_stem(cut(&stem), language)))
 }
 
-/// The stem of a word and, if that is another, the stem of the word without accents; no stem is empty.
+/// The stem of a word and, if that is another, the stem of the word without accents, or of the word of which it is an
+/// irregular form; no stem is empty.
 ///
-/// A query may lack the accents that the rules read: in French, `marées` has the stem `mar`, `marees` has `mare`.
-fn folded_stems(stemmer: &WordStemmer, folded: &str, lower: &str) -> [Option<String>; 2] {
+/// A query may lack the accents that the rules read: in French, `marées` has the stem `mar`, `marees` has `mare`. An
+/// irregular form keeps its stem: "shots" are also found by "shot", which is a form of "shoot".
+fn folded_stems(stemmer: &WordStemmer, language: &str, folded: &str, lower: &str) -> [Option<String>; 2] {
     let stem = folded_stem(stemmer, lower);
     let other = if stemmer.keeps_words() {
         Some(folded.to_owned())
     } else {
-        (lower != folded).then(|| folded_stem(stemmer, folded))
+        let other = irregular_base(language, folded).or_else(|| (lower != folded).then_some(folded));
+        other.map(|word| folded_stem(stemmer, word))
     };
     let other = other.filter(|other| *other != stem);
     [Some(stem), other].map(|stem| stem.filter(|stem| !stem.is_empty()))
@@ -171,7 +176,7 @@ pub(super) fn stems_of(folded: &str, lower: &str, languages: &[LanguageTag]) -> 
         .iter()
         .filter(|language| is_wanted(language))
         .flat_map(|language| {
-            let stems = folded_stems(&WordStemmer::new(language), folded, lower);
+            let stems = folded_stems(&WordStemmer::new(language), language, folded, lower);
             stems.into_iter().flatten().map(move |stem| (cut(&stem).to_owned(), *language))
         })
         .collect()
@@ -213,7 +218,8 @@ mod tests {
     #[test]
     fn tokens_words_have_stems_of_their_language() {
         check("en", "Running, cats run", &["running", "cats", "run"], &["·enrun", "·encat", "·enrun"]);
-        check("de", "Häusern", &["hausern"], &["·dehaus"]);
+        check("en", "women fell", &["women", "fell"], &["·enwomen", "·enwoman", "·enfell", "·enfall"]);
+        check("de", "Häusern fell", &["hausern", "fell"], &["·dehaus", "·defell"]);
         check("fi", "taloissa", &["taloissa"], &["·fitalo"]);
         check("vi", "những", &["nhung"], &[]);
         check("zh", "火山爆", &["火山", "山爆"], &["火", "山", "爆"]);

@@ -28,12 +28,42 @@ const NAME_LETTERS_MAX: usize = 8;
 
 /// Numbers and words with digits of a text that must be spoken, and the forms in which a text has them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Amounts {
+pub(in crate::chat) struct Amounts {
     /// Every form: values, values of neighbouring numbers together, words with digits.
     forms: HashSet<String>,
     /// Folded number words.
     words: HashSet<String>,
     mentions: Vec<Mention>,
+}
+
+/// A number of a text, as it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::chat) struct WrittenNumber {
+    /// Its value in digits.
+    pub(in crate::chat) form: String,
+    /// Its number words; none for digits.
+    words: Vec<String>,
+}
+
+impl WrittenNumber {
+    fn new(pieces: &[Piece]) -> Self {
+        Self {
+            form: pieces.iter().map(|piece| piece.form.as_str()).collect(),
+            words: pieces.iter().flat_map(|piece| piece.words.iter().cloned()).collect(),
+        }
+    }
+
+    /// Whether a folded word or n-gram of the same text is part of the number.
+    pub(in crate::chat) fn has(&self, word: &str) -> bool {
+        if self.words.is_empty() {
+            // An ordinal or a unit: `19th`, `5kg`.
+            let digits = word.trim_end_matches(char::is_alphabetic);
+            let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+            return word == self.form || (is_number && self.form.contains(digits));
+        }
+        let is_part = |known: &String| known.contains(word) && known.chars().all(is_ideograph);
+        self.words.iter().any(|known| known == word || is_part(known))
+    }
 }
 
 /// Neighbouring numbers of a text.
@@ -74,11 +104,33 @@ impl Mention {
 
 impl Amounts {
     /// Extracts the numbers of a text with the number words of a language.
-    pub(super) fn new(text: &str, words: &NumberWords) -> Self {
+    pub(in crate::chat) fn new(text: &str, words: &NumberWords) -> Self {
         let mut reader = AmountReader { words, amounts: Self::default(), state: ReaderState::default() };
         tokens(text, |token| reader.read(token));
         reader.end_run();
         reader.amounts
+    }
+
+    /// Every form of the numbers of this text.
+    pub(in crate::chat) fn into_forms(self) -> HashSet<String> {
+        self.forms
+    }
+
+    /// The numbers of this text that are in digits or have several words, also with the numbers beside them as one.
+    ///
+    /// Those below 2 are often articles.
+    pub(in crate::chat) fn numbers(&self) -> Vec<WrittenNumber> {
+        let mut numbers = Vec::new();
+        for Mention { pieces } in &self.mentions {
+            let all = (pieces.len() > 1).then_some(pieces.as_slice());
+            numbers.extend(pieces.chunks(1).chain(all).map(WrittenNumber::new));
+        }
+        numbers.retain(|number| {
+            let is_run = |word: &String| word.chars().all(is_ideograph);
+            let is_word = number.words.len() == 1 && !number.words.iter().all(is_run);
+            !is_word && !matches!(number.form.as_str(), "0" | "1")
+        });
+        numbers
     }
 
     /// Whether every number of this text is in one of the others.
@@ -394,6 +446,33 @@ mod tests {
             ("٩٠٠", "", "ar"),
         ] {
             assert!(!is_in(answer, spoken, language), "{answer} <- {spoken}");
+        }
+    }
+
+    #[test]
+    fn amounts_written_numbers_have_their_words() {
+        for (language, text, expect) in [
+            ("en", "some 1,200 boats", &["1200: 1 200"][..]),
+            ("en", "on the 19th", &["19: 19th"]),
+            ("en", "in nineteen eighty four", &["1984: nineteen eighty four"]),
+            ("en", "nineteen oh five", &["1905: nineteen oh five"]),
+            ("en", "nine or one", &[]),
+            ("es", "dos mil nueve", &["2009: dos mil nueve"]),
+            ("ja", "靴が六十二足", &["62: 六十二"]),
+        ] {
+            let words: Vec<String> = match language {
+                "ja" => vec!["靴".to_owned(), "六十二".to_owned()],
+                _ => text.split([' ', ',']).map(str::to_owned).collect(),
+            };
+            let numbers = Amounts::new(text, &NumberWords::new(language)).numbers();
+            let found: Vec<String> = numbers
+                .iter()
+                .map(|number| {
+                    let of_number = words.iter().filter(|word| number.has(word)).map(String::as_str);
+                    format!("{}: {}", number.form, of_number.collect::<Vec<_>>().join(" "))
+                })
+                .collect();
+            assert_eq!(found, expect, "{text}");
         }
     }
 

@@ -34,6 +34,7 @@ mod support;
 mod transcript_index;
 mod writer;
 
+pub(super) use amounts::{Amounts, WrittenNumber};
 pub(super) use number_words::NumberWords;
 
 #[cfg(test)]
@@ -63,7 +64,10 @@ pub(super) use checked::VerifyReport;
 pub(super) use citation::citation;
 
 use super::{ChatTurn, Passage, Sentence, fold::fold, prompt::NOT_COVERED};
-use crate::transcript::{Transcript, is_unspaced};
+use crate::{
+    text::head,
+    transcript::{Transcript, is_unspaced},
+};
 
 /// Maximum of bytes of a model's text that are read; an answer is far shorter.
 pub(super) const TEXT_BYTES_MAX: usize = 32 * 1024;
@@ -143,14 +147,11 @@ impl AnswerVerifier {
     ///
     /// Ignores text beyond [`TEXT_BYTES_MAX`].
     pub(super) fn push(&mut self, text: &str) -> Vec<Sentence> {
-        let mut end = text.len().min(TEXT_BYTES_MAX.saturating_sub(self.received));
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
+        let read = head(text, TEXT_BYTES_MAX.saturating_sub(self.received));
         self.received += text.len();
         let mut pieces = Vec::new();
         if let Some(splitter) = &mut self.splitter {
-            splitter.push(text.get(..end).unwrap_or_default(), |piece| pieces.push(piece));
+            splitter.push(read, |piece| pieces.push(piece));
         }
         pieces.into_iter().filter_map(|piece| self.verify_piece(&piece)).collect()
     }

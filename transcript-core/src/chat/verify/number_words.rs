@@ -127,6 +127,16 @@ impl NumberWords {
         }
         values
     }
+
+    /// The number that a folded word is, written with digits or as a word; `None` for several numbers.
+    pub(in crate::chat) fn number(&self, word: &str) -> Option<u64> {
+        if word.bytes().all(|byte| byte.is_ascii_digit()) {
+            return word.parse().ok();
+        }
+        let mut builder = NumberBuilder::default();
+        let is_one = self.values(word).into_iter().all(|value| builder.add(value, self).is_none());
+        builder.finish().filter(|_| is_one)
+    }
 }
 
 /// Whether a folded word connects the parts of a number.
@@ -287,6 +297,16 @@ mod tests {
             ("en", "the pier", &[]),
         ] {
             assert_eq!(numbers(language, text), expect, "{text}");
+        }
+        for (language, word, expect) in [
+            ("en", "nine", Some(9)),
+            ("en", "9", Some(9)),
+            ("de", "neunzehnhundertzweiundsechzig", Some(1_962)),
+            ("en", "pier", None),
+            ("xx", "nine", None),
+            ("en", "99999999999999999999", None),
+        ] {
+            assert_eq!(NumberWords::new(language).number(word), expect, "{word}");
         }
         for (run, expect) in [
             ("一千二百", "1200"),
