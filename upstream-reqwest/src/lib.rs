@@ -33,6 +33,7 @@
 mod base_url;
 #[cfg(feature = "chat_model")]
 mod chat;
+mod deadline;
 #[cfg(feature = "chat_model")]
 mod embeddings;
 #[cfg(feature = "fuzzing")]
@@ -40,6 +41,8 @@ mod embeddings;
 pub mod fuzzing;
 mod http;
 mod instagram;
+#[cfg(any(feature = "chat_model", all(feature = "speech", unix)))]
+mod openai;
 #[cfg(any(feature = "ytdlp", feature = "speech"))]
 mod process;
 mod purge_hook;

@@ -16,7 +16,7 @@ use transcript_core::{
 use upstream_reqwest::PurgeHook;
 
 use crate::{
-    job::{JobHandle, Stopped},
+    job::{JobHandle, RoundLog, Stopped},
     read_cache::CHANGE_COUNTER_AGE_MAX,
     server_group::ServerGroup,
     system::SystemClock,
@@ -68,25 +68,21 @@ impl CachePurger {
 
     async fn run(self, mut stopped: Stopped) {
         let (mut first_purges, mut pause) = (FirstPurges::new(), POLL_INTERVAL);
+        let log = RoundLog::new("cache purge");
         while !stopped.sleep(pause).await {
             let (purger, purges) = (self.clone(), std::mem::take(&mut first_purges));
             let Some(ended) = stopped.run(async move { purger.purge_changed(purges).await }).await else {
                 break;
             };
+            let ended = ended.map(|(purges, purged)| {
+                first_purges = purges;
+                purged
+            });
+            log.record(&ended);
             pause = match ended {
-                Ok((purges, Ok(()))) => {
-                    first_purges = purges;
-                    POLL_INTERVAL
-                }
-                Ok((purges, Err(error))) => {
-                    first_purges = purges;
-                    tracing::warn!(%error, retry_s = pause.as_secs(), "cache purge failed");
-                    pause.saturating_mul(2).min(PAUSE_MAX)
-                }
-                Err(error) => {
-                    tracing::error!(%error, "cache purge panicked");
-                    PAUSE_MAX
-                }
+                Ok(Ok(())) => POLL_INTERVAL,
+                Ok(Err(_)) => pause.saturating_mul(2).min(PAUSE_MAX),
+                Err(_) => PAUSE_MAX,
             };
         }
         self.servers.release_lead(LEADER_NAME, self.clock.as_ref()).await;

@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::{runtime::Handle, time::Instant};
 use transcript_core::{
-    Clock, FailureLog, Result,
+    Clock, Result,
     archive::{Archive, CompactOutcome, CompactRequest},
     debug_fields,
     ids::Cursor,
@@ -15,7 +15,7 @@ use transcript_core::{
 };
 
 use crate::{
-    job::{JobHandle, Stopped},
+    job::{JobHandle, RoundLog, Stopped},
     server_group::ServerGroup,
     system::SystemClock,
 };
@@ -60,7 +60,7 @@ impl Compaction {
     }
 
     async fn run(self, mut stopped: Stopped) {
-        let (mut after, mut pause, failures) = (None, START, FailureLog::new());
+        let (mut after, mut pause, log) = (None, START, RoundLog::new("compaction of old transcripts"));
         while !stopped.sleep(pause).await {
             if !self.servers.try_lead(LEADER_NAME, self.clock.as_ref(), LEAD_TIMEOUT).await {
                 (after, pause) = (None, RETRY);
@@ -70,26 +70,16 @@ impl Compaction {
             let Some(ended) = stopped.run(async move { job.compact_page(position).await }).await else {
                 break;
             };
+            log.record(&ended);
             pause = match ended {
                 Ok(Ok(next)) => {
-                    if let Some(failures) = failures.succeeded() {
-                        tracing::info!(failures, "compaction of old transcripts works again");
-                    }
                     after = next;
                     let is_end = after.is_none();
                     let rest = started.elapsed().saturating_mul(PAUSE_FACTOR).clamp(PAUSE_MIN, RETRY);
                     if is_end { PAUSE_MAX } else { rest }
                 }
-                Ok(Err(error)) => {
-                    if let Some(failures) = failures.failed() {
-                        tracing::warn!(%error, failures, "compaction of old transcripts failed; it is repeated");
-                    }
-                    RETRY
-                }
-                Err(error) => {
-                    tracing::error!(%error, "compaction of old transcripts panicked");
-                    PAUSE_MAX
-                }
+                Ok(Err(_)) => RETRY,
+                Err(_) => PAUSE_MAX,
             };
             if pause >= PAUSE_MAX {
                 self.servers.release_lead(LEADER_NAME, self.clock.as_ref()).await;

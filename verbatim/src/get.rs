@@ -189,7 +189,7 @@ impl ArchiveTools {
     /// Adds the known tracks of a video to a failure for one language.
     async fn with_languages(&self, video: &VideoId, outcome: GetOutcome) -> GetOutcome {
         match outcome {
-            GetOutcome::Missing(missing) if missing.detail.as_deref() == Some("no_language") => {
+            GetOutcome::Missing(missing) if missing.detail.as_deref() == Some(no_language()) => {
                 let languages = self.transcripts.available_tracks(video, &missing.languages).await;
                 GetOutcome::Missing(UnavailableTranscript { languages, ..missing })
             }
@@ -353,11 +353,14 @@ fn lacks_language(outcome: Option<&FetchOutcome>) -> bool {
         // Without a supplier, another language may be archived.
         None | Some(FetchOutcome::NoSupplier) => true,
         Some(FetchOutcome::SupplyFailed(failure)) => matches!(failure.reason(), SupplyReason::NoLanguage(_)),
-        Some(FetchOutcome::Absent(absence)) => {
-            absence.reason == SupplyReason::NoLanguage(Vec::new()).as_str()
-        }
+        Some(FetchOutcome::Absent(absence)) => absence.reason == no_language(),
         Some(_) => false,
     }
+}
+
+/// The detail of a video without a transcript in the requested language.
+fn no_language() -> &'static str {
+    SupplyReason::NoLanguage(Vec::new()).as_str()
 }
 
 /// Maps an error of a store: `Invalid` becomes `Unexpected`, as the caller's link is not the cause.

@@ -1,12 +1,14 @@
 //! Background jobs of a process, which end when they are asked to.
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
 use tokio::{
     runtime::Handle,
     sync::oneshot,
-    task::{JoinHandle, JoinSet},
+    task::{JoinError, JoinHandle, JoinSet},
+    time::sleep,
 };
+use transcript_core::{FailureLog, Result};
 
 /// A running job. Drop stops it at once; the next start continues with what is left.
 #[derive(Debug)]
@@ -57,10 +59,10 @@ impl Stopped {
     }
 
     /// Waits; returns whether the job must end.
-    pub(crate) async fn sleep(&mut self, pause: std::time::Duration) -> bool {
+    pub(crate) async fn sleep(&mut self, pause: Duration) -> bool {
         tokio::select! {
             _ = &mut self.0 => true,
-            () = tokio::time::sleep(pause) => false,
+            () = sleep(pause) => false,
         }
     }
 
@@ -70,7 +72,7 @@ impl Stopped {
     pub(crate) async fn run<T: Send + 'static>(
         &mut self,
         round: impl Future<Output = T> + Send + 'static,
-    ) -> Option<Result<T, tokio::task::JoinError>> {
+    ) -> Option<Result<T, JoinError>> {
         let mut tasks = JoinSet::new();
         tasks.spawn(round);
         tokio::select! {
@@ -79,6 +81,55 @@ impl Stopped {
                 None
             }
             ended = tasks.join_next() => ended,
+        }
+    }
+
+    /// Runs a round at once and after each pause, until the job must end.
+    pub(crate) async fn repeat<F>(
+        mut self,
+        name: &'static str,
+        pause: Duration,
+        round: impl Fn() -> F + Send + Sync,
+    ) where
+        F: Future<Output = Result<()>> + Send + 'static,
+    {
+        let (mut wait, log) = (Duration::ZERO, RoundLog::new(name));
+        while !self.sleep(wait).await {
+            let Some(ended) = self.run(round()).await else { break };
+            log.record(&ended);
+            wait = pause;
+        }
+    }
+}
+
+/// The log of a job's rounds. A lasting failure is logged when it begins, once a minute, and when it ends.
+#[derive(Debug)]
+pub(crate) struct RoundLog {
+    name: &'static str,
+    failures: FailureLog,
+}
+
+impl RoundLog {
+    /// The log of the job with this name, with which its lines begin.
+    pub(crate) fn new(name: &'static str) -> Self {
+        Self { name, failures: FailureLog::new() }
+    }
+
+    /// Logs how a round ended. A panic is always logged.
+    pub(crate) fn record<T>(&self, ended: &Result<Result<T>, JoinError>) {
+        let name = self.name;
+        match ended {
+            Ok(Ok(_)) => {
+                if let Some(failures) = self.failures.succeeded() {
+                    tracing::info!(failures, "{name} works again");
+                }
+            }
+            Ok(Err(error)) => {
+                if let Some(failures) = self.failures.failed() {
+                    tracing::warn!(%error, failures, "{name} failed; it is repeated");
+                }
+            }
+            Err(error) => tracing::error!(%error, "{name} panicked"),
         }
     }
 }

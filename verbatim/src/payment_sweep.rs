@@ -11,11 +11,7 @@ use transcript_core::{
     accounts::payments::{Payments, SWEEP_EVERY},
 };
 
-use crate::{
-    job::{JobHandle, Stopped},
-    server_group::ServerGroup,
-    system::SystemClock,
-};
+use crate::{job::JobHandle, server_group::ServerGroup, system::SystemClock};
 
 /// Name of the leader lease: of the servers on one database, one at a time reconciles.
 const LEADER_NAME: &str = "payments";
@@ -34,7 +30,18 @@ pub(crate) fn start_if_selling(
 }
 
 fn start(runtime: &Handle, payments: watch::Receiver<Payments>, leader: SweepLeader) -> JobHandle {
-    JobHandle::start(runtime, |stopped| run(payments, leader, stopped))
+    let refunds_since = Arc::new(Mutex::new(None));
+    let round = move || {
+        let newest = payments.borrow().clone();
+        let sweep = sweep_as_leader(newest, leader.clone(), Arc::clone(&refunds_since));
+        async move {
+            // Each part logs its own error, and the pause after it is the same: an unavailable provider is not called
+            // more often.
+            sweep.await;
+            Ok(())
+        }
+    };
+    JobHandle::start(runtime, |stopped| stopped.repeat("payment sweep", SWEEP_EVERY, round))
 }
 
 /// The servers on one database, and their common clock.
@@ -42,22 +49,6 @@ fn start(runtime: &Handle, payments: watch::Receiver<Payments>, leader: SweepLea
 struct SweepLeader {
     servers: ServerGroup,
     clock: Arc<SystemClock>,
-}
-
-async fn run(payments: watch::Receiver<Payments>, leader: SweepLeader, mut stopped: Stopped) {
-    let refunds_since = Arc::new(Mutex::new(None));
-    loop {
-        let newest = payments.borrow().clone();
-        match stopped.run(sweep_as_leader(newest, leader.clone(), Arc::clone(&refunds_since))).await {
-            None => return,
-            Some(Err(error)) => tracing::error!(%error, "payment sweep panicked"),
-            Some(Ok(())) => {}
-        }
-        // The pause is the same after an error: an unavailable provider is not called more often.
-        if stopped.sleep(SWEEP_EVERY).await {
-            return;
-        }
-    }
 }
 
 async fn sweep_as_leader(

@@ -40,11 +40,15 @@ const SELECTIONS_PART: u64 = 4;
 /// only passed on is never decompressed and takes a fraction of the memory. A program that changes the archive through
 /// the same facade calls [`TranscriptCache::invalidate_all`].
 #[derive(Clone, Debug)]
-pub struct TranscriptCache {
-    verbatim: Arc<Verbatim>,
+pub struct TranscriptCache(Arc<SharedCache>);
+
+/// What the clones of a cache share.
+#[derive(Debug)]
+struct SharedCache {
+    verbatim: Verbatim,
     cache: Arc<CachedTranscripts>,
     /// The largest change counter of a cached transcript. Those with a smaller one can no longer be selected.
-    latest_changes: Arc<AtomicU64>,
+    latest_changes: AtomicU64,
 }
 
 type CachedTranscripts = ReadCache<Arc<GetRequest>, Arc<TranscriptKey>, Arc<TranscriptKey>, CachedForm>;
@@ -100,18 +104,18 @@ impl TranscriptCache {
         let selections = bytes_max / SELECTIONS_PART;
         let budget = ReadCacheBudget { selections, cheap_forms: bytes_max - selections, costly_forms: 0 };
         let cache = Arc::new(ReadCache::new(verbatim.transcripts().clone(), budget, Duration::ZERO));
-        Self { verbatim: Arc::new(verbatim), cache, latest_changes: Arc::default() }
+        Self(Arc::new(SharedCache { verbatim, cache, latest_changes: AtomicU64::new(0) }))
     }
 
     /// The underlying facade.
     pub fn verbatim(&self) -> &Verbatim {
-        &self.verbatim
+        &self.0.verbatim
     }
 
     /// Returns a cached transcript that is known to be valid, without waiting.
     pub fn peek(&self, request: &GetRequest) -> Option<ArchivedTranscript> {
-        let key = self.cache.selection(request, Instant::now())?;
-        let form = self.cache.form(&key)?;
+        let key = self.0.cache.selection(request, Instant::now())?;
+        let form = self.0.cache.form(&key)?;
         Some(self.archived(key, form))
     }
 
@@ -120,17 +124,17 @@ impl TranscriptCache {
     /// `None` if there is none, or if the archive fails; [`Verbatim::get`] returns the reason. It can be awaited on any
     /// executor. A lazy transcript takes one read of the archive.
     pub async fn get(&self, request: &Arc<GetRequest>) -> Option<ArchivedTranscript> {
-        if let Some(key) = self.cache.selection_or_wait(&**request).await
-            && let Some(form) = self.cache.form(&key)
+        if let Some(key) = self.0.cache.selection_or_wait(&**request).await
+            && let Some(form) = self.0.cache.form(&key)
         {
             return Some(self.archived(key, form));
         }
         let selector = request.selector().ok()?;
         let Ok(VideoLink::Video(video)) = VideoLink::parse(&request.link) else { return None };
         let started_at = Instant::now();
-        if let Some(lazy) = self.verbatim.transcripts().find_lazy(&video, &selector).await.ok()? {
+        if let Some(lazy) = self.0.verbatim.transcripts().find_lazy(&video, &selector).await.ok()? {
             let changes = lazy.change_counter();
-            self.cache.monitor().record(changes, started_at);
+            self.0.cache.monitor().record(changes, started_at);
             let form = if matches!(selector, TrackSelector::Language(_)) {
                 // Archives of earlier versions keep machine translations for languages, and only the decoded transcript
                 // names its track.
@@ -141,8 +145,8 @@ impl TranscriptCache {
             };
             return Some(self.insert(request, TranscriptKey { video, selector, changes }, form));
         }
-        let changes = self.cache.monitor().read().await?;
-        match self.verbatim.transcripts().find(&video, &selector).await {
+        let changes = self.0.cache.monitor().read().await?;
+        match self.0.verbatim.transcripts().find(&video, &selector).await {
             Ok(archive::FindOutcome::Transcript(stored)) => Some(self.insert(
                 request,
                 TranscriptKey { video, selector, changes },
@@ -155,16 +159,16 @@ impl TranscriptCache {
     /// Caches a transcript if it was requested before.
     fn insert(&self, request: &Arc<GetRequest>, key: TranscriptKey, form: CachedForm) -> ArchivedTranscript {
         let (key, link_bytes, bytes) = (Arc::new(key), request.link.len(), form.memory_bytes());
-        if link_bytes <= LINK_MAX && self.cache.admit(&**request, bytes) {
+        if link_bytes <= LINK_MAX && self.0.cache.admit(&**request, bytes) {
             let changes = key.changes;
-            let latest = self.latest_changes.fetch_max(changes, Ordering::Relaxed);
+            let latest = self.0.latest_changes.fetch_max(changes, Ordering::Relaxed);
             if latest < changes {
-                self.cache.retain_forms(|key| changes <= key.changes);
+                self.0.cache.retain_forms(|key| changes <= key.changes);
             } else if changes < latest {
                 return self.archived(key, form);
             }
-            self.cache.insert_selection(Arc::clone(request), link_bytes as u64, Arc::clone(&key), changes);
-            self.cache.insert_form(Arc::clone(&key), form.clone(), bytes);
+            self.0.cache.insert_selection(Arc::clone(request), link_bytes as u64, Arc::clone(&key), changes);
+            self.0.cache.insert_form(Arc::clone(&key), form.clone(), bytes);
         }
         self.archived(key, form)
     }
@@ -173,14 +177,14 @@ impl TranscriptCache {
         match form {
             CachedForm::Decoded(stored) => ArchivedTranscript::decoded(stored),
             CachedForm::Lazy(lazy) => {
-                ArchivedTranscript::lazy(LazyEntry { lazy, cache: Arc::downgrade(&self.cache), key })
+                ArchivedTranscript::lazy(LazyEntry { lazy, cache: Arc::downgrade(&self.0.cache), key })
             }
         }
     }
 
     /// Removes all entries; required after a change of the archive.
     pub fn invalidate_all(&self) {
-        self.cache.invalidate_all();
+        self.0.cache.invalidate_all();
     }
 }
 

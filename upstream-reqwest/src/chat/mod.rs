@@ -16,7 +16,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use http::{HeaderValue, StatusCode, header};
+use http::{StatusCode, header};
 use reqwest::Response;
 use tokio::time::timeout;
 use transcript_core::{
@@ -24,21 +24,20 @@ use transcript_core::{
     chat::{ChatMessage, ChatModel, DeltaSink, ModelReply, ModelRequest, TokenUsage},
     retry::retry,
 };
-use url::Url;
 
 pub use options::ChatModelOptions;
 use stream::{SseParser, ThinkFilter};
 use wire::{CompletionRequest, CompletionResponse, ServiceQuirks};
 
-use crate::http::{
-    HttpError, bearer, build_service_client, parse_retry_after, post_json, read_body, retry_policy,
+use crate::{
+    http::{HttpError, read_body, retry_policy},
+    openai::{OpenAiEndpoint, ServiceFault, contains, read_error, throttled_retry},
 };
 
 /// Timeout of a connection attempt.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum length of a response: a stream has about 300 bytes per word.
 const ANSWER_MAX: usize = 4 << 20;
-const ERROR_BODY_MAX: usize = 64 << 10;
 /// The longest `Retry-After` that is waited for.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(20);
 /// How often a request is adapted to a service that rejects a parameter.
@@ -49,14 +48,12 @@ const ADAPTATIONS_MAX: u32 = 4;
 /// Answers are streamed. A parameter that the service rejects (a temperature, the older name of the token limit) is
 /// omitted from then on. Errors are retried until the first text arrives; the whole call takes at most `timeout`.
 pub struct OpenAiChat {
-    client: reqwest::Client,
-    url: Url,
-    authorization: Option<HeaderValue>,
+    endpoint: OpenAiEndpoint,
     options: ChatModelOptions,
     quirks: Mutex<ServiceQuirks>,
 }
 
-transcript_core::debug_fields!(OpenAiChat |this| { host: this.url.host_str() });
+transcript_core::debug_fields!(OpenAiChat |this| { host: this.endpoint.host() });
 
 /// Why a call failed. It contains no text of the service, which may include the key or the question.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -175,11 +172,9 @@ impl OpenAiChat {
     /// [`ErrorKind::Invalid`], naming the setting that is wrong.
     pub fn new(options: ChatModelOptions) -> Result<Self> {
         let url = options.check()?;
-        let authorization = options.api_key.as_deref().map(bearer).transpose();
-        let authorization = authorization
-            .map_err(|_| Error::invalid("chat.api_key has a character that a header cannot hold"))?;
-        let client = build_service_client(options.ca_file.as_deref(), None, CONNECT_TIMEOUT, None)?;
-        Ok(Self { client, url, authorization, options, quirks: Mutex::default() })
+        let (key, ca_file) = (options.api_key.as_deref(), options.ca_file.as_deref());
+        let endpoint = OpenAiEndpoint::new(url, key, "chat.api_key", ca_file, CONNECT_TIMEOUT)?;
+        Ok(Self { endpoint, options, quirks: Mutex::default() })
     }
 
     async fn complete_with_retries(
@@ -192,8 +187,7 @@ impl OpenAiChat {
         let shared = tokio::sync::Mutex::new((state, 0));
         let judge = |_, (failure, has_begun): &(ChatFailure, bool)| match failure {
             failure if *has_begun || !failure.is_transient() => Retry::Never,
-            ChatFailure::Throttled(Some(named)) if *named > RETRY_AFTER_MAX => Retry::Never,
-            ChatFailure::Throttled(Some(named)) => Retry::After(*named),
+            ChatFailure::Throttled(named) => throttled_retry(*named, RETRY_AFTER_MAX),
             _ => Retry::Backoff,
         };
         let call = |attempt| {
@@ -241,13 +235,10 @@ impl OpenAiChat {
         let quirks = *self.quirks.lock().unwrap_or_else(PoisonError::into_inner);
         let body = serde_json::to_vec(&CompletionRequest::new(&self.options.model, messages, tokens, quirks));
         let body = body.map_err(|_| ChatFailure::Foreign("the request cannot be encoded"))?;
-        let sent = post_json(&self.client, &self.url, self.authorization.as_ref(), body).await;
+        let sent = self.endpoint.post("application/json", body.into()).await;
         let response = sent.map_err(ChatFailure::Unreachable)?;
-        let status = response.status();
-        if !status.is_success() {
-            let wait = parse_retry_after(response.headers());
-            // An error response is valid without a readable body.
-            let body = read_body(response, ERROR_BODY_MAX).await.unwrap_or_default();
+        if !response.status().is_success() {
+            let (status, wait, body) = read_error(response).await;
             return Err(classify_error(status, wait, &body, quirks));
         }
         let kind = response.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
@@ -317,23 +308,20 @@ fn classify_error(
     body: &[u8],
     quirks: ServiceQuirks,
 ) -> ChatFailure {
-    let says = |word: &str| body.windows(word.len()).any(|window| window == word.as_bytes());
-    match status.as_u16() {
-        401 | 403 => ChatFailure::Key,
-        402 => ChatFailure::QuotaExceeded,
-        429 if says("insufficient_quota") => ChatFailure::QuotaExceeded,
-        429 => ChatFailure::Throttled(wait),
-        404 | 405 => ChatFailure::Unknown,
-        413 => ChatFailure::TooLong,
-        400 | 422 if says("context_length") || says("context window") || says("exceed_context") => {
-            ChatFailure::TooLong
+    let is_too_long =
+        || ["context_length", "context window", "exceed_context"].iter().any(|word| contains(body, word));
+    match ServiceFault::new(status, wait, body) {
+        ServiceFault::Key => ChatFailure::Key,
+        ServiceFault::QuotaExceeded => ChatFailure::QuotaExceeded,
+        ServiceFault::Throttled(wait) => ChatFailure::Throttled(wait),
+        ServiceFault::Unknown => ChatFailure::Unknown,
+        ServiceFault::TooLarge => ChatFailure::TooLong,
+        ServiceFault::Rejected(400 | 422) if is_too_long() => ChatFailure::TooLong,
+        ServiceFault::Rejected(status @ (400 | 422)) => {
+            quirks.adapted_to(body).map_or(ChatFailure::Rejected(status), ChatFailure::Dialect)
         }
-        400 | 422 => {
-            quirks.adapted_to(body).map_or(ChatFailure::Rejected(status.as_u16()), ChatFailure::Dialect)
-        }
-        503 if wait.is_some() => ChatFailure::Throttled(wait),
-        408 | 500.. => ChatFailure::ServerError(status.as_u16()),
-        status => ChatFailure::Rejected(status),
+        ServiceFault::Rejected(status) => ChatFailure::Rejected(status),
+        ServiceFault::ServerError(status) => ChatFailure::ServerError(status),
     }
 }
 

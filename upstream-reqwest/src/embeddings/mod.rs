@@ -10,20 +10,20 @@ mod wire;
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use http::{HeaderValue, StatusCode};
+use http::StatusCode;
 use tokio::{task::JoinSet, time::timeout};
 use transcript_core::{
     Error, ErrorKind, Result, Retry,
     chat::{EMBED_TEXTS_MAX, EmbedPurpose, Embedder},
     retry::retry,
 };
-use url::Url;
 
 pub use options::EmbeddingsOptions;
 use wire::{EmbeddingsRequest, EmbeddingsResponse};
 
-use crate::http::{
-    HttpError, bearer, build_service_client, parse_retry_after, post_json, read_body, retry_policy,
+use crate::{
+    http::{HttpError, read_body, retry_policy},
+    openai::{OpenAiEndpoint, ServiceFault, read_error, throttled_retry},
 };
 
 /// Timeout of a connection attempt.
@@ -48,14 +48,12 @@ pub struct EmbeddingsService {
 }
 
 struct ServiceClient {
-    client: reqwest::Client,
-    url: Url,
-    authorization: Option<HeaderValue>,
+    endpoint: OpenAiEndpoint,
     name: String,
     options: EmbeddingsOptions,
 }
 
-transcript_core::debug_fields!(EmbeddingsService |this| { host: this.inner.url.host_str() });
+transcript_core::debug_fields!(EmbeddingsService |this| { host: this.inner.endpoint.host() });
 
 /// Why a request failed. It contains no text of the service, which may include the key or the texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,6 +64,8 @@ enum EmbeddingsFailure {
     Throttled(Option<Duration>),
     /// The service rejected the key.
     Key,
+    /// The quota at the service is used up.
+    QuotaExceeded,
     /// The service does not know the model or the URL.
     Unknown,
     /// The service rejected the request, with this status.
@@ -77,25 +77,23 @@ enum EmbeddingsFailure {
 }
 
 impl EmbeddingsFailure {
-    /// Classifies an error response by its status.
-    fn new(status: StatusCode, wait: Option<Duration>) -> Self {
-        match status.as_u16() {
-            401 | 403 => Self::Key,
-            404 | 405 => Self::Unknown,
-            429 => Self::Throttled(wait),
-            503 if wait.is_some() => Self::Throttled(wait),
-            408 | 500.. => Self::ServerError(status.as_u16()),
-            status => Self::Rejected(status),
+    /// Classifies an error response. Its text is inspected but never reported: it may contain the key.
+    fn new(status: StatusCode, wait: Option<Duration>, body: &[u8]) -> Self {
+        match ServiceFault::new(status, wait, body) {
+            ServiceFault::Key => Self::Key,
+            ServiceFault::QuotaExceeded => Self::QuotaExceeded,
+            ServiceFault::Throttled(wait) => Self::Throttled(wait),
+            ServiceFault::Unknown => Self::Unknown,
+            ServiceFault::TooLarge | ServiceFault::Rejected(_) => Self::Rejected(status.as_u16()),
+            ServiceFault::ServerError(status) => Self::ServerError(status),
         }
     }
 
     /// Whether and when the same request is repeated.
     fn retry(&self) -> Retry {
         match self {
-            Self::Throttled(Some(named)) if *named > RETRY_AFTER_MAX => Retry::Never,
-            Self::Throttled(Some(named)) => Retry::After(*named),
-            Self::Throttled(None)
-            | Self::ServerError(_)
+            Self::Throttled(named) => throttled_retry(*named, RETRY_AFTER_MAX),
+            Self::ServerError(_)
             | Self::Unreachable(HttpError::Timeout | HttpError::Unreachable(_) | HttpError::CutOff) => {
                 Retry::Backoff
             }
@@ -107,12 +105,13 @@ impl EmbeddingsFailure {
         let kind = match &self {
             Self::Unreachable(_) | Self::Throttled(_) | Self::ServerError(_) => ErrorKind::Unavailable,
             Self::Unreadable => ErrorKind::Corrupt,
-            Self::Key | Self::Unknown | Self::Rejected(_) => ErrorKind::Invalid,
+            Self::Key | Self::QuotaExceeded | Self::Unknown | Self::Rejected(_) => ErrorKind::Invalid,
         };
         let message = match &self {
             Self::Unreachable(fault) => format!("the embeddings service is unavailable ({fault:?})"),
             Self::Throttled(_) => "the embeddings service receives too many requests".to_owned(),
             Self::Key => "the embeddings service rejected chat.embeddings_api_key".to_owned(),
+            Self::QuotaExceeded => "the quota at the embeddings service is used up".to_owned(),
             Self::Unknown => "the embeddings service does not know the model or the URL: check \
                               chat.embeddings_model and chat.embeddings_url"
                 .to_owned(),
@@ -137,13 +136,10 @@ impl EmbeddingsService {
     /// [`ErrorKind::Invalid`], naming the setting that is wrong.
     pub fn new(options: EmbeddingsOptions) -> Result<Self> {
         let url = options.check()?;
-        let authorization = options.api_key.as_deref().map(bearer).transpose();
-        let authorization = authorization.map_err(|_| {
-            Error::invalid("chat.embeddings_api_key has a character that a header cannot hold")
-        })?;
-        let client = build_service_client(options.ca_file.as_deref(), None, CONNECT_TIMEOUT, None)?;
+        let (key, ca_file) = (options.api_key.as_deref(), options.ca_file.as_deref());
+        let endpoint = OpenAiEndpoint::new(url, key, "chat.embeddings_api_key", ca_file, CONNECT_TIMEOUT)?;
         let name = options.name();
-        Ok(Self { inner: Arc::new(ServiceClient { client, url, authorization, name, options }) })
+        Ok(Self { inner: Arc::new(ServiceClient { endpoint, name, options }) })
     }
 
     /// Embeds all batches, a few at a time.
@@ -184,11 +180,11 @@ impl ServiceClient {
     async fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, EmbeddingsFailure> {
         let body = EmbeddingsRequest { model: &self.options.model, input: texts, encoding_format: "float" };
         let body = serde_json::to_vec(&body).map_err(|_| EmbeddingsFailure::Unreadable)?;
-        let sent = post_json(&self.client, &self.url, self.authorization.as_ref(), body).await;
+        let sent = self.endpoint.post("application/json", body.into()).await;
         let response = sent.map_err(EmbeddingsFailure::Unreachable)?;
-        let status = response.status();
-        if !status.is_success() {
-            return Err(EmbeddingsFailure::new(status, parse_retry_after(response.headers())));
+        if !response.status().is_success() {
+            let (status, wait, body) = read_error(response).await;
+            return Err(EmbeddingsFailure::new(status, wait, &body));
         }
         let body = read_body(response, ANSWER_MAX).await.map_err(|fault| match fault {
             HttpError::TooLarge => EmbeddingsFailure::Unreadable,
@@ -232,18 +228,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn error_response_is_classified_by_status() {
+    fn error_response_is_classified() {
         let wait = Some(Duration::from_secs(2));
-        for (status, expect, retry) in [
-            (401, EmbeddingsFailure::Key, Retry::Never),
-            (404, EmbeddingsFailure::Unknown, Retry::Never),
-            (400, EmbeddingsFailure::Rejected(400), Retry::Never),
-            (429, EmbeddingsFailure::Throttled(wait), Retry::After(Duration::from_secs(2))),
-            (503, EmbeddingsFailure::Throttled(wait), Retry::After(Duration::from_secs(2))),
-            (500, EmbeddingsFailure::ServerError(500), Retry::Backoff),
+        let no_quota = r#"{"error":{"code":"insufficient_quota"}}"#;
+        for (status, body, expect, retry) in [
+            (401, "", EmbeddingsFailure::Key, Retry::Never),
+            (402, "", EmbeddingsFailure::QuotaExceeded, Retry::Never),
+            (429, no_quota, EmbeddingsFailure::QuotaExceeded, Retry::Never),
+            (404, "", EmbeddingsFailure::Unknown, Retry::Never),
+            (400, "", EmbeddingsFailure::Rejected(400), Retry::Never),
+            (413, "", EmbeddingsFailure::Rejected(413), Retry::Never),
+            (429, "slow down", EmbeddingsFailure::Throttled(wait), Retry::After(Duration::from_secs(2))),
+            (503, "", EmbeddingsFailure::Throttled(wait), Retry::After(Duration::from_secs(2))),
+            (500, "", EmbeddingsFailure::ServerError(500), Retry::Backoff),
         ] {
-            let failure = EmbeddingsFailure::new(StatusCode::from_u16(status).unwrap(), wait);
-            assert_eq!((&failure, failure.retry()), (&expect, retry), "{status}");
+            let code = StatusCode::from_u16(status).unwrap();
+            let failure = EmbeddingsFailure::new(code, wait, body.as_bytes());
+            assert_eq!((&failure, failure.retry()), (&expect, retry), "{status} {body}");
         }
         let long = EmbeddingsFailure::Throttled(Some(Duration::from_secs(60)));
         assert_eq!(long.retry(), Retry::Never);

@@ -46,7 +46,7 @@ pub(crate) use program_egress::ProgramEgress;
 pub(crate) use request::{HttpRequest, HttpResponse, is_allowed};
 #[cfg(feature = "webhooks")]
 pub(crate) use service_client::build_webhook_client;
-pub(crate) use service_client::{bearer, build_service_client, post_json};
+pub(crate) use service_client::{bearer, build_service_client};
 use tls::TlsConfigFactory;
 
 use egress_pool::EgressPool;

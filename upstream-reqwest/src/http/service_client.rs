@@ -5,16 +5,12 @@
 
 use std::{path::Path, time::Duration};
 
-use http::{
-    HeaderValue,
-    header::{AUTHORIZATION, CONTENT_TYPE, InvalidHeaderValue},
-};
+use http::{HeaderValue, header::InvalidHeaderValue};
 use transcript_core::{Error, Result};
-use url::Url;
 
 #[cfg(feature = "webhooks")]
 use super::resolve::{PublicOnly, SystemResolver};
-use super::{HttpError, ProxyVariables, TlsConfigFactory};
+use super::{ProxyVariables, TlsConfigFactory};
 
 /// Builds a client without redirects that trusts the system's certificates and a PEM file.
 ///
@@ -70,24 +66,6 @@ fn client_builder(ca_file: Option<&Path>, connect_timeout: Duration) -> Result<r
 
 fn build(builder: reqwest::ClientBuilder) -> Result<reqwest::Client> {
     builder.build().map_err(|_| Error::unexpected("the HTTP client cannot be built"))
-}
-
-/// Sends JSON to a service, with its key if it requires one.
-///
-/// # Errors
-/// The service sent no response.
-pub(crate) async fn post_json(
-    client: &reqwest::Client,
-    url: &Url,
-    authorization: Option<&HeaderValue>,
-    body: Vec<u8>,
-) -> std::result::Result<reqwest::Response, HttpError> {
-    let request = client.post(url.clone()).header(CONTENT_TYPE, "application/json").body(body);
-    let request = match authorization {
-        Some(authorization) => request.header(AUTHORIZATION, authorization.clone()),
-        None => request,
-    };
-    request.send().await.map_err(|error| HttpError::from_reqwest(&error))
 }
 
 /// The `Authorization` header of a key, marked sensitive so that no log shows it.

@@ -9,9 +9,7 @@ const SEARCHED_BYTES_MAX: usize = 2 << 20;
 
 /// Classifies a page without the post's data.
 pub(super) fn page(page: &str) -> SocialFailure {
-    let end =
-        (0..=SEARCHED_BYTES_MAX.min(page.len())).rev().find(|&end| page.is_char_boundary(end)).unwrap_or(0);
-    let head = page.get(..end).unwrap_or(page);
+    let head = transcript_core::text::head(page, SEARCHED_BYTES_MAX);
     let has = |sign: &str| head.contains(sign);
     if has("PolarisErrorRoute") {
         SocialFailure::Removed

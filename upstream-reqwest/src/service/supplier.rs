@@ -1,6 +1,6 @@
 //! A Verbatim server as a supplier.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use http::{HeaderName, HeaderValue};
@@ -25,11 +25,10 @@ use super::{
     classify::{SupplyDecision, classify_response, supply_error},
     lookup::lookup,
 };
+use crate::deadline::call_end;
 
 /// The stage that is reported to waiters.
 const STAGE: &str = "asking a server";
-/// Safety margin before the caller's deadline.
-const DEADLINE_MARGIN: Duration = Duration::from_millis(250);
 
 /// Another Verbatim server as a supplier named `verbatim-service`, for all four platforms.
 ///
@@ -91,8 +90,7 @@ impl Supplier for ServiceSupplier {
         request: SupplyRequest,
         monitor: Arc<dyn SupplyMonitor>,
     ) -> std::result::Result<SupplyOutput, SupplyError> {
-        let left = request.deadline.since(self.clock.now());
-        let deadline = Instant::now() + left.saturating_sub(DEADLINE_MARGIN);
+        let deadline = call_end(self.clock.as_ref(), request.deadline);
         let lookup_request = ServiceLookup {
             language: request.selector.language().cloned(),
             translated: request.selector.takes(TrackKind::Translated),

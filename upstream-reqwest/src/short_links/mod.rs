@@ -12,7 +12,7 @@ mod request_profile;
 #[cfg(test)]
 mod tests;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -25,15 +25,16 @@ use transcript_core::{
 };
 use url::Url;
 
-use crate::http::{EgressSession, HttpRequest, HttpResponse, HttpTransport};
+use crate::{
+    deadline::call_end,
+    http::{EgressSession, HttpRequest, HttpResponse, HttpTransport},
+};
 use classify::{RedirectStep, classify_response};
 use failure::ShortLinkFailure;
 use request_profile::RequestProfile;
 
 /// Maximum number of redirects per link.
 const REDIRECTS_MAX: usize = 5;
-/// Safety margin before the caller's deadline, so that the resolver's own error still arrives.
-const DEADLINE_MARGIN: Duration = Duration::from_millis(250);
 
 /// Follows the short links of TikTok, Instagram and X.
 ///
@@ -90,8 +91,7 @@ impl LinkResolver for HttpShortLinkResolver {
             let message = format!("{} has no short links that need a request.", platform.name());
             return Err(SupplyError::new(SupplyReason::Misconfigured, message));
         };
-        let left = deadline.since(self.clock.now());
-        let deadline = Instant::now() + left.saturating_sub(DEADLINE_MARGIN);
+        let deadline = call_end(self.clock.as_ref(), deadline);
         self.follow(link, profile, deadline).await.map_err(|failure| {
             tracing::info!(platform = %platform, link = link.code(), ?failure, "short link resolution failed");
             failure.error(platform)

@@ -12,14 +12,13 @@ use transcript_core::{
 use url::Url;
 
 use super::SocialFailure;
-use crate::http::{
-    CookieJar, EgressSession, HttpError, HttpRequest, HttpResponse, HttpTransport, is_allowed, pause,
+use crate::{
+    deadline::lookup_end,
+    http::{
+        CookieJar, EgressSession, HttpError, HttpRequest, HttpResponse, HttpTransport, is_allowed, pause,
+    },
 };
 
-/// Safety margin before the caller's deadline, so that the supplier's own error still arrives.
-const DEADLINE_MARGIN: Duration = Duration::from_millis(250);
-/// Time limit of one session.
-const TIME_LIMIT: Duration = Duration::from_secs(60);
 /// Maximum number of redirects per request.
 const REDIRECTS_MAX: usize = 5;
 
@@ -54,12 +53,11 @@ impl<'a> PlatformSession<'a> {
         platform: &'static str,
         requests: u32,
     ) -> Self {
-        let left = request.deadline.since(clock.now());
         Self {
             video: &request.video,
             platform,
             monitor,
-            deadline: Instant::now() + left.saturating_sub(DEADLINE_MARGIN).min(TIME_LIMIT),
+            deadline: lookup_end(clock, request.deadline),
             egress: http.session().with_request_limit(requests),
             cookies: CookieJar::default(),
             retries: http.retries(),

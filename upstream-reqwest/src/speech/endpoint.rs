@@ -11,13 +11,15 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{HeaderValue, StatusCode, header};
+use http::StatusCode;
 use tokio::{
     sync::{Semaphore, SemaphorePermit},
     time::{Instant, sleep_until, timeout},
 };
-use transcript_core::{Error, Result as CoreResult, Retry, hex, retry::retry};
-use url::Url;
+use transcript_core::{
+    Result as CoreResult, Retry, hex,
+    retry::{Backoff, retry},
+};
 
 use super::{
     AudioFormat, SpeechOptions,
@@ -25,26 +27,24 @@ use super::{
     multipart::form,
     response::{self, Transcription},
 };
-use crate::http::{
-    HttpError, bearer, build_service_client, parse_retry_after, pause, read_body, retry_policy,
+use crate::{
+    http::{HttpError, pause, read_body, retry_policy},
+    openai::{OpenAiEndpoint, ServiceFault, contains, read_error},
 };
 
 /// Timeout of a connection attempt.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Maximum length of a response and of an error response. Ten minutes of speech have about 200 KB.
+/// Maximum length of a response. Ten minutes of speech have about 200 KB.
 const ANSWER_MAX: usize = 4 << 20;
-const ERROR_BODY_MAX: usize = 64 << 10;
 /// The field for the units of which times are requested.
 const GRANULARITIES: &str = "timestamp_granularities[]";
-/// The longest `Retry-After` that is waited for, and the shortest pause without one.
+/// The longest `Retry-After` that is waited for, and the pauses without one.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(120);
-const THROTTLED_MIN: Duration = Duration::from_secs(1);
+const THROTTLED: Backoff = Backoff { first: Duration::from_secs(1), max: Duration::from_secs(64) };
 
 /// A transcription service.
 pub(super) struct SpeechEndpoint {
-    client: reqwest::Client,
-    url: Url,
-    authorization: Option<HeaderValue>,
+    endpoint: OpenAiEndpoint,
     model: String,
     format: AudioFormat,
     timeout: Duration,
@@ -63,14 +63,10 @@ pub(super) struct SpeechEndpoint {
 impl SpeechEndpoint {
     pub(super) fn new(options: &SpeechOptions) -> CoreResult<Self> {
         let url = options.check()?;
-        let authorization = options.api_key.as_deref().map(bearer).transpose();
-        let authorization = authorization
-            .map_err(|_| Error::invalid("speech.api_key has a character that a header cannot hold"))?;
-        let client = build_service_client(options.ca_file.as_deref(), None, CONNECT_TIMEOUT, None)?;
+        let (key, ca_file) = (options.api_key.as_deref(), options.ca_file.as_deref());
+        let endpoint = OpenAiEndpoint::new(url, key, "speech.api_key", ca_file, CONNECT_TIMEOUT)?;
         Ok(Self {
-            client,
-            url,
-            authorization,
+            endpoint,
             model: options.model.clone(),
             format: options.format,
             timeout: options.timeout,
@@ -192,13 +188,8 @@ impl SpeechEndpoint {
         body: &Bytes,
         is_timed: bool,
     ) -> Result<Transcription, SpeechFailure> {
-        let mut request =
-            self.client.post(self.url.clone()).header(header::CONTENT_TYPE, media_type).body(body.clone());
-        if let Some(authorization) = &self.authorization {
-            request = request.header(header::AUTHORIZATION, authorization.clone());
-        }
         let started = Instant::now();
-        let result = timeout(self.timeout, send(request, is_timed)).await;
+        let result = timeout(self.timeout, self.send(media_type, body.clone(), is_timed)).await;
         let result = result.unwrap_or(Err(SpeechFailure::Unreachable(HttpError::Timeout)));
         tracing::debug!(
             bytes = body.len(),
@@ -208,23 +199,25 @@ impl SpeechEndpoint {
         );
         result
     }
-}
 
-transcript_core::debug_fields!(SpeechEndpoint |this| { host: this.url.host_str() });
-
-async fn send(request: reqwest::RequestBuilder, is_timed: bool) -> Result<Transcription, SpeechFailure> {
-    let fault = |error| SpeechFailure::Unreachable(HttpError::from_reqwest(&error));
-    let response = request.send().await.map_err(fault)?;
-    let status = response.status();
-    if status.is_success() {
-        let body = read_body(response, ANSWER_MAX).await.map_err(SpeechFailure::Unreachable)?;
-        return response::read(&body);
+    async fn send(
+        &self,
+        media_type: &str,
+        body: Bytes,
+        is_timed: bool,
+    ) -> Result<Transcription, SpeechFailure> {
+        let sent = self.endpoint.post(media_type, body).await;
+        let response = sent.map_err(SpeechFailure::Unreachable)?;
+        if response.status().is_success() {
+            let body = read_body(response, ANSWER_MAX).await.map_err(SpeechFailure::Unreachable)?;
+            return response::read(&body);
+        }
+        let (status, wait, body) = read_error(response).await;
+        Err(classify_error(status, wait, &body, is_timed))
     }
-    let wait = parse_retry_after(response.headers());
-    // An error response is valid without a readable body.
-    let body = read_body(response, ERROR_BODY_MAX).await.unwrap_or_default();
-    Err(classify_error(status, wait, &body, is_timed))
 }
+
+transcript_core::debug_fields!(SpeechEndpoint |this| { host: this.endpoint.host() });
 
 /// Classifies an error response. Its text is inspected but never reported: it may contain the key.
 pub(super) fn classify_error(
@@ -233,28 +226,25 @@ pub(super) fn classify_error(
     body: &[u8],
     is_timed: bool,
 ) -> SpeechFailure {
-    let says = |word: &str| body.windows(word.len()).any(|window| window == word.as_bytes());
-    match status.as_u16() {
-        401 | 403 => SpeechFailure::Key,
-        402 => SpeechFailure::QuotaExceeded,
-        429 if says("insufficient_quota") => SpeechFailure::QuotaExceeded,
-        429 => SpeechFailure::Throttled(wait),
-        404 | 405 => SpeechFailure::Unknown,
-        413 => SpeechFailure::PartTooLarge,
-        // Such an error may name the format too, which is needed for words.
-        status @ (400 | 422) if is_timed && says("timestamp_granularities") => {
-            SpeechFailure::Rejected(status)
-        }
-        400 | 422 if is_timed && (says("response_format") || says("verbose_json")) => SpeechFailure::Untimed,
-        503 if wait.is_some() => SpeechFailure::Throttled(wait),
-        408 | 500.. => SpeechFailure::ServerError(status.as_u16()),
-        status => SpeechFailure::Rejected(status),
+    let says = |word: &str| contains(body, word);
+    // An error about the times of words may name the format too, which they need.
+    let is_untimed =
+        || is_timed && !says("timestamp_granularities") && (says("response_format") || says("verbose_json"));
+    match ServiceFault::new(status, wait, body) {
+        ServiceFault::Key => SpeechFailure::Key,
+        ServiceFault::QuotaExceeded => SpeechFailure::QuotaExceeded,
+        ServiceFault::Throttled(wait) => SpeechFailure::Throttled(wait),
+        ServiceFault::Unknown => SpeechFailure::Unknown,
+        ServiceFault::TooLarge => SpeechFailure::PartTooLarge,
+        ServiceFault::Rejected(400 | 422) if is_untimed() => SpeechFailure::Untimed,
+        ServiceFault::Rejected(status) => SpeechFailure::Rejected(status),
+        ServiceFault::ServerError(status) => SpeechFailure::ServerError(status),
     }
 }
 
-/// The pause after throttling without a `Retry-After`: from 1 s, doubling.
+/// The pause after throttling without a `Retry-After`: up to 400 ms more than that of the backoff.
 fn throttled_pause(attempt: u32) -> Duration {
-    THROTTLED_MIN.saturating_mul(1 << attempt.min(6)) + pause(0, rand::random())
+    THROTTLED.pause(attempt, 1.0) + pause(0, rand::random())
 }
 
 /// A random boundary; it occurs in the audio with a probability of about 1 in 2¹²⁸.

@@ -23,7 +23,7 @@ mod words;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::timeout_at;
 use transcript_core::{
     Result,
     supplier::{
@@ -35,6 +35,7 @@ use transcript_core::{
 };
 
 use crate::{
+    deadline::call_end,
     http::HttpTransport,
     social::MediaSource,
     speech_options::{AudioFormat, SpeechOptions},
@@ -46,8 +47,6 @@ use transcribe::TranscriptionJob;
 
 /// The supplier's name.
 const NAME: &str = "speech-to-text";
-/// Safety margin before the caller's deadline, so that the supplier's own error still arrives.
-const DEADLINE_MARGIN: std::time::Duration = std::time::Duration::from_millis(250);
 
 /// Transcripts of a speech-to-text service, as a supplier named `speech-to-text`.
 ///
@@ -111,8 +110,7 @@ impl Supplier for SpeechToText {
             let message = format!("{NAME} does not support videos of {}.", request.video.platform().name());
             return Err(SupplyError::new(SupplyReason::Misconfigured, message));
         }
-        let left = request.deadline.since(self.clock.now()).saturating_sub(DEADLINE_MARGIN);
-        let deadline = Instant::now() + left;
+        let deadline = call_end(self.clock.as_ref(), request.deadline);
         let job = TranscriptionJob { speech: self, request: &request, monitor: monitor.as_ref(), deadline };
         timeout_at(deadline, job.run(&sources)).await.unwrap_or_else(|_| Err(SpeechFailure::TooSlow.error()))
     }

@@ -59,9 +59,7 @@ fn state(page: &str) -> Option<&str> {
 
 /// Classifies a page without state.
 fn classify_without_state(page: &str) -> SocialFailure {
-    let end =
-        (0..=SEARCHED_BYTES_MAX.min(page.len())).rev().find(|&end| page.is_char_boundary(end)).unwrap_or(0);
-    let head = page.get(..end).unwrap_or(page);
+    let head = transcript_core::text::head(page, SEARCHED_BYTES_MAX);
     let has = |sign: &str| head.contains(sign);
     // The plain word "captcha" occurs on normal pages, too.
     let captcha = ["captcha-init", "oec-ttweb-captcha", "secsdk-captcha", "captcha_container"];

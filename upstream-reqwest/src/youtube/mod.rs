@@ -24,10 +24,9 @@ mod tracks;
 #[cfg(feature = "ytdlp")]
 pub(crate) use media::FILES;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use async_trait::async_trait;
-use tokio::time::Instant;
 use transcript_core::{
     supplier::{
         Supplier, SupplierInfo, SupplyError, SupplyMonitor, SupplyOutput, SupplyReason, SupplyRequest,
@@ -41,17 +40,14 @@ pub use lists::YouTubeLists;
 #[cfg(feature = "ytdlp")]
 pub(crate) use lists::{absence, by_alert, no_tab};
 
-use crate::http::HttpTransport;
+use crate::{deadline::lookup_end, http::HttpTransport};
 use fetch::YouTubeFetch;
 
 /// The supplier's name.
 const NAME: &str = "youtube-captions";
-/// Safety margin before the caller's deadline, so that the supplier's own error still arrives.
-const DEADLINE_MARGIN: Duration = Duration::from_millis(250);
-/// Time and request limits of one lookup, over all clients and routes.
+/// Maximum number of requests of one lookup, over all clients and routes.
 ///
 /// YouTube soon blocks an address that repeats requests which it does not want to answer.
-const TIME_LIMIT: Duration = Duration::from_secs(60);
 const REQUESTS_MAX: u32 = 12;
 
 /// The captions of YouTube, as a supplier named `youtube-captions`.
@@ -74,22 +70,16 @@ impl YouTubeCaptions {
 
     /// Begins a fetch for this request, until shortly before its deadline.
     fn begin<'a>(&'a self, request: &'a SupplyRequest, monitor: &'a dyn SupplyMonitor) -> YouTubeFetch<'a> {
-        let left = request.deadline.since(self.clock.now());
         YouTubeFetch {
             request,
             monitor,
             clients: &self.options.clients,
-            deadline: Instant::now() + time_limit(left),
+            deadline: lookup_end(self.clock.as_ref(), request.deadline),
             session: self.http.session().with_request_limit(REQUESTS_MAX),
             visitor: None,
             retries: self.http.retries(),
         }
     }
-}
-
-/// Time limit of a lookup whose caller waits for `left`.
-fn time_limit(left: Duration) -> Duration {
-    left.saturating_sub(DEADLINE_MARGIN).min(TIME_LIMIT)
 }
 
 #[async_trait]

@@ -16,7 +16,6 @@ mod tests;
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
-    time::Duration,
 };
 
 use async_trait::async_trait;
@@ -28,7 +27,11 @@ use transcript_core::{
     video::Platform,
 };
 
-use crate::{http::HttpTransport, process};
+use crate::{
+    deadline::{call_end, lookup_end},
+    http::HttpTransport,
+    process,
+};
 use fetch::YtDlpFetch;
 pub use info::ytdlp_metadata;
 pub use lists::YtDlpLists;
@@ -36,9 +39,6 @@ pub use media::YtDlpMedia;
 
 /// The supplier's name.
 const NAME: &str = "yt-dlp";
-/// Time limit of one lookup, and the safety margin before the caller's deadline.
-const TIME_LIMIT: Duration = Duration::from_secs(60);
-const DEADLINE_MARGIN: Duration = Duration::from_millis(250);
 
 /// Captions that yt-dlp finds, as a supplier named `yt-dlp` for all four platforms.
 ///
@@ -76,13 +76,12 @@ impl YtDlp {
 
     /// Deadline of a lookup.
     fn deadline_for(&self, request: &SupplyRequest) -> Instant {
-        self.list_deadline(request.deadline).min(Instant::now() + TIME_LIMIT)
+        lookup_end(self.clock.as_ref(), request.deadline)
     }
 
     /// Deadline of a page of a list. It takes longer than a lookup: videos are counted from the first one.
     fn list_deadline(&self, deadline: Timestamp) -> Instant {
-        let left = deadline.since(self.clock.now());
-        Instant::now() + left.saturating_sub(DEADLINE_MARGIN)
+        call_end(self.clock.as_ref(), deadline)
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Tests with the real program are in the workspace's integration tests.
 
-use std::{fs, os::unix::fs::PermissionsExt as _};
+use std::{fs, os::unix::fs::PermissionsExt as _, time::Duration};
 
 use tempfile::TempDir;
 use transcript_core::{archive::TrackSelector, supplier::SupplyReason, time::Timestamp, video::VideoId};

@@ -6,10 +6,10 @@ use std::{
 };
 
 use tokio::runtime::Handle;
-use transcript_core::{FailureLog, Result, search::IndexProgress};
+use transcript_core::{Result, search::IndexProgress};
 
 use super::SearchService;
-use crate::job::{JobHandle, Stopped};
+use crate::job::{JobHandle, RoundLog, Stopped};
 
 /// Pause between two looks for changes: what is archived is found within a second. What is archived in that time is
 /// indexed together, because each step costs two commits.
@@ -69,34 +69,26 @@ impl IndexerJob {
 
     async fn run(self, mut stopped: Stopped) {
         let (mut pause, mut retry) = (Duration::ZERO, RETRY);
-        let (mut log, failures) = (BuildLog::default(), FailureLog::new());
+        let (mut build, log) = (BuildLog::default(), RoundLog::new("search indexing"));
         while !stopped.sleep(pause).await {
             let job = self.clone();
             let Some(ended) = stopped.run(async move { job.step_as_leader().await }).await else { break };
+            log.record(&ended);
             pause = match ended {
                 Ok(Ok((progress, is_step))) => {
-                    if let Some(failures) = failures.succeeded() {
-                        tracing::info!(failures, "search indexing works again");
-                    }
                     retry = RETRY;
                     if is_step {
-                        log.record(&progress);
+                        build.record(&progress);
                     }
                     (self.observer)(&progress);
                     // Other work of the process goes on between the steps of a build.
                     if is_step && progress.has_more() { Duration::from_millis(5) } else { POLL_INTERVAL }
                 }
-                Ok(Err(error)) => {
-                    if let Some(failures) = failures.failed() {
-                        tracing::warn!(%error, failures, "search indexing failed; it is repeated");
-                    }
+                Ok(Err(_)) => {
                     let longer = retry.saturating_mul(2).min(RETRY_MAX);
                     std::mem::replace(&mut retry, longer)
                 }
-                Err(error) => {
-                    tracing::error!(%error, "search indexing panicked");
-                    RETRY_MAX
-                }
+                Err(_) => RETRY_MAX,
             };
         }
         self.service.servers.release_lead(LEADER_NAME, self.service.state.clock.as_ref()).await;

@@ -73,7 +73,7 @@ async fn cache_entry_is_revalidated_after_max_age() {
     assert_eq!(text(&cache).await, "two");
     // Nothing has changed: the entry is valid without another read.
     tokio::time::advance(CHANGE_COUNTER_AGE_MAX).await;
-    assert_eq!(cache.cache.monitor().read().await, Some(1));
+    assert_eq!(cache.0.cache.monitor().read().await, Some(1));
     assert_eq!(decoded_text(&cache.peek(&request(LINK)).unwrap()), "two");
 }
 
@@ -96,7 +96,7 @@ async fn cache_read_before_own_change_is_not_returned() {
     import(cache.verbatim(), LINK, "one", false).await;
     cached_text(&cache).await;
     // A call that read the archive before the change, and stores what it read after the invalidation.
-    let changes = cache.cache.monitor().read().await.unwrap();
+    let changes = cache.0.cache.monitor().read().await.unwrap();
     let stored = cache.get(&request(LINK)).await.unwrap().read().unwrap().clone();
     import(cache.verbatim(), LINK, "two", true).await;
     cache.invalidate_all();
@@ -107,7 +107,7 @@ async fn cache_read_before_own_change_is_not_returned() {
     }
     assert!(cache.peek(&request(LINK)).is_none());
     tokio::time::advance(Duration::from_millis(1)).await;
-    assert_eq!(cache.cache.monitor().read().await, Some(changes + 1));
+    assert_eq!(cache.0.cache.monitor().read().await, Some(changes + 1));
     assert!(cache.peek(&request(LINK)).is_none());
     assert_eq!(text(&cache).await, "two");
     assert_eq!(decoded_text(&cache.peek(&request(LINK)).unwrap()), "two");
@@ -123,15 +123,15 @@ async fn cache_change_removes_unreachable_entries() {
             cache.get(&request(link)).await.unwrap();
         }
     }
-    assert_eq!(cache.cache.usage(|_| true).entries, 2);
+    assert_eq!(cache.0.cache.usage(|_| true).entries, 2);
     import(cache.verbatim(), links[1], "two", true).await;
     tokio::time::advance(CHANGE_COUNTER_AGE_MAX).await;
     assert_eq!(cached_text(&cache).await, "one");
-    assert_eq!(cache.cache.usage(|_| true).entries, 1);
+    assert_eq!(cache.0.cache.usage(|_| true).entries, 1);
 }
 
 fn forms_bytes(cache: &TranscriptCache) -> u64 {
-    cache.cache.usage(|_| true).bytes
+    cache.0.cache.usage(|_| true).bytes
 }
 
 #[tokio::test(start_paused = true)]
@@ -143,9 +143,9 @@ async fn cache_size_is_bounded() {
         for _ in 0..2 {
             cache.get(&request(&link)).await.unwrap();
         }
-        assert!(forms_bytes(&cache) <= cache.cache.budget().forms());
+        assert!(forms_bytes(&cache) <= cache.0.cache.budget().forms());
     }
-    assert!(forms_bytes(&cache) > cache.cache.budget().forms() / 2);
+    assert!(forms_bytes(&cache) > cache.0.cache.budget().forms() / 2);
     import(cache.verbatim(), LINK, &"x".repeat(30_000), false).await;
     for _ in 0..2 {
         assert_eq!(text(&cache).await.len(), 30_000);
@@ -190,8 +190,8 @@ mod on_disk {
     }
 
     fn is_read(cache: &TranscriptCache, number: u32) -> Option<bool> {
-        let key = cache.cache.selection(&*request(&link(number)), Instant::now())?;
-        cache.cache.form(&key).map(|form| matches!(form, CachedForm::Decoded(_)))
+        let key = cache.0.cache.selection(&*request(&link(number)), Instant::now())?;
+        cache.0.cache.form(&key).map(|form| matches!(form, CachedForm::Decoded(_)))
     }
 
     #[tokio::test]
@@ -215,7 +215,7 @@ mod on_disk {
         // Decoded entries leave no room for all others.
         for number in 4..=8 {
             decoded_text(&cache.get(&request(&link(number))).await.unwrap());
-            assert!(forms_bytes(&cache) <= cache.cache.budget().forms());
+            assert!(forms_bytes(&cache) <= cache.0.cache.budget().forms());
         }
         assert!((1..=8).filter(|number| is_read(&cache, *number) == Some(true)).count() <= 2);
         // An evicted transcript stays usable for its holder.
@@ -267,9 +267,9 @@ mod on_disk {
         let other = Verbatim::open(options).await.unwrap();
         import(&other, LINK, "two", true).await;
         tokio::time::sleep(CHANGE_COUNTER_AGE_MAX).await;
-        cache.cache.monitor().read().await.unwrap();
+        cache.0.cache.monitor().read().await.unwrap();
         let changes = lazy.change_counter();
-        cache.cache.monitor().record(changes, started_at);
+        cache.0.cache.monitor().record(changes, started_at);
         let key = TranscriptKey { video, selector, changes };
         let archived = cache.insert(&request(LINK), key, CachedForm::Lazy(lazy));
         assert_eq!(decoded_text(&archived), "one");

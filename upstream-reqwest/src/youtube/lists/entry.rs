@@ -16,8 +16,6 @@ use crate::youtube::player::{field, items, text};
 
 /// Maximum length of a title or name, in characters.
 pub(super) const NAME_MAX: usize = 500;
-/// Length of the id of a video.
-const ID_LENGTH: usize = 11;
 /// Maximum number of rows, parts or badges of an entry that are read.
 const PARTS_MAX: usize = 32;
 
@@ -231,7 +229,8 @@ fn shorts_lockup(body: &Value) -> Option<ListedVideo> {
     let video = video_of(field(endpoint, "videoId")).or_else(|| {
         // It ends with the id of the video.
         let entity = field(body, "entityId").as_str()?;
-        VideoId::new(Platform::YouTube, entity.get(entity.len().checked_sub(ID_LENGTH)?..)?).ok()
+        VideoId::new(Platform::YouTube, entity.get(entity.len().checked_sub(VideoId::YOUTUBE_LENGTH)?..)?)
+            .ok()
     })?;
     Some(ListedVideo { title: content(field(field(body, "overlayMetadata"), "primaryText")), ..new(video) })
 }

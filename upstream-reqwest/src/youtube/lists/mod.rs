@@ -32,10 +32,11 @@ use self::{
     position::PagePosition,
     results::read_results,
 };
-use super::{
-    DEADLINE_MARGIN, YouTubeOptions, classify, failure::YouTubeFailure, player::field, request::PLATFORM,
+use super::{YouTubeOptions, classify, failure::YouTubeFailure, player::field, request::PLATFORM};
+use crate::{
+    deadline::call_end,
+    http::{EgressSession, HttpError, HttpRequest, HttpTransport},
 };
-use crate::http::{EgressSession, HttpError, HttpRequest, HttpTransport};
 
 /// Maximum number of requests for one page, with retries and lookups of the channel.
 const REQUESTS_MAX: u32 = 12;
@@ -105,9 +106,9 @@ impl VideoLister for YouTubeLists {
         position: Option<&ListPosition>,
         deadline: Timestamp,
     ) -> Result<ListOutcome, SupplyError> {
-        let left = deadline.since(self.clock.now()).saturating_sub(DEADLINE_MARGIN);
+        let deadline = call_end(self.clock.as_ref(), deadline);
         let session = self.http.session().with_request_limit(REQUESTS_MAX);
-        let mut requests = PageRequests { lists: self, session, deadline: Instant::now() + left };
+        let mut requests = PageRequests { lists: self, session, deadline };
         let page = match position.map(PagePosition::read) {
             None => requests.first_page(list).await,
             Some(Some(position)) => requests.further_page(position).await,

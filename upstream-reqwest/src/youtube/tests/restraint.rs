@@ -106,14 +106,6 @@ async fn supply_stops_at_request_limit() {
     assert_eq!(platform.requests().len(), 12);
 }
 
-#[test]
-fn supply_time_limit_is_before_deadline() {
-    for (left_ms, expect_ms) in [(0, 0), (100, 0), (25_000, 24_750), (60_250, 60_000), (3_600_000, 60_000)] {
-        let time_limit = super::super::time_limit(Duration::from_millis(left_ms));
-        assert_eq!(time_limit, Duration::from_millis(expect_ms), "{left_ms}");
-    }
-}
-
 #[tokio::test]
 async fn supply_page_for_captions_tries_no_other_format() {
     let platform = FakePlatform::start(|request, _| match client(request) {
