@@ -1,11 +1,7 @@
 //! Conversions between values and columns, the same for every database.
 
 use serde::Serialize;
-use transcript_core::{
-    Error, PageRequest, Result,
-    ids::Cursor,
-    video::{Platform, VideoId},
-};
+use transcript_core::{Error, PageRequest, Result, ids::Cursor, video::VideoId};
 
 use crate::error::corrupt;
 
@@ -28,9 +24,7 @@ pub(crate) fn column(number: u64) -> Result<i64> {
 
 /// Decodes the video name of a column.
 pub(crate) fn video(name: &str) -> Result<VideoId> {
-    name.split_once('/')
-        .and_then(|(platform, id)| VideoId::new(Platform::from_wire(platform)?, id).ok())
-        .ok_or_else(|| corrupt("a stored video name is malformed"))
+    VideoId::from_name(name).ok_or_else(|| corrupt("a stored video name is malformed"))
 }
 
 /// The limit of a page query: one more row than the page holds shows whether there is a next page.

@@ -181,10 +181,14 @@ pub(crate) fn incomplete_copy(name: impl std::fmt::Display) -> Error {
     ))
 }
 
-/// A result code without its extension: the low byte.
+/// `SQLITE_IOERR_SHMSIZE`: the index of the log cannot grow, because the disk is full.
+#[cfg(feature = "sqlite")]
+const SHM_FULL: i32 = 4874;
+
+/// A result code without its extension: the low byte. A full disk has one code (13), whatever could not grow.
 #[cfg(feature = "sqlite")]
 fn primary(code: i32) -> i32 {
-    code & 0xff
+    if code == SHM_FULL { 13 } else { code & 0xff }
 }
 
 /// Maps SQLite's result codes to errors of the ports.
@@ -266,6 +270,9 @@ mod tests {
         check(&error, Unsupported, Retry::Never, "read-only");
         let full = "PRAGMA max_page_count = 3; INSERT INTO small VALUES (zeroblob(100000))";
         check(&failure(writable, full), Unavailable, Retry::Never, "the disk is full");
+        let shm_full = rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(SHM_FULL), None);
+        let error = DbError::from(shm_full).into_error(Path::new("small.db"));
+        check(&error, Unavailable, Retry::Never, "the disk is full");
         let twice = "INSERT INTO small VALUES (x'5E'), (x'5E')";
         check(&failure(writable, twice), Unexpected, Retry::Never, "code 2067");
     }

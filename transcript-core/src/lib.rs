@@ -54,6 +54,7 @@ pub mod supplier;
 mod tasks;
 #[cfg(feature = "testing")]
 pub mod testing;
+pub mod text;
 pub mod time;
 pub mod transcript;
 pub mod video;

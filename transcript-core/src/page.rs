@@ -1,10 +1,13 @@
 //! Pagination of the stores' lists, for operators and audits.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{
     error::{Error, Result},
     ids::Cursor,
+    time::Timestamp,
 };
 
 /// The largest page that a store returns; larger limits are reduced to it.
@@ -68,10 +71,24 @@ impl Cursor {
     pub fn number(after: Option<&Self>) -> Result<u64> {
         after.map_or(Ok(0), |cursor| cursor.as_str().parse().map_err(|_| no_cursor()))
     }
+
+    /// The text of the cursor after an item of a list by time and id.
+    pub fn time_and_id(time: Timestamp, id: impl fmt::Display) -> String {
+        format!("{}/{id}", time.as_millis())
+    }
+
+    /// The time, in milliseconds since 1970-01-01T00:00:00Z, and the id in a cursor of [`Cursor::time_and_id`].
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Invalid`] if the cursor is not of that form.
+    pub fn to_time_and_id(&self) -> Result<(i64, &str)> {
+        let parts = self.as_str().split_once('/');
+        parts.and_then(|(time, id)| Some((time.parse().ok()?, id))).ok_or_else(no_cursor)
+    }
 }
 
 /// The error for a cursor that cannot be read.
 #[cold]
-pub(crate) fn no_cursor() -> Error {
+pub fn no_cursor() -> Error {
     Error::invalid("the cursor is not from this store")
 }

@@ -5,14 +5,14 @@ use std::{
     time::Duration,
 };
 
-use tokio::{task::JoinSet, time::MissedTickBehavior};
+use tokio::runtime::Handle;
 #[cfg(feature = "accounts")]
 use transcript_core::accounts::Authenticator;
-use transcript_core::{Clock, FailureLog, Result, ledger::Ledger, lookup::LookupKeys};
+use transcript_core::{Clock, Result, ledger::Ledger, lookup::LookupKeys, time::LEASE_MAX};
 
-use crate::{server_group::ServerGroup, system::SystemClock};
+use crate::{job::JobHandle, server_group::ServerGroup, system::SystemClock};
 
-/// Interval of the sweeps. A new hold also expires the overdue holds of its wallets.
+/// Pause between two sweeps. A new hold also expires the overdue holds of its wallets.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(30);
 /// Name of the leader lease: of the servers on one database, one at a time sweeps.
 const LEADER_NAME: &str = "abandoned-holds";
@@ -26,7 +26,7 @@ const COUNT_INTERVAL: Duration = Duration::from_secs(5);
 /// The periodic tasks of one process. Drop stops them; other processes on the storage continue.
 #[derive(Debug)]
 pub(crate) struct Housekeeping {
-    tasks: Mutex<JoinSet<()>>,
+    jobs: Mutex<Vec<JobHandle>>,
 }
 
 impl Housekeeping {
@@ -39,38 +39,23 @@ impl Housekeeping {
         servers: ServerGroup,
         keys: RequestCounts,
     ) -> Self {
-        let work = async move {
-            let failures = FailureLog::new();
-            let mut ticks = tokio::time::interval(SWEEP_INTERVAL);
-            loop {
-                ticks.tick().await;
-                if let Err(error) = servers.sync_clock(&clock).await {
-                    tracing::debug!(%error, "database time read failed");
-                }
-                if !servers.try_lead(LEADER_NAME, clock.as_ref(), SWEEP_INTERVAL).await {
-                    continue;
-                }
-                match sweep(ledger.as_ref(), clock.as_ref()).await {
-                    Ok(()) => drop(failures.succeeded()),
-                    Err(error) => {
-                        if let Some(failures) = failures.failed() {
-                            tracing::warn!(%error, failures, "hold sweep failed");
-                        }
-                    }
-                }
-                servers.release_lead(LEADER_NAME, clock.as_ref()).await;
-            }
-        };
-        let mut tasks = JoinSet::new();
-        tasks.spawn(work);
-        tasks.spawn(store_counts(keys));
-        Self { tasks: Mutex::new(tasks) }
+        let sweeps = start_sweeps(ledger, clock, servers);
+        let counts = JobHandle::start(&Handle::current(), |stopped| {
+            let round = move || {
+                let keys = keys.clone();
+                async move { keys.flush().await }
+            };
+            stopped.repeat("storage of request counts", COUNT_INTERVAL, round)
+        });
+        Self { jobs: Mutex::new(vec![sweeps, counts]) }
     }
 
     /// Stops the tasks, and waits until they hold no store any more.
     pub(crate) async fn stop(&self) {
-        let mut tasks = std::mem::take(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner));
-        tasks.shutdown().await;
+        let jobs = std::mem::take(&mut *self.jobs.lock().unwrap_or_else(PoisonError::into_inner));
+        for job in jobs {
+            job.stop().await;
+        }
     }
 }
 
@@ -92,20 +77,33 @@ impl RequestCounts {
     }
 }
 
-/// Stores the request counts of keys at each interval.
-async fn store_counts(keys: RequestCounts) {
-    let mut ticks = tokio::time::interval(COUNT_INTERVAL);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        ticks.tick().await;
-        if let Err(error) = keys.flush().await {
-            tracing::warn!(%error, "request counts not stored; the next attempt is in a few seconds");
-        }
-    }
+/// Starts the sweeps, which also set the clock to the database time.
+fn start_sweeps(ledger: Arc<dyn Ledger>, clock: Arc<SystemClock>, servers: ServerGroup) -> JobHandle {
+    JobHandle::start(&Handle::current(), |stopped| {
+        let round = move || sweep_as_leader(Arc::clone(&ledger), Arc::clone(&clock), servers.clone());
+        stopped.repeat("hold sweep", SWEEP_INTERVAL, round)
+    })
 }
 
-/// Expires all overdue holds.
+async fn sweep_as_leader(
+    ledger: Arc<dyn Ledger>,
+    clock: Arc<SystemClock>,
+    servers: ServerGroup,
+) -> Result<()> {
+    if let Err(error) = servers.sync_clock(&clock).await {
+        tracing::debug!(%error, "database time read failed");
+    }
+    if !servers.try_lead(LEADER_NAME, clock.as_ref(), SWEEP_INTERVAL).await {
+        return Ok(());
+    }
+    let swept = sweep(ledger.as_ref(), clock.as_ref()).await;
+    servers.release_lead(LEADER_NAME, clock.as_ref()).await;
+    swept
+}
+
+/// Expires all overdue holds, after it has shortened those of a clock that was corrected since.
 async fn sweep(ledger: &dyn Ledger, clock: &dyn Clock) -> Result<()> {
+    ledger.shorten_holds(clock.now().plus(LEASE_MAX)).await?;
     loop {
         let returned = ledger.expire(clock.now(), BATCH).await?;
         if returned > 0 {
@@ -119,14 +117,18 @@ async fn sweep(ledger: &dyn Ledger, clock: &dyn Clock) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
     use transcript_core::{
         Timestamp,
+        engine::{EngineObserver, FetchStage},
         ids::{HoldId, WalletId},
-        ledger::{HoldRequest, Leg, Pool, Terms},
+        ledger::{HoldRequest, LedgerOperation, Leg, Pool, Terms},
         memory::MemoryLedger,
     };
 
     use super::*;
+    use crate::{SystemRandom, observed_ledger::ObservedLedger};
 
     #[derive(Debug)]
     struct FrozenClock(i64);
@@ -137,27 +139,69 @@ mod tests {
         }
     }
 
+    /// Counts the operations of a ledger, and panics at the first one.
+    #[derive(Debug, Default)]
+    struct PanickingObserver(AtomicU32);
+
+    impl EngineObserver for PanickingObserver {
+        fn on_stage(&self, _: FetchStage) {}
+
+        fn on_ledger_operation(&self, _: LedgerOperation) {
+            assert!(self.0.fetch_add(1, Ordering::SeqCst) > 0, "ledger panic");
+        }
+    }
+
+    fn terms() -> Terms {
+        let pools = vec![Pool::Allowance { bucket: "month/2026-11".to_owned(), limit: 5_000 }];
+        Terms { pools, resets_at: None }
+    }
+
+    /// A hold for a minute in 1970.
+    fn hold_request(number: u32) -> HoldRequest {
+        HoldRequest {
+            id: HoldId::new(format!("hold-{number}")),
+            legs: vec![Leg { wallet: WalletId::new("w"), terms: terms(), amount: 1 }],
+            now: Timestamp::from_millis(0),
+            expires_at: Timestamp::from_millis(60_000),
+            memo: String::new(),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn sweep_after_panic_of_ledger_is_repeated() -> Result<()> {
+        let counter = Arc::new(PanickingObserver::default());
+        let observer: Arc<dyn EngineObserver> = Arc::clone(&counter) as _;
+        let inner: Arc<dyn Ledger> = Arc::new(MemoryLedger::default());
+        let _ = inner.hold(hold_request(1)).await?;
+        let ledger = ObservedLedger::new(Arc::clone(&inner), &observer);
+        let servers = ServerGroup::single_server(&SystemRandom::open()?);
+        let sweeps = start_sweeps(ledger, Arc::default(), servers);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!(counter.0.load(Ordering::SeqCst), 1, "the first sweep panicked");
+        let _ = inner.hold(hold_request(2)).await?;
+        tokio::time::sleep(SWEEP_INTERVAL).await;
+        assert_eq!(counter.0.load(Ordering::SeqCst), 2, "the next sweep expired the hold");
+        sweeps.stop().await;
+        Ok(())
+    }
+
     #[tokio::test]
     async fn sweep_expires_overdue_holds() -> Result<()> {
-        let ledger = MemoryLedger::default();
-        let terms = Terms {
-            pools: vec![Pool::Allowance { bucket: "month/2026-11".to_owned(), limit: 5_000 }],
-            resets_at: None,
-        };
-        let wallet = WalletId::new("w");
+        let (ledger, wallet, terms) = (MemoryLedger::default(), WalletId::new("w"), terms());
         for number in 0..2 * BATCH + 1 {
-            let hold_request = HoldRequest {
-                id: HoldId::new(format!("hold-{number}")),
-                legs: vec![Leg { wallet: wallet.clone(), terms: terms.clone(), amount: 1 }],
-                now: Timestamp::from_millis(0),
-                expires_at: Timestamp::from_millis(60_000),
-                memo: String::new(),
-            };
-            let _ = ledger.hold(hold_request).await?;
+            let _ = ledger.hold(hold_request(number)).await?;
         }
         sweep(&ledger, &FrozenClock(59_999)).await?;
         assert_eq!(ledger.balance(&wallet, &terms).await?.available(), 5_000 - u64::from(2 * BATCH + 1));
         sweep(&ledger, &FrozenClock(60_000)).await?;
+        assert_eq!(ledger.balance(&wallet, &terms).await?.available(), 5_000);
+        // A hold of a clock that was a day ahead.
+        let _ = ledger
+            .hold(HoldRequest { expires_at: Timestamp::from_millis(86_400_000), ..hold_request(u32::MAX) })
+            .await?;
+        sweep(&ledger, &FrozenClock(60_000)).await?;
+        assert_eq!(ledger.balance(&wallet, &terms).await?.available(), 4_999);
+        sweep(&ledger, &FrozenClock(960_000)).await?;
         assert_eq!(ledger.balance(&wallet, &terms).await?.available(), 5_000);
         Ok(())
     }

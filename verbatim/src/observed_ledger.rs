@@ -129,6 +129,10 @@ impl Ledger for ObservedLedger<dyn Ledger> {
         Ok(expired)
     }
 
+    async fn shorten_holds(&self, latest: Timestamp) -> Result<()> {
+        self.inner.shorten_holds(latest).await
+    }
+
     async fn entries(&self, wallet: &WalletId, page: PageRequest) -> Result<Page<Entry>> {
         self.inner.entries(wallet, page).await
     }

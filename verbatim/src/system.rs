@@ -5,9 +5,12 @@ use std::{
     time::{Instant, SystemTime},
 };
 
-use transcript_core::{Clock, Error, Random, Result, Timestamp};
+use transcript_core::{Clock, Error, Random, Result, Timestamp, time::CLOCK_STEP_MS};
 
-/// The system clock. If the system time is set back, it stands still until that time is reached.
+/// The system clock.
+///
+/// If the system time is set back by up to two seconds, it stands still until that time is reached. If it is set back
+/// further, this clock steps back too, with a warning: its time was wrong.
 ///
 /// If several servers share a database, the clock is set to the database time and advances with the elapsed time; later
 /// changes of the machine clock have no effect. See `ServerGroup`.
@@ -20,9 +23,6 @@ pub struct SystemClock {
     origin_ms: AtomicI64,
 }
 
-/// Clock difference above which a warning is logged, and above which the clock steps back.
-#[cfg(any(feature = "postgres", test))]
-const DIFFERENCE_MAX_MS: i64 = 2_000;
 /// Origin of a clock that was never set.
 const UNSET: i64 = i64::MIN;
 
@@ -59,7 +59,7 @@ impl SystemClock {
         let origin = if (least..=most).contains(&before) { before } else { least.midpoint(most) };
         self.origin_ms.store(origin, Ordering::Relaxed);
         let off = origin.saturating_sub(before);
-        if off.unsigned_abs() > DIFFERENCE_MAX_MS.unsigned_abs() {
+        if off.unsigned_abs() > CLOCK_STEP_MS.unsigned_abs() {
             let (seconds, relation) =
                 (off.unsigned_abs() / 1_000, if off > 0 { "ahead of" } else { "behind" });
             tracing::warn!(
@@ -67,11 +67,15 @@ impl SystemClock {
                 "the database clock is {relation} the clock of this server and is used instead"
             );
         }
-        let now = origin.saturating_add(self.elapsed_ms());
-        let stepped = |latest: i64| (now.saturating_add(DIFFERENCE_MAX_MS) < latest).then_some(now);
+        self.step_back(origin.saturating_add(self.elapsed_ms()), "database time");
+    }
+
+    /// Steps back to `now`, the time of `source`, if the latest returned time is far ahead of it.
+    fn step_back(&self, now: i64, source: &str) {
+        let stepped = |latest: i64| (now.saturating_add(CLOCK_STEP_MS) < latest).then_some(now);
         if let Ok(latest) = self.latest_ms.fetch_update(Ordering::Relaxed, Ordering::Relaxed, stepped) {
             let seconds = latest.saturating_sub(now) / 1_000;
-            tracing::warn!(seconds, "server time was ahead of the database time and stepped back");
+            tracing::warn!(seconds, "server time was ahead of the {source} and stepped back");
         }
     }
 }
@@ -79,7 +83,14 @@ impl SystemClock {
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
         let now = match self.origin_ms.load(Ordering::Relaxed) {
-            UNSET => Self::machine_time_ms(),
+            UNSET => {
+                let now = Self::machine_time_ms();
+                if now.saturating_add(CLOCK_STEP_MS) < self.latest_ms.load(Ordering::Relaxed) {
+                    // Read again: this thread may have waited since it read the time.
+                    self.step_back(Self::machine_time_ms(), "machine clock");
+                }
+                now
+            }
             origin => origin.saturating_add(self.elapsed_ms()),
         };
         let before = self.latest_ms.fetch_max(now, Ordering::Relaxed);
@@ -122,11 +133,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clock_never_runs_backwards() {
+    fn clock_slightly_ahead_stands_still() {
         let clock = SystemClock::default();
-        let ahead = clock.now().as_millis() + 60_000;
+        let ahead = clock.now().as_millis() + CLOCK_STEP_MS / 2;
         clock.latest_ms.store(ahead, Ordering::Relaxed);
-        assert_eq!(clock.now().as_millis(), ahead);
+        assert!(ahead <= clock.now().as_millis());
+    }
+
+    #[test]
+    fn clock_steps_back_with_machine_clock() {
+        let clock = SystemClock::default();
+        let before = clock.now().as_millis();
+        clock.latest_ms.store(before + 86_400_000, Ordering::Relaxed);
+        assert!(clock.now().as_millis().abs_diff(before) < 10_000);
     }
 
     #[test]
@@ -152,12 +171,12 @@ mod tests {
     fn clock_set_steps_back_after_jump_ahead() {
         let clock = SystemClock::default();
         let theirs = clock.now().as_millis();
-        clock.latest_ms.store(theirs + 86_400_000, Ordering::Relaxed);
-        assert_eq!(clock.now().as_millis(), theirs + 86_400_000);
+        clock.set(theirs + 86_400_000, clock.elapsed_ms(), clock.elapsed_ms());
+        assert!(theirs + 86_400_000 <= clock.now().as_millis());
         clock.set(theirs, clock.elapsed_ms(), clock.elapsed_ms());
         assert!(clock.now().as_millis().abs_diff(theirs) < 10_000);
         // Slightly ahead, it stands still instead.
-        let latest = clock.now().as_millis() + DIFFERENCE_MAX_MS / 2;
+        let latest = clock.now().as_millis() + CLOCK_STEP_MS / 2;
         clock.latest_ms.store(latest, Ordering::Relaxed);
         clock.set(theirs, 0, clock.elapsed_ms());
         assert!(latest <= clock.now().as_millis());

@@ -1,18 +1,19 @@
 //! Leader leases: one server runs a periodic job, by an expiring row.
 
-use transcript_core::{Error, Result, Timestamp, ids::Holder};
+use transcript_core::{Error, Result, Timestamp, ids::Holder, time::LEASE_MAX};
 
 use super::{PostgresArchive, PostgresStore, database::PgDatabase};
 use crate::sql::{Database as _, values};
 
 const TRY_LEAD: &str = "INSERT INTO turns (name, holder, until) VALUES ($1, $2, $4)
     ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.until
-    WHERE turns.holder = excluded.holder OR turns.until <= $3";
+    WHERE turns.holder = excluded.holder OR turns.until <= $3 OR turns.until > $5";
 
 impl PostgresStore {
     /// Acquires the leader lease `name` until a time; returns whether `holder` has it now.
     ///
-    /// Its holder can acquire it again, with a later or earlier end.
+    /// Its holder can acquire it again, with a later or earlier end. One that ends more than [`LEASE_MAX`] after `now` is
+    /// free: a clock that was ahead and was corrected since acquired it.
     ///
     /// # Errors
     /// [`transcript_core::ErrorKind::Unavailable`] if the database cannot be reached.
@@ -23,7 +24,9 @@ impl PostgresStore {
         now: Timestamp,
         expires_at: Timestamp,
     ) -> Result<bool> {
-        let turn = values![name, holder.as_str(), now.as_millis(), expires_at.as_millis()];
+        let latest = now.plus(LEASE_MAX);
+        let turn =
+            values![name, holder.as_str(), now.as_millis(), expires_at.as_millis(), latest.as_millis()];
         Ok(self.database.execute(TRY_LEAD, &turn).await? > 0)
     }
 }

@@ -37,7 +37,9 @@ pub(crate) fn prepare(path: &Path, private: bool) -> Result<(PathBuf, FileConten
         Ok(metadata) if metadata.is_dir() => {
             Err(Error::invalid(format!("{} is a folder: name a database file in it", file.display())))
         }
-        Ok(metadata) if metadata.permissions().readonly() => Err(read_only(&file)),
+        Ok(metadata) if metadata.permissions().readonly() || is_mounted_read_only(&file, &metadata) => {
+            Err(read_only(&file))
+        }
         Ok(metadata) if metadata.len() == 0 => {
             check_folder(folder)?;
             restrict_permissions(&file, private).map_err(|error| io_error("protect", &file, &error))?;
@@ -63,6 +65,15 @@ fn create_folder(folder: &Path) -> Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(folder).map_err(|error| io_error("make the folder", folder, &error))
+}
+
+/// Whether the file system is read-only, which the permissions do not show.
+///
+/// It sets the permissions that the file has. Closing a file that was opened for this would end the locks that other
+/// connections of this process have on it.
+fn is_mounted_read_only(file: &Path, metadata: &fs::Metadata) -> bool {
+    let unchanged = fs::set_permissions(file, metadata.permissions());
+    unchanged.is_err_and(|error| error.kind() == io::ErrorKind::ReadOnlyFilesystem)
 }
 
 /// SQLite creates its write-ahead log beside the file, so the folder must be writable too.
@@ -115,7 +126,7 @@ fn warn_if_readable(file: &Path, metadata: &fs::Metadata, private: bool) {
 #[cold]
 fn read_only(path: &Path) -> Error {
     Error::unsupported(format!(
-        "{} is read-only: allow this user to write it, or choose another location",
+        "{} is read-only: allow this user to write it and its file system, or choose another location",
         path.display()
     ))
 }

@@ -303,6 +303,10 @@ impl Ledger for SqliteStore {
             .await
     }
 
+    async fn shorten_holds(&self, latest: Timestamp) -> Result<()> {
+        store::ledger::shorten_holds(&self.database, latest).await
+    }
+
     async fn entries(&self, wallet: &WalletId, page: PageRequest) -> Result<Page<Entry>> {
         store::ledger::entries(&self.database, wallet, &page).await
     }

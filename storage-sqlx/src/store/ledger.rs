@@ -12,13 +12,20 @@ use transcript_core::{
 use crate::{
     codec::{self, number},
     error::DbResult,
-    sql::{Database, Row, Statement, values},
+    sql::{Database, Row, Session, Statement, WriteTx, values},
 };
 
 pub(crate) const ENTRIES: &str = "SELECT seq, at, bucket, cap, kind, amount, shortfall, cause, memo
     FROM ledger_entries WHERE wallet = $1 AND seq > $2 ORDER BY seq LIMIT $3";
 pub(crate) const RECENT_ENTRIES: &str = "SELECT seq, at, bucket, cap, kind, amount, shortfall, cause, memo
     FROM ledger_entries WHERE wallet = $1 AND seq < $2 ORDER BY seq DESC LIMIT $3";
+
+/// A read, so that a sweep without such holds writes nothing.
+const FIND_HOLD_ENDING_AFTER: &str = "SELECT 1 FROM ledger_holds WHERE state = 'open' AND expires_at > $1
+    ORDER BY expires_at, id LIMIT 1";
+const SHORTEN_HOLDS: &str =
+    "UPDATE ledger_holds SET expires_at = $1 WHERE state = 'open' AND expires_at > $1";
+const SHORTEN_OPEN: &str = "UPDATE ledger_open SET expires_at = $1 WHERE expires_at > $1";
 
 /// The entries of a wallet, oldest first.
 pub(crate) async fn entries<D: Database>(
@@ -67,6 +74,31 @@ fn entry(wallet: &WalletId, row: &mut Row) -> DbResult<Entry> {
         cause: row.take(7)?,
         memo: row.take(8)?,
     })
+}
+
+/// Open holds end at this time, in milliseconds, at the latest.
+struct ShortenHoldsTx {
+    latest: i64,
+}
+
+impl WriteTx for ShortenHoldsTx {
+    type Outcome = ();
+
+    async fn run<S: Session>(&self, db: &mut S) -> DbResult<()> {
+        db.execute(SHORTEN_HOLDS, &values![self.latest]).await?;
+        db.execute(SHORTEN_OPEN, &values![self.latest]).await?;
+        Ok(())
+    }
+}
+
+/// Shortens the open holds that end after `latest`.
+pub(crate) async fn shorten_holds<D: Database>(database: &D, latest: Timestamp) -> Result<()> {
+    let latest = latest.as_millis();
+    let statement = Statement::from(FIND_HOLD_ENDING_AFTER);
+    match database.find_first(statement, &values![latest], |_| Ok(())).await? {
+        Some(()) => database.run(ShortenHoldsTx { latest }).await,
+        None => Ok(()),
+    }
 }
 
 /// Expires at most `limit` holds in transactions of at most `step`, so that other writes can run in between.

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use transcript_core::{
-    Error, Page, PageRequest, Result, Timestamp,
+    Page, PageRequest, Result, Timestamp,
     accounts::{Order, OrderItem, OrderState, OrderStore},
     directory::Plan,
     ids::{AccountId, Cursor, OrderId},
@@ -19,17 +19,25 @@ const OPEN_ORDER: &str = "INSERT INTO orders
     (id, version, account, item_kind, item, credits, amount_minor, currency, state, payment, created_at,
     taken_back, returned_minor, language)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) ON CONFLICT (id) DO NOTHING";
-const FIND_ORDER: &str =
-    "SELECT version, account, item_kind, item, credits, amount_minor, currency, state, payment,
-    created_at, taken_back, id, returned_minor, language FROM orders WHERE id = $1";
-const ORDERS_OF_ACCOUNT: &str =
-    "SELECT version, account, item_kind, item, credits, amount_minor, currency, state, payment,
-    created_at, taken_back, id, returned_minor, language FROM orders
-    WHERE account = $1 AND (created_at, id) > ($2, $3) ORDER BY created_at, id LIMIT $4";
-const UNSETTLED_ORDERS: &str =
-    "SELECT version, account, item_kind, item, credits, amount_minor, currency, state, payment,
-    created_at, taken_back, id, returned_minor, language FROM orders
-    WHERE state = 'open' AND (created_at, id) > ($1, $2) ORDER BY created_at, id LIMIT $3";
+/// The columns that [`read`] reads.
+macro_rules! order_columns {
+    () => {
+        "version, account, item_kind, item, credits, amount_minor, currency, state, payment, created_at, \
+         taken_back, id, returned_minor, language"
+    };
+}
+
+const FIND_ORDER: &str = concat!("SELECT ", order_columns!(), " FROM orders WHERE id = $1");
+const ORDERS_OF_ACCOUNT: &str = concat!(
+    "SELECT ",
+    order_columns!(),
+    " FROM orders WHERE account = $1 AND (created_at, id) > ($2, $3) ORDER BY created_at, id LIMIT $4"
+);
+const UNSETTLED_ORDERS: &str = concat!(
+    "SELECT ",
+    order_columns!(),
+    " FROM orders WHERE state = 'open' AND (created_at, id) > ($1, $2) ORDER BY created_at, id LIMIT $3"
+);
 /// Item, account and price never change.
 const UPDATE_ORDER: &str =
     "UPDATE orders SET version = version + 1, state = $3, payment = $4, taken_back = $5, returned_minor = $6
@@ -48,20 +56,7 @@ impl WriteTx for OpenOrderTx {
             return Ok(());
         }
         let stored = read(&mut db.only_row(FIND_ORDER, &values![order.id.as_str()]).await?)?;
-        // The same order, with the progress of the stored one.
-        let requested = Order {
-            version: stored.version,
-            state: stored.state,
-            payment: stored.payment.clone(),
-            refunded_credits: stored.refunded_credits.clone(),
-            returned_minor: stored.returned_minor,
-            ..order.clone()
-        };
-        if requested == stored {
-            Ok(())
-        } else {
-            Err(Error::conflict("the order id belongs to another order").into())
-        }
+        Ok(order.check_same(&stored)?)
     }
 }
 
@@ -93,9 +88,7 @@ async fn insert<S: Session>(db: &mut S, order: &Order) -> DbResult<u64> {
 #[async_trait]
 impl<D: Database, Q: Queues> OrderStore for Store<D, Q> {
     async fn open(&self, order: Order) -> Result<()> {
-        if order.version != 1 {
-            return Err(Error::invalid("a new order must have version 1"));
-        }
+        order.check_new()?;
         self.database.run(OpenOrderTx(order)).await
     }
 
@@ -133,15 +126,12 @@ impl<D: Database, Q: Queues> OrderStore for Store<D, Q> {
 
 /// The cursor of a page that ends with this order.
 fn cursor(order: &Order) -> String {
-    format!("{}/{}", order.created_at.as_millis(), order.id)
+    Cursor::time_and_id(order.created_at, &order.id)
 }
 
 /// Time and id of the last order before a page.
-fn cursor_position(after: Option<&Cursor>) -> Result<(i64, String)> {
-    let Some(cursor) = after else { return Ok((-1, String::new())) };
-    let parts = cursor.as_str().split_once('/');
-    let cursor_position = parts.and_then(|(created_at, id)| Some((created_at.parse().ok()?, id.to_owned())));
-    cursor_position.ok_or_else(|| Error::invalid("the cursor is not from this store"))
+fn cursor_position(after: Option<&Cursor>) -> Result<(i64, &str)> {
+    after.map_or(Ok((-1, "")), Cursor::to_time_and_id)
 }
 
 fn read(row: &mut Row) -> DbResult<Order> {

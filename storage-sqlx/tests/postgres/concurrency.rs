@@ -2,6 +2,7 @@
 
 use transcript_core::{
     archive::{Archive, FindOutcome, TrackSelector},
+    ids::Holder,
     ledger::Ledger,
 };
 
@@ -26,6 +27,18 @@ async fn postgres_now_returns_database_time() {
     let (before, between, after) =
         (store.now().await.unwrap(), archive.now().await.unwrap(), store.now().await.unwrap());
     assert!(before <= between && between <= after);
+}
+
+#[tokio::test]
+async fn leader_lease_of_corrected_clock_is_free() {
+    let (store, _database) = crate::store().await;
+    for (holder, now, leads) in
+        [("a", 86_400_000, true), ("b", 86_400_000, false), ("b", 0, true), ("a", 0, false)]
+    {
+        let (now, end) = (timestamp(now), timestamp(now + 60_000));
+        let outcome = store.try_lead("sweep", &Holder::new(holder), now, end).await.unwrap();
+        assert_eq!(outcome, leads, "{holder} at {now}");
+    }
 }
 
 #[tokio::test]

@@ -62,6 +62,7 @@ const CORE: CrateLayers = CrateLayers {
             "page",
             "retry",
             "tasks",
+            "text",
             "time",
         ],
         &["transcript", "video"],

@@ -8,7 +8,7 @@ use super::{
     AccountCredits, AccountPrincipal, Authenticator, IdempotencyState, IdempotencyStore, RequestGuard,
     StoredHeader, StoredResponse, V1Error,
     call_context::CallContext,
-    charge::derive_hold_id,
+    charge::derive_id,
     idempotency_lease::{IdempotencyLease, KeyedAttempt},
     rate_limit::AccountLimits,
     reply_metadata::ReplyMetadata,
@@ -262,7 +262,7 @@ impl Admission {
 
 /// The storage key of a response: an idempotency key is bound to account and endpoint.
 fn scoped_key(caller: &AccountPrincipal, route: V1Endpoint, text: &str) -> String {
-    derive_hold_id(&[caller.account.id.as_str(), route.as_str(), text])
+    derive_id(&[caller.account.id.as_str(), route.as_str(), text])
 }
 
 fn is_valid_key(text: &str) -> bool {

@@ -11,7 +11,7 @@ use quick_cache::sync::Cache;
 use sha2::{Digest, Sha256};
 
 use super::{
-    AccountCredits, AccountPrincipal, Authenticator, ChargeOutcome, ChargeRequest, ChargeStore,
+    AccountCredits, AccountPrincipal, Authenticator, ChargeOutcome, ChargeRequest, ChargeStore, Memo,
     RateLimitStatus, V1Endpoint, V1Error,
     authenticate::parse_key,
     call_context::CallContext,
@@ -99,7 +99,7 @@ impl CachedCharges {
         video: &VideoId,
     ) -> Result<Option<CachedCharge>, V1Error> {
         let KnownCaller { key, digest, principal } = caller;
-        let memo = format!("transcript {video}");
+        let memo = Memo::Transcript(video.clone()).to_string();
         let mut known = Some(principal);
         for _ in 0..LOOKUPS_MAX {
             let principal = match known.take() {

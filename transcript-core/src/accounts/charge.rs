@@ -43,8 +43,8 @@ impl From<&HoldGuard> for CreditHold {
     }
 }
 
-/// Derives a collision-free id from `parts`; used for the hold of an idempotency key.
-pub(super) fn derive_hold_id(parts: &[&str]) -> String {
+/// Derives a collision-free id of a hold, charge, job or stored response from `parts`.
+pub(super) fn derive_id(parts: &[&str]) -> String {
     let mut digest = Sha256::new();
     for part in parts {
         // The length comes first, so that different lists never hash the same bytes.
@@ -168,11 +168,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn derive_hold_id_different_parts_give_different_ids() {
+    fn derive_id_different_parts_give_different_ids() {
         let lists: [&[&str]; 6] = [&[], &[""], &["", ""], &["ab", "c"], &["a", "bc"], &["abc"]];
-        let names: std::collections::HashSet<_> = lists.iter().map(|parts| derive_hold_id(parts)).collect();
+        let names: std::collections::HashSet<_> = lists.iter().map(|parts| derive_id(parts)).collect();
         assert_eq!(names.len(), lists.len());
         assert!(names.iter().all(|name| name.len() == 64));
-        assert_eq!(derive_hold_id(&["a", "b"]), derive_hold_id(&["a", "b"]));
+        assert_eq!(derive_id(&["a", "b"]), derive_id(&["a", "b"]));
     }
 }

@@ -8,7 +8,7 @@ use std::{
 use tokio::sync::oneshot;
 
 use super::{
-    Delivery, RequestGuard, StoredResponse, TranscriptParams, V1Error,
+    Delivery, Memo, RequestGuard, StoredResponse, TranscriptParams, V1Error,
     fetch_payment::RequestEnd,
     transcript::{LanguagePreference, parse_video},
 };
@@ -198,7 +198,8 @@ impl Delivery {
     ) -> Result<ObtainedAnswer, ChatFailure> {
         let video = &request.video;
         guard.set_video(video);
-        let (cost, memo) = (self.context.options.credits_per_message, format!("chat {video}"));
+        let cost = self.context.options.credits_per_message;
+        let memo = Memo::Question(video.clone()).to_string();
         let archived = self.find_archived(video, &LanguagePreference::Any).await?;
         // A fetch checks the same limit.
         if archived.is_some() && !chat.is_extractive() {

@@ -15,7 +15,7 @@ use std::{
 
 use async_trait::async_trait;
 
-use super::{AccountCredits, V1Endpoint, prepaid::PrepaidDelivery};
+use super::{AccountCredits, Memo, V1Endpoint, prepaid::PrepaidDelivery};
 use crate::{
     archive::TrackSelector,
     engine::{
@@ -290,7 +290,7 @@ pub(super) async fn hold_daily_cap(
         legs: vec![Leg { wallet: WalletId::new(CAP_WALLET), terms, amount: 1 }],
         now,
         expires_at: holds.expires_at(now),
-        memo: format!("transcript {video}"),
+        memo: Memo::Transcript(video.clone()).to_string(),
     };
     match holds.hold(request).await? {
         HoldResult::Held(cap) => Ok(Ok(cap)),

@@ -16,6 +16,9 @@ use crate::{
 
 /// How long a response is stored for replays.
 const RESPONSE_RETENTION: Duration = Duration::from_secs(24 * 3600);
+/// How long a call with the same idempotency key or order id counts as a repeat of the same request.
+/// A little less than responses are stored and than payment providers remember their idempotency keys.
+pub(super) const REPEAT_WINDOW: Duration = Duration::from_secs(23 * 3_600);
 
 /// An attempt at a request with an idempotency key. Uses the idempotency store.
 #[derive(Debug)]

@@ -2,11 +2,9 @@
 
 use std::{net::IpAddr, sync::Arc};
 
-use sha2::{Digest, Sha256};
-
 use super::{
     AccountCredits, OrderStore, Outbox, RequestGuard, SessionStore, V1Error, authenticate::unauthorized,
-    call_context::CallContext, rate_limit::AccountLimits,
+    call_context::CallContext, rate_limit::AccountLimits, sessions::digest_of,
 };
 use crate::{
     directory::{
@@ -15,13 +13,9 @@ use crate::{
     },
     error::Result,
     ids::{AccountId, KeyId, WalletId},
-    limits::network_hasher::NetworkHasher,
+    limits::{MINUTE_MS, network_hasher::NetworkHasher},
     time::Timestamp,
 };
-
-/// The length of a verification token: 256 bits in hexadecimal.
-const TOKEN_LENGTH: usize = 64;
-const MINUTE_MS: u64 = 60 * 1000;
 
 /// Outcome of redeeming a verification token.
 #[derive(Debug)]
@@ -98,13 +92,10 @@ impl AccountKeys {
                     retry_after_ms,
                 ));
             }
-            let is_token = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-            if token.len() != TOKEN_LENGTH || !token.bytes().all(is_token) {
-                return Err(invalid_token());
-            }
+            let Some(digest) = digest_of(&token) else { return Err(invalid_token()) };
             let (key, record) = keys.new_key(now).map_err(V1Error::from_store_error)?;
             let redeem = RedeemRequest {
-                digest: Sha256::digest(token.as_bytes()).to_vec(),
+                digest,
                 confirmed,
                 new_account: AccountId::new(keys.context.random_id("account")),
                 new_wallet: WalletId::new(keys.context.random_id("account")),

@@ -30,6 +30,7 @@ pub mod jobs;
 mod keys;
 #[cfg(feature = "mail")]
 pub mod mail;
+mod memo;
 mod options;
 mod orders;
 mod outbox;
@@ -71,6 +72,7 @@ pub use error::V1Error;
 pub use holder_keys::CreateAccountKeyOutcome;
 pub use idempotency::{IdempotencyAttempt, IdempotencyState, IdempotencyStore, StoredHeader, StoredResponse};
 pub use keys::{AccountKeys, IssuedAccountKey, VerifyOutcome};
+pub use memo::Memo;
 pub use options::{AccountsOptions, PlanTable, PlanTerms};
 pub use orders::{Order, OrderItem, OrderState, OrderStore};
 pub use outbox::{MailIntent, MailKind, Outbox, WAITING_MAX};

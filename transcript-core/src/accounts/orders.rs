@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use crate::{
     directory::Plan,
-    error::Result,
+    error::{Error, Result},
     ids::{AccountId, OrderId},
     names::names,
     page::{Page, PageRequest},
@@ -89,6 +89,40 @@ pub struct Order {
 }
 
 impl Order {
+    /// Checks an order that a store is to open.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Invalid`] if its version is not 1.
+    pub fn check_new(&self) -> Result<()> {
+        match self.version {
+            1 => Ok(()),
+            _ => Err(Error::invalid("a new order must have version 1")),
+        }
+    }
+
+    /// Checks that the stored order with the same id is this sale, whatever its progress.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Conflict`] if it is another one.
+    pub fn check_same(&self, stored: &Self) -> Result<()> {
+        match self.with_progress_of(stored) == *stored {
+            true => Ok(()),
+            false => Err(Error::conflict("the order id belongs to another order")),
+        }
+    }
+
+    /// This sale with the progress of `other`: version, state, payment and refunds.
+    pub(crate) fn with_progress_of(&self, other: &Self) -> Self {
+        Self {
+            version: other.version,
+            state: other.state,
+            payment: other.payment.clone(),
+            refunded_credits: other.refunded_credits.clone(),
+            returned_minor: other.returned_minor,
+            ..self.clone()
+        }
+    }
+
     /// The address of a page of this service in the order's language: with the parameter `hl`, unless the language is
     /// unknown or no tag.
     pub fn page_in_language(&self, address: String) -> String {

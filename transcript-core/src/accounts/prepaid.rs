@@ -5,7 +5,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{AccountCredits, change_account::change_account, charge::derive_hold_id};
+use super::{AccountCredits, change_account::change_account, charge::derive_id};
 use crate::{
     archive::TrackSelector,
     directory::Account,
@@ -49,7 +49,7 @@ impl PrepaidDelivery {
         video: &VideoId,
         selector: &TrackSelector,
     ) -> Self {
-        let name = derive_hold_id(&[account.id.as_str(), &video.to_string(), &selector.to_string()]);
+        let name = derive_id(&[account.id.as_str(), &video.to_string(), &selector.to_string()]);
         Self { credits: Arc::clone(credits), account: account.clone(), name }
     }
 

@@ -10,14 +10,12 @@ use super::{EffectivePlan, V1Error, call_context::CallContext};
 use crate::{
     directory::Account,
     ids::AccountId,
-    limits::{self, LIMIT_MAX, LimitOutcome, LimitRequest, RateLimiter},
+    limits::{self, HOUR_MS, LimitOutcome, LimitRequest, MINUTE_MS, RateLimiter},
     time::{Timestamp, ceil_seconds, format_wait},
 };
 
 /// The window of the rate limit, in milliseconds (specification 8: requests per minute).
-const WINDOW_MS: u64 = 60 * 1000;
-/// The window of failed attempts, in milliseconds.
-const ATTEMPT_WINDOW_MS: u64 = 3600 * 1000;
+const WINDOW_MS: u64 = MINUTE_MS;
 /// Repeats per request of the limit.
 /// On the free plan one per second, for a client that waits for a request that is still running.
 const REPEATS_PER_REQUEST: u32 = 6;
@@ -114,12 +112,8 @@ impl AccountLimits {
     }
 
     fn attempt(&self, account: &AccountId) -> LimitRequest {
-        LimitRequest {
-            bucket: format!("fetch/{account}"),
-            max: self.context.options.attempts_per_account_per_hour.min(LIMIT_MAX),
-            window_ms: ATTEMPT_WINDOW_MS,
-            cost: 1,
-        }
+        let max = self.context.options.attempts_per_account_per_hour;
+        LimitRequest::one(format!("fetch/{account}"), max, HOUR_MS)
     }
 
     /// Checks the limits before an idempotency key is looked up.
@@ -166,12 +160,8 @@ pub(super) fn call_limit_request(account: &Account, effective_plan: &EffectivePl
 }
 
 fn build_limit_request(kind: RateKind, account: &Account, effective_plan: &EffectivePlan) -> LimitRequest {
-    LimitRequest {
-        bucket: format!("{}/{}", kind.bucket, account.id),
-        max: effective_plan.requests_per_minute.saturating_mul(kind.per_request).min(LIMIT_MAX),
-        window_ms: WINDOW_MS,
-        cost: 1,
-    }
+    let max = effective_plan.requests_per_minute.saturating_mul(kind.per_request);
+    LimitRequest::one(format!("{}/{}", kind.bucket, account.id), max, WINDOW_MS)
 }
 
 /// One of an account's limits, with its size.

@@ -7,11 +7,10 @@ use super::mail::{MailBranding, MailSender, MailSenderDeps, MailTexts, Mailer, O
 use super::{AccountKeys, Email, MailIntent, MailKind, V1Error};
 use crate::{
     ledger::terms::AllowancePeriod,
-    limits::{LIMIT_MAX, LimitRequest},
+    limits::{HOUR_MS, LimitRequest},
     time::Timestamp,
 };
 
-const HOUR_MS: u64 = 3600 * 1000;
 /// Networks that may request as many sign-in mails to an address as one may: more than a /48, which counts as four.
 const SIGN_IN_NETWORKS: u32 = 6;
 
@@ -101,12 +100,7 @@ impl AccountKeys {
     ) -> Vec<LimitRequest> {
         let per_hour = self.context.options.register_per_address_per_hour;
         let address = self.networks.digest(email.as_str(), now);
-        let total = |bucket: String, max: u32| LimitRequest {
-            bucket,
-            max: max.min(LIMIT_MAX),
-            window_ms: HOUR_MS,
-            cost: 1,
-        };
+        let total = |bucket: String, max: u32| LimitRequest::one(bucket, max, HOUR_MS);
         if kind != MailKind::SignIn {
             return vec![total(format!("mail/{address}"), per_hour)];
         }

@@ -1,10 +1,7 @@
 //! Internal metadata of a stored response, never sent to clients.
 
 use super::{StoredHeader, StoredResponse, charge::CreditHold};
-use crate::{
-    ids::HoldId,
-    video::{Platform, VideoId},
-};
+use crate::{ids::HoldId, video::VideoId};
 
 /// The names of the metadata entries. HTTP allows no such header name, so that none can be sent.
 const HOLD: &str = ":hold";
@@ -39,7 +36,7 @@ impl ReplyMetadata {
         response.headers.retain(|StoredHeader { name, value }| {
             match name.as_str() {
                 HOLD => metadata.hold = parse_hold(value),
-                VIDEO => metadata.video = parse_video(value),
+                VIDEO => metadata.video = VideoId::from_name(value),
                 _ => return true,
             }
             false
@@ -53,14 +50,10 @@ fn parse_hold(entry: &str) -> Option<CreditHold> {
     Some(CreditHold { id: HoldId::new(id), amount: amount.parse().ok()? })
 }
 
-fn parse_video(entry: &str) -> Option<VideoId> {
-    let (platform, id) = entry.split_once('/')?;
-    VideoId::new(Platform::from_wire(platform)?, id).ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::video::Platform;
 
     fn header(name: &str, value: &str) -> StoredHeader {
         StoredHeader { name: name.to_owned(), value: value.to_owned() }

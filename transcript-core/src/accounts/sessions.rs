@@ -13,14 +13,13 @@ use crate::{
     error::Result,
     hex,
     ids::{AccountId, SessionId},
-    limits::network_hasher::NetworkHasher,
+    limits::{MINUTE_MS, network_hasher::NetworkHasher},
     time::{Random, Timestamp},
 };
 
 /// The random bytes of a token: 256 bits, in hexadecimal.
 const TOKEN_BYTES: u32 = 32;
 const TOKEN_LENGTH: usize = 64;
-const MINUTE_MS: u64 = 60 * 1000;
 const DAY: Duration = Duration::from_secs(24 * 3_600);
 /// How long a session lasts without use.
 const IDLE_MAX: Duration = DAY.saturating_mul(30);
@@ -238,8 +237,8 @@ pub(super) fn form_id(prefix: &str, owner: &AccountId, token: &str) -> String {
     format!("{prefix}-{}", hex::encode(digest.get(..16).unwrap_or_default()))
 }
 
-/// The digest of a token; `None` if it is malformed.
-fn digest_of(token: &str) -> Option<Vec<u8>> {
+/// The digest of a token of a session or a mail; `None` if it is malformed.
+pub(super) fn digest_of(token: &str) -> Option<Vec<u8>> {
     let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     let is_token = token.len() == TOKEN_LENGTH && token.bytes().all(is_digit);
     is_token.then(|| Sha256::digest(token.as_bytes()).to_vec())

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{RequestGuard, StoredResponse, V1Error, call_context::CallContext, fetch_payment::FetchPayment};
+use super::{
+    Memo, RequestGuard, StoredResponse, V1Error, call_context::CallContext, fetch_payment::FetchPayment,
+};
 use crate::{
     archive::{
         FindOutcome, StoredTranscript, TrackSelector,
@@ -11,7 +13,7 @@ use crate::{
     debug_fields,
     engine::{CostNote, FetchRequest, NoTranscript},
     transcript::{LanguageTag, TrackKind, list_languages},
-    video::{Platform, VideoId, VideoLink},
+    video::{LinkError, Platform, VideoId, VideoLink},
 };
 
 /// Parameters of a transcript request, unvalidated.
@@ -134,7 +136,8 @@ impl Delivery {
         let preference = parse_language(params.lang.as_deref(), params.translated)?;
         let video = parse_video(params)?;
         guard.set_video(&video);
-        let (cost, memo) = (self.context.options.credits_per_transcript, format!("transcript {video}"));
+        let cost = self.context.options.credits_per_transcript;
+        let memo = Memo::Transcript(video.clone()).to_string();
         let archived = self.find_archived(&video, &preference).await?;
         check_cursor(archived.as_ref(), params.view)?;
         let from_cache = archived.is_some();
@@ -253,17 +256,20 @@ pub(super) fn parse_video(params: &TranscriptParams) -> Result<VideoId, V1Error>
         }
         (Some(_), Some(_)) => return Err(bad_request("video_id and url: give one of them, not both")),
     };
-    let link = link.map_err(|error| bad_request(&format!("{parameter}: {error}")))?;
-    let platform = match link {
-        VideoLink::Video(video) if video.platform() == Platform::YouTube => return Ok(video),
-        VideoLink::Video(video) => video.platform(),
-        VideoLink::Short(short) => short.platform(),
-    };
-    Err(bad_request(&format!(
-        "url: the v1 API is for videos on {}; /api/transcript takes links to {}",
-        Platform::YouTube.name(),
-        platform.name()
-    )))
+    match link.map_err(|error| bad_request(&format!("{parameter}: {}", link_message(&error))))? {
+        VideoLink::Video(video) if video.platform() == Platform::YouTube => Ok(video),
+        _ => Err(bad_request("url: the v1 API is for videos on YouTube; /api/transcript takes this link")),
+    }
+}
+
+/// The message of an error; another one if it names a platform that the v1 API refuses.
+fn link_message(error: &LinkError) -> &str {
+    let is_refused =
+        |word: &str| Platform::ALL.into_iter().any(|one| one != Platform::YouTube && one.name() == word);
+    match error.message().split(|c: char| !c.is_alphanumeric()).any(is_refused) {
+        true => "this is no link to a YouTube video: use one such as https://www.youtube.com/watch?v=…",
+        false => error.message(),
+    }
 }
 
 /// The preference of the parameters `lang` and `translated`.

@@ -24,7 +24,7 @@ pub use records::{
 };
 pub use stored_body::StoredBody;
 pub use vectors::{VECTORS_BYTES_MAX, VectorsKey, check_vectors};
-pub(crate) use video_record::{VideoRecord, parse_track_cursor, parse_video, track_cursor};
+pub(crate) use video_record::{VideoRecord, parse_track_cursor, track_cursor};
 
 pub use crate::transcript::TrackSelector;
 
@@ -189,7 +189,8 @@ pub trait Archive: fmt::Debug + Send + Sync + 'static {
     /// - Free, or its `until` at or before `lease.now`: [`LeaseOutcome::Acquired`].
     /// - Held by the same holder: renewed to the new `until`, never shortened, because a renewal whose caller gave
     ///   up may arrive after later ones; [`LeaseOutcome::Acquired`].
-    /// - Held by another holder: [`LeaseOutcome::Busy`] with the expiry of that lease.
+    /// - Held by another holder: [`LeaseOutcome::Busy`] with the expiry of that lease, which is shortened if it is too
+    ///   late ([`FetchLease::end_of_other`]). Stores in other languages need not shorten it.
     async fn acquire_lease(&self, lease: FetchLease) -> Result<LeaseOutcome>;
 
     /// Releases a lease. A lease of another holder is left unchanged, and so is a free one.

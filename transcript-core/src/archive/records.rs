@@ -8,7 +8,7 @@ use crate::{
     error::{Error, Result},
     ids::{Cursor, Holder},
     page::PageRequest,
-    time::Timestamp,
+    time::{LEASE_MAX, Timestamp},
     transcript::{LanguageTag, TrackInfo, TrackSelector, Transcript, VideoDetails, VideoMetadata},
     video::VideoId,
 };
@@ -144,6 +144,16 @@ pub struct FetchLease {
     pub now: Timestamp,
     /// When the lease expires unless it is renewed.
     pub until: Timestamp,
+}
+
+impl FetchLease {
+    /// When the lease of another holder ends, which is stored with the end `until`.
+    ///
+    /// It is the end of this lease if `until` is more than [`LEASE_MAX`] after `now`: a clock that was ahead and was
+    /// corrected since acquired it, and its holder renews it if it is alive. The store stores the earlier end.
+    pub fn end_of_other(&self, until: Timestamp) -> Timestamp {
+        if until > self.now.plus(LEASE_MAX) { until.min(self.until) } else { until }
+    }
 }
 
 /// Outcome of [`super::Archive::acquire_lease`].

@@ -9,7 +9,7 @@ use crate::{
     ids::Cursor,
     time::Timestamp,
     transcript::{TrackInfo, Transcript, VideoDetails, VideoMetadata},
-    video::{Platform, VideoId},
+    video::VideoId,
 };
 
 /// The stored data of one video, without its texts.
@@ -192,11 +192,5 @@ pub(crate) fn track_cursor(video: &VideoId, index: usize) -> String {
 /// The position that [`track_cursor`] returned.
 pub(crate) fn parse_track_cursor(cursor: &Cursor) -> Option<(VideoId, usize)> {
     let (video, index) = cursor.as_str().rsplit_once('/')?;
-    Some((parse_video(video)?, index.parse().ok()?))
-}
-
-/// The video with this name, as its `Display` prints it.
-pub(crate) fn parse_video(name: &str) -> Option<VideoId> {
-    let (platform, id) = name.split_once('/')?;
-    VideoId::new(Platform::from_wire(platform)?, id).ok()
+    Some((VideoId::from_name(video)?, index.parse().ok()?))
 }

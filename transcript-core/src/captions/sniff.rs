@@ -7,6 +7,7 @@ use super::{
     encoding::peek,
     timing::{TimingLine, lines},
 };
+use crate::text::head;
 
 /// Number of leading bytes in which the format must be recognizable.
 const PEEK_BYTES: usize = 64 * 1024;
@@ -33,15 +34,16 @@ pub(super) fn sniff_text(text: &str) -> Option<CaptionFormat> {
     match text.chars().next()? {
         '<' => format_of_root(text),
         '{' => {
-            let head = head(text);
+            let head = head(text, PEEK_BYTES);
             let is_json3 = head.contains("\"wireMagic\"") || head.contains("\"events\"");
             let has_utterances = || head.contains("\"utterances\"").then_some(CaptionFormat::Utterances);
             if is_json3 { Some(CaptionFormat::Json3) } else { has_utterances() }
         }
         _ if is_webvtt(text) => Some(CaptionFormat::WebVtt),
         _ => {
-            let mut first =
-                lines(head(text)).filter(|line| !line.trim().is_empty()).take(LINES_BEFORE_TIMING);
+            let mut first = lines(head(text, PEEK_BYTES))
+                .filter(|line| !line.trim().is_empty())
+                .take(LINES_BEFORE_TIMING);
             first.any(|line| TimingLine::parse(line) != TimingLine::NotTiming).then_some(CaptionFormat::Srt)
         }
     }
@@ -53,15 +55,9 @@ pub(super) fn is_webvtt(text: &str) -> bool {
         .is_some_and(|rest| rest.is_empty() || rest.starts_with(['\n', '\r', ' ', '\t']))
 }
 
-/// Beginning of a text, cut at a character boundary.
-fn head(text: &str) -> &str {
-    let end = (0..=PEEK_BYTES.min(text.len())).rev().find(|&end| text.is_char_boundary(end)).unwrap_or(0);
-    text.get(..end).unwrap_or(text)
-}
-
 /// Format with the root element of this XML document.
 fn format_of_root(text: &str) -> Option<CaptionFormat> {
-    let mut reader = Reader::from_str(head(text));
+    let mut reader = Reader::from_str(head(text, PEEK_BYTES));
     loop {
         match reader.read_event().ok()? {
             Event::Start(element) | Event::Empty(element) => {
@@ -81,7 +77,7 @@ fn format_of_root(text: &str) -> Option<CaptionFormat> {
 /// Error for a body that is in none of the formats.
 pub(super) fn not_captions(text: &str) -> CaptionError {
     let text = text.trim_start();
-    let lower = head(text).to_ascii_lowercase();
+    let lower = head(text, PEEK_BYTES).to_ascii_lowercase();
     CaptionError::not_captions(if lower.starts_with("<!doctype html") || lower.contains("<html") {
         "This is a web page, not captions."
     } else if text.starts_with(['{', '[']) {

@@ -136,6 +136,15 @@ pub trait Ledger: fmt::Debug + Send + Sync + 'static {
     /// servers may call this at once.
     async fn expire(&self, now: Timestamp, limit: u32) -> Result<u32>;
 
+    /// Shortens all open holds that end after `latest`: they end at `latest`.
+    ///
+    /// **Behaviour**: a hold of a clock that was ahead would otherwise stay open until that time, if its process has
+    /// ended. It writes no entry, and the hold can be extended again. The default implementation changes nothing.
+    async fn shorten_holds(&self, latest: Timestamp) -> Result<()> {
+        let _ = latest;
+        Ok(())
+    }
+
     /// Lists a wallet's entries, oldest first. An unknown wallet has none.
     async fn entries(&self, wallet: &WalletId, page: PageRequest) -> Result<Page<Entry>>;
 

@@ -29,6 +29,19 @@ pub struct LimitRequest {
     pub cost: u32,
 }
 
+impl LimitRequest {
+    /// One unit of a limit of `max`, reduced to [`LIMIT_MAX`], per `window_ms` milliseconds.
+    pub(crate) fn one(bucket: String, max: u32, window_ms: u64) -> Self {
+        Self { bucket, max: max.min(LIMIT_MAX), window_ms, cost: 1 }
+    }
+}
+
+/// A window of a minute, in milliseconds.
+pub(crate) const MINUTE_MS: u64 = 60 * 1_000;
+/// A window of an hour, in milliseconds.
+pub(crate) const HOUR_MS: u64 = 60 * MINUTE_MS;
+/// A window of 24 hours, in milliseconds.
+pub(crate) const DAY_MS: u64 = 24 * HOUR_MS;
 /// Largest maximum of a limit.
 pub const LIMIT_MAX: u32 = 100_000;
 /// Longest window of a limit: a year of 366 days.
@@ -73,12 +86,29 @@ pub fn check(requests: &[LimitRequest]) -> Result<()> {
     Ok(())
 }
 
-/// Charges all limits, or none, within `timeout`. If one refuses, returns the time until a retry in milliseconds.
+/// Charges all limits, or none, within `timeout`.
 ///
 /// A limit of 0 refuses without a store call.
 ///
 /// # Errors
 /// As [`RateLimiter::acquire`]; unavailable after the timeout.
+#[cfg(any(feature = "accounts", feature = "lookup"))]
+pub(crate) async fn acquire(
+    limiter: &dyn RateLimiter,
+    requests: Vec<LimitRequest>,
+    now: Timestamp,
+    timeout: std::time::Duration,
+) -> Result<LimitOutcome> {
+    if let Some((limit_index, refusing)) = (0_u32..).zip(&requests).find(|(_, request)| request.max == 0) {
+        return Ok(LimitOutcome::Limited { limit_index, retry_after_ms: refusing.window_ms });
+    }
+    crate::retry::with_timeout(timeout, limiter.acquire(requests, now)).await
+}
+
+/// As [`acquire`]. If a limit refuses, returns the time until a retry in milliseconds.
+///
+/// # Errors
+/// As [`acquire`].
 #[cfg(any(feature = "accounts", feature = "lookup"))]
 pub(crate) async fn acquire_all(
     limiter: &dyn RateLimiter,
@@ -86,10 +116,7 @@ pub(crate) async fn acquire_all(
     now: Timestamp,
     timeout: std::time::Duration,
 ) -> Result<Option<u64>> {
-    if let Some(refusing) = requests.iter().find(|request| request.max == 0) {
-        return Ok(Some(refusing.window_ms));
-    }
-    Ok(match crate::retry::with_timeout(timeout, limiter.acquire(requests, now)).await? {
+    Ok(match acquire(limiter, requests, now, timeout).await? {
         LimitOutcome::Allowed { .. } => None,
         LimitOutcome::Limited { retry_after_ms, .. } => Some(retry_after_ms),
     })
@@ -153,8 +180,11 @@ pub trait RateLimiter: fmt::Debug + Send + Sync + 'static {
     ///   charges within one of [`WINDOW_PARTS`] parts of a window may count as charged at the latest time in that part,
     ///   so that the cost of a request does not depend on the limit. The maximum is never exceeded, and a wait is at
     ///   most that part longer.
-    /// - A time before an earlier call's time counts as that earlier call's time: time does not run backwards. This
-    ///   applies at least to charges of the same buckets.
+    /// - A time up to [`CLOCK_STEP_MS`] before an earlier call's time counts as that earlier call's time: time does not
+    ///   run backwards. This applies at least to charges of the same buckets. A charge further ahead is of a clock that
+    ///   was corrected since, and no longer counts.
+    ///
+    /// [`CLOCK_STEP_MS`]: crate::time::CLOCK_STEP_MS
     /// - A request names each bucket once.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::{LIMIT_MAX, LimitRequest, network::ClientNetwork};
+use super::{LimitRequest, network::ClientNetwork};
 use crate::{keyed_digest::KeyedDigest, ledger::terms::AllowancePeriod, time::Timestamp};
 
 /// Length of a network's digest, in hexadecimal digits.
@@ -34,11 +34,8 @@ impl NetworkHasher {
         window_ms: u64,
         now: Timestamp,
     ) -> Vec<LimitRequest> {
-        let limit_request = |(name, times): (String, u32)| LimitRequest {
-            bucket: format!("{purpose}/{name}"),
-            max: u32::min(count.saturating_mul(times), LIMIT_MAX),
-            window_ms,
-            cost: 1,
+        let limit_request = |(name, times): (String, u32)| {
+            LimitRequest::one(format!("{purpose}/{name}"), count.saturating_mul(times), window_ms)
         };
         self.digests(client, now).into_iter().map(limit_request).collect()
     }

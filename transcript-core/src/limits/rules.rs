@@ -1,7 +1,7 @@
 //! Sliding windows of bounded size: the one arithmetic of all rate limiters.
 
 use super::{LimitOutcome, LimitRequest, TIMES_EXACT, WINDOW_PARTS};
-use crate::time::Timestamp;
+use crate::time::{CLOCK_STEP_MS, Timestamp};
 
 /// The requests counted in one bucket that have not expired.
 #[derive(Clone, Debug)]
@@ -10,7 +10,7 @@ pub struct SlidingWindow {
     pub bucket: String,
     /// Times in milliseconds and the count at each; the oldest first.
     pub taken: Vec<(i64, u32)>,
-    /// Time in milliseconds from which all counts have expired. It never moves back.
+    /// Time in milliseconds from which all counts have expired. It moves back only when a clock was corrected.
     pub ends_at: i64,
 }
 
@@ -19,13 +19,21 @@ impl SlidingWindow {
         Self { bucket: bucket.to_owned(), taken: Vec::new(), ends_at: 0 }
     }
 
-    /// The later of `now` and the newest counted time, so that a clock that steps back has no effect.
+    /// The later of `now` and the newest counted time, so that a clock that steps back a little has no effect.
     fn effective_now(&self, now: i64) -> i64 {
         self.taken.last().map_or(now, |(last, _)| now.max(*last))
     }
 
     /// Removes expired counts. A count expires exactly `per_ms` after its time.
+    ///
+    /// Counts far ahead of `now` are of a clock that was corrected since. They are removed too: until that time they
+    /// would block their bucket. Moved to `now` they would move again with each refused request, which stores nothing.
     fn slide(&mut self, per_ms: i64, now: i64) {
+        let latest = now.saturating_add(CLOCK_STEP_MS);
+        if self.taken.last().is_some_and(|(at, _)| *at > latest) {
+            self.taken.retain(|(at, _)| *at <= latest);
+            self.ends_at = self.taken.last().map_or(0, |(at, _)| at.saturating_add(per_ms));
+        }
         let horizon = self.effective_now(now).saturating_sub(per_ms);
         self.taken.retain(|(at, _)| *at > horizon);
     }
@@ -155,6 +163,17 @@ mod tests {
         check(windows, 500, 2, 100, 1, LimitOutcome::Allowed { remaining: 0, reset_ms: 100 });
         check(windows, 1_099, 2, 100, 1, LimitOutcome::Limited { limit_index: 0, retry_after_ms: 1 });
         check(windows, 1_100, 2, 100, 2, LimitOutcome::Allowed { remaining: 0, reset_ms: 100 });
+    }
+
+    #[test]
+    fn window_clock_stepping_back_far_removes_later_counts() {
+        let (windows, ahead) = (&mut Vec::new(), 86_400_000);
+        check(windows, 900, 2, 100, 1, LimitOutcome::Allowed { remaining: 1, reset_ms: 100 });
+        check(windows, 950 + ahead, 2, 100, 2, LimitOutcome::Allowed { remaining: 0, reset_ms: 100 });
+        check(windows, 950, 2, 100, 2, LimitOutcome::Allowed { remaining: 0, reset_ms: 100 });
+        assert_eq!(windows[0].ends_at, 1_050);
+        check(windows, 1_049, 2, 100, 1, LimitOutcome::Limited { limit_index: 0, retry_after_ms: 1 });
+        check(windows, 1_050, 2, 100, 1, LimitOutcome::Allowed { remaining: 1, reset_ms: 100 });
     }
 
     #[test]

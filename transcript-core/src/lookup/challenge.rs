@@ -132,7 +132,7 @@ fn check_claims(
     }
     // The limit of one use lasts as long as the challenge is valid.
     let window_ms = u64::try_from(LIFETIME.as_millis()).unwrap_or(u64::MAX);
-    SolutionVerdict::Accepted(LimitRequest { bucket: claims.id, max: 1, window_ms, cost: 1 })
+    SolutionVerdict::Accepted(LimitRequest::one(claims.id, 1, window_ms))
 }
 
 /// Errors for implementations of [`ChallengeProvider`].

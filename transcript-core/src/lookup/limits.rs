@@ -8,14 +8,13 @@ use crate::{
     error::Result,
     ids::WalletId,
     ledger::terms::AllowancePeriod,
-    limits::{self, LIMIT_MAX, LimitOutcome, LimitRequest, RateLimiter, network_hasher::NetworkHasher},
-    retry::with_timeout,
+    limits::{
+        self, DAY_MS, HOUR_MS, LimitOutcome, LimitRequest, MINUTE_MS, RateLimiter,
+        network_hasher::NetworkHasher,
+    },
     time::Timestamp,
 };
 
-const MINUTE_MS: u64 = 60 * 1000;
-const HOUR_MS: u64 = 60 * MINUTE_MS;
-const DAY_MS: u64 = 24 * HOUR_MS;
 /// Bytes of words of which a document counts as one tool call: about 30 ms of CPU time as PDF.
 const DOCUMENT_PART_BYTES: usize = 64 * 1024;
 
@@ -44,9 +43,9 @@ impl LookupLimits {
         Self { options, ..self.clone() }
     }
 
-    /// Acquires rate limits: all of them, or none.
+    /// Acquires rate limits: all of them, or none; see [`limits::acquire`].
     pub(super) async fn acquire(&self, requests: Vec<LimitRequest>, now: Timestamp) -> Result<LimitOutcome> {
-        with_timeout(self.store_timeout, self.limiter.acquire(requests, now)).await
+        limits::acquire(self.limiter.as_ref(), requests, now, self.store_timeout).await
     }
 
     /// Acquires rate limits: all of them, or none; see [`limits::acquire_all`].
@@ -63,12 +62,8 @@ impl LookupLimits {
 
     /// The rate limit of failed attempts of a key.
     pub(super) fn attempt(&self, key: &LookupKey) -> LimitRequest {
-        LimitRequest {
-            bucket: format!("attempt/{}", key.key.id),
-            max: self.options.attempts_per_key_per_hour.min(LIMIT_MAX),
-            window_ms: HOUR_MS,
-            cost: 1,
-        }
+        let max = self.options.attempts_per_key_per_hour;
+        LimitRequest::one(format!("attempt/{}", key.key.id), max, HOUR_MS)
     }
 
     /// The rate limits of a miss of a network.
@@ -102,12 +97,7 @@ impl LookupLimits {
     ) -> Vec<LimitRequest> {
         let limit = self.options.searches_per_minute;
         match key {
-            Some(key) => vec![LimitRequest {
-                bucket: format!("search/{key}"),
-                max: limit.min(LIMIT_MAX),
-                window_ms: MINUTE_MS,
-                cost: 1,
-            }],
+            Some(key) => vec![LimitRequest::one(format!("search/{key}"), limit, MINUTE_MS)],
             None => self.networks.limit_requests("search", client, limit, MINUTE_MS, now),
         }
     }
@@ -115,7 +105,7 @@ impl LookupLimits {
     /// The rate limit of a question of a visitor. It is another limit each day: its name contains the day.
     pub(super) fn question_of_visitor(&self, visitor: &str, now: Timestamp) -> LimitRequest {
         let bucket = format!("ask/{visitor}/{}", AllowancePeriod::Day.bucket(now));
-        day_limit(bucket, self.options.questions_per_visitor_per_day)
+        LimitRequest::one(bucket, self.options.questions_per_visitor_per_day, DAY_MS)
     }
 
     /// The rate limits of a question of a visitor for their network.
@@ -127,7 +117,7 @@ impl LookupLimits {
     /// The rate limit of a question that may use the chat model, for the whole service.
     pub(super) fn question_of_service(&self, now: Timestamp) -> LimitRequest {
         let bucket = format!("ask/{}", AllowancePeriod::Day.bucket(now));
-        day_limit(bucket, self.options.questions_per_service_per_day)
+        LimitRequest::one(bucket, self.options.questions_per_service_per_day, DAY_MS)
     }
 
     /// The rate limits of a new key for a network.
@@ -146,9 +136,4 @@ impl LookupLimits {
             })
             .collect()
     }
-}
-
-/// One unit of a limit of a day.
-fn day_limit(bucket: String, max: u32) -> LimitRequest {
-    LimitRequest { bucket, max: max.min(LIMIT_MAX), window_ms: DAY_MS, cost: 1 }
 }

@@ -93,9 +93,6 @@ impl Visitors {
         let refusal = |limit: Option<QuestionLimit>| {
             limit.map_or(QuestionOutcome::CheckFailed, QuestionOutcome::Limited)
         };
-        if let Some((limit, _)) = limits.iter().find(|(_, request)| request.max == 0) {
-            return Ok(refusal(*limit));
-        }
         let (kinds, requests): (Vec<_>, Vec<_>) = limits.into_iter().unzip();
         Ok(match self.lookup.limits.acquire(requests, now).await? {
             LimitOutcome::Limited { limit_index, .. } => refusal(

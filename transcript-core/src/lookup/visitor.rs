@@ -153,11 +153,7 @@ impl Visitors {
         // A visitor's request is a miss of their network, whatever its outcome.
         let mut requests = vec![solution_limit];
         requests.extend(self.lookup.limits.miss(request.client, now));
-        let outcome = match requests.iter().all(|request| request.max > 0) {
-            true => self.lookup.limits.acquire(requests, now).await?,
-            false => LimitOutcome::Limited { limit_index: 1, retry_after_ms: 60_000 },
-        };
-        let refusal = match outcome {
+        let refusal = match self.lookup.limits.acquire(requests, now).await? {
             LimitOutcome::Allowed { .. } => {
                 let name = self.visitor_name(request.cookie.as_deref());
                 let visitor = Visitor { name, client: request.client };

@@ -277,11 +277,14 @@ impl Archive for MemoryArchive {
 
     async fn acquire_lease(&self, lease: FetchLease) -> Result<LeaseOutcome> {
         let mut state = self.state.lock();
-        let key = (lease.video, lease.selector);
+        let key = (lease.video.clone(), lease.selector.clone());
         let mut expires_at = lease.until;
-        match state.leases.get(&key) {
+        match state.leases.get_mut(&key) {
             Some((holder, end)) if *holder == lease.holder => expires_at = expires_at.max(*end),
-            Some((_, end)) if *end > lease.now => return Ok(LeaseOutcome::Busy { until: *end }),
+            Some((_, end)) if *end > lease.now => {
+                *end = lease.end_of_other(*end);
+                return Ok(LeaseOutcome::Busy { until: *end });
+            }
             Some(_) | None => {}
         }
         state.leases.insert(key, (lease.holder, expires_at));

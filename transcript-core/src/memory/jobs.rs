@@ -16,9 +16,9 @@ use crate::{
     },
     error::Result,
     ids::{AccountId, Cursor, JobId},
-    page::{Page, PageRequest, no_cursor},
+    page::{Page, PageRequest},
     supplier::ListPosition,
-    time::Timestamp,
+    time::{LEASE_MAX, Timestamp},
     video::VideoId,
 };
 
@@ -75,6 +75,16 @@ impl StoredItem {
 impl StoredJob {
     fn next_due(&self) -> Option<Timestamp> {
         self.items.iter().filter_map(|item| item.due_at).min()
+    }
+
+    /// What is due after `latest` is due at `due`, if that is the whole job: a corrected clock has claimed it.
+    fn limit_due(&mut self, latest: Timestamp, due: Timestamp) {
+        let job = &mut self.job;
+        if job.pause_reason != Some(PauseReason::Operator) && job.due_at.is_some_and(|at| at > latest) {
+            job.due_at = Some(due);
+            let due_items = self.items.iter_mut().filter_map(|item| item.due_at.as_mut());
+            due_items.filter(|at| **at > latest).for_each(|at| *at = due);
+        }
     }
 
     fn is_claimable(&self, now: Timestamp) -> bool {
@@ -212,11 +222,11 @@ impl JobStore for MemoryJobs {
         let own = jobs.iter().map(|stored| &stored.job).filter(|job| job.account == *account);
         let mut own: Vec<Job> = own.cloned().collect();
         own.sort_by(|one, other| (other.created_at, &other.id).cmp(&(one.created_at, &one.id)));
-        let after = page.after.as_ref().map(cursor_position).transpose()?;
+        let after = page.after.as_ref().map(Cursor::to_time_and_id).transpose()?;
         let rest = own.into_iter().filter(|job| {
-            after.as_ref().is_none_or(|(at, id)| (job.created_at.as_millis(), job.id.as_str()) < (*at, id))
+            after.is_none_or(|position| (job.created_at.as_millis(), job.id.as_str()) < position)
         });
-        Ok(Page::cut(rest, &page, |job| format!("{}/{}", job.created_at.as_millis(), job.id)))
+        Ok(Page::cut(rest, &page, |job| Cursor::time_and_id(job.created_at, &job.id)))
     }
 
     async fn items(&self, id: &JobId, from: u64, limit: u32) -> Result<Vec<JobItem>> {
@@ -233,6 +243,7 @@ impl JobStore for MemoryJobs {
         mut limits: ClaimLimits,
     ) -> Result<Vec<ClaimedItem>> {
         let mut jobs = self.jobs.lock();
+        jobs.iter_mut().for_each(|stored| stored.limit_due(now.plus(LEASE_MAX), lease_until));
         let mut claimed = Vec::new();
         while claimed.len() < limits.items as usize
             && let Some(next) = claim_next(&mut jobs, now, lease_until, &limits)
@@ -434,12 +445,6 @@ impl JobStore for MemoryJobs {
         self.secrets.lock().remove(account);
         Ok((count - jobs.len()) as u64)
     }
-}
-
-fn cursor_position(cursor: &Cursor) -> Result<(i64, String)> {
-    let parts = cursor.as_str().split_once('/');
-    let position = parts.and_then(|(at, id)| Some((at.parse().ok()?, id.to_owned())));
-    position.ok_or_else(no_cursor)
 }
 
 #[cfg(all(test, feature = "testing"))]

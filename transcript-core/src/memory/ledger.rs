@@ -66,6 +66,15 @@ impl LedgerState {
         self.open.iter().take_while(move |(expires_at, _)| *expires_at <= now).map(|(_, id)| id.as_str())
     }
 
+    fn shorten_holds(&mut self, latest: i64) {
+        for (_, id) in self.open.split_off(&(latest.saturating_add(1), String::new())) {
+            if let Some(hold) = self.holds.get_mut(&id) {
+                hold.expires_at = latest;
+            }
+            self.open.insert((latest, id));
+        }
+    }
+
     fn load(&self, keys: &RowKeys<'_>) -> LedgerRows {
         let mut ids: BTreeSet<&str> = keys.hold.into_iter().collect();
         if !keys.wallets.is_empty() {
@@ -173,6 +182,11 @@ impl Ledger for MemoryLedger {
 
     async fn expire(&self, now: Timestamp, limit: u32) -> Result<u32> {
         self.apply(&ExpireRequest { now, limit })
+    }
+
+    async fn shorten_holds(&self, latest: Timestamp) -> Result<()> {
+        self.state.lock().shorten_holds(latest.as_millis());
+        Ok(())
     }
 
     async fn entries(&self, wallet: &WalletId, page: PageRequest) -> Result<Page<Entry>> {

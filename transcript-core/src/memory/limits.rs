@@ -11,7 +11,7 @@ use crate::{
         LimitOutcome, LimitRequest, RateLimiter, check,
         rules::{self, SlidingWindow},
     },
-    time::Timestamp,
+    time::{CLOCK_STEP_MS, Timestamp},
 };
 
 /// An in-memory [`RateLimiter`]. A clone is the same limiter.
@@ -28,7 +28,7 @@ struct RateWindows {
     buckets: HashMap<String, SlidingWindow>,
     /// The buckets by the time at which they become empty.
     emptying: BTreeSet<(i64, String)>,
-    /// The latest time of any call.
+    /// The latest time of any call since the clock was last corrected.
     now: i64,
 }
 
@@ -44,7 +44,9 @@ impl RateWindows {
     }
 
     fn acquire(&mut self, requests: &[LimitRequest], now: Timestamp) -> LimitOutcome {
-        self.now = self.now.max(now.as_millis());
+        let now = now.as_millis();
+        let is_corrected = now.saturating_add(CLOCK_STEP_MS) < self.now;
+        self.now = if is_corrected { now } else { self.now.max(now) };
         self.drop_emptied();
         let stored = requests.iter().filter_map(|request| self.buckets.remove(&request.bucket));
         let mut windows: Vec<SlidingWindow> = stored.collect();

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use super::SharedState;
 use crate::{
     accounts::{Order, OrderState, OrderStore},
-    error::{Error, Result},
+    error::Result,
     ids::{AccountId, OrderId},
     page::{Page, PageRequest},
 };
@@ -21,16 +21,13 @@ pub struct MemoryOrders {
 #[async_trait]
 impl OrderStore for MemoryOrders {
     async fn open(&self, order: Order) -> Result<()> {
-        if order.version != 1 {
-            return Err(Error::invalid("a new order must have version 1"));
-        }
+        order.check_new()?;
         match self.orders.lock().entry(order.id.clone()) {
             Entry::Vacant(position) => {
                 position.insert(order);
                 Ok(())
             }
-            Entry::Occupied(stored) if with_progress_of(&order, stored.get()) == *stored.get() => Ok(()),
-            Entry::Occupied(_) => Err(Error::conflict("the order id belongs to another order")),
+            Entry::Occupied(stored) => order.check_same(stored.get()),
         }
     }
 
@@ -42,7 +39,7 @@ impl OrderStore for MemoryOrders {
         let mut orders = self.orders.lock();
         match orders.get_mut(&order.id) {
             Some(stored) if stored.version == expected_version => {
-                *stored = Order { version: expected_version + 1, ..with_progress_of(stored, &order) };
+                *stored = Order { version: expected_version + 1, ..stored.with_progress_of(&order) };
                 Ok(true)
             }
             _ => Ok(false),
@@ -75,18 +72,6 @@ impl MemoryOrders {
 /// An order's position by age, as a sortable text.
 fn position(order: &Order) -> String {
     format!("{:020}/{}", order.created_at.as_millis(), order.id)
-}
-
-/// A sold order with the progress of another one.
-fn with_progress_of(sold: &Order, progress: &Order) -> Order {
-    Order {
-        version: progress.version,
-        state: progress.state,
-        payment: progress.payment.clone(),
-        refunded_credits: progress.refunded_credits.clone(),
-        returned_minor: progress.returned_minor,
-        ..sold.clone()
-    }
 }
 
 #[cfg(all(test, feature = "testing"))]

@@ -27,6 +27,7 @@ macro_rules! jobs_conformance {
             failed_fetch_of_item_is_remembered_from_first
             expired_claim_is_replaced_and_has_no_effect
             ended_items_complete_job
+            claim_of_corrected_clock_is_shortened
             returned_item_is_due_later
             paused_job_is_not_claimed_until_resumed
             job_paused_by_operator_stays_paused
@@ -204,6 +205,22 @@ pub async fn expired_claim_is_replaced_and_has_no_effect(store: Jobs) {
     assert!(done(&store, &second[0], 102).await);
     assert!(!done(&store, &second[0], 103).await, "it has ended");
     assert_eq!(stored(&store, "a").await.spent, 1);
+}
+
+/// A claim of a clock that was ahead ends as a new one would; a pause by the operator stays.
+pub async fn claim_of_corrected_clock_is_shortened(store: Jobs) {
+    create(&store, "a", "one", 1, 0).await;
+    create(&store, "b", "two", 1, 0).await;
+    expect_ok(store.pause(&JobId::new("b"), at(0)).await);
+    let first = claim(&store, 90_000, 2).await;
+    assert_eq!(names(&first), ["a/0"], "the clock is a day ahead");
+    for now in [0, 59] {
+        assert_eq!(claim(&store, now, 2).await, [], "its holder may be alive");
+    }
+    assert_eq!(names(&claim(&store, 60, 2).await), ["a/0"], "its lease has ended");
+    assert!(!done(&store, &first[0], 61).await);
+    assert_eq!(stored(&store, "b").await.pause_reason, Some(PauseReason::Operator));
+    assert_eq!(expect_ok(store.take_paused(at(90_000), at(90_010), 5).await), []);
 }
 
 /// The last item completes its job.

@@ -27,6 +27,7 @@ macro_rules! limits_conformance {
             result_describes_tightest_limit
             max_may_change_between_calls
             earlier_time_counts_as_latest_time
+            corrected_clock_removes_later_counts
             request_out_of_bounds_is_invalid
             concurrent_requests_never_exceed_max
         }
@@ -266,16 +267,31 @@ pub async fn max_may_change_between_calls(store: RateLimiterStore) {
     .await;
 }
 
-/// A time earlier than the latest recorded one counts as that latest time.
+/// A time slightly earlier than the latest recorded one counts as that latest time.
 pub async fn earlier_time_counts_as_latest_time(store: RateLimiterStore) {
     acquire(&store, &[limit_request("a", 2, 1)], 5_000).await;
     check_steps(
         &store,
         &[
-            (("a", 2, 1), 0, allowed(0, 1_000), "counted at the later time"),
-            (("a", 2, 1), 1_000, limited(0, 1_000), "the wait starts at the later time"),
+            (("a", 2, 1), 3_000, allowed(0, 1_000), "counted at the later time"),
+            (("a", 2, 1), 4_000, limited(0, 1_000), "the wait starts at the later time"),
             (("a", 2, 1), 5_999, limited(0, 1), "a millisecond too early"),
             (("a", 2, 2), 6_000, allowed(0, 1_000), "all leave one window after the latest time"),
+        ],
+    )
+    .await;
+}
+
+/// After a clock was ahead and corrected, what was counted ahead blocks no request.
+pub async fn corrected_clock_removes_later_counts(store: RateLimiterStore) {
+    let day = 86_400_000;
+    check_steps(
+        &store,
+        &[
+            (("a", 2, 2), day, allowed(0, 1_000), "a day ahead"),
+            (("a", 2, 1), 600, allowed(1, 1_000), "what was counted ahead is removed"),
+            (("a", 2, 2), 601, limited(0, 999), "what is counted from then on stays"),
+            (("a", 2, 2), 1_600, allowed(0, 1_000), "the returned wait is sufficient"),
         ],
     )
     .await;

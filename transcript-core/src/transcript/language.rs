@@ -5,9 +5,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 
-/// Maximum length of a tag, in bytes.
-const LENGTH_MAX: usize = 64;
-
 /// Language tag in canonical form: `en`, `zh-Hant`, `pt-BR`, `he` (never `iw`).
 ///
 /// ```
@@ -25,13 +22,21 @@ pub struct LanguageTag(String);
 crate::display::display!(LanguageTag, |this| this.0);
 
 impl LanguageTag {
+    /// Maximum length of a tag, in bytes.
+    pub const LENGTH_MAX: usize = 64;
+    /// Regular expression of the usual tags, for documents: language, script, region and variant.
+    ///
+    /// [`LanguageTag::parse`] accepts every text that matches, and others.
+    pub const PATTERN: &'static str = "^[A-Za-z]{2,3}(-[A-Za-z]{4})?(-([A-Za-z]{2}|[0-9]{3}))?\
+                                       (-([A-Za-z0-9]{5,8}|[0-9][A-Za-z0-9]{3}))?$";
+
     /// Parses a tag. Letter case and `_` for `-` do not matter; deprecated tags are replaced.
     ///
     /// # Errors
     /// [`crate::ErrorKind::Invalid`] if the text is not a well-formed language tag.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let text = text.trim();
-        if text.is_empty() || text.len() > LENGTH_MAX {
+        if text.is_empty() || text.len() > Self::LENGTH_MAX {
             return Err(not_a_tag());
         }
         let mut locale = Locale::try_from_str(&text.replace('_', "-")).map_err(|_| not_a_tag())?;
@@ -147,6 +152,24 @@ mod tests {
     fn language_parse_rejects_other_text() {
         for text in ["", " ", "e", "english language", "en us", "123", "é", &"a-".repeat(40)] {
             assert!(LanguageTag::parse(text).is_err(), "{text:?}");
+        }
+    }
+
+    /// Texts that have each part of [`LanguageTag::PATTERN`], in each of its forms.
+    #[test]
+    fn language_parse_accepts_each_combination_of_pattern() {
+        for language in ["qx", "QXZ"] {
+            for script in ["", "-Qxzw"] {
+                for region in ["", "-qx", "-123"] {
+                    for variant in ["", "-12345", "-abcdefgh", "-1abc", "-1234"] {
+                        let text = format!("{language}{script}{region}{variant}");
+                        assert!(LanguageTag::parse(&text).is_ok(), "{text}");
+                    }
+                }
+            }
+        }
+        for text in ["zh-Hant", "es-419", "sr-Latn", "zh-Hant-TW", "de-1996", "ca-valencia"] {
+            assert!(LanguageTag::parse(text).is_ok(), "{text}");
         }
     }
 

@@ -6,6 +6,7 @@ use super::{NAME_BYTES_MAX, TIME_MAX_MS, TrackInfo};
 use crate::{
     error::{Error, Result},
     names::names,
+    text::head,
     time::Timestamp,
 };
 
@@ -173,8 +174,7 @@ fn clean_text(text: &str, bytes_max: usize) -> Option<String> {
 }
 
 fn cut(text: &str, bytes_max: usize) -> Option<String> {
-    let end = (0..=bytes_max.min(text.len())).rev().find(|end| text.is_char_boundary(*end))?;
-    text.get(..end).filter(|text| !text.is_empty()).map(str::to_owned)
+    Some(head(text, bytes_max)).filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
 fn is_safe_url(url: &str) -> bool {

@@ -44,6 +44,9 @@ impl TryFrom<VideoIdParts> for VideoId {
 }
 
 impl VideoId {
+    /// Length of a YouTube id, in bytes.
+    pub const YOUTUBE_LENGTH: usize = 11;
+
     /// Creates the id of a video.
     ///
     /// # Errors
@@ -58,12 +61,18 @@ impl VideoId {
         }
     }
 
+    /// The video with this name, as its `Display` prints it: `video_site/dQw4w9WgXcQ`; `None` for another text.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let (platform, id) = name.split_once('/')?;
+        Self::new(Platform::from_wire(platform)?, id).ok()
+    }
+
     fn is_well_formed(platform: Platform, id: &str) -> bool {
         let code = link_finder::is_id_byte;
         let number = |c: u8| c.is_ascii_digit();
         let bytes = id.as_bytes();
         match platform {
-            Platform::YouTube => bytes.len() == 11 && id.bytes().all(code),
+            Platform::YouTube => bytes.len() == Self::YOUTUBE_LENGTH && id.bytes().all(code),
             Platform::Instagram => (1..=CODE_LENGTH_MAX).contains(&bytes.len()) && id.bytes().all(code),
             Platform::TikTok => {
                 (1..=NUMBER_LENGTH_MAX).contains(&bytes.len())

@@ -98,11 +98,11 @@ fn parse_post(segment: &str) -> Result<ParsedLink, LinkError> {
 }
 
 fn video_link(video: VideoId) -> Result<ParsedLink, LinkError> {
-    Ok(ParsedLink::Link(VideoLink::Video(video)))
+    Ok(ParsedLink::Target(VideoLink::Video(video)))
 }
 
 fn short_link(prefix: &str, code: &str) -> Result<ParsedLink, LinkError> {
-    ShortLink::read(SITE, prefix, code, "/").map(|link| ParsedLink::Link(VideoLink::Short(link)))
+    ShortLink::read(SITE, prefix, code, "/").map(|link| ParsedLink::Target(VideoLink::Short(link)))
 }
 
 #[cfg(test)]

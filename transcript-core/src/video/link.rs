@@ -5,7 +5,7 @@ use super::{
     hosts::HostKind,
     instagram,
     link_finder::{self, LinkCandidate, UrlScheme},
-    platform_url::{ParsedLink, PlatformUrl},
+    platform_url::{Parsed, ParsedLink, PlatformUrl},
     tiktok, x, youtube,
 };
 
@@ -57,17 +57,8 @@ impl VideoLink {
             return Ok(Self::Video(video));
         }
         let text = link_finder::decoded(text);
-        let mut closest: Option<LinkError> = None;
-        for candidate in link_finder::links(&text) {
-            match unwrap_links(&candidate) {
-                Ok(link) => return Ok(link),
-                Err(error) if closest.as_ref().is_none_or(|known| known.closeness() < error.closeness()) => {
-                    closest = Some(error);
-                }
-                Err(_) => {}
-            }
-        }
-        Err(closest.unwrap_or_else(|| without_link(&text)))
+        first_target(&text, parse_candidate, LinkError::not_a_link)
+            .map_err(|closest| closest.unwrap_or_else(|| without_link(&text)))
     }
 }
 
@@ -80,21 +71,51 @@ fn without_link(text: &str) -> LinkError {
     }
 }
 
-/// Parses a link, and the links inside it, down to the video.
-fn unwrap_links(candidate: &LinkCandidate<'_>) -> Result<VideoLink, LinkError> {
-    let mut parsed = parse_candidate(candidate)?;
+/// Parses one link.
+type CandidateParser<T> = fn(&LinkCandidate<'_>) -> Result<Parsed<T>, LinkError>;
+
+/// The target of the first link in a text that has one, as `parse` reads it.
+///
+/// `no_target` is the error of a link that leads to a text without a link.
+///
+/// # Errors
+/// The error of the link that comes closest; `None` if the text has no link.
+pub(super) fn first_target<T>(
+    text: &str,
+    parse: CandidateParser<T>,
+    no_target: fn() -> LinkError,
+) -> Result<T, Option<LinkError>> {
+    let mut closest: Option<LinkError> = None;
+    for candidate in link_finder::links(text) {
+        match unwrap_links(&candidate, parse, no_target) {
+            Ok(target) => return Ok(target),
+            Err(error) if closest.as_ref().is_none_or(|known| known.closeness() < error.closeness()) => {
+                closest = Some(error);
+            }
+            Err(_) => {}
+        }
+    }
+    Err(closest)
+}
+
+/// Parses a link, and the links inside it, down to the target.
+fn unwrap_links<T>(
+    candidate: &LinkCandidate<'_>,
+    parse: CandidateParser<T>,
+    no_target: fn() -> LinkError,
+) -> Result<T, LinkError> {
+    let mut parsed = parse(candidate)?;
     for _ in 0..UNWRAPPED_MAX {
         match parsed {
-            ParsedLink::Link(link) => return Ok(link),
-            ParsedLink::Wrapped(inner) => {
-                let candidate = LinkCandidate::parse_start(&inner).ok_or_else(LinkError::not_a_link)?;
-                parsed = parse_candidate(&candidate)?;
+            Parsed::Target(target) => return Ok(target),
+            Parsed::Wrapped(inner) => {
+                parsed = parse(&LinkCandidate::parse_start(&inner).ok_or_else(no_target)?)?;
             }
         }
     }
     match parsed {
-        ParsedLink::Link(link) => Ok(link),
-        ParsedLink::Wrapped(_) => Err(LinkError::nested_too_deep()),
+        Parsed::Target(target) => Ok(target),
+        Parsed::Wrapped(_) => Err(LinkError::nested_too_deep()),
     }
 }
 

@@ -7,14 +7,13 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use super::{
     LinkError, Platform, VideoLink,
     hosts::HostKind,
+    link::first_target,
     link_finder::{self, LinkCandidate, UrlScheme},
-    platform_url::{ParsedLink, PlatformUrl},
+    platform_url::{Parsed, ParsedLink, PlatformUrl},
     tiktok, youtube, youtube_list,
 };
 use crate::names::names;
 
-/// Maximum depth of links inside links, as for videos.
-const UNWRAPPED_MAX: usize = 4;
 /// Characters that a path keeps; the others of a name are percent-encoded.
 const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b'@');
 
@@ -116,17 +115,8 @@ impl VideoList {
             return list;
         }
         let text = link_finder::decoded(text);
-        let mut closest: Option<LinkError> = None;
-        for candidate in link_finder::links(&text) {
-            match unwrap_links(&candidate) {
-                Ok(list) => return Ok(list),
-                Err(error) if closest.as_ref().is_none_or(|known| known.closeness() < error.closeness()) => {
-                    closest = Some(error);
-                }
-                Err(_) => {}
-            }
-        }
-        Err(closest.unwrap_or_else(LinkError::no_list))
+        first_target(&text, parse_candidate, LinkError::no_list)
+            .map_err(|closest| closest.unwrap_or_else(LinkError::no_list))
     }
 
     /// The platform.
@@ -210,35 +200,13 @@ fn channel_address(path: &str) -> String {
     format!("https://www.youtube.com/{}", segments.collect::<Vec<_>>().join("/"))
 }
 
-/// Result of parsing one link.
-pub(super) enum ParsedList {
-    /// The list.
-    List(VideoList),
-    /// Another link, to which this one leads.
-    Wrapped(String),
-}
-
-fn unwrap_links(candidate: &LinkCandidate<'_>) -> Result<VideoList, LinkError> {
-    let mut parsed = parse_candidate(candidate)?;
-    for _ in 0..UNWRAPPED_MAX {
-        match parsed {
-            ParsedList::List(list) => return Ok(list),
-            ParsedList::Wrapped(inner) => {
-                let candidate = LinkCandidate::parse_start(&inner).ok_or_else(LinkError::no_list)?;
-                parsed = parse_candidate(&candidate)?;
-            }
-        }
-    }
-    match parsed {
-        ParsedList::List(list) => Ok(list),
-        ParsedList::Wrapped(_) => Err(LinkError::nested_too_deep()),
-    }
-}
+/// A link parsed as that of a list.
+pub(super) type ParsedList = Parsed<VideoList>;
 
 fn parse_candidate(candidate: &LinkCandidate<'_>) -> Result<ParsedList, LinkError> {
     let wrapped = |parsed| match parsed {
         ParsedLink::Wrapped(inner) => Ok(ParsedList::Wrapped(inner)),
-        ParsedLink::Link(_) => Err(LinkError::not_a_list("a video")),
+        ParsedLink::Target(_) => Err(LinkError::not_a_list("a video")),
     };
     match candidate.scheme {
         UrlScheme::YouTubeApp => wrapped(youtube::read_app(&candidate.rest)),

@@ -16,12 +16,15 @@ const SEGMENTS_MAX: usize = 8;
 
 /// Result of parsing one link.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum ParsedLink {
-    /// The video, or the short link.
-    Link(VideoLink),
+pub(super) enum Parsed<T> {
+    /// What it names.
+    Target(T),
     /// The text of another link, to which this one leads.
     Wrapped(String),
 }
+
+/// A link parsed as that of a video, or as a short link.
+pub(super) type ParsedLink = Parsed<VideoLink>;
 
 impl ParsedLink {
     /// The link that another link carries; one that begins with its path is on the site `base`.

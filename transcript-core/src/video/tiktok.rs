@@ -46,7 +46,7 @@ fn read_path(path: &[&str]) -> Result<ParsedLink, LinkError> {
         ["v", id, ..] => id.strip_suffix(".html").unwrap_or(id),
         _ => return Err(LinkError::not_a_video(SITE, other_page(path))),
     };
-    leading_number(SITE, id).map(|video| ParsedLink::Link(VideoLink::Video(video)))
+    leading_number(SITE, id).map(|video| ParsedLink::Target(VideoLink::Video(video)))
 }
 
 /// Parses a link to a profile, whose videos are a list.
@@ -59,13 +59,13 @@ pub(super) fn read_profile(url: &PlatformUrl) -> Result<ParsedList, LinkError> {
     };
     if let Some(name) = name {
         return match is_name(name) {
-            true => Ok(ParsedList::List(VideoList::new(ListName::Profile(name.to_owned())))),
+            true => Ok(ParsedList::Target(VideoList::new(ListName::Profile(name.to_owned())))),
             false => Err(LinkError::not_a_profile("a profile with a malformed name")),
         };
     }
     match read_page(url) {
         Ok(ParsedLink::Wrapped(inner)) => Ok(ParsedList::Wrapped(inner)),
-        Ok(ParsedLink::Link(_)) => Err(LinkError::not_a_profile("a video")),
+        Ok(ParsedLink::Target(_)) => Err(LinkError::not_a_profile("a video")),
         Err(_) => Err(LinkError::not_a_profile(other_page(&path))),
     }
 }
@@ -109,11 +109,11 @@ pub(super) fn read_short(url: &PlatformUrl, host: &'static str) -> Result<Parsed
 pub(super) fn read_app(rest: &str) -> Result<ParsedLink, LinkError> {
     let path = rest.split(['?', '#']).next().unwrap_or_default();
     match path.strip_prefix("aweme/detail/") {
-        Some(id) => leading_number(SITE, id).map(|video| ParsedLink::Link(VideoLink::Video(video))),
+        Some(id) => leading_number(SITE, id).map(|video| ParsedLink::Target(VideoLink::Video(video))),
         None => Err(LinkError::not_a_video(SITE, "another part of the app")),
     }
 }
 
 fn short_link(link: ShortLink) -> ParsedLink {
-    ParsedLink::Link(VideoLink::Short(link))
+    ParsedLink::Target(VideoLink::Short(link))
 }

@@ -88,7 +88,7 @@ pub(super) fn read_embed(url: &PlatformUrl) -> Result<ParsedLink, LinkError> {
 pub(super) fn read_short(url: &PlatformUrl) -> Result<ParsedLink, LinkError> {
     match url.segments().as_slice() {
         [code] => ShortLink::read(SITE, "https://t.co/", code, "")
-            .map(|link| ParsedLink::Link(VideoLink::Short(link))),
+            .map(|link| ParsedLink::Target(VideoLink::Short(link))),
         _ => Err(LinkError::not_a_video(SITE, "a page that is not a short link")),
     }
 }
@@ -103,5 +103,5 @@ pub(super) fn read_app(rest: &str) -> Result<ParsedLink, LinkError> {
 }
 
 fn parse_post(id: &str) -> Result<ParsedLink, LinkError> {
-    leading_number(SITE, id).map(|video| ParsedLink::Link(VideoLink::Video(video)))
+    leading_number(SITE, id).map(|video| ParsedLink::Target(VideoLink::Video(video)))
 }

@@ -9,7 +9,7 @@ use super::{
 
 const SITE: Platform = Platform::YouTube;
 const BASE: &str = "https://www.youtube.com";
-const ID_LENGTH: usize = 11;
+const ID_LENGTH: usize = VideoId::YOUTUBE_LENGTH;
 
 /// Parameters with an id: of the watch page, of its old form, and of the embedding interface.
 const ID_PARAMETERS: [&str; 3] = ["v", "vi", "video_id"];
@@ -161,7 +161,7 @@ fn wrapped_link(inner: Option<Cow<'_, str>>, what: &str) -> Result<ParsedLink, L
 }
 
 fn video_link(video: VideoId) -> ParsedLink {
-    ParsedLink::Link(VideoLink::Video(video))
+    ParsedLink::Target(VideoLink::Video(video))
 }
 
 /// Id in the query, or in the query inside the fragment that the site's scripts once read.

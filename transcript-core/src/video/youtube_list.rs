@@ -103,13 +103,13 @@ pub(super) fn read_page(url: &PlatformUrl) -> Result<ParsedList, LinkError> {
         let inner = inner.ok_or_else(|| LinkError::not_a_list("a page without a list"))?;
         return Ok(match ParsedLink::wrapped(&inner, BASE) {
             ParsedLink::Wrapped(inner) => ParsedList::Wrapped(inner),
-            ParsedLink::Link(_) => return Err(LinkError::not_a_list("a video")),
+            ParsedLink::Target(_) => return Err(LinkError::not_a_list("a video")),
         });
     }
     if first == "results" {
         // Filters of the link are left out: a search is one for videos.
         let words = url.parameter(&["search_query", "q"]);
-        return VideoList::search(&words.unwrap_or_default()).map(ParsedList::List);
+        return VideoList::search(&words.unwrap_or_default()).map(ParsedList::Target);
     }
     let parameter = match first.as_str() {
         "view_play_list" => url.parameter(&["list", "p"]),
@@ -120,7 +120,7 @@ pub(super) fn read_page(url: &PlatformUrl) -> Result<ParsedList, LinkError> {
         Some(id) => playlist(id.trim()),
         None => read_path(&first, &segments),
     };
-    list.map(ParsedList::List)
+    list.map(ParsedList::Target)
 }
 
 /// Parses a link on the short domain, whose path is the id of a video or a path of the long domain.

@@ -125,6 +125,10 @@ impl Ledger for PostgresStore {
             .await
     }
 
+    async fn shorten_holds(&self, latest: Timestamp) -> Result<()> {
+        sql_store::ledger::shorten_holds(&self.database, latest).await
+    }
+
     async fn entries(&self, wallet: &WalletId, page: PageRequest) -> Result<Page<Entry>> {
         sql_store::ledger::entries(&self.database, wallet, &page).await
     }

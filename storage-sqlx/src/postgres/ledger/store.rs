@@ -103,7 +103,7 @@ const STORE_NEW: &str = store_statement!(
     )"
 );
 
-/// A hold's expiry only moves to later times, and `$36` has the loaded one: another one means an extended hold.
+/// `$36` has the loaded expiry of each hold: another one means a hold that was extended, or shortened by a sweep.
 const STORE_ENDED: &str = store_statement!(
     "holds AS (
         UPDATE ledger_holds h SET state = n.state, spent = n.spent::BIGINT[]

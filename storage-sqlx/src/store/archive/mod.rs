@@ -47,6 +47,8 @@ const ACQUIRE_LEASE: &str = "INSERT INTO leases (video, wish, holder, until) VAL
             THEN leases.until ELSE excluded.until END
     WHERE leases.holder = excluded.holder OR leases.until <= $4";
 const LEASE_EXPIRY: &str = "SELECT until FROM leases WHERE video = $1 AND wish = $2";
+/// Shortens a lease that has not been renewed since it was read.
+const SHORTEN_LEASE: &str = "UPDATE leases SET until = $3 WHERE video = $1 AND wish = $2 AND until = $4";
 const RELEASE_LEASE: &str = "DELETE FROM leases WHERE video = $1 AND wish = $2 AND holder = $3";
 /// Deletes a few leases that ended long ago.
 const DELETE_EXPIRED_LEASES: Statement = sql! {
@@ -129,7 +131,7 @@ const STATS_PARTS: u64 = 64;
 
 /// Statements that must not scan tables, for the test of the query plans.
 #[cfg(all(test, feature = "sqlite"))]
-pub(crate) const INDEXED_STATEMENTS: [&str; 22] = [
+pub(crate) const INDEXED_STATEMENTS: [&str; 23] = [
     find::FIND.sqlite,
     find::BODY.sqlite,
     PUT_ABSENCE,
@@ -137,6 +139,7 @@ pub(crate) const INDEXED_STATEMENTS: [&str; 22] = [
     DELETE_EXPIRED_ABSENCES.sqlite,
     ACQUIRE_LEASE,
     LEASE_EXPIRY,
+    SHORTEN_LEASE,
     RELEASE_LEASE,
     FIND_LINK,
     DELETE_SELECTORS,
@@ -190,8 +193,14 @@ impl WriteTx for AcquireLeaseTx {
             return Ok(Some(LeaseOutcome::Acquired));
         }
         let held = db.row(LEASE_EXPIRY, &values![&video, selector.as_str()]).await?;
-        let until = held.map(|held| held.get(0)).transpose()?;
-        Ok(until.map(|until| LeaseOutcome::Busy { until: Timestamp::from_millis(until) }))
+        let Some(held) = held.map(|held| held.get(0)).transpose()? else { return Ok(None) };
+        let held = Timestamp::from_millis(held);
+        let until = self.lease.end_of_other(held);
+        if until < held {
+            let ends = values![&video, selector.as_str(), until.as_millis(), held.as_millis()];
+            db.execute(SHORTEN_LEASE, &ends).await?;
+        }
+        Ok(Some(LeaseOutcome::Busy { until }))
     }
 }
 

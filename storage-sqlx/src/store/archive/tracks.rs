@@ -1,9 +1,10 @@
 //! The tracks of videos.
 
 use transcript_core::{
-    Error, ErrorKind, Result, Retry, Timestamp,
+    Result, Timestamp,
     archive::{ArchivedTrack, TrackSelector},
     ids::Cursor,
+    page::no_cursor,
     transcript::{LanguageTag, TrackInfo, TrackKind},
 };
 
@@ -100,7 +101,5 @@ pub(super) fn read_cursor(after: Option<&Cursor>) -> Result<(String, i64)> {
         return Ok((String::new(), 0));
     };
     let parts = after.as_str().rsplit_once('/');
-    parts
-        .and_then(|(video, id)| Some((video.to_owned(), id.parse().ok()?)))
-        .ok_or_else(|| Error::new(ErrorKind::Invalid, Retry::Never, "the cursor is not from this store"))
+    parts.and_then(|(video, id)| Some((video.to_owned(), id.parse().ok()?))).ok_or_else(no_cursor)
 }

@@ -52,6 +52,19 @@ pub(super) const CLAIM_ITEM: &str = "UPDATE job_items SET status = 'running', du
     WHERE job = $1 AND idx = $2";
 pub(super) const LAST_TURN: &str =
     "SELECT turn FROM jobs WHERE due_at IS NOT NULL ORDER BY turn DESC, id DESC LIMIT 1";
+/// Jobs that are due after `$1`. A pause by the operator has no end.
+macro_rules! due_after {
+    () => {
+        "due_at > $1 AND coalesce(pause_reason, '') <> 'operator'"
+    };
+}
+/// A read, so that a claim without such jobs writes nothing.
+pub(super) const IS_DUE_TOO_LATE: &str =
+    concat!("SELECT 1 FROM jobs WHERE ", due_after!(), " ORDER BY turn, id LIMIT 1");
+const LIMIT_DUE_OF_JOBS: &str = concat!("UPDATE jobs SET due_at = $2 WHERE ", due_after!());
+/// Of the jobs that [`LIMIT_DUE_OF_JOBS`] has changed.
+const LIMIT_DUE_OF_ITEMS: &str = "UPDATE job_items SET due_at = $2
+    WHERE due_at > $1 AND job IN (SELECT id FROM jobs WHERE due_at = $2)";
 const SET_TURN: &str = "UPDATE jobs SET turn = $2 WHERE id = $1";
 /// On PostgreSQL it skips jobs that another server changes: it must not wait for them while it holds a lock.
 const SET_TURN_OF_ACCOUNT: Statement = sql! {
@@ -130,6 +143,23 @@ impl ClaimTx {
             attempts: row.take(4)?,
             failing_since: row.take::<Option<i64>>(5)?.map(Timestamp::from_millis),
         }))
+    }
+}
+
+/// Jobs, and their items, that are due after `latest` are due at `due_at`.
+pub(super) struct LimitDueTx {
+    pub(super) latest: Timestamp,
+    pub(super) due_at: Timestamp,
+}
+
+impl WriteTx for LimitDueTx {
+    type Outcome = ();
+
+    async fn run<S: Session>(&self, db: &mut S) -> DbResult<()> {
+        let times = values![self.latest.as_millis(), self.due_at.as_millis()];
+        db.execute(LIMIT_DUE_OF_JOBS, &times).await?;
+        db.execute(LIMIT_DUE_OF_ITEMS, &times).await?;
+        Ok(())
     }
 }
 

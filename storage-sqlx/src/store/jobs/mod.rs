@@ -7,16 +7,20 @@ mod rows;
 
 use async_trait::async_trait;
 use transcript_core::{
-    Error, Page, PageRequest, Result, Timestamp,
+    Page, PageRequest, Result, Timestamp,
     accounts::jobs::{
         ClaimLimits, ClaimedItem, ClaimedListing, CreateJobOutcome, ItemClaim, ItemOutcome, ItemReturn, Job,
         JobFigures, JobItem, JobLimits, JobStatus, JobStore, ListingClaim, ListingOutcome, NewItem,
         PauseReason,
     },
     ids::{AccountId, Cursor, JobId},
+    time::LEASE_MAX,
 };
 
-use claim::{ClaimTx, EXTEND_CLAIM, EndItemTx, IS_DUE, ReturnItemTx, claim_columns, next_due};
+use claim::{
+    ClaimTx, EXTEND_CLAIM, EndItemTx, IS_DUE, IS_DUE_TOO_LATE, LimitDueTx, ReturnItemTx, claim_columns,
+    next_due,
+};
 use events::{DELETE_SECRET, change_job, delete_events, record_event};
 use lists::{CLOSE_LIST, ClaimListingTx, EXTEND_LISTING, EndListingTx, IS_LISTING_DUE};
 use rows::{FIND_JOB, insert_job, job_columns, lock_job, read_item, read_job, take_number, update_job};
@@ -297,10 +301,11 @@ impl<D: Database, Q: Queues> JobStore for Store<D, Q> {
     }
 
     async fn jobs_of(&self, account: &AccountId, page: PageRequest) -> Result<Page<Job>> {
-        let (created_at, id) = cursor_position(page.after.as_ref())?;
+        let after = page.after.as_ref();
+        let (created_at, id) = after.map_or(Ok((i64::MAX, "")), Cursor::to_time_and_id)?;
         let bounds = values![account.as_str(), created_at, id, one_more(&page)];
         let found = self.database.find(JOBS_OF_ACCOUNT, &bounds, read_job).await?;
-        Ok(Page::cut(found, &page, |job| format!("{}/{}", job.created_at.as_millis(), job.id)))
+        Ok(Page::cut(found, &page, |job| Cursor::time_and_id(job.created_at, &job.id)))
     }
 
     async fn items(&self, id: &JobId, from: u64, limit: u32) -> Result<Vec<JobItem>> {
@@ -314,6 +319,12 @@ impl<D: Database, Q: Queues> JobStore for Store<D, Q> {
         lease_until: Timestamp,
         limits: ClaimLimits,
     ) -> Result<Vec<ClaimedItem>> {
+        let latest = now.plus(LEASE_MAX);
+        let too_late =
+            self.database.find_first(IS_DUE_TOO_LATE, &values![latest.as_millis()], |_| Ok(())).await?;
+        if too_late.is_some() {
+            self.database.run(LimitDueTx { latest, due_at: lease_until }).await?;
+        }
         let due = {
             let bounds = values![now.as_millis(), limits.full_accounts()];
             self.database.find_first(IS_DUE, &bounds, |_| Ok(())).await?
@@ -410,12 +421,4 @@ impl<D: Database, Q: Queues> JobStore for Store<D, Q> {
     async fn delete_for_account(&self, account: &AccountId) -> Result<u64> {
         self.database.run(DeleteJobsTx::OfAccount(account.clone())).await
     }
-}
-
-/// Time and id of the last job before a page.
-fn cursor_position(after: Option<&Cursor>) -> Result<(i64, String)> {
-    let Some(cursor) = after else { return Ok((i64::MAX, String::new())) };
-    let parts = cursor.as_str().split_once('/');
-    let position = parts.and_then(|(at, id)| Some((at.parse().ok()?, id.to_owned())));
-    position.ok_or_else(|| Error::invalid("the cursor is not from this store"))
 }

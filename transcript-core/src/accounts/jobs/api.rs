@@ -1,6 +1,6 @@
 //! Requests about jobs.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use super::{
     AccountJobs, CreateJobOutcome, ItemFailure, ItemStatus, Job, JobItem, JobParams,
@@ -8,8 +8,8 @@ use super::{
 };
 use crate::{
     accounts::{
-        RequestGuard, StoredResponse, V1Error, charge::derive_hold_id, transcript::LanguagePreference,
-        webhooks::check_callback_url,
+        RequestGuard, StoredResponse, V1Error, charge::derive_id, idempotency_lease::REPEAT_WINDOW,
+        transcript::LanguagePreference, webhooks::check_callback_url,
     },
     archive::{StoredTranscript, TrackSelector},
     debug_fields,
@@ -27,8 +27,6 @@ use crate::{
 /// The message of a server that reads no lists of YouTube.
 const NO_LISTER: &str = "This server does not read playlists, channels and searches: none of its sources requests YouTube itself. Send the links of \
      the videos in urls.";
-/// How long a request with the same idempotency key is a repeat: a little less than responses are stored.
-const REPEAT_WINDOW: Duration = Duration::from_secs(23 * 3_600);
 /// The longest id of a job in a request.
 const ID_MAX: usize = 64;
 
@@ -364,7 +362,7 @@ impl AccountJobs {
 /// A request is not repeated for longer than responses are stored, so each window has its own ids. Numbers would have
 /// gaps, because old jobs are deleted.
 fn job_ids(work_id: &str, now: Timestamp) -> (JobId, [JobId; 3]) {
-    let id = |parts: &[&str]| JobId::new(format!("job_{:.32}", derive_hold_id(parts)));
+    let id = |parts: &[&str]| JobId::new(format!("job_{:.32}", derive_id(parts)));
     let of_window = |window: u64| id(&["job", work_id, &window.to_string()]);
     let window = now.since(Timestamp::from_millis(0)).as_secs() / REPEAT_WINDOW.as_secs();
     (of_window(window), [of_window(window.saturating_sub(1)), of_window(window + 1), id(&["job", work_id])])

@@ -6,7 +6,9 @@ use async_trait::async_trait;
 
 use super::{AccountJobs, ClaimedItem};
 use crate::{
-    accounts::{AccountCredits, Delivery, PlanState, V1Error, fetch_payment, transcript::LanguagePreference},
+    accounts::{
+        AccountCredits, Delivery, Memo, PlanState, V1Error, fetch_payment, transcript::LanguagePreference,
+    },
     directory::Account,
     engine::{
         CostNote, FetchOutcome, FetchRequest, HeldPayment, NoTranscript, Payer, PaymentHold, QueueOwner,
@@ -46,8 +48,8 @@ impl AccountJobs {
     ) -> Result<ItemFetch, V1Error> {
         let AccountCredits { context, holds, .. } = &*self.credits;
         let cost = context.options.credits_per_transcript;
-        let request =
-            self.credits.hold_request(account, "job-fetch", cost, &format!("transcript {}", item.video));
+        let memo = Memo::Transcript(item.video.clone()).to_string();
+        let request = self.credits.hold_request(account, "job-fetch", cost, &memo);
         let mut hold = holds.prepare(&request);
         let has_purchased = match self.credits.open_hold(&mut hold, &request).await {
             Ok((_, has_purchased)) => has_purchased,
@@ -188,6 +190,6 @@ impl HeldPayment for HeldItem {
 /// The id of the charge of an item: the same for every claim.
 pub(super) fn charge_id(item: &ClaimedItem) -> HoldId {
     let index = item.claim.index.to_string();
-    let name = crate::accounts::charge::derive_hold_id(&["item", item.claim.job.as_str(), &index]);
+    let name = crate::accounts::charge::derive_id(&["item", item.claim.job.as_str(), &index]);
     HoldId::new(format!("job-{name}"))
 }

@@ -8,6 +8,7 @@ use crate::{
         V1Error,
         transcript::{LanguagePreference, parse_language},
     },
+    text::head,
     time::Timestamp,
     video::{Platform, VideoId, VideoLink, VideoList},
 };
@@ -164,10 +165,6 @@ fn parse_link(text: &str) -> Result<VideoId, ItemFailure> {
 
 /// The link as it is stored: at most the length of a link.
 fn shorten(mut url: String) -> String {
-    let mut end = url.len().min(VideoLink::LENGTH_MAX);
-    while !url.is_char_boundary(end) {
-        end -= 1;
-    }
-    url.truncate(end);
+    url.truncate(head(&url, VideoLink::LENGTH_MAX).len());
     url
 }

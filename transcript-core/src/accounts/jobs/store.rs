@@ -117,6 +117,9 @@ pub trait JobStore: fmt::Debug + Send + Sync + 'static {
     /// - Accounts take turns, one item each; the items of an account are claimed job by job, in order.
     /// - Accounts with as many items as [`ClaimLimits`] allows are left out.
     /// - Items of paused jobs are not claimed. Of a cancelled job only items that had started are claimed.
+    /// - A job that is due more than [`LEASE_MAX`](crate::time::LEASE_MAX) after `now`, and its items, are due at
+    ///   `lease_until` instead: a clock that was ahead and was corrected since claimed them. A pause by the operator has
+    ///   no end, and stays.
     async fn claim(
         &self,
         now: Timestamp,

@@ -10,13 +10,13 @@ use super::{
     fetch::{ItemFetch, charge_id},
 };
 use crate::{
-    accounts::{V1Error, transcript::LanguagePreference},
+    accounts::{Memo, V1Error, transcript::LanguagePreference},
     directory::{Account, AccountRef},
     engine::{FailureReason, NoTranscript},
     error::Result,
     ids::JobId,
     ledger::{HoldOutcome, SpendResult},
-    retry::{retry_store_persistently, with_timeout},
+    retry::{Backoff, retry_store_persistently, with_timeout},
     time::Timestamp,
 };
 
@@ -160,7 +160,8 @@ impl AccountJobs {
     async fn charge(&self, account: &Account, item: &ClaimedItem) -> Result<ItemEnd, V1Error> {
         let context = &self.context;
         let (now, cost) = (context.now(), context.options.credits_per_transcript);
-        let (plan, memo) = (context.effective_plan(account, now), format!("transcript {}", item.video));
+        let plan = context.effective_plan(account, now);
+        let memo = Memo::Transcript(item.video.clone()).to_string();
         let request = self.credits.hold_request_at(now, account, &plan, charge_id(item), cost, &memo);
         let spent = self.credits.holds.spend(&request).await.map_err(V1Error::from_store_error)?;
         Ok(match spent {
@@ -308,6 +309,6 @@ pub(super) fn unavailable(none: NoTranscript, item: &ClaimedItem, now: Timestamp
 
 /// The pause before a repetition: the named one, or one that grows with the attempts.
 pub(super) fn pause_after(attempts: u32, named: Option<Duration>) -> Duration {
-    let backoff = FIRST_PAUSE.saturating_mul(1 << attempts.min(8));
+    let backoff = Backoff { first: FIRST_PAUSE, max: PAUSE_MAX }.pause(attempts, 1.0);
     named.unwrap_or(backoff).clamp(FIRST_PAUSE, PAUSE_MAX)
 }

@@ -19,7 +19,7 @@ use crate::{
     error::{Error, Result, Retry},
     failure_log::FailureLog,
     ids::{Holder, OrderId, random_id},
-    retry::{StorePolicy, retry_store_persistently, with_timeout},
+    retry::{Backoff, StorePolicy, retry_store_persistently, with_timeout},
     time::{Clock, Random},
 };
 
@@ -216,7 +216,7 @@ async fn call_store<T>(call: impl Future<Output = Result<T>>) -> Result<T> {
 
 /// The pause after a failed attempt; `None` if there is no further attempt.
 fn pause(attempt: u32, retry: Retry) -> Option<Duration> {
-    let backoff = FIRST_PAUSE.saturating_mul(1 << attempt.saturating_sub(1).min(ATTEMPTS_MAX));
+    let backoff = Backoff { first: FIRST_PAUSE, max: PAUSE_MAX }.pause(attempt.saturating_sub(1), 1.0);
     let pause = match retry {
         Retry::Never => return None,
         Retry::Backoff => backoff,

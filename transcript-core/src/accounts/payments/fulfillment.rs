@@ -9,7 +9,7 @@ use super::{
     UPDATE_ATTEMPTS_MAX, WebhookOutcome, WebhookRequest, contention_error,
 };
 use crate::{
-    accounts::{Order, OrderItem, OrderState, change_account::change_account},
+    accounts::{Memo, Order, OrderItem, OrderState, change_account::change_account},
     directory::Account,
     error::{Error, ErrorKind, Result, Retry},
     ids::{AccountId, GrantId},
@@ -118,7 +118,7 @@ impl Payments {
             wallet: account.wallet,
             amount: order.credits,
             now: self.now(),
-            memo: item_name(&order.item),
+            memo: Memo::Sale(order.item.clone()).to_string(),
         };
         match retry_store(STORE_POLICY, || self.deps.ledger.grant(grant.clone())).await? {
             GrantOutcome::Granted { .. } => {
@@ -172,7 +172,7 @@ impl Payments {
                 grant: GrantId::new(order.id.as_str()),
                 amount,
                 now: self.now(),
-                memo: format!("refund of {}", item_name(&order.item)),
+                memo: Memo::Refund(order.item.clone()).to_string(),
             };
             match retry_store(STORE_POLICY, || self.deps.ledger.revoke(revoke.clone())).await? {
                 RevokeOutcome::Revoked { taken, shortfall } => {
@@ -249,14 +249,6 @@ pub(super) fn refund_parts(order: &Order) -> impl Iterator<Item = (String, u64)>
         let amount = after.saturating_sub(before);
         (amount > 0).then(|| (format!("{}-back-{}", order.id, index + 1), amount))
     })
-}
-
-/// The name of an item, for statements.
-pub(super) fn item_name(item: &OrderItem) -> String {
-    match item {
-        OrderItem::Pack(name) => format!("pack {name}"),
-        OrderItem::Plan(plan) => format!("plan {}", plan.as_str()),
-    }
 }
 
 /// The order's states in the order of progress: a late reader never moves an order back.

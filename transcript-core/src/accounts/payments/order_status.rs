@@ -6,7 +6,7 @@ use crate::{
     directory::Account,
     error::Result,
     ids::OrderId,
-    limits::{LimitOutcome, LimitRequest},
+    limits::{LimitOutcome, LimitRequest, MINUTE_MS},
 };
 
 /// Refreshes of an order's status per minute.
@@ -90,8 +90,7 @@ impl Payments {
     /// # Errors
     /// The errors of the rate limiter.
     pub async fn count_refresh(&self, id: &OrderId) -> Result<bool> {
-        let bucket = format!("checkout/{id}");
-        let request = LimitRequest { bucket, max: REFRESHES_PER_MINUTE, window_ms: 60_000, cost: 1 };
+        let request = LimitRequest::one(format!("checkout/{id}"), REFRESHES_PER_MINUTE, MINUTE_MS);
         let outcome = self.deps.limiter.acquire(vec![request], self.now()).await?;
         Ok(matches!(outcome, LimitOutcome::Allowed { .. }))
     }

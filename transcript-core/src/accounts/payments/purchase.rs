@@ -1,27 +1,24 @@
 //! Purchases: write an order, then open a checkout session.
 
-use std::time::Duration;
-
 use super::{
     CURRENCY, CheckoutRequest, CheckoutSession, Pack, Payments, ProviderObject, STORE_POLICY,
     UPDATE_ATTEMPTS_MAX, contention_error,
 };
 use crate::{
-    accounts::{Order, OrderItem, OrderState, change_account::change_account, sessions::form_id},
+    accounts::{
+        Order, OrderItem, OrderState, change_account::change_account, idempotency_lease::REPEAT_WINDOW,
+        sessions::form_id,
+    },
     debug_fields,
     directory::{Account, Plan},
     error::{Error, ErrorKind, Result, Retry},
     ids::{AccountId, OrderId},
-    limits::{LimitOutcome, LimitRequest},
-    retry::{retry_store, with_timeout},
+    limits::{self, DAY_MS, LimitRequest},
+    retry::retry_store,
 };
 
 /// The largest number of orders per account in 24 hours: each open order is reconciled for weeks.
 const ORDERS_PER_DAY: u32 = 50;
-const DAY_MS: u64 = 24 * 3_600 * 1_000;
-/// How long a call with the same id counts as a repeat of the same request.
-/// A little less than responses are stored and than providers remember their idempotency keys.
-const REPEAT_WINDOW: Duration = Duration::from_secs(23 * 3_600);
 /// The largest number of orders for one id.
 const ORDERS_PER_ID_MAX: u32 = 1_000;
 
@@ -247,19 +244,9 @@ impl Payments {
     /// Counts a new order of an account.
     /// At the limit, returns the milliseconds until another one may be opened.
     async fn check_order_limit(&self, order: &Order) -> Result<Option<u64>> {
-        let request = LimitRequest {
-            bucket: format!("orders/{}", order.account),
-            max: ORDERS_PER_DAY,
-            window_ms: DAY_MS,
-            cost: 1,
-        };
-        let outcome =
-            with_timeout(STORE_POLICY.attempt, self.deps.limiter.acquire(vec![request], order.created_at))
-                .await?;
-        Ok(match outcome {
-            LimitOutcome::Allowed { .. } => None,
-            LimitOutcome::Limited { retry_after_ms, .. } => Some(retry_after_ms),
-        })
+        let request = LimitRequest::one(format!("orders/{}", order.account), ORDERS_PER_DAY, DAY_MS);
+        let limiter = self.deps.limiter.as_ref();
+        limits::acquire_all(limiter, vec![request], order.created_at, STORE_POLICY.attempt).await
     }
 
     /// Stores the provider's id of the buyer.

@@ -10,7 +10,7 @@ use crate::{
     debug_fields,
     error::{Error, Result},
     failure_log::FailureLog,
-    retry::{StorePolicy, retry_store_persistently, with_timeout},
+    retry::{Backoff, StorePolicy, retry_store_persistently, with_timeout},
     time::Timestamp,
 };
 
@@ -190,6 +190,6 @@ impl AccountWebhooks {
 
 /// When the next attempt is due after a failed one; `None` if the event is given up.
 pub(super) fn next_attempt(created_at: Timestamp, attempt: u32, now: Timestamp) -> Option<Timestamp> {
-    let pause = FIRST_PAUSE.saturating_mul(1 << attempt.saturating_sub(1).min(16)).min(PAUSE_MAX);
+    let pause = Backoff { first: FIRST_PAUSE, max: PAUSE_MAX }.pause(attempt.saturating_sub(1), 1.0);
     Some(now.plus(pause)).filter(|next| *next <= created_at.plus(RETRY_TIME))
 }

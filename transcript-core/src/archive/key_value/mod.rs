@@ -13,7 +13,7 @@ use self::changes::{Changes, VideoChange};
 use super::{
     Absence, Archive, ArchiveStats, ArchivedTrack, ChangedVideo, FetchLease, FindOutcome, LeaseOutcome,
     PutRequest, StoredTranscript, TrackSelector, VideoRecord, check_known_tracks, content_digest,
-    parse_track_cursor, parse_video, track_cursor,
+    parse_track_cursor, track_cursor,
 };
 use crate::{
     debug_fields,
@@ -245,7 +245,7 @@ impl KeyValueArchive {
             let is_last = records.len() < keys::LIST_MAX;
             for (key, value) in records {
                 let name = key.strip_prefix(keys::VIDEOS).unwrap_or_default();
-                let video = parse_video(name).ok_or_else(|| corrupt(&key))?;
+                let video = VideoId::from_name(name).ok_or_else(|| corrupt(&key))?;
                 found.extend(items(&video, &decode(&key, &value)?));
                 after = key;
             }
@@ -346,7 +346,15 @@ impl Archive for KeyValueArchive {
         let mut until = lease.until;
         match self.read::<LeaseRecord>(&key).await? {
             Some(held) if held.holder == lease.holder => until = until.max(held.until),
-            Some(held) if held.until > lease.now => return Ok(LeaseOutcome::Busy { until: held.until }),
+            Some(held) if held.until > lease.now => {
+                let until = lease.end_of_other(held.until);
+                if until < held.until {
+                    let mut changes = Changes::default();
+                    changes.put(key, &LeaseRecord { holder: held.holder, until })?;
+                    self.write(writing, changes).await?;
+                }
+                return Ok(LeaseOutcome::Busy { until });
+            }
             Some(_) | None => {}
         }
         let mut changes = Changes::default();
@@ -457,7 +465,7 @@ impl Archive for KeyValueArchive {
     async fn list_withdrawn(&self, page: PageRequest) -> Result<Page<VideoId>> {
         let after = match &page.after {
             None => keys::VIDEOS.to_owned(),
-            Some(cursor) => keys::video(&parse_video(cursor.as_str()).ok_or_else(no_cursor)?),
+            Some(cursor) => keys::video(&VideoId::from_name(cursor.as_str()).ok_or_else(no_cursor)?),
         };
         let withdrawn = |video: &VideoId, record: &VideoRecord| match record.withdrawn {
             true => vec![(video.to_string(), video.clone())],

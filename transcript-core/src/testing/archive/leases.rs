@@ -51,6 +51,16 @@ pub async fn lease_ends_at_expiry(store: ArchiveStore) {
     assert_eq!(acquire(&store, lease("a", 61)).await, busy(120), "the new holder has the lease");
 }
 
+/// A lease of a clock that was ahead ends with the lease that another holder asks for, unless its holder renews it.
+pub async fn lease_of_corrected_clock_is_shortened(store: ArchiveStore) {
+    assert_eq!(acquire(&store, lease("a", 86_400)).await, Acquired);
+    assert_eq!(acquire(&store, lease("b", 0)).await, busy(60), "as long as a new lease");
+    assert_eq!(acquire(&store, lease("b", 59)).await, busy(60), "it is shortened once");
+    assert_eq!(acquire(&store, lease("a", 59)).await, Acquired, "its holder renews it");
+    assert_eq!(acquire(&store, lease("b", 60)).await, busy(119));
+    assert_eq!(acquire(&store, lease("b", 119)).await, Acquired);
+}
+
 /// A lease is released by its holder only.
 pub async fn lease_is_released_by_its_holder_only(store: ArchiveStore) {
     let release = async |holder: &str| {

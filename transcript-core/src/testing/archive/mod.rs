@@ -39,6 +39,10 @@ use crate::{
 macro_rules! archive_conformance {
     ($make:expr) => {
         $crate::archive_conformance_cases!(conformance_cases; $make;);
+        // Not a case of stores in other languages, which need not shorten leases.
+        $crate::conformance_cases! { $make; $crate::archive::Archive; [$crate::testing::archive];
+            lease_of_corrected_clock_is_shortened
+        }
     };
 }
 

@@ -309,6 +309,13 @@ pub async fn changed_videos_are_unindexed_until_deleted(store: ArchiveStore) {
     for _ in 0..2 {
         expect_ok(store.delete_unindexed_videos(&all).await);
         assert_eq!(unindexed(&store).await, [], "what an index has read is not listed");
+        if let Some(counted) = expect_ok(store.newest_change().await) {
+            assert_eq!(
+                Some(counted),
+                newest,
+                "the newest change was listed, and deleting its record keeps its number"
+            );
+        }
     }
     expect_ok(store.withdraw(&video(1), true, at(5)).await);
     let again = unindexed(&store).await;

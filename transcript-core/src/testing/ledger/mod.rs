@@ -37,6 +37,10 @@ use crate::{
 macro_rules! ledger_conformance {
     ($make:expr) => {
         $crate::ledger_conformance_cases!(conformance_cases; $make;);
+        // Not a case of stores in other languages, whose interface does not have the call.
+        $crate::conformance_cases! { $make; $crate::ledger::Ledger; [$crate::testing::ledger];
+            hold_of_corrected_clock_is_shortened
+        }
     };
 }
 

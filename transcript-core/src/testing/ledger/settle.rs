@@ -189,6 +189,32 @@ pub async fn extend_never_shortens_hold(store: LedgerStore) {
     assert_eq!(entries(&store, "w").await.len(), 2, "extend writes no entry");
 }
 
+/// A hold of a clock that was ahead ends at the latest possible time, for its wallet too.
+pub async fn hold_of_corrected_clock_is_shortened(store: LedgerStore) {
+    let day = 86_400;
+    let ahead = |id: &str, wallet: &str| HoldRequest {
+        now: at(day),
+        expires_at: at(day + 60),
+        ..request(id, &[leg(wallet, day_terms(2), 2)])
+    };
+    hold(&store, ahead("h", "w")).await;
+    hold(&store, ahead("i", "v")).await;
+    hold(&store, request("j", &[leg("u", day_terms(2), 1)])).await;
+    expect_ok(store.shorten_holds(at(600)).await);
+    for (id, expires) in [("h", 600), ("i", 600), ("j", 60)] {
+        let state = expect_ok(store.extend(&HoldId::new(id), at(0)).await);
+        assert_eq!(state, HoldState::Open { expires_at: at(expires) }, "{id}");
+    }
+    let state = expect_ok(store.extend(&HoldId::new("i"), at(660)).await);
+    assert_eq!(state, HoldState::Open { expires_at: at(660) }, "its holder extends it again");
+    let next =
+        HoldRequest { now: at(600), expires_at: at(660), ..request("k", &[leg("w", day_terms(2), 2)]) };
+    hold(&store, next).await;
+    assert_eq!(expect_ok(store.expire(at(600), 10).await), 1, "the hold that ended a minute after its start");
+    assert_eq!(expect_ok(store.expire(at(660), 10).await), 2, "the extended hold and the new one");
+    check_audit(&store).await;
+}
+
 /// Extending an ended hold returns its final state.
 pub async fn extend_of_ended_hold_returns_final_state(store: LedgerStore) {
     hold(&store, request("h", &[leg("w", day_terms(9), 5)])).await;

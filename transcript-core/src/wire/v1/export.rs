@@ -6,7 +6,7 @@ use super::AccountInfo;
 use crate::{
     accounts::{AccountExport as Export, Order, OrderItem, Profile},
     directory::AccountKey,
-    ledger::{Entry, EntryKind},
+    ledger::{Entry, rules::kind_name},
 };
 
 /// Everything that is stored about an account, in this project's own form.
@@ -147,18 +147,9 @@ impl From<&Order> for ExportedOrder {
 
 impl From<&Entry> for StatementLine {
     fn from(entry: &Entry) -> Self {
-        let step = match entry.kind {
-            EntryKind::Held => "held",
-            EntryKind::Spent => "spent",
-            EntryKind::Charged => "charged",
-            EntryKind::Returned => "returned",
-            EntryKind::Expired => "expired",
-            EntryKind::Granted => "granted",
-            EntryKind::Revoked { .. } => "revoked",
-        };
         Self {
             at: entry.at.to_string(),
-            step: step.to_owned(),
+            step: kind_name(entry.kind).to_owned(),
             credits: entry.amount,
             month: entry.pool.bucket().map(|bucket| bucket.trim_start_matches("month/").to_owned()),
             memo: entry.memo.clone(),

@@ -8,6 +8,8 @@ use crate::accounts::{
     jobs::{JobStatus, PauseReason},
     webhooks::CALLBACK_URL_MAX,
 };
+#[cfg(feature = "openapi")]
+use crate::transcript::LanguageTag;
 use crate::{
     accounts::jobs::{ItemStatus, JobItem, JobView},
     engine::NoTranscript,
@@ -59,7 +61,7 @@ pub struct JobRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(
         feature = "openapi",
-        schemars(regex(pattern = r"^[A-Za-z]{2,3}$|^[A-Za-z]{2,3}-[A-Za-z]{2}$"))
+        schemars(length(max = LanguageTag::LENGTH_MAX), regex(pattern = LanguageTag::PATTERN))
     )]
     pub lang: Option<String>,
     /// An https address on a public host: the server sends it the events of the job.
