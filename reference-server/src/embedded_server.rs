@@ -49,7 +49,7 @@ pub struct EmbedOptions {
     pub allowed_hosts: Vec<String>,
     /// Networks whose forwarding headers are trusted.
     pub trusted_proxies: Vec<IpNet>,
-    /// Origins of pages that may call `/api/keys` and `/mcp`, such as `https://app.example.org`.
+    /// Origins of pages that may call `/api/keys`, `/api/search` and `/mcp`, such as `https://app.example.org`.
     pub cors_origins: Vec<String>,
     /// Memory of all large bodies that are not shared, in bytes.
     #[default(256 << 20)]

@@ -35,6 +35,11 @@ V1_LINKS = (
     "see (https://www.youtube.com/watch?v=dQw4w9WgXcQ&list=x#y) for it",
 )
 V1_LANGUAGES = ("en", "en-GB", "EN-us")
+# The pattern of the document.
+LANGUAGE = (
+    r"[A-Za-z]{2,3}(-[A-Za-z]{4})?(-([A-Za-z]{2}|[0-9]{3}))?"
+    r"(-([A-Za-z0-9]{5,8}|[0-9][A-Za-z0-9]{3}))?"
+)
 # Path: the parameter of a video id, and the links in use.
 LOOKUPS = {"/api/transcript": ("v", LINKS), "/api/v1/transcript": ("video_id", V1_LINKS)}
 
@@ -68,7 +73,7 @@ def use_archived_video(case):
     video, language = query.get("video_id"), query.get("lang")
     if isinstance(video, str) and re.fullmatch(r"[A-Za-z0-9_-]{11}", video):
         query["video_id"] = "dQw4w9WgXcQ"
-    if isinstance(language, str) and re.fullmatch(r"[A-Za-z]{2,3}(-[A-Za-z]{2})?", language):
+    if isinstance(language, str) and re.fullmatch(LANGUAGE, language):
         query["lang"] = V1_LANGUAGES[sum(language.encode()) % len(V1_LANGUAGES)]
     case.query = query
 

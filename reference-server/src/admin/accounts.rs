@@ -11,11 +11,8 @@ use super::{
 };
 use crate::{
     api::{PathName, V1ErrorResponse, json, path_name},
-    operations::{AccountRow, DeleteOutcome, NewAccountRow, Operations},
+    operations::{AccountRow, CREDITS_MAX, DeleteOutcome, NewAccountRow, Operations},
 };
-
-/// Largest grant.
-const CREDITS_MAX: u64 = 1_000_000_000;
 
 /// A new account.
 #[derive(Debug, Deserialize, JsonSchema)]

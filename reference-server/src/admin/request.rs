@@ -4,19 +4,17 @@ use axum::{
     Extension,
     extract::{FromRequest, FromRequestParts, Request, rejection::ExtensionRejection},
 };
-use http::{StatusCode, request::Parts};
+use http::request::Parts;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
 use transcript_core::{Page, PageRequest, ids::Cursor, page::PAGE_LIMIT};
 
 use super::AdminState;
 use crate::{
-    api::{V1ErrorResponse, content_type, read_body},
+    api::{BODY_MAX, V1ErrorResponse, is_json, read_body},
     operations::Operations,
 };
 
-/// Longest request body, in bytes.
-const BODY_MAX: usize = 16 * 1024;
 /// Longest cursor, in bytes.
 const CURSOR_MAX: usize = 200;
 /// Items of a page, unless requested otherwise.
@@ -34,9 +32,9 @@ impl<T: DeserializeOwned> FromRequest<AdminState> for RequestFields<T> {
         let (head, body) = request.into_parts();
         let bytes = read_body(body, BODY_MAX, &state.body_budget).await?;
         let text = if bytes.trim_ascii().is_empty() { b"{}" } else { &bytes[..] };
-        if content_type(&head.headers).is_some_and(|kind| !kind.eq_ignore_ascii_case(b"application/json")) {
-            let message = "The body must be JSON: send Content-Type: application/json.";
-            return Err(V1ErrorResponse::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
+        // A missing content type is accepted.
+        if is_json(&head.headers) == Some(false) {
+            return Err(V1ErrorResponse::not_json());
         }
         let fields = serde_json::from_slice(text);
         fields.map(Self).map_err(|error| V1ErrorResponse::bad("body", error.to_string()))

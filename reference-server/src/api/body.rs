@@ -20,6 +20,8 @@ pub(crate) type ResponseBody = Either<Full<Bytes>, Body>;
 /// Request body that was read.
 pub(crate) type RequestBody = BudgetedBytes<Vec<u8>>;
 
+/// Limit of a JSON request body with a few short fields, in bytes.
+pub(crate) const BODY_MAX: usize = 16 * 1024;
 /// Timeout of a body. It is also the minimum rate of one: at most half a megabyte is read.
 const TIME_MAX: Duration = Duration::from_secs(10);
 

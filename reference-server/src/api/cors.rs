@@ -1,4 +1,4 @@
-//! Cross-origin rules: any origin on lookups, configured origins on keys.
+//! Cross-origin rules: any origin on lookups, configured origins on keys and searches.
 
 use std::sync::Arc;
 

@@ -11,7 +11,7 @@ use transcript_core::{
     wire::{lookup::LanguageObject, v1::ErrorBody},
 };
 
-use super::{ProblemResponse, json, rate_limit_headers};
+use super::{ProblemResponse, TOKEN_NEEDED, json, rate_limit_headers};
 
 /// Whether a transcript is from the archive: `HIT` or `MISS`.
 pub(crate) const X_CACHE: HeaderName = HeaderName::from_static("x-cache");
@@ -48,6 +48,12 @@ impl V1ErrorResponse {
         ProblemResponse::fault().into()
     }
 
+    /// Response 415 for a body of another content type than JSON.
+    pub(crate) fn not_json() -> Self {
+        let message = "The body must be JSON: send Content-Type: application/json.";
+        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message)
+    }
+
     /// Response 405 with the supported methods.
     pub(crate) fn wrong_method(methods: &'static str) -> Self {
         let denial = Self::new(StatusCode::METHOD_NOT_ALLOWED, format!("This address takes {methods} only."));
@@ -77,8 +83,7 @@ impl From<V1Error> for V1ErrorResponse {
         let mut denial = Self::new(status, error.message());
         match error {
             V1Error::Unauthorized(_) => {
-                let challenge = HeaderValue::from_static("Bearer realm=\"verbatim\"");
-                denial = denial.with(WWW_AUTHENTICATE, challenge);
+                denial = denial.with(WWW_AUTHENTICATE, HeaderValue::from_static(TOKEN_NEEDED));
             }
             V1Error::PaymentRequired { credits_remaining, .. } => {
                 denial = denial.with(X_CREDITS_REMAINING, credits_remaining);

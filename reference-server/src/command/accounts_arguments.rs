@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand};
 
 use super::arguments::JsonListArgs;
+use crate::operations::CREDITS_MAX;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum AccountsCommand {
@@ -53,7 +54,7 @@ pub(super) struct CreateAccountArgs {
     #[arg(value_name = "NAME")]
     pub(super) name: String,
     /// Number of credits, which do not expire, beside those of the free plan
-    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=1_000_000_000))]
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=CREDITS_MAX))]
     pub(super) credits: u64,
     /// Reason for the credits, shown in the account's statement
     #[arg(long, value_name = "TEXT", default_value = "from the operator")]
@@ -83,7 +84,7 @@ pub(super) struct GrantArgs {
     #[command(flatten)]
     pub(super) account: AccountSelector,
     /// Number of credits
-    #[arg(value_name = "CREDITS", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    #[arg(value_name = "CREDITS", value_parser = clap::value_parser!(u64).range(1..=CREDITS_MAX))]
     pub(super) credits: u64,
     /// Name of this grant [default: a new one]
     #[arg(long, value_name = "NAME")]

@@ -31,7 +31,7 @@ pub struct ServerSettings {
     pub allowed_hosts: Vec<HostPattern>,
     /// `server.stop_delay`: how long the server serves after the stop signal while it is not ready.
     pub stop_delay: Duration,
-    /// `server.cors_origins`: origins of pages that may call `/api/keys` and `/mcp`.
+    /// `server.cors_origins`: origins of pages that may call `/api/keys`, `/api/search` and `/mcp`.
     pub cors_origins: Vec<WebOrigin>,
     /// `server.connections`: most open connections.
     #[default(10_000)]

@@ -1,6 +1,7 @@
 //! The form that tries a lookup without a key. Without the script it opens the response itself.
 
 use maud::{Markup, html};
+use transcript_core::video::VideoLink;
 
 use crate::page::PageContext;
 
@@ -15,7 +16,7 @@ pub(super) fn console(context: &PageContext) -> Markup {
         form.console action={ (context.root()) "api/transcript" } method="get" {
             label for="console-url" { "Link of a video" }
             input #console-url name="url" type="text" inputmode="url" autocomplete="off" spellcheck="false" required
-                maxlength="2048" value=(LINK);
+                maxlength=(VideoLink::LENGTH_MAX) value=(LINK);
             label for="console-format" { "Format" }
             select #console-format name="format" {
                 @for format in FORMATS { option value=(format) { (format) } }

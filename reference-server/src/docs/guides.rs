@@ -1,7 +1,5 @@
 //! `/docs/guides/{name}`: guides to the APIs.
 
-use std::iter;
-
 use maud::{Markup, html};
 use serde_json::Value;
 use transcript_core::{accounts::AccountsOptions, lookup::LookupOptions};
@@ -124,5 +122,10 @@ fn values(
         ("jobs", accounts.jobs_per_account.into()),
     ];
     let numbers = numbers.into_iter().map(|(name, number)| (name, grouped(number, ",")));
-    iter::once(("base_url", string(&document["servers"][0]["url"]).to_owned())).chain(numbers).collect()
+    let texts = [
+        ("base_url", string(&document["servers"][0]["url"]).to_owned()),
+        // As the header has it.
+        ("free_policy", free.requests_per_minute.to_string()),
+    ];
+    texts.into_iter().chain(numbers).collect()
 }

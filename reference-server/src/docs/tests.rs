@@ -102,6 +102,15 @@ fn docs_guides_fill_values_samples_and_links() {
 }
 
 #[test]
+fn docs_limit_guide_shows_header_as_it_is_sent() {
+    let mut accounts = AccountsOptions::default();
+    accounts.plans.free.requests_per_minute = 100_000;
+    let options = (&LookupOptions::default(), &accounts);
+    let page = guide(&context("/docs/guides/x"), &document(), options, "limits").unwrap().into_string();
+    assert!(page.contains("q=100000;w=60") && page.contains("<td>100,000 a minute</td>"), "{page}");
+}
+
+#[test]
 fn docs_error_guide_has_every_failure_reason() {
     let (_, page) = guide_pages(&document()).find(|(name, _)| *name == "errors").unwrap();
     for reason in transcript_core::lookup::FailureReason::ALL {
@@ -150,10 +159,13 @@ fn docs_document_text_is_escaped() {
 #[test]
 fn llms_txt_lists_every_operation() {
     let document = document();
-    let text = llms_txt(&document);
+    let text = llms_txt(&document, &crate::mcp::tool_names());
     assert!(text.starts_with("# Verbatim: video transcripts\n\n> "), "{text}");
     for one in public_operations(&document) {
         assert!(text.contains(&format!("/docs/{}): `{} {}`", one.id, one.method, one.path)), "{one:?}");
     }
     assert!(text.contains("/mcp"), "{text}");
+    for tool in ["get_transcript, ", "list_videos, ", "start_job, ", "job_status, ", "job_results, "] {
+        assert!(text.contains(tool), "{tool}: {text}");
+    }
 }

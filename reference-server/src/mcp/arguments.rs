@@ -3,9 +3,10 @@
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 use transcript_core::{
-    accounts::jobs::{JobParams, ResultsPage},
+    accounts::jobs::ResultsPage,
     archive::view,
     video::{LinkError, VideoList},
+    wire::v1::JobRequest,
 };
 
 use super::{cursor::PassageCursor, error::ToolError, transcript::TranscriptQuery};
@@ -175,7 +176,7 @@ pub(super) struct StartJobArgs {
     lang: Option<String>,
 }
 
-impl From<StartJobArgs> for JobParams {
+impl From<StartJobArgs> for JobRequest {
     fn from(args: StartJobArgs) -> Self {
         let StartJobArgs { videos, playlist, channel, search, limit, since, lang } = args;
         Self { urls: videos, playlist, channel, search, limit, since, lang, callback_url: None }

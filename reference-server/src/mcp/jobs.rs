@@ -1,19 +1,23 @@
 //! The tools for lists of videos and for jobs.
+//!
+//! The results of a job are read item by item, not by [`Service::job_results`]: that returns the whole transcripts of a
+//! page at once, while a result of the tool has the beginning of each. It also lacks the state of the job, and a second
+//! call for it would count for the account's rate limit.
 
-use http::StatusCode;
+use std::sync::Arc;
+
 use rmcp::model::CallToolResult;
 use serde_json::{Map, Value, json};
 use transcript_core::{
-    accounts::{
-        Accounts, RequestGuard, StoredResponse, V1Admission, V1Endpoint, V1Error, V1Request, jobs::JobItem,
-    },
+    accounts::{Accounts, RequestGuard, V1Admission, V1Endpoint, V1Error, V1Request, jobs::JobItem},
     engine::Transcripts,
+    ids::JobId,
     supplier::{ListOutcome, ListedVideo, SupplyError, SupplyReason},
-    transcript::format_timestamp,
+    transcript::{TrackInfo, format_timestamp},
     video::VideoList,
     wire::v1::{JobInfo, JobResult},
 };
-use verbatim::service::{Caller, ServiceError};
+use verbatim::service::{Caller, Service, ServiceError};
 
 use super::{
     arguments::{JobResultsArgs, JobStatusArgs, ListVideosArgs, StartJobArgs, read},
@@ -21,11 +25,11 @@ use super::{
     result::{DATA, good, line, within},
     tools::{GET_TRANSCRIPT, JOB_RESULTS, JOB_STATUS, LIST_VIDEOS, START_JOB},
 };
-use crate::api::reply;
 
-/// The lister of a server or of the user's archive, and the accounts of a server.
+/// The lister of a server or of the user's archive, and the service and the accounts of a server.
 #[derive(Clone, Debug)]
 pub(super) struct ToolJobs {
+    pub(super) service: Arc<dyn Service>,
     pub(super) transcripts: Transcripts,
     /// `None` for the user's own archive, which has no jobs.
     pub(super) accounts: Option<Accounts>,
@@ -41,8 +45,8 @@ impl ToolJobs {
     ) -> Option<Result<CallToolResult, ToolError>> {
         Some(match (name, &self.accounts) {
             (LIST_VIDEOS, _) => self.list_videos(arguments, caller).await,
-            (START_JOB, Some(accounts)) => start_job(accounts, arguments, caller).await,
-            (JOB_STATUS, Some(accounts)) => job_status(accounts, arguments, caller).await,
+            (START_JOB, Some(_)) => self.start_job(arguments, caller).await,
+            (JOB_STATUS, Some(_)) => self.job_status(arguments, caller).await,
             (JOB_RESULTS, Some(accounts)) => job_results(accounts, arguments, caller).await,
             _ => return None,
         })
@@ -79,47 +83,25 @@ impl ToolJobs {
         videos.truncate(limit);
         Ok(listed(&list, title.as_deref(), stated, &videos, has_more))
     }
-}
 
-/// Starts a job of the caller's account.
-async fn start_job(
-    accounts: &Accounts,
-    arguments: Map<String, Value>,
-    caller: &Caller,
-) -> Result<CallToolResult, ToolError> {
-    let body = Value::Object(arguments.clone()).to_string().into_bytes();
-    let args = read::<StartJobArgs>(arguments)?;
-    let request = V1Request {
-        route: V1Endpoint::StartJob,
-        bearer: caller.key.clone(),
-        idempotency_key: caller.idempotency_key.clone(),
-        body,
-    };
-    let guard = match accounts.admission.admit(request).await.map_err(refused)? {
-        V1Admission::Admitted(guard) => *guard,
-        V1Admission::Replayed(response) => return replayed(&response),
-    };
-    let created = accounts.jobs.create(guard, args.into()).await.map_err(refused)?;
-    let info = JobInfo::new(&created.view, &accounts.options().base_url);
-    created.deliver(reply(StatusCode::ACCEPTED, &info)).await.map_err(refused)?;
-    Ok(state(&info))
-}
+    /// Starts a job of the caller's account.
+    async fn start_job(
+        &self,
+        arguments: Map<String, Value>,
+        caller: &Caller,
+    ) -> Result<CallToolResult, ToolError> {
+        let args = read::<StartJobArgs>(arguments)?;
+        Ok(state(&self.service.start_job(caller, args.into()).await?.body))
+    }
 
-/// The response of an earlier call with the same idempotency key.
-fn replayed(response: &StoredResponse) -> Result<CallToolResult, ToolError> {
-    let info: JobInfo = serde_json::from_slice(&response.body).map_err(|_| ToolError::fault())?;
-    Ok(state(&info))
-}
-
-async fn job_status(
-    accounts: &Accounts,
-    arguments: Map<String, Value>,
-    caller: &Caller,
-) -> Result<CallToolResult, ToolError> {
-    let args = read::<JobStatusArgs>(arguments)?;
-    let guard = admit(accounts, V1Endpoint::ReadJobs, caller).await?;
-    let view = accounts.jobs.job(guard, &args.job).await.map_err(refused)?;
-    Ok(state(&JobInfo::new(&view, &accounts.options().base_url)))
+    async fn job_status(
+        &self,
+        arguments: Map<String, Value>,
+        caller: &Caller,
+    ) -> Result<CallToolResult, ToolError> {
+        let args = read::<JobStatusArgs>(arguments)?;
+        Ok(state(&self.service.job(caller, &JobId::new(args.job)).await?.body))
+    }
 }
 
 async fn job_results(
@@ -146,7 +128,8 @@ async fn job_results(
             let words = within(&stored.transcript.to_text(), max_chars);
             format!("{title}\n{words}")
         });
-        text.push_str(&item_text(item, words.as_deref()));
+        let languages = accounts.jobs.languages_instead(&page.job, item).await;
+        text.push_str(&item_text(item, words.as_deref(), &languages));
     }
     if let Some(next) = page.next {
         text.push_str(&format!(
@@ -160,8 +143,8 @@ async fn job_results(
     ))
 }
 
-/// An item with its words, or why there are none.
-fn item_text(item: &JobItem, words: Option<&str>) -> String {
+/// An item with its words, or why there are none, and the languages that its video has instead.
+fn item_text(item: &JobItem, words: Option<&str>, languages: &[TrackInfo]) -> String {
     let result = JobResult::new(item, words.is_some());
     let address = item.video.as_ref().map_or_else(|| line(&item.url), |video| video.address());
     let mut text = format!("\n{}. {address}: {}", item.index.saturating_add(1), result.status);
@@ -169,6 +152,12 @@ fn item_text(item: &JobItem, words: Option<&str>) -> String {
         text.push_str(&format!(" ({reason}): {}", line(message)));
     }
     text.push('\n');
+    if !languages.is_empty() {
+        let mut tags: Vec<&str> = languages.iter().map(|track| track.language.as_str()).collect();
+        tags.sort_unstable();
+        tags.dedup();
+        text.push_str(&format!("Languages of the video: {}\n", tags.join(", ")));
+    }
     if let Some(words) = words {
         text.push_str(&format!("{}\n", words.trim()));
     }

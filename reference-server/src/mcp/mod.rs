@@ -4,8 +4,9 @@
 //! ([`ArchiveService`]).
 //!
 //! A tool turns its arguments into calls of the [`Service`], and the result into text. The service decides what is
-//! free, what a key pays for, and when. A failure that a caller can act on is a tool result; only a message that is
-//! not a tool call is a protocol error.
+//! free, what a key pays for, and when. The tools that read lists, the results of a job and the search of the archive
+//! use the parts behind it. A failure that a caller can act on is a tool result; only a message that is not a tool call
+//! is a protocol error.
 
 mod archive_search;
 mod arguments;
@@ -78,16 +79,20 @@ impl McpTools {
         chat: Chat,
         passages: PassageCache,
     ) -> Self {
-        let jobs = ToolJobs { transcripts: accounts.transcripts().clone(), accounts: Some(accounts) };
-        Self::new(Arc::new(service), chat, passages, jobs)
+        let service: Arc<dyn Service> = Arc::new(service);
+        let transcripts = accounts.transcripts().clone();
+        let jobs = ToolJobs { service: Arc::clone(&service), transcripts, accounts: Some(accounts) };
+        Self::new(service, chat, passages, jobs)
     }
 
     /// Tools over the user's archive.
     pub(crate) fn for_archive(verbatim: Verbatim) -> Self {
         let chat = verbatim.chat().clone();
         let passages = PassageCache::new(verbatim.transcripts().clone(), chat.clone());
-        let jobs = ToolJobs { transcripts: verbatim.transcripts().clone(), accounts: None };
-        Self::new(Arc::new(ArchiveService::new(verbatim)), chat, passages, jobs)
+        let transcripts = verbatim.transcripts().clone();
+        let service: Arc<dyn Service> = Arc::new(ArchiveService::new(verbatim));
+        let jobs = ToolJobs { service: Arc::clone(&service), transcripts, accounts: None };
+        Self::new(service, chat, passages, jobs)
     }
 
     fn new(service: Arc<dyn Service>, chat: Chat, passages: PassageCache, jobs: ToolJobs) -> Self {
@@ -205,6 +210,12 @@ impl McpTools {
         let hits = self.chat.search(passages, &args.query, limit).await?;
         Ok(result::hits(&got, &args.query, &hits))
     }
+}
+
+/// Names of the tools of a server. The last one is there only with a search of the archive.
+pub(crate) fn tool_names() -> Vec<String> {
+    let tools = tools::all(tools::ToolScope::Service).into_iter().chain([tools::search_archive()]);
+    tools.map(|tool| tool.name.into_owned()).collect()
 }
 
 impl ServerHandler for McpTools {

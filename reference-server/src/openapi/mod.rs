@@ -105,7 +105,8 @@ const DESCRIPTION: &str = "An archived transcript is returned to every caller, w
          fields.\n\n\
          All other errors are problem details (RFC 9457). In the JSON form a lookup without a transcript is not an \
          error: it is a 200 with `available: false` and a `failureReason`.\n\n\
-         Every path answers OPTIONS with 204 and `Allow`, and other unsupported methods with 405 and `Allow`. Paths \
-         that are not listed here return 404, except the front page, what web pages load and send, and `/mcp`, \
-         the endpoint of the Model Context Protocol. Unknown parameters are ignored; so are unknown fields outside \
-         the v1 API.";
+         Every path that is listed here answers OPTIONS with 204 and `Allow`, outside the v1 API also HEAD where it \
+         has GET, and other methods with 405 and `Allow`. Paths that are not listed here return 404, except the web \
+         pages (such as `/`, `/search`, `/pricing`, `/register` and `/account`) with what they load and send, \
+         `/robots.txt` and the sitemaps, the probes `/healthz` and `/readyz`, and `/mcp`, the endpoint of the Model \
+         Context Protocol. Unknown parameters are ignored; so are unknown fields outside the v1 API.";

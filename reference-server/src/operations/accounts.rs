@@ -13,6 +13,8 @@ use transcript_core::{
 use super::{Completed, Operation, Operations};
 use crate::mail::delete_mails;
 
+/// Largest grant, in credits.
+pub(crate) const CREDITS_MAX: u64 = 1_000_000_000;
 /// Longest memo of a grant, in bytes.
 const MEMO_MAX: usize = 256;
 

@@ -24,7 +24,7 @@ use transcript_core::{
 };
 use verbatim::{SystemRandom, Verbatim};
 
-pub(crate) use accounts::{DeleteOutcome, NewAccount};
+pub(crate) use accounts::{CREDITS_MAX, DeleteOutcome, NewAccount};
 pub(crate) use quota::{parse_expiry, parse_quota, quota_text};
 pub(crate) use rows::{
     AccountRow, AuditRow, JobRow, KeyRow, NewAccountRow, TokenRow, audit_report_json, pool_name,

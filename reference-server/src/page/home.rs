@@ -1,6 +1,7 @@
 //! Front page with the link form.
 
 use maud::{Markup, html};
+use transcript_core::video::VideoLink;
 
 use crate::config::PageIndex;
 
@@ -8,8 +9,6 @@ use super::{Frame, PageContext, PagePolicy, PageWidth, Section, query_parameter}
 
 /// Content security policy of the front page.
 pub(crate) const POLICY: PagePolicy = PagePolicy::Form;
-/// Longest link that the form accepts; longer ones name no video.
-const LINK_LENGTH_MAX: u32 = 2_048;
 
 /// Invalid link and its error message.
 #[derive(Debug)]
@@ -47,7 +46,7 @@ fn link_form(context: &PageContext, error: Option<&LinkFormError<'_>>) -> Markup
             label for="url" { (context.text("home.link")) }
             div.row {
                 input #url name="url" type="text" inputmode="url" autocomplete="off" autocapitalize="off"
-                    spellcheck="false" required maxlength=(LINK_LENGTH_MAX) dir="ltr"
+                    spellcheck="false" required maxlength=(VideoLink::LENGTH_MAX) dir="ltr"
                     placeholder="https://www.youtube.com/watch?v=…"
                     value=[error.map(|error| error.link)]
                     aria-invalid=[error.map(|_| "true")]

@@ -46,7 +46,7 @@ pub(crate) use verbatim::read_cache::CHANGE_COUNTER_AGE_MAX as EXPIRE;
 
 use crate::{
     api::{
-        ByteBudget, ContentEncoding, LookupQuery, ProblemResponse, ReservedBytes, ResponseBody,
+        ByteBudget, ContentEncoding, CorsRule, LookupQuery, ProblemResponse, ReservedBytes, ResponseBody,
         ResponseFormat, ResultOrigin, budgeted,
     },
     messages::PageLanguage,
@@ -254,7 +254,10 @@ impl ResponseCache {
         let (body, reserved) = match self.get_or_wrap(before, archived.body, key, shared).await? {
             Ok(built) => built,
             Err(exhausted) => {
-                return Some((exhausted.into_response().map(Either::Right), ResultOrigin::Nothing));
+                let mut refused = exhausted.into_response();
+                // The router, which adds these headers, is not called.
+                CorsRule::open("").apply(None, false, refused.headers_mut());
+                return Some((refused.map(Either::Right), ResultOrigin::Nothing));
             }
         };
         let response = match body {

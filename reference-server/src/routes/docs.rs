@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     api::{ContentEncoding, JSON, ProblemResponse},
-    docs,
+    docs, mcp,
     messages::PageLanguage,
     page::PageContext,
     response_cache::{CachedBody, RenderedBody},
@@ -136,7 +136,8 @@ pub(super) async fn llms_txt(
 ) -> Response {
     let render = || {
         let kind = "text/plain; charset=utf-8";
-        Some(RenderedBody { kind, bytes: docs::llms_txt(document.value()).into_bytes() })
+        let text = docs::llms_txt(document.value(), &mcp::tool_names());
+        Some(RenderedBody { kind, bytes: text.into_bytes() })
     };
     let response = document.respond("llms.txt", PageLanguage::default(), (&method, &headers), render);
     response.unwrap_or_else(|| ProblemResponse::fault().into_response())

@@ -21,6 +21,9 @@ use crate::{
 /// Media type of a page.
 pub(super) const HTML: &str = "text/html; charset=utf-8";
 
+/// Referrer policy of pages with forms: browsers hide the origin of forms from pages with `no-referrer`.
+pub(super) const SAME_ORIGIN: HeaderValue = HeaderValue::from_static("same-origin");
+
 /// Caching rule of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CacheMode {

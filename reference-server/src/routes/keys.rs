@@ -23,14 +23,11 @@ use transcript_core::{
 use super::document::{self, DocumentOptions, examples, parameters};
 use crate::{
     api::{
-        ClientAddress, INVALID_TOKEN, ProblemResponse, TOKEN_NEEDED, bearer, content_type, json, proof,
-        read_body,
+        BODY_MAX, ClientAddress, INVALID_TOKEN, ProblemResponse, TOKEN_NEEDED, bearer, content_type, is_json,
+        json, json_object, proof, read_body,
     },
     state::AppState,
 };
-
-/// Limit of the body of a key request, in bytes.
-const BODY_MAX: usize = 16 * 1024;
 
 const NO_STORE: (http::HeaderName, HeaderValue) = (CACHE_CONTROL, HeaderValue::from_static("no-store"));
 
@@ -118,27 +115,20 @@ fn fields(headers: &HeaderMap, body: &[u8]) -> Result<Map<String, Value>, Proble
         return Ok(Map::new());
     }
     // A missing content type is accepted.
-    if let Some(kind) = content_type(headers).filter(|kind| !kind.eq_ignore_ascii_case(b"application/json")) {
-        return Err(not_json(kind));
+    if is_json(headers) == Some(false) {
+        return Err(not_json(headers));
     }
-    match serde_json::from_slice(body) {
-        Ok(Value::Object(fields)) => Ok(fields),
-        Ok(_) => {
-            Err(ProblemResponse::bad("body", "it must be a JSON object such as {\"label\": \"laptop\"}"))
-        }
-        Err(error) => {
-            let place = format!("line {}, column {}", error.line(), error.column());
-            Err(ProblemResponse::bad("body", format!("it is no valid JSON ({place})")))
-        }
-    }
+    json_object(body, || "it must be a JSON object such as {\"label\": \"laptop\"}".to_owned())
 }
 
 /// Error for a body with another content type.
-fn not_json(kind: &[u8]) -> ProblemResponse {
+fn not_json(headers: &HeaderMap) -> ProblemResponse {
     // curl -d sets this type by default.
-    let hint = match kind.eq_ignore_ascii_case(b"application/x-www-form-urlencoded") {
-        true => " (curl -d sends another type unless this header is set)",
-        false => "",
+    let hint = match content_type(headers) {
+        Some(kind) if kind.eq_ignore_ascii_case(b"application/x-www-form-urlencoded") => {
+            " (curl -d sends another type unless this header is set)"
+        }
+        _ => "",
     };
     let detail = format!(
         "The body must be JSON: send the header Content-Type: application/json with it{hint}, or no body at all."
@@ -244,6 +234,7 @@ pub(crate) fn status_operation(options: &DocumentOptions<'_>) -> Value {
         "summary": "Get the plan and remaining allowance of an API key",
         "description": "The call is free and counts toward no limit.",
         "security": [{ "bearer": [] }],
+        "parameters": [parameters::renewal()],
         "responses": {
             "200": document::answer(
                 "The key's plan and remaining allowance.",

@@ -58,7 +58,8 @@ struct RouteDeps {
 
 /// Router of all routes.
 ///
-/// `cors_origins` are the origins whose pages may call `/api/keys`. `document` builds the `OpenAPI` document.
+/// `cors_origins` are the origins whose pages may call `/api/keys` and `/api/search`. `document` builds the `OpenAPI`
+/// document.
 pub(crate) fn router(
     app: AppState,
     passages: PassageCache,

@@ -197,31 +197,31 @@ pub(crate) fn operation(options: &DocumentOptions<'_>) -> Value {
                     "One of two videos",
                     example(options),
                 ) })),
-                [document::cache_control(&["no-store"])],
+                [document::cache_control(&["no-store"]), document::vary("origin")],
             ),
             "400": document::refusal(
                 (400, "Bad Request"),
                 "A parameter is missing or invalid.",
                 &[("missing", "q: it is missing: give the words to search for.")],
-                [],
+                [document::vary("origin")],
             ),
             "401": document::refusal(
                 (401, "Unauthorized"),
                 "The server requires a key for searches, and there is none, or an unknown one.",
                 &[("missing", "Search needs an API key: send it as Authorization: Bearer <key>.")],
-                [document::www_authenticate()],
+                [document::www_authenticate(), document::vary("origin")],
             ),
             "404": document::refusal(
                 (404, "Not Found"),
                 "The server has no search.",
                 &[("off", "This server has no search.")],
-                [],
+                [document::vary("origin")],
             ),
             "429": document::refusal(
                 (429, "Too Many Requests"),
                 "Too many searches within a minute.",
                 &[("limited", "Too many searches. Retry in 12 seconds.")],
-                [document::retry_after()],
+                [document::retry_after(), document::vary("origin")],
             ),
             "500": document::fault()
         }
@@ -245,7 +245,7 @@ fn search_parameters() -> Value {
             "name": "lang",
             "in": "query",
             "description": "Only transcripts in this language (BCP 47), matched by language and likely script.",
-            "schema": { "type": "string", "pattern": "^[A-Za-z]{2,3}$|^[A-Za-z]{2,3}-[A-Za-z]{2}$" },
+            "schema": parameters::language_tag(),
             "examples": { "french": { "value": "fr" } }
         },
         {

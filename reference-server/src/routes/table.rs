@@ -83,7 +83,9 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
     endpoint(&Method::HEAD, TRANSCRIPT_PATH, |_| head(transcript::look_up))
         .for_origins(Any)
         .with_operation(transcript::head_operation),
-    endpoint(GET, "/api/search", |_| get(search::search)).for_origins(Any).with_operation(search::operation),
+    endpoint(GET, "/api/search", |_| get(search::search))
+        .for_origins(Listed)
+        .with_operation(search::operation),
     endpoint(POST, "/api/keys", |_| post(keys::create))
         .for_origins(Listed)
         .with_operation(keys::create_operation),

@@ -66,7 +66,8 @@ pub(crate) async fn look_up(
         Availability::Available { stored, .. } if !(keyed && format == ResponseFormat::Json) => {
             let encoding = ContentEncoding::negotiate(&headers).ok_or_else(not_acceptable)?;
             let body = app.bodies.get_or_render(stored, &answer, form, encoding, render).await?;
-            if let Some(changes) = changes {
+            // The cached response would lack the cursor of the next page.
+            if let Some(changes) = changes.filter(|_| next_cursor.is_none()) {
                 app.bodies.insert_query((CachedRoute::Lookup, query), stored, &answer, form, changes);
             }
             body.response(&headers, &method).map(Body::new)
@@ -306,7 +307,8 @@ fn transcript_parameters() -> Value {
         parameters::chunk(),
         parameters::cursor(),
         parameters::max_chars("maxChars"),
-        parameters::frontmatter()
+        parameters::frontmatter(),
+        parameters::renewal()
     ])
 }
 
@@ -333,6 +335,9 @@ fn found(options: &LookupOptions) -> Value {
         [
             document::cache_control(&["no-cache", "no-store"]),
             document::vary("accept-encoding, authorization"),
+            entity_tag(),
+            content_encoding(),
+            next_page(),
             content_language(),
             is_generated(),
             document::retry_after_failure(),
@@ -347,6 +352,27 @@ fn found(options: &LookupOptions) -> Value {
         }
     });
     document::shareable(response)
+}
+
+/// `ETag` of a transcript, except JSON for callers with a key.
+fn entity_tag() -> document::ResponseHeader {
+    let schema = json!({ "type": "string", "pattern": "^\"[A-Za-z0-9_-]+\"$" });
+    let what = "Strong tag of the bytes of a transcript. JSON for callers with a key has none.";
+    ("ETag", document::optional_header(what, schema))
+}
+
+/// `Content-Encoding` of a compressed transcript.
+fn content_encoding() -> document::ResponseHeader {
+    let schema = json!({ "type": "string", "enum": ["zstd", "br", "gzip"] });
+    let what = "The encoding of a compressed transcript. JSON for callers with a key is not compressed.";
+    ("Content-Encoding", document::optional_header(what, schema))
+}
+
+/// `X-Next-Cursor` of a page.
+fn next_page() -> document::ResponseHeader {
+    let schema = json!({ "type": "string", "pattern": parameters::CURSOR_PATTERN });
+    let what = "Extension: the `cursor` of the next page, if the response is a page and not the last one.";
+    ("X-Next-Cursor", document::optional_header(what, schema))
 }
 
 /// `Content-Language`, for callers with a key.
@@ -386,6 +412,10 @@ fn not_modified() -> Value {
         [
             document::cache_control(&["no-cache", "no-store"]),
             document::vary("accept-encoding, authorization"),
+            entity_tag(),
+            next_page(),
+            content_language(),
+            is_generated(),
         ],
     ))
 }

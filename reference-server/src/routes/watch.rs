@@ -35,7 +35,7 @@ use transcript_core::{
 
 use super::{
     document::{self, DocumentOptions, parameters},
-    html::{CacheMode, HTML, confine},
+    html::{CacheMode, HTML, SAME_ORIGIN, confine},
 };
 use crate::{
     api::{
@@ -260,7 +260,7 @@ fn html(status: StatusCode, page: Markup, policy: PagePolicy) -> Response {
 fn with_page_headers<B>(video: &VideoId, mut response: http::Response<B>) -> http::Response<B> {
     let headers = response.headers_mut();
     confine(headers, page::transcript::policy(video));
-    headers.insert(REFERRER_POLICY, question::SAME_ORIGIN);
+    headers.insert(REFERRER_POLICY, SAME_ORIGIN);
     headers.insert(VARY, PAGE_VARIES_BY);
     response
 }

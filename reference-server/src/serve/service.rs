@@ -6,8 +6,11 @@ use axum::{BoxError, Router, body::Body, response::IntoResponse};
 use bytes::Bytes;
 use futures_util::FutureExt;
 use http::{
-    HeaderValue, Request, Response, StatusCode,
-    header::{CONNECTION, CONTENT_LENGTH, X_CONTENT_TYPE_OPTIONS},
+    HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode,
+    header::{
+        ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, CONNECTION, CONTENT_LENGTH,
+        X_CONTENT_TYPE_OPTIONS,
+    },
 };
 use http_body_util::Either;
 use hyper::body::Body as _;
@@ -226,11 +229,22 @@ fn reserve(budget: &ByteBudget, response: Response<Body>, is_v1: bool) -> Respon
         true => budget.reserve_available(bytes),
         false => match budget.try_reserve(bytes) {
             Ok(reserved) => Some(reserved),
-            Err(exhausted) => return exhausted.into_response(),
+            Err(exhausted) => return with_origins_of(response.headers(), exhausted.into_response()),
         },
     };
     match reserved {
         Some(reserved) => response.map(|body| budgeted(body, reserved)),
         None => response,
     }
+}
+
+/// The response with the origins of the one that it replaces, so that their pages see its status.
+fn with_origins_of(replaced: &HeaderMap, mut response: Response<Body>) -> Response<Body> {
+    let names: [HeaderName; 2] = [ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS];
+    for name in names {
+        if let Some(value) = replaced.get(&name) {
+            response.headers_mut().insert(name, value.clone());
+        }
+    }
+    response
 }

@@ -75,6 +75,35 @@ async fn mcp_http_job_of_playlist_is_started_and_read() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn mcp_job_results_name_languages_and_repeated_start_returns_first_job() -> Result<()> {
+    let videos = videos("tongues", 1);
+    let proxy = ReplayProxy::start(platform(&videos, &[], delayed(0)))?;
+    let data = TempDir::new()?;
+    let mut outbox = MailClient::new(&data);
+    let mut settings = platform_settings(&proxy);
+    settings.push(("VERBATIM_PLANS__FREE__REQUESTS_PER_MINUTE".to_owned(), "100000".to_owned()));
+    let server = ServerFixture::start(&data, &borrow_settings(&settings))?;
+    let key = create_account(&server, &mut outbox, "ann@example.org").await?;
+    let mut account = http_target(&server, Some(&key));
+    account["headers"]["Idempotency-Key"] = json!("course-2026");
+    let start = call("start_job", json!({ "videos": videos, "lang": "de" }));
+    let started = run_calls(&account, "auto", &[start.clone(), start])?;
+    let job = started["results"][0][0]["meta"]["verbatim/job"].clone();
+    ensure!(job.is_string(), "{started}");
+    assert_eq!(text(&started, 0), text(&started, 1), "{started}");
+    wait_until("the job did not end", async || {
+        let status = run_calls(&account, "auto", &[call("job_status", json!({ "job": job }))])?;
+        Ok(status["results"][0][0]["meta"]["verbatim/job_status"] == "completed")
+    })
+    .await?;
+    let results = run_calls(&account, "auto", &[call("job_results", json!({ "job": job }))])?;
+    let found = text(&results, 0);
+    assert!(found.contains(": failed (no_captions): "), "{found}");
+    assert!(found.contains("\nLanguages of the video: en\n"), "{found}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn mcp_job_tools_refuse_what_they_cannot_do() -> Result<()> {
     let videos = videos("refused", 6);
     let proxy = start_playlist(&videos)?;

@@ -7,8 +7,6 @@ use transcript_core::{
     video::{Platform, VideoId},
 };
 
-/// The length of a YouTube id.
-const ID_LENGTH: usize = 11;
 /// Suffix that yt-dlp appends to the language of recognised speech.
 pub(super) const ORIGINAL: &str = "-orig";
 
@@ -85,7 +83,7 @@ fn folder_video(file: &Path) -> Option<VideoId> {
 /// Returns the YouTube id at the end of a name: `Title [ID]`, `Title-ID`, or the id alone.
 fn trailing_video_id(base: &str) -> Option<VideoId> {
     let end = |text: &'_ str| {
-        let start = text.len().checked_sub(ID_LENGTH)?;
+        let start = text.len().checked_sub(VideoId::YOUTUBE_LENGTH)?;
         Some((text.get(..start)?.to_owned(), text.get(start..)?.to_owned()))
     };
     let (before, id) = match base.strip_suffix(']') {

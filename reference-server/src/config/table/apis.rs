@@ -319,8 +319,8 @@ pub(super) const LIMITS: &[Setting] = &[
     bounded(
         "limits.wait",
         |reader, all| reader.duration(&mut all.options.wait, SECOND / 10..=5 * MINUTE),
-        "How long a request waits for a new transcript. Longer work continues, and the response contains a \
-         `Retry-After` header.",
+        "How long a request waits for a new transcript. Longer work continues, and the response says when to \
+         retry: `/api/transcript` in a `Retry-After` header, the v1 API in its message.",
     ),
 ];
 

@@ -24,7 +24,7 @@ use http::{
 use maud::Markup;
 use transcript_core::{Error, accounts::V1Error};
 
-use super::html::{CacheMode, html};
+use super::html::{CacheMode, SAME_ORIGIN, html};
 use crate::{
     api::{parameter, read_body},
     page::{PageContext, PagePolicy, account as page},
@@ -46,7 +46,7 @@ fn respond_with(status: StatusCode, page: Markup, policy: PagePolicy) -> Respons
 
 /// Lets browsers name the origin of the page's forms, to this service only.
 pub(super) fn own_referrer(mut response: Response) -> Response {
-    response.headers_mut().insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));
+    response.headers_mut().insert(REFERRER_POLICY, SAME_ORIGIN);
     response
 }
 

@@ -3,7 +3,7 @@
 use axum::{extract::FromRequestParts, response::Response};
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri,
-    header::{HOST, LOCATION, ORIGIN, SET_COOKIE, USER_AGENT},
+    header::{HOST, LOCATION, ORIGIN, USER_AGENT},
     request::Parts,
 };
 use transcript_core::accounts::{OpenedSession, SessionPrincipal, V1Error};
@@ -11,7 +11,7 @@ use url::Url;
 
 use super::{failure, forbidden, respond};
 use crate::{
-    api::cookie,
+    api::{add_cookie, cookie},
     page::{PageContext, account as page},
     state::AppState,
 };
@@ -164,12 +164,7 @@ pub(super) fn clear_next(response: &mut Response, base_url: &str) {
 }
 
 fn append_cookie(response: &mut Response, base_url: &str, name: &str, value: &str, max_age_s: u64) {
-    let secure = if is_secure(base_url) { "; Secure" } else { "" };
-    let cookie = format!("{name}={value}; Path=/; Max-Age={max_age_s}; HttpOnly; SameSite=Lax{secure}");
-    // Names, tokens and own paths have only characters that a header allows.
-    if let Ok(cookie) = HeaderValue::try_from(cookie) {
-        response.headers_mut().append(SET_COOKIE, cookie);
-    }
+    add_cookie(response, base_url, (name, value), "/", max_age_s, "Lax");
 }
 
 /// The browser and system of a request, as the list of sessions shows them.
@@ -207,7 +202,7 @@ pub(in crate::routes) fn device(headers: &HeaderMap) -> String {
 #[cfg(test)]
 mod tests {
     use axum::response::IntoResponse;
-    use http::header::COOKIE;
+    use http::header::{COOKIE, SET_COOKIE};
 
     use super::*;
 

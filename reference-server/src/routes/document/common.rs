@@ -23,6 +23,13 @@ pub(crate) fn add_common_responses(endpoint: &Endpoint, operation: &mut Value) {
         }
         operation["responses"][status.to_string()] = response;
     }
+    // Where a body of another type counts toward the rate limit, a body without memory does, too.
+    for name in ["RateLimit", "RateLimit-Policy"] {
+        let field = operation["responses"]["415"]["headers"][name].clone();
+        if field.is_object() {
+            operation["responses"]["503"]["headers"][name] = field;
+        }
+    }
 }
 
 fn problem(

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use transcript_core::{
     archive::view::PAGE_CHARS_MAX,
     lookup::AttributionTag,
+    transcript::LanguageTag,
     video::{Platform, VideoLink},
 };
 
@@ -74,9 +75,18 @@ pub(crate) fn lang() -> Value {
                         English, else in the spoken language. A tag matches by language and likely script: `de` also \
                         returns `de-AT`, `zh-Hans` never returns `zh-Hant`. `language` is that of the transcript. \
                         No other language is returned instead.",
-        "schema": { "type": "string", "pattern": "^[A-Za-z]{2,3}$|^[A-Za-z]{2,3}-[A-Za-z]{2}$" },
-        "examples": { "french": { "value": "fr" }, "brazil": { "value": "pt-BR" } }
+        "schema": language_tag(),
+        "examples": {
+            "french": { "value": "fr" },
+            "brazil": { "value": "pt-BR" },
+            "traditionalChinese": { "value": "zh-Hant" }
+        }
     })
+}
+
+/// Schema of a language tag.
+pub(crate) fn language_tag() -> Value {
+    json!({ "type": "string", "maxLength": LanguageTag::LENGTH_MAX, "pattern": LanguageTag::PATTERN })
 }
 
 /// `translated`: whether a machine translation is accepted.
@@ -146,6 +156,9 @@ pub(crate) fn chunk() -> Value {
     })
 }
 
+/// Regular expression of the cursors of pages.
+pub(crate) const CURSOR_PATTERN: &str = "^[0-9a-f]{8}-(0|[1-9][0-9]{0,9})$";
+
 /// `cursor`: the start of a page.
 pub(crate) fn cursor() -> Value {
     json!({
@@ -154,7 +167,7 @@ pub(crate) fn cursor() -> Value {
         "description": "Extension: the start of a page of segments: the cursor of the next page from the response \
                         with the page before. It is valid for one revision of one transcript. Nothing is transcribed \
                         for it.",
-        "schema": { "type": "string", "pattern": "^[0-9a-f]{8}-(0|[1-9][0-9]{0,9})$" },
+        "schema": { "type": "string", "pattern": CURSOR_PATTERN },
         "examples": { "next": { "value": "1f0c33ab-210" } }
     })
 }
@@ -171,13 +184,26 @@ pub(crate) fn max_chars(name: &str) -> Value {
     })
 }
 
-/// `x-verbatim-entitlement`: the proof of a paid plan.
+/// `x-verbatim-entitlement` of a new key: the proof of a paid plan.
 pub(crate) fn entitlement() -> Value {
+    proof(
+        "The proof of an active paid plan, a JSON Web Token. With a valid proof the key is `plus`, otherwise free.",
+    )
+}
+
+/// `x-verbatim-entitlement` with a key: the proof that renews it.
+pub(crate) fn renewal() -> Value {
+    proof(
+        "Extension: the proof of an active paid plan, a JSON Web Token. A valid proof of the same subject renews a \
+         `plus` key; any other has no effect.",
+    )
+}
+
+fn proof(what: &str) -> Value {
     json!({
         "name": "x-verbatim-entitlement",
         "in": "header",
-        "description": "The proof of an active paid plan, a JSON Web Token. With a valid proof the key is `plus`, \
-                        otherwise free.",
+        "description": what,
         "schema": { "type": "string" },
         "examples": { "token": { "value": "eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiJhbm4ifQ.c2lnbmF0dXJl" } }
     })

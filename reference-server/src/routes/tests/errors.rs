@@ -1,4 +1,9 @@
-use crate::testing::{ARCHIVED, DEFECT, NEW, ServiceFixture, request};
+use transcript_core::{
+    transcript::{Segment, Transcript},
+    video::{Platform, VideoId},
+};
+
+use crate::testing::{ARCHIVED, DEFECT, NEW, ServiceFixture, request, transcript};
 
 #[tokio::test]
 async fn lookup_invalid_parameter_is_named() {
@@ -101,6 +106,24 @@ async fn lookup_cors_allows_every_origin_without_credentials() {
     assert_eq!(refused.header("access-control-allow-origin"), Some("*"));
     assert_eq!(refused.header("access-control-expose-headers"), Some("retry-after, x-request-id"));
     assert_eq!(refused.header("access-control-allow-credentials"), None);
+}
+
+#[tokio::test]
+async fn lookup_without_memory_returns_503_to_every_origin() {
+    let service = ServiceFixture::start().await;
+    let long = VideoId::new(Platform::YouTube, "longlonglon").unwrap();
+    let segments = (0..9_000).map(|n| Segment::new("a long talk", n * 401, n)).collect();
+    service.keep(Transcript { segments, ..transcript(&long) }).await;
+    let _all = service.app.body_budget.try_reserve(1 << 40).unwrap();
+    let path = "/api/transcript?v=longlonglon";
+    // From the stored body, from the router, and with the usage of a key.
+    let (stored, text) = (service.get(path).await, service.get(&format!("{path}&format=text")).await);
+    for refused in [stored, text, service.get_with(path, "vbk_unknown").await] {
+        assert_eq!(refused.status, 503, "{refused:?}");
+        assert!(refused.header("retry-after").is_some(), "{refused:?}");
+        assert_eq!(refused.header("access-control-allow-origin"), Some("*"));
+        assert_eq!(refused.header("access-control-expose-headers"), Some("retry-after, x-request-id"));
+    }
 }
 
 #[tokio::test]

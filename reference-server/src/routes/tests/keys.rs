@@ -119,7 +119,7 @@ async fn key_status_missing_or_unknown_key_returns_401() {
 }
 
 #[tokio::test]
-async fn keys_cors_allows_configured_origins_only() {
+async fn keys_and_search_cors_allows_configured_origins_only() {
     let service = ServiceFixture::start().await;
     for (origin, allowed) in [("https://app.example", true), ("https://evil.example", false)] {
         let created = service.send(request("POST", "/api/keys", &[("origin", origin)], "")).await;
@@ -130,6 +130,8 @@ async fn keys_cors_allows_configured_origins_only() {
         assert_eq!(preflight.header("allow"), Some("GET, HEAD, OPTIONS"));
         assert_eq!(preflight.header("access-control-allow-origin"), allowed.then_some(origin));
         assert_eq!(preflight.header("access-control-allow-headers").is_some(), allowed);
+        let search = service.send(request("GET", "/api/search?q=sea", &[("origin", origin)], "")).await;
+        assert_eq!(search.header("access-control-allow-origin"), allowed.then_some(origin), "{search:?}");
     }
     assert_eq!(service.get("/api/keys/me").await.header("access-control-allow-origin"), None);
 }

@@ -226,6 +226,8 @@ async fn front_page_redirects_to_watch_page() {
     assert_eq!(wrong.status, 400);
     assert!(wrong.text.contains("role=\"alert\"") && !wrong.text.contains("<script"), "{}", wrong.text);
     assert!(wrong.text.contains("value=\"https://evil.example/&quot;&gt;&lt;script&gt;\""), "{}", wrong.text);
+    // The form takes what a link may have.
+    assert!(wrong.text.contains("maxlength=\"4096\""), "{}", wrong.text);
     for nothing in ["/?url=", "/?url=%20", "/?other=1"] {
         assert_eq!(service.get(nothing).await.status, 200, "{nothing}");
     }

@@ -50,7 +50,7 @@ pub(crate) fn me_operation(options: &DocumentOptions<'_>) -> Value {
             ),
             "401": document::no_key(),
             "429": document::too_fast(),
-            "500": document::fault()
+            "500": document::limited_fault()
         }
     })
 }
@@ -72,7 +72,7 @@ pub(crate) fn rotate_key_operation(_: &DocumentOptions<'_>) -> Value {
             ),
             "401": document::no_key(),
             "429": document::too_fast(),
-            "500": document::fault()
+            "500": document::limited_fault()
         }
     })
 }

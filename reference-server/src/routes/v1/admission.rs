@@ -11,8 +11,8 @@ use transcript_core::accounts::{
 
 use crate::{
     api::{
-        RequestBody, V1ErrorResponse, X_CACHE, X_CREDITS_REMAINING, bearer, idempotency_key, into_response,
-        rate_limit_headers, read_body,
+        INVALID_TOKEN, RequestBody, V1ErrorResponse, X_CACHE, X_CREDITS_REMAINING, bearer, idempotency_key,
+        into_response, rate_limit_headers, read_body,
     },
     state::AppState,
 };
@@ -112,8 +112,7 @@ pub(crate) fn error_response(error: V1Error, has_credential: bool) -> Response {
     let mut response = V1ErrorResponse::from(error).into_response();
     if is_unauthorized && has_credential {
         // RFC 6750: a request without credentials gets no error code.
-        let challenge = "Bearer realm=\"verbatim\", error=\"invalid_token\"";
-        response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
+        response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static(INVALID_TOKEN));
     }
     response
 }

@@ -4,13 +4,11 @@
 //! must not succeed.
 
 use axum::body::Body;
-use http::{HeaderMap, StatusCode};
+use http::HeaderMap;
 use serde_json::{Map, Value};
 
-use crate::api::{ByteBudget, V1ErrorResponse, content_type, read_body};
-
-/// Limit of a body without a conversation, in bytes.
-pub(crate) const BODY_MAX: usize = 16 * 1024;
+pub(crate) use crate::api::BODY_MAX;
+use crate::api::{ByteBudget, V1ErrorResponse, is_json, json_object, read_body};
 
 /// Fields of a body.
 #[derive(Debug)]
@@ -46,20 +44,11 @@ impl BodyFields {
                 format!("it is missing: send JSON such as {}", example()),
             ));
         }
-        if !is_json(headers) {
-            let message = "The body must be JSON: send Content-Type: application/json.";
-            return Err(V1ErrorResponse::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
+        // A missing content type is accepted.
+        if is_json(headers) == Some(false) {
+            return Err(V1ErrorResponse::not_json());
         }
-        let fields = match serde_json::from_slice(bytes) {
-            Ok(Value::Object(fields)) => fields,
-            Ok(_) => {
-                return Err(V1ErrorResponse::bad("body", format!("it must be a JSON object: {}", example())));
-            }
-            Err(error) => {
-                let place = format!("line {}, column {}", error.line(), error.column());
-                return Err(V1ErrorResponse::bad("body", format!("it is no valid JSON ({place})")));
-            }
-        };
+        let fields = json_object(bytes, || format!("it must be a JSON object: {}", example()))?;
         match fields.keys().find(|name| !known.contains(&name.as_str())) {
             None => Ok(Self(fields)),
             Some(name) => {
@@ -86,11 +75,6 @@ impl BodyFields {
             Some(_) => Err(V1ErrorResponse::bad(name, "it must be a string")),
         }
     }
-}
-
-/// Whether the content type is JSON. A missing content type is accepted.
-fn is_json(headers: &HeaderMap) -> bool {
-    content_type(headers).is_none_or(|kind| kind.eq_ignore_ascii_case(b"application/json"))
 }
 
 #[cfg(test)]

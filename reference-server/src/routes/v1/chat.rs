@@ -156,6 +156,6 @@ fn responses() -> Value {
         "429": document::too_fast_or_busy(),
         "500": document::failed_fetch()
     });
-    document::body_denials(&mut responses, CHAT_BODY_MAX);
+    document::limited_body_denials(&mut responses, CHAT_BODY_MAX);
     responses
 }

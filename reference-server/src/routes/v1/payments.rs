@@ -188,6 +188,6 @@ fn error_responses(wrong: &[(&str, &str)]) -> Value {
             document::rate_limit(),
         )
     });
-    document::body_denials(&mut responses, BODY_MAX);
+    document::limited_body_denials(&mut responses, BODY_MAX);
     responses
 }

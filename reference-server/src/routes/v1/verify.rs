@@ -200,6 +200,9 @@ pub(crate) fn open_operation(_: &DocumentOptions<'_>) -> Value {
 pub(crate) fn confirm_operation(_: &DocumentOptions<'_>) -> Value {
     let mut responses = verification("Your API key");
     document::body_denials(&mut responses, BODY_MAX);
+    let mut token = parameters::token();
+    token["required"] = false.into();
+    token["description"] = "The verification token, in a request without a body.".into();
     json!({
         "operationId": "confirmVerification",
         "tags": ["accounts"],
@@ -208,9 +211,10 @@ pub(crate) fn confirm_operation(_: &DocumentOptions<'_>) -> Value {
                         its account, which invalidates the old key. The token is in a form, in JSON, or, without a \
                         body, in the query.",
         "security": [],
+        "parameters": [token],
         "requestBody": {
-            "description": format!("At most {BODY_MAX} bytes."),
-            "required": true,
+            "description": format!("The token, unless it is in the query. At most {BODY_MAX} bytes."),
+            "required": false,
             "content": {
                 "application/x-www-form-urlencoded": parameters::token_body(),
                 "application/json": parameters::token_body()

@@ -66,7 +66,7 @@ fn operation(
             "200": document::answer("The secret.", body, document::rate_limit()),
             "401": document::no_key(),
             "429": document::too_fast(),
-            "500": document::fault()
+            "500": document::limited_fault()
         }
     })
 }

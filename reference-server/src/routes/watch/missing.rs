@@ -57,12 +57,12 @@ pub(super) async fn video(
         html(status, no_transcript::video(context, video, reason, None), PagePolicy::Static)
     };
     match &answer.availability {
+        Availability::Unavailable(none) if none.lacks_language() => {
+            let page = no_transcript::other_languages(context, video, &answer.languages);
+            html(StatusCode::OK, page, PagePolicy::Static)
+        }
         Availability::Unavailable(NoTranscript { reason, detail, .. }) => match (detail.as_deref(), reason) {
             (Some("withdrawn"), _) => page_for(StatusCode::OK, &MissingReason::Withdrawn),
-            (Some("no_language"), _) => {
-                let page = no_transcript::other_languages(context, video, &answer.languages);
-                html(StatusCode::OK, page, PagePolicy::Static)
-            }
             (_, FailureReason::NeedsVerification) => not_yet(app, video, request).await,
             _ => page_for(StatusCode::SERVICE_UNAVAILABLE, &MissingReason::Unavailable),
         },

@@ -11,11 +11,7 @@ use axum::{
     extract::{Request, State},
     response::{IntoResponse, Response},
 };
-use http::{
-    HeaderValue, StatusCode, Uri,
-    header::{LOCATION, REFERRER_POLICY},
-    request::Parts,
-};
+use http::{HeaderValue, StatusCode, Uri, header::LOCATION, request::Parts};
 use serde::Deserialize;
 use transcript_core::{
     archive::StoredTranscript,
@@ -32,7 +28,7 @@ use crate::{
     api::{ClientAddress, ProblemResponse, content_type, cookie, read_body},
     page::{self, PageContext, question::PageAnswer, transcript::page_segment},
     routes::{
-        account::session::is_own_form,
+        account::{own_referrer, session::is_own_form},
         html::{CacheMode, html},
     },
     state::AppState,
@@ -165,17 +161,13 @@ async fn answer_form(
         &watch_url,
         Some(&page_answer),
     );
-    let mut response = html(status, page, CacheMode::Never, page::transcript::policy(&video));
-    response.headers_mut().insert(REFERRER_POLICY, SAME_ORIGIN);
+    let mut response = own_referrer(html(status, page, CacheMode::Never, page::transcript::policy(&video)));
     if let Some(admitted) = admitted {
         let base_url = &app.lookup.options().base_url;
         set_visitor_cookie(&mut response, &admitted.cookie, admitted.cookie_lifetime, base_url);
     }
     Ok(response)
 }
-
-/// Referrer policy of pages with the form: browsers hide the origin of forms from pages with `no-referrer`.
-pub(super) const SAME_ORIGIN: HeaderValue = HeaderValue::from_static("same-origin");
 
 /// Why a question is not answered: a status, and a message for the visitor.
 type Refusal = (StatusCode, String);

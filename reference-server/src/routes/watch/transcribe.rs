@@ -12,7 +12,7 @@ use axum::{
 };
 use http::{
     HeaderMap, HeaderValue, StatusCode,
-    header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, SET_COOKIE},
+    header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER},
 };
 use serde::Deserialize;
 use transcript_core::{
@@ -25,7 +25,7 @@ use transcript_core::{
 
 use super::{PageOptions, VideoPath, parse_path, progress};
 use crate::{
-    api::{ClientAddress, JSON, ProblemResponse, cookie, read_body, wants_events},
+    api::{ClientAddress, JSON, ProblemResponse, add_cookie, cookie, is_json, read_body, wants_events},
     page::{PageContext, failure_text::failure_text},
     routes::account::session::SEC_FETCH_SITE,
     state::AppState,
@@ -139,9 +139,7 @@ pub(super) fn check_same_origin(headers: &HeaderMap) -> Result<(), ProblemRespon
         return Err(ProblemResponse::new(StatusCode::FORBIDDEN, detail));
     }
     // A form of another site cannot send this content type.
-    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    let kind = kind.split(';').next().unwrap_or_default().trim();
-    if !kind.eq_ignore_ascii_case("application/json") {
+    if is_json(headers) != Some(true) {
         return Err(ProblemResponse::new(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
             "The body must be application/json.",
@@ -154,15 +152,9 @@ pub(super) fn check_same_origin(headers: &HeaderMap) -> Result<(), ProblemRespon
 pub(super) fn set_visitor_cookie(response: &mut Response, value: &str, lifetime: Duration, base_url: &str) {
     let rest = base_url.split_once("://").map_or("", |(_, rest)| rest);
     let prefix = rest.find('/').and_then(|slash| rest.get(slash..)).unwrap_or_default();
-    let secure = if base_url.starts_with("https://") { "; Secure" } else { "" };
-    let cookie = format!(
-        "{VISITOR_COOKIE}={value}; Path={}/watch/; Max-Age={}; HttpOnly; SameSite=Strict{secure}",
-        prefix.trim_end_matches('/'),
-        lifetime.as_secs().max(1),
-    );
-    if let Ok(cookie) = HeaderValue::try_from(cookie) {
-        response.headers_mut().insert(SET_COOKIE, cookie);
-    }
+    let path = format!("{}/watch/", prefix.trim_end_matches('/'));
+    let max_age_s = lifetime.as_secs().max(1);
+    add_cookie(response, base_url, (VISITOR_COOKIE, value), &path, max_age_s, "Strict");
 }
 
 pub(super) fn no_store(mut response: Response) -> Response {

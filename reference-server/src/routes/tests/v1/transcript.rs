@@ -84,14 +84,20 @@ async fn v1_transcript_failure_costs_nothing() {
         ("video_id=short", 400, "video_id: "),
         ("video_id=dQw4w9WgXcQ&url=https://youtu.be/dQw4w9WgXcQ", 400, "video_id and url: "),
         ("video_id=dQw4w9WgXcQ&video_id=dQw4w9WgXcQ", 400, "video_id: it is there more than once"),
-        ("url=https://www.tiktok.com/@scout2015/video/6718335390845095173", 400, "url: "),
+        ("url=https://www.tiktok.com/@scout2015/video/6718335390845095173", 400, "url: the v1 API is for"),
+        ("url=", 400, "url: this is no link to a YouTube video"),
+        ("url=words", 400, "url: this is no link to a YouTube video"),
+        ("url=https://vimeo.com/1", 400, "url: this is no link to a YouTube video"),
+        ("url=https://www.tiktok.com/@scout2015", 400, "url: this is no link to a YouTube video"),
+        ("url=https://www.youtube.com/feed/you", 400, "url: this YouTube link leads to"),
         ("video_id=dQw4w9WgXcQ&lang=english+please", 400, "lang: "),
         (&format!("video_id={SILENT}"), 404, "This video"),
         (&format!("video_id={DEFECT}"), 500, ""),
     ] {
+        service.clock.advance(std::time::Duration::from_secs(60));
         let answer = get(&service, &key, query).await;
         check(&answer, status, begins);
-        assert!(answer.header("ratelimit").is_some(), "{answer:?}");
+        assert!(answer.header("ratelimit").is_some() && !answer.text.contains("TikTok"), "{answer:?}");
     }
     assert_eq!(left(&service, &key).await, 200);
 }

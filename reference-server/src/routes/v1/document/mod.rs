@@ -133,16 +133,24 @@ pub(crate) fn rate_limit() -> impl Iterator<Item = ResponseHeader> {
 
 /// Adds the error responses of any body.
 pub(crate) fn body_denials(responses: &mut Value, limit: usize) {
+    body_denials_with(responses, limit, &[]);
+}
+
+/// Adds the error responses of a body whose request counts toward the account's rate limit, whatever the body.
+pub(crate) fn limited_body_denials(responses: &mut Value, limit: usize) {
+    body_denials_with(responses, limit, &rate_limit().collect::<Vec<_>>());
+}
+
+fn body_denials_with(responses: &mut Value, limit: usize, headers: &[ResponseHeader]) {
     let large = format!("The body is too large: at most {limit} bytes are read.");
-    responses["408"] =
-        denial(408, "The body did not arrive in time.", &[("slow", "The body took too long to arrive.")], []);
-    responses["413"] = denial(413, "The body is too large.", &[("large", &large)], []);
-    responses["415"] = denial(
-        415,
-        "The body is not JSON.",
-        &[("type", "The body must be JSON: send Content-Type: application/json.")],
-        [],
-    );
+    let kind = "The body must be JSON: send Content-Type: application/json.";
+    for (status, description, message) in [
+        (408_u16, "The body did not arrive in time.", ("slow", "The body took too long to arrive.")),
+        (413, "The body is too large.", ("large", large.as_str())),
+        (415, "The body is not JSON.", ("type", kind)),
+    ] {
+        responses[status.to_string()] = denial(status, description, &[message], headers.iter().cloned());
+    }
 }
 
 /// Response 500, possible for every operation.
@@ -150,12 +158,18 @@ pub(crate) fn fault() -> Value {
     fault_with([])
 }
 
+/// Response 500 to a request that counts toward the account's rate limit.
+pub(crate) fn limited_fault() -> Value {
+    fault_with(rate_limit())
+}
+
 /// Response 500 to a request for a transcript.
 pub(crate) fn failed_fetch() -> Value {
-    fault_with([X_FAILURE_DETAIL.header(
+    let detail = X_FAILURE_DETAIL.header(
         "Why there is no transcript, if the fetch failed: `rate_limited`, `fetch_error` or `config_error`; \
          `still_working` if it continues.",
-    )])
+    );
+    fault_with(std::iter::once(detail).chain(rate_limit()))
 }
 
 fn fault_with(headers: impl IntoIterator<Item = ResponseHeader>) -> Value {

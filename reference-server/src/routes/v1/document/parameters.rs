@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use transcript_core::video::VideoLink;
 
-use crate::routes::document::examples::VIDEO;
+use crate::routes::document::{examples::VIDEO, parameters::language_tag};
 
 /// `video_id`: the id of a YouTube video.
 pub(crate) fn video_id() -> Value {
@@ -32,13 +32,19 @@ pub(crate) fn url() -> Value {
 
 /// `lang`: a language.
 pub(crate) fn lang() -> Value {
+    let mut schema = language_tag();
+    schema["default"] = "en".into();
     json!({
         "name": "lang",
         "in": "query",
         "description": "The language tag (BCP 47); English by default. A tag matches by language and likely script: \
                         `zh-Hans` never returns `zh-Hant`.",
-        "schema": { "type": "string", "pattern": "^[A-Za-z]{2,3}$|^[A-Za-z]{2,3}-[A-Za-z]{2}$", "default": "en" },
-        "examples": { "french": { "value": "fr" }, "brazil": { "value": "pt-BR" } }
+        "schema": schema,
+        "examples": {
+            "french": { "value": "fr" },
+            "brazil": { "value": "pt-BR" },
+            "traditionalChinese": { "value": "zh-Hant" }
+        }
     })
 }
 

@@ -40,9 +40,9 @@ pub(crate) fn create(settings: &DocumentOptions<'_>) -> Value {
         "401": document::no_key(),
         "409": document::busy(),
         "429": document::too_fast(),
-        "500": document::fault()
+        "500": document::limited_fault()
     });
-    document::body_denials(&mut responses, JOB_BODY_MAX);
+    document::limited_body_denials(&mut responses, JOB_BODY_MAX);
     json!({
         "operationId": "startJob",
         "tags": ["jobs"],
@@ -86,7 +86,7 @@ pub(crate) fn list(options: &DocumentOptions<'_>) -> Value {
             "400": bad_page(),
             "401": document::no_key(),
             "429": document::too_fast(),
-            "500": document::fault()
+            "500": document::limited_fault()
         }
     })
 }
@@ -122,7 +122,7 @@ fn one_job(options: &DocumentOptions<'_>, (id, summary, description): (&str, &st
             "401": document::no_key(),
             "404": not_found(),
             "429": document::too_fast(),
-            "500": document::fault()
+            "500": document::limited_fault()
         }
     })
 }
@@ -158,7 +158,7 @@ pub(crate) fn results(_: &DocumentOptions<'_>) -> Value {
             "401": document::no_key(),
             "404": not_found(),
             "429": document::too_fast(),
-            "500": document::fault()
+            "500": document::limited_fault()
         }
     })
 }
@@ -181,7 +181,7 @@ pub(crate) fn deliveries(_: &DocumentOptions<'_>) -> Value {
             "401": document::no_key(),
             "404": not_found(),
             "429": document::too_fast(),
-            "500": document::fault()
+            "500": document::limited_fault()
         }
     })
 }

@@ -157,16 +157,11 @@ impl ZipBody {
     }
 
     pub(super) fn into_body(self) -> Body {
-        Body::from_stream(futures_util::stream::unfold(Some(self), |body| async {
-            let mut body = body?;
-            match body.next_part().await {
-                Ok(Some(part)) => Some((Ok(part), Some(body))),
-                Ok(None) => None,
-                Err(error) => {
-                    tracing::warn!(job = %body.items.job().id, %error, "files of a job broken off");
-                    Some((Err(io::Error::other(error)), None))
-                }
-            }
+        Body::from_stream(futures_util::stream::try_unfold(self, |mut body| async move {
+            let part = body.next_part().await.inspect_err(|error| {
+                tracing::warn!(job = %body.items.job().id, %error, "files of a job broken off");
+            })?;
+            Ok::<_, V1Error>(part.map(|part| (part, body)))
         }))
     }
 
