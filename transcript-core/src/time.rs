@@ -22,8 +22,10 @@ pub struct Timestamp(i64);
 
 /// How far a clock may be ahead and only stand still, in milliseconds. One further ahead was wrong, and steps back.
 pub const CLOCK_STEP_MS: i64 = 2_000;
-/// The longest time for which a hold, a lease or a claim is taken without renewal, and more than the longest pause of a
-/// job. What ends later is of a clock that was ahead and was corrected since.
+/// How far ahead a hold of credits, a lease, a claim, a pause of a job or a counted request may be.
+///
+/// None is taken for longer without renewal, and no call waits as long for a store. What is further ahead is of a clock
+/// that was ahead and was corrected since.
 pub const LEASE_MAX: Duration = Duration::from_secs(900);
 /// The latest time that the calendar functions support: 9999-12-30T22:00:00Z, the end of jiff's range.
 const LATEST_MS: i64 = 253_402_207_200_000;

@@ -101,18 +101,18 @@ async fn sweep_as_leader(
     swept
 }
 
-/// Expires all overdue holds, after it has shortened those of a clock that was corrected since.
+/// Expires all overdue holds, then shortens those of a clock that was corrected since.
 async fn sweep(ledger: &dyn Ledger, clock: &dyn Clock) -> Result<()> {
-    ledger.shorten_holds(clock.now().plus(LEASE_MAX)).await?;
     loop {
         let returned = ledger.expire(clock.now(), BATCH).await?;
         if returned > 0 {
             tracing::info!(holds = returned, "abandoned holds expired");
         }
         if returned < BATCH {
-            return Ok(());
+            break;
         }
     }
+    ledger.shorten_holds(clock.now().plus(LEASE_MAX)).await
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use transcript_core::{
 use crate::{
     codec::{self, number},
     error::DbResult,
-    sql::{Database, Row, Session, Statement, WriteTx, values},
+    sql::{Database, Row, Session, Statement, WriteTx, sql, values},
 };
 
 pub(crate) const ENTRIES: &str = "SELECT seq, at, bucket, cap, kind, amount, shortfall, cause, memo
@@ -20,12 +20,31 @@ pub(crate) const ENTRIES: &str = "SELECT seq, at, bucket, cap, kind, amount, sho
 pub(crate) const RECENT_ENTRIES: &str = "SELECT seq, at, bucket, cap, kind, amount, shortfall, cause, memo
     FROM ledger_entries WHERE wallet = $1 AND seq < $2 ORDER BY seq DESC LIMIT $3";
 
+/// Open holds with an amount that end after `$1`.
+macro_rules! sqlite_holds_after {
+    () => {
+        "state = 'open' AND expires_at > $1 AND EXISTS (
+            SELECT 1 FROM json_each(legs) AS leg WHERE json_extract(leg.value, '$.amount') > 0
+        )"
+    };
+}
+macro_rules! postgres_holds_after {
+    () => {
+        "state = 'open' AND expires_at > $1 AND 0 < ANY (amounts)"
+    };
+}
 /// A read, so that a sweep without such holds writes nothing.
-const FIND_HOLD_ENDING_AFTER: &str = "SELECT 1 FROM ledger_holds WHERE state = 'open' AND expires_at > $1
-    ORDER BY expires_at, id LIMIT 1";
-const SHORTEN_HOLDS: &str =
-    "UPDATE ledger_holds SET expires_at = $1 WHERE state = 'open' AND expires_at > $1";
-const SHORTEN_OPEN: &str = "UPDATE ledger_open SET expires_at = $1 WHERE expires_at > $1";
+const FIND_HOLD_ENDING_AFTER: Statement = sql! {
+    sqlite: concat!("SELECT 1 FROM ledger_holds WHERE ", sqlite_holds_after!(), " ORDER BY expires_at, id LIMIT 1"),
+    postgres: concat!("SELECT 1 FROM ledger_holds WHERE ", postgres_holds_after!(), " ORDER BY expires_at, id LIMIT 1"),
+};
+const SHORTEN_HOLDS: Statement = sql! {
+    sqlite: concat!("UPDATE ledger_holds SET expires_at = $1 WHERE ", sqlite_holds_after!()),
+    postgres: concat!("UPDATE ledger_holds SET expires_at = $1 WHERE ", postgres_holds_after!()),
+};
+/// Of the holds that [`SHORTEN_HOLDS`] has changed.
+const SHORTEN_OPEN: &str = "UPDATE ledger_open SET expires_at = $1 WHERE expires_at > $1
+    AND hold IN (SELECT id FROM ledger_holds WHERE state = 'open' AND expires_at = $1)";
 
 /// The entries of a wallet, oldest first.
 pub(crate) async fn entries<D: Database>(
@@ -76,7 +95,7 @@ fn entry(wallet: &WalletId, row: &mut Row) -> DbResult<Entry> {
     })
 }
 
-/// Open holds end at this time, in milliseconds, at the latest.
+/// Open holds with an amount end at this time, in milliseconds, at the latest.
 struct ShortenHoldsTx {
     latest: i64,
 }
@@ -91,11 +110,10 @@ impl WriteTx for ShortenHoldsTx {
     }
 }
 
-/// Shortens the open holds that end after `latest`.
+/// Shortens the open holds with an amount that end after `latest`.
 pub(crate) async fn shorten_holds<D: Database>(database: &D, latest: Timestamp) -> Result<()> {
     let latest = latest.as_millis();
-    let statement = Statement::from(FIND_HOLD_ENDING_AFTER);
-    match database.find_first(statement, &values![latest], |_| Ok(())).await? {
+    match database.find_first(FIND_HOLD_ENDING_AFTER, &values![latest], |_| Ok(())).await? {
         Some(()) => database.run(ShortenHoldsTx { latest }).await,
         None => Ok(()),
     }

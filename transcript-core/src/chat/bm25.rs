@@ -3,11 +3,14 @@
 //! Each question is scored once, so there is no stored index: one pass over the passages numbers their words, and the
 //! words of the question are compared with each distinct word once.
 
+use std::collections::HashSet;
+
 use super::{
     Passage,
     common_words::CommonWords,
     search_index::{NUMBER_QUALITY, QueryWord, SearchIndex, query_words},
 };
+use crate::text::head;
 
 /// BM25 `k1`: how soon repetitions of a word stop adding to the score.
 const SATURATION: f32 = 1.2;
@@ -28,6 +31,9 @@ const EVIDENCE_MIN: f32 = 0.5;
 const NGRAM_WORDS: f32 = 0.25;
 /// Maximum of words in a query; further ones are ignored.
 const WORDS_MAX: usize = 400;
+/// Length of the text of a query in which numbers are read, in bytes, and maximum of its different numbers.
+const NUMBERS_BYTES_MAX: usize = 4_096;
+const NUMBERS_MAX: usize = 50;
 
 /// Weighted words of a query.
 #[derive(Clone, Debug)]
@@ -62,7 +68,7 @@ impl Bm25Query {
     }
 
     fn add_text(&mut self, text: &str) {
-        self.text.push_str(text);
+        self.text.push_str(head(text, NUMBERS_BYTES_MAX.saturating_sub(self.text.len())));
         // Numbers of two texts are not one.
         self.text.push_str(". ");
     }
@@ -99,7 +105,7 @@ pub(super) struct Bm25Scores {
 
 /// Scores each passage of an index.
 pub(super) fn score_all(index: &SearchIndex, passages: &[Passage], query: &Bm25Query) -> Bm25Scores {
-    let mut occurrences = count_words(index, query);
+    let (mut occurrences, doubtful) = count_words(index, query);
     count_numbers(index, passages, query, &mut occurrences);
     let lengths: Vec<f32> = index.passages().map(|words| words.len() as f32).collect();
     let average = (lengths.iter().sum::<f32>() / (lengths.len() as f32).max(1.0)).max(1.0);
@@ -107,7 +113,7 @@ pub(super) fn score_all(index: &SearchIndex, passages: &[Passage], query: &Bm25Q
     let mut covered = vec![0.0_f32; lengths.len()];
     let rarity_max = rarity(lengths.len(), &Vec::new());
     let (mut total, mut unknown, mut specific) = (0.0_f32, 0.0_f32, 0.0_f32);
-    for ((word, weight), occurrences) in query.words.iter().zip(&occurrences) {
+    for (((word, weight), occurrences), is_doubtful) in query.words.iter().zip(&occurrences).zip(doubtful) {
         let is_generic = index.is_generic(word);
         let weight = if is_generic && !word.is_common { weight * GENERIC_WEIGHT } else { *weight };
         let rarity = rarity(lengths.len(), occurrences);
@@ -124,8 +130,9 @@ pub(super) fn score_all(index: &SearchIndex, passages: &[Passage], query: &Bm25Q
             total += evidence;
             let word_count = if word.is_ngram { NGRAM_WORDS } else { 1.0 };
             specific += word_count;
-            unknown += if occurrences.is_empty() { word_count } else { 0.0 };
-            for (passage, count) in with_neighbours(occurrences, lengths.len(), 1.0) {
+            unknown += if occurrences.is_empty() || is_doubtful { word_count } else { 0.0 };
+            let certain = if is_doubtful { &Vec::new() } else { occurrences };
+            for (passage, count) in with_neighbours(certain, lengths.len(), 1.0) {
                 covered
                     .get_mut(passage)
                     .into_iter()
@@ -144,12 +151,15 @@ impl Bm25Scores {
     }
 }
 
-/// Counts the words of a query in each passage.
-fn count_words(index: &SearchIndex, query: &Bm25Query) -> Vec<Occurrences> {
+/// Counts the words of a query in each passage, and whether the matches of each are doubtful.
+fn count_words(index: &SearchIndex, query: &Bm25Query) -> (Vec<Occurrences>, Vec<bool>) {
     // For each word of the transcript, the words of the query that it matches.
     let mut matched: Vec<Vec<(usize, f32)>> = vec![Vec::new(); index.word_count()];
+    let mut doubtful = Vec::with_capacity(query.words.len());
     for (number, (word, _)) in query.words.iter().enumerate() {
-        for (id, quality) in index.matches(word) {
+        let matches = index.matches(word);
+        doubtful.push(matches.is_doubtful);
+        for (id, quality) in matches.words {
             if let Some(matches) = matched.get_mut(id as usize) {
                 matches.push((number, quality));
             }
@@ -165,7 +175,7 @@ fn count_words(index: &SearchIndex, query: &Bm25Query) -> Vec<Occurrences> {
             }
         }
     }
-    occurrences
+    (occurrences, doubtful)
 }
 
 /// Counts the numbers of a query in the passages that have them in another form: in digits, or in several words.
@@ -175,7 +185,11 @@ fn count_numbers(
     query: &Bm25Query,
     occurrences: &mut [Occurrences],
 ) {
+    let mut counted_numbers = HashSet::new();
     for number in index.written_numbers(&query.text) {
+        if counted_numbers.len() == NUMBERS_MAX || !counted_numbers.insert(number.form.clone()) {
+            continue;
+        }
         let spoken = index.passages_with(passages, &number);
         let is_whole = |word: &QueryWord| word.folded == number.form;
         // Otherwise it has several words, or separators: `1,000`.
@@ -288,7 +302,7 @@ mod tests {
         let english = [
             "we came to the town in nineteen eighty four",
             "it had six hundred and forty houses, and 1,200 boats",
-            "and in 2009 we left it for the sea",
+            "and in 2009 we left it for the sea, wait a second",
         ];
         let spanish = [
             "llegamos al pueblo en dos mil nueve",
@@ -299,6 +313,7 @@ mod tests {
         for (spoken, question, expect) in [
             (&english, "1984", Some(0)),
             (&english, "1985", None),
+            (&english, "2", None),
             (&english, "640", Some(1)),
             (&english, "twelve hundred", Some(1)),
             (&english, "two thousand and nine", Some(2)),

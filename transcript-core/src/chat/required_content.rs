@@ -84,7 +84,7 @@ fn is_counted_unknown(index: &SearchIndex, required: RequiredContent, message: &
         _ if required == RequiredContent::Money => true,
         _ => {
             let counted = words.iter().find(|word| !word.is_common);
-            counted.is_none_or(|word| !index.is_generic(word) && index.matches(word).is_empty())
+            counted.is_none_or(|word| !index.is_generic(word) && index.matches(word).words.is_empty())
         }
     }
 }

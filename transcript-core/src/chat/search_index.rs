@@ -10,7 +10,7 @@ use super::{
     stemmer::WordStemmer,
     tokenizer::{Term, terms},
     verb_forms::are_one_verb,
-    verify::{Amounts, NumberWords, WrittenNumber},
+    verify::{Amounts, NumberWords, WrittenNumber, is_rarely_number},
 };
 
 /// Share of a word's weight that each form of it has: the same number in digits or in words, the same stem, another
@@ -55,7 +55,18 @@ struct IndexedWord {
     lower: String,
     /// Made once, for the first word of a question that may match.
     stem: OnceLock<String>,
+    /// The number that it is. Made once, for the first number of a question.
+    number: OnceLock<Option<u64>>,
     is_ngram: bool,
+}
+
+/// The words of a transcript that a word of a question matches.
+#[derive(Clone, Debug, Default)]
+pub(super) struct WordMatches {
+    /// Each word, and the quality of the match up to 1.
+    pub(super) words: Vec<(u32, f32)>,
+    /// Whether they may be other words: a letter is another one, missing or too many. "Martin" is not "Marvin".
+    pub(super) is_doubtful: bool,
 }
 
 /// A word or n-gram of a question.
@@ -130,7 +141,8 @@ impl SearchIndex {
                 let id = u32::try_from(self.words.len()).unwrap_or(u32::MAX);
                 self.ids.insert(folded.to_owned(), id);
                 let (folded, lower) = (folded.to_owned(), lower.to_owned());
-                self.words.push(IndexedWord { folded, lower, stem: OnceLock::new(), is_ngram });
+                let (stem, number) = (OnceLock::new(), OnceLock::new());
+                self.words.push(IndexedWord { folded, lower, stem, number, is_ngram });
                 id
             }
         };
@@ -186,7 +198,8 @@ impl SearchIndex {
         let spoken = self.spoken_numbers.get_or_init(|| {
             let mut spoken: HashMap<String, Vec<usize>> = HashMap::new();
             for (index, passage) in passages.iter().enumerate() {
-                for form in Amounts::new(&passage.text, &self.numbers).into_forms() {
+                let is_left_out = |word: &str| is_rarely_number(word) || self.common.has_word(word);
+                for form in Amounts::new(&passage.text, &self.numbers).spoken(is_left_out) {
                     spoken.entry(form).or_default().push(index);
                 }
             }
@@ -195,12 +208,14 @@ impl SearchIndex {
         spoken.get(&number.form).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// The words of the transcript that a word of a question matches, each with the quality of the match up to 1.
-    ///
-    /// They are forms of it, or, if there are none, words from which a typing error keeps it apart.
-    pub(super) fn matches(&self, word: &QueryWord) -> Vec<(u32, f32)> {
-        let forms = self.forms(word);
-        if forms.is_empty() && !self.is_generic(word) { self.misspelt(word) } else { forms }
+    /// The words of the transcript that a word of a question matches: forms of it, or, if there are none, words from
+    /// which a typing error keeps it apart.
+    pub(super) fn matches(&self, word: &QueryWord) -> WordMatches {
+        let words = self.forms(word);
+        if words.is_empty() && !self.is_generic(word) {
+            return self.misspelt(word);
+        }
+        WordMatches { words, is_doubtful: false }
     }
 
     /// The words of the transcript that are forms of a word of a question, each with the quality of the match up to 1.
@@ -219,24 +234,32 @@ impl SearchIndex {
             .collect()
     }
 
-    /// The words of the transcript that differ from a word of a question by one typing error behind the first letter.
-    fn misspelt(&self, word: &QueryWord) -> Vec<(u32, f32)> {
+    /// The words of the transcript that differ from a word of a question by one typing error behind the first letter: by
+    /// two swapped letters, or, if there are none, by another one.
+    fn misspelt(&self, word: &QueryWord) -> WordMatches {
         let letters: Vec<char> = word.folded.chars().collect();
         let is_long = (SWAPPED_LETTERS_MIN..=LETTERS_MAX).contains(&letters.len());
         if word.is_ngram || !is_long || !letters.iter().all(|letter| letter.is_alphabetic()) {
-            return Vec::new();
+            return WordMatches::default();
         }
         let is_near = |other: &IndexedWord| {
             !other.is_ngram
                 && other.folded.chars().next() == letters.first().copied()
                 && other.folded.chars().all(char::is_alphabetic)
                 && distance(&letters, &other.folded, 1).is_some()
-                && (letters.len() >= TYPING_ERROR_LETTERS_MIN || has_same_letters(&letters, &other.folded))
         };
-        let near = self.words.iter().enumerate().filter(|(_, other)| is_near(other)).map(|(id, _)| id);
-        near.filter(|id| !self.is_generic_id(*id))
-            .filter_map(|id| Some((u32::try_from(id).ok()?, TYPING_ERROR_QUALITY)))
-            .collect()
+        let near = self.words.iter().enumerate().filter(|(_, other)| is_near(other));
+        let near = near.filter(|(id, _)| !self.is_generic_id(*id));
+        let (swapped, other): (Vec<_>, Vec<_>) =
+            near.partition(|(_, other)| has_same_letters(&letters, &other.folded));
+        let is_doubtful = swapped.is_empty();
+        let near = match is_doubtful {
+            true if letters.len() < TYPING_ERROR_LETTERS_MIN => Vec::new(),
+            true => other,
+            false => swapped,
+        };
+        let ids = near.into_iter().filter_map(|(id, _)| u32::try_from(id).ok());
+        WordMatches { words: ids.map(|id| (id, TYPING_ERROR_QUALITY)).collect(), is_doubtful }
     }
 
     /// The quality of a match of a word of a question, with its stem and the number that it is, and a word of the
@@ -246,9 +269,12 @@ impl SearchIndex {
         if one == two {
             return Some(1.0);
         }
-        // "One" and "un" are rarely numbers, and "second" is not "two".
         let is_other_form = number.is_some() && is_in_digits(one) != is_in_digits(two);
-        if is_other_form && !self.common.has_word(two) && self.numbers.number(two) == number {
+        if is_other_form
+            && *other.number.get_or_init(|| self.numbers.number(two)) == number
+            // "One" and "un" are rarely numbers.
+            && !self.common.has_word(two)
+        {
             return Some(NUMBER_QUALITY);
         }
         let shared = shared_letters(one, two);
@@ -300,7 +326,8 @@ mod tests {
     fn quality(spoken: &str, word: &str) -> f32 {
         let index = SearchIndex::new(&passages(&[Segment::new(spoken, 0, 5_000)]));
         let words = query_words(word, index.common_words(word));
-        words.iter().flat_map(|word| index.matches(word)).map(|(_, quality)| quality).fold(0.0, f32::max)
+        let matched = words.iter().flat_map(|word| index.matches(word).words);
+        matched.map(|(_, quality)| quality).fold(0.0, f32::max)
     }
 
     #[test]

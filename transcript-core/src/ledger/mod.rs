@@ -136,10 +136,12 @@ pub trait Ledger: fmt::Debug + Send + Sync + 'static {
     /// servers may call this at once.
     async fn expire(&self, now: Timestamp, limit: u32) -> Result<u32>;
 
-    /// Shortens all open holds that end after `latest`: they end at `latest`.
+    /// Shortens the open holds with an amount that end after `latest`: they end at `latest`.
     ///
     /// **Behaviour**: a hold of a clock that was ahead would otherwise stay open until that time, if its process has
-    /// ended. It writes no entry, and the hold can be extended again. The default implementation changes nothing.
+    /// ended. It writes no entry, and the hold can be extended again. A hold whose amounts are all 0 keeps its end: it
+    /// takes nothing from a wallet, and prepaid deliveries are such holds of a day. The default implementation changes
+    /// nothing.
     async fn shorten_holds(&self, latest: Timestamp) -> Result<()> {
         let _ = latest;
         Ok(())

@@ -74,7 +74,8 @@ pub struct HoldRequest {
     pub legs: Vec<Leg>,
     /// Current time.
     pub now: Timestamp,
-    /// Expiry of the hold unless it is extended or settled; at most [`LEASE_MAX`](crate::time::LEASE_MAX) after `now`.
+    /// Expiry of the hold unless it is extended or settled. With an amount it is at most
+    /// [`LEASE_MAX`](crate::time::LEASE_MAX) after `now`: [`Ledger::shorten_holds`](super::Ledger::shorten_holds).
     pub expires_at: Timestamp,
     /// Purpose, for statements: no key, no address, no user text.
     pub memo: String,

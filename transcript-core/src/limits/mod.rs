@@ -180,11 +180,11 @@ pub trait RateLimiter: fmt::Debug + Send + Sync + 'static {
     ///   charges within one of [`WINDOW_PARTS`] parts of a window may count as charged at the latest time in that part,
     ///   so that the cost of a request does not depend on the limit. The maximum is never exceeded, and a wait is at
     ///   most that part longer.
-    /// - A time up to [`CLOCK_STEP_MS`] before an earlier call's time counts as that earlier call's time: time does not
+    /// - A time up to [`LEASE_MAX`] before an earlier call's time counts as that earlier call's time: time does not
     ///   run backwards. This applies at least to charges of the same buckets. A charge further ahead is of a clock that
     ///   was corrected since, and no longer counts.
     ///
-    /// [`CLOCK_STEP_MS`]: crate::time::CLOCK_STEP_MS
+    /// [`LEASE_MAX`]: crate::time::LEASE_MAX
     /// - A request names each bucket once.
     ///
     /// # Errors

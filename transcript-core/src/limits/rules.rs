@@ -1,7 +1,7 @@
 //! Sliding windows of bounded size: the one arithmetic of all rate limiters.
 
 use super::{LimitOutcome, LimitRequest, TIMES_EXACT, WINDOW_PARTS};
-use crate::time::{CLOCK_STEP_MS, Timestamp};
+use crate::time::{LEASE_MAX, Timestamp};
 
 /// The requests counted in one bucket that have not expired.
 #[derive(Clone, Debug)]
@@ -28,8 +28,9 @@ impl SlidingWindow {
     ///
     /// Counts far ahead of `now` are of a clock that was corrected since. They are removed too: until that time they
     /// would block their bucket. Moved to `now` they would move again with each refused request, which stores nothing.
+    /// A call that waited seconds for the store is not one of a corrected clock, hence the long bound.
     fn slide(&mut self, per_ms: i64, now: i64) {
-        let latest = now.saturating_add(CLOCK_STEP_MS);
+        let latest = Timestamp::from_millis(now).plus(LEASE_MAX).as_millis();
         if self.taken.last().is_some_and(|(at, _)| *at > latest) {
             self.taken.retain(|(at, _)| *at <= latest);
             self.ends_at = self.taken.last().map_or(0, |(at, _)| at.saturating_add(per_ms));

@@ -78,12 +78,12 @@ impl StoredJob {
     }
 
     /// What is due after `latest` is due at `due`, if that is the whole job: a corrected clock has claimed it.
-    fn limit_due(&mut self, latest: Timestamp, due: Timestamp) {
+    fn limit_due(&mut self, latest: Timestamp) {
         let job = &mut self.job;
         if job.pause_reason != Some(PauseReason::Operator) && job.due_at.is_some_and(|at| at > latest) {
-            job.due_at = Some(due);
+            job.due_at = Some(latest);
             let due_items = self.items.iter_mut().filter_map(|item| item.due_at.as_mut());
-            due_items.filter(|at| **at > latest).for_each(|at| *at = due);
+            due_items.filter(|at| **at > latest).for_each(|at| *at = latest);
         }
     }
 
@@ -243,7 +243,6 @@ impl JobStore for MemoryJobs {
         mut limits: ClaimLimits,
     ) -> Result<Vec<ClaimedItem>> {
         let mut jobs = self.jobs.lock();
-        jobs.iter_mut().for_each(|stored| stored.limit_due(now.plus(LEASE_MAX), lease_until));
         let mut claimed = Vec::new();
         while claimed.len() < limits.items as usize
             && let Some(next) = claim_next(&mut jobs, now, lease_until, &limits)
@@ -369,6 +368,7 @@ impl JobStore for MemoryJobs {
 
     async fn take_paused(&self, now: Timestamp, next_check: Timestamp, limit: u32) -> Result<Vec<Job>> {
         let mut jobs = self.jobs.lock();
+        jobs.iter_mut().for_each(|stored| stored.limit_due(now.plus(LEASE_MAX)));
         let paused = jobs
             .iter_mut()
             .map(|stored| &mut stored.job)

@@ -67,11 +67,17 @@ impl LedgerState {
     }
 
     fn shorten_holds(&mut self, latest: i64) {
-        for (_, id) in self.open.split_off(&(latest.saturating_add(1), String::new())) {
-            if let Some(hold) = self.holds.get_mut(&id) {
-                hold.expires_at = latest;
+        for (end, id) in self.open.split_off(&(latest.saturating_add(1), String::new())) {
+            let hold = self.holds.get_mut(&id).filter(|hold| hold.legs.iter().any(|leg| leg.amount > 0));
+            match hold {
+                Some(hold) => {
+                    hold.expires_at = latest;
+                    self.open.insert((latest, id));
+                }
+                None => {
+                    self.open.insert((end, id));
+                }
             }
-            self.open.insert((latest, id));
         }
     }
 

@@ -11,7 +11,7 @@ use crate::{
         LimitOutcome, LimitRequest, RateLimiter, check,
         rules::{self, SlidingWindow},
     },
-    time::{CLOCK_STEP_MS, Timestamp},
+    time::{LEASE_MAX, Timestamp},
 };
 
 /// An in-memory [`RateLimiter`]. A clone is the same limiter.
@@ -44,8 +44,8 @@ impl RateWindows {
     }
 
     fn acquire(&mut self, requests: &[LimitRequest], now: Timestamp) -> LimitOutcome {
+        let is_corrected = now.plus(LEASE_MAX).as_millis() < self.now;
         let now = now.as_millis();
-        let is_corrected = now.saturating_add(CLOCK_STEP_MS) < self.now;
         self.now = if is_corrected { now } else { self.now.max(now) };
         self.drop_emptied();
         let stored = requests.iter().filter_map(|request| self.buckets.remove(&request.bucket));

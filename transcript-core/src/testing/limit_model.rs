@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use crate::{
     error::Result,
     limits::{LimitOutcome, LimitRequest, RateLimiter, check},
-    time::{CLOCK_STEP_MS, Timestamp},
+    time::{LEASE_MAX, Timestamp},
 };
 
 /// Reference implementation of [`RateLimiter`], exact for any number of units.
@@ -54,7 +54,7 @@ impl UnitLog {
 
     fn acquire(&mut self, requests: &[LimitRequest], now: Timestamp) -> LimitOutcome {
         let is_named = |bucket: &str| requests.iter().any(|request| request.bucket == bucket);
-        self.0.retain(|(bucket, at)| !is_named(bucket) || *at <= now.as_millis() + CLOCK_STEP_MS);
+        self.0.retain(|(bucket, at)| !is_named(bucket) || *at <= now.plus(LEASE_MAX).as_millis());
         let waits: Vec<u64> = requests.iter().map(|request| self.wait(request, now)).collect();
         let longest = waits.iter().copied().max().unwrap_or_default();
         if longest > 0 {

@@ -171,8 +171,14 @@ fn build_command(
     if let Some(file) = &egress.ca_file {
         // The bundled certificate list would take precedence over the file.
         arguments.push("--compat-options=no-certifi".into());
-        let name = if file.is_dir() { "SSL_CERT_DIR" } else { "SSL_CERT_FILE" };
-        set_variable(name, file.as_os_str());
+        if file.is_dir() {
+            // In place of the default folder, which may be the only one with the system's certificates.
+            let mut folders = file.clone().into_os_string();
+            folders.push(":/etc/ssl/certs");
+            set_variable("SSL_CERT_DIR", &folders);
+        } else {
+            set_variable("SSL_CERT_FILE", file.as_os_str());
+        }
     }
     arguments.extend(arguments_of_run);
     ProgramCommand {

@@ -58,13 +58,13 @@ macro_rules! due_after {
         "due_at > $1 AND coalesce(pause_reason, '') <> 'operator'"
     };
 }
-/// A read, so that a claim without such jobs writes nothing.
+/// A read, so that a check without such jobs writes nothing.
 pub(super) const IS_DUE_TOO_LATE: &str =
     concat!("SELECT 1 FROM jobs WHERE ", due_after!(), " ORDER BY turn, id LIMIT 1");
-const LIMIT_DUE_OF_JOBS: &str = concat!("UPDATE jobs SET due_at = $2 WHERE ", due_after!());
+const LIMIT_DUE_OF_JOBS: &str = concat!("UPDATE jobs SET due_at = $1 WHERE ", due_after!());
 /// Of the jobs that [`LIMIT_DUE_OF_JOBS`] has changed.
-const LIMIT_DUE_OF_ITEMS: &str = "UPDATE job_items SET due_at = $2
-    WHERE due_at > $1 AND job IN (SELECT id FROM jobs WHERE due_at = $2)";
+const LIMIT_DUE_OF_ITEMS: &str = "UPDATE job_items SET due_at = $1
+    WHERE due_at > $1 AND job IN (SELECT id FROM jobs WHERE due_at = $1)";
 const SET_TURN: &str = "UPDATE jobs SET turn = $2 WHERE id = $1";
 /// On PostgreSQL it skips jobs that another server changes: it must not wait for them while it holds a lock.
 const SET_TURN_OF_ACCOUNT: Statement = sql! {
@@ -146,19 +146,17 @@ impl ClaimTx {
     }
 }
 
-/// Jobs, and their items, that are due after `latest` are due at `due_at`.
+/// Jobs, and their items, that are due after `latest`, in milliseconds, are due at that time.
 pub(super) struct LimitDueTx {
-    pub(super) latest: Timestamp,
-    pub(super) due_at: Timestamp,
+    pub(super) latest: i64,
 }
 
 impl WriteTx for LimitDueTx {
     type Outcome = ();
 
     async fn run<S: Session>(&self, db: &mut S) -> DbResult<()> {
-        let times = values![self.latest.as_millis(), self.due_at.as_millis()];
-        db.execute(LIMIT_DUE_OF_JOBS, &times).await?;
-        db.execute(LIMIT_DUE_OF_ITEMS, &times).await?;
+        db.execute(LIMIT_DUE_OF_JOBS, &values![self.latest]).await?;
+        db.execute(LIMIT_DUE_OF_ITEMS, &values![self.latest]).await?;
         Ok(())
     }
 }

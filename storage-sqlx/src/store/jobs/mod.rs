@@ -319,12 +319,6 @@ impl<D: Database, Q: Queues> JobStore for Store<D, Q> {
         lease_until: Timestamp,
         limits: ClaimLimits,
     ) -> Result<Vec<ClaimedItem>> {
-        let latest = now.plus(LEASE_MAX);
-        let too_late =
-            self.database.find_first(IS_DUE_TOO_LATE, &values![latest.as_millis()], |_| Ok(())).await?;
-        if too_late.is_some() {
-            self.database.run(LimitDueTx { latest, due_at: lease_until }).await?;
-        }
         let due = {
             let bounds = values![now.as_millis(), limits.full_accounts()];
             self.database.find_first(IS_DUE, &bounds, |_| Ok(())).await?
@@ -376,6 +370,10 @@ impl<D: Database, Q: Queues> JobStore for Store<D, Q> {
     }
 
     async fn take_paused(&self, now: Timestamp, next_check: Timestamp, limit: u32) -> Result<Vec<Job>> {
+        let latest = now.plus(LEASE_MAX).as_millis();
+        if self.database.find_first(IS_DUE_TOO_LATE, &values![latest], |_| Ok(())).await?.is_some() {
+            self.database.run(LimitDueTx { latest }).await?;
+        }
         if self.database.find(IS_PAUSE_DUE, &values![now.as_millis()], |_| Ok(())).await?.is_empty() {
             return Ok(Vec::new());
         }

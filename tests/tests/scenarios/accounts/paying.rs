@@ -1,7 +1,7 @@
 //! Costs of a transcript, and cases that are free.
 
 use futures_util::future::join_all;
-use transcript_core::{accounts::TranscriptParams, supplier::SupplyReason};
+use transcript_core::{accounts::TranscriptParams, supplier::SupplyReason, time::LEASE_MAX};
 
 use super::*;
 
@@ -234,6 +234,22 @@ fn prepaid_delivery_ends_after_a_day() {
         script_captions(&life, &[SupplierStep::give(&["en"]).after(Duration::from_secs(5))]);
         assert_eq!(request(&life, &account, None).send(Some(Duration::from_secs(2))).await, None);
         advance(25 * 3_600).await;
+        let answer = call(&life, &account, video()).await;
+        assert_eq!(answer, AccountAnswer::New { from_cache: true, left: Some(0) });
+    });
+}
+
+#[test]
+fn prepaid_delivery_outlasts_sweeps_of_holds() {
+    run_scenario(with_credits([1, 0, 0, 0]), |life| async move {
+        let account = new_account(&life).await;
+        script_captions(&life, &[SupplierStep::give(&["en"]).after(Duration::from_secs(5))]);
+        assert_eq!(request(&life, &account, None).send(Some(Duration::from_secs(2))).await, None);
+        for _ in 0..80 {
+            advance(900).await;
+            life.world.ledger.shorten_holds(life.now().plus(LEASE_MAX)).await.unwrap();
+            life.world.ledger.expire(life.now(), 100).await.unwrap();
+        }
         let answer = call(&life, &account, video()).await;
         assert_eq!(answer, AccountAnswer::New { from_cache: true, left: Some(0) });
     });

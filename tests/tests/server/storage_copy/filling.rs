@@ -1,6 +1,9 @@
 //! Database files with records of every kind.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use anyhow::{Result, ensure};
 use storage_sqlx::{SqliteArchive, SqliteOptions, SqliteStore};
@@ -18,8 +21,9 @@ use super::dumping::sqlite;
 use crate::server::harness::create_keys;
 
 const NOW: i64 = 1_795_132_800_000;
-/// About a hundred years in milliseconds: holds with this expiry stay open during the test.
-const FAR: i64 = 3_000_000_000_000;
+/// Holds that end after this time stay open and unchanged during the test. Later ones would be shortened, as those of a
+/// wrong clock.
+const OPEN: Duration = Duration::from_secs(14 * 60);
 
 /// Texts that are difficult for databases, each for another reason.
 const TEXTS: [&str; 8] =
@@ -103,6 +107,7 @@ async fn fill_ledger(store: &SqliteStore, size: u32) -> Result<()> {
         };
         let _ = store.revoke(revoke).await?;
     }
+    let open_until = Timestamp::from(SystemTime::now()).plus(OPEN);
     for n in 0..size {
         let text = TEXTS[n as usize % TEXTS.len()];
         let month = Pool::Allowance { bucket: format!("2026-{:02}", n % 12 + 1), limit: 3 };
@@ -116,7 +121,7 @@ async fn fill_ledger(store: &SqliteStore, size: u32) -> Result<()> {
             legs.push(leg("service", vec![Pool::Purchased]));
         }
         let id = HoldId::new(format!("hold {n} {text}"));
-        let expires_at = if n % 7 == 0 { at(10) } else { at(i64::from(n) + FAR) };
+        let expires_at = if n % 7 == 0 { at(10) } else { open_until };
         let spent: Vec<u64> = legs.iter().map(|leg| leg.amount.min(u64::from(n % 3))).collect();
         let request = HoldRequest { id: id.clone(), legs, now: at(2), expires_at, memo: text.to_owned() };
         if n % 13 == 0 {

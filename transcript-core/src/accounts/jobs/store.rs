@@ -117,9 +117,6 @@ pub trait JobStore: fmt::Debug + Send + Sync + 'static {
     /// - Accounts take turns, one item each; the items of an account are claimed job by job, in order.
     /// - Accounts with as many items as [`ClaimLimits`] allows are left out.
     /// - Items of paused jobs are not claimed. Of a cancelled job only items that had started are claimed.
-    /// - A job that is due more than [`LEASE_MAX`](crate::time::LEASE_MAX) after `now`, and its items, are due at
-    ///   `lease_until` instead: a clock that was ahead and was corrected since claimed them. A pause by the operator has
-    ///   no end, and stays.
     async fn claim(
         &self,
         now: Timestamp,
@@ -168,6 +165,10 @@ pub trait JobStore: fmt::Debug + Send + Sync + 'static {
     async fn cancel(&self, id: &JobId, now: Timestamp) -> Result<Option<Job>>;
 
     /// Paused jobs whose reason is to be checked, at most `limit`; the next check of each is due at `next_check`.
+    ///
+    /// **Behaviour**: jobs and items that are due more than [`LEASE_MAX`](crate::time::LEASE_MAX) after `now` are due at
+    /// that time instead: a clock that was ahead and was corrected since claimed them. A pause by the operator has no
+    /// end, and stays.
     async fn take_paused(&self, now: Timestamp, next_check: Timestamp, limit: u32) -> Result<Vec<Job>>;
 
     /// Ends the pause of a job if this is its reason; `false` if it is not paused for it.

@@ -111,9 +111,17 @@ impl Amounts {
         reader.amounts
     }
 
-    /// Every form of the numbers of this text.
-    pub(in crate::chat) fn into_forms(self) -> HashSet<String> {
-        self.forms
+    /// The numbers of this text, and those beside each other as one, without the numbers that are one word left out by
+    /// `is_left_out`.
+    pub(in crate::chat) fn spoken(&self, is_left_out: impl Fn(&str) -> bool) -> HashSet<String> {
+        let mut spoken = HashSet::new();
+        for mention in &self.mentions {
+            let is_counted = |piece: &&Piece| !matches!(&piece.words[..], [word] if is_left_out(word));
+            spoken.extend(mention.pieces.iter().filter(is_counted).map(|piece| piece.form.clone()));
+            spoken.extend(mention.pieces.windows(2).map(|pair| WrittenNumber::new(pair).form));
+            spoken.extend((mention.pieces.len() > 2).then(|| mention.joined()));
+        }
+        spoken
     }
 
     /// The numbers of this text that are in digits or have several words, also with the numbers beside them as one.

@@ -35,7 +35,7 @@ mod transcript_index;
 mod writer;
 
 pub(super) use amounts::{Amounts, WrittenNumber};
-pub(super) use number_words::NumberWords;
+pub(super) use number_words::{NumberWords, is_rarely_number};
 
 #[cfg(test)]
 mod claim_tests;

@@ -128,8 +128,12 @@ impl NumberWords {
         values
     }
 
-    /// The number that a folded word is, written with digits or as a word; `None` for several numbers.
+    /// The number that a folded word is, written with digits or as a word; `None` for several numbers, and for a word
+    /// that is rarely a number.
     pub(in crate::chat) fn number(&self, word: &str) -> Option<u64> {
+        if is_rarely_number(word) {
+            return None;
+        }
         if word.bytes().all(|byte| byte.is_ascii_digit()) {
             return word.parse().ok();
         }
@@ -137,6 +141,11 @@ impl NumberWords {
         let is_one = self.values(word).into_iter().all(|value| builder.add(value, self).is_none());
         builder.finish().filter(|_| is_one)
     }
+}
+
+/// Whether a folded number word has another meaning in most texts: "wait a second", "oh".
+pub(in crate::chat) fn is_rarely_number(word: &str) -> bool {
+    matches!(word, "second" | "oh")
 }
 
 /// Whether a folded word connects the parts of a number.
@@ -303,6 +312,7 @@ mod tests {
             ("en", "9", Some(9)),
             ("de", "neunzehnhundertzweiundsechzig", Some(1_962)),
             ("en", "pier", None),
+            ("en", "second", None),
             ("xx", "nine", None),
             ("en", "99999999999999999999", None),
         ] {

@@ -189,7 +189,8 @@ pub async fn extend_never_shortens_hold(store: LedgerStore) {
     assert_eq!(entries(&store, "w").await.len(), 2, "extend writes no entry");
 }
 
-/// A hold of a clock that was ahead ends at the latest possible time, for its wallet too.
+/// A hold of a clock that was ahead ends at the latest possible time, for its wallet too; a hold of nothing keeps its
+/// end.
 pub async fn hold_of_corrected_clock_is_shortened(store: LedgerStore) {
     let day = 86_400;
     let ahead = |id: &str, wallet: &str| HoldRequest {
@@ -200,8 +201,9 @@ pub async fn hold_of_corrected_clock_is_shortened(store: LedgerStore) {
     hold(&store, ahead("h", "w")).await;
     hold(&store, ahead("i", "v")).await;
     hold(&store, request("j", &[leg("u", day_terms(2), 1)])).await;
+    hold(&store, HoldRequest { expires_at: at(day), ..request("n", &[leg("w", day_terms(2), 0)]) }).await;
     expect_ok(store.shorten_holds(at(600)).await);
-    for (id, expires) in [("h", 600), ("i", 600), ("j", 60)] {
+    for (id, expires) in [("h", 600), ("i", 600), ("j", 60), ("n", day)] {
         let state = expect_ok(store.extend(&HoldId::new(id), at(0)).await);
         assert_eq!(state, HoldState::Open { expires_at: at(expires) }, "{id}");
     }
