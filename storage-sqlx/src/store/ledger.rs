@@ -21,26 +21,24 @@ pub(crate) const RECENT_ENTRIES: &str = "SELECT seq, at, bucket, cap, kind, amou
     FROM ledger_entries WHERE wallet = $1 AND seq < $2 ORDER BY seq DESC LIMIT $3";
 
 /// Open holds with an amount that end after `$1`.
-macro_rules! sqlite_holds_after {
-    () => {
+macro_rules! holds_after {
+    (sqlite) => {
         "state = 'open' AND expires_at > $1 AND EXISTS (
             SELECT 1 FROM json_each(legs) AS leg WHERE json_extract(leg.value, '$.amount') > 0
         )"
     };
-}
-macro_rules! postgres_holds_after {
-    () => {
+    (postgres) => {
         "state = 'open' AND expires_at > $1 AND 0 < ANY (amounts)"
     };
 }
 /// A read, so that a sweep without such holds writes nothing.
 const FIND_HOLD_ENDING_AFTER: Statement = sql! {
-    sqlite: concat!("SELECT 1 FROM ledger_holds WHERE ", sqlite_holds_after!(), " ORDER BY expires_at, id LIMIT 1"),
-    postgres: concat!("SELECT 1 FROM ledger_holds WHERE ", postgres_holds_after!(), " ORDER BY expires_at, id LIMIT 1"),
+    sqlite: concat!("SELECT 1 FROM ledger_holds WHERE ", holds_after!(sqlite), " ORDER BY expires_at, id LIMIT 1"),
+    postgres: concat!("SELECT 1 FROM ledger_holds WHERE ", holds_after!(postgres), " ORDER BY expires_at, id LIMIT 1"),
 };
 const SHORTEN_HOLDS: Statement = sql! {
-    sqlite: concat!("UPDATE ledger_holds SET expires_at = $1 WHERE ", sqlite_holds_after!()),
-    postgres: concat!("UPDATE ledger_holds SET expires_at = $1 WHERE ", postgres_holds_after!()),
+    sqlite: concat!("UPDATE ledger_holds SET expires_at = $1 WHERE ", holds_after!(sqlite)),
+    postgres: concat!("UPDATE ledger_holds SET expires_at = $1 WHERE ", holds_after!(postgres)),
 };
 /// Of the holds that [`SHORTEN_HOLDS`] has changed.
 const SHORTEN_OPEN: &str = "UPDATE ledger_open SET expires_at = $1 WHERE expires_at > $1
