@@ -22,16 +22,21 @@ fn start_playlist(videos: &[String]) -> Result<ReplayProxy> {
     ReplayProxy::start(script)
 }
 
+/// A server behind the proxy, with the key of an account without a tight rate limit.
+async fn start_server(data: &TempDir, proxy: &ReplayProxy) -> Result<(ServerFixture, String)> {
+    let mut settings = platform_settings(proxy);
+    settings.push(("VERBATIM_PLANS__FREE__REQUESTS_PER_MINUTE".to_owned(), "100000".to_owned()));
+    let server = ServerFixture::start(data, &borrow_settings(&settings))?;
+    let key = create_account(&server, &mut MailClient::new(data), "ann@example.org").await?;
+    Ok((server, key))
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn mcp_http_job_of_playlist_is_started_and_read() -> Result<()> {
     let videos = videos("tooljob", 6);
     let proxy = start_playlist(&videos)?;
     let data = TempDir::new()?;
-    let mut outbox = MailClient::new(&data);
-    let mut settings = platform_settings(&proxy);
-    settings.push(("VERBATIM_PLANS__FREE__REQUESTS_PER_MINUTE".to_owned(), "100000".to_owned()));
-    let server = ServerFixture::start(&data, &borrow_settings(&settings))?;
-    let key = create_account(&server, &mut outbox, "ann@example.org").await?;
+    let (server, key) = start_server(&data, &proxy).await?;
     let account = http_target(&server, Some(&key));
     for (round, (mode, _)) in (1..).zip(REVISIONS) {
         let list = json!({ "list": PLAYLIST, "limit": 5 });
@@ -79,11 +84,7 @@ async fn mcp_job_results_name_languages_and_repeated_start_returns_first_job() -
     let videos = videos("tongues", 1);
     let proxy = ReplayProxy::start(platform(&videos, &[], delayed(0)))?;
     let data = TempDir::new()?;
-    let mut outbox = MailClient::new(&data);
-    let mut settings = platform_settings(&proxy);
-    settings.push(("VERBATIM_PLANS__FREE__REQUESTS_PER_MINUTE".to_owned(), "100000".to_owned()));
-    let server = ServerFixture::start(&data, &borrow_settings(&settings))?;
-    let key = create_account(&server, &mut outbox, "ann@example.org").await?;
+    let (server, key) = start_server(&data, &proxy).await?;
     let mut account = http_target(&server, Some(&key));
     account["headers"]["Idempotency-Key"] = json!("course-2026");
     let start = call("start_job", json!({ "videos": videos, "lang": "de" }));
