@@ -34,6 +34,7 @@ mod display;
 pub mod engine;
 pub mod error;
 mod failure_log;
+pub mod headers;
 pub mod hex;
 pub mod ids;
 #[cfg(feature = "lookup")]
@@ -58,7 +59,6 @@ pub mod text;
 pub mod time;
 pub mod transcript;
 pub mod video;
-#[cfg(feature = "lookup")]
 pub mod wire;
 
 pub use error::{Error, ErrorCause, ErrorKind, Result, Retry};

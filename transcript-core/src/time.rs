@@ -81,6 +81,13 @@ impl Timestamp {
     pub fn parse(text: &str) -> Option<Self> {
         text.parse::<jiff::Timestamp>().ok().map(|time| Self::from_millis(time.as_millisecond()))
     }
+
+    /// Parses a time as [`Timestamp::parse`] does, or a date such as `2026-01-31`: its start in UTC.
+    ///
+    /// `None` if the text is neither.
+    pub fn parse_time_or_date(text: &str) -> Option<Self> {
+        Self::parse(text).or_else(|| Self::parse(&format!("{text}T00:00:00Z")))
+    }
 }
 
 /// The time in whole milliseconds, within the bounds of [`Timestamp::from_millis`].
@@ -172,6 +179,21 @@ mod tests {
         let (epoch, second) = (SystemTime::UNIX_EPOCH, Duration::from_secs(1));
         for (time, millis) in [(epoch + second, 1_000), (epoch - second, 0)] {
             assert_eq!(Timestamp::from(time).as_millis(), millis);
+        }
+    }
+
+    #[test]
+    fn timestamp_is_parsed_from_time_or_date() {
+        for (text, expected) in [
+            ("2026-01-31", "2026-01-31T00:00:00Z"),
+            ("2026-01-31T12:00:00.5Z", "2026-01-31T12:00:00.500Z"),
+            ("2026-01-31T12:00:00+01:00", "2026-01-31T11:00:00Z"),
+        ] {
+            let parsed = Timestamp::parse_time_or_date(text).map(|time| time.to_string());
+            assert_eq!(parsed.as_deref(), Some(expected), "{text}");
+        }
+        for wrong in ["", "2026", "2026-02-30", "31.01.2026", "2026-01-31T12:00:00", "tomorrow"] {
+            assert_eq!(Timestamp::parse_time_or_date(wrong), None, "{wrong}");
         }
     }
 

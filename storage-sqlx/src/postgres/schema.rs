@@ -51,10 +51,13 @@ const CREATE_LEASES: &str = "CREATE TABLE IF NOT EXISTS verbatim_migrating (
     )";
 const READ_VERSION: &str = "SELECT coalesce(max(version), 0) FROM verbatim_schema WHERE part = $1";
 /// Acquires the lease for a minute.
+///
+/// One that ends more than 15 minutes from now is free: a clock that was ahead and was corrected since acquired it.
 const ACQUIRE_LEASE: &str = "INSERT INTO verbatim_migrating (part, holder, until)
     VALUES ($1, $2, (extract(epoch FROM clock_timestamp()) * 1000)::BIGINT + 60000)
     ON CONFLICT (part) DO UPDATE SET holder = excluded.holder, until = excluded.until
     WHERE verbatim_migrating.until <= (extract(epoch FROM clock_timestamp()) * 1000)::BIGINT
+        OR verbatim_migrating.until > (extract(epoch FROM clock_timestamp()) * 1000)::BIGINT + 900000
         OR verbatim_migrating.holder = excluded.holder";
 const RELEASE_LEASE: &str = "DELETE FROM verbatim_migrating WHERE part = $1 AND holder = $2";
 /// Renews the lease in the transaction of a step: another server that wants it waits for this row.

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use transcript_core::{
-    Error, Result,
+    Error, Result, Timestamp,
     accounts::{IdempotencyAttempt, IdempotencyState, IdempotencyStore, StoredHeader, StoredResponse},
     ids::Holder,
 };
@@ -36,7 +36,10 @@ const BEGIN_REPLY: &str = "INSERT INTO replies (key, fingerprint, holder, lease_
         body = NULL
     WHERE replies.keep_until <= $6 OR replies.status IS NULL AND replies.fingerprint = excluded.fingerprint
         AND (replies.holder = excluded.holder OR replies.lease_until <= $6)";
-const FIND_REPLY: &str = "SELECT fingerprint, status, headers, body FROM replies WHERE key = $1";
+const FIND_REPLY: &str = "SELECT fingerprint, status, headers, body, lease_until FROM replies WHERE key = $1";
+/// Shortens a lease that has not been renewed since it was read.
+const SHORTEN_LEASE: &str =
+    "UPDATE replies SET lease_until = $2 WHERE key = $1 AND lease_until = $3 AND status IS NULL";
 const COMPLETE_REPLY: &str = "UPDATE replies SET status = $3, headers = $4, body = $5
     WHERE key = $1 AND holder = $2 AND status IS NULL";
 const IS_COMPLETE: &str = "SELECT 1 FROM replies WHERE key = $1 AND holder = $2 AND status IS NOT NULL";
@@ -44,8 +47,15 @@ const RELEASE_REPLY: &str = "DELETE FROM replies WHERE key = $1 AND holder = $2 
 
 /// Statements that must not scan tables, for the test of the query plans.
 #[cfg(all(test, feature = "sqlite"))]
-pub(crate) const INDEXED_STATEMENTS: [&str; 6] =
-    [DELETE_EXPIRED.sqlite, BEGIN_REPLY, FIND_REPLY, COMPLETE_REPLY, IS_COMPLETE, RELEASE_REPLY];
+pub(crate) const INDEXED_STATEMENTS: [&str; 7] = [
+    DELETE_EXPIRED.sqlite,
+    BEGIN_REPLY,
+    FIND_REPLY,
+    SHORTEN_LEASE,
+    COMPLETE_REPLY,
+    IS_COMPLETE,
+    RELEASE_REPLY,
+];
 
 /// Begins a request with one statement; reads the existing row only if that statement stores nothing.
 struct BeginReplyTx(IdempotencyAttempt);
@@ -70,7 +80,14 @@ impl WriteTx for BeginReplyTx {
         if row.get::<&[u8]>(0)? != fingerprint {
             return Ok(Some(IdempotencyState::Mismatch));
         }
-        let Some(status) = row.take::<Option<u16>>(1)? else { return Ok(Some(IdempotencyState::InProgress)) };
+        let Some(status) = row.take::<Option<u16>>(1)? else {
+            let held = Timestamp::from_millis(row.take(4)?);
+            let until = self.0.end_of_other(held);
+            if until < held {
+                db.execute(SHORTEN_LEASE, &values![key, until.as_millis(), held.as_millis()]).await?;
+            }
+            return Ok(Some(IdempotencyState::InProgress));
+        };
         let headers: Vec<(String, String)> = serde_json::from_str(row.get(2)?)
             .map_err(|_| corrupt("the headers of a stored reply are damaged"))?;
         let headers = headers.into_iter().map(|(name, value)| StoredHeader { name, value }).collect();

@@ -3,8 +3,9 @@
 use async_trait::async_trait;
 use transcript_core::{
     Result, Timestamp,
-    accounts::{MailIntent, Outbox, WAITING_MAX},
+    accounts::{MailIntent, Outbox, RETRY_PAUSE_MAX, WAITING_MAX},
     ids::Holder,
+    time::LEASE_MAX,
 };
 
 use super::{Queues, Store, delete_expired};
@@ -23,6 +24,8 @@ const DELETE_INTERVAL: u64 = 8;
 
 const QUEUE_MAIL: &str = "INSERT INTO outbox (id, kind, recipient, attempts, due_at, seq, language)
     VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO NOTHING";
+/// Mails that are due after `$2`, because a clock was ahead, are due at `$1`.
+const LIMIT_DUE: &str = "UPDATE outbox SET due_at = $1 WHERE due_at > $2";
 /// A lease does not store its holder: its end is the time when the mail is due again.
 ///
 /// On PostgreSQL it skips mails that another server is leasing at the same time. On SQLite [`LEASE_MAIL`] follows.
@@ -63,8 +66,9 @@ const DELETE_FINISHED: Statement = sql! {
 
 /// Frequent statements, for the test of the query plans.
 #[cfg(all(test, feature = "sqlite"))]
-pub(crate) const INDEXED_STATEMENTS: [&str; 7] = [
+pub(crate) const INDEXED_STATEMENTS: [&str; 8] = [
     QUEUE_MAIL,
+    LIMIT_DUE,
     TAKE_DUE_MAIL.sqlite,
     LEASE_MAIL,
     RETRY_MAIL,
@@ -107,6 +111,9 @@ impl WriteTx for LeaseMailTx {
     const IS_SINGLE_STATEMENT: bool = true;
 
     async fn run<S: Session>(&self, db: &mut S) -> DbResult<Vec<MailIntent>> {
+        let latest = self.now.plus(LEASE_MAX);
+        let bounds = values![latest.as_millis(), latest.plus(RETRY_PAUSE_MAX).as_millis()];
+        db.execute(LIMIT_DUE, &bounds).await?;
         let lease = values![self.now.as_millis(), self.expires_at.as_millis(), self.limit];
         let mut due = db.rows(TAKE_DUE_MAIL, &lease).await?;
         if !S::IS_REMOTE {

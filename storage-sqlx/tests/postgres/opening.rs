@@ -1,6 +1,6 @@
 //! Opening: concurrent opens, newer versions, and databases that cannot be opened.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use sqlx::{ConnectOptions, Connection, Row, postgres::PgConnectOptions};
 use storage_sqlx::{PostgresArchive, PostgresOptions, PostgresStore};
@@ -54,23 +54,43 @@ async fn postgres_concurrent_open_migrates_once() {
     assert_eq!(left.get::<i64, _>(0), 0, "the lease is released");
 }
 
-#[tokio::test]
-async fn postgres_open_waits_for_migration_lease_of_dead_server() {
+/// How long a store waits for the migration lease of a dead server.
+async fn open_with_migration_lease(lease: &'static str) -> Duration {
     let database = database();
     let mut foreign_connection = foreign_connection(&database).await;
     for statement in [
         "CREATE TABLE verbatim_schema (part TEXT, version BIGINT, name TEXT, applied_at BIGINT,
             PRIMARY KEY (part, version))",
         "CREATE TABLE verbatim_migrating (part TEXT PRIMARY KEY, holder BIGINT NOT NULL, until BIGINT NOT NULL)",
-        "INSERT INTO verbatim_migrating VALUES
-            ('main', 7, (extract(epoch FROM clock_timestamp()) * 1000)::BIGINT + 1500)",
+        lease,
     ] {
         sqlx::raw_sql(statement).execute(&mut foreign_connection).await.unwrap();
     }
     let started = std::time::Instant::now();
     let store = PostgresStore::open(options(&database)).await.unwrap();
-    assert!(started.elapsed() > std::time::Duration::from_secs(1), "the other server's lease is respected");
+    let waited = started.elapsed();
     store.get_or_create("cookies", vec![1; 32]).await.unwrap();
+    waited
+}
+
+#[tokio::test]
+async fn postgres_open_waits_for_migration_lease_of_dead_server() {
+    let waited = open_with_migration_lease(
+        "INSERT INTO verbatim_migrating VALUES
+            ('main', 7, (extract(epoch FROM clock_timestamp()) * 1000)::BIGINT + 1500)",
+    )
+    .await;
+    assert!(waited > Duration::from_secs(1), "the other server's lease is respected");
+}
+
+#[tokio::test]
+async fn postgres_open_ignores_migration_lease_of_corrected_clock() {
+    let waited = open_with_migration_lease(
+        "INSERT INTO verbatim_migrating VALUES
+            ('main', 7, (extract(epoch FROM clock_timestamp()) * 1000)::BIGINT + 86400000)",
+    )
+    .await;
+    assert!(waited < Duration::from_secs(60), "{waited:?}");
 }
 
 #[tokio::test]
@@ -96,7 +116,7 @@ async fn postgres_open_failure_message_names_cause() {
         let error = PostgresStore::open(PostgresOptions::new(url)).await.unwrap_err();
         assert_eq!(error.kind(), kind, "{error}");
         assert!(error.message().contains(expected) && !error.message().contains("hush"), "{error}");
-        assert!(started.elapsed() < std::time::Duration::from_secs(10), "{error}");
+        assert!(started.elapsed() < Duration::from_secs(10), "{error}");
     };
     check(cluster.url("nowhere"), ErrorKind::Unsupported, "the database nowhere at").await;
     let unknown_user = format!("postgres://unknown:hush@127.0.0.1:{}/postgres", cluster.port());

@@ -17,6 +17,7 @@ use crate::{
     archive::{FindOutcome, TrackSelector},
     debug_fields,
     engine::NoTranscript,
+    headers,
     ids::Holder,
     names::names,
     video::VideoId,
@@ -26,8 +27,6 @@ use crate::{
 const IDEMPOTENCY_KEY_MAX: usize = 255;
 /// The message for a malformed `Idempotency-Key`.
 const MALFORMED_KEY: &str = "Idempotency-Key: use 1 to 255 visible ASCII characters, such as a UUID";
-/// The header that marks a replayed response.
-const REPLAYED: &str = "idempotent-replayed";
 
 /// The v1 endpoints that need a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -246,7 +245,8 @@ impl Admission {
             _ => {}
         }
         withdrawal?;
-        response.headers.push(StoredHeader { name: REPLAYED.to_owned(), value: "true".to_owned() });
+        let name = headers::IDEMPOTENT_REPLAYED.to_ascii_lowercase();
+        response.headers.push(StoredHeader { name, value: "true".to_owned() });
         Ok(response)
     }
 

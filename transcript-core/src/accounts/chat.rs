@@ -22,7 +22,8 @@ use crate::{
 
 /// The message if the model refuses a question.
 const REFUSED: &str = "message: the chat model refused this question: please ask it in other words. If the transcript \
-                       was fetched for it, that was charged, and your next request for the transcript is free.";
+                       was fetched for it, that was charged, and your next request for the transcript is free, unless \
+                       a transcript costs more than a question.";
 
 /// The message if the answer of the model cannot be read.
 const UNREADABLE: &str =
@@ -112,7 +113,8 @@ impl Delivery {
     ///
     /// # Errors
     /// All errors except 401; hold and lease are released. Nothing is charged, except the fetch before a question that
-    /// the model refuses ([`V1Error::BadRequest`]): the account's next delivery of that transcript is prepaid.
+    /// the model refuses ([`V1Error::BadRequest`]): the account's next delivery of that transcript is prepaid, unless a
+    /// transcript costs more than a question.
     ///
     /// # Cancellation
     /// Dropping the future ends the work. Before the model is called that is free, apart from a fetch; see

@@ -1,9 +1,9 @@
 //! Payment of the fetch that a request of an account starts.
 //!
 //! The request guard owns the hold of its request. A request that ends while suppliers work for it leaves the hold to
-//! the flight, which charges it if the transcript is archived: a caller must not avoid the cost by disconnecting. The
-//! account's next delivery of the transcript is then prepaid. Until then a repeated request takes the hold back, and
-//! pays on delivery like any other.
+//! the flight, which charges it if the transcript is archived in the requested language: a caller must not avoid the
+//! cost by disconnecting. The account's next delivery of the transcript is then prepaid. Until then a repeated request
+//! takes the hold back, and pays on delivery like any other.
 
 use std::{
     collections::HashMap,
@@ -15,7 +15,9 @@ use std::{
 
 use async_trait::async_trait;
 
-use super::{AccountCredits, Memo, V1Endpoint, prepaid::PrepaidDelivery};
+use super::{
+    AccountCredits, Delivery, Memo, V1Endpoint, prepaid::PrepaidDelivery, transcript::LanguagePreference,
+};
 use crate::{
     archive::TrackSelector,
     engine::{
@@ -99,6 +101,7 @@ enum FetchState {
 pub(super) struct FetchPayment {
     credits: Arc<AccountCredits>,
     key: FetchKey,
+    preference: LanguagePreference,
     delivery: PrepaidDelivery,
     state: Mutex<FetchState>,
     /// The prepaid delivery, recorded before the hold is left to the flight.
@@ -113,12 +116,13 @@ impl FetchPayment {
     pub(super) fn new(
         credits: &Arc<AccountCredits>,
         key: FetchKey,
+        preference: LanguagePreference,
         delivery: PrepaidDelivery,
         pays: bool,
     ) -> Arc<Self> {
         let (state, prepaid) = (Mutex::new(FetchState::Idle), Mutex::default());
         let (credits, pays) = (Arc::clone(credits), AtomicBool::new(pays));
-        Arc::new(Self { credits, key, delivery, state, prepaid, pays })
+        Arc::new(Self { credits, key, preference, delivery, state, prepaid, pays })
     }
 
     /// The payer for the engine.
@@ -134,6 +138,11 @@ impl FetchPayment {
     /// Whether a flight works for the request.
     pub(super) fn is_working(&self) -> bool {
         matches!(*self.lock(), FetchState::Working)
+    }
+
+    /// Whether the account had prepaid deliveries before the request, so that one may pay for this delivery.
+    pub(super) fn may_be_prepaid(&self) -> bool {
+        self.key.route == V1Endpoint::Transcript && self.delivery.may_exist()
     }
 
     /// Charges the delivered transcript, unless the delivery was prepaid.
@@ -173,7 +182,7 @@ impl FetchPayment {
             self.count_attempt().await;
         }
         // Recorded first: whatever ends afterwards, the account loses no credit.
-        if !is_chargeable || !self.record_prepaid().await {
+        if !is_chargeable || !self.record_prepaid(&hold).await {
             *self.lock() = FetchState::Ended;
             self.void_prepaid().await;
             return hold.release().await;
@@ -188,18 +197,32 @@ impl FetchPayment {
             }
             matches!(std::mem::replace(&mut *state, FetchState::Ended), FetchState::Kept)
         };
-        self.end_abandoned(hold, is_kept).await;
+        let is_charged = self.end_abandoned(hold, is_kept).await;
+        if is_kept && !is_charged {
+            self.count_attempt().await;
+        }
     }
 
-    /// Ends the hold of a request that has ended: charges it if the transcript is archived.
-    async fn end_abandoned(&self, hold: HoldGuard, is_kept: bool) {
-        if !is_kept {
+    /// Ends the hold of a request that has ended; returns whether it is charged.
+    ///
+    /// It is charged if the transcript is archived, unless it is in another language than the requested one: then a
+    /// repeat fails, too.
+    async fn end_abandoned(&self, hold: HoldGuard, is_kept: bool) -> bool {
+        let delivery = Delivery { context: Arc::clone(&self.credits.context) };
+        if !is_kept || delivery.is_missing(&self.key.video, &self.preference).await {
             self.void_prepaid().await;
-            return hold.release().await;
+            hold.release().await;
+            return false;
         }
-        let cost = self.credits.context.options.credits_per_transcript;
+        let cost = self.cost();
         let spent = hold.amounts().iter().map(|amount| cost.min(*amount)).collect();
         hold.settle(spent).await;
+        true
+    }
+
+    /// The price of a transcript.
+    fn cost(&self) -> u64 {
+        self.credits.context.options.credits_per_transcript
     }
 
     /// Counts a fetch that gave the account nothing.
@@ -208,9 +231,11 @@ impl FetchPayment {
         limits.count_attempt(&self.key.account, context.now()).await;
     }
 
-    /// Records the prepaid delivery once; `false` if that fails.
-    async fn record_prepaid(&self) -> bool {
-        if lock(&self.prepaid).is_some() {
+    /// Records the prepaid delivery once, if the hold pays for one; `false` if that fails.
+    async fn record_prepaid(&self, hold: &HoldGuard) -> bool {
+        // A question may cost less than its transcript.
+        let is_paid = hold.amounts().iter().sum::<u64>() >= self.cost();
+        if !is_paid || lock(&self.prepaid).is_some() {
             return true;
         }
         match self.delivery.record_certainly().await {

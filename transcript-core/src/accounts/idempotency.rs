@@ -4,7 +4,11 @@ use std::fmt;
 
 use async_trait::async_trait;
 
-use crate::{error::Result, ids::Holder, time::Timestamp};
+use crate::{
+    error::Result,
+    ids::Holder,
+    time::{LEASE_MAX, Timestamp},
+};
 
 /// A response that was sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,10 +41,20 @@ pub struct IdempotencyAttempt {
     pub holder: Holder,
     /// The current time.
     pub now: Timestamp,
-    /// When the lease expires, and the worker counts as dead.
+    /// When the lease expires, and the worker counts as dead; at most [`LEASE_MAX`] after `now`.
     pub lease_until: Timestamp,
     /// Until when the response is stored.
     pub keep_until: Timestamp,
+}
+
+impl IdempotencyAttempt {
+    /// When the lease of another worker ends, which is stored with the end `until`.
+    ///
+    /// It is the end of this lease if `until` is more than [`LEASE_MAX`] after `now`: a clock that was ahead and was
+    /// corrected since acquired it, and its worker renews it if it is alive. The store stores the earlier end.
+    pub fn end_of_other(&self, until: Timestamp) -> Timestamp {
+        if until > self.now.plus(LEASE_MAX) { until.min(self.lease_until) } else { until }
+    }
 }
 
 /// State of an attempt's key.
@@ -69,6 +83,7 @@ pub trait IdempotencyStore: fmt::Debug + Send + Sync + 'static {
     ///   progress or after its lease has expired.
     /// - The same holder starts again: [`IdempotencyState::New`], with the new lease. A lease expires at its
     ///   `lease_until`. Each start sets how long the key is kept.
+    /// - The lease of another worker that ends too late is shortened: [`IdempotencyAttempt::end_of_other`].
     async fn begin(&self, attempt: IdempotencyAttempt) -> Result<IdempotencyState>;
 
     /// Stores the response of the attempt of `holder`.

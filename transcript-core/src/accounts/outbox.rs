@@ -1,12 +1,14 @@
 //! The outbox: queued mail intents without tokens. A token is made when its mail is sent.
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
 use async_trait::async_trait;
 
 use crate::{
+    error::Result,
+    ids::Holder,
     names::names,
-    {error::Result, ids::Holder, time::Timestamp},
+    time::{LEASE_MAX, Timestamp},
 };
 
 /// A queued mail.
@@ -49,6 +51,17 @@ names!(MailKind, from_name {
 
 /// Counting of waiting mails stops here: for monitoring, more are the same.
 pub const WAITING_MAX: u64 = 10_000;
+/// The longest pause between two attempts to send a mail or a webhook.
+pub const RETRY_PAUSE_MAX: Duration = Duration::from_secs(3_600);
+
+/// When a mail or a webhook is due that is stored as due at `due`.
+///
+/// It is due [`LEASE_MAX`] after `now` if `due` is later than the longest pause after that: a clock that was ahead and was
+/// corrected since stored it.
+pub(crate) fn limit_due(due: Timestamp, now: Timestamp) -> Timestamp {
+    let latest = now.plus(LEASE_MAX);
+    if due > latest.plus(RETRY_PAUSE_MAX) { latest } else { due }
+}
 
 /// The durable queue of mail. Each method is one transaction.
 ///
@@ -63,8 +76,13 @@ pub trait Outbox: fmt::Debug + Send + Sync + 'static {
 
     /// Leases due mails to `holder` until `expires_at`, the longest due first, at most `limit`.
     ///
-    /// **Behaviour**: a mail is due from its due time on. A leased mail is due again only after the lease has
-    /// expired, also for its holder. Each lease counts as an attempt; the returned intent includes it.
+    /// `expires_at` is at most [`LEASE_MAX`] after `now`.
+    ///
+    /// **Behaviour**
+    /// - A mail is due from its due time on. A leased mail is due again only after the lease has expired, also for its
+    ///   holder. Each lease counts as an attempt; the returned intent includes it.
+    /// - A mail that is due more than [`RETRY_PAUSE_MAX`] and [`LEASE_MAX`] after `now` is due [`LEASE_MAX`] after `now`
+    ///   instead: a clock that was ahead and was corrected since stored its time.
     async fn lease_due(
         &self,
         holder: &Holder,
@@ -83,7 +101,8 @@ pub trait Outbox: fmt::Debug + Send + Sync + 'static {
     /// Counted up to [`WAITING_MAX`].
     async fn count_waiting(&self) -> Result<u64>;
 
-    /// Finishes the work on a mail: `None` if it was sent or abandoned, else the time of the next attempt.
+    /// Finishes the work on a mail: `None` if it was sent or abandoned, else the time of the next attempt, after at most
+    /// [`RETRY_PAUSE_MAX`].
     ///
     /// **Behaviour**: an unknown id is success; a finished mail stays finished.
     async fn finish(&self, id: &str, retry_at: Option<Timestamp>) -> Result<()>;

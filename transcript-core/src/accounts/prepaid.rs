@@ -88,11 +88,15 @@ impl PrepaidDelivery {
                 memo: "prepaid transcript".to_owned(),
             };
             let recorded = match context.retry_store(|| self.credits.ledger.hold(request.clone())).await {
-                // Open: an earlier try of this call took effect.
-                Ok(HoldOutcome::Held { .. } | HoldOutcome::Exists { state: HoldState::Open { .. }, .. }) => {
+                // Used, or of another fetch. With the same end, an earlier try of this call took effect.
+                Ok(HoldOutcome::Exists { state, .. })
+                    if state != (HoldState::Open { expires_at: request.expires_at }) =>
+                {
+                    continue;
+                }
+                Ok(HoldOutcome::Held { .. } | HoldOutcome::Exists { .. }) => {
                     self.announce(request.expires_at).await
                 }
-                Ok(HoldOutcome::Exists { .. }) => continue,
                 Ok(outcome) => return Err(Error::unexpected(format!("no prepaid delivery: {outcome:?}"))),
                 Err(error) => Err(error),
             };

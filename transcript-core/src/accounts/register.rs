@@ -99,7 +99,7 @@ impl AccountKeys {
         now: Timestamp,
     ) -> Vec<LimitRequest> {
         let per_hour = self.context.options.register_per_address_per_hour;
-        let address = self.networks.digest(email.as_str(), now);
+        let address = self.networks.address_digest(email.as_str());
         let total = |bucket: String, max: u32| LimitRequest::one(bucket, max, HOUR_MS);
         if kind != MailKind::SignIn {
             return vec![total(format!("mail/{address}"), per_hour)];

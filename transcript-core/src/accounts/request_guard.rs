@@ -16,6 +16,7 @@ use super::{
     idempotency_lease::IdempotencyLease,
     prepaid::{Consumption, PrepaidDelivery},
     reply_metadata::ReplyMetadata,
+    transcript::LanguagePreference,
 };
 use crate::{
     archive::TrackSelector,
@@ -50,9 +51,14 @@ impl GuardedResources {
     async fn store_response(&self, response: &StoredResponse) -> Result<(), V1Error> {
         let Some(lease) = &self.lease else { return Ok(()) };
         let mut stored = response.clone();
-        let hold = self.hold.as_ref().map(CreditHold::from);
+        let hold = self.hold.as_ref().filter(|_| !self.may_be_prepaid()).map(CreditHold::from);
         ReplyMetadata { hold, video: self.video.clone() }.put(&mut stored);
         lease.complete(stored).await
+    }
+
+    /// Whether the delivery may be prepaid: then a replay must not settle the hold.
+    fn may_be_prepaid(&self) -> bool {
+        self.fetch.as_ref().map_or(self.prepaid.is_some(), |fetch| fetch.may_be_prepaid())
     }
 
     /// Settles the hold in full, unless the delivery was prepaid.
@@ -168,9 +174,10 @@ impl RequestGuard {
     pub(super) async fn start_fetch(
         &mut self,
         video: &VideoId,
-        selector: TrackSelector,
+        preference: &LanguagePreference,
     ) -> Result<Arc<FetchPayment>, V1Error> {
         let (account, route) = (self.caller.account.id.clone(), self.route);
+        let selector = preference.selector();
         let delivery = PrepaidDelivery::new(&self.credits, &self.caller.account, video, &selector);
         let key = FetchKey { account, route, video: video.clone(), selector };
         let fetch = match self.credits.abandoned_fetches.adopt(&key) {
@@ -182,7 +189,8 @@ impl RequestGuard {
                 self.check_attempts().await?;
                 let context = &self.credits.context;
                 let plan = context.effective_plan(&self.caller.account, context.now());
-                FetchPayment::new(&self.credits, key, delivery, plan.state != PlanState::Free)
+                let pays = plan.state != PlanState::Free;
+                FetchPayment::new(&self.credits, key, preference.clone(), delivery, pays)
             }
         };
         Ok(Arc::clone(self.resources.fetch.insert(fetch)))

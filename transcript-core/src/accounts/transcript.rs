@@ -110,7 +110,7 @@ impl Delivery {
     ///
     /// # Cancellation
     /// Dropping the future releases hold and lease. A fetch that was started for it continues: if the transcript is
-    /// archived, it is charged, and the account's next delivery of it is prepaid for 24 hours.
+    /// archived in the requested language, it is charged, and the next delivery to the account is prepaid for 24 hours.
     pub async fn transcript(
         self: &Arc<Self>,
         mut guard: RequestGuard,
@@ -172,6 +172,14 @@ impl Delivery {
         }
     }
 
+    /// Whether the archive has no transcript for the preference; `false` if it does not respond.
+    pub(super) async fn is_missing(&self, video: &VideoId, preference: &LanguagePreference) -> bool {
+        match self.find_archived(video, preference).await {
+            Ok(found) => found.is_none(),
+            Err(error) => error.code() == 404,
+        }
+    }
+
     /// An archived English transcript of a video with another default language.
     async fn find_archived_english(&self, video: &VideoId) -> Result<Option<StoredTranscript>, V1Error> {
         let selector = TrackSelector::Language(LanguageTag::english());
@@ -191,7 +199,7 @@ impl Delivery {
     ) -> Result<TranscriptSource, V1Error> {
         Ok(match archived {
             Some(stored) => TranscriptSource::Archive(stored),
-            None => TranscriptSource::Fetch(guard.start_fetch(video, preference.selector()).await?),
+            None => TranscriptSource::Fetch(guard.start_fetch(video, preference).await?),
         })
     }
 

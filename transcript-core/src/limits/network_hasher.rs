@@ -1,14 +1,14 @@
-//! Keyed digests of client networks. Stores no address.
+//! Keyed digests of client networks and mail addresses. Stores no address.
 
 use std::net::IpAddr;
 
 use super::{LimitRequest, network::ClientNetwork};
 use crate::{keyed_digest::KeyedDigest, ledger::terms::AllowancePeriod, time::Timestamp};
 
-/// Length of a network's digest, in hexadecimal digits.
+/// Length of a digest, in hexadecimal digits.
 const DIGITS: usize = 32;
 
-/// Digests networks with the server's secret and a daily salt.
+/// Digests networks with the server's secret and a daily salt, and mail addresses with the secret alone.
 #[derive(Clone)]
 pub(crate) struct NetworkHasher {
     digest: KeyedDigest,
@@ -51,9 +51,20 @@ impl NetworkHasher {
         }
     }
 
-    /// The first 16 bytes of the keyed digest, in hexadecimal, with the day as salt.
-    pub(crate) fn digest(&self, network: &str, now: Timestamp) -> String {
-        let mut digest = self.digest.digest(&AllowancePeriod::Day.bucket(now), network);
+    /// The digest of a mail address: the same every day, so that midnight does not end its limits.
+    #[cfg(feature = "accounts")]
+    pub(crate) fn address_digest(&self, address: &str) -> String {
+        self.truncated("mail-address", address)
+    }
+
+    /// The digest of a network, with the day as salt.
+    fn digest(&self, network: &str, now: Timestamp) -> String {
+        self.truncated(&AllowancePeriod::Day.bucket(now), network)
+    }
+
+    /// The first 16 bytes of the keyed digest, in hexadecimal.
+    fn truncated(&self, purpose: &str, text: &str) -> String {
+        let mut digest = self.digest.digest(purpose, text);
         digest.truncate(DIGITS);
         digest
     }

@@ -327,12 +327,9 @@ impl LookupKeys {
         })
     }
 
-    /// Whether a credential is a key of this server that has not expired, of either API.
-    pub(super) async fn is_known(&self, credential: Option<&str>) -> Result<bool> {
-        Ok(self.owner_name(credential).await?.is_some())
-    }
-
-    /// Name of a valid credential's key or account, unique among both; `None` if [`LookupKeys::is_known`] is false.
+    /// Name of a valid credential's key or account, unique among both; `None` without one.
+    ///
+    /// Valid is a key of this server that has not expired, of either API.
     pub(super) async fn owner_name(&self, credential: Option<&str>) -> Result<Option<String>> {
         let Some(key) = credential.and_then(|text| ApiKey::parse(text.trim())) else { return Ok(None) };
         let owner = self.with_store_timeout(self.directory.key_owner(&key.digest())).await?;

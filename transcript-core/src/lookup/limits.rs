@@ -17,6 +17,8 @@ use crate::{
 
 /// Bytes of words of which a document counts as one tool call: about 30 ms of CPU time as PDF.
 const DOCUMENT_PART_BYTES: usize = 64 * 1024;
+/// Calls of free assistant tools per key or account and minute, unless a network has more.
+const TOOL_CALLS_PER_OWNER: u32 = 600;
 
 /// The rate limits of callers and their networks.
 #[derive(Clone, Debug)]
@@ -72,16 +74,27 @@ impl LookupLimits {
         self.networks.limit_requests("miss", client, limit, MINUTE_MS, now)
     }
 
-    /// The rate limits of a tool call without a key.
-    pub(super) fn tool_call(&self, client: Option<IpAddr>, now: Timestamp) -> Vec<LimitRequest> {
+    /// The rate limits of a tool call: of a key's or account's owner name, or else of a network.
+    pub(super) fn tool_call(
+        &self,
+        owner: Option<&str>,
+        client: Option<IpAddr>,
+        now: Timestamp,
+    ) -> Vec<LimitRequest> {
         let limit = self.options.tool_calls_per_network_per_minute;
-        self.networks.limit_requests("tool", client, limit, MINUTE_MS, now)
+        match owner {
+            Some(owner) => {
+                let limit = limit.max(TOOL_CALLS_PER_OWNER);
+                vec![LimitRequest::one(format!("tool/{owner}"), limit, MINUTE_MS)]
+            }
+            None => self.networks.limit_requests("tool", client, limit, MINUTE_MS, now),
+        }
     }
 
     /// The rate limits of a document from words of this many bytes, made without a key: those of tool calls.
     pub(super) fn document(&self, bytes: usize, client: Option<IpAddr>, now: Timestamp) -> Vec<LimitRequest> {
         let calls = u32::try_from(bytes.div_ceil(DOCUMENT_PART_BYTES)).unwrap_or(u32::MAX).max(1);
-        let mut requests = self.tool_call(client, now);
+        let mut requests = self.tool_call(None, client, now);
         for request in &mut requests {
             request.cost = calls.min(request.max);
         }

@@ -114,6 +114,15 @@ pub enum SearchAdmission {
     },
 }
 
+/// Refusal of a call of a free assistant tool: there were too many within a minute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ToolCallRefusal {
+    /// Whether they were counted for a key or its account; otherwise for the network.
+    pub has_key: bool,
+    /// Time until a retry is admitted, in milliseconds.
+    pub retry_after_ms: u64,
+}
+
 impl Lookup {
     /// Opens the lookup API. Reads the server's secret, or creates it at the first start.
     ///
@@ -175,20 +184,24 @@ impl Lookup {
         Self { options: shared(), keys, limits, payments, ..self.clone() }
     }
 
-    /// Admits a call of a free assistant tool; returns the time until a retry in milliseconds if it is refused.
+    /// Admits a call of a free assistant tool, or returns its refusal.
     ///
-    /// Counts calls without a key of this server, per network, so that an invalid key evades no limit.
+    /// Counts it for the key's owner or, without a key of this server, for the network: an invalid key evades no limit.
     ///
     /// # Errors
     /// [`crate::ErrorKind::Unavailable`] if the directory or the limiter cannot be reached.
-    pub async fn admit_tool_call(&self, key: Option<String>, client: Option<IpAddr>) -> Result<Option<u64>> {
+    pub async fn admit_tool_call(
+        &self,
+        key: Option<String>,
+        client: Option<IpAddr>,
+    ) -> Result<Option<ToolCallRefusal>> {
         let lookup = self.clone();
         let work = async move {
-            if lookup.keys.is_known(key.as_deref()).await? {
-                return Ok(None);
-            }
+            let owner = lookup.keys.owner_name(key.as_deref()).await?;
             let now = lookup.clock.now();
-            lookup.limits.check(lookup.limits.tool_call(client, now), now).await
+            let limits = lookup.limits.tool_call(owner.as_deref(), client, now);
+            let limited = lookup.limits.check(limits, now).await?;
+            Ok(limited.map(|retry_after_ms| ToolCallRefusal { has_key: owner.is_some(), retry_after_ms }))
         };
         self.transcripts.task(work).await?
     }

@@ -29,7 +29,7 @@ impl IdempotencyStore for MemoryIdempotencyStore {
     async fn begin(&self, attempt: IdempotencyAttempt) -> Result<IdempotencyState> {
         let mut attempts = self.attempts.lock();
         attempts.retain(|_, record| record.attempt.keep_until > attempt.now);
-        if let Some(record) = attempts.get(&attempt.key) {
+        if let Some(record) = attempts.get_mut(&attempt.key) {
             if record.attempt.fingerprint != attempt.fingerprint {
                 return Ok(IdempotencyState::Mismatch);
             }
@@ -37,6 +37,7 @@ impl IdempotencyStore for MemoryIdempotencyStore {
                 return Ok(IdempotencyState::Completed(response.clone()));
             }
             if record.attempt.holder != attempt.holder && record.attempt.lease_until > attempt.now {
+                record.attempt.lease_until = attempt.end_of_other(record.attempt.lease_until);
                 return Ok(IdempotencyState::InProgress);
             }
         }

@@ -87,6 +87,11 @@ impl StoredJob {
         }
     }
 
+    /// Whether it has ended, and no item runs.
+    fn is_over(&self) -> bool {
+        self.job.status.has_ended() && self.job.due_at.is_none()
+    }
+
     fn is_claimable(&self, now: Timestamp) -> bool {
         matches!(self.job.status, JobStatus::Queued | JobStatus::Running | JobStatus::Cancelled)
             && self.job.due_at.is_some_and(|due| due <= now)
@@ -107,6 +112,7 @@ impl StoredJob {
         Some(ClaimedItem {
             claim,
             account: self.job.account.clone(),
+            job_created_at: self.job.created_at,
             language: self.job.language.clone(),
             is_cancelled: self.job.status == JobStatus::Cancelled,
             video: stored.item.video.clone()?,
@@ -196,7 +202,7 @@ impl JobStore for MemoryJobs {
         if unfinished.count() >= limits.unfinished as usize {
             return Ok(CreateJobOutcome::TooMany);
         }
-        let ended = jobs.iter().filter(own).filter(|stored| stored.job.status.has_ended());
+        let ended = jobs.iter().filter(own).filter(|stored| stored.is_over());
         let mut ended: Vec<_> = ended.map(|stored| (stored.job.created_at, stored.job.id.clone())).collect();
         ended.sort();
         let extra = (jobs.iter().filter(own).count() + 1).saturating_sub(limits.stored as usize);
@@ -283,7 +289,7 @@ impl JobStore for MemoryJobs {
         item.due_at = Some(returned.due_at);
         item.attempts = item.attempts.saturating_add(u32::from(returned.is_attempt));
         if returned.is_failure {
-            item.failing_since.get_or_insert(now);
+            item.failing_since = Some(item.failing_since.map_or(now, |since| since.min(now)));
         }
         let before = stored.job.status;
         stored.job.return_item(&returned);
@@ -344,7 +350,8 @@ impl JobStore for MemoryJobs {
             ListingOutcome::Again { due_at, is_failure, is_attempt } => {
                 stored.listing.attempts = stored.listing.attempts.saturating_add(u32::from(is_attempt));
                 if is_failure {
-                    stored.listing.failing_since.get_or_insert(now);
+                    let since = stored.listing.failing_since.map_or(now, |since| since.min(now));
+                    stored.listing.failing_since = Some(since);
                 }
                 stored.job.delay_list(due_at);
             }
@@ -431,7 +438,8 @@ impl JobStore for MemoryJobs {
         let mut jobs = self.jobs.lock();
         let count = jobs.len();
         jobs.retain(|stored| {
-            let is_old = stored.job.ended_at.is_some_and(|ended| ended < before) && left > 0;
+            let has_ended = stored.is_over() && stored.job.ended_at.is_some_and(|ended| ended < before);
+            let is_old = has_ended && left > 0;
             left -= u32::from(is_old);
             !is_old
         });

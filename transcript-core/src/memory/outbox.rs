@@ -4,7 +4,7 @@ use async_trait::async_trait;
 
 use super::SharedState;
 use crate::{
-    accounts::{MailIntent, Outbox, WAITING_MAX},
+    accounts::{MailIntent, Outbox, WAITING_MAX, limit_due},
     error::Result,
     ids::Holder,
     time::Timestamp,
@@ -42,6 +42,9 @@ impl Outbox for MemoryOutbox {
         limit: u32,
     ) -> Result<Vec<MailIntent>> {
         let mut mails = self.mails.lock();
+        for mail in mails.iter_mut() {
+            mail.due = mail.due.map(|due| limit_due(due, now));
+        }
         let mut due: Vec<&mut QueuedMail> =
             mails.iter_mut().filter(|mail| mail.due.is_some_and(|due| due <= now)).collect();
         due.sort_by_key(|mail| mail.due);

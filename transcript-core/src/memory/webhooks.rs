@@ -10,6 +10,7 @@ use crate::{
     accounts::{
         WAITING_MAX,
         jobs::JobStatus,
+        limit_due,
         webhooks::{
             EventCounts, JobEvent, JobEventKind, JobEventLog, LeasedEvent, SecretGeneration, WebhookAttempt,
             WebhookStore,
@@ -64,6 +65,9 @@ impl WebhookStore for MemoryJobs {
         limit: u32,
     ) -> Result<Vec<LeasedEvent>> {
         let mut jobs = self.jobs.lock();
+        for stored in jobs.iter_mut().flat_map(|stored| &mut stored.events) {
+            stored.log.due_at = stored.log.due_at.map(|due| limit_due(due, now));
+        }
         let in_transit = |stored: &&StoredJob| stored.events.iter().any(|event| event.is_in_transit(now));
         let mut busy: Vec<AccountId> =
             jobs.iter().filter(in_transit).map(|stored| stored.job.account.clone()).collect();

@@ -23,6 +23,7 @@ macro_rules! idempotency_conformance {
             other_body_returns_mismatch
             same_holder_begins_again_with_new_lease
             ended_lease_is_free_for_others
+            lease_of_corrected_clock_is_shortened
             key_is_deleted_at_expiry
             first_response_is_never_replaced
             complete_by_other_holder_is_conflict
@@ -104,6 +105,25 @@ pub async fn ended_lease_is_free_for_others(store: IdempotencyTestStore) {
     begin(&store, "k", "a", 0).await;
     assert_eq!(begin(&store, "k", "b", 60).await, New, "a lease ends at its expiry");
     assert_eq!(begin(&store, "k", "a", 61).await, InProgress, "the new holder has the lease");
+}
+
+/// A lease of a clock that was ahead ends with the lease that another holder requests, unless its holder renews it.
+pub async fn lease_of_corrected_clock_is_shortened(store: IdempotencyTestStore) {
+    for key in ["dead", "alive"] {
+        assert_eq!(begin(&store, key, "a", 86_400).await, New, "the clock is a day ahead");
+        for now in [0, 59] {
+            assert_eq!(begin(&store, key, "b", now).await, InProgress, "as long as a new lease");
+        }
+    }
+    assert_eq!(begin(&store, "dead", "b", 60).await, New, "it is shortened once");
+    assert_eq!(begin(&store, "alive", "a", 59).await, New, "its holder renews it");
+    assert_eq!(begin(&store, "alive", "b", 118).await, InProgress);
+    assert_eq!(begin(&store, "alive", "b", 119).await, New);
+    // The longest lease stays.
+    let longest = IdempotencyAttempt { lease_until: at(900), ..attempt("longest", "a", 0) };
+    assert_eq!(expect_ok(store.begin(longest).await), New);
+    assert_eq!(begin(&store, "longest", "b", 0).await, InProgress);
+    assert_eq!(begin(&store, "longest", "b", 899).await, InProgress);
 }
 
 /// A key is deleted at the end of its retention, completed or not.

@@ -179,6 +179,14 @@ pub async fn list_page_that_failed_is_due_later(store: Jobs) {
         assert!(end(&store, &listing, outcome, now + 1).await);
     }
     assert_eq!(stored(&store, "a").await.status, JobStatus::Queued);
+    // A clock that was a day ahead and was corrected since.
+    create(&store, "b", "one", 9, 90_000).await;
+    assert!(end(&store, &claimed(&store, 90_000).await, again(50, true, false), 90_000).await);
+    for (now, since) in [(50, at(90_000)), (60, at(51)), (70, at(51))] {
+        let listing = claimed(&store, now).await;
+        assert_eq!(listing.failing_since, Some(since), "at {now}");
+        assert!(end(&store, &listing, again(now + 10, true, false), now + 1).await);
+    }
 }
 
 /// A job whose list cannot be read fails; what was found is skipped.

@@ -34,6 +34,7 @@ macro_rules! jobs_conformance {
             unfinished_jobs_of_all_accounts_are_listed
             cancelled_job_skips_items_that_did_not_start
             cancelled_job_keeps_started_items_claimable
+            cancelled_job_is_stored_until_started_items_end
             job_list_is_newest_first
             ended_jobs_are_deleted
             concurrent_claims_take_each_item_once
@@ -148,6 +149,7 @@ pub async fn claims_take_items_in_order_once(store: Jobs) {
     assert_eq!(names(&first), ["a/0", "a/1"]);
     let item = &first[0];
     assert_eq!((item.account.as_str(), item.language.as_deref()), ("one", Some("fr")));
+    assert_eq!(item.job_created_at, at(5));
     assert_eq!((&item.video, item.attempts, item.is_cancelled), (&video(0), 0, false));
     assert_eq!(names(&claim(&store, 5, 10).await), ["a/2"]);
     assert_eq!(claim(&store, 64, 10).await, [], "all are claimed");
@@ -269,7 +271,12 @@ pub async fn failed_fetch_of_item_is_remembered_from_first(store: Jobs) {
         let returned = ItemReturn { due_at: at(now + 10), is_failure, is_attempt: false, pause: None };
         assert!(expect_ok(store.return_item(&claimed[0].claim, returned, at(now + 1)).await));
     }
-    assert_eq!(claim(&store, 30, 1).await[0].failing_since, Some(at(11)));
+    let claimed = claim(&store, 30, 1).await;
+    assert_eq!(claimed[0].failing_since, Some(at(11)));
+    // A clock that was ahead and was corrected since.
+    let returned = ItemReturn { due_at: at(10), is_failure: true, is_attempt: false, pause: None };
+    assert!(expect_ok(store.return_item(&claimed[0].claim, returned, at(5)).await));
+    assert_eq!(claim(&store, 10, 1).await[0].failing_since, Some(at(5)));
 }
 
 /// Items of a paused job wait until it is resumed.
@@ -384,6 +391,27 @@ pub async fn cancelled_job_keeps_started_items_claimable(store: Jobs) {
     assert!(again[0].is_cancelled);
     assert!(expect_ok(store.end_item(&again[0].claim, ItemOutcome::Skipped, at(61)).await));
     assert_eq!(stored(&store, "a").await.counts.skipped, 2);
+}
+
+/// A cancelled job is not deleted while an item runs.
+pub async fn cancelled_job_is_stored_until_started_items_end(store: Jobs) {
+    create(&store, "a", "one", 2, 0).await;
+    let claimed = claim(&store, 0, 1).await;
+    expect_ok(store.cancel(&JobId::new("a"), at(1)).await);
+    let create_ended = async |id: &str, now: i64| {
+        let limits = JobLimits { stored: 1, ..LIMITS };
+        let created = expect_ok(store.create(new_job(id, "one", &[], now), Vec::new(), limits).await);
+        assert_eq!(created, CreateJobOutcome::Created);
+    };
+    create_ended("b", 2).await;
+    create_ended("c", 3).await;
+    assert_eq!(expect_ok(store.job(&JobId::new("b")).await), None, "another job is deleted");
+    assert_eq!(expect_ok(store.delete_ended(at(99), 9).await), 1, "only c");
+    assert!(expect_ok(store.extend(&claimed[0].claim, at(90)).await));
+    assert!(done(&store, &claimed[0], 4).await);
+    assert_eq!(stored(&store, "a").await.spent, 1);
+    create_ended("d", 5).await;
+    assert_eq!(expect_ok(store.job(&JobId::new("a")).await), None, "its items have ended");
 }
 
 /// The jobs of an account in pages, the newest first.

@@ -18,6 +18,7 @@ macro_rules! outbox_conformance {
             leased_mail_is_not_due
             lease_takes_longest_due_mails_first
             failed_mail_is_due_at_retry_time
+            mail_of_corrected_clock_is_due_soon
             finished_mail_is_never_due_again
             deleted_address_has_no_mails_left
             waiting_count_excludes_finished_mails
@@ -153,6 +154,29 @@ pub async fn failed_mail_is_due_at_retry_time(store: OutboxStore) {
     expect_ok(store.finish("a", Some(at(500))).await);
     assert_eq!(due(&store, 499).await, [], "also if its lease would have ended before");
     assert_eq!(due(&store, 500).await, expected(&[("a", 3)]));
+}
+
+/// Mails that a clock that was ahead has queued, leased or delayed are due soon; the longest pause stays.
+pub async fn mail_of_corrected_clock_is_due_soon(store: OutboxStore) {
+    let day = 86_400;
+    queue(&store, "leased", day).await;
+    assert_eq!(due(&store, day).await, expected(&[("leased", 1)]), "the clock is a day ahead");
+    queue(&store, "new", day).await;
+    queue(&store, "delayed", 0).await;
+    assert_eq!(due(&store, 0).await, expected(&[("delayed", 1)]));
+    expect_ok(store.finish("delayed", Some(at(3_600))).await);
+    assert_eq!(due(&store, 899).await, [], "a holder may be alive");
+    assert_eq!(due(&store, 900).await, expected(&[("leased", 2), ("new", 1)]));
+    for id in ["leased", "new"] {
+        expect_ok(store.finish(id, None).await);
+    }
+    assert_eq!(due(&store, 3_599).await, [], "the longest pause stays");
+    assert_eq!(due(&store, 3_600).await, expected(&[("delayed", 2)]));
+    expect_ok(store.finish("delayed", Some(at(day))).await);
+    for now in [3_600, 4_499] {
+        assert_eq!(due(&store, now).await, [], "a pause of a day");
+    }
+    assert_eq!(due(&store, 4_500).await, expected(&[("delayed", 3)]), "it is shortened once");
 }
 
 /// `waiting` counts the mails that are neither sent nor abandoned, leased or not.

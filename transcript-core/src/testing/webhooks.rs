@@ -25,6 +25,7 @@ macro_rules! webhooks_conformance {
             new_events_are_leased_before_repeated_ones
             ended_attempts_are_recorded
             expired_lease_is_replaced_and_has_no_effect
+            event_of_corrected_clock_is_due_soon
             events_are_deleted_with_their_job
             secret_generations_count_per_account
             concurrent_leases_take_each_event_once
@@ -193,6 +194,37 @@ pub async fn expired_lease_is_replaced_and_has_no_effect(store: Stores) {
     assert_eq!((second[0].event.id(), second[0].attempt), (first[0].event.id(), 2), "the same event again");
     assert!(!fail(&store, &first[0], 61, None).await);
     assert!(deliver(&store, &second[0], 62).await);
+}
+
+/// Events that a clock that was ahead has recorded, leased or delayed are due soon; the longest pause stays.
+pub async fn event_of_corrected_clock_is_due_soon(store: Stores) {
+    let day = 86_400;
+    create_done(&store, "job_a", "one", day).await;
+    assert_eq!(names(&lease(&store, day, 9).await), ["job_a/1"], "the clock is a day ahead");
+    create_done(&store, "job_b", "two", day).await;
+    assert_eq!(lease(&store, 0, 9).await, [], "a holder may be alive");
+    create_done(&store, "job_c", "one", 0).await;
+    create_done(&store, "job_d", "three", 0).await;
+    let delayed = lease(&store, 0, 9).await;
+    assert_eq!(names(&delayed), ["job_d/1"], "the first account has an event in transit");
+    assert!(fail(&store, &delayed[0], 0, Some(3_600)).await);
+    assert_eq!(lease(&store, 899, 9).await, []);
+    let mut ended = lease(&store, 900, 9).await;
+    assert_eq!(names(&ended), ["job_c/1", "job_b/1"]);
+    for leased in &ended {
+        assert!(deliver(&store, leased, 901).await);
+    }
+    ended = lease(&store, 902, 9).await;
+    assert_eq!((names(&ended), ended[0].attempt), (vec!["job_a/1".to_owned()], 2));
+    assert!(deliver(&store, &ended[0], 903).await);
+    assert_eq!(lease(&store, 3_599, 9).await, [], "the longest pause stays");
+    let delayed = lease(&store, 3_600, 9).await;
+    assert_eq!(names(&delayed), ["job_d/1"]);
+    assert!(fail(&store, &delayed[0], 3_600, Some(day)).await);
+    for now in [3_600, 4_499] {
+        assert_eq!(lease(&store, now, 9).await, [], "a pause of a day");
+    }
+    assert_eq!(names(&lease(&store, 4_500, 9).await), ["job_d/1"], "it is shortened once");
 }
 
 /// Deletion of jobs, and of all jobs of an account.

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::lookup::AFTER_SEGMENTS;
 use crate::{
     archive::{
         KNOWN_TRACKS_MAX, StoredTranscript,
@@ -16,6 +15,9 @@ use crate::{
         TrackKind, Transcript, VideoDetails, VideoMetadata, clean_line,
     },
 };
+
+/// JSON of a response with segments, after them.
+pub const AFTER_SEGMENTS: &[u8] = b"}";
 
 /// Returns the JSON of a response before its last field's value, which is an empty list.
 ///

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::details;
 pub use super::details::{ChapterObject, ChunkObject, LanguageObject, MetadataObject};
+use super::{AFTER_SEGMENTS, details};
 pub use crate::body::segments::{Segment, Word};
 use crate::{
     archive::view::TranscriptView,
@@ -147,9 +147,6 @@ impl TranscriptResult {
         details::before_last_list(&Self { transcript: Vec::new(), ..self })
     }
 }
-
-/// JSON of a [`TranscriptResult`] after its segments.
-pub const AFTER_SEGMENTS: &[u8] = b"}";
 
 impl From<&ArchivedResponse> for TranscriptResult {
     fn from(response: &ArchivedResponse) -> Self {

@@ -1,7 +1,9 @@
 //! JSON bodies of the lookup API and the v1 API as specified, shared by server and clients.
 
 mod details;
+#[cfg(feature = "lookup")]
 pub mod lookup;
+#[cfg(feature = "lookup")]
 mod problem;
 #[cfg(feature = "search")]
 pub mod search;
@@ -10,5 +12,6 @@ pub mod v1;
 
 #[cfg(feature = "accounts")]
 pub use details::V1MetadataObject;
-pub use details::{ChapterObject, ChunkObject, LanguageObject, MetadataObject, languages};
+pub use details::{AFTER_SEGMENTS, ChapterObject, ChunkObject, LanguageObject, MetadataObject, languages};
+#[cfg(feature = "lookup")]
 pub use problem::Problem;

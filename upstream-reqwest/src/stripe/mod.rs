@@ -31,14 +31,13 @@ use transcript_core::{
         },
         webhooks::{SIGNATURE_TOLERANCE, verify_signature},
     },
+    headers::STRIPE_SIGNATURE,
 };
 
 use api::StripeApi;
 use catalog::StripeCatalog;
 pub use options::StripeOptions;
 
-/// The header of an event's signature.
-const SIGNATURE_HEADER: &str = "Stripe-Signature";
 /// Version of Stripe's API, sent with every request, whatever the account's default is.
 const API_VERSION: &str = "2026-08-26.dahlia";
 
@@ -73,7 +72,7 @@ impl PaymentProvider for StripeProvider {
         let signature = call.signature.as_deref();
         Ok(match verify_signature(signature, &call.body, secrets, now, SIGNATURE_TOLERANCE) {
             Ok(()) => event::webhook_subjects(&call.body)?,
-            Err(forged) => WebhookOutcome::Rejected { reason: forged.message(SIGNATURE_HEADER) },
+            Err(forged) => WebhookOutcome::Rejected { reason: forged.message(STRIPE_SIGNATURE) },
         })
     }
 

@@ -127,10 +127,7 @@ impl StripeProvider {
             .with("limit", INVOICES_MAX)
             .with("expand[]", "data.payments");
         let paid: StripeList<StripeInvoice> = self.api.get("/v1/invoices", &query).await?;
-        let requested = requested.filter(|requested| {
-            requested.status.as_deref() == Some("paid")
-                && paid.data.iter().all(|known| known.id != requested.id)
-        });
+        let requested = requested.filter(|requested| requested.status.as_deref() == Some("paid"));
         Ok(vec![PaymentSnapshot::Subscription(SubscriptionState {
             invoices: self.paid_invoices(paid.data, requested, &subscription.metadata).await?,
             customer: Some(subscription.customer.id().to_owned()),
@@ -165,10 +162,10 @@ impl StripeProvider {
             }
             found.push(paid);
         }
-        if let Some(invoice) = &requested
-            && let Some((line, order)) = plan_line(invoice, metadata)
+        if let Some(invoice) = requested.filter(|one| found.iter().all(|paid| paid.invoice != one.id))
+            && let Some((line, order)) = plan_line(&invoice, metadata)
         {
-            found.push(self.paid_invoice(invoice, line, order).await?);
+            found.push(self.paid_invoice(&invoice, line, order).await?);
         }
         Ok(found)
     }

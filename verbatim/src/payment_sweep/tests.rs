@@ -95,6 +95,14 @@ impl Clock for ManualClock {
 
 /// Payments with one open order at a provider in this mode, with its call counter.
 async fn payments(mode: ProviderMode) -> (Payments, Arc<AtomicU32>, Arc<MemoryOrders>) {
+    payments_with_order_of(Timestamp::from_millis(0), mode).await
+}
+
+/// As [`payments`], with an order that was created at this time.
+async fn payments_with_order_of(
+    created_at: Timestamp,
+    mode: ProviderMode,
+) -> (Payments, Arc<AtomicU32>, Arc<MemoryOrders>) {
     let (calls, orders) = (Arc::new(AtomicU32::new(0)), Arc::new(MemoryOrders::default()));
     let order = Order {
         id: OrderId::new("order"),
@@ -109,7 +117,7 @@ async fn payments(mode: ProviderMode) -> (Payments, Arc<AtomicU32>, Arc<MemoryOr
         refunded_credits: Vec::new(),
         returned_minor: 0,
         language: None,
-        created_at: Timestamp::from_millis(0),
+        created_at,
     };
     orders.open(order).await.unwrap();
     let parts = PaymentDeps {
@@ -165,6 +173,18 @@ async fn sweep_applies_provider_state() {
     let order = orders.order(&OrderId::new("order")).await.unwrap().unwrap();
     assert_eq!(order.state, OrderState::Expired);
     sweep.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn sweep_checks_order_of_corrected_clock() {
+    for (minutes, checks) in [(0, 1), (55, 0), (75, 0), (76, 1), (60 * 24 * 365, 1)] {
+        let created_at = Timestamp::from_millis(minutes * 60_000);
+        let (payments, calls, _) = payments_with_order_of(created_at, ProviderMode::Open).await;
+        let sweep = start(payments);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!(calls.load(Ordering::SeqCst), checks, "{minutes}");
+        sweep.stop().await;
+    }
 }
 
 #[tokio::test(start_paused = true)]

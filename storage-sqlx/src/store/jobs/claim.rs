@@ -80,7 +80,7 @@ pub(super) const END_ITEM: &str = "UPDATE job_items
     WHERE job = $1 AND idx = $2 AND claims = $3 AND status = 'running'";
 pub(super) const RETURN_ITEM: &str = "UPDATE job_items
     SET status = 'queued', due_at = $4, attempts = attempts + $5,
-        failing_since = CASE WHEN $6 = 1 THEN coalesce(failing_since, $7) ELSE failing_since END
+        failing_since = CASE WHEN $6 = 0 OR failing_since <= $7 THEN failing_since ELSE $7 END
     WHERE job = $1 AND idx = $2 AND claims = $3 AND status = 'running'";
 
 /// Frequent statements, for the test of the query plans. The others read the index of due jobs in order.
@@ -137,6 +137,7 @@ impl ClaimTx {
                 number: crate::codec::number(number)?,
             },
             account: job.account.clone(),
+            job_created_at: job.created_at,
             language: job.language.clone(),
             is_cancelled: job.status == JobStatus::Cancelled,
             video: video(row.get(1)?)?,

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use transcript_core::{
     Result, Timestamp,
     accounts::{
-        WAITING_MAX,
+        RETRY_PAUSE_MAX, WAITING_MAX,
         jobs::{Job, JobStatus},
         webhooks::{
             EventCounts, JobEvent, JobEventKind, JobEventLog, LeasedEvent, SecretGeneration, WebhookAttempt,
@@ -12,13 +12,14 @@ use transcript_core::{
         },
     },
     ids::{AccountId, JobId},
+    time::LEASE_MAX,
 };
 
 use super::rows::{take_number, update_job};
 use crate::{
     codec::{column, number},
     error::{DbResult, corrupt},
-    sql::{Database, Row, Session, Statement, WriteTx, sql, values},
+    sql::{Database, Row, Session, Statement, Value, WriteTx, sql, values},
     store::{Queues, Store},
 };
 
@@ -31,8 +32,11 @@ const COUNT_EVENTS: &str =
 const ADD_EVENT: &str =
     "INSERT INTO job_events (job, number, account, kind, created_at, attempts, leased, due_at)
     VALUES ($1, $2, $3, $4, $5, 0, 0, $5)";
-/// Whether an event is due. A read, so that an idle server writes nothing.
-const IS_EVENT_DUE: &str = "SELECT 1 FROM job_events WHERE due_at <= $1 ORDER BY due_at LIMIT 1";
+/// Whether an event is due, or due after `$2` because a clock was ahead. A read, so that an idle server writes nothing.
+const IS_EVENT_DUE: &str = "SELECT 1 WHERE EXISTS (SELECT 1 FROM job_events WHERE due_at <= $1)
+    OR EXISTS (SELECT 1 FROM job_events WHERE due_at > $2)";
+/// Events that are due after `$2`, because a clock was ahead, are due at `$1`.
+const LIMIT_DUE: &str = "UPDATE job_events SET due_at = $1 WHERE due_at > $2";
 /// The next event of an account that has none in transit. On PostgreSQL it skips events that another server leases.
 const PICK_EVENT: Statement = sql! {
     sqlite: "SELECT e.job, e.number, e.kind, e.created_at, e.account, e.attempts, j.callback_url
@@ -69,10 +73,11 @@ pub(super) const DELETE_SECRET: &str = "DELETE FROM webhook_secrets WHERE accoun
 
 /// Frequent statements, for the test of the query plans.
 #[cfg(all(test, feature = "sqlite"))]
-pub(super) const INDEXED_STATEMENTS: [&str; 12] = [
+pub(super) const INDEXED_STATEMENTS: [&str; 13] = [
     COUNT_EVENTS,
     ADD_EVENT,
     IS_EVENT_DUE,
+    LIMIT_DUE,
     PICK_EVENT.sqlite,
     LEASE_EVENT,
     END_ATTEMPT,
@@ -127,6 +132,12 @@ pub(super) async fn delete_events<S: Session>(db: &mut S, job: &str) -> DbResult
     Ok(())
 }
 
+/// The bounds of [`LIMIT_DUE`].
+fn due_bounds(now: Timestamp) -> [Value<'static>; 2] {
+    let latest = now.plus(LEASE_MAX);
+    values![latest.as_millis(), latest.plus(RETRY_PAUSE_MAX).as_millis()]
+}
+
 struct LeaseEventsTx {
     now: Timestamp,
     lease_until: Timestamp,
@@ -137,6 +148,7 @@ impl WriteTx for LeaseEventsTx {
     type Outcome = Vec<LeasedEvent>;
 
     async fn run<S: Session>(&self, db: &mut S) -> DbResult<Vec<LeasedEvent>> {
+        db.execute(LIMIT_DUE, &due_bounds(self.now)).await?;
         let mut leased = Vec::new();
         while leased.len() < self.limit as usize {
             let Some(mut row) = db.row(PICK_EVENT, &values![self.now.as_millis()]).await? else { break };
@@ -207,7 +219,9 @@ impl<D: Database, Q: Queues> WebhookStore for Store<D, Q> {
         lease_until: Timestamp,
         limit: u32,
     ) -> Result<Vec<LeasedEvent>> {
-        let due = self.database.find_first(IS_EVENT_DUE, &values![now.as_millis()], |_| Ok(())).await?;
+        let [_, latest] = due_bounds(now);
+        let bounds = values![now.as_millis(), latest];
+        let due = self.database.find_first(IS_EVENT_DUE, &bounds, |_| Ok(())).await?;
         let limit = limit.min(LEASES_MAX);
         match due {
             Some(()) if limit > 0 => self.database.run(LeaseEventsTx { now, lease_until, limit }).await,

@@ -37,7 +37,7 @@ pub(super) const EXTEND_LISTING: &str = "UPDATE jobs SET due_at = $3 WHERE id = 
     AND EXISTS (SELECT 1 FROM job_lists WHERE job = $1 AND claims = $2)";
 /// Ends a claim: a later effect of it is void.
 const END_CLAIM: &str = "UPDATE job_lists SET claims = claims + 1, attempts = attempts + $3,
-        failing_since = CASE WHEN $4 = 1 THEN coalesce(failing_since, $5) ELSE failing_since END
+        failing_since = CASE WHEN $4 = 0 OR failing_since <= $5 THEN failing_since ELSE $5 END
     WHERE job = $1 AND claims = $2";
 const SET_POSITION: &str =
     "UPDATE job_lists SET position = $2, attempts = 0, failing_since = NULL WHERE job = $1";

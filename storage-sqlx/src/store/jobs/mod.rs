@@ -44,7 +44,9 @@ const LOCK_ACCOUNT: Statement = sql! {
 };
 const COUNT_JOBS: &str = "SELECT count(*), coalesce(sum(CASE WHEN ended_at IS NULL THEN 1 ELSE 0 END), 0),
     coalesce(max(CASE WHEN due_at IS NOT NULL THEN turn ELSE 0 END), 0) FROM jobs WHERE account = $1";
-const OLDEST_ENDED: &str = "SELECT id FROM jobs WHERE account = $1 AND ended_at IS NOT NULL
+/// A cancelled job with running items is due.
+const OLDEST_ENDED: &str =
+    "SELECT id FROM jobs WHERE account = $1 AND ended_at IS NOT NULL AND due_at IS NULL
     ORDER BY created_at, id LIMIT $2";
 const INSERT_ITEMS: Statement = sql! {
     sqlite: "INSERT INTO job_items (job, idx, status, url, video, due_at, claims, attempts, reason, message, spent)
@@ -80,7 +82,8 @@ const UNFINISHED: &str = concat!(
     job_columns!(),
     " FROM jobs WHERE id > $1 AND due_at IS NOT NULL AND ended_at IS NULL ORDER BY id LIMIT $2"
 );
-const ENDED_BEFORE: &str = "SELECT id FROM jobs WHERE ended_at < $1 ORDER BY ended_at LIMIT $2";
+const ENDED_BEFORE: &str =
+    "SELECT id FROM jobs WHERE ended_at < $1 AND due_at IS NULL ORDER BY ended_at LIMIT $2";
 const IDS_OF_ACCOUNT: &str = "SELECT id FROM jobs WHERE account = $1";
 const DELETE_ITEMS: &str = "DELETE FROM job_items WHERE job = $1";
 const DELETE_JOB: &str = "DELETE FROM jobs WHERE id = $1";

@@ -7,7 +7,8 @@ use async_trait::async_trait;
 use super::{AccountJobs, ClaimedItem};
 use crate::{
     accounts::{
-        AccountCredits, Delivery, Memo, PlanState, V1Error, fetch_payment, transcript::LanguagePreference,
+        AccountCredits, Delivery, Memo, PlanState, V1Error, charge::derive_id, fetch_payment,
+        transcript::LanguagePreference,
     },
     directory::Account,
     engine::{
@@ -137,10 +138,7 @@ impl JobPayer {
         match result {
             WorkResult::Failed => true,
             // An item without a language may archive a transcript that it does not deliver, in another language.
-            WorkResult::Delivered => match self.delivery.find_archived(&self.video, &self.preference).await {
-                Ok(found) => found.is_none(),
-                Err(error) => error.code() == 404,
-            },
+            WorkResult::Delivered => self.delivery.is_missing(&self.video, &self.preference).await,
             WorkResult::NotArchived | WorkResult::NotAttempted => false,
         }
     }
@@ -188,8 +186,10 @@ impl HeldPayment for HeldItem {
 }
 
 /// The id of the charge of an item: the same for every claim.
+///
+/// A job that was deleted may be created again under its id, with other videos: the time of creation distinguishes them.
 pub(super) fn charge_id(item: &ClaimedItem) -> HoldId {
-    let index = item.claim.index.to_string();
-    let name = crate::accounts::charge::derive_id(&["item", item.claim.job.as_str(), &index]);
+    let (created_at, index) = (item.job_created_at.as_millis().to_string(), item.claim.index.to_string());
+    let name = derive_id(&["item", item.claim.job.as_str(), &created_at, &index]);
     HoldId::new(format!("job-{name}"))
 }

@@ -200,6 +200,8 @@ pub struct ClaimedItem {
     pub claim: ItemClaim,
     /// The account that pays.
     pub account: AccountId,
+    /// When the job was created.
+    pub job_created_at: Timestamp,
     /// The language tag of the job.
     pub language: Option<String>,
     /// Whether the job was cancelled after the item had started.

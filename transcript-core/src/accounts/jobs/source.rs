@@ -92,7 +92,7 @@ impl JobParams {
         if !(1..=items_max).contains(&limit) {
             return Err(bad("limit", format!("it must be a number from 1 to {items_max}")));
         }
-        let since = match self.since.as_deref().map(parse_time) {
+        let since = match self.since.as_deref().map(Timestamp::parse_time_or_date) {
             Some(None) => {
                 return Err(bad(
                     "since",
@@ -114,11 +114,6 @@ fn links(urls: &[String], items_max: u32) -> Result<JobSource, V1Error> {
         return Err(bad("urls", format!("it has {count} links; at most {items_max} are allowed")));
     }
     Ok(JobSource::Links(urls.to_vec()))
-}
-
-/// A time, or the beginning of a day in UTC.
-fn parse_time(text: &str) -> Option<Timestamp> {
-    Timestamp::parse(text).or_else(|| Timestamp::parse(&format!("{text}T00:00:00Z")))
 }
 
 fn bad(name: &str, problem: impl std::fmt::Display) -> V1Error {

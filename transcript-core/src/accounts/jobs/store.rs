@@ -20,7 +20,9 @@ use crate::{
 pub struct JobLimits {
     /// The largest number of jobs of an account that have not ended.
     pub unfinished: u32,
-    /// The largest number of jobs of an account that are stored. The oldest ended ones are deleted.
+    /// The largest number of jobs of an account that are stored.
+    ///
+    /// The oldest ended ones without running items are deleted.
     pub stored: u32,
 }
 
@@ -134,7 +136,10 @@ pub trait JobStore: fmt::Debug + Send + Sync + 'static {
 
     /// Returns a claimed item to the queue, and may pause its job; `false`, without any change, if the claim has ended.
     ///
-    /// **Behaviour**: a paused job is due for a check when the item is due. An item of a cancelled job returns too.
+    /// **Behaviour**
+    /// - A paused job is due for a check when the item is due. An item of a cancelled job returns too.
+    /// - A failure is the first one also if the stored time of the first one is after `now`: a clock that was ahead and was
+    ///   corrected since stored it.
     async fn return_item(&self, claim: &ItemClaim, returned: ItemReturn, now: Timestamp) -> Result<bool>;
 
     /// Claims the next page of a list until `lease_until`; `None` if none is due.
@@ -152,6 +157,7 @@ pub trait JobStore: fmt::Debug + Send + Sync + 'static {
     /// **Behaviour**
     /// - A page adds its videos as items, and the position of the next one. The last page queues the job.
     /// - If the list cannot be read, the job fails: its items are skipped.
+    /// - The first failure is that of [`JobStore::return_item`].
     async fn end_listing(
         &self,
         claim: &ListingClaim,
@@ -186,6 +192,8 @@ pub trait JobStore: fmt::Debug + Send + Sync + 'static {
     async fn figures(&self) -> Result<Vec<JobFigures>>;
 
     /// Deletes at most `limit` jobs that ended before a time; returns their number.
+    ///
+    /// **Behaviour**: a cancelled job stays until its running items have ended.
     async fn delete_ended(&self, before: Timestamp, limit: u32) -> Result<u64>;
 
     /// Deletes all jobs of an account, with their events and the generation of its webhook secret; returns their number.

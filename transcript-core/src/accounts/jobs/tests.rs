@@ -66,6 +66,7 @@ fn item_without_transcript_is_tried_again_only_where_it_may_help() {
         let item = ClaimedItem {
             claim: ItemClaim { job: JobId::new("job_a"), index: 0, number: 1 },
             account: AccountId::new("one"),
+            job_created_at: Timestamp::from_millis(0),
             language: None,
             is_cancelled: false,
             video: VideoId::new(Platform::YouTube, "dQw4w9WgXcQ").unwrap(),

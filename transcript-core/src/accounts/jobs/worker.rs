@@ -14,8 +14,8 @@ use crate::{
     directory::{Account, AccountRef},
     engine::{FailureReason, NoTranscript},
     error::Result,
-    ids::JobId,
-    ledger::{HoldOutcome, SpendResult},
+    ids::{HoldId, JobId},
+    ledger::{HoldOutcome, HoldState, SettleOutcome, SpendResult},
     retry::{Backoff, retry_store_persistently, with_timeout},
     time::Timestamp,
 };
@@ -169,11 +169,21 @@ impl AccountJobs {
             SpendResult::Refused(HoldOutcome::Insufficient { .. }) => {
                 ItemEnd::Pause(PauseReason::PaymentRequired)
             }
-            SpendResult::Refused(outcome) => {
-                tracing::error!(job = %item.claim.job, ?outcome, "job item not charged");
-                ItemEnd::Again { pause: PAUSE_MAX, failure: None }
-            }
+            SpendResult::Refused(HoldOutcome::Conflict) => self.end_charged(item, &request.id).await?,
+            SpendResult::Refused(outcome) => not_charged(item, &outcome),
             SpendResult::Unknown => ItemEnd::Unknown,
+        })
+    }
+
+    /// Ends an item that an earlier claim has charged at another price.
+    async fn end_charged(&self, item: &ClaimedItem, id: &HoldId) -> Result<ItemEnd, V1Error> {
+        // A spend is settled: this changes nothing, and returns what was spent.
+        let settled = self.credits.holds.settle(id, vec![0]).await.map_err(V1Error::from_store_error)?;
+        Ok(match settled {
+            SettleOutcome::Exists { state: HoldState::Settled { spent } } => {
+                ItemEnd::Ended(ItemOutcome::Done { spent: spent.iter().sum() })
+            }
+            outcome => not_charged(item, &outcome),
         })
     }
 
@@ -279,6 +289,11 @@ pub(super) fn failure(reason: &str, message: impl Into<String>) -> ItemFailure {
 
 fn ended(failure: ItemFailure) -> ItemEnd {
     ItemEnd::Ended(ItemOutcome::Failed(failure))
+}
+
+fn not_charged(item: &ClaimedItem, outcome: &impl std::fmt::Debug) -> ItemEnd {
+    tracing::error!(job = %item.claim.job, ?outcome, "job item not charged");
+    ItemEnd::Again { pause: PAUSE_MAX, failure: None }
 }
 
 fn no_captions(message: String) -> ItemEnd {

@@ -12,8 +12,8 @@ use tokio::task::JoinSet;
 use super::{MailBranding, MailMessage, Mailer, OutboxNotifier, templates::LinkMail};
 use crate::{
     accounts::{
-        MailIntent, MailKind, OrderStore, Outbox, SessionStore, SignInLink, outbox::RECEIPT_PREFIX,
-        sessions::new_token,
+        MailIntent, MailKind, OrderStore, Outbox, RETRY_PAUSE_MAX, SessionStore, SignInLink,
+        outbox::RECEIPT_PREFIX, sessions::new_token,
     },
     directory::{Account, AccountRef, Directory, VerificationToken},
     error::{Error, Result, Retry},
@@ -38,8 +38,6 @@ const STORE_POLICY: StorePolicy =
 const ATTEMPTS_MAX: u32 = 12;
 /// The pause after the first attempt; it doubles each time: 15 s, 30 s, 1 min, …
 const FIRST_PAUSE: Duration = Duration::from_secs(15);
-/// The longest pause, also if the mailer requests a longer one.
-const PAUSE_MAX: Duration = Duration::from_secs(3_600);
 /// Validity of a verification token.
 const TOKEN_VALIDITY: Duration = Duration::from_secs(24 * 3_600);
 /// Validity of a sign-in link.
@@ -216,13 +214,14 @@ async fn call_store<T>(call: impl Future<Output = Result<T>>) -> Result<T> {
 
 /// The pause after a failed attempt; `None` if there is no further attempt.
 fn pause(attempt: u32, retry: Retry) -> Option<Duration> {
-    let backoff = Backoff { first: FIRST_PAUSE, max: PAUSE_MAX }.pause(attempt.saturating_sub(1), 1.0);
+    let backoff = Backoff { first: FIRST_PAUSE, max: RETRY_PAUSE_MAX }.pause(attempt.saturating_sub(1), 1.0);
     let pause = match retry {
         Retry::Never => return None,
         Retry::Backoff => backoff,
         Retry::After(requested) => backoff.max(requested),
     };
-    (attempt < ATTEMPTS_MAX).then_some(pause.min(PAUSE_MAX))
+    // Also if the mailer requests a longer one.
+    (attempt < ATTEMPTS_MAX).then_some(pause.min(RETRY_PAUSE_MAX))
 }
 
 /// Logs a send that panicked. Its mail stays leased, and is retried when the lease expires.

@@ -10,7 +10,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     page::PageRequest,
     retry::retry_store,
-    time::Timestamp,
+    time::{LEASE_MAX, Timestamp},
 };
 
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -54,9 +54,12 @@ impl Payments {
     }
 
     async fn reconcile_order(&self, order: &Order) -> Result<()> {
-        let age = self.now().since(order.created_at);
+        let now = self.now();
+        let age = now.since(order.created_at);
         let payment = order.payment.as_ref().filter(|name| self.owns(name));
-        if age < ORDER_AGE_MIN || !is_due(order, age, self.now()) {
+        // A clock that was ahead and was corrected since wrote the order: its age is unknown.
+        let is_ahead = order.created_at > now.plus(LEASE_MAX);
+        if age < ORDER_AGE_MIN && !is_ahead || !is_due(order, age, now) {
             return Ok(());
         }
         if let Some(payment) = payment {
@@ -96,13 +99,14 @@ impl Payments {
     }
 
     /// Reconciles every payment that was refunded or disputed since the last run.
-    /// `since` is the result of that run; the first run goes back a month. Returns the `since` of the next run.
+    /// `since` is the result of that run; the first run, and one after the clock was ahead and was corrected, go back a
+    /// month. Returns the `since` of the next run.
     ///
     /// # Errors
     /// As [`Payments::reconcile_orders`]; the next run starts where this one did.
     pub async fn reconcile_refunds(&self, since: Option<Timestamp>) -> Result<Timestamp> {
         let now = self.now();
-        let since = since.unwrap_or_else(|| now.minus(REFUND_AGE_MAX));
+        let since = since.filter(|since| *since <= now).unwrap_or_else(|| now.minus(REFUND_AGE_MAX));
         let mut failures = FailureCount::default();
         let refunded = self.call_provider(self.provider()?.list_refunds(since)).await?;
         for subject in refunded.into_iter().collect::<HashSet<_>>() {

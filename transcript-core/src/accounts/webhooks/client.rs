@@ -13,7 +13,7 @@ pub struct WebhookPost {
     pub url: String,
     /// Whether the address may be http, and its host a private one.
     pub allow_private: bool,
-    /// The value of the header [`super::SIGNATURE_HEADER`].
+    /// The value of the header [`crate::headers::VERBATIM_SIGNATURE`].
     pub signature: String,
     /// The body: JSON.
     pub body: Vec<u8>,

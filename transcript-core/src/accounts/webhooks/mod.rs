@@ -29,9 +29,6 @@ pub use store::WebhookStore;
 use super::{call_context::CallContext, jobs::AccountJobs};
 use crate::keyed_digest::KeyedDigest;
 
-/// The header of a webhook's signature.
-pub const SIGNATURE_HEADER: &str = "Verbatim-Signature";
-
 /// The webhooks of accounts: their secrets, the log of their deliveries, and the delivery itself.
 ///
 /// Uses the store of events, and the jobs for what an event shows.

@@ -6,7 +6,7 @@ use tokio::task::JoinSet;
 
 use super::{AccountWebhooks, JobEvent, LeasedEvent, WebhookAttempt, WebhookClient, WebhookPost, sign};
 use crate::{
-    accounts::jobs::JobView,
+    accounts::{RETRY_PAUSE_MAX, jobs::JobView},
     debug_fields,
     error::{Error, Result},
     failure_log::FailureLog,
@@ -27,8 +27,6 @@ const STORE_POLICY: StorePolicy =
     StorePolicy { attempt: Duration::from_secs(5), total: Duration::from_secs(10) };
 /// The pause after the first attempt; it doubles each time: 5 s, 10 s, 20 s, …
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
-/// The longest pause.
-const PAUSE_MAX: Duration = Duration::from_secs(3_600);
 /// No attempt begins later than this after the event, except the first.
 const RETRY_TIME: Duration = Duration::from_secs(24 * 3_600);
 /// How long the stop waits for attempts; an interrupted one is repeated.
@@ -190,6 +188,6 @@ impl AccountWebhooks {
 
 /// When the next attempt is due after a failed one; `None` if the event is given up.
 pub(super) fn next_attempt(created_at: Timestamp, attempt: u32, now: Timestamp) -> Option<Timestamp> {
-    let pause = Backoff { first: FIRST_PAUSE, max: PAUSE_MAX }.pause(attempt.saturating_sub(1), 1.0);
+    let pause = Backoff { first: FIRST_PAUSE, max: RETRY_PAUSE_MAX }.pause(attempt.saturating_sub(1), 1.0);
     Some(now.plus(pause)).filter(|next| *next <= created_at.plus(RETRY_TIME))
 }

@@ -19,10 +19,15 @@ use crate::{
 pub trait WebhookStore: fmt::Debug + Send + Sync + 'static {
     /// Leases due events until `lease_until`, at most `limit`.
     ///
+    /// `lease_until` is at most [`LEASE_MAX`](crate::time::LEASE_MAX) after `now`.
+    ///
     /// **Behaviour**
     /// - An account with a leased event is left out, and of each other account one event is leased.
     /// - Events that were never tried come first, then those that are due longest.
     /// - A lease counts as an attempt. When it ends, the event is due again.
+    /// - An event that is due more than [`RETRY_PAUSE_MAX`](crate::accounts::RETRY_PAUSE_MAX) and
+    ///   [`LEASE_MAX`](crate::time::LEASE_MAX) after `now` is due [`LEASE_MAX`](crate::time::LEASE_MAX) after `now`
+    ///   instead: a clock that was ahead and was corrected since stored its time.
     async fn lease_events(
         &self,
         now: Timestamp,
@@ -32,7 +37,8 @@ pub trait WebhookStore: fmt::Debug + Send + Sync + 'static {
 
     /// Ends the attempt of a lease; `false`, without any change, if a later lease has ended it.
     ///
-    /// **Behaviour**: the attempt is recorded; its `next_at` is when the event is due again.
+    /// **Behaviour**: the attempt is recorded; its `next_at` is when the event is due again, after at most
+    /// [`RETRY_PAUSE_MAX`](crate::accounts::RETRY_PAUSE_MAX).
     async fn end_attempt(&self, leased: &LeasedEvent, attempt: WebhookAttempt) -> Result<bool>;
 
     /// The events of a job with their attempts, the oldest first.

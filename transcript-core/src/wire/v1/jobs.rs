@@ -16,7 +16,7 @@ use crate::{
     error::{Error, Result},
     transcript::TrackInfo,
     video::{Platform, VideoId},
-    wire::{LanguageObject, details, lookup::AFTER_SEGMENTS},
+    wire::{AFTER_SEGMENTS, LanguageObject, details},
 };
 
 /// Longest text of a search, in characters.

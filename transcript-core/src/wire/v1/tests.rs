@@ -17,7 +17,7 @@ use crate::{
         VideoMetadata,
     },
     video::{Platform, VideoId},
-    wire::lookup::AFTER_SEGMENTS,
+    wire::AFTER_SEGMENTS,
 };
 
 #[derive(Debug)]

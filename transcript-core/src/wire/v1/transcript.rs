@@ -9,9 +9,8 @@ use crate::{
     transcript::{LanguageTag, TrackInfo, TrackKind, Transcript, VideoDetails},
     video::{Platform, VideoId, VideoLink},
     wire::{
-        ChapterObject, ChunkObject, LanguageObject, V1MetadataObject,
+        AFTER_SEGMENTS, ChapterObject, ChunkObject, LanguageObject, V1MetadataObject,
         details::{self, ViewParts},
-        lookup::AFTER_SEGMENTS,
     },
 };
 

@@ -482,7 +482,7 @@ fn mail_sender_pauses_grow_to_bound_and_end() {
         (1..).map_while(|attempt| pause(attempt, Retry::Backoff)).map(|pause| pause.as_secs()).collect();
     assert_eq!(seconds, [15, 30, 60, 120, 240, 480, 960, 1_920, 3_600, 3_600, 3_600]);
     assert_eq!(pause(1, Retry::Never), None);
-    assert_eq!(pause(1, Retry::After(Duration::from_secs(86_400))), Some(PAUSE_MAX));
+    assert_eq!(pause(1, Retry::After(Duration::from_secs(86_400))), Some(RETRY_PAUSE_MAX));
     assert_eq!(pause(u32::MAX, Retry::Backoff), None);
     assert_eq!(pause(0, Retry::Backoff), Some(FIRST_PAUSE));
 }
