@@ -3,6 +3,7 @@
 use super::{
     CaptionError, CaptionErrorKind, SEGMENTS_MAX, TIME_MAX_MS,
     parsed::{Occurrences, ParsedCaptions, is_unreadable},
+    styling,
     time_marks::{self, TimeMark, TimedLine, UNKNOWN_DURATION},
 };
 use crate::transcript::{LanguageTag, Segment, WORDS_MAX, Word};
@@ -22,6 +23,10 @@ pub(super) struct CueCollector {
     words: usize,
     /// Indices of the segments that are a single word, whose time is that of its segment.
     single_words: Vec<usize>,
+    /// The place on the screen that the last segment's line names.
+    place: Option<i64>,
+    /// Indices of the segments whose line names its place, as in styled captions.
+    placed: Vec<usize>,
     left_out: Occurrences,
     /// Language named by the body.
     pub(super) language: Option<LanguageTag>,
@@ -48,11 +53,14 @@ impl CueCollector {
     }
 
     /// Adds a line with a start and a duration, like [`Self::add_with_duration`], and the times of its parts.
+    ///
+    /// A line that equals the one before it, at the same `place` and time, is a copy in another style and is dropped.
     pub(super) fn add_line(
         &mut self,
         mut line: TimedLine<'_>,
         start: i64,
         duration: i64,
+        place: Option<i64>,
     ) -> Result<(), CaptionError> {
         let (is_word, index) = (line.is_word(), self.segments.len());
         for mark in &mut line.marks {
@@ -60,7 +68,18 @@ impl CueCollector {
         }
         let end = start.saturating_add(duration.max(0));
         self.add_timed(line.text.into_owned(), start, end, &line.marks)?;
-        if is_word && self.segments.len() > index {
+        if self.segments.len() == index {
+            return Ok(());
+        }
+        let is_at_same_place = place.is_some() && place == self.place;
+        self.place = place;
+        if is_at_same_place && matches!(self.segments.as_slice(), [.., before, last] if before == last) {
+            let copy = self.segments.pop();
+            self.words -= copy.map_or(0, |copy| copy.words.len());
+            return Ok(());
+        }
+        self.placed.extend(place.map(|_| index));
+        if is_word {
             self.single_words.push(index);
         }
         Ok(())
@@ -141,6 +160,7 @@ impl CueCollector {
             return Err(CaptionError::malformed("No character of the captions' text can be read."));
         }
         self.add_single_words();
+        styling::merge_frames(&mut self.segments, &self.placed);
         self.segments.sort_by_key(|segment| segment.start_ms);
         time_marks::complete_words(&mut self.segments);
         Ok(ParsedCaptions {

@@ -5,7 +5,8 @@
 //! The text of an event is its segments, joined unchanged: it is neither unescaped nor stripped of tags, because
 //! this format has pens for styles. Events without text are window definitions, and those with `aAppend` only
 //! move the lines up: both are blank and dropped. Times stay unchanged, so neighbouring segments overlap: each
-//! line is shown for two. Fields of an unexpected type count as absent.
+//! line is shown for two. Padding and copies of styling tools are removed; see [`super::styling`]. Fields of an
+//! unexpected type count as absent.
 //!
 //! Recognized speech has one segment for each word, with its offset from the event's start (`tOffsetMs`); the first
 //! has none. Captions written by people have no offsets, hence no words.
@@ -23,6 +24,7 @@ use super::{
     lenient::{
         LenientList, LenientMillis, LenientObject, LenientText, TextItem, accept_other_types, parse_object,
     },
+    styling,
     time_marks::{TimeMark, TimedLine},
 };
 
@@ -40,6 +42,9 @@ struct Json3Event<'a> {
     start: Option<LenientMillis>,
     #[serde(default, rename = "dDurationMs")]
     duration: LenientMillis,
+    /// Number of its window position, which is read like a time.
+    #[serde(default, rename = "wpWinPosId")]
+    place: LenientMillis,
     #[serde(borrow, default, rename = "segs")]
     pieces: Json3Segments<'a>,
 }
@@ -85,7 +90,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Json3Segments<'a> {
                     line.parts += usize::from(!cue_collector::is_blank(&text));
                     let mark = |time_ms| TimeMark { offset: line.text.len(), time_ms };
                     line.marks.extend(offset.0.map(mark));
-                    line.text += text;
+                    line.text += styling::remove_padding(text);
                 }
                 Ok(Json3Segments(line))
             }
@@ -105,7 +110,7 @@ pub(super) fn parse(text: &str) -> Result<CueCollector, CaptionError> {
     for event in events.map_or_else(Vec::new, |events| events.0) {
         // An absent start is the beginning; a start that is not a number is unknown.
         if let Some(start) = event.start.unwrap_or(LenientMillis(Some(0))).0 {
-            cues.add_line(event.pieces.0, start, event.duration.0.unwrap_or(0))?;
+            cues.add_line(event.pieces.0, start, event.duration.0.unwrap_or(0), event.place.0)?;
         } else {
             cues.count_left_out(&event.pieces.0.text);
         }
@@ -190,6 +195,31 @@ mod tests {
             &[("<i>AT&amp;T</i>\n 中😀 ", 1, 0)],
         );
         check("{\"tStartMs\":1,\"segs\":[{\"utf8\":\"a\\u0000b\"}]}", &[("a\u{FFFD}b", 1, 0)]);
+    }
+
+    #[test]
+    fn json3_styling_padding_and_copies_are_removed() {
+        let edge = "{\"utf8\":\"\\u200b\",\"pPenId\":1}";
+        let event = |start, duration, pen| {
+            format!(
+                "{{\"tStartMs\":{start},\"dDurationMs\":{duration},\"wpWinPosId\":4,\"segs\":[{edge},\
+                 {{\"utf8\":\"\\u200b \\u200bla la\\u200b \\u200b\",\"pPenId\":{pen}}},{edge}]}},"
+            )
+        };
+        let blank = format!("{{\"tStartMs\":7,\"segs\":[{edge}]}}");
+        check(
+            &[
+                event(0, 67, 2),
+                event(0, 67, 3),
+                event(67, 933, 4),
+                event(1_000, 67, 2),
+                event(1_067, 500, 2),
+                blank,
+            ]
+            .concat(),
+            &[("la la", 0, 1_067), ("la la", 1_067, 500)],
+        );
+        check("{\"tStartMs\":1,\"segs\":[{\"utf8\":\"คำ\\u200bพูด\"}]}", &[("คำ\u{200B}พูด", 1, 0)]);
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Parsers of caption formats: pure functions that never panic.
 //!
 //! The format is detected from the body, never from a header: platforms have served one format under another's
-//! media type. Text and times stay as the supplier provided them. What a parser removes is markup of its format,
-//! never spoken words; its documentation lists it. A truncated body is an error, not half a transcript. Where a format
-//! has times inside a line, its parts become the words of the segment.
+//! media type. Text and times stay as the supplier provided them. What a parser removes is markup of its format, and
+//! copies of a line that only display it, never spoken words; its documentation lists it. A truncated body is an error,
+//! not half a transcript. Where a format has times inside a line, its parts become the words of the segment.
 //!
 //! ```
 //! let body = b"WEBVTT\n\n00:01.500 --> 00:03.000\n<v Ann>It is <i>so</i> quiet.\n";
@@ -27,6 +27,7 @@ mod rolling;
 mod sniff;
 mod srt;
 mod srv3;
+mod styling;
 mod time_marks;
 mod timedtext;
 mod timing;
@@ -51,8 +52,9 @@ use crate::transcript::{SEGMENTS_MAX, Segment, TIME_MAX_MS};
 
 /// Version of these parsers, stored with every transcript.
 ///
-/// It rises whenever the same body would produce other segments.
-pub const PARSER_VERSION: u32 = 3;
+/// It rises whenever the same body would produce other segments. Stored transcripts stay as they are until they are
+/// refreshed.
+pub const PARSER_VERSION: u32 = 4;
 
 /// Maximum size of a body in bytes: 40 times the size of 50 minutes of word-timed captions.
 pub const BODY_BYTES_MAX: usize = 32 * 1024 * 1024;

@@ -5,14 +5,15 @@
 //! appending paragraph (`a="1"`) only moves the lines up: it is blank and is dropped. Recognized speech has a span for
 //! each word, with its offset from the paragraph's start (`<s t="90">`); the first has none.
 //!
-//! Styling tools pad each line with a zero width space, a space and another zero width space, and put zero
-//! width spaces and byte order marks around every span. Both are removed, the padding as a unit. A zero width
-//! space between two letters of one span stays, because Thai and Khmer are written with it.
+//! Padding and copies of styling tools are removed; see [`super::styling`].
+
+use std::borrow::Cow;
 
 use super::{
     CaptionError,
     cue_collector::CueCollector,
     decimal::milliseconds,
+    styling,
     time_marks::{TimeMark, TimedLine},
     xml::{XmlDocument, XmlElement, XmlNode},
 };
@@ -27,9 +28,10 @@ pub(super) fn parse(text: &str) -> Result<CueCollector, CaptionError> {
             continue;
         }
         let times = times(&element);
+        let place = element.attribute("wp").and_then(|place| place.parse().ok());
         let line = paragraph(&mut document)?;
         if let Some((start, duration)) = times {
-            cues.add_line(line, start, duration)?;
+            cues.add_line(line, start, duration, place)?;
         } else {
             cues.count_left_out(&line.text);
         }
@@ -77,26 +79,9 @@ fn paragraph(document: &mut XmlDocument<'_>) -> Result<TimedLine<'static>, Capti
     Ok(TimedLine { text: words.into(), marks, parts })
 }
 
-const ZERO_WIDTH_SPACE: char = '\u{200B}';
-const PADDING: &str = "\u{200B} \u{200B}";
-
 /// Moves a span's text into the paragraph, without the characters that styling tools add.
 fn push_span(words: &mut String, span: &mut String) {
-    if span.contains([ZERO_WIDTH_SPACE, '\u{FEFF}']) {
-        let span = span.replace('\u{FEFF}', "").replace(PADDING, "\u{200B}");
-        let mut before = None;
-        let mut after = span.chars().skip(1);
-        for c in span.chars() {
-            let next = after.next();
-            let is_inside = before.is_some_and(char::is_alphabetic) && next.is_some_and(char::is_alphabetic);
-            if c != ZERO_WIDTH_SPACE || is_inside {
-                words.push(c);
-            }
-            before = Some(c);
-        }
-    } else {
-        words.push_str(span);
-    }
+    words.push_str(&styling::remove_padding(Cow::Borrowed(span.as_str())));
     span.clear();
 }
 
@@ -178,6 +163,37 @@ mod tests {
             &[("xy", 0, 0)],
         );
         check("<p><s>20</s>&#8203;<s>年 </s>&#8203;<s>\u{200B} a</s></p>", &[("20年  a", 0, 0)]);
+    }
+
+    #[test]
+    fn srv3_copies_at_same_place_are_dropped() {
+        let line = |place: &str, text: &str| format!("<p t=\"1\" d=\"9\"{place}><s>{text}</s></p>");
+        check(
+            &[
+                line(" wp=\"1\"", "shadow"),
+                line(" wp=\"1\" p=\"3\"", "shadow"),
+                line(" wp=\"1\"", "shadow"),
+                // At another place, at none, and with another text.
+                line(" wp=\"2\"", "shadow"),
+                line("", "Yes."),
+                line("", "Yes."),
+                line(" wp=\"2\"", "Yes!"),
+            ]
+            .concat(),
+            &[("shadow", 1, 9), ("shadow", 1, 9), ("Yes.", 1, 9), ("Yes.", 1, 9), ("Yes!", 1, 9)],
+        );
+        check(
+            "<p t=\"0\" d=\"67\" wp=\"1\">fade</p><p t=\"0\" d=\"67\" wp=\"1\">fade</p>\
+             <p t=\"67\" d=\"400\" wp=\"1\">fade</p><p t=\"467\" d=\"67\" wp=\"1\">fade</p>\
+             <p t=\"534\" d=\"400\" wp=\"1\">fade</p>",
+            &[("fade", 0, 534), ("fade", 534, 400)],
+        );
+        // A cue for each word. Only the title names a place.
+        check(
+            "<p t=\"0\" d=\"900\" wp=\"1\">Title</p><p t=\"0\" d=\"90\">no</p><p t=\"90\" d=\"90\">no</p>\
+             <p t=\"180\" d=\"90\">no</p>",
+            &[("Title", 0, 900), ("no", 0, 90), ("no", 90, 90), ("no", 180, 90)],
+        );
     }
 
     #[test]

@@ -7,7 +7,7 @@ use tokio::{runtime::Handle, sync::Semaphore};
 use crate::error::{Error, Result};
 
 /// Texts of fewer bytes are processed inline: that takes less time than a thread switch.
-const INLINE_BYTES: usize = 32 * 1024;
+pub(super) const INLINE_BYTES: usize = 32 * 1024;
 /// Maximum of long texts that answers process at the same time. More would only take CPU time from other work.
 pub(crate) const ANSWERS_MAX: usize = 4;
 /// Maximum of long texts that free searches process at the same time.

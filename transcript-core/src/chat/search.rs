@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{
     Chat, Passage, WordQuery,
     bm25::{Bm25Query, score_all, sort_by_score},
+    cpu_pool::INLINE_BYTES,
     passages,
     search_index::SearchIndex,
 };
@@ -25,6 +26,13 @@ pub struct TranscriptHits {
 }
 
 impl Chat {
+    /// Whether [`Chat::passages`] and [`Chat::search`] wait for others with this transcript, because it is long.
+    ///
+    /// A shorter one is processed at once. Each caller that waits with a long one has it in memory: bound their number.
+    pub fn is_long(transcript: &Transcript) -> bool {
+        text_bytes(transcript) >= INLINE_BYTES
+    }
+
     /// Splits a transcript into passages, on the blocking pool if it is long; see [`passages`].
     ///
     /// Searches have a bound of concurrent work apart from that of answers.
@@ -32,8 +40,7 @@ impl Chat {
     /// # Errors
     /// [`crate::ErrorKind::Unavailable`] if the service is stopping.
     pub async fn passages(&self, transcript: Arc<Transcript>) -> Result<Arc<[Passage]>> {
-        let text_bytes = transcript.segments.iter().map(|segment| segment.text.len()).sum();
-        self.search_pool.work(text_bytes, move || passages(&transcript.segments).into()).await
+        self.search_pool.work(text_bytes(&transcript), move || passages(&transcript.segments).into()).await
     }
 
     /// Finds the passages of a transcript that contain all words of a query, otherwise those that match it best.
@@ -55,6 +62,10 @@ impl Chat {
         let text_bytes = passages.iter().map(|passage| passage.text.len()).sum();
         self.search_pool.work(text_bytes, move || search(&passages, &words, &query, limit)).await
     }
+}
+
+fn text_bytes(transcript: &Transcript) -> usize {
+    transcript.segments.iter().map(|segment| segment.text.len()).sum()
 }
 
 fn search(all: &[Passage], words: &WordQuery, query: &str, limit: usize) -> TranscriptHits {

@@ -44,12 +44,13 @@ pub(super) fn terms(text: &str, mut each: impl FnMut(Term<'_>)) {
     NgramTokenizer::default().split(text, |term, _| each(term));
 }
 
-/// The terms of the archive search: as [`terms`], with the range of each in the text, in characters.
+/// The terms of the archive search: as [`terms`] without [`Term::Stem`], with the range of each in the text, in
+/// characters.
 ///
 /// Katakana are Hiragana, and kana keep their voicing marks. [`terms`] keeps Katakana apart and drops the marks: the
 /// common words of chat are in Hiragana, and folded.
 pub(crate) fn terms_with_ranges(text: &str, each: impl FnMut(Term<'_>, Range<usize>)) {
-    NgramTokenizer { joins_kana: true, ..NgramTokenizer::default() }.split(text, each);
+    NgramTokenizer { for_archive: true, ..NgramTokenizer::default() }.split(text, each);
 }
 
 /// How an unspaced script is split.
@@ -78,7 +79,7 @@ struct NgramTokenizer {
     ngram_script: NgramScript,
     ngram: String,
     /// See [`terms_with_ranges`].
-    joins_kana: bool,
+    for_archive: bool,
 }
 
 impl NgramTokenizer {
@@ -102,7 +103,7 @@ impl NgramTokenizer {
             self.end_run(each);
         } else if is_point(c) {
             // Part of no word: with and without points, a word is the same.
-        } else if let Some(mark) = voicing_mark(c).filter(|_| self.joins_kana) {
+        } else if let Some(mark) = voicing_mark(c).filter(|_| self.for_archive) {
             self.add_voicing(mark);
         } else if let Some(ngram_script) = ngram_script(c).filter(|_| c.is_alphanumeric()) {
             self.end_word(each);
@@ -113,7 +114,7 @@ impl NgramTokenizer {
             match ngram_script {
                 // A syllable counts as one letter, and folding would decompose it.
                 NgramScript::Syllabic => self.run.push(c),
-                NgramScript::Ideographic if self.joins_kana => self.push_kana(c),
+                NgramScript::Ideographic if self.for_archive => self.push_kana(c),
                 _ => fold_char(c, |letter| self.run.push(letter)),
             }
             self.run_positions.resize(self.run.len(), self.position..self.position + 1);
@@ -166,6 +167,16 @@ impl NgramTokenizer {
         }
         let range = self.word_start..self.position;
         each(Term::Word(&self.word, &self.lower), range.clone());
+        if !self.for_archive {
+            self.cut_to_stem();
+            each(Term::Stem(&self.word), range);
+        }
+        self.word.clear();
+        self.lower.clear();
+    }
+
+    /// Makes the word its stem.
+    fn cut_to_stem(&mut self) {
         let letters = self.word.chars().count();
         if letters > STEM_LETTERS {
             let end = self.word.char_indices().nth(STEM_LETTERS).map_or(self.word.len(), |(index, _)| index);
@@ -174,9 +185,6 @@ impl NgramTokenizer {
             self.word.pop();
         }
         self.word.push('*');
-        each(Term::Stem(&self.word), range);
-        self.word.clear();
-        self.lower.clear();
     }
 
     fn end_run(&mut self, each: &mut impl FnMut(Term<'_>, Range<usize>)) {
@@ -264,10 +272,8 @@ mod tests {
         let text = "Ça, l’École! 火山爆发 Ｗide";
         let letters: Vec<char> = text.chars().collect();
         let mut found = Vec::new();
-        terms_with_ranges(text, |term, range| {
-            if !matches!(term, Term::Stem(_)) {
-                found.push(letters.get(range).unwrap().iter().collect::<String>());
-            }
+        terms_with_ranges(text, |_, range| {
+            found.push(letters.get(range).unwrap().iter().collect::<String>());
         });
         assert_eq!(found, ["Ça", "l", "École", "火山", "山爆", "爆发", "火", "山", "爆", "发", "Ｗide"]);
     }

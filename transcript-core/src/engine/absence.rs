@@ -6,7 +6,7 @@ use super::AbsencePolicy;
 use crate::{
     archive::{Absence, TrackSelector},
     supplier::{SupplyError, SupplyReason},
-    time::Timestamp,
+    time::{LEASE_MAX, Timestamp},
     video::VideoId,
 };
 
@@ -44,4 +44,53 @@ pub(super) fn from_failure(
         suppliers_tried,
         until,
     })
+}
+
+/// Whether an absence lasts longer than one that is stored now, by more than [`LEASE_MAX`].
+///
+/// It is void: a clock that was ahead and was corrected since stored it, or a server with other settings.
+pub(super) fn is_too_long(absence: &Absence, policy: &AbsencePolicy, now: Timestamp) -> bool {
+    let AbsencePolicy { no_captions, gone, login } = *policy;
+    let longest = match absence.reason.as_str() {
+        "no_captions" | "no_language" => no_captions,
+        "private" | "removed" | "region" | "payment" => gone,
+        "age" | "members" | "login" | "live" => login,
+        // The start of the video, or an unknown reason.
+        _ => no_captions.max(gone).max(login).max(UPCOMING_MAX),
+    };
+    absence.until > now.plus(longest).plus(LEASE_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::video::Platform;
+
+    #[test]
+    fn absence_of_corrected_clock_is_too_long() {
+        let video = VideoId::new(Platform::YouTube, "dQw4w9WgXcQ").unwrap();
+        let policy = AbsencePolicy::default();
+        let now = Timestamp::from_millis(1_795_132_800_000);
+        let far = now.plus(30 * UPCOMING_MAX);
+        for reason in [
+            SupplyReason::NoCaptions,
+            SupplyReason::NoLanguage(Vec::new()),
+            SupplyReason::Private,
+            SupplyReason::Removed,
+            SupplyReason::Region,
+            SupplyReason::Payment,
+            SupplyReason::Age,
+            SupplyReason::Members,
+            SupplyReason::Login,
+            SupplyReason::Live,
+            SupplyReason::Upcoming(Some(far)),
+        ] {
+            let failure = SupplyError::new(reason, "There is none.");
+            let stored = from_failure(&video, &TrackSelector::Default, &failure, Vec::new(), &policy, now);
+            let absence = stored.unwrap();
+            assert!(!is_too_long(&absence, &policy, now.minus(LEASE_MAX)), "{absence:?}");
+            let corrected = now.minus(LEASE_MAX + Duration::from_millis(1));
+            assert!(is_too_long(&absence, &policy, corrected), "{absence:?}");
+        }
+    }
 }

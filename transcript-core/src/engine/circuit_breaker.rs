@@ -141,16 +141,21 @@ impl CircuitBreaker {
     }
 
     /// Why no call may be made now, and the remaining time; `None` if one may.
+    ///
+    /// A longer time than the longest possible one counts as none: a clock that was ahead and was corrected since set it.
     pub(super) fn remaining_cooldown(&self, now: Timestamp) -> Option<(SupplyReason, Duration)> {
+        let latest = now.plus(self.policy.cooldown_max);
         match &self.state {
-            BreakerState::Open { cooldown, .. } if now < cooldown.expires_at => {
+            BreakerState::Open { cooldown, .. }
+                if now < cooldown.expires_at && cooldown.expires_at <= latest =>
+            {
                 Some((cooldown.reason.clone(), cooldown.expires_at.since(now)))
             }
             // The duration of a trial is unknown: after a while a second one may run at the same time.
             BreakerState::Open { cooldown, trial_started_at: Some(since), .. } => {
                 let alone = self.policy.cooldown.max(TRIAL_ALONE).min(self.policy.cooldown_max);
                 let left = since.plus(alone).since(now);
-                (!left.is_zero()).then(|| (cooldown.reason.clone(), left))
+                (!left.is_zero() && left <= alone).then(|| (cooldown.reason.clone(), left))
             }
             _ => None,
         }

@@ -112,6 +112,16 @@ async fn supplier_timeout_after_short_remainder_keeps_breaker_closed() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn supplier_failure_calls_next_supplier_unless_final() {
+    for (reason, next) in [(SupplyReason::PlatformFault, 1), (SupplyReason::Removed, 0)] {
+        let failure = SupplyError::new(reason.clone(), "It failed.").ambiguous();
+        let both = fixture(10, failure, SupplyError::new(SupplyReason::NoCaptions, "None."));
+        let (failure, first, second) = both.fetch_failure(1).await;
+        assert_eq!((failure.reason(), first, second), (&reason, 1, next));
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn fetch_deadline_without_attempt_is_not_attempted() {
     let skipped = SupplyError::before_request(SupplyReason::NoCaptions, "It is paused.");
     let late = fixture(100, skipped.clone(), skipped);

@@ -259,9 +259,9 @@ impl NoTranscript {
         let charged = match cost_note {
             CostNote::None => None,
             CostNote::NothingCharged => Some("nothing was charged"),
-            CostNote::ChargedWhenReady => {
-                Some("it is charged when it is ready, and your next request gets it")
-            }
+            CostNote::ChargedWhenReady => Some(
+                "if it is in the requested language, it is charged when ready, and your next request gets it",
+            ),
         };
         let none = Self::new(FailureReason::FetchError, work.message(charged)).with_detail("still_working");
         none.with_retry_after(work.retry_after)

@@ -213,8 +213,9 @@ impl Transcripts {
 
     /// Looks a track up in the archive; never fetches.
     ///
-    /// An absence from before a supplier was configured is void and returned as [`FindOutcome::NotFound`]. A language
-    /// without a stored transcript is answered by the best matching known track, if that track is archived.
+    /// An absence from before a supplier was configured, or of a clock that was ahead and was corrected since, is void and
+    /// returned as [`FindOutcome::NotFound`]. A language without a stored transcript is answered by the best matching
+    /// known track, if that track is archived.
     ///
     /// # Errors
     /// As [`Archive::find`].

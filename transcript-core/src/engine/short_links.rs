@@ -16,7 +16,7 @@ use crate::{
     failure_log::FailureLog,
     retry::with_timeout,
     supplier::{LinkResolver, ResolveOutcome, SupplyError, SupplyReason},
-    time::Timestamp,
+    time::{LEASE_MAX, Timestamp},
     video::ShortLink,
 };
 
@@ -43,6 +43,7 @@ struct ShortLinkState {
 #[derive(Debug)]
 struct DeadLink {
     message: String,
+    cached_at: Timestamp,
     expires_at: Timestamp,
 }
 
@@ -50,7 +51,9 @@ impl ShortLinkCache {
     /// Why a link leads to no video, if that is cached.
     fn cached_dead_link(&self, link: &ShortLink, now: Timestamp) -> Option<ResolveOutcome> {
         let state = self.lock();
-        let dead = state.dead.get(link).filter(|dead| now < dead.expires_at)?;
+        // One that was cached in the future is of a clock that was ahead and was corrected since.
+        let is_valid = |dead: &&DeadLink| now < dead.expires_at && dead.cached_at <= now.plus(LEASE_MAX);
+        let dead = state.dead.get(link).filter(is_valid)?;
         Some(ResolveOutcome::NotAVideo(dead.message.clone()))
     }
 
@@ -67,7 +70,8 @@ impl ShortLinkCache {
             }
             dead_by_age.pop_front();
         }
-        dead.insert(link.clone(), DeadLink { message: message.to_owned(), expires_at });
+        let message = message.to_owned();
+        dead.insert(link.clone(), DeadLink { message, cached_at: now, expires_at });
         dead_by_age.push_back((link.clone(), expires_at));
     }
 
@@ -373,6 +377,9 @@ mod tests {
         assert_eq!(fixture.engine.resolve(&link("ZTdead"), false).await, Ok(None));
         assert!(fixture.resolve_concurrently("ZTdead", 1).await[0].is_ok());
         assert_eq!(fixture.requests(), 2);
+        // The clock was ahead.
+        fixture.clock.0.store(HOUR_MS, Ordering::Relaxed);
+        assert_eq!(fixture.engine.resolve(&link("ZTdead"), false).await, Ok(None));
     }
 
     #[tokio::test]

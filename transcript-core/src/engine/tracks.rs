@@ -1,8 +1,8 @@
 //! Archived and known tracks of a video.
 
-use super::{EngineInner, FetchOutcome, NoTranscript, Transcripts};
+use super::{EngineInner, FetchOutcome, NoTranscript, Transcripts, absence::is_too_long};
 use crate::{
-    archive::{ArchivedTrack, FindOutcome, KNOWN_TRACKS_MAX, TrackSelector},
+    archive::{Absence, ArchivedTrack, FindOutcome, KNOWN_TRACKS_MAX, TrackSelector},
     error::Result,
     retry::with_timeout,
     transcript::{TrackInfo, best_track},
@@ -138,10 +138,14 @@ impl EngineInner {
 
     /// What is stored for exactly this selector.
     async fn find_stored(&self, video: &VideoId, selector: &TrackSelector) -> Result<FindOutcome> {
-        let find = self.archive.find(video, selector, self.clock.now());
+        let now = self.clock.now();
+        let find = self.archive.find(video, selector, now);
         let found = with_timeout(self.options.store_timeout, find).await?;
+        let is_void = |absence: &Absence| {
+            self.suppliers.is_void(absence) || is_too_long(absence, &self.options.absence, now)
+        };
         Ok(match found {
-            FindOutcome::Absence(absence) if self.suppliers.is_void(&absence) => FindOutcome::NotFound,
+            FindOutcome::Absence(absence) if is_void(&absence) => FindOutcome::NotFound,
             found => found,
         })
     }

@@ -116,7 +116,7 @@ pub(super) fn document_date(stored: &StoredTranscript) -> Timestamp {
 /// The terms that every row of a transcript has, and by which filters find it.
 pub(super) fn facets(stored: &StoredTranscript) -> [String; 3] {
     let (video, language) = (&stored.transcript.video, &stored.transcript.track.language);
-    [any_term(), language_script_term(language), platform_term(video.platform())]
+    [any_term(), language_script_term(language, language.primary()), platform_term(video.platform())]
 }
 
 impl SearchDocument {

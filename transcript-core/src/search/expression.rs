@@ -124,7 +124,8 @@ impl SearchQuery {
         all.extend(any(filters
             .languages
             .iter()
-            .map(|tag| TermCondition::Term(language_script_term(tag)))
+            .flat_map(|tag| tag.primaries().map(move |primary| language_script_term(tag, primary)))
+            .map(TermCondition::Term)
             .collect()));
         all.extend(any(filters
             .platforms
@@ -307,6 +308,8 @@ mod tests {
     fn expression_word_has_stems_of_its_language() {
         check("cats lang:en", "(cats | ·encat) ··en·latn");
         check("stole lang:en", "(stole | ·enstole | ·ensteal) ··en·latn");
+        check("havnen lang:nb", "(havnen | ·nbhavn | ·nohavn) (··nb·latn | ··no·latn)");
+        check("havnen lang:no", "(havnen | ·nbhavn | ·nohavn) (··no·latn | ··nb·latn)");
         check("\"the cats\" inv*", "'the cats' inv*");
         check("", "");
         check("before:2024", "··all");

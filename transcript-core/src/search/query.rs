@@ -332,7 +332,9 @@ fn has_unordered_run(text: &str) -> bool {
     matches!(unquoted_terms(text).as_slice(), [QueryTerm::Run(_)])
 }
 
-/// Parses a year, a month or a day: its first moment.
+/// Parses a year, a month or a day, also with single digits: its first moment.
+///
+/// [`Timestamp::parse_time_or_date`] has another grammar: with times, and without parts of dates.
 fn parse_day(text: &str) -> Option<Timestamp> {
     let mut parts = text.split('-');
     let year: i16 = parts.next().filter(|year| year.len() == 4)?.parse().ok()?;

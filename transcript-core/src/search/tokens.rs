@@ -170,8 +170,10 @@ pub(super) fn stems_of(folded: &str, lower: &str, languages: &[LanguageTag]) -> 
         Script::Tamil => &TAMIL,
         _ => &[],
     };
-    let is_wanted =
-        |language: &str| languages.is_empty() || languages.iter().any(|wanted| wanted.primary() == language);
+    let is_wanted = |language: &str| {
+        languages.is_empty()
+            || languages.iter().flat_map(LanguageTag::primaries).any(|wanted| wanted == language)
+    };
     candidates
         .iter()
         .filter(|language| is_wanted(language))
@@ -187,10 +189,10 @@ pub(super) fn any_term() -> String {
     format!("{FACET_MARKS}all")
 }
 
-/// The term of transcripts that satisfy a request for a language.
-pub(super) fn language_script_term(language: &LanguageTag) -> String {
+/// The term of transcripts with a primary language, in the script of a language.
+pub(super) fn language_script_term(language: &LanguageTag, primary: &str) -> String {
     let script = language.script().unwrap_or_default().to_ascii_lowercase();
-    format!("{FACET_MARKS}{}{MARK}{script}", language.primary().to_ascii_lowercase())
+    format!("{FACET_MARKS}{}{MARK}{script}", primary.to_ascii_lowercase())
 }
 
 /// The term of transcripts of a platform.
@@ -236,7 +238,7 @@ mod tests {
     #[test]
     fn tokens_stem_has_language() {
         assert_eq!(stem_language(&marked_stem("cat", "en")), Some("en"));
-        for term in [any_term(), language_script_term(&LanguageTag::english()), "cat".to_owned()] {
+        for term in [any_term(), language_script_term(&LanguageTag::english(), "en"), "cat".to_owned()] {
             assert_eq!(stem_language(&term), None, "{term}");
         }
     }

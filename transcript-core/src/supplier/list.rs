@@ -3,6 +3,7 @@
 use std::fmt;
 
 use async_trait::async_trait;
+use serde::{Serialize, Serializer};
 
 use super::SupplyError;
 use crate::{
@@ -15,28 +16,42 @@ use crate::{
 /// When something happened, known to lie between two times.
 ///
 /// Lists name most dates relatively: "2 weeks ago" is a time 14 to 21 days ago.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+///
+/// In JSON the times are RFC 3339 in UTC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct TimeRange {
     /// The earliest possible time.
+    #[serde(serialize_with = "serialize_time")]
     pub earliest: Timestamp,
     /// The latest possible time; that of an exactly known time is also the earliest.
+    #[serde(serialize_with = "serialize_time")]
     pub latest: Timestamp,
 }
 
 /// A video, as a list describes it. `None` is unknown.
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// The JSON has the names of the lookup API: `platform` and `videoId` for the video, `durationSeconds`, and the other
+/// fields in `camelCase`. It lacks what is unknown.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ListedVideo {
     /// The video.
+    #[serde(flatten, serialize_with = "serialize_video")]
     pub video: VideoId,
     /// The title.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// The name of the channel that published it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub author: Option<String>,
     /// The duration in seconds.
+    #[serde(rename = "durationSeconds", skip_serializing_if = "Option::is_none")]
     pub duration_s: Option<u64>,
     /// When it was published. A scheduled video has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub published: Option<TimeRange>,
     /// Whether it is or was live.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub live: Option<LiveStatus>,
     /// Whether it is only for members of its channel.
     pub members_only: bool,
@@ -44,8 +59,24 @@ pub struct ListedVideo {
     pub is_unavailable: bool,
 }
 
+fn serialize_time<S: Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(time)
+}
+
+fn serialize_video<S: Serializer>(video: &VideoId, serializer: S) -> Result<S::Ok, S::Error> {
+    /// The fields of a video in the lookup API.
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct VideoFields<'a> {
+        platform: Platform,
+        video_id: &'a str,
+    }
+
+    VideoFields { platform: video.platform(), video_id: video.id() }.serialize(serializer)
+}
+
 /// Position of the next page of a list. Its content belongs to the lister, which reads it from an earlier process too.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct ListPosition(String);
 
 impl ListPosition {
@@ -72,15 +103,21 @@ impl fmt::Debug for ListPosition {
 }
 
 /// A page of a list.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+///
+/// The JSON has its fields in `camelCase`, the position of the next page as `nextCursor`, and lacks what is `None`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct VideoListPage {
     /// The title of the list: that of a playlist, or the name of a channel.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// The number of videos that the list states, hidden ones included.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub stated_count: Option<u64>,
     /// The videos in the order of the list. A video may occur more than once; a page may have none.
     pub videos: Vec<ListedVideo>,
     /// Position of the next page; `None` at the end.
+    #[serde(rename = "nextCursor", skip_serializing_if = "Option::is_none")]
     pub next: Option<ListPosition>,
     /// On the last page: how many stated videos the list has not shown, such as private ones.
     pub hidden_count: u64,
@@ -103,7 +140,8 @@ impl VideoListPage {
 }
 
 /// Why there is no such list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ListAbsenceReason {
     /// The playlist is private.
     Private,
@@ -123,7 +161,7 @@ names!(ListAbsenceReason {
 });
 
 /// Why there is no such list, for decisions and for people.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ListAbsence {
     /// The reason.
     pub reason: ListAbsenceReason,
@@ -174,4 +212,76 @@ pub trait VideoLister: fmt::Debug + Send + Sync + 'static {
         position: Option<&ListPosition>,
         deadline: Timestamp,
     ) -> Result<ListOutcome, SupplyError>;
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn listed_video_json_has_names_of_lookup_api() {
+        let video = VideoId::new(Platform::YouTube, "dQw4w9WgXcQ").unwrap();
+        let known = ListedVideo {
+            video: video.clone(),
+            title: Some("A title".to_owned()),
+            author: Some("Ann".to_owned()),
+            duration_s: Some(212),
+            published: Some(TimeRange {
+                earliest: Timestamp::from_millis(0),
+                latest: Timestamp::from_millis(86_400_000),
+            }),
+            live: Some(LiveStatus::WasLive),
+            members_only: true,
+            is_unavailable: false,
+        };
+        assert_eq!(
+            serde_json::to_string(&known).unwrap(),
+            concat!(
+                r#"{"platform":"video_site","videoId":"dQw4w9WgXcQ","title":"A title","author":"Ann","#,
+                r#""durationSeconds":212,"#,
+                r#""published":{"earliest":"1970-01-01T00:00:00Z","latest":"1970-01-02T00:00:00Z"},"#,
+                r#""live":"was_live","membersOnly":true,"isUnavailable":false}"#
+            )
+        );
+        let unknown = ListedVideo {
+            video,
+            title: None,
+            author: None,
+            duration_s: None,
+            published: None,
+            live: None,
+            members_only: false,
+            is_unavailable: true,
+        };
+        assert_eq!(
+            serde_json::to_string(&unknown).unwrap(),
+            r#"{"platform":"video_site","videoId":"dQw4w9WgXcQ","membersOnly":false,"isUnavailable":true}"#
+        );
+    }
+
+    #[test]
+    fn list_page_and_absence_json_is_exact() {
+        let page = VideoListPage {
+            title: Some("A list".to_owned()),
+            stated_count: Some(3),
+            videos: Vec::new(),
+            next: ListPosition::new("page 2"),
+            hidden_count: 1,
+        };
+        assert_eq!(
+            serde_json::to_value(page).unwrap(),
+            json!({ "title": "A list", "statedCount": 3, "videos": [], "nextCursor": "page 2", "hiddenCount": 1 })
+        );
+        assert_eq!(
+            serde_json::to_value(VideoListPage::default()).unwrap(),
+            json!({ "videos": [], "hiddenCount": 0 })
+        );
+        for reason in ListAbsenceReason::ALL {
+            let absence = ListAbsence { reason, message: "It is private.".to_owned() };
+            let json = json!({ "reason": reason.as_str(), "message": "It is private." });
+            assert_eq!(serde_json::to_value(absence).unwrap(), json);
+        }
+    }
 }

@@ -77,9 +77,29 @@ impl LanguageTag {
 
     /// Whether a track in `other` satisfies a request for this language.
     ///
-    /// Both need the same primary language and the same likely script, so `zh-Hans` never satisfies `zh-Hant`.
+    /// Both need the same primary language and the same likely script, so `zh-Hans` never satisfies `zh-Hant`. `nb` and
+    /// `no` are the same language.
     pub fn matches(&self, other: &Self) -> bool {
-        self == other || (self.primary() == other.primary() && self.script() == other.script())
+        self == other || (self.compared() == other.compared() && self.script() == other.script())
+    }
+
+    /// The primary languages of tracks that may satisfy a request for this language, as in [`Self::matches`].
+    #[cfg(feature = "search")]
+    pub(crate) fn primaries(&self) -> impl Iterator<Item = &str> {
+        let other = match self.primary() {
+            "nb" => Some("no"),
+            "no" => Some("nb"),
+            _ => None,
+        };
+        [self.primary()].into_iter().chain(other)
+    }
+
+    /// Primary language for comparisons: YouTube lists `no` for the Norwegian that browsers request as `nb`.
+    fn compared(&self) -> &str {
+        match self.primary() {
+            "nb" => "no",
+            primary => primary,
+        }
     }
 
     /// The tag without a region that its language implies: `en-US` is `en`, `pt-BR` is `pt`.
@@ -205,5 +225,7 @@ mod tests {
         assert!(!matches("sr-Latn", "sr"));
         assert!(!matches("en", "de"));
         assert!(matches("und", "und"));
+        assert!(matches("nb-NO", "no") && matches("no", "nb"));
+        assert!(!matches("nn", "no"));
     }
 }

@@ -29,7 +29,6 @@ impl TrackKind {
     }
 
     /// The kind with this [`Self::wire_name`].
-    #[cfg(feature = "lookup")]
     pub(crate) fn from_wire_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.wire_name() == name)
     }

@@ -76,6 +76,8 @@ pub(crate) enum SocialFailure {
     Stale(&'static str),
     /// The HTTP request failed.
     Transport(HttpError),
+    /// X answered guests with this failure, and its service for embedded posts has nothing about the post.
+    Unserved(Box<Self>),
     /// No waiter is left.
     Cancelled,
 }
@@ -117,7 +119,7 @@ impl SocialFailure {
     /// Whether the egress address is the cause, so that another proxy may succeed.
     pub(crate) fn is_route_blocked(&self) -> bool {
         matches!(
-            self,
+            self.cause(),
             Self::BotCheck
                 | Self::LoginWall
                 | Self::PostMissing
@@ -131,13 +133,23 @@ impl SocialFailure {
     ///
     /// Only failures about the address count: one video must not pause the platform for all.
     pub(crate) fn platform_pause(&self) -> Option<Duration> {
-        matches!(self, Self::BotCheck | Self::LoginWall | Self::PostMissing).then_some(BLOCKED_PAUSE)
+        matches!(self.cause(), Self::BotCheck | Self::LoginWall | Self::PostMissing).then_some(BLOCKED_PAUSE)
+    }
+
+    /// The failure of the request that decides.
+    fn cause(&self) -> &Self {
+        match self {
+            Self::Unserved(cause) => cause,
+            other => other,
+        }
     }
 
     /// The supply error to report.
     pub(crate) fn error(&self, platform: Platform) -> SupplyError {
         match self {
             Self::Transport(fault) => fault.supply_error(platform),
+            // The post may be gone, or without a video.
+            Self::Unserved(cause) => cause.error(platform).ambiguous(),
             // Such posts can be created on purpose: they must not open the breaker for the platform.
             Self::Withheld(_) | Self::InReview | Self::Other(_) => {
                 SupplyError::new(self.reason(), self.message(platform.name())).ambiguous()
@@ -162,6 +174,7 @@ impl SocialFailure {
             Self::OtherVideo => SupplyReason::OtherVideo,
             Self::UnreadableCaptions(_) | Self::Unreadable(_) | Self::EmptyPage => SupplyReason::Unreadable,
             Self::Stale(_) => SupplyReason::Stale,
+            Self::Unserved(cause) => cause.reason(),
             Self::Cancelled => SupplyReason::Cancelled,
             // Transient failures and those of the egress address are not stored as an absence.
             Self::InReview | Self::Withheld(_) | Self::Other(_) | Self::Transport(_) => {
@@ -235,6 +248,7 @@ impl SocialFailure {
                 "{name} rejects the request as outdated. The operator can update {setting} or this program."
             ),
             Self::Cancelled => "No waiter is left for this transcript.".to_owned(),
+            Self::Unserved(cause) => cause.message(name),
             Self::Transport(_) => format!("{name} returned no captions."),
         }
     }
@@ -285,6 +299,7 @@ mod tests {
             SocialFailure::from_platform_message(&message),
             SocialFailure::Stale("x.query_id"),
             SocialFailure::Transport(HttpError::Timeout),
+            SocialFailure::Unserved(Box::new(SocialFailure::Forbidden(403))),
             SocialFailure::Cancelled,
         ] {
             let error = failure.error(Platform::TikTok);
@@ -307,10 +322,14 @@ mod tests {
             SocialFailure::EmptyPage,
             SocialFailure::LoginWall,
             SocialFailure::InReview,
+            SocialFailure::Unserved(Box::new(SocialFailure::Stale("x.query_id"))),
         ] {
             let error = failure.error(Platform::Instagram);
             assert!(!error.reason().is_about_video(), "{failure:?}");
-            let perhaps = matches!(failure, SocialFailure::Withheld(_) | SocialFailure::InReview);
+            let perhaps = matches!(
+                failure,
+                SocialFailure::Withheld(_) | SocialFailure::InReview | SocialFailure::Unserved(_)
+            );
             assert_eq!(error.counts_against_supplier(), !perhaps, "{failure:?}");
         }
     }

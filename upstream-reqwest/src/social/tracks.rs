@@ -53,20 +53,19 @@ impl SocialTracks {
         best_track(self.0.iter().map(|track| &track.info), selector)
     }
 
-    /// A substitute for `best` among the untried tracks: in the same language and not translated.
+    /// The best of the untried tracks that may replace `best`: never a translation.
     ///
-    /// The result is archived permanently as the answer to the selector, so it must match the selector too.
+    /// For a language it is in the language of `best`, because the result is archived permanently as the answer to the
+    /// selector. As the default it may be in any.
     fn choose_instead(&self, selector: &TrackSelector, best: usize, tried: &[usize]) -> Option<usize> {
         let language = &self.0.get(best)?.info.language;
-        let indices: Vec<usize> = (0..self.0.len()).filter(|index| !tried.contains(index)).collect();
-        let suits = |index: &usize| {
-            self.0.get(*index).filter(|track| {
-                track.info.kind != TrackKind::Translated && language.matches(&track.info.language)
-            })
+        let suits = |(index, track): &(usize, &SocialTrack)| {
+            let has_language = selector.language().is_none() || language.matches(&track.info.language);
+            !tried.contains(index) && track.info.kind != TrackKind::Translated && has_language
         };
-        let suited: Vec<_> = indices.into_iter().filter(|index| suits(index).is_some()).collect();
-        let infos = suited.iter().filter_map(|index| self.0.get(*index)).map(|track| &track.info);
-        suited.get(best_track(infos, selector)?).copied()
+        let suited: Vec<_> = self.0.iter().enumerate().filter(suits).collect();
+        let next = best_track(suited.iter().map(|(_, track)| &track.info), selector)?;
+        suited.get(next).map(|(index, _)| *index)
     }
 }
 
@@ -127,7 +126,7 @@ pub(crate) async fn supplied(
     Ok(SupplyOutput { transcripts: found, known_tracks: tracks.infos(), metadata })
 }
 
-/// The text of the best track; if it is empty, that of another track in its language.
+/// The text of the best track; if it is empty, that of its substitute.
 async fn first_with_text(
     session: &mut PlatformSession<'_>,
     fetcher: &impl TrackFetcher,
@@ -196,6 +195,14 @@ mod tests {
         let only = tracks(&[("en", Translated, false)]);
         assert_eq!(only.choose(&TrackSelector::Default), None);
         assert_eq!(only.originals().len(), 1);
+    }
+
+    #[test]
+    fn substitute_of_default_may_have_other_language() {
+        let list = tracks(&[("en", Human, false), ("de", Generated, true), ("en", Generated, false)]);
+        assert_eq!(list.choose_instead(&TrackSelector::Default, 0, &[0]), Some(2));
+        assert_eq!(list.choose_instead(&TrackSelector::Default, 0, &[0, 2]), Some(1));
+        assert_eq!(list.choose_instead(&selector("en"), 0, &[0, 2]), None);
     }
 
     #[test]

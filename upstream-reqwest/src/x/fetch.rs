@@ -100,8 +100,9 @@ fn absolute(base: &Url, track: SocialTrack) -> Option<SocialTrack> {
 
 /// Fetches the post as a guest of X's own pages and, if that fails, from the syndication service.
 ///
-/// The guest request is sent once, because the service is the faster retry. After a failure that passes it is repeated
-/// if the service fails too, or has nothing: that may be a post which the service does not serve.
+/// The guest request is sent once, because the service is the faster retry. The service lacks posts and media that
+/// exist: if it fails too, or has nothing, the guest request is repeated after a failure that passes. Any other failure
+/// is returned.
 async fn fetch_post(
     session: &mut PlatformSession<'_>,
     request: &SupplyRequest,
@@ -113,16 +114,14 @@ async fn fetch_post(
         result => return result,
     };
     tracing::debug!(video = %request.video, ?failure, "X guest request failed");
-    let is_passing = failure.is_passing();
-    match syndicated(session, request).await {
+    let has_nothing = match syndicated(session, request).await {
         Ok(Some(post)) => return Ok(post),
-        Ok(None) if is_passing => {}
-        Ok(None) => return Err(SocialFailure::Removed),
+        Ok(None) => true,
         Err(other) if other.is_about_the_post() || other == SocialFailure::Cancelled => return Err(other),
-        Err(_) => {}
-    }
-    if !is_passing {
-        return Err(failure);
+        Err(_) => false,
+    };
+    if !failure.is_passing() {
+        return Err(if has_nothing { SocialFailure::Unserved(Box::new(failure)) } else { failure });
     }
     match as_guest(session, request, options, guest_tokens, Retries::Yes).await {
         Err(last) if !last.is_about_the_post() && last != SocialFailure::Cancelled => Err(failure),
@@ -167,15 +166,14 @@ fn classify_response(response: &HttpResponse, request: &SupplyRequest) -> Result
     }
 }
 
-/// Fetches the post from the syndication service; `None` if that has nothing about it.
+/// Fetches the post from the syndication service; `None` if that has nothing about it, or none of its media.
 async fn syndicated(
     session: &mut PlatformSession<'_>,
     request: &SupplyRequest,
 ) -> Result<Option<XPost>, SocialFailure> {
     let response = session.send(&request::syndicated(&request.video)).await?;
     match response.status {
-        StatusCode::OK if syndication::is_nothing(&response.body) => Ok(None),
-        StatusCode::OK => syndication::interpret(&response.body, &request.video).map(Some),
+        StatusCode::OK => syndication::interpret(&response.body, &request.video),
         StatusCode::NOT_FOUND => Ok(None),
         status @ (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => {
             Err(SocialFailure::Forbidden(status.as_u16()))

@@ -76,16 +76,16 @@ fn digit(value: u64) -> char {
     digit.map_or('0', |&digit| char::from(digit))
 }
 
-/// Whether the service has nothing about a post, which it says of removed posts and of some that it does not serve.
-pub(super) fn is_nothing(body: &[u8]) -> bool {
-    let value = classify::parse_bounded(body);
-    value.is_some_and(|value| value.as_object().is_some_and(serde_json::Map::is_empty))
-}
-
 /// Parses the service's response for the post `requested`.
-pub(super) fn interpret(body: &[u8], requested: &VideoId) -> Result<XPost, SocialFailure> {
+///
+/// `None` if the service has nothing about the post, or lists none of its media: it serves neither every post nor the
+/// media of every post.
+pub(super) fn interpret(body: &[u8], requested: &VideoId) -> Result<Option<XPost>, SocialFailure> {
     let unreadable = || SocialFailure::Unreadable("it is not a post".to_owned());
     let value: Value = classify::parse_bounded(body).ok_or_else(unreadable)?;
+    if value.as_object().is_some_and(serde_json::Map::is_empty) {
+        return Ok(None);
+    }
     match field(&value, "__typename").as_str() {
         Some("TweetTombstone") => return Err(classify::tombstone(&value)),
         Some("Tweet") => {}
@@ -105,7 +105,10 @@ pub(super) fn interpret(body: &[u8], requested: &VideoId) -> Result<XPost, Socia
     let quoted = field(&value, "quoted_tweet");
     let quotes = items(quoted, "mediaDetails", MEDIA_MAX).any(media::is_video);
     let quoted = text(path(quoted, &["id_str"]), 20).filter(|_| quotes);
-    media::choose(&list, details, quoted)
+    if list.is_empty() && quoted.is_none() {
+        return Ok(None);
+    }
+    media::choose(&list, details, quoted).map(Some)
 }
 
 #[cfg(test)]
@@ -138,7 +141,7 @@ mod tests {
         }
     }
 
-    fn read_post(value: &Value) -> Result<XPost, SocialFailure> {
+    fn read_post(value: &Value) -> Result<Option<XPost>, SocialFailure> {
         interpret(value.to_string().as_bytes(), &VideoId::new(Platform::X, "20").unwrap())
     }
 
@@ -148,14 +151,19 @@ mod tests {
             {"content_type": "application/x-mpegURL", "url": "https://video.twimg.com/a.m3u8"}]}});
         let post = json!({"__typename": "Tweet", "id_str": "20", "text": "Slack water https://t.co/a",
             "user": {"name": "Tide", "screen_name": "tide"}, "mediaDetails": [{"type": "photo"}, video]});
-        let read = read_post(&post).unwrap();
+        let read = read_post(&post).unwrap().unwrap();
         assert_eq!(read.details.title.as_deref(), Some("Slack water"));
         assert_eq!(read.playlist.as_deref(), Some("https://video.twimg.com/a.m3u8"));
         let mut quoting = post.clone();
         quoting["mediaDetails"] = json!([]);
         quoting["quoted_tweet"] = json!({"id_str": "19", "mediaDetails": [video]});
         assert_eq!(read_post(&quoting), Err(SocialFailure::Quoted("19".to_owned())));
+        let mut pictures = post.clone();
+        pictures["mediaDetails"] = json!([{"type": "photo"}]);
+        assert_eq!(read_post(&pictures), Err(SocialFailure::NoVideo));
         let mut without = post.clone();
+        without.as_object_mut().unwrap().remove("mediaDetails");
+        assert_eq!(read_post(&without), Ok(None));
         without["user"] = json!(null);
         assert_eq!(read_post(&without), Err(SocialFailure::AccountRemoved));
         let mut other = post;
@@ -165,7 +173,7 @@ mod tests {
 
     #[test]
     fn syndicated_failure_is_classified() {
-        assert!(is_nothing(b"{}") && !is_nothing(b"[]") && !is_nothing(b""));
+        assert_eq!(read_post(&json!({})), Ok(None));
         assert_eq!(
             read_post(&json!({"__typename": "TweetTombstone", "tombstone": {}})),
             Err(SocialFailure::Age)

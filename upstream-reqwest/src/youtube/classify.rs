@@ -151,10 +151,14 @@ fn sentences(playability: &Value) -> Vec<String> {
     let screen = field(playability, "errorScreen");
     let message = field(screen, "playerErrorMessageRenderer");
     let dialog = field(screen, "confirmDialogRenderer");
+    // As yt-dlp 2026.10.26 reads it.
+    let interstitial =
+        field(field(field(screen, "playerInterstitialRenderer"), "content"), "interstitialViewModel");
     let candidates = [field(playability, "reason")]
         .into_iter()
         .chain(items(playability, "messages"))
         .chain([field(message, "reason"), field(message, "subreason")])
+        .chain(["title", "description"].map(|name| field(field(interstitial, name), "content")))
         .chain(items(dialog, "dialogMessages"))
         .chain([field(playability, "reasonTitle")]);
     candidates.filter_map(|candidate| text(candidate, TEXT_MAX)).take(TEXTS_MAX).collect()

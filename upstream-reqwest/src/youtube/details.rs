@@ -70,7 +70,7 @@ fn metadata(value: &Value, microformat: &Value, duration_ms: Option<u64>) -> Vid
     VideoMetadata {
         author_url: author_url(author_id.as_deref(), microformat),
         author_id,
-        published_at: dates.into_iter().flatten().find_map(date),
+        published_at: dates.into_iter().flatten().find_map(Timestamp::parse_time_or_date),
         thumbnail_url: previews.into_iter().find_map(largest_preview),
         live: live_status(value, microformat),
         description,
@@ -85,11 +85,6 @@ fn author_url(id: Option<&str>, microformat: &Value) -> Option<String> {
     let stated = stated.map(|url| url.replacen("http://", "https://", 1));
     let by_id = || profile_url(&format!("{SITE}channel/"), id, "_-");
     stated.filter(|url| url.starts_with(SITE)).or_else(by_id)
-}
-
-/// A time, or a day, which then counts from its beginning in UTC.
-fn date(text: &str) -> Option<Timestamp> {
-    Timestamp::parse(text).or_else(|| Timestamp::parse(&format!("{text}T00:00:00Z")))
 }
 
 fn largest_preview(list: &Value) -> Option<String> {

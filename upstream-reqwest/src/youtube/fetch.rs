@@ -17,13 +17,13 @@ use super::{
     failure::YouTubeFailure,
     player::{self, PlayerOutcome},
     request,
-    tracks::{TrackChoice, YouTubeTrack, YouTubeTrackList},
+    tracks::{TrackChoice, YouTubeTrackList},
 };
 use crate::http::{EgressSession, HttpRequest, HttpResponse};
 
 /// How long the default transcript may delay the requested one.
 const EXTRA_TIMEOUT: Duration = Duration::from_secs(3);
-/// Maximum number of tracks of one language that are read until one has text.
+/// Maximum number of tracks that are read until one has text.
 const EMPTY_TRACKS_MAX: usize = 3;
 
 /// The fetch of a video, in attempts. Each uses one egress route until it is blocked.
@@ -226,7 +226,7 @@ impl<'a> YouTubeFetch<'a> {
         Ok(SupplyOutput { transcripts: found, known_tracks: tracks.infos(), metadata })
     }
 
-    /// The text of a choice; if it is empty, that of another track in its language.
+    /// The text of a choice; if it is empty, that of another track in its language, and then of another default.
     async fn fetch_non_empty(
         &mut self,
         client: &ClientIdentity,
@@ -242,14 +242,9 @@ impl<'a> YouTubeFetch<'a> {
                 }
                 result => return result.map(|segments| (choice, segments)),
             }
-            let untried = |track: &YouTubeTrack| !empty.contains(&track.address);
-            let ungated =
-                tracks.choose_instead(&self.request.selector, |track| untried(track) && !track.gated);
-            choice = match ungated {
-                Some(ungated) => ungated,
-                None if tracks.choose_instead(&self.request.selector, untried).is_some() => {
-                    return Err(YouTubeFailure::Gated);
-                }
+            choice = match tracks.choose_next(&self.request.selector, &empty) {
+                Some(next) if next.gated => return Err(YouTubeFailure::Gated),
+                Some(next) => next,
                 None => return Err(YouTubeFailure::EmptyCaptions),
             };
         }

@@ -42,7 +42,7 @@ pub fn redirect(location: &str) {
 
 /// Reads a response with a page of a list, as each part of a list.
 pub fn list_response(body: &[u8], now: Timestamp) {
-    if let Ok(response) = serde_json::from_slice(body) {
+    if let Some(response) = lists::parse(body) {
         lists::fuzz(&response, now);
     }
 }

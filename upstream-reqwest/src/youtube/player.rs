@@ -304,6 +304,9 @@ mod tests {
                 &screen("playerErrorMessageRenderer", json!({"reason": {"simpleText": reason}})),
                 expect.clone(),
             );
+            let interstitial = json!({"title": {"content": "?"}, "description": {"content": reason}});
+            let interstitial = json!({"content": {"interstitialViewModel": interstitial}});
+            check(&screen("playerInterstitialRenderer", interstitial), expect.clone());
             check(&screen("confirmDialogRenderer", json!({"dialogMessages": [runs]})), expect);
         }
     }

@@ -138,9 +138,31 @@ impl YouTubeTrackList {
     ) -> Option<TrackChoice> {
         let best = self.choose(selector).filter(|best| best.translate_to.is_none())?;
         let language = &best.info.language;
-        let tracks =
-            self.tracks.iter().filter(|track| suits(track) && language.matches(&track.info.language));
-        let tracks: Vec<_> = tracks.cloned().collect();
+        let suits = |track: &YouTubeTrack| suits(track) && language.matches(&track.info.language);
+        self.choose_suitable(selector, suits)
+    }
+
+    /// The next choice after the tracks at the `tried` URLs, which have no text.
+    ///
+    /// It has the language of the best track. After all of these, the default is a track in another language.
+    pub(super) fn choose_next(&self, selector: &TrackSelector, tried: &[String]) -> Option<TrackChoice> {
+        let is_untried = |track: &YouTubeTrack| !tried.contains(&track.address);
+        let is_open = |track: &YouTubeTrack| is_untried(track) && !track.gated;
+        let same_language = self.choose_instead(selector, is_open);
+        let same_language = same_language.or_else(|| self.choose_instead(selector, is_untried));
+        if same_language.is_some() || selector.language().is_some() {
+            return same_language;
+        }
+        let other_language = self.choose_suitable(selector, is_open);
+        other_language.or_else(|| self.choose_suitable(selector, is_untried))
+    }
+
+    fn choose_suitable(
+        &self,
+        selector: &TrackSelector,
+        suits: impl Fn(&YouTubeTrack) -> bool,
+    ) -> Option<TrackChoice> {
+        let tracks: Vec<_> = self.tracks.iter().filter(|track| suits(track)).cloned().collect();
         self.choose_among(&tracks, selector).filter(|choice| choice.translate_to.is_none())
     }
 
@@ -193,9 +215,7 @@ impl YouTubeTrack {
             gated: needs_token(address),
         })
     }
-}
 
-impl YouTubeTrack {
     /// Whether its name says that it has the words of a dubbed version.
     fn is_of_dub(&self) -> bool {
         self.info.name.as_ref().is_some_and(|name| name.to_lowercase().contains("dub"))
@@ -212,8 +232,8 @@ impl TranslationLanguage {
 /// The spoken language, as far as the track list shows it.
 ///
 /// Most reliable is the audio track marked as the original among dubbed ones; then the language of generated captions,
-/// if there is only one; then the track that YouTube shows by default, which is a guess, since it also depends on the
-/// client. The language of a dubbed audio track is never taken for it.
+/// if there is only one. The language of a dubbed audio track is never taken for it, nor that of the captions that
+/// YouTube shows by default: they follow the language of the request, which is English.
 fn spoken_language(list: &Value, tracks: &[YouTubeTrack]) -> Option<LanguageTag> {
     let audio_tracks = || items(list, "audioTracks").take(TRACKS_MAX);
     if let Some(original) = audio_tracks().filter(|audio| !is_dubbed(audio)).find_map(audio_language) {
@@ -224,18 +244,10 @@ fn spoken_language(list: &Value, tracks: &[YouTubeTrack]) -> Option<LanguageTag>
         !track.is_of_dub() && !dubbed.iter().any(|dubbed| dubbed.matches(&track.info.language))
     };
     let generated = |track: &&YouTubeTrack| track.info.kind == TrackKind::Generated;
-    if tracks.iter().any(|track| generated(&track)) {
-        let mut generated = tracks.iter().filter(generated).filter(is_candidate);
-        let first = generated.next()?;
-        let one = generated.all(|track| track.info.language == first.info.language);
-        return one.then(|| first.info.language.clone());
-    }
-    let index =
-        |value: &Value, name| field(value, name).as_u64().and_then(|index| usize::try_from(index).ok());
-    let audio = items(list, "audioTracks").nth(index(list, "defaultAudioTrackIndex").unwrap_or(0));
-    let audio = audio.filter(|audio| !is_dubbed(audio))?;
-    let shown = tracks.get(index(audio, "defaultCaptionTrackIndex")?).filter(is_candidate)?;
-    Some(shown.info.language.clone())
+    let mut generated = tracks.iter().filter(generated).filter(is_candidate);
+    let first = generated.next()?;
+    let is_only = generated.all(|track| track.info.language == first.info.language);
+    is_only.then(|| first.info.language.clone())
 }
 
 /// Whether an audio track is marked as dubbed.
@@ -354,13 +366,14 @@ mod tests {
         let tracks = json!([track("de", "", "u"), track("en", "", "u"), track("fr", "asr", "u")]);
         let written = json!([track("de", "", "u"), track("en-GB", "", "u"), track("en", "", "u")]);
         let dubbed = json!({"audioTracks": [{"audioTrackId": "de-DE.10"}, {"audioTrackId": "en-US.4"}]});
-        let shown = json!({"audioTracks": [{"defaultCaptionTrackIndex": 0}], "defaultAudioTrackIndex": 0});
+        let shown = |index: u8| json!({"audioTracks": [{"defaultCaptionTrackIndex": index}]});
         check(tracks.clone(), dubbed.clone(), &["en"]);
-        check(tracks, shown.clone(), &["fr"]);
+        check(tracks, shown(0), &["fr"]);
         check(written.clone(), dubbed, &["en-GB", "en"]);
-        check(written.clone(), shown, &["de"]);
-        check(written.clone(), json!({}), &[]);
-        check(written, json!({"audioTracks": [{"defaultCaptionTrackIndex": 99}]}), &[]);
+        // Captions that YouTube shows by default are no sign.
+        check(written.clone(), shown(0), &[]);
+        check(json!([track("ja", "", "u"), track("en", "", "u")]), shown(1), &[]);
+        check(written, json!({}), &[]);
         let both = json!([track("en", "asr", "u"), track("es", "asr", "u")]);
         check(both.clone(), json!({"audioTracks": "?"}), &[]);
         // Dubbed audio is never the original, not even as the default or with the only generated captions.

@@ -94,7 +94,7 @@ pub(super) fn classify_exit(status: Option<i32>, errors: &str, platform: Platfor
             _ => YtDlpFailure::Classified(SocialFailure::Transport(HttpError::Status(status, None))),
         };
     }
-    match line.split_once(": ").map(|(_, rest)| without_id(rest)) {
+    match words(line) {
         Some(words) => YtDlpFailure::Classified(SocialFailure::from_platform_message(words)),
         None => {
             let how = status.map_or_else(|| "a signal".to_owned(), |status| format!("exit status {status}"));
@@ -148,6 +148,9 @@ fn classify_line(line: &str) -> Option<YtDlpFailure> {
     let mentions = |parts: &[&str]| parts.iter().any(|part| lower.contains(part));
     let report = |reason, message: &str| Some(YtDlpFailure::Reported(SupplyError::new(reason, message)));
     // Phrases of YouTube only.
+    if mentions(&["music premium"]) {
+        return report(SupplyReason::Members, "The video is only for members of YouTube Music Premium.");
+    }
     if mentions(&["join this channel", "members-only", "members on level"]) {
         return report(SupplyReason::Members, "The video is only for members of its channel.");
     }
@@ -157,7 +160,22 @@ fn classify_line(line: &str) -> Option<YtDlpFailure> {
     if mentions(&["this live event will begin", "premieres in", "premiere will begin"]) {
         return report(SupplyReason::Upcoming(None), "The video has not started yet.");
     }
-    classify_phrase(&mentions).map(YtDlpFailure::Classified)
+    classify_phrase(&mentions).or_else(|| unavailable(line, &lower)).map(YtDlpFailure::Classified)
+}
+
+/// Classifies what YouTube says of an unavailable video.
+///
+/// The same words precede the reason for a removed video, and the one for a client that it blocks or does not serve.
+fn unavailable(line: &str, lower: &str) -> Option<SocialFailure> {
+    const REMOVED: [&str; 6] =
+        ["removed", "terminated", "no longer available", "does not exist", "deleted", "copyright"];
+    let said = ["video unavailable", "video is unavailable"];
+    let (_, reason) = said.into_iter().find_map(|said| lower.split_once(said))?;
+    let is_bare = matches!(reason.trim_matches([' ', '.']), "" | "this video is unavailable");
+    if is_bare || REMOVED.iter().any(|words| reason.contains(words)) {
+        return Some(SocialFailure::Removed);
+    }
+    words(line).map(SocialFailure::from_platform_message)
 }
 
 fn classify_phrase(mentions: &dyn Fn(&[&str]) -> bool) -> Option<SocialFailure> {
@@ -182,7 +200,13 @@ fn classify_phrase(mentions: &dyn Fn(&[&str]) -> bool) -> Option<SocialFailure> 
             SocialFailure::PostMissing,
         ),
         (
-            &["confirm your age", "age-restricted", "nsfw tweet", "comfortable for some audiences"],
+            &[
+                "confirm your age",
+                "age-restricted",
+                "inappropriate for some",
+                "nsfw tweet",
+                "comfortable for some audiences",
+            ],
             SocialFailure::Age,
         ),
         (
@@ -190,11 +214,7 @@ fn classify_phrase(mentions: &dyn Fn(&[&str]) -> bool) -> Option<SocialFailure> 
             SocialFailure::Private,
         ),
         (
-            &[
-                "geo restriction",
-                "not available from your location",
-                "not made this video available in your country",
-            ],
+            &["geo restriction", "not available from your location", "in your country", "in your region"],
             SocialFailure::Region,
         ),
         (
@@ -212,7 +232,12 @@ fn classify_phrase(mentions: &dyn Fn(&[&str]) -> bool) -> Option<SocialFailure> 
             SocialFailure::NoVideo,
         ),
         (
-            &["video has been removed", "video unavailable", "has been terminated", "does not exist"],
+            &[
+                "video has been removed",
+                "has been terminated",
+                "does not exist",
+                "recording is not available",
+            ],
             SocialFailure::Removed,
         ),
         (&["empty media response"], SocialFailure::Withheld(None)),
@@ -235,7 +260,11 @@ fn http_status(lower: &str) -> Option<u16> {
     digits.parse().ok()
 }
 
-/// The message without the extractor's name and the video's id in front: `[TikTok] 76: words`.
+/// The message of a line, without the extractor's name and the video's id in front: `ERROR: [TikTok] 76: words`.
+fn words(line: &str) -> Option<&str> {
+    line.split_once(": ").map(|(_, rest)| without_id(rest))
+}
+
 fn without_id(words: &str) -> &str {
     let Some(rest) = words.strip_prefix('[').and_then(|rest| rest.split_once("] ")) else { return words };
     match rest.1.split_once(": ") {
@@ -266,6 +295,9 @@ mod tests {
                 Region,
             ),
             ("[youtube] x: Video unavailable. This video has been removed by the uploader", Removed),
+            ("[youtube] x: This live stream recording is not available.", Removed),
+            ("[youtube] x: This video is only available to Music Premium members", Members),
+            ("[youtube] x: This video may be inappropriate for some users.", Age),
             ("[Instagram] x: Requested content is not available, rate-limit reached", Throttled(None)),
             ("[TikTok] 7: Unable to solve JS challenge", BotCheck),
             ("[TikTok] 7: TikTok is requiring login for access to this content", Login),
@@ -300,6 +332,42 @@ mod tests {
             *classify_exit(None, "", Platform::Instagram).error(Platform::Instagram).reason(),
             PlatformFault
         );
+    }
+
+    #[test]
+    fn youtube_unavailable_video_is_removed_only_if_it_says_so() {
+        let error = |sentence: &str| {
+            let errors = format!("WARNING: [youtube] {sentence}\nWARNING: No video formats found!\n");
+            explain_missing(&errors, Platform::YouTube).unwrap().error(Platform::YouTube)
+        };
+        for sentence in [
+            "Video unavailable",
+            "Video unavailable. This video is unavailable",
+            "This video is unavailable",
+            "Video unavailable. This video was removed because it was too long",
+            "Video unavailable. This video is no longer available because the uploader has closed their account.",
+            "Video unavailable. This video contains content from SME, who has blocked it on copyright grounds",
+        ] {
+            assert_eq!(*error(sentence).reason(), SupplyReason::Removed, "{sentence}");
+        }
+        for sentence in [
+            "Video unavailable. This video contains content from SME, who has blocked it in your country on \
+             copyright grounds",
+            "Video unavailable. This video is not available in your region",
+        ] {
+            assert_eq!(*error(sentence).reason(), SupplyReason::Region, "{sentence}");
+        }
+        // Of a blocked session, of a client that does not serve the video, and of an embedded player.
+        for sentence in [
+            "Video unavailable. This content isn’t available.",
+            "Video unavailable. This video is not available",
+            "Video unavailable. Playback on other websites has been disabled by the video owner",
+        ] {
+            let error = error(sentence);
+            assert_eq!(*error.reason(), SupplyReason::PlatformFault, "{sentence}");
+            assert!(!error.reason().is_final() && !error.counts_against_supplier(), "{error:?}");
+            assert!(error.message().contains(sentence.trim_end_matches('.')), "{error}");
+        }
     }
 
     #[test]

@@ -7,7 +7,11 @@ use std::{
 };
 
 use tokio::time::Instant;
-use transcript_core::video::{Platform, VideoId, VideoList};
+use transcript_core::{
+    supplier::SupplyRequest,
+    transcript::TrackKind,
+    video::{Platform, VideoId, VideoList},
+};
 
 use crate::{
     http::ProgramEgress,
@@ -57,12 +61,18 @@ pub(super) fn info_command(
     program: &Path,
     egress: &ProgramEgress,
     folder: &Path,
-    video: &VideoId,
+    request: &SupplyRequest,
     deadline: Instant,
 ) -> ProgramCommand {
-    let arguments_of_run =
-        [extractors(video.platform()), "--dump-single-json", "--", &video.address()].map(OsString::from);
-    build_command(program, egress, folder, arguments_of_run.into(), deadline)
+    let video = &request.video;
+    let mut arguments_of_run: Vec<OsString> =
+        vec![extractors(video.platform()).into(), "--dump-single-json".into()];
+    if !request.selector.takes(TrackKind::Translated) {
+        // YouTube's translations of each track into each language: of 40 tracks, 20 MB and ten seconds of Python.
+        arguments_of_run.push("--extractor-args=youtube:skip=translated_subs".into());
+    }
+    arguments_of_run.extend([OsString::from("--"), video.address().into()]);
+    build_command(program, egress, folder, arguments_of_run, deadline)
 }
 
 /// The command that fetches the captions of these keys from the metadata in a file.

@@ -8,7 +8,7 @@ use transcript_core::{
     archive::TrackSelector,
     supplier::{SupplyError, SupplyMonitor, SupplyOutput, SupplyReason, SupplyRequest},
     time::Timestamp,
-    transcript::{Segment, Transcript, best_track, distinct_languages},
+    transcript::{Segment, TrackKind, Transcript, best_track, distinct_languages},
     video::Platform,
 };
 
@@ -16,7 +16,8 @@ use super::{
     NAME,
     classify::{YtDlpFailure, caption_failure, classify_exit, explain_missing},
     command,
-    info::{LiveStatus, YtDlpInfo, YtDlpTrack},
+    info::{LiveStatus, YtDlpInfo},
+    tracks::YtDlpTrack,
 };
 use crate::{
     http::{HttpTransport, ProgramEgress},
@@ -118,7 +119,7 @@ impl YtDlpFetch<'_> {
         request: &SupplyRequest,
     ) -> Result<YtDlpInfo, YtDlpFailure> {
         self.monitor.report_progress("looking", 0, 0);
-        let command = command::info_command(self.program, egress, folder, &request.video, self.deadline);
+        let command = command::info_command(self.program, egress, folder, request, self.deadline);
         let exit = self.run(&command).await?;
         // yt-dlp prints `null` after a failure.
         let info = match exit.status {
@@ -174,7 +175,7 @@ impl YtDlpFetch<'_> {
         let folder = create_folder()?;
         let info = self.fetch_info(egress, folder.path(), request).await?;
         let tracks = info.tracks(request.video.platform());
-        let selected = choose(&tracks, request)?;
+        let selected = choose(&info, &tracks, request)?;
         let input = info.to_input(&request.video, &selected, hosts);
         let input = input.ok_or_else(|| unreadable("its captions are not on a host of the platform"))?;
         let input_file = folder.path().join("given.json");
@@ -254,10 +255,11 @@ fn hosts_for(platform: Platform) -> PlatformHosts {
 }
 
 /// The track for the selector, and the default track if different.
-fn choose<'a>(
-    tracks: &'a [YtDlpTrack],
+fn choose(
+    info: &YtDlpInfo,
+    tracks: &[YtDlpTrack],
     request: &SupplyRequest,
-) -> Result<Vec<&'a YtDlpTrack>, YtDlpFailure> {
+) -> Result<Vec<YtDlpTrack>, YtDlpFailure> {
     let languages = distinct_languages(tracks.iter().map(|track| &track.info)).len();
     if request.video.platform() == Platform::TikTok && languages > 1 {
         // One of them is the original, the others are machine translations of it.
@@ -267,17 +269,20 @@ fn choose<'a>(
     let best_for = |selector: &TrackSelector| {
         best_track(tracks.iter().map(|track| &track.info), selector).and_then(|index| tracks.get(index))
     };
-    let Some(best) = best_for(&request.selector) else {
-        return Err(YtDlpFailure::Classified(match request.selector.language() {
-            Some(_) if !tracks.is_empty() => {
-                SocialFailure::NoLanguage(tracks.iter().map(|track| track.info.clone()).collect())
-            }
-            // A machine translation is never the default.
-            _ => SocialFailure::NoCaptions,
+    let selector = &request.selector;
+    let translation = || match selector.language() {
+        Some(language) if selector.takes(TrackKind::Translated) => info.translation(tracks, language),
+        _ => None,
+    };
+    let Some(best) = best_for(selector).cloned().or_else(translation) else {
+        // The default is one of any tracks: if there are some, a language was selected.
+        return Err(YtDlpFailure::Classified(match tracks.is_empty() {
+            true => SocialFailure::NoCaptions,
+            false => SocialFailure::NoLanguage(tracks.iter().map(|track| track.info.clone()).collect()),
         }));
     };
     // Two tracks with one key would be written to the same file.
-    let default = best_for(&TrackSelector::Default).filter(|default| default.key != best.key);
+    let default = best_for(&TrackSelector::Default).filter(|default| default.key != best.key).cloned();
     Ok([best].into_iter().chain(default).collect())
 }
 

@@ -1,7 +1,12 @@
 //! Entry points of the fuzz targets.
 
+use std::slice;
+
 use serde_json::Value;
-use transcript_core::video::VideoId;
+use transcript_core::{
+    transcript::{LanguageTag, TrackKind},
+    video::VideoId,
+};
 
 use super::lists;
 use super::{
@@ -22,11 +27,13 @@ pub fn info(printed: &[u8], video: &VideoId) {
     assert!(details.metadata.check().is_ok(), "{:?}", details.metadata);
     info.live_status_kind();
     info.has_no_media();
-    let tracks = info.tracks(platform);
+    let mut tracks = info.tracks(platform);
+    assert!(tracks.iter().all(|track| track.info.kind != TrackKind::Translated), "{tracks:?}");
+    tracks.extend(info.translation(&tracks, &LanguageTag::english()));
     for track in &tracks {
         // The key is an argument and a pattern there.
         assert!(!track.key.starts_with('-') && !track.key.contains(['*', '.', ',']), "{}", track.key);
-        let Some(input) = info.to_input(video, &[track], HOSTS) else { continue };
+        let Some(input) = info.to_input(video, slice::from_ref(track), HOSTS) else { continue };
         for list in ["subtitles", "automatic_captions"] {
             let forms = input[list].as_object().into_iter().flat_map(|list| list.values());
             for form in forms.filter_map(Value::as_array).flatten() {

@@ -1,26 +1,25 @@
-//! Metadata that yt-dlp prints: identity of the video, and its captions. No I/O.
+//! Metadata that yt-dlp prints of a video. No I/O.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use transcript_core::{
-    transcript::{LanguageTag, TrackInfo, TrackKind, VideoMetadata},
+    transcript::{LanguageTag, TrackInfo, VideoMetadata},
     video::{Platform, VideoId},
 };
 use url::Url;
 
-use super::{audio, metadata};
+use super::{
+    audio, metadata,
+    tracks::{self, YtDlpTrack},
+};
 use crate::{
     http::is_allowed,
     social::{MediaAddress, TrackDetails},
     x::tweet::decode_entities,
 };
 
-/// Maximum number of tracks read: YouTube translates into about 160 languages.
-const TRACKS_MAX: usize = 1_000;
-/// Maximum length of a track key.
-const KEY_MAX: usize = 40;
 /// Maximum length of a title or name in characters.
 const TEXT_MAX: usize = 500;
 
@@ -52,15 +51,6 @@ pub(super) struct YtDlpInfo {
 /// A field of an unexpected type counts as absent.
 pub fn ytdlp_metadata(json: &[u8], platform: Platform) -> Option<VideoMetadata> {
     YtDlpInfo::read(json).ok().map(|info| info.details(platform).metadata)
-}
-
-/// A track, with the key under which yt-dlp fetches it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct YtDlpTrack {
-    pub(super) info: TrackInfo,
-    pub(super) key: String,
-    /// Whether it is in the list of automatic captions.
-    is_automatic: bool,
 }
 
 /// State of a live stream.
@@ -125,40 +115,32 @@ impl YtDlpInfo {
         }
     }
 
-    /// The tracks, those written by people first.
+    /// The tracks that are no translations, those written by people first.
     pub(super) fn tracks(&self, platform: Platform) -> Vec<YtDlpTrack> {
-        let mut tracks: Vec<YtDlpTrack> = Vec::new();
-        let lists = [(&self.subtitles, false), (&self.automatic_captions, true)];
-        for (list, is_automatic) in lists {
-            for (key, forms) in list.as_object().into_iter().flatten().take(TRACKS_MAX) {
-                let Some(kind) = kind(platform, key, forms, is_automatic) else { continue };
-                let Some(language) = language(platform, key) else { continue };
-                let info = TrackInfo::new(language, kind);
-                if !tracks.iter().any(|track| track.info.is_same(&info)) {
-                    tracks.push(YtDlpTrack { info, key: key.clone(), is_automatic });
-                }
+        let mut tracks = tracks::read(platform, &self.subtitles, &self.automatic_captions);
+        if let Some(spoken) = self.spoken_language(&tracks) {
+            for TrackInfo { language, name, original, .. } in tracks.iter_mut().map(|track| &mut track.info) {
+                let is_of_dub = name.as_ref().is_some_and(|name| name.to_lowercase().contains("dub"));
+                *original = spoken.matches(language) && !is_of_dub;
             }
         }
-        let spoken = self.spoken_language(&tracks);
-        for track in tracks.iter_mut().filter(|track| track.info.kind != TrackKind::Translated) {
-            track.info.original = spoken.as_ref().is_some_and(|spoken| spoken.matches(&track.info.language));
-        }
         tracks
+    }
+
+    /// YouTube's translation into a language, of the best of these tracks that it translates.
+    pub(super) fn translation(&self, tracks: &[YtDlpTrack], language: &LanguageTag) -> Option<YtDlpTrack> {
+        tracks::translation(&self.automatic_captions, tracks, language)
     }
 
     /// Metadata with only these tracks and URLs on known hosts, as input for yt-dlp.
     ///
     /// `None` if a track has no such URL. The video's own URL is omitted: with it yt-dlp would start again when the
     /// tracks fail, and fetch any URL in the new metadata.
-    pub(super) fn to_input(&self, video: &VideoId, tracks: &[&YtDlpTrack], hosts: &[&str]) -> Option<Value> {
+    pub(super) fn to_input(&self, video: &VideoId, tracks: &[YtDlpTrack], hosts: &[&str]) -> Option<Value> {
         let mut lists: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
         for track in tracks {
-            let (name, list) = match track.is_automatic {
-                false => ("subtitles", &self.subtitles),
-                true => ("automatic_captions", &self.automatic_captions),
-            };
-            let forms = list.get(&track.key).and_then(Value::as_array)?;
-            let known: Vec<_> = forms.iter().filter(|form| is_known(form, hosts)).cloned().collect();
+            let name = if track.is_automatic { "automatic_captions" } else { "subtitles" };
+            let known: Vec<_> = track.forms.iter().filter(|form| is_known(form, hosts)).cloned().collect();
             if known.is_empty() {
                 return None;
             }
@@ -204,8 +186,7 @@ impl YtDlpInfo {
         if let Some(language) = self.language.as_str().and_then(|tag| LanguageTag::parse(tag).ok()) {
             return Some(language);
         }
-        let mut automatic =
-            tracks.iter().filter(|track| track.is_automatic && track.info.kind == TrackKind::Generated);
+        let mut automatic = tracks.iter().filter(|track| track.is_automatic);
         let first = &automatic.next()?.info.language;
         automatic.all(|track| track.info.language == *first).then(|| first.clone())
     }
@@ -228,39 +209,6 @@ fn milliseconds(seconds: f64) -> u64 {
     (seconds * 1_000.0).round() as u64
 }
 
-/// The origin of a track; `None` if it is not a caption track.
-fn kind(platform: Platform, key: &str, forms: &Value, is_automatic: bool) -> Option<TrackKind> {
-    let forms = forms.as_array()?;
-    let first = forms.iter().find_map(|form| form.get("url").and_then(Value::as_str));
-    // The key is an argument and a pattern there, so characters with a meaning in patterns are rejected.
-    let is_name = |key: &str| {
-        let ends_well = key.bytes().next().is_some_and(|c| c.is_ascii_alphanumeric());
-        ends_well
-            && key.len() <= KEY_MAX
-            && key.bytes().all(|c| c.is_ascii_alphanumeric() || b"_-".contains(&c))
-    };
-    // `all` selects every track.
-    if !is_name(key) || matches!(key, "all" | "live_chat") {
-        return None;
-    }
-    match platform {
-        Platform::YouTube if is_automatic => {
-            let url = Url::parse(first?).ok()?;
-            let is_translated = url.query_pairs().any(|(name, _)| name == "tlang");
-            Some(if is_translated { TrackKind::Translated } else { TrackKind::Generated })
-        }
-        Platform::YouTube => Some(TrackKind::Human),
-        // yt-dlp does not distinguish the creator's captions from generated ones there.
-        Platform::TikTok | Platform::Instagram | Platform::X => Some(TrackKind::Generated),
-    }
-}
-
-fn language(platform: Platform, key: &str) -> Option<LanguageTag> {
-    let tag = LanguageTag::parse(key.strip_suffix("-orig").unwrap_or(key)).ok()?;
-    // TikTok adds a region to every language, whatever the speaker's.
-    Some(if platform == Platform::TikTok { tag.without_likely_region() } else { tag })
-}
-
 fn is_known(form: &Value, hosts: &[&str]) -> bool {
     let url = form.get("url").and_then(Value::as_str).and_then(|url| Url::parse(url).ok());
     url.is_some_and(|url| is_allowed(&url, hosts))
@@ -278,55 +226,29 @@ mod tests {
         json!([{"ext": "json3", "url": url}])
     }
 
-    fn names(info: &YtDlpInfo, platform: Platform) -> Vec<(String, &'static str, bool, String)> {
-        let of = |track: &YtDlpTrack| {
-            (
-                track.info.language.to_string(),
-                track.info.kind.as_str(),
-                track.info.original,
-                track.key.clone(),
-            )
-        };
-        info.tracks(platform).iter().map(of).collect()
-    }
-
     fn read(value: &Value) -> YtDlpInfo {
         YtDlpInfo::read(value.to_string().as_bytes()).unwrap()
     }
 
-    #[test]
-    fn youtube_translation_differs_from_generated() {
-        let at = |query: &str| form(&format!("https://www.youtube.com/api/timedtext?v=x&{query}"));
-        let info = read(&json!({
-            "id": "vb-tracks-0",
-            "subtitles": {"en-GB": at("lang=en-GB"), "live_chat": at("")},
-            "automatic_captions": {
-                "de-orig": at("kind=asr&lang=de"), "de": at("kind=asr&lang=de"),
-                "fr": at("kind=asr&lang=de&tlang=fr"), "zh-Hans": at("kind=asr&lang=de&tlang=zh-Hans"),
-            },
-        }));
-        let expect = [
-            ("en-GB", "human", false, "en-GB"),
-            ("de", "generated", true, "de"),
-            ("fr", "translated", false, "fr"),
-            ("zh-Hans", "translated", false, "zh-Hans"),
-        ];
-        let expect =
-            expect.map(|(tag, kind, original, key)| (tag.to_owned(), kind, original, key.to_owned()));
-        assert_eq!(names(&info, Platform::YouTube), expect);
+    /// The languages of the tracks in the spoken language.
+    fn originals(info: &Value) -> Vec<String> {
+        let tracks = read(info).tracks(Platform::YouTube);
+        let tracks = tracks.into_iter().filter(|track| track.info.original);
+        tracks.map(|track| track.info.language.to_string()).collect()
     }
 
     #[test]
     fn youtube_dubbed_language_is_not_original() {
         let at = |query: &str| form(&format!("https://www.youtube.com/api/timedtext?v=x&{query}"));
         let automatic = json!({"en": at("kind=asr&lang=en"), "es": at("kind=asr&lang=es")});
+        let captions =
+            json!({"en-GB": at("lang=en-GB"), "en-AbC1dEf2_Gh": at("name=English+(dubbed)&lang=en")});
         let formats = json!([{"language": "es", "language_preference": 5}, {"language": "en-US", "language_preference": 10}]);
-        let originals = |more: Value| -> Vec<String> {
-            let mut info = json!({"id": "vb-tracks-0", "automatic_captions": automatic, "subtitles": {"en-GB": at("lang=en-GB")}});
+        let originals = |more: Value| {
+            let mut info =
+                json!({"id": "vb-tracks-0", "automatic_captions": automatic, "subtitles": captions});
             info.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-            let tracks = read(&info).tracks(Platform::YouTube);
-            let tracks = tracks.into_iter().filter(|track| track.info.original);
-            tracks.map(|track| track.info.language.to_string()).collect()
+            originals(&info)
         };
         assert_eq!(originals(json!({"language": "es", "formats": formats})), ["en-GB", "en"]);
         assert_eq!(originals(json!({"language": "es"})), ["es"]);
@@ -334,28 +256,26 @@ mod tests {
     }
 
     #[test]
-    fn track_key_with_pattern_characters_is_skipped() {
-        let at = || form("https://video.twimg.com/a.m3u8");
-        let keys = [
-            "all",
-            "-en",
-            "en.*",
-            "e|n",
-            "en,de",
-            "--exec",
-            "",
-            "live_chat",
-            "_en",
-            "e\nn",
-            "not a language",
-        ];
-        let mut list: Map<String, Value> = keys.iter().map(|key| ((*key).to_owned(), at())).collect();
-        list.insert("en".to_owned(), at());
-        list.insert("xx".to_owned(), json!("no list"));
-        let info = read(
-            &json!({"id": "1", "subtitles": list, "automatic_captions": 7, "title": 5, "duration": "x"}),
-        );
-        assert_eq!(names(&info, Platform::X), [("en".to_owned(), "generated", false, "en".to_owned())]);
+    fn youtube_only_generated_language_is_original() {
+        let at = |query: &str| form(&format!("https://www.youtube.com/api/timedtext?v=x&{query}"));
+        let captions = json!({"de": at("lang=de"), "en": at("lang=en")});
+        let automatic = json!({
+            "de": at("kind=asr&lang=de"), "de-orig": at("kind=asr&lang=de"),
+            "fr": at("kind=asr&lang=de&tlang=fr"), "en-en": at("lang=en"), "fr-en": at("lang=en&tlang=fr-en"),
+        });
+        let info = json!({"id": "vb-tracks-0", "subtitles": captions, "automatic_captions": automatic});
+        assert_eq!(originals(&info), ["de", "de"]);
+        // yt-dlp's translation of a track into its own language is no generated track.
+        let automatic = json!({"en-en": at("lang=en"), "fr-en": at("lang=en&tlang=fr-en")});
+        let info = json!({"subtitles": {"en": at("lang=en")}, "automatic_captions": automatic});
+        assert!(originals(&info).is_empty());
+    }
+
+    #[test]
+    fn info_field_of_unexpected_type_is_absent() {
+        let info =
+            read(&json!({"id": "1", "subtitles": 7, "automatic_captions": [], "title": 5, "duration": "x"}));
+        assert!(info.tracks(Platform::X).is_empty());
         assert_eq!(info.details(Platform::X), TrackDetails::default());
     }
 
@@ -373,7 +293,7 @@ mod tests {
             let info = read(&json!({"id": "9", "display_id": "20", "subtitles": {"en": form(url)}}));
             assert!(info.is_of(&post) && !info.is_of(&video(Platform::X, "21")));
             let tracks = info.tracks(Platform::X);
-            let to_input = info.to_input(&post, &tracks.iter().collect::<Vec<_>>(), &hosts);
+            let to_input = info.to_input(&post, &tracks, &hosts);
             assert_eq!(to_input.is_some(), expect, "{url}");
         }
     }

@@ -12,6 +12,7 @@ mod media;
 mod metadata;
 #[cfg(test)]
 mod tests;
+mod tracks;
 
 use std::{
     path::{Path, PathBuf},

@@ -137,6 +137,21 @@ fn breaker_after_cooldown_admits_one_trial_at_a_time() {
 }
 
 #[test]
+fn breaker_of_corrected_clock_admits_trial() {
+    let mut breaker = breaker();
+    for number in 0..3 {
+        record_result(&mut breaker, &video(number), fails(), false, at(86_400));
+    }
+    check_denied(&mut breaker, 86_400, 30);
+    check_permitted(&mut breaker, 86_430, true);
+    // The cooldown and the trial are those of a clock that was a day ahead.
+    check_permitted(&mut breaker, 0, true);
+    check_denied(&mut breaker, 0, 30);
+    assert!(record_result(&mut breaker, &video(1), fails(), true, at(1)).is_some());
+    check_denied(&mut breaker, 1, 60);
+}
+
+#[test]
 fn breaker_failed_trial_doubles_cooldown_up_to_max() {
     let mut breaker = open_since_0(&SupplyReason::Timeout);
     let mut now = 30;

@@ -43,10 +43,14 @@ pub(super) fn read_item(item: &Value, now: Timestamp) -> ListItem {
         return ListItem::Unknown;
     };
     let video = match kind.as_str() {
-        "lockupViewModel" if field(body, "contentType") != "LOCKUP_CONTENT_TYPE_VIDEO" => {
-            return if field(body, "contentType").is_string() { ListItem::Other } else { ListItem::Unknown };
-        }
-        "lockupViewModel" => lockup(body, now),
+        "lockupViewModel" => match field(body, "contentType").as_str() {
+            Some("LOCKUP_CONTENT_TYPE_VIDEO") => lockup(body, now),
+            // A type of another name may be that of videos.
+            Some(
+                "LOCKUP_CONTENT_TYPE_PLAYLIST" | "LOCKUP_CONTENT_TYPE_PODCAST" | "LOCKUP_CONTENT_TYPE_ALBUM",
+            ) => return ListItem::Other,
+            _ => None,
+        },
         "playlistVideoRenderer" | "videoRenderer" | "gridVideoRenderer" | "compactVideoRenderer" => {
             renderer(body, now)
         }

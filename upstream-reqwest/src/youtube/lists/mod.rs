@@ -44,6 +44,10 @@ const REQUESTS_MAX: u32 = 12;
 const MOVES_MAX: u32 = 3;
 /// How often a page is requested if YouTube answers that there is nothing, as it does now and then.
 const TRIES: u32 = 2;
+/// Maximum number of `{`, `[` and `,` in a response, which as [`Value`] takes at most 100 MB with them.
+///
+/// The largest recorded page, with 100 videos, has 20,100.
+const SEPARATORS_MAX: usize = 150_000;
 
 /// The playlists, channels and searches of YouTube.
 ///
@@ -304,16 +308,16 @@ impl PageRequests<'_> {
         if let Some(failure) = response.location.as_ref().and_then(classify::classify_redirect) {
             return Err(failure.into());
         }
-        match (serde_json::from_slice(&response.body), response.status) {
-            (Ok(json), status) if status.is_success() => Ok(json),
+        match (parse(&response.body), response.status) {
+            (Some(json), status) if status.is_success() => Ok(json),
             (_, StatusCode::FORBIDDEN) => Err(YouTubeFailure::Forbidden.into()),
-            (Err(_), status) => {
+            (None, status) => {
                 let page = classify::page(&response.body).map(PageFailure::from);
                 let unknown =
                     if status.is_success() { PageFailure::Unknown } else { PageFailure::Status(status) };
                 Err(page.unwrap_or(unknown))
             }
-            (Ok(_), status) => Err(PageFailure::Status(status)),
+            (Some(_), status) => Err(PageFailure::Status(status)),
         }
     }
 }
@@ -428,6 +432,12 @@ fn removed(message: &str) -> ListAbsence {
 
 pub(crate) fn no_tab() -> ListAbsence {
     absence(ListAbsenceReason::NoTab, "This channel has no videos of this kind: it lacks the tab.")
+}
+
+/// Parses a response; `None` if it is not JSON, or has too many values for memory.
+pub(super) fn parse(body: &[u8]) -> Option<Value> {
+    let is_bounded = memchr::memchr3_iter(b'{', b'[', b',', body).count() <= SEPARATORS_MAX;
+    is_bounded.then(|| serde_json::from_slice(body).ok()).flatten()
 }
 
 /// A pause, a quarter longer or shorter at random.

@@ -171,7 +171,14 @@ async fn list_of_mixed_layouts_is_read_to_its_end() {
 
 #[tokio::test]
 async fn empty_list_is_proved() {
+    let of_type = |kind: &str| {
+        let mut item = lockup(1, "", &[]);
+        item["lockupViewModel"]["contentType"] = json!(format!("LOCKUP_CONTENT_TYPE_{kind}"));
+        playlist("3 views", &[item])
+    };
     for (response, is_empty) in [
+        (of_type("PLAYLIST"), true),
+        (of_type("NEW_VIDEO"), false),
         (playlist("No videos", &[]), true),
         (playlist("3 views", &[json!({"messageRenderer": {"text": {"simpleText": "None."}}})]), true),
         (playlist("3 videos", &[]), false),
@@ -189,6 +196,20 @@ async fn empty_list_is_proved() {
                 assert_eq!(*error.reason(), SupplyReason::Unreadable, "{response}");
             }
         }
+    }
+}
+
+#[tokio::test]
+async fn page_with_too_many_values_is_unreadable() {
+    for (values, is_read) in [(100_000, true), (200_000, false)] {
+        let mut page = playlist("1 video", &[old(1)]);
+        page["filler"] = json!(vec![0; values]);
+        let (pages, failure) = read(&platform(vec![page]).await, PLAYLIST).await;
+        assert_eq!(ids(&pages).len(), usize::from(is_read), "{values} values: {failure:?}");
+        let error = failure.map(Result::unwrap_err);
+        assert_eq!(error.is_none(), is_read, "{values} values");
+        let is_named = |error: &SupplyError| error.message().contains("unknown format");
+        assert!(error.as_ref().is_none_or(is_named), "{error:?}");
     }
 }
 

@@ -205,3 +205,18 @@ async fn supply_empty_track_is_replaced_in_same_language() {
         assert_eq!(result, expect.map(str::to_owned), "{selector} {more}");
     }
 }
+
+#[tokio::test]
+async fn supply_language_without_text_leaves_default_to_others() {
+    let script = |request: &SeenRequest, _| match client(request) {
+        Some(_) => player(&[track("en", "", ""), track("de", "asr", "")]),
+        None if request.line.contains("lang=en") => reply(200, "", r#"{"events":[]}"#),
+        None => captions_reply("das Rad"),
+    };
+    let platform = FakePlatform::start(script).await;
+    let supplied = supply(&platform, "default").await.unwrap();
+    assert_eq!(texts(&supplied), ["das Rad"]);
+    assert_eq!(supplied.transcripts[0].track.language.as_str(), "de");
+    let platform = FakePlatform::start(script).await;
+    assert_eq!(reason(supply(&platform, "en").await), SupplyReason::NoCaptions);
+}
