@@ -8,7 +8,7 @@ use http::{
 };
 use reqwest::Client;
 use serde_json::json;
-use transcript_core::{Error, Result, debug_fields};
+use transcript_core::{Error, Result, debug_fields, headers::SURROGATE_KEY};
 
 use crate::http::{bearer, build_service_client};
 
@@ -16,8 +16,6 @@ use crate::http::{bearer, build_service_client};
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Timeout of a call.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Header of the keys, separated by spaces.
-const SURROGATE_KEY: &str = "surrogate-key";
 
 /// Options of [`PurgeHook`].
 #[derive(Clone, PartialEq, Eq)]

@@ -10,7 +10,8 @@ use http::header::CONTENT_TYPE;
 use reqwest::Client;
 use transcript_core::{
     Error, Result,
-    accounts::webhooks::{SIGNATURE_HEADER, WebhookClient, WebhookPost, check_callback_url},
+    accounts::webhooks::{WebhookClient, WebhookPost, check_callback_url},
+    headers::VERBATIM_SIGNATURE,
 };
 
 use crate::http::{HttpError, build_webhook_client};
@@ -54,7 +55,7 @@ impl HttpWebhookClient {
         let request = client
             .post(&post.url)
             .header(CONTENT_TYPE, "application/json")
-            .header(SIGNATURE_HEADER, post.signature)
+            .header(VERBATIM_SIGNATURE, post.signature)
             .body(post.body);
         // The body of the response is not read.
         match request.send().await {

@@ -11,18 +11,32 @@ use flate2::{bufread, write};
 use http::{HeaderMap, HeaderValue, header};
 use reqwest::Response;
 
-use super::HttpError;
+use super::{
+    HttpError,
+    body_budget::{BodyBudget, BodyShare, UNCOUNTED_BYTES},
+};
 
 /// The requested encoding: every platform supports it, and none of theirs decompresses faster.
 pub(super) const ACCEPTED: HeaderValue = HeaderValue::from_static("gzip");
 
-/// Compressed bodies up to this size are decompressed in one pass, in bytes.
+/// Bodies up to this size, as sent, are read whole and then decompressed in one pass, in bytes.
 const ONE_PASS_MAX: usize = 128 << 10;
 /// Compressed bytes per step. A malicious body expands by at most a factor of 1000.
 pub(super) const STEP_BYTES: usize = 4 << 10;
 
+/// As [`read_counted`], without a budget: for services that the operator configured.
+pub(crate) async fn read(response: Response, max: usize) -> Result<Bytes, HttpError> {
+    read_counted(response, max, None).await
+}
+
 /// Reads and decompresses the whole body; [`HttpError::TooLarge`] as soon as it exceeds `max`.
-pub(crate) async fn read(mut response: Response, max: usize) -> Result<Bytes, HttpError> {
+///
+/// [`HttpError::Busy`] as soon as it needs more memory than the budget has left.
+pub(super) async fn read_counted(
+    mut response: Response,
+    max: usize,
+    budget: Option<&BodyBudget>,
+) -> Result<Bytes, HttpError> {
     let is_compressed = is_gzip(response.headers())?;
     // The announced length is checked first to avoid a useless read. The received bytes are counted as well,
     // since the announcement may be wrong. Compression makes nothing much longer.
@@ -38,8 +52,8 @@ pub(crate) async fn read(mut response: Response, max: usize) -> Result<Bytes, Ht
         if length > max {
             return Err(HttpError::TooLarge);
         }
-        if is_compressed && large.is_none() && received.len() + chunk.len() > ONE_PASS_MAX {
-            let buffer = large.insert(BodyBuffer::new(true));
+        if large.is_none() && received.len() + chunk.len() > ONE_PASS_MAX {
+            let buffer = large.insert(BodyBuffer::new(is_compressed, budget));
             buffer.add(&std::mem::take(&mut received), max)?;
         }
         match &mut large {
@@ -49,30 +63,46 @@ pub(crate) async fn read(mut response: Response, max: usize) -> Result<Bytes, Ht
     }
     match large {
         Some(large) => large.finish(max),
-        None if is_compressed => inflate(&received, max),
+        None if is_compressed => inflate(&received, max, budget),
         None => Ok(received.freeze()),
     }
 }
 
-/// A body that is decompressed while it arrives.
-pub(super) enum BodyBuffer {
+/// A body that is read in steps, and decompressed while it arrives.
+pub(super) struct BodyBuffer {
+    content: BodyContent,
+    share: BodyShare,
+}
+
+enum BodyContent {
     Plain(Vec<u8>),
-    Packed { decoder: Box<write::GzDecoder<Vec<u8>>>, is_empty: bool },
+    Packed { decoder: Box<write::GzDecoder<Vec<u8>>>, received: usize },
+}
+
+impl BodyContent {
+    /// The content so far, at the end of what is read.
+    fn into_bytes(self) -> Vec<u8> {
+        match self {
+            Self::Plain(body) => body,
+            Self::Packed { mut decoder, .. } => std::mem::take(decoder.get_mut()),
+        }
+    }
 }
 
 impl BodyBuffer {
-    pub(super) fn new(is_packed: bool) -> Self {
-        match is_packed {
-            true => Self::Packed { decoder: Box::new(write::GzDecoder::new(Vec::new())), is_empty: true },
-            false => Self::Plain(Vec::new()),
-        }
+    pub(super) fn new(is_packed: bool, budget: Option<&BodyBudget>) -> Self {
+        let content = match is_packed {
+            true => BodyContent::Packed { decoder: Box::new(write::GzDecoder::new(Vec::new())), received: 0 },
+            false => BodyContent::Plain(Vec::new()),
+        };
+        Self { content, share: BodyShare::new(budget) }
     }
 
     /// The content so far.
     pub(super) fn bytes(&self) -> &Vec<u8> {
-        match self {
-            Self::Plain(body) => body,
-            Self::Packed { decoder, .. } => decoder.get_ref(),
+        match &self.content {
+            BodyContent::Plain(body) => body,
+            BodyContent::Packed { decoder, .. } => decoder.get_ref(),
         }
     }
 
@@ -90,41 +120,44 @@ impl BodyBuffer {
     /// Adds at most [`STEP_BYTES`] received bytes. The last bytes of their content may appear only after more input or
     /// the end.
     pub(super) fn add_step(&mut self, mut step: &[u8]) -> Result<(), HttpError> {
-        let (decoder, is_empty) = match self {
-            Self::Plain(body) => {
+        let received = match &mut self.content {
+            BodyContent::Plain(body) => {
                 body.extend_from_slice(step);
-                return Ok(());
+                body.len()
             }
-            Self::Packed { decoder, is_empty } => (decoder, is_empty),
+            BodyContent::Packed { decoder, received } => {
+                *received += step.len();
+                while !step.is_empty() {
+                    match decoder.write(step) {
+                        // Data after the end of the gzip stream is ignored.
+                        Ok(0) => break,
+                        Ok(length) => step = step.get(length..).unwrap_or_default(),
+                        Err(_) => return Err(HttpError::CutOff),
+                    }
+                }
+                *received
+            }
         };
-        *is_empty &= step.is_empty();
-        while !step.is_empty() {
-            match decoder.write(step) {
-                // Data after the end of the gzip stream is ignored.
-                Ok(0) => break,
-                Ok(length) => step = step.get(length..).unwrap_or_default(),
-                Err(_) => return Err(HttpError::CutOff),
-            }
-        }
-        Ok(())
+        let length = self.bytes().len();
+        self.share.cover(length, received)
     }
 
     /// The content so far, at the end of what is read.
     pub(super) fn into_bytes(self) -> Vec<u8> {
-        match self {
-            Self::Plain(body) => body,
-            Self::Packed { mut decoder, .. } => std::mem::take(decoder.get_mut()),
-        }
+        self.content.into_bytes()
     }
 
     /// The whole content, after the last byte arrived.
     pub(super) fn finish(mut self, max: usize) -> Result<Bytes, HttpError> {
-        match &mut self {
+        match &mut self.content {
             // An empty body is empty whatever its headers say.
-            Self::Plain(_) | Self::Packed { is_empty: true, .. } => {}
-            Self::Packed { decoder, .. } => decoder.try_finish().map_err(|_| HttpError::CutOff)?,
+            BodyContent::Plain(_) | BodyContent::Packed { received: 0, .. } => {}
+            BodyContent::Packed { decoder, .. } => decoder.try_finish().map_err(|_| HttpError::CutOff)?,
         }
-        if self.bytes().len() > max { Err(HttpError::TooLarge) } else { Ok(self.into_bytes().into()) }
+        match self.bytes().len() > max {
+            true => Err(HttpError::TooLarge),
+            false => Ok(self.share.attach(self.content.into_bytes())),
+        }
     }
 }
 
@@ -180,14 +213,22 @@ pub(super) fn is_gzip(headers: &HeaderMap) -> Result<bool, HttpError> {
 }
 
 /// Decompresses gzip data of at most `max` bytes.
-fn inflate(body: &[u8], max: usize) -> Result<Bytes, HttpError> {
+fn inflate(body: &[u8], max: usize, budget: Option<&BodyBudget>) -> Result<Bytes, HttpError> {
     // An empty body is empty whatever its headers say.
     if body.is_empty() {
         return Ok(Bytes::new());
     }
     // The last four bytes of gzip data are the claimed length.
     let claimed = body.last_chunk::<4>().map_or(0, |bytes| u32::from_le_bytes(*bytes));
-    inflate_from(body, usize::try_from(claimed).unwrap_or(0), max)
+    match inflate_from(body, usize::try_from(claimed).unwrap_or(0), max.min(UNCOUNTED_BYTES)) {
+        // What is counted is decompressed in steps.
+        Err(HttpError::TooLarge) if max > UNCOUNTED_BYTES => {
+            let mut buffer = BodyBuffer::new(true, budget);
+            buffer.add(body, max)?;
+            buffer.finish(max)
+        }
+        result => result,
+    }
 }
 
 /// Decompresses gzip data of at most `max` bytes, which is probably `claimed` bytes long.
@@ -211,6 +252,10 @@ mod tests {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
         encoder.write_all(body).unwrap();
         encoder.finish().unwrap()
+    }
+
+    fn inflate(body: &[u8], max: usize) -> Result<Bytes, HttpError> {
+        super::inflate(body, max, None)
     }
 
     #[test]
@@ -256,7 +301,7 @@ mod tests {
     #[test]
     fn body_buffer_holds_whole_content_within_limit() {
         let read = |packed: &[u8], piece: usize, max: usize| {
-            let mut buffer = BodyBuffer::new(true);
+            let mut buffer = BodyBuffer::new(true, None);
             packed.chunks(piece).try_for_each(|received| buffer.add(received, max))?;
             buffer.finish(max)
         };
@@ -271,9 +316,37 @@ mod tests {
         let mut damaged = packed.clone();
         damaged[packed.len() - 5] ^= 1;
         assert_eq!(read(&damaged, 5_000, body.len()), Err(HttpError::CutOff), "the checksum");
-        let mut bomb = BodyBuffer::new(true);
+        let mut bomb = BodyBuffer::new(true, None);
         assert_eq!(bomb.add(&gzipped(&vec![0; 64 << 20]), 1_000), Err(HttpError::TooLarge));
         assert!(bomb.bytes().len() <= 1_000 + STEP_BYTES * 1_040, "{}", bomb.bytes().len());
+    }
+
+    #[test]
+    fn body_buffer_takes_budget_for_honest_data_only() {
+        let words = "and the same words as in every other line of these captions ".repeat(4);
+        let line = |number: u32| format!("{} {words}\n", number.wrapping_mul(2_654_435_761));
+        let body: String = (0..20_000).map(line).collect();
+        let (packed, max) = (gzipped(body.as_bytes()), 32 << 20);
+        assert!((20..100).contains(&(body.len() / packed.len())), "{} bytes", packed.len());
+        let read = |is_packed: bool, sent: &[u8], budget: &BodyBudget| {
+            let mut buffer = BodyBuffer::new(is_packed, Some(budget));
+            buffer.add(sent, max)?;
+            buffer.finish(max)
+        };
+        let units = (body.len() - UNCOUNTED_BYTES).div_ceil(1 << 20);
+        for (total, expect) in
+            [(2 * units, Ok(Bytes::from(body.clone()))), (2 * units - 1, Err(HttpError::Busy))]
+        {
+            let budget = BodyBudget::new(total);
+            let first = read(false, body.as_bytes(), &budget).unwrap();
+            assert!(read(true, &packed, &budget) == expect, "{total} units");
+            assert!(super::inflate(&packed, max, Some(&budget)) == expect, "{total} units, at once");
+            assert_eq!(first.len(), body.len());
+        }
+        // A bomb ends before it takes any.
+        let bomb = gzipped(&vec![0; 32 << 20]);
+        assert_eq!(read(true, &bomb, &BodyBudget::new(0)), Err(HttpError::TooLarge));
+        assert_eq!(super::inflate(&bomb, max, Some(&BodyBudget::new(0))), Err(HttpError::TooLarge));
     }
 
     #[test]

@@ -12,8 +12,8 @@ use tokio::time::{Instant, sleep, timeout_at};
 use transcript_core::supplier::SupplyError;
 
 use super::{
-    BodySink, HttpError, HttpRequest, HttpResponse, HttpTransport, backoff, body, egress_pool::EgressRoute,
-    prefix_read,
+    BodySink, HttpError, HttpRequest, HttpResponse, HttpTransport, backoff, body, body_budget::BodyBudget,
+    egress_pool::EgressRoute, prefix_read,
 };
 
 /// Maximum number of `Set-Cookie` headers read from one response.
@@ -215,7 +215,8 @@ impl HttpTransport {
         };
         let started = Instant::now();
         let end = if sink.is_some() { deadline } else { deadline.min(started + self.options.timeout) };
-        let result = timeout_at(end, send(route, request, sink)).await.unwrap_or(Err(HttpError::Timeout));
+        let response = send(route, request, sink, Some(&self.bodies));
+        let result = timeout_at(end, response).await.unwrap_or(Err(HttpError::Timeout));
         // The path alone: queries carry signatures.
         tracing::debug!(
             host = request.url.host_str(),
@@ -242,6 +243,7 @@ pub(super) async fn send(
     route: &EgressRoute,
     request: &HttpRequest,
     sink: Option<&mut dyn BodySink>,
+    budget: Option<&BodyBudget>,
 ) -> Result<HttpResponse, HttpError> {
     let (head, response) = send_head(route, request).await?;
     let body = match (sink, request.response_max) {
@@ -250,7 +252,7 @@ pub(super) async fn send(
             Bytes::new()
         }
         (Some(_), _) | (None, 0) => Bytes::new(),
-        (None, max) => body::read(response, max).await?,
+        (None, max) => body::read_counted(response, max, budget).await?,
     };
     Ok(HttpResponse { body, ..head })
 }

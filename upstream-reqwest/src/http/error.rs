@@ -9,6 +9,8 @@ use transcript_core::{
 
 use super::{egress_pool::PAUSE_MAX, resolve::PrivateAddressError};
 
+const BUSY_MESSAGE: &str = "This server is reading too many large responses. Try again in a moment.";
+
 /// A transport error. It holds no URL, so none can leak.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum HttpError {
@@ -35,6 +37,8 @@ pub(crate) enum HttpError {
     BudgetExhausted,
     /// Status 408 or 5xx, with its `Retry-After`.
     Status(u16, Option<Duration>),
+    /// The large responses of this process leave no memory for this one.
+    Busy,
     /// The response exceeds its size limit.
     TooLarge,
     /// The response has a content encoding that was not requested.
@@ -79,9 +83,12 @@ impl HttpError {
     /// Whether a retry of the same request may succeed.
     pub(crate) fn is_transient(&self) -> bool {
         match self {
-            Self::Timeout | Self::Unreachable(_) | Self::Throttled(_) | Self::Status(..) | Self::CutOff => {
-                true
-            }
+            Self::Timeout
+            | Self::Unreachable(_)
+            | Self::Throttled(_)
+            | Self::Status(..)
+            | Self::Busy
+            | Self::CutOff => true,
             // Another proxy may accept the credentials.
             Self::ProxyCredentials => true,
             Self::DisallowedHost
@@ -141,6 +148,7 @@ impl HttpError {
                 SupplyReason::PlatformFault,
                 format!("{name} failed with an internal error (HTTP {status}). Try again in a moment."),
             ),
+            Self::Busy => (SupplyReason::Timeout, BUSY_MESSAGE.to_owned()),
             Self::TooLarge => {
                 (SupplyReason::Unreadable, format!("The response of {name} is too large."))
             }
@@ -159,7 +167,10 @@ impl HttpError {
             ),
         };
         match self {
-            Self::CoolingDown { attempted: false, .. } => SupplyError::before_request(reason, message),
+            // The memory of this process is no failure of the platform: it counts as no attempt.
+            Self::Busy | Self::CoolingDown { attempted: false, .. } => {
+                SupplyError::before_request(reason, message)
+            }
             _ => SupplyError::new(reason, message),
         }
     }

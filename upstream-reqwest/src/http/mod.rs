@@ -2,13 +2,14 @@
 //!
 //! Guarantees: a request goes only to a host on its list, over https, and this is checked before a proxy sees
 //! it. Without a proxy, names that resolve to private addresses are refused. Redirects are not followed
-//! automatically. A response is read up to a limit. Every attempt and every call has a deadline. Transient errors
-//! are retried with growing, random pauses. A proxy that is blocked or unreachable cools down while others are
-//! available. A platform that refuses all routes is paused. Neither URL queries nor proxy credentials reach an
-//! error or the log.
+//! automatically. A response is read up to a limit, and large ones share a budget of memory. Every attempt and
+//! every call has a deadline. Transient errors are retried with growing, random pauses. A proxy that is blocked
+//! or unreachable cools down while others are available. A platform that refuses all routes is paused. Neither
+//! URL queries nor proxy credentials reach an error or the log.
 
 mod backoff;
 mod body;
+mod body_budget;
 mod cookies;
 mod egress_pool;
 mod egress_session;
@@ -49,6 +50,7 @@ pub(crate) use service_client::build_webhook_client;
 pub(crate) use service_client::{bearer, build_service_client};
 use tls::TlsConfigFactory;
 
+use body_budget::BodyBudget;
 use egress_pool::EgressPool;
 
 /// The HTTP transport: one for all suppliers of a process, since its limits apply to the process.
@@ -57,6 +59,8 @@ pub struct HttpTransport {
     pool: EgressPool,
     /// One permit for each active request.
     permits: Semaphore,
+    /// The memory of large response bodies.
+    bodies: BodyBudget,
 }
 
 impl HttpTransport {
@@ -69,7 +73,7 @@ impl HttpTransport {
         options.check()?;
         let pool = EgressPool::new(&options)?;
         let permits = Semaphore::new(options.concurrency as usize);
-        Ok(Self { options, pool, permits })
+        Ok(Self { options, pool, permits, bodies: BodyBudget::default() })
     }
 
     /// Waits until the system's root certificates are loaded. Loading starts with the transport.

@@ -112,7 +112,7 @@ impl PageClient {
             let response = async {
                 match &until {
                     Some(text) => send_until(route, &request, text.as_bytes()).await,
-                    None => send(route, &request, None).await,
+                    None => send(route, &request, None, None).await,
                 }
             };
             let response = timeout_at(deadline, response).await;

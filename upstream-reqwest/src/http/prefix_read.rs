@@ -47,7 +47,7 @@ struct PrefixRead<'a> {
 
 impl<'a> PrefixRead<'a> {
     fn new(is_packed: bool, max: usize, text: &'a [u8]) -> Self {
-        Self { body: BodyBuffer::new(is_packed), max, text, searched: 0, end: None }
+        Self { body: BodyBuffer::new(is_packed, None), max, text, searched: 0, end: None }
     }
 
     fn is_enough(&self) -> bool {

@@ -1,5 +1,6 @@
 //! Tests of the transport against a local platform.
 
+mod bodies;
 mod rebinding;
 
 use std::{sync::Arc, time::Duration};
@@ -323,6 +324,7 @@ async fn error_message_names_remedy_and_hides_url() {
         (HttpError::Timeout, SupplyReason::Timeout, "too long"),
         (HttpError::Throttled(None), SupplyReason::Throttled(None), "upstream.proxy"),
         (HttpError::Status(503, None), SupplyReason::PlatformFault, "503"),
+        (HttpError::Busy, SupplyReason::Timeout, "too many large responses"),
         (HttpError::TooLarge, SupplyReason::Unreadable, "too large"),
         (HttpError::Encoded, SupplyReason::Unreadable, "compressed"),
         (HttpError::ProxyCredentials, SupplyReason::Misconfigured, "upstream.proxy"),

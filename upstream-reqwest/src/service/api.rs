@@ -3,11 +3,12 @@
 use std::{borrow::Cow, time::Duration};
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, timeout};
 use transcript_core::{
     Error, Result as CoreResult, Retry,
+    headers::IDEMPOTENCY_KEY,
     retry::{Backoff, retry},
     service::{ResponseMeta, ServiceErrorKind, ServiceReply},
 };
@@ -28,8 +29,6 @@ pub(super) const TRANSCRIPT_MAX: usize = 64 << 20;
 pub(super) const ANSWER_MAX: usize = 1 << 20;
 /// Pauses before a retry after 409: the original request is still running.
 const CONFLICT_BACKOFF: Backoff = Backoff { first: Duration::from_secs(1), max: Duration::from_secs(16) };
-
-const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// Whether a request may be retried when its result is unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use http::{HeaderName, HeaderValue, Method};
+use http::{HeaderValue, Method};
 use transcript_core::{
     archive::StoredTranscript,
     body::segments,
+    headers::X_VERBATIM_ENTITLEMENT,
     lookup::{AttributionTag, VideoReference},
     service::{
         Caller, LookupReply, ResponseMeta, ServiceLookup, ServiceReply, TextFormat, TextResponse, unarchived,
@@ -20,8 +21,6 @@ use super::{
     call_error::{CallError, single_line},
 };
 
-/// The header with the signed proof of a paid plan (specification 5).
-const ENTITLEMENT: HeaderName = HeaderName::from_static("x-verbatim-entitlement");
 /// Statuses of a text response without a transcript.
 ///
 /// 404: none is available. 402: the key's allowance is used up.
@@ -60,7 +59,7 @@ pub(super) fn with_proof(mut call: ServiceCall, caller: &Caller) -> Result<Servi
         let mut value =
             value.map_err(|_| CallError::Invalid("the entitlement is not a valid header value"))?;
         value.set_sensitive(true);
-        call.headers.insert(ENTITLEMENT, value);
+        call.headers.insert(X_VERBATIM_ENTITLEMENT, value);
     }
     Ok(call)
 }

@@ -11,9 +11,6 @@ use std::{
 use tokio::time::Instant;
 use transcript_core::{ids::KeyId, video::VideoId};
 
-/// The header of a request from another server. Its value is 1.
-pub const HOP: &str = "x-verbatim-hop";
-
 /// How long a video counts as requested after the response.
 ///
 /// A server that waits for a fetch polls again, and a slow supplier may come before the other server in the order.
@@ -30,8 +27,9 @@ const CLEANUP_INTERVAL: Duration = Duration::from_secs(1);
 ///
 /// Two servers may use each other as a source, or several may form a circle. To prevent a deadlock, a server answers
 /// a request of another server from its archive and its own sources only. All waiters share the fetch of a video, so
-/// this rule applies to the video rather than to one request. The requesting server sends the header [`HOP`], the
-/// HTTP layer of this server registers the video here until it responds, and [`super::ServiceSupplier`] checks it.
+/// this rule applies to the video rather than to one request. The requesting server sends the header
+/// [`X_VERBATIM_HOP`](transcript_core::headers::X_VERBATIM_HOP), the HTTP layer of this server registers the video here
+/// until it responds, and [`super::ServiceSupplier`] checks it.
 #[derive(Clone, Debug, Default)]
 pub struct PeerRequests(Arc<Mutex<RequestList>>);
 

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use http::{HeaderName, HeaderValue};
+use http::HeaderValue;
 use tokio::time::{Instant, sleep, timeout_at};
 use transcript_core::{
     Error, Result,
     directory::api_key::ApiKind,
+    headers::X_VERBATIM_HOP,
     service::{SERVICE_SUPPLIER, ServiceLookup},
     supplier::{
         Supplier, SupplierInfo, SupplierKind, SupplyError, SupplyMonitor, SupplyOutput, SupplyReason,
@@ -19,7 +20,7 @@ use transcript_core::{
 };
 
 use super::{
-    HOP, PeerRequests, ServiceClient, ServiceOptions,
+    PeerRequests, ServiceClient, ServiceOptions,
     api::ServiceCall,
     call_error::CallError,
     classify::{SupplyDecision, classify_response, supply_error},
@@ -100,7 +101,7 @@ impl Supplier for ServiceSupplier {
             ..ServiceLookup::url(request.video.address())
         };
         let mut call = lookup(&lookup_request, None, None);
-        call.headers.insert(HeaderName::from_static(HOP), HeaderValue::from_static("1"));
+        call.headers.insert(X_VERBATIM_HOP, HeaderValue::from_static("1"));
         let mut last_failure = None;
         loop {
             if monitor.is_cancelled() {

@@ -13,7 +13,7 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use tokio::{net::TcpListener, sync::Semaphore, time::timeout};
 
 use super::{HttpError, HttpOptions, HttpTransport, page, test_deadline};
-use crate::http::{egress_pool::EgressPool, tls::TlsConfigFactory};
+use crate::http::{body_budget::BodyBudget, egress_pool::EgressPool, tls::TlsConfigFactory};
 
 /// Answers of a name server, one after the other; after the last one the first again.
 #[derive(Clone)]
@@ -70,7 +70,8 @@ async fn allowed_name_with_private_address_opens_no_connection() {
     let resolver = ScriptedResolver::new(&answers, port);
     let options = HttpOptions { retries: 0, ..HttpOptions::default() };
     let pool = EgressPool::with_resolver(&options, resolver.clone()).unwrap();
-    let http = Arc::new(HttpTransport { options, pool, permits: Semaphore::new(1) });
+    let http =
+        Arc::new(HttpTransport { options, pool, permits: Semaphore::new(1), bodies: BodyBudget::default() });
     for answer in &answers {
         let error = http.session().send(&page(), test_deadline()).await.unwrap_err();
         assert_eq!(error, HttpError::PrivateAddress, "{answer:?}");
