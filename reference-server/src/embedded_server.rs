@@ -51,7 +51,7 @@ pub struct EmbedOptions {
     pub trusted_proxies: Vec<IpNet>,
     /// Origins of pages that may call `/api/keys`, `/api/search` and `/mcp`, such as `https://app.example.org`.
     pub cors_origins: Vec<String>,
-    /// Memory of all large bodies that are not shared, in bytes.
+    /// Memory of all large bodies that are not shared, in bytes; a quarter is kept for requests of the v1 API.
     #[default(256 << 20)]
     pub body_memory: u64,
     /// How long cached responses are sent while the archive cannot be read.

@@ -25,6 +25,9 @@ use crate::{
 /// Documents, and files of jobs, that are written at the same time. More would only take CPU time from other work.
 pub(crate) const DOCUMENT_WRITERS: usize = 2;
 
+/// A quarter of the memory of large bodies is kept for requests of the v1 API: others may hold theirs for minutes.
+const KEPT_DIVISOR: u64 = 4;
+
 /// Shared state of the routes.
 #[derive(Clone, Debug)]
 pub(crate) struct AppState {
@@ -42,8 +45,10 @@ pub(crate) struct AppState {
     pub(crate) sandbox: Option<Sandbox>,
     /// Response cache of both APIs and the watch pages.
     pub(crate) bodies: Arc<ResponseCache>,
-    /// Memory of large bodies that are not shared.
+    /// Memory of large bodies that are not shared: the part of all requests.
     pub(crate) body_budget: ByteBudget,
+    /// The same memory, with the part that is kept for requests of the v1 API.
+    pub(crate) account_budget: ByteBudget,
     /// Places of the documents of watch pages that are being written.
     pub(crate) document_writers: Arc<Semaphore>,
     /// Places of the files of jobs that are being written: paid work does not wait for free documents.
@@ -59,19 +64,23 @@ pub(crate) struct AppState {
 }
 
 impl AppState {
-    /// Creates the state with empty caches; `stale_max` is `archive.serve_stale`.
+    /// Creates the state with empty caches; `body_memory` is the memory of large bodies that are not shared, in bytes.
     pub(crate) fn new(
         lookup: Lookup,
         accounts: Accounts,
         chat: Chat,
         payments: Payments,
         sandbox: Option<Sandbox>,
-        body_budget: ByteBudget,
+        body_memory: u64,
         cache_options: ResponseCacheOptions,
     ) -> Self {
         let visitors = Visitors::new(lookup.clone(), Some(Arc::new(AltchaProvider)));
         let site = Site { questions_per_day: questions_per_day(&lookup), ..Site::default() };
-        let bodies = Arc::new(ResponseCache::new(lookup.clone(), body_budget.clone(), cache_options));
+        let kept = body_memory / KEPT_DIVISOR;
+        let body_budget = ByteBudget::new(body_memory.saturating_sub(kept));
+        let account_budget = body_budget.with_kept(kept);
+        let budgets = (body_budget.clone(), account_budget.clone());
+        let bodies = Arc::new(ResponseCache::new(lookup.clone(), budgets, cache_options));
         Self {
             lookup,
             visitors,
@@ -81,6 +90,7 @@ impl AppState {
             sandbox,
             bodies,
             body_budget,
+            account_budget,
             document_writers: Arc::new(Semaphore::new(DOCUMENT_WRITERS)),
             file_writers: Arc::new(Semaphore::new(DOCUMENT_WRITERS)),
             search: None,

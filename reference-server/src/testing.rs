@@ -44,7 +44,6 @@ use transcript_core::{
 };
 
 use crate::{
-    api::ByteBudget,
     config::{LogFormat, SettingSources, Settings},
     log::{LogGuard, LogQueue},
     mail,
@@ -64,6 +63,8 @@ const BASE_URL: &str = "https://v.example";
 pub(crate) const ARCHIVED: &str = "dQw4w9WgXcQ";
 /// Video that the supplier has.
 pub(crate) const NEW: &str = "aaaaaaaaaaa";
+/// Video that the supplier has, with a long transcript.
+pub(crate) const LONG: &str = "lllllllllll";
 /// Video without captions.
 pub(crate) const SILENT: &str = "sssssssssss";
 /// Video for which the supplier panics.
@@ -180,7 +181,7 @@ impl ServiceFixture {
             chat,
             payments,
             sandbox,
-            ByteBudget::new(4 << 20),
+            4 << 20,
             ResponseCacheOptions { shared_caching: None, stale_max: Duration::ZERO },
         );
         let bodies = Arc::clone(&app.bodies);
@@ -311,6 +312,11 @@ pub(crate) fn transcript(video: &VideoId) -> Transcript {
     }
 }
 
+/// The segments of a long transcript.
+pub(crate) fn long_segments() -> Vec<Segment> {
+    (0..2_000).map(|n| Segment::new("It is so very quiet.", n * 2_000, 1_000)).collect()
+}
+
 /// The transcript as an archive holds it.
 pub(crate) fn stored(transcript: Transcript, details: VideoDetails) -> StoredTranscript {
     StoredTranscript {
@@ -389,6 +395,9 @@ impl Supplier for FakeSupplier {
             DEFECT => panic!("a supplier's defect"),
             _ => {
                 let mut supplied = transcript(&request.video);
+                if request.video.id() == LONG {
+                    supplied.segments = long_segments();
+                }
                 match request.selector.language().map(LanguageTag::as_str) {
                     None | Some("en" | "en-GB") => {}
                     Some("fr") if request.selector.takes(TrackKind::Translated) => {

@@ -1,5 +1,6 @@
 //! Gets the transcript of a link: from the archive, or fetched from a supplier.
 
+mod json;
 mod request;
 
 use std::{fmt, sync::Arc, time::Duration};
@@ -62,6 +63,9 @@ pub struct FoundTranscript {
 /// As an [`Error`] it is [`ErrorKind::NotFound`] if the video has no transcript, [`ErrorKind::Unsupported`] if no source
 /// is configured, and otherwise [`ErrorKind::Unavailable`]. Its message names the video, as in "YouTube dQw4w9WgXcQ: This
 /// video is private."
+///
+/// The JSON is the response of the lookup API without a transcript, with three further fields: `failureDetail` and
+/// `retryAfterSeconds`, if known, and `attempted`. Without the feature `lookup` it has no `watchUrl`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnavailableTranscript {
     /// The platform.

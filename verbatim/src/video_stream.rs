@@ -10,6 +10,7 @@ use std::{
 };
 
 use futures_core::Stream;
+use serde::Serialize;
 use tokio::task::JoinSet;
 use transcript_core::{
     Error, ErrorCause, ErrorKind, Result, Retry, Timestamp,
@@ -41,11 +42,16 @@ pub struct VideoStream {
 }
 
 /// What is known of a list.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+///
+/// The JSON has its fields in `camelCase`, and lacks what is `None`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ListInfo {
     /// The title of a playlist, or the name of a channel; a search has none. `None` before the first page.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// The number of videos that a playlist states, hidden ones included.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub stated_count: Option<u64>,
     /// After the last page: how many stated videos the list has not shown, such as private ones.
     pub hidden_count: u64,
@@ -71,7 +77,9 @@ impl fmt::Debug for VideoStream {
 }
 
 /// A missing list, and the reason: the cause of an [`Error`] of [`ErrorKind::NotFound`], which has the message.
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// The JSON has `reason` and `message`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct UnavailableList(pub ListAbsence);
 
 /// The reason, such as `private`.
@@ -269,4 +277,22 @@ fn supply_error(failure: SupplyError) -> Error {
     };
     let retry = failure.retry_after().map_or(retry, Retry::After);
     Error::new(kind, retry, failure.message().to_owned()).with_cause(Some(ErrorCause::new(failure)))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{json, to_value};
+
+    use super::*;
+
+    #[test]
+    fn list_info_and_missing_list_json_is_exact() {
+        let info = ListInfo { title: Some("A list".to_owned()), stated_count: Some(3), hidden_count: 1 };
+        let expected = json!({ "title": "A list", "statedCount": 3, "hiddenCount": 1 });
+        assert_eq!(to_value(info).unwrap(), expected);
+        assert_eq!(to_value(ListInfo::default()).unwrap(), json!({ "hiddenCount": 0 }));
+        let absence = ListAbsence { reason: ListAbsenceReason::NoTab, message: "It has none.".to_owned() };
+        let expected = json!({ "reason": "no_tab", "message": "It has none." });
+        assert_eq!(to_value(UnavailableList(absence)).unwrap(), expected);
+    }
 }

@@ -1,12 +1,14 @@
 //! Bearer credential, proof of a paid plan and idempotency key, from the request headers.
 
 use http::{HeaderMap, HeaderName, HeaderValue, header::AUTHORIZATION};
-use transcript_core::lookup::EntitlementProof;
+use transcript_core::{headers, lookup::EntitlementProof};
+
+use super::header_name;
 
 /// Header with a proof of a paid plan (specification 5).
-const ENTITLEMENT: HeaderName = HeaderName::from_static("x-verbatim-entitlement");
+const ENTITLEMENT: HeaderName = header_name!(headers::X_VERBATIM_ENTITLEMENT);
 /// Header `Idempotency-Key`.
-pub(crate) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+pub(crate) const IDEMPOTENCY_KEY: HeaderName = header_name!(headers::IDEMPOTENCY_KEY);
 
 /// Challenge for a credential that is not accepted (RFC 6750).
 pub(crate) const INVALID_TOKEN: &str = "Bearer realm=\"verbatim\", error=\"invalid_token\"";

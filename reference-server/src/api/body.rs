@@ -8,7 +8,7 @@ use std::{
 
 use axum::body::Body;
 use bytes::Bytes;
-use http::StatusCode;
+use http::{Response, StatusCode};
 use http_body_util::{BodyExt, Either, Full};
 use hyper::body::{Body as _, Frame, SizeHint};
 
@@ -75,6 +75,17 @@ async fn read_within(
 fn too_large(limit: usize) -> ProblemResponse {
     let detail = format!("The body is too large: at most {limit} bytes are read.");
     ProblemResponse::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
+}
+
+/// Marks a response whose bytes were counted where they were made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CountedBody;
+
+/// Returns a response whose bytes have their reservation, if they are large.
+pub(crate) fn counted(response: Response<Full<Bytes>>) -> Response<Body> {
+    let mut response = response.map(Body::new);
+    response.extensions_mut().insert(CountedBody);
+    response
 }
 
 /// Returns the body with this reservation, which ends when its last byte is sent or dropped.

@@ -22,9 +22,17 @@ pub(crate) const UNRESERVED_RESPONSE_BYTES: usize = 64 * 1024;
 pub(crate) const BUSY: &str =
     "The server is sending or receiving too many large bodies. Retry in a few seconds.";
 
-/// Memory budget of large bodies, shared by all requests.
+/// Memory budget of large bodies. Clones share it.
 #[derive(Clone, Debug)]
 pub(crate) struct ByteBudget {
+    open: BudgetPart,
+    /// Used when the open part is exhausted.
+    kept: Option<BudgetPart>,
+}
+
+/// Part of a budget: a reservation is in one part.
+#[derive(Clone, Debug)]
+struct BudgetPart {
     units: Arc<Semaphore>,
     units_max: u32,
 }
@@ -32,24 +40,59 @@ pub(crate) struct ByteBudget {
 /// Part of a [`ByteBudget`]. Drop returns it.
 #[derive(Debug)]
 pub(crate) struct ReservedBytes {
-    _units: OwnedSemaphorePermit,
+    units: OwnedSemaphorePermit,
+    /// Units of the whole part.
+    units_max: u32,
+}
+
+impl BudgetPart {
+    fn new(bytes: u64) -> Self {
+        let units = u32::try_from(bytes.div_ceil(UNIT_BYTES as u64)).unwrap_or(u32::MAX).max(1);
+        Self { units: Arc::new(Semaphore::new(units as usize)), units_max: units }
+    }
+
+    fn units(&self, bytes: usize) -> u32 {
+        units(bytes, self.units_max)
+    }
+
+    fn with(&self, units: OwnedSemaphorePermit) -> ReservedBytes {
+        ReservedBytes { units, units_max: self.units_max }
+    }
+
+    fn try_reserve(&self, bytes: usize) -> Option<ReservedBytes> {
+        let units = Arc::clone(&self.units).try_acquire_many_owned(self.units(bytes)).ok()?;
+        Some(self.with(units))
+    }
+
+    fn available_bytes(&self) -> usize {
+        self.units.available_permits().saturating_mul(UNIT_BYTES)
+    }
 }
 
 impl ByteBudget {
     /// Creates a budget of this many bytes, rounded up to whole KiB.
     pub(crate) fn new(bytes: u64) -> Self {
-        let units = u32::try_from(bytes.div_ceil(UNIT_BYTES as u64)).unwrap_or(u32::MAX).max(1);
-        Self { units: Arc::new(Semaphore::new(units as usize)), units_max: units }
+        Self { open: BudgetPart::new(bytes), kept: None }
     }
 
-    /// Reserves memory, and waits for it shortly. More than the whole budget counts as the whole budget.
+    /// Returns this budget with a further part of this many bytes, which only the returned value uses.
+    pub(crate) fn with_kept(&self, bytes: u64) -> Self {
+        Self { open: self.open.clone(), kept: Some(BudgetPart::new(bytes)) }
+    }
+
+    /// Reserves memory, and waits for it shortly. More than a whole part counts as the whole part.
     ///
     /// # Errors
     /// 503 if the memory does not become free in time.
     pub(crate) async fn reserve(&self, bytes: usize) -> Result<ReservedBytes, ProblemResponse> {
-        let acquired = Arc::clone(&self.units).acquire_many_owned(self.units(bytes));
+        if let Ok(reserved) = self.try_reserve(bytes) {
+            return Ok(reserved);
+        }
+        // The open part may be in use for minutes.
+        let part = self.kept.as_ref().unwrap_or(&self.open);
+        let acquired = Arc::clone(&part.units).acquire_many_owned(part.units(bytes));
         match tokio::time::timeout(WAIT_MAX, acquired).await {
-            Ok(Ok(units)) => Ok(ReservedBytes { _units: units }),
+            Ok(Ok(units)) => Ok(part.with(units)),
             // The semaphore is never closed.
             Ok(Err(_)) | Err(_) => Err(exhausted()),
         }
@@ -69,31 +112,90 @@ impl ByteBudget {
         }
     }
 
+    /// Adjusts the reservation of a response to its length, which was not known before; `None` for a small response.
+    ///
+    /// The response is to be sent even if the reservation cannot grow to its length.
+    pub(crate) fn adjust(&self, reserved: Option<ReservedBytes>, bytes: usize) -> Option<ReservedBytes> {
+        match reserved {
+            _ if bytes <= UNRESERVED_RESPONSE_BYTES => None,
+            Some(reserved) => Some(reserved.resized(bytes)),
+            None => self.try_reserve(bytes).ok(),
+        }
+    }
+
+    /// Adjusts a reservation as [`ByteBudget::adjust`] does.
+    ///
+    /// # Errors
+    /// 503 if the response is longer than its reservation, and the memory is not free.
+    pub(crate) fn try_adjust(
+        &self,
+        reserved: Option<ReservedBytes>,
+        bytes: usize,
+    ) -> Result<Option<ReservedBytes>, ProblemResponse> {
+        let adjusted = self.adjust(reserved, bytes);
+        let is_enough =
+            bytes <= UNRESERVED_RESPONSE_BYTES || adjusted.as_ref().is_some_and(|all| all.covers(bytes));
+        if is_enough { Ok(adjusted) } else { Err(exhausted()) }
+    }
+
     /// Reserves memory that is in use already, without a wait.
     ///
     /// # Errors
     /// 503 if the memory is not free.
     pub(crate) fn try_reserve(&self, bytes: usize) -> Result<ReservedBytes, ProblemResponse> {
-        let units = Arc::clone(&self.units).try_acquire_many_owned(self.units(bytes));
-        units.map(|units| ReservedBytes { _units: units }).map_err(|_| exhausted())
+        self.parts().find_map(|part| part.try_reserve(bytes)).ok_or_else(exhausted)
     }
 
     /// Reserves what is left for a response that must be sent, because it was paid.
     pub(crate) fn reserve_available(&self, bytes: usize) -> Option<ReservedBytes> {
-        let available = self.units.available_permits().saturating_mul(UNIT_BYTES);
-        self.try_reserve(bytes.min(available)).ok()
+        let part = self.kept.as_ref().unwrap_or(&self.open);
+        let reserved = self.try_reserve(bytes).ok();
+        reserved.or_else(|| part.try_reserve(bytes.min(part.available_bytes())))
+    }
+
+    /// Whether a response of this length could be reserved now.
+    pub(crate) fn has_room(&self, bytes: usize) -> bool {
+        let fits = |part: &BudgetPart| part.units.available_permits() >= part.units(bytes) as usize;
+        bytes <= UNRESERVED_RESPONSE_BYTES || self.parts().any(fits)
     }
 
     /// Returns the reserved bytes and the size of the budget.
     pub(crate) fn usage(&self) -> (u64, u64) {
-        let max = u64::from(self.units_max);
-        let available = self.units.available_permits() as u64;
+        let max: u64 = self.parts().map(|part| u64::from(part.units_max)).sum();
+        let available: u64 = self.parts().map(|part| part.units.available_permits() as u64).sum();
         (max.saturating_sub(available) * UNIT_BYTES as u64, max * UNIT_BYTES as u64)
     }
 
-    fn units(&self, bytes: usize) -> u32 {
-        u32::try_from(bytes.div_ceil(UNIT_BYTES)).unwrap_or(u32::MAX).min(self.units_max)
+    fn parts(&self) -> impl Iterator<Item = &BudgetPart> {
+        std::iter::once(&self.open).chain(&self.kept)
     }
+}
+
+impl ReservedBytes {
+    /// The reservation with another size, or as it is if it grows and the memory is not free.
+    fn resized(mut self, bytes: usize) -> Self {
+        let held = u32::try_from(self.units.num_permits()).unwrap_or(u32::MAX);
+        let units = units(bytes, self.units_max);
+        match units.checked_sub(held) {
+            Some(missing) => {
+                if let Ok(more) = Arc::clone(self.units.semaphore()).try_acquire_many_owned(missing) {
+                    self.units.merge(more);
+                }
+            }
+            None => drop(self.units.split(held.abs_diff(units) as usize)),
+        }
+        self
+    }
+
+    /// Whether it has all memory of this many bytes.
+    fn covers(&self, bytes: usize) -> bool {
+        self.units.num_permits() >= units(bytes, self.units_max) as usize
+    }
+}
+
+/// Units of this many bytes. More than a whole part, of `units_max` units, counts as the whole part.
+fn units(bytes: usize, units_max: u32) -> u32 {
+    u32::try_from(bytes.div_ceil(UNIT_BYTES)).unwrap_or(u32::MAX).min(units_max)
 }
 
 fn exhausted() -> ProblemResponse {
@@ -174,5 +276,53 @@ mod tests {
         let all = budget.try_reserve(1 << 40).unwrap();
         assert!(budget.try_reserve(1).is_err());
         drop(all);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn budget_kept_part_is_used_by_its_owner_only() {
+        let open = ByteBudget::new(300 * 1024);
+        let owner = open.with_kept(100 * 1024);
+        let most = open.reserve(1 << 40).await.unwrap();
+        assert!(open.reserve(1).await.is_err() && !open.has_room(UNRESERVED_RESPONSE_BYTES + 1));
+        assert!(open.has_room(UNRESERVED_RESPONSE_BYTES) && owner.has_room(UNRESERVED_RESPONSE_BYTES + 1));
+        let kept = owner.reserve(90 * 1024).await.unwrap();
+        assert_eq!(owner.usage(), (390 * 1024, 400 * 1024));
+        assert!(owner.try_reserve(11 * 1024).is_err());
+        let left = owner.reserve_available(90 * 1024).unwrap();
+        assert_eq!(owner.usage().0, 400 * 1024);
+        drop((most, kept, left));
+        // The open part comes first.
+        let first = owner.try_reserve(1024).unwrap();
+        assert_eq!(open.usage().0, 1024);
+        drop(first);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn reservation_is_adjusted_to_length_of_response() {
+        let budget = ByteBudget::new(300 * 1024);
+        let adjust = |reserved, kib: usize| budget.adjust(reserved, kib * 1024);
+        let all = budget.reserve_response(1 << 40).await.unwrap();
+        // A response above the whole budget.
+        let all = adjust(all, 900);
+        assert_eq!(budget.usage().0, 300 * 1024);
+        let less = adjust(all, 200);
+        assert_eq!(budget.usage().0, 200 * 1024);
+        let more = adjust(less, 250);
+        assert_eq!(budget.usage().0, 250 * 1024);
+        // What is not free is missing.
+        assert!(adjust(None, 65).is_none());
+        assert!(adjust(more, 64).is_none());
+        let single = adjust(None, 65);
+        assert_eq!(budget.usage().0, 65 * 1024);
+        let other = budget.try_reserve(200 * 1024).unwrap();
+        let single = adjust(single, 101);
+        assert_eq!(budget.usage().0, 265 * 1024);
+        let single = budget.try_adjust(single, 100 * 1024).unwrap();
+        assert_eq!(budget.usage().0, 300 * 1024);
+        let refused = budget.try_adjust(single, 101 * 1024).unwrap_err();
+        assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert!(budget.try_adjust(None, 64 * 1024).unwrap().is_none());
+        drop(other);
+        assert_eq!(budget.usage().0, 0);
     }
 }

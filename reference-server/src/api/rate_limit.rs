@@ -1,12 +1,14 @@
 //! Headers `RateLimit` and `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers).
 
 use http::{HeaderName, HeaderValue};
-use transcript_core::accounts::RateLimitStatus;
+use transcript_core::{accounts::RateLimitStatus, headers};
+
+use super::header_name;
 
 /// Remaining requests and seconds until the reset.
-const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
+const RATE_LIMIT: HeaderName = header_name!(headers::RATE_LIMIT);
 /// Limit and window.
-const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+const RATE_LIMIT_POLICY: HeaderName = header_name!(headers::RATE_LIMIT_POLICY);
 
 /// Returns the headers of an account's rate limit.
 pub(crate) fn rate_limit_headers(rate: &RateLimitStatus) -> impl Iterator<Item = (HeaderName, HeaderValue)> {

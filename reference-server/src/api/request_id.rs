@@ -11,9 +11,12 @@ use std::{
 };
 
 use http::{HeaderMap, HeaderName, HeaderValue};
+use transcript_core::headers;
+
+use super::header_name;
 
 /// Request and response header of the id.
-pub(crate) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+pub(crate) const X_REQUEST_ID: HeaderName = header_name!(headers::X_REQUEST_ID);
 
 /// Longest accepted client id, in bytes.
 const LENGTH_MAX: usize = 64;
@@ -32,8 +35,10 @@ impl RequestId {
     pub(crate) fn from_headers(headers: &HeaderMap) -> Self {
         static PROCESS: OnceLock<u32> = OnceLock::new();
         static COUNT: AtomicU64 = AtomicU64::new(1);
-        if let Some(id) = headers.get(X_REQUEST_ID).filter(|id| is_valid(id.as_bytes())) {
-            return Self::FromClient(id.clone());
+        let id = headers.get(X_REQUEST_ID).filter(|id| is_valid(id.as_bytes()));
+        // A copy: a clone would keep the whole head in memory while the log's queue has it.
+        if let Some(Ok(id)) = id.map(|id| HeaderValue::from_bytes(id.as_bytes())) {
+            return Self::FromClient(id);
         }
         // The low half of a randomly keyed hash: the standard library's source of randomness.
         let process = PROCESS.get_or_init(|| RandomState::new().hash_one(0) as u32);
@@ -116,6 +121,7 @@ mod tests {
             headers.insert(X_REQUEST_ID, given.parse().unwrap());
             let id = RequestId::from_headers(&headers);
             assert_eq!(id.header() == given, kept, "{given}");
+            assert_ne!(id.header().as_bytes().as_ptr(), headers[X_REQUEST_ID].as_bytes().as_ptr());
             assert!(is_valid(id.header().as_bytes()), "{id:?}");
             let mut text = Vec::new();
             id.write(&mut text);

@@ -7,20 +7,21 @@ use http::{
 };
 use transcript_core::{
     accounts::V1Error,
+    headers,
     transcript::TrackInfo,
     wire::{lookup::LanguageObject, v1::ErrorBody},
 };
 
-use super::{ProblemResponse, TOKEN_NEEDED, json, rate_limit_headers};
+use super::{ProblemResponse, TOKEN_NEEDED, header_name, json, rate_limit_headers};
 
 /// Whether a transcript is from the archive: `HIT` or `MISS`.
-pub(crate) const X_CACHE: HeaderName = HeaderName::from_static("x-cache");
+pub(crate) const X_CACHE: HeaderName = header_name!(headers::X_CACHE);
 /// Remaining credits (specification 4.16).
-pub(crate) const X_CREDITS_REMAINING: HeaderName = HeaderName::from_static("x-credits-remaining");
+pub(crate) const X_CREDITS_REMAINING: HeaderName = header_name!(headers::X_CREDITS_REMAINING);
 
 /// Detail of the failure reason, of both APIs; of the v1 API the reason, if it has no detail.
 /// Other servers need it to store the absence for the right time and to wait for running work.
-pub(crate) const X_FAILURE_DETAIL: HeaderName = HeaderName::from_static("x-failure-detail");
+pub(crate) const X_FAILURE_DETAIL: HeaderName = header_name!(headers::X_FAILURE_DETAIL);
 
 /// Error response of the v1 API.
 #[derive(Debug)]

@@ -54,7 +54,7 @@ impl ServiceBuilder {
             verbatim.chat().clone(),
             verbatim.payments().clone(),
             verbatim.sandbox().cloned(),
-            ByteBudget::new(body_memory),
+            body_memory,
             cache_options,
         );
         let passages = PassageCache::new(verbatim.transcripts().clone(), verbatim.chat().clone());

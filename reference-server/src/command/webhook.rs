@@ -10,7 +10,8 @@ use std::{
 use clap::{Args, Subcommand};
 use transcript_core::{
     Clock as _,
-    accounts::webhooks::{SIGNATURE_HEADER, SignatureError, verify_signature},
+    accounts::webhooks::{SignatureError, verify_signature},
+    headers::VERBATIM_SIGNATURE,
 };
 use verbatim::SystemClock;
 
@@ -64,9 +65,9 @@ pub(super) fn run(command: &WebhookCommand) -> Result<(), CommandError> {
         Ok(()) => print("valid\n"),
         Err(error @ (SignatureError::Stale(_) | SignatureError::Early(_))) => {
             let advice = "--tolerance accepts a greater difference";
-            Err(CommandError::Fault(format!("not valid: {}; {advice}", error.message(SIGNATURE_HEADER))))
+            Err(CommandError::Fault(format!("not valid: {}; {advice}", error.message(VERBATIM_SIGNATURE))))
         }
-        Err(error) => Err(CommandError::Fault(format!("not valid: {}", error.message(SIGNATURE_HEADER)))),
+        Err(error) => Err(CommandError::Fault(format!("not valid: {}", error.message(VERBATIM_SIGNATURE)))),
     }
 }
 

@@ -12,7 +12,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use http::Uri;
+use http::{Method, Uri};
 use transcript_core::Timestamp;
 
 use super::{AccessLine, escape::escape_line};
@@ -20,6 +20,8 @@ use crate::{api::TRANSCRIPT_PATH, config::LogFormat};
 
 /// Capacity of the queue, in lines; further lines are dropped and counted.
 const QUEUE: usize = 8_192;
+/// Longest path and method in the queue, in bytes. Lines show fewer, and so no key that begins after them.
+const TEXT_BYTES_MAX: usize = 1024;
 /// Pause of the thread while the queue is empty.
 const PAUSE: Duration = Duration::from_millis(5);
 /// Write buffer, in bytes.
@@ -90,16 +92,25 @@ impl LogQueue {
         self.dropped_ever.load(Ordering::Relaxed)
     }
 
-    /// Returns the path for a request line, if requests are logged.
+    /// Returns the beginning of the path for a request line, if requests are logged.
     pub(crate) fn path(&self, uri: &Uri) -> Option<Cow<'static, str>> {
         self.requests.load(Ordering::Relaxed).then(|| match uri.path() {
             TRANSCRIPT_PATH => Cow::Borrowed(TRANSCRIPT_PATH),
-            path => Cow::Owned(path.to_owned()),
+            path => {
+                let end = path.floor_char_boundary(TEXT_BYTES_MAX);
+                Cow::Owned(path.get(..end).unwrap_or_default().to_owned())
+            }
         })
     }
 
     /// Queues a request line, whose path is that of [`Self::path`].
-    pub(crate) fn access(&self, line: AccessLine) {
+    pub(crate) fn access(&self, mut line: AccessLine) {
+        // A client may name a method of any length.
+        if let Some(start) = line.method.as_str().as_bytes().get(..TEXT_BYTES_MAX)
+            && let Ok(method) = Method::from_bytes(start)
+        {
+            line.method = method;
+        }
         self.put(LogLine::Request(line));
     }
 
@@ -227,7 +238,10 @@ impl LogClock {
 mod tests {
     use std::sync::{Mutex, mpsc};
 
+    use http::StatusCode;
+
     use super::*;
+    use crate::api::RequestId;
 
     /// A writer that blocks until it is released.
     struct SlowWriter {
@@ -262,5 +276,27 @@ mod tests {
         let dropped = text.lines().find(|line| line.ends_with("log lines were dropped")).unwrap();
         assert!(dropped.contains("WARN"), "{dropped}");
         assert!(log.lines_dropped() >= QUEUE as u64, "{}", log.lines_dropped());
+    }
+
+    #[test]
+    fn log_queued_request_is_short() {
+        let (queue, lines) = sync_channel(1);
+        let requests = Arc::new(AtomicBool::new(true));
+        let log = LogQueue { queue, dropped: Arc::default(), dropped_ever: Arc::default(), requests };
+        for (target, kept) in [
+            ("/".to_owned(), 1),
+            (format!("/{}", "a".repeat(60_000)), TEXT_BYTES_MAX),
+            (format!("/{}", "\u{e9}".repeat(30_000)), TEXT_BYTES_MAX - 1),
+        ] {
+            let path = log.path(&Uri::try_from(target).unwrap()).unwrap();
+            let method = Method::from_bytes("M".repeat(60_000).as_bytes()).unwrap();
+            let (took, id) = (Duration::ZERO, RequestId::Generated(1, 1));
+            log.access(AccessLine { method, path, status: StatusCode::OK, bytes: 0, took, id });
+            let Ok(LogLine::Request(line)) = lines.try_recv() else { panic!("no line is queued") };
+            assert_eq!((line.path.len(), line.method.as_str().len()), (kept, TEXT_BYTES_MAX));
+            let mut text = Vec::new();
+            line.write("now", LogFormat::Text, &mut text).unwrap();
+            assert!(text.len() < 400, "{}", text.len());
+        }
     }
 }

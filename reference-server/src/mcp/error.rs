@@ -8,6 +8,9 @@ use transcript_core::{
 };
 use verbatim::service::{ResponseMeta, ServiceError, ServiceErrorKind};
 
+/// Time until a retry of a call that was refused because the server is busy.
+const BUSY_RETRY: Duration = Duration::from_secs(5);
+
 /// Failure of a tool call.
 #[derive(Clone, Debug)]
 pub(super) enum ToolError {
@@ -48,6 +51,17 @@ impl ToolError {
     /// Internal error. The details are in the log.
     pub(super) fn fault() -> Self {
         Self::refused(500, "Internal server error. Retry in a few seconds.")
+    }
+
+    /// Too many calls work on long transcripts.
+    pub(super) fn busy() -> Self {
+        Self::Refused {
+            code: 503,
+            message: "The server is working on other long transcripts.".to_owned(),
+            watch_url: None,
+            languages: Vec::new(),
+            retry_after: Some(BUSY_RETRY),
+        }
     }
 
     pub(super) fn refused(code: u16, message: impl Into<String>) -> Self {

@@ -34,6 +34,7 @@ use rmcp::{
     service::RequestContext,
 };
 use serde_json::{Map, Value};
+use tokio::sync::Semaphore;
 use transcript_core::{accounts::Accounts, chat::Chat, lookup::VideoReference};
 use verbatim::{
     Verbatim,
@@ -48,7 +49,7 @@ use caller::caller;
 use error::ToolError;
 use jobs::ToolJobs;
 pub(crate) use passages::PassageCache;
-use transcript::TranscriptQuery;
+use transcript::{PLACES, TranscriptQuery};
 
 /// Limit of a message, in bytes.
 pub(crate) const MESSAGE_MAX: usize = 64 * 1024;
@@ -63,6 +64,8 @@ pub(crate) struct McpTools {
     /// Searches transcripts.
     chat: Chat,
     passages: PassageCache,
+    /// Places of the calls that work on a long transcript.
+    places: Arc<Semaphore>,
     jobs: ToolJobs,
     /// `None` without a search of the archive.
     search: Option<ToolSearch>,
@@ -100,7 +103,8 @@ impl McpTools {
             Some(_) => tools::ToolScope::Service,
             None => tools::ToolScope::Archive,
         };
-        Self { service, chat, passages, jobs, search: None, all: tools::all(scope).into() }
+        let (places, all) = (Arc::new(Semaphore::new(PLACES)), tools::all(scope).into());
+        Self { service, chat, passages, places, jobs, search: None, all }
     }
 
     /// The tools with a search of the archive.
@@ -127,7 +131,7 @@ impl McpTools {
         Some(result.unwrap_or_else(|error| result::failure(&error)))
     }
 
-    /// Calls a tool that is free for archived transcripts, and therefore limited without a key.
+    /// Calls a tool that is free for archived transcripts, and therefore limited.
     async fn read_for_free(
         &self,
         name: &str,

@@ -1,6 +1,7 @@
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use proptest::prelude::*;
+use serde_json::{Value, json};
 use transcript_core::{
     Timestamp,
     archive::{StoredTranscript, content_digest},
@@ -8,14 +9,17 @@ use transcript_core::{
     transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
     video::{Platform, VideoId},
 };
+use verbatim::service::{Caller, LocalService};
 
 use super::{
+    McpTools,
     cursor::PassageCursor,
     page::{self, PassagePage},
     passages::PassageCache,
     tools,
+    transcript::PLACES,
 };
-use crate::testing::ServiceFixture;
+use crate::testing::{ARCHIVED, LONG, NEW, ServiceFixture, long_segments, transcript};
 
 fn stored(segments: Vec<Segment>) -> StoredTranscript {
     let transcript = Transcript {
@@ -145,4 +149,66 @@ async fn passages_of_one_content_are_cut_once() {
     assert_eq!(cache.get(&other).await.unwrap()[0].text, "Another one.");
     assert_eq!(cache.len(), 2);
     assert_eq!(first.to_vec(), passages(&one.transcript.segments));
+}
+
+fn tools_of(fixture: &ServiceFixture) -> McpTools {
+    let app = &fixture.app;
+    let service = LocalService::new(app.lookup.clone(), app.accounts.clone(), app.chat.clone());
+    let passages = PassageCache::new(fixture.transcripts.clone(), app.chat.clone());
+    McpTools::for_service(service, app.accounts.clone(), app.chat.clone(), passages)
+}
+
+/// Calls a tool as a caller without a key.
+async fn call(tools: &McpTools, tool: &str, arguments: Value) -> Value {
+    call_as(&Caller::default(), tools, tool, arguments).await
+}
+
+async fn call_as(caller: &Caller, tools: &McpTools, tool: &str, arguments: Value) -> Value {
+    let arguments = arguments.as_object().cloned().unwrap_or_default();
+    let result = tools.call(tool, arguments, caller).await.unwrap();
+    serde_json::to_value(result).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn call_with_long_transcript_and_no_place_is_refused_with_retry_time() {
+    let fixture = ServiceFixture::start().await;
+    let video = VideoId::new(Platform::YouTube, NEW).unwrap();
+    fixture.keep(Transcript { segments: long_segments(), ..transcript(&video) }).await;
+    let tools = tools_of(&fixture);
+    let all = Arc::clone(&tools.places).acquire_many_owned(PLACES as u32).await.unwrap();
+    let page = |video: &str| json!({ "video": video });
+    let search = |video: &str| json!({ "video": video, "query": "quiet" });
+    for (tool, arguments) in [(tools::GET_TRANSCRIPT, page(NEW)), (tools::SEARCH_TRANSCRIPT, search(NEW))] {
+        let refused = call(&tools, tool, arguments).await;
+        assert_eq!(refused["isError"], true, "{refused}");
+        assert_eq!(refused["_meta"]["verbatim/code"], 503);
+        assert_eq!(refused["_meta"]["verbatim/retry_after"], 5);
+        let text = "The server is working on other long transcripts.\nRetry in 5 seconds.\n";
+        assert_eq!(refused["content"][0]["text"], text);
+    }
+    // A short transcript needs no place.
+    assert_eq!(call(&tools, tools::SEARCH_TRANSCRIPT, search(ARCHIVED)).await["isError"], false);
+    drop(all);
+    for (tool, arguments) in [(tools::GET_TRANSCRIPT, page(NEW)), (tools::SEARCH_TRANSCRIPT, search(NEW))] {
+        assert_eq!(call(&tools, tool, arguments).await["isError"], false, "{tool}");
+    }
+    assert_eq!(tools.places.available_permits(), PLACES);
+}
+
+#[tokio::test(start_paused = true)]
+async fn call_that_has_paid_waits_for_place() {
+    let fixture = ServiceFixture::start().await;
+    let tools = tools_of(&fixture);
+    let caller = Caller::with_key(fixture.account("ann@example.org").await);
+    let all = Arc::clone(&tools.places).acquire_many_owned(PLACES as u32).await.unwrap();
+    let release = async {
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        drop(all);
+    };
+    let paid = call_as(&caller, &tools, tools::GET_TRANSCRIPT, json!({ "video": LONG }));
+    let (paid, ()) = tokio::join!(paid, release);
+    assert_eq!(paid["isError"], false, "{paid}");
+    let text = paid["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("Credits charged for this transcript: 1"), "{text}");
+    assert_eq!(tools.places.available_permits(), PLACES);
 }

@@ -1,14 +1,23 @@
 //! The transcript that a tool needs, by a lookup or for a credit.
 
+use std::{sync::Arc, time::Duration};
+
+use tokio::{sync::OwnedSemaphorePermit, time::timeout};
 use transcript_core::{
     accounts::TranscriptParams,
     archive::StoredTranscript,
+    chat::Chat,
     transcript::LanguageTag,
     video::{Platform, VideoId},
 };
 use verbatim::service::{Caller, LookupReply, ServiceLookup, ServiceReply};
 
 use super::{McpTools, error::ToolError};
+
+/// Calls that work on a long transcript at the same time: one is searched while the next is read.
+pub(super) const PLACES: usize = 2;
+/// Longest wait for a place among them.
+const PLACE_WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// Requested transcript.
 #[derive(Clone, Debug)]
@@ -33,7 +42,7 @@ impl TranscriptQuery {
 }
 
 /// Transcript as a tool result.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct ToolTranscript {
     /// The transcript.
     pub(super) stored: StoredTranscript,
@@ -41,11 +50,41 @@ pub(super) struct ToolTranscript {
     pub(super) watch_url: String,
     /// What it cost, and how it differs from the request, as whole sentences.
     pub(super) notes: Vec<String>,
+    /// Place among the calls that work on a long transcript; `None` with a short one.
+    _place: Option<OwnedSemaphorePermit>,
 }
 
 impl McpTools {
-    /// Gets a transcript: by the rules of the lookup API, or for a credit of an account.
+    /// Gets a transcript, and a place to work on it if it is long.
+    ///
+    /// A call that waits for a place holds no transcript: it reads the archive again, which charges nothing. A call
+    /// that has paid keeps its transcript until it has a place: payments bound the number of such calls.
     pub(super) async fn transcript(
+        &self,
+        query: TranscriptQuery,
+        caller: &Caller,
+    ) -> Result<ToolTranscript, ToolError> {
+        let got = self.find_or_buy(query.clone(), caller).await?;
+        if !Chat::is_long(&got.stored.transcript) {
+            return Ok(got);
+        }
+        if let Ok(place) = Arc::clone(&self.places).try_acquire_owned() {
+            return Ok(ToolTranscript { _place: Some(place), ..got });
+        }
+        if !got.notes.is_empty() {
+            let place = Arc::clone(&self.places).acquire_owned().await;
+            return Ok(ToolTranscript { _place: place.ok(), ..got });
+        }
+        drop(got);
+        let place = timeout(PLACE_WAIT_MAX, Arc::clone(&self.places).acquire_owned()).await;
+        // The semaphore is never closed.
+        let Ok(Ok(place)) = place else { return Err(ToolError::busy()) };
+        let got = self.find_or_buy(TranscriptQuery { may_fetch: false, ..query }, caller).await?;
+        Ok(ToolTranscript { _place: Some(place), ..got })
+    }
+
+    /// Gets a transcript: by the rules of the lookup API, or for a credit of an account.
+    async fn find_or_buy(
         &self,
         query: TranscriptQuery,
         caller: &Caller,
@@ -71,7 +110,7 @@ impl McpTools {
             let (used, allowance) = (key.used, key.allowance);
             notes.push(format!("New transcript, charged to the API key: {used} of {allowance} are used."));
         }
-        Ok(ToolTranscript { stored, watch_url: result.watch_url, notes })
+        Ok(ToolTranscript { stored, watch_url: result.watch_url, notes, _place: None })
     }
 
     /// Gets a transcript for a credit, as the v1 API does. The credit is charged at delivery.
@@ -94,6 +133,6 @@ impl McpTools {
         let left = meta.credits_remaining.map_or(String::new(), |left| format!("; {left} are left"));
         let note = |cost| format!("Credits charged for this transcript: {cost}{left}.");
         let notes = meta.credits_charged.map(note).into_iter().collect();
-        Ok(ToolTranscript { stored, watch_url, notes })
+        Ok(ToolTranscript { stored, watch_url, notes, _place: None })
     }
 }

@@ -91,7 +91,7 @@ impl MetricsSources {
                 (ApiKind::V1, v1.entries, v1.bytes, bytes_max),
             ],
             stale_responses: self.app.bodies.stale_responses(),
-            bodies: self.app.body_budget.usage(),
+            bodies: self.app.account_budget.usage(),
             lines_dropped: self.log.lines_dropped(),
             process: ProcessFigures::now(),
         };
@@ -306,7 +306,7 @@ impl MetricsSnapshot {
         let help = "Cached responses sent while the archive could not be read";
         to.counter(("stale_responses", help), self.stale_responses as f64)?;
         let (bodies, bodies_max) = self.bodies;
-        let help = "Memory of large bodies that the caches do not hold";
+        let help = "Memory of large bodies, without those made for the caches";
         to.gauge(("body_memory", help), Some(&Unit::Bytes), Some(bodies as f64))?;
         to.gauge(("body_memory_limit", "Limit of this memory"), Some(&Unit::Bytes), Some(bodies_max as f64))
     }

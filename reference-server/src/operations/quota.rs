@@ -1,7 +1,5 @@
 //! Quotas and expiry times as text.
 
-use std::time::UNIX_EPOCH;
-
 use transcript_core::{Timestamp, directory::RequestQuota, ledger::terms::AllowancePeriod};
 
 /// Largest quota.
@@ -35,11 +33,9 @@ pub(crate) fn parse_expiry(text: &str, now: Timestamp) -> Result<Timestamp, Stri
     if let Ok(duration) = humantime::parse_duration(text) {
         return Ok(now.plus(duration));
     }
-    let time =
-        humantime::parse_rfc3339(text).or_else(|_| humantime::parse_rfc3339(&format!("{text}T00:00:00Z")));
-    let millis =
-        time.ok().and_then(|time| i64::try_from(time.duration_since(UNIX_EPOCH).ok()?.as_millis()).ok());
-    millis.map(Timestamp::from_millis).ok_or_else(|| {
+    // An earlier time is read as this one.
+    let earliest = Timestamp::from_millis(0);
+    Timestamp::parse_time_or_date(text).filter(|time| *time > earliest).ok_or_else(|| {
         "give a time such as 2027-01-31T12:00:00Z, a date such as 2027-01-31, or a duration such as 30d"
             .to_owned()
     })
@@ -67,6 +63,7 @@ mod tests {
         let now = Timestamp::from_millis(1_795_132_800_000);
         for (text, expected) in [
             ("2027-01-31T12:00:00Z", "2027-01-31T12:00:00Z"),
+            ("2027-01-31T12:00:00+01:00", "2027-01-31T11:00:00Z"),
             (" 2027-01-31 ", "2027-01-31T00:00:00Z"),
             ("30d", "2026-12-20T00:00:00Z"),
             ("90m", "2026-11-20T01:30:00Z"),

@@ -17,9 +17,13 @@ use http::{
 };
 use http_body_util::Full;
 use sha2::{Digest, Sha256};
+use transcript_core::{
+    archive::{StoredTranscript, view::SegmentPage},
+    captions::TextFormat,
+};
 
-use super::{precondition::is_not_modified, shared::SharedHeaders};
-use crate::api::{ContentEncoding, CorsRule, X_REQUEST_ID};
+use super::{ResponseVariant, precondition::is_not_modified, shared::SharedHeaders};
+use crate::api::{BudgetedBytes, ContentEncoding, CorsRule, ReservedBytes, ResponseFormat, X_REQUEST_ID};
 
 /// The request headers a lookup response depends on.
 pub(crate) const VARIES_BY: HeaderValue = HeaderValue::from_static("accept-encoding, authorization");
@@ -43,6 +47,24 @@ pub(crate) struct RenderedBody {
     pub(crate) kind: &'static str,
     /// Content.
     pub(crate) bytes: Vec<u8>,
+}
+
+/// Length of a body before it is rendered and compressed, approximately.
+pub(super) fn rendered_length(stored: &StoredTranscript, variant: ResponseVariant) -> usize {
+    let view = variant.view;
+    // Rendering reports a cursor of another transcript.
+    let segments = SegmentPage::select(stored, view).map(|page| page.of(stored)).unwrap_or_default();
+    let per_segment = match variant.format {
+        ResponseFormat::Json => 64,
+        ResponseFormat::Page => 32,
+        ResponseFormat::Text(TextFormat::Text | TextFormat::Markdown) => 8,
+        ResponseFormat::Text(_) => 48,
+    };
+    let text: usize = segments.iter().map(|segment| segment.text.len() + per_segment).sum();
+    let words: usize = segments.iter().map(|segment| segment.words.len()).sum();
+    // Chunks have the text once more.
+    let copies = if view.chunk.is_some() { 2 } else { 1 };
+    copies * text + if view.words { 64 * words } else { 0 }
 }
 
 /// A body as it is sent.
@@ -121,6 +143,11 @@ impl CachedBody {
     /// The body, in responses with these headers for shared caches.
     pub(super) fn with_shared(self, shared: Option<SharedHeaders>) -> Self {
         Self { shared, ..self }
+    }
+
+    /// The body whose bytes have their reservation with them, in the cache and on connections, if they are large.
+    pub(super) fn with_reservation(self, reserved: Option<ReservedBytes>) -> Self {
+        Self { bytes: BudgetedBytes::new(self.bytes, reserved).into_bytes(), ..self }
     }
 
     /// The bytes that are sent.

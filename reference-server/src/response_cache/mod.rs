@@ -7,20 +7,23 @@
 //! If the archive stores a transcript in wire form, a missing body is built around the stored bytes ([`wrap`]): for
 //! clients that accept zstd nothing is decompressed, parsed or compressed. This costs little more than sending a cached
 //! body, so such a body is admitted on its second request only.
+//!
+//! The reservation of a large body is part of its bytes, so it counts while the cache or a connection holds them, and
+//! sending it reserves nothing. Bodies for the cache have their own memory ([`build`]).
 
 mod body;
+mod build;
 mod precondition;
 mod shared;
 mod v1;
 mod wrap;
 
 use std::{
-    io,
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use axum::{body::Body, response::IntoResponse};
+use axum::response::IntoResponse;
 use bytes::Bytes;
 use http::{
     HeaderMap, HeaderValue, Method, Response,
@@ -30,7 +33,7 @@ use http_body_util::{Either, Full};
 use quick_cache::Equivalent;
 use sha2::{Digest, Sha256};
 use transcript_core::{
-    archive::{StoredBody, StoredTranscript, view::TranscriptView},
+    archive::{StoredTranscript, view::TranscriptView},
     lookup::{AttributionTag, Lookup, LookupResponse},
     video::VideoId,
     wire::lookup::TranscriptResult,
@@ -38,6 +41,7 @@ use transcript_core::{
 use verbatim::read_cache::{FormCost, FormKey, ReadCache, ReadCacheBudget, ReadCacheUsage};
 
 pub(crate) use body::{CachedBody, RenderedBody, VARIES_BY, compress};
+use build::{BuildError, WrappedBody};
 use shared::SharedHeaders;
 pub(crate) use shared::{SharedCaching, restrict_shared_caches};
 use v1::V1Source;
@@ -46,8 +50,8 @@ pub(crate) use verbatim::read_cache::CHANGE_COUNTER_AGE_MAX as EXPIRE;
 
 use crate::{
     api::{
-        ByteBudget, ContentEncoding, CorsRule, LookupQuery, ProblemResponse, ReservedBytes, ResponseBody,
-        ResponseFormat, ResultOrigin, budgeted,
+        ByteBudget, ContentEncoding, CorsRule, LookupQuery, ProblemResponse, ResponseBody, ResponseFormat,
+        ResultOrigin,
     },
     messages::PageLanguage,
 };
@@ -56,6 +60,8 @@ use crate::{
 /// or rendered takes milliseconds.
 const BUDGET: ReadCacheBudget =
     ReadCacheBudget { selections: 8 << 20, cheap_forms: 24 << 20, costly_forms: 22 << 20 };
+/// Memory of large bodies that are being built for the cache, or are still being sent after their removal from it.
+const REMOVED_MAX: u64 = 16 << 20;
 /// Longest query that is cached, in bytes.
 const QUERY_LENGTH_MAX: usize = 512;
 
@@ -168,18 +174,26 @@ pub(crate) struct ResponseCache {
     lookup: Lookup,
     /// `None` if shared caches may not store responses.
     shared_caching: Option<SharedCaching>,
-    /// Memory of bodies that are built and may not fit into the cache.
-    body_budget: ByteBudget,
+    /// Memory of the large bodies of the cache. A removed body stays in it while it is being sent.
+    pub(crate) cached_budget: ByteBudget,
+    /// Memory of large bodies that are built for one response: of the lookup API and pages, and of the v1 API.
+    budgets: (ByteBudget, ByteBudget),
 }
 
 impl ResponseCache {
     /// Creates an empty cache over this lookup's archive.
     ///
-    /// While the archive cannot be read, bodies that were valid within the last `stale_max` are sent.
-    pub(crate) fn new(lookup: Lookup, body_budget: ByteBudget, options: ResponseCacheOptions) -> Self {
+    /// Bodies that are not cached take memory of `budgets`: of the lookup API and pages, and of the v1 API. While the
+    /// archive cannot be read, bodies that were valid within the last `stale_max` are sent.
+    pub(crate) fn new(
+        lookup: Lookup,
+        budgets: (ByteBudget, ByteBudget),
+        options: ResponseCacheOptions,
+    ) -> Self {
         let ResponseCacheOptions { shared_caching, stale_max } = options;
         let cache = ReadCache::new(lookup.transcripts().clone(), BUDGET, stale_max);
-        Self { cache, lookup, shared_caching, body_budget }
+        let cached_budget = ByteBudget::new(BUDGET.forms() + REMOVED_MAX);
+        Self { cache, lookup, shared_caching, cached_budget, budgets }
     }
 
     /// Whether shared caches may store responses.
@@ -251,8 +265,8 @@ impl ResponseCache {
         let selection = Selection { body_sha256, form, source: None };
         let shared = self.shared_headers(&archived.video);
         let key = selection.key(encoding);
-        let (body, reserved) = match self.get_or_wrap(before, archived.body, key, shared).await? {
-            Ok(built) => built,
+        let body = match self.get_or_wrap(before, archived.body, key, shared).await? {
+            Ok(body) => body,
             Err(exhausted) => {
                 let mut refused = exhausted.into_response();
                 // The router, which adds these headers, is not called.
@@ -267,62 +281,7 @@ impl ResponseCache {
             }
             WrappedBody::Single(body) => body.response(headers, method),
         };
-        let response = match reserved {
-            None => response.map(Either::Left),
-            Some(reserved) => response.map(|body| Either::Right(budgeted(Body::new(body), reserved))),
-        };
-        Some((response, ResultOrigin::Stored))
-    }
-
-    /// Returns the cached body of this key, or builds it around the stored bytes.
-    ///
-    /// A large body is built with a reservation: the cache may not admit it, or remove it before it is sent. The error
-    /// is that there is no memory for it.
-    async fn get_or_wrap(
-        &self,
-        before: Vec<u8>,
-        stored: StoredBody,
-        key: BodyKey,
-        shared: Option<SharedHeaders>,
-    ) -> Option<BuiltBody> {
-        if let Some(body) = self.cache.form(&key) {
-            return Some(Ok((WrappedBody::Cached(body), None)));
-        }
-        let reserved = match self.body_budget.reserve_response(wrap::length(&stored, key.encoding)).await {
-            Ok(reserved) => reserved,
-            Err(exhausted) => return Some(Err(exhausted)),
-        };
-        let body = self.wrap(before, stored, key, shared).await?;
-        Some(Ok((body, reserved)))
-    }
-
-    /// Builds the body of this key around the stored bytes.
-    async fn wrap(
-        &self,
-        before: Vec<u8>,
-        stored: StoredBody,
-        key: BodyKey,
-        shared: Option<SharedHeaders>,
-    ) -> Option<WrappedBody> {
-        let encoding = key.encoding;
-        let bytes = body::memory_bytes(wrap::length(&stored, encoding));
-        let is_admitted = key.cost() == FormCost::Costly || self.cache.admit(&key, bytes);
-        let is_cheap = wrap::is_cheap(&stored, encoding);
-        let build = move || Ok(wrap::wrap(&before, &stored, encoding)?.with_shared(shared));
-        if !is_cheap {
-            let make = render_blocking(build);
-            let body = match is_admitted {
-                true => self.cache.form_or_make(&key, make).await.map(WrappedBody::Cached),
-                false => make.await.map(|(body, _)| WrappedBody::Cached(body)),
-            };
-            return body.inspect_err(log_failure).ok();
-        }
-        if !is_admitted {
-            return Some(WrappedBody::Single(build().inspect_err(log_failure).ok()?));
-        }
-        let body = Arc::new(build().inspect_err(log_failure).ok()?);
-        self.cache.insert_form(key, Arc::clone(&body), body.memory_bytes());
-        Some(WrappedBody::Cached(body))
+        Some((response.map(Either::Left), ResultOrigin::Stored))
     }
 
     /// Returns the archive's change counter, read within the last 50 ms.
@@ -337,7 +296,7 @@ impl ResponseCache {
     /// The first request renders it on a blocking thread; concurrent requests wait for the same body.
     ///
     /// # Errors
-    /// 500 if rendering or compression fails.
+    /// 503 if there is no memory for it, 500 if rendering or compression fails.
     pub(crate) async fn get_or_render(
         &self,
         stored: &StoredTranscript,
@@ -348,15 +307,19 @@ impl ResponseCache {
     ) -> Result<Arc<CachedBody>, ProblemResponse> {
         let body_sha256 = digest_of(stored, answer).ok_or_else(ProblemResponse::fault)?;
         let key = BodyKey { body_sha256, form: BodyForm::Lookup(variant), encoding };
+        if let Some(body) = self.cache.form(&key) {
+            return Ok(body);
+        }
         let answer = answer.clone();
         let shared = self.shared_headers(&stored.transcript.video);
-        let make = render_blocking(move || {
-            Ok(CachedBody::render(render(&answer, variant), encoding)?.with_shared(shared))
-        });
-        let made = self.cache.form_or_make(&key, make).await;
-        made.map_err(|error| {
-            tracing::error!(%error, "response body failed");
-            ProblemResponse::fault()
+        let build = move || Ok(CachedBody::render(render(&answer, variant), encoding)?.with_shared(shared));
+        let length = body::rendered_length(stored, variant);
+        self.build_elsewhere(&key, length, true, build).await.map_err(|error| match error {
+            BuildError::Exhausted(refusal) => refusal,
+            BuildError::Failed(error) => {
+                tracing::error!(%error, "response body failed");
+                ProblemResponse::fault()
+            }
         })
     }
 
@@ -407,30 +370,6 @@ impl Selection {
     fn key(&self, encoding: ContentEncoding) -> BodyKey {
         BodyKey { body_sha256: self.body_sha256, form: self.form, encoding }
     }
-}
-
-/// A body around stored bytes.
-enum WrappedBody {
-    /// In the cache.
-    Cached(Arc<CachedBody>),
-    /// For this response only.
-    Single(CachedBody),
-}
-
-/// A body with the memory that it reserves, or the response if there is no memory.
-type BuiltBody = Result<(WrappedBody, Option<ReservedBytes>), ProblemResponse>;
-
-fn log_failure(error: &io::Error) {
-    tracing::warn!(%error, "stored response body failed");
-}
-
-/// Builds a body on a blocking thread. The panic hook has logged a panic.
-async fn render_blocking(
-    make: impl FnOnce() -> io::Result<CachedBody> + Send + 'static,
-) -> io::Result<(Arc<CachedBody>, u64)> {
-    let body = tokio::task::spawn_blocking(make).await.map_err(io::Error::other).flatten()?;
-    let bytes = body.memory_bytes();
-    Ok((Arc::new(body), bytes))
 }
 
 /// Digest of what a body contains: the transcript, and the rest of the response. `None` if that of the content is not

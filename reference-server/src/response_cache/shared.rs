@@ -4,14 +4,17 @@ use http::{
     HeaderMap, HeaderName, HeaderValue,
     header::{AUTHORIZATION, CACHE_CONTROL},
 };
-use transcript_core::video::VideoId;
+use transcript_core::{headers, video::VideoId};
 use verbatim::surrogate_key;
 
-use crate::{api::X_REQUEST_ID, config::CdnSettings};
+use crate::{
+    api::{X_REQUEST_ID, header_name},
+    config::CdnSettings,
+};
 
 /// The keys of a response, separated by spaces, and by commas: caches read the one or the other.
 const KEY_HEADERS: [HeaderName; 2] =
-    [HeaderName::from_static("surrogate-key"), HeaderName::from_static("cache-tag")];
+    [header_name!(headers::SURROGATE_KEY), HeaderName::from_static("cache-tag")];
 
 /// Permission to store public responses.
 #[derive(Clone, Debug)]

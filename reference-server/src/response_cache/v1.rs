@@ -10,7 +10,7 @@ use super::{
     BodyForm, CachedBody, CachedRoute, QUERY_LENGTH_MAX, QueryRef, ResponseCache, Selection, WrappedBody,
     digest,
 };
-use crate::api::{ContentEncoding, ProblemResponse, ReservedBytes, ResultOrigin};
+use crate::api::{ContentEncoding, ProblemResponse, ResultOrigin};
 
 /// How to build the body of a query again.
 #[derive(Debug)]
@@ -45,8 +45,6 @@ pub(crate) struct V1Body {
     pub(crate) body: Arc<CachedBody>,
     /// Where the body comes from.
     pub(crate) origin: ResultOrigin,
-    /// Memory of a large body.
-    pub(crate) reserved: Option<ReservedBytes>,
 }
 
 impl ResponseCache {
@@ -99,19 +97,19 @@ impl ResponseCache {
         let V1Selection { selection: known, source } = selected;
         let key = known.key(encoding);
         if let Some(body) = self.cache.form(&key) {
-            return Some(Ok(V1Body { body, origin: ResultOrigin::Ready, reserved: None }));
+            return Some(Ok(V1Body { body, origin: ResultOrigin::Ready }));
         }
         for selector in &source.selectors {
             // A failing archive is reported by the route.
             let stored = self.lookup.transcripts().stored_body(&source.video, selector).await.ok()?;
             if let Some(stored) = stored.filter(|stored| stored.content_sha256 == source.content_sha256) {
                 let built = self.get_or_wrap(source.before.clone(), stored, key, None).await?;
-                return Some(built.map(|(body, reserved)| {
+                return Some(built.map(|body| {
                     let body = match body {
                         WrappedBody::Cached(body) => body,
                         WrappedBody::Single(body) => Arc::new(body),
                     };
-                    V1Body { body, origin: ResultOrigin::Stored, reserved }
+                    V1Body { body, origin: ResultOrigin::Stored }
                 }));
             }
         }

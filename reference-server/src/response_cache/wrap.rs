@@ -3,7 +3,7 @@
 use std::{cell::RefCell, io};
 
 use sha2::{Digest, Sha256};
-use transcript_core::{archive::StoredBody, body::zstd_frame::ZstdFrame, wire::lookup::AFTER_SEGMENTS};
+use transcript_core::{archive::StoredBody, body::zstd_frame::ZstdFrame, wire::AFTER_SEGMENTS};
 use zstd::bulk::Decompressor;
 
 use super::{CachedBody, body::compress};
@@ -23,13 +23,13 @@ pub(super) fn is_cheap(stored: &StoredBody, encoding: ContentEncoding) -> bool {
     }
 }
 
-/// Memory of the body while it is built and sent, in bytes: nothing is longer than the stored segments before
-/// compression.
-pub(super) fn length(stored: &StoredBody, encoding: ContentEncoding) -> usize {
-    match encoding {
+/// Memory of the body while it is built and sent, in bytes: nothing is longer than the body before compression.
+pub(super) fn length(before: &[u8], stored: &StoredBody, encoding: ContentEncoding) -> usize {
+    let segments = match encoding {
         ContentEncoding::Zstd => stored.segments.len(),
         _ => usize::try_from(stored.length).unwrap_or(usize::MAX),
-    }
+    };
+    segments.saturating_add(before.len() + AFTER_SEGMENTS.len())
 }
 
 /// Builds a body: `before`, the stored segments, and the end of the JSON.

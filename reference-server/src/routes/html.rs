@@ -63,6 +63,9 @@ pub(super) fn confine(headers: &mut HeaderMap, policy: PagePolicy) {
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
 }
 
+/// Most slashes in the path of an error page. Each link of a page has a step for each of them, and no page has five.
+const SLASHES_MAX: usize = 16;
+
 /// Context of an HTML error page, if a browser requests a path outside the API.
 #[derive(Debug, Default)]
 pub(crate) struct HtmlError(Option<PageContext>);
@@ -70,7 +73,9 @@ pub(crate) struct HtmlError(Option<PageContext>);
 impl HtmlError {
     /// Decides by path and `Accept` whether an error response becomes a page.
     pub(crate) fn for_request(site: &Arc<Site>, method: &Method, uri: &Uri, headers: &HeaderMap) -> Self {
-        let is_page = !uri.path().starts_with("/api") && wants_page(headers);
+        let path = uri.path();
+        let is_page =
+            !path.starts_with("/api") && path.matches('/').nth(SLASHES_MAX).is_none() && wants_page(headers);
         Self(is_page.then(|| PageContext::new(Arc::clone(site), method, uri, headers)))
     }
 
@@ -90,5 +95,28 @@ impl HtmlError {
         head.headers.extend(page_head.headers);
         head.headers.append(VARY, HeaderValue::from_static("accept"));
         Response::from_parts(head, Either::Right(body))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::header::ACCEPT;
+
+    use super::*;
+
+    #[test]
+    fn error_page_path_with_many_slashes_has_none() {
+        let headers = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("text/html"))]);
+        for (path, is_page) in [
+            ("/nothing".to_owned(), true),
+            ("/a".repeat(SLASHES_MAX), true),
+            ("/a".repeat(SLASHES_MAX + 1), false),
+            ("/".repeat(60_000), false),
+            ("/api/nothing".to_owned(), false),
+        ] {
+            let uri = Uri::try_from(path).unwrap();
+            let page = HtmlError::for_request(&Arc::default(), &Method::GET, &uri, &headers);
+            assert_eq!(page.0.is_some(), is_page, "{uri}");
+        }
     }
 }

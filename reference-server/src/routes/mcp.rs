@@ -37,6 +37,10 @@ use crate::{
 const ACCEPTED_TYPES: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 /// Header with the protocol version.
 const VERSION: &str = "mcp-protocol-version";
+/// Most values in the parameters of a message, besides the texts in lists of its arguments.
+///
+/// The library keeps `_meta` for the whole call, and `{"":0}` takes a hundred times its bytes.
+const PARAM_VALUES_MAX: usize = 256;
 /// Limit of a non-JSON error body of the library, in bytes.
 const ERROR_TEXT_MAX: usize = 4 * 1024;
 
@@ -120,11 +124,37 @@ async fn message(
     if !is_answer && !message.get("method").is_some_and(Value::is_string) {
         return Err(bad(id, ErrorCode::INVALID_REQUEST, "method: it is missing, or not a string."));
     }
-    if message.get("params").is_some_and(|params| !params.is_object()) {
+    let params = message.get("params");
+    if params.is_some_and(|params| !params.is_object()) {
         return Err(bad(id, ErrorCode::INVALID_REQUEST, "params: it must be an object."));
+    }
+    if params.is_some_and(|params| param_value_count(params) > PARAM_VALUES_MAX) {
+        let message = format!(
+            "params: it has more than {PARAM_VALUES_MAX} values besides texts in lists of arguments."
+        );
+        return Err(bad(id, ErrorCode::INVALID_REQUEST, &message));
     }
     check_version(&parts.headers, &id)?;
     Ok((id, body))
+}
+
+/// Number of values in parameters, without the texts in lists of the arguments, such as the links of a job.
+fn param_value_count(params: &Value) -> usize {
+    let fields = params.as_object().into_iter().flatten();
+    1 + fields.map(|(name, value)| value_count(value, name != "arguments")).sum::<usize>()
+}
+
+/// Number of values in a value, with or without the texts in its lists.
+fn value_count(value: &Value, counts_texts: bool) -> usize {
+    let count = |value: &Value| value_count(value, counts_texts);
+    match value {
+        Value::Object(fields) => 1 + fields.values().map(count).sum::<usize>(),
+        Value::Array(items) => {
+            let counted = items.iter().filter(|item| counts_texts || !item.is_string());
+            1 + counted.map(count).sum::<usize>()
+        }
+        _ => 1,
+    }
 }
 
 /// Rejects pages of other origins (DNS rebinding). Clients that are not browsers send no origin.

@@ -6,11 +6,12 @@ use axum::{
     response::Response,
 };
 use transcript_core::{
+    headers::X_VERBATIM_HOP,
     ids::KeyId,
     lookup::VideoReference,
     video::{VideoId, VideoLink},
 };
-use verbatim::{Verbatim, service::HOP};
+use verbatim::Verbatim;
 
 use crate::api::{LookupQuery, TRANSCRIPT_PATH, bearer};
 
@@ -22,7 +23,7 @@ pub(crate) async fn register_peer_request(
     request: Request,
     next: Next,
 ) -> Response {
-    let is_hop = request.headers().contains_key(HOP) && request.uri().path() == TRANSCRIPT_PATH;
+    let is_hop = request.headers().contains_key(X_VERBATIM_HOP) && request.uri().path() == TRANSCRIPT_PATH;
     let video = if is_hop { video(request.uri().query().unwrap_or_default()) } else { None };
     let credential = video.as_ref().and_then(|_| bearer(request.headers()));
     let key = key_id(&verbatim, credential).await;

@@ -5,6 +5,7 @@ mod checkout;
 mod downloads;
 mod errors;
 mod keys;
+mod limits;
 mod mcp;
 mod pages;
 mod questions;

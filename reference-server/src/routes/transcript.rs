@@ -2,7 +2,6 @@
 
 use axum::{
     Extension,
-    body::Body,
     extract::State,
     response::{IntoResponse, Response},
 };
@@ -15,12 +14,12 @@ use transcript_core::{
     archive::view::{SegmentCursor, SegmentPage, TranscriptView, write_text},
     captions::TextFormat,
     engine::NoTranscript,
+    headers,
     lookup::{Availability, FailureReason, LookupOptions, LookupRequest, LookupResponse, ReferenceError},
     time::ceil_seconds,
     transcript::TrackInfo,
     wire::lookup::TranscriptResult,
 };
-use verbatim::service::HOP;
 
 use super::{
     document::{self, DocumentOptions, examples, parameters},
@@ -29,7 +28,7 @@ use super::{
 use crate::{
     api::{
         ClientAddress, ContentEncoding, INVALID_TOKEN, JSON, LookupQuery, ProblemResponse, ResponseFormat,
-        ResultOrigin, UnansweredReason, X_FAILURE_DETAIL, bearer, proof,
+        ResultOrigin, UnansweredReason, X_FAILURE_DETAIL, bearer, counted, header_name, proof,
     },
     response_cache::{CachedRoute, RenderedBody, ResponseVariant, VARIES_BY},
     state::AppState,
@@ -70,7 +69,7 @@ pub(crate) async fn look_up(
             if let Some(changes) = changes.filter(|_| next_cursor.is_none()) {
                 app.bodies.insert_query((CachedRoute::Lookup, query), stored, &answer, form, changes);
             }
-            body.response(&headers, &method).map(Body::new)
+            counted(body.response(&headers, &method))
         }
         _ => reply(&answer, form),
     };
@@ -109,7 +108,7 @@ pub(crate) async fn look_up(
 }
 
 /// Start of the next page, for formats other than JSON.
-pub(crate) const X_NEXT_CURSOR: HeaderName = HeaderName::from_static("x-next-cursor");
+pub(crate) const X_NEXT_CURSOR: HeaderName = header_name!(headers::X_NEXT_CURSOR);
 
 /// Start of the next page of a view.
 ///
@@ -129,7 +128,7 @@ fn next_cursor(
 
 /// Whether the captions are machine-generated.
 /// The JSON body has no field for it, but other servers need it.
-pub(crate) const X_IS_GENERATED: HeaderName = HeaderName::from_static("x-is-generated");
+pub(crate) const X_IS_GENERATED: HeaderName = header_name!(headers::X_IS_GENERATED);
 
 /// Adds language and caption kind, for clients that store the transcript.
 fn describe(track: &TrackInfo, headers: &mut HeaderMap) {
@@ -155,7 +154,7 @@ fn lookup_request(
         key: bearer(headers),
         proof: proof(headers),
         client: Some(client.0),
-        default_only: headers.contains_key(HOP),
+        default_only: headers.contains_key(headers::X_VERBATIM_HOP),
         ..LookupRequest::new(reference)
     };
     Ok((request, ResponseVariant { view, frontmatter, ..ResponseVariant::plain(format, src) }))
@@ -372,7 +371,7 @@ fn content_encoding() -> document::ResponseHeader {
 fn next_page() -> document::ResponseHeader {
     let schema = json!({ "type": "string", "pattern": parameters::CURSOR_PATTERN });
     let what = "Extension: the `cursor` of the next page, if the response is a page and not the last one.";
-    ("X-Next-Cursor", document::optional_header(what, schema))
+    (headers::X_NEXT_CURSOR, document::optional_header(what, schema))
 }
 
 /// `Content-Language`, for callers with a key.
@@ -386,7 +385,7 @@ fn content_language() -> document::ResponseHeader {
 fn is_generated() -> document::ResponseHeader {
     let schema = json!({ "type": "boolean" });
     (
-        "X-Is-Generated",
+        headers::X_IS_GENERATED,
         document::optional_header(
             "Whether a machine generated the transcript, for callers with a key.",
             schema,
@@ -402,7 +401,7 @@ fn failure_detail() -> document::ResponseHeader {
          ({VIDEO_STATES}). With `fetch_error`: the work continues (`still_working`), or too many fetches wait and \
          nothing was charged (`busy`)."
     );
-    ("X-Failure-Detail", document::optional_header(&what, schema))
+    (headers::X_FAILURE_DETAIL, document::optional_header(&what, schema))
 }
 
 fn not_modified() -> Value {

@@ -13,7 +13,6 @@ pub(super) mod transcribe;
 use std::{net::IpAddr, sync::Arc, time::Instant};
 
 use axum::{
-    body::Body,
     extract::{Extension, Path, State, rejection::PathRejection},
     response::Response,
 };
@@ -39,7 +38,8 @@ use super::{
 };
 use crate::{
     api::{
-        ClientAddress, ContentEncoding, ProblemResponse, ResponseFormat, language, parameter, watch_names,
+        ClientAddress, ContentEncoding, ProblemResponse, ResponseFormat, counted, language, parameter,
+        watch_names,
     },
     page::{self, PageContext, PagePolicy, moment::parse_moment, transcript::own_address},
     response_cache::{CachedBody, CachedRoute, RenderedBody, ResponseVariant},
@@ -169,7 +169,7 @@ async fn video_page(app: &AppState, video: &VideoId, request: &WatchRequest) -> 
     // Read before the archive, so that a concurrent change invalidates the cached body.
     let changes = app.bodies.changes().await;
     if let Some(ready) = app.bodies.get(query, headers, method, Instant::now()) {
-        return with_page_headers(video, ready.map(Body::new));
+        return with_page_headers(video, counted(ready));
     }
     match app.lookup.look_up_archived(lookup_request(video, options)).await {
         Ok(answer) => match transcript_body(app, &answer, request).await {
@@ -179,7 +179,7 @@ async fn video_page(app: &AppState, video: &VideoId, request: &WatchRequest) -> 
                 {
                     app.bodies.insert_query(query, stored, &answer, form, changes);
                 }
-                with_page_headers(video, body.response(headers, method).map(Body::new))
+                with_page_headers(video, counted(body.response(headers, method)))
             }
             Some(Err(refusal)) => {
                 let page = page::problem::problem(context, refusal.status(), refusal.detail());

@@ -22,7 +22,7 @@ use tracing::Instrument as _;
 use crate::traces;
 use crate::{
     api::{
-        AllowedHosts, ByteBudget, ClientAddress, PeerAddress, ProblemResponse, RequestId, ResponseBody,
+        AllowedHosts, ClientAddress, CountedBody, PeerAddress, ProblemResponse, RequestId, ResponseBody,
         ResultOrigin, UNRESERVED_RESPONSE_BYTES, V1_PREFIX, X_REQUEST_ID, budgeted, check_head,
     },
     log::{AccessLine, LogQueue},
@@ -190,7 +190,7 @@ impl HttpService {
                     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
                 }
                 match &self.app {
-                    Some(app) => reserve(&app.body_budget, response, is_v1),
+                    Some(app) => reserve(app, response, is_v1),
                     None => response,
                 }
             }
@@ -222,12 +222,15 @@ fn is_before_end_of_body(status: StatusCode) -> bool {
 /// Returns a large response with a reservation of its memory, or 503 if there is none.
 ///
 /// A response of the v1 API may be paid, so it is always sent; its route reserves before the charge.
-fn reserve(budget: &ByteBudget, response: Response<Body>, is_v1: bool) -> Response<Body> {
+fn reserve(app: &AppState, response: Response<Body>, is_v1: bool) -> Response<Body> {
     let bytes = response.body().size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok());
     let Some(bytes) = bytes.filter(|bytes| *bytes > UNRESERVED_RESPONSE_BYTES) else { return response };
+    if response.extensions().get::<CountedBody>().is_some() {
+        return response;
+    }
     let reserved = match is_v1 {
-        true => budget.reserve_available(bytes),
-        false => match budget.try_reserve(bytes) {
+        true => app.account_budget.reserve_available(bytes),
+        false => match app.body_budget.try_reserve(bytes) {
             Ok(reserved) => Some(reserved),
             Err(exhausted) => return with_origins_of(response.headers(), exhausted.into_response()),
         },

@@ -13,6 +13,7 @@ use transcript_core::{
     archive::StoredTranscript,
     chat::Chat,
     directory::KeyAccess,
+    headers::{X_CACHE, X_CREDITS_REMAINING},
     ids::JobId,
     lookup::{CreateKeyOutcome, CreateKeyRequest, KeyOrigin, Lookup, LookupRequest, ReferenceError},
     page::PageRequest,
@@ -34,11 +35,6 @@ use transcript_core::{
 
 use super::jobs::{job_info, job_params, job_results};
 use crate::Verbatim;
-
-/// Headers of a stored response, as the v1 API sends them.
-const CONTENT_TYPE: &str = "content-type";
-const CREDITS: &str = "x-credits-remaining";
-const CACHE: &str = "x-cache";
 
 /// The lookup API and the v1 API within the process: keys, allowances and credits, without HTTP.
 ///
@@ -97,9 +93,12 @@ impl Service for LocalService {
     async fn admit_tool_call(&self, caller: &Caller) -> Result<(), ServiceError> {
         match self.lookup.admit_tool_call(caller.key.clone(), caller.client).await? {
             None => Ok(()),
-            Some(wait_ms) => {
-                let message = "Too many tool calls without an API key from this network.";
-                Err(rate_limited(message, Some(wait_ms)))
+            Some(refusal) => {
+                let message = match refusal.has_key {
+                    true => "Too many tool calls with this API key.",
+                    false => "Too many tool calls without an API key from this network.",
+                };
+                Err(rate_limited(message, Some(refusal.retry_after_ms)))
             }
         }
     }
@@ -347,12 +346,12 @@ fn stored_response<T: Serialize>(
         return Ok(unstored(200));
     }
     let body = serde_json::to_vec(&body()).map_err(|_| defect("a response cannot be encoded as JSON"))?;
-    let header = |name: &str, value: String| StoredHeader { name: name.to_owned(), value };
-    let mut headers = vec![header(CONTENT_TYPE, "application/json; charset=utf-8".to_owned())];
+    let header = |name: &str, value: String| StoredHeader { name: name.to_ascii_lowercase(), value };
+    let mut headers = vec![header("content-type", "application/json; charset=utf-8".to_owned())];
     headers.extend(
-        meta.is_cached.map(|is_cached| header(CACHE, if is_cached { "HIT" } else { "MISS" }.to_owned())),
+        meta.is_cached.map(|is_cached| header(X_CACHE, if is_cached { "HIT" } else { "MISS" }.to_owned())),
     );
-    headers.extend(meta.credits_remaining.map(|left| header(CREDITS, left.to_string())));
+    headers.extend(meta.credits_remaining.map(|left| header(X_CREDITS_REMAINING, left.to_string())));
     Ok(StoredResponse { status: 200, headers, body })
 }
 
@@ -372,8 +371,8 @@ fn replay_meta(response: &StoredResponse) -> ResponseMeta {
         found.map(|header| header.value.as_str())
     };
     ResponseMeta {
-        credits_remaining: header(CREDITS).and_then(|left| left.parse().ok()),
-        is_cached: header(CACHE).map(|cache| cache == "HIT"),
+        credits_remaining: header(X_CREDITS_REMAINING).and_then(|left| left.parse().ok()),
+        is_cached: header(X_CACHE).map(|cache| cache == "HIT"),
         is_replayed: true,
         ..ResponseMeta::default()
     }

@@ -17,4 +17,4 @@ pub use transcript_core::service::{
     v1_transcript,
 };
 #[cfg(feature = "service")]
-pub use upstream_reqwest::service::{HOP, PeerRequestGuard, PeerRequests, ServiceClient, ServiceOptions};
+pub use upstream_reqwest::service::{PeerRequestGuard, PeerRequests, ServiceClient, ServiceOptions};

@@ -89,9 +89,9 @@ fn limits(args: &GetArgs) -> Result<ListLimits, CommandError> {
 
 /// Parses a date, a time, or an age.
 fn parse_since(text: &str) -> Result<Timestamp, CommandError> {
-    let date = Timestamp::parse(&format!("{text}T00:00:00Z")).or_else(|| Timestamp::parse(text));
     let age = || humantime::parse_duration(text).ok();
-    let since = date.or_else(|| age().map(|age| SystemClock::default().now().minus(age)));
+    let since = Timestamp::parse_time_or_date(text)
+        .or_else(|| age().map(|age| SystemClock::default().now().minus(age)));
     since.ok_or_else(|| {
         CommandError::Wrong(format!("--since {text}: use a date such as 2026-01-31, or an age such as 30d"))
     })

@@ -81,7 +81,8 @@ pub(super) const SERVER: &[Setting] = &[
         "server.body_memory",
         |reader, all| reader.size(&mut all.server.body_memory, 1 << 20..=1 << 40),
         "Memory of all large bodies of requests and responses that the response cache does not hold. A \
-         request that needs more waits for a second, then gets 503.",
+         quarter is kept for requests of the v1 API. A request that needs more waits for up to a second, \
+         then gets 503.",
     ),
 ];
 

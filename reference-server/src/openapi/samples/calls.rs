@@ -1,5 +1,7 @@
 //! Sample calls: one per operation.
 
+use transcript_core::headers::STRIPE_SIGNATURE;
+
 /// Value of a parameter.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum SampleParameter {
@@ -128,7 +130,7 @@ pub(super) const CALLS: &[SampleCall] = &[
     SampleCall { key: ACCOUNT_KEY, ..plain("rotateWebhookSecret") },
     SampleCall {
         headers: &[
-            ("Stripe-Signature", Variable("STRIPE_SIGNATURE")),
+            (STRIPE_SIGNATURE, Variable("STRIPE_SIGNATURE")),
             ("Content-Type", Text("application/json")),
         ],
         body: SampleBody::Raw("STRIPE_EVENT"),

@@ -1,5 +1,7 @@
 //! Sample calls of the guides: one step or one option each.
 
+use transcript_core::headers::IDEMPOTENCY_KEY;
+
 use super::calls::{
     ACCOUNT_KEY, KEY, SampleBody, SampleCall,
     SampleParameter::{List, Text},
@@ -51,7 +53,7 @@ pub(super) const GUIDE_CALLS: &[(&str, SampleCall)] = &[
         SampleCall {
             query: &[("video_id", Text(VIDEO))],
             key: ACCOUNT_KEY,
-            headers: &[("Idempotency-Key", Text("2f1c9a60-import-0001"))],
+            headers: &[(IDEMPOTENCY_KEY, Text("2f1c9a60-import-0001"))],
             ..plain("getVideoTranscript")
         },
     ),
@@ -59,7 +61,7 @@ pub(super) const GUIDE_CALLS: &[(&str, SampleCall)] = &[
         "job",
         SampleCall {
             key: ACCOUNT_KEY,
-            headers: &[("Idempotency-Key", Text("course-2026"))],
+            headers: &[(IDEMPOTENCY_KEY, Text("course-2026"))],
             body: SampleBody::Json(&[("urls", List(&[LINK, "jNQXAC9IVRw"]))]),
             ..plain("startJob")
         },

@@ -2,6 +2,7 @@
 
 use http::Method;
 use serde_json::{Value, json};
+use transcript_core::headers;
 
 use super::{ResponseHeader, header, refusal};
 use crate::{
@@ -24,7 +25,7 @@ pub(crate) fn add_common_responses(endpoint: &Endpoint, operation: &mut Value) {
         operation["responses"][status.to_string()] = response;
     }
     // Where a body of another type counts toward the rate limit, a body without memory does, too.
-    for name in ["RateLimit", "RateLimit-Policy"] {
+    for name in [headers::RATE_LIMIT, headers::RATE_LIMIT_POLICY] {
         let field = operation["responses"]["415"]["headers"][name].clone();
         if field.is_object() {
             operation["responses"]["503"]["headers"][name] = field;

@@ -7,7 +7,7 @@ pub(crate) mod parameters;
 pub(crate) use common::add_common_responses;
 use schemars::JsonSchema;
 use serde_json::{Map, Value, json};
-use transcript_core::{accounts::AccountsOptions, lookup::LookupOptions, wire::Problem};
+use transcript_core::{accounts::AccountsOptions, headers, lookup::LookupOptions, wire::Problem};
 
 /// Place of the schemas in the document.
 pub(crate) const SCHEMAS: &str = "/components/schemas";
@@ -64,7 +64,7 @@ pub(crate) fn answer(
     let mut all: Map<String, Value> =
         headers.into_iter().map(|(name, what)| (name.to_owned(), what)).collect();
     all.insert(
-        "x-request-id".to_owned(),
+        headers::X_REQUEST_ID.to_owned(),
         header("Id of this request, for support.", json!({ "type": "string", "minLength": 1 })),
     );
     let mut answer = json!({ "description": description, "headers": all });
@@ -85,7 +85,7 @@ pub(crate) fn shareable(mut response: Value) -> Value {
     response["headers"]["Cache-Control"]["schema"] =
         json!({ "type": "string", "examples": ["no-cache", "no-store", stored] });
     // A stored response would have the id of another request.
-    if let Some(id) = response["headers"]["x-request-id"].as_object_mut() {
+    if let Some(id) = response["headers"][headers::X_REQUEST_ID].as_object_mut() {
         id.remove("required");
     }
     response

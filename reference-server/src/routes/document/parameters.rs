@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use transcript_core::{
     archive::view::PAGE_CHARS_MAX,
+    headers,
     lookup::AttributionTag,
     transcript::LanguageTag,
     video::{Platform, VideoLink},
@@ -201,7 +202,7 @@ pub(crate) fn renewal() -> Value {
 
 fn proof(what: &str) -> Value {
     json!({
-        "name": "x-verbatim-entitlement",
+        "name": headers::X_VERBATIM_ENTITLEMENT,
         "in": "header",
         "description": what,
         "schema": { "type": "string" },

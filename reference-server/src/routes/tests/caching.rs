@@ -80,6 +80,59 @@ async fn stored_body_equals_serialized_response() {
     }
 }
 
+#[tokio::test]
+async fn large_body_is_counted_once_for_all_its_responses() {
+    let service = ServiceFixture::start().await;
+    let long = VideoId::new(Platform::YouTube, "longlonglon").unwrap();
+    let segments = (0..9_000).map(|n| Segment::new("a long talk", n * 401, n)).collect();
+    service.keep(Transcript { segments, ..transcript(&long) }).await;
+    let used = || (service.bodies.cached_budget.usage().0, service.app.account_budget.usage().0);
+    let answer = async |format: &str| {
+        let target = format!("/api/transcript?v={}&format={format}", long.id());
+        let answer =
+            service.http.answer(request("GET", &target, &[], ""), "192.0.2.1".parse().unwrap()).await;
+        assert_eq!(answer.status(), 200);
+        answer
+    };
+    let reserved = async |format: &str| {
+        let body = answer(format).await.into_body().collect().await.unwrap().to_bytes();
+        assert!(body.len() > 64 * 1024);
+        (body.len() as u64).next_multiple_of(1024)
+    };
+    let held = [answer("text").await, answer("text").await, answer("text").await];
+    assert_eq!(used(), (reserved("text").await, 0));
+    drop(held);
+    // It is still in the cache.
+    assert_eq!(used(), (reserved("text").await, 0));
+
+    // Removed bodies have the rest of the cache's memory.
+    let _rest = service.bodies.cached_budget.reserve_available(1 << 40).unwrap();
+    let (cached, _) = used();
+    let held = [answer("srt").await, answer("srt").await];
+    assert_eq!(used(), (cached, 2 * reserved("srt").await));
+    drop(held);
+    assert_eq!(used(), (cached, 0));
+    assert_eq!(service.bodies.usage(false).entries, 1);
+}
+
+#[tokio::test]
+async fn large_body_longer_than_estimate_is_sent_uncached_if_cache_has_no_memory() {
+    let service = ServiceFixture::start().await;
+    let long = VideoId::new(Platform::YouTube, "longlonglon").unwrap();
+    // WebVTT escapes `&`: five bytes for one.
+    let segments = (0..1_000).map(|n| Segment::new("&".repeat(100), n * 1_000, 900)).collect();
+    service.keep(Transcript { segments, ..transcript(&long) }).await;
+    let all = usize::try_from(service.bodies.cached_budget.usage().1).unwrap();
+    let _most = service.bodies.cached_budget.try_reserve(all - (300 << 10)).unwrap();
+    let target = format!("/api/transcript?v={}&format=vtt", long.id());
+    let sent = service.get(&target).await;
+    assert_eq!(sent.status, 200, "{sent:?}");
+    assert!(sent.text.len() > 500_000);
+    assert_eq!(service.bodies.usage(false).entries, 0);
+    let _others = service.app.body_budget.try_reserve(1 << 40).unwrap();
+    assert_eq!(service.get(&target).await.status, 503);
+}
+
 /// The metadata of a live video with one chapter, whose title is hostile.
 fn live_metadata() -> VideoMetadata {
     VideoMetadata {

@@ -1,5 +1,8 @@
 //! Tests of the documents of a transcript.
 
+use std::fmt::Write as _;
+
+use http_body_util::BodyExt;
 use transcript_core::{
     lookup::LookupOptions,
     transcript::Segment,
@@ -57,4 +60,30 @@ async fn documents_are_limited_per_network_by_their_length() {
     }
     let other = service.send_from("198.51.100.7", request("GET", &short, &[], "")).await;
     assert_eq!(other.status, 200);
+}
+
+#[tokio::test]
+async fn document_reserves_length_of_its_file_once() {
+    let service = ServiceFixture::start().await;
+    let mut long = transcript(&VideoId::new(Platform::YouTube, NEW).unwrap());
+    let mut word = 1_u32;
+    let mut words = || {
+        (0..12).fold(String::new(), |mut text, _| {
+            word = word.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            write!(text, "{word:08x} ").unwrap();
+            text
+        })
+    };
+    // Writing it takes more than the whole budget.
+    long.segments = (0..3_000).map(|at| Segment::new(words(), at * 1_000, 1_000)).collect();
+    service.keep(long).await;
+    let target = format!("/watch/video_site/{NEW}/docx");
+    let answer = service.http.answer(request("GET", &target, &[], ""), "192.0.2.1".parse().unwrap()).await;
+    assert_eq!(answer.status(), 200);
+    let (used, _) = service.app.account_budget.usage();
+    let file = answer.into_body().collect().await.unwrap().to_bytes();
+    assert!(file.starts_with(b"PK") && file.len() > 64 * 1024, "{} bytes", file.len());
+    assert_eq!(used, (file.len() as u64).next_multiple_of(1024));
+    drop(file);
+    assert_eq!(service.app.account_budget.usage().0, 0);
 }

@@ -114,6 +114,7 @@ async fn lookup_without_memory_returns_503_to_every_origin() {
     let long = VideoId::new(Platform::YouTube, "longlonglon").unwrap();
     let segments = (0..9_000).map(|n| Segment::new("a long talk", n * 401, n)).collect();
     service.keep(Transcript { segments, ..transcript(&long) }).await;
+    let _cached = service.bodies.cached_budget.try_reserve(1 << 40).unwrap();
     let _all = service.app.body_budget.try_reserve(1 << 40).unwrap();
     let path = "/api/transcript?v=longlonglon";
     // From the stored body, from the router, and with the usage of a key.

@@ -1,4 +1,4 @@
-use std::sync::atomic::Ordering;
+use std::{sync::atomic::Ordering, time::Duration};
 
 use serde_json::{Value, json};
 use transcript_core::{
@@ -238,6 +238,32 @@ async fn mcp_invalid_message_returns_json_rpc_error() {
 }
 
 #[tokio::test]
+async fn mcp_message_with_many_values_is_rejected() {
+    let service = ServiceFixture::start().await;
+    let send = async |tool: &str, arguments: Value, meta: Value| {
+        let params = json!({ "name": tool, "arguments": arguments, "_meta": meta });
+        let message = json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params });
+        post(&service, &[JSON], &message.to_string()).await
+    };
+    let many = json!({ "x": vec![json!({ "": 0 }); 200] });
+    let texts = json!({ "x": vec![""; 300] });
+    let video = json!({ "video": ARCHIVED });
+    for (arguments, meta) in [(&video, &many), (&video, &texts), (&many, &json!({}))] {
+        let refused = send("list_languages", arguments.clone(), meta.clone()).await;
+        assert_eq!(refused.status, 400, "{refused:?}");
+        let refused = refused.json();
+        assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!(7), &json!(-32600)), "{refused}");
+        let message = refused["error"]["message"].as_str().unwrap();
+        assert!(message.starts_with("params: it has more than 256 values"), "{refused}");
+    }
+    // What clients send, and the links of a large job: the tool answers that it needs a key.
+    let client = json!({ "name": "a", "icons": vec![json!({ "src": "b", "sizes": ["any"] }); 20] });
+    let links = json!({ "videos": vec![ARCHIVED; 2_000] });
+    let usual = send("start_job", links, json!({ "example.org/client": client })).await;
+    assert_eq!(usual.json()["result"]["_meta"]["verbatim/code"], 401, "{usual:?}");
+}
+
+#[tokio::test]
 async fn mcp_supplier_panic_is_reported_as_fetch_error() {
     let service = ServiceFixture::start().await;
     let key = service.key().await;
@@ -306,4 +332,27 @@ async fn mcp_calls_without_key_are_limited_per_network() {
     for key in [service.key().await, service.account("ann@example.org").await] {
         assert_eq!(call(&service, Some(&key), "search_transcript", found.clone()).await["isError"], false);
     }
+}
+
+#[tokio::test]
+async fn mcp_calls_with_key_are_limited_per_key() {
+    let options = LookupOptions { tool_calls_per_network_per_minute: 1, ..LookupOptions::default() };
+    let service = ServiceFixture::with_options(options).await;
+    let key = service.key().await;
+    let list = json!({ "video": ARCHIVED });
+    for number in 0..600 {
+        let listed = call(&service, Some(&key), "list_languages", list.clone()).await;
+        assert_eq!(listed["isError"], false, "{number}: {listed}");
+    }
+    let refused = call(&service, Some(&key), "get_transcript", list.clone()).await;
+    assert_eq!(refused["isError"], true, "{refused}");
+    assert_eq!(refused["_meta"]["verbatim/code"], 429);
+    assert_eq!(text(&refused), "Too many tool calls with this API key.\nRetry in 60 seconds.\n");
+    // Neither another key nor the network is limited by it.
+    for key in [None, Some(service.key().await)] {
+        let listed = call(&service, key.as_deref(), "list_languages", list.clone()).await;
+        assert_eq!(listed["isError"], false, "{listed}");
+    }
+    service.clock.advance(Duration::from_secs(60));
+    assert_eq!(call(&service, Some(&key), "list_languages", list).await["isError"], false);
 }

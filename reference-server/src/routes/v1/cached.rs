@@ -12,8 +12,8 @@ use transcript_core::accounts::{CachedCharge, KnownCaller};
 use super::admission::{error_response, finish};
 use crate::{
     api::{
-        BudgetedBytes, ContentEncoding, IDEMPOTENCY_KEY, JSON, ResponseBody, ResultOrigin, V1ErrorResponse,
-        X_CACHE, X_CREDITS_REMAINING, bearer, rate_limit_headers,
+        ContentEncoding, IDEMPOTENCY_KEY, JSON, ResponseBody, ResultOrigin, V1ErrorResponse, X_CACHE,
+        X_CREDITS_REMAINING, bearer, rate_limit_headers,
     },
     response_cache::{V1Body, V1Selection},
     state::AppState,
@@ -60,9 +60,7 @@ async fn charge(
 ) -> Option<Response<Body>> {
     Some(match app.accounts.cached_charges.charge(caller, &selected.source.video).await.transpose()? {
         Ok(CachedCharge { rate, paid: Ok(left) }) => {
-            let mut response = Response::new(Body::from(
-                BudgetedBytes::new(found.body.bytes(), found.reserved).into_bytes(),
-            ));
+            let mut response = Response::new(Body::from(found.body.bytes()));
             let to = response.headers_mut();
             // Reserves once for these headers and those of every response.
             to.reserve(10);

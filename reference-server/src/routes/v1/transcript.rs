@@ -35,7 +35,7 @@ pub(crate) async fn transcript(
 ) -> Result<Response, EarlyResponse> {
     let query = uri.query().unwrap_or_default();
     // Before the charge: afterwards the response is sent whatever the memory.
-    if let Err(exhausted) = app.body_budget.reserve(1).await {
+    if let Err(exhausted) = app.account_budget.reserve(1).await {
         return Err(V1ErrorResponse::from(exhausted).into_response().into());
     }
     // Read before the archive, so that a concurrent change invalidates the cached body.

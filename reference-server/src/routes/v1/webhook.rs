@@ -9,11 +9,12 @@ use axum::{
     extract::{Request, State},
     response::Response,
 };
-use http::{HeaderMap, HeaderName, StatusCode};
+use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 use transcript_core::{
     ErrorKind,
     accounts::payments::{WebhookOutcome, WebhookRequest},
+    headers::STRIPE_SIGNATURE,
     wire::v1::WebhookAck,
 };
 
@@ -31,8 +32,6 @@ const EVENT_MAX: usize = 512 * 1024;
 /// Time until the provider gets an error response.
 /// The processing continues, and the event is sent again.
 const PROCESSING_TIMEOUT: Duration = Duration::from_secs(8);
-/// Header of the event's signature.
-const SIGNATURE: HeaderName = HeaderName::from_static("stripe-signature");
 
 /// Handles a Stripe event.
 pub(crate) async fn stripe(
@@ -81,7 +80,7 @@ fn not_processed() -> V1ErrorResponse {
 /// Returns the signature, if sent.
 /// An unreadable or repeated header gives an empty text, which is never valid.
 fn signature(headers: &HeaderMap) -> Option<String> {
-    let mut values = headers.get_all(SIGNATURE).iter();
+    let mut values = headers.get_all(STRIPE_SIGNATURE).iter();
     let first = values.next()?;
     let is_one = values.next().is_none();
     Some(first.to_str().ok().filter(|_| is_one).unwrap_or_default().to_owned())
@@ -134,7 +133,7 @@ pub(crate) fn operation(_: &DocumentOptions<'_>) -> Value {
                         300 seconds old.",
         "security": [],
         "parameters": [{
-            "name": "Stripe-Signature",
+            "name": STRIPE_SIGNATURE,
             "in": "header",
             "required": true,
             "description": "Time and signature of the event.",

@@ -2,16 +2,12 @@
 
 use std::{sync::Arc, time::Duration};
 
-use axum::{
-    Extension,
-    body::Body,
-    extract::State,
-    response::{IntoResponse, Response},
-};
+use axum::{Extension, extract::State, response::Response};
 use http::{
     HeaderValue, StatusCode, Uri,
     header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE},
 };
+use http_body_util::Full;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use transcript_core::{
     archive::StoredTranscript, time::ceil_seconds, transcript::Transcript, video::VideoLink,
@@ -19,7 +15,7 @@ use transcript_core::{
 
 use super::{PageOptions, VideoPath, parse_path, question::archived, transcribe::no_video};
 use crate::{
-    api::{ClientAddress, ProblemResponse, budgeted},
+    api::{BudgetedBytes, ClientAddress, ProblemResponse, counted},
     page::{
         PageContext,
         pdf::{PDF, PdfError, pdf_document},
@@ -113,7 +109,12 @@ async fn send(
         (written, reserved)
     };
     let (written, reserved) = tokio::task::spawn_blocking(work).await.map_err(|error| failed(&error))?;
-    let mut response = budgeted(Body::from(written?), reserved).into_response();
+    let mut file = written?;
+    file.shrink_to_fit();
+    // The file is much smaller than what writing it takes.
+    let reserved = app.body_budget.adjust(Some(reserved), file.len());
+    let bytes = BudgetedBytes::new(file, reserved).into_bytes();
+    let mut response = counted(http::Response::new(Full::new(bytes)));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));

@@ -4,6 +4,7 @@ use http_body_util::BodyExt;
 use transcript_core::{
     Clock,
     archive::Archive,
+    transcript::{Segment, Transcript},
     video::{Platform, VideoId},
 };
 
@@ -279,4 +280,37 @@ async fn v1_cached_transcript_is_rejected_like_uncached() {
     tokio::time::sleep(EXPIRE).await;
     check(&get(&service, &new, &query).await, 404, "This transcript was withdrawn");
     assert_eq!(left(&service, &new).await, 189);
+}
+
+#[tokio::test]
+async fn account_requests_have_memory_when_others_use_all_of_theirs() {
+    let service = ServiceFixture::start().await;
+    let key = service.account("ann@example.org").await;
+    let long = VideoId::new(Platform::YouTube, "longlonglon").unwrap();
+    let segments = (0..9_000).map(|n| Segment::new("a long talk", n * 401, n)).collect();
+    service.keep(Transcript { segments, ..transcript(&long) }).await;
+    let query = format!("video_id={}", long.id());
+    // The first request caches what the query selects.
+    assert_eq!(get(&service, &key, &query).await.status, 200);
+    let _cached = service.bodies.cached_budget.try_reserve(1 << 40).unwrap();
+    let _others = service.app.body_budget.try_reserve(1 << 40).unwrap();
+    let lookup = format!("/api/transcript?v={}&format=text", long.id());
+    assert_eq!(service.get(&lookup).await.status, 503);
+    let bearer = format!("Bearer {key}");
+    for encoding in ["gzip", "identity"] {
+        let headers = [("authorization", bearer.as_str()), ("accept-encoding", encoding)];
+        let sent = service.send(request("GET", &format!("/api/v1/transcript?{query}"), &headers, "")).await;
+        assert_eq!((sent.status.as_u16(), sent.header("x-cache")), (200, Some("HIT")), "{encoding}");
+    }
+    let turn = serde_json::json!({ "role": "user", "content": "a".repeat(2_000) });
+    let body = serde_json::json!({
+        "video_id": ARCHIVED, "message": "How quiet is it?", "conversation_history": vec![turn; 10]
+    });
+    let headers = [("authorization", bearer.as_str())];
+    let chat = service.send(request("POST", "/api/v1/chat", &headers, &body.to_string())).await;
+    assert_eq!(chat.status, 200, "{chat:?}");
+    // Their memory is bounded, too.
+    let _kept = service.app.account_budget.try_reserve(1 << 40).unwrap();
+    let refused = service.send(request("POST", "/api/v1/chat", &headers, &body.to_string())).await;
+    assert_eq!((refused.status.as_u16(), refused.header("retry-after")), (503, Some("5")), "{refused:?}");
 }

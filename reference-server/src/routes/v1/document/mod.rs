@@ -4,7 +4,7 @@ pub(crate) mod examples;
 pub(crate) mod parameters;
 
 use serde_json::{Map, Value, json};
-use transcript_core::wire::v1::ErrorBody;
+use transcript_core::{headers, wire::v1::ErrorBody};
 
 use crate::routes::document;
 pub(crate) use crate::routes::document::{
@@ -19,16 +19,16 @@ pub(crate) struct KnownHeader {
 
 /// Header `X-Cache`.
 pub(crate) const X_CACHE: KnownHeader =
-    KnownHeader { name: "X-Cache", schema: || json!({ "type": "string", "enum": ["HIT", "MISS"] }) };
+    KnownHeader { name: headers::X_CACHE, schema: || json!({ "type": "string", "enum": ["HIT", "MISS"] }) };
 /// Header `X-Credits-Remaining`.
 pub(crate) const X_CREDITS_REMAINING: KnownHeader = KnownHeader {
-    name: "X-Credits-Remaining",
+    name: headers::X_CREDITS_REMAINING,
     schema: || json!({ "type": "integer", "minimum": 0, "examples": [199] }),
 };
 
 /// Header `X-Failure-Detail`.
 const X_FAILURE_DETAIL: KnownHeader = KnownHeader {
-    name: "X-Failure-Detail",
+    name: headers::X_FAILURE_DETAIL,
     schema: || json!({ "type": "string", "pattern": "^[a-z_]{1,32}$" }),
 };
 /// The states of a video without a transcript.
@@ -122,9 +122,9 @@ pub(crate) fn rate_limit() -> impl Iterator<Item = ResponseHeader> {
     let policy = json!({ "type": "string", "examples": ["\"account\";q=10;w=60"] });
     let state = json!({ "type": "string", "examples": ["\"account\";r=9;t=60"] });
     [
-        ("RateLimit-Policy", optional_header("Requests (q) per window of seconds (w).", policy)),
+        (headers::RATE_LIMIT_POLICY, optional_header("Requests (q) per window of seconds (w).", policy)),
         (
-            "RateLimit",
+            headers::RATE_LIMIT,
             optional_header("Remaining requests (r), and seconds until more are admitted (t).", state),
         ),
     ]
@@ -213,5 +213,5 @@ fn too_fast_with(description: &str, more: &[(&str, &str)]) -> Value {
 /// `Idempotent-Replayed`, sent with a replay.
 pub(crate) fn replayed() -> ResponseHeader {
     let schema = json!({ "type": "string", "const": "true" });
-    ("Idempotent-Replayed", optional_header("The response is a replay and costs nothing.", schema))
+    (headers::IDEMPOTENT_REPLAYED, optional_header("The response is a replay and costs nothing.", schema))
 }

@@ -1,7 +1,7 @@
 //! Parameters of the v1 API.
 
 use serde_json::{Value, json};
-use transcript_core::video::VideoLink;
+use transcript_core::{headers, video::VideoLink};
 
 use crate::routes::document::{examples::VIDEO, parameters::language_tag};
 
@@ -51,7 +51,7 @@ pub(crate) fn lang() -> Value {
 /// `Idempotency-Key`: identifies a request that may be repeated.
 pub(crate) fn idempotency_key() -> Value {
     json!({
-        "name": "Idempotency-Key",
+        "name": headers::IDEMPOTENCY_KEY,
         "in": "header",
         "description": "An id of this request, such as a UUID. A repeat of the same request with the same id returns \
                         the first successful response for 24 hours, at no cost; but 404 if the video was withdrawn \

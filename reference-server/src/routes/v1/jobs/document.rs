@@ -1,7 +1,10 @@
 //! Operations of jobs in the `OpenAPI` document.
 
 use serde_json::{Value, json};
-use transcript_core::wire::v1::{JobDeliveries, JobInfo, JobList, JobRequest, JobResults, WebhookEvent};
+use transcript_core::{
+    headers,
+    wire::v1::{JobDeliveries, JobInfo, JobList, JobRequest, JobResults, WebhookEvent},
+};
 
 use super::{JOB_BODY_MAX, zip::ZipFormat};
 use crate::routes::v1::document::{
@@ -192,7 +195,7 @@ fn callback(options: &DocumentOptions<'_>) -> Value {
         json!({ "completed": document::example("A completed job", webhooks::event(options.accounts)) }),
     );
     let signature = json!({
-        "name": "Verbatim-Signature",
+        "name": headers::VERBATIM_SIGNATURE,
         "in": "header",
         "required": true,
         "description": "`t=` with the time in seconds since 1970, and one or two `v1=` with the HMAC-SHA256 of \

@@ -194,7 +194,7 @@ impl ResultsBody {
             (false, _) => json.insert(0, b','),
         }
         self.state = BodyState::Items;
-        let reserved = self.items.app().body_budget.reserve_response(json.len()).await;
+        let reserved = self.items.app().account_budget.reserve_response(json.len()).await;
         let reserved = reserved.map_err(|_| V1Error::Internal("too many large bodies".to_owned()))?;
         Ok(BudgetedBytes::new(json, reserved).into_bytes())
     }

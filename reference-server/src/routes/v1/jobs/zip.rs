@@ -199,8 +199,9 @@ impl ZipBody {
         let app = self.items.app();
         // The place comes first: a request that waits for it holds no memory that others need.
         let permit = Arc::clone(&app.file_writers).acquire_owned().await.map_err(|_| unwritten())?;
-        let reserved = app.body_budget.reserve_response(text.saturating_mul(BYTES_PER_BYTE)).await;
-        let reserved = reserved.map_err(|_| V1Error::Internal("too many large bodies".to_owned()))?;
+        let budget = app.account_budget.clone();
+        let reserved = budget.reserve_response(text.saturating_mul(BYTES_PER_BYTE)).await;
+        let reserved = reserved.map_err(|_| exhausted())?;
         let (context, format, index) = (self.context.clone(), self.format, item.index);
         let mut writer = self.writer.take().ok_or_else(unwritten)?;
         let work = move || {
@@ -220,7 +221,11 @@ impl ZipBody {
         let (writer, reserved) = written.map_err(|error| failed(&error))?.map_err(|error| failed(&error))?;
         self.writer = Some(writer);
         self.sent.insert(item.index);
-        Ok(BudgetedBytes::new(self.written.take(), reserved).into_bytes())
+        let mut written = self.written.take();
+        written.shrink_to_fit();
+        // The file is much smaller than what writing it takes.
+        let reserved = budget.adjust(reserved, written.len());
+        Ok(BudgetedBytes::new(written, reserved).into_bytes())
     }
 
     /// The next rows of items without a file; empty at the end.
@@ -268,6 +273,10 @@ fn failure_row(item: &JobItem) -> String {
         field(result.reason.as_deref()),
         field(result.message.as_deref())
     )
+}
+
+fn exhausted() -> V1Error {
+    V1Error::Internal("too many large bodies".to_owned())
 }
 
 fn unwritten() -> V1Error {
