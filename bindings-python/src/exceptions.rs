@@ -74,6 +74,26 @@ pub(crate) fn exception<'a>(
     message: &str,
     attributes: impl IntoIterator<Item = ErrorAttribute<'a>>,
 ) -> PyErr {
+    call_python(py, ("verbatim_transcripts._errors", class), message, attributes)
+}
+
+/// Creates an exception by calling the Python function that selects its class by the reason.
+pub(crate) fn exception_of_reason<'a>(
+    py: Python<'_>,
+    function: &str,
+    message: &str,
+    attributes: impl IntoIterator<Item = ErrorAttribute<'a>>,
+) -> PyErr {
+    call_python(py, ("verbatim_transcripts._reasons", function), message, attributes)
+}
+
+/// Creates an exception by calling this function or class of a module.
+fn call_python<'a>(
+    py: Python<'_>,
+    (module, name): (&str, &str),
+    message: &str,
+    attributes: impl IntoIterator<Item = ErrorAttribute<'a>>,
+) -> PyErr {
     let create = || {
         let keywords = PyDict::new(py);
         for (name, value) in attributes {
@@ -85,17 +105,17 @@ pub(crate) fn exception<'a>(
                 None => {}
             }
         }
-        py.import("verbatim_transcripts._errors")?.getattr(class)?.call((message,), Some(&keywords))
+        py.import(module)?.getattr(name)?.call((message,), Some(&keywords))
     };
     create().map_or_else(|error| error, PyErr::from_value)
 }
 
 fn unavailable(py: Python<'_>, missing: &UnavailableTranscript) -> PyErr {
     let available = distinct_languages(&missing.languages);
-    // The Python function selects the class, also for the responses of servers.
-    let error = exception(
+    // The function is also for the responses of servers.
+    let error = exception_of_reason(
         py,
-        "_unavailable",
+        "unavailable",
         &for_python(&missing.message),
         [
             ("reason", Some(AttributeValue::Text(missing.reason.as_str()))),

@@ -5,7 +5,8 @@ use std::{sync::Arc, time::Duration};
 use pyo3::{exceptions::PyValueError, prelude::*};
 use transcript_core::{
     Clock as _, Error,
-    accounts::webhooks::{SIGNATURE_HEADER, verify_signature},
+    accounts::webhooks::verify_signature,
+    headers::VERBATIM_SIGNATURE,
     wire::v1::{JobRequest, JobResult, JobResults, VideoTranscript},
 };
 use verbatim::{
@@ -78,5 +79,5 @@ pub(crate) fn _verify_webhook(
     let tolerance = Duration::try_from_secs_f64(tolerance)
         .map_err(|_| PyValueError::new_err("tolerance must be a number of seconds from 0"))?;
     verify_signature(header, body, &secrets, SystemClock::default().now(), tolerance)
-        .map_err(|error| exception(py, "InvalidSignature", &error.message(SIGNATURE_HEADER), []))
+        .map_err(|error| exception(py, "InvalidSignature", &error.message(VERBATIM_SIGNATURE), []))
 }

@@ -10,7 +10,7 @@ use transcript_core::{
 use verbatim::{Batch, UnavailableList, Verbatim};
 
 use crate::{
-    exceptions::{AttributeValue, BindingError, core_exception, exception},
+    exceptions::{AttributeValue, BindingError, core_exception, exception_of_reason},
     wording::for_python,
 };
 
@@ -130,5 +130,5 @@ pub(crate) fn list_exception(py: Python<'_>, failure: &ListFailure) -> PyErr {
         ("url", Some(AttributeValue::Text(address))),
         ("retry_after", retry_after),
     ];
-    exception(py, "_list_unavailable", &for_python(error.message()), attributes)
+    exception_of_reason(py, "list_unavailable", &for_python(error.message()), attributes)
 }

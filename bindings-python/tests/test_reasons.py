@@ -103,9 +103,9 @@ def test_v1_key_and_text_have_same_classes(reason, kind, code):
 
 def test_code_without_detail_has_the_base_class():
     from verbatim_transcripts._client import _raise_refused
-    from verbatim_transcripts._errors import _unavailable
+    from verbatim_transcripts._reasons import unavailable
 
-    assert type(_unavailable("None.", "no_captions")) is vt.TranscriptUnavailable
+    assert type(unavailable("None.", "no_captions")) is vt.TranscriptUnavailable
     for status, detail, kind in (
         (404, None, vt.TranscriptUnavailable),
         (404, "private", vt.PrivateVideo),

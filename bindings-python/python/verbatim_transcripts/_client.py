@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from ._batch import BatchResult, BatchRun, async_links
 from ._client_batch import ClientBatch
-from ._errors import ServiceRefused, TranscriptUnavailable, _reason, _unavailable
+from ._errors import ServiceRefused, TranscriptUnavailable
 from ._native import Batch, Connection, PendingCall, Transcript, _linked_video
+from ._reasons import reason_of, unavailable
 from ._responses import (
     AccountInfo,
     ChatAnswer,
@@ -388,9 +389,9 @@ def _raise_refused(link: str, error: ServiceRefused) -> NoReturn:
     detail = error.reason or ("no_language" if error.available else None)
     if error.status != 404 and (error.status != 500 or detail is None):
         raise error
-    raise _unavailable(
+    raise unavailable(
         str(error),
-        _reason(detail),
+        reason_of(detail),
         detail,
         error.watch_url or "",
         *_missing_video(link, error.watch_url or ""),
@@ -426,9 +427,9 @@ def _text(
     retry_after: float | None,
 ) -> str:
     if text is None:
-        reason = "key_allowance" if is_allowance_spent else _reason(detail)
+        reason = "key_allowance" if is_allowance_spent else reason_of(detail)
         video = _missing_video(link, watch_url)
-        raise _unavailable(message, reason, detail, watch_url, *video, retry_after=retry_after)
+        raise unavailable(message, reason, detail, watch_url, *video, retry_after=retry_after)
     return text
 
 

@@ -1,4 +1,4 @@
-"""Files of an export: ``PLATFORM/VIDEO.LANGUAGE.FORMAT`` in a folder."""
+"""Exports of an archive to a folder, ``PLATFORM/VIDEO.LANGUAGE.FORMAT``, and imports of a folder."""
 
 from __future__ import annotations
 
@@ -7,21 +7,27 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from ._errors import InvalidInput
+from ._outcomes import ImportOutcome
+
 if TYPE_CHECKING:
     import pathlib
 
-    from ._native import Transcript
+    from ._native import Engine, Transcript
+
+#: Tracks read at a time.
+PAGE = 100
 
 _FORMATS = ("json", "txt", "md", "srt", "vtt")
 
 
-def check_format(format: str) -> None:
+def _check_format(format: str) -> None:
     """Raises `ValueError` for an unknown format."""
     if format not in _FORMATS:
         raise ValueError(f"format must be 'json', 'txt', 'md', 'srt' or 'vtt', not {format!r}")
 
 
-def write_page(
+def _write_page(
     folder: str | os.PathLike[str], format: str, page: Iterable[tuple[str, str, str, Transcript, str]]
 ) -> set[pathlib.Path]:
     """Writes one page of exports: platform, video, name, transcript and JSON; returns the paths."""
@@ -39,7 +45,7 @@ def write_page(
     return written
 
 
-def json_files(folder: str | os.PathLike[str]) -> list[pathlib.Path]:
+def _json_files(folder: str | os.PathLike[str]) -> list[pathlib.Path]:
     """The JSON files in a folder and its subfolders, in order.
 
     Raises `OSError` if it is no folder.
@@ -52,3 +58,57 @@ def json_files(folder: str | os.PathLike[str]) -> list[pathlib.Path]:
     if not folder.is_dir():
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
     return sorted(folder.rglob("*.json"))
+
+
+def export_files(engine: Engine, folder: str | os.PathLike[str], format: str) -> int:
+    """Writes all archived transcripts to files; returns their number."""
+    _check_format(format)
+    written: set[pathlib.Path] = set()
+    after: str | None = None
+    while True:
+        page, after = engine.exports(after, PAGE).wait()
+        written |= _write_page(folder, format, page)
+        if after is None:
+            return len(written)
+
+
+async def aexport_files(engine: Engine, folder: str | os.PathLike[str], format: str) -> int:
+    """As `export_files`. The files are written on a thread of the event loop's pool."""
+    from asyncio import to_thread
+
+    _check_format(format)
+    written: set[pathlib.Path] = set()
+    after: str | None = None
+    while True:
+        page, after = await engine.exports(after, PAGE)
+        written |= await to_thread(_write_page, folder, format, page)
+        if after is None:
+            return len(written)
+
+
+def import_files(engine: Engine, folder: str | os.PathLike[str], replace: bool) -> list[ImportOutcome]:
+    """Imports the JSON files in a folder and its subfolders."""
+    outcomes: list[ImportOutcome] = []
+    for path in _json_files(folder):
+        try:
+            found = engine.import_all(path.read_bytes(), replace).wait()
+        except InvalidInput as error:
+            raise InvalidInput(f"{path}: {error}") from error
+        outcomes.extend(ImportOutcome(*each) for each in found)
+    return outcomes
+
+
+async def aimport_files(
+    engine: Engine, folder: str | os.PathLike[str], replace: bool
+) -> list[ImportOutcome]:
+    """As `import_files`. The files are read on a thread of the event loop's pool."""
+    from asyncio import to_thread
+
+    outcomes: list[ImportOutcome] = []
+    for path in await to_thread(_json_files, folder):
+        try:
+            found = await engine.import_all(await to_thread(path.read_bytes), replace)
+        except InvalidInput as error:
+            raise InvalidInput(f"{path}: {error}") from error
+        outcomes.extend(ImportOutcome(*each) for each in found)
+    return outcomes

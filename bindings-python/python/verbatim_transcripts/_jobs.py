@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Generic, List, NamedTuple, TypeVar
 
 from ._batch import link_address
-from ._errors import JobTimeout, TooManyRequests, _unavailable
+from ._errors import JobTimeout, TooManyRequests
 from ._native import Connection, PendingCall, Transcript
+from ._reasons import unavailable
 from ._video import PLATFORMS, Language
 from ._video_list import ListedVideo
 
@@ -124,7 +125,7 @@ class JobResult:
         """
         if self.transcript is None:
             message = self.message or f"The item is {self.status}."
-            raise _unavailable(
+            raise unavailable(
                 message,
                 self.reason or self.status,
                 "no_language" if self.languages else None,

@@ -1,7 +1,8 @@
-"""Options in the forms that the native classes take."""
+"""Arguments in the forms that the native classes take."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 
 
@@ -19,3 +20,15 @@ def proxy_list(proxies: str | Iterable[str] | Mapping[str, str] | None) -> str |
         # Without a proxy the platforms would see the address of this machine.
         raise ValueError('proxies: the mapping has no "https", and all requests use https')
     return [proxy] if proxy else None
+
+
+def caption_bytes(captions: str | bytes | os.PathLike[str]) -> bytes:
+    """Returns the bytes of captions; those of a path are read from its file."""
+    if isinstance(captions, str):
+        return captions.encode()
+    if isinstance(captions, os.PathLike):
+        with open(captions, "rb") as file:
+            return file.read()
+    if isinstance(captions, (bytes, bytearray, memoryview)):
+        return bytes(captions)
+    raise TypeError(f"captions must be a str, bytes or a path, not {type(captions).__name__}")

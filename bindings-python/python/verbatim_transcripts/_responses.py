@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ._errors import _unavailable
 from ._native import Transcript
+from ._reasons import unavailable
 from ._video import Language
 
 __all__ = [
@@ -84,7 +84,7 @@ class LookupResponse(NamedTuple):
         :raises TranscriptUnavailable: there is no transcript.
         """
         if self.transcript is None:
-            raise _unavailable(
+            raise unavailable(
                 self.message or "There is no transcript.",
                 self.reason or "",
                 self.meta.failure_detail,

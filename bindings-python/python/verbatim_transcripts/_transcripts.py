@@ -8,17 +8,15 @@ from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, 
 from typing import TYPE_CHECKING, Any
 
 from ._chunk import Track
-from ._errors import InvalidInput
 from ._events import Event
-from ._export_folder import check_format, json_files, write_page
+from ._export_folder import PAGE, aexport_files, aimport_files, export_files, import_files
 from ._native import Batch, Engine, PendingCall, Transcript
-from ._options import as_list, proxy_list
+from ._options import as_list, caption_bytes, proxy_list
 from ._outcomes import ImportOutcome, RefreshOutcome, SearchHit
 from ._search import ArchiveSearch
 from ._video_list import ListedVideo, VideoList, read_channel, read_playlist, read_search
 
 if TYPE_CHECKING:
-    import pathlib
     from types import TracebackType
 
     from typing_extensions import Self
@@ -27,9 +25,6 @@ if TYPE_CHECKING:
     from ._ports import Archive, KeyValueStore, Supplier
 
 __all__ = ["Transcripts"]
-
-#: Tracks read at a time.
-_PAGE = 100
 
 
 class Transcripts:
@@ -347,9 +342,9 @@ class Transcripts:
         :param replace: whether to replace an archived transcript.
         :raises InvalidInput: the link, the language or the captions are malformed.
         """
-        return ImportOutcome(
-            *self._import(link, captions, lang, title, author, generated, replace).wait()
-        )
+        body = caption_bytes(captions)
+        outcome = self._engine.import_(link, body, lang, title, author, generated, replace).wait()
+        return ImportOutcome(*outcome)
 
     async def aimport(
         self,
@@ -363,30 +358,9 @@ class Transcripts:
         replace: bool = False,
     ) -> ImportOutcome:
         """As :meth:`import_`."""
-        return ImportOutcome(
-            *await self._import(link, captions, lang, title, author, generated, replace)
-        )
-
-    def _import(
-        self,
-        link: str,
-        captions: str | bytes | os.PathLike[str],
-        lang: str | None,
-        title: str | None,
-        author: str | None,
-        generated: bool,
-        replace: bool,
-    ) -> PendingCall:
-        if isinstance(captions, str):
-            body = captions.encode()
-        elif isinstance(captions, os.PathLike):
-            with open(captions, "rb") as file:
-                body = file.read()
-        elif isinstance(captions, (bytes, bytearray, memoryview)):
-            body = bytes(captions)
-        else:
-            raise TypeError(f"captions must be a str, bytes or a path, not {type(captions).__name__}")
-        return self._engine.import_(link, body, lang, title, author, generated, replace)
+        body = caption_bytes(captions)
+        outcome = await self._engine.import_(link, body, lang, title, author, generated, replace)
+        return ImportOutcome(*outcome)
 
     def search(self, query: str, lang: str | None = None, *, limit: int = 100) -> list[SearchHit]:
         """Returns passages of archived transcripts that contain all words, ordered by video and time.
@@ -436,7 +410,7 @@ class Transcripts:
         """
         after: str | None = None
         while True:
-            page, after = self._engine.archived(after, _PAGE).wait()
+            page, after = self._engine.archived(after, PAGE).wait()
             yield from page
             if after is None:
                 return
@@ -445,7 +419,7 @@ class Transcripts:
         """As :meth:`archived`, for ``async for``."""
         after: str | None = None
         while True:
-            page, after = await self._engine.archived(after, _PAGE)
+            page, after = await self._engine.archived(after, PAGE)
             for transcript in page:
                 yield transcript
             if after is None:
@@ -458,27 +432,11 @@ class Transcripts:
         :raises StorageCorrupt: a transcript cannot be read.
         :raises OSError: a file cannot be written.
         """
-        check_format(format)
-        written: set[pathlib.Path] = set()
-        after: str | None = None
-        while True:
-            page, after = self._engine.exports(after, _PAGE).wait()
-            written |= write_page(folder, format, page)
-            if after is None:
-                return len(written)
+        return export_files(self._engine, folder, format)
 
     async def aexport(self, folder: str | os.PathLike[str], format: str = "json") -> int:
         """As :meth:`export`. The files are written on a thread of the event loop's pool."""
-        from asyncio import to_thread
-
-        check_format(format)
-        written: set[pathlib.Path] = set()
-        after: str | None = None
-        while True:
-            page, after = await self._engine.exports(after, _PAGE)
-            written |= await to_thread(write_page, folder, format, page)
-            if after is None:
-                return len(written)
+        return await aexport_files(self._engine, folder, format)
 
     def import_folder(self, folder: str | os.PathLike[str], *, replace: bool = False) -> list[ImportOutcome]:
         """Imports the JSON files in a folder and its subfolders: those of :meth:`export`, and any that names its video.
@@ -489,29 +447,13 @@ class Transcripts:
         :raises InvalidInput: a file is no transcript, or does not name its video. The files before it are imported.
         :raises OSError: the folder or a file cannot be read.
         """
-        outcomes: list[ImportOutcome] = []
-        for path in json_files(folder):
-            try:
-                found = self._engine.import_all(path.read_bytes(), replace).wait()
-            except InvalidInput as error:
-                raise InvalidInput(f"{path}: {error}") from error
-            outcomes.extend(ImportOutcome(*each) for each in found)
-        return outcomes
+        return import_files(self._engine, folder, replace)
 
     async def aimport_folder(
         self, folder: str | os.PathLike[str], *, replace: bool = False
     ) -> list[ImportOutcome]:
         """As :meth:`import_folder`. The files are read on a thread of the event loop's pool."""
-        from asyncio import to_thread
-
-        outcomes: list[ImportOutcome] = []
-        for path in await to_thread(json_files, folder):
-            try:
-                found = await self._engine.import_all(await to_thread(path.read_bytes), replace)
-            except InvalidInput as error:
-                raise InvalidInput(f"{path}: {error}") from error
-            outcomes.extend(ImportOutcome(*each) for each in found)
-        return outcomes
+        return await aimport_files(self._engine, folder, replace)
 
     def delete(self, link: str) -> None:
         """Deletes all archived data of a video."""
