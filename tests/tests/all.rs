@@ -3,6 +3,7 @@
 mod browser;
 mod chat;
 mod instagram;
+mod install;
 mod links;
 mod mcp;
 mod payments;

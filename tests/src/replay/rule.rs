@@ -106,6 +106,12 @@ impl Rule {
         self
     }
 
+    /// Adds responses, in this order.
+    #[must_use]
+    pub fn respond_all(self, responses: impl IntoIterator<Item = ReplayResponse>) -> Self {
+        responses.into_iter().fold(self, Self::respond)
+    }
+
     /// Makes all responses of the rule wait for this gate.
     #[must_use]
     pub fn gated(mut self, gate: &Arc<Semaphore>) -> Self {

@@ -5,7 +5,7 @@ use std::{
     io::{BufRead, BufReader, Read as _, Seek as _, Write as _},
     path::PathBuf,
     process::{Child, Command, Stdio},
-    sync::{Arc, OnceLock},
+    sync::Arc,
 };
 
 use anyhow::{Context as _, Result, ensure};
@@ -13,9 +13,12 @@ use tempfile::TempDir;
 use tokio::sync::Semaphore;
 use verbatim_tests::replay::{ReplayProxy, Rule, Script, recordings::Recordings};
 
-use crate::server::{
-    harness::{ServerFixture, run, verbatim},
-    v1::smtpd::Smtpd,
+use crate::{
+    install::installed,
+    server::{
+        harness::{ServerFixture, run_ok, verbatim},
+        v1::smtpd::Smtpd,
+    },
 };
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/browser");
@@ -28,17 +31,6 @@ const RECORDING: (&str, &str) = ("several-tracks", "vb-tracks-0");
 /// A video without an archived transcript.
 const UNWRITTEN: &str = "not-there-0";
 
-/// The folder with the tools. The first call installs them.
-fn tools() -> Result<&'static PathBuf> {
-    static TOOLS: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let installed = TOOLS.get_or_init(|| {
-        let output = Command::new(format!("{FOLDER}/install.sh")).stderr(Stdio::inherit()).output().ok()?;
-        let path = String::from_utf8(output.stdout).ok()?;
-        output.status.success().then(|| PathBuf::from(path.trim()))
-    });
-    installed.as_ref().context("cannot install the test browser")
-}
-
 /// A running browser script.
 struct BrowserScript {
     child: Child,
@@ -50,7 +42,7 @@ fn start_script(name: &str, server: &ServerFixture, settings: &[(&str, String)])
     let errors = tempfile::tempfile()?;
     let mut command = Command::new("node");
     command.arg(format!("{FOLDER}/{name}.mjs"));
-    command.env("BASE", format!("http://{}", server.address())).env("TOOLS", tools()?);
+    command.env("BASE", format!("http://{}", server.address())).env("TOOLS", installed("browser")?);
     command.envs(settings.iter().map(|(name, value)| (*name, value.as_str())));
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors.try_clone()?);
     Ok(BrowserScript { child: command.spawn()?, errors })
@@ -84,9 +76,7 @@ fn import(data: &TempDir, link: &str, lines: &[String], arguments: &[&str]) -> R
     std::fs::write(&file, captions)?;
     let file = file.display().to_string();
     let arguments = [&["import", file.as_str(), "--video", link], arguments].concat();
-    let output = run(verbatim(data.path(), &arguments), b"")?;
-    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Ok(())
+    run_ok(verbatim(data.path(), &arguments), b"").map(drop)
 }
 
 /// An hour of sentences.

@@ -17,13 +17,12 @@ use tokio::{
 use super::{EVENTS, event, stream_end, stream_start};
 use crate::{
     server::{
-        harness::{ServerFixture, run, verbatim},
+        harness::{ServerFixture, import_example, run_ok, verbatim},
         v1::mail_client::{MailClient, create_account, remaining_credits},
     },
-    speech::service::{FakeSpeechService, SpeechReply},
+    service::fake::{FakeReply, FakeService},
 };
 
-const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/examples/lighthouse.vtt");
 const ADDRESS: &str = "ann@example.org";
 /// The header line that selects a stream.
 const EVENT_STREAM: &str = "accept: text/event-stream\r\n";
@@ -38,21 +37,16 @@ struct DisconnectFixture {
 }
 
 impl DisconnectFixture {
-    async fn start(service: &FakeSpeechService) -> Result<Self> {
+    async fn start(service: &FakeService) -> Result<Self> {
         let data = TempDir::new()?;
-        let import = ["import", EXAMPLE, "--video", "https://youtu.be/L1ghth0use1", "--lang", "en"];
-        ensure!(
-            run(verbatim(data.path(), &import), b"")?.status.success(),
-            "the import of the example failed"
-        );
-        let mut outbox = MailClient::new(&data);
+        import_example(&data, "https://youtu.be/L1ghth0use1")?;
         let settings = [
             ("VERBATIM_CHAT__BASE_URL", service.base_url.as_str()),
             ("VERBATIM_CHAT__MODEL", "small"),
             ("VERBATIM_PLANS__FREE__REQUESTS_PER_MINUTE", "1000"),
         ];
         let server = ServerFixture::start(&data, &settings)?;
-        let key = create_account(&server, &mut outbox, ADDRESS).await?;
+        let key = create_account(&server, &mut MailClient::new(&data), ADDRESS).await?;
         Ok(Self { data, server, key })
     }
 
@@ -77,9 +71,8 @@ impl DisconnectFixture {
 
     /// The kinds of the account's ledger entries, oldest first.
     fn entry_kinds(&self) -> Result<Vec<String>> {
-        let output = run(verbatim(self.data.path(), &["accounts", "export", ADDRESS]), b"")?;
-        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let received: Value = serde_json::from_slice(&output.stdout)?;
+        let exported = run_ok(verbatim(self.data.path(), &["accounts", "export", ADDRESS]), b"")?;
+        let received: Value = serde_json::from_str(&exported)?;
         let entry_kinds = received["statement"].as_array().cloned().unwrap_or_default();
         Ok(entry_kinds.iter().filter_map(|step| step["step"].as_str().map(str::to_owned)).collect())
     }
@@ -121,8 +114,8 @@ const FIRST: &[&str] = &["It took nine winters [s1]. ", "The lamp"];
 #[tokio::test(flavor = "multi_thread")]
 async fn disconnect_after_sentence_is_charged() -> Result<()> {
     let never = Arc::new(Semaphore::new(0));
-    let service = FakeSpeechService::start(move |_, _| {
-        SpeechReply::Partial(EVENTS, stream_start(FIRST), Arc::clone(&never), None)
+    let service = FakeService::start(move |_, _| {
+        FakeReply::Partial(EVENTS, stream_start(FIRST), Arc::clone(&never), None)
     })
     .await?;
     let fixture = DisconnectFixture::start(&service).await?;
@@ -135,22 +128,22 @@ async fn disconnect_after_sentence_is_charged() -> Result<()> {
 }
 
 /// A model that sends the beginning of an answer, and the rest once the semaphore has a permit.
-async fn start_gated_service() -> Result<(FakeSpeechService, Arc<Semaphore>)> {
+async fn start_gated_service() -> Result<(FakeService, Arc<Semaphore>)> {
     let go_on = Arc::new(Semaphore::new(0));
     let gate = Arc::clone(&go_on);
     let rest = || {
         event(&json!({ "choices": [{ "index": 0, "delta": { "content": " was lit [s1]." } }] }))
             + &stream_end()
     };
-    let service = FakeSpeechService::start(move |_, _| {
-        SpeechReply::Partial(EVENTS, stream_start(FIRST), Arc::clone(&gate), Some(rest()))
+    let service = FakeService::start(move |_, _| {
+        FakeReply::Partial(EVENTS, stream_start(FIRST), Arc::clone(&gate), Some(rest()))
     })
     .await?;
     Ok((service, go_on))
 }
 
 /// Waits until the service has received a request.
-async fn wait_for_model_call(service: &FakeSpeechService) -> Result<()> {
+async fn wait_for_model_call(service: &FakeService) -> Result<()> {
     let deadline = Instant::now() + TIMEOUT;
     while service.requests().is_empty() {
         ensure!(Instant::now() < deadline, "the service received no request");
@@ -165,9 +158,9 @@ async fn disconnect_after_model_call_is_charged() -> Result<()> {
         // The model has begun a sentence, which is verified only when it is complete.
         let never = Arc::new(Semaphore::new(0));
         let begins = move |_: &_, _| {
-            SpeechReply::Partial(EVENTS, stream_start(&["It took nine"]), Arc::clone(&never), None)
+            FakeReply::Partial(EVENTS, stream_start(&["It took nine"]), Arc::clone(&never), None)
         };
-        let service = FakeSpeechService::start(begins).await?;
+        let service = FakeService::start(begins).await?;
         let fixture = DisconnectFixture::start(&service).await?;
         let stream = fixture.send_request(accept).await?;
         wait_for_model_call(&service).await?;
@@ -182,9 +175,9 @@ async fn model_failure_during_answer_is_free() -> Result<()> {
     // The model fails after the first sentence has arrived: at the same time both results would be right.
     let arrived = Arc::new(Semaphore::new(0));
     let breaks_off = Arc::clone(&arrived);
-    let service = FakeSpeechService::start(move |_, before| match before {
-        0 => SpeechReply::Partial(EVENTS, stream_start(FIRST), Arc::clone(&breaks_off), None),
-        _ => SpeechReply::Answer(401, "", String::new()),
+    let service = FakeService::start(move |_, before| match before {
+        0 => FakeReply::Partial(EVENTS, stream_start(FIRST), Arc::clone(&breaks_off), None),
+        _ => FakeReply::new(401, "", ""),
     })
     .await?;
     let fixture = DisconnectFixture::start(&service).await?;

@@ -6,9 +6,8 @@
 
 use std::{
     io::{BufRead as _, BufReader},
-    path::Path,
     process::{Child, Command, Stdio},
-    sync::{Arc, LazyLock},
+    sync::Arc,
     time::Duration,
 };
 
@@ -23,13 +22,15 @@ use transcript_core::{
 use upstream_reqwest::{EmbeddingsOptions, EmbeddingsService};
 
 use super::{
-    body,
     quality::{Figures, measure_talks},
     questions::QuestionKind,
     talk,
     talks::{TestTalk, talks},
 };
-use crate::speech::service::{FakeSpeechService, SeenRequest, SpeechReply};
+use crate::{
+    install::installed,
+    service::fake::{FakeReply, FakeService, SeenRequest},
+};
 
 fn options(base_url: &str) -> EmbeddingsOptions {
     EmbeddingsOptions {
@@ -42,11 +43,11 @@ fn options(base_url: &str) -> EmbeddingsOptions {
 }
 
 pub(super) fn texts(request: &SeenRequest) -> Vec<String> {
-    serde_json::from_value(body(request)["input"].clone()).unwrap_or_default()
+    serde_json::from_value(request.json()["input"].clone()).unwrap_or_default()
 }
 
 /// Vectors of two numbers: close to the first axis if a text is about ice or frost.
-pub(super) fn embeddings(request: &SeenRequest) -> SpeechReply {
+pub(super) fn embeddings(request: &SeenRequest) -> FakeReply {
     let vector =
         |text: &String| if text.contains("ice") || text.contains("frost") { [1.0, 0.1] } else { [0.1, 1.0] };
     let items = texts(request)
@@ -56,7 +57,7 @@ pub(super) fn embeddings(request: &SeenRequest) -> SpeechReply {
         .map(|(n, vector)| json!({ "index": n, "embedding": vector }))
         .rev()
         .collect::<Vec<_>>();
-    SpeechReply::json(&json!({ "object": "list", "data": items }))
+    FakeReply::json(&json!({ "object": "list", "data": items }))
 }
 
 async fn answer(chat: &Chat, question: &str) -> Result<String> {
@@ -66,7 +67,7 @@ async fn answer(chat: &Chat, question: &str) -> Result<String> {
 
 #[tokio::test]
 async fn embeddings_service_finds_passages_and_embeds_them_once() -> Result<()> {
-    let service = FakeSpeechService::start(|request, _| embeddings(request)).await?;
+    let service = FakeService::start(|request, _| embeddings(request)).await?;
     let options = EmbeddingsOptions { api_key: Some("sk-secret".to_owned()), ..options(&service.base_url) };
     let chat = Chat::extractive(Handle::current()).with_embedder(Arc::new(EmbeddingsService::new(options)?));
     ensure!(!chat.is_extractive(), "a service is called");
@@ -83,7 +84,7 @@ async fn embeddings_service_finds_passages_and_embeds_them_once() -> Result<()> 
     for request in &requests {
         ensure!(request.head.starts_with("post /v1/embeddings http/1.1"), "{}", request.head);
         ensure!(request.head.contains("authorization: bearer sk-secret"), "{}", request.head);
-        let body = body(request);
+        let body = request.json();
         ensure!(!body.to_string().contains("sk-secret"), "{body}");
         assert_eq!(
             (&body["model"], &body["encoding_format"]),
@@ -104,7 +105,7 @@ async fn failing_embeddings_service_leaves_search_by_words() -> Result<()> {
         Value::Null,
     ];
     for (n, invalid) in invalid.into_iter().enumerate() {
-        let service = FakeSpeechService::start(move |_, _| SpeechReply::json(&invalid)).await?;
+        let service = FakeService::start(move |_, _| FakeReply::json(&invalid)).await?;
         let embedder = Arc::new(EmbeddingsService::new(options(&service.base_url))?);
         let chat = Chat::extractive(Handle::current()).with_embedder(embedder);
         for _ in 0..3 {
@@ -119,15 +120,15 @@ async fn failing_embeddings_service_leaves_search_by_words() -> Result<()> {
 
 #[tokio::test]
 async fn embeddings_batches_are_bounded_ordered_and_retried() -> Result<()> {
-    let service = FakeSpeechService::start(|request, before| {
+    let service = FakeService::start(|request, before| {
         if before < 2 {
-            return SpeechReply::Answer(429, "retry-after: 0\r\n", String::new());
+            return FakeReply::new(429, "retry-after: 0\r\n", "");
         }
         let number = |text: &String| text.rsplit(' ').next().and_then(|number| number.parse::<f32>().ok());
         let items = texts(request).into_iter().map(|text| number(&text).unwrap_or(-1.0)).enumerate();
         let items =
             items.map(|(n, number)| json!({ "index": n, "embedding": [number, 1.0] })).collect::<Vec<_>>();
-        SpeechReply::json(&json!({ "data": items }))
+        FakeReply::json(&json!({ "data": items }))
     })
     .await?;
     let embedder = EmbeddingsService::new(options(&service.base_url))?;
@@ -139,8 +140,7 @@ async fn embeddings_batches_are_bounded_ordered_and_retried() -> Result<()> {
     ensure!(requests.len() == 6 && requests.iter().all(|request| texts(request).len() <= 32));
 
     let error = |status, body: &'static str| async move {
-        let service =
-            FakeSpeechService::start(move |_, _| SpeechReply::Answer(status, "", body.to_owned())).await?;
+        let service = FakeService::start(move |_, _| FakeReply::new(status, "", body)).await?;
         let short =
             EmbeddingsOptions { timeout: Duration::from_secs(5), retries: 0, ..options(&service.base_url) };
         let embedder = EmbeddingsService::new(short)?;
@@ -154,16 +154,6 @@ async fn embeddings_batches_are_bounded_ordered_and_retried() -> Result<()> {
     Ok(())
 }
 
-/// The folder with the models, installed once.
-fn installed() -> Result<&'static Path> {
-    static FOLDER: LazyLock<Option<String>> = LazyLock::new(|| {
-        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/embeddings/install.sh");
-        let output = Command::new(script).stderr(Stdio::inherit()).output().ok()?;
-        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
-    });
-    FOLDER.as_deref().map(Path::new).context("embeddings/install.sh failed")
-}
-
 /// A service with a real model; drop ends it.
 struct EmbeddingsServer {
     base_url: String,
@@ -173,7 +163,7 @@ struct EmbeddingsServer {
 impl EmbeddingsServer {
     fn start() -> Result<Self> {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/embeddings/server.py");
-        let mut command = Command::new(installed()?.join("venv/bin/python"));
+        let mut command = Command::new(installed("embeddings")?.join("venv/bin/python"));
         let mut process = command.arg(script).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let mut base_url = String::new();
         BufReader::new(process.stdout.take().context("output")?).read_line(&mut base_url)?;
@@ -224,7 +214,7 @@ async fn embeddings_improve_answers_of_every_kind() -> Result<()> {
     println!("by words");
     let words = measure_talks(&measured, &Chat::extractive(Handle::current()), None).await?;
     println!("with a static model of English");
-    let model: Arc<dyn Embedder> = Arc::new(StaticEmbedder::open(&installed()?.join("static"))?);
+    let model: Arc<dyn Embedder> = Arc::new(StaticEmbedder::open(&installed("embeddings")?.join("static"))?);
     let chat = Chat::extractive(Handle::current()).with_embedder(Arc::clone(&model));
     ensure!(chat.is_extractive(), "a static model is no network call");
     check_not_worse(&measure_talks(&measured, &chat, Some(model)).await?, &words)?;

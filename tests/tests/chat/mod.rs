@@ -28,7 +28,7 @@ use transcript_core::{
 };
 use upstream_reqwest::{ChatModelOptions, OpenAiChat};
 
-use crate::speech::service::{FakeSpeechService, SeenRequest, SpeechReply};
+use crate::service::fake::{FakeReply, FakeService};
 
 /// The text of the video.
 const TALK: [&str; 3] = [
@@ -72,16 +72,12 @@ fn stream_end() -> String {
 }
 
 /// A complete event stream with these pieces of an answer.
-fn streamed(pieces: &[&str]) -> SpeechReply {
-    SpeechReply::Answer(200, EVENTS, stream_start(pieces) + &stream_end())
-}
-
-fn body(request: &SeenRequest) -> Value {
-    serde_json::from_slice(&request.body).unwrap_or_default()
+fn streamed(pieces: &[&str]) -> FakeReply {
+    FakeReply::new(200, EVENTS, stream_start(pieces) + &stream_end())
 }
 
 /// The verified answer of a service's model.
-async fn verified_answer(service: &FakeSpeechService) -> Result<VerifiedAnswer, Error> {
+async fn verified_answer(service: &FakeService) -> Result<VerifiedAnswer, Error> {
     let options = ChatModelOptions {
         base_url: service.base_url.clone(),
         model: "small".to_owned(),
@@ -97,7 +93,7 @@ async fn verified_answer(service: &FakeSpeechService) -> Result<VerifiedAnswer, 
 
 #[tokio::test]
 async fn streamed_answer_is_verified_and_counted() -> Result<()> {
-    let service = FakeSpeechService::start(|_, _| {
+    let service = FakeService::start(|_, _| {
         streamed(&[
             "<think>[s1] hm</think>\nIt broke in one night: \"the ICE bro",
             "ke the old pier\" [s",
@@ -113,7 +109,7 @@ async fn streamed_answer_is_verified_and_counted() -> Result<()> {
     let [request] = &service.requests()[..] else { anyhow::bail!("one request") };
     assert!(request.head.starts_with("post /v1/chat/completions http/1.1"), "{}", request.head);
     assert!(request.head.contains("authorization: bearer sk-secret"), "{}", request.head);
-    let sent = body(request);
+    let sent = request.json();
     assert_eq!(
         (&sent["model"], &sent["stream"], &sent["temperature"]),
         (&json!("small"), &json!(true), &json!(0.0))
@@ -130,22 +126,22 @@ async fn streamed_answer_is_verified_and_counted() -> Result<()> {
 async fn unstreamed_answer_is_accepted() -> Result<()> {
     let whole =
         json!({ "choices": [{ "message": { "role": "assistant", "content": "In one night [s2]." } }] });
-    let service = FakeSpeechService::start(move |_, _| SpeechReply::json(&whole)).await?;
+    let service = FakeService::start(move |_, _| FakeReply::json(&whole)).await?;
     assert_eq!(verified_answer(&service).await?.response, "In one night [1:05].");
     Ok(())
 }
 
 #[tokio::test]
 async fn unsupported_parameters_are_omitted() -> Result<()> {
-    let service = FakeSpeechService::start(|request, _| {
-        let body = body(request);
+    let service = FakeService::start(|request, _| {
+        let body = request.json();
         for (field, message) in [
             ("max_tokens", "Unsupported parameter: 'max_tokens': use 'max_completion_tokens' instead"),
             ("temperature", "'temperature' does not support 0"),
             ("stream_options", "stream_options: extra fields not permitted"),
         ] {
             if body.get(field).is_some() {
-                return SpeechReply::Answer(400, "", json!({ "error": { "message": message } }).to_string());
+                return FakeReply::new(400, "", json!({ "error": { "message": message } }).to_string());
             }
         }
         streamed(&["In one night [s2]."])
@@ -158,10 +154,9 @@ async fn unsupported_parameters_are_omitted() -> Result<()> {
 
 #[tokio::test]
 async fn invented_answer_is_retried_once_then_replaced_by_passages() -> Result<()> {
-    let service = FakeSpeechService::start(|_, _| {
-        streamed(&["The museum is closed permanently, see https://evil.example."])
-    })
-    .await?;
+    let service =
+        FakeService::start(|_, _| streamed(&["The museum is closed permanently, see https://evil.example."]))
+            .await?;
     let answer = verified_answer(&service).await?;
     assert_eq!((answer.origin, service.requests().len()), (AnswerOrigin::Passages, 2));
     assert!(answer.response.contains("“In nineteen twelve the ice broke the old pier in a single night”"));

@@ -8,35 +8,29 @@ use tempfile::TempDir;
 use super::streamed;
 use crate::{
     server::{
-        harness::{ServerFixture, ServerReply as Answer, run, verbatim},
+        harness::{ServerFixture, ServerReply as Answer, import_example},
         v1::mail_client::{MailClient, create_account, remaining_credits},
     },
-    speech::service::{FakeSpeechService, SpeechReply},
+    service::fake::{FakeReply, FakeService},
 };
-
-pub(super) const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/examples/lighthouse.vtt");
 
 pub(super) async fn send_question(server: &ServerFixture, key: &str, message: &str) -> Result<Answer> {
     let body = json!({ "video_id": "L1ghth0use1", "message": message }).to_string();
-    let bearer = format!("Bearer {key}");
-    let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
-    server.send(Method::POST, "/api/v1/chat", &headers, body).await
+    server.post_as(key, "/api/v1/chat", body).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn answer_costs_credit_and_failure_is_free() -> Result<()> {
-    let service = FakeSpeechService::start(|request, _| {
+    let service = FakeService::start(|request, _| {
         let text = String::from_utf8_lossy(&request.body).into_owned();
         let is_question = |word: &str| text.contains(&format!("Question: {word}"));
         match () {
-            () if is_question("html") => {
-                SpeechReply::Answer(200, "content-type: text/html\r\n", "<html>".to_owned())
-            }
-            () if is_question("garbage") => SpeechReply::Answer(200, "", "\u{2}{".to_owned()),
-            () if is_question("large") => SpeechReply::Answer(200, "", "a".repeat(10 << 20)),
-            () if is_question("never") => SpeechReply::Never,
-            () if is_question("fault") => SpeechReply::Answer(500, "", "hush".to_owned()),
-            () if is_question("filtered") => SpeechReply::Answer(400, "", "hush".to_owned()),
+            () if is_question("html") => FakeReply::new(200, "content-type: text/html\r\n", "<html>"),
+            () if is_question("garbage") => FakeReply::new(200, "", "\u{2}{"),
+            () if is_question("large") => FakeReply::new(200, "", "a".repeat(10 << 20)),
+            () if is_question("never") => FakeReply::Never,
+            () if is_question("fault") => FakeReply::new(500, "", "hush"),
+            () if is_question("filtered") => FakeReply::new(400, "", "hush"),
             () if is_question("nothing") => streamed(&[""]),
             () if is_question("invent") => {
                 streamed(&["\"It took seven summers to build it\" [s1]. I made it up [2:34]."])
@@ -46,9 +40,7 @@ async fn answer_costs_credit_and_failure_is_free() -> Result<()> {
     })
     .await?;
     let data = TempDir::new()?;
-    let import = ["import", EXAMPLE, "--video", "https://youtu.be/L1ghth0use1", "--lang", "en"];
-    ensure!(run(verbatim(data.path(), &import), b"")?.status.success(), "the import of the example failed");
-    let mut outbox = MailClient::new(&data);
+    import_example(&data, "https://youtu.be/L1ghth0use1")?;
     let settings = [
         ("VERBATIM_CHAT__BASE_URL", service.base_url.as_str()),
         ("VERBATIM_CHAT__MODEL", "small"),
@@ -56,7 +48,7 @@ async fn answer_costs_credit_and_failure_is_free() -> Result<()> {
         ("VERBATIM_PLANS__FREE__REQUESTS_PER_MINUTE", "1000"),
     ];
     let server = ServerFixture::start(&data, &settings)?;
-    let key = create_account(&server, &mut outbox, "ann@example.org").await?;
+    let key = create_account(&server, &mut MailClient::new(&data), "ann@example.org").await?;
 
     let answer = send_question(&server, &key, "How long?").await?;
     ensure!(answer.status == 200, "{}", answer.text());
@@ -102,22 +94,19 @@ fn markers(response: &str) -> usize {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sentences_are_streamed_one_by_one() -> Result<()> {
-    let service = FakeSpeechService::start(|_, _| {
+    let service = FakeService::start(|_, _| {
         streamed(&["It took nine winters [s1]. ", "This was never said. ", "\nThe lamp was lit [s1]."])
     })
     .await?;
     let data = TempDir::new()?;
-    let import = ["import", EXAMPLE, "--video", "https://youtu.be/L1ghth0use1", "--lang", "en"];
-    ensure!(run(verbatim(data.path(), &import), b"")?.status.success(), "the import of the example failed");
-    let mut outbox = MailClient::new(&data);
+    import_example(&data, "https://youtu.be/L1ghth0use1")?;
     let settings =
         [("VERBATIM_CHAT__BASE_URL", service.base_url.as_str()), ("VERBATIM_CHAT__MODEL", "small")];
     let server = ServerFixture::start(&data, &settings)?;
-    let key = create_account(&server, &mut outbox, "ann@example.org").await?;
-    let bearer = format!("Bearer {key}");
-    let headers = [("authorization", bearer.as_str()), ("accept", "text/event-stream")];
+    let key = create_account(&server, &mut MailClient::new(&data), "ann@example.org").await?;
+    let headers = [("accept", "text/event-stream")];
     let body = json!({ "video_id": "L1ghth0use1", "message": "How long?" }).to_string();
-    let received = server.send(Method::POST, "/api/v1/chat", &headers, body).await?;
+    let received = server.send_as(&key, Method::POST, "/api/v1/chat", &headers, body).await?;
     ensure!(received.header("content-type") == "text/event-stream", "{}", received.text());
     let events: Vec<(String, Value)> = received
         .text()

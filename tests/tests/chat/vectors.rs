@@ -7,21 +7,21 @@ use transcript_core::chat::passages;
 
 use super::{
     embeddings::{embeddings, texts},
-    served::{EXAMPLE, send_question},
+    served::send_question,
     talks::talks,
 };
 use crate::{
     server::{
-        harness::{ServerFixture, run, verbatim},
+        harness::{EXAMPLE, ServerFixture, run_ok, verbatim, verbatim_with},
         postgres::PostgresFixture,
         v1::mail_client::{MailClient, create_account},
     },
-    speech::service::FakeSpeechService,
+    service::fake::FakeService,
 };
 
 const IMPORT: [&str; 6] = ["import", EXAMPLE, "--video", "https://youtu.be/L1ghth0use1", "--lang", "en"];
 
-fn settings<'a>(service: &'a FakeSpeechService, model: &'a str) -> [(&'static str, &'a str); 4] {
+fn settings<'a>(service: &'a FakeService, model: &'a str) -> [(&'static str, &'a str); 4] {
     [
         ("VERBATIM_CHAT__EMBEDDINGS_URL", &service.base_url),
         ("VERBATIM_CHAT__EMBEDDINGS_MODEL", model),
@@ -31,7 +31,7 @@ fn settings<'a>(service: &'a FakeSpeechService, model: &'a str) -> [(&'static st
 }
 
 /// Requests to the service for questions and for passages.
-fn counts(service: &FakeSpeechService) -> (usize, usize) {
+fn counts(service: &FakeService) -> (usize, usize) {
     let sent: Vec<_> = service.requests().iter().map(texts).collect();
     let count = |prefix| {
         let has_prefix = |texts: &&Vec<String>| texts.iter().all(|text| text.starts_with(prefix));
@@ -48,12 +48,11 @@ async fn request_answer(server: &ServerFixture, key: &str) -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn passages_are_embedded_once_across_restarts() -> Result<()> {
-    let service = FakeSpeechService::start(|request, _| embeddings(request)).await?;
+    let service = FakeService::start(|request, _| embeddings(request)).await?;
     let data = TempDir::new()?;
-    ensure!(run(verbatim(data.path(), &IMPORT), b"")?.status.success(), "the import failed");
-    let mut outbox = MailClient::new(&data);
+    run_ok(verbatim(data.path(), &IMPORT), b"")?;
     let mut server = ServerFixture::start(&data, &settings(&service, "small"))?;
-    let key = create_account(&server, &mut outbox, "ann@example.org").await?;
+    let key = create_account(&server, &mut MailClient::new(&data), "ann@example.org").await?;
     let (one, two) = tokio::join!(request_answer(&server, &key), request_answer(&server, &key));
     one.and(two)?;
     assert_eq!(counts(&service), (2, 1), "concurrent questions");
@@ -66,8 +65,7 @@ async fn passages_are_embedded_once_across_restarts() -> Result<()> {
     }
     server.stop()?;
     for command in [&["archive", "delete", "https://youtu.be/L1ghth0use1", "--yes"][..], &IMPORT] {
-        let output = run(verbatim(data.path(), command), b"")?;
-        ensure!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+        run_ok(verbatim(data.path(), command), b"")?;
     }
     let server = ServerFixture::start(&data, &settings(&service, "large"))?;
     request_answer(&server, &key).await?;
@@ -77,14 +75,11 @@ async fn passages_are_embedded_once_across_restarts() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn passages_are_embedded_once_for_servers_of_one_database() -> Result<()> {
-    let service = FakeSpeechService::start(|request, _| embeddings(request)).await?;
+    let service = FakeService::start(|request, _| embeddings(request)).await?;
     let fixture = PostgresFixture::new(None)?.with(&settings(&service, "small"));
-    let mut import = verbatim(fixture.data.path(), &IMPORT);
-    import.envs(fixture.settings());
-    ensure!(run(import, b"")?.status.success(), "the import failed");
-    let mut outbox = MailClient::new(&fixture.data);
+    run_ok(verbatim_with(fixture.data.path(), &fixture.settings(), &IMPORT), b"")?;
     let (one, two) = (fixture.start_server()?, fixture.start_server()?);
-    let key = create_account(&one, &mut outbox, "ann@example.org").await?;
+    let key = create_account(&one, &mut MailClient::new(&fixture.data), "ann@example.org").await?;
     for (server, expect) in [(&one, (1, 1)), (&two, (2, 1)), (&one, (3, 1)), (&two, (4, 1))] {
         request_answer(server, &key).await?;
         assert_eq!(counts(&service), expect);

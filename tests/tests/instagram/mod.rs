@@ -20,7 +20,7 @@ use verbatim_tests::{
 
 use crate::social::{
     read_recording,
-    supplier_calls::{PatientMonitor, http},
+    supplier_calls::{PatientMonitor, check_failure, http},
 };
 
 const PLATFORM: &str = "instagram";
@@ -41,13 +41,6 @@ async fn replay_page(page: ReplayResponse, code: &str) -> Result<(Result<Media, 
     let outcome = videos.media(&request, &PatientMonitor).await;
     ensure!(proxy.unexpected().is_empty(), "unexpected: {:?}", proxy.unexpected());
     Ok((outcome, proxy))
-}
-
-fn check_failure(outcome: &Result<Media, SupplyError>, expect: &str) -> Result<()> {
-    let error = outcome.as_ref().err().with_context(|| format!("{outcome:?} came instead of {expect}"))?;
-    ensure!(error.reason().as_str() == expect, "{error:?} came instead of {expect}");
-    ensure!(error.message().ends_with('.') && !error.message().contains("://"), "{}", error.message());
-    Ok(())
 }
 
 #[tokio::test]

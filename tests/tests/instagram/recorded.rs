@@ -5,8 +5,11 @@
 use anyhow::{Context as _, Result, ensure};
 use verbatim_tests::replay::ReplayResponse;
 
-use super::{PLATFORM, check_failure, replay_page};
-use crate::social::recordings::{check_metadata, check_rows, ensure_no_mismatch, read_all};
+use super::{PLATFORM, replay_page};
+use crate::social::{
+    recordings::{check_files, check_metadata},
+    supplier_calls::check_failure,
+};
 
 /// Expected outcome of a file: a video with this length in milliseconds, or this failure.
 #[derive(Clone, Copy, Debug)]
@@ -30,14 +33,7 @@ const ROWS: &[(&str, Case)] = &[
 
 #[tokio::test]
 async fn instagram_external_recordings_have_expected_outcomes() -> Result<()> {
-    check_rows(PLATFORM, ROWS)?;
-    let mut mismatches = Vec::new();
-    for (name, bytes, row) in read_all(PLATFORM, ROWS)? {
-        if let Err(error) = check(name, bytes, row).await {
-            mismatches.push(format!("{name}, {row:?}: {error:#}"));
-        }
-    }
-    ensure_no_mismatch(&mismatches)
+    check_files(PLATFORM, ROWS, check).await
 }
 
 async fn check(name: &str, bytes: Vec<u8>, row: Case) -> Result<()> {

@@ -11,9 +11,9 @@ use upstream_reqwest::HttpOptions;
 use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script, TestAuthority};
 
 use super::fixture::{
-    CallOutcome, INSTAGRAM, TIKTOK, check_failure, check_hosts, check_no_video, check_video, follow_with,
-    options, redirect,
+    CallOutcome, INSTAGRAM, TIKTOK, check_hosts, check_no_video, check_video, follow_with, options, redirect,
 };
+use crate::social::supplier_calls::check_failure;
 
 const LINK: &str = "https://vm.tiktok.com/ZTR45GpSF/";
 const PATH: &str = "/ZTR45GpSF/";
@@ -25,7 +25,7 @@ fn good() -> ReplayResponse {
 
 /// A script whose short link returns these responses in turn.
 fn script(answers: impl IntoIterator<Item = ReplayResponse>) -> Script {
-    Script::new().rule(answers.into_iter().fold(Rule::new("HEAD", TIKTOK, PATH), Rule::respond))
+    Script::new().rule(Rule::new("HEAD", TIKTOK, PATH).respond_all(answers))
 }
 
 /// Resolves the link through a proxy with this script and these option changes.

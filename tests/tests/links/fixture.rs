@@ -12,6 +12,8 @@ use upstream_reqwest::{HttpOptions, HttpShortLinkResolver, HttpTransport};
 use verbatim::SystemClock;
 use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 
+use crate::social::supplier_calls;
+
 pub(crate) const TIKTOK: &str = "vm.tiktok.com";
 pub(crate) const INSTAGRAM: &str = "www.instagram.com";
 pub(crate) const X: &str = "t.co";
@@ -36,13 +38,7 @@ pub(crate) fn redirecting(host: &str, path: &str, target: &str) -> Script {
 
 /// The options of a transport through these proxies, without retries.
 pub(crate) fn options(proxies: &[&ReplayProxy]) -> HttpOptions {
-    HttpOptions {
-        proxies: proxies.iter().map(|proxy| proxy.url()).collect(),
-        ca_file: proxies.first().map(|proxy| proxy.ca_file().to_owned()),
-        timeout: Duration::from_secs(30),
-        retries: 0,
-        ..HttpOptions::default()
-    }
+    supplier_calls::options(proxies, proxies[0].ca_file())
 }
 
 /// Resolves a link through one proxy, without retries.
@@ -72,15 +68,6 @@ pub(crate) fn check_no_video(outcome: &CallOutcome, part: &str) -> Result<()> {
         Ok(ResolveOutcome::NotAVideo(why)) if why.contains(part) && !why.ends_with('.') => Ok(()),
         other => bail!("expected no video ({part}), got {other:?}"),
     }
-}
-
-/// Fails unless the call failed for this reason, with a readable message.
-pub(crate) fn check_failure(outcome: &CallOutcome, expect: &str) -> Result<()> {
-    let Err(error) = outcome else { bail!("expected {expect}, got {outcome:?}") };
-    ensure!(error.reason().as_str() == expect, "expected {expect}, got {error:?}");
-    let message = error.message();
-    ensure!(message.ends_with('.') && !message.contains("://"), "unreadable message: {message}");
-    Ok(())
 }
 
 /// Fails if any host other than those of short links received a request or a connection.

@@ -7,9 +7,8 @@ use verbatim_tests::{
     replay::{ReplayProxy, ReplayResponse, Rule, Script},
 };
 
-use super::fixture::{
-    INSTAGRAM, TIKTOK, X, check_failure, check_hosts, check_no_video, follow, redirect, redirecting,
-};
+use super::fixture::{INSTAGRAM, TIKTOK, X, check_hosts, check_no_video, follow, redirect, redirecting};
+use crate::social::supplier_calls::check_failure;
 
 /// A link of each platform with the host and path of its request.
 const LINKS: [(&str, &str, &str); 3] = [

@@ -6,17 +6,17 @@ use anyhow::{Context as _, Result, bail, ensure};
 use tempfile::TempDir;
 use transcript_core::{
     ErrorKind,
-    directory::KeyAccess,
     engine::NoTranscript,
     lookup::{
-        Availability, CreateKeyOutcome, CreateKeyRequest, FailureReason, KeyOrigin, LookupOptions,
-        LookupRequest, LookupResponse, VideoReference,
+        Availability, CreateKeyOutcome, FailureReason, KeyOrigin, LookupOptions, LookupRequest,
+        LookupResponse, VideoReference,
     },
 };
 use verbatim::{GetRequest, HttpOptions, Options, StorageOptions, SupplierOptions, Verbatim};
 use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 
 use super::fixture::{INSTAGRAM, TIKTOK, X, check_hosts, redirect};
+use crate::simulation::world::key_request;
 
 const SHORT: &str = "https://vm.tiktok.com/ZTR45GpSF/";
 const OTHER: &str = "https://vm.tiktok.com/ZTaaaaaaa/";
@@ -59,14 +59,7 @@ async fn open(data: &TempDir, proxy: &ReplayProxy, lookup: LookupOptions) -> Res
 }
 
 async fn key(verbatim: &Verbatim) -> Result<String> {
-    let request = CreateKeyRequest {
-        label: None,
-        email: None,
-        proof: None,
-        access: KeyAccess::default(),
-        origin: KeyOrigin::Operator,
-    };
-    match verbatim.lookup().keys().create(request).await? {
+    match verbatim.lookup().keys().create(key_request(KeyOrigin::Operator)).await? {
         CreateKeyOutcome::Created(new) => Ok(new.key.reveal().to_owned()),
         other => bail!("{other:?}"),
     }

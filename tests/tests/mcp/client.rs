@@ -1,32 +1,17 @@
 //! The official MCP client, in its own process.
 
-use std::{
-    io::Write as _,
-    path::PathBuf,
-    process::{Command, Stdio},
-    sync::OnceLock,
-};
+use std::process::Command;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
-use crate::server::harness::ServerFixture;
-
-const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/mcp");
+use crate::{
+    install::installed,
+    server::harness::{ServerFixture, run_ok},
+};
 
 /// The protocol revision that the client chooses by default, and the previous one.
 pub(crate) const REVISIONS: [(&str, &str); 2] = [("auto", "2026-07-28"), ("legacy", "2025-11-25")];
-
-/// The Python that has the client. The first call installs it.
-fn python() -> Result<&'static PathBuf> {
-    static PYTHON: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let installed = PYTHON.get_or_init(|| {
-        let output = Command::new(format!("{FOLDER}/install.sh")).stderr(Stdio::inherit()).output().ok()?;
-        let path = String::from_utf8(output.stdout).ok()?;
-        output.status.success().then(|| PathBuf::from(path.trim()))
-    });
-    installed.as_ref().context("cannot install the MCP test client")
-}
 
 /// A tool call that reads one page.
 pub(crate) fn call(tool: &str, arguments: Value) -> Value {
@@ -49,16 +34,9 @@ pub(crate) fn run_calls(target: &Value, mode: &str, calls: &[Value]) -> Result<V
     let mut input = target.clone();
     input["mode"] = json!(mode);
     input["calls"] = json!(calls);
-    let mut child = Command::new(python()?)
-        .arg(format!("{FOLDER}/client.py"))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()?;
-    child.stdin.take().context("no pipe")?.write_all(input.to_string().as_bytes())?;
-    let output = child.wait_with_output()?;
-    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let report: Value = serde_json::from_slice(&output.stdout)?;
+    let mut client = Command::new(installed("mcp")?);
+    client.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/mcp/client.py"));
+    let report: Value = serde_json::from_str(&run_ok(client, input.to_string().as_bytes())?)?;
     ensure!(report["server"] == "verbatim", "{report}");
     Ok(report)
 }

@@ -14,11 +14,11 @@ use super::{
 };
 use crate::{
     server::{
-        harness::{ServerFixture, borrow_settings, create_keys, run, verbatim, wait_until},
-        platform::{fetch_count, platform_settings, start_platform},
+        harness::{ServerFixture, create_keys, run, verbatim, wait_until},
+        platform::{fetch_count, serve_platform, start_platform},
         v1::mail_client::{MailClient, create_account, remaining_credits},
     },
-    speech::service::{FakeSpeechService, SpeechReply},
+    service::fake::{FakeReply, FakeService},
 };
 
 const BASE_URL: &str = "https://v.example";
@@ -75,12 +75,9 @@ async fn mcp_http_keys_of_both_apis_pay_for_transcripts() -> Result<()> {
     let videos = ["aaaaaaaaaaa", "bbbbbbbbbbb"];
     let proxy = start_platform(&videos, Duration::ZERO)?;
     let data = archive()?;
-    let mut outbox = MailClient::new(&data);
-    let settings = platform_settings(&proxy);
-    let settings = borrow_settings(&settings);
-    let server = ServerFixture::start(&data, &settings)?;
+    let server = serve_platform(&data, &proxy, &[])?;
     let key = create_keys(&data, 1)?.remove(0);
-    let mine = create_account(&server, &mut outbox, "ann@example.org").await?;
+    let mine = create_account(&server, &mut MailClient::new(&data), "ann@example.org").await?;
     let all = remaining_credits(&server, &mine).await?;
     let get = |video: &str| call("get_transcript", json!({ "video": video }));
 
@@ -115,12 +112,11 @@ async fn mcp_http_keys_of_both_apis_pay_for_transcripts() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn mcp_http_caller_that_disconnects_from_model_is_charged() -> Result<()> {
-    let service = FakeSpeechService::start(|_, _| SpeechReply::Never).await?;
+    let service = FakeService::start(|_, _| FakeReply::Never).await?;
     let data = archive()?;
-    let mut outbox = MailClient::new(&data);
     let chat = [("VERBATIM_CHAT__BASE_URL", service.base_url.as_str()), ("VERBATIM_CHAT__MODEL", "small")];
     let server = ServerFixture::start(&data, &chat)?;
-    let key = create_account(&server, &mut outbox, "ann@example.org").await?;
+    let key = create_account(&server, &mut MailClient::new(&data), "ann@example.org").await?;
     let all = remaining_credits(&server, &key).await?;
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
         "name": "ask_video", "arguments": { "video": SHORT, "question": "How long?" } } })
@@ -144,7 +140,7 @@ async fn mcp_http_caller_that_disconnects_from_model_is_charged() -> Result<()> 
 }
 
 /// Calls a tool without the official client.
-async fn call_plain(
+pub(super) async fn call_plain(
     server: &ServerFixture,
     key: Option<&str>,
     tool: &str,
@@ -162,10 +158,9 @@ async fn call_plain(
 #[tokio::test(flavor = "multi_thread")]
 async fn mcp_http_anonymous_crowd_is_limited_beside_paid_chats() -> Result<()> {
     let data = archive()?;
-    let mut outbox = MailClient::new(&data);
     let settings = [("VERBATIM_LIMITS__TOOL_CALLS_PER_NETWORK_PER_MINUTE", "40")];
     let server = ServerFixture::start(&data, &settings)?;
-    let key = create_account(&server, &mut outbox, "ann@example.org").await?;
+    let key = create_account(&server, &mut MailClient::new(&data), "ann@example.org").await?;
     let all = remaining_credits(&server, &key).await?;
     let search = |forged: bool| {
         // An invalid key evades no limit.

@@ -7,9 +7,9 @@ use verbatim_tests::replay::ReplayProxy;
 
 use super::client::{REVISIONS, call, http_target, paged_call, pages, run_calls, text};
 use crate::server::{
-    harness::{ServerFixture, binary, borrow_settings, wait_until},
+    harness::{ServerFixture, binary, wait_until},
     jobs::{PLAYLIST, delayed, first_page, next_page, page, platform, results_page, search, videos},
-    platform::platform_settings,
+    platform::{platform_settings, serve_platform},
     v1::mail_client::{MailClient, create_account, remaining_credits},
 };
 
@@ -24,9 +24,8 @@ fn start_playlist(videos: &[String]) -> Result<ReplayProxy> {
 
 /// A server behind the proxy, with the key of an account without a tight rate limit.
 async fn start_server(data: &TempDir, proxy: &ReplayProxy) -> Result<(ServerFixture, String)> {
-    let mut settings = platform_settings(proxy);
-    settings.push(("VERBATIM_PLANS__FREE__REQUESTS_PER_MINUTE".to_owned(), "100000".to_owned()));
-    let server = ServerFixture::start(data, &borrow_settings(&settings))?;
+    let fast = ("VERBATIM_PLANS__FREE__REQUESTS_PER_MINUTE", "100000");
+    let server = serve_platform(data, proxy, &[fast])?;
     let key = create_account(&server, &mut MailClient::new(data), "ann@example.org").await?;
     Ok((server, key))
 }
@@ -109,10 +108,8 @@ async fn mcp_job_tools_refuse_what_they_cannot_do() -> Result<()> {
     let videos = videos("refused", 6);
     let proxy = start_playlist(&videos)?;
     let data = TempDir::new()?;
-    let mut outbox = MailClient::new(&data);
-    let settings = platform_settings(&proxy);
-    let server = ServerFixture::start(&data, &borrow_settings(&settings))?;
-    let key = create_account(&server, &mut outbox, "ann@example.org").await?;
+    let server = serve_platform(&data, &proxy, &[])?;
+    let key = create_account(&server, &mut MailClient::new(&data), "ann@example.org").await?;
     for tool in ["list_videos", "start_job", "job_status", "job_results"] {
         let arguments = match tool {
             "list_videos" => json!({ "list": PLAYLIST }),

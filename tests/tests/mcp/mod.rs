@@ -4,14 +4,14 @@ pub(crate) mod client;
 mod http;
 mod jobs;
 mod log;
+mod memory;
 mod stdio;
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use tempfile::TempDir;
 
-use crate::server::harness::{run, verbatim};
+use crate::server::harness::{EXAMPLE, run_ok, verbatim};
 
-const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/examples/lighthouse.vtt");
 /// A short video, and a long one.
 const SHORT: &str = "L1ghth0use1";
 const LONG: &str = "longlonglon";
@@ -24,19 +24,20 @@ fn archive() -> Result<TempDir> {
     let import = |path: &str, video: &str, input: &[u8]| {
         let link = format!("https://youtu.be/{video}");
         let arguments = ["import", path, "--video", &link, "--lang", "en", "--title", "The lighthouse"];
-        let output = run(verbatim(data.path(), &arguments), input)?;
-        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        Ok(())
+        run_ok(verbatim(data.path(), &arguments), input)
     };
     import(EXAMPLE, SHORT, b"")?;
-    let long: String = (0..LINES)
-        .map(|n| {
-            let at = |ms: usize| format!("{:02}:{:02}:{:02},{ms:03}", n / 3_600, n / 60 % 60, n % 60);
-            format!("{}\n{} --> {}\nThis is line {}.\n\n", n + 1, at(0), at(900), n * n)
-        })
-        .collect();
-    import("-", LONG, long.as_bytes())?;
+    import("-", LONG, srt((0..LINES).map(|n| format!("This is line {}.", n * n))).as_bytes())?;
     Ok(data)
+}
+
+/// A subtitle file with one line each second.
+fn srt(lines: impl Iterator<Item = String>) -> String {
+    let cue = |(n, line): (usize, String)| {
+        let at = |ms: usize| format!("{:02}:{:02}:{:02},{ms:03}", n / 3_600, n / 60 % 60, n % 60);
+        format!("{}\n{} --> {}\n{line}\n\n", n + 1, at(0), at(900))
+    };
+    lines.enumerate().map(cue).collect()
 }
 
 /// The text of a transcript's pages, without times and white space.

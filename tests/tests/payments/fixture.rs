@@ -12,7 +12,7 @@ use std::{
 use transcript_core::{
     Clock, PageRequest, Timestamp,
     accounts::{
-        Order, OrderState, OrderStore, Outbox, PlanTable,
+        Order, OrderItem, OrderState, OrderStore, Outbox, PlanTable,
         payments::{
             BuyOutcome, OpenedCheckout, Pack, PaymentDeps, Payments, ProviderObject, SubscribeOutcome,
             WebhookOutcome, WebhookRequest,
@@ -42,11 +42,46 @@ pub(crate) const BEGIN_MS: i64 = 1_795_176_000_000;
 const DELIVERIES_MAX: u32 = 50;
 
 /// Prices of the plans for sale: two of the three.
-fn plans() -> PlanTable {
+pub(crate) fn plans() -> PlanTable {
     let mut plans = PlanTable::default();
     plans.starter.price_cents = Some(900);
     plans.pro.price_cents = Some(2_900);
     plans
+}
+
+/// Creates an account with this id and the wallet `purse`.
+pub(crate) async fn register(directory: &MemoryDirectory, account: &str, now: Timestamp) {
+    let expires_at = now.plus(Duration::from_secs(60));
+    let token =
+        VerificationToken { digest: vec![1; 32], email: "ann@example.org".to_owned(), expires_at, now };
+    directory.put_token(token).await.unwrap();
+    let redeem = RedeemRequest {
+        digest: vec![1; 32],
+        confirmed: true,
+        new_account: AccountId::new(account),
+        new_wallet: WalletId::new("purse"),
+        key: NewKeyRecord { id: KeyId::new("key"), digest: vec![2; 32], hint: "vba_".to_owned(), now },
+    };
+    assert!(matches!(directory.redeem(redeem).await.unwrap(), RedeemOutcome::Issued { first: true, .. }));
+}
+
+/// An unpaid order of a pack.
+pub(crate) fn open_order(id: &str, account: AccountId, created_at: Timestamp) -> Order {
+    Order {
+        id: OrderId::new(id),
+        version: 1,
+        account,
+        item: OrderItem::Pack("1k".to_owned()),
+        credits: 1_000,
+        amount_minor: 1_200,
+        currency: "usd".to_owned(),
+        state: OrderState::Open,
+        payment: None,
+        refunded_credits: Vec::new(),
+        returned_minor: 0,
+        language: None,
+        created_at,
+    }
 }
 
 /// Stores, a provider and a current process.
@@ -113,28 +148,8 @@ impl PaymentFixture {
             process_count,
         };
         fixture.restart();
-        fixture.register().await;
+        register(&fixture.directory, "ann", fixture.clock.now()).await;
         fixture
-    }
-
-    async fn register(&self) {
-        let now = self.clock.now();
-        let token = VerificationToken {
-            digest: vec![1; 32],
-            email: "ann@example.org".to_owned(),
-            expires_at: now.plus(Duration::from_secs(60)),
-            now,
-        };
-        self.directory.put_token(token).await.unwrap();
-        let redeem = RedeemRequest {
-            digest: vec![1; 32],
-            confirmed: true,
-            new_account: AccountId::new("ann"),
-            new_wallet: WalletId::new("purse"),
-            key: NewKeyRecord { id: KeyId::new("key"), digest: vec![2; 32], hint: "vba_".to_owned(), now },
-        };
-        let redeemed = self.directory.redeem(redeem).await.unwrap();
-        assert!(matches!(redeemed, RedeemOutcome::Issued { first: true, .. }));
     }
 
     /// The current process.

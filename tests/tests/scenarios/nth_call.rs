@@ -8,9 +8,8 @@ use futures_util::future::{BoxFuture, FutureExt};
 use tokio::time::timeout;
 use transcript_core::{
     archive::TrackSelector,
-    directory::KeyAccess,
     engine::{FetchOutcome, FetchRequest},
-    lookup::{CreateKeyOutcome, CreateKeyRequest, KeyOrigin},
+    lookup::{CreateKeyOutcome, KeyOrigin},
     supplier::SupplyReason,
     transcript::LanguageTag,
 };
@@ -21,7 +20,7 @@ use crate::simulation::{
     ops::{SimCaller, SimRequest, Target},
     run::end_all,
     supplier::SupplierStep,
-    world::{ProcessLife, SimKey, SimWorld, WorldConfig, linked_video},
+    world::{ProcessLife, SimKey, SimWorld, WorldConfig, key_request, linked_video},
 };
 
 /// Upper bound of the storage calls of a story.
@@ -302,13 +301,7 @@ fn new_key_and_status_survive_each_fault() {
     check_story(|fixture| {
         async {
             let lookup = &fixture.life.lookups[0];
-            let request = CreateKeyRequest {
-                label: None,
-                email: None,
-                proof: None,
-                access: KeyAccess::default(),
-                origin: KeyOrigin::Network(None),
-            };
+            let request = key_request(KeyOrigin::Network(None));
             let Ok(CreateKeyOutcome::Created(created)) = lookup.keys().create(request).await else { return };
             let status = lookup.keys().status(created.key.reveal(), None).await;
             assert!(!matches!(status, Ok(None)), "an issued key is not live");

@@ -17,13 +17,13 @@ use tokio::{
 };
 
 use super::{
-    harness::{ServerFixture, binary, run, verbatim, wait_until},
+    harness::{ServerFixture, binary, run_ok, verbatim, wait_until},
     operations::ObservedServer,
     v1::mail_client::{MailClient, create_account},
 };
 
 /// Video of the large transcript.
-const VIDEO: &str = "L1ghth0use1";
+pub(crate) const VIDEO: &str = "L1ghth0use1";
 pub(crate) const LOOKUP: &str = "/api/transcript?url=https://youtu.be/L1ghth0use1";
 /// Time until a response that the server sends at once.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(20);
@@ -52,19 +52,29 @@ pub(crate) fn import_large_transcript(data: &TempDir) -> Result<()> {
         srt.push_str("\n\n");
     }
     let import = ["import", "-", "--video", VIDEO, "--lang", "en"];
-    let output = run(verbatim(data.path(), &import), srt.as_bytes())?;
-    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Ok(())
+    run_ok(verbatim(data.path(), &import), srt.as_bytes()).map(drop)
 }
 
 /// Reads the head of a response.
-pub(crate) async fn head(stream: &mut TcpStream) -> Result<String> {
+async fn head(stream: &mut TcpStream) -> Result<String> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         let byte = timeout(RESPONSE_TIMEOUT, stream.read_u8()).await.context("no response")??;
         head.push(byte);
     }
     Ok(String::from_utf8_lossy(&head).into_owned())
+}
+
+/// Sends a GET request with these header lines over a connection with a small receive buffer; returns the connection
+/// and the head of the response, whose body is not read.
+pub(crate) async fn request_unread(address: &str, path: &str, headers: &str) -> Result<(TcpStream, String)> {
+    let socket = TcpSocket::new_v4()?;
+    socket.set_recv_buffer_size(4 * 1024)?;
+    let mut stream = socket.connect(address.parse()?).await?;
+    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n");
+    stream.write_all(request.as_bytes()).await?;
+    let head = head(&mut stream).await?;
+    Ok((stream, head))
 }
 
 fn count(texts: &[String], start: &str) -> usize {
@@ -98,11 +108,10 @@ async fn v1_without_valid_key_is_refused_before_body() -> Result<()> {
 async fn bodies_of_many_connections_take_bounded_memory() -> Result<()> {
     const CONNECTIONS: usize = 600;
     let data = TempDir::new()?;
-    let mut outbox = MailClient::new(&data);
     let settings =
         [("VERBATIM_SERVER__BODY_MEMORY", "8MiB"), ("VERBATIM_SERVER__CONNECTIONS_PER_NETWORK", "1000")];
     let server = ServerFixture::start(&data, &settings)?;
-    let key = create_account(&server, &mut outbox, "ann@example.org").await?;
+    let key = create_account(&server, &mut MailClient::new(&data), "ann@example.org").await?;
     let (before, _) = memory_mib(&server)?;
     let body = "a".repeat(250 * 1024);
     for authorization in [String::new(), format!("Authorization: Bearer {key}\r\n")] {
@@ -156,14 +165,10 @@ async fn large_responses_that_are_not_read_take_bounded_memory() -> Result<()> {
     let key = reply.json()["key"].as_str().context("no key")?.to_owned();
     let (before, _) = memory_mib(&server)?;
     let (mut streams, mut heads) = (Vec::new(), Vec::new());
+    let authorization = format!("Authorization: Bearer {key}\r\n");
     for _ in 0..READERS {
-        let socket = TcpSocket::new_v4()?;
-        socket.set_recv_buffer_size(4 * 1024)?;
-        let mut stream = socket.connect(server.address().parse()?).await?;
-        let request =
-            format!("GET {LOOKUP} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n\r\n");
-        stream.write_all(request.as_bytes()).await?;
-        heads.push(head(&mut stream).await?);
+        let (stream, head) = request_unread(server.address(), LOOKUP, &authorization).await?;
+        heads.push(head);
         streams.push(stream);
     }
     let (now, peak) = memory_mib(&server)?;
@@ -182,6 +187,56 @@ async fn large_responses_that_are_not_read_take_bounded_memory() -> Result<()> {
     ensure!(server.get("/api/transcript?v=dyke-walk-0").await?.status == 200);
     drop(streams);
     wait_until("the memory is not returned", async || Ok(server.get(LOOKUP).await?.status == 200)).await
+}
+
+/// Path of the large transcript with chunks of this length: a separate body of eight megabytes.
+pub(crate) fn chunked(seconds: usize) -> String {
+    format!("{LOOKUP}&chunk={seconds}s")
+}
+
+/// Connections request one cached body after another and do not read it. The cache has room for few of them, so most
+/// are removed from it while they are being sent.
+///
+/// Prints the memory; see decision 0053.
+#[tokio::test(flavor = "multi_thread")]
+async fn removed_bodies_that_are_not_read_take_bounded_memory() -> Result<()> {
+    const READERS: usize = 40;
+    const REFUSED: usize = 2;
+    let data = TempDir::new()?;
+    import_large_transcript(&data)?;
+    // The first indexing of the transcript takes memory too; this test measures responses.
+    let settings = [("VERBATIM_SERVER__BODY_MEMORY", "8MiB"), ("VERBATIM_SEARCH__ACCESS", "off")];
+    let server = ServerFixture::start(&data, &settings)?;
+    let (before, _) = memory_mib(&server)?;
+    let (mut streams, mut refused) = (Vec::new(), 0);
+    for seconds in 61..61 + READERS {
+        let path = chunked(seconds);
+        // The first request is read at once, so that its body is cached while there is memory.
+        let first = server.get(&path).await?;
+        ensure!(first.status == 200 || first.status == 503, "{path}: {}", first.status);
+        let (stream, head) = request_unread(server.address(), &path, "").await?;
+        if head.starts_with("HTTP/1.1 503") {
+            ensure!(head.to_ascii_lowercase().contains("\r\nretry-after: "), "{head}");
+            refused += 1;
+        } else {
+            ensure!(head.starts_with("HTTP/1.1 200"), "{head}");
+            streams.push(stream);
+        }
+        // Each refusal takes a second.
+        if refused == REFUSED {
+            break;
+        }
+    }
+    let (now, peak) = memory_mib(&server)?;
+    let served = streams.len();
+    eprintln!(
+        "{served} readers of removed bodies: {before} MiB before, {now} MiB now, {peak} MiB peak; {refused} got 503"
+    );
+    ensure!(served > 0 && refused == REFUSED, "{served} served, {refused} refused");
+    ensure!(peak < before + 130, "{before} MiB before, {peak} MiB at the peak");
+    ensure!(server.get("/api/transcript?v=dyke-walk-0").await?.status == 200);
+    drop(streams);
+    wait_until("the memory is not returned", async || Ok(server.get(&chunked(60)).await?.status == 200)).await
 }
 
 /// Connects from another address of the loopback network.

@@ -7,16 +7,11 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::{
-    harness::{ServerFixture, run, verbatim},
+    harness::{EXAMPLE, ServerFixture, import_example, run, text, verbatim},
     platform::{fetch_count, platform_settings, start_platform},
 };
 
 const VIDEO: &str = "dyke-walk-0";
-const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/examples/lighthouse.vtt");
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn get_prints_transcript_or_reason() -> Result<()> {
@@ -63,8 +58,7 @@ async fn get_prints_transcript_or_reason() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn get_missing_language_prints_best_match() -> Result<()> {
     let data = TempDir::new()?;
-    let import = ["import", EXAMPLE, "--video", "L1ghth0use1", "--lang", "en"];
-    assert_eq!(run(verbatim(data.path(), &import), b"")?.status.code(), Some(0));
+    import_example(&data, "L1ghth0use1")?;
     // No platform can be reached.
     let get = |language: &str| {
         let mut command = verbatim(data.path(), &["get", "L1ghth0use1", "--lang", language]);

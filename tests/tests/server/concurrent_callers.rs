@@ -8,8 +8,8 @@ use tempfile::TempDir;
 use tokio::{sync::Semaphore, task::JoinSet};
 
 use super::{
-    harness::{ServerFixture, borrow_settings, create_keys, wait_until},
-    platform::{fetch_count, gated_platform, platform_settings, start_platform},
+    harness::{create_keys, wait_until},
+    platform::{fetch_count, gated_platform, serve_platform, start_platform},
 };
 
 const VIDEO: &str = "dyke-walk-0";
@@ -18,9 +18,7 @@ const VIDEO: &str = "dyke-walk-0";
 async fn lookup_500_callers_with_50_keys_cost_one_fetch_and_one_credit() -> Result<()> {
     let proxy = start_platform(&[VIDEO], Duration::from_millis(300))?;
     let data = TempDir::new()?;
-    let settings = platform_settings(&proxy);
-    let settings = borrow_settings(&settings);
-    let server = Arc::new(ServerFixture::start(&data, &settings)?);
+    let server = Arc::new(serve_platform(&data, &proxy, &[])?);
     let keys = create_keys(&data, 50)?;
     assert_eq!(keys.len(), 50);
 
@@ -52,9 +50,7 @@ async fn lookup_disconnected_caller_is_charged_for_archived_transcript() -> Resu
     let gate = Arc::new(Semaphore::new(0));
     let proxy = gated_platform(&[VIDEO], &gate)?;
     let data = TempDir::new()?;
-    let settings = platform_settings(&proxy);
-    let settings = borrow_settings(&settings);
-    let mut server = ServerFixture::start(&data, &settings)?;
+    let mut server = serve_platform(&data, &proxy, &[])?;
     let key = create_keys(&data, 1)?.remove(0);
     let path = format!("/api/transcript?v={VIDEO}");
     // The caller disconnects before the platform responds; the shutdown waits for the fetch.
@@ -67,7 +63,7 @@ async fn lookup_disconnected_caller_is_charged_for_archived_transcript() -> Resu
     gate.add_permits(1);
     assert!(server.stop()?.success());
 
-    let server = ServerFixture::start(&data, &settings)?;
+    let server = serve_platform(&data, &proxy, &[])?;
     assert_eq!(server.get(&path).await?.json()["available"], json!(true));
     assert_eq!(server.get_as(&key, "/api/keys/me").await?.json()["used"], json!(1));
     assert_eq!(fetch_count(&proxy, VIDEO), 1);

@@ -3,7 +3,6 @@
 use std::{sync::Arc, time::Duration};
 
 use anyhow::{Context as _, Result, ensure};
-use http::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::{
@@ -14,7 +13,7 @@ use tokio::{
 use verbatim_tests::replay::ReplayProxy;
 
 use super::{
-    harness::{ServerFixture, ServerReply, borrow_settings, create_keys, run, verbatim, wait_until},
+    harness::{ServerFixture, ServerReply, borrow_settings, create_keys, run_ok, verbatim, wait_until},
     operations::ObservedServer,
     platform::{fetch_count, gated_platform, platform_settings},
     v1::mail_client::{MailClient, create_account},
@@ -139,11 +138,8 @@ async fn check_refusals(fixture: &QueueFixture, key: &str, account: &str) -> Res
     ensure!(reply.json()["error"].as_str().is_some_and(|text| text.contains("nothing was charged")));
     check_retry_after(&reply)?;
 
-    let bearer = format!("Bearer {account}");
-    let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
     let body = json!({ "video_id": video, "message": "What keeps the grass short?" }).to_string();
-    let reply =
-        timeout(RESPONSE_TIMEOUT, server.send(Method::POST, "/api/v1/chat", &headers, body)).await??;
+    let reply = timeout(RESPONSE_TIMEOUT, server.post_as(account, "/api/v1/chat", body)).await??;
     ensure!(reply.status == 429, "{}", reply.text());
     check_retry_after(&reply)?;
     ensure!(fetch_count(&fixture.proxy, video) == 0, "a refused video was fetched");
@@ -155,8 +151,7 @@ async fn check_refusals(fixture: &QueueFixture, key: &str, account: &str) -> Res
 async fn fetch_queue_full_refuses_without_charge() -> Result<()> {
     let fixture = QueueFixture::start().await?;
     let server = fixture.server();
-    let mut outbox = MailClient::new(&fixture.data);
-    let account = create_account(server, &mut outbox, "ann@example.org").await?;
+    let account = create_account(server, &mut MailClient::new(&fixture.data), "ann@example.org").await?;
     let keys = create_keys(&fixture.data, 4)?;
     let credits = fixture.credits(&account).await?;
     let mut started = Vec::new();
@@ -219,8 +214,7 @@ async fn fetch_queue_full_of_one_key_has_room_for_other() -> Result<()> {
 async fn fetch_queue_full_has_room_for_purchased_credits() -> Result<()> {
     let fixture = QueueFixture::start().await?;
     let server = fixture.server();
-    let mut outbox = MailClient::new(&fixture.data);
-    let account = create_account(server, &mut outbox, "ann@example.org").await?;
+    let account = create_account(server, &mut MailClient::new(&fixture.data), "ann@example.org").await?;
     let keys = create_keys(&fixture.data, 3)?;
     let mut started = Vec::new();
     for (index, queued) in [(0, 0.0), (1, 1.0), (2, 2.0)] {
@@ -231,8 +225,7 @@ async fn fetch_queue_full_has_room_for_purchased_credits() -> Result<()> {
     ensure!(reply.status == 429, "a free account has the place of a free key: {}", reply.text());
 
     let grant = ["accounts", "grant", "ann@example.org", "5"];
-    let output = run(verbatim(fixture.data.path(), &grant), b"")?;
-    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    run_ok(verbatim(fixture.data.path(), &grant), b"")?;
     let credits = fixture.credits(&account).await?.as_u64().context("no credits")?;
     let last = started.pop().context("no fetch")?;
     let paid = fixture.start_request(&account, path, 2.0).await?;

@@ -15,8 +15,8 @@ use tokio::sync::Semaphore;
 use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 
 use super::{
-    harness::{binary, run, verbatim, wait_until},
-    platform::{HOST, captions, fetch_count, platform_settings, player},
+    harness::{binary, run, run_ok, text, verbatim, wait_until},
+    platform::{HOST, fetch_count, platform_settings, player, video_rules},
 };
 
 const PLAYLIST: &str = "PL0123456789abcdef";
@@ -27,21 +27,14 @@ fn videos(
     videos: &[(&str, &str)],
     adapt: impl Fn(ReplayResponse) -> ReplayResponse,
 ) -> Script {
-    videos.iter().fold(script, |script, (video, title)| {
+    script.rules(videos.iter().flat_map(|(video, title)| {
         let mut page = player(video);
         page["videoDetails"]["title"] = json!(title);
         if title.starts_with("silent") {
             page["captions"] = Value::Null;
         }
-        let player = Rule::post(HOST, "/youtubei/v1/player")
-            .or_host("youtubei.googleapis.com")
-            .json("/videoId", *video)
-            .respond(adapt(ReplayResponse::json(&page)));
-        let captions = Rule::get(HOST, "/api/timedtext")
-            .query("v", video)
-            .respond(adapt(ReplayResponse::json(&captions(video))));
-        script.rule(player).rule(captions)
-    })
+        video_rules(video, &page, &adapt)
+    }))
 }
 
 /// The rule of a playlist with these videos, which follows the other responses of the same rule.
@@ -50,7 +43,7 @@ fn playlist_after(others: Vec<ReplayResponse>, videos: &[&str]) -> Rule {
         |video: &&str| json!({ "playlistVideoRenderer": { "videoId": video, "lengthSeconds": "60" } });
     let entries: Vec<_> = videos.iter().map(entry).collect();
     let rule = Rule::post(HOST, "/youtubei/v1/browse").json("/browseId", format!("VL{PLAYLIST}"));
-    others.into_iter().fold(rule, Rule::respond).respond(ReplayResponse::json(&json!({
+    rule.respond_all(others).respond(ReplayResponse::json(&json!({
         "onResponseReceivedActions": [
             { "appendContinuationItemsAction": { "continuationItems": entries } }] })))
 }
@@ -107,10 +100,6 @@ impl GetFixture {
     }
 }
 
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
 /// A row of the summary.
 fn count(stderr: &str, name: &str) -> Option<u64> {
     let row = |line: &str| line.trim().strip_prefix(name)?.trim().parse().ok();
@@ -160,11 +149,8 @@ async fn get_playlist_writes_files_and_continues() -> Result<()> {
     let data = TempDir::new()?;
     fs::remove_file(fixture.to().join(expect[1]))?;
     ensure!(fixture.get_to(&[PLAYLIST, "--limit", "1", "--format", "srt"])?.status.success());
-    let import = run(verbatim(data.path(), &["import", &fixture.to().display().to_string()]), b"")?;
-    ensure!(import.status.success(), "{}", text(&import.stderr));
-    let shown = run(verbatim(data.path(), &["archive", "show", "get-many-00"]), b"")?;
-    ensure!(shown.status.success(), "{}", text(&shown.stderr));
-    Ok(())
+    run_ok(verbatim(data.path(), &["import", &fixture.to().display().to_string()]), b"")?;
+    run_ok(verbatim(data.path(), &["archive", "show", "get-many-00"]), b"").map(drop)
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,4 +1,4 @@
-//! Runs the built command as a user does.
+//! Runs the built command as a user does, and the programs of its databases.
 
 use std::{
     ffi::OsStr,
@@ -20,7 +20,10 @@ use hyper_util::{
 };
 use serde_json::Value;
 use tempfile::TempDir;
+use verbatim_tests_postgres::programs;
 
+/// The example of the documentation, a file with captions.
+pub(crate) const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/examples/lighthouse.vtt");
 /// Timeout of a start, a stop or a command.
 const PROCESS_TIMEOUT: Duration = Duration::from_secs(60);
 /// Timeout of [`wait_until`]: longer than leases and holds that are not renewed.
@@ -70,6 +73,13 @@ pub(crate) fn verbatim(data: &Path, arguments: &[&str]) -> Command {
     command
 }
 
+/// Same as [`verbatim`], with these settings.
+pub(crate) fn verbatim_with(data: &Path, settings: &[(&str, &str)], arguments: &[&str]) -> Command {
+    let mut command = verbatim(data, arguments);
+    command.envs(settings.iter().copied());
+    command
+}
+
 /// Runs a command with this standard input and waits until it has ended.
 pub(crate) fn run(mut command: Command, input: &[u8]) -> Result<Output> {
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
@@ -80,16 +90,59 @@ pub(crate) fn run(mut command: Command, input: &[u8]) -> Result<Output> {
     Ok(child.wait_with_output()?)
 }
 
+/// Same as [`run`], for a command that must succeed; returns its standard output.
+pub(crate) fn run_ok(command: Command, input: &[u8]) -> Result<String> {
+    let shown = format!("{command:?}");
+    let output = run(command, input)?;
+    let (status, out, err) = (output.status, text(&output.stdout), text(&output.stderr));
+    ensure!(status.success(), "{shown}: {status}: {out}{err}");
+    Ok(out)
+}
+
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Runs the operator's audit, which must find the ledger consistent.
+pub(crate) fn audit_ledger(data: &Path, settings: &[(&str, &str)]) -> Result<()> {
+    run_ok(verbatim_with(data, settings, &["ledger", "audit"]), b"").map(drop)
+}
+
+/// Archives the example of the documentation for a video.
+pub(crate) fn import_example(data: &TempDir, video: &str) -> Result<()> {
+    run_ok(verbatim(data.path(), &["import", EXAMPLE, "--video", video, "--lang", "en"]), b"").map(drop)
+}
+
+/// Output of sqlite3 on a file.
+pub(crate) fn sqlite(file: &Path, statements: &str) -> Result<String> {
+    let mut command = Command::new("sqlite3");
+    command.args(["-bail", "-cmd", ".timeout 5000"]).arg(file).arg(statements);
+    run_ok(command, b"")
+}
+
+/// Output of psql on a database.
+pub(crate) fn psql(url: &str, statements: &str) -> Result<String> {
+    let mut command = Command::new(programs()?.join("psql"));
+    command.args(["-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-d", url, "-c", statements]);
+    run_ok(command, b"")
+}
+
 /// Borrows settings in the form that [`ServerFixture::start`] accepts.
 pub(crate) fn borrow_settings(settings: &[(String, String)]) -> Vec<(&str, &str)> {
     settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect()
+}
+
+pub(crate) type HttpClient = HyperClient<HttpConnector, Full<Bytes>>;
+
+pub(crate) fn http_client() -> HttpClient {
+    HyperClient::builder(TokioExecutor::new()).build_http()
 }
 
 /// A running server. Dropping it kills it.
 pub(crate) struct ServerFixture {
     child: Child,
     address: String,
-    client: HyperClient<HttpConnector, Full<Bytes>>,
+    client: HttpClient,
 }
 
 impl fmt::Debug for ServerFixture {
@@ -112,7 +165,7 @@ impl ServerReply {
     }
 
     pub(crate) fn text(&self) -> String {
-        String::from_utf8_lossy(&self.body).into_owned()
+        text(&self.body)
     }
 
     pub(crate) fn header(&self, name: &str) -> &str {
@@ -167,9 +220,7 @@ impl ServerFixture {
     }
 
     fn spawn_at(data: &Path, listen: &str, settings: &[(&str, &str)], log: Stdio) -> Result<Self> {
-        let mut command = verbatim(data, &["serve", "--listen", listen]);
-        command.envs(settings.iter().copied());
-        Self::spawn_command(command, log)
+        Self::spawn_command(verbatim_with(data, settings, &["serve", "--listen", listen]), log)
     }
 
     fn spawn_command(mut command: Command, log: Stdio) -> Result<Self> {
@@ -193,8 +244,7 @@ impl ServerFixture {
         let start = format!("verbatim {} listening on ", env!("CARGO_PKG_VERSION"));
         let address = line.strip_prefix(&start).ok_or_else(|| anyhow!("unexpected first line: {line}"))?;
         let address = address.strip_prefix("http://").unwrap_or(address);
-        let client = HyperClient::builder(TokioExecutor::new()).build_http();
-        Ok(Self { child, address: address.to_owned(), client })
+        Ok(Self { child, address: address.to_owned(), client: http_client() })
     }
 
     /// Its listen address: `127.0.0.1:PORT`.
@@ -209,17 +259,7 @@ impl ServerFixture {
         headers: &[(&str, &str)],
         body: impl Into<Bytes>,
     ) -> Result<ServerReply> {
-        let mut request = Request::builder().method(method).uri(format!("http://{}{path}", self.address));
-        for (name, value) in headers {
-            request = request.header(*name, *value);
-        }
-        let response = self.client.request(request.body(Full::new(body.into()))?).await?;
-        let (parts, body) = response.into_parts();
-        Ok(ServerReply {
-            status: parts.status,
-            headers: parts.headers,
-            body: body.collect().await?.to_bytes(),
-        })
+        send_with(&self.client, &self.address, method, path, headers, body).await
     }
 
     pub(crate) async fn get(&self, path: &str) -> Result<ServerReply> {
@@ -228,12 +268,36 @@ impl ServerFixture {
 
     /// Sends a GET request with a key.
     pub(crate) async fn get_as(&self, key: &str, path: &str) -> Result<ServerReply> {
-        self.send(Method::GET, path, &[("authorization", &format!("Bearer {key}"))], "").await
+        self.send_as(key, Method::GET, path, &[], "").await
+    }
+
+    /// Sends JSON with a key.
+    pub(crate) async fn post_as(&self, key: &str, path: &str, body: impl Into<Bytes>) -> Result<ServerReply> {
+        self.send_as(key, Method::POST, path, &[("content-type", "application/json")], body).await
+    }
+
+    /// Same as [`ServerFixture::send`], with a key.
+    pub(crate) async fn send_as(
+        &self,
+        key: &str,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<Bytes>,
+    ) -> Result<ServerReply> {
+        let bearer = format!("Bearer {key}");
+        self.send(method, path, &[&[("authorization", bearer.as_str())], headers].concat(), body).await
     }
 
     /// Process id.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Kills the process and waits until it has ended.
+    pub(crate) fn kill(&mut self) -> Result<ExitStatus> {
+        self.child.kill()?;
+        self.wait()
     }
 
     /// Sends SIGTERM and waits until the process has ended.
@@ -279,7 +343,18 @@ pub(crate) async fn send_once_with(
     headers: &[(&str, &str)],
     body: impl Into<Bytes>,
 ) -> Result<ServerReply> {
-    let client = HyperClient::builder(TokioExecutor::new()).build_http::<Full<Bytes>>();
+    send_with(&http_client(), address, method, path, headers, body).await
+}
+
+/// Sends one request to an address by this client.
+pub(crate) async fn send_with(
+    client: &HttpClient,
+    address: &str,
+    method: Method,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: impl Into<Bytes>,
+) -> Result<ServerReply> {
     let mut request = Request::builder().method(method).uri(format!("http://{address}{path}"));
     for (name, value) in headers {
         request = request.header(*name, *value);
@@ -300,13 +375,8 @@ pub(crate) fn create_keys_with(
     count: usize,
     settings: &[(&str, &str)],
 ) -> Result<Vec<String>> {
-    let mut command = verbatim(data.path(), &["keys", "create", "--count", &count.to_string()]);
-    command.envs(settings.iter().copied());
-    let output = run(command, b"")?;
-    if !output.status.success() {
-        bail!("keys create failed: {}", String::from_utf8_lossy(&output.stderr));
-    }
-    Ok(String::from_utf8(output.stdout)?.lines().map(str::to_owned).collect())
+    let command = verbatim_with(data.path(), settings, &["keys", "create", "--count", &count.to_string()]);
+    Ok(run_ok(command, b"")?.lines().map(str::to_owned).collect())
 }
 
 /// Polls a condition until it is true, or fails with this message at [`CONDITION_TIMEOUT`].

@@ -115,6 +115,27 @@ async fn oversized_head_or_body_is_rejected() -> Result<()> {
     Ok(())
 }
 
+/// Links of pages are relative, so they grow with the path. A long one gets the error without a page.
+#[tokio::test(flavor = "multi_thread")]
+async fn error_response_of_deep_path_stays_small() -> Result<()> {
+    let data = TempDir::new()?;
+    let server = ServerFixture::start(&data, &[])?;
+    for (path, expect, is_page) in [
+        ("/a".repeat(16), 404, true),
+        ("/a".repeat(17), 404, false),
+        ("/a".repeat(15_000), 404, false),
+        ("/".repeat(60_000), 431, false),
+    ] {
+        let slashes = path.matches('/').count();
+        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nAccept: text/html\r\n\r\n");
+        let response = send_raw(&server, request.as_bytes()).await?;
+        assert_eq!(status(&response), expect, "{slashes} slashes");
+        assert_eq!(response.contains("<!DOCTYPE html>"), is_page, "{slashes} slashes");
+        assert!(response.len() < 64 * 1024, "{slashes} slashes: {} bytes", response.len());
+    }
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn request_with_wrong_host_or_excessive_length_is_rejected_early() -> Result<()> {
     let data = TempDir::new()?;

@@ -36,6 +36,5 @@ async fn mint_key(server: &ServerFixture, proof: &str) -> Result<String> {
 
 /// Sends a request with a key and a proof.
 async fn call(server: &ServerFixture, path: &str, key: &str, proof: &str) -> Result<ServerReply> {
-    let bearer = format!("Bearer {key}");
-    server.send(Method::GET, path, &[("authorization", &bearer), (ENTITLEMENT, proof)], "").await
+    server.send_as(key, Method::GET, path, &[(ENTITLEMENT, proof)], "").await
 }

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{
-    harness::{ServerFixture, borrow_settings, create_keys},
-    platform::{fetch_count, platform_settings, start_platform},
+    harness::{ServerFixture, create_keys},
+    platform::{fetch_count, serve_platform, start_platform},
 };
 
 const VIDEO: &str = "dyke-walk-0";
@@ -25,9 +25,7 @@ struct LookupApiFixture {
 fn start_fixture() -> Result<LookupApiFixture> {
     let proxy = start_platform(&[VIDEO], Duration::ZERO)?;
     let data = TempDir::new()?;
-    let settings = platform_settings(&proxy);
-    let settings = borrow_settings(&settings);
-    let server = ServerFixture::start(&data, &settings)?;
+    let server = serve_platform(&data, &proxy, &[])?;
     let key = create_keys(&data, 1)?.remove(0);
     Ok(LookupApiFixture { proxy, _data: data, server, key })
 }
@@ -137,10 +135,7 @@ async fn lookup_renders_text_and_markdown() -> Result<()> {
 async fn lookup_exhausted_allowance_is_in_band_and_402_in_text() -> Result<()> {
     let proxy = start_platform(&[VIDEO, "dyke-walk-1"], Duration::ZERO)?;
     let data = TempDir::new()?;
-    let mut settings = platform_settings(&proxy);
-    settings.push(("VERBATIM_LIMITS__FREE_PER_MONTH".to_owned(), "1".to_owned()));
-    let settings = borrow_settings(&settings);
-    let server = ServerFixture::start(&data, &settings)?;
+    let server = serve_platform(&data, &proxy, &[("VERBATIM_LIMITS__FREE_PER_MONTH", "1")])?;
     let key = create_keys(&data, 1)?.remove(0);
     assert_eq!(
         server.get_as(&key, &format!("/api/transcript?v={VIDEO}")).await?.json()["available"],

@@ -1,7 +1,7 @@
 //! The built server and its commands over real HTTP, with recordings instead of the platforms.
 
 mod admin;
-mod bounds;
+pub(crate) mod bounds;
 mod caching;
 mod commands;
 mod compression_bombs;

@@ -14,16 +14,12 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{
-    harness::{ServerFixture, run, verbatim},
+    harness::{ServerFixture, run, text, verbatim},
     platform::{fetch_count, platform_settings, start_platform},
 };
 
 const VIDEO: &str = "dyke-walk-0";
 const WORDS: &str = "WEBVTT\n\n00:01.000 --> 00:02.000\nThe sheep keep the grass short.\n";
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
 
 /// Runs a command and checks its exit code.
 fn run_expecting(data: &Path, arguments: &[&str], input: &str, code: i32) -> Result<Output> {

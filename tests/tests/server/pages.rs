@@ -3,16 +3,15 @@
 use anyhow::{Result, ensure};
 use tempfile::TempDir;
 
-use super::harness::{ServerFixture, run, verbatim};
+use super::harness::{ServerFixture, run_ok, verbatim};
 
 /// Archives one sentence for a video.
 fn import(data: &TempDir, link: &str, language: &str) -> Result<()> {
     let file = data.path().join("captions.vtt");
     std::fs::write(&file, "WEBVTT\n\n00:00.000 --> 00:01.000\nOne sentence.\n")?;
     let file = file.display().to_string();
-    let output = run(verbatim(data.path(), &["import", &file, "--video", link, "--lang", language]), b"")?;
-    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Ok(())
+    let arguments = ["import", &file, "--video", link, "--lang", language];
+    run_ok(verbatim(data.path(), &arguments), b"").map(drop)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -23,9 +22,7 @@ async fn sitemap_lists_archived_transcripts_that_are_not_withdrawn() -> Result<(
     {
         import(&data, link, language)?;
     }
-    let withdraw = ["archive", "withdraw", "gone-lamp-0"];
-    let output = run(verbatim(data.path(), &withdraw), b"")?;
-    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    run_ok(verbatim(data.path(), &["archive", "withdraw", "gone-lamp-0"]), b"")?;
     let server = ServerFixture::start(&data, &[("VERBATIM_PAGES__INDEX", "transcripts")])?;
     let index = server.get("/sitemap.xml").await?.text();
     ensure!(index.matches("<sitemap>").count() == 2 && index.contains("/sitemaps/1.xml</loc>"), "{index}");

@@ -3,9 +3,12 @@
 use std::{sync::Arc, time::Duration};
 
 use anyhow::Result;
-use serde_json::json;
+use serde_json::{Value, json};
+use tempfile::TempDir;
 use tokio::sync::Semaphore;
 use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script, recordings::Recordings};
+
+use super::harness::{ServerFixture, borrow_settings};
 
 /// The host that the supplier requests.
 pub(crate) const HOST: &str = "www.youtube.com";
@@ -21,18 +24,24 @@ pub(crate) fn gated_platform(videos: &[&str], gate: &Arc<Semaphore>) -> Result<R
 }
 
 fn start_with(videos: &[&str], adapt: impl Fn(ReplayResponse) -> ReplayResponse) -> Result<ReplayProxy> {
-    let mut script = Script::new();
-    for video in videos {
-        let player = Rule::post(HOST, "/youtubei/v1/player")
-            .or_host("youtubei.googleapis.com")
-            .json("/videoId", *video)
-            .respond(adapt(ReplayResponse::json(&player(video))));
-        let captions = Rule::get(HOST, "/api/timedtext")
-            .query("v", video)
-            .respond(adapt(ReplayResponse::json(&captions(video))));
-        script = script.rule(player).rule(captions);
-    }
-    ReplayProxy::start(script)
+    let rules = videos.iter().flat_map(|video| video_rules(video, &player(video), &adapt));
+    ReplayProxy::start(Script::new().rules(rules))
+}
+
+/// The rules of a video: for its player, with this response, and for its captions.
+pub(crate) fn video_rules(
+    video: &str,
+    page: &Value,
+    adapt: impl Fn(ReplayResponse) -> ReplayResponse,
+) -> [Rule; 2] {
+    let player = Rule::post(HOST, "/youtubei/v1/player")
+        .or_host("youtubei.googleapis.com")
+        .json("/videoId", video)
+        .respond(adapt(ReplayResponse::json(page)));
+    let captions = Rule::get(HOST, "/api/timedtext")
+        .query("v", video)
+        .respond(adapt(ReplayResponse::json(&captions(video))));
+    [player, captions]
 }
 
 /// The rules of all recordings of a platform.
@@ -49,13 +58,23 @@ pub(crate) fn platform_settings(proxy: &ReplayProxy) -> Vec<(String, String)> {
     ]
 }
 
+/// Starts a server that uses this platform, with these other settings.
+pub(crate) fn serve_platform(
+    data: &TempDir,
+    proxy: &ReplayProxy,
+    more: &[(&str, &str)],
+) -> Result<ServerFixture> {
+    let settings = platform_settings(proxy);
+    ServerFixture::start(data, &[&borrow_settings(&settings)[..], more].concat())
+}
+
 /// The number of fetches of a video: requests of its player.
 pub(crate) fn fetch_count(proxy: &ReplayProxy, video: &str) -> usize {
     proxy.count(|request| request.json("/videoId").is_some_and(|id| id == video))
 }
 
 /// The player response of a video with English captions.
-pub(crate) fn player(video: &str) -> serde_json::Value {
+pub(crate) fn player(video: &str) -> Value {
     json!({
         "playabilityStatus": { "status": "OK" },
         "videoDetails": {
@@ -69,7 +88,7 @@ pub(crate) fn player(video: &str) -> serde_json::Value {
     })
 }
 
-pub(crate) fn captions(video: &str) -> serde_json::Value {
+pub(crate) fn captions(video: &str) -> Value {
     let event = |start: u32, text: String| json!({ "tStartMs": start, "dDurationMs": 2500, "segs": [{ "utf8": text }] });
     json!({ "wireMagic": "pb3", "events": [
         event(500, format!("This is {video}.")),

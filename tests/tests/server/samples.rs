@@ -3,36 +3,26 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     process::{Command, Stdio},
-    sync::OnceLock,
 };
 
 use anyhow::{Context as _, Result, ensure};
-use http::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{
-    harness::{ServerFixture, create_keys, run, verbatim},
+    harness::{ServerFixture, create_keys, import_example},
     v1::mail_client::{MailClient, key_from, register, token_from},
 };
-use crate::stripe::fake::{FakeStripe, KEY, SECRET, now_s, sign};
+use crate::{
+    install::installed,
+    stripe::fake::{FakeStripe, KEY, SECRET, now_s, sign},
+};
 
-const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/examples/lighthouse.vtt");
-const INSTALL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/samples/install.sh");
 /// The Rust samples, as modules of one program. `UPDATE=1` writes the file.
 const RUST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/samples/rust_samples.inc");
 /// Address in the Rust samples: a program cannot be compiled for the port of each test.
 const RUST_BASE_URL: &str = "http://127.0.0.1:8080";
 const VIDEO: &str = "https://youtu.be/dQw4w9WgXcQ";
-
-/// Installs the programs that run the samples, if they are missing.
-pub(super) fn install_tools() -> Result<()> {
-    static INSTALLED: OnceLock<bool> = OnceLock::new();
-    let install =
-        || Command::new(INSTALL).stdout(Stdio::null()).status().is_ok_and(|status| status.success());
-    ensure!(*INSTALLED.get_or_init(install), "curl, Python or Node cannot be installed");
-    Ok(())
-}
 
 /// A server with sandbox payments, and the values that its samples read from the environment.
 struct SamplesFixture {
@@ -45,8 +35,7 @@ struct SamplesFixture {
 impl SamplesFixture {
     fn start(more: &[(&str, &str)]) -> Result<Self> {
         let data = TempDir::new()?;
-        let import = ["import", EXAMPLE, "--video", VIDEO, "--lang", "en"];
-        ensure!(run(verbatim(data.path(), &import), b"")?.status.success(), "the example is imported");
+        import_example(&data, VIDEO)?;
         let outbox = MailClient::new(&data);
         let mut settings = vec![
             ("VERBATIM_PLANS__PRO__PRICE_USD", "29"),
@@ -115,10 +104,8 @@ impl SamplesFixture {
 
     /// A new sandbox order and the token of its page.
     async fn order(&mut self) -> Result<(String, String)> {
-        let bearer = format!("Bearer {}", self.account().await?);
-        let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
-        let reply =
-            self.server.send(Method::POST, "/api/v1/buy-credits", &headers, r#"{"pack": "1k"}"#).await?;
+        let key = self.account().await?;
+        let reply = self.server.post_as(&key, "/api/v1/buy-credits", r#"{"pack": "1k"}"#).await?;
         let page = reply.json()["checkout_url"].as_str().context("no address")?.to_owned();
         let (_, rest) = page.split_once("/checkout/").context("no order")?;
         let (order, token) = rest.split_once("/sandbox?token=").context("no page of the sandbox")?;
@@ -127,10 +114,7 @@ impl SamplesFixture {
 
     /// A new job of an account.
     async fn job(&self, key: &str) -> Result<String> {
-        let bearer = format!("Bearer {key}");
-        let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
-        let body = r#"{"urls": ["dQw4w9WgXcQ"]}"#;
-        let reply = self.server.send(Method::POST, "/api/v1/jobs", &headers, body).await?;
+        let reply = self.server.post_as(key, "/api/v1/jobs", r#"{"urls": ["dQw4w9WgXcQ"]}"#).await?;
         reply.json()["job_id"].as_str().map(str::to_owned).context("no job")
     }
 
@@ -281,7 +265,7 @@ async fn documentation_rust_samples_are_those_of_the_program() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn documentation_samples_run_and_print_their_fields() -> Result<()> {
-    install_tools()?;
+    installed("samples")?;
     // Stripe events need a server with Stripe payments.
     let mut sandbox = SamplesFixture::start(&[])?;
     let all = run_all(&mut sandbox, |id| id != "takeStripeEvent").await?;

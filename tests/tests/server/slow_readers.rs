@@ -4,17 +4,20 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use http::Method;
+use serde_json::json;
 use tempfile::TempDir;
 use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::{TcpSocket, TcpStream},
+    io::AsyncReadExt,
+    net::TcpStream,
     task::JoinSet,
     time::{sleep, timeout},
 };
 
 use super::{
-    bounds::{LOOKUP, head, import_large_transcript, memory_mib},
+    bounds::{LOOKUP, VIDEO, chunked, import_large_transcript, memory_mib, request_unread},
+    harness::{ServerFixture, import_example, wait_until},
     operations::{ObservedServer, ScrapedFigures},
+    v1::mail_client::{MailClient, create_account},
 };
 
 const READERS: usize = 60;
@@ -25,12 +28,8 @@ const BUDGET_MIB: u64 = 32;
 /// Requests the large transcript over a connection with a small receive buffer; returns it and the length of the
 /// body, or `None` if the server has no memory for it.
 async fn request_large(address: &str, key: &str) -> Result<Option<(TcpStream, usize)>> {
-    let socket = TcpSocket::new_v4()?;
-    socket.set_recv_buffer_size(4 * 1024)?;
-    let mut stream = socket.connect(address.parse()?).await?;
-    let request = format!("GET {LOOKUP} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n\r\n");
-    stream.write_all(request.as_bytes()).await?;
-    let head = head(&mut stream).await?.to_ascii_lowercase();
+    let (stream, head) = request_unread(address, LOOKUP, &format!("Authorization: Bearer {key}\r\n")).await?;
+    let head = head.to_ascii_lowercase();
     if head.starts_with("http/1.1 503 ") {
         ensure!(head.contains("\r\nretry-after: "), "{head}");
         return Ok(None);
@@ -115,5 +114,69 @@ async fn readers_of_one_byte_per_second_are_disconnected() -> Result<()> {
     served.send(false)?;
     let read: usize = readers.join_all().await.into_iter().sum();
     ensure!(read < lengths, "every response was delivered: {read} bytes");
+    Ok(())
+}
+
+/// Opens connections that take all memory of requests outside the v1 API, and do not read.
+async fn exhaust_memory(server: &ServerFixture, key: &str) -> Result<Vec<TcpStream>> {
+    let mut streams = Vec::new();
+    // Bodies that were cached, until none is cached or sent any more.
+    for seconds in 61..100 {
+        let path = chunked(seconds);
+        let first = server.get(&path).await?;
+        let (stream, _) = request_unread(server.address(), &path, "").await?;
+        if first.status == 503 {
+            break;
+        }
+        streams.push(stream);
+    }
+    // What is left, by smaller bodies.
+    while let Some((stream, _)) = request_large(server.address(), key).await? {
+        streams.push(stream);
+    }
+    Ok(streams)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn accounts_are_served_while_others_use_all_their_memory() -> Result<()> {
+    const OTHER: &str = "dyke-walk-1";
+    let data = TempDir::new()?;
+    import_large_transcript(&data)?;
+    import_example(&data, OTHER)?;
+    let budget = format!("{BUDGET_MIB}MiB");
+    let settings = [
+        ("VERBATIM_SERVER__BODY_MEMORY", budget.as_str()),
+        ("VERBATIM_SEARCH__ACCESS", "off"),
+        ("VERBATIM_PLANS__FREE__REQUESTS_PER_MINUTE", "100000"),
+    ];
+    let server = ServerFixture::start(&data, &settings)?;
+    let account = create_account(&server, &mut MailClient::new(&data), "ann@example.org").await?;
+    let job = server.post_as(&account, "/api/v1/jobs", json!({ "urls": [VIDEO] }).to_string()).await?;
+    ensure!(job.status == 202, "{}", job.text());
+    let job = format!("/api/v1/jobs/{}", job.json()["job_id"].as_str().context("no job_id")?);
+    wait_until("the job is not completed", async || {
+        Ok(server.get_as(&account, &job).await?.json()["status"] == "completed")
+    })
+    .await?;
+    // The first request caches what the query selects.
+    let transcript = format!("/api/v1/transcript?video_id={VIDEO}");
+    ensure!(server.get_as(&account, &transcript).await?.status == 200);
+    let key = server.send(Method::POST, "/api/keys", &[], "").await?;
+    let key = key.json()["key"].as_str().context("no key")?.to_owned();
+
+    let streams = exhaust_memory(&server, &key).await?;
+    for encoding in ["gzip", "identity"] {
+        let headers = [("accept-encoding", encoding)];
+        let reply = server.send_as(&account, Method::GET, &transcript, &headers, "").await?;
+        ensure!(reply.status == 200 && reply.body.len() > 1_000_000, "{encoding}: {}", reply.status);
+    }
+    let turn = json!({ "role": "user", "content": "a".repeat(2_000) });
+    let question =
+        json!({ "video_id": OTHER, "message": "Where is it?", "conversation_history": vec![turn; 10] });
+    let reply = server.post_as(&account, "/api/v1/chat", question.to_string()).await?;
+    ensure!(reply.status == 200, "{}", reply.text());
+    let files = server.get_as(&account, &format!("{job}/results?format=text")).await?;
+    ensure!(files.status == 200 && files.body.len() > 1_000_000, "{}", files.status);
+    drop(streams);
     Ok(())
 }

@@ -7,8 +7,8 @@ use tempfile::TempDir;
 use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 
 use super::{
-    harness::{ServerFixture, borrow_settings, create_keys, run, verbatim},
-    platform::{platform_settings, recorded_rules},
+    harness::{ServerFixture, create_keys, run, verbatim, verbatim_with},
+    platform::{recorded_rules, serve_platform},
 };
 
 /// A proxy that plays all recordings of a platform, with these rules before them.
@@ -19,9 +19,7 @@ fn play_recordings(platform: &str, first: Vec<Rule>) -> Result<ReplayProxy> {
 /// A server that uses this proxy, and a key of it.
 fn start(proxy: &ReplayProxy) -> Result<(TempDir, ServerFixture, String)> {
     let data = TempDir::new()?;
-    let settings = platform_settings(proxy);
-    let settings = borrow_settings(&settings);
-    let server = ServerFixture::start(&data, &settings)?;
+    let server = serve_platform(&data, proxy, &[])?;
     let key = create_keys(&data, 1)?.remove(0);
     Ok((data, server, key))
 }
@@ -104,11 +102,8 @@ async fn x_link_and_short_link_are_fetched() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn x_request_settings_are_validated() -> Result<()> {
     let data = TempDir::new()?;
-    let checked = |settings: &[(&str, &str)]| {
-        let mut command = verbatim(data.path(), &["check-config"]);
-        command.envs(settings.iter().copied());
-        run(command, b"")
-    };
+    let checked =
+        |settings: &[(&str, &str)]| run(verbatim_with(data.path(), settings, &["check-config"]), b"");
     let good = checked(&[("VERBATIM_X__QUERY_ID", "Qq-1_x"), ("VERBATIM_X__FEATURES", "a_b,c=false")])?;
     let report = String::from_utf8_lossy(&good.stdout).into_owned();
     assert_eq!(good.status.code(), Some(0), "{}", String::from_utf8_lossy(&good.stderr));

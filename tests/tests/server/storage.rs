@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use tempfile::TempDir;
 
-use super::harness::{run, verbatim};
+use super::harness::{run, run_ok, sqlite, verbatim};
 
 /// Starts a server that must fail to start; returns its error message.
 fn start_error(data: &Path) -> Result<String> {
@@ -20,8 +20,7 @@ fn start_error(data: &Path) -> Result<String> {
 /// A data folder with both files in order.
 fn new_data_folder() -> Result<TempDir> {
     let data = TempDir::new()?;
-    let made = run(verbatim(data.path(), &["keys", "create"]), b"")?;
-    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    run_ok(verbatim(data.path(), &["keys", "create"]), b"")?;
     Ok(data)
 }
 
@@ -47,15 +46,7 @@ fn storage_file_of_newer_version_is_rejected() -> Result<()> {
     for name in ["verbatim.db", "archive.db"] {
         let data = new_data_folder()?;
         let file = data.path().join(name);
-        let bump = run(
-            {
-                let mut sqlite = std::process::Command::new("sqlite3");
-                sqlite.arg(&file).arg("UPDATE schema_version SET version = version + 1000;");
-                sqlite
-            },
-            b"",
-        )?;
-        assert!(bump.status.success(), "{}", String::from_utf8_lossy(&bump.stderr));
+        sqlite(&file, "UPDATE schema_version SET version = version + 1000;")?;
         let message = start_error(data.path())?;
         assert!(message.contains(name) && message.contains("newer"), "{message}");
     }
@@ -70,15 +61,7 @@ fn archive_is_readable_with_unusable_ledger() -> Result<()> {
     let file = data.path().join("verbatim.db");
     let import = ["import", "-", "--video", "dyke-walk-0", "--lang", "en"];
     let words = b"1\n00:00:01,000 --> 00:00:02,000\nThe sheep keep the grass short.\n";
-    let stdout_of = |arguments: &[&str], input: &[u8]| -> Result<String> {
-        let output = run(verbatim(data.path(), arguments), input)?;
-        anyhow::ensure!(
-            output.status.success(),
-            "{arguments:?}: {}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-    };
+    let stdout_of = |arguments: &[&str], input: &[u8]| run_ok(verbatim(data.path(), arguments), input);
     let check_transcript = |why: &str| -> Result<()> {
         assert!(stdout_of(&import, words)?.contains("segments read"), "{why}");
         assert!(stdout_of(&["get", "dyke-walk-0"], b"")?.contains("sheep"), "{why}");
@@ -128,7 +111,6 @@ fn storage_folder_and_file_swapped_is_named() -> Result<()> {
 fn storage_empty_file_is_initialized() -> Result<()> {
     let data = TempDir::new()?;
     std::fs::write(data.path().join("verbatim.db"), "")?;
-    let made = run(verbatim(data.path(), &["keys", "create"]), b"")?;
-    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    run_ok(verbatim(data.path(), &["keys", "create"]), b"")?;
     Ok(())
 }

@@ -11,8 +11,9 @@ use transcript_core::{Timestamp, accounts::webhooks::sign};
 
 use super::{
     harness::{run, verbatim},
-    samples::{install_tools, run_sample},
+    samples::run_sample,
 };
+use crate::install::installed;
 
 const PAGE: &str = include_str!("../../../docs/webhooks.md");
 const GUIDE: &str = include_str!("../../../reference-server/src/docs/guides/webhooks.md");
@@ -60,7 +61,7 @@ fn sample(language: &str) -> Result<&'static str> {
 
 #[test]
 fn webhook_samples_verify_as_documented() -> Result<()> {
-    install_tools()?;
+    installed("samples")?;
     let python = format!(
         "{}\nimport os\nenv = os.environ\nbody = env['BODY'].encode()\n\
          print([verify(h, body, env['SECRET']) for h in env['HEADERS'].split('\\n')])",

@@ -8,11 +8,11 @@ use tempfile::TempDir;
 use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 
 use super::{
-    fake::{FakeReply, FakeService, header},
+    fake::{FakeReply, FakeService},
     fixture::{NONE, OTHER, ServiceFixture, VIDEO},
 };
 use crate::server::{
-    harness::{ServerFixture, create_keys, run, verbatim},
+    harness::{ServerFixture, create_keys, run, run_ok, verbatim, verbatim_with},
     platform::{fetch_count, start_platform},
 };
 
@@ -150,8 +150,7 @@ async fn chain_remote_withdrawal_is_reported_but_not_stored() -> Result<()> {
     let origin_key = origin.key()?;
     let path = format!("/api/transcript?v={VIDEO}");
     origin.server.get_as(&origin_key, &path).await?;
-    let withdrawn = run(verbatim(origin.data.path(), &["archive", "withdraw", VIDEO]), b"")?;
-    assert!(withdrawn.status.success(), "{withdrawn:?}");
+    run_ok(verbatim(origin.data.path(), &["archive", "withdraw", VIDEO]), b"")?;
     assert_eq!(origin.server.get_as(&origin_key, &path).await?.header("x-failure-detail"), "withdrawn");
     let downstream = ChainedServer::start(&origin.url(), &origin_key, &[ONLY])?;
     for _ in 0..2 {
@@ -161,8 +160,7 @@ async fn chain_remote_withdrawal_is_reported_but_not_stored() -> Result<()> {
         assert_eq!(response["key"]["used"], json!(0), "{response}");
     }
     // The withdrawal is not stored at the downstream server.
-    let back = run(verbatim(origin.data.path(), &["archive", "withdraw", "--undo", VIDEO]), b"")?;
-    assert!(back.status.success(), "{back:?}");
+    run_ok(verbatim(origin.data.path(), &["archive", "withdraw", "--undo", VIDEO]), b"")?;
     assert_eq!(downstream.look_up(VIDEO).await?["available"], json!(true));
     Ok(())
 }
@@ -207,11 +205,8 @@ async fn chain_service_is_tried_after_platform_suppliers() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn chain_settings_with_missing_or_wrong_key_are_rejected() -> Result<()> {
     let data = TempDir::new()?;
-    let checked = |settings: &[(&str, &str)]| {
-        let mut command = verbatim(data.path(), &["check-config"]);
-        command.envs(settings.iter().copied());
-        run(command, b"")
-    };
+    let checked =
+        |settings: &[(&str, &str)]| run(verbatim_with(data.path(), settings, &["check-config"]), b"");
     let url = ("VERBATIM_SERVICE__BASE_URL", "http://verbatim.example");
     let good = checked(&[url, ("VERBATIM_SERVICE__API_KEY", "vbk_hush")])?;
     let report = String::from_utf8_lossy(&good.stdout).into_owned();
@@ -246,7 +241,7 @@ async fn chain_invalid_server_response_is_not_an_absence() -> Result<()> {
         FakeReply::new(
             200,
             "",
-            &format!("{{\"platform\":\"video_site\",\"videoId\":\"{OTHER}\",{available},\"transcript\":[]}}"),
+            format!("{{\"platform\":\"video_site\",\"videoId\":\"{OTHER}\",{available},\"transcript\":[]}}"),
         )
     };
     for (reply, expect) in [
@@ -261,19 +256,20 @@ async fn chain_invalid_server_response_is_not_an_absence() -> Result<()> {
             FakeReply::new(
                 200,
                 "",
-                &format!("{{\"videoId\":\"{VIDEO}\",\"available\":true,\"transcript\":[]}}"),
+                format!("{{\"videoId\":\"{VIDEO}\",\"available\":true,\"transcript\":[]}}"),
             ),
             "fetch_error",
         ),
     ] {
         let shown = format!("{reply:?}");
-        let fake = FakeService::start(move |_| reply.clone()).await?;
+        let fake = FakeService::start(move |_, _| reply.clone()).await?;
         let downstream = ChainedServer::start(&fake.url, "vbk_hush", &[ONLY])?;
         let response = downstream.look_up(VIDEO).await?;
         assert_eq!(response["failureReason"], json!(expect), "{shown}: {response}");
-        let heads = fake.requests();
-        assert!(heads.iter().all(|head| header(head, "x-verbatim-hop") == Some("1")), "{heads:?}");
-        assert!(heads.iter().all(|head| header(head, "authorization") == Some("bearer vbk_hush")));
+        for request in fake.requests() {
+            let sent = (request.header("x-verbatim-hop"), request.header("authorization"));
+            assert_eq!(sent, (Some("1"), Some("bearer vbk_hush")), "{}", request.head);
+        }
     }
     Ok(())
 }

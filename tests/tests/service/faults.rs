@@ -11,7 +11,7 @@ use transcript_core::{
 use upstream_reqwest::service::{ServiceClient, ServiceOptions};
 
 use super::{
-    fake::{FakeReply, FakeService, header},
+    fake::{FakeReply, FakeService},
     fixture::{VIDEO, link},
 };
 
@@ -43,7 +43,7 @@ fn transcript() -> FakeReply {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn service_transient_failure_is_retried_with_same_key() -> Result<()> {
-    let fake = FakeService::start(|before| match before {
+    let fake = FakeService::start(|_, before| match before {
         0 => FakeReply::new(500, "", FAULT),
         1 => FakeReply::new(
             409,
@@ -56,20 +56,20 @@ async fn service_transient_failure_is_retried_with_same_key() -> Result<()> {
     let response = client(&fake)?.transcript(&caller(), transcript_params()).await?;
     assert_eq!((response.meta.credits_remaining, response.meta.is_cached), (Some(7), Some(false)));
     let requests = fake.requests();
-    let keys: Vec<_> = requests.iter().map(|head| header(head, "idempotency-key")).collect();
+    let keys: Vec<_> = requests.iter().map(|request| request.header("idempotency-key")).collect();
     assert!(keys.len() == 3 && keys[0].is_some_and(|name| name.len() == 32), "{keys:?}");
     assert!(keys.iter().all(|name| *name == keys[0]), "{keys:?}");
     // The API key occurs only in its header.
-    for head in &requests {
-        assert_eq!(header(head, "authorization"), Some(format!("bearer {KEY}").as_str()));
-        assert_eq!(head.matches("hush").count(), 3, "{head}");
+    for request in &requests {
+        assert_eq!(request.header("authorization"), Some(format!("bearer {KEY}").as_str()));
+        assert_eq!(request.head.matches("hush").count(), 3, "{}", request.head);
     }
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn service_unsafe_call_is_not_retried() -> Result<()> {
-    let fake = FakeService::start(|_| FakeReply::new(500, "", FAULT)).await?;
+    let fake = FakeService::start(|_, _| FakeReply::new(500, "", FAULT)).await?;
     let client = client(&fake)?;
     let register = RegisterRequest { email: "ann@example.org".to_owned() };
     let error = client.register(&caller(), register).await.unwrap_err();
@@ -79,7 +79,7 @@ async fn service_unsafe_call_is_not_retried() -> Result<()> {
         assert!(client.verify(&caller(), "token".to_owned(), confirmed).await.is_err());
     }
     // No key is sent to endpoints that need none.
-    assert!(fake.requests().iter().all(|head| header(head, "authorization").is_none()));
+    assert!(fake.requests().iter().all(|request| request.header("authorization").is_none()));
     assert!(client.rotate_key(&caller()).await.is_err());
     assert_eq!(fake.requests().len(), 5);
     // A call without side effects is sent three times in total.
@@ -98,11 +98,11 @@ async fn service_short_retry_after_is_honored() -> Result<()> {
         )
     };
     let fake =
-        FakeService::start(move |before| if before == 0 { limited("1") } else { transcript() }).await?;
+        FakeService::start(move |_, before| if before == 0 { limited("1") } else { transcript() }).await?;
     let began = std::time::Instant::now();
     client(&fake)?.transcript(&caller(), transcript_params()).await?;
     assert!(began.elapsed() >= Duration::from_secs(1) && fake.requests().len() == 2);
-    let fake = FakeService::start(move |_| limited("60")).await?;
+    let fake = FakeService::start(move |_, _| limited("60")).await?;
     let error = client(&fake)?.transcript(&caller(), transcript_params()).await.unwrap_err();
     assert_eq!((error.retry_after(), fake.requests().len()), (Some(Duration::from_secs(60)), 1));
     Ok(())
@@ -110,11 +110,11 @@ async fn service_short_retry_after_is_honored() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn service_redirect_is_not_followed() -> Result<()> {
-    let elsewhere = FakeService::start(|_| transcript()).await?;
+    let elsewhere = FakeService::start(|_, _| transcript()).await?;
     let location = format!("location: {}/api/v1/me\r\n", elsewhere.url);
     for status in [301, 302, 307, 308] {
         let location = location.clone();
-        let fake = FakeService::start(move |_| FakeReply::new(status, &location, "")).await?;
+        let fake = FakeService::start(move |_, _| FakeReply::new(status, &location, "")).await?;
         let error = client(&fake)?.me(&caller()).await.unwrap_err();
         assert_eq!(error.kind, ServiceErrorKind::Redirected, "{error}");
         assert_eq!(fake.requests().len(), 1);
@@ -125,7 +125,7 @@ async fn service_redirect_is_not_followed() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn service_slow_server_fails_at_timeout() -> Result<()> {
-    let fake = FakeService::start(|_| FakeReply::Never).await?;
+    let fake = FakeService::start(|_, _| FakeReply::Never).await?;
     let options = ServiceOptions { timeout: Duration::from_secs(1), retries: 1, ..options(&fake) };
     assert_eq!(
         ServiceClient::new(&options)?.me(&caller()).await.unwrap_err().kind,
@@ -140,7 +140,7 @@ async fn service_slow_server_fails_at_timeout() -> Result<()> {
     tokio::time::timeout(Duration::from_secs(30), both).await?;
     // A body that ends before its content-length is cut off.
     let start = "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{";
-    let fake = FakeService::start(move |_| FakeReply::Raw(start.to_owned())).await?;
+    let fake = FakeService::start(move |_, _| FakeReply::Raw(start.to_owned())).await?;
     let options = ServiceOptions { retries: 0, ..super::faults::options(&fake) };
     let error = ServiceClient::new(&options)?.me(&caller()).await.unwrap_err();
     assert_eq!(error.kind, ServiceErrorKind::CutOff);
@@ -151,7 +151,7 @@ async fn service_slow_server_fails_at_timeout() -> Result<()> {
 async fn service_oversized_response_is_rejected() -> Result<()> {
     for head in ["content-length: 9999999999\r\n", ""] {
         let start = format!("HTTP/1.1 200 OK\r\n{head}connection: close\r\n\r\n\"");
-        let fake = FakeService::start(move |_| FakeReply::Endless(start.clone())).await?;
+        let fake = FakeService::start(move |_, _| FakeReply::Endless(start.clone())).await?;
         let client = client(&fake)?;
         for error in [
             client.me(&caller()).await.unwrap_err(),
@@ -164,7 +164,7 @@ async fn service_oversized_response_is_rejected() -> Result<()> {
     }
     // A rejection counts whatever the length of its body.
     let start = "HTTP/1.1 503 X\r\nconnection: close\r\n\r\n";
-    let fake = FakeService::start(move |_| FakeReply::Endless(start.to_owned())).await?;
+    let fake = FakeService::start(move |_, _| FakeReply::Endless(start.to_owned())).await?;
     let options = ServiceOptions { retries: 0, ..options(&fake) };
     let error = ServiceClient::new(&options)?.me(&caller()).await.unwrap_err();
     assert_eq!(error.status, Some(503));
@@ -174,20 +174,20 @@ async fn service_oversized_response_is_rejected() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn service_invalid_body_is_unreadable() -> Result<()> {
     for body in ["", "<html>Please log in</html>", "[]", "{}", "{\"email\": 7}", "\u{0}", "null"] {
-        let fake = FakeService::start(move |_| FakeReply::new(200, "", body)).await?;
+        let fake = FakeService::start(move |_, _| FakeReply::new(200, "", body)).await?;
         let error = client(&fake)?.me(&caller()).await.unwrap_err();
         assert_eq!(error.kind, ServiceErrorKind::Unreadable, "{body}: {error:?}");
         assert_eq!(fake.requests().len(), 1);
     }
     for body in ["Not Found", "<html></html>\n"] {
-        let fake = FakeService::start(move |_| FakeReply::new(404, "", body)).await?;
+        let fake = FakeService::start(move |_, _| FakeReply::new(404, "", body)).await?;
         let error =
             client(&fake)?.text(&caller(), ServiceLookup::id(VIDEO), TextFormat::Text).await.unwrap_err();
         assert_eq!(error.kind, ServiceErrorKind::Unreadable, "{body}: {error:?}");
     }
     // An error contains no key from the response.
-    let fake = FakeService::start(|_| {
-        FakeReply::new(200, "", &format!("{{\"success\": true, \"api_key\": [\"{KEY}\"]}}"))
+    let fake = FakeService::start(|_, _| {
+        FakeReply::new(200, "", format!("{{\"success\": true, \"api_key\": [\"{KEY}\"]}}"))
     })
     .await?;
     let error = client(&fake)?.rotate_key(&caller()).await.unwrap_err();

@@ -9,7 +9,7 @@ use verbatim_tests::replay::ReplayProxy;
 
 use crate::server::{
     harness::{ServerFixture, create_keys},
-    platform::{platform_settings, start_platform},
+    platform::{serve_platform, start_platform},
 };
 
 /// A video of the platform.
@@ -35,10 +35,7 @@ impl ServiceFixture {
     /// Starts a server in front of this platform.
     pub(super) fn start_with_platform(proxy: ReplayProxy, more: &[(&str, &str)]) -> Result<Self> {
         let data = TempDir::new()?;
-        let own = platform_settings(&proxy);
-        let mut all: Vec<_> = own.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        all.extend(more);
-        let server = ServerFixture::start(&data, &all)?;
+        let server = serve_platform(&data, &proxy, more)?;
         Ok(Self { proxy, data, server })
     }
 

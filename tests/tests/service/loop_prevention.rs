@@ -15,7 +15,7 @@ use tokio::{
 use super::fixture::{OTHER, VIDEO};
 use crate::server::{
     harness::{ServerFixture, create_keys},
-    platform::{fetch_count, platform_settings, start_platform},
+    platform::{fetch_count, serve_platform, start_platform},
 };
 
 /// An address that is known before the server behind it runs.
@@ -71,14 +71,12 @@ async fn loop_two_servers_do_not_wait_for_each_other() -> Result<()> {
         ],
     )?;
     let first_url = format!("http://{}", first.address());
-    let own = platform_settings(&proxy);
-    let mut second: Vec<_> = own.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-    second.extend([
+    let settings = [
         ("VERBATIM_SERVICE__BASE_URL", first_url.as_str()),
         ("VERBATIM_SERVICE__API_KEY", &first_key),
         ("VERBATIM_SUPPLIERS__VIDEO_SITE", "verbatim-service,youtube-captions"),
-    ]);
-    let second = ServerFixture::start(&second_data, &second)?;
+    ];
+    let second = serve_platform(&second_data, &proxy, &settings)?;
     gate.server_address.send_replace(Some(second.address().to_owned()));
 
     let began = Instant::now();

@@ -6,7 +6,7 @@ mod accounts;
 mod chain;
 mod conformance;
 mod example;
-mod fake;
+pub(crate) mod fake;
 mod faults;
 mod fixture;
 mod lookups;

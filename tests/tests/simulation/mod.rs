@@ -31,7 +31,7 @@ use std::{
 };
 
 use mutation::Mutation;
-use run::run;
+use run::{SimReport, run};
 use transcript_core::lookup::FailureReason;
 
 /// Seeds of every test run.
@@ -49,8 +49,8 @@ fn selected_seeds() -> Option<Range<u64>> {
     Some(number(from)..number(to))
 }
 
-/// The first seed of a range with a violation; uses several threads.
-fn first_failing_seed(seeds: Range<u64>, mutation: Option<Mutation>) -> Option<u64> {
+/// The first seed of a range whose run has a violation; uses several threads.
+fn first_failing_seed(seeds: Range<u64>, run: impl Fn(u64) -> SimReport + Sync) -> Option<u64> {
     let (next, failed) = (AtomicU64::new(seeds.start), AtomicU64::new(u64::MAX));
     let threads = thread::available_parallelism().map_or(2, usize::from).min(4);
     thread::scope(|scope| {
@@ -61,7 +61,7 @@ fn first_failing_seed(seeds: Range<u64>, mutation: Option<Mutation>) -> Option<u
                     if seed >= seeds.end.min(failed.load(Ordering::Relaxed)) {
                         return;
                     }
-                    if !run(seed, mutation, false).violations.is_empty() {
+                    if !run(seed).violations.is_empty() {
                         failed.fetch_min(seed, Ordering::Relaxed);
                     }
                 }
@@ -71,13 +71,13 @@ fn first_failing_seed(seeds: Range<u64>, mutation: Option<Mutation>) -> Option<u
     Some(failed.into_inner()).filter(|seed| *seed != u64::MAX)
 }
 
-#[test]
-fn simulation_every_seed_has_no_violation() {
-    let seeds = selected_seeds().unwrap_or(SEEDS);
+/// Fails if a run of the selected seeds, or of these, has a violation. `run` gets a seed and whether to trace it.
+fn check_seeds(seeds: Range<u64>, run: impl Fn(u64, bool) -> SimReport + Sync) {
+    let seeds = selected_seeds().unwrap_or(seeds);
     let replay = seeds.end - seeds.start == 1;
-    let failed = if replay { Some(seeds.start) } else { first_failing_seed(seeds, None) };
+    let failed = if replay { Some(seeds.start) } else { first_failing_seed(seeds, |seed| run(seed, false)) };
     let Some(seed) = failed else { return };
-    let report = run(seed, None, true);
+    let report = run(seed, true);
     if replay || !report.violations.is_empty() {
         eprintln!("{}", report.trace.join("\n"));
     }
@@ -85,16 +85,38 @@ fn simulation_every_seed_has_no_violation() {
     assert!(report.violations.is_empty(), "seed {seed}: {violations}\nreplay it with VERBATIM_SEED={seed}");
 }
 
-#[test]
-fn simulation_same_seed_same_run() {
-    for seed in 0..60 {
-        let (first, second) = (run(seed, None, true), run(seed, None, true));
-        assert!(first.trace.len() > 20, "seed {seed} does nothing");
+/// Fails unless all runs of a seed are equal, with a trace of more lines than these.
+fn check_same_runs(seeds: Range<u64>, lines: usize, run: impl Fn(u64) -> SimReport) {
+    for seed in seeds {
+        let (first, second) = (run(seed), run(seed));
+        assert!(first.trace.len() > lines, "seed {seed} does nothing");
         for (index, (one, other)) in first.trace.iter().zip(&second.trace).enumerate() {
             assert_eq!(one, other, "seed {seed}, line {index}");
         }
         assert_eq!(first, second, "seed {seed}");
     }
+}
+
+/// Fails unless these seeds cover all cases.
+fn check_reached(mut missing: BTreeSet<String>, seeds: Range<u64>, run: impl Fn(u64) -> SimReport) {
+    for seed in seeds {
+        let reached = run(seed).reached;
+        missing.retain(|what| !reached.contains(what));
+        if missing.is_empty() {
+            return;
+        }
+    }
+    panic!("no seed covers {missing:?}");
+}
+
+#[test]
+fn simulation_every_seed_has_no_violation() {
+    check_seeds(SEEDS, |seed, traced| run(seed, None, traced));
+}
+
+#[test]
+fn simulation_same_seed_same_run() {
+    check_same_runs(0..60, 20, |seed| run(seed, None, true));
 }
 
 /// A simulation proves something only if its seeds cover every case.
@@ -121,21 +143,13 @@ fn simulation_seeds_cover_every_case() {
     ];
     let faults = calls.iter().flat_map(|call| ["before", "after"].map(|when| format!("{call} fails {when}")));
     let all = reasons.chain(others).map(str::to_owned).chain(faults).chain(refusals);
-    let mut missing: BTreeSet<_> = all.collect();
-    for seed in 0..1_200 {
-        let reached = run(seed, None, false).reached;
-        missing.retain(|what| !reached.contains(what));
-        if missing.is_empty() {
-            return;
-        }
-    }
-    panic!("no seed covers {missing:?}");
+    check_reached(all.collect(), 0..1_200, |seed| run(seed, None, false));
 }
 
 #[test]
 fn oracle_detects_every_mutation() {
     for mutation in Mutation::ALL {
-        let caught = first_failing_seed(SEEDS, Some(mutation));
+        let caught = first_failing_seed(SEEDS, |seed| run(seed, Some(mutation), false));
         assert!(caught.is_some(), "{mutation:?} was not caught");
     }
 }

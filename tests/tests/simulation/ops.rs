@@ -5,11 +5,10 @@ use std::{net::IpAddr, sync::Arc, time::Duration};
 use tokio::time::timeout;
 use transcript_core::{
     archive::TrackSelector,
-    directory::KeyAccess,
     engine::{FetchOutcome, FetchRequest, NoTranscript},
     lookup::{
-        AttributionTag, Availability, CreateKeyOutcome, CreateKeyRequest, FailureReason, KeyOrigin, Lookup,
-        LookupRequest, LookupResponse, VideoReference,
+        AttributionTag, Availability, CreateKeyOutcome, FailureReason, KeyOrigin, Lookup, LookupRequest,
+        LookupResponse, VideoReference,
     },
     video::{Platform, VideoId},
 };
@@ -17,7 +16,7 @@ use transcript_core::{
 use super::{
     oracle::{LookupCall, LookupEnd, all_selectors},
     seeded_rng::SeededRng,
-    world::{ProcessLife, SimKey, linked_video},
+    world::{ProcessLife, SimKey, key_request, linked_video},
 };
 
 /// One operation.
@@ -336,21 +335,10 @@ async fn fetch(
 
 async fn create_key(life: &ProcessLife, lookup: &Lookup, client: Option<IpAddr>) {
     let oracle = &life.world.oracle;
-    let origin = KeyOrigin::Network(client);
     // Two store calls, the second of which is retried.
     let call_timeout = life.world.config.engine.store_timeout * 6 + Duration::from_secs(2);
-    match timeout(
-        call_timeout,
-        lookup.keys().create(CreateKeyRequest {
-            label: None,
-            email: None,
-            proof: None,
-            access: KeyAccess::default(),
-            origin,
-        }),
-    )
-    .await
-    {
+    let request = key_request(KeyOrigin::Network(client));
+    match timeout(call_timeout, lookup.keys().create(request)).await {
         Ok(Ok(CreateKeyOutcome::Created(created))) => {
             if created.status.usage.used != 0 {
                 oracle.report("a new key has usage");

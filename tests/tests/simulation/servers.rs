@@ -7,12 +7,10 @@
 //! be right.
 
 use std::{
-    collections::BTreeSet,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    thread,
     time::{Duration, Instant},
 };
 
@@ -21,13 +19,14 @@ use transcript_core::video::Platform;
 
 use super::{
     accounts::{AccountOp, SimAccount},
+    check_reached, check_same_runs, check_seeds,
     clock::VirtualClock,
     fault_plan::{FaultPlan, FaultRates},
+    first_failing_seed,
     mutation::Mutation,
     ops::{Op, SimCaller, videos},
     run::{SimReport, end, random_config},
     seeded_rng::SeededRng,
-    selected_seeds,
     store_gate::StoreGate,
     supplier::SupplierScript,
     world::{ProcessLife, SimKey, SimWorld, WorldConfig},
@@ -257,63 +256,23 @@ struct SimFigures {
     calls: AtomicU64,
 }
 
-/// The first seed of a range with a violation; uses several threads.
-fn first_failing_seed(
-    seeds: std::ops::Range<u64>,
-    mutation: Option<Mutation>,
-    figures: &SimFigures,
-) -> Option<u64> {
-    let (next, failed) = (AtomicU64::new(seeds.start), AtomicU64::new(u64::MAX));
-    let threads = thread::available_parallelism().map_or(2, usize::from).min(4);
-    thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= seeds.end.min(failed.load(Ordering::Relaxed)) {
-                        return;
-                    }
-                    let (report, operations, calls) = run(seed, mutation, false);
-                    figures.seeds.fetch_add(1, Ordering::Relaxed);
-                    figures.operations.fetch_add(operations, Ordering::Relaxed);
-                    figures.calls.fetch_add(calls, Ordering::Relaxed);
-                    if !report.violations.is_empty() {
-                        failed.fetch_min(seed, Ordering::Relaxed);
-                    }
-                }
-            });
-        }
-    });
-    Some(failed.into_inner()).filter(|seed| *seed != u64::MAX)
-}
-
 #[test]
 fn servers_every_seed_has_no_violation() {
-    let (seeds, started, figures) =
-        (selected_seeds().unwrap_or(SEEDS), Instant::now(), SimFigures::default());
-    let replay = seeds.end - seeds.start == 1;
-    let failed = if replay { Some(seeds.start) } else { first_failing_seed(seeds, None, &figures) };
+    let (started, figures) = (Instant::now(), SimFigures::default());
+    check_seeds(SEEDS, |seed, traced| {
+        let (report, operations, calls) = run(seed, None, traced);
+        figures.seeds.fetch_add(1, Ordering::Relaxed);
+        figures.operations.fetch_add(operations, Ordering::Relaxed);
+        figures.calls.fetch_add(calls, Ordering::Relaxed);
+        report
+    });
     let SimFigures { seeds, operations, calls } = figures;
     eprintln!("{seeds:?} seeds, {operations:?} operations, {calls:?} store calls, {:?}", started.elapsed());
-    let Some(seed) = failed else { return };
-    let (report, _, _) = run(seed, None, true);
-    if replay || !report.violations.is_empty() {
-        eprintln!("{}", report.trace.join("\n"));
-    }
-    let violations = report.violations.join("\n");
-    assert!(report.violations.is_empty(), "seed {seed}: {violations}\nreplay it with VERBATIM_SEED={seed}");
 }
 
 #[test]
 fn servers_same_seed_same_run() {
-    for seed in 0..20 {
-        let ((first, ..), (second, ..)) = (run(seed, None, true), run(seed, None, true));
-        assert!(first.trace.len() > 50, "seed {seed} does nothing");
-        for (index, (one, other)) in first.trace.iter().zip(&second.trace).enumerate() {
-            assert_eq!(one, other, "seed {seed}, line {index}");
-        }
-        assert_eq!(first, second, "seed {seed}");
-    }
+    check_same_runs(0..20, 50, |seed| run(seed, None, true).0);
 }
 
 #[test]
@@ -338,15 +297,7 @@ fn servers_seeds_cover_every_case() {
         "refused 500",
         "still being transcribed",
     ];
-    let mut missing: BTreeSet<_> = what.into_iter().map(str::to_owned).collect();
-    for seed in 0..250 {
-        let reached = run(seed, None, false).0.reached;
-        missing.retain(|what| !reached.contains(what));
-        if missing.is_empty() {
-            return;
-        }
-    }
-    panic!("no seed covers {missing:?}");
+    check_reached(what.map(str::to_owned).into(), 0..250, |seed| run(seed, None, false).0);
 }
 
 #[test]
@@ -366,7 +317,7 @@ fn oracle_detects_mutations_across_servers() {
         SpendTwice,
     ];
     for mutation in mutations {
-        let caught = first_failing_seed(0..600, Some(mutation), &SimFigures::default());
+        let caught = first_failing_seed(0..600, |seed| run(seed, Some(mutation), false).0);
         assert!(caught.is_some(), "{mutation:?} was not caught");
     }
 }

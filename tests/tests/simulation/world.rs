@@ -429,14 +429,7 @@ impl SimWorld {
 
     /// Creates a key as the operator. Requires a fault-free plan.
     pub(crate) async fn make_key(&self, lookup: &Lookup) -> SimKey {
-        let request = CreateKeyRequest {
-            label: None,
-            email: None,
-            proof: None,
-            access: KeyAccess::default(),
-            origin: KeyOrigin::Operator,
-        };
-        let outcome = lookup.keys().create(request).await.unwrap();
+        let outcome = lookup.keys().create(key_request(KeyOrigin::Operator)).await.unwrap();
         let CreateKeyOutcome::Created(created) = outcome else { panic!("no key: {outcome:?}") };
         self.sim_key(&created.key).await
     }
@@ -448,6 +441,11 @@ impl SimWorld {
         };
         SimKey { text: key.reveal().to_owned(), wallet: record.wallet }
     }
+}
+
+/// A request for a key without limits.
+pub(crate) fn key_request(origin: KeyOrigin) -> CreateKeyRequest {
+    CreateKeyRequest { label: None, email: None, proof: None, access: KeyAccess::default(), origin }
 }
 
 impl ProcessLife {

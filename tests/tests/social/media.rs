@@ -61,13 +61,12 @@ async fn download(
 
 /// A script in which the page of [`POST`] sets a cookie, with these responses of its two file hosts.
 fn tiktok(far: Vec<ReplayResponse>, near: Vec<ReplayResponse>) -> Result<Script> {
-    let in_order = |rule: Rule, answers: Vec<ReplayResponse>| answers.into_iter().fold(rule, Rule::respond);
     let page = read_recording("tiktok", "pages/mt-first.html")?;
     let page = page.header("set-cookie", "tt_chain_token=xyz; Domain=.tiktok.com; Path=/");
     Ok(Script::new()
         .rule(Rule::get("www.tiktok.com", &format!("/@_/video/{POST}")).respond(page))
-        .rule(in_order(Rule::get(FAR, "/video/tos/*"), far))
-        .rule(in_order(Rule::get(NEAR, "/video/tos/*"), near)))
+        .rule(Rule::get(FAR, "/video/tos/*").respond_all(far))
+        .rule(Rule::get(NEAR, "/video/tos/*").respond_all(near)))
 }
 
 /// Downloads the file of [`POST`] over this script.

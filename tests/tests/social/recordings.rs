@@ -1,12 +1,12 @@
 //! Recordings outside the repository: original responses of the platforms.
 
-use std::{collections::BTreeSet, path::Path};
+use std::{collections::BTreeSet, fmt, path::Path};
 
 use anyhow::{Context as _, Result, ensure};
 use transcript_core::transcript::VideoMetadata;
 
 /// The folder of a platform's recordings; `None` if `VERBATIM_RECORDINGS` is not set.
-fn folder(platform: &str) -> Option<std::path::PathBuf> {
+pub(crate) fn folder(platform: &str) -> Option<std::path::PathBuf> {
     let named = std::env::var_os("VERBATIM_RECORDINGS");
     if named.is_none() {
         eprintln!("not checked: VERBATIM_RECORDINGS is not set");
@@ -15,7 +15,7 @@ fn folder(platform: &str) -> Option<std::path::PathBuf> {
 }
 
 /// Fails if a file has no row, or a row no file.
-pub(crate) fn check_rows<R>(platform: &str, rows: &[(&str, R)]) -> Result<()> {
+fn check_rows<R>(platform: &str, rows: &[(&str, R)]) -> Result<()> {
     let Some(folder) = folder(platform) else { return Ok(()) };
     let named: BTreeSet<_> = rows.iter().map(|(name, _)| (*name).to_owned()).collect();
     ensure!(named.len() == rows.len(), "a file has two rows");
@@ -54,8 +54,20 @@ pub(crate) fn check_metadata(metadata: &VideoMetadata, profiles: &str) -> Result
     Ok(())
 }
 
-/// Fails with all mismatches, if there are any.
-pub(crate) fn ensure_no_mismatch(mismatches: &[String]) -> Result<()> {
+/// Checks each file by its row, and fails with all mismatches.
+#[expect(clippy::future_not_send, reason = "each test waits for it on one thread")]
+pub(crate) async fn check_files<R: Copy + fmt::Debug>(
+    platform: &str,
+    rows: &[(&str, R)],
+    check: impl AsyncFn(&str, Vec<u8>, R) -> Result<()>,
+) -> Result<()> {
+    check_rows(platform, rows)?;
+    let mut mismatches = Vec::new();
+    for (name, bytes, row) in read_all(platform, rows)? {
+        if let Err(error) = check(name, bytes, row).await {
+            mismatches.push(format!("{name}, {row:?}: {error:#}"));
+        }
+    }
     ensure!(mismatches.is_empty(), "{} files:\n{}", mismatches.len(), mismatches.join("\n"));
     Ok(())
 }

@@ -1,6 +1,11 @@
 //! Calls of any platform's production supplier through replay proxies.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    path::Path,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context as _, Result, ensure};
 use transcript_core::{
@@ -10,7 +15,7 @@ use transcript_core::{
     video::VideoId,
 };
 use upstream_reqwest::{HttpOptions, HttpTransport};
-use verbatim_tests::replay::{ReplayProxy, recordings::ExpectedTranscript};
+use verbatim_tests::replay::{ReplayProxy, Script, recordings::ExpectedTranscript};
 
 /// Timeout of one supplier call. No test comes near it.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -81,13 +86,45 @@ pub(crate) async fn fetch_within(
     Ok(supplier.supply(request, Arc::new(PatientMonitor)).await)
 }
 
+/// Requests a video's default transcript through a transport with these options.
+pub(crate) async fn fetch_with(
+    make: SupplierBuilder,
+    options: HttpOptions,
+    video: &str,
+) -> Result<CallOutcome> {
+    fetch(&make(Arc::new(HttpTransport::new(options)?)), video, None).await
+}
+
+/// Requests a video's default transcript through a proxy with this script, which must expect every request.
+pub(crate) async fn replay(
+    make: SupplierBuilder,
+    script: Script,
+    video: &str,
+) -> Result<(CallOutcome, ReplayProxy)> {
+    let proxy = ReplayProxy::start(script)?;
+    let outcome = fetch(&behind(make, &proxy)?, video, None).await?;
+    ensure!(proxy.unexpected().is_empty(), "unexpected: {:?}", proxy.unexpected());
+    Ok((outcome, proxy))
+}
+
+/// Fails unless a call through a proxy with this script ends soon after the timeout of a request.
+pub(crate) async fn check_timeout(make: SupplierBuilder, script: Script, video: &str) -> Result<()> {
+    let proxy = ReplayProxy::start(script)?;
+    let options = HttpOptions { timeout: Duration::from_millis(400), ..options(&[&proxy], proxy.ca_file()) };
+    let started = Instant::now();
+    let outcome = fetch_with(make, options, video).await?;
+    ensure!(["timeout", "unreachable"].contains(&reason(&outcome)), "{outcome:?}");
+    ensure!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
+    Ok(())
+}
+
 /// The wire name of the failure reason; `transcript` for a success.
-pub(crate) fn reason(outcome: &CallOutcome) -> &'static str {
+pub(crate) fn reason<T>(outcome: &Result<T, SupplyError>) -> &'static str {
     outcome.as_ref().map_or_else(|error| error.reason().as_str(), |_| "transcript")
 }
 
 /// Fails unless the call failed for this reason, with a message for people.
-pub(crate) fn check_failure(outcome: &CallOutcome, expect: &str) -> Result<()> {
+pub(crate) fn check_failure<T: fmt::Debug>(outcome: &Result<T, SupplyError>, expect: &str) -> Result<()> {
     ensure!(reason(outcome) == expect, "{} instead of {expect}: {outcome:?}", reason(outcome));
     if let Err(error) = outcome {
         let message = error.message();

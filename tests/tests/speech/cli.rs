@@ -11,12 +11,14 @@ use verbatim_tests::replay::ReplayProxy;
 use super::{
     fixture::{REEL, video},
     recogniser::SpeechRecognizer,
-    service::{FakeSpeechService, SpeechReply},
     sounds::{speech, tones},
 };
-use crate::server::{
-    harness::{ServerFixture, binary, borrow_settings, create_keys, run, verbatim},
-    platform::platform_settings,
+use crate::{
+    server::{
+        harness::{ServerFixture, binary, borrow_settings, create_keys, run, verbatim, verbatim_with},
+        platform::platform_settings,
+    },
+    service::fake::{FakeReply, FakeService},
 };
 
 /// Settings of a command that uses this platform, this service and this folder for temporary files.
@@ -62,8 +64,7 @@ fn speech_cli_get_prints_transcript() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn speech_cli_progress_is_shown_only_on_terminal() -> Result<()> {
-    let service =
-        FakeSpeechService::start(|_, _| SpeechReply::transcription(&[(0.0, 1.5, " Laid.")])).await?;
+    let service = FakeService::start(|_, _| FakeReply::transcription(&[(0.0, 1.5, " Laid.")])).await?;
     let proxy = video(tones(4)?)?;
     for is_terminal in [true, false] {
         let (data, temporary) = (TempDir::new()?, TempDir::new()?);
@@ -88,9 +89,9 @@ async fn speech_cli_progress_is_shown_only_on_terminal() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn speech_lookup_charges_only_success() -> Result<()> {
-    let service = FakeSpeechService::start(|_, index| match index {
-        0 | 1 => SpeechReply::Answer(500, "", String::new()),
-        _ => SpeechReply::transcription(&[(0.0, 1.5, " Laid."), (2.0, 3.5, " And closed.")]),
+    let service = FakeService::start(|_, index| match index {
+        0 | 1 => FakeReply::new(500, "", ""),
+        _ => FakeReply::transcription(&[(0.0, 1.5, " Laid."), (2.0, 3.5, " And closed.")]),
     })
     .await?;
     let proxy = video(tones(4)?)?;
@@ -130,11 +131,8 @@ async fn speech_lookup_charges_only_success() -> Result<()> {
 #[test]
 fn speech_settings_are_checked() -> Result<()> {
     let data = TempDir::new()?;
-    let checked = |settings: &[(&str, &str)]| {
-        let mut command = verbatim(data.path(), &["check-config"]);
-        command.envs(settings.iter().copied());
-        run(command, b"")
-    };
+    let checked =
+        |settings: &[(&str, &str)]| run(verbatim_with(data.path(), settings, &["check-config"]), b"");
     let set = [("VERBATIM_SPEECH__BASE_URL", "https://s.example/v1"), ("VERBATIM_SPEECH__MODEL", "m")];
     let good = checked(&[&set[..], &[("VERBATIM_SPEECH__FORMAT", "flac")]].concat())?;
     let report = String::from_utf8_lossy(&good.stdout).into_owned();

@@ -13,19 +13,19 @@ use verbatim_tests::replay::ReplayResponse;
 
 use super::{
     fixture::{RecordedStages, options, platform, transcribe, transcribe_file, transcriber},
-    service::{FakeSpeechService, SpeechReply},
     sounds::{ffmpeg, sound, tones},
 };
+use crate::service::fake::{FakeReply, FakeService};
 
 /// Longer than any response takes.
 const AMPLE: Duration = Duration::from_secs(60);
 
 /// The failure of a service that always sends this reply, and the number of requests it received.
 async fn failure(
-    reply: impl Fn() -> SpeechReply + Send + Sync + 'static,
+    reply: impl Fn() -> FakeReply + Send + Sync + 'static,
     timeout: Duration,
 ) -> Result<(SupplyError, usize)> {
-    let service = FakeSpeechService::start(move |_, _| reply()).await?;
+    let service = FakeService::start(move |_, _| reply()).await?;
     let options =
         SpeechOptions { retries: 1, timeout, part: Duration::from_secs(60), ..options(&service.base_url) };
     let error = transcribe_file(short_tones()?, options).await?.err().context("a transcript")?;
@@ -36,10 +36,6 @@ async fn failure(
 fn short_tones() -> Result<Vec<u8>> {
     static TONES: OnceLock<Option<Vec<u8>>> = OnceLock::new();
     TONES.get_or_init(|| tones(4).ok()).clone().context("no tones")
-}
-
-fn reply_with(status: u16, body: &str) -> SpeechReply {
-    SpeechReply::Answer(status, "", body.to_owned())
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -61,7 +57,7 @@ async fn speech_service_failures_map_to_reasons() -> Result<()> {
         (200, r#"{"text":"a b","segments":[{"start":9e9,"end":9e9,"text":"a"}]}"#, "unreadable", 2),
         (200, r#"{"text":"a","segments":[{"start":3,"text":"a"},{"start":0,"text":"b"}]}"#, "unreadable", 2),
     ] {
-        let (error, request_count) = failure(move || reply_with(status, body), AMPLE).await?;
+        let (error, request_count) = failure(move || FakeReply::new(status, "", body), AMPLE).await?;
         assert_eq!((error.reason().as_str(), request_count), (reason, requests), "{status} {body}: {error}");
         assert!(!error.message().contains("test-key") && !error.message().contains("127.0.0.1"), "{error}");
     }
@@ -70,12 +66,13 @@ async fn speech_service_failures_map_to_reasons() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn speech_unresponsive_service_fails() -> Result<()> {
+    let endless = "HTTP/1.1 200 X\r\nconnection: close\r\n\r\n{\"text\":\"";
     for (reply, timeout, reason) in [
-        ((|| SpeechReply::Endless) as fn() -> SpeechReply, AMPLE, "unreadable"),
-        (|| SpeechReply::Never, Duration::from_secs(1), "timeout"),
-        (|| SpeechReply::Closed, AMPLE, "unreadable"),
+        (FakeReply::Endless(endless.to_owned()), AMPLE, "unreadable"),
+        (FakeReply::Never, Duration::from_secs(1), "timeout"),
+        (FakeReply::Closed, AMPLE, "unreadable"),
     ] {
-        let (error, _) = failure(reply, timeout).await?;
+        let (error, _) = failure(move || reply.clone(), timeout).await?;
         assert_eq!(error.reason().as_str(), reason, "{error}");
     }
     let gone =
@@ -94,7 +91,7 @@ async fn speech_segments_without_sound_are_dropped() -> Result<()> {
         {"start": 9.0, "end": 9.9, "text": " you", "no_speech_prob": 0.9, "avg_logprob": -1.5},
         {"start": 10.5, "end": 39.0, "text": " Subscribe!"},
     ]});
-    let service = FakeSpeechService::start(move |_, _| SpeechReply::json(&thanks)).await?;
+    let service = FakeService::start(move |_, _| FakeReply::json(&thanks)).await?;
     let options = SpeechOptions { part: Duration::from_secs(60), ..options(&service.base_url) };
     // Two seconds with sound, six without, and two with sound again.
     let source = "aevalsrc=0.3*sin(440*2*PI*t)*(lt(t\\,2)+gt(t\\,8)):s=16000:d=10";
@@ -107,8 +104,7 @@ async fn speech_segments_without_sound_are_dropped() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn speech_unusable_files_fail_with_reason() -> Result<()> {
-    let service =
-        FakeSpeechService::start(|_, _| SpeechReply::transcription(&[(0.0, 1.0, "not requested")])).await?;
+    let service = FakeService::start(|_, _| FakeReply::transcription(&[(0.0, 1.0, "not requested")])).await?;
     let silent_film = ["-f", "lavfi", "-i", "color=black:s=64x64:r=2:d=2", "-c:v", "mpeg4"];
     let silent_film = ffmpeg(&silent_film)?;
     // A playlist that names a local file.

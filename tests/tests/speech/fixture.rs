@@ -32,8 +32,7 @@ pub(crate) fn platform(file: ReplayResponse) -> Result<ReplayProxy> {
 /// A proxy like [`platform`], whose downloads get these responses in order; the last one repeats.
 pub(super) fn platform_with(files: impl IntoIterator<Item = ReplayResponse>) -> Result<ReplayProxy> {
     let page = Rule::get("www.instagram.com", &format!("/reel/{REEL}/"));
-    let reel = Rule::get("instagram.fams1-1.fna.fbcdn.net", "/o1/v/t2/f2/m86/reel.mp4");
-    let reel = files.into_iter().fold(reel, Rule::respond);
+    let reel = Rule::get("instagram.fams1-1.fna.fbcdn.net", "/o1/v/t2/f2/m86/reel.mp4").respond_all(files);
     ReplayProxy::start(
         Script::new().rule(page.respond(read_recording("instagram", "pages/reel.html")?)).rule(reel),
     )

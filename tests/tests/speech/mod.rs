@@ -8,7 +8,6 @@ mod parts;
 mod playlists;
 mod recogniser;
 mod recognition;
-pub(crate) mod service;
 mod sounds;
 mod waiting;
 mod youtube;

@@ -12,13 +12,13 @@ use verbatim_tests::replay::ReplayResponse;
 
 use super::{
     fixture::{RecordedStages, options, platform_with, transcribe, transcribe_file, transcriber, video},
-    service::{FakeSpeechService, SeenRequest, SpeechReply},
     sounds::tones,
 };
+use crate::service::fake::{FakeReply, FakeService, SeenRequest};
 
 /// A transcription with one segment over the whole chunk, which names the request's index.
-fn whole_chunk(request: &SeenRequest, index: usize) -> SpeechReply {
-    SpeechReply::transcription(&[(0.0, request.seconds(), &format!("part {index}"))])
+fn whole_chunk(request: &SeenRequest, index: usize) -> FakeReply {
+    FakeReply::transcription(&[(0.0, request.seconds(), &format!("part {index}"))])
 }
 
 /// Number of different chunks that were sent.
@@ -28,7 +28,7 @@ fn count_distinct(requests: &[SeenRequest]) -> usize {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn speech_chunks_join_without_gap_or_overlap() -> Result<()> {
-    let service = FakeSpeechService::start(whole_chunk).await?;
+    let service = FakeService::start(whole_chunk).await?;
     let supplied = transcribe_file(tones(10)?, options(&service.base_url)).await??;
     let segments = &supplied.transcripts[0].segments;
     let texts: Vec<_> = segments.iter().map(|segment| segment.text.as_str()).collect();
@@ -51,10 +51,10 @@ async fn speech_chunks_join_without_gap_or_overlap() -> Result<()> {
 }
 
 /// A transcription like [`whole_chunk`], with the times of its words.
-fn timed_chunk(request: &SeenRequest, index: usize) -> SpeechReply {
+fn timed_chunk(request: &SeenRequest, index: usize) -> FakeReply {
     let (text, end) = (format!(" part {index}."), request.seconds());
     let word = |word: &str, start: f64| json!({"word": word, "start": start, "end": start + 0.25});
-    SpeechReply::json(&json!({
+    FakeReply::json(&json!({
         "text": text, "segments": [{"start": 0, "end": end, "text": text}],
         "words": [word("part", 0.5), word(&index.to_string(), 1.0)],
     }))
@@ -62,7 +62,7 @@ fn timed_chunk(request: &SeenRequest, index: usize) -> SpeechReply {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn speech_words_have_times_in_video() -> Result<()> {
-    let service = FakeSpeechService::start(timed_chunk).await?;
+    let service = FakeService::start(timed_chunk).await?;
     let supplied = transcribe_file(tones(6)?, options(&service.base_url)).await??;
     for segment in &supplied.transcripts[0].segments {
         let words: Vec<_> = segment.words.iter().map(|word| word.text.as_str()).collect();
@@ -83,13 +83,12 @@ async fn speech_words_have_times_in_video() -> Result<()> {
 async fn speech_service_without_words_is_transcribed() -> Result<()> {
     // One service rejects the field with the first request, another one fails with every request that has it.
     for (status, requests) in [(422, 4), (500, 9)] {
-        let service = FakeSpeechService::start(move |request, index| {
-            match request.field("timestamp_granularities[]") {
-                Some(_) => SpeechReply::Answer(status, "", json!({"detail": "unknown field"}).to_string()),
+        let service =
+            FakeService::start(move |request, index| match request.field("timestamp_granularities[]") {
+                Some(_) => FakeReply::new(status, "", json!({"detail": "unknown field"}).to_string()),
                 None => whole_chunk(request, index),
-            }
-        })
-        .await?;
+            })
+            .await?;
         let options = SpeechOptions { concurrency: 1, retries: 1, ..options(&service.base_url) };
         let supplied = transcribe_file(tones(6)?, options).await??;
         let segments = &supplied.transcripts[0].segments;
@@ -105,9 +104,9 @@ async fn speech_service_without_words_is_transcribed() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn speech_service_with_words_is_not_called_without() -> Result<()> {
-    let service = FakeSpeechService::start(|request, index| match index {
+    let service = FakeService::start(|request, index| match index {
         0 => timed_chunk(request, index),
-        _ => SpeechReply::Answer(500, "", String::new()),
+        _ => FakeReply::new(500, "", ""),
     })
     .await?;
     let options = SpeechOptions { concurrency: 1, retries: 1, ..options(&service.base_url) };
@@ -121,8 +120,8 @@ async fn speech_service_with_words_is_not_called_without() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn speech_failed_chunk_is_retried_alone() -> Result<()> {
     for concurrency in [1, 3] {
-        let service = FakeSpeechService::start(|request, index| match index {
-            2 => SpeechReply::Answer(503, "", "<html>busy</html>".to_owned()),
+        let service = FakeService::start(|request, index| match index {
+            2 => FakeReply::new(503, "", "<html>busy</html>"),
             _ => whole_chunk(request, index),
         })
         .await?;
@@ -140,8 +139,8 @@ async fn speech_failed_chunk_is_retried_alone() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn speech_retry_after_delays_all_chunks() -> Result<()> {
-    let service = FakeSpeechService::start(|request, index| match index {
-        1 => SpeechReply::Answer(429, "retry-after: 1\r\n", "{}".to_owned()),
+    let service = FakeService::start(|request, index| match index {
+        1 => FakeReply::new(429, "retry-after: 1\r\n", "{}"),
         _ => whole_chunk(request, index),
     })
     .await?;
@@ -158,13 +157,13 @@ async fn speech_retry_after_delays_all_chunks() -> Result<()> {
 async fn speech_service_without_timestamps_gets_short_chunks() -> Result<()> {
     // One service rejects the format with timestamps, the other one ignores it.
     for is_rejected in [true, false] {
-        let service = FakeSpeechService::start(move |request, index| {
+        let service = FakeService::start(move |request, index| {
             match (is_rejected, request.field("response_format").as_deref()) {
                 (true, Some("verbose_json")) => {
                     let error = json!({"error": {"param": "response_format", "code": "unsupported_value"}});
-                    SpeechReply::Answer(400, "", error.to_string())
+                    FakeReply::new(400, "", error.to_string())
                 }
-                _ => SpeechReply::json(&json!({"text": format!(" Part {index}.")})),
+                _ => FakeReply::json(&json!({"text": format!(" Part {index}.")})),
             }
         })
         .await?;
@@ -187,8 +186,8 @@ async fn speech_service_without_timestamps_gets_short_chunks() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn speech_single_odd_response_is_not_remembered() -> Result<()> {
-    let service = FakeSpeechService::start(|request, index| match index {
-        0 => SpeechReply::json(&json!({"text": "All of it.", "segments": []})),
+    let service = FakeService::start(|request, index| match index {
+        0 => FakeReply::json(&json!({"text": "All of it.", "segments": []})),
         _ => whole_chunk(request, index),
     })
     .await?;
@@ -209,9 +208,9 @@ async fn speech_single_odd_response_is_not_remembered() -> Result<()> {
 async fn speech_short_video_overtakes_long_one() -> Result<()> {
     let (permits, waiting) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
     let (shared_permits, arrived) = (Arc::clone(&permits), Arc::clone(&waiting));
-    let service = FakeSpeechService::start(move |request, index| {
+    let service = FakeService::start(move |request, index| {
         arrived.add_permits(1);
-        SpeechReply::Gated(Arc::clone(&shared_permits), Box::new(whole_chunk(request, index)))
+        FakeReply::Gated(Arc::clone(&shared_permits), Box::new(whole_chunk(request, index)))
     })
     .await?;
     let options = options(&service.base_url);
@@ -256,7 +255,7 @@ impl SupplyMonitor for ChunkStarts {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn speech_ffmpeg_reads_file_from_start() -> Result<()> {
-    let service = FakeSpeechService::start(whole_chunk).await?;
+    let service = FakeService::start(whole_chunk).await?;
     let folder = TempDir::new()?;
     // Where the system does not reopen a file that is a program's input, the bytes read from it are lost.
     let program = folder.path().join("ffmpeg");
@@ -271,7 +270,7 @@ async fn speech_ffmpeg_reads_file_from_start() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn speech_other_language_fails_after_first_chunk() -> Result<()> {
-    let service = FakeSpeechService::start(whole_chunk).await?;
+    let service = FakeService::start(whole_chunk).await?;
     let proxy = video(tones(10)?)?;
     let transcriber = transcriber(&proxy, options(&service.base_url))?;
     let error = transcribe(&transcriber, Some("fr"), Arc::new(RecordedStages::default()))

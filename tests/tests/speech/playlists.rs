@@ -15,12 +15,12 @@ use upstream_reqwest::{SpeechOptions, SpeechToText, XCaptions, XOptions};
 use verbatim::SystemClock;
 use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 
-use super::{
-    fixture::{RecordedStages, TIMEOUT, options},
-    service::{FakeSpeechService, SpeechReply},
-    sounds::python,
+use super::fixture::{RecordedStages, TIMEOUT, options};
+use crate::{
+    install::installed,
+    service::fake::{FakeReply, FakeService},
+    social::{read_recording, supplier_calls},
 };
-use crate::social::{read_recording, supplier_calls};
 
 const POST: &str = "/i/api/graphql/2ICDjqPd81tulZcYrtpTuQ/TweetResultByRestId";
 const VIDEO: &str = "1990000000000000001";
@@ -55,7 +55,7 @@ type PlaylistFile = (String, Vec<u8>);
 /// Audio that ffmpeg splits into parts: the playlist and all files.
 fn parts() -> Result<(String, Vec<PlaylistFile>)> {
     // Installs ffmpeg if it is missing.
-    python()?;
+    installed("speech")?;
     let folder = TempDir::new()?;
     let tones = format!("aevalsrc=0.3*sin(440*2*PI*t)*lt(mod(t\\,2)\\,1.5):s=16000:d={SECONDS}");
     let form = [
@@ -134,8 +134,8 @@ async fn transcribe(
     Ok(transcriber.supply(request, Arc::new(RecordedStages::default())).await)
 }
 
-async fn service() -> Result<FakeSpeechService> {
-    FakeSpeechService::start(|_, _| SpeechReply::transcription(&[(0.0, 1.4, "the quick brown fox")])).await
+async fn service() -> Result<FakeService> {
+    FakeService::start(|_, _| FakeReply::transcription(&[(0.0, 1.4, "the quick brown fox")])).await
 }
 
 #[tokio::test(flavor = "multi_thread")]

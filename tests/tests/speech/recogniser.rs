@@ -8,7 +8,7 @@ use std::{
 use anyhow::{Context as _, Result};
 use serde_json::Value;
 
-use super::sounds::python;
+use crate::install::installed;
 
 /// A running service; drop stops it.
 pub(super) struct SpeechRecognizer {
@@ -20,7 +20,7 @@ pub(super) struct SpeechRecognizer {
 impl SpeechRecognizer {
     pub(super) fn start() -> Result<Self> {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/speech/recogniser.py");
-        let mut command = Command::new(python()?);
+        let mut command = Command::new(installed("speech")?);
         let mut child = command.arg(script).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let lines = BufReader::new(child.stdout.take().context("no pipe")?).lines();
         let mut recognizer = Self { child, lines, base_url: String::new() };

@@ -1,31 +1,15 @@
 //! Media files made by ffmpeg: synthesized speech, and tones.
 
-use std::{
-    fs,
-    path::PathBuf,
-    process::{Command, Stdio},
-    sync::OnceLock,
-};
+use std::{fs, process::Command};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
 use tempfile::TempDir;
 
-const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/speech");
-
-/// The Python that has the recognizer. The first call installs it, and ffmpeg.
-pub(super) fn python() -> Result<&'static PathBuf> {
-    static PYTHON: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let installed = PYTHON.get_or_init(|| {
-        let output = Command::new(format!("{FOLDER}/install.sh")).stderr(Stdio::inherit()).output().ok()?;
-        let path = String::from_utf8(output.stdout).ok()?;
-        output.status.success().then(|| PathBuf::from(path.trim()))
-    });
-    installed.as_ref().context("cannot install the test recognizer")
-}
+use crate::install::installed;
 
 /// The MP4 file that ffmpeg makes with these arguments.
 pub(super) fn ffmpeg(arguments: &[&str]) -> Result<Vec<u8>> {
-    python()?;
+    installed("speech")?;
     let folder = TempDir::new()?;
     let file = folder.path().join("video.mp4");
     let mut command = Command::new("ffmpeg");

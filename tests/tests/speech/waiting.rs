@@ -12,15 +12,13 @@ use tempfile::TempDir;
 use tokio::sync::Semaphore;
 use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 
-use super::{
-    cli::speech_settings,
-    fixture::TIMEOUT,
-    service::{FakeSpeechService, SeenRequest, SpeechReply},
-    sounds::tones,
-};
-use crate::server::{
-    harness::{ServerFixture, ServerReply, borrow_settings, create_keys},
-    v1::mail_client::{MailClient, create_account, remaining_credits},
+use super::{cli::speech_settings, fixture::TIMEOUT, sounds::tones};
+use crate::{
+    server::{
+        harness::{ServerFixture, ServerReply, borrow_settings, create_keys},
+        v1::mail_client::{MailClient, create_account, remaining_credits},
+    },
+    service::fake::{FakeReply, FakeService, SeenRequest},
 };
 
 const VIDEO: &str = "dyke-walk-0";
@@ -42,13 +40,13 @@ fn platform() -> Result<ReplayProxy> {
 }
 
 /// A service that transcribes each chunk once it has a permit.
-async fn service(permits: &Arc<Semaphore>) -> Result<FakeSpeechService> {
+async fn service(permits: &Arc<Semaphore>) -> Result<FakeService> {
     let permits = Arc::clone(permits);
     let script = move |request: &SeenRequest, index: usize| {
-        let chunk_reply = SpeechReply::transcription(&[(0.0, request.seconds(), &format!("part {index}"))]);
-        SpeechReply::Gated(Arc::clone(&permits), Box::new(chunk_reply))
+        let chunk_reply = FakeReply::transcription(&[(0.0, request.seconds(), &format!("part {index}"))]);
+        FakeReply::Gated(Arc::clone(&permits), Box::new(chunk_reply))
     };
-    FakeSpeechService::start(script).await
+    FakeService::start(script).await
 }
 
 /// A server that transcribes there in five successive chunks and whose callers wait for 300 ms.
@@ -56,7 +54,7 @@ fn serve(
     data: &TempDir,
     temporary: &TempDir,
     proxy: &ReplayProxy,
-    service: &FakeSpeechService,
+    service: &FakeService,
 ) -> Result<ServerFixture> {
     let mut settings = speech_settings(proxy, &service.base_url, temporary);
     for (name, value) in [
@@ -72,7 +70,7 @@ fn serve(
 }
 
 /// Waits until the service has received this many chunks.
-async fn wait_for_chunks(service: &FakeSpeechService, parts: usize) -> Result<()> {
+async fn wait_for_chunks(service: &FakeService, parts: usize) -> Result<()> {
     let deadline = Instant::now() + TIMEOUT;
     while service.requests().len() < parts {
         ensure!(Instant::now() < deadline, "the service received {} chunks", service.requests().len());
@@ -110,7 +108,6 @@ async fn lookup_repeated_joins_flight_and_pays_once() -> Result<()> {
     let permits = Arc::new(Semaphore::new(0));
     let (proxy, service) = (platform()?, service(&permits).await?);
     let (data, temporary) = (TempDir::new()?, TempDir::new()?);
-    let mut outbox = MailClient::new(&data);
     let server = serve(&data, &temporary, &proxy, &service)?;
     let keys = create_keys(&data, 2)?;
     let path = format!("/api/transcript?v={VIDEO}");
@@ -129,7 +126,7 @@ async fn lookup_repeated_joins_flight_and_pays_once() -> Result<()> {
     assert_eq!((&repeated["key"]["used"], &other["key"]["used"]), (&json!(1), &json!(0)));
 
     // The v1 API has status 500 with the wait in its message; there `Retry-After` belongs to 429.
-    let key = create_account(&server, &mut outbox, "ann@example.org").await?;
+    let key = create_account(&server, &mut MailClient::new(&data), "ann@example.org").await?;
     let v1 = format!("/api/v1/transcript?video_id={VIDEO}");
     let refused = server.get_as(&key, &v1).await?;
     assert_eq!((refused.status, refused.header("retry-after")), (StatusCode::INTERNAL_SERVER_ERROR, ""));
@@ -157,12 +154,12 @@ async fn lookup_failed_transcription_is_reported_and_refunded() -> Result<()> {
     let held = Arc::clone(&permits);
     let script = move |request: &SeenRequest, index: usize| {
         let chunk_reply = match index {
-            0 => SpeechReply::Answer(500, "", String::new()),
-            _ => SpeechReply::transcription(&[(0.0, request.seconds(), "sheep")]),
+            0 => FakeReply::new(500, "", ""),
+            _ => FakeReply::transcription(&[(0.0, request.seconds(), "sheep")]),
         };
-        SpeechReply::Gated(Arc::clone(&held), Box::new(chunk_reply))
+        FakeReply::Gated(Arc::clone(&held), Box::new(chunk_reply))
     };
-    let (proxy, service) = (platform()?, FakeSpeechService::start(script).await?);
+    let (proxy, service) = (platform()?, FakeService::start(script).await?);
     let (data, temporary) = (TempDir::new()?, TempDir::new()?);
     let server = serve(&data, &temporary, &proxy, &service)?;
     let key = create_keys(&data, 1)?.remove(0);
@@ -185,7 +182,7 @@ async fn poll_until_chunks(
     server: &ServerFixture,
     key: &str,
     path: &str,
-    service: &FakeSpeechService,
+    service: &FakeService,
     parts: usize,
 ) -> Result<()> {
     let deadline = Instant::now() + TIMEOUT;

@@ -15,10 +15,12 @@ use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 
 use super::{
     fixture::{RecordedStages, TIMEOUT, options},
-    service::{FakeSpeechService, SpeechReply},
     sounds::tones,
 };
-use crate::social::supplier_calls;
+use crate::{
+    service::fake::{FakeReply, FakeService},
+    social::supplier_calls,
+};
 
 const VIDEO: &str = "dyke-walk-0";
 const FILES: &str = "rr1---sn-a.googlevideo.com";
@@ -37,10 +39,9 @@ async fn transcribe(
     let file = Rule::get(FILES, "/videoplayback").respond(ReplayResponse::bytes("audio/mp4", tones(4)?));
     let script = Script::new().rule(player_rule.respond(ReplayResponse::json(&player))).rule(file);
     let proxy = ReplayProxy::start(script)?;
-    let service = FakeSpeechService::start(|_, _| {
-        SpeechReply::transcription(&[(0.0, 1.5, " Sheep."), (2.0, 3.5, " Grass.")])
-    })
-    .await?;
+    let service =
+        FakeService::start(|_, _| FakeReply::transcription(&[(0.0, 1.5, " Sheep."), (2.0, 3.5, " Grass.")]))
+            .await?;
     let http = supplier_calls::http(&proxy)?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
     let videos = YouTubeCaptions::new(Arc::clone(&http), YouTubeOptions::default(), Arc::clone(&clock));

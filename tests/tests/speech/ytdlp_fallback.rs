@@ -15,10 +15,12 @@ use verbatim_tests::{
 
 use super::{
     fixture::{REEL, RecordedStages, options, transcribe},
-    service::{FakeSpeechService, SpeechReply},
     sounds::tones,
 };
-use crate::social::{read_recording, supplier_calls};
+use crate::{
+    service::fake::{FakeReply, FakeService},
+    social::{read_recording, supplier_calls},
+};
 
 const FILES: &str = "instagram.fams1-1.fna.fbcdn.net";
 const FILE: &str = "/o1/v/t2/f2/m86/reel.mp4";
@@ -50,7 +52,7 @@ fn write_program(folder: &TempDir, host: &str) -> Result<std::path::PathBuf> {
 /// Speech-to-text for the platform that falls back to that program.
 fn transcriber(
     proxy: &ReplayProxy,
-    service: &FakeSpeechService,
+    service: &FakeService,
     folder: &TempDir,
     host: &str,
 ) -> Result<SpeechToText> {
@@ -65,8 +67,7 @@ fn transcriber(
 #[tokio::test(flavor = "multi_thread")]
 async fn speech_page_without_media_falls_back_to_ytdlp() -> Result<()> {
     let service =
-        FakeSpeechService::start(|_, _| SpeechReply::transcription(&[(0.0, 1.4, "the quick brown fox")]))
-            .await?;
+        FakeService::start(|_, _| FakeReply::transcription(&[(0.0, 1.4, "the quick brown fox")])).await?;
     let (proxy, folder) = (platform(ReplayResponse::bytes("text/html", "<html></html>"))?, TempDir::new()?);
     let transcriber = transcriber(&proxy, &service, &folder, FILES)?;
     let supplied = transcribe(&transcriber, None, Arc::new(RecordedStages::default())).await??;
@@ -81,8 +82,7 @@ async fn speech_page_without_media_falls_back_to_ytdlp() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn speech_platform_media_is_preferred_to_ytdlp() -> Result<()> {
     let service =
-        FakeSpeechService::start(|_, _| SpeechReply::transcription(&[(0.0, 1.4, "the quick brown fox")]))
-            .await?;
+        FakeService::start(|_, _| FakeReply::transcription(&[(0.0, 1.4, "the quick brown fox")])).await?;
     let (proxy, folder) = (platform(read_recording("instagram", "pages/reel.html")?)?, TempDir::new()?);
     let transcriber = transcriber(&proxy, &service, &folder, FILES)?;
     let supplied = transcribe(&transcriber, None, Arc::new(RecordedStages::default())).await??;
@@ -93,8 +93,7 @@ async fn speech_platform_media_is_preferred_to_ytdlp() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn speech_foreign_media_address_is_not_requested() -> Result<()> {
     let service =
-        FakeSpeechService::start(|_, _| SpeechReply::transcription(&[(0.0, 1.4, "the quick brown fox")]))
-            .await?;
+        FakeService::start(|_, _| FakeReply::transcription(&[(0.0, 1.4, "the quick brown fox")])).await?;
     for host in ["evil.example", "127.0.0.1", "169.254.169.254", "fbcdn.net.evil.example"] {
         let (proxy, folder) =
             (platform(ReplayResponse::bytes("text/html", "<html></html>"))?, TempDir::new()?);

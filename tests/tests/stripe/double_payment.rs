@@ -65,13 +65,13 @@ async fn session_paid_during_next_order_stays_only_one() {
 }
 
 /// A fixture with two paid subscriptions, of which the first one is the account's plan.
-async fn start_with_two_subscriptions() -> (StripeFixture, String, String) {
+/// The month of the second one begins at this time, in seconds.
+async fn start_with_two_subscriptions(second_paid_s: i64) -> (StripeFixture, String, String) {
     let fixture = StripeFixture::start().await;
     fixture.subscribe("order-1", Plan::Starter).await;
     fixture.subscribe("order-2", Plan::Pro).await;
     // The second checkout expired the first session. The first one is paid all the same.
-    let now = now_s();
-    let (one, two) = (fixture.stripe.pay("order-1", now), fixture.stripe.pay("order-2", now));
+    let (one, two) = (fixture.stripe.pay("order-1", now_s()), fixture.stripe.pay("order-2", second_paid_s));
     fixture.deliver(one).await;
     fixture.deliver(two).await;
     let [one, two] = ["order-1", "order-2"].map(|order| fixture.stripe.payment(order));
@@ -80,7 +80,7 @@ async fn start_with_two_subscriptions() -> (StripeFixture, String, String) {
 
 #[tokio::test]
 async fn two_paid_subscriptions_are_both_fulfilled() {
-    let (fixture, _, two) = start_with_two_subscriptions().await;
+    let (fixture, _, two) = start_with_two_subscriptions(now_s()).await;
     let account = fixture.account().await;
     assert_eq!((account.plan, account.paid.map(|paid| paid.credits)), (Plan::Starter, Some(2_000)));
     assert_eq!(fixture.purchased().await, 10_000, "the second payment must become credits");
@@ -97,7 +97,7 @@ async fn two_paid_subscriptions_are_both_fulfilled() {
 
 #[tokio::test]
 async fn refund_of_one_subscription_keeps_other() {
-    let (fixture, one, _) = start_with_two_subscriptions().await;
+    let (fixture, one, _) = start_with_two_subscriptions(now_s()).await;
     fixture.deliver(fixture.stripe.refund(&one, 900)).await;
     let account = fixture.account().await;
     assert_eq!((account.plan, account.paid, fixture.purchased().await), (Plan::Free, None, 10_000));
@@ -108,6 +108,18 @@ async fn refund_of_one_subscription_keeps_other() {
     let account = fixture.account().await;
     assert_eq!((account.plan, account.paid.map(|paid| paid.credits)), (Plan::Pro, Some(10_000)));
     assert_eq!((account.subscription, fixture.purchased().await), (Some(subscription), 10_000));
+}
+
+#[tokio::test]
+async fn refund_of_earlier_month_revokes_its_lasting_credits() {
+    let started_s = now_s() - MONTH_S - 60;
+    let (fixture, _, earlier) = start_with_two_subscriptions(started_s).await;
+    let subscription = fixture.stripe.subscription("order-2");
+    fixture.deliver(fixture.stripe.renew(&subscription, started_s + MONTH_S, true)).await;
+    assert_eq!(fixture.purchased().await, 20_000);
+    fixture.deliver(fixture.stripe.refund(&earlier, 2_900)).await;
+    assert_eq!(fixture.purchased().await, 10_000);
+    assert_eq!(fixture.order("order-2").await.state, OrderState::Refunded);
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use transcript_core::{
-    ErrorKind,
+    ErrorKind, Timestamp,
     accounts::{
         OrderState,
         payments::{WebhookOutcome, WebhookRequest},
@@ -137,6 +137,12 @@ async fn sweep_finds_refunds_and_disputes_without_events() {
     fixture.payments.reconcile_refunds(Some(next)).await.unwrap();
     fixture.payments.reconcile_refunds(None).await.unwrap();
     assert_eq!(fixture.purchased().await, 2_500);
+    // The clock was a day ahead, and was corrected since.
+    fixture.stripe.refund(&fixture.stripe.payment("order-3"), 600);
+    let ahead = Timestamp::from_millis((now_s() + 86_400) * 1_000);
+    let next = fixture.payments.reconcile_refunds(Some(ahead)).await.unwrap();
+    assert!(next < ahead);
+    assert_eq!(fixture.purchased().await, 2_000, "half of the third order was refunded");
     // While Stripe is unavailable the sweep position does not advance.
     fixture.stripe.set_away(true);
     assert_eq!(

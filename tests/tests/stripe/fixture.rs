@@ -16,10 +16,8 @@ use transcript_core::{
             BuyOutcome, Pack, PaymentDeps, Payments, SubscribeOutcome, WebhookOutcome, WebhookRequest,
         },
     },
-    directory::{
-        Account, AccountRef, Directory, NewKeyRecord, Plan, RedeemOutcome, RedeemRequest, VerificationToken,
-    },
-    ids::{AccountId, KeyId, OrderId, WalletId},
+    directory::{Account, AccountRef, Directory, Plan},
+    ids::{AccountId, OrderId, WalletId},
     ledger::{Ledger, Pool, Terms},
     memory::{MemoryDirectory, MemoryLedger, MemoryOrders, MemoryRateLimiter},
 };
@@ -27,14 +25,8 @@ use upstream_reqwest::{StripeOptions, StripeProvider};
 use verbatim::SystemClock;
 
 use super::fake::{FakeEvent, FakeStripe, KEY, SECRET};
-
-/// Prices of the plans for sale.
-pub(crate) fn plans() -> PlanTable {
-    let mut plans = PlanTable::default();
-    plans.starter.price_cents = Some(900);
-    plans.pro.price_cents = Some(2_900);
-    plans
-}
+pub(crate) use crate::payments::fixture::plans;
+use crate::payments::fixture::register;
 
 /// Our client for a Stripe at this URL.
 pub(crate) fn checkout(url: &str) -> StripeProvider {
@@ -87,7 +79,7 @@ impl StripeFixture {
             Arc::<MemoryDirectory>::default(),
             Arc::<MemoryLedger>::default(),
         );
-        register(&directory, clock.now()).await;
+        register(&directory, "account-ann", clock.now()).await;
         let deps = PaymentDeps {
             orders: Arc::clone(&orders) as _,
             directory: Arc::clone(&directory) as _,
@@ -162,19 +154,4 @@ impl StripeFixture {
         let terms = Terms { pools: vec![Pool::Purchased], resets_at: None };
         self.ledger.balance(&WalletId::new("purse"), &terms).await.unwrap().pools[0].granted
     }
-}
-
-async fn register(directory: &MemoryDirectory, now: Timestamp) {
-    let expires_at = now.plus(Duration::from_secs(60));
-    let token =
-        VerificationToken { digest: vec![1; 32], email: "ann@example.org".to_owned(), expires_at, now };
-    directory.put_token(token).await.unwrap();
-    let redeem = RedeemRequest {
-        digest: vec![1; 32],
-        confirmed: true,
-        new_account: AccountId::new("account-ann"),
-        new_wallet: WalletId::new("purse"),
-        key: NewKeyRecord { id: KeyId::new("key"), digest: vec![2; 32], hint: "vba_".to_owned(), now },
-    };
-    assert!(matches!(directory.redeem(redeem).await.unwrap(), RedeemOutcome::Issued { first: true, .. }));
 }

@@ -8,7 +8,7 @@ use transcript_core::{
 use verbatim::SystemClock;
 
 use super::{
-    fake::{MONTH_S, now_s},
+    fake::{FakeEvent, MONTH_S, now_s},
     fixture::StripeFixture,
 };
 
@@ -135,6 +135,38 @@ async fn plan_refunds_and_disputes_reduce_credits() {
     assert!(fixture.account().await.blocked);
     fixture.deliver(fixture.stripe.dispute(&payment, "lost")).await;
     assert_eq!(effective_plan(&fixture.account().await), (Plan::Free, PlanState::Free, 200));
+}
+
+#[tokio::test]
+async fn refund_and_dispute_of_earlier_month_are_recorded() {
+    for has_events in [true, false] {
+        let fixture = StripeFixture::start().await;
+        fixture.subscribe("order-1", Plan::Pro).await;
+        let started_s = now_s() - MONTH_S - 60;
+        fixture.deliver(fixture.stripe.pay("order-1", started_s)).await;
+        let payment = fixture.stripe.payment("order-1");
+        let subscription = fixture.stripe.subscription("order-1");
+        fixture.deliver(fixture.stripe.renew(&subscription, started_s + MONTH_S, true)).await;
+        let renewed = fixture.account().await;
+        let reconcile = async |events: Vec<FakeEvent>| match has_events {
+            true => fixture.deliver(events).await,
+            false => {
+                fixture.payments.reconcile_refunds(None).await.unwrap();
+            }
+        };
+        reconcile(fixture.stripe.refund(&payment, 290)).await;
+        let order = fixture.order("order-1").await;
+        assert_eq!((order.state, order.returned_minor), (OrderState::Refunded, 290));
+        assert_eq!(fixture.account().await, renewed, "the present month was not refunded");
+        for status in ["under_review", "lost"] {
+            reconcile(fixture.stripe.dispute(&payment, status)).await;
+            let account = fixture.account().await;
+            assert!(account.blocked, "{status}");
+            assert_eq!(fixture.order("order-1").await.state, OrderState::Disputed);
+            assert_eq!((effective_plan(&account), account.paid), (effective_plan(&renewed), renewed.paid));
+        }
+        assert_eq!(fixture.order("order-1").await.refunded_credits.last(), Some(&10_000));
+    }
 }
 
 #[tokio::test]

@@ -2,22 +2,17 @@
 //! responses of the fake, and Stripe's library and our code accept each other's signatures.
 
 use std::{
-    io::{BufRead, BufReader, Write},
-    path::PathBuf,
+    io::{BufRead, BufReader},
     process::{Child, Command, Stdio},
-    sync::OnceLock,
 };
 
-use anyhow::{Context as _, Result, ensure};
-use bytes::Bytes;
-use http::{Method, Request};
-use http_body_util::{BodyExt, Full};
-use hyper_util::{client::legacy::Client, rt::TokioExecutor};
+use anyhow::{Context as _, Result};
+use http::Method;
 use serde_json::{Value, json};
 use transcript_core::{
     Clock, Timestamp,
     accounts::{
-        Order, OrderItem, OrderState,
+        Order, OrderItem,
         payments::{CheckoutRequest, PaymentProvider, ProviderObject, WebhookOutcome, WebhookRequest},
     },
     directory::Plan,
@@ -29,65 +24,53 @@ use super::{
     fake::{FakeEvent, FakeExchange, KEY, SECRET, now_s, sign},
     fixture::{StripeFixture, checkout},
 };
-
-const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/stripe");
-
-/// The folder of Stripe's tools. The first call installs them.
-fn tools() -> Result<&'static PathBuf> {
-    static TOOLS: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let installed = TOOLS.get_or_init(|| {
-        let output = Command::new(format!("{FOLDER}/install.sh")).stderr(Stdio::inherit()).output().ok()?;
-        let path = String::from_utf8(output.stdout).ok()?;
-        output.status.success().then(|| PathBuf::from(path.trim()))
-    });
-    installed.as_ref().context("cannot install Stripe's tools")
-}
+use crate::{
+    install::installed,
+    payments::fixture::open_order,
+    server::harness::{run_ok, send_once_with},
+};
 
 /// Runs Stripe's library; returns its output, or an error if it fails.
 pub(crate) fn python(arguments: &[&str], input: &[u8]) -> Result<String> {
-    let mut command = Command::new(tools()?.join("venv/bin/python"));
-    command.arg(format!("{FOLDER}/tools.py")).args(arguments);
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-    child.stdin.take().context("no input")?.write_all(input)?;
-    let output = child.wait_with_output()?;
-    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Ok(String::from_utf8(output.stdout)?)
+    let mut command = Command::new(installed("stripe")?.join("venv/bin/python"));
+    command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/stripe/tools.py")).args(arguments);
+    run_ok(command, input)
 }
 
 /// The stateless stripe-mock. Drop stops it.
 struct StripeMock {
     child: Child,
-    url: String,
+    address: String,
 }
 
 impl StripeMock {
     fn start() -> Result<Self> {
-        let mut command = Command::new(tools()?.join("bin/stripe-mock"));
+        let mut command = Command::new(installed("stripe")?.join("bin/stripe-mock"));
         command.args(["-http-addr", "127.0.0.1:0", "-https-addr", "127.0.0.1:0", "-strict-version-check"]);
         let mut child = command.stdout(Stdio::piped()).spawn()?;
         let mut lines = BufReader::new(child.stdout.take().context("no output")?).lines();
-        let url = lines.by_ref().map_while(Result::ok).find_map(|line| {
-            line.strip_prefix("Listening for HTTP at address: ").map(|address| format!("http://{address}"))
-        });
+        let address = lines
+            .by_ref()
+            .map_while(Result::ok)
+            .find_map(|line| line.strip_prefix("Listening for HTTP at address: ").map(str::to_owned));
         // The process stops when its output is not read.
         std::thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
-        Ok(Self { child, url: url.context("stripe-mock did not start")? })
+        Ok(Self { child, address: address.context("stripe-mock did not start")? })
     }
 
     /// Sends a request; returns the status and the body.
     async fn send(&self, method: &Method, path: &str, fields: &str) -> Result<(u16, Value)> {
-        let query = if *method == Method::GET { format!("?{fields}") } else { String::new() };
-        let body = if *method == Method::GET { String::new() } else { fields.to_owned() };
-        let request = Request::builder()
-            .method(method)
-            .uri(format!("{}{path}{query}", self.url))
-            .header("authorization", format!("Bearer {KEY}"))
-            .header("stripe-version", "2026-08-26.dahlia")
-            .header("content-type", "application/x-www-form-urlencoded")
-            .body(Full::new(Bytes::from(body)))?;
-        let response = Client::builder(TokioExecutor::new()).build_http().request(request).await?;
-        let status = response.status().as_u16();
-        Ok((status, serde_json::from_slice(&response.into_body().collect().await?.to_bytes())?))
+        let (path, body) = match *method == Method::GET {
+            true => (format!("{path}?{fields}"), String::new()),
+            false => (path.to_owned(), fields.to_owned()),
+        };
+        let headers = [
+            ("authorization", &*format!("Bearer {KEY}")),
+            ("stripe-version", "2026-08-26.dahlia"),
+            ("content-type", "application/x-www-form-urlencoded"),
+        ];
+        let reply = send_once_with(&self.address, method.clone(), &path, &headers, body).await?;
+        Ok((reply.status.as_u16(), reply.json()))
     }
 }
 
@@ -168,7 +151,7 @@ async fn idempotency_key_belongs_to_one_request() {
 
 #[tokio::test]
 async fn fake_responses_match_api_description() -> Result<()> {
-    let spec = tools()?.join("spec3.json").display().to_string();
+    let spec = installed("stripe")?.join("spec3.json").display().to_string();
     let shapes = |exchanges: &[Value]| python(&["shapes", &spec], &serde_json::to_vec(exchanges)?);
     let exchange_json = |exchange: &FakeExchange| json!({ "method": exchange.method.as_str(), "path": exchange.path, "answer": exchange.answer });
     let all = all_exchanges().await;
@@ -186,28 +169,15 @@ async fn fake_responses_match_api_description() -> Result<()> {
 }
 
 fn sale(item: OrderItem) -> CheckoutRequest {
-    let order = Order {
-        id: OrderId::new("order-1"),
-        version: 1,
-        account: AccountId::new("account-ann"),
-        item,
-        credits: 1_000,
-        amount_minor: 1_200,
-        currency: "usd".to_owned(),
-        state: OrderState::Open,
-        payment: None,
-        refunded_credits: Vec::new(),
-        returned_minor: 0,
-        language: None,
-        created_at: Timestamp::from_millis(0),
-    };
+    let order = open_order("order-1", AccountId::new("account-ann"), Timestamp::from_millis(0));
+    let order = Order { item, ..order };
     CheckoutRequest { order, email: "ann@example.org".to_owned(), customer: None, subscription: None }
 }
 
 #[tokio::test]
 async fn stripe_mock_responses_are_readable() -> Result<()> {
     let mock = StripeMock::start()?;
-    let checkout = checkout(&mock.url);
+    let checkout = checkout(&format!("http://{}", mock.address));
     for item in [OrderItem::Pack("1k".to_owned()), OrderItem::Plan(Plan::Starter)] {
         let page = checkout.create_checkout(sale(item)).await?;
         assert!(page.url.starts_with("https://"), "{}", page.url);

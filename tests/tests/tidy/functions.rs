@@ -3,7 +3,7 @@
 use anyhow::Result;
 use proc_macro2::Span;
 use syn::{
-    Attribute, Block, ImplItemFn, ItemFn, ItemMod, Meta, Token, TraitItemFn,
+    Attribute, Block, ImplItemFn, Item, ItemFn, ItemMod, Meta, Token, TraitItemFn,
     punctuated::Punctuated,
     visit::{self, Visit},
 };
@@ -26,6 +26,19 @@ pub(super) fn is_test_only(attributes: &[Attribute]) -> bool {
             || attribute.path().is_ident("cfg")
                 && attribute.parse_args::<Meta>().is_ok_and(|cfg| requires_test(&cfg))
     })
+}
+
+/// The attributes of an item, if items of its kind may be for test builds only.
+pub(super) fn attributes(item: &Item) -> &[Attribute] {
+    match item {
+        Item::Fn(item) => &item.attrs,
+        Item::Mod(item) => &item.attrs,
+        Item::Use(item) => &item.attrs,
+        Item::Impl(item) => &item.attrs,
+        Item::Struct(item) => &item.attrs,
+        Item::Macro(item) => &item.attrs,
+        _ => &[],
+    }
 }
 
 /// Whether a condition is `test`, or `all(…)` with it.

@@ -10,7 +10,7 @@ use syn::{
 
 use super::{
     SourceFile, Violation,
-    functions::{is_test_only, parse},
+    functions::{attributes, is_test_only, parse},
     none,
     purity::{imports, line, test_modules},
     tree,
@@ -55,6 +55,7 @@ const CORE: CrateLayers = CrateLayers {
             "display",
             "error",
             "failure_log",
+            "headers",
             "hex",
             "ids",
             "keyed_digest",
@@ -115,16 +116,7 @@ impl ImportVisitor<'_> {
 
 impl<'ast> Visit<'ast> for ImportVisitor<'_> {
     fn visit_item(&mut self, item: &'ast Item) {
-        let attributes = match item {
-            Item::Fn(item) => &item.attrs,
-            Item::Mod(item) => &item.attrs,
-            Item::Use(item) => &item.attrs,
-            Item::Impl(item) => &item.attrs,
-            Item::Struct(item) => &item.attrs,
-            Item::Macro(item) => &item.attrs,
-            _ => &Vec::new(),
-        };
-        if !is_test_only(attributes) {
+        if !is_test_only(attributes(item)) {
             visit::visit_item(self, item);
         }
     }

@@ -1,9 +1,8 @@
 //! What the ledger and the rate limits are compared with shares no arithmetic with them.
 
 use anyhow::Result;
-use proc_macro2::TokenStream;
 
-use super::{SourceFile, Violation, check_planted, none, tree, vocabulary::identifiers};
+use super::{SourceFile, Violation, check_planted, none, tree, vocabulary::check_identifiers};
 
 /// Files and folders that recompute the rules in another way.
 const ORACLES: &[&str] = &[
@@ -21,20 +20,8 @@ fn is_part_of(source: &SourceFile, oracle: &str) -> bool {
 }
 
 fn shared_arithmetic(source: &SourceFile) -> Vec<Violation> {
-    let tokens: TokenStream = match source.text.parse() {
-        Ok(tokens) => tokens,
-        Err(error) => return vec![source.violation(1, format!("no valid Rust: {error}"))],
-    };
-    let mut found = Vec::new();
-    identifiers(tokens, &mut found);
-    found
-        .into_iter()
-        .filter(|ident| SHARED.iter().any(|shared| ident == shared))
-        .map(|ident| {
-            let advice = format!("{ident}: an oracle must not use what it checks (decision 0040)");
-            source.violation(ident.span().start().line, advice)
-        })
-        .collect()
+    let advice = |name: &str| format!("{name}: an oracle must not use what it checks (decision 0040)");
+    check_identifiers(source, |name| SHARED.contains(&name).then(|| advice(name)))
 }
 
 #[test]

@@ -10,7 +10,7 @@ use syn::{
 
 use super::{
     SourceFile, Violation, check_planted,
-    functions::{is_test_only, parse},
+    functions::{attributes, is_test_only, parse},
     none, tree,
 };
 
@@ -98,15 +98,7 @@ pub(super) fn imports(tree: &UseTree, before: &str, found: &mut Vec<String>) {
 
 impl<'ast> Visit<'ast> for NameVisitor<'_> {
     fn visit_item(&mut self, item: &'ast Item) {
-        let attributes = match item {
-            Item::Fn(item) => &item.attrs,
-            Item::Mod(item) => &item.attrs,
-            Item::Use(item) => &item.attrs,
-            Item::Impl(item) => &item.attrs,
-            Item::Struct(item) => &item.attrs,
-            _ => &Vec::new(),
-        };
-        if !is_test_only(attributes) {
+        if !is_test_only(attributes(item)) {
             visit::visit_item(self, item);
         }
     }

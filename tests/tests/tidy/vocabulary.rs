@@ -106,7 +106,7 @@ fn banned(source: &SourceFile, words: &[String]) -> Vec<Violation> {
 }
 
 /// Every identifier of the tokens, in order.
-pub(super) fn identifiers(tokens: TokenStream, found: &mut Vec<Ident>) {
+fn identifiers(tokens: TokenStream, found: &mut Vec<Ident>) {
     for token in tokens {
         match token {
             TokenTree::Ident(ident) => found.push(ident),
@@ -122,21 +122,26 @@ fn is_banned_identifier(name: &str) -> bool {
         || BANNED_PARTS.iter().any(|part| name.contains(part))
 }
 
-fn banned_identifiers(source: &SourceFile) -> Vec<Violation> {
+/// A violation for each identifier of a file for which there is advice.
+pub(super) fn check_identifiers(
+    source: &SourceFile,
+    advice: impl Fn(&str) -> Option<String>,
+) -> Vec<Violation> {
     let tokens: TokenStream = match source.text.parse() {
         Ok(tokens) => tokens,
         Err(error) => return vec![source.violation(1, format!("no valid Rust: {error}"))],
     };
     let mut found = Vec::new();
     identifiers(tokens, &mut found);
-    found
-        .into_iter()
-        .filter(|ident| is_banned_identifier(&ident.to_string()))
-        .map(|ident| {
-            source
-                .violation(ident.span().start().line, format!("{ident}: see the naming rules of {GLOSSARY}"))
-        })
-        .collect()
+    let violation =
+        |ident: Ident| Some(source.violation(ident.span().start().line, advice(&ident.to_string())?));
+    found.into_iter().filter_map(violation).collect()
+}
+
+fn banned_identifiers(source: &SourceFile) -> Vec<Violation> {
+    check_identifiers(source, |name| {
+        is_banned_identifier(name).then(|| format!("{name}: see the naming rules of {GLOSSARY}"))
+    })
 }
 
 /// The types that a file makes public, with their lines.

@@ -1,9 +1,6 @@
 //! Faults of requests to TikTok: never a wrong transcript, never an endless wait.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
 use anyhow::Result;
 use upstream_reqwest::{HttpOptions, HttpTransport};
@@ -12,7 +9,9 @@ use verbatim_tests::replay::{ReplayProxy, ReplayResponse, TestAuthority, Tunnel}
 use super::{HOST, PLATFORM, VIDEO, good_captions, good_page, make, replay_script, script};
 use crate::social::{
     read_recording,
-    supplier_calls::{behind, check_failure, fetch, fetch_within, options, reason},
+    supplier_calls::{
+        behind, check_failure, check_timeout, fetch, fetch_with, fetch_within, options, reason,
+    },
 };
 
 #[tokio::test]
@@ -54,7 +53,7 @@ async fn tiktok_transient_faults_are_retried() -> Result<()> {
         ] {
             let proxy = ReplayProxy::start(script)?;
             let options = HttpOptions { retries: 2, ..options(&[&proxy], proxy.ca_file()) };
-            let outcome = fetch(&make(Arc::new(HttpTransport::new(options)?)), VIDEO, None).await?;
+            let outcome = fetch_with(make, options, VIDEO).await?;
             assert_eq!(reason(&outcome), "transcript", "after {fault:?}: {outcome:?}");
             assert_eq!(proxy.requests().len(), 3, "{fault:?}");
         }
@@ -93,13 +92,7 @@ async fn tiktok_slow_response_fails_at_timeout() -> Result<()> {
         script(vec![good_page()?], vec![ReplayResponse::never()]),
         script(vec![], vec![]).all_tunnels([Tunnel::Never]),
     ] {
-        let proxy = ReplayProxy::start(script)?;
-        let options =
-            HttpOptions { timeout: Duration::from_millis(400), ..options(&[&proxy], proxy.ca_file()) };
-        let started = Instant::now();
-        let outcome = fetch(&make(Arc::new(HttpTransport::new(options)?)), VIDEO, None).await?;
-        assert!(["timeout", "unreachable"].contains(&reason(&outcome)), "{outcome:?}");
-        assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
+        check_timeout(make, script, VIDEO).await?;
     }
     Ok(())
 }
@@ -143,12 +136,12 @@ async fn tiktok_page_without_post_is_requested_again() -> Result<()> {
     let shell = || read_recording(PLATFORM, "pages/shell.html");
     let proxy = ReplayProxy::start(script(vec![shell()?, shell()?, good_page()?], vec![good_captions()?]))?;
     let retrying = HttpOptions { retries: 2, ..options(&[&proxy], proxy.ca_file()) };
-    let outcome = fetch(&make(Arc::new(HttpTransport::new(retrying)?)), VIDEO, None).await?;
+    let outcome = fetch_with(make, retrying, VIDEO).await?;
     assert_eq!(reason(&outcome), "transcript", "{outcome:?}");
 
     let proxy = ReplayProxy::start(script(vec![shell()?], vec![]))?;
     let retrying = HttpOptions { retries: 2, ..options(&[&proxy], proxy.ca_file()) };
-    let outcome = fetch(&make(Arc::new(HttpTransport::new(retrying)?)), VIDEO, None).await?;
+    let outcome = fetch_with(make, retrying, VIDEO).await?;
     check_failure(&outcome, "unreadable")?;
     assert_eq!(proxy.requests().len(), 3);
     Ok(())

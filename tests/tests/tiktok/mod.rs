@@ -14,7 +14,7 @@ use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 
 use crate::social::{
     check_all, read_recording, start_replay,
-    supplier_calls::{CallOutcome, behind, fetch, reason},
+    supplier_calls::{CallOutcome, behind, fetch, reason, replay},
 };
 
 const PLATFORM: &str = "tiktok";
@@ -39,19 +39,14 @@ fn good_captions() -> Result<ReplayResponse> {
 
 /// A script with these responses for the page and the captions, in order.
 fn script(page: Vec<ReplayResponse>, captions: Vec<ReplayResponse>) -> Script {
-    let in_order =
-        |rule: Rule, responses: Vec<ReplayResponse>| responses.into_iter().fold(rule, Rule::respond);
     Script::new()
-        .rule(in_order(Rule::get(HOST, PAGE), page))
-        .rule(in_order(Rule::get(FILES, CAPTIONS), captions))
+        .rule(Rule::get(HOST, PAGE).respond_all(page))
+        .rule(Rule::get(FILES, CAPTIONS).respond_all(captions))
 }
 
 /// Requests [`VIDEO`] through a proxy with this script.
 async fn replay_script(script: Script) -> Result<(CallOutcome, ReplayProxy)> {
-    let proxy = ReplayProxy::start(script)?;
-    let outcome = fetch(&behind(make, &proxy)?, VIDEO, None).await?;
-    assert!(proxy.unexpected().is_empty(), "{:?}", proxy.unexpected());
-    Ok((outcome, proxy))
+    replay(make, script, VIDEO).await
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 use super::{CAPTIONS, FILES, HOST, PLATFORM, good_page, make, replay_script, script};
 use crate::social::{
     read_recording,
-    recordings::{check_metadata, check_rows, ensure_no_mismatch, read_all},
+    recordings::{check_files, check_metadata},
     supplier_calls::{behind, check_failure, fetch},
 };
 
@@ -40,14 +40,7 @@ const ROWS: &[(&str, Case)] = &[
 
 #[tokio::test]
 async fn tiktok_external_recordings_have_expected_outcomes() -> Result<()> {
-    check_rows(PLATFORM, ROWS)?;
-    let mut mismatches = Vec::new();
-    for (name, bytes, row) in read_all(PLATFORM, ROWS)? {
-        if let Err(error) = check(name, bytes, row).await {
-            mismatches.push(format!("{name}, {row:?}: {error:#}"));
-        }
-    }
-    ensure_no_mismatch(&mismatches)
+    check_files(PLATFORM, ROWS, check).await
 }
 
 /// The post that a file's name contains, or the default one.

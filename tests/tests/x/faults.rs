@@ -1,16 +1,15 @@
 //! Faults of requests to X: never a wrong transcript, never an endless wait.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
 use anyhow::Result;
 use upstream_reqwest::{HttpOptions, HttpTransport};
 use verbatim_tests::replay::{ReplayProxy, ReplayResponse, TestAuthority, Tunnel};
 
 use super::{GUEST_TOKEN, POST, VIDEO, XFixture, file, make, replay_script};
-use crate::social::supplier_calls::{behind, check_failure, fetch, fetch_within, options, reason};
+use crate::social::supplier_calls::{
+    behind, check_failure, check_timeout, fetch, fetch_within, options, reason,
+};
 
 /// A fixture in which only the syndication API returns the post, with this response.
 fn only_syndication(response: ReplayResponse) -> Result<XFixture> {
@@ -86,12 +85,35 @@ async fn x_passing_fault_is_retried_without_other_api() -> Result<()> {
         let (outcome, _) = replay_script(fixture).await?;
         assert!(["platform_fault", "unreadable"].contains(&reason(&outcome)), "{fault:?}: {outcome:?}");
     }
-    // A refusal is not repeated, and the other API decides.
+    // A refusal is not repeated.
     let fixture =
         XFixture { post: vec![ReplayResponse::status(429)], syndication: nothing(), ..XFixture::good()? };
     let (outcome, proxy) = replay_script(fixture).await?;
-    check_failure(&outcome, "removed")?;
+    check_failure(&outcome, "throttled")?;
     assert_eq!(proxy.count(|request| request.path == POST), 1);
+    Ok(())
+}
+
+/// The other API lacks posts and media that exist: only what it states about a post decides.
+#[tokio::test]
+async fn x_refusal_is_reported_if_other_api_has_no_media() -> Result<()> {
+    let bare = ReplayResponse::text(format!(
+        "{{\"__typename\":\"Tweet\",\"id_str\":\"{VIDEO}\",\"text\":\"Slack water\",\"user\":{{\"name\":\"Tide\"}}}}"
+    ));
+    let tombstone = file("posts/syndicated-tombstone.json")?;
+    for (status, other, expect) in [
+        (429, bare.clone(), "throttled"),
+        (404, bare, "stale"),
+        (404, ReplayResponse::text("{}"), "stale"),
+        (403, tombstone, "age"),
+    ] {
+        let post = vec![ReplayResponse::status(status)];
+        let fixture = XFixture { post, syndication: vec![other], ..XFixture::good()? };
+        let (outcome, _) = replay_script(fixture).await?;
+        check_failure(&outcome, expect)?;
+        // Links of such posts must not open the breaker for all.
+        assert!(outcome.err().is_some_and(|error| !error.counts_against_supplier()), "{status}");
+    }
     Ok(())
 }
 
@@ -130,13 +152,7 @@ async fn x_slow_response_fails_at_timeout() -> Result<()> {
         XFixture { captions: never(), ..XFixture::good()? }.script(),
         XFixture::good()?.script().all_tunnels([Tunnel::Never]),
     ] {
-        let proxy = ReplayProxy::start(script)?;
-        let options =
-            HttpOptions { timeout: Duration::from_millis(400), ..options(&[&proxy], proxy.ca_file()) };
-        let started = Instant::now();
-        let outcome = fetch(&make(Arc::new(HttpTransport::new(options)?)), VIDEO, None).await?;
-        assert!(["timeout", "unreachable"].contains(&reason(&outcome)), "{outcome:?}");
-        assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
+        check_timeout(make, script, VIDEO).await?;
     }
     Ok(())
 }

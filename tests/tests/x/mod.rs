@@ -14,7 +14,7 @@ use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 
 use crate::social::{
     check_all, read_recording, start_replay,
-    supplier_calls::{CallOutcome, behind, fetch, reason},
+    supplier_calls::{CallOutcome, behind, fetch, reason, replay},
 };
 
 const PLATFORM: &str = "x";
@@ -63,25 +63,20 @@ impl XFixture {
     }
 
     fn script(self) -> Script {
-        let in_order =
-            |rule: Rule, responses: Vec<ReplayResponse>| responses.into_iter().fold(rule, Rule::respond);
         Script::new().rules([
-            in_order(Rule::post(API, GUEST_TOKEN), self.guest_token),
-            in_order(Rule::get(SITE, POST), self.post),
-            in_order(Rule::get(SYNDICATION, SYNDICATED), self.syndication),
-            in_order(Rule::get(FILES, MASTER), self.master),
-            in_order(Rule::get(FILES, SUBS), self.subtitle_list),
-            in_order(Rule::get(FILES, WORDS), self.captions),
+            Rule::post(API, GUEST_TOKEN).respond_all(self.guest_token),
+            Rule::get(SITE, POST).respond_all(self.post),
+            Rule::get(SYNDICATION, SYNDICATED).respond_all(self.syndication),
+            Rule::get(FILES, MASTER).respond_all(self.master),
+            Rule::get(FILES, SUBS).respond_all(self.subtitle_list),
+            Rule::get(FILES, WORDS).respond_all(self.captions),
         ])
     }
 }
 
 /// Requests [`VIDEO`] through a proxy with these responses.
 async fn replay_script(fixture: XFixture) -> Result<(CallOutcome, ReplayProxy)> {
-    let proxy = ReplayProxy::start(fixture.script())?;
-    let outcome = fetch(&behind(make, &proxy)?, VIDEO, None).await?;
-    assert!(proxy.unexpected().is_empty(), "{:?}", proxy.unexpected());
-    Ok((outcome, proxy))
+    replay(make, fixture.script(), VIDEO).await
 }
 
 #[tokio::test]

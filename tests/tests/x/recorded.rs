@@ -4,15 +4,15 @@
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
-use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
+use verbatim_tests::replay::{ReplayResponse, Rule, Script};
 
 use super::{
     API, FILES, GUEST_TOKEN, PLATFORM, POST, SITE, SYNDICATED, SYNDICATION, VIDEO, XFixture, file, make,
     replay_script,
 };
 use crate::social::{
-    recordings::{check_metadata, check_rows, ensure_no_mismatch, read_all},
-    supplier_calls::{CallOutcome, behind, check_failure, fetch},
+    recordings::{check_files, check_metadata, read_all},
+    supplier_calls::{check_failure, replay},
 };
 
 /// Kind of a file and its expected outcome.
@@ -51,36 +51,22 @@ const ROWS: &[(&str, Case)] = &[
 
 #[tokio::test]
 async fn x_external_recordings_have_expected_outcomes() -> Result<()> {
-    check_rows(PLATFORM, ROWS)?;
     let all = read_all(PLATFORM, ROWS)?;
     let body = |name: &str| all.iter().find(|row| row.0 == name).map(|row| row.1.clone());
-    let mut mismatches = Vec::new();
-    for (name, bytes, row) in &all {
-        let result = match row {
-            Playlists => {
-                let lists = [body("hls.master.with-subs.m3u8"), body("hls.subs.m3u8")];
-                playlists(lists.into_iter().flatten().collect()).await
-            }
-            row => check(name, bytes.clone(), *row).await,
-        };
-        if let Err(error) = result {
-            mismatches.push(format!("{name}, {row:?}: {error:#}"));
+    check_files(PLATFORM, ROWS, async |name: &str, bytes: Vec<u8>, row: Case| match row {
+        Playlists => {
+            let lists = [body("hls.master.with-subs.m3u8"), body("hls.subs.m3u8")];
+            playlists(lists.into_iter().flatten().collect()).await
         }
-    }
-    ensure_no_mismatch(&mismatches)
+        row => check(name, bytes, row).await,
+    })
+    .await
 }
 
 /// The post that a file's name contains, or the default one.
 fn post_id(name: &str) -> &str {
     let is_id = |part: &&str| part.len() <= 19 && part.bytes().all(|c| c.is_ascii_digit());
     name.split('.').find(is_id).unwrap_or(VIDEO)
-}
-
-async fn fetch_scripted(script: Script, video: &str) -> Result<(CallOutcome, ReplayProxy)> {
-    let proxy = ReplayProxy::start(script)?;
-    let outcome = fetch(&behind(make, &proxy)?, video, None).await?;
-    ensure!(proxy.unexpected().is_empty(), "unexpected: {:?}", proxy.unexpected());
-    Ok((outcome, proxy))
 }
 
 fn post(body: Vec<u8>) -> Result<Script> {
@@ -93,13 +79,13 @@ fn post(body: Vec<u8>) -> Result<Script> {
 async fn check(name: &str, bytes: Vec<u8>, row: Case) -> Result<()> {
     let video = post_id(name);
     match row {
-        Fails(reason) => check_failure(&fetch_scripted(post(bytes)?, video).await?.0, reason),
+        Fails(reason) => check_failure(&replay(make, post(bytes)?, video).await?.0, reason),
         Syndicated(reason) => {
             let guest_token = Rule::post(API, GUEST_TOKEN).respond(ReplayResponse::status(429));
             let syndicated_post =
                 Rule::get(SYNDICATION, SYNDICATED).respond(ReplayResponse::bytes("application/json", bytes));
             check_failure(
-                &fetch_scripted(Script::new().rule(guest_token).rule(syndicated_post), video).await?.0,
+                &replay(make, Script::new().rule(guest_token).rule(syndicated_post), video).await?.0,
                 reason,
             )
         }
@@ -127,7 +113,7 @@ async fn plays(bytes: &[u8], video: &str, duration_ms: u64) -> Result<()> {
         .rule(Rule::get(FILES, &path).respond(file("files/master.m3u8")?))
         .rule(Rule::get(FILES, super::SUBS).respond(file("files/subs.m3u8")?))
         .rule(Rule::get(FILES, super::WORDS).respond(file("files/a.vtt")?));
-    let supplied = fetch_scripted(script, video).await?.0?;
+    let supplied = replay(make, script, video).await?.0?;
     let transcript = supplied.transcripts.first().context("no transcript")?;
     ensure!(transcript.duration_ms == Some(duration_ms), "{:?}", transcript.duration_ms);
     check_metadata(&supplied.metadata, "https://x.com/")?;
@@ -153,7 +139,7 @@ async fn playlists(lists: Vec<Vec<u8>>) -> Result<()> {
             Rule::get(FILES, &format!("/subtitles{folder}/0/KGw6GlOWXiwUxoKA.vtt"))
                 .respond(file("files/a.vtt")?),
         );
-    let (outcome, proxy) = fetch_scripted(script, VIDEO).await?;
+    let (outcome, proxy) = replay(make, script, VIDEO).await?;
     let supplied = outcome?;
     ensure!(supplied.known_tracks.len() == 1, "{:?}", supplied.known_tracks);
     ensure!(

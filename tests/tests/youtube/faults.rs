@@ -12,8 +12,11 @@ use verbatim_tests::replay::{
     ReplayProxy, ReplayResponse, Rule, Script, TestAuthority, Tunnel, recordings::Recordings,
 };
 
-use super::{behind, folder, start_replay, supplier};
-use crate::social::supplier_calls::{CallOutcome, check_failure, fetch, fetch_within, options, reason};
+use super::{PLATFORM, behind, folder, supplier};
+use crate::social::{
+    start_replay,
+    supplier_calls::{CallOutcome, check_failure, fetch, fetch_within, options, reason},
+};
 
 const HOST: &str = "www.youtube.com";
 const PLAYER: &str = "/youtubei/v1/player";
@@ -34,11 +37,9 @@ fn good_captions() -> Result<ReplayResponse> {
 
 /// A script with these responses for the player and the captions, in order.
 fn script(player: Vec<ReplayResponse>, captions: Vec<ReplayResponse>) -> Script {
-    let in_order =
-        |rule: Rule, responses: Vec<ReplayResponse>| responses.into_iter().fold(rule, Rule::respond);
     Script::new()
-        .rule(in_order(Rule::post(HOST, PLAYER), player))
-        .rule(in_order(Rule::get(HOST, CAPTIONS), captions))
+        .rule(Rule::post(HOST, PLAYER).respond_all(player))
+        .rule(Rule::get(HOST, CAPTIONS).respond_all(captions))
 }
 
 /// A script with these player responses and valid captions.
@@ -262,7 +263,7 @@ async fn youtube_endless_response_is_cut_off() -> Result<()> {
 
 #[tokio::test]
 async fn youtube_untrusted_certificate_is_rejected() -> Result<()> {
-    let (proxy, other) = (start_replay("several-tracks")?, TestAuthority::new()?);
+    let (proxy, other) = (start_replay(PLATFORM, "several-tracks")?, TestAuthority::new()?);
     let outcome = fetch(&supplier(options(&[&proxy], other.ca_file()))?, VIDEO, None).await?;
     check_failure(&outcome, "unreachable")?;
     let wrong = Tunnel::OtherCertificate("www.example.com".to_owned());
@@ -361,7 +362,7 @@ async fn youtube_other_video_response_is_rejected() -> Result<()> {
 
 #[tokio::test]
 async fn youtube_requests_look_like_official_client() -> Result<()> {
-    let proxy = start_replay("several-tracks")?;
+    let proxy = start_replay(PLATFORM, "several-tracks")?;
     assert_eq!(reason(&fetch(&behind(&proxy)?, VIDEO, None).await?), "transcript");
     let requests = proxy.requests();
     let [player, captions] = requests.as_slice() else { anyhow::bail!("{requests:?}") };

@@ -4,19 +4,18 @@
 //! repository; the `INDEX.md` next to them describes each. A file without a row fails the test, and so does a row
 //! without a file.
 
-use std::{
-    collections::BTreeSet,
-    ffi::OsString,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeSet, path::Path};
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 use transcript_core::transcript::LiveStatus;
 use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 
-use super::behind;
-use crate::social::supplier_calls::{CallOutcome, check_failure, fetch};
+use super::{PLATFORM, behind, make};
+use crate::social::{
+    recordings::folder,
+    supplier_calls::{CallOutcome, check_failure, fetch, replay},
+};
 
 const HOST: &str = "www.youtube.com";
 const PLAYER: &str = "/youtubei/v1/player";
@@ -104,11 +103,11 @@ const ROWS: &[(&str, Case)] = &[
     ("timedtext/manual_en.srv3.xml", Words(8, "K-pop!")),
     ("timedtext/manual_zh_hant_classic.xml", Words(2, "[Herb, Software Engineer]\n本影片")),
     ("timedtext/ytt_BoldItalicUnderline.srv3.xml", Words(1, "Default \\\\b ( 1 )")),
-    ("timedtext/ytt_Colors.srv3.xml", Words(32, "Karaoke")),
-    ("timedtext/ytt_Fade.srv3.xml", Words(55, "Simple fade")),
+    ("timedtext/ytt_Colors.srv3.xml", Words(24, "Karaoke")),
+    ("timedtext/ytt_Fade.srv3.xml", Words(4, "Simple fade")),
     ("timedtext/ytt_FaultTolerance.srv3.xml", Words(3, "Text")),
     ("timedtext/ytt_Ruby.srv3.xml", Words(5, "No [ru/ル][by/ビ]")),
-    ("timedtext/ytt_TextDirection.srv3.xml", Words(21, "\\ytve")),
+    ("timedtext/ytt_TextDirection.srv3.xml", Words(14, "\\ytve")),
     ("timedtext/ytt_reference.srv3.xml", Words(53, "Bold")),
     // The reason is in Vietnamese.
     ("ytdl-core/age-restricted-vi-VN.watch.html", Fails("age")),
@@ -118,15 +117,6 @@ const ROWS: &[(&str, Case)] = &[
     ("ytdl-core/private.watch.json", Fails("private")),
     ("ytdl-core/rental.watch.html", Fails("payment")),
 ];
-
-/// The folder of the recordings; `None` if `VERBATIM_RECORDINGS` is not set.
-fn folder() -> Option<PathBuf> {
-    let named: Option<OsString> = std::env::var_os("VERBATIM_RECORDINGS");
-    if named.is_none() {
-        eprintln!("not checked: VERBATIM_RECORDINGS is not set");
-    }
-    named.map(|folder| Path::new(&folder).join("youtube"))
-}
 
 /// The names of the recordings, without the files that describe them.
 fn files(folder: &Path) -> Result<BTreeSet<String>> {
@@ -149,7 +139,7 @@ fn files(folder: &Path) -> Result<BTreeSet<String>> {
 
 #[test]
 fn youtube_external_recordings_have_rows() -> Result<()> {
-    let Some(folder) = folder() else { return Ok(()) };
+    let Some(folder) = folder(PLATFORM) else { return Ok(()) };
     let rows: BTreeSet<_> = ROWS.iter().map(|(name, _)| (*name).to_owned()).collect();
     ensure!(rows.len() == ROWS.len(), "a file has two rows");
     let files = files(&folder)?;
@@ -162,7 +152,7 @@ fn youtube_external_recordings_have_rows() -> Result<()> {
 
 #[tokio::test]
 async fn youtube_external_recordings_have_expected_outcomes() -> Result<()> {
-    let Some(folder) = folder() else { return Ok(()) };
+    let Some(folder) = folder(PLATFORM) else { return Ok(()) };
     let mut mismatches = Vec::new();
     for (name, row) in ROWS {
         let bytes = std::fs::read(folder.join(name)).with_context(|| (*name).to_owned())?;
@@ -271,10 +261,7 @@ async fn replay_script(
     if let Some(captions) = captions {
         script = script.rule(Rule::get(HOST, CAPTIONS).respond(captions));
     }
-    let proxy = ReplayProxy::start(script)?;
-    let outcome = fetch(&behind(&proxy)?, video, None).await?;
-    ensure!(proxy.unexpected().is_empty(), "unexpected: {:?}", proxy.unexpected());
-    Ok((outcome, proxy))
+    replay(make, script, video).await
 }
 
 /// A video with one English track.
@@ -320,7 +307,7 @@ fn page_player_data(page: &str) -> Option<Value> {
 
 #[tokio::test]
 async fn youtube_unplayable_client_is_followed_by_next() -> Result<()> {
-    let Some(folder) = folder() else { return Ok(()) };
+    let Some(folder) = folder(PLATFORM) else { return Ok(()) };
     let read = |name: &str| player_data(&std::fs::read(folder.join(name))?);
     let refused = read("newpipe/player_visionos_unplayable_kids.json")?;
     let playable = read("newpipe/reel_ok_kids.json")?;

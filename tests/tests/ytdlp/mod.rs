@@ -2,15 +2,15 @@
 
 pub(crate) mod lists;
 
-use std::{path::PathBuf, process::Command, sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, Result, ensure};
-use tokio::sync::OnceCell;
+use serde_json::{Value, json};
 use transcript_core::{
     Clock,
     archive::TrackSelector,
     supplier::{Supplier, SupplyRequest},
-    transcript::LanguageTag,
+    transcript::TrackInfo,
     video::{Platform, VideoId},
 };
 use upstream_reqwest::{
@@ -20,9 +20,12 @@ use upstream_reqwest::{
 use verbatim::SystemClock;
 use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 
-use crate::social::{
-    start_replay,
-    supplier_calls::{CallOutcome, PatientMonitor, http, reason},
+use crate::{
+    install::installed,
+    social::{
+        start_replay,
+        supplier_calls::{CallOutcome, PatientMonitor, http, reason},
+    },
 };
 
 /// Timeout of a call, which runs a Python program twice on a busy machine.
@@ -30,14 +33,7 @@ const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The path of yt-dlp; the first call installs it.
 pub(crate) async fn program() -> Result<PathBuf> {
-    static PROGRAM: OnceCell<PathBuf> = OnceCell::const_new();
-    let install = || async {
-        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/ytdlp/install.sh");
-        let done = tokio::task::spawn_blocking(move || Command::new(script).output()).await??;
-        ensure!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-        Ok(PathBuf::from(String::from_utf8(done.stdout)?.trim()))
-    };
-    PROGRAM.get_or_try_init(install).await.cloned()
+    tokio::task::spawn_blocking(|| installed("ytdlp")).await?
 }
 
 async fn fetch(
@@ -46,10 +42,7 @@ async fn fetch(
     video: &str,
     lang: Option<&str>,
 ) -> Result<CallOutcome> {
-    let selector = match lang {
-        Some(tag) => TrackSelector::Language(LanguageTag::parse(tag)?),
-        None => TrackSelector::Default,
-    };
+    let selector = lang.map_or(TrackSelector::Default, TrackSelector::from_name);
     let deadline = SystemClock::default().now().plus(TIMEOUT);
     let request = SupplyRequest { video: VideoId::new(platform, video)?, selector, deadline };
     Ok(supplier.supply(request, Arc::new(PatientMonitor)).await)
@@ -165,14 +158,19 @@ async fn ytdlp_media_equal_platform_media() -> Result<()> {
 /// YouTube with these player and caption responses.
 ///
 /// Its page names no script, so yt-dlp uses only the clients that need none.
-fn youtube(player: &str, captions: ReplayResponse) -> Result<Script> {
+fn youtube(player: ReplayResponse, captions: ReplayResponse) -> Script {
     let site = "www.youtube.com";
-    Ok(Script::new().rules([
+    // yt-dlp opens the embedded player of a video for adults.
+    let client = json!({ "clientName": "WEB_EMBEDDED_PLAYER", "clientVersion": "1.20260708.01.00" });
+    let config = json!({ "INNERTUBE_CONTEXT": { "client": client } });
+    let embedded = format!("<script>ytcfg.set({config});</script>");
+    Script::new().rules([
         Rule::get(site, "/watch").respond(ReplayResponse::bytes("text/html", "<html></html>")),
+        Rule::get(site, "/embed/*").respond(ReplayResponse::bytes("text/html", embedded)),
         Rule::post(site, "/youtubei/v1/next").respond(ReplayResponse::bytes("application/json", "{}")),
-        Rule::post(site, "/youtubei/v1/player").respond(read_recording(&format!("player/{player}.json"))?),
+        Rule::post(site, "/youtubei/v1/player").respond(player),
         Rule::get(site, "/api/timedtext").respond(captions),
-    ]))
+    ])
 }
 
 fn read_recording(name: &str) -> Result<ReplayResponse> {
@@ -180,14 +178,74 @@ fn read_recording(name: &str) -> Result<ReplayResponse> {
     Ok(ReplayResponse::bytes("application/json", std::fs::read(format!("{recordings}{name}"))?))
 }
 
+/// A recorded player response.
+fn player(recording: &str) -> Result<ReplayResponse> {
+    read_recording(&format!("player/{recording}.json"))
+}
+
+/// A video with tracks in 40 languages besides those of the recording, each of which YouTube translates.
+fn player_with_many_tracks() -> Result<ReplayResponse> {
+    const CODES: &str = "ar bg bn ca cs da el es-419 es-ES et fa fi fil gl hi hr hu id it iw ja ko lt lv ms nl no pl \
+                         pt-BR pt-PT ro ru sk sl sr sv th tr uk zh-TW";
+    let recording = concat!(env!("CARGO_MANIFEST_DIR"), "/recordings/youtube/player/several-tracks.json");
+    let mut player: Value = serde_json::from_slice(&std::fs::read(recording)?)?;
+    let list = &mut player["captions"]["playerCaptionsTracklistRenderer"];
+    let german = list["captionTracks"][2].clone();
+    let address = german["baseUrl"].as_str().context("no address")?;
+    let (mut tracks, mut translations) = (Vec::new(), Vec::new());
+    for code in CODES.split_whitespace() {
+        let mut track = german.clone();
+        track["baseUrl"] = address.replace("&lang=de", &format!("&lang={code}")).into();
+        track["vssId"] = format!(".{code}").into();
+        track["languageCode"] = code.into();
+        tracks.push(track);
+        translations.push(json!({ "languageCode": code, "languageName": { "runs": [{ "text": code }] } }));
+    }
+    list["captionTracks"].as_array_mut().context("no tracks")?.extend(tracks);
+    list["translationLanguages"].as_array_mut().context("no translations")?.extend(translations);
+    Ok(ReplayResponse::bytes("application/json", player.to_string()))
+}
+
+/// The tracks that a supplier knows, in one order: yt-dlp sorts them.
+fn known_tracks(outcome: &CallOutcome) -> Result<Vec<&TrackInfo>> {
+    let supplied = outcome.as_ref().map_err(|error| anyhow::anyhow!("{error:?}"))?;
+    let mut tracks: Vec<_> = supplied.known_tracks.iter().collect();
+    tracks.sort_by_key(|track| format!("{track:?}"));
+    Ok(tracks)
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn ytdlp_youtube_captions_equal_supplier() -> Result<()> {
-    let proxy =
-        ReplayProxy::start(youtube("several-tracks", read_recording("captions/tide-mill.en.json3")?)?)?;
-    let (ytdlp, own) = suppliers(&proxy, Platform::YouTube).await?;
-    let found = fetch(&ytdlp, Platform::YouTube, "vb-tracks-0", None).await?;
-    let expect = fetch(own.as_ref(), Platform::YouTube, "vb-tracks-0", None).await?;
-    check_same(&found, &expect).with_context(|| format!("{:?}", proxy.unexpected()))
+    for (player, lang, count) in [
+        (player("several-tracks")?, None, 4),
+        // A track with a name.
+        (player("several-tracks")?, Some("fr"), 4),
+        // A translation of the English track.
+        (player("several-tracks")?, Some("translation:es"), 4),
+        (player_with_many_tracks()?, None, 44),
+    ] {
+        let proxy = ReplayProxy::start(youtube(player, read_recording("captions/tide-mill.en.json3")?))?;
+        let (ytdlp, own) = suppliers(&proxy, Platform::YouTube).await?;
+        let found = fetch(&ytdlp, Platform::YouTube, "vb-tracks-0", lang).await?;
+        let requested = captions_requested(&proxy);
+        let expect = fetch(own.as_ref(), Platform::YouTube, "vb-tracks-0", lang).await?;
+        check_same(&found, &expect).with_context(|| format!("{lang:?}: {:?}", proxy.unexpected()))?;
+        let first = |outcome: &CallOutcome| Some(outcome.as_ref().ok()?.transcripts.first()?.track.clone());
+        ensure!(first(&found) == first(&expect), "{lang:?}: {:?}, {:?}", first(&found), first(&expect));
+        let (known, expected) = (known_tracks(&found)?, known_tracks(&expect)?);
+        ensure!(known == expected, "{lang:?}: {known:?} instead of {expected:?}");
+        ensure!(known.len() == count, "{known:?}");
+        let own_requested = captions_requested(&proxy).split_off(requested.len());
+        ensure!(requested == own_requested, "{lang:?}: {requested:?} instead of {own_requested:?}");
+    }
+    Ok(())
+}
+
+/// The track and the language of each request for captions, as YouTube reads them.
+fn captions_requested(proxy: &ReplayProxy) -> Vec<[Option<String>; 4]> {
+    let requests = proxy.requests().into_iter().filter(|request| request.path == "/api/timedtext");
+    let parameters = ["lang", "name", "kind", "tlang"];
+    requests.map(|request| parameters.map(|name| request.parameter(name).map(str::to_owned))).collect()
 }
 
 /// yt-dlp exits successfully for most of them, with a warning.
@@ -201,12 +259,14 @@ async fn ytdlp_youtube_rejections_keep_their_reason() -> Result<()> {
         ("removed", "vb-removed0", "removed"),
         ("region", "vb-region00", "region"),
         ("members", "vb-members0", "members"),
+        ("music-premium", "vb-premium0", "members"),
+        ("age", "vb-age-0000", "age"),
         ("payment", "vb-payment0", "payment"),
         // A playable video has no captions only if its files were checked.
         ("too-old", "vb-too-old0", "unreadable"),
         ("other-video", "vb-other-00", "other_video"),
     ] {
-        let proxy = ReplayProxy::start(youtube(recording, ReplayResponse::status(404))?)?;
+        let proxy = ReplayProxy::start(youtube(player(recording)?, ReplayResponse::status(404)))?;
         let (ytdlp, _) = suppliers(&proxy, Platform::YouTube).await?;
         let outcome = fetch(&ytdlp, Platform::YouTube, video, None).await?;
         ensure!(reason(&outcome) == expect, "{recording}: {outcome:?}");
@@ -214,10 +274,37 @@ async fn ytdlp_youtube_rejections_keep_their_reason() -> Result<()> {
     Ok(())
 }
 
+/// YouTube begins its reason for other rejections with the words for a removed video.
+#[tokio::test(flavor = "multi_thread")]
+async fn ytdlp_youtube_unavailable_video_is_not_always_removed() -> Result<()> {
+    let blocked =
+        "This video contains content from SME, who has blocked it in your country on copyright grounds";
+    for (sentence, expect) in [
+        (blocked, "region"),
+        // A blocked session or proxy.
+        ("This content isn\u{2019}t available.", "platform_fault"),
+        // A client to which YouTube does not offer the video.
+        ("This video is not available", "platform_fault"),
+    ] {
+        let message = json!({
+            "reason": { "simpleText": "Video unavailable" }, "subreason": { "runs": [{ "text": sentence }] },
+        });
+        let screen = json!({ "playerErrorMessageRenderer": message });
+        let status = json!({ "status": "UNPLAYABLE", "reason": "Video unavailable", "errorScreen": screen });
+        let player = json!({ "playabilityStatus": status }).to_string();
+        let player = ReplayResponse::bytes("application/json", player);
+        let proxy = ReplayProxy::start(youtube(player, ReplayResponse::status(404)))?;
+        let (ytdlp, _) = suppliers(&proxy, Platform::YouTube).await?;
+        let outcome = fetch(&ytdlp, Platform::YouTube, "vb-blocked0", None).await?;
+        ensure!(reason(&outcome) == expect, "{sentence}: {outcome:?}");
+    }
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn ytdlp_missing_captions_are_requested_once() -> Result<()> {
     for (status, expect) in [(404, "unreadable"), (403, "throttled")] {
-        let proxy = ReplayProxy::start(youtube("several-tracks", ReplayResponse::status(status))?)?;
+        let proxy = ReplayProxy::start(youtube(player("several-tracks")?, ReplayResponse::status(status)))?;
         let (ytdlp, _) = suppliers(&proxy, Platform::YouTube).await?;
         let outcome = fetch(&ytdlp, Platform::YouTube, "vb-tracks-0", None).await?;
         ensure!(reason(&outcome) == expect, "{status}: {outcome:?}");

@@ -3,8 +3,8 @@
 use tokio::task::JoinHandle;
 use transcript_core::{
     accounts::{
-        V1Admission, V1Endpoint,
-        jobs::{CreatedJob, Job, JobParams, JobStatus, run_jobs},
+        AccountsOptions, V1Admission, V1Endpoint,
+        jobs::{AccountJobs, CreatedJob, Job, JobParams, JobStatus, run_jobs},
     },
     ids::JobId,
 };
@@ -13,27 +13,30 @@ use super::*;
 
 /// Works on the jobs of the only process.
 fn start_runner(life: &ProcessLife) -> JoinHandle<()> {
-    let jobs = Arc::clone(&life.accounts[0].jobs);
+    start_runner_of(Arc::clone(&life.accounts[0].jobs))
+}
+
+fn start_runner_of(jobs: Arc<AccountJobs>) -> JoinHandle<()> {
     tokio::spawn(run_jobs(move || Arc::clone(&jobs), std::future::pending()))
 }
 
-/// Creates a job for a video. Its response is not delivered.
+/// Creates a job for a link. Its response is not delivered.
 async fn create(
     life: &ProcessLife,
     account: &SimAccount,
     idempotency_key: Option<&str>,
-    video: &VideoId,
+    url: &str,
 ) -> CreatedJob {
     let accounts = &life.accounts[0];
     let admitted = account.admit(accounts, V1Endpoint::StartJob, idempotency_key, "").await.unwrap();
     let V1Admission::Admitted(guard) = admitted else { panic!("a stored response") };
-    let params = JobParams { urls: Some(vec![video.address()]), ..JobParams::default() };
+    let params = JobParams { urls: Some(vec![url.to_owned()]), ..JobParams::default() };
     accounts.jobs.create(*guard, params).await.unwrap()
 }
 
 /// Creates a job; returns its id.
 async fn start(life: &ProcessLife, account: &SimAccount, video: &VideoId) -> JobId {
-    create(life, account, None, video).await.view.job.id.clone()
+    create(life, account, None, &video.address()).await.view.job.id.clone()
 }
 
 async fn job(life: &ProcessLife, id: &JobId) -> Job {
@@ -100,6 +103,62 @@ fn account_gets_half_of_places_and_returns_them_when_deleted() {
 }
 
 #[test]
+fn job_created_again_after_its_deletion_is_charged_again() {
+    run_scenario(with_credits([5, 0, 0, 0]), |life| async move {
+        let (account, runner) = (new_account(&life).await, start_runner(&life));
+        let mut ids = Vec::new();
+        for (video, left) in [(video(), 4), (other_video(), 3)] {
+            let memo = format!("transcript {video}");
+            let paid = PaidCall::begin(&life.world.oracle, &account.wallet, memo, None);
+            let created = create(&life, &account, Some("key"), &video.address()).await;
+            let id = created.view.job.id.clone();
+            // The client disconnects: the key is free again.
+            drop(created);
+            advance(60).await;
+            let ended = job(&life, &id).await;
+            assert_eq!((ended.status, ended.spent), (JobStatus::Completed, 1));
+            assert_eq!(remaining(&life, &account).await, left);
+            paid.end(CallEnd::Delivered);
+            for _ in 0..100 {
+                create(&life, &account, None, "no link").await;
+            }
+            assert_eq!(life.accounts[0].jobs.store().job(&id).await.unwrap(), None);
+            ids.push(id);
+        }
+        assert_eq!(ids[0], ids[1]);
+        runner.abort();
+    });
+}
+
+#[test]
+fn job_item_charged_before_price_change_ends() {
+    run_scenario(with_credits([9, 0, 0, 0]), |life| async move {
+        let account = new_account(&life).await;
+        call(&life, &account, video()).await;
+        let memo = format!("transcript {}", video());
+        let paid = PaidCall::begin(&life.world.oracle, &account.wallet, memo, None);
+        // The spend takes effect, but its result comes too late.
+        let delay = Duration::from_secs(2);
+        life.world.gate.set_faults(FaultPlan::SlowStore { stores: "ledger.spend", delay });
+        let runner = start_runner(&life);
+        let id = start(&life, &account, &video()).await;
+        advance(20).await;
+        runner.abort();
+        life.world.gate.set_faults(FaultPlan::NoFaults);
+        assert_eq!((job(&life, &id).await.counts.running, remaining(&life, &account).await), (1, 7));
+        let accounts = &life.accounts[0];
+        let options = AccountsOptions { credits_per_transcript: 3, ..accounts.options().clone() };
+        let runner = start_runner_of(accounts.with_options(options).jobs);
+        advance(60).await;
+        let ended = job(&life, &id).await;
+        assert_eq!((ended.status, ended.spent), (JobStatus::Completed, 1), "it costs what was charged");
+        assert_eq!(remaining(&life, &account).await, 7);
+        paid.end(CallEnd::Delivered);
+        runner.abort();
+    });
+}
+
+#[test]
 fn job_idempotency_key_reused_next_day_starts_new_job() {
     run_scenario(with_credits([5, 0, 0, 0]), |life| async move {
         let account = new_account(&life).await;
@@ -107,7 +166,7 @@ fn job_idempotency_key_reused_next_day_starts_new_job() {
         // The last request comes when the responses of the first ones are no longer stored.
         for (hours, video) in [(0, video()), (1, video()), (21, video()), (2, other_video())] {
             advance(hours * 3_600).await;
-            let created = create(&life, &account, Some("daily"), &video).await;
+            let created = create(&life, &account, Some("daily"), &video.address()).await;
             ids.push(created.view.job.id.clone());
             drop(created);
             // The key is free again.

@@ -7,6 +7,7 @@ use transcript_core::{
     accounts::{AccountPrincipal, Accounts, V1Endpoint, VerifyOutcome},
     directory::Plan as AccountPlan,
     ids::Holder,
+    time::LEASE_MAX,
 };
 
 use super::*;
@@ -133,8 +134,12 @@ fn sign_in_mails_count_per_network_and_apart_from_registrations() {
     run_scenario(config, |life| async move {
         let (keys, holder) = (&life.accounts[0].keys, Holder::new("sender"));
         let queued = async || {
-            let end = life.now().plus(Duration::from_secs(24 * 3_600));
-            life.world.outbox.lease_due(&holder, life.now(), end, 100).await.unwrap().len()
+            let (outbox, now) = (&life.world.outbox, life.now());
+            let mails = outbox.lease_due(&holder, now, now.plus(LEASE_MAX), 100).await.unwrap();
+            for mail in &mails {
+                outbox.finish(&mail.id, None).await.unwrap();
+            }
+            mails.len()
         };
         let client = |number: u8| Some(IpAddr::from([192, 0, 2, number]));
         for _ in 0..7 {
@@ -152,6 +157,29 @@ fn sign_in_mails_count_per_network_and_apart_from_registrations() {
         advance(3_600).await;
         keys.request_sign_in(EMAIL, client(20), None).await.unwrap();
         assert_eq!(queued().await, 1);
+    });
+}
+
+#[test]
+fn mails_to_address_stay_limited_at_midnight() {
+    run_scenario(WorldConfig::default(), |life| async move {
+        let keys = &life.accounts[0].keys;
+        let client = |number: u8| Some(IpAddr::from([192, 0, 2, number]));
+        // A minute before and after midnight, when the counts of networks end.
+        advance(43_200 - 60).await;
+        for _ in 0..2 {
+            for _ in 0..5 {
+                keys.register(EMAIL, client(0)).await.unwrap();
+                for number in 1..7 {
+                    keys.request_sign_in(EMAIL, client(number), None).await.unwrap();
+                }
+            }
+            advance(120).await;
+        }
+        let (now, holder) = (life.now(), Holder::new("sender"));
+        let mails = life.world.outbox.lease_due(&holder, now, now.plus(LEASE_MAX), 100).await.unwrap();
+        let verifications = mails.iter().filter(|mail| mail.kind == "verify").count();
+        assert_eq!((verifications, mails.len()), (5, 5 + 30));
     });
 }
 

@@ -1,5 +1,6 @@
 //! Scenarios of accounts, one per rule, in the simulated world with its oracle.
 
+mod abandoned;
 mod jobs;
 mod keys;
 mod months;

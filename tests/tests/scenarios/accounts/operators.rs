@@ -2,14 +2,14 @@
 
 use transcript_core::{
     ErrorKind, PageRequest,
-    accounts::{Order, OrderItem, OrderState, ProviderRefs},
+    accounts::{Order, ProviderRefs},
     directory::Account,
     ids::{GrantId, OrderId},
     ledger::EntryKind,
 };
 
 use super::*;
-use crate::simulation::accounts::issue_token;
+use crate::{payments::fixture::open_order, simulation::accounts::issue_token};
 
 #[test]
 fn accounts_are_listed_and_found_by_id_and_email() {
@@ -99,21 +99,7 @@ fn erased_account_keeps_entries_without_personal_data() {
 
 /// An unpaid order of a pack.
 fn order(account: &SimAccount, life: &ProcessLife) -> Order {
-    Order {
-        id: OrderId::new("order-1"),
-        version: 1,
-        account: account.id.clone(),
-        item: OrderItem::Pack("1k".to_owned()),
-        credits: 1_000,
-        amount_minor: 1_200,
-        currency: "usd".to_owned(),
-        state: OrderState::Open,
-        payment: None,
-        refunded_credits: Vec::new(),
-        returned_minor: 0,
-        language: None,
-        created_at: life.now(),
-    }
+    open_order("order-1", account.id.clone(), life.now())
 }
 
 #[test]

@@ -3,8 +3,7 @@
 use std::{net::IpAddr, time::Duration};
 
 use transcript_core::{
-    directory::KeyAccess,
-    lookup::{CreateKeyOutcome, CreateKeyRequest, FailureReason, KeyOrigin},
+    lookup::{CreateKeyOutcome, FailureReason, KeyOrigin},
     supplier::SupplyReason,
     video::{Platform, VideoId},
 };
@@ -17,7 +16,7 @@ use crate::{
     simulation::{
         ops::{SimCaller, SimRequest, Target},
         supplier::SupplierStep,
-        world::WorldConfig,
+        world::{WorldConfig, key_request},
     },
 };
 
@@ -137,18 +136,8 @@ fn keys_per_network_are_limited_per_day() {
     config.lookup.mint_per_network_per_day = 2;
     run_scenario(config, |life| async move {
         let make = async |client| {
-            let origin = KeyOrigin::Network(address(client));
-            life.lookups[0]
-                .keys()
-                .create(CreateKeyRequest {
-                    label: None,
-                    email: None,
-                    proof: None,
-                    access: KeyAccess::default(),
-                    origin,
-                })
-                .await
-                .unwrap()
+            let request = key_request(KeyOrigin::Network(address(client)));
+            life.lookups[0].keys().create(request).await.unwrap()
         };
         for _ in 0..2 {
             assert!(matches!(make("192.0.2.1").await, CreateKeyOutcome::Created(_)));

@@ -12,7 +12,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::{
-    harness::{ServerFixture, ServerReply, run, send_once_with, verbatim, wait_until},
+    harness::{ServerFixture, ServerReply, run, send_once_with, text, verbatim_with, wait_until},
     postgres::PostgresFixture,
 };
 
@@ -44,10 +44,7 @@ impl TestStorage {
 
     /// Runs a command and checks its exit code; returns standard output and standard error.
     fn command(&self, arguments: &[&str], code: i32) -> Result<(String, String)> {
-        let mut command = verbatim(self.data().path(), arguments);
-        command.envs(self.settings());
-        let output = run(command, b"")?;
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let output = run(verbatim_with(self.data().path(), &self.settings(), arguments), b"")?;
         let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
         assert_eq!(output.status.code(), Some(code), "{arguments:?}: {stdout} {stderr}");
         assert!(!stderr.contains("panicked"), "{stderr}");

@@ -4,9 +4,9 @@ use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
 use super::{AdminServer, TestStorage};
+use crate::server::harness::{EXAMPLE, sqlite};
 
 const VIDEO: &str = "L1ghth0use1";
-const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/examples/lighthouse.vtt");
 
 fn text(value: &Value) -> Result<&str> {
     value.as_str().context("no text")
@@ -269,14 +269,11 @@ async fn admin_operation_is_not_done_without_audit_log() -> Result<()> {
     assert!(!file.exists(), "a withdrawal without a server creates no ledger");
     storage.stdout(&["archive", "withdraw", VIDEO, "--undo"])?;
     storage.stdout(&["keys", "create"])?;
-    let mut command = std::process::Command::new("sqlite3");
-    command.arg(&file).arg("DROP TABLE audit_log");
-    assert!(command.status()?.success());
+    sqlite(&file, "DROP TABLE audit_log")?;
     let (_, stderr) = storage.command(&["keys", "create"], 1)?;
     assert!(stderr.contains("rejected a statement"), "{stderr}");
-    let mut count = std::process::Command::new("sqlite3");
-    let keys = count.arg(&file).arg("SELECT count(*) FROM keys").output()?.stdout;
-    assert_eq!(String::from_utf8(keys)?.trim(), "1", "a key was created without an entry");
+    let keys = sqlite(&file, "SELECT count(*) FROM keys")?;
+    assert_eq!(keys, "1\n", "a key was created without an entry");
 
     std::fs::write(&file, "no database")?;
     let (stdout, stderr) = storage.command(&["archive", "withdraw", VIDEO], 0)?;

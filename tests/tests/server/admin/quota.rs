@@ -8,13 +8,12 @@ use tempfile::TempDir;
 
 use super::TestStorage;
 use crate::server::{
-    harness::{ServerFixture, wait_until},
+    harness::{EXAMPLE, ServerFixture, wait_until},
     postgres::PostgresFixture,
 };
 
 const VIDEO: &str = "L1ghth0use1";
 const LOOKUP: &str = "/api/transcript?v=L1ghth0use1";
-const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/examples/lighthouse.vtt");
 /// Interval at which a server stores the counts, and some time for a slow machine.
 const COUNTED_WITHIN: Duration = Duration::from_secs(15);
 

@@ -10,13 +10,8 @@ use std::{
 };
 
 use anyhow::{Result, bail, ensure};
-use bytes::Bytes;
-use http::Request;
-use http_body_util::{BodyExt, Full};
-use hyper_util::{
-    client::legacy::{Client as HyperClient, connect::HttpConnector},
-    rt::TokioExecutor,
-};
+use http::Method;
+use hyper_util::{client::legacy::Client as HyperClient, rt::TokioExecutor};
 use tokio::sync::watch;
 
 use super::{
@@ -24,7 +19,10 @@ use super::{
     clients::CrashAccount,
     history::{CallHistory, RepeatableCall},
 };
-use crate::{server::harness::ServerReply, simulation::seeded_rng::SeededRng};
+use crate::{
+    server::harness::{HttpClient, ServerReply, send_with},
+    simulation::seeded_rng::SeededRng,
+};
 
 /// Longest time that work of a killed server blocks its repeat: its lease, and some more.
 const COMPLETION_TIMEOUT: Duration = Duration::from_secs(150);
@@ -73,8 +71,8 @@ pub(super) enum ConnectionCut {
     Midway,
 }
 
-fn http() -> &'static HyperClient<HttpConnector, Full<Bytes>> {
-    static HTTP: OnceLock<HyperClient<HttpConnector, Full<Bytes>>> = OnceLock::new();
+fn http() -> &'static HttpClient {
+    static HTTP: OnceLock<HttpClient> = OnceLock::new();
     HTTP.get_or_init(|| {
         // A connection belongs to the runtime of the test that opened it, so none is kept. The transport repeats no
         // request: the client records each one.
@@ -98,28 +96,23 @@ pub(super) async fn send(
             None => tokio::time::sleep(Duration::from_millis(2)).await,
         }
     };
-    let mut request = Request::get(format!("http://{address}{path}"));
-    request = request.header("authorization", format!("Bearer {key}"));
-    if let Some(idempotency_key) = idempotency_key {
-        request = request.header("idempotency-key", idempotency_key);
-    }
-    let request = request.body(Full::default()).expect("a valid request");
-    let connection_cut = |error: hyper_util::client::legacy::Error| match error.is_connect() {
-        true => ConnectionCut::Unsent,
-        false => ConnectionCut::Midway,
-    };
-    let response = async {
-        let (parts, body) = http().request(request).await.map_err(connection_cut)?.into_parts();
-        let body = body.collect().await.map_err(|_| ConnectionCut::Midway)?.to_bytes();
-        Ok(ServerReply { status: parts.status, headers: parts.headers, body })
-    };
-    let result = tokio::time::timeout(RESPONSE_TIMEOUT, response).await;
-    result.unwrap_or_else(|_| {
+    let bearer = format!("Bearer {key}");
+    let mut headers = vec![("authorization", bearer.as_str())];
+    headers.extend(idempotency_key.map(|key| ("idempotency-key", key)));
+    let reply = send_with(http(), &address, Method::GET, path, &headers, "");
+    let Ok(result) = tokio::time::timeout(RESPONSE_TIMEOUT, reply).await else {
         assert!(
             !addresses.has(&address),
             "a running server did not respond to {path} within {RESPONSE_TIMEOUT:?}"
         );
-        Err(ConnectionCut::Midway)
+        return Err(ConnectionCut::Midway);
+    };
+    result.map_err(|error| {
+        assert!(!error.is::<http::Error>(), "{error}");
+        match error.downcast_ref::<hyper_util::client::legacy::Error>() {
+            Some(error) if error.is_connect() => ConnectionCut::Unsent,
+            _ => ConnectionCut::Midway,
+        }
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 use storage_sqlx::{
     PostgresArchive, PostgresOptions, PostgresStore, SqliteArchive, SqliteOptions, SqliteStore,
 };
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use transcript_core::{archive::Archive, directory::Directory, ledger::Ledger};
 use verbatim_tests_postgres::{Cluster, Durability};
 
-use crate::server::harness::{run, verbatim};
+use crate::server::harness::{borrow_settings, run_ok, verbatim_with};
 
 const DATABASE: &str = "words";
 
@@ -66,12 +66,8 @@ impl CrashStore {
 
     /// Output of a command that must succeed.
     pub(super) fn command(&self, arguments: &[&str]) -> Result<String> {
-        let mut command = verbatim(self.data.path(), arguments);
-        command.envs(self.settings());
-        let output = run(command, b"")?;
-        let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        ensure!(output.status.success(), "{arguments:?}: {err}\n{out}");
-        Ok(out.into_owned())
+        let settings = self.settings();
+        run_ok(verbatim_with(self.data.path(), &borrow_settings(&settings), arguments), b"")
     }
 
     pub(super) async fn open(&self) -> Result<OpenStore> {

@@ -13,7 +13,7 @@ use tokio::{
 
 use super::{call, delayed, serve, start_job, start_platform, videos, wait_for_status};
 use crate::server::{
-    harness::ServerFixture,
+    harness::{ServerFixture, run_ok},
     v1::mail_client::{MailClient, create_account},
 };
 
@@ -34,9 +34,9 @@ async fn files(server: &ServerFixture, key: &str, id: &str, query: &str) -> Resu
     let folder = TempDir::new()?;
     let path = folder.path().join("results.zip");
     std::fs::write(&path, &reply.body)?;
-    let output = Command::new("python3").args(["-c", READ_ZIP]).arg(&path).output()?;
-    ensure!(output.status.success(), "{query}: {}", String::from_utf8_lossy(&output.stderr));
-    Ok(serde_json::from_slice(&output.stdout)?)
+    let mut python = Command::new("python3");
+    python.args(["-c", READ_ZIP]).arg(&path);
+    Ok(serde_json::from_str(&run_ok(python, b"")?)?)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -44,9 +44,8 @@ async fn job_files_have_each_transcript_in_order_and_failures() -> Result<()> {
     let videos = videos("zipped-", 300);
     let proxy = start_platform(&videos, &[&videos[1]], delayed(0))?;
     let data = TempDir::new()?;
-    let mut outbox = MailClient::new(&data);
     let server = serve(&data, &proxy, &[("VERBATIM_PLANS__FREE__CREDITS", "1000")])?;
-    let key = create_account(&server, &mut outbox, "ann@example.org").await?;
+    let key = create_account(&server, &mut MailClient::new(&data), "ann@example.org").await?;
     let links = [&videos[..], &["=no link".to_owned()]].concat();
     let id = start_job(&server, &key, &links).await?;
     wait_for_status(&server, &key, &id, "completed").await?;
@@ -109,9 +108,8 @@ async fn job_files_while_it_runs_list_what_is_missing() -> Result<()> {
     let videos = videos("midway-", 2);
     let proxy = start_platform(&videos[..1], &[], delayed(0))?;
     let data = TempDir::new()?;
-    let mut outbox = MailClient::new(&data);
     let server = serve(&data, &proxy, &[("VERBATIM_PLANS__FREE__CREDITS", "1")])?;
-    let key = create_account(&server, &mut outbox, "ann@example.org").await?;
+    let key = create_account(&server, &mut MailClient::new(&data), "ann@example.org").await?;
     let first = start_job(&server, &key, &videos[..1]).await?;
     wait_for_status(&server, &key, &first, "completed").await?;
     let reply = call(&server, &key, Method::POST, "", &json!({ "urls": videos })).await?;

@@ -20,9 +20,8 @@ async fn job_delivers_in_order_and_charges_only_transcripts() -> Result<()> {
     let videos = videos("order-", 4);
     let proxy = start_platform(&videos, &[&videos[2]], delayed(5))?;
     let data = TempDir::new()?;
-    let mut outbox = MailClient::new(&data);
     let server = serve(&data, &proxy, &[])?;
-    let key = create_account(&server, &mut outbox, "ann@example.org").await?;
+    let key = create_account(&server, &mut MailClient::new(&data), "ann@example.org").await?;
     let link = format!("https://youtu.be/{}?t=4", videos[0]);
     let urls = json!([videos[0], "https://example.org/", videos[1], link, videos[2], videos[3], videos[1]]);
     let headers = [("idempotency-key", "course-1")];
@@ -85,9 +84,8 @@ async fn job_items_name_languages_like_transcripts_after_restart() -> Result<()>
     let videos = videos("german-", 1);
     let proxy = start_platform(&videos, &[], delayed(0))?;
     let data = TempDir::new()?;
-    let mut outbox = MailClient::new(&data);
     let mut server = serve(&data, &proxy, &[])?;
-    let key = create_account(&server, &mut outbox, "ann@example.org").await?;
+    let key = create_account(&server, &mut MailClient::new(&data), "ann@example.org").await?;
     let mut found = Vec::new();
     for lang in ["de", "en-GB"] {
         let body = json!({ "urls": videos, "lang": lang });
@@ -171,9 +169,8 @@ async fn job_of_another_account_is_404() -> Result<()> {
 async fn job_bad_requests_are_400_in_v1_form() -> Result<()> {
     let proxy = start_platform(&[], &[], delayed(0))?;
     let data = TempDir::new()?;
-    let mut outbox = MailClient::new(&data);
     let server = serve(&data, &proxy, &[("VERBATIM_LIMITS__ITEMS_PER_JOB", "3")])?;
-    let key = create_account(&server, &mut outbox, "ann@example.org").await?;
+    let key = create_account(&server, &mut MailClient::new(&data), "ann@example.org").await?;
     for (body, start) in [
         (json!({}), "urls: "),
         (json!({ "urls": [] }), "urls: "),

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::{by_status, delayed, job, results, start_job, start_platform, videos, wait_for_status};
 use crate::{
     server::{
-        harness::{read_number, run, verbatim, wait_until},
+        harness::{audit_ledger, read_number, wait_until},
         postgres::PostgresFixture,
         v1::mail_client::{MailClient, create_account, remaining_credits},
     },
@@ -42,20 +42,18 @@ async fn large_job_survives_repeated_kills_and_charges_each_transcript_once() ->
         // The account has bought nothing, and a tenth of its videos has no captions.
         ("VERBATIM_LIMITS__ATTEMPTS_PER_ACCOUNT_PER_HOUR", &items.to_string()),
     ]);
-    let mut outbox = MailClient::new(&fixture.data);
     let mut servers = Vec::new();
     for _ in 0..SERVERS {
         servers.push(fixture.start_server()?);
     }
-    let key = create_account(&servers[0], &mut outbox, "ann@example.org").await?;
+    let key = create_account(&servers[0], &mut MailClient::new(&fixture.data), "ann@example.org").await?;
     let id = start_job(&servers[0], &key, &videos).await?;
     let (rng, mut kills) = (SeededRng::new(seed, 0), 0);
     // The first server answers, so any of the others is killed, while items wait: the last ones wait for leases.
     while job(&servers[0], &key, &id).await?["counts"]["queued"] != 0 {
         tokio::time::sleep(pause).await;
         let killed = 1 + rng.below(SERVERS as u64 - 1) as usize;
-        std::process::Command::new("kill").args(["-KILL", &servers[killed].pid().to_string()]).status()?;
-        servers[killed].wait()?;
+        servers[killed].kill()?;
         servers[killed] = fixture.start_server()?;
         kills += 1;
     }
@@ -74,9 +72,5 @@ async fn large_job_survives_repeated_kills_and_charges_each_transcript_once() ->
     let most = good + silent.len() * PLAYER_REQUESTS_MAX + kills * AT_ONCE;
     eprintln!("{kills} kills, {fetches} requests of players, {most} at most");
     assert!(kills > 0 && fetches <= most, "{kills} kills, {fetches} requests of players, {most} at most");
-    let mut command = verbatim(fixture.data.path(), &["ledger", "audit"]);
-    command.envs(fixture.settings());
-    let audit = run(command, b"")?;
-    assert!(audit.status.success(), "{}", String::from_utf8_lossy(&audit.stdout));
-    Ok(())
+    audit_ledger(fixture.data.path(), &fixture.settings())
 }

@@ -10,14 +10,16 @@ use tokio::sync::Semaphore;
 use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule};
 
 use super::{
-    by_status, call, call_with, delayed, job, platform,
-    receiver::{Answer, WebhookReceiver},
-    results, serve, start_platform, videos, wait_for_status,
+    by_status, call, call_with, delayed, job, platform, receiver::WebhookReceiver, results, serve,
+    start_platform, videos, wait_for_status,
 };
-use crate::server::{
-    harness::{ServerFixture, run, verbatim, wait_until},
-    platform::{HOST, fetch_count},
-    v1::mail_client::{MailClient, create_account, remaining_credits},
+use crate::{
+    server::{
+        harness::{ServerFixture, run_ok, verbatim, wait_until},
+        platform::{HOST, fetch_count},
+        v1::mail_client::{MailClient, create_account, remaining_credits},
+    },
+    service::fake::FakeReply,
 };
 
 pub(crate) const PLAYLIST: &str = "PL0123456789abcdef";
@@ -80,9 +82,8 @@ async fn playlist_job_reads_list_then_delivers_each_video_once() -> Result<()> {
         .rule(next_page("T2").respond(page(&videos[1..], None).gated(&gate)));
     let proxy = ReplayProxy::start(script)?;
     let data = TempDir::new()?;
-    let mut outbox = MailClient::new(&data);
     let server = serve(&data, &proxy, &[])?;
-    let key = create_account(&server, &mut outbox, "ann@example.org").await?;
+    let key = create_account(&server, &mut MailClient::new(&data), "ann@example.org").await?;
     let body = json!({ "playlist": format!("https://www.youtube.com/watch?v=aaaaaaaaaaa&list={PLAYLIST}") });
     let headers = [("idempotency-key", "list-1")];
     let created = call_with(&server, &key, Method::POST, "", &headers, &body).await?;
@@ -100,8 +101,7 @@ async fn playlist_job_reads_list_then_delivers_each_video_once() -> Result<()> {
     let listing = job(&server, &key, &id).await?;
     assert_eq!((&listing["status"], &listing["counts"]["queued"]), (&json!("listing"), &json!(3)));
     assert_eq!(listing["credits"], json!({ "spent": 0, "estimate": 3, "remaining": 200 }));
-    let listed = run(verbatim(data.path(), &["jobs", "list"]), b"")?;
-    let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+    let listed = run_ok(verbatim(data.path(), &["jobs", "list"]), b"")?;
     assert!(listed.contains(&id) && listed.contains("listing"), "{listed}");
     gate.add_permits(1);
     let done = wait_for_status(&server, &key, &id, "completed").await?;
@@ -122,9 +122,8 @@ async fn search_job_delivers_results_up_to_limit() -> Result<()> {
     let script = platform(&videos, &[], delayed(0)).rule(search("tide mills").respond(results_page(&videos)));
     let proxy = ReplayProxy::start(script)?;
     let data = TempDir::new()?;
-    let mut outbox = MailClient::new(&data);
     let server = serve(&data, &proxy, &[])?;
-    let key = create_account(&server, &mut outbox, "ann@example.org").await?;
+    let key = create_account(&server, &mut MailClient::new(&data), "ann@example.org").await?;
     let created = start(&server, &key, &json!({ "search": " tide mills", "limit": 3 })).await?;
     assert_eq!(created["list_url"], "https://www.youtube.com/results?search_query=tide+mills");
     let done = wait_for_status(&server, &key, &id(&created)?, "completed").await?;
@@ -144,16 +143,14 @@ async fn listing_continues_after_kill_at_its_position() -> Result<()> {
         .rule(next_page("T2").respond(page(&videos[2..], None).gated(&gate)));
     let proxy = ReplayProxy::start(script)?;
     let data = TempDir::new()?;
-    let mut outbox = MailClient::new(&data);
     let mut server = serve(&data, &proxy, &[])?;
-    let key = create_account(&server, &mut outbox, "ann@example.org").await?;
+    let key = create_account(&server, &mut MailClient::new(&data), "ann@example.org").await?;
     let id = id(&start(&server, &key, &json!({ "playlist": PLAYLIST })).await?)?;
     wait_until("the second page was not requested", async || {
         Ok(proxy.count(|request| request.json("/continuation").is_some()) == 1)
     })
     .await?;
-    std::process::Command::new("kill").args(["-KILL", &server.pid().to_string()]).status()?;
-    server.wait()?;
+    server.kill()?;
     gate.add_permits(100);
     server = serve(&data, &proxy, &[])?;
     let done = wait_for_status(&server, &key, &id, "completed").await?;
@@ -174,9 +171,8 @@ async fn listing_is_cancelled_paused_and_limited() -> Result<()> {
         .rule(next_page("T2").respond(page(&videos[4..], None).gated(&gate)));
     let proxy = ReplayProxy::start(script)?;
     let data = TempDir::new()?;
-    let mut outbox = MailClient::new(&data);
     let server = serve(&data, &proxy, &[])?;
-    let key = create_account(&server, &mut outbox, "ann@example.org").await?;
+    let key = create_account(&server, &mut MailClient::new(&data), "ann@example.org").await?;
     let limited = start(&server, &key, &json!({ "playlist": PLAYLIST, "limit": 3 })).await?;
     let done = wait_for_status(&server, &key, &id(&limited)?, "completed").await?;
     assert_eq!((&done["counts"]["total"], &done["counts"]["done"]), (&json!(3), &json!(3)));
@@ -191,11 +187,10 @@ async fn listing_is_cancelled_paused_and_limited() -> Result<()> {
         Ok(proxy.count(|request| request.json("/continuation").is_some()) == 1)
     })
     .await?;
-    let paused = run(verbatim(data.path(), &["jobs", "pause", &whole]), b"")?;
-    ensure!(paused.status.success(), "{}", String::from_utf8_lossy(&paused.stderr));
+    run_ok(verbatim(data.path(), &["jobs", "pause", &whole]), b"")?;
     assert_eq!(job(&server, &key, &whole).await?["pause_reason"], "operator");
-    let resumed = run(verbatim(data.path(), &["jobs", "resume", &whole]), b"")?;
-    assert_eq!(String::from_utf8_lossy(&resumed.stdout), format!("{whole}: listing\n"));
+    let resumed = run_ok(verbatim(data.path(), &["jobs", "resume", &whole]), b"")?;
+    assert_eq!(resumed, format!("{whole}: listing\n"));
     let cancelled = call(&server, &key, Method::DELETE, &format!("/{whole}"), &Value::Null).await?.json();
     assert_eq!((&cancelled["status"], &cancelled["counts"]["skipped"]), (&json!("cancelled"), &json!(4)));
     gate.add_permits(100);
@@ -215,10 +210,9 @@ async fn list_that_cannot_be_read_fails_job_with_webhook() -> Result<()> {
         platform(&[], &[], delayed(0)).rule(first_page().respond(ReplayResponse::json(&alert))),
     )?;
     let data = TempDir::new()?;
-    let mut outbox = MailClient::new(&data);
     let server = serve(&data, &proxy, &[("VERBATIM_WEBHOOKS__ALLOW_PRIVATE", "true")])?;
-    let key = create_account(&server, &mut outbox, "ann@example.org").await?;
-    let mut receiver = WebhookReceiver::start(|_| Answer::Status(200))?;
+    let key = create_account(&server, &mut MailClient::new(&data), "ann@example.org").await?;
+    let mut receiver = WebhookReceiver::start(|_| FakeReply::new(200, "", "")).await?;
     let body = json!({ "playlist": PLAYLIST, "callback_url": receiver.url });
     let id = id(&start(&server, &key, &body).await?)?;
     let failed = wait_for_status(&server, &key, &id, "failed").await?;
@@ -236,14 +230,13 @@ async fn list_that_cannot_be_read_fails_job_with_webhook() -> Result<()> {
 async fn server_behind_another_reads_no_lists() -> Result<()> {
     let proxy = start_platform(&[], &[], delayed(0))?;
     let data = TempDir::new()?;
-    let mut outbox = MailClient::new(&data);
     let settings = [
         ("VERBATIM_SUPPLIERS__VIDEO_SITE", "verbatim-service"),
         ("VERBATIM_SERVICE__BASE_URL", "http://127.0.0.1:9"),
         ("VERBATIM_SERVICE__API_KEY", "vbk_unused"),
     ];
     let server = serve(&data, &proxy, &settings)?;
-    let key = create_account(&server, &mut outbox, "ann@example.org").await?;
+    let key = create_account(&server, &mut MailClient::new(&data), "ann@example.org").await?;
     let reply = call(&server, &key, Method::POST, "", &json!({ "channel": "@name" })).await?;
     assert_eq!(reply.status, 400, "{}", reply.text());
     let error = reply.json()["error"].as_str().unwrap_or_default().to_owned();
@@ -293,9 +286,8 @@ async fn jobs_of_recorded_lists_have_expected_items() -> Result<()> {
         // No video is known to the platform: the items are never delivered.
         let proxy = ReplayProxy::start(platform(&[], &[], delayed(0)).rule(rule))?;
         let data = TempDir::new()?;
-        let mut outbox = MailClient::new(&data);
         let server = serve(&data, &proxy, &[])?;
-        let key = create_account(&server, &mut outbox, "ann@example.org").await?;
+        let key = create_account(&server, &mut MailClient::new(&data), "ann@example.org").await?;
         let id = id(&start(&server, &key, &body).await?)?;
         let mut read = Value::Null;
         wait_until("the list was not read", async || {

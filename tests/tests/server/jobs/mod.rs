@@ -17,13 +17,13 @@ use http::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::Semaphore;
-use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
+use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Script};
 
 pub(crate) use lists::{PLAYLIST, first_page, next_page, page, results_page, search};
 
 use super::{
-    harness::{ServerFixture, ServerReply, borrow_settings, wait_until},
-    platform::{HOST, captions, platform_settings, player},
+    harness::{ServerFixture, ServerReply, wait_until},
+    platform::{player, serve_platform, video_rules},
 };
 
 /// Names of videos: 11 characters each.
@@ -46,22 +46,14 @@ pub(crate) fn platform(
     silent: &[&str],
     adapt: impl Fn(ReplayResponse) -> ReplayResponse,
 ) -> Script {
-    let mut script = Script::new();
-    for video in videos {
+    let rules = videos.iter().flat_map(|video| {
         let mut page = player(video);
         if silent.contains(&video.as_str()) {
             page["captions"] = Value::Null;
         }
-        let player = Rule::post(HOST, "/youtubei/v1/player")
-            .or_host("youtubei.googleapis.com")
-            .json("/videoId", video.as_str())
-            .respond(adapt(ReplayResponse::json(&page)));
-        let captions = Rule::get(HOST, "/api/timedtext")
-            .query("v", video)
-            .respond(adapt(ReplayResponse::json(&captions(video))));
-        script = script.rule(player).rule(captions);
-    }
-    script
+        video_rules(video, &page, &adapt)
+    });
+    Script::new().rules(rules)
 }
 
 fn gated(gate: &Arc<Semaphore>) -> impl Fn(ReplayResponse) -> ReplayResponse {
@@ -75,11 +67,8 @@ pub(crate) fn delayed(milliseconds: u64) -> impl Fn(ReplayResponse) -> ReplayRes
 
 /// A server with this platform, and these settings.
 fn serve(data: &TempDir, proxy: &ReplayProxy, more: &[(&str, &str)]) -> Result<ServerFixture> {
-    let mut settings = platform_settings(proxy);
-    settings.push(("VERBATIM_PLANS__FREE__REQUESTS_PER_MINUTE".to_owned(), "100000".to_owned()));
-    let mut settings = borrow_settings(&settings);
-    settings.extend(more);
-    ServerFixture::start(data, &settings)
+    let fast = ("VERBATIM_PLANS__FREE__REQUESTS_PER_MINUTE", "100000");
+    serve_platform(data, proxy, &[&[fast], more].concat())
 }
 
 /// Sends a request about jobs with a key.
@@ -102,14 +91,12 @@ async fn call_with(
     headers: &[(&str, &str)],
     body: &Value,
 ) -> Result<ServerReply> {
-    let bearer = format!("Bearer {key}");
-    let mut all = vec![("authorization", bearer.as_str())];
-    all.extend(headers);
+    let mut headers = headers.to_vec();
     let body = if body.is_null() { String::new() } else { body.to_string() };
     if !body.is_empty() {
-        all.push(("content-type", "application/json"));
+        headers.push(("content-type", "application/json"));
     }
-    server.send(method, &format!("/api/v1/jobs{path}"), &all, body).await
+    server.send_as(key, method, &format!("/api/v1/jobs{path}"), &headers, body).await
 }
 
 /// Starts a job for these videos; returns its id.

@@ -2,19 +2,19 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use http::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::Semaphore;
-use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
+use verbatim_tests::replay::{ReplayProxy, Script};
 
 use super::{
     by_status, call, delayed, gated, job, results, serve, start_job, start_platform, videos, wait_for_status,
 };
 use crate::server::{
-    harness::{run, verbatim, wait_until},
-    platform::{HOST, captions, fetch_count, player},
+    harness::{audit_ledger, run_ok, verbatim, wait_until},
+    platform::{fetch_count, player, video_rules},
     v1::{
         credits::paid_videos,
         mail_client::{MailClient, create_account, remaining_credits},
@@ -23,34 +23,18 @@ use crate::server::{
 
 fn grant(data: &TempDir, account: &str, credits: &str) -> Result<()> {
     let arguments = ["accounts", "grant", account, credits, "--id", &format!("test-{credits}")];
-    let output = run(verbatim(data.path(), &arguments), b"")?;
-    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Ok(())
+    run_ok(verbatim(data.path(), &arguments), b"").map(drop)
 }
 
 /// A platform with these videos, which have French captions only.
 fn start_french_platform(videos: &[String]) -> Result<ReplayProxy> {
-    let mut script = Script::new();
-    for video in videos {
+    let rules = videos.iter().flat_map(|video| {
         let mut page = player(video);
         let track = &mut page["captions"]["playerCaptionsTracklistRenderer"]["captionTracks"][0];
         (track["vssId"], track["languageCode"]) = (json!(".fr"), json!("fr"));
-        let player = Rule::post(HOST, "/youtubei/v1/player")
-            .or_host("youtubei.googleapis.com")
-            .json("/videoId", video.as_str())
-            .respond(ReplayResponse::json(&page));
-        let captions = Rule::get(HOST, "/api/timedtext")
-            .query("v", video)
-            .respond(ReplayResponse::json(&captions(video)));
-        script = script.rule(player).rule(captions);
-    }
-    ReplayProxy::start(script)
-}
-
-fn audit(data: &TempDir) -> Result<()> {
-    let audit = run(verbatim(data.path(), &["ledger", "audit"]), b"")?;
-    ensure!(audit.status.success(), "{}", String::from_utf8_lossy(&audit.stdout));
-    Ok(())
+        video_rules(video, &page, |response| response)
+    });
+    ReplayProxy::start(Script::new().rules(rules))
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -58,9 +42,8 @@ async fn job_without_credits_pauses_and_resumes_after_grant() -> Result<()> {
     let videos = videos("broke-", 8);
     let proxy = start_platform(&videos, &[], delayed(5))?;
     let data = TempDir::new()?;
-    let mut outbox = MailClient::new(&data);
     let server = serve(&data, &proxy, &[("VERBATIM_PLANS__FREE__CREDITS", "3")])?;
-    let key = create_account(&server, &mut outbox, "ann@example.org").await?;
+    let key = create_account(&server, &mut MailClient::new(&data), "ann@example.org").await?;
     let id = start_job(&server, &key, &videos).await?;
     let paused = wait_for_status(&server, &key, &id, "paused").await?;
     assert_eq!(paused["pause_reason"], "payment_required");
@@ -79,7 +62,7 @@ async fn job_without_credits_pauses_and_resumes_after_grant() -> Result<()> {
     drop(server);
     assert_eq!(paid_videos(&data, &key).await?.len(), 8, "each transcript is charged once");
     assert!(videos.iter().all(|video| fetch_count(&proxy, video) == 1), "each is fetched once");
-    audit(&data)
+    audit_ledger(data.path(), &[])
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -88,10 +71,9 @@ async fn cancelled_job_costs_only_what_had_started() -> Result<()> {
     let gate = Arc::new(Semaphore::new(0));
     let proxy = start_platform(&videos, &[], gated(&gate))?;
     let data = TempDir::new()?;
-    let mut outbox = MailClient::new(&data);
     // An account gets half of the places.
     let server = serve(&data, &proxy, &[("VERBATIM_LIMITS__JOB_ITEMS_AT_ONCE", "10")])?;
-    let key = create_account(&server, &mut outbox, "ann@example.org").await?;
+    let key = create_account(&server, &mut MailClient::new(&data), "ann@example.org").await?;
     let id = start_job(&server, &key, &videos).await?;
     wait_until("no item started", async || Ok(job(&server, &key, &id).await?["counts"]["running"] == 5))
         .await?;
@@ -99,6 +81,10 @@ async fn cancelled_job_costs_only_what_had_started() -> Result<()> {
     assert_eq!(cancelled.status, 200, "{}", cancelled.text());
     let cancelled = cancelled.json();
     assert_eq!((&cancelled["status"], &cancelled["counts"]["skipped"]), (&json!("cancelled"), &json!(35)));
+    for _ in 0..100 {
+        start_job(&server, &key, &["no link".to_owned()]).await?;
+    }
+    assert_eq!(job(&server, &key, &id).await?["counts"]["running"], 5, "later jobs do not push it out");
     gate.add_permits(1_000);
     wait_until("the started items did not end", async || {
         Ok(job(&server, &key, &id).await?["counts"]["running"] == 0)
@@ -113,7 +99,7 @@ async fn cancelled_job_costs_only_what_had_started() -> Result<()> {
     assert_eq!(again["ended_at"], ended["ended_at"], "a cancelled job is unchanged");
     assert!(videos[5..].iter().all(|video| fetch_count(&proxy, video) == 0));
     drop(server);
-    audit(&data)
+    audit_ledger(data.path(), &[])
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -145,17 +131,15 @@ async fn job_continues_after_kill_and_charges_each_item_once() -> Result<()> {
     let videos = videos("killed-", 60);
     let proxy = start_platform(&videos, &[&videos[7]], delayed(30))?;
     let data = TempDir::new()?;
-    let mut outbox = MailClient::new(&data);
     let mut server = serve(&data, &proxy, &[])?;
-    let key = create_account(&server, &mut outbox, "ann@example.org").await?;
+    let key = create_account(&server, &mut MailClient::new(&data), "ann@example.org").await?;
     let id = start_job(&server, &key, &videos).await?;
     for least in [5, 20] {
         wait_until("no item ended", async || {
             Ok(job(&server, &key, &id).await?["counts"]["done"].as_u64() >= Some(least))
         })
         .await?;
-        std::process::Command::new("kill").args(["-KILL", &server.pid().to_string()]).status()?;
-        server.wait()?;
+        server.kill()?;
         server = serve(&data, &proxy, &[])?;
     }
     let done = wait_for_status(&server, &key, &id, "completed").await?;
@@ -170,7 +154,7 @@ async fn job_continues_after_kill_and_charges_each_item_once() -> Result<()> {
     assert_eq!(by_status(&lines).get("done"), Some(&59));
     assert!(server.stop()?.success());
     assert_eq!(paid_videos(&data, &key).await?.len(), 59, "each transcript is charged once");
-    audit(&data)
+    audit_ledger(data.path(), &[])
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -179,9 +163,8 @@ async fn stopped_server_returns_its_items_at_once() -> Result<()> {
     let gate = Arc::new(Semaphore::new(0));
     let proxy = start_platform(&videos, &[], gated(&gate))?;
     let data = TempDir::new()?;
-    let mut outbox = MailClient::new(&data);
     let mut server = serve(&data, &proxy, &[])?;
-    let key = create_account(&server, &mut outbox, "ann@example.org").await?;
+    let key = create_account(&server, &mut MailClient::new(&data), "ann@example.org").await?;
     let id = start_job(&server, &key, &videos).await?;
     wait_until("no item started", async || Ok(job(&server, &key, &id).await?["counts"]["running"] == 12))
         .await?;
@@ -194,7 +177,7 @@ async fn stopped_server_returns_its_items_at_once() -> Result<()> {
     assert_eq!((&done["counts"]["done"], remaining_credits(&server, &key).await?), (&json!(12), 188));
     drop(server);
     assert_eq!(paid_videos(&data, &key).await?.len(), 12);
-    audit(&data)
+    audit_ledger(data.path(), &[])
 }
 
 /// A job without a language may archive a transcript in another language, which costs nothing.
@@ -203,13 +186,12 @@ async fn fetches_of_other_languages_are_limited_within_jobs() -> Result<()> {
     let videos = videos("french-", 3);
     let proxy = start_french_platform(&videos)?;
     let data = TempDir::new()?;
-    let mut outbox = MailClient::new(&data);
     let settings = [
         ("VERBATIM_LIMITS__ATTEMPTS_PER_ACCOUNT_PER_HOUR", "1"),
         ("VERBATIM_LIMITS__JOB_ITEMS_AT_ONCE", "1"),
     ];
     let server = serve(&data, &proxy, &settings)?;
-    let key = create_account(&server, &mut outbox, "ann@example.org").await?;
+    let key = create_account(&server, &mut MailClient::new(&data), "ann@example.org").await?;
     let id = start_job(&server, &key, &videos).await?;
     wait_until("no item failed", async || Ok(job(&server, &key, &id).await?["counts"]["failed"] == 1))
         .await?;
@@ -221,5 +203,5 @@ async fn fetches_of_other_languages_are_limited_within_jobs() -> Result<()> {
     assert_eq!((&ended["status"], &ended["counts"]["failed"]), (&json!("running"), &json!(1)), "{ended}");
     assert!(videos[1..].iter().all(|video| fetch_count(&proxy, video) == 0));
     drop(server);
-    audit(&data)
+    audit_ledger(data.path(), &[])
 }

@@ -9,7 +9,7 @@ use verbatim_tests::replay::{ReplayProxy, Script};
 use super::{call, results, serve, wait_for_status};
 use crate::{
     server::{
-        harness::{run, verbatim},
+        harness::{run, run_ok, verbatim},
         platform::{platform_settings, recorded_rules},
         v1::mail_client::{MailClient, create_account, remaining_credits},
     },
@@ -25,9 +25,8 @@ const VIDEO: &str = "7600000000000000004";
 async fn profile_job_delivers_transcripts_of_tiktok() -> Result<()> {
     let proxy = ReplayProxy::start(recorded_profile()?)?;
     let (data, program) = (TempDir::new()?, program().await?.display().to_string());
-    let mut outbox = MailClient::new(&data);
     let server = serve(&data, &proxy, &[("VERBATIM_YTDLP__PROGRAM", &program)])?;
-    let key = create_account(&server, &mut outbox, "ann@example.org").await?;
+    let key = create_account(&server, &mut MailClient::new(&data), "ann@example.org").await?;
     let created = call(&server, &key, Method::POST, "", &json!({ "channel": PROFILE })).await?;
     ensure!(created.status == 202, "{}", created.text());
     let created = created.json();
@@ -52,9 +51,8 @@ async fn job_takes_links_of_every_platform() -> Result<()> {
     let proxy =
         ReplayProxy::start(Script::new().rules(recorded_rules("tiktok")?).rules(recorded_rules("x")?))?;
     let data = TempDir::new()?;
-    let mut outbox = MailClient::new(&data);
     let server = serve(&data, &proxy, &[])?;
-    let key = create_account(&server, &mut outbox, "ann@example.org").await?;
+    let key = create_account(&server, &mut MailClient::new(&data), "ann@example.org").await?;
     let urls = [
         "https://www.tiktok.com/@rope.walk/video/7600000000000000001",
         "https://x.com/tidegauge/status/1990000000000000001",
@@ -90,9 +88,8 @@ async fn job_takes_links_of_every_platform() -> Result<()> {
 async fn profile_without_ytdlp_is_an_error_that_names_the_setting() -> Result<()> {
     let proxy = ReplayProxy::start(Script::new())?;
     let data = TempDir::new()?;
-    let mut outbox = MailClient::new(&data);
     let server = serve(&data, &proxy, &[])?;
-    let key = create_account(&server, &mut outbox, "ann@example.org").await?;
+    let key = create_account(&server, &mut MailClient::new(&data), "ann@example.org").await?;
     for (channel, words) in [
         (PROFILE, "ytdlp.program"),
         ("https://www.instagram.com/rope.walk/", "marked as broken"),
@@ -118,8 +115,7 @@ async fn get_of_profile_writes_files() -> Result<()> {
     let arguments = ["get", PROFILE, "--to", &to.display().to_string()];
     let mut command = verbatim(&folder.path().join("data"), &arguments);
     command.envs(platform_settings(&proxy)).env("VERBATIM_YTDLP__PROGRAM", program().await?);
-    let output = run(command, b"")?;
-    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    run_ok(command, b"")?;
     let files: Vec<_> = std::fs::read_dir(&to)?.flatten().map(|file| file.file_name()).collect();
     let [file] = files.as_slice() else { panic!("{files:?}") };
     ensure!(file.to_string_lossy().contains(VIDEO), "{file:?}");

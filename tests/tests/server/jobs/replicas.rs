@@ -5,15 +5,17 @@ use http::Method;
 use serde_json::json;
 
 use super::{
-    by_status, call, delayed, job,
-    receiver::{Answer, WebhookReceiver},
-    results, start_job, start_platform, videos, wait_for_status,
+    by_status, call, delayed, job, receiver::WebhookReceiver, results, start_job, start_platform, videos,
+    wait_for_status,
 };
-use crate::server::{
-    harness::{run, verbatim, wait_until},
-    platform::fetch_count,
-    postgres::PostgresFixture,
-    v1::mail_client::{MailClient, create_account, remaining_credits},
+use crate::{
+    server::{
+        harness::{audit_ledger, wait_until},
+        platform::fetch_count,
+        postgres::PostgresFixture,
+        v1::mail_client::{MailClient, create_account, remaining_credits},
+    },
+    service::fake::FakeReply,
 };
 
 #[tokio::test(flavor = "multi_thread")]
@@ -33,7 +35,7 @@ async fn jobs_on_three_servers_survive_kills_and_share_fetches() -> Result<()> {
     let ann = create_account(&servers[0], &mut outbox, "ann@example.org").await?;
     let bob = create_account(&servers[0], &mut outbox, "bob@example.org").await?;
     let first = start_job(&servers[0], &ann, &videos).await?;
-    let mut receiver = WebhookReceiver::start(|_| Answer::Status(200))?;
+    let mut receiver = WebhookReceiver::start(|_| FakeReply::new(200, "", "")).await?;
     let body = json!({ "urls": videos, "callback_url": receiver.url });
     let reply = call(&servers[1], &bob, Method::POST, "", &body).await?;
     let second = reply.json()["job_id"].as_str().context("no job")?.to_owned();
@@ -42,8 +44,7 @@ async fn jobs_on_three_servers_survive_kills_and_share_fetches() -> Result<()> {
             Ok(job(&servers[0], &ann, &first).await?["counts"]["done"].as_u64() >= Some(least))
         })
         .await?;
-        std::process::Command::new("kill").args(["-KILL", &servers[killed].pid().to_string()]).status()?;
-        servers[killed].wait()?;
+        servers[killed].kill()?;
         servers[killed] = fixture.start_server()?;
     }
     for (key, id) in [(&ann, &first), (&bob, &second)] {
@@ -62,9 +63,5 @@ async fn jobs_on_three_servers_survive_kills_and_share_fetches() -> Result<()> {
     assert!(receiver.rest().is_empty(), "more than one server sent the event");
     let fetches: usize = videos.iter().map(|video| fetch_count(&proxy, video)).sum();
     assert!(fetches <= 80 + 2 * 4 + 8, "{fetches} fetches: only those of killed servers are repeated");
-    let mut command = verbatim(fixture.data.path(), &["ledger", "audit"]);
-    command.envs(fixture.settings());
-    let audit = run(command, b"")?;
-    assert!(audit.status.success(), "{}", String::from_utf8_lossy(&audit.stdout));
-    Ok(())
+    audit_ledger(fixture.data.path(), &fixture.settings())
 }

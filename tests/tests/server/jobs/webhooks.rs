@@ -5,14 +5,13 @@ use http::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{
-    call, delayed, job,
-    receiver::{Answer, WebhookReceiver},
-    serve, start_platform, videos, wait_for_status,
-};
-use crate::server::{
-    harness::{ServerFixture, wait_until},
-    v1::mail_client::{MailClient, create_account},
+use super::{call, delayed, job, receiver::WebhookReceiver, serve, start_platform, videos, wait_for_status};
+use crate::{
+    server::{
+        harness::{ServerFixture, wait_until},
+        v1::mail_client::{MailClient, create_account},
+    },
+    service::fake::FakeReply,
 };
 
 const ALLOW_PRIVATE: (&str, &str) = ("VERBATIM_WEBHOOKS__ALLOW_PRIVATE", "true");
@@ -27,9 +26,8 @@ async fn start_job(server: &ServerFixture, key: &str, videos: &[String], url: &s
 
 /// The secret of an account, with the other fields of its response.
 async fn secret(server: &ServerFixture, key: &str, method: Method, path: &str) -> Result<(String, Value)> {
-    let bearer = format!("Bearer {key}");
     let path = format!("/api/v1/webhook-secret{path}");
-    let reply = server.send(method, &path, &[("authorization", &bearer)], "").await?;
+    let reply = server.send_as(key, method, &path, &[], "").await?;
     ensure!(reply.status == 200, "{}", reply.text());
     assert_eq!(reply.header("cache-control"), "no-store");
     Ok((reply.json()["secret"].as_str().context("no secret")?.to_owned(), reply.json()))
@@ -68,11 +66,11 @@ async fn failed_webhook_is_repeated_with_same_id_and_signed() -> Result<()> {
     assert!(first.starts_with("vbw_") && first.len() == 68, "{first}");
     assert_eq!((&shown["rotated_at"], &shown["previous_valid_until"]), (&Value::Null, &Value::Null));
     assert_ne!(secret(&server, &other, Method::GET, "").await?.0, first, "each account has its own");
-    let answer = |number| Answer::Status(if number == 0 { 500 } else { 204 });
-    let mut receiver = WebhookReceiver::start(answer)?;
+    let reply = |number| FakeReply::new(if number == 0 { 500 } else { 204 }, "", "");
+    let mut receiver = WebhookReceiver::start(reply).await?;
     let id = start_job(&server, &key, &videos, &receiver.url).await?;
     let call = receiver.next().await?;
-    assert_eq!((call.path.as_str(), call.signatures(), call.verify(&first)), ("/hook", 1, Ok(())));
+    assert_eq!((call.path(), call.signatures(), call.verify(&first)), ("/hook", 1, Ok(())));
     let (second, rotated) = secret(&server, &key, Method::POST, "/rotate").await?;
     assert!(second != first && rotated["previous_valid_until"].is_string(), "{rotated}");
     let event = call.event()?;
@@ -102,9 +100,10 @@ async fn webhook_survives_kill_and_hanging_host_delays_no_other_account() -> Res
     let mut server = serve(&data, &proxy, &[ALLOW_PRIVATE])?;
     let ann = create_account(&server, &mut outbox, "ann@example.org").await?;
     let bob = create_account(&server, &mut outbox, "bob@example.org").await?;
-    let answer = |number| if number == 0 { Answer::Hang } else { Answer::Status(200) };
-    let mut hanging = WebhookReceiver::start(answer)?;
-    let mut quick = WebhookReceiver::start(|_| Answer::Redirect)?;
+    let reply = |number| if number == 0 { FakeReply::Never } else { FakeReply::new(200, "", "") };
+    let mut hanging = WebhookReceiver::start(reply).await?;
+    let redirect = |_| FakeReply::new(302, "location: /elsewhere\r\n", "");
+    let mut quick = WebhookReceiver::start(redirect).await?;
     let id = start_job(&server, &ann, &videos, &hanging.url).await?;
     let interrupted = hanging.next().await?.event()?;
     let redirected = start_job(&server, &bob, &videos, &quick.url).await?;
@@ -112,8 +111,7 @@ async fn webhook_survives_kill_and_hanging_host_delays_no_other_account() -> Res
     let log = wait_for_attempts(&server, &bob, &redirected, 1).await?;
     let error = "the host answered with status 302; redirects are not followed";
     assert_eq!((&log["state"], &log["attempts"][0]["error"]), (&json!("pending"), &json!(error)));
-    std::process::Command::new("kill").args(["-KILL", &server.pid().to_string()]).status()?;
-    server.wait()?;
+    server.kill()?;
     server = serve(&data, &proxy, &[ALLOW_PRIVATE])?;
     let repeat = hanging.next().await?.event()?;
     assert_eq!(repeat["id"], interrupted["id"]);
@@ -121,7 +119,7 @@ async fn webhook_survives_kill_and_hanging_host_delays_no_other_account() -> Res
         Ok(delivery(&server, &ann, &id).await?["state"] == "delivered")
     })
     .await?;
-    assert!(quick.rest().iter().all(|call| call.path == "/hook"), "a redirect was followed");
+    assert!(quick.rest().iter().all(|call| call.path() == "/hook"), "a redirect was followed");
     Ok(())
 }
 
@@ -130,10 +128,9 @@ async fn webhook_to_private_address_is_refused() -> Result<()> {
     let videos = videos("private", 1);
     let proxy = start_platform(&videos, &[], delayed(0))?;
     let data = TempDir::new()?;
-    let mut outbox = MailClient::new(&data);
     let mut server = serve(&data, &proxy, &[ALLOW_PRIVATE])?;
-    let key = create_account(&server, &mut outbox, "ann@example.org").await?;
-    let mut receiver = WebhookReceiver::start(|_| Answer::Status(500))?;
+    let key = create_account(&server, &mut MailClient::new(&data), "ann@example.org").await?;
+    let mut receiver = WebhookReceiver::start(|_| FakeReply::new(500, "", "")).await?;
     let id = start_job(&server, &key, &videos, &receiver.url).await?;
     receiver.next().await?;
     assert!(server.stop()?.success());

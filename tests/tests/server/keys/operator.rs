@@ -7,11 +7,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{issuer::TestIssuer, mint, serve};
-use crate::server::harness::{ServerFixture, create_keys, run, verbatim};
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
+use crate::server::harness::{ServerFixture, create_keys, run, text, verbatim};
 
 fn command(data: &TempDir, arguments: &[&str]) -> Result<Output> {
     run(verbatim(data.path(), &[&["keys"], arguments].concat()), b"")

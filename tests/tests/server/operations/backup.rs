@@ -8,12 +8,13 @@ use tempfile::TempDir;
 use verbatim_tests_postgres::Cluster;
 
 use crate::server::{
-    harness::{ServerFixture, binary, borrow_settings, run, verbatim, wait_until},
+    harness::{ServerFixture, binary, borrow_settings, run, run_ok, verbatim_with, wait_until},
     platform::{platform_settings, start_platform},
     v1::mail_client::{MailClient, create_account, remaining_credits},
 };
 
 const GUIDE: &str = include_str!("../../../../docs/operations.md");
+const GRANT: [&str; 6] = ["accounts", "grant", "ann@example.org", "500", "--id", "pack-1"];
 const VIDEOS: [&str; 3] = ["dyke-walk-0", "dyke-walk-1", "dyke-walk-2"];
 
 /// The commands of the guide with this name.
@@ -32,10 +33,7 @@ fn run_commands(name: &str, variables: &[(&str, &str)]) -> Result<String> {
         shell.env_remove(name);
     }
     shell.args(["-eu", "-c", commands(name)?]).env("PATH", path).envs(variables.iter().copied());
-    let output = run(shell, b"")?;
-    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    ensure!(output.status.success(), "{name}: {out}{err}");
-    Ok(out.into_owned())
+    run_ok(shell, b"").with_context(|| name.to_owned())
 }
 
 /// The state that callers see: the account's credits, and the transcript of each video.
@@ -51,15 +49,7 @@ async fn read_state(server: &ServerFixture, key: &str) -> Result<(u64, Vec<Value
 async fn create_data(server: &ServerFixture, data: &TempDir, settings: &[(&str, &str)]) -> Result<String> {
     let mut outbox = MailClient::new(data);
     let key = create_account(server, &mut outbox, "ann@example.org").await?;
-    let mut grant = verbatim(data.path(), &["accounts", "grant", "ann@example.org", "500", "--id", "pack-1"]);
-    let granted = run(
-        {
-            grant.envs(settings.iter().copied());
-            grant
-        },
-        b"",
-    )?;
-    ensure!(granted.status.success(), "{}", String::from_utf8_lossy(&granted.stderr));
+    run_ok(verbatim_with(data.path(), settings, &GRANT), b"")?;
     for video in VIDEOS {
         let reply = server.get_as(&key, &format!("/api/v1/transcript?video_id={video}")).await?;
         ensure!(reply.status == 200, "{}", reply.text());
@@ -117,9 +107,7 @@ async fn check_restore(
     })
     .await?;
     // A grant from before the backup is not repeated.
-    let mut again = verbatim(data.path(), &["accounts", "grant", "ann@example.org", "500", "--id", "pack-1"]);
-    again.envs(restored.iter().copied());
-    run(again, b"")?;
+    run(verbatim_with(data.path(), restored, &GRANT), b"")?;
     assert_eq!(remaining_credits(&server, &key).await?, now.0);
     Ok(())
 }

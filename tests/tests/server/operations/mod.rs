@@ -11,8 +11,7 @@ mod store_health;
 
 use std::{
     path::{Path, PathBuf},
-    process::{Command, Stdio},
-    sync::OnceLock,
+    process::Command,
 };
 
 use anyhow::{Context as _, Result, ensure};
@@ -20,7 +19,8 @@ use http::{Method, StatusCode};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::harness::{ServerFixture, ServerReply, send_once, wait_until};
+use super::harness::{ServerFixture, ServerReply, run_ok, send_once, wait_until};
+use crate::install::installed;
 
 /// A server with a log file and a metrics listener.
 pub(crate) struct ObservedServer {
@@ -91,11 +91,10 @@ pub(crate) struct ScrapedFigures(Value);
 
 impl ScrapedFigures {
     fn read(text: &str) -> Result<Self> {
-        let mut parser = Command::new(python()?);
+        let mut parser = Command::new(installed("operations")?);
         parser.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/operations/read_metrics.py"));
-        let read = super::harness::run(parser, text.as_bytes())?;
-        ensure!(read.status.success(), "{}\n{text}", String::from_utf8_lossy(&read.stderr));
-        Ok(Self(serde_json::from_slice(&read.stdout)?))
+        let read = run_ok(parser, text.as_bytes()).with_context(|| text.to_owned())?;
+        Ok(Self(serde_json::from_str(&read)?))
     }
 
     /// Every sample: its name, labels and value.
@@ -116,16 +115,4 @@ impl ScrapedFigures {
     pub(crate) fn has(&self, name: &str) -> bool {
         self.samples().any(|(own, _, _)| own == name)
     }
-}
-
-/// The Python with Prometheus' parser, next to its promtool. The first call installs both.
-fn python() -> Result<&'static Path> {
-    static PYTHON: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let python = PYTHON.get_or_init(|| {
-        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/operations/install.sh");
-        let output = Command::new(script).stderr(Stdio::inherit()).output().ok()?;
-        let path = String::from_utf8(output.stdout).ok()?;
-        output.status.success().then(|| PathBuf::from(path.trim()))
-    });
-    python.as_deref().context("operations/install.sh failed")
 }

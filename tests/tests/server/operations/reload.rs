@@ -23,7 +23,7 @@ use verbatim_tests::replay::ReplayProxy;
 
 use super::ObservedServer;
 use crate::server::{
-    harness::{ServerFixture, ServerReply, create_keys, run, verbatim, wait_until},
+    harness::{ServerFixture, ServerReply, audit_ledger, create_keys, send_once_with, wait_until},
     platform::{fetch_count, gated_platform, start_platform},
     v1::mail_client::{MailClient, create_account, remaining_credits},
 };
@@ -126,13 +126,8 @@ fn send_signal(pid: u32, name: &str) -> Result<()> {
 
 /// The status of a request for this host, over a new connection.
 async fn status_for_host(address: &str, path: &str, host: &str) -> Result<u16> {
-    let mut stream = TcpStream::connect(address).await?;
-    let request = format!("GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).await?;
-    let mut response = String::new();
-    stream.read_to_string(&mut response).await?;
-    let status = response.split(' ').nth(1).context("no status")?;
-    Ok(status.parse()?)
+    let reply = send_once_with(address, Method::GET, path, &[("host", host)], "").await?;
+    Ok(reply.status.as_u16())
 }
 
 /// Clients of one server, each with requests one after the other.
@@ -178,9 +173,8 @@ fn complete_status(bytes: &[u8]) -> Result<Option<u16>> {
 async fn reload_under_load_fails_no_request_and_closes_no_connection() -> Result<()> {
     let proxy = start_platform(&[VIDEO], Duration::ZERO)?;
     let fixture = ReloadFixture::start(Some(&proxy), "plans.free.requests_per_minute = 100000\n").await?;
-    let mut outbox = MailClient::new(&fixture.data);
     let server = fixture.server();
-    let account = create_account(server, &mut outbox, "ann@example.org").await?;
+    let account = create_account(server, &mut MailClient::new(&fixture.data), "ann@example.org").await?;
     let key = create_keys(&fixture.data, 1)?.remove(0);
     let first = server.get_as(&key, &format!("/api/transcript?v={VIDEO}")).await?;
     ensure!(first.json()["available"] == true, "{}", first.text());
@@ -222,9 +216,8 @@ async fn reload_keeps_price_of_running_request() -> Result<()> {
     let gate = Arc::new(Semaphore::new(0));
     let proxy = gated_platform(&[VIDEO], &gate)?;
     let fixture = ReloadFixture::start(Some(&proxy), "credits.per_transcript = 2\n").await?;
-    let mut outbox = MailClient::new(&fixture.data);
     let server = fixture.server();
-    let account = create_account(server, &mut outbox, "ann@example.org").await?;
+    let account = create_account(server, &mut MailClient::new(&fixture.data), "ann@example.org").await?;
     let path = format!("/api/v1/transcript?video_id={VIDEO}");
     let credits_left = |reply: &ServerReply| reply.header("x-credits-remaining").to_owned();
 
@@ -241,9 +234,7 @@ async fn reload_keeps_price_of_running_request() -> Result<()> {
     let new_price = server.get_as(&account, &path).await?;
     assert_eq!((new_price.status, credits_left(&new_price)), (StatusCode::OK, "193".to_owned()));
     assert_eq!(remaining_credits(server, &account).await?, 193);
-    let audit = run(verbatim(fixture.data.path(), &["ledger", "audit"]), b"")?;
-    assert!(audit.status.success(), "{}", String::from_utf8_lossy(&audit.stdout));
-    Ok(())
+    audit_ledger(fixture.data.path(), &[])
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -255,9 +246,8 @@ async fn reload_changes_limits_and_keeps_counts() -> Result<()> {
     fixture.reload("limits.misses_per_network_per_minute = 4\n").await?;
     assert_eq!(fixture.misses_until_limit(10).await?, 0);
 
-    let mut outbox = MailClient::new(&fixture.data);
     let server = fixture.server();
-    let account = create_account(server, &mut outbox, "ann@example.org").await?;
+    let account = create_account(server, &mut MailClient::new(&fixture.data), "ann@example.org").await?;
     assert_eq!(remaining_credits(server, &account).await?, 200);
     fixture.reload("plans.free.credits = 7\nplans.free.requests_per_minute = 3\n").await?;
     assert_eq!(remaining_credits(server, &account).await?, 7);

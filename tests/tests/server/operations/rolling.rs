@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 use verbatim_tests_postgres::Cluster;
 
 use crate::server::{
-    harness::{ServerFixture, borrow_settings, create_keys_with, run, send_once, verbatim, wait_until},
+    harness::{ServerFixture, audit_ledger, borrow_settings, create_keys_with, send_once, wait_until},
     platform::{platform_settings, start_platform},
 };
 
@@ -115,9 +115,5 @@ async fn rolling_restart_fails_no_request() -> Result<()> {
         client??;
     }
     readiness_watch.await?;
-    let mut audit = verbatim(data.path(), &["ledger", "audit"]);
-    audit.envs(settings.iter().copied());
-    let audit = run(audit, b"")?;
-    assert!(audit.status.success(), "{}", String::from_utf8_lossy(&audit.stdout));
-    Ok(())
+    audit_ledger(data.path(), &settings)
 }

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use crate::{
     mcp::client::{call, http_target, run_calls},
     server::{
-        harness::{ServerFixture, ServerReply, run, verbatim},
+        harness::{ServerFixture, run, verbatim_with},
         keys::issuer::TestIssuer,
         v1::mail_client::{MailClient, key_from, register, token_from},
     },
@@ -17,11 +17,6 @@ use crate::{
 
 pub(super) const VIDEO: &str = "dyke-walk-0";
 const JSON: (&str, &str) = ("content-type", "application/json");
-
-async fn post(server: &ServerFixture, key: &str, path: &str, body: &str) -> Result<ServerReply> {
-    let bearer = format!("Bearer {key}");
-    server.send(Method::POST, path, &[("authorization", &bearer), JSON], body.to_owned()).await
-}
 
 /// API key of a service in the settings.
 pub(super) const SERVICE_KEY: &str = "key-of-the-speech-service";
@@ -119,19 +114,17 @@ pub(super) async fn send_secrets(server: &ServerFixture, outbox: &mut MailClient
     let verified = server.get(&format!("/api/v1/verify?token={token}")).await?;
     let account = key_from(&verified)?;
     for name in ["name-of-a-request-7712", ""] {
-        let bearer = format!("Bearer {account}");
-        let mut headers = vec![("authorization", bearer.as_str())];
-        headers.extend((!name.is_empty()).then_some(("idempotency-key", name)));
+        let headers: &[_] = if name.is_empty() { &[] } else { &[("idempotency-key", name)] };
         let path = format!("/api/v1/transcript?video_id={VIDEO}");
-        let reply = server.send(Method::GET, &path, &headers, "").await?;
+        let reply = server.send_as(&account, Method::GET, &path, headers, "").await?;
         ensure!(reply.status == 200, "{}", reply.text());
     }
     let question = json!({ "video_id": VIDEO, "message": "why does the grass stay short?" }).to_string();
-    let answer = post(server, &account, "/api/v1/chat", &question).await?;
+    let answer = server.post_as(&account, "/api/v1/chat", question).await?;
     ensure!(answer.status == 200, "{}", answer.text());
-    errors.push(post(server, "vba_wrong-key-1234567890", "/api/v1/rotate-key", "").await?.text());
-    let rotated = post(server, &account, "/api/v1/rotate-key", "").await?;
-    post(server, "", "/api/v1/webhooks/stripe", "{\"id\":\"evt_sheep keep the grass\"}").await?;
+    errors.push(server.post_as("vba_wrong-key-1234567890", "/api/v1/rotate-key", "").await?.text());
+    let rotated = server.post_as(&account, "/api/v1/rotate-key", "").await?;
+    server.post_as("", "/api/v1/webhooks/stripe", "{\"id\":\"evt_sheep keep the grass\"}").await?;
     secrets.extend(written);
     let mut sent = SentSecrets { all: secrets, keys: Vec::new(), replied: Vec::new(), errors };
     sent.add_keys([
@@ -153,9 +146,9 @@ fn account_key(sent: &SentSecrets) -> Result<String> {
 /// Pays an order in the sandbox.
 pub(super) async fn pay_in_sandbox(server: &ServerFixture, sent: &mut SentSecrets) -> Result<()> {
     // The reply is stored, and has the address of the page.
-    let bearer = format!("Bearer {}", account_key(sent)?);
-    let headers = [("authorization", bearer.as_str()), ("idempotency-key", "name-of-an-order-4406"), JSON];
-    let order = server.send(Method::POST, "/api/v1/buy-credits", &headers, "{\"pack\":\"1k\"}").await?;
+    let (key, path, body) = (account_key(sent)?, "/api/v1/buy-credits", "{\"pack\":\"1k\"}");
+    let headers = [("idempotency-key", "name-of-an-order-4406"), JSON];
+    let order = server.send_as(&key, Method::POST, path, &headers, body).await?;
     let page = order.json()["checkout_url"].as_str().unwrap_or_default().to_owned();
     let (path, token) = page.split_once("?token=").with_context(|| order.text())?;
     let (_, path) = path.split_once(server.address()).context("another server")?;
@@ -179,7 +172,7 @@ pub(super) async fn pay_at_stripe(
     sent: &mut SentSecrets,
 ) -> Result<()> {
     let account = account_key(sent)?;
-    let order = post(server, &account, "/api/v1/buy-credits", "{\"pack\":\"1k\"}").await?;
+    let order = server.post_as(&account, "/api/v1/buy-credits", "{\"pack\":\"1k\"}").await?;
     let session = order.json()["checkout_url"].as_str().unwrap_or_default().to_owned();
     let session = stripe.object(session.rsplit('/').next().unwrap_or_default());
     let order = session["client_reference_id"].as_str().context("no order")?;
@@ -219,10 +212,8 @@ pub(super) async fn use_entitlement(
     let made = server.send(Method::POST, "/api/keys", &headers, "").await?;
     ensure!(made.status == 201, "{}", made.text());
     let key = made.json()["key"].as_str().context("no key")?.to_owned();
-    let bearer = format!("Bearer {key}");
-    let headers = [("authorization", bearer.as_str()), headers[0]];
     for path in ["/api/keys/me", &format!("/api/transcript?v={VIDEO}")] {
-        ensure!(server.send(Method::GET, path, &headers, "").await?.status == 200, "{path}");
+        ensure!(server.send_as(&key, Method::GET, path, &headers, "").await?.status == 200, "{path}");
     }
     let (_, signature) = proof.rsplit_once('.').context("no signature")?;
     sent.add_keys([key, signature.to_owned(), proof]);
@@ -249,9 +240,7 @@ pub(super) fn call_tools(server: &ServerFixture, sent: &mut SentSecrets) -> Resu
 /// Runs an operator's commands beside the server.
 pub(super) fn run_commands(data: &TempDir, settings: &[(&str, &str)], sent: &mut SentSecrets) -> Result<()> {
     let admin = |arguments: &[&str]| {
-        let mut command = verbatim(data.path(), arguments);
-        command.envs(settings.iter().copied());
-        let output = run(command, b"")?;
+        let output = run(verbatim_with(data.path(), settings, arguments), b"")?;
         let printed = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
         ensure!(output.status.success(), "{arguments:?}: {printed:?}");
         anyhow::Ok(printed)

@@ -1,7 +1,7 @@
 //! Keys, tokens and texts occur in no log line, metric, error or command output, at any log level, keys in no
 //! database, and texts in the archive and in stored replies only.
 
-use std::{path::Path, process::Command, time::Duration};
+use std::{path::Path, time::Duration};
 
 use anyhow::{Result, ensure};
 use tempfile::TempDir;
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     server::{
-        harness::{borrow_settings, run},
+        harness::{borrow_settings, sqlite},
         keys::issuer::TestIssuer,
         platform::{platform_settings, start_platform},
         v1::mail_client::MailClient,
@@ -91,16 +91,8 @@ fn check_texts(data: &Path, sent: &SentSecrets) -> Result<()> {
     // Replies to requests with an `Idempotency-Key` are stored for a day. The rest of the database has no text.
     let copy = TempDir::new()?;
     std::fs::copy(data.join("verbatim.db"), copy.path().join("verbatim.db"))?;
-    let mut sqlite = Command::new("sqlite3");
-    sqlite
-        .arg(copy.path().join("verbatim.db"))
-        .arg("SELECT count(*) FROM replies; DELETE FROM replies; VACUUM;");
-    let output = run(sqlite, b"")?;
-    ensure!(
-        output.status.success() && output.stdout != b"0\n",
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    let statements = "SELECT count(*) FROM replies; DELETE FROM replies; VACUUM;";
+    ensure!(sqlite(&copy.path().join("verbatim.db"), statements)? != "0\n", "no replies");
     // Mails go to the stored address.
     let has_account = check_database(
         copy.path(),

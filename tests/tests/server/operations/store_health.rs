@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
 use http::Method;
 use tempfile::TempDir;
 use verbatim_tests::replay::ReplayProxy;
@@ -16,7 +16,7 @@ use verbatim_tests_postgres::{Cluster, Durability, programs};
 
 use super::ObservedServer;
 use crate::server::{
-    harness::{borrow_settings, create_keys_with},
+    harness::{borrow_settings, create_keys_with, run_ok, sqlite},
     platform::{platform_settings, start_platform},
     preload,
     v1::mail_client::{MailClient, create_account, remaining_credits},
@@ -205,9 +205,7 @@ async fn full_disk_fails_writes_at_once_until_space_is_free() -> Result<()> {
     assert!(fixture.observed.scrape().await?.sum("verbatim_store_free_bytes", &[("store", "main")]) > 1e6);
     // The log keeps the length that the migrations gave it, and is written again from its start: only a log without
     // room needs the disk.
-    let mut truncate = Command::new("sqlite3");
-    truncate.arg(disk.0.join("verbatim.db")).arg("PRAGMA wal_checkpoint(TRUNCATE)");
-    assert!(truncate.status()?.success());
+    sqlite(&disk.0.join("verbatim.db"), "PRAGMA wal_checkpoint(TRUNCATE)")?;
     let filler = disk.fill()?;
     fixture.check_outage("read-only", "ok", &["full"]).await?;
     let figures = fixture.observed.scrape().await?;
@@ -284,9 +282,7 @@ fn execute(cluster: &Cluster, statements: &[&str]) -> Result<()> {
     for statement in statements {
         psql.args(["-c", statement]);
     }
-    let output = psql.output().context("psql cannot be run")?;
-    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Ok(())
+    run_ok(psql, b"").map(drop)
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -7,18 +7,19 @@ use storage_sqlx::{SqliteOptions, SqliteStore};
 use tempfile::TempDir;
 use transcript_core::{
     Timestamp,
-    accounts::{Order, OrderItem, OrderState, OrderStore as _},
+    accounts::OrderStore as _,
     directory::{Account, AccountRef, Directory as _},
-    ids::OrderId,
 };
 
 use super::{json_of, run_expecting, stdout_of};
-use crate::server::{
-    harness::ServerFixture,
-    v1::mail_client::{MailClient, create_account, key_from, register, remaining_credits, token_from},
+use crate::{
+    payments::fixture::open_order,
+    server::{
+        harness::{EXAMPLE, ServerFixture},
+        v1::mail_client::{MailClient, create_account, key_from, register, remaining_credits, token_from},
+    },
 };
 
-const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/examples/lighthouse.vtt");
 const VIDEO: &str = "L1ghth0use1";
 
 /// A server with an archived transcript and two accounts, of which the first has bought it once.
@@ -159,22 +160,7 @@ async fn accounts_delete_with_open_payment_requires_anyway() -> Result<()> {
     let store = SqliteStore::open(SqliteOptions::new(data.path().join("verbatim.db"))).await?;
     let account = AccountRef::Email("ann@example.org".to_owned());
     let ann = store.account(&account).await?.context("the account")?;
-    let order = Order {
-        id: OrderId::new("order-7"),
-        version: 1,
-        account: ann.id.clone(),
-        item: OrderItem::Pack("1k".to_owned()),
-        credits: 1_000,
-        amount_minor: 1_200,
-        currency: "usd".to_owned(),
-        state: OrderState::Open,
-        payment: None,
-        refunded_credits: Vec::new(),
-        returned_minor: 0,
-        language: None,
-        created_at: Timestamp::from_millis(0),
-    };
-    store.open(order).await?;
+    store.open(open_order("order-7", ann.id.clone(), Timestamp::from_millis(0))).await?;
     let subscribed = Account { subscription: Some("sub_7".to_owned()), ..ann };
     store.update_account(subscribed).await?;
     store.close().await;

@@ -1,6 +1,6 @@
 //! The audit of a consistent and of a manipulated ledger.
 
-use std::{path::Path, process::Command, time::Duration};
+use std::{path::Path, time::Duration};
 
 use anyhow::Result;
 use serde_json::json;
@@ -8,28 +8,22 @@ use tempfile::TempDir;
 
 use super::{
     super::{
-        harness::{ServerFixture, borrow_settings, create_keys, run},
-        platform::{platform_settings, start_platform},
+        harness::{self, ServerFixture, create_keys},
+        platform::{serve_platform, start_platform},
     },
     VIDEO, accounts, json_of, run_expecting, stdout_of, text,
 };
 
 /// Runs a statement on the ledger file, without the checks of the program.
 fn sqlite(data: &Path, statement: &str) -> Result<()> {
-    let mut command = Command::new("sqlite3");
-    command.args(["-cmd", ".timeout 5000"]).arg(data.join("verbatim.db")).arg(statement);
-    let done = run(command, b"")?;
-    anyhow::ensure!(done.status.success(), "{}", text(&done.stderr));
-    Ok(())
+    harness::sqlite(&data.join("verbatim.db"), statement).map(drop)
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn audit_finds_wrong_balances() -> Result<()> {
     let proxy = start_platform(&[VIDEO], Duration::ZERO)?;
     let data = TempDir::new()?;
-    let settings = platform_settings(&proxy);
-    let settings = borrow_settings(&settings);
-    let server = ServerFixture::start(&data, &settings)?;
+    let server = serve_platform(&data, &proxy, &[])?;
     let key = create_keys(&data, 1)?.remove(0);
     let fetched = server.get_as(&key, &format!("/api/transcript?v={VIDEO}")).await?;
     assert_eq!(fetched.json()["available"], true);

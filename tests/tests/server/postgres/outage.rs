@@ -6,15 +6,14 @@ use std::{
 };
 
 use anyhow::{Result, ensure};
-use serde_json::json;
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 use verbatim_tests::replay::ReplayProxy;
 use verbatim_tests_postgres::{Cluster, Durability};
 
 use crate::server::{
-    harness::{ServerFixture, borrow_settings, run, verbatim, wait_until},
-    platform::start_platform,
+    harness::{ServerFixture, audit_ledger, wait_until},
+    platform::{serve_platform, start_platform},
     v1::mail_client::{MailClient, create_account, remaining_credits},
 };
 
@@ -22,12 +21,8 @@ const VIDEO: &str = "dyke-walk-0";
 
 /// A server on the database of this address, with further settings.
 fn serve(data: &TempDir, proxy: &ReplayProxy, url: &str, more: &[(&str, &str)]) -> Result<ServerFixture> {
-    let mut settings = crate::server::platform::platform_settings(proxy);
-    settings.push(("VERBATIM_STORAGE__URL".to_owned(), url.to_owned()));
-    settings.push(("VERBATIM_PLANS__FREE__REQUESTS_PER_MINUTE".to_owned(), "100000".to_owned()));
-    let mut settings = borrow_settings(&settings);
-    settings.extend_from_slice(more);
-    ServerFixture::start(data, &settings)
+    let own = [("VERBATIM_STORAGE__URL", url), ("VERBATIM_PLANS__FREE__REQUESTS_PER_MINUTE", "100000")];
+    serve_platform(data, proxy, &[&own, more].concat())
 }
 
 /// Checks that both APIs report a database failure within 20 seconds, each in its own form.
@@ -42,6 +37,14 @@ async fn check_failure_reported(server: &ServerFixture, key: &str) -> Result<()>
     Ok(())
 }
 
+/// Checks that a transcript is delivered, and that this many credits remain.
+async fn check_delivery(server: &ServerFixture, key: &str, left: &str) -> Result<()> {
+    let reply = server.get_as(key, &format!("/api/v1/transcript?video_id={VIDEO}")).await?;
+    let delivered = (reply.status.as_u16(), reply.header("x-credits-remaining"));
+    assert_eq!(delivered, (200, left), "{}", reply.text());
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn database_stopped_requests_fail_fast_without_charge() -> Result<()> {
     let cluster = Cluster::start(Durability::Full)?;
@@ -50,8 +53,7 @@ async fn database_stopped_requests_fail_fast_without_charge() -> Result<()> {
     let data = TempDir::new()?;
     let server = serve(&data, &proxy, &database.url, &[])?;
     let key = create_account(&server, &mut MailClient::new(&data), "ann@example.org").await?;
-    let path = format!("/api/v1/transcript?video_id={VIDEO}");
-    assert_eq!(server.get_as(&key, &path).await?.header("x-credits-remaining"), "199");
+    check_delivery(&server, &key, "199").await?;
 
     cluster.stop()?;
     let deadline = Instant::now() + Duration::from_secs(10);
@@ -60,14 +62,7 @@ async fn database_stopped_requests_fail_fast_without_charge() -> Result<()> {
     }
 
     cluster.restart()?;
-    let reply = server.get_as(&key, &path).await?;
-    assert_eq!(
-        (reply.status.as_u16(), reply.header("x-credits-remaining")),
-        (200, "198"),
-        "{}",
-        reply.text()
-    );
-    Ok(())
+    check_delivery(&server, &key, "198").await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -79,8 +74,7 @@ async fn database_hanging_requests_fail_fast_without_charge() -> Result<()> {
     let timeouts = [("VERBATIM_STORAGE__TIMEOUT", "2s"), ("VERBATIM_STORAGE__CONNECT_TIMEOUT", "1s")];
     let server = serve(&data, &proxy, &database.url, &timeouts)?;
     let key = create_account(&server, &mut MailClient::new(&data), "ann@example.org").await?;
-    let path = format!("/api/v1/transcript?video_id={VIDEO}");
-    assert_eq!(server.get_as(&key, &path).await?.header("x-credits-remaining"), "199");
+    check_delivery(&server, &key, "199").await?;
     cluster.pause()?;
     let reported = check_failure_reported(&server, &key).await;
     cluster.resume()?;
@@ -90,14 +84,7 @@ async fn database_hanging_requests_fail_fast_without_charge() -> Result<()> {
     })
     .await?;
     assert_eq!(remaining_credits(&server, &key).await?, 199, "a failed request was charged");
-    let reply = server.get_as(&key, &path).await?;
-    assert_eq!(
-        (reply.status.as_u16(), reply.header("x-credits-remaining")),
-        (200, "198"),
-        "{}",
-        reply.text()
-    );
-    Ok(())
+    check_delivery(&server, &key, "198").await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -124,11 +111,5 @@ async fn pool_with_one_connection_serves_and_charges_all_callers() -> Result<()>
         delivered += 1;
     }
     assert_eq!((delivered, remaining_credits(&servers[1], &key).await?), (CALLS, 199 - CALLS));
-    let mut audit = verbatim(data.path(), &["ledger", "audit", "--json"]);
-    audit.env("VERBATIM_STORAGE__URL", &database.url);
-    let audit = run(audit, b"")?;
-    ensure!(audit.status.success(), "{}", String::from_utf8_lossy(&audit.stdout));
-    let audit: serde_json::Value = serde_json::from_slice(&audit.stdout)?;
-    assert_eq!(audit["differences"], json!([]));
-    Ok(())
+    audit_ledger(data.path(), &[("VERBATIM_STORAGE__URL", &database.url)])
 }

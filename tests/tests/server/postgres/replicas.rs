@@ -9,7 +9,7 @@ use tokio::{sync::Semaphore, task::JoinSet};
 
 use super::PostgresFixture;
 use crate::server::{
-    harness::{run, verbatim, wait_until},
+    harness::{audit_ledger, create_keys_with, run_ok, verbatim_with, wait_until},
     platform::{fetch_count, gated_platform, start_platform},
     v1::mail_client::{MailClient, create_account, key_from, remaining_credits},
 };
@@ -18,20 +18,15 @@ const VIDEO: &str = "dyke-walk-0";
 
 /// Keys of the lookup API, created by the operator's command on the same database.
 fn keys(fixture: &PostgresFixture, count: usize) -> Result<Vec<String>> {
-    let mut command = verbatim(fixture.data.path(), &["keys", "create", "--count", &count.to_string()]);
-    command.envs(fixture.settings());
-    let output = run(command, b"")?;
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Ok(String::from_utf8(output.stdout)?.lines().map(str::to_owned).collect())
+    create_keys_with(&fixture.data, count, &fixture.settings())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn key_created_on_one_server_works_and_ends_on_both() -> Result<()> {
     let proxy = start_platform(&[VIDEO], Duration::ZERO)?;
     let fixture = PostgresFixture::new(Some(&proxy))?;
-    let mut outbox = MailClient::new(&fixture.data);
     let (one, two) = (fixture.start_server()?, fixture.start_server()?);
-    let key = create_account(&one, &mut outbox, "ann@example.org").await?;
+    let key = create_account(&one, &mut MailClient::new(&fixture.data), "ann@example.org").await?;
     for (left, server) in [&two, &one, &two, &one].into_iter().enumerate() {
         let reply = server.get_as(&key, &format!("/api/v1/transcript?video_id={VIDEO}")).await?;
         assert_eq!(reply.status.as_u16(), 200, "{}", reply.text());
@@ -40,8 +35,7 @@ async fn key_created_on_one_server_works_and_ends_on_both() -> Result<()> {
     assert_eq!((remaining_credits(&one, &key).await?, remaining_credits(&two, &key).await?), (196, 196));
     assert_eq!(fetch_count(&proxy, VIDEO), 1);
 
-    let bearer = format!("Bearer {key}");
-    let rotated = two.send(Method::POST, "/api/v1/rotate-key", &[("authorization", &bearer)], "").await?;
+    let rotated = two.send_as(&key, Method::POST, "/api/v1/rotate-key", &[], "").await?;
     let new = key_from(&rotated)?;
     for server in [&one, &two] {
         assert_eq!(server.get_as(&key, "/api/v1/me").await?.status, 401);
@@ -55,9 +49,8 @@ async fn key_created_on_one_server_works_and_ends_on_both() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn rate_limit_is_shared_by_servers() -> Result<()> {
     let fixture = PostgresFixture::new(None)?;
-    let mut outbox = MailClient::new(&fixture.data);
     let servers = [fixture.start_server()?, fixture.start_server()?];
-    let key = create_account(&servers[0], &mut outbox, "ann@example.org").await?;
+    let key = create_account(&servers[0], &mut MailClient::new(&fixture.data), "ann@example.org").await?;
     let mut statuses = Vec::new();
     for index in 0..12 {
         statuses.push(servers[index % 2].get_as(&key, "/api/v1/me").await?.status.as_u16());
@@ -91,13 +84,7 @@ async fn lookup_on_three_servers_costs_one_fetch_and_one_credit() -> Result<()> 
         used += servers[1].get_as(key, "/api/keys/me").await?.json()["used"].as_u64().unwrap_or(99);
     }
     assert_eq!(used, 1);
-    let audit = {
-        let mut command = verbatim(fixture.data.path(), &["ledger", "audit"]);
-        command.envs(fixture.settings());
-        run(command, b"")?
-    };
-    assert!(audit.status.success(), "{}", String::from_utf8_lossy(&audit.stdout));
-    Ok(())
+    audit_ledger(fixture.data.path(), &fixture.settings())
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -114,10 +101,8 @@ async fn withdrawn_transcript_is_gone_from_all_servers() -> Result<()> {
             assert_eq!(server.get(&path).await?.json()["available"], json!(true));
         }
     }
-    let mut command = verbatim(fixture.data.path(), &["archive", "withdraw", VIDEO]);
-    command.envs(fixture.settings());
-    let output = run(command, b"")?;
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let withdraw = ["archive", "withdraw", VIDEO];
+    run_ok(verbatim_with(fixture.data.path(), &fixture.settings(), &withdraw), b"")?;
     // The command ended 50 ms after its commit: no server returns the transcript from then on.
     for server in &servers {
         assert_eq!(server.get(&path).await?.json()["available"], json!(false));

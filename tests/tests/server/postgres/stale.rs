@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use verbatim_tests_postgres::{Cluster, Durability, TestDatabase};
 
 use crate::server::{
-    harness::{ServerFixture, run, verbatim, wait_until},
+    harness::{ServerFixture, run_ok, verbatim_with, wait_until},
     platform::{platform_settings, start_platform},
 };
 
@@ -17,11 +17,8 @@ const WORDS: &[u8] = b"WEBVTT\n\n00:00.000 --> 00:01.000\nthe sheep graze on the
 
 /// Runs a command on the database; returns an error unless it succeeds.
 fn command(data: &TempDir, database: &TestDatabase<'_>, arguments: &[&str], input: &[u8]) -> Result<()> {
-    let mut command = verbatim(data.path(), arguments);
-    command.env("VERBATIM_STORAGE__URL", &database.url);
-    let output = run(command, input)?;
-    ensure!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    Ok(())
+    let settings = [("VERBATIM_STORAGE__URL", database.url.as_str())];
+    run_ok(verbatim_with(data.path(), &settings, arguments), input).map(drop)
 }
 
 /// Whether a transcript is in the response to each request for this video, in JSON, as text and as a page.

@@ -9,21 +9,15 @@ use std::{
     net::TcpListener,
     path::Path,
     process::{Child, Command, Stdio},
-    sync::OnceLock,
     time::{Duration, Instant},
 };
 
 use anyhow::{Context as _, Result, bail, ensure};
-use bytes::Bytes;
-use http::{Method, Request};
-use http_body_util::{BodyExt, Full};
-use hyper_util::{
-    client::legacy::{Client, connect::HttpConnector},
-    rt::TokioExecutor,
-};
+use http::Method;
 use tempfile::TempDir;
 
-use super::harness::ServerReply;
+use super::harness::{HttpClient, ServerReply, http_client, send_with};
+use crate::install::installed;
 
 /// Timeout of the start and the stop of a proxy.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -50,7 +44,7 @@ fn example(name: &str, replaced: &[(&str, &str)]) -> Result<String> {
 struct ProxyFixture {
     child: Child,
     address: String,
-    client: Client<HttpConnector, Full<Bytes>>,
+    client: HttpClient,
     folder: TempDir,
 }
 
@@ -113,8 +107,7 @@ impl ProxyFixture {
         let log = folder.path().join("log");
         let output = File::create(&log)?;
         let child = command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output).spawn()?;
-        let client = Client::builder(TokioExecutor::new()).build_http();
-        let mut proxy = Self { child, address: format!("127.0.0.1:{port}"), client, folder };
+        let mut proxy = Self { child, address: format!("127.0.0.1:{port}"), client: http_client(), folder };
         let deadline = Instant::now() + TIMEOUT;
         while !proxy.send(Method::GET, "/healthz", &[]).await.is_ok_and(|reply| reply.status == 200) {
             let ended = proxy.child.try_wait()?;
@@ -127,17 +120,7 @@ impl ProxyFixture {
     }
 
     async fn send(&self, method: Method, path: &str, headers: &[(&str, &str)]) -> Result<ServerReply> {
-        let mut request = Request::builder().method(method).uri(format!("http://{}{path}", self.address));
-        for (name, value) in headers {
-            request = request.header(*name, *value);
-        }
-        let response = self.client.request(request.body(Full::default())?).await?;
-        let (parts, body) = response.into_parts();
-        Ok(ServerReply {
-            status: parts.status,
-            headers: parts.headers,
-            body: body.collect().await?.to_bytes(),
-        })
+        send_with(&self.client, &self.address, method, path, headers, "").await
     }
 
     async fn get(&self, path: &str) -> Result<ServerReply> {
@@ -168,12 +151,7 @@ impl Drop for ProxyFixture {
 
 /// A proxy program. The first call installs all.
 fn program(name: &str) -> Result<Command> {
-    static INSTALLED: OnceLock<bool> = OnceLock::new();
-    let is_installed = INSTALLED.get_or_init(|| {
-        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/proxies/install.sh");
-        Command::new(script).status().is_ok_and(|status| status.success())
-    });
-    ensure!(*is_installed, "proxies/install.sh failed");
+    installed("proxies")?;
     let path = std::env::split_paths(SYSTEM_PATH).map(|folder| folder.join(name)).find(|file| file.exists());
     let mut command = Command::new(path.with_context(|| format!("there is no {name}"))?);
     command.env("PATH", SYSTEM_PATH);

@@ -2,7 +2,7 @@
 
 use std::{io::Read as _, time::Instant};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 use http::Method;
 use storage_sqlx::{SqliteArchive, SqliteOptions};
 use tempfile::TempDir;
@@ -11,7 +11,7 @@ use transcript_core::archive::Archive;
 use super::{ProxyFixture, example, free_port};
 use crate::server::{
     caching::put_request_for,
-    harness::{ServerReply, create_keys, run, verbatim, wait_until},
+    harness::{ServerReply, create_keys, run_ok, verbatim, wait_until},
     operations::ObservedServer,
 };
 
@@ -66,9 +66,7 @@ impl SharedCacheFixture {
 
     /// Runs an operator's command.
     fn operate(&self, arguments: &[&str]) -> Result<()> {
-        let output = run(verbatim(self.data.path(), arguments), b"")?;
-        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        Ok(())
+        run_ok(verbatim(self.data.path(), arguments), b"").map(drop)
     }
 }
 

@@ -1,28 +1,24 @@
 //! A shared cache while the server does not run, and a purge hook that fails.
 
-use std::{
-    io::{BufRead, BufReader, Read as _, Write as _},
-    net::TcpListener,
-    sync::mpsc,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
-use serde_json::{Value, json};
+use serde_json::json;
 use storage_sqlx::{SqliteArchive, SqliteOptions};
 use tempfile::TempDir;
 use transcript_core::archive::Archive;
 
 use super::{ProxyFixture, example, free_port};
-use crate::server::{
-    caching::put_request_for,
-    harness::{ServerFixture, run, verbatim, wait_until},
+use crate::{
+    server::{
+        caching::put_request_for,
+        harness::{ServerFixture, run_ok, verbatim, wait_until},
+    },
+    service::fake::{FakeReply, FakeService},
 };
 
 const VIDEO: &str = "dyke-walk-0";
 const PATH: &str = "/api/transcript?v=dyke-walk-0";
-/// Longer than any test, and shorter than a purge that is never repeated.
-const TIMEOUT: Duration = Duration::from_secs(120);
 
 async fn archive_video(data: &TempDir) -> Result<()> {
     let archive = SqliteArchive::open(SqliteOptions::new(data.path().join("archive.db"))).await?;
@@ -63,67 +59,36 @@ async fn varnish_serves_stale_responses_without_server() -> Result<()> {
     Ok(())
 }
 
-/// A call of the hook.
-#[derive(Debug)]
-struct PurgeCall {
-    head: String,
-    body: Value,
-    at: Instant,
-}
-
-/// Accepts calls of the hook; the first `failures` get status 500.
-fn start_hook(failures: usize) -> Result<(String, mpsc::Receiver<PurgeCall>)> {
-    let listener = TcpListener::bind("127.0.0.1:0")?;
-    let address = listener.local_addr()?.to_string();
-    let (calls, received) = mpsc::channel();
-    std::thread::spawn(move || {
-        for (number, stream) in listener.incoming().enumerate() {
-            let mut stream = BufReader::new(stream?);
-            let mut head = String::new();
-            while !head.ends_with("\r\n\r\n") && stream.read_line(&mut head)? > 0 {}
-            head.make_ascii_lowercase();
-            let length = head.split_once("content-length: ").and_then(|(_, rest)| rest.split_once("\r\n"));
-            let mut body = vec![0; length.and_then(|(length, _)| length.parse().ok()).unwrap_or(0)];
-            stream.read_exact(&mut body)?;
-            let status = if number < failures { "500 Internal Server Error" } else { "204 No Content" };
-            let response = format!("HTTP/1.1 {status}\r\nconnection: close\r\n\r\n");
-            stream.get_mut().write_all(response.as_bytes())?;
-            let body = serde_json::from_slice(&body).unwrap_or_default();
-            if calls.send(PurgeCall { head, body, at: Instant::now() }).is_err() {
-                break;
-            }
-        }
-        std::io::Result::Ok(())
-    });
-    Ok((address, received))
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn failing_purge_hook_is_called_again_and_delays_no_withdrawal() -> Result<()> {
     let data = TempDir::new()?;
     archive_video(&data).await?;
     let withdraw = |undo: &[&str]| {
         let started = Instant::now();
-        let output = run(verbatim(data.path(), &[&["archive", "withdraw", VIDEO], undo].concat()), b"")?;
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        run_ok(verbatim(data.path(), &[&["archive", "withdraw", VIDEO], undo].concat()), b"")?;
         Ok::<_, anyhow::Error>(started.elapsed())
     };
     // No server runs: the withdrawal is recorded, and purged by the next server.
     let took = withdraw(&[])?;
-    let (address, calls) = start_hook(2)?;
+    let hook =
+        FakeService::start(|_, before| FakeReply::new(if before < 2 { 500 } else { 204 }, "", "")).await?;
     let settings = [
         ("VERBATIM_CDN__MAX_AGE", "1h"),
-        ("VERBATIM_CDN__PURGE_URL", &*format!("http://{address}/hook")),
+        ("VERBATIM_CDN__PURGE_URL", &*format!("{}/hook", hook.url)),
         ("VERBATIM_CDN__PURGE_SECRET", "secret-of-the-hook"),
     ];
     let server = ServerFixture::start(&data, &settings)?;
-    let calls: Vec<_> = (0..4).map_while(|_| calls.recv_timeout(TIMEOUT).ok()).collect();
-    assert_eq!(calls.len(), 4, "two failures, the purge and the second purge");
+    let mut calls = Vec::new();
+    wait_until("no two failures, a purge and a second purge", async || {
+        calls = hook.requests();
+        Ok(calls.len() >= 4)
+    })
+    .await?;
     for call in &calls {
         assert!(call.head.starts_with("post /hook http/1.1\r\n"), "{}", call.head);
         assert!(call.head.contains("\r\nsurrogate-key: video_site-dyke-walk-0\r\n"), "{}", call.head);
         assert!(call.head.contains("\r\nauthorization: bearer secret-of-the-hook\r\n"), "{}", call.head);
-        assert_eq!(call.body, json!({ "tags": ["video_site-dyke-walk-0"] }));
+        assert_eq!(call.json(), json!({ "tags": ["video_site-dyke-walk-0"] }));
     }
     let pauses: Vec<_> = calls.windows(2).map(|pair| pair[1].at - pair[0].at).collect();
     assert!(pauses[1] > pauses[0] && pauses[2] >= Duration::from_secs(9), "{pauses:?}");

@@ -3,13 +3,13 @@
 use anyhow::Result;
 use tempfile::TempDir;
 
-use super::{EXAMPLE, LIGHTHOUSE, command, import, wait_for};
-use crate::server::harness::ServerFixture;
+use super::{LIGHTHOUSE, command, import, wait_for};
+use crate::server::harness::{ServerFixture, import_example};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn search_lost_index_is_built_again() -> Result<()> {
     let data = TempDir::new()?;
-    command(data.path(), &[], &["import", EXAMPLE, "--video", LIGHTHOUSE, "--lang", "en"])?;
+    import_example(&data, LIGHTHOUSE)?;
     let log = data.path().join("server.log");
     let mut server = ServerFixture::start_with_log(&data, &[], &log)?;
     wait_for(&server, "lighthouse", &["L1ghth0use1"]).await?;

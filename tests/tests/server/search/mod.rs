@@ -10,20 +10,17 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{
-    harness::{ServerFixture, binary, create_keys, run, verbatim, wait_until},
+    harness::{
+        ServerFixture, binary, create_keys, import_example, run, run_ok, verbatim, verbatim_with, wait_until,
+    },
     postgres::PostgresFixture,
 };
 
-const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/examples/lighthouse.vtt");
 const LIGHTHOUSE: &str = "https://youtu.be/L1ghth0use1";
 
 /// Runs a command that must succeed; returns its output.
 fn command(data: &Path, settings: &[(&str, &str)], arguments: &[&str]) -> Result<String> {
-    let mut command = verbatim(data, arguments);
-    command.envs(settings.iter().copied());
-    let output = run(command, b"")?;
-    ensure!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    Ok(String::from_utf8(output.stdout)?)
+    run_ok(verbatim_with(data, settings, arguments), b"")
 }
 
 /// Archives one line of speech.
@@ -53,7 +50,7 @@ async fn wait_for(server: &ServerFixture, query: &str, ids: &[&str]) -> Result<(
 async fn search_finds_moments_of_archived_videos() -> Result<()> {
     let data = TempDir::new()?;
     // Archived before the server starts: the index is built in the background.
-    command(data.path(), &[], &["import", EXAMPLE, "--video", LIGHTHOUSE, "--lang", "en"])?;
+    import_example(&data, LIGHTHOUSE)?;
     let server = ServerFixture::start(&data, &[])?;
     wait_for(&server, "%22laid+when%22", &["L1ghth0use1"]).await?;
     let body = server.get("/api/search?q=stones+calm").await?.json();
@@ -89,7 +86,7 @@ async fn search_finds_moments_of_archived_videos() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn search_page_works_without_script() -> Result<()> {
     let data = TempDir::new()?;
-    command(data.path(), &[], &["import", EXAMPLE, "--video", LIGHTHOUSE, "--lang", "en"])?;
+    import_example(&data, LIGHTHOUSE)?;
     let server = ServerFixture::start(&data, &[])?;
     wait_for(&server, "lighthouse", &["L1ghth0use1"]).await?;
     let page = |path: &'static str| server.send(Method::GET, path, &[("accept", "text/html")], "");
@@ -210,7 +207,7 @@ async fn search_on_every_replica_finds_what_one_archived() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn search_command_prints_hits() -> Result<()> {
     let data = TempDir::new()?;
-    command(data.path(), &[], &["import", EXAMPLE, "--video", LIGHTHOUSE, "--lang", "en"])?;
+    import_example(&data, LIGHTHOUSE)?;
     let text = command(data.path(), &[], &["search", "nine", "winters"])?;
     assert!(text.starts_with("1 video\n"), "{text}");
     assert!(text.contains("https://www.youtube.com/watch?v=L1ghth0use1&t=4s"), "{text}");
@@ -247,9 +244,7 @@ fn search_command_prints_command_of_next_page() -> Result<()> {
         message.lines().find_map(|line| line.strip_prefix("more: verbatim ")).context("no next page")?;
     let mut shell = Command::new("sh");
     shell.arg("-c").arg(format!("exec \"$0\" {next}")).arg(binary());
-    let second = run(shell, b"")?;
-    ensure!(second.status.success(), "{next}: {}", String::from_utf8_lossy(&second.stderr));
-    let (first, second) = (String::from_utf8(first.stdout)?, String::from_utf8(second.stdout)?);
+    let (first, second) = (String::from_utf8(first.stdout)?, run_ok(shell, b"").context(next.to_owned())?);
     assert!(ids.iter().all(|id| first.contains(id) != second.contains(id)), "{first}\n{second}");
     Ok(())
 }

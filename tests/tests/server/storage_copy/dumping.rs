@@ -1,16 +1,11 @@
 //! The complete content of both database files, byte by byte.
 
-use std::{collections::BTreeMap, path::Path, process::Command};
+use std::collections::BTreeMap;
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use tempfile::TempDir;
 
-/// Output of sqlite3.
-pub(super) fn sqlite(file: &Path, statements: &str) -> Result<String> {
-    let output = Command::new("sqlite3").arg("-bail").arg(file).arg(statements).output()?;
-    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Ok(String::from_utf8(output.stdout)?)
-}
+use crate::server::harness::sqlite;
 
 /// Each table with its rows in order; every value with its type and in hexadecimal digits.
 pub(super) fn dump(data: &TempDir) -> Result<BTreeMap<String, String>> {

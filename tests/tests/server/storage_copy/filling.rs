@@ -17,8 +17,7 @@ use transcript_core::{
     video::{Platform, VideoId},
 };
 
-use super::dumping::sqlite;
-use crate::server::harness::create_keys;
+use crate::server::harness::{create_keys, sqlite};
 
 const NOW: i64 = 1_795_132_800_000;
 /// Holds that end after this time stay open and unchanged during the test. Later ones would be shortened, as those of a

@@ -16,7 +16,7 @@ use anyhow::{Context as _, Result, ensure};
 use tempfile::TempDir;
 use verbatim_tests_postgres::{Cluster, TestDatabase};
 
-use super::harness::{ServerFixture, run, verbatim};
+use super::harness::{ServerFixture, run, run_ok, verbatim, verbatim_with};
 use dumping::dump;
 use filling::fill;
 
@@ -41,9 +41,7 @@ fn copy(from: &str, to: &str) -> Result<Output> {
 
 /// Runs a copy that must succeed; returns its output.
 fn copy_all(from: &str, to: &str) -> Result<String> {
-    let output = copy(from, to)?;
-    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Ok(String::from_utf8(output.stdout)?)
+    run_ok(copy_command(from, to)?, b"")
 }
 
 /// Runs a copy that must fail; returns its error message.
@@ -71,15 +69,7 @@ fn describe(storage: &str) -> Result<Vec<String>> {
     ];
     let mut outputs = Vec::new();
     for arguments in commands {
-        let mut command = verbatim(empty_folder.path(), arguments);
-        command.env("VERBATIM_STORAGE__URL", storage);
-        if let Some(path) = storage.strip_prefix("sqlite://") {
-            let archive = Path::new(path).with_file_name("archive.db");
-            command.env("VERBATIM_STORAGE__ARCHIVE_URL", format!("sqlite://{}", archive.display()));
-        }
-        let output = run(command, b"")?;
-        ensure!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-        outputs.push(String::from_utf8(output.stdout)?);
+        outputs.push(run_ok(command_on(storage, empty_folder.path(), arguments), b"")?);
     }
     Ok(outputs)
 }
@@ -121,10 +111,9 @@ async fn copy_to_postgres_and_back_preserves_every_record() -> Result<()> {
     assert_eq!(dump(&data)?, before, "the source was changed");
     // Both copies are usable: new records get new numbers.
     for storage in [main_file(&back), database.url.clone()] {
-        let mut grant = verbatim(back.path(), &["accounts", "grant", "ann@example.org", "5"]);
-        grant.env("VERBATIM_STORAGE__URL", &storage);
-        let output = run(grant, b"")?;
-        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let settings = [("VERBATIM_STORAGE__URL", storage.as_str())];
+        let grant = ["accounts", "grant", "ann@example.org", "5"];
+        run_ok(verbatim_with(back.path(), &settings, &grant), b"")?;
         describe(&storage)?;
     }
     Ok(())
@@ -158,25 +147,21 @@ fn copy_with_kills(from: &str, to: &str) -> Result<()> {
 /// Whether commands and servers reject the storage as an incomplete copy.
 fn is_rejected(storage: &str) -> Result<bool> {
     let empty_folder = TempDir::new()?;
-    let mut command = verbatim(empty_folder.path(), &["ledger", "audit"]);
-    command.env("VERBATIM_STORAGE__URL", storage);
-    if let Some(path) = storage.strip_prefix("sqlite://") {
-        let archive = Path::new(path).with_file_name("archive.db");
-        command.env("VERBATIM_STORAGE__ARCHIVE_URL", format!("sqlite://{}", archive.display()));
-    }
-    let output = run(command, b"")?;
+    let output = run(command_on(storage, empty_folder.path(), &["ledger", "audit"]), b"")?;
     if output.status.success() {
         return Ok(false);
     }
     let message = String::from_utf8_lossy(&output.stderr).into_owned();
     ensure!(message.contains("is incomplete") && message.contains("verbatim storage copy"), "{message}");
-    let serve = run(serve_command(empty_folder.path(), storage), b"")?;
+    let serve = command_on(storage, empty_folder.path(), &["serve", "--listen", "127.0.0.1:0"]);
+    let serve = run(serve, b"")?;
     ensure!(!serve.status.success() && serve.stdout.is_empty(), "a server started on an incomplete copy");
     Ok(true)
 }
 
-fn serve_command(data: &Path, storage: &str) -> Command {
-    let mut command = verbatim(data, &["serve", "--listen", "127.0.0.1:0"]);
+/// The command with these arguments, on this storage.
+fn command_on(storage: &str, data: &Path, arguments: &[&str]) -> Command {
+    let mut command = verbatim(data, arguments);
     command.env("VERBATIM_STORAGE__URL", storage);
     if let Some(path) = storage.strip_prefix("sqlite://") {
         let archive = Path::new(path).with_file_name("archive.db");
@@ -293,10 +278,9 @@ async fn copy_of_archive_alone_has_its_transcripts() -> Result<()> {
     ensure!(message.contains("there are no keys, accounts and credits"), "{message}");
     ensure!(!data.path().join("verbatim.db").exists(), "the source was changed");
     let empty_folder = TempDir::new()?;
-    let mut stats = verbatim(empty_folder.path(), &["archive", "stats", "--json"]);
-    stats.env("VERBATIM_STORAGE__URL", &database.url);
-    let copied = run(stats, b"")?.stdout;
-    assert_eq!(copied, run(verbatim(data.path(), &["archive", "stats", "--json"]), b"")?.stdout);
+    let stats = ["archive", "stats", "--json"];
+    let copied = run_ok(command_on(&database.url, empty_folder.path(), &stats), b"")?;
+    assert_eq!(copied, run_ok(verbatim(data.path(), &stats), b"")?);
     ensure!(!copied.is_empty(), "no figures");
     Ok(())
 }

@@ -1,21 +1,10 @@
 //! Each PostgreSQL server numbers entries per wallet and tracks per video; in a file all numbers are unique.
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
 use tempfile::TempDir;
-use verbatim_tests_postgres::{Cluster, programs};
 
-use super::{copy_all, describe, dumping::sqlite, fill, main_file, new_database};
-
-/// Output of psql on a database.
-fn psql(url: &str, statements: &str) -> Result<String> {
-    let database = url.rsplit_once('/').context("no name")?.1;
-    let mut command = std::process::Command::new(programs()?.join("psql"));
-    command.args(["-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1", "-U", "verbatim"]);
-    command.args(["-p", &Cluster::shared().port().to_string(), "-d", database, "-c", statements]);
-    let output = command.output()?;
-    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Ok(String::from_utf8(output.stdout)?)
-}
+use super::{copy_all, describe, fill, main_file, new_database};
+use crate::server::harness::{psql, sqlite};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn copy_duplicate_numbers_become_unique_and_keep_order() -> Result<()> {

@@ -1,7 +1,6 @@
 //! Jobs on the pages of an account, and for the operator.
 
 use anyhow::{Context as _, Result, ensure};
-use http::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use verbatim_tests::replay::{ReplayProxy, Script};
@@ -11,14 +10,12 @@ use super::{
     mail_client::{MailClient, create_account},
 };
 use crate::server::{
-    harness::{ServerFixture, borrow_settings, run, verbatim, wait_until},
-    platform::platform_settings,
+    harness::{ServerFixture, run, verbatim, wait_until},
+    platform::serve_platform,
 };
 
 async fn start_job(server: &ServerFixture, key: &str, body: &Value) -> Result<String> {
-    let bearer = format!("Bearer {key}");
-    let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
-    let reply = server.send(Method::POST, "/api/v1/jobs", &headers, body.to_string()).await?;
+    let reply = server.post_as(key, "/api/v1/jobs", body.to_string()).await?;
     ensure!(reply.status == 202, "{}", reply.text());
     reply.json()["job_id"].as_str().map(str::to_owned).context("no job")
 }
@@ -40,9 +37,8 @@ async fn jobs_are_paused_by_operator_and_cancelled_on_page() -> Result<()> {
     let proxy = ReplayProxy::start(Script::new())?;
     let data = TempDir::new()?;
     let mut outbox = MailClient::new(&data);
-    let mut settings = platform_settings(&proxy);
-    settings.push(("VERBATIM_PLANS__FREE__REQUESTS_PER_MINUTE".to_owned(), "100000".to_owned()));
-    let server = ServerFixture::start(&data, &borrow_settings(&settings))?;
+    let fast = ("VERBATIM_PLANS__FREE__REQUESTS_PER_MINUTE", "100000");
+    let server = serve_platform(&data, &proxy, &[fast])?;
     let key = create_account(&server, &mut outbox, "ann@example.org").await?;
     let other = create_account(&server, &mut outbox, "bob@example.org").await?;
     let callback = "https://hooks.example.invalid/<b>?x=1";

@@ -70,9 +70,7 @@ async fn account_keys_are_rotated_and_revoked_one_by_one() -> Result<()> {
     assert!(browser.get("/account/keys").await?.text().contains("My &lt;b&gt;laptop"), "the name stays");
 
     // The rotation of the API replaces the key of the request.
-    let bearer = format!("Bearer {build}");
-    let headers = [("authorization", bearer.as_str())];
-    let replaced = server.send(Method::POST, "/api/v1/rotate-key", &headers, "").await?.json();
+    let replaced = server.send_as(&build, Method::POST, "/api/v1/rotate-key", &[], "").await?.json();
     let replaced = replaced["api_key"].as_str().context("no key")?.to_owned();
     for (key, expected) in [(&first, 200), (&successor, 200), (&build, 401), (&replaced, 200)] {
         assert_eq!(status(&server, key).await?, expected);

@@ -382,9 +382,8 @@ async fn account_page_sessions_are_listed_revoked_and_survive_restart() -> Resul
 #[tokio::test(flavor = "multi_thread")]
 async fn account_page_mail_forms_are_limited_and_reveal_nothing() -> Result<()> {
     let data = TempDir::new()?;
-    let mut outbox = MailClient::new(&data);
     let server = ServerFixture::start(&data, &[("VERBATIM_LIMITS__REGISTER_PER_NETWORK_PER_HOUR", "3")])?;
-    create_account(&server, &mut outbox, "ann@example.org").await?;
+    create_account(&server, &mut MailClient::new(&data), "ann@example.org").await?;
     let mut browser = BrowserFixture::new(&server);
     let known = browser.post("/sign-in", "email=ann%40example.org").await?;
     let unknown = browser.post("/sign-in", "email=ben%40example.org").await?;

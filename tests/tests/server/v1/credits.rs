@@ -23,25 +23,18 @@ use verbatim_tests::replay::ReplayProxy;
 
 use super::mail_client::{MailClient, create_account, remaining_credits};
 use crate::server::{
-    harness::{ServerFixture, borrow_settings, run, verbatim, wait_until},
+    harness::{ServerFixture, audit_ledger, wait_until},
     kill_restart::check_ledger,
-    platform::{fetch_count, gated_platform, platform_settings, start_platform},
+    platform::{fetch_count, gated_platform, serve_platform, start_platform},
 };
 
 /// A server with this platform and this many credits per account.
 fn serve(data: &TempDir, proxy: &ReplayProxy, credits: u64) -> Result<ServerFixture> {
-    let mut settings = platform_settings(proxy);
-    settings.push(("VERBATIM_PLANS__FREE__CREDITS".to_owned(), credits.to_string()));
-    settings.push(("VERBATIM_PLANS__FREE__REQUESTS_PER_MINUTE".to_owned(), "10000".to_owned()));
-    let settings = borrow_settings(&settings);
-    ServerFixture::start(data, &settings)
-}
-
-/// Runs the operator's audit and checks that the ledger is consistent.
-fn audit_ledger(data: &TempDir) -> Result<()> {
-    let audit = run(verbatim(data.path(), &["ledger", "audit"]), b"")?;
-    ensure!(audit.status.success(), "{}", String::from_utf8_lossy(&audit.stdout));
-    Ok(())
+    let settings = [
+        ("VERBATIM_PLANS__FREE__CREDITS", &*credits.to_string()),
+        ("VERBATIM_PLANS__FREE__REQUESTS_PER_MINUTE", "10000"),
+    ];
+    serve_platform(data, proxy, &settings)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -51,9 +44,8 @@ async fn credits_64_clients_spend_account_to_zero() -> Result<()> {
     let names: Vec<&str> = videos.iter().map(String::as_str).collect();
     let proxy = start_platform(&names, Duration::from_millis(5))?;
     let data = TempDir::new()?;
-    let mut outbox = MailClient::new(&data);
     let server = Arc::new(serve(&data, &proxy, CREDITS)?);
-    let key = create_account(&server, &mut outbox, "ann@example.org").await?;
+    let key = create_account(&server, &mut MailClient::new(&data), "ann@example.org").await?;
 
     let mut clients = JoinSet::new();
     for client in 0..64 {
@@ -84,7 +76,7 @@ async fn credits_64_clients_spend_account_to_zero() -> Result<()> {
     let spent = server.get_as(&key, &format!("/api/v1/transcript?video_id={}", videos[0])).await?;
     assert_eq!((spent.status.as_u16(), spent.header("x-credits-remaining")), (402, "0"));
     assert!(videos.iter().all(|video| fetch_count(&proxy, video) == 1));
-    audit_ledger(&data)
+    audit_ledger(data.path(), &[])
 }
 
 /// Sends a request with a key and these further header lines.
@@ -111,9 +103,8 @@ async fn credits_disconnecting_nine_times_costs_nine_credits() -> Result<()> {
     let gate = Arc::new(Semaphore::new(0));
     let proxy = gated_platform(&names, &gate)?;
     let data = TempDir::new()?;
-    let mut outbox = MailClient::new(&data);
     let server = serve(&data, &proxy, 9)?;
-    let key = create_account(&server, &mut outbox, "ann@example.org").await?;
+    let key = create_account(&server, &mut MailClient::new(&data), "ann@example.org").await?;
     let mut streams = Vec::new();
     for video in &videos {
         let path = format!("/api/v1/transcript?video_id={video}");
@@ -140,7 +131,7 @@ async fn credits_disconnecting_nine_times_costs_nine_credits() -> Result<()> {
     }
     assert!(videos.iter().all(|video| fetch_count(&proxy, video) == 1));
     drop(server);
-    audit_ledger(&data)
+    audit_ledger(data.path(), &[])
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -149,9 +140,8 @@ async fn credits_disconnected_client_is_charged_and_repeat_is_prepaid() -> Resul
     let gate = Arc::new(Semaphore::new(0));
     let proxy = gated_platform(&[VIDEO], &gate)?;
     let data = TempDir::new()?;
-    let mut outbox = MailClient::new(&data);
     let server = serve(&data, &proxy, 200)?;
-    let key = create_account(&server, &mut outbox, "ann@example.org").await?;
+    let key = create_account(&server, &mut MailClient::new(&data), "ann@example.org").await?;
 
     let path = format!("/api/v1/transcript?video_id={VIDEO}");
     let stream = send_get(&server, &path, &key, "idempotency-key: left\r\n").await?;
@@ -164,9 +154,7 @@ async fn credits_disconnected_client_is_charged_and_repeat_is_prepaid() -> Resul
     .await?;
     assert_eq!(remaining_credits(&server, &key).await?, 199);
     // The repeat gets the transcript that the first request paid for.
-    let headers = [("authorization", format!("Bearer {key}")), ("idempotency-key", "left".to_owned())];
-    let headers: Vec<_> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
-    let reply = server.send(Method::GET, &path, &headers, "").await?;
+    let reply = server.send_as(&key, Method::GET, &path, &[("idempotency-key", "left")], "").await?;
     assert_eq!((reply.status.as_u16(), reply.header("x-cache")), (200, "HIT"), "{}", reply.text());
     assert_eq!((remaining_credits(&server, &key).await?, fetch_count(&proxy, VIDEO)), (199, 1));
 
@@ -181,7 +169,7 @@ async fn credits_disconnected_client_is_charged_and_repeat_is_prepaid() -> Resul
     assert!(answer.starts_with(b"HTTP/1.1 200 "), "{}", String::from_utf8_lossy(&answer));
     assert_eq!(remaining_credits(&server, &key).await?, 198);
     drop(server);
-    audit_ledger(&data)
+    audit_ledger(data.path(), &[])
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -190,25 +178,21 @@ async fn credits_held_by_killed_server_return_and_repeat_charges_once() -> Resul
     // The platform is so slow that the kill certainly finds a hold and nothing stored.
     let proxy = start_platform(&[VIDEO], Duration::from_secs(600))?;
     let data = TempDir::new()?;
-    let mut outbox = MailClient::new(&data);
     let server = Arc::new(serve(&data, &proxy, 200)?);
-    let key = create_account(&server, &mut outbox, "ann@example.org").await?;
-    let (path, bearer) = (format!("/api/v1/transcript?video_id={VIDEO}"), format!("Bearer {key}"));
-    let headers = [("authorization", bearer.as_str()), ("idempotency-key", "once")];
+    let key = create_account(&server, &mut MailClient::new(&data), "ann@example.org").await?;
+    let path = format!("/api/v1/transcript?video_id={VIDEO}");
+    let headers = [("idempotency-key", "once")];
     let waiting = {
-        let (server, path, bearer) = (Arc::clone(&server), path.clone(), bearer.clone());
-        tokio::spawn(async move {
-            let headers = [("authorization", bearer.as_str()), ("idempotency-key", "once")];
-            server.send(Method::GET, &path, &headers, "").await.is_ok()
-        })
+        let (server, path, key) = (Arc::clone(&server), path.clone(), key.clone());
+        tokio::spawn(async move { server.send_as(&key, Method::GET, &path, &headers, "").await.is_ok() })
     };
     wait_until("no credit was held", async || Ok(remaining_credits(&server, &key).await? == 199)).await?;
-    let busy = server.send(Method::GET, &path, &headers, "").await?;
+    let busy = server.send_as(&key, Method::GET, &path, &headers, "").await?;
     assert_eq!(busy.status, StatusCode::CONFLICT, "{}", busy.text());
     std::process::Command::new("kill").args(["-KILL", &server.pid().to_string()]).status()?;
     assert!(!waiting.await?, "a killed server responded");
     drop(server);
-    audit_ledger(&data)?;
+    audit_ledger(data.path(), &[])?;
 
     // Nothing was delivered: the hold expires and is returned.
     let proxy = start_platform(&[VIDEO], Duration::ZERO)?;
@@ -218,20 +202,20 @@ async fn credits_held_by_killed_server_return_and_repeat_charges_once() -> Resul
     assert_eq!(paid_videos(&data, &key).await?, BTreeSet::new());
     // The idempotency key of the killed server is free by now, or shortly after.
     wait_until("the repeated request got no response", async || {
-        let reply = server.send(Method::GET, &path, &headers, "").await?;
+        let reply = server.send_as(&key, Method::GET, &path, &headers, "").await?;
         ensure!([200, 409].contains(&reply.status.as_u16()), "{}", reply.text());
         Ok(reply.status == 200)
     })
     .await?;
     for _ in 0..2 {
-        let again = server.send(Method::GET, &path, &headers, "").await?;
+        let again = server.send_as(&key, Method::GET, &path, &headers, "").await?;
         assert_eq!((again.status.as_u16(), again.header("idempotent-replayed")), (200, "true"));
         assert_eq!(remaining_credits(&server, &key).await?, 199);
     }
     drop(server);
     assert_eq!(paid_videos(&data, &key).await?, BTreeSet::from([VIDEO.to_owned()]));
     check_ledger(&data).await?;
-    audit_ledger(&data)
+    audit_ledger(data.path(), &[])
 }
 
 /// How often the server is killed.
@@ -245,19 +229,16 @@ async fn credits_killed_server_charges_each_delivery_once() -> Result<()> {
     let names: Vec<&str> = videos.iter().map(String::as_str).collect();
     let proxy = start_platform(&names, Duration::from_millis(30))?;
     let data = TempDir::new()?;
-    let mut outbox = MailClient::new(&data);
     let first = serve(&data, &proxy, 1_000)?;
-    let key = create_account(&first, &mut outbox, "ann@example.org").await?;
+    let key = create_account(&first, &mut MailClient::new(&data), "ann@example.org").await?;
     drop(first);
 
     // Each request has an idempotency key, with which it is repeated after the kill.
     let send_keyed = |server: Arc<ServerFixture>, index: usize| {
-        let (path, bearer) =
-            (format!("/api/v1/transcript?video_id={}", videos[index]), format!("Bearer {key}"));
+        let (path, key) = (format!("/api/v1/transcript?video_id={}", videos[index]), key.clone());
         async move {
-            let name = format!("request-{index}");
-            let headers = [("authorization", bearer.as_str()), ("idempotency-key", name.as_str())];
-            let reply = server.send(Method::GET, &path, &headers, "").await.ok()?;
+            let headers = [("idempotency-key", &*format!("request-{index}"))];
+            let reply = server.send_as(&key, Method::GET, &path, &headers, "").await.ok()?;
             (reply.status == 200).then_some(index)
         }
     };
@@ -276,7 +257,7 @@ async fn credits_killed_server_charges_each_delivery_once() -> Result<()> {
         while let Some(index) = callers.join_next().await {
             delivered_indexes.extend(index?);
         }
-        audit_ledger(&data)?;
+        audit_ledger(data.path(), &[])?;
     }
     ensure!(
         !delivered_indexes.is_empty() && delivered_indexes.len() < videos.len(),
@@ -308,7 +289,7 @@ async fn credits_killed_server_charges_each_delivery_once() -> Result<()> {
     .await?;
     drop(server);
     check_ledger(&data).await?;
-    audit_ledger(&data)
+    audit_ledger(data.path(), &[])
 }
 
 /// The videos that an account has paid for. Fails if one of them was charged twice.

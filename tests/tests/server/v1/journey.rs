@@ -75,8 +75,7 @@ async fn account_register_verify_read_and_rotate() -> Result<()> {
     }
     assert_eq!(fetch_count(&proxy, VIDEO), 1);
 
-    let bearer = format!("Bearer {key}");
-    let rotated = server.send(Method::POST, "/api/v1/rotate-key", &[("authorization", &bearer)], "").await?;
+    let rotated = server.send_as(&key, Method::POST, "/api/v1/rotate-key", &[], "").await?;
     assert_eq!(names(&rotated), ["api_key", "success"]);
     let new = key_from(&rotated)?;
     assert_eq!(server.get_as(&key, "/api/v1/me").await?.status, 401);

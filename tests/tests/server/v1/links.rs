@@ -80,15 +80,12 @@ async fn verification_concurrent_redemptions_issue_one_key() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn rotation_concurrent_requests_issue_one_key() -> Result<()> {
     let data = TempDir::new()?;
-    let mut outbox = MailClient::new(&data);
     let server = Arc::new(ServerFixture::start(&data, &[])?);
-    let key = create_account(&server, &mut outbox, "ann@example.org").await?;
+    let key = create_account(&server, &mut MailClient::new(&data), "ann@example.org").await?;
     let mut callers = JoinSet::new();
     for _ in 0..8 {
-        let (server, bearer) = (Arc::clone(&server), format!("Bearer {key}"));
-        callers.spawn(async move {
-            server.send(Method::POST, "/api/v1/rotate-key", &[("authorization", &bearer)], "").await
-        });
+        let (server, key) = (Arc::clone(&server), key.clone());
+        callers.spawn(async move { server.send_as(&key, Method::POST, "/api/v1/rotate-key", &[], "").await });
     }
     let mut keys = Vec::new();
     while let Some(reply) = callers.join_next().await {

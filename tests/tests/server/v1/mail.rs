@@ -15,7 +15,7 @@ use super::{
     mail_client::{MailClient, register, token_from},
     smtpd::Smtpd,
 };
-use crate::server::harness::{ServerFixture, borrow_settings, run, verbatim};
+use crate::server::harness::{ServerFixture, borrow_settings, run_ok, verbatim_with};
 
 /// The settings for this mail server.
 fn settings(smtpd: &Smtpd, url: &str, data: &TempDir) -> Result<Vec<(String, String)>> {
@@ -46,15 +46,8 @@ async fn registration_is_mailed_with_tls_and_password() -> Result<()> {
     assert_eq!(token_from(text)?.len(), 64);
     assert!(server.stop()?.success());
 
-    let shown = run(
-        {
-            let mut command = verbatim(data.path(), &["check-config"]);
-            command.envs(borrow_settings(&settings));
-            command
-        },
-        b"",
-    )?;
-    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    let command = verbatim_with(data.path(), &borrow_settings(&settings), &["check-config"]);
+    let shown = run_ok(command, b"")?;
     let route =
         format!("# mail: SMTP server localhost, port {}, with STARTTLS (required), user me", smtpd.port);
     assert!(shown.contains(&route) && !shown.contains("p@ss") && !shown.contains("p%40ss"), "{shown}");

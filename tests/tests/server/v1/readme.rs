@@ -2,24 +2,22 @@
 
 use std::process::Command;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 use tempfile::TempDir;
 
 use super::mail_client::MailClient;
-use crate::server::harness::{ServerFixture, run, verbatim};
+use crate::server::harness::{ServerFixture, import_example, run_ok};
 
 const ACCOUNTS_PAGE: &str = include_str!("../../../../docs/accounts.md");
-const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/examples/lighthouse.vtt");
 
 /// Output of these lines of the page, for this server and data folder.
 fn run_lines(lines: &str, server: &ServerFixture, data: &TempDir) -> Result<String> {
     let lines = lines
         .replace("127.0.0.1:8080", server.address())
         .replace("~/.local/share/verbatim", &data.path().display().to_string());
-    let output = Command::new("sh").args(["-euc", &lines]).output()?;
-    let (stdout, stderr) = (String::from_utf8(output.stdout)?, String::from_utf8_lossy(&output.stderr));
-    ensure!(output.status.success(), "{lines}\n{stdout}\n{stderr}");
-    Ok(stdout)
+    let mut shell = Command::new("sh");
+    shell.args(["-euc", &lines]);
+    run_ok(shell, b"").context(lines)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -31,8 +29,7 @@ async fn accounts_page_commands_work_unchanged() -> Result<()> {
     let [register, rest, ..] = blocks.as_slice() else { anyhow::bail!("expected two blocks: {blocks:?}") };
 
     let data = TempDir::new()?;
-    let import = ["import", EXAMPLE, "--video", "https://youtu.be/L1ghth0use1", "--lang", "en"];
-    ensure!(run(verbatim(data.path(), &import), b"")?.status.success(), "the import of the example failed");
+    import_example(&data, "https://youtu.be/L1ghth0use1")?;
     let mut outbox = MailClient::new(&data);
     let server = ServerFixture::start(&data, &[])?;
     assert!(run_lines(register, &server, &data)?.contains(r#""success":true"#));

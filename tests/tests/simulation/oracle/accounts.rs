@@ -184,8 +184,11 @@ impl Oracle {
         let Some(known) = facts.accounts.get(wallet) else { return };
         let (mut of_work, mut of_memo) = (BTreeMap::<&str, u64>::new(), BTreeMap::<&str, u64>::new());
         for entry in entries.iter().filter(|entry| entry.kind.is_spent()) {
-            // The part after the last dash identifies the attempt at a request.
-            let work = entry.cause.rsplit_once('-').map_or(entry.cause.as_str(), |(work, _)| work);
+            // The part after the last dash identifies the attempt at a request, or the item of a job.
+            let work = match entry.cause.rsplit_once('-') {
+                Some((work, _)) if work != "job" => work,
+                _ => entry.cause.as_str(),
+            };
             *of_work.entry(work).or_default() += entry.amount;
             *of_memo.entry(&entry.memo).or_default() += entry.amount;
         }

@@ -1,7 +1,6 @@
 //! Requests for a damaged transcript: an error that names the cause, no charge, no fetch.
 
 use anyhow::Result;
-use http::Method;
 use serde_json::json;
 
 use super::{DamageFixture, StoredAs, VIDEOS, check_names};
@@ -38,8 +37,7 @@ async fn check_lookups(
     let sold = server.get_as(account, &format!("/api/v1/transcript?video_id={DAMAGED}")).await?;
     assert!(sold.status == 500 && sold.text().contains("damaged"), "{}", sold.text());
     let question = json!({ "video_id": DAMAGED, "message": "sheep" }).to_string();
-    let headers = [("authorization", &*format!("Bearer {account}")), ("content-type", "application/json")];
-    let answered = server.send(Method::POST, "/api/v1/chat", &headers, question).await?;
+    let answered = server.post_as(account, "/api/v1/chat", question).await?;
     assert_eq!(answered.status, 500, "{}", answered.text());
     assert_eq!(fetch_count(&fixture.proxy, DAMAGED), 1, "only the first, which archived it");
     assert_eq!(remaining_credits(server, account).await?, 200);
@@ -56,8 +54,7 @@ async fn lookup_of_damaged_transcript_fails_without_charge() -> Result<()> {
         let settings = fixture.settings();
         let server = ServerFixture::start_with_log(&fixture.data, &borrow_settings(&settings), &log)?;
         let key = create_keys(&fixture.data, 1)?.remove(0);
-        let mut outbox = MailClient::new(&fixture.data);
-        let account = create_account(&server, &mut outbox, "ann@example.org").await?;
+        let account = create_account(&server, &mut MailClient::new(&fixture.data), "ann@example.org").await?;
         fixture.flip(DAMAGED)?;
         check_lookups(&fixture, &server, &key, &account).await?;
         wait_until("the log does not name the video", async || {

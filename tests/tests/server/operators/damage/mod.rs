@@ -5,20 +5,16 @@ mod compaction;
 mod http;
 mod verifying;
 
-use std::{
-    path::PathBuf,
-    process::{Command, Output},
-    time::Duration,
-};
+use std::{process::Output, time::Duration};
 
 use anyhow::{Context as _, Result, ensure};
 use tempfile::TempDir;
 use verbatim_tests::replay::ReplayProxy;
-use verbatim_tests_postgres::{Cluster, TestDatabase, programs};
+use verbatim_tests_postgres::{Cluster, TestDatabase};
 
 use super::{
     super::{
-        harness::{run, verbatim},
+        harness::{psql, run, sqlite, verbatim},
         platform::{platform_settings, start_platform},
     },
     text,
@@ -139,16 +135,8 @@ impl DamageFixture {
         Ok(())
     }
 
-    fn archive_file(&self) -> PathBuf {
-        self.data.path().join("archive.db")
-    }
-
     fn sqlite(&self, statement: &str) -> Result<String> {
-        let mut command = Command::new("sqlite3");
-        command.args(["-bail", "-cmd", ".timeout 5000"]).arg(self.archive_file()).arg(statement);
-        let done = run(command, b"")?;
-        ensure!(done.status.success(), "{}", text(&done.stderr));
-        Ok(text(&done.stdout))
+        sqlite(&self.data.path().join("archive.db"), statement)
     }
 
     /// Runs a statement on the archive, whichever database it is in.
@@ -158,17 +146,6 @@ impl DamageFixture {
             None => self.sqlite(statement),
         }
     }
-}
-
-/// Output of psql on a database.
-fn psql(url: &str, statement: &str) -> Result<String> {
-    let database = url.rsplit_once('/').context("no name")?.1;
-    let mut command = Command::new(programs()?.join("psql"));
-    command.args(["-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1", "-U", "verbatim"]);
-    command.args(["-p", &Cluster::shared().port().to_string(), "-d", database, "-c", statement]);
-    let output = command.output()?;
-    ensure!(output.status.success(), "{}", text(&output.stderr));
-    Ok(text(&output.stdout))
 }
 
 /// Checks that a message names a damaged video, its language, and what to do.

@@ -5,7 +5,7 @@ mod journey;
 mod plans;
 mod sandbox;
 
-use std::{collections::BTreeMap, process::Command};
+use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result, ensure};
 use http::Method;
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use super::mail_client::{MailClient, create_account};
 use crate::{
-    server::harness::{ServerFixture, ServerReply, run, verbatim},
+    server::harness::{ServerFixture, ServerReply, audit_ledger, sqlite},
     stripe::fake::{FakeEvent, FakeStripe, KEY, SECRET},
 };
 
@@ -50,8 +50,7 @@ impl PurchaseFixture {
         let (stripe, data) = (FakeStripe::start().await?, TempDir::new()?);
         let settings = settings(&stripe);
         let server = start(&data, &settings)?;
-        let mut outbox = MailClient::new(&data);
-        let key = create_account(&server, &mut outbox, "ann@example.org").await?;
+        let key = create_account(&server, &mut MailClient::new(&data), "ann@example.org").await?;
         Ok(Self { stripe, data, settings, server, key })
     }
 
@@ -97,16 +96,12 @@ impl PurchaseFixture {
 
     /// Runs the operator's audit and checks that the ledger is consistent.
     fn audit_ledger(&self) -> Result<()> {
-        let audit = run(verbatim(self.data.path(), &["ledger", "audit"]), b"")?;
-        ensure!(audit.status.success(), "{}", String::from_utf8_lossy(&audit.stdout));
-        Ok(())
+        audit_ledger(self.data.path(), &[])
     }
 }
 
 async fn post(server: &ServerFixture, key: &str, path: &str, body: &str) -> Result<ServerReply> {
-    let bearer = format!("Bearer {key}");
-    let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
-    server.send(Method::POST, &format!("/api/v1/{path}"), &headers, body.to_owned()).await
+    server.post_as(key, &format!("/api/v1/{path}"), body.to_owned()).await
 }
 
 /// Sends an event with this signature.
@@ -133,7 +128,5 @@ fn title(page: &ServerReply) -> String {
 /// Moves the creation of every order back in time.
 fn age_orders(data: &TempDir, millis: u64) -> Result<()> {
     let change = format!("UPDATE orders SET created_at = created_at - {millis}");
-    let status = Command::new("sqlite3").arg(data.path().join("verbatim.db")).arg(change).status()?;
-    ensure!(status.success(), "the orders cannot be changed");
-    Ok(())
+    sqlite(&data.path().join("verbatim.db"), &change).map(drop)
 }

@@ -74,10 +74,9 @@ async fn dispute_blocks_account() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn portal_session_repeated_request_gets_new_page() -> Result<()> {
     let fixture = PurchaseFixture::start().await?;
-    let bearer = format!("Bearer {}", fixture.key);
-    let headers = [("authorization", bearer.as_str()), ("idempotency-key", "mine")];
     let open_page = async |path: &str, body: &'static str| {
-        let reply = fixture.server.send(Method::POST, &format!("/api/v1/{path}"), &headers, body).await?;
+        let (path, headers) = (format!("/api/v1/{path}"), [("idempotency-key", "mine")]);
+        let reply = fixture.server.send_as(&fixture.key, Method::POST, &path, &headers, body).await?;
         ensure!(reply.status == 200, "{}", reply.text());
         let url = reply.json()["checkout_url"].as_str().context("no address")?.to_owned();
         Ok((url, reply.header("idempotent-replayed") == "true"))

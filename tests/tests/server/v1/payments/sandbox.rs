@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use super::{account_status, post, title};
 use crate::server::{
-    harness::{ServerFixture, ServerReply, run, verbatim},
+    harness::{ServerFixture, ServerReply, audit_ledger, run, verbatim_with},
     platform::start_platform,
     v1::mail_client::{MailClient, create_account},
 };
@@ -38,11 +38,10 @@ async fn submit(server: &ServerFixture, page: &str, action: &str) -> Result<Serv
 async fn sandbox_is_default_and_fulfills_orders() -> Result<()> {
     let proxy = start_platform(&[VIDEO], Duration::ZERO)?;
     let data = TempDir::new()?;
-    let mut outbox = MailClient::new(&data);
     let (url, ca_file) = (proxy.url(), proxy.ca_file().display().to_string());
     let settings = [("VERBATIM_UPSTREAM__PROXY", url.as_str()), ("VERBATIM_UPSTREAM__CA_FILE", &ca_file)];
     let server = ServerFixture::start(&data, &settings)?;
-    let key = create_account(&server, &mut outbox, "ann@example.org").await?;
+    let key = create_account(&server, &mut MailClient::new(&data), "ann@example.org").await?;
     let page = order(&server, &key, "buy-credits", "{\"pack\": \"1k\"}").await?;
     let shown = server.get(&page).await?;
     assert_eq!((shown.status.as_u16(), title(&shown)), (200, "Test checkout".to_owned()));
@@ -66,9 +65,8 @@ async fn sandbox_is_default_and_fulfills_orders() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn sandbox_payment_repeated_is_fulfilled_once() -> Result<()> {
     let data = TempDir::new()?;
-    let mut outbox = MailClient::new(&data);
     let mut server = ServerFixture::start(&data, &[FAST])?;
-    let key = create_account(&server, &mut outbox, "ann@example.org").await?;
+    let key = create_account(&server, &mut MailClient::new(&data), "ann@example.org").await?;
     let page = order(&server, &key, "buy-credits", "{\"pack\": \"10k\"}").await?;
     let later = order(&server, &key, "buy-credits", "{\"pack\": \"2k\"}").await?;
     let shared = Arc::new(server);
@@ -93,19 +91,16 @@ async fn sandbox_payment_repeated_is_fulfilled_once() -> Result<()> {
         assert_eq!(submit(&server, &page, &format!("refund&cents={cents}")).await?.status, 303);
         assert_eq!(account_status(&server, &key).await?.1, credits);
     }
-    let audit = run(verbatim(data.path(), &["ledger", "audit"]), b"")?;
-    ensure!(audit.status.success(), "{}", String::from_utf8_lossy(&audit.stdout));
-    Ok(())
+    audit_ledger(data.path(), &[])
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sandbox_on_public_address_requires_setting() -> Result<()> {
     let data = TempDir::new()?;
-    let mut outbox = MailClient::new(&data);
     let public_url = ("VERBATIM_SERVER__BASE_URL", "https://v.example");
     let opened = ("VERBATIM_CHECKOUT__SANDBOX", "true");
     let server = ServerFixture::start(&data, &[public_url])?;
-    let key = create_account(&server, &mut outbox, "ann@example.org").await?;
+    let key = create_account(&server, &mut MailClient::new(&data), "ann@example.org").await?;
     for (path, body) in [("buy-credits", "{\"pack\": \"1k\"}"), ("subscribe", "{\"plan\": \"pro\"}")] {
         let reply = post(&server, &key, path, body).await?;
         assert_eq!((reply.status.as_u16(), &reply.json()["code"]), (500, &json!(500)));
@@ -131,18 +126,15 @@ async fn sandbox_on_public_address_requires_setting() -> Result<()> {
     assert_eq!(account_status(&server, &key).await?.1, 200);
 
     let check_config = |settings: &[(&str, &str)]| {
-        let mut command = verbatim(data.path(), &["check-config"]);
-        command.envs(settings.iter().copied());
-        Ok::<_, anyhow::Error>(String::from_utf8_lossy(&run(command, b"")?.stdout).into_owned())
+        let output = run(verbatim_with(data.path(), settings, &["check-config"]), b"")?;
+        Ok::<_, anyhow::Error>(String::from_utf8_lossy(&output.stdout).into_owned())
     };
     let warned = check_config(&[public_url])?;
     assert!(warned.contains("# payments: not configured: nothing is for sale\n"), "{warned}");
     assert!(warned.contains("# warning: stripe.secret_key is not set: payments are not configured\n"));
     assert!(check_config(&[])?.contains("# payments: sandbox: no money is taken"));
     assert!(check_config(&[opened])?.contains("# warning: checkout.sandbox is true"));
-    let mut refused = verbatim(data.path(), &["check-config"]);
-    refused.envs([public_url, opened]);
-    let refused = run(refused, b"")?;
+    let refused = run(verbatim_with(data.path(), &[public_url, opened], &["check-config"]), b"")?;
     let why = String::from_utf8_lossy(&refused.stderr);
     assert!(
         !refused.status.success() && why.contains("checkout.sandbox: it is true, but server.base_url"),

@@ -1,0 +1,351 @@
+//! Requests that end before their fetch, and the deliveries that are prepaid then.
+
+use futures_util::future::join_all;
+use tokio::{runtime::Handle, time::timeout};
+use transcript_core::{
+    accounts::{ChatParams, V1Endpoint},
+    chat::Chat,
+    supplier::SupplyReason,
+    time::LEASE_MAX,
+};
+
+use super::*;
+use crate::simulation::world::CrashPlan;
+
+/// A request for the video.
+fn request<'a>(
+    life: &'a ProcessLife,
+    account: &'a SimAccount,
+    idempotency_key: Option<&str>,
+) -> PaidRequest<'a> {
+    let (accounts, idempotency_key) = (&life.accounts[0], idempotency_key.map(str::to_owned));
+    PaidRequest { life, accounts, account, video: video(), lang: None, idempotency_key }
+}
+
+/// Sends a request whose client disconnects after two of the five seconds of its fetch, and lets the fetch end.
+async fn abandon(request: &PaidRequest<'_>) {
+    abandon_fetch(request, SupplierStep::give(&["en"])).await;
+}
+
+/// As [`abandon`], with this result of the fetch. Later fetches succeed.
+async fn abandon_fetch(request: &PaidRequest<'_>, step: SupplierStep) {
+    let step = step.after(Duration::from_secs(5));
+    script_captions(request.life, &[step, SupplierStep::give(&["en"])]);
+    assert_eq!(request.send(Some(Duration::from_secs(2))).await, None);
+    advance(10).await;
+}
+
+#[test]
+fn slow_fetch_is_charged_once_and_delivered_to_repeat() {
+    run_scenario(with_credits([1, 0, 0, 0]), |life| async move {
+        let account = new_account(&life).await;
+        script_captions(&life, &[SupplierStep::give(&["en"]).after(Duration::from_secs(60))]);
+        // The second call takes the hold of the first one back.
+        for _ in 0..2 {
+            let refused = request(&life, &account, None).send(None).await;
+            let Some(AccountAnswer::Refused(refused)) = refused else { panic!("{refused:?}") };
+            assert!(refused.message().contains("your next request gets it"), "{refused}");
+            assert_eq!(remaining(&life, &account).await, 0);
+        }
+        advance(60).await;
+        let answer = call(&life, &account, video()).await;
+        assert_eq!(answer, AccountAnswer::New { from_cache: true, left: Some(0) });
+        check_refused(ready(&life, &account, by_id(&video())).await, 402, "");
+    });
+}
+
+#[test]
+fn disconnected_caller_is_charged_and_next_delivery_is_prepaid() {
+    for idempotency_key in [None, Some("k")] {
+        run_scenario(with_credits([2, 0, 0, 0]), |life| async move {
+            let account = new_account(&life).await;
+            let request = request(&life, &account, idempotency_key);
+            abandon(&request).await;
+            assert_eq!(remaining(&life, &account).await, 1);
+            let key = new_key(&life).await;
+            check(&keyed(&life, &key, video()).await, ScenarioResult::Archived);
+            assert_eq!(
+                request.send(None).await.unwrap(),
+                AccountAnswer::New {
+                    from_cache: true,
+                    left: Some(if idempotency_key.is_some() { 0 } else { 1 }),
+                }
+            );
+            assert_eq!(remaining(&life, &account).await, 1, "the delivery was prepaid");
+            assert_eq!(
+                call(&life, &account, video()).await,
+                AccountAnswer::New { from_cache: true, left: Some(0) },
+                "only one delivery was prepaid"
+            );
+        });
+    }
+}
+
+#[test]
+fn prepaid_delivery_covers_transcript_that_is_fetched_again() {
+    for idempotency_key in [None, Some("k")] {
+        run_scenario(with_credits([2, 0, 0, 0]), |life| async move {
+            let account = new_account(&life).await;
+            let request = request(&life, &account, idempotency_key);
+            abandon(&request).await;
+            assert_eq!(remaining(&life, &account).await, 1);
+            // As if the repeat were fetched by another server that does not see this transcript.
+            life.world.archive.delete(&video()).await.unwrap();
+            let answer = request.send(None).await;
+            assert!(matches!(answer, Some(AccountAnswer::New { from_cache: false, .. })), "{answer:?}");
+            assert_eq!(fetch_count(&life, &video()), 2);
+            assert_eq!(remaining(&life, &account).await, 1, "the delivery was prepaid");
+        });
+    }
+}
+
+#[test]
+fn each_abandoned_fetch_prepays_one_delivery() {
+    for (second, left) in [(SupplierStep::give(&["en"]), 0), (SupplierStep::fail(SupplyReason::Timeout), 1)] {
+        run_scenario(with_credits([2, 0, 0, 0]), |life| async move {
+            let account = new_account(&life).await;
+            let request = request(&life, &account, None);
+            abandon(&request).await;
+            // As if the second fetch were that of another server that does not see this transcript.
+            life.world.archive.delete(&video()).await.unwrap();
+            abandon_fetch(&request, second).await;
+            for _ in left..2 {
+                let delivered = request.send(None).await;
+                assert!(matches!(delivered, Some(AccountAnswer::New { .. })), "{delivered:?}");
+                assert_eq!(remaining(&life, &account).await, left, "the delivery was prepaid");
+            }
+            let next = call(&life, &account, video()).await;
+            assert_eq!(matches!(next, AccountAnswer::New { .. }), left > 0, "{next:?}");
+            assert_eq!(remaining(&life, &account).await, 0);
+        });
+    }
+}
+
+#[test]
+fn prepaid_delivery_needs_no_credits() {
+    for idempotency_key in [None, Some("k")] {
+        run_scenario(with_credits([1, 0, 0, 0]), |life| async move {
+            let account = new_account(&life).await;
+            let request = request(&life, &account, idempotency_key);
+            abandon(&request).await;
+            let delivered = AccountAnswer::New { from_cache: true, left: Some(0) };
+            assert_eq!(request.send(None).await, Some(delivered));
+            let again = call(&life, &account, video()).await;
+            assert!(matches!(again, AccountAnswer::Refused(V1Error::PaymentRequired { .. })), "{again:?}");
+        });
+    }
+}
+
+#[test]
+fn prepaid_delivery_is_used_once_by_concurrent_calls() {
+    run_scenario(with_credits([40, 0, 0, 0]), |life| async move {
+        let account = new_account(&life).await;
+        abandon(&request(&life, &account, None)).await;
+        let calls = (0..16).map(|n| {
+            let key = (n % 2 == 0).then(|| format!("k{n}"));
+            let (life, account) = (&life, &account);
+            async move { call_with(life, account, video(), key.as_deref()).await }
+        });
+        for answer in join_all(calls).await {
+            assert!(matches!(answer, AccountAnswer::New { from_cache: true, .. }), "{answer:?}");
+        }
+        assert_eq!(
+            remaining(&life, &account).await,
+            40 - 16,
+            "17 deliveries are paid, of which 16 were made"
+        );
+    });
+}
+
+#[test]
+fn prepaid_delivery_ends_after_a_day() {
+    run_scenario(with_credits([2, 0, 0, 0]), |life| async move {
+        let account = new_account(&life).await;
+        script_captions(&life, &[SupplierStep::give(&["en"]).after(Duration::from_secs(5))]);
+        assert_eq!(request(&life, &account, None).send(Some(Duration::from_secs(2))).await, None);
+        advance(25 * 3_600).await;
+        let answer = call(&life, &account, video()).await;
+        assert_eq!(answer, AccountAnswer::New { from_cache: true, left: Some(0) });
+    });
+}
+
+#[test]
+fn prepaid_delivery_outlasts_sweeps_of_holds() {
+    run_scenario(with_credits([1, 0, 0, 0]), |life| async move {
+        let account = new_account(&life).await;
+        script_captions(&life, &[SupplierStep::give(&["en"]).after(Duration::from_secs(5))]);
+        assert_eq!(request(&life, &account, None).send(Some(Duration::from_secs(2))).await, None);
+        for _ in 0..80 {
+            advance(900).await;
+            life.world.ledger.shorten_holds(life.now().plus(LEASE_MAX)).await.unwrap();
+            life.world.ledger.expire(life.now(), 100).await.unwrap();
+        }
+        let answer = call(&life, &account, video()).await;
+        assert_eq!(answer, AccountAnswer::New { from_cache: true, left: Some(0) });
+    });
+}
+
+/// The prepaid delivery is used after 1 s, and the hold beside it is released after 3 s.
+const SLOW_SETTLE: FaultPlan =
+    FaultPlan::SlowStore { stores: "ledger.settle", delay: Duration::from_secs(1) };
+
+#[test]
+fn replay_of_prepaid_response_is_free() {
+    run_scenario(with_credits([2, 0, 0, 0]), |life| async move {
+        let account = new_account(&life).await;
+        abandon(&request(&life, &account, None)).await;
+        life.world.gate.set_faults(SLOW_SETTLE);
+        let request = request(&life, &account, Some("k"));
+        let replay = async {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            request.send(None).await
+        };
+        let (first, replay) = tokio::join!(request.send(None), replay);
+        assert!(matches!(first, Some(AccountAnswer::New { from_cache: true, .. })), "{first:?}");
+        assert_eq!(replay, Some(AccountAnswer::Replayed));
+        life.world.gate.set_faults(FaultPlan::NoFaults);
+        assert_eq!(remaining(&life, &account).await, 1, "the delivery was prepaid");
+    });
+}
+
+/// A server crashes after it used a prepaid delivery, and before it releases the hold of the request.
+#[test]
+fn replay_of_prepaid_response_after_crash_is_free() {
+    let world = SimWorld::new(with_credits([2, 0, 0, 0]));
+    let begin = |life| async move {
+        let account = new_account(&life).await;
+        abandon(&request(&life, &account, None)).await;
+        account
+    };
+    let account = world.run_process(1, None, begin).unwrap();
+    world.gate.set_faults(SLOW_SETTLE);
+    let (crash, dying) = (CrashPlan::After(Duration::from_millis(2_500)), account.clone());
+    let lived = world.run_process(1, Some(crash), |life| async move {
+        call_with(&life, &dying, video(), Some("k")).await
+    });
+    assert_eq!(lived, None);
+    world.gate.set_faults(FaultPlan::NoFaults);
+    world.run_process(1, None, |life| async move {
+        assert_eq!(call_with(&life, &account, video(), Some("k")).await, AccountAnswer::Replayed);
+        advance(60).await;
+        life.world.ledger.expire(life.now(), 100).await.unwrap();
+        assert_eq!(remaining(&life, &account).await, 1, "the delivery was prepaid");
+        end_all(&life).await;
+    });
+    assert!(world.oracle.violations().is_empty(), "{}", world.oracle.violations().join("\n"));
+}
+
+#[test]
+fn repeat_during_fetch_pays_once() {
+    for idempotency_key in [None, Some("k")] {
+        run_scenario(with_credits([1, 0, 0, 0]), |life| async move {
+            let account = new_account(&life).await;
+            script_captions(&life, &[SupplierStep::give(&["en"]).after(Duration::from_secs(9))]);
+            let request = request(&life, &account, idempotency_key);
+            for _ in 0..3 {
+                assert_eq!(request.send(Some(Duration::from_secs(2))).await, None);
+                advance(1).await;
+                assert_eq!(remaining(&life, &account).await, 0);
+            }
+            let delivered = AccountAnswer::New { from_cache: false, left: Some(0) };
+            assert_eq!(request.send(None).await, Some(delivered));
+            assert_eq!(fetch_count(&life, &video()), 1);
+            check_refused(ready(&life, &account, by_id(&video())).await, 402, "");
+        });
+    }
+}
+
+#[test]
+fn abandoned_fetch_without_transcript_is_free() {
+    run_scenario(with_credits([1, 0, 0, 0]), |life| async move {
+        let account = new_account(&life).await;
+        abandon_fetch(&request(&life, &account, None), SupplierStep::fail(SupplyReason::Timeout)).await;
+        assert_eq!(remaining(&life, &account).await, 1);
+        let answer = call(&life, &account, video()).await;
+        assert_eq!(answer, AccountAnswer::New { from_cache: false, left: Some(0) });
+        check_refused(ready(&life, &account, by_id(&video())).await, 402, "");
+    });
+}
+
+/// A request without a language may archive a transcript in another one, which it does not get.
+#[test]
+fn abandoned_fetch_of_other_language_is_free_and_counted() {
+    // The client waits, or disconnects during the fetch, or after it and before the error.
+    for (takes_s, give_up_s, tracks_delay_s) in [(60, None, 0), (60, Some(2), 0), (5, Some(8), 1)] {
+        let mut config = with_credits([2, 0, 0, 0]);
+        config.accounts.attempts_per_account_per_hour = 1;
+        run_scenario(config, |life| async move {
+            let account = new_account(&life).await;
+            script_captions(&life, &[SupplierStep::give(&["he"]).after(Duration::from_secs(takes_s))]);
+            let delay = Duration::from_secs(tracks_delay_s);
+            life.world.gate.set_faults(FaultPlan::SlowStore { stores: "archive.tracks", delay });
+            let first = request(&life, &account, None).send(give_up_s.map(Duration::from_secs)).await;
+            assert!(first.is_none() == give_up_s.is_some(), "{first:?}");
+            advance(70).await;
+            life.world.gate.set_faults(FaultPlan::NoFaults);
+            assert_eq!(remaining(&life, &account).await, 2);
+            check_refused(ready(&life, &account, by_id(&video())).await, 404, "It has: he;");
+            check_refused(ready(&life, &account, by_id(&other_video())).await, 429, "were not waited for");
+            let hebrew = PaidRequest { lang: Some("he"), ..request(&life, &account, None) };
+            let delivered = AccountAnswer::New { from_cache: true, left: Some(1) };
+            assert_eq!(hebrew.send(None).await, Some(delivered));
+        });
+    }
+}
+
+/// A question may cost less than its transcript: its hold does not pay for a delivery.
+#[test]
+fn abandoned_question_prepays_no_dearer_transcript() {
+    for (per_message, per_transcript) in [(0, 1), (1, 5)] {
+        let mut config = with_credits([6, 0, 0, 0]);
+        config.accounts.credits_per_message = per_message;
+        config.accounts.credits_per_transcript = per_transcript;
+        // The oracle knows prices of one credit only.
+        SimWorld::new(config).run_process(1, None, |life| async move {
+            let account = new_account(&life).await;
+            script_captions(&life, &[SupplierStep::give(&["en"]).after(Duration::from_secs(5))]);
+            let guard = account.admit_unkeyed(&life.accounts[0], V1Endpoint::Chat).await.unwrap();
+            let (video_id, message) = (video().id().to_owned(), "How long?".to_owned());
+            let params = ChatParams { video_id, message, history: Vec::new() };
+            let chat = Chat::extractive(Handle::current());
+            let answer = life.accounts[0].delivery.chat(guard, &chat, params, |_| (reply("answer"), ()));
+            assert!(timeout(Duration::from_secs(2), answer).await.is_err());
+            advance(10).await;
+            assert_eq!(remaining(&life, &account).await, 6 - per_message);
+            let left = Some(6 - per_message - per_transcript);
+            let answer = call(&life, &account, video()).await;
+            assert_eq!(answer, AccountAnswer::New { from_cache: true, left });
+            end_all(&life).await;
+        });
+    }
+}
+
+#[test]
+fn disconnected_waiter_of_another_fetch_is_free() {
+    run_scenario(with_credits([1, 0, 0, 0]), |life| async move {
+        let (account, key) = (new_account(&life).await, new_key(&life).await);
+        script_captions(&life, &[SupplierStep::give(&["en"]).after(Duration::from_secs(5))]);
+        let late = async {
+            advance(1).await;
+            request(&life, &account, None).send(Some(Duration::from_secs(2))).await
+        };
+        let (first, late) = tokio::join!(keyed(&life, &key, video()), late);
+        check(&first, ScenarioResult::New);
+        assert_eq!((late, remaining(&life, &account).await), (None, 1));
+    });
+}
+
+#[test]
+fn undelivered_response_is_charged_and_prepaid() {
+    run_scenario(with_credits([1, 0, 0, 0]), |life| async move {
+        let account = new_account(&life).await;
+        let ready = ready(&life, &account, by_id(&video())).await.unwrap();
+        assert_eq!((ready.from_cache, ready.credits_remaining), (false, Some(0)));
+        drop(ready);
+        // The charge runs on the engine's runtime.
+        advance(1).await;
+        assert_eq!(remaining(&life, &account).await, 0);
+        let answer = call(&life, &account, video()).await;
+        assert_eq!(answer, AccountAnswer::New { from_cache: true, left: Some(0) });
+    });
+}
