@@ -4,9 +4,9 @@ use std::{mem, sync::Arc};
 
 use transcript_core::{
     Error, Result,
-    archive::{FindOutcome, PutRequest, TrackSelector, content_digest},
+    archive::{ArchivedTrack, FindOutcome, PutRequest, TrackSelector, content_digest},
     captions::{self, Occurrences},
-    transcript::{LanguageTag, TrackInfo, TrackKind, Transcript, best_track},
+    transcript::{LanguageTag, TrackInfo, TrackKind, Transcript, VideoMetadata, best_track},
     video::VideoId,
 };
 
@@ -165,7 +165,8 @@ impl ArchiveTools {
     /// Imports a draft into the archive, or reports what that would do.
     ///
     /// It answers the selectors that it names. A draft without selectors answers its own language, and also the default
-    /// if it is the best known track of the video.
+    /// if it is the best known track of the video. Without `replace`, its metadata only fills what is unknown: an old
+    /// export would otherwise replace newer metadata, which has no revisions.
     ///
     /// # Errors
     /// As [`ArchiveTools::import`]; `Invalid` also if the draft has no video.
@@ -180,11 +181,14 @@ impl ArchiveTools {
             return self.import_withdrawal(video, dry_run).await;
         }
         let named_selectors = draft.selectors.clone();
-        let mut known: Vec<TrackInfo> =
-            self.archive.tracks(&video).await?.into_iter().map(|archived| archived.track).collect();
+        let archived = self.archive.tracks(&video).await?;
         let parser_version = draft.parser_version.unwrap_or(captions::PARSER_VERSION);
         let mut tracks = draft.known_tracks.clone();
-        let metadata = mem::take(&mut draft.metadata);
+        let mut metadata = mem::take(&mut draft.metadata);
+        if !replace {
+            metadata = self.known_metadata(&video, &archived).await?.or(&metadata);
+        }
+        let mut known: Vec<TrackInfo> = archived.into_iter().map(|archived| archived.track).collect();
         let transcript = transcript(&video, draft)?;
         tracks.push(transcript.track.clone());
         for track in tracks {
@@ -256,6 +260,21 @@ impl ArchiveTools {
             }
         }
         Ok(())
+    }
+
+    /// The metadata of an archived video; the default if none of its transcripts can be read.
+    ///
+    /// Best effort: metadata that a concurrent fetch stores after this is read may be replaced.
+    async fn known_metadata(&self, video: &VideoId, tracks: &[ArchivedTrack]) -> Result<VideoMetadata> {
+        for selector in tracks.iter().filter_map(|track| track.selectors.first()) {
+            match self.archive.find(video, selector, self.now()).await {
+                Ok(FindOutcome::Transcript(stored)) => return Ok(stored.details.metadata.clone()),
+                Ok(FindOutcome::Absence(_) | FindOutcome::Withdrawn | FindOutcome::NotFound) => {}
+                Err(error) if error.is_unreadable() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(VideoMetadata::default())
     }
 
     /// What is stored for each selector.

@@ -82,7 +82,7 @@ const NEAR_WORDS: Statement = sql! {
     sqlite: "SELECT term, doc FROM vocabulary WHERE term >= $1 AND term < $2 LIMIT $3",
     postgres: "SELECT word, ndoc::BIGINT FROM ts_stat(
             'SELECT terms FROM search_terms ORDER BY video DESC LIMIT 500'
-        ) WHERE word >= $1 COLLATE \"C\" AND word < $2 COLLATE \"C\" LIMIT $3",
+        ) WHERE word >= $1 COLLATE \"C\" AND word < $2 COLLATE \"C\" ORDER BY ndoc DESC, word LIMIT $3",
 };
 
 /// The search index, in one database. Its forms are `SqliteSearchIndex` and `PostgresSearchIndex`.
@@ -178,12 +178,13 @@ impl<D: Database> ArchiveIndex for SqlSearchIndex<D> {
     async fn near_words(&self, word: &str) -> Result<Vec<VocabularyWord>> {
         let decode = |row: &mut Row| Ok(VocabularyWord { word: row.take(0)?, rows: row.take(1)? });
         let mut found = Vec::new();
-        // In a large vocabulary the first two letters must be right.
+        // In a large vocabulary the first two letters must be right. A server counts its sample once, and returns the most
+        // frequent words.
         for letters in 1..=2 {
             let beginning: String = word.chars().take(letters).collect();
             let range = values![&beginning, format!("{beginning}{}", char::MAX), VOCABULARY_MAX];
             found = self.database.find(NEAR_WORDS, &range, decode).await?;
-            if found.len() < VOCABULARY_MAX as usize {
+            if D::IS_REMOTE || found.len() < VOCABULARY_MAX as usize {
                 break;
             }
         }

@@ -2,7 +2,14 @@
 
 use std::sync::Arc;
 
-use transcript_core::{archive::Archive, transcript::Segment, video::VideoId};
+#[cfg(feature = "search")]
+use transcript_core::search::{ArchiveIndex, Indexer};
+use transcript_core::{
+    PageRequest,
+    archive::{Archive, VerifyArchiveRequest},
+    transcript::Segment,
+    video::VideoId,
+};
 
 /// A changed video is listed once, with its newest change, until that change is deleted.
 pub(crate) async fn check_changed_videos(archive: &dyn Archive) {
@@ -74,6 +81,72 @@ pub(crate) async fn check_unindexed_videos(archive: &dyn Archive) {
     archive.put(one.clone()).await.unwrap();
     assert_eq!(names().await, [one.video.clone()], "metadata is searched");
     clear().await;
+    one.replace = false;
     archive.put(one.clone()).await.unwrap();
     assert_eq!(names().await, [], "nothing changed");
+    one.replace = true;
+    archive.put(one.clone()).await.unwrap();
+    assert_eq!(names().await, [one.video.clone()], "the body that it replaces may have been damaged");
+    let first = listed().await;
+    archive.put(one.clone()).await.unwrap();
+    archive.delete_unindexed_videos(&first).await.unwrap();
+    assert_eq!(names().await, [one.video.clone()], "the newer change stays");
+}
+
+/// A search index must read a video again of which a damaged transcript was deleted.
+pub(crate) async fn check_deleted_damage_is_unindexed(
+    archive: &dyn Archive,
+    run: impl AsyncFnOnce(&'static str),
+) {
+    let request = super::put_request("aaaaaaaaaaa", "one");
+    archive.put(request.clone()).await.unwrap();
+    archive.delete_unindexed_videos(&archive.unindexed_videos(10).await.unwrap()).await.unwrap();
+    run("UPDATE bodies SET checksum = 1").await;
+    let verify = VerifyArchiveRequest { page: PageRequest::first(), delete_damaged: true };
+    let damaged = archive.verify(verify).await.unwrap().damaged;
+    assert_eq!(damaged.iter().map(|damaged| damaged.is_deleted).collect::<Vec<_>>(), [true]);
+    let listed = archive.unindexed_videos(10).await.unwrap();
+    assert_eq!(listed.into_iter().map(|changed| changed.video).collect::<Vec<_>>(), [request.video]);
+}
+
+/// A video with a track that does not decode keeps no other one out of a search index, and stays listed.
+#[cfg(feature = "search")]
+pub(crate) async fn check_undecodable_track_is_skipped(
+    archive: Arc<dyn Archive>,
+    index: Arc<dyn ArchiveIndex>,
+    mut run: impl AsyncFnMut(&'static str),
+) {
+    let (one, other) = (super::put_request("aaaaaaaaaaa", "one"), super::put_request("bbbbbbbbbbb", "other"));
+    archive.put(one.clone()).await.unwrap();
+    archive.put(other.clone()).await.unwrap();
+    run("UPDATE tracks SET kind = 'spoken' WHERE video LIKE '%aaa'").await;
+    let indexer = || {
+        let (archive, index) = (Arc::clone(&archive), Arc::clone(&index));
+        Indexer::new(archive, index, Arc::new(FrozenClock), tokio::runtime::Handle::current())
+    };
+    let index_all = async |indexer: &Indexer| {
+        while !indexer.step().await.unwrap().is_idle() {}
+        let listed = index.list(PageRequest::first()).await.unwrap().items;
+        listed.into_iter().map(|track| track.video).collect::<Vec<_>>()
+    };
+    let first = indexer();
+    assert_eq!(index_all(&first).await, std::slice::from_ref(&other.video));
+    first.start_rebuild().await.unwrap();
+    assert_eq!(index_all(&first).await, std::slice::from_ref(&other.video));
+    let left = archive.unindexed_videos(10).await.unwrap();
+    assert_eq!(left.into_iter().map(|changed| changed.video).collect::<Vec<_>>(), [one.video.clone()]);
+    run("UPDATE tracks SET kind = 'human'").await;
+    assert_eq!(index_all(&indexer()).await, [one.video, other.video]);
+    assert!(archive.unindexed_videos(10).await.unwrap().is_empty());
+}
+
+#[cfg(feature = "search")]
+#[derive(Debug)]
+struct FrozenClock;
+
+#[cfg(feature = "search")]
+impl transcript_core::Clock for FrozenClock {
+    fn now(&self) -> transcript_core::Timestamp {
+        super::timestamp(0)
+    }
 }

@@ -6,7 +6,12 @@ use transcript_core::{
     ledger::Ledger,
 };
 
-use crate::common::{self, grant, poll_without_runtime, purchased, timestamp};
+use verbatim_tests_postgres::TestDatabase;
+
+use crate::{
+    common::{self, grant, poll_without_runtime, purchased, timestamp},
+    opening::foreign_connection,
+};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn ledger_two_stores_drain_wallet_to_zero() {
@@ -79,4 +84,28 @@ async fn changed_videos_are_listed_until_deleted() {
     common::changed::check_changed_videos(&*archive).await;
     let (archive, _unindexed) = crate::archive().await;
     common::changed::check_unindexed_videos(&*archive).await;
+}
+
+/// Runs a statement on a separate connection to the database.
+async fn run(database: &TestDatabase<'_>, statement: &'static str) {
+    sqlx::raw_sql(statement).execute(&mut foreign_connection(database).await).await.unwrap();
+}
+
+#[tokio::test]
+async fn damaged_transcript_deleted_is_unindexed() {
+    let (archive, database) = crate::archive().await;
+    common::changed::check_deleted_damage_is_unindexed(&*archive, async |damage| {
+        run(&database, damage).await
+    })
+    .await;
+}
+
+#[cfg(feature = "search")]
+#[tokio::test]
+async fn undecodable_track_is_skipped_by_indexer() {
+    let (index, (archive, database)) = crate::search_index().await;
+    common::changed::check_undecodable_track_is_skipped(archive, index, async |damage| {
+        run(&database, damage).await;
+    })
+    .await;
 }

@@ -2,8 +2,8 @@
 
 use sqlx::AssertSqlSafe;
 use transcript_core::{
-    ErrorKind,
-    archive::{Archive, PutRequest},
+    ErrorKind, PageRequest,
+    archive::{Archive, FindOutcome, PutRequest, VerifyArchiveRequest},
 };
 
 use crate::{
@@ -52,6 +52,15 @@ async fn words_and_header_damaged_return_corrupt() {
         archive.put(PutRequest { replace: true, ..kept.clone() }).await.unwrap();
         assert_eq!(found(&*archive, &kept).await, sound, "{damage}");
     }
+    // A damaged track costs no transcript.
+    run("UPDATE tracks SET kind = 'spoken'").await;
+    let FindOutcome::Transcript(stored) = found(&*archive, &kept).await.0 else { panic!("it is found") };
+    assert_eq!(stored.details.tracks, []);
+    let request = VerifyArchiveRequest { page: PageRequest::first(), delete_damaged: true };
+    let damaged = archive.verify(request).await.unwrap().damaged;
+    assert_eq!(damaged.iter().map(|damaged| damaged.is_deleted).collect::<Vec<_>>(), [false]);
+    run("UPDATE tracks SET kind = 'human'").await;
+    assert_eq!(found(&*archive, &kept).await, sound);
     // Words of a transcript that has none.
     let bare = speech(2);
     archive.put(bare.clone()).await.unwrap();

@@ -153,28 +153,44 @@ async fn metadata_damaged_is_unknown_until_next_put() {
         let FindOutcome::Transcript(transcript) = transcript else { panic!("{transcript:?}") };
         assert_eq!(transcript.details.metadata, VideoMetadata::default(), "{damage}");
         assert_eq!(body.details, transcript.details, "{damage}");
+        let request = VerifyArchiveRequest { page: PageRequest::first(), delete_damaged: false };
+        // An empty list decodes to empty metadata.
+        let reported = usize::from(damage != "'[]'");
+        assert_eq!(archive.verify(request).await.unwrap().damaged.len(), reported, "{damage}");
         assert_eq!(archive.put(kept.clone()).await.unwrap().details.metadata, metadata(), "{damage}");
         assert_eq!(found(&*archive, &kept).await.1.details.metadata, metadata(), "{damage}");
     }
 }
 
 #[tokio::test]
-async fn track_damaged_is_corrupt_when_details_are_decoded() {
+async fn tracks_damaged_are_left_out_and_reported() {
     let (archive, folder) = crate::archive().await;
     let kept = speech(1);
     archive.put(kept.clone()).await.unwrap();
     let sound = found(&*archive, &kept).await;
     let (video, selector, file) = (&kept.video, &kept.selectors[0], folder.path().join("archive.db"));
-    run(&file, "UPDATE tracks SET kind = 'spoken'");
-    let lazy = archive.find_lazy(video, selector).await.unwrap().unwrap();
-    for error in [
-        archive.find(video, selector, kept.now).await.unwrap_err(),
-        archive.stored_body(video, selector).await.unwrap_err(),
-        lazy.load().unwrap_err(),
-        lazy.body().unwrap_err(),
+    for (damage, is_list) in [
+        ("UPDATE details SET tracks = '[\"en bogus 0\"]'", true),
+        ("UPDATE details SET tracks = 'x'", true),
+        ("UPDATE tracks SET kind = 'spoken'", false),
     ] {
-        assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
-        assert!(error.message().contains(&video.to_string()), "{error}");
+        run(&file, damage);
+        let (transcript, body) = found(&*archive, &kept).await;
+        let FindOutcome::Transcript(transcript) = transcript else { panic!("{transcript:?}") };
+        assert_eq!(transcript.details.tracks, [], "{damage}");
+        assert_eq!(body.details, transcript.details, "{damage}");
+        let lazy = archive.find_lazy(video, selector).await.unwrap().unwrap();
+        assert_eq!((lazy.load().unwrap(), lazy.body().unwrap()), (transcript, body), "{damage}");
+        let request = VerifyArchiveRequest { page: PageRequest::first(), delete_damaged: true };
+        let damaged = archive.verify(request).await.unwrap().damaged;
+        let reported: Vec<_> = damaged.iter().map(|damaged| (&damaged.video, damaged.is_deleted)).collect();
+        assert_eq!(reported, [(video, false)], "{damage}: the text is sound");
+        if is_list {
+            let before = archive.change_counter().await.unwrap();
+            archive.put(PutRequest { replace: true, ..kept.clone() }).await.unwrap();
+            assert_eq!(found(&*archive, &kept).await, sound, "{damage}");
+            assert!(archive.change_counter().await.unwrap() > before, "earlier responses lack the tracks");
+        }
     }
     run(&file, &format!("UPDATE tracks SET kind = '{}'", kept.transcript.track.kind.as_str()));
     assert_eq!(found(&*archive, &kept).await, sound);

@@ -217,8 +217,8 @@ pub trait Archive: fmt::Debug + Send + Sync + 'static {
     /// **Behaviour**
     /// - It grows whenever a transcript is replaced, withdrawn, reinstated or deleted, and when a video that has
     ///   transcripts gets another one, in any process.
-    /// - It never shrinks. The first transcript of a video, absences, leases and short links do not change it, so
-    ///   that caches stay valid while other videos are fetched.
+    /// - It shrinks only with the data, as after a failover. The first transcript of a video, absences, leases and
+    ///   short links do not change it, so that caches stay valid while other videos are fetched.
     async fn change_counter(&self) -> Result<u64>;
 
     /// Checks that the store accepts writes.
@@ -255,9 +255,12 @@ pub trait Archive: fmt::Debug + Send + Sync + 'static {
     /// nothing stored later.
     ///
     /// **Behaviour**
+    /// - A list may be shorter than `limit`, but has at least 100 videos if as many are recorded: an indexer leaves some
+    ///   in it that it cannot read.
     /// - A video is recorded, in the same transaction, when a transcript or a known field of its metadata is stored,
-    ///   replaced or deleted, and when it is withdrawn or restored. It stays until
-    ///   [`Archive::delete_unindexed_videos`], in any process, once for all changes.
+    ///   replaced or deleted, and when it is withdrawn or restored; also when a put with `replace` writes the same
+    ///   content again, which an index may have found unreadable. It stays until [`Archive::delete_unindexed_videos`],
+    ///   in any process, once for all changes.
     /// - A later change of a video has a higher number, even after the record of an earlier one was deleted.
     async fn unindexed_videos(&self, limit: u32) -> Result<Vec<ChangedVideo>> {
         let _ = limit;

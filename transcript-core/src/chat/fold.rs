@@ -142,10 +142,11 @@ fn byte_length(letters: impl Iterator<Item = char>) -> Option<usize> {
     (count <= WIDENED_MAX).then_some(bytes)
 }
 
-/// Whether a character is a vowel point or another sign that Arabic and Hebrew texts may leave out.
+/// Whether a character is a vowel point or another sign that Arabic and Hebrew texts may leave out, a soft hyphen, or a
+/// word joiner: these stand within a word.
 pub(crate) fn is_point(c: char) -> bool {
     matches!(c,
-        '\u{591}'..='\u{5BD}' | '\u{5BF}' | '\u{5C1}'..='\u{5C2}' | '\u{5C4}'..='\u{5C5}' | '\u{5C7}'
+        '\u{AD}' | '\u{2060}' | '\u{591}'..='\u{5BD}' | '\u{5BF}' | '\u{5C1}'..='\u{5C2}' | '\u{5C4}'..='\u{5C5}' | '\u{5C7}'
         | '\u{610}'..='\u{61A}' | '\u{640}' | '\u{64B}'..='\u{65F}' | '\u{670}'
         | '\u{6D6}'..='\u{6DC}' | '\u{6DF}'..='\u{6E4}' | '\u{6E7}'..='\u{6E8}' | '\u{6EA}'..='\u{6ED}')
 }

@@ -263,6 +263,7 @@ mod tests {
         check("e\u{301}cole", &["ecole", "ecole*"]);
         check("Россию", &["россию", "росси*"]);
         check("كَتَبَ ＷＩＤＥ", &["كتب", "كتب*", "wide", "wide*"]);
+        check("Zusam\u{AD}men", &["zusammen", "zusam*"]);
         check("", &[]);
         check("…—", &[]);
     }

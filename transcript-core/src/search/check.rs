@@ -64,7 +64,7 @@ impl Indexer {
     /// Errors of the archive and of the index.
     pub async fn check(&self, mut on_progress: impl FnMut(u64) + Send) -> Result<IndexCheck> {
         let state = self.index.rebuild_state().await?;
-        let has_changes = !self.archive.unindexed_videos(1).await?.is_empty();
+        let has_changes = !self.changed_videos(1).await?.is_empty();
         let mut check =
             IndexCheck { is_complete: state.is_complete && !has_changes, ..IndexCheck::default() };
         let mut indexed = self.indexed_tracks().await?;

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Version of the terms. A change makes every index build itself again.
-pub const INDEX_FORMAT: u32 = 5;
+pub const INDEX_FORMAT: u32 = 6;
 /// Bytes of text after which a row ends.
 const ROW_BYTES: usize = 64 * 1024;
 /// Most rows of a transcript: text beyond them is found by its words, but not by its phrases.

@@ -1,6 +1,10 @@
 //! Keeps an index up to date with the archive.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::BTreeSet,
+    slice,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use super::{
     ArchiveIndex, INDEX_FORMAT, IndexedVideo, RebuildState, SearchDocument, document::document_digest,
@@ -8,7 +12,7 @@ use super::{
 use crate::{
     archive::{Archive, ArchivedTrack, ChangedVideo, FindOutcome, StoredTranscript},
     chat::cpu_pool::CpuPool,
-    error::{ErrorKind, Result},
+    error::{Error, ErrorKind, Result},
     page::PageRequest,
     time::Clock,
     video::VideoId,
@@ -20,6 +24,10 @@ const CHANGED_MAX: u32 = 64;
 const BUILD_TRACKS: u32 = 100;
 /// Bytes of text of videos that are put together. A longer video is put alone.
 const PUT_BYTES: usize = 4 << 20;
+
+/// Most changes that are left in the archive's list because they could not be indexed. It is less than one list has; see
+/// [`Archive::unindexed_videos`].
+const SKIPPED_MAX: usize = 64;
 
 /// What one step did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -53,6 +61,8 @@ pub struct Indexer {
     pub(super) index: Arc<dyn ArchiveIndex>,
     pub(super) clock: Arc<dyn Clock>,
     pool: CpuPool,
+    /// Changes that could not be indexed. The archive still lists them, so that a later version tries them again.
+    skipped: Arc<Mutex<Vec<ChangedVideo>>>,
 }
 
 impl Indexer {
@@ -63,7 +73,7 @@ impl Indexer {
         clock: Arc<dyn Clock>,
         runtime: tokio::runtime::Handle,
     ) -> Self {
-        Self { archive, index, clock, pool: CpuPool::new(runtime, 1) }
+        Self { archive, index, clock, pool: CpuPool::new(runtime, 1), skipped: Arc::default() }
     }
 
     /// Indexes some videos that changed, then continues building the index if it is incomplete.
@@ -74,6 +84,8 @@ impl Indexer {
     /// # Cancellation
     /// A dropped future leaves the step done or to be repeated.
     pub async fn step(&self) -> Result<IndexProgress> {
+        // Listed before the state is read: a build that another process starts after that has these changes.
+        let listed = self.changed_videos(CHANGED_MAX).await?;
         let (mut state, is_outdated) = self.read_state().await?;
         if state.format > INDEX_FORMAT {
             // A server of a later version writes what this one cannot.
@@ -87,7 +99,8 @@ impl Indexer {
             }
             state = self.start_rebuild().await?;
         }
-        let changed = self.index_changed(&mut state).await?;
+        self.index_changed(&listed, &state).await?;
+        let changed = listed.len() as u64;
         if state.is_complete || changed >= u64::from(CHANGED_MAX) {
             return Ok(IndexProgress { changed, built: 0, state });
         }
@@ -105,8 +118,7 @@ impl Indexer {
         if state.format > INDEX_FORMAT {
             return Ok((state, false));
         }
-        let has_work =
-            is_outdated || !state.is_complete || !self.archive.unindexed_videos(1).await?.is_empty();
+        let has_work = is_outdated || !state.is_complete || !self.changed_videos(1).await?.is_empty();
         Ok((state, has_work))
     }
 
@@ -138,35 +150,87 @@ impl Indexer {
         Ok((state, is_outdated))
     }
 
-    /// Indexes some of the videos that changed; returns their number.
-    async fn index_changed(&self, state: &mut RebuildState) -> Result<u64> {
-        let changed = self.archive.unindexed_videos(CHANGED_MAX).await?;
-        if state.newest_change.is_some() {
-            let listed = changed.iter().map(|item| item.change).max();
-            state.newest_change = state.newest_change.max(listed);
+    /// Some of the videos that changed, without those that could not be indexed.
+    pub(super) async fn changed_videos(&self, limit: u32) -> Result<Vec<ChangedVideo>> {
+        let skipped = self.skipped.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let listed = limit.saturating_add(u32::try_from(skipped.len()).unwrap_or(u32::MAX));
+        let mut changed = self.archive.unindexed_videos(listed).await?;
+        // One that is listed no more was repaired or deleted.
+        let mut known = self.skipped.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|item| changed.contains(item) || !skipped.contains(item));
+        drop(known);
+        changed.retain(|item| !skipped.contains(item));
+        changed.truncate(limit as usize);
+        Ok(changed)
+    }
+
+    /// Leaves a change in the archive's list; returns whether it may stay there.
+    fn skip(&self, change: &ChangedVideo) -> bool {
+        let mut skipped = self.skipped.lock().unwrap_or_else(PoisonError::into_inner);
+        skipped.retain(|earlier| earlier.video != change.video);
+        let may_stay = skipped.len() < SKIPPED_MAX;
+        if may_stay {
+            skipped.push(change.clone());
         }
+        may_stay
+    }
+
+    /// Indexes the videos that changed.
+    async fn index_changed(&self, changed: &[ChangedVideo], state: &RebuildState) -> Result<()> {
         let mut batch = IndexBatch::default();
-        for item in &changed {
-            let ChangedVideo { video, change } = item;
-            batch.add(self.read_video(video, *change).await?, item);
+        for item in changed {
+            match self.read_video(&item.video, item.change).await? {
+                Some(read) => batch.add(read, item),
+                None if self.skip(item) => {}
+                None => batch.changes.push(item.clone()),
+            }
             if batch.bytes >= PUT_BYTES {
                 self.put_changed(&mut batch, state).await?;
             }
         }
-        self.put_changed(&mut batch, state).await?;
-        Ok(changed.len() as u64)
+        self.put_changed(&mut batch, state).await
     }
 
     async fn put_changed(&self, batch: &mut IndexBatch, state: &RebuildState) -> Result<()> {
-        let IndexBatch { videos, changes, .. } = std::mem::take(batch);
+        let IndexBatch { videos, mut changes, .. } = std::mem::take(batch);
         if changes.is_empty() {
             return Ok(());
         }
         // An archive that numbers no change cannot be seen to go back.
         let state_to_put = Some(state).filter(|state| state.newest_change.is_some());
-        self.index.put(&videos, state.generation, state_to_put).await?;
+        let rejected = self.put_videos(&videos, state.generation, state_to_put).await?;
+        changes.retain(|change| !rejected.contains(&change.video) || !self.skip(change));
         // A video that changed again since it was listed stays listed.
         self.archive.delete_unindexed_videos(&changes).await
+    }
+
+    /// Puts videos; returns those whose documents the index rejects. It has none of theirs then, and all others.
+    async fn put_videos(
+        &self,
+        videos: &[IndexedVideo],
+        generation: u64,
+        state: Option<&RebuildState>,
+    ) -> Result<Vec<VideoId>> {
+        match self.index.put(videos, generation, state).await {
+            Err(error) if is_rejection(&error) && !videos.is_empty() => {}
+            put => return put.map(|()| Vec::new()),
+        }
+        let mut rejected = Vec::new();
+        for indexed in videos {
+            match self.index.put(slice::from_ref(indexed), generation, None).await {
+                Err(error) if is_rejection(&error) => {
+                    let video = indexed.video.clone();
+                    let empty = IndexedVideo { video, change: indexed.change, documents: Vec::new() };
+                    // If this fails too, the error is not one of the video.
+                    self.index.put(&[empty], generation, None).await?;
+                    tracing::warn!(video = %indexed.video, %error, "video rejected by the search index");
+                    rejected.push(indexed.video.clone());
+                }
+                put => put?,
+            }
+        }
+        self.index.put(&[], generation, state).await?;
+        Ok(rejected)
     }
 
     /// Indexes some tracks of the archive, from where the build ended before.
@@ -177,26 +241,33 @@ impl Indexer {
         let videos: BTreeSet<VideoId> = page.items.into_iter().map(|track| track.video).collect();
         let mut batch = IndexBatch::default();
         for video in &videos {
-            let (indexed, bytes) = self.read_video(video, 0).await?;
+            let Some((indexed, bytes)) = self.read_video(video, 0).await? else { continue };
             batch.videos.push(indexed);
             batch.bytes += bytes;
             if batch.bytes >= PUT_BYTES {
                 let full = std::mem::take(&mut batch);
                 // The cursor stays: a crash repeats these videos.
-                self.index.put(&full.videos, state.generation, None).await?;
+                self.put_videos(&full.videos, state.generation, None).await?;
             }
         }
         state.is_complete = page.next.is_none();
         state.cursor = page.next;
-        self.index.put(&batch.videos, state.generation, Some(&state)).await?;
+        self.put_videos(&batch.videos, state.generation, Some(&state)).await?;
         Ok(state)
     }
 
-    /// The documents of a video, and the size of their texts in bytes.
-    async fn read_video(&self, video: &VideoId, change: u64) -> Result<(IndexedVideo, usize)> {
+    /// The documents of a video, and the size of their texts in bytes; `None` if its tracks cannot be decoded.
+    async fn read_video(&self, video: &VideoId, change: u64) -> Result<Option<(IndexedVideo, usize)>> {
+        let tracks = match self.archive.tracks(video).await {
+            Err(error) if error.is_unreadable() => {
+                tracing::warn!(%video, %error, "video not indexed for search");
+                return Ok(None);
+            }
+            tracks => tracks?,
+        };
         let row_terms = self.index.row_terms();
         let (mut documents, mut bytes) = (Vec::new(), 0);
-        for track in self.archive.tracks(video).await? {
+        for track in tracks {
             let Some(stored) = self.read_track(&track).await? else { continue };
             let Some(selector) = track.selectors.first().cloned() else { continue };
             let size = stored.transcript.segments.iter().map(|segment| segment.text.len()).sum();
@@ -204,7 +275,7 @@ impl Indexer {
             documents
                 .push(self.pool.work(size, move || SearchDocument::new(selector, &stored, row_terms)).await?);
         }
-        Ok((IndexedVideo { video: video.clone(), change, documents }, bytes))
+        Ok(Some((IndexedVideo { video: video.clone(), change, documents }, bytes)))
     }
 
     /// The transcript of an archived track; `None` if it is not found or cannot be read.
@@ -223,6 +294,11 @@ impl Indexer {
     pub(super) async fn track_digest(&self, track: &ArchivedTrack) -> Result<Option<String>> {
         Ok(self.read_track(track).await?.map(|stored| document_digest(&stored)))
     }
+}
+
+/// Whether an index may have refused a video. A full disk, for instance, concerns all of them.
+fn is_rejection(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Unexpected | ErrorKind::Invalid)
 }
 
 /// Videos that are put together.

@@ -137,7 +137,11 @@ impl ArchiveSearch {
         }
         let mut page = self.first_page(&query, params).await?;
         if page.total.value == 0 {
-            page.suggestion = self.suggestion(&query, params).await?;
+            let suggestion = self.suggestion(&query, params).await;
+            page.suggestion = suggestion.unwrap_or_else(|error| {
+                tracing::warn!(%error, "search suggestion failed");
+                None
+            });
         }
         Ok(page)
     }

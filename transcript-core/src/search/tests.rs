@@ -59,6 +59,19 @@ fn document_rows_repeat_terms_of_others() {
     assert_eq!(rows(&["one walrus"], 4_000).rows.len(), 1);
 }
 
+/// FTS5 ends a term at every ASCII character that is neither a letter nor a digit.
+#[test]
+fn document_terms_have_no_separator() {
+    let lines = ["snake_case, it's ⑴ ½ ㎯ ﷺ a\u{37a}b", "Straße-Ärger 火山 e\u{301}_ 3.5"];
+    for row in rows(&lines, 4).rows {
+        for text in [row.title, row.channel, row.words, row.extras, row.others, row.facets] {
+            let is_term =
+                |letter: char| !letter.is_ascii() || letter.is_ascii_alphanumeric() || letter == ' ';
+            assert!(text.chars().all(is_term), "{text}");
+        }
+    }
+}
+
 #[test]
 fn document_memory_is_bounded() {
     let words: Vec<String> = (0..40_000).map(|n| format!("w{n}")).collect();

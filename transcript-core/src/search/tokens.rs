@@ -195,9 +195,9 @@ pub(super) fn language_script_term(language: &LanguageTag, primary: &str) -> Str
     format!("{FACET_MARKS}{}{MARK}{script}", primary.to_ascii_lowercase())
 }
 
-/// The term of transcripts of a platform.
+/// The term of transcripts of a platform. FTS5 ends a term at `_`.
 pub(super) fn platform_term(platform: crate::video::Platform) -> String {
-    format!("{FACET_MARKS}{}", platform.as_str())
+    format!("{FACET_MARKS}{}", platform.as_str().replace('_', "\u{b7}"))
 }
 
 #[cfg(test)]
@@ -240,6 +240,17 @@ mod tests {
         assert_eq!(stem_language(&marked_stem("cat", "en")), Some("en"));
         for term in [any_term(), language_script_term(&LanguageTag::english(), "en"), "cat".to_owned()] {
             assert_eq!(stem_language(&term), None, "{term}");
+        }
+    }
+
+    #[test]
+    fn tokens_of_platforms_have_no_separator() {
+        for platform in crate::video::Platform::ALL {
+            let term = platform_term(platform);
+            assert!(
+                term.chars().all(|letter| !letter.is_ascii() || letter.is_ascii_alphanumeric()),
+                "{term}"
+            );
         }
     }
 

@@ -165,3 +165,32 @@ async fn import_of_withdrawn_video_is_conflict() {
     assert_eq!(refused.kind(), ErrorKind::Conflict);
     assert_eq!(first_text(&verbatim, None).await, None);
 }
+
+#[tokio::test]
+async fn import_without_replace_keeps_newer_metadata() {
+    let verbatim = open().await;
+    let mut metadata = Vec::new();
+    for (language, description, author_id, replace) in [
+        ("en", "new", None, false),
+        ("en", "old", Some("UC1"), false),
+        // No transcript of this language is archived.
+        ("de", "old", Some("UC2"), false),
+        ("en", "newest", None, true),
+    ] {
+        let mut draft = ImportDraft::read(&import(None, "words").captions).unwrap().remove(0);
+        draft.video = Some(verbatim.tools().known_video(LINK).await.unwrap());
+        draft.language = Some(LanguageTag::parse(language).unwrap());
+        draft.metadata = VideoMetadata {
+            description: Some(description.to_owned()),
+            author_id: author_id.map(str::to_owned),
+            ..VideoMetadata::default()
+        };
+        let request = ImportDraftRequest { draft, replace, dry_run: false };
+        let video = verbatim.tools().import_draft(request).await.unwrap().video;
+        let stored = verbatim.archive().stored_body(&video, &TrackSelector::Default).await.unwrap().unwrap();
+        let VideoMetadata { description, author_id, .. } = stored.details.metadata.clone();
+        metadata.push((description.unwrap(), author_id));
+    }
+    let expect = [("new", None), ("new", Some("UC1")), ("new", Some("UC1")), ("newest", Some("UC1"))];
+    assert_eq!(metadata, expect.map(|(text, id)| (text.to_owned(), id.map(str::to_owned))));
+}

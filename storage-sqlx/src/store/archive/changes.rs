@@ -5,7 +5,7 @@ use transcript_core::archive::ChangedVideo;
 use crate::{
     codec,
     error::DbResult,
-    sql::{Row, Session, WriteTx, values},
+    sql::{Row, Session, Statement, WriteTx, sql, values},
 };
 
 pub(super) const COUNT: &str = "SELECT count FROM changes";
@@ -18,9 +18,12 @@ pub(super) const CHANGED_VIDEOS: &str =
     "SELECT video, change FROM changed_videos WHERE change >= 0 ORDER BY change LIMIT $1";
 /// A video that changed again since it was listed stays.
 pub(super) const DELETE_CHANGED_VIDEO: &str = "DELETE FROM changed_videos WHERE video = $1 AND change = $2";
-/// Records a video that the search index must read again.
-pub(super) const RECORD_UNINDEXED_VIDEO: &str = "INSERT INTO unindexed_videos (video) VALUES ($1)
-    ON CONFLICT (video) DO UPDATE SET change = DEFAULT";
+/// Records a video that the search index must read again, with a new number.
+pub(super) const RECORD_UNINDEXED_VIDEO: Statement = sql! {
+    sqlite: "REPLACE INTO unindexed_videos (video) VALUES ($1)",
+    postgres: "INSERT INTO unindexed_videos (video) VALUES ($1)
+        ON CONFLICT (video) DO UPDATE SET change = DEFAULT",
+};
 pub(super) const UNINDEXED_VIDEOS: &str =
     "SELECT video, change FROM unindexed_videos WHERE change >= 0 ORDER BY change LIMIT $1";
 /// The highest number that a file has given to a change. Without a row, there was none.
@@ -56,7 +59,7 @@ pub(super) fn decode(row: &mut Row) -> DbResult<ChangedVideo> {
 /// Records a changed video with [`RECORD_CHANGED_VIDEO`] or [`RECORD_UNINDEXED_VIDEO`]. On SQLite triggers record it.
 pub(super) async fn record_video<S: Session>(
     db: &mut S,
-    statement: &'static str,
+    statement: impl Into<Statement> + Send,
     video: &str,
     is_changed: bool,
 ) -> DbResult<()> {

@@ -59,6 +59,11 @@ const ADD_TRACKS: &str = "INSERT INTO tracks (video, id, language, kind, name, o
     FROM unnest($2::BIGINT[], $3::TEXT[], $4::TEXT[], $5::TEXT[], $6::BIGINT[], $7::BIGINT[])
         t (id, language, kind, name, named, original)";
 
+/// Deletes a damaged list of tracks of a file: the next reader takes them from their rows.
+const DELETE_DAMAGED_LIST: &str = "UPDATE details SET tracks = NULL WHERE video = $1
+    AND tracks <> (SELECT json_group_array(track) FROM (
+        SELECT track FROM track_texts WHERE video = $1 ORDER BY id))";
+
 const HAS_TRANSCRIPTS: &str = "SELECT EXISTS (SELECT 1 FROM wishes WHERE video = $1)";
 
 const PUT_METADATA: &str = "INSERT INTO details (video, metadata) VALUES ($1, $2)
@@ -66,8 +71,8 @@ const PUT_METADATA: &str = "INSERT INTO details (video, metadata) VALUES ($1, $2
 
 /// Statements that must not scan tables, for the test of the query plans.
 #[cfg(all(test, feature = "sqlite"))]
-pub(crate) const INDEXED_STATEMENTS: [&str; 5] =
-    [STORED_TRACKS, MARK_ORIGINALS.sqlite, ADD_TRACK, HAS_TRANSCRIPTS, PUT_METADATA];
+pub(crate) const INDEXED_STATEMENTS: [&str; 6] =
+    [STORED_TRACKS, MARK_ORIGINALS.sqlite, ADD_TRACK, DELETE_DAMAGED_LIST, HAS_TRANSCRIPTS, PUT_METADATA];
 
 /// The columns of [`sqlite_details`] as they were read. They are decoded on use: a transcript that is only found needs
 /// none of them.
@@ -83,15 +88,26 @@ impl EncodedDetails {
         Ok(Self { metadata: row.take(first)?, tracks: row.take(first + 1)? })
     }
 
-    /// Decodes what is known of the video.
+    /// Decodes what is known of the video. What does not decode is left out: it never costs a transcript.
+    pub(super) fn decode(&self) -> Arc<VideoDetails> {
+        let metadata = self.metadata.as_deref().and_then(decode_metadata).unwrap_or_default();
+        Arc::new(VideoDetails { metadata, tracks: self.decode_tracks().into_iter().flatten().collect() })
+    }
+
+    /// Checks that all of it decodes.
     ///
     /// # Errors
-    /// [`transcript_core::ErrorKind::Corrupt`] if a track is damaged.
-    pub(super) fn decode(&self) -> Result<Arc<VideoDetails>> {
-        let tracks: Option<Vec<String>> = FromValue::from_value(self.tracks.clone());
-        let tracks = tracks.and_then(|tracks| tracks.iter().map(|track| decode_track(track)).collect());
-        let tracks = tracks.ok_or_else(|| corrupt("a stored track is damaged"))?;
-        Ok(Arc::new(VideoDetails { metadata: decode_metadata(self.metadata.as_deref()), tracks }))
+    /// [`transcript_core::ErrorKind::Corrupt`] if some of it does not.
+    pub(super) fn check(&self) -> Result<()> {
+        let is_sound = self.metadata.as_deref().is_none_or(|json| decode_metadata(json).is_some())
+            && self.decode_tracks().iter().all(Option::is_some);
+        if is_sound { Ok(()) } else { Err(corrupt("the metadata or the tracks of the video are damaged")) }
+    }
+
+    /// The tracks, `None` for each that does not decode.
+    fn decode_tracks(&self) -> Vec<Option<TrackInfo>> {
+        let texts: Option<Vec<String>> = FromValue::from_value(self.tracks.clone());
+        texts.map_or_else(|| vec![None], |texts| texts.iter().map(|text| decode_track(text)).collect())
     }
 
     /// Size in memory.
@@ -116,13 +132,13 @@ fn decode_track(text: &str) -> Option<TrackInfo> {
     })
 }
 
-/// Metadata that does not decode is unknown: it never costs a transcript, and the next put replaces it.
-fn decode_metadata(json: Option<&str>) -> VideoMetadata {
-    let Some(json) = json else { return VideoMetadata::default() };
-    serde_json::from_str(json).unwrap_or_else(|_| {
+/// `None` if it does not decode. It is unknown then, and the next put replaces it.
+fn decode_metadata(json: &str) -> Option<VideoMetadata> {
+    let metadata = serde_json::from_str(json).ok();
+    if metadata.is_none() {
         tracing::warn!("stored metadata does not decode, treated as unknown");
-        VideoMetadata::default()
-    })
+    }
+    metadata
 }
 
 /// What a put knows of its video after it.
@@ -143,15 +159,20 @@ pub(super) async fn update<S: Session>(
 ) -> DbResult<UpdatedDetails> {
     // The tracks first: in a file, a new row of the details then lists them at once.
     let (track, tracks, are_new_tracks) = update_tracks(db, video, request).await?;
-    let before = decode_metadata(metadata_before);
+    let stored = metadata_before.map(decode_metadata);
+    let is_damaged = matches!(stored, Some(None));
+    let before = stored.flatten().unwrap_or_default();
     let metadata = request.metadata.clone().or(&before);
-    let is_new_metadata = metadata != before;
+    let is_new_metadata = is_damaged || metadata != before;
     // A file has a row for each video, because it lists the tracks.
     if is_new_metadata || (!S::IS_REMOTE && metadata_before.is_none()) {
         db.execute(PUT_METADATA, &values![video, codec::json(&metadata)?]).await?;
     }
+    let is_repaired =
+        !S::IS_REMOTE && request.replace && db.execute(DELETE_DAMAGED_LIST, &values![video]).await? > 0;
     let details = Arc::new(VideoDetails { metadata, tracks });
-    Ok(UpdatedDetails { track, details, is_changed: is_new_metadata || are_new_tracks })
+    let is_changed = is_new_metadata || are_new_tracks || is_repaired;
+    Ok(UpdatedDetails { track, details, is_changed })
 }
 
 /// Returns the number of the transcript's own track, all tracks, and whether they changed.

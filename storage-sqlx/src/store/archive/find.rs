@@ -5,7 +5,6 @@ use std::sync::Arc;
 use transcript_core::{
     Error, Result, Timestamp,
     archive::{Absence, FindOutcome, LazyTranscript, StoredBody, StoredTranscript, TrackSelector},
-    transcript::VideoDetails,
     video::VideoId,
 };
 
@@ -185,7 +184,7 @@ pub(crate) fn decode_stored(video: &VideoId, row: &mut Row) -> DbResult<Option<S
         content_sha256,
         parser_version: version.parser_version,
         stored_at: version.stored_at,
-        details: EncodedDetails::take(row, DETAILS_COLUMN)?.decode()?,
+        details: EncodedDetails::take(row, DETAILS_COLUMN)?.decode(),
     }))
 }
 
@@ -232,7 +231,7 @@ pub(crate) async fn stored_body<D: Database>(
         // A header of an earlier version is checked by decoding the transcript, for which this row lacks the words.
         let body = decode_body(video, row, 0)?.filter(|body| body.is_header_checked);
         let stored = |body: CheckedBody| -> DbResult<StoredBody> {
-            Ok(body.body.stored(body.checksum, EncodedDetails::take(row, BODY_DETAILS_COLUMN)?.decode()?)?)
+            Ok(body.body.stored(body.checksum, EncodedDetails::take(row, BODY_DETAILS_COLUMN)?.decode())?)
         };
         body.map(stored).transpose()
     });
@@ -331,10 +330,6 @@ impl LazyRow {
     fn named(&self, error: &Error) -> Error {
         name_unreadable(&self.video, self.selector.as_str(), error)
     }
-
-    fn details(&self) -> Result<Arc<VideoDetails>> {
-        self.details.decode().map_err(|error| self.named(&error))
-    }
 }
 
 impl LazyTranscript for LazyRow {
@@ -355,7 +350,7 @@ impl LazyTranscript for LazyRow {
         if !is_header_checked {
             self.load()?;
         }
-        body.stored(*checksum, self.details()?)
+        body.stored(*checksum, self.details.decode())
     }
 
     fn load(&self) -> Result<StoredTranscript> {
@@ -371,7 +366,7 @@ impl LazyTranscript for LazyRow {
             content_sha256: self.body.body.content_sha256.clone(),
             parser_version: self.version.parser_version,
             stored_at: self.version.stored_at,
-            details: self.details()?,
+            details: self.details.decode(),
         })
     }
 }

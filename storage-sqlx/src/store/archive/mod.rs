@@ -131,7 +131,7 @@ const STATS_PARTS: u64 = 64;
 
 /// Statements that must not scan tables, for the test of the query plans.
 #[cfg(all(test, feature = "sqlite"))]
-pub(crate) const INDEXED_STATEMENTS: [&str; 23] = [
+pub(crate) const INDEXED_STATEMENTS: [&str; 24] = [
     find::FIND.sqlite,
     find::BODY.sqlite,
     PUT_ABSENCE,
@@ -154,6 +154,7 @@ pub(crate) const INDEXED_STATEMENTS: [&str; 23] = [
     changes::CHANGED_VIDEOS,
     changes::DELETE_CHANGED_VIDEO,
     changes::UNINDEXED_VIDEOS,
+    RECORD_UNINDEXED_VIDEO.sqlite,
     changes::DELETE_UNINDEXED_VIDEO,
 ];
 
@@ -412,9 +413,12 @@ impl<D: Database> Archive for SqlArchive<D> {
     async fn list_tracks(&self, page: PageRequest) -> Result<Page<ArchivedTrack>> {
         let (video, id) = tracks::read_cursor(page.after.as_ref())?;
         let bounds = values![video, id, codec::one_more(&page)];
-        let found = self.database.find(tracks::PAGE, &bounds, tracks::decode).await?;
-        let found = Page::cut(found, &page, |(id, track)| format!("{}/{id}", track.video));
-        Ok(Page { items: found.items.into_iter().map(|(_, track)| track).collect(), next: found.next })
+        let found = self.database.find(tracks::PAGE, &bounds, tracks::decode_listed).await?;
+        let found = Page::cut(found, &page, |(video, id, _)| format!("{video}/{id}"));
+        Ok(Page {
+            items: found.items.into_iter().filter_map(|(.., track)| track).collect(),
+            next: found.next,
+        })
     }
 
     async fn list_withdrawn(&self, page: PageRequest) -> Result<Page<VideoId>> {

@@ -349,8 +349,13 @@ impl WriteTx for PutTranscriptTx {
         db.execute(DELETE_ABSENCES, &values![&video, selectors.clone()]).await?;
 
         let decision = self.decide(&states);
-        let is_unindexed = is_changed || !matches!(decision, PutDecision::Keep);
-        record_video(db, RECORD_UNINDEXED_VIDEO, &video, is_unindexed).await?;
+        if self.request.replace && matches!(decision, PutDecision::Keep) {
+            // The index may have found the body unreadable that is written again. No trigger records that.
+            db.execute(RECORD_UNINDEXED_VIDEO, &values![&video]).await?;
+        } else {
+            let is_unindexed = is_changed || !matches!(decision, PutDecision::Keep);
+            record_video(db, RECORD_UNINDEXED_VIDEO, &video, is_unindexed).await?;
+        }
         if let PutDecision::Keep | PutDecision::Fill = decision {
             let filled = same.filter(|_| matches!(decision, PutDecision::Fill));
             self.rewrite_bodies(db, &video, &states, filled).await?;

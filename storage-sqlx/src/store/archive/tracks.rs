@@ -69,6 +69,17 @@ pub(super) const PAGE: Statement = sql! {
     ),
 };
 
+/// Decodes a row of [`PAGE`]: its video, its number and its track; `None` if that does not decode. One damaged row, or
+/// one of a newer version, must not end each list of the whole archive.
+pub(super) fn decode_listed(row: &mut Row) -> DbResult<(String, i64, Option<ArchivedTrack>)> {
+    let (video, id) = (row.get::<&str>(0)?.to_owned(), row.get(1)?);
+    let track = decode(row).ok().map(|(_, track)| track);
+    if track.is_none() {
+        tracing::warn!(%video, "stored track does not decode, left out of the list");
+    }
+    Ok((video, id, track))
+}
+
 /// Decodes a row of [`TRACKS`] or [`PAGE`]: the track and its number.
 pub(super) fn decode(row: &mut Row) -> DbResult<(i64, ArchivedTrack)> {
     let (id, track) = decode_info(row, 1)?;

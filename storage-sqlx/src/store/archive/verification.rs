@@ -8,8 +8,13 @@ use transcript_core::{
     video::VideoId,
 };
 
+#[cfg(feature = "postgres")]
+use super::details::postgres_details;
+#[cfg(feature = "sqlite")]
+use super::details::sqlite_details;
 use super::{
-    RECORD_CHANGED_VIDEO, count_changes,
+    RECORD_CHANGED_VIDEO, RECORD_UNINDEXED_VIDEO, count_changes,
+    details::EncodedDetails,
     find::{CheckedBody, decode_body},
     record_video,
     scan::{TranscriptKey, concurrency, next_cursor},
@@ -34,22 +39,31 @@ const NEXT_TRANSCRIPTS: Statement = sql! {
         WHERE (t.video, t.id) > ($1, $2) ORDER BY t.video, t.id LIMIT $3",
 };
 
-/// A transcript in each form that it may have.
+/// A transcript in each form that it may have, then what is known of its video.
 const READ_FORMS: Statement = sql! {
-    sqlite: "SELECT b.content_sha256, b.length, b.checksum, b.source, b.about, b.segments,
+    sqlite: concat!(
+        "SELECT b.content_sha256, b.length, b.checksum, b.source, b.about, b.segments,
             t.content_sha256, t.body_length, t.body,
             unhex((SELECT group_concat(hex(p.bytes), '' ORDER BY p.id) FROM cold p
-                WHERE b.transcript IS NULL AND p.id BETWEEN t.id * 65536 AND t.id * 65536 + 65535)), o.bytes
-        FROM transcripts t LEFT JOIN bodies b ON b.transcript = t.id LEFT JOIN words o ON o.transcript = t.id
-        WHERE t.video = $1 AND t.id = $2 AND t.revision = $3",
-    postgres: "SELECT b.content_sha256, b.length, b.checksum, b.source, b.about, b.segments,
-            t.content_sha256, b.length, NULL::BYTEA, p.body, o.bytes
-        FROM transcripts t
+                WHERE b.transcript IS NULL AND p.id BETWEEN t.id * 65536 AND t.id * 65536 + 65535)), o.bytes, ",
+        sqlite_details!(),
+        " FROM transcripts t LEFT JOIN bodies b ON b.transcript = t.id LEFT JOIN words o ON o.transcript = t.id
+        LEFT JOIN details m ON m.video = $1
+        WHERE t.video = $1 AND t.id = $2 AND t.revision = $3"
+    ),
+    postgres: concat!(
+        "SELECT b.content_sha256, b.length, b.checksum, b.source, b.about, b.segments,
+            t.content_sha256, b.length, NULL::BYTEA, p.body, o.bytes, ",
+        postgres_details!(),
+        " FROM transcripts t
         LEFT JOIN bodies b ON b.video = t.video AND b.transcript = t.id
         LEFT JOIN words o ON o.video = t.video AND o.transcript = t.id
         LEFT JOIN cold p ON p.video = t.video AND p.transcript = t.id AND b.video IS NULL
-        WHERE t.video = $1 AND t.id = $2 AND t.revision = $3",
+        WHERE t.video = $1 AND t.id = $2 AND t.revision = $3"
+    ),
 };
+/// The first column of the details in [`READ_FORMS`].
+const DETAILS_COLUMN: usize = 11;
 
 const SELECTORS: &str =
     "SELECT wish FROM wishes WHERE video = $1 AND transcript = $2 ORDER BY wish <> 'default', wish";
@@ -142,6 +156,7 @@ impl WriteTx for DeleteDamagedTx {
         let changed = db.execute(DELETE_SELECTORS, &values![&name, *transcript]).await?;
         db.execute(DELETE_TRANSCRIPT, &values![&name, *transcript]).await?;
         count_changes(db, changed).await?;
+        record_video(db, RECORD_UNINDEXED_VIDEO, &name, changed > 0).await?;
         record_video(db, RECORD_CHANGED_VIDEO, &name, changed > 0).await?;
         Ok(true)
     }
@@ -210,13 +225,16 @@ async fn verify_one<D: Database>(
     Ok(Some((key, error.kind(), damaged)))
 }
 
-/// Reads a transcript and decodes it, on a blocking thread because some are long.
+/// Reads a transcript and decodes it, on a blocking thread because some are long; then what is known of its video.
 async fn check<D: Database>(database: &D, key: &TranscriptKey) -> Result<()> {
     let keys = values![key.video.to_string(), key.transcript, key.revision];
-    let form = database.find_first(READ_FORMS, &keys, |row| StoredForm::decode(&key.video, row)).await?;
+    let decode = |row: &mut Row| {
+        Ok((StoredForm::decode(&key.video, row)?, EncodedDetails::take(row, DETAILS_COLUMN)?))
+    };
     // Deleted by another process.
-    let Some(form) = form else { return Ok(()) };
+    let Some((form, details)) = database.find_first(READ_FORMS, &keys, decode).await? else { return Ok(()) };
     let video = key.video.clone();
-    let checked = database.runtime().spawn_blocking(move || form.check(&video)).await;
+    let check = move || form.check(&video).and_then(|()| details.check());
+    let checked = database.runtime().spawn_blocking(check).await;
     checked.map_err(|error| Error::unexpected(format!("checking a transcript failed: {error}"))).flatten()
 }

@@ -2,6 +2,7 @@
 //!
 //! The cases index an archive in memory and search it, so they check the terms together with the index.
 
+mod faults;
 mod order;
 mod upkeep;
 
@@ -9,6 +10,7 @@ use std::sync::Arc;
 
 use tokio::runtime::Handle;
 
+pub use faults::*;
 pub use order::*;
 pub use upkeep::*;
 
@@ -42,6 +44,7 @@ macro_rules! search_index_conformance_cases {
             search_stems_join_forms_of_one_language
             search_scripts_without_spaces_are_found
             search_filters_select_videos
+            search_filter_terms_are_no_words
             search_order_is_relevance_or_date
             search_pages_have_every_hit_once
             search_languages_of_video_are_one_hit
@@ -52,10 +55,13 @@ macro_rules! search_index_conformance_cases {
             search_moments_mark_matches
             search_hostile_queries_are_bounded
             search_suggestion_corrects_typing_error
+            search_failed_suggestion_is_none
             rebuild_deletes_what_archive_lacks
             rebuild_continues_after_interruption
             rebuild_follows_archive_that_went_back
             put_skips_older_change
+            put_rejected_video_stops_no_other
+            step_beside_rebuild_loses_no_change
             check_reports_differences
         }
     };
@@ -72,6 +78,7 @@ impl Clock for FrozenClock {
 }
 
 /// An archive in memory with the index.
+#[derive(Debug)]
 struct SearchFixture {
     archive: MemoryArchive,
     index: Arc<dyn ArchiveIndex>,
@@ -81,6 +88,7 @@ struct SearchFixture {
 
 /// A transcript of a case.
 struct Spoken<'a> {
+    platform: Platform,
     id: &'a str,
     language: &'a str,
     title: &'a str,
@@ -91,7 +99,8 @@ struct Spoken<'a> {
 
 impl Default for Spoken<'_> {
     fn default() -> Self {
-        Self { id: "aaaaaaaaaaa", language: "en", title: "", author: "", lines: &[], published: None }
+        let (platform, id) = (Platform::YouTube, "aaaaaaaaaaa");
+        Self { platform, id, language: "en", title: "", author: "", lines: &[], published: None }
     }
 }
 
@@ -115,9 +124,10 @@ impl SearchFixture {
         let segments = spoken.lines.iter().enumerate();
         let segments = segments.map(|(n, line)| Segment::new(*line, n as u64 * 5_000, 4_000)).collect();
         let language = expect_ok(LanguageTag::parse(spoken.language));
+        let video = VideoId::new(spoken.platform, spoken.id).expect("the ids of the cases are valid");
         let optional = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         let transcript = Transcript {
-            video: video(spoken.id),
+            video: video.clone(),
             title: optional(spoken.title),
             author: optional(spoken.author),
             duration_ms: None,
@@ -126,7 +136,7 @@ impl SearchFixture {
             segments,
         };
         let request = PutRequest {
-            video: video(spoken.id),
+            video,
             selectors: vec![TrackSelector::Language(language)],
             transcript: Arc::new(transcript),
             known_tracks: Vec::new(),
@@ -307,6 +317,22 @@ pub async fn search_filters_select_videos(index: Arc<dyn ArchiveIndex>) {
     fixture.check("water before:2026-11-20", "a").await;
     fixture.check("water after:2026-11-21", "b").await;
     fixture.check("after:2026-11-20", "bc").await;
+}
+
+/// The terms of filters are no words of a text: they neither match a query nor are they excluded by it.
+pub async fn search_filter_terms_are_no_words(index: Arc<dyn ArchiveIndex>) {
+    let fixture = indexed(index, "en", &["a cat"]).await;
+    let (platform, id) = (Platform::TikTok, "6718335390845095173");
+    fixture.put(Spoken { platform, id, lines: &["two cats"], ..Spoken::default() }).await;
+    fixture.index_all().await;
+    for query in ["site", "video", "short", "sit*", "vid*", "all", "latn"] {
+        let params = SearchParams { query: query.to_owned(), ..SearchParams::default() };
+        let page = fixture.page(params).await;
+        assert_eq!((page.total.value, page.total.is_exact), (0, true), "{query}");
+        fixture.check(&format!("cat -{query}"), "6a").await;
+    }
+    fixture.check("cat platform:youtube", "a").await;
+    fixture.check("cat platform:tiktok", "6").await;
 }
 
 /// A video with several languages is one hit.
