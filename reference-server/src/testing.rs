@@ -368,7 +368,7 @@ impl Random for SequentialRandom {
     }
 }
 
-/// Supplier with a few videos, in English; each has a machine translation into French.
+/// Supplier with a few videos, in English and Welsh; each has a machine translation into French.
 #[derive(Debug)]
 struct FakeSupplier(Arc<AtomicU32>);
 
@@ -400,6 +400,9 @@ impl Supplier for FakeSupplier {
                 }
                 match request.selector.language().map(LanguageTag::as_str) {
                     None | Some("en" | "en-GB") => {}
+                    Some("cy") => {
+                        supplied.track = TrackInfo::new(LanguageTag::from_canonical("cy"), TrackKind::Human);
+                    }
                     Some("fr") if request.selector.takes(TrackKind::Translated) => {
                         supplied.track =
                             TrackInfo::new(LanguageTag::from_canonical("fr"), TrackKind::Translated);

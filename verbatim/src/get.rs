@@ -159,22 +159,17 @@ impl Verbatim {
 impl ArchiveTools {
     /// Implements [`crate::Verbatim::get`].
     pub(crate) async fn get(&self, request: GetRequest) -> Result<GetOutcome> {
-        let deadline = request.timeout.map(deadline_after);
+        // One deadline for the short link and all languages.
+        let timeout = request.timeout.unwrap_or(self.transcripts.options().wait_timeout);
+        let deadline = deadline_after(timeout);
         let selectors = request.selectors()?;
         let resolve = self.video(&request.link, !request.archived_only);
-        let resolved = match deadline {
-            None => resolve.await?,
-            Some(deadline) => {
-                let resolve = async { tokio::time::timeout_at(deadline, resolve).await };
-                match within(&self.runtime, resolve).await {
-                    Ok(resolved) => resolved?,
-                    Err(_) => return self.unresolved(&request.link),
-                }
-            }
-        };
-        let video = match resolved {
-            Ok(video) => video,
-            Err(missing) => return Ok(GetOutcome::Missing(missing)),
+        let resolve = async { tokio::time::timeout_at(deadline, resolve).await };
+        let video = match within(&self.runtime, resolve).await {
+            Ok(Ok(Ok(video))) => video,
+            Ok(Ok(Err(missing))) => return Ok(GetOutcome::Missing(missing)),
+            Ok(Err(error)) => return Err(error),
+            Err(_) => return self.unresolved(&request.link),
         };
         let mut selectors = selectors.iter().peekable();
         while let Some(selector) = selectors.next() {
@@ -207,7 +202,7 @@ impl ArchiveTools {
         video: &VideoId,
         selector: &TrackSelector,
         request: &GetRequest,
-        deadline: Option<Instant>,
+        deadline: Instant,
     ) -> Result<Option<FetchOutcome>> {
         let outcome = if request.archived_only {
             match self.transcripts.find(video, selector).await? {
@@ -218,10 +213,7 @@ impl ArchiveTools {
             }
         } else {
             let fetch = FetchRequest { video: video.clone(), selector: selector.clone(), payer: None };
-            Some(match deadline {
-                Some(deadline) => self.transcripts.get_until(fetch, deadline).await,
-                None => self.transcripts.get(fetch).await,
-            })
+            Some(self.transcripts.get_until(fetch, deadline).await)
         };
         let has_failed = match &outcome {
             Some(
@@ -247,7 +239,8 @@ impl ArchiveTools {
     /// The tracks of a video, archived or only known, in the order in which they became known.
     ///
     /// A video without known tracks is fetched first, unless [`GetRequest::archived_only`] is set; the list is then
-    /// that of its platform. A later [`ArchiveTools::refresh`] renews it. The languages of the request do not matter.
+    /// that of its platform. A later [`ArchiveTools::refresh`] renews it. The languages of the request do not matter,
+    /// and its timeout begins when an unknown short link is resolved.
     ///
     /// The inner error is the reason of a failed fetch.
     ///

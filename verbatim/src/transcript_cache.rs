@@ -133,8 +133,7 @@ impl TranscriptCache {
         let Ok(VideoLink::Video(video)) = VideoLink::parse(&request.link) else { return None };
         let started_at = Instant::now();
         if let Some(lazy) = self.0.verbatim.transcripts().find_lazy(&video, &selector).await.ok()? {
-            let changes = lazy.change_counter();
-            self.0.cache.monitor().record(changes, started_at);
+            let changes = self.0.cache.monitor().record(lazy.change_counter(), started_at);
             let form = if matches!(selector, TrackSelector::Language(_)) {
                 // Archives of earlier versions keep machine translations for languages, and only the decoded transcript
                 // names its track.

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use transcript_core::{
     Timestamp,
-    archive::{StoredTranscript, content_digest},
+    archive::{Archive, PutRequest, StoredTranscript, content_digest},
     chat::{Chat, passages},
     transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
     video::{Platform, VideoId},
@@ -19,7 +19,7 @@ use super::{
     tools,
     transcript::PLACES,
 };
-use crate::testing::{ARCHIVED, LONG, NEW, ServiceFixture, long_segments, transcript};
+use crate::testing::{ARCHIVED, DEFECT, LONG, NEW, SILENT, ServiceFixture, long_segments, transcript};
 
 fn stored(segments: Vec<Segment>) -> StoredTranscript {
     let transcript = Transcript {
@@ -211,4 +211,57 @@ async fn call_that_has_paid_waits_for_place() {
     let text = paid["content"][0]["text"].as_str().unwrap();
     assert!(text.contains("Credits charged for this transcript: 1"), "{text}");
     assert_eq!(tools.places.available_permits(), PLACES);
+}
+
+#[tokio::test]
+async fn transcript_in_any_language_is_paid_by_key() {
+    let fixture = ServiceFixture::start().await;
+    let tools = tools_of(&fixture);
+    let welsh = |video: &str| json!({ "video": video, "lang": "cy" });
+    let unkeyed = call(&tools, tools::GET_TRANSCRIPT, welsh(NEW)).await;
+    assert_eq!(unkeyed["isError"], true, "{unkeyed}");
+    let keyed = Caller::with_key(fixture.key().await);
+    let account = Caller::with_key(fixture.account("ann@example.org").await);
+    for (caller, video, note) in [
+        (&keyed, NEW, "charged to the API key: 1 of 25 are used"),
+        (&account, "bbbbbbbbbbb", "Credits charged for this transcript: 1"),
+    ] {
+        for is_first in [true, false] {
+            let got = call_as(caller, &tools, tools::GET_TRANSCRIPT, welsh(video)).await;
+            assert_eq!(got["_meta"]["verbatim/language"], "cy", "{got}");
+            let text = got["content"][0]["text"].as_str().unwrap();
+            assert_eq!(text.contains(note), is_first, "{text}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn default_transcript_is_sold_beside_archived_language() {
+    let fixture = ServiceFixture::start().await;
+    let tools = tools_of(&fixture);
+    let german = TrackInfo::new(LanguageTag::from_canonical("de"), TrackKind::Human);
+    for video in [NEW, SILENT, DEFECT] {
+        let video = VideoId::new(Platform::YouTube, video).unwrap();
+        let request = PutRequest {
+            video: video.clone(),
+            selectors: vec![german.selector()],
+            known_tracks: vec![german.clone(), TrackInfo::new(LanguageTag::english(), TrackKind::Human)],
+            transcript: Arc::new(Transcript { track: german.clone(), ..transcript(&video) }),
+            metadata: Default::default(),
+            parser_version: 1,
+            replace: false,
+            now: Timestamp::from_millis(0),
+        };
+        fixture.archive.put(request).await.unwrap();
+    }
+    let account = Caller::with_key(fixture.account("ann@example.org").await);
+    // The second call reads the archive; of the last videos the default cannot be bought.
+    for (video, language, is_charged) in
+        [(NEW, "en", true), (NEW, "en", false), (SILENT, "de", false), (DEFECT, "de", false)]
+    {
+        let got = call_as(&account, &tools, tools::GET_TRANSCRIPT, json!({ "video": video })).await;
+        assert_eq!(got["_meta"]["verbatim/language"], language, "{got}");
+        let text = got["content"][0]["text"].as_str().unwrap();
+        assert_eq!(text.contains("Credits charged"), is_charged, "{text}");
+    }
 }

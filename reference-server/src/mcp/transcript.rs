@@ -10,7 +10,7 @@ use transcript_core::{
     transcript::LanguageTag,
     video::{Platform, VideoId},
 };
-use verbatim::service::{Caller, LookupReply, ServiceLookup, ServiceReply};
+use verbatim::service::{Caller, LookupReply, ServiceError, ServiceLookup, ServiceReply};
 
 use super::{McpTools, error::ToolError};
 
@@ -96,21 +96,44 @@ impl McpTools {
             may_fetch: may_fetch && !has_account_key,
             ..ServiceLookup::url(video)
         };
-        let ServiceReply { body, meta } = self.service.look_up(caller, lookup).await?;
+        let ServiceReply { body, meta } = self.service.look_up(caller, lookup.clone()).await?;
         let is_for_credits = may_fetch && has_account_key && body.platform() == Some(Platform::YouTube);
         let LookupReply { result, transcript } = body;
-        let Some(stored) = transcript else {
-            if is_for_credits && let Ok(video) = VideoId::new(Platform::YouTube, &result.video_id) {
-                return self.buy_transcript(&video, language, result.watch_url, caller).await;
+        let is_lacking = match &transcript {
+            Some(stored) if is_for_credits && language.is_none() => {
+                self.is_other_language(stored, lookup, caller).await?
             }
-            return Err(ToolError::missing(result, &meta));
+            Some(_) => false,
+            None => is_for_credits,
         };
+        if is_lacking && let Ok(video) = VideoId::new(Platform::YouTube, &result.video_id) {
+            match self.buy_transcript(&video, language, result.watch_url.clone(), caller).await {
+                // The archived transcript in another language is free.
+                Err(error) if transcript.is_some() && is_not_sold(&error) => {}
+                bought => return Ok(bought?),
+            }
+        }
+        let Some(stored) = transcript else { return Err(ToolError::missing(result, &meta)) };
         let mut notes = Vec::new();
         if let Some(key) = result.key.filter(|_| !result.from_cache) {
             let (used, allowance) = (key.used, key.allowance);
             notes.push(format!("New transcript, charged to the API key: {used} of {allowance} are used."));
         }
         Ok(ToolTranscript { stored, watch_url: result.watch_url, notes, _place: None })
+    }
+
+    /// Whether an archived transcript stands in for the default one of its video, which is not archived.
+    async fn is_other_language(
+        &self,
+        stored: &StoredTranscript,
+        lookup: ServiceLookup,
+        caller: &Caller,
+    ) -> Result<bool, ServiceError> {
+        if LanguageTag::english().matches(&stored.transcript.track.language) {
+            return Ok(false);
+        }
+        let lookup = ServiceLookup { default_only: true, ..lookup };
+        Ok(self.service.look_up(caller, lookup).await?.body.transcript.is_none())
     }
 
     /// Gets a transcript for a credit, as the v1 API does. The credit is charged at delivery.
@@ -120,7 +143,7 @@ impl McpTools {
         language: Option<LanguageTag>,
         watch_url: String,
         caller: &Caller,
-    ) -> Result<ToolTranscript, ToolError> {
+    ) -> Result<ToolTranscript, ServiceError> {
         let params = TranscriptParams {
             video_id: Some(video.id().to_owned()),
             url: None,
@@ -135,4 +158,9 @@ impl McpTools {
         let notes = meta.credits_charged.map(note).into_iter().collect();
         Ok(ToolTranscript { stored, watch_url, notes, _place: None })
     }
+}
+
+/// Whether the v1 API sells no default transcript to this account now. A fetch that continues is charged when it ends.
+fn is_not_sold(error: &ServiceError) -> bool {
+    error.meta.failure_detail.as_deref() != Some("still_working")
 }

@@ -26,7 +26,7 @@ use std::{
 use axum::response::IntoResponse;
 use bytes::Bytes;
 use http::{
-    HeaderMap, HeaderValue, Method, Response,
+    HeaderMap, HeaderName, HeaderValue, Method, Response,
     header::{AUTHORIZATION, CACHE_CONTROL},
 };
 use http_body_util::{Either, Full};
@@ -34,6 +34,7 @@ use quick_cache::Equivalent;
 use sha2::{Digest, Sha256};
 use transcript_core::{
     archive::{StoredTranscript, view::TranscriptView},
+    headers,
     lookup::{AttributionTag, Lookup, LookupResponse},
     video::VideoId,
     wire::lookup::TranscriptResult,
@@ -51,10 +52,12 @@ pub(crate) use verbatim::read_cache::CHANGE_COUNTER_AGE_MAX as EXPIRE;
 use crate::{
     api::{
         ByteBudget, ContentEncoding, CorsRule, LookupQuery, ProblemResponse, ResponseBody, ResponseFormat,
-        ResultOrigin,
+        ResultOrigin, header_name,
     },
     messages::PageLanguage,
 };
+
+const X_VERBATIM_HOP: HeaderName = header_name!(headers::X_VERBATIM_HOP);
 
 /// A body that is cheap to build saves half of the time of a response, so few are held. One that must be compressed
 /// or rendered takes milliseconds.
@@ -207,7 +210,7 @@ impl ResponseCache {
 
     /// Returns the cached response to a query if it is valid at `now`. Neither waits nor copies the body.
     ///
-    /// `None` for a request with a key, whose response is its own.
+    /// `None` for a request with a key, whose response is its own, and for one of another server.
     pub(crate) fn get(
         &self,
         (route, query): (CachedRoute, &str),
@@ -215,7 +218,7 @@ impl ResponseCache {
         method: &Method,
         now: Instant,
     ) -> Option<Response<Full<Bytes>>> {
-        if query.len() > QUERY_LENGTH_MAX || headers.contains_key(AUTHORIZATION) {
+        if query.len() > QUERY_LENGTH_MAX || is_own(headers) {
             return None;
         }
         let selection = self.cache.selection(&QueryRef { route, query }, now.into())?;
@@ -238,7 +241,7 @@ impl ResponseCache {
         method: &Method,
         now: Instant,
     ) -> Option<(Response<ResponseBody>, ResultOrigin)> {
-        if headers.contains_key(AUTHORIZATION) {
+        if is_own(headers) {
             return None;
         }
         let options = LookupQuery::parse(query).ok()?;
@@ -370,6 +373,11 @@ impl Selection {
     fn key(&self, encoding: ContentEncoding) -> BodyKey {
         BodyKey { body_sha256: self.body_sha256, form: self.form, encoding }
     }
+}
+
+/// Whether the response depends on more than the query: it is for a key or for another server.
+fn is_own(headers: &HeaderMap) -> bool {
+    headers.contains_key(AUTHORIZATION) || headers.contains_key(X_VERBATIM_HOP)
 }
 
 /// Digest of what a body contains: the transcript, and the rest of the response. `None` if that of the content is not

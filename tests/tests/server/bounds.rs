@@ -189,56 +189,6 @@ async fn large_responses_that_are_not_read_take_bounded_memory() -> Result<()> {
     wait_until("the memory is not returned", async || Ok(server.get(LOOKUP).await?.status == 200)).await
 }
 
-/// Path of the large transcript with chunks of this length: a separate body of eight megabytes.
-pub(crate) fn chunked(seconds: usize) -> String {
-    format!("{LOOKUP}&chunk={seconds}s")
-}
-
-/// Connections request one cached body after another and do not read it. The cache has room for few of them, so most
-/// are removed from it while they are being sent.
-///
-/// Prints the memory; see decision 0053.
-#[tokio::test(flavor = "multi_thread")]
-async fn removed_bodies_that_are_not_read_take_bounded_memory() -> Result<()> {
-    const READERS: usize = 40;
-    const REFUSED: usize = 2;
-    let data = TempDir::new()?;
-    import_large_transcript(&data)?;
-    // The first indexing of the transcript takes memory too; this test measures responses.
-    let settings = [("VERBATIM_SERVER__BODY_MEMORY", "8MiB"), ("VERBATIM_SEARCH__ACCESS", "off")];
-    let server = ServerFixture::start(&data, &settings)?;
-    let (before, _) = memory_mib(&server)?;
-    let (mut streams, mut refused) = (Vec::new(), 0);
-    for seconds in 61..61 + READERS {
-        let path = chunked(seconds);
-        // The first request is read at once, so that its body is cached while there is memory.
-        let first = server.get(&path).await?;
-        ensure!(first.status == 200 || first.status == 503, "{path}: {}", first.status);
-        let (stream, head) = request_unread(server.address(), &path, "").await?;
-        if head.starts_with("HTTP/1.1 503") {
-            ensure!(head.to_ascii_lowercase().contains("\r\nretry-after: "), "{head}");
-            refused += 1;
-        } else {
-            ensure!(head.starts_with("HTTP/1.1 200"), "{head}");
-            streams.push(stream);
-        }
-        // Each refusal takes a second.
-        if refused == REFUSED {
-            break;
-        }
-    }
-    let (now, peak) = memory_mib(&server)?;
-    let served = streams.len();
-    eprintln!(
-        "{served} readers of removed bodies: {before} MiB before, {now} MiB now, {peak} MiB peak; {refused} got 503"
-    );
-    ensure!(served > 0 && refused == REFUSED, "{served} served, {refused} refused");
-    ensure!(peak < before + 130, "{before} MiB before, {peak} MiB at the peak");
-    ensure!(server.get("/api/transcript?v=dyke-walk-0").await?.status == 200);
-    drop(streams);
-    wait_until("the memory is not returned", async || Ok(server.get(&chunked(60)).await?.status == 200)).await
-}
-
 /// Connects from another address of the loopback network.
 async fn connect_from(server: &ServerFixture, source: u8) -> Result<TcpStream> {
     let socket = TcpSocket::new_v4()?;

@@ -138,6 +138,26 @@ async fn check_changes_visible(headers: &[(&str, &str)]) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn cached_other_language_is_not_sent_to_servers() -> Result<()> {
+    let (archive, server, _data) = start().await?;
+    let mut german = put_request_for("dyke-walk-1", "Die Schafe halten das Gras kurz.", false)?;
+    let track = TrackInfo::new(LanguageTag::from_canonical("de"), TrackKind::Human);
+    Arc::make_mut(&mut german.transcript).track = track.clone();
+    (german.selectors, german.known_tracks) = (vec![track.selector()], vec![track]);
+    archive.put(german).await?;
+    let path = "/api/transcript?v=dyke-walk-1";
+    // Often enough to be cached.
+    for _ in 0..3 {
+        assert_eq!(server.get(path).await?.json()["language"], "de");
+    }
+    let hop = server.send(Method::GET, path, &[("x-verbatim-hop", "1")], "").await?.json();
+    assert_eq!(hop["failureReason"], "needs_verification", "{hop}");
+    assert_eq!(server.get(path).await?.json()["language"], "de");
+    archive.close().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn cached_response_supports_encodings_and_conditions() -> Result<()> {
     let (archive, server, _data) = start().await?;
     let plain = server.get(PATH).await?;

@@ -14,7 +14,7 @@ use tokio::{
 };
 
 use super::{
-    bounds::{LOOKUP, VIDEO, chunked, import_large_transcript, memory_mib, request_unread},
+    bounds::{LOOKUP, VIDEO, import_large_transcript, memory_mib, request_unread},
     harness::{ServerFixture, import_example, wait_until},
     operations::{ObservedServer, ScrapedFigures},
     v1::mail_client::{MailClient, create_account},
@@ -120,17 +120,6 @@ async fn readers_of_one_byte_per_second_are_disconnected() -> Result<()> {
 /// Opens connections that take all memory of requests outside the v1 API, and do not read.
 async fn exhaust_memory(server: &ServerFixture, key: &str) -> Result<Vec<TcpStream>> {
     let mut streams = Vec::new();
-    // Bodies that were cached, until none is cached or sent any more.
-    for seconds in 61..100 {
-        let path = chunked(seconds);
-        let first = server.get(&path).await?;
-        let (stream, _) = request_unread(server.address(), &path, "").await?;
-        if first.status == 503 {
-            break;
-        }
-        streams.push(stream);
-    }
-    // What is left, by smaller bodies.
     while let Some((stream, _)) = request_large(server.address(), key).await? {
         streams.push(stream);
     }

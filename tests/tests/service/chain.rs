@@ -12,7 +12,7 @@ use super::{
     fixture::{NONE, OTHER, ServiceFixture, VIDEO},
 };
 use crate::server::{
-    harness::{ServerFixture, create_keys, run, run_ok, verbatim, verbatim_with},
+    harness::{ServerFixture, create_keys, run, run_ok, sqlite, verbatim, verbatim_with},
     platform::{fetch_count, start_platform},
 };
 
@@ -80,17 +80,21 @@ async fn chain_transcript_keeps_metadata() -> Result<()> {
     Ok(())
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn chain_failure_reason_is_forwarded() -> Result<()> {
-    let none = Rule::post("www.youtube.com", "/youtubei/v1/player")
+/// The platform's response for a video without captions.
+fn no_captions() -> Rule {
+    Rule::post("www.youtube.com", "/youtubei/v1/player")
         .or_host("youtubei.googleapis.com")
         .json("/videoId", NONE)
         .respond(ReplayResponse::json(&json!({
             "playabilityStatus": {"status": "OK"},
             "videoDetails": {"videoId": NONE, "title": "Silence", "lengthSeconds": "61", "isLiveContent": false},
-        })));
+        })))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn chain_failure_reason_is_forwarded() -> Result<()> {
     let origin = ServiceFixture::start_with_platform(
-        ReplayProxy::start(Script::new().rule(none))?,
+        ReplayProxy::start(Script::new().rule(no_captions()))?,
         &[("VERBATIM_LIMITS__FREE_PER_MONTH", "1")],
     )?;
     let origin_key = origin.key()?;
@@ -152,16 +156,46 @@ async fn chain_remote_withdrawal_is_reported_but_not_stored() -> Result<()> {
     origin.server.get_as(&origin_key, &path).await?;
     run_ok(verbatim(origin.data.path(), &["archive", "withdraw", VIDEO]), b"")?;
     assert_eq!(origin.server.get_as(&origin_key, &path).await?.header("x-failure-detail"), "withdrawn");
-    let downstream = ChainedServer::start(&origin.url(), &origin_key, &[ONLY])?;
+    let attempts = ("VERBATIM_LIMITS__ATTEMPTS_PER_KEY_PER_HOUR", "2");
+    let mut downstream = ChainedServer::start(&origin.url(), &origin_key, &[ONLY, attempts])?;
     for _ in 0..2 {
         let response = downstream.look_up(VIDEO).await?;
         let message = response["failureMessage"].as_str().unwrap_or_default();
         assert!(message.starts_with("The other Verbatim server has withdrawn"), "{response}");
         assert_eq!(response["key"]["used"], json!(0), "{response}");
     }
+    // Each request to the other server was a failed attempt.
+    let limited = downstream.look_up(VIDEO).await?;
+    assert_eq!(limited["failureReason"], json!("fair_use"), "{limited}");
     // The withdrawal is not stored at the downstream server.
+    let absences = sqlite(&downstream.data.path().join("archive.db"), "SELECT count(*) FROM absences")?;
+    assert_eq!(absences.trim(), "0");
     run_ok(verbatim(origin.data.path(), &["archive", "withdraw", "--undo", VIDEO]), b"")?;
+    downstream.key = create_keys(&downstream.data, 1)?.remove(0);
     assert_eq!(downstream.look_up(VIDEO).await?["available"], json!(true));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn chain_remote_withdrawal_keeps_absence_of_platform() -> Result<()> {
+    let withdrawn = json!({
+        "platform": "video_site", "videoId": NONE, "available": false, "failureReason": "no_captions", "transcript": [],
+    })
+    .to_string();
+    let withdrawn = FakeReply::new(200, "x-failure-detail: withdrawn\r\n", withdrawn);
+    let fake = FakeService::start(move |_, _| withdrawn.clone()).await?;
+    let platform = ReplayProxy::start(Script::new().rule(no_captions()))?;
+    let (proxy, ca_file) = (platform.url(), platform.ca_file().display().to_string());
+    let upstream = [("VERBATIM_UPSTREAM__PROXY", proxy.as_str()), ("VERBATIM_UPSTREAM__CA_FILE", &ca_file)];
+    let downstream = ChainedServer::start(&fake.url, "vbk_hush", &upstream)?;
+    let mut calls = Vec::new();
+    for _ in 0..2 {
+        let response = downstream.look_up(NONE).await?;
+        assert_eq!(response["failureReason"], json!("no_captions"), "{response}");
+        calls.push((fetch_count(&platform, NONE), fake.requests().len()));
+    }
+    assert!(calls[0].0 > 0 && calls[0].1 > 0, "{calls:?}");
+    assert_eq!(calls[0], calls[1], "the absence of the platform was void");
     Ok(())
 }
 

@@ -1,8 +1,8 @@
 //! One flight, from its first waiter to the outcome of all.
 //!
 //! The flight task acquires the lease, lets one waiter after another try to pay, fetches, archives, ends the payment,
-//! and then notifies all waiters. A waiter whose hold is refused gets its own outcome; the next waiter pays. Only what the
-//! suppliers returned is shared.
+//! and then notifies all waiters. A waiter whose hold is refused gets its own outcome, as do those in line with the
+//! same payment; the next waiter pays. Only what the suppliers returned is shared by all.
 
 use std::{
     convert::Infallible,
@@ -83,7 +83,7 @@ enum LeaseClaim {
 enum WaiterTurn {
     /// There is an outcome for all.
     Over(Box<FlightResult>),
-    /// This outcome is for this waiter only; the flight continues with the next one.
+    /// This outcome is not for all; the flight continues with the next waiter.
     Next(FetchOutcome),
 }
 
@@ -173,11 +173,15 @@ impl FlightTask<'_> {
         if waiter.reply.is_closed() {
             return WaiterTurn::Next(FetchOutcome::InProgress(WorkInProgress::retry_soon()));
         }
+        let joined = self.leader.joined();
         let payment = match self.hold(waiter).await {
             Ok(None) => None,
             Ok(Some(PaymentHold::Held(payment))) => Some(payment),
             Ok(Some(PaymentHold::Refused(refusal))) => {
-                return WaiterTurn::Next(FetchOutcome::Refused(refusal));
+                // A spent allowance costs one turn. Those who join later try again: it may have been raised by then.
+                let outcome = FetchOutcome::Refused(refusal);
+                self.leader.refuse_like(waiter, joined, &outcome);
+                return WaiterTurn::Next(outcome);
             }
             // An unavailable ledger fails for every waiter; any other error is about this payment.
             Err(error) if error.kind() == ErrorKind::Unavailable => {
@@ -420,6 +424,10 @@ impl FlightTask<'_> {
 
     /// Stores the absence that a failure leaves, if it says something about the video.
     async fn store_absence(&self, failure: &SupplyError, suppliers_tried: Vec<String>) {
+        // Every supplier declined, so none knows anything about the video.
+        if failure.is_declined() {
+            return;
+        }
         let (video, selector, _) = self.leader.key();
         let now = self.inner.clock.now();
         if let SupplyReason::NoLanguage(tracks) = failure.reason() {

@@ -437,7 +437,7 @@ impl EngineInner {
         payer: Option<Arc<dyn Payer>>,
     ) -> oneshot::Receiver<FetchOutcome> {
         let (reply, answer) = oneshot::channel();
-        let waiter = FlightWaiter { payer, reply };
+        let waiter = FlightWaiter::new(payer, reply);
         if let Some(leader) = self.flights.join(key, waiter, self.clock.now()) {
             self.current_runtime().spawn(flight::run_flight(Arc::clone(self), leader).in_current_span());
         }

@@ -22,6 +22,13 @@ pub trait Payer: fmt::Debug + Send + Sync {
 
     /// The owner of the fetch while it waits for a supplier.
     fn queue_owner(&self) -> QueueOwner;
+
+    /// Names what is held: payments of one name that are held at the same time are refused alike.
+    ///
+    /// `None` if a refusal says nothing about other payments.
+    fn payment_name(&self) -> Option<String> {
+        None
+    }
 }
 
 /// Owner of fetches that wait for a supplier: owners take turns.
@@ -65,6 +72,8 @@ pub enum PaymentHold {
     /// The cost is held.
     Held(Box<dyn HeldPayment>),
     /// The payer cannot pay: its own outcome. The next waiter of the flight pays.
+    ///
+    /// It is also the outcome of the waiters in line whose payment has the same name.
     Refused(NoTranscript),
 }
 

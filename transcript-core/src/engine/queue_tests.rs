@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Mutex,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -129,7 +129,7 @@ fn fixture(names: &[&'static str], waiting_fetches: u32) -> QueueFixture {
 
 impl QueueFixture {
     /// Starts a fetch, and lets it reach the queue.
-    async fn start(&self, video: &str, payer: &Arc<CountingPayer>) -> JoinHandle<FetchOutcome> {
+    async fn start<P: Payer + 'static>(&self, video: &str, payer: &Arc<P>) -> JoinHandle<FetchOutcome> {
         let (transcripts, payer) = (self.transcripts.clone(), Some(Arc::clone(payer) as Arc<dyn Payer>));
         let video = VideoId::new(Platform::YouTube, video).unwrap();
         let fetch = FetchRequest { video, selector: TrackSelector::Default, payer };
@@ -262,4 +262,75 @@ async fn queue_of_fetches_without_payer_has_one_owner() {
     assert_eq!(owner, QueueOwner { id: QueueOwnerId::System, pays: false });
     let paying = account("paying");
     assert_eq!(QueueOwner::for_payer(Some(paying.as_ref())), paying.owner);
+}
+
+/// Is slow to hold, and cannot pay while its allowance is spent.
+#[derive(Debug)]
+struct SpentPayer {
+    payment: Option<&'static str>,
+    is_spent: AtomicBool,
+    holds: AtomicU64,
+    paid: Arc<CountingPayer>,
+}
+
+fn spent(payment: Option<&'static str>) -> Arc<SpentPayer> {
+    let (is_spent, holds, paid) = (AtomicBool::new(true), AtomicU64::new(0), free_key("spent"));
+    Arc::new(SpentPayer { payment, is_spent, holds, paid })
+}
+
+#[async_trait]
+impl Payer for SpentPayer {
+    async fn hold(&self) -> Result<PaymentHold> {
+        self.holds.fetch_add(1, Ordering::Relaxed);
+        let is_spent = self.is_spent.load(Ordering::Relaxed);
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        if is_spent {
+            return Ok(PaymentHold::Refused(NoTranscript::new(FailureReason::KeyAllowance, "Spent.")));
+        }
+        self.paid.hold().await
+    }
+
+    fn queue_owner(&self) -> QueueOwner {
+        self.paid.queue_owner()
+    }
+
+    fn payment_name(&self) -> Option<String> {
+        self.payment.map(str::to_owned)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn flight_refused_payment_costs_one_turn_of_its_line() {
+    let fixture = fixture(&["captions"], 1_000);
+    let (refused, other) = (spent(Some("key")), spent(None));
+    let mut started = Vec::new();
+    for number in 0..2_000 {
+        started.push(fixture.start("shared-0000", &refused).await);
+        if number % 1_000 == 0 {
+            started.push(fixture.start("shared-0000", &other).await);
+        }
+    }
+    let paying = fixture.start("shared-0000", &account("paying")).await;
+    let outcome = tokio::time::timeout(Duration::from_secs(5), paying).await.unwrap().unwrap();
+    assert!(matches!(outcome, FetchOutcome::SupplyFailed(_)), "{outcome:?}");
+    for fetch in started {
+        let outcome = fetch.await.unwrap();
+        assert!(matches!(outcome, FetchOutcome::Refused(_)), "{outcome:?}");
+    }
+    // A payment without a name has its own turns.
+    assert_eq!(other.holds.load(Ordering::Relaxed), 2);
+    let holds = refused.holds.load(Ordering::Relaxed);
+    assert!(holds < 500, "{holds}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn flight_payment_raised_during_refused_hold_pays() {
+    let fixture = fixture(&["captions"], 1_000);
+    let payer = spent(Some("key"));
+    let first = fixture.start("shared-0000", &payer).await;
+    payer.is_spent.store(false, Ordering::Relaxed);
+    let retry = fixture.start("shared-0000", &payer).await;
+    assert!(matches!(first.await.unwrap(), FetchOutcome::Refused(_)));
+    assert!(matches!(retry.await.unwrap(), FetchOutcome::SupplyFailed(_)));
+    assert_eq!((payer.holds.load(Ordering::Relaxed), payer.paid.counts()), (2, (1, 0, 1)));
 }

@@ -37,6 +37,17 @@ pub(super) enum FetchPurpose {
 pub(super) struct FlightWaiter {
     pub(super) payer: Option<Arc<dyn Payer>>,
     pub(super) reply: oneshot::Sender<FetchOutcome>,
+    /// The name of its payment, if it is refused like others of this name.
+    payment: Option<String>,
+    /// Its place among all waiters of the flight.
+    number: u64,
+}
+
+impl FlightWaiter {
+    pub(super) fn new(payer: Option<Arc<dyn Payer>>, reply: oneshot::Sender<FetchOutcome>) -> Self {
+        let payment = payer.as_deref().and_then(Payer::payment_name);
+        Self { payer, reply, payment, number: 0 }
+    }
 }
 
 /// All flights of this process.
@@ -58,6 +69,8 @@ struct FlightQueues {
 struct FlightQueue {
     number: u64,
     waiters: VecDeque<FlightWaiter>,
+    /// Number of waiters that have joined after the first one.
+    joined: u64,
     /// Number of waiters at which disconnected ones are removed.
     sweep_at: usize,
     tracker: Arc<ProgressTracker>,
@@ -69,7 +82,8 @@ impl FlightQueue {
     /// A flight may take half an hour, and each caller that polls and disconnects leaves a waiter: at most twice the
     /// connected ones are kept.
     fn add(&mut self, waiter: FlightWaiter) {
-        self.waiters.push_back(waiter);
+        self.joined += 1;
+        self.waiters.push_back(FlightWaiter { number: self.joined, ..waiter });
         if self.waiters.len() >= self.sweep_at {
             self.waiters.retain(|waiter| !waiter.reply.is_closed());
             self.sweep_at = SWEEP_MIN.max(2 * self.waiters.len());
@@ -98,7 +112,8 @@ impl FlightTable {
         queues.next += 1;
         let tracker = Arc::new(ProgressTracker::new(now));
         let waiters = VecDeque::from([waiter]);
-        let queue = FlightQueue { number, waiters, sweep_at: SWEEP_MIN, tracker: Arc::clone(&tracker) };
+        let (joined, sweep_at, tracker_copy) = (0, SWEEP_MIN, Arc::clone(&tracker));
+        let queue = FlightQueue { number, waiters, joined, sweep_at, tracker: tracker_copy };
         queues.waiting.insert(key.clone(), queue);
         let running = self.tasks.begin();
         Some(FlightLeader { flights: Arc::clone(self), key, number, tracker, _running: running })
@@ -152,6 +167,30 @@ impl FlightLeader {
             }
         }
         None
+    }
+
+    /// Number of waiters that have joined after the first one.
+    pub(super) fn joined(&self) -> u64 {
+        self.queue_of(&mut self.flights.lock()).map_or(0, |queue| queue.joined)
+    }
+
+    /// Sends an outcome to the first `joined` waiters as far as they have the payment of `refused`.
+    pub(super) fn refuse_like(&self, refused: &FlightWaiter, joined: u64, outcome: &FetchOutcome) {
+        let is_same = |waiter: &FlightWaiter| waiter.payment == refused.payment && waiter.number <= joined;
+        if refused.payment.is_none() {
+            return;
+        }
+        let taken: VecDeque<_> = {
+            let mut queues = self.flights.lock();
+            let Some(queue) = self.queue_of(&mut queues) else { return };
+            let (taken, left) = std::mem::take(&mut queue.waiters).into_iter().partition(is_same);
+            queue.waiters = left;
+            taken
+        };
+        for waiter in taken {
+            // The receiver may be gone.
+            let _ = waiter.reply.send(outcome.clone());
+        }
     }
 
     /// Whether all waiters have disconnected, apart from the current payer.
@@ -214,7 +253,7 @@ mod tests {
         let flights = FlightTable::new(BackgroundTasks::new(tokio::runtime::Handle::current()));
         let join = || {
             let (reply, answer) = oneshot::channel();
-            let waiter = FlightWaiter { payer: None, reply };
+            let waiter = FlightWaiter::new(None, reply);
             (flights.join(key(), waiter, Timestamp::from_millis(0)), answer)
         };
         let (leader, first) = join();

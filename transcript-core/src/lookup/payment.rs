@@ -211,6 +211,11 @@ impl Payer for LookupPayment {
             }
         }
     }
+
+    fn payment_name(&self) -> Option<String> {
+        // Wallets, terms and amounts: the ledger decides by nothing else.
+        Some(format!("{:?}", self.legs))
+    }
 }
 
 #[async_trait]

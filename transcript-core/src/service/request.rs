@@ -25,6 +25,10 @@ pub struct ServiceLookup {
     pub description: bool,
     /// Whether a transcript that is not archived may be fetched and paid for.
     pub may_fetch: bool,
+    /// Whether no archived transcript in another language stands in for the default one.
+    ///
+    /// Only the service of this process observes it.
+    pub default_only: bool,
 }
 
 impl ServiceLookup {
@@ -37,6 +41,7 @@ impl ServiceLookup {
             words: false,
             description: false,
             may_fetch: true,
+            default_only: false,
         }
     }
 

@@ -174,7 +174,7 @@ fn no_captions(body: &TranscriptResult, meta: &ResponseMeta, message: String, no
         // A withdrawal by another operator does not apply here; the local suppliers decide.
         Some("withdrawn") => {
             let message = "The other Verbatim server has withdrawn its transcript of this video.";
-            return SupplyError::declined(SupplyReason::NoCaptions, message);
+            return SupplyError::declined(SupplyReason::NoCaptions, message).mark_attempted();
         }
         _ => SupplyReason::NoCaptions,
     };

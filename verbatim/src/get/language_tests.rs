@@ -59,6 +59,34 @@ impl Supplier for TranslatingSupplier {
     }
 }
 
+/// Takes four seconds to find that there is no such language.
+#[derive(Debug)]
+struct LateSupplier;
+
+#[async_trait]
+impl Supplier for LateSupplier {
+    fn info(&self) -> SupplierInfo {
+        SupplierInfo::captions("slow", &[Platform::YouTube])
+    }
+
+    async fn supply(&self, _: SupplyRequest, _: Arc<dyn SupplyMonitor>) -> Result<SupplyOutput, SupplyError> {
+        tokio::time::sleep(Duration::from_secs(4)).await;
+        Err(SupplyError::new(SupplyReason::NoLanguage(Vec::new()), "There is no such language."))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn get_languages_share_wait_of_options() {
+    let wait = Duration::from_secs(5);
+    let options =
+        Options::default().without_suppliers().with_supplier(Arc::new(LateSupplier)).with_wait(wait);
+    let verbatim = Verbatim::open(options).await.unwrap();
+    let start = Instant::now();
+    let reason = language(&verbatim, request(&["de", "fr", "nl"])).await.unwrap_err();
+    assert_eq!(reason, FailureReason::FetchError);
+    assert!(start.elapsed() < wait + Duration::from_secs(1), "{:?}", start.elapsed());
+}
+
 async fn open() -> (Verbatim, Arc<TranslatingSupplier>) {
     let supplier = Arc::new(TranslatingSupplier::default());
     let mut suppliers = SupplierOptions::none();

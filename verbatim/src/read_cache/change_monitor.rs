@@ -4,12 +4,15 @@
 //! every 20 ms in the background. A value is valid only if the counter was read after the request arrived, or within
 //! the last 50 ms. Within that time every change reaches every process. Without requests nothing is read.
 //!
+//! The counter of a database that lost commits, such as at a failover, goes back. The monitor adds an offset to the
+//! archive's counter, so that its own numbers only grow and no selection of before the step becomes valid again.
+//!
 //! While the archive cannot be read, the last value is used for a bounded time ([`ChangeMonitor::last_known`]): what it
 //! selected is better than no answer ([decision 0059](../../../docs/decisions/0059-stale-responses.md)).
 
 use std::{
     sync::{
-        Arc,
+        Arc, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
@@ -41,8 +44,9 @@ pub struct ChangeMonitor {
     failed_at: AtomicU64,
     /// Readings that started earlier are invalid.
     valid_from: AtomicU64,
-    /// The counter. It may be newer than `read_at`, never older.
+    /// The counter with its offset, which only grows. It may be newer than `read_at`, never older.
     count: AtomicU64,
+    steps: std::sync::Mutex<CounterSteps>,
     start: Instant,
     /// Age until which the last counter is used while readings fail.
     stale_max: Duration,
@@ -52,6 +56,15 @@ pub struct ChangeMonitor {
     reading: Mutex<()>,
     failures: FailureLog,
     runtime: Handle,
+}
+
+/// What detects a counter that goes back.
+#[derive(Debug, Default)]
+struct CounterSteps {
+    /// What is added to the archive's counter.
+    offset: u64,
+    /// When the counter last grew, in microseconds after `start`.
+    grew_at: u64,
 }
 
 impl ChangeMonitor {
@@ -67,6 +80,7 @@ impl ChangeMonitor {
             // The first reading is due immediately.
             valid_from: AtomicU64::new(1),
             count: AtomicU64::new(0),
+            steps: std::sync::Mutex::default(),
             start: Instant::now(),
             stale_max,
             renewing: AtomicBool::new(false),
@@ -141,11 +155,25 @@ impl ChangeMonitor {
         (self.read_at.load(Ordering::Acquire) >= requested_at).then(|| self.count.load(Ordering::Relaxed))
     }
 
-    /// Records a counter that was read with a row, after `started_at`.
-    pub fn record(&self, count: u64, started_at: Instant) {
-        // The counter never shrinks; the newer of two overlapping readings wins.
-        self.count.fetch_max(count, Ordering::Relaxed);
-        self.read_at.fetch_max(self.micros(started_at), Ordering::Release);
+    /// Records the archive's counter, of a reading that began at `started_at`; adds the offset.
+    pub fn record(&self, count: u64, started_at: Instant) -> u64 {
+        let started_at = self.micros(started_at);
+        let mut steps = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.count.load(Ordering::Relaxed);
+        let mut changes = count.saturating_add(steps.offset);
+        // The newer of two overlapping readings wins. A later reading finds less only if the archive lost commits.
+        if changes < known && started_at > steps.grew_at {
+            let lost = known - changes;
+            steps.offset += lost + 1;
+            changes = known + 1;
+            tracing::warn!(lost, "change counter went back: the archive was restored or failed over");
+        }
+        if changes > known {
+            steps.grew_at = self.micros(Instant::now());
+            self.count.store(changes, Ordering::Relaxed);
+        }
+        self.read_at.fetch_max(started_at, Ordering::Release);
+        changes
     }
 
     /// Invalidates all readings that have started, also those of this microsecond.

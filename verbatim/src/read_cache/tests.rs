@@ -116,6 +116,36 @@ async fn selection_of_older_counter_is_never_valid() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn selection_of_counter_that_went_back_is_never_valid() {
+    let (_archive, cache) = open();
+    let monitor = cache.monitor();
+    let before_first = Instant::now();
+    tokio::time::advance(Duration::from_millis(1)).await;
+    let first = monitor.record(100, Instant::now());
+    cache.insert_selection("q".to_owned(), 1, 7, first);
+    // An older reading, and one that overlaps: the counter stays.
+    monitor.record(99, before_first);
+    monitor.record(99, Instant::now());
+    assert_eq!(cache.selection("q", Instant::now()), Some(7));
+    // The database failed over and lost three changes.
+    tokio::time::advance(Duration::from_millis(1)).await;
+    let lower = monitor.record(97, Instant::now());
+    assert_eq!((lower > first, monitor.changes(Instant::now())), (true, Some(lower)));
+    assert_eq!(cache.selection("q", Instant::now()), None);
+    cache.insert_selection("r".to_owned(), 1, 8, lower);
+    assert_eq!(cache.selection("r", Instant::now()), Some(8));
+    // A change after the failover, and the counter of the first selection again.
+    for count in [98, 100] {
+        tokio::time::advance(Duration::from_millis(1)).await;
+        assert_eq!(monitor.record(count, Instant::now()), lower + count - 97);
+        assert_eq!(
+            (cache.selection("q", Instant::now()), cache.selection("r", Instant::now())),
+            (None, None)
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn invalidated_cache_reads_counter_again() {
     let (archive, cache) = open();
     let video = put(&archive).await;

@@ -317,6 +317,7 @@ fn lookup_request(caller: &Caller, request: ServiceLookup) -> LookupRequest {
         key: caller.key.clone(),
         proof: caller.proof.clone(),
         client: caller.client,
+        default_only: request.default_only,
         ..LookupRequest::new(request.reference)
     }
 }

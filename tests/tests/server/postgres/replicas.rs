@@ -9,7 +9,7 @@ use tokio::{sync::Semaphore, task::JoinSet};
 
 use super::PostgresFixture;
 use crate::server::{
-    harness::{audit_ledger, create_keys_with, run_ok, verbatim_with, wait_until},
+    harness::{audit_ledger, create_keys_with, psql, run_ok, verbatim_with, wait_until},
     platform::{fetch_count, gated_platform, start_platform},
     v1::mail_client::{MailClient, create_account, key_from, remaining_credits},
 };
@@ -106,6 +106,44 @@ async fn withdrawn_transcript_is_gone_from_all_servers() -> Result<()> {
     // The command ended 50 ms after its commit: no server returns the transcript from then on.
     for server in &servers {
         assert_eq!(server.get(&path).await?.json()["available"], json!(false));
+    }
+    Ok(())
+}
+
+/// A promoted standby may lack the last commits, with them the last changes of the counter.
+#[tokio::test(flavor = "multi_thread")]
+async fn withdrawal_after_failover_that_lost_changes_is_seen() -> Result<()> {
+    let proxy = start_platform(&[VIDEO], Duration::ZERO)?;
+    let fixture = PostgresFixture::new(Some(&proxy))?;
+    let settings = fixture.settings();
+    let url = settings.iter().find(|(name, _)| *name == "VERBATIM_STORAGE__URL").map(|(_, url)| *url);
+    let change = |sql: &str| psql(url.unwrap_or_default(), &format!("UPDATE changes SET count = {sql}"));
+    let server = fixture.start_server()?;
+    change("count + 10")?;
+    let key = create_account(&server, &mut MailClient::new(&fixture.data), "ann@example.org").await?;
+    let sold = format!("/api/v1/transcript?video_id={VIDEO}");
+    let free = [format!("/api/transcript?v={VIDEO}"), format!("/watch/video_site/{VIDEO}")];
+    let words = "The sheep keep the grass short.";
+    // Often enough to be cached.
+    for _ in 0..3 {
+        assert_eq!(server.get_as(&key, &sold).await?.status, 200);
+        for path in &free {
+            assert!(server.get(path).await?.text().contains(words), "{path}");
+        }
+    }
+    change("count - 3")?;
+    // The counter is read again, under traffic.
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert!(server.get(&free[0]).await?.text().contains(words));
+    run_ok(verbatim_with(fixture.data.path(), &settings, &["archive", "withdraw", VIDEO]), b"")?;
+    // Two further changes: the counter is where it was when the responses were cached.
+    for _ in 0..3 {
+        for path in &free {
+            assert!(!server.get(path).await?.text().contains(words), "{path}");
+        }
+        assert_eq!(server.get_as(&key, &sold).await?.status, 404);
+        change("count + 1")?;
+        tokio::time::sleep(Duration::from_millis(100)).await;
     }
     Ok(())
 }

@@ -259,5 +259,6 @@ fn failure_detail_maps_to_video_reason() {
     let meta = ResponseMeta { failure_detail: Some("withdrawn".to_owned()), ..ResponseMeta::default() };
     let withdrawn =
         failure(json!({"available": false, "failureReason": "no_captions"}), meta, TrackSelector::Default);
-    assert!(withdrawn.is_declined() && withdrawn.message().contains("other Verbatim server"));
+    assert!(withdrawn.is_declined() && withdrawn.was_attempted());
+    assert!(withdrawn.message().contains("other Verbatim server"));
 }
