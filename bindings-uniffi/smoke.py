@@ -3,7 +3,9 @@
 import asyncio
 import datetime
 import os
+import subprocess
 import sys
+import tempfile
 
 import verbatim_phone as v
 
@@ -53,6 +55,32 @@ async def assert_failure(kind, work):
     raise AssertionError("the call did not fail")
 
 
+#: Locks a file until its input ends. Locks belong to a process, so this one could not hold it.
+LOCK = """
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1], isolation_level=None)
+db.execute("BEGIN EXCLUSIVE")
+print("locked", flush=True)
+sys.stdin.read()
+"""
+
+
+async def check_shutdown_waits_for_opening(folder):
+    file = os.path.join(folder, "archive.db")
+    command = [sys.executable, "-c", LOCK, file]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as locker:
+        assert locker.stdout.readline()
+        transcripts = v.Transcripts(v.TranscriptsOptions(storage=v.Storage.ARCHIVE_FILE(path=file), suppliers=[]))
+        opening = asyncio.ensure_future(assert_failure(v.FailureKind.CLOSED, transcripts.get(LINK)))
+        await asyncio.sleep(0.3)
+        shutdown = asyncio.ensure_future(transcripts.shutdown())
+        await asyncio.sleep(0.3)
+        assert not shutdown.done()
+        locker.stdin.close()
+        await shutdown
+        await opening
+
+
 async def main():
     # The library calls back from its own threads.
     v.uniffi_set_event_loop(asyncio.get_running_loop())
@@ -86,6 +114,8 @@ async def main():
         await v.run_archive_case(name, v.memory_archive())
     await transcripts.shutdown()
     await assert_failure(v.FailureKind.CLOSED, transcripts.get(LINK))
+    with tempfile.TemporaryDirectory() as folder:
+        await check_shutdown_waits_for_opening(folder)
 
 
 asyncio.run(main())

@@ -35,7 +35,7 @@ const EVENTS_MAX: usize = 4_096;
 /// How often a thread tries to lock the queue. A child that was forked while another thread held it never can.
 const LOCK_TRIES_MAX: u32 = 1_000;
 /// How long a call waits for hooks and handlers that another thread runs. One of them may wait for the call itself.
-const DELIVERY_WAIT_MAX: Duration = Duration::from_secs(1);
+pub(crate) const DELIVERY_WAIT_MAX: Duration = Duration::from_secs(1);
 /// Levels of the Python module `logging`.
 const DEBUG: u8 = 10;
 const INFO: u8 = 20;
@@ -102,14 +102,16 @@ fn push(event: Event) {
     {
         // Attaching can block for long: not on a runtime thread.
         runtime.spawn_blocking(|| {
-            let start = |py: Python<'_>| -> PyResult<()> {
-                let deliver = py.import("verbatim_transcripts._native")?.getattr("_deliver_events")?;
-                py.import("verbatim_transcripts._callbacks")?.call_method1("_run", (deliver,)).map(drop)
-            };
             // An interpreter that exits gets no events.
-            let _failed = attached(start);
+            let _failed = attached(start_delivery);
         });
     }
+}
+
+/// Passes the recorded events to Python on a thread of `_callbacks.py`.
+fn start_delivery(py: Python<'_>) -> PyResult<()> {
+    let deliver = py.import("verbatim_transcripts._native")?.getattr("_deliver_events")?;
+    py.import("verbatim_transcripts._callbacks")?.call_method1("_run", (deliver,)).map(drop)
 }
 
 /// Passes the recorded events to Python. Called on a thread of Python.
@@ -136,6 +138,24 @@ pub(crate) fn flush(py: Python<'_>) {
     if DELIVERIES.load(Ordering::Acquire) > 0 && !IS_DELIVERING.get() {
         py.detach(wait_for_deliveries);
     }
+}
+
+/// Lets another thread deliver the recorded events.
+///
+/// For the thread of an event loop, which a slow hook would block.
+pub(crate) fn schedule(py: Python<'_>) {
+    let is_empty = LENGTH.load(Ordering::Acquire) == 0;
+    if !is_empty && !IS_SCHEDULED.swap(true, Ordering::AcqRel) && start_delivery(py).is_err() {
+        IS_SCHEDULED.store(false, Ordering::Release);
+    }
+}
+
+/// Whether no event is left; otherwise another thread delivers them, as with [`schedule`].
+pub(crate) fn is_flushed(py: Python<'_>) -> bool {
+    let is_empty = LENGTH.load(Ordering::Acquire) == 0;
+    schedule(py);
+    // A hook that makes a call does not wait for itself.
+    IS_DELIVERING.get() || (is_empty && DELIVERIES.load(Ordering::Acquire) == 0)
 }
 
 /// Waits for the hooks and handlers that other threads run, unless that takes too long.

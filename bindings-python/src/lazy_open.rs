@@ -106,41 +106,53 @@ impl LazyVerbatim {
             if is_closed.load(Ordering::Acquire) {
                 return Err(BindingError::Closed);
             }
-            // Boxed: it runs once, and must not enlarge the future of every call.
-            let open = || async move {
+            if let Some(opened) = cell.get() {
+                return Ok((opened.verbatim.clone(), opened.cache.clone()));
+            }
+            let is_closing = Arc::clone(&is_closed);
+            let open = move || async move {
+                // Closed while another caller, who has left, was opening.
+                if is_closing.load(Ordering::Acquire) {
+                    return Err(BindingError::Closed);
+                }
                 let is_custom = options.custom.archive.is_some();
                 let mut options = Options::clone(&options);
                 options.custom.caller_runtime = Some(runtimes.alone.clone());
                 let verbatim = Verbatim::open(options).await?;
                 let cache = (!is_custom).then(|| TranscriptCache::new(verbatim.clone(), CACHE_BYTES));
                 let sender = mailer.map(|mailer| verbatim.start_mail(mailer));
-                Ok::<_, Error>(OpenVerbatim { verbatim, cache, _sender: sender })
+                Ok(OpenVerbatim { verbatim, cache, _sender: sender })
             };
-            // On the shared runtime, whichever runtime the caller uses; a `JoinSet` aborts it with the caller.
-            let opened = || {
-                Box::pin(async {
-                    let mut opening = JoinSet::new();
-                    opening.spawn_on(open(), runtimes.shared);
-                    let opened = opening.join_next().await.and_then(Result::ok);
-                    opened.unwrap_or_else(|| Err(Error::unexpected("opening the archive was interrupted")))
-                })
+            let opening = async move {
+                let opened = cell.get_or_try_init(open).await?;
+                Ok::<_, BindingError>((opened.verbatim.clone(), opened.cache.clone()))
             };
-            let opened = cell.get_or_try_init(opened).await?;
-            Ok((opened.verbatim.clone(), opened.cache.clone()))
+            let interrupted =
+                || Err(BindingError::from(Error::unexpected("opening the archive was interrupted")));
+            let opened = run_on_shared(opening, runtimes).await.unwrap_or_else(interrupted)?;
+            if is_closed.load(Ordering::Acquire) {
+                return Err(BindingError::Closed);
+            }
+            Ok(opened)
         })
     }
 
-    /// Closes the facade after its running calls.
+    /// Closes the facade after its running calls. A call that is still opening it fails as closed.
     pub(crate) fn close(
         &self,
         py: Python<'_>,
     ) -> PyResult<impl Future<Output = Result<(), BindingError>> + Send + use<>> {
-        let (cell, _) = self.cell(py)?;
+        let (cell, runtimes) = self.cell(py)?;
         let is_closed = Arc::clone(&self.is_closed);
         Ok(async move {
             is_closed.store(true, Ordering::Release);
-            if let Some(opened) = cell.get() {
-                opened.verbatim.close().await;
+            // Waits for a caller that is opening, and opens nothing itself.
+            let opened = async move {
+                let opened = cell.get_or_try_init(|| std::future::ready(Err(()))).await;
+                opened.ok().map(|opened| opened.verbatim.clone())
+            };
+            if let Some(verbatim) = run_on_shared(opened, runtimes).await.flatten() {
+                verbatim.close().await;
             }
             Ok(())
         })
@@ -149,6 +161,19 @@ impl LazyVerbatim {
     pub(crate) fn is_closed(&self) -> bool {
         self.is_closed.load(Ordering::Acquire)
     }
+}
+
+/// Starts work on the shared runtime, whichever runtime the caller uses; the `JoinSet` aborts it with the caller.
+///
+/// It continues while the thread that waits for it runs a signal handler, which may wait for the same cell. A task also
+/// keeps the future of every call small.
+fn run_on_shared<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+    runtimes: Runtimes,
+) -> impl Future<Output = Option<T>> + Send {
+    let mut tasks = JoinSet::new();
+    tasks.spawn_on(work, runtimes.shared);
+    async move { tasks.join_next().await.and_then(Result::ok) }
 }
 
 /// Guard of an archive change: drop invalidates the cache, whatever the outcome.

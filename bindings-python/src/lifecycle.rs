@@ -17,6 +17,7 @@ use std::{
 
 use pyo3::prelude::*;
 use tokio::sync::OnceCell;
+use verbatim::Verbatim;
 
 use crate::{events, lazy_open::OpenVerbatim, runtime};
 
@@ -76,24 +77,24 @@ pub(crate) fn wait_for_forks(py: Python<'_>) {
     }
 }
 
+fn open_facades() -> Vec<Verbatim> {
+    let opened = OPEN_FACADES.lock().unwrap_or_else(PoisonError::into_inner);
+    let cells = opened.iter().filter_map(Weak::upgrade);
+    cells.filter_map(|cell| cell.get().map(|opened| opened.verbatim.clone())).collect()
+}
+
 /// Runs before a fork: blocks new calls, and waits up to a second for running ones.
 #[pyfunction]
 pub(crate) fn _before_fork(py: Python<'_>) {
     IS_FORKING.store(true, Ordering::Release);
-    let opened: Vec<_> = {
-        let opened = OPEN_FACADES.lock().unwrap_or_else(PoisonError::into_inner);
-        opened
-            .iter()
-            .filter_map(Weak::upgrade)
-            .filter_map(|cell| cell.get().map(|opened| opened.verbatim.clone()))
-            .collect()
-    };
+    // Without runtimes this process has no open facade, and creating them would start threads before the fork.
+    let opened = runtime::existing_runtimes(py).map(|runtimes| (runtimes, open_facades()));
     let deadline = Instant::now() + FORK_WAIT_MAX;
-    let Ok(runtimes) = runtime::runtimes(py) else { return };
     py.detach(|| {
         while RUNNING_CALLS.load(Ordering::Acquire) > 0 && Instant::now() < deadline {
             thread::sleep(POLL_INTERVAL);
         }
+        let Some((runtimes, opened)) = opened else { return };
         for verbatim in opened {
             let remaining = deadline.saturating_duration_since(Instant::now());
             let (sender, receiver) = std::sync::mpsc::channel();

@@ -28,6 +28,8 @@ use crate::{
 
 /// Interval at which a waiting thread checks for signals.
 const SIGNAL_CHECK_INTERVAL: Duration = Duration::from_millis(50);
+/// First pause of a result that waits for event hooks.
+const EVENT_PAUSE_MIN: Duration = Duration::from_millis(1);
 
 /// Converts the result of a call to a Python object or exception.
 pub(crate) type Finisher = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
@@ -241,7 +243,12 @@ impl LoopWaiter {
         let Some((future, event_loop)) = self.target.take() else { return };
         // No delivery once the interpreter exits.
         let _exiting = lifecycle::attached(|py| {
-            let delivery = ResultDelivery { future, done: Mutex::new(Some(done)) };
+            let delivery = ResultDelivery {
+                future,
+                event_loop: event_loop.clone_ref(py),
+                created_at: Instant::now(),
+                done: Mutex::new(Some(done)),
+            };
             // A closed event loop has no waiters.
             let _closed = event_loop.call_method1(py, "call_soon_threadsafe", (delivery,));
         });
@@ -254,24 +261,35 @@ impl Drop for LoopWaiter {
     }
 }
 
-/// Sets the result of the future, on the thread of the event loop.
+/// Sets the result of the future on the thread of the event loop, after the events of the call.
 #[pyclass(frozen, module = "verbatim_transcripts._native")]
 struct ResultDelivery {
     future: Py<PyAny>,
+    event_loop: Py<PyAny>,
+    created_at: Instant,
     done: Mutex<Option<Finisher>>,
 }
 
 #[pymethods]
 impl ResultDelivery {
-    fn __call__(&self, py: Python<'_>) -> PyResult<()> {
-        let Some(done) = self.done.lock().unwrap_or_else(PoisonError::into_inner).take() else {
-            return Ok(());
-        };
-        events::flush(py);
-        let future = self.future.bind(py);
+    fn __call__(slf: &Bound<'_, Self>) -> PyResult<()> {
+        let (py, this) = (slf.py(), slf.get());
+        let future = this.future.bind(py);
         if future.call_method0("done")?.is_truthy()? {
             return Ok(());
         }
+        let remaining = events::DELIVERY_WAIT_MAX.saturating_sub(this.created_at.elapsed());
+        if !remaining.is_zero() && !events::is_flushed(py) {
+            // The loop runs its other tasks. Growing pauses: many results may wait at the same time.
+            let waited = events::DELIVERY_WAIT_MAX - remaining;
+            let pause = (EVENT_PAUSE_MIN + waited / 4).min(remaining);
+            if this.event_loop.bind(py).call_method1("call_later", (pause.as_secs_f64(), slf)).is_ok() {
+                return Ok(());
+            }
+        }
+        let Some(done) = this.done.lock().unwrap_or_else(PoisonError::into_inner).take() else {
+            return Ok(());
+        };
         match done(py) {
             Ok(value) => future.call_method1("set_result", (value,))?,
             Err(error) => future.call_method1("set_exception", (error,))?,

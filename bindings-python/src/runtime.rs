@@ -54,6 +54,12 @@ pub(crate) fn runtimes(py: Python<'_>) -> PyResult<Runtimes> {
     })
 }
 
+/// The runtimes of this process, if a call has created them.
+pub(crate) fn existing_runtimes(_: Python<'_>) -> Option<Runtimes> {
+    let slot = RUNTIMES.lock().unwrap_or_else(PoisonError::into_inner);
+    slot.filter(|(owner, _)| *owner == std::process::id()).map(|(_, runtimes)| runtimes)
+}
+
 /// The runtime of this process that waiting callers drive.
 ///
 /// Its connections are read on the thread that waits, without wakeups. Of several concurrent callers one drives the

@@ -16,7 +16,8 @@ pub(crate) use transcript_core::body::segments::seconds;
 use transcript_core::{
     body::segments,
     transcript,
-    transcript::{TIME_MAX_MS, VideoDetails},
+    transcript::{LanguageTag, TIME_MAX_MS, TrackInfo, TrackKind, VideoDetails},
+    video::VideoId,
 };
 
 use crate::word::{self, SegmentWords};
@@ -253,6 +254,9 @@ pub(crate) struct Segments {
     view: SegmentView,
 }
 
+/// The function that restores segments, the name of their video, and the segments.
+type PickledSegments<'py> = (Bound<'py, PyAny>, (String, Bound<'py, PyTuple>));
+
 /// A view of the segments: the range and order of a slice.
 #[derive(Clone)]
 struct SegmentView {
@@ -294,6 +298,15 @@ impl Segments {
     fn covers_all(&self) -> bool {
         let SegmentView { from, step, length } = self.view;
         (from, step, length) == (0, 1, self.store.transcript.segments.len())
+    }
+
+    /// The segments as a tuple, which is equal to them.
+    fn as_tuple<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        if self.covers_all() {
+            return self.store.objects(py).cloned();
+        }
+        let items = (0..self.view.length).filter_map(|index| self.object(py, index).transpose());
+        PyTuple::new(py, items.collect::<PyResult<Vec<_>>>()?)
     }
 
     fn iter(&self) -> impl Iterator<Item = &transcript::Segment> {
@@ -403,10 +416,9 @@ impl Segments {
         Ok(is_same.into_pyobject(py)?.to_owned().into_any().unbind())
     }
 
-    fn __hash__(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        self.iter().for_each(|segment| segment.hash(&mut hasher));
-        hasher.finish()
+    /// The hash of the equal tuple.
+    fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
+        self.as_tuple(py)?.as_any().hash()
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
@@ -432,14 +444,31 @@ impl Segments {
         class.py().import("verbatim_transcripts._pydantic")?.call_method1("segments_schema", (class,))
     }
 
-    /// Pickles the segments as a list, which is equal to them.
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyList>,))> {
-        let restore = slf.py().import("builtins")?.getattr("list")?;
-        let items = PyList::empty(slf.py());
-        for item in slf.get().__iter__(slf.py())?.try_iter()? {
-            items.append(item?)?;
-        }
-        Ok((restore, (items,)))
+    /// Restores pickled segments of the video with this name.
+    #[classmethod]
+    fn _restore(
+        _: &Bound<'_, PyType>,
+        py: Python<'_>,
+        video: &str,
+        segments: Vec<Bound<'_, Segment>>,
+    ) -> PyResult<Self> {
+        let video = VideoId::from_name(video).ok_or_else(|| PyValueError::new_err("not pickled segments"))?;
+        let transcript = transcript::Transcript {
+            video,
+            title: None,
+            author: None,
+            duration_ms: None,
+            track: TrackInfo::new(LanguageTag::english(), TrackKind::Human),
+            source: String::new(),
+            segments: segments.iter().map(|segment| segment.get().to_core(py)).collect::<PyResult<_>>()?,
+        };
+        Ok(Self::all(Arc::new(SegmentStore::new(Arc::new(transcript), Arc::default()))))
+    }
+
+    /// Pickles these segments only, without the rest of their transcript.
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<PickledSegments<'py>> {
+        let video = slf.get().store.transcript.video.to_string();
+        Ok((slf.get_type().getattr("_restore")?, (video, slf.get().as_tuple(slf.py())?)))
     }
 }
 

@@ -3,6 +3,10 @@
 import asyncio
 import os
 import sqlite3
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from conftest import LINK, SRT
@@ -290,3 +294,71 @@ def test_conformance_failures_of_tasks_are_not_printed(capfd):
     with pytest.raises(AssertionError, match="a stored selector has a transcript"):
         testing.check("archive", ForgetfulStore)
     assert "panicked" not in capfd.readouterr().err
+
+
+#: Locks a file until its input ends. Locks belong to a process, so the test itself could not hold it.
+LOCK = """
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1], isolation_level=None)
+db.execute("BEGIN EXCLUSIVE")
+print("locked", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_close_waits_for_call_that_opens_archive(tmp_path):
+    path = tmp_path / "archive.db"
+    command = [sys.executable, "-c", LOCK, str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as locker:
+        assert locker.stdout.readline() == "locked\n"
+        transcripts = Transcripts(path, suppliers=[])
+        with ThreadPoolExecutor(2) as pool:
+            opening = pool.submit(transcripts.get, LINK)
+            time.sleep(0.3)
+            closing = pool.submit(transcripts.close)
+            time.sleep(0.3)
+            assert not closing.done()
+            locker.stdin.close()
+            closing.result(10)
+            assert isinstance(opening.exception(10), vt.ClosedError)
+    if os.path.isdir("/proc/self/fd"):
+        opened = [os.path.realpath(f"/proc/self/fd/{number}") for number in os.listdir("/proc/self/fd")]
+        assert str(path.resolve()) not in opened
+
+
+#: Opens an archive that is locked; the handler of a signal closes it in the same thread.
+CLOSE_ON_SIGNAL = """
+import signal, sys, threading
+import verbatim_transcripts as vt
+
+def close(*_):
+    print("closing", flush=True)
+    transcripts.close()
+    print("closed", flush=True)
+
+transcripts = vt.Transcripts(sys.argv[1], suppliers=[])
+signal.signal(signal.SIGTERM, close)
+threading.Timer(0.3, signal.raise_signal, [signal.SIGTERM]).start()
+try:
+    transcripts.get(sys.argv[2])
+except vt.ClosedError:
+    print("rejected", flush=True)
+"""
+
+
+def test_close_in_signal_handler_waits_for_open_of_same_thread(tmp_path):
+    path = str(tmp_path / "archive.db")
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, "-c", LOCK, path], **pipes) as locker:
+        assert locker.stdout.readline() == "locked\n"
+        with subprocess.Popen([sys.executable, "-c", CLOSE_ON_SIGNAL, path, LINK], **pipes) as process:
+            try:
+                assert process.stdout.readline() == "closing\n"
+                time.sleep(0.3)
+                assert process.poll() is None
+                locker.stdin.close()
+                assert process.wait(10) == 0
+                assert process.stdout.read() == "closed\nrejected\n"
+            finally:
+                process.kill()
+                locker.stdin.close()

@@ -86,6 +86,13 @@ def test_huge_text_raises_value_error(imported, text):
     assert imported.get(LINK).text.startswith("It is so quiet")
 
 
+def test_await_outside_asyncio_raises_runtime_error():
+    with vt.Transcripts(suppliers=[]) as transcripts:
+        call = transcripts.aget(LINK)
+        with pytest.raises(RuntimeError, match="no running event loop"):
+            call.send(None)
+
+
 def test_closed_object_raises_closed_error(imported):
     imported.close()
     imported.close()

@@ -156,6 +156,9 @@ def test_lookup_key_is_charged(server):
     with pytest.raises(vt.LanguageNotFound) as raised:
         client.get("https://youtu.be/vb-tracks-0", "ja")
     assert "de" in raised.value.available
+    with pytest.raises(vt.LanguageNotFound) as raised:
+        client.get_text("https://youtu.be/vb-tracks-0", lang="ja")
+    assert list(raised.value.available) == []
     other = Client(server.address, server.command("keys", "create"))
     assert other.get("https://youtu.be/vb-tracks-0").from_cache
 

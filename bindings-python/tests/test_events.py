@@ -169,3 +169,53 @@ def test_on_event_exception_does_not_change_result(records, caplog):
         assert transcripts.get(LINK).text == "Hello.\n"
         time.sleep(0.1)
     assert any("on_event raised" in record.getMessage() for record in caplog.records)
+
+
+async def test_slow_hook_does_not_block_event_loop():
+    class Good:
+        name = "good"
+
+        def supply(self, request):
+            return Transcript(request.url, [Segment("Hello.", 0, 1)], language="en")
+
+    turns = []
+
+    async def tick():
+        while True:
+            start = time.monotonic()
+            await asyncio.sleep(0.01)
+            turns.append(time.monotonic() - start)
+
+    hook_threads = set()
+
+    def hook(event):
+        hook_threads.add(threading.get_ident())
+        time.sleep(0.3)
+
+    async with Transcripts(suppliers=[Good()], on_event=hook) as transcripts:
+        ticker = asyncio.create_task(tick())
+        found = await asyncio.gather(*(transcripts.aget(f"{number:011}") for number in range(3)))
+        ticker.cancel()
+    assert [one.text for one in found] == ["Hello.\n"] * 3
+    assert hook_threads and threading.get_ident() not in hook_threads
+    assert max(turns) < 0.25
+
+
+def test_hook_does_not_run_on_event_loop_of_suppliers():
+    class Staged:
+        name = "staged"
+
+        async def supply(self, request):
+            self.thread = threading.get_ident()
+            request.stage("reading", 1, 2)
+            return Transcript(request.url, [Segment("Hello.", 0, 1)], language="en")
+
+    threads = {}
+    supplier = Staged()
+
+    def hook(event):
+        threads[event.name] = threading.get_ident()
+
+    with Transcripts(suppliers=[supplier], on_event=hook) as transcripts:
+        assert transcripts.get(LINK).text == "Hello.\n"
+    assert threads["stage"] != supplier.thread

@@ -182,6 +182,22 @@ def test_fork_during_file_reads_succeeds(tmp_path):
     transcripts.close()
 
 
+@needs_fork
+def test_fork_before_first_call_starts_no_threads():
+    done = run("""
+        import os
+        import verbatim_transcripts as vt
+        transcripts = vt.Transcripts(suppliers=[])
+        child = os.fork()
+        if child == 0:
+            os._exit(0)
+        os.waitpid(child, 0)
+        threads = "/proc/self/task"
+        print(len(os.listdir(threads)) if os.path.isdir(threads) else 1)
+    """)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "1\n", "")
+
+
 def test_subinterpreter_import_raises_import_error():
     done = run("""
         import sys

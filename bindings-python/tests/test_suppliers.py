@@ -8,7 +8,7 @@ import pytest
 from conftest import LINK
 
 import verbatim_transcripts as vt
-from verbatim_transcripts import Segment, SupplyError, Transcript, Transcripts
+from verbatim_transcripts import Segment, SupplyError, Transcript, Transcripts, _callbacks
 
 
 class PlainSupplier:
@@ -188,6 +188,35 @@ async def test_cancellation_cancels_async_supplier():
         with pytest.raises(asyncio.CancelledError):
             await task
         assert await asyncio.to_thread(cancelled.wait, 5)
+
+
+async def test_cancellation_while_call_starts_cancels_async_supplier(monkeypatch):
+    starting, left, completed = threading.Event(), threading.Event(), threading.Event()
+    start = _callbacks.start
+
+    def start_late(method, arguments, on_done):
+        starting.set()
+        left.wait(10)
+        return start(method, arguments, on_done)
+
+    class Slow:
+        name = "slow"
+
+        async def supply(self, request):
+            await asyncio.sleep(0.3)
+            completed.set()
+
+    monkeypatch.setattr(_callbacks, "start", start_late)
+    async with Transcripts(suppliers=[Slow()]) as transcripts:
+        task = asyncio.create_task(transcripts.aget(LINK))
+        assert await asyncio.to_thread(starting.wait, 10)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        # The fetch is dropped on a thread of the package.
+        await asyncio.sleep(0.3)
+        left.set()
+        assert not await asyncio.to_thread(completed.wait, 1)
 
 
 async def test_cancellation_keeps_fetch_for_other_waiter():

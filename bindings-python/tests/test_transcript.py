@@ -79,6 +79,19 @@ def test_segments_behave_as_sequence(transcript):
         segments.index(Segment("elsewhere", 0))
 
 
+def test_segments_hash_and_copies_follow_equality(transcript):
+    segments = transcript.segments
+    for view in (segments, segments[1:], segments[::-1], segments[5:]):
+        assert view == tuple(view) and hash(view) == hash(tuple(view)) and view in {tuple(view)}
+        for same in (pickle.loads(pickle.dumps(view)), copy.copy(view), copy.deepcopy(view)):
+            assert type(same) is vt.Segments and same == view and hash(same) == hash(view)
+    (chunk,) = transcript.chunks(tokens=200)
+    again = pickle.loads(pickle.dumps(chunk))
+    assert again == chunk and hash(again) == hash(chunk)
+    with_words = Transcript(LINK, [Segment("so", 0, 1, [("so", 0, 1)])], language="en").segments
+    assert pickle.loads(pickle.dumps(with_words))[0].words == with_words[0].words
+
+
 def test_segments_are_created_on_access(transcript):
     segments = transcript.segments
     first = segments[0]

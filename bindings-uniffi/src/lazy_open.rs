@@ -70,16 +70,16 @@ impl LazyVerbatim {
     /// # Errors
     /// `Closed`; failures of the storage.
     pub(crate) async fn open(&self) -> Result<Verbatim, VerbatimError> {
-        if self.is_closed() {
-            return Err(Failure::error(FailureKind::Closed, "Transcripts was shut down: create a new one"));
-        }
+        self.reject_closed()?;
         let cell = Arc::clone(&self.cell.lock().unwrap_or_else(PoisonError::into_inner));
         let open = async || {
+            // Closed while another caller, who has left, was opening.
+            self.reject_closed()?;
             if let Some(folder) = self.folder.clone() {
                 create_folder(folder).await?;
             }
             let verbatim = Verbatim::open(self.options.clone()).await?;
-            Ok::<_, Error>(OpenVerbatim {
+            Ok::<_, VerbatimError>(OpenVerbatim {
                 #[cfg(feature = "local-service")]
                 _mail_sender: self
                     .mailer
@@ -88,13 +88,23 @@ impl LazyVerbatim {
                 verbatim,
             })
         };
-        Ok(cell.get_or_try_init(open).await?.verbatim.clone())
+        let verbatim = cell.get_or_try_init(open).await?.verbatim.clone();
+        self.reject_closed()?;
+        Ok(verbatim)
     }
 
-    /// Waits for running work and closes; the next call opens again.
+    fn reject_closed(&self) -> Result<(), VerbatimError> {
+        match self.is_closed() {
+            true => Err(Failure::error(FailureKind::Closed, "Transcripts was shut down: create a new one")),
+            false => Ok(()),
+        }
+    }
+
+    /// Waits for running work and closes; the next call opens again, even while this one waits.
     pub(crate) async fn pause(&self) {
         let cell = std::mem::take(&mut *self.cell.lock().unwrap_or_else(PoisonError::into_inner));
-        if let Some(open) = cell.get() {
+        // Waits for a caller that is opening, and opens nothing itself.
+        if let Ok(open) = cell.get_or_try_init(|| std::future::ready(Err(()))).await {
             open.verbatim.close().await;
         }
     }

@@ -300,7 +300,9 @@ impl Transcripts {
 
     /// Waits for running work and closes the files; the next call opens them again.
     ///
-    /// For an app that enters the background: systems can end an app that holds a file lock there.
+    /// For an app that enters the background: systems can end an app that holds a file lock there. Cancel flows and
+    /// batches first: their next call opens the files again. A call that is still opening the files may fail as
+    /// `Unavailable`; repeat it.
     #[uniffi::method(default(call = None))]
     pub async fn pause(&self, call: Option<CallOptions>) -> Result<(), VerbatimError> {
         let lazy = Arc::clone(&self.lazy);

@@ -59,7 +59,7 @@ async def aget(
     fetch: bool = True,
     timeout: float | None = None,
 ) -> Transcript:
-    """As :func:`get`, awaitable in any event loop. Cancelling it cancels the fetch."""
+    """As :func:`get`, awaitable in any asyncio event loop. Cancelling it cancels the fetch."""
     return await shared().aget(link, lang, translated=translated, fetch=fetch, timeout=timeout)
 
 

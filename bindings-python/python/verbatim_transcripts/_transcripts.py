@@ -30,8 +30,8 @@ __all__ = ["Transcripts"]
 class Transcripts:
     """An archive in front of suppliers: a fetched transcript is stored permanently.
 
-    Methods that wait have an awaitable twin with the prefix ``a``, for any event loop. One object serves any number of
-    threads, event loops and processes; each process opens its own files and connections.
+    Methods that wait have an awaitable twin with the prefix ``a``, for any event loop of asyncio. One object serves any
+    number of threads, event loops and processes; each process opens its own files and connections.
 
     :param archive: a path (``~`` is the home folder), ``"sqlite:///file.db"`` (four slashes for an absolute path),
         ``"postgresql://user@host/database"``, or a custom archive: a :class:`verbatim_transcripts.KeyValueStore` or a
@@ -129,7 +129,8 @@ class Transcripts:
             spoken language.
         :param translated: whether a machine translation counts as a transcript in its language.
         :param fetch: whether to fetch a transcript that is not archived.
-        :param timeout: seconds after which the call fails; None: those of the object.
+        :param timeout: seconds after which the call fails, without the time in which the archive opens or is read;
+            None: those of the object.
         :raises TranscriptUnavailable: there is no transcript; see its ``reason``.
         :raises InvalidInput: the link or the language is malformed.
         :raises StorageError: the archive failed.
@@ -157,7 +158,8 @@ class Transcripts:
         the platform can translate are not listed.
 
         :param fetch: whether to fetch a video of which no track is known; its default transcript is then archived.
-        :param timeout: seconds after which the call fails; None: those of the object.
+        :param timeout: seconds after which the fetch fails, without the time in which a short link is resolved; None:
+            those of the object.
         :raises TranscriptUnavailable: the video has no captions, or the fetch failed.
         :raises InvalidInput: the link is malformed.
         """
@@ -474,7 +476,10 @@ class Transcripts:
         return stats
 
     def close(self) -> None:
-        """Waits for running fetches and closes the archive. Later calls raise `ClosedError`."""
+        """Waits for running fetches and closes the archive. Later calls raise `ClosedError`.
+
+        So does a call that is still opening the archive; it is waited for, too.
+        """
         self._engine.close().wait()
 
     async def aclose(self) -> None:

@@ -88,18 +88,19 @@ impl PyTarget {
             let _ = sender.send(result.and_then(read));
         });
         let start_call = move || {
-            let started = attached(|py| {
+            let started = attached(|py| -> PyResult<CallHandle> {
                 let method = object.bind(py).getattr(method)?;
                 let on_done = CallFinished { sender: Mutex::new(Some(sender)) };
                 let callbacks = py.import("verbatim_transcripts._callbacks")?;
-                callbacks.call_method1("start", (method, arguments(py)?, on_done)).map(Bound::unbind)
+                let call = callbacks.call_method1("start", (method, arguments(py)?, on_done))?;
+                // Made here: a caller that leaves before it receives the call cancels it, too.
+                Ok(CallHandle(Some(call.unbind())))
             });
             started.unwrap_or_else(|| Err(exiting_error()))
         };
         // Attaching can block for long: not on a runtime thread.
         let started = tokio::task::spawn_blocking(start_call).await;
-        let mut handle =
-            CallHandle(Some(started.map_err(|_| PyRuntimeError::new_err("the call was interrupted"))??));
+        let mut handle = started.map_err(|_| PyRuntimeError::new_err("the call was interrupted"))??;
         let result = receiver.await.unwrap_or_else(|_| Err(exiting_error()));
         // The call has ended: disarm the cancellation.
         handle.0 = None;

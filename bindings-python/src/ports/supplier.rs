@@ -83,7 +83,8 @@ impl SupplyRequest {
     #[pyo3(signature = (name, done=0, of=0))]
     fn stage(&self, py: Python<'_>, name: &str, done: u64, of: u64) {
         self.monitor.report_progress(name, done, of);
-        events::flush(py);
+        // An async supplier runs on the event loop of the package.
+        events::schedule(py);
     }
 
     fn __repr__(&self) -> String {

@@ -26,6 +26,7 @@ from youtube_transcript_api import (
     YouTubeTranscriptApi,
 )
 from youtube_transcript_api import _transcripts
+from youtube_transcript_api._fetcher import BOT_CHECK
 from youtube_transcript_api.formatters import SRTFormatter
 from youtube_transcript_api.proxies import WebshareProxyConfig
 
@@ -106,17 +107,33 @@ def test_captions_unparsable_raise_data_unparsable(table, body):
         YouTubeTranscriptApi().fetch("x")
 
 
-@pytest.mark.parametrize("body", ["", "[]", "{}", '{"playabilityStatus": 7}', '{"playabilityStatus": {}}'])
+@pytest.mark.parametrize("body", ["", "[]", "{}", '{"playabilityStatus": 7}'])
 def test_player_unparsable_raises_data_unparsable(table, body):
     table.replace("POST", PLAYER, body)
     with pytest.raises(YouTubeDataUnparsable):
         YouTubeTranscriptApi().fetch("x")
 
 
+@pytest.mark.parametrize("playability", [{}, {"status": None}])
+def test_player_without_status_is_playable(table, playability):
+    table.replace("POST", PLAYER, player(playabilityStatus=playability))
+    assert YouTubeTranscriptApi().fetch("x")[0].text == "a < b > c"
+    table.replace("POST", PLAYER, player(playabilityStatus=playability, captions={}))
+    with pytest.raises(TranscriptsDisabled):
+        YouTubeTranscriptApi().list("x")
+
+
 def test_video_without_captions_raises_disabled(table):
     table.replace("POST", PLAYER, player(captions={}))
     with pytest.raises(TranscriptsDisabled):
         YouTubeTranscriptApi().list("x")
+
+
+class Rotating(WebshareProxyConfig):
+    """Retries as a rotating proxy, over direct connections."""
+
+    def to_requests_dict(self):
+        return {}
 
 
 def test_429_is_retried_with_rotating_proxy(table):
@@ -126,12 +143,29 @@ def test_429_is_retried_with_rotating_proxy(table):
         YouTubeTranscriptApi().fetch("x")
     table.replace("GET", CAPTIONS, status=429)
     table.add("GET", CAPTIONS, '<transcript><text start="1">x</text></transcript>')
-
-    class Rotating(WebshareProxyConfig):
-        def to_requests_dict(self):
-            return {}
-
     assert YouTubeTranscriptApi(Rotating("me", "secret")).fetch("x")[0].duration == 0.0
+
+
+def test_429_of_page_is_retried_by_one_loop(table):
+    table.replace("GET", WATCH, status=429)
+    with pytest.raises(IpBlocked, match="Webshare"):
+        YouTubeTranscriptApi(Rotating("me", "secret")).list("x")
+    assert len(table.calls) == 11
+
+
+def test_429_with_long_wait_leaves_retries(table):
+    table.replace("GET", WATCH, status=429)
+    table.add("GET", WATCH, status=429, headers={"Retry-After": "100"})
+    table.add("GET", WATCH, PAGE)
+    assert YouTubeTranscriptApi(Rotating("me", "secret")).fetch("x").video_id == "x"
+
+
+def test_bot_check_is_retried_with_rotating_proxy(table):
+    blocked = {"status": "LOGIN_REQUIRED", "reason": BOT_CHECK}
+    table.replace("POST", PLAYER, player(playabilityStatus=blocked))
+    with pytest.raises(RequestBlocked):
+        YouTubeTranscriptApi(Rotating("me", "secret")).list("x")
+    assert [call.request.method for call in table.calls].count("POST") == 10
 
 
 def test_unreachable_proxy_raises_request_failed(table, monkeypatch):

@@ -146,6 +146,8 @@ class RequestBlocked(CouldNotRetrieveTranscript):
 
     def __init__(self, video_id: str) -> None:
         self._proxy_config: ProxyConfig | None = None
+        #: Whether the transport used up its retries.
+        self._was_retried = False
         super().__init__(video_id)
 
     def with_proxy_config(self, proxy_config: ProxyConfig | None) -> RequestBlocked:

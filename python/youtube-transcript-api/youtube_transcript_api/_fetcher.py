@@ -38,7 +38,9 @@ GONE = "This video is unavailable"
 def check_response(response: Response, video_id: str) -> bytes:
     """Returns the body of a response, or raises its failure."""
     if response.status == 429:
-        raise IpBlocked(video_id)
+        error = IpBlocked(video_id)
+        error._was_retried = response.was_retried
+        raise error
     if response.error:
         raise YouTubeRequestFailed(video_id, Exception(response.error))
     return response.body
@@ -71,7 +73,8 @@ class TranscriptListFetcher:
             try:
                 return self._captions(video_id)
             except RequestBlocked as error:
-                if attempts <= 0:
+                # A repetition would repeat all requests of the transport, too.
+                if attempts <= 0 or error._was_retried:
                     raise error.with_proxy_config(self._proxy_config) from None
 
     def _captions(self, video_id: str) -> dict[str, Any]:
@@ -130,10 +133,10 @@ class TranscriptListFetcher:
 
 def check_playable(playability: Any, video_id: str) -> None:
     """Raises the exception of an unplayable video."""
-    if not isinstance(playability, dict) or "status" not in playability:
+    if not isinstance(playability, dict):
         raise YouTubeDataUnparsable(video_id)
-    status, reason = playability["status"], playability.get("reason")
-    if status == "OK":
+    status, reason = playability.get("status"), playability.get("reason")
+    if status is None or status == "OK":
         return
     if status == "LOGIN_REQUIRED" and reason == BOT_CHECK:
         raise RequestBlocked(video_id)

@@ -30,6 +30,8 @@ class Response(NamedTuple):
     body: bytes
     #: The message of an HTTP error, or an empty text.
     error: str
+    #: Whether the transport used up its retries after a 429.
+    was_retried: bool = False
 
 
 class Transport(Protocol):
@@ -95,7 +97,8 @@ class NativeTransport:
         if self._session is not None:
             return self._session.request(video_id, url, data, until)
         json_body = None if data is None else json.dumps(data)
-        retries = 0 if data is not None else self._retries
+        retries_max = 0 if data is not None else self._retries
+        retries = retries_max
         while True:
             proxy = self._proxy
             try:
@@ -106,7 +109,7 @@ class NativeTransport:
                 error.args = (name_variables(str(error)),)
                 raise make_request_error(video_id, error, proxy is not None) from error
             if status != 429 or retries <= 0 or (wait or 0.0) > WAIT_MAX:
-                return Response(status, body, describe_status(status, url))
+                return Response(status, body, describe_status(status, url), 0 < retries_max and retries <= 0)
             # A rotating proxy uses another address for the retry.
             retries -= 1
             time.sleep(wait or 0.0)

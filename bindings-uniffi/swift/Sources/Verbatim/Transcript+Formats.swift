@@ -41,7 +41,7 @@ extension Transcript {
     /// Splits the transcript into chunks that last about `size` seconds; `overlap` is repeated at the beginning of the
     /// next one.
     public func chunks(size: TimeInterval, overlap: TimeInterval = 0) throws -> [Chunk] {
-        try chunksByTime(transcript: self, size: size, overlap: overlap)
+        try chunksByTime(transcript: self, size: size.clamped, overlap: overlap.clamped)
     }
 
     /// Splits the transcript into pages of at most `maxChars` characters: every segment is in one page.

@@ -59,7 +59,7 @@ extension Transcripts {
     ) -> AsyncStream<BatchResult> {
         AsyncStream { continuation in
             let task = Task {
-                let batch = Batch(maxWait: maxWait)
+                let batch = Batch(maxWait: maxWait?.clamped)
                 await withTaskGroup(of: BatchResult.self) { group in
                     var remaining = links.makeIterator()
                     func startNext() -> Bool {

@@ -1,5 +1,12 @@
 import Foundation
 
+extension TimeInterval {
+    /// The time from 0 to 1,000,000,000 seconds; 0 if it is not a number.
+    ///
+    /// The generated code ends the app for a time that is negative, infinite or not a number.
+    var clamped: TimeInterval { self > 0 ? Swift.min(self, 1_000_000_000) : 0 }
+}
+
 /// Runs a call of the library that ends when the task is cancelled.
 ///
 /// The generated functions do not observe the task, so each call gets a token that the task's cancellation cancels.
@@ -10,7 +17,7 @@ func cancellable<Result: Sendable>(
     let token = CancelToken()
     return try await withTaskCancellationHandler {
         do {
-            return try await call(CallOptions(timeout: timeout, cancel: token))
+            return try await call(CallOptions(timeout: timeout?.clamped, cancel: token))
         } catch let error as VerbatimError where error.kind == .cancelled && Task.isCancelled {
             throw CancellationError()
         }

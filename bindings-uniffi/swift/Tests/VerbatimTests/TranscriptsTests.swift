@@ -37,6 +37,27 @@ final class TranscriptsTests: XCTestCase {
         XCTAssertEqual(results, [link: true, "no link": false])
     }
 
+    func testTimesOutOfRangeEndCallsNotApp() async throws {
+        let slow = try transcriptsWithSupplier { _ in try await hang() }
+        let past: [TimeInterval] = [-1, -TimeInterval.infinity, TimeInterval.nan]
+        for timeout in past {
+            let late = await failure { _ = try await slow.transcript(of: link, timeout: timeout) }
+            XCTAssertEqual(late?.kind, .timedOut)
+        }
+        let transcripts = try await archiveWithTranscript()
+        let found = try await transcripts.transcript(of: link, timeout: TimeInterval.infinity)
+        for time in past {
+            let invalid = await failure { _ = try found.chunks(size: time) }
+            XCTAssertEqual(invalid?.kind, .invalidInput)
+        }
+        XCTAssertEqual(try found.chunks(size: TimeInterval.infinity).count, 1)
+        for maxWait in past + [TimeInterval.infinity] {
+            for await result in transcripts.transcripts(for: [link], maxWait: maxWait) {
+                XCTAssertNotNil(result.transcript)
+            }
+        }
+    }
+
     func testInvalidLinkFailsWithMessage() async throws {
         let transcripts = try await archiveWithTranscript()
         let none = await failure { _ = try await transcripts.transcript(of: "no link") }

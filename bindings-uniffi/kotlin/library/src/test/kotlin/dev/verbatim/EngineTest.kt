@@ -14,8 +14,12 @@ import kotlin.time.Duration.Companion.milliseconds
 import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.async
 import kotlinx.coroutines.awaitAll
+import kotlinx.coroutines.cancelAndJoin
+import kotlinx.coroutines.CompletableDeferred
+import kotlinx.coroutines.delay
 import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.flow.toList
+import kotlinx.coroutines.launch
 
 class EngineTest {
     @Test
@@ -118,6 +122,25 @@ class EngineTest {
         }
         Transcripts(TranscriptsOptions(storage = Storage.Folder("/dev/null/x"))).use {
             assertFailure(FailureKind.UNAVAILABLE) { it.get(LINK) }
+        }
+    }
+
+    @Test
+    fun `pause after end of flow leaves no file open`() = runTest {
+        val storage = temporaryFolder().toRealPath().toFile()
+        val started = CompletableDeferred<Unit>()
+        val slow = customSupplier("slow") { request ->
+            started.complete(Unit)
+            delay(20)
+            listOf(transcriptOf(request, "Hello."))
+        }
+        openTranscripts(storage, TranscriptsOptions(suppliers = listOf(slow))).useAndShutdown { transcripts ->
+            val flow = launch { transcripts.getAll(List(50) { "%011d".format(it) }).collect {} }
+            started.await()
+            flow.cancelAndJoin()
+            transcripts.pause()
+            val files = File("/proc/self/fd").listFiles().orEmpty().map { it.canonicalPath }
+            assertEquals(emptyList<String>(), files.filter { it.startsWith(storage.path) })
         }
     }
 
