@@ -120,12 +120,9 @@ async fn oversized_head_or_body_is_rejected() -> Result<()> {
 async fn error_response_of_deep_path_stays_small() -> Result<()> {
     let data = TempDir::new()?;
     let server = ServerFixture::start(&data, &[])?;
-    for (path, expect, is_page) in [
-        ("/a".repeat(16), 404, true),
-        ("/a".repeat(17), 404, false),
-        ("/a".repeat(15_000), 404, false),
-        ("/".repeat(60_000), 431, false),
-    ] {
+    for (path, expect, is_page) in
+        [("/a".repeat(16), 404, true), ("/a".repeat(17), 404, false), ("/a".repeat(15_000), 404, false)]
+    {
         let slashes = path.matches('/').count();
         let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nAccept: text/html\r\n\r\n");
         let response = send_raw(&server, request.as_bytes()).await?;

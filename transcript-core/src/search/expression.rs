@@ -313,7 +313,7 @@ mod tests {
         check("\"the cats\" inv*", "'the cats' inv*");
         check("", "");
         check("before:2024", "··all");
-        check("platform:tiktok channel:Sea", "··short_video channel 'sea'");
+        check("platform:tiktok channel:Sea", "··short·video channel 'sea'");
     }
 
     #[test]
