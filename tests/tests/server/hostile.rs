@@ -124,11 +124,11 @@ async fn error_response_of_deep_path_stays_small() -> Result<()> {
         [("/a".repeat(16), 404, true), ("/a".repeat(17), 404, false), ("/a".repeat(15_000), 404, false)]
     {
         let slashes = path.matches('/').count();
-        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nAccept: text/html\r\n\r\n");
-        let response = send_raw(&server, request.as_bytes()).await?;
-        assert_eq!(status(&response), expect, "{slashes} slashes");
-        assert_eq!(response.contains("<!DOCTYPE html>"), is_page, "{slashes} slashes");
-        assert!(response.len() < 64 * 1024, "{slashes} slashes: {} bytes", response.len());
+        let response = server.send(http::Method::GET, &path, &[("accept", "text/html")], "").await?;
+        assert_eq!(response.status, expect, "{slashes} slashes");
+        let text = response.text();
+        assert_eq!(text.contains("<!DOCTYPE html>"), is_page, "{slashes} slashes");
+        assert!(text.len() < 64 * 1024, "{slashes} slashes: {} bytes", text.len());
     }
     Ok(())
 }

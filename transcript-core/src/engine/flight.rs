@@ -1,8 +1,8 @@
 //! One flight, from its first waiter to the outcome of all.
 //!
 //! The flight task acquires the lease, lets one waiter after another try to pay, fetches, archives, ends the payment,
-//! and then notifies all waiters. A waiter whose hold is refused gets its own outcome, as do those in line with the
-//! same payment; the next waiter pays. Only what the suppliers returned is shared by all.
+//! and then notifies all waiters. A waiter whose hold is refused gets its own outcome, and those in line with the same
+//! payment get it at their turn; the next waiter pays. Only what the suppliers returned is shared by all.
 
 use std::{
     convert::Infallible,
@@ -155,6 +155,9 @@ impl FlightTask<'_> {
 
     /// Runs the flight for one waiter: acquires the lease, reads the archive again, holds, fetches.
     async fn run_waiter_turn(&self, waiter: &FlightWaiter) -> WaiterTurn {
+        if let Some(refusal) = &waiter.refusal {
+            return WaiterTurn::Next(refusal.clone());
+        }
         let owner = QueueOwner::for_payer(waiter.payer.as_deref());
         let platform = self.leader.key().0.platform();
         // Overload must cost neither the stores nor the ledger anything.

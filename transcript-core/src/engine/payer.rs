@@ -73,7 +73,7 @@ pub enum PaymentHold {
     Held(Box<dyn HeldPayment>),
     /// The payer cannot pay: its own outcome. The next waiter of the flight pays.
     ///
-    /// It is also the outcome of the waiters in line whose payment has the same name.
+    /// It is also the outcome, at their turn, of the waiters in line whose payment has the same name.
     Refused(NoTranscript),
 }
 

@@ -41,12 +41,14 @@ pub(super) struct FlightWaiter {
     payment: Option<String>,
     /// Its place among all waiters of the flight.
     number: u64,
+    /// The outcome at its turn, if a waiter with the same payment was refused.
+    pub(super) refusal: Option<FetchOutcome>,
 }
 
 impl FlightWaiter {
     pub(super) fn new(payer: Option<Arc<dyn Payer>>, reply: oneshot::Sender<FetchOutcome>) -> Self {
         let payment = payer.as_deref().and_then(Payer::payment_name);
-        Self { payer, reply, payment, number: 0 }
+        Self { payer, reply, payment, number: 0, refusal: None }
     }
 }
 
@@ -174,22 +176,19 @@ impl FlightLeader {
         self.queue_of(&mut self.flights.lock()).map_or(0, |queue| queue.joined)
     }
 
-    /// Sends an outcome to the first `joined` waiters as far as they have the payment of `refused`.
+    /// Sets the outcome of the first `joined` waiters as far as they have the payment of `refused`.
+    ///
+    /// They keep their places: if one before them pays, they get what it paid for.
     pub(super) fn refuse_like(&self, refused: &FlightWaiter, joined: u64, outcome: &FetchOutcome) {
-        let is_same = |waiter: &FlightWaiter| waiter.payment == refused.payment && waiter.number <= joined;
         if refused.payment.is_none() {
             return;
         }
-        let taken: VecDeque<_> = {
-            let mut queues = self.flights.lock();
-            let Some(queue) = self.queue_of(&mut queues) else { return };
-            let (taken, left) = std::mem::take(&mut queue.waiters).into_iter().partition(is_same);
-            queue.waiters = left;
-            taken
-        };
-        for waiter in taken {
-            // The receiver may be gone.
-            let _ = waiter.reply.send(outcome.clone());
+        let mut queues = self.flights.lock();
+        let Some(queue) = self.queue_of(&mut queues) else { return };
+        for waiter in &mut queue.waiters {
+            if waiter.payment == refused.payment && waiter.number <= joined {
+                waiter.refusal = Some(outcome.clone());
+            }
         }
     }
 

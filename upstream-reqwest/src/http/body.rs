@@ -69,40 +69,26 @@ pub(super) async fn read_counted(
 }
 
 /// A body that is read in steps, and decompressed while it arrives.
-pub(super) struct BodyBuffer {
-    content: BodyContent,
-    share: BodyShare,
-}
-
-enum BodyContent {
-    Plain(Vec<u8>),
-    Packed { decoder: Box<write::GzDecoder<Vec<u8>>>, received: usize },
-}
-
-impl BodyContent {
-    /// The content so far, at the end of what is read.
-    fn into_bytes(self) -> Vec<u8> {
-        match self {
-            Self::Plain(body) => body,
-            Self::Packed { mut decoder, .. } => std::mem::take(decoder.get_mut()),
-        }
-    }
+pub(super) enum BodyBuffer {
+    Plain(BodyContent),
+    Packed(Box<write::GzDecoder<BodyContent>>),
 }
 
 impl BodyBuffer {
     pub(super) fn new(is_packed: bool, budget: Option<&BodyBudget>) -> Self {
-        let content = match is_packed {
-            true => BodyContent::Packed { decoder: Box::new(write::GzDecoder::new(Vec::new())), received: 0 },
-            false => BodyContent::Plain(Vec::new()),
-        };
-        Self { content, share: BodyShare::new(budget) }
+        let share = BodyShare::new(budget);
+        let content = BodyContent { bytes: Vec::new(), received: 0, share, fault: None };
+        match is_packed {
+            true => Self::Packed(Box::new(write::GzDecoder::new(content))),
+            false => Self::Plain(content),
+        }
     }
 
     /// The content so far.
-    pub(super) fn bytes(&self) -> &Vec<u8> {
-        match &self.content {
-            BodyContent::Plain(body) => body,
-            BodyContent::Packed { decoder, .. } => decoder.get_ref(),
+    pub(super) fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Plain(content) => &content.bytes,
+            Self::Packed(decoder) => &decoder.get_ref().bytes,
         }
     }
 
@@ -120,44 +106,86 @@ impl BodyBuffer {
     /// Adds at most [`STEP_BYTES`] received bytes. The last bytes of their content may appear only after more input or
     /// the end.
     pub(super) fn add_step(&mut self, mut step: &[u8]) -> Result<(), HttpError> {
-        let received = match &mut self.content {
-            BodyContent::Plain(body) => {
-                body.extend_from_slice(step);
-                body.len()
+        let decoder = match self {
+            Self::Plain(content) => {
+                content.received += step.len();
+                return content.add(step);
             }
-            BodyContent::Packed { decoder, received } => {
-                *received += step.len();
-                while !step.is_empty() {
-                    match decoder.write(step) {
-                        // Data after the end of the gzip stream is ignored.
-                        Ok(0) => break,
-                        Ok(length) => step = step.get(length..).unwrap_or_default(),
-                        Err(_) => return Err(HttpError::CutOff),
-                    }
-                }
-                *received
-            }
+            Self::Packed(decoder) => decoder,
         };
-        let length = self.bytes().len();
-        self.share.cover(length, received)
+        decoder.get_mut().received += step.len();
+        while !step.is_empty() {
+            match decoder.write(step) {
+                // Data after the end of the gzip stream is ignored.
+                Ok(0) => break,
+                Ok(length) => step = step.get(length..).unwrap_or_default(),
+                Err(_) => return Err(decoder.get_mut().fault.take().unwrap_or(HttpError::CutOff)),
+            }
+        }
+        Ok(())
     }
 
     /// The content so far, at the end of what is read.
     pub(super) fn into_bytes(self) -> Vec<u8> {
-        self.content.into_bytes()
+        match self {
+            Self::Plain(content) => content.bytes,
+            Self::Packed(mut decoder) => std::mem::take(&mut decoder.get_mut().bytes),
+        }
     }
 
     /// The whole content, after the last byte arrived.
-    pub(super) fn finish(mut self, max: usize) -> Result<Bytes, HttpError> {
-        match &mut self.content {
+    pub(super) fn finish(self, max: usize) -> Result<Bytes, HttpError> {
+        let content = match self {
+            Self::Plain(content) => content,
             // An empty body is empty whatever its headers say.
-            BodyContent::Plain(_) | BodyContent::Packed { received: 0, .. } => {}
-            BodyContent::Packed { decoder, .. } => decoder.try_finish().map_err(|_| HttpError::CutOff)?,
-        }
-        match self.bytes().len() > max {
+            Self::Packed(decoder) if decoder.get_ref().received == 0 => return Ok(Bytes::new()),
+            Self::Packed(mut decoder) => {
+                if decoder.try_finish().is_err() {
+                    return Err(decoder.get_mut().fault.take().unwrap_or(HttpError::CutOff));
+                }
+                decoder.finish().map_err(|_| HttpError::CutOff)?
+            }
+        };
+        match content.bytes.len() > max {
             true => Err(HttpError::TooLarge),
-            false => Ok(self.share.attach(self.content.into_bytes())),
+            false => Ok(content.share.attach(content.bytes)),
         }
+    }
+}
+
+/// The content of a body, in memory that is counted.
+pub(super) struct BodyContent {
+    bytes: Vec<u8>,
+    /// Length as sent.
+    received: usize,
+    share: BodyShare,
+    /// Why the last bytes were not added.
+    fault: Option<HttpError>,
+}
+
+impl BodyContent {
+    fn add(&mut self, more: &[u8]) -> Result<(), HttpError> {
+        let length = self.bytes.len() + more.len();
+        if let Some(covered) = self.share.cover(length, self.received)? {
+            // Exactly what is counted: a vector that grows on demand doubles.
+            self.bytes.reserve_exact(covered - self.bytes.len());
+        }
+        self.bytes.extend_from_slice(more);
+        Ok(())
+    }
+}
+
+impl std::io::Write for BodyContent {
+    fn write(&mut self, more: &[u8]) -> std::io::Result<usize> {
+        self.add(more).map_err(|fault| {
+            self.fault = Some(fault);
+            std::io::Error::other("the content is not read on")
+        })?;
+        Ok(more.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
     }
 }
 
@@ -343,6 +371,9 @@ mod tests {
             assert!(super::inflate(&packed, max, Some(&budget)) == expect, "{total} units, at once");
             assert_eq!(first.len(), body.len());
         }
+        // The last part of the content leaves the decoder at the end.
+        let (content, _) = body.as_bytes().split_at(UNCOUNTED_BYTES + 1_000);
+        assert_eq!(read(true, &gzipped(content), &BodyBudget::new(0)), Err(HttpError::Busy));
         // A bomb ends before it takes any.
         let bomb = gzipped(&vec![0; 32 << 20]);
         assert_eq!(read(true, &bomb, &BodyBudget::new(0)), Err(HttpError::TooLarge));

@@ -11,7 +11,7 @@ use super::HttpError;
 pub(super) const UNCOUNTED_BYTES: usize = 2 << 20;
 /// Bytes of one unit.
 const UNIT_BYTES: usize = 1 << 20;
-/// Units of a transport. The longest captions, of 24 hours, take 21; the largest response that is read takes 30.
+/// Units of a transport. The longest captions, of 24 hours, take 25; the largest response that is read takes 31.
 const UNITS: usize = 128;
 /// How often content above [`UNCOUNTED_BYTES`] may exceed what was received. Captions reach 20, and a bomb 1,000.
 const EXPANSION_MAX: usize = 200;
@@ -40,7 +40,7 @@ impl BodyBudget {
 pub(super) struct BodyShare {
     budget: Option<Arc<Semaphore>>,
     permit: Option<OwnedSemaphorePermit>,
-    /// Length of the content up to which the part suffices.
+    /// Length of the content for which the part suffices.
     covered: usize,
 }
 
@@ -53,15 +53,18 @@ impl BodyShare {
 
     /// Extends the part to content of this length, from this many received bytes.
     ///
+    /// Returns the new length for which it suffices, if it was extended: by a unit, or by a quarter, so that content is
+    /// moved a few times only.
+    ///
     /// # Errors
     /// [`HttpError::Busy`] if other bodies take the rest of the budget; [`HttpError::TooLarge`] for data that expands
     /// as no response of a platform does.
-    pub(super) fn cover(&mut self, length: usize, received: usize) -> Result<(), HttpError> {
-        let Some(budget) = self.budget.as_ref().filter(|_| length > self.covered) else { return Ok(()) };
+    pub(super) fn cover(&mut self, length: usize, received: usize) -> Result<Option<usize>, HttpError> {
+        let Some(budget) = self.budget.as_ref().filter(|_| length > self.covered) else { return Ok(None) };
         if length / EXPANSION_MAX > received {
             return Err(HttpError::TooLarge);
         }
-        let units = (length - self.covered).div_ceil(UNIT_BYTES);
+        let units = (length - self.covered).div_ceil(UNIT_BYTES).max(self.covered / 4 / UNIT_BYTES);
         let count = u32::try_from(units).map_err(|_| HttpError::TooLarge)?;
         let more = Arc::clone(budget).try_acquire_many_owned(count).map_err(|_| HttpError::Busy)?;
         match &mut self.permit {
@@ -69,7 +72,7 @@ impl BodyShare {
             none => *none = Some(more),
         }
         self.covered += units * UNIT_BYTES;
-        Ok(())
+        Ok(Some(self.covered))
     }
 
     /// The content as bytes that hold the part until the last of them is dropped.
@@ -99,23 +102,31 @@ mod tests {
 
     /// Extends a share to content that did not expand.
     fn cover(share: &mut BodyShare, length: usize) -> Result<(), HttpError> {
-        share.cover(length, length)
+        share.cover(length, length).map(|covered| {
+            assert!(covered.is_none_or(|covered| covered >= length));
+        })
     }
 
     #[test]
     fn share_takes_units_until_content_is_dropped() {
         let budget = BodyBudget::default();
         let mut share = BodyShare::new(Some(&budget));
-        for (beyond, units) in
-            [(0, 0), (1, 1), (UNIT_BYTES, 1), (UNIT_BYTES + 1, 2), (4 * UNIT_BYTES, 4), (1, 4)]
-        {
+        for (beyond, units) in [
+            (0, 0),
+            (1, 1),
+            (UNIT_BYTES, 1),
+            (UNIT_BYTES + 1, 2),
+            (4 * UNIT_BYTES, 4),
+            (1, 4),
+            (6 * UNIT_BYTES, 6),
+        ] {
             assert_eq!(cover(&mut share, UNCOUNTED_BYTES + beyond), Ok(()));
             assert_eq!(budget.0.available_permits(), UNITS - units, "{beyond} bytes");
         }
         let content = share.attach(b"content".to_vec());
         let part = content.slice(3..);
         drop(content);
-        assert_eq!((&part[..], budget.0.available_permits()), (&b"tent"[..], UNITS - 4));
+        assert_eq!((&part[..], budget.0.available_permits()), (&b"tent"[..], UNITS - 6));
         drop(part);
         assert_eq!(budget.0.available_permits(), UNITS);
     }
@@ -136,12 +147,13 @@ mod tests {
     fn share_of_expanding_data_is_too_large() {
         let budget = BodyBudget::default();
         let length = UNCOUNTED_BYTES + UNIT_BYTES;
-        for (received, expect) in
-            [(length / EXPANSION_MAX, Ok(())), (length / EXPANSION_MAX - 1, Err(HttpError::TooLarge))]
-        {
+        for (received, expect) in [
+            (length / EXPANSION_MAX, Ok(Some(length))),
+            (length / EXPANSION_MAX - 1, Err(HttpError::TooLarge)),
+        ] {
             assert_eq!(BodyShare::new(Some(&budget)).cover(length, received), expect, "{received}");
         }
-        assert_eq!(BodyShare::new(Some(&budget)).cover(UNCOUNTED_BYTES, 1), Ok(()));
-        assert_eq!(BodyShare::new(None).cover(length, 1), Ok(()));
+        assert_eq!(BodyShare::new(Some(&budget)).cover(UNCOUNTED_BYTES, 1), Ok(None));
+        assert_eq!(BodyShare::new(None).cover(length, 1), Ok(None));
     }
 }

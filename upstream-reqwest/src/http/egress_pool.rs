@@ -88,10 +88,12 @@ impl EgressPool {
 
     /// Selects the next route for this platform and returns its index.
     ///
+    /// The `avoided` ones come after the free ones.
+    ///
     /// # Errors
     /// The time until a route is available, when the platform is paused on all of them.
-    pub(super) fn select(&self, platform: &'static str) -> Result<usize, Duration> {
-        self.rotation().select(platform, Instant::now())
+    pub(super) fn select(&self, platform: &'static str, avoided: &[usize]) -> Result<usize, Duration> {
+        self.rotation().select(platform, avoided, Instant::now())
     }
 
     /// The route at an index from [`EgressPool::select`].
@@ -99,8 +101,8 @@ impl EgressPool {
         self.routes.get(index)
     }
 
-    /// Whether a route other than `except` is not cooling down.
-    pub(super) fn has_available(&self, except: usize) -> bool {
+    /// Whether a route that is not in `except` is not cooling down.
+    pub(super) fn has_available(&self, except: &[usize]) -> bool {
         self.rotation().has_available(except, Instant::now())
     }
 
@@ -266,17 +268,18 @@ impl EgressRotation {
         Self { next: 0, cooldowns: vec![None; count], pauses: BTreeMap::new(), blocks: BTreeMap::new() }
     }
 
-    /// The next route that is not cooling down.
+    /// The next route that is neither avoided nor cooling down.
     ///
-    /// If all are, the one whose cooldown ends first among those on which the platform is not paused. If there is
+    /// If there is none, the one whose cooldown ends first among those on which the platform is not paused. If there is
     /// none, the time until there is one.
-    fn select(&mut self, platform: &'static str, now: Instant) -> Result<usize, Duration> {
+    fn select(&mut self, platform: &'static str, avoided: &[usize], now: Instant) -> Result<usize, Duration> {
         self.pauses.retain(|_, ends_at| *ends_at > now);
         self.blocks.retain(|_, block| block.ends_at + block.max > now);
         let count = self.cooldowns.len().max(1);
         let order = (0..count).map(|step| (self.next + step) % count);
         let unpaused = order.filter(|&index| self.paused_until(index, platform, now).is_none());
-        let available = unpaused.clone().find(|&index| !self.is_cooling_down(index, now));
+        let is_free = |index: &usize| !avoided.contains(index) && !self.is_cooling_down(*index, now);
+        let available = unpaused.clone().find(is_free);
         let index =
             available.or_else(|| unpaused.min_by_key(|&index| self.cooldowns.get(index).copied().flatten()));
         let Some(index) = index else {
@@ -290,8 +293,8 @@ impl EgressRotation {
         Ok(index)
     }
 
-    fn has_available(&self, except: usize, now: Instant) -> bool {
-        (0..self.cooldowns.len()).any(|index| index != except && !self.is_cooling_down(index, now))
+    fn has_available(&self, except: &[usize], now: Instant) -> bool {
+        (0..self.cooldowns.len()).any(|index| !except.contains(&index) && !self.is_cooling_down(index, now))
     }
 
     fn cool_down(&mut self, index: usize, ends_at: Instant) {
@@ -364,7 +367,7 @@ mod tests {
     fn rotation_selects_routes_in_order() {
         let now = Instant::now();
         let mut rotation = EgressRotation::new(3);
-        let selected: Vec<_> = (0..5).map(|_| rotation.select(PLATFORM_HOST, now).unwrap()).collect();
+        let selected: Vec<_> = (0..5).map(|_| rotation.select(PLATFORM_HOST, &[], now).unwrap()).collect();
         assert_eq!(selected, [0, 1, 2, 0, 1]);
     }
 
@@ -373,11 +376,11 @@ mod tests {
         let (now, secs) = (Instant::now(), Duration::from_secs);
         let mut rotation = EgressRotation::new(3);
         rotation.cool_down(0, now + secs(30));
-        let select = |rotation: &mut EgressRotation, at| rotation.select(PLATFORM_HOST, at).unwrap();
+        let select = |rotation: &mut EgressRotation, at| rotation.select(PLATFORM_HOST, &[], at).unwrap();
         assert_eq!([(); 3].map(|()| select(&mut rotation, now)), [1, 2, 1]);
-        assert!(rotation.has_available(1, now));
+        assert!(rotation.has_available(&[1], now));
         rotation.cool_down(2, now + secs(10));
-        assert!(!rotation.has_available(1, now));
+        assert!(!rotation.has_available(&[1], now));
         rotation.cool_down(1, now + secs(20));
         assert_eq!([(); 2].map(|()| select(&mut rotation, now)), [2, 2]);
         assert_eq!(select(&mut rotation, now + secs(20)), 1, "its cooldown is over");
@@ -387,25 +390,38 @@ mod tests {
     }
 
     #[test]
+    fn rotation_avoided_route_is_selected_last() {
+        let now = Instant::now();
+        let mut rotation = EgressRotation::new(3);
+        let mut select = |avoided: &[usize]| rotation.select(PLATFORM_HOST, avoided, now).unwrap();
+        assert_eq!([select(&[0]), select(&[2, 1]), select(&[0, 1])], [1, 0, 2]);
+        assert_eq!([select(&[0, 1, 2]), select(&[])], [0, 1]);
+    }
+
+    #[test]
     fn rotation_platform_paused_on_all_routes_returns_time() {
         let (now, secs) = (Instant::now(), Duration::from_secs);
         let mut sole = EgressRotation::new(1);
         sole.pause(0, PLATFORM_HOST, now + secs(60));
         sole.pause(0, PLATFORM_HOST, now + secs(5));
-        assert_eq!(sole.select(PLATFORM_HOST, now + secs(10)), Err(secs(50)), "a shorter pause is ignored");
-        assert_eq!(sole.select("t.co", now), Ok(0), "another platform is not paused");
-        assert_eq!(sole.select(PLATFORM_HOST, now + secs(60)), Ok(0));
+        assert_eq!(
+            sole.select(PLATFORM_HOST, &[], now + secs(10)),
+            Err(secs(50)),
+            "a shorter pause is ignored"
+        );
+        assert_eq!(sole.select("t.co", &[], now), Ok(0), "another platform is not paused");
+        assert_eq!(sole.select(PLATFORM_HOST, &[], now + secs(60)), Ok(0));
 
         let mut rotation = EgressRotation::new(2);
         rotation.pause(0, PLATFORM_HOST, now + secs(60));
         rotation.cool_down(1, now + secs(300));
         assert_eq!(
-            [rotation.select(PLATFORM_HOST, now), rotation.select(PLATFORM_HOST, now)],
+            [rotation.select(PLATFORM_HOST, &[], now), rotation.select(PLATFORM_HOST, &[], now)],
             [Ok(1), Ok(1)],
             "a cooling route is used last"
         );
         rotation.pause(1, PLATFORM_HOST, now + secs(30));
-        assert_eq!(rotation.select(PLATFORM_HOST, now), Err(secs(30)));
+        assert_eq!(rotation.select(PLATFORM_HOST, &[], now), Err(secs(30)));
     }
 
     #[test]
@@ -415,27 +431,27 @@ mod tests {
         let max = secs(60);
         assert_eq!(sole.block(0, PLATFORM_HOST, max, now), Some(millis(800)));
         assert_eq!(sole.block(0, PLATFORM_HOST, max, now), None, "requests sent together count once");
-        assert_eq!(sole.select(PLATFORM_HOST, now), Err(millis(800)));
-        assert_eq!(sole.select("t.co", now), Ok(0), "another platform is not paused");
+        assert_eq!(sole.select(PLATFORM_HOST, &[], now), Err(millis(800)));
+        assert_eq!(sole.select("t.co", &[], now), Ok(0), "another platform is not paused");
         let (mut at, mut trial) = (now + millis(800), millis(800));
         for expect in [1_600, 3_200, 6_400, 12_800, 25_600, 51_200, 60_000, 60_000].map(millis) {
-            assert_eq!(sole.select(PLATFORM_HOST, at), Ok(0));
-            assert_eq!(sole.select(PLATFORM_HOST, at), Err(trial), "one trial at a time");
+            assert_eq!(sole.select(PLATFORM_HOST, &[], at), Ok(0));
+            assert_eq!(sole.select(PLATFORM_HOST, &[], at), Err(trial), "one trial at a time");
             assert_eq!(sole.block(0, PLATFORM_HOST, max, at), Some(expect));
-            assert_eq!(sole.select(PLATFORM_HOST, at), Err(expect));
+            assert_eq!(sole.select(PLATFORM_HOST, &[], at), Err(expect));
             (at, trial) = (at + expect, secs(1));
         }
-        assert_eq!(sole.select(PLATFORM_HOST, at), Ok(0));
-        assert_eq!(sole.select(PLATFORM_HOST, at + secs(1)), Ok(0), "a trial without a result");
+        assert_eq!(sole.select(PLATFORM_HOST, &[], at), Ok(0));
+        assert_eq!(sole.select(PLATFORM_HOST, &[], at + secs(1)), Ok(0), "a trial without a result");
         sole.blocks.remove(&(0, PLATFORM_HOST));
-        assert_eq!([(); 2].map(|()| sole.select(PLATFORM_HOST, at)), [Ok(0), Ok(0)]);
+        assert_eq!([(); 2].map(|()| sole.select(PLATFORM_HOST, &[], at)), [Ok(0), Ok(0)]);
         assert_eq!(sole.block(0, PLATFORM_HOST, max, at), Some(millis(800)), "from the start again");
         let quiet = at + secs(62);
-        assert_eq!([(); 2].map(|()| sole.select(PLATFORM_HOST, quiet)), [Ok(0), Ok(0)], "forgotten");
+        assert_eq!([(); 2].map(|()| sole.select(PLATFORM_HOST, &[], quiet)), [Ok(0), Ok(0)], "forgotten");
 
         let mut rotation = EgressRotation::new(2);
         rotation.block(0, PLATFORM_HOST, max, now);
-        assert_eq!([(); 2].map(|()| rotation.select(PLATFORM_HOST, now)), [Ok(1), Ok(1)]);
+        assert_eq!([(); 2].map(|()| rotation.select(PLATFORM_HOST, &[], now)), [Ok(1), Ok(1)]);
         assert_eq!(rotation.remaining_pause(PLATFORM_HOST, now), None);
     }
 

@@ -25,6 +25,8 @@ pub(crate) struct EgressSession {
     http: Arc<HttpTransport>,
     /// Index of the route; `None` until the next request selects one.
     route: Option<usize>,
+    /// Routes that others replace if possible, since they may be blocked.
+    avoided: Vec<usize>,
     /// How many requests may still be sent.
     left: u32,
     /// Whether any request was sent.
@@ -33,7 +35,7 @@ pub(crate) struct EgressSession {
 
 impl EgressSession {
     pub(super) fn new(http: Arc<HttpTransport>) -> Self {
-        Self { http, route: None, left: u32::MAX, attempted: false }
+        Self { http, route: None, avoided: Vec::new(), left: u32::MAX, attempted: false }
     }
 
     /// Limits the session to this many requests, retries included.
@@ -100,7 +102,7 @@ impl EgressSession {
                 Err(fault) => fault,
             };
             self.route = None;
-            let has_others = self.http.pool.has_available(index);
+            let has_others = self.http.pool.has_available(&[index]);
             let can_retry = attempt < retries && self.left > 0 && fault.is_transient();
             let pause = pause(&fault, request, attempt, has_others).filter(|_| can_retry);
             let Some(pause) = pause.filter(|&pause| Instant::now() + pause < deadline) else {
@@ -135,7 +137,23 @@ impl EgressSession {
         self.route = None;
         let Some(index) = route else { return false };
         self.http.pool.cool_down(index, None);
-        self.http.pool.has_available(index)
+        self.http.pool.has_available(&[index])
+    }
+
+    /// Leaves the present route, which may be blocked, without a cooldown: the video may be the cause.
+    ///
+    /// The next request selects another route. Returns whether one is available.
+    pub(crate) fn avoid_route(&mut self) -> bool {
+        let Some(index) = self.route.take() else { return false };
+        self.avoided.push(index);
+        self.http.pool.has_available(&self.avoided)
+    }
+
+    /// Cools down the avoided routes: another one returned what was requested, so they are blocked.
+    pub(crate) fn cool_down_avoided(&self) {
+        for &index in self.avoided.iter().filter(|&&index| Some(index) != self.route) {
+            self.http.pool.cool_down(index, None);
+        }
     }
 
     /// Pauses a platform, named by the first of its hosts, that blocks a route; at most for `max`.
@@ -166,7 +184,7 @@ impl EgressSession {
         let index = match self.route {
             Some(index) => index,
             None => {
-                let index = self.http.pool.select(request.platform());
+                let index = self.http.pool.select(request.platform(), &self.avoided);
                 index.map_err(|left| HttpError::CoolingDown { left, attempted: self.attempted })?
             }
         };

@@ -29,7 +29,7 @@ impl HttpTransport {
     /// # Errors
     /// [`HttpError::CoolingDown`] while the platform is paused on every route.
     pub(crate) fn egress(&self, platform: &'static str) -> Result<ProgramEgress, HttpError> {
-        let index = self.pool.select(platform);
+        let index = self.pool.select(platform, &[]);
         let index = index.map_err(|left| HttpError::CoolingDown { left, attempted: false })?;
         let variables = self.options.proxy_variables.as_ref().filter(|_| self.options.proxies.is_empty());
         let proxy = self.options.proxies.get(index).or(variables.map(|variables| &variables.https_proxy));
@@ -41,7 +41,7 @@ impl HttpTransport {
     /// Cools a route down after a platform blocked it. Returns whether another route is available.
     pub(crate) fn cool_down_egress(&self, egress: &ProgramEgress) -> bool {
         self.pool.cool_down(egress.index, None);
-        self.pool.has_available(egress.index)
+        self.pool.has_available(&[egress.index])
     }
 
     /// Pauses a platform that blocks a route; at most for `max`.
