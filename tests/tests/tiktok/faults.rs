@@ -131,6 +131,24 @@ async fn tiktok_blocked_proxy_is_replaced_by_next() -> Result<()> {
     Ok(())
 }
 
+/// Anyone can make up links of such posts.
+#[tokio::test]
+async fn tiktok_withheld_post_cools_down_no_proxy() -> Result<()> {
+    let withheld = || {
+        Ok::<_, anyhow::Error>(script(vec![read_recording(PLATFORM, "pages/status-withheld.html")?], vec![]))
+    };
+    let authority = Arc::new(TestAuthority::new()?);
+    let one = ReplayProxy::start_signed_by(withheld()?, Arc::clone(&authority))?;
+    let other = ReplayProxy::start_signed_by(withheld()?, authority)?;
+    let options = HttpOptions { retries: 2, ..options(&[&one, &other], other.ca_file()) };
+    let supplier = make(Arc::new(HttpTransport::new(options)?));
+    for requests in 1..=2 {
+        check_failure(&fetch(&supplier, VIDEO, None).await?, "platform_fault")?;
+        assert_eq!([one.requests().len(), other.requests().len()], [requests; 2]);
+    }
+    Ok(())
+}
+
 #[tokio::test]
 async fn tiktok_page_without_post_is_requested_again() -> Result<()> {
     let shell = || read_recording(PLATFORM, "pages/shell.html");

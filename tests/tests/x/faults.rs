@@ -6,7 +6,7 @@ use anyhow::Result;
 use upstream_reqwest::{HttpOptions, HttpTransport};
 use verbatim_tests::replay::{ReplayProxy, ReplayResponse, TestAuthority, Tunnel};
 
-use super::{GUEST_TOKEN, POST, VIDEO, XFixture, file, make, replay_script};
+use super::{GUEST_TOKEN, POST, VIDEO, WORDS, XFixture, file, make, replay_script};
 use crate::social::supplier_calls::{
     behind, check_failure, check_timeout, fetch, fetch_within, options, reason,
 };
@@ -66,6 +66,32 @@ async fn x_lasting_faults_carry_reason() -> Result<()> {
         let (outcome, _) = replay_script(only_syndication(fault)?).await?;
         check_failure(&outcome, "platform_fault")?;
     }
+    Ok(())
+}
+
+/// The other parts alone would be archived as the whole.
+#[tokio::test]
+async fn x_unreadable_part_of_captions_is_an_error() -> Result<()> {
+    let part = format!("#EXTINF:9,\n{WORDS}\n");
+    let list = format!("#EXTM3U\n{}#EXT-X-ENDLIST\n", part.repeat(3));
+    let fixture = |captions| {
+        let subtitle_list = vec![ReplayResponse::text(list.clone())];
+        Ok::<_, anyhow::Error>(XFixture { subtitle_list, captions, ..XFixture::good()? })
+    };
+    for bad in ["", "<!DOCTYPE html><title>Error</title>", "{\"errors\":[]}", "Slack water"] {
+        let bad = ReplayResponse::text(bad);
+        for captions in [
+            vec![bad.clone(), file("files/a.vtt")?],
+            vec![file("files/a.vtt")?, bad.clone(), file("files/a.vtt")?],
+            vec![file("files/a.vtt")?, bad.clone()],
+        ] {
+            check_failure(&replay_script(fixture(captions)?).await?.0, "unreadable")?;
+        }
+    }
+    let silent = ReplayResponse::text("\u{FEFF}WEBVTT\n\n");
+    let (outcome, proxy) = replay_script(fixture(vec![file("files/a.vtt")?, silent])?).await?;
+    assert_eq!(outcome?.transcripts[0].segments.len(), 3, "a part without speech");
+    assert_eq!(proxy.count(|request| request.path == WORDS), 3);
     Ok(())
 }
 

@@ -40,9 +40,11 @@ pub(super) fn parse(text: &str) -> Result<CueCollector, CaptionError> {
     };
     let mut cues = CueCollector::default();
     for Utterance { text, start_time, end_time } in utterances.0 {
-        // Text without a time could belong anywhere.
-        if let (Some(text), Some(start)) = (text.0, start_time.0) {
-            cues.add_between(text.into_owned(), start, end_time.0.unwrap_or(start))?;
+        let Some(text) = text.0 else { continue };
+        match start_time.0 {
+            Some(start) => cues.add_between(text.into_owned(), start, end_time.0.unwrap_or(start))?,
+            // Text without a time could belong anywhere.
+            None => cues.count_left_out(&text),
         }
     }
     Ok(cues)
@@ -81,6 +83,14 @@ mod tests {
     fn utterances_unreadable_body_returns_error_kind() {
         let kind = |body: &str| parse_as(CaptionFormat::Utterances, body.as_bytes()).unwrap_err().kind();
         assert_eq!(kind("{\"utterances\":[]}"), CaptionErrorKind::NoCues);
+        assert_eq!(
+            kind("{\"utterances\":[{\"text\":\" \",\"start_time\":\"x\"}]}"),
+            CaptionErrorKind::NoCues
+        );
+        assert_eq!(
+            kind("{\"utterances\":[{\"text\":\"hi\",\"start_time\":\"0:01\"},{\"text\":\"hi\"}]}"),
+            CaptionErrorKind::Malformed
+        );
         assert_eq!(kind("{\"utterances\":null}"), CaptionErrorKind::NotCaptions);
         assert_eq!(kind("[]"), CaptionErrorKind::NotCaptions);
         assert_eq!(kind("{\"utterances\":[{\"text\":\"cut"), CaptionErrorKind::Malformed);

@@ -129,6 +129,11 @@ impl SocialFailure {
         )
     }
 
+    /// Whether the post may be the cause as well as the egress address.
+    pub(crate) fn may_be_the_post(&self) -> bool {
+        matches!(self.cause(), Self::Withheld(_))
+    }
+
     /// How long to pause the platform on the route of this failure.
     ///
     /// Only failures about the address count: one video must not pause the platform for all.

@@ -148,6 +148,7 @@ impl<'a> PlatformSession<'a> {
     /// Notes that the platform returned what was requested.
     pub(crate) fn finish<T>(&self, result: T) -> Result<T, SupplyError> {
         self.egress.resume_platform(self.platform);
+        self.egress.cool_down_avoided();
         Ok(result)
     }
 
@@ -174,13 +175,19 @@ impl<'a> PlatformSession<'a> {
         true
     }
 
-    /// Cools down the route of a failure; returns whether another one may be tried.
+    /// Leaves the route of a failure; returns whether another one may be tried.
+    ///
+    /// The route is cooled down, for all platforms. If the post may be the cause, it is only once another route has
+    /// returned the post: links of such posts must not stop the proxies.
     fn change_route(&mut self, failure: &SocialFailure) -> bool {
         let route = self.egress.route();
         if let Some(time) = failure.platform_pause() {
             self.egress.block_platform(route, self.platform, time);
         }
-        let has_others = self.egress.cool_down(route);
+        let has_others = match failure.may_be_the_post() {
+            true => self.egress.avoid_route(),
+            false => self.egress.cool_down(route),
+        };
         let can_retry = has_others && self.retries > 0 && Instant::now() < self.deadline;
         if can_retry {
             self.retries -= 1;

@@ -2,6 +2,7 @@
 
 use http::StatusCode;
 use transcript_core::{
+    captions::{self, CaptionFormat},
     supplier::{SupplyOutput, SupplyRequest},
     transcript::Segment,
 };
@@ -212,10 +213,16 @@ impl TrackFetcher for XFetch {
             track.addresses.first().and_then(|address| Url::parse(address).ok()).ok_or_else(none)?;
         let list = into_text(file(session, address.clone()).await?);
         let mut whole = Vec::new();
-        for part in playlist::parts(&list)? {
+        let parts = playlist::parts(&list)?;
+        let is_split = parts.len() > 1;
+        for part in parts {
             let url = address.join(part).map_err(|_| none())?;
             let body = file(session, url).await?.body;
-            if whole.len() + body.len() > transcript_core::captions::BODY_BYTES_MAX {
+            // In the joined text an empty body or a page would be a gap that no reader notices.
+            if is_split && captions::sniff(&body) != Some(CaptionFormat::WebVtt) {
+                return Err(SocialFailure::UnreadableCaptions("a part of them is not WebVTT".to_owned()));
+            }
+            if whole.len() + body.len() > captions::BODY_BYTES_MAX {
                 return Err(SocialFailure::UnreadableCaptions("they are too long".to_owned()));
             }
             // Each part has its own header, and its first cue may repeat the last one of the previous part.

@@ -54,21 +54,37 @@ fn no_playlist() -> SocialFailure {
     SocialFailure::UnreadableCaptions("their playlist is invalid".to_owned())
 }
 
-/// The language of a rendition; sometimes X omits it and includes it in the file name.
+/// The language of a rendition; sometimes X omits it and includes it in the name.
+///
+/// There it is the last part before the extension of a file, else the first word. Other words of two letters, as in
+/// "Me at the zoo.srt", are no languages.
 fn language(code: &str, name: &str) -> LanguageTag {
     if let Ok(tag) = LanguageTag::parse(code) {
         return tag;
     }
-    let words = name.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
-    let codes = words.filter(|word| matches!(word.split('-').next().map(str::len), Some(2)));
-    codes.filter_map(|word| LanguageTag::parse(word).ok()).next().unwrap_or_else(LanguageTag::unknown)
+    let word = match file_stem(name) {
+        Some(stem) => stem.rsplit('.').find(|part| !part.contains("auto")),
+        None => name.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').next(),
+    };
+    // As `en`, `pt-BR` or `en_US`.
+    let is_code = |word: &&str| match word.as_bytes().get(2) {
+        None | Some(b'-') => true,
+        Some(b'_') => word.len() == 5,
+        Some(_) => false,
+    };
+    word.filter(is_code).and_then(|word| LanguageTag::parse(word).ok()).unwrap_or_else(LanguageTag::unknown)
+}
+
+/// The name of an uploaded file without its extension; `None` for another name.
+fn file_stem(name: &str) -> Option<&str> {
+    let (stem, extension) = name.rsplit_once('.')?;
+    ["srt", "vtt"].iter().any(|known| extension.eq_ignore_ascii_case(known)).then_some(stem)
 }
 
 /// The origin of a track: X's own captions are generated, uploaded files are written by a person.
 fn kind(name: &str) -> TrackKind {
-    let name = name.to_ascii_lowercase();
-    let is_file = [".srt", ".vtt"].iter().any(|end| name.ends_with(end));
-    if is_file && !name.contains("auto") { TrackKind::Human } else { TrackKind::Generated }
+    let is_auto = name.to_ascii_lowercase().contains("auto");
+    if file_stem(name).is_some() && !is_auto { TrackKind::Human } else { TrackKind::Generated }
 }
 
 /// Marks the language of generated captions as the original, if there is only one.
@@ -147,6 +163,10 @@ mod tests {
         check(&line("en (auto-generated)"), &[("en", "generated", true, "u")]);
         check(&line("captions.en.srt"), &[("en", "human", false, "u")]);
         check(&line("captions.pt-BR.vtt"), &[("pt-BR", "human", false, "u")]);
+        check(&line("captions.en_US.SRT"), &[("en-US", "human", false, "u")]);
+        check(&line("My trip.en.srt"), &[("en", "human", false, "u")]);
+        check(&line("Me at the zoo.srt"), &[("und", "human", false, "u")]);
+        check(&line("Subtitles of my trip"), &[("und", "generated", true, "u")]);
         check(&line("Subtitles"), &[("und", "generated", true, "u")]);
         check(&line(""), &[("und", "generated", true, "u")]);
     }

@@ -166,9 +166,11 @@ impl YouTubeFailure {
             return fault.supply_error(Platform::YouTube);
         }
         let error = SupplyError::new(self.reason(), self.message());
-        // A single video may fail with an unknown reason, or have audio in other formats only.
-        let perhaps_the_video = matches!(self, Self::Other(_) | Self::NoPlainSound);
-        if perhaps_the_video { error.ambiguous() } else { error }
+        // A single video may fail with an unknown reason, or have audio in other formats only. While translations are
+        // throttled, all other requests succeed.
+        let is_ambiguous =
+            matches!(self, Self::Other(_) | Self::NoPlainSound | Self::TranslationsThrottled(_));
+        if is_ambiguous { error.ambiguous() } else { error }
     }
 
     fn reason(&self) -> SupplyReason {
@@ -373,6 +375,18 @@ mod tests {
             YouTubeFailure::Transport(HttpError::Status(500, None)),
         ] {
             assert!(!failure.is_conclusive(), "{failure:?}");
+        }
+    }
+
+    #[test]
+    fn failure_of_translation_does_not_count_against_supplier() {
+        for (failure, expect) in [
+            (YouTubeFailure::TranslationsThrottled(Some(Duration::from_secs(3_600))), false),
+            (YouTubeFailure::TranslationsThrottled(None), false),
+            (YouTubeFailure::Transport(HttpError::Throttled(None)), true),
+            (YouTubeFailure::SessionLimit, true),
+        ] {
+            assert_eq!(failure.error().counts_against_supplier(), expect, "{failure:?}");
         }
     }
 

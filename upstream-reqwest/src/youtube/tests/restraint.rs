@@ -129,6 +129,7 @@ async fn supply_throttled_translation_does_not_pause_youtube() {
     let error = supply_by(Arc::clone(&http), request("translation:ja"), true).await.unwrap_err();
     assert_eq!(*error.reason(), SupplyReason::Throttled(Some(Duration::from_secs(1))));
     assert!(error.message().contains("translates"), "{error}");
+    assert!(!error.counts_against_supplier(), "it must not open the circuit breaker");
     assert_eq!(platform.requests().len(), 2, "not retried");
     assert_eq!(texts(&supply_by(http, request("default"), true).await.unwrap()), ["the wheel"]);
 }
