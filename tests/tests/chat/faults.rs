@@ -1,12 +1,16 @@
 //! Services without a usable answer.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use anyhow::Result;
 use serde_json::json;
+use tokio::sync::Semaphore;
 use transcript_core::ErrorKind;
 
-use super::{EVENTS, streamed, verified_answer};
+use super::{EVENTS, event, stream_start, streamed, verified_answer};
 use crate::service::fake::{FakeReply, FakeService};
 
 /// Checks the error kind of a service's reply, and the number of requests.
@@ -37,6 +41,30 @@ async fn unreadable_reply_is_error() -> Result<()> {
     check("one line of 10 MB", line, ErrorKind::Unavailable, 1).await?;
     // The model returns only white space.
     check("silence", || streamed(&[" \n"]), ErrorKind::Corrupt, 1).await
+}
+
+#[tokio::test]
+async fn stream_without_end_is_retried_before_text_only() -> Result<()> {
+    let role = || FakeReply::new(200, EVENTS, stream_start(&[]));
+    check("no text", role, ErrorKind::Unavailable, 3).await?;
+    let line = || FakeReply::new(200, EVENTS, stream_start(&[]) + "data: {\"choi");
+    check("half a line", line, ErrorKind::Unavailable, 3).await?;
+    let half = || FakeReply::new(200, EVENTS, stream_start(&["In one night [s2]. The mus"]));
+    check("half an answer", half, ErrorKind::Unavailable, 1).await?;
+    let stop = event(&json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": "stop" }] }));
+    let body = stream_start(&["In one night [s2]."]) + &stop;
+    let ended = {
+        let body = body.clone();
+        move || FakeReply::new(200, EVENTS, body.clone())
+    };
+    // The connection fails behind the end of the answer.
+    let cut = move || FakeReply::Partial(EVENTS, body.clone(), Arc::new(Semaphore::new(1)), None);
+    for service in
+        [FakeService::start(move |_, _| ended()).await?, FakeService::start(move |_, _| cut()).await?]
+    {
+        assert_eq!(verified_answer(&service).await?.response, "In one night [1:05].");
+    }
+    Ok(())
 }
 
 #[tokio::test]

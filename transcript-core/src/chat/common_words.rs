@@ -25,14 +25,14 @@ const ENGLISH: &str = "a about above actually after again against all also am an
 const GERMAN: &str = "aber alle allem allen aller alles als also am an auch auf aus bei beim bin bis bitte da damit \
     dann das dass dazu dein dem den denn der des dessen die dies diese diesem diesen dieser dieses doch dort du \
     durch ein eine einem einen einer eines er erklart erwahnt es etwas fur gegen gesagt gibt habe haben hat hatte hier hinter ich \
-    ihm ihn ihnen ihr ihre im in ins ist jede jeder jedes jetzt kann kein keine konnen machen macht man mehr mein mit \
-    muss nach nicht nichts noch nun nur ob oder ohne sagt sagte sehr sein seine sich sie sind so soll \
+    ihm ihn ihnen ihr ihre im in ins ist ja jede jeder jedes jetzt kann kein keine konnen machen macht man mehr mein mit \
+    muss nach nein nicht nichts noch nun nur ob oder ohne sagt sagte sehr sein seine sich sie sind so soll \
     spricht sprecher sprecherin uber um und uns unter video viel viele vom von vor wann war waren warum was wegen weil welche welchem welchen \
     welcher welches wem wen wenn wer werden wie wieder wieso will wir wird wo wohin worden worum wurde wurden zu zum zur zwischen";
 const FRENCH: &str = "a afin ai ainsi alors apres au aucun aussi autre aux avant avec avoir c car ce cela celle celui ces \
     cet cette ceux chaque chez ci comme comment d dans de depuis des dit donc dont du elle elles en encore entre est et \
     etait etaient ete etre eu explique fait faut il ils j je jusqu l la le les leur leurs lui m ma mais me meme mes moins mon n \
-    ne ni non nos notre nous on ont ou par parce parle pas pendant peu peut plus pour pourquoi qu quand que quel quelle quelles \
+    ne ni non nos notre nous on ont ou oui par parce parle pas pendant peu peut plus pour pourquoi qu quand que quel quelle quelles \
     quels qui quoi s sa sans se selon sera ses si son sont sous sur t ta te tous tout toute toutes tres tu un une va vers \
     video vos votre vous y";
 const SPANISH: &str = "al algo alguna algunos ante antes aqui asi aun aunque cada como con contra cual cuales cuando \
@@ -42,12 +42,12 @@ const SPANISH: &str = "al algo alguna algunos ante antes aqui asi aun aunque cad
     tambien tan tanto te tiene tienen todo todos tras tu un una uno unos usa video y ya yo";
 const PORTUGUESE: &str = "a ao aos as ate com como da das depois dela dele diz do dos e ela ele eles em entao essa esse \
     estao eu foi foram isso isto ja mais mas mesmo muito na nas nao nem no nos num numa o onde os ou pela pelo pelos qual quais \
-    quando quanto quantos que quem sao sem seu seus so sua suas tem um uma voce";
+    quando quanto quantos que quem sao sem seu seus sim so sua suas tem um uma voce";
 const ITALIAN: &str = "agli ai al alla alle anche che chi ci col come con cosa cui da dagli dai dal dalla dei del della \
-    delle dello di dice dove e ed era erano gli ha hanno il io la lo loro ma mi nei nel nella non o ogni per perche piu \
+    delle dello di dice dove e ed era erano gli ha hanno il io la lo loro ma mi nei nel nella no non o ogni per perche piu \
     poi qual quale quali quando quanto quanti quello questa queste questi questo se si sono su sua sue sui sul sulla suo tra tutti tutto un una uno viene";
 const DUTCH: &str = "aan al alle als bij dan dat de deze die dit dus een en er ge geen had heb hebben heeft het hij hoe \
-    hoeveel hun ik in is je kan maar meer men met mijn naar niet nog nu of om onder ons ook op over te toch toen tot uit van veel voor waar \
+    hoeveel hun ik in is ja je kan maar meer men met mijn naar nee niet nog nu of om onder ons ook op over te toch toen tot uit van veel voor waar \
     waarom wanneer want waren was wat we wel welk welke werd wie wij wil worden wordt zal ze zegt zei zich zij zijn zo zou";
 const RUSSIAN: &str = "а без более бы был была были было быть в вам вас весь во вот все всего всех вы где говорит говорится да даже для до его \
     ее если есть еще же за здесь и из или им их к как какая какие какой каком когда которая которые который кто ли между меня мне много может мы на над \
@@ -100,6 +100,18 @@ fn folded_letter(c: char) -> String {
     if ('가'..='힣').contains(&c) { c.to_string() } else { super::fold::fold(&c.to_string()) }
 }
 
+/// Words for yes and no in any language.
+const YES_AND_NO: &str = "yes no ja nein oui non si sim nao nee да нет evet hayir tak nie так ні ya tidak כן לא نعم لا \
+    ναι όχι हाँ नहीं 是的 不是 はい いいえ 네 아니요";
+
+static YES_AND_NO_FOLDED: LazyLock<HashSet<String>> =
+    LazyLock::new(|| YES_AND_NO.split_whitespace().map(super::fold::fold).collect());
+
+/// Whether a folded word is "yes" or "no" in a language.
+pub(super) fn is_yes_or_no(word: &str) -> bool {
+    YES_AND_NO_FOLDED.contains(word)
+}
+
 /// The common words that count in a transcript and the questions about it.
 ///
 /// A common word of one language is a noun of another one: the English "hat" and "war" are German verbs.
@@ -135,6 +147,16 @@ impl CommonWords {
     pub(super) fn has_word(self, word: &str) -> bool {
         let is_listed = |word| COMMON_WORDS.get(word).is_some_and(|lists| lists & self.lists != 0);
         is_listed(word) || word.strip_prefix(ARABIC_CONJUNCTIONS).is_some_and(is_listed)
+    }
+
+    /// Whether these are the common words of one language.
+    pub(super) fn is_of_one(self) -> bool {
+        self.lists.is_power_of_two()
+    }
+
+    /// Whether a folded word is a common word of another list.
+    pub(super) fn has_elsewhere(self, word: &str) -> bool {
+        COMMON_WORDS.get(word).is_some_and(|lists| lists & !self.lists != 0)
     }
 
     /// Whether an n-gram is one of them.
@@ -222,6 +244,9 @@ mod tests {
         }
         assert!(CommonWords::of("en").with_question("Was hat er gesagt?", "en").has_word("hat"));
         assert!(CommonWords::of("zh").has_ngram("她有") && !CommonWords::of("ja").has_ngram("他人"));
+        assert!(["si", "evet", "οχι", "是的"].iter().all(|word| is_yes_or_no(word)) && !is_yes_or_no("war"));
+        assert!(CommonWords::of("en").has_elsewhere("no") && !CommonWords::of("en").has_elsewhere("yes"));
+        assert!(CommonWords::of("en").is_of_one() && !CommonWords::of("tr").is_of_one());
         assert!(["目的", "吉他"].iter().all(|word| !CommonWords::of("zh").has_ngram(word)));
         assert!(is_common_ngram("什么") && is_common_ngram("니다") && !is_common_ngram("火山"));
     }

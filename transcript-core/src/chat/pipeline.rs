@@ -335,7 +335,7 @@ impl<'a> AnswerTask<'a> {
         if report.verified > 0 {
             return Ok(Ok(answer));
         }
-        if report.says_not_covered && report.removed == 0 {
+        if report.says_not_covered {
             return self.answer_not_covered(answer).map(Ok);
         }
         Ok(Err(text))

@@ -23,7 +23,7 @@ asks for several things.
 only numbers that are given. A sentence without a number is deleted.
 - Write numbers, names and negations as the passages have them. Add nothing that you know from elsewhere.
 - Quote only word for word, in double quotation marks, from the passage that you name right behind it.
-- Never write a time, a timestamp or a link: they are added for you.
+- Never write a position in the video or a link: they are added for you.
 - For a question about the whole video, give points from its beginning, its middle and its end.
 - If the passages do not answer the question, write NOT_COVERED and nothing else. If they answer part of it, answer \
 that part.

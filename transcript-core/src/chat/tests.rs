@@ -144,10 +144,30 @@ async fn chat_uncovered_question_returns_not_covered() {
     let (answer, _) = run_chat(32_000, 3, "Who won?", |_, _| Ok("NOT_COVERED".to_owned())).await;
     let answer = answer.unwrap();
     assert_eq!((answer.response.as_str(), answer.is_covered), (NOT_COVERED_SENTENCE, false));
+    // Also escaped, in another case or with an explanation, without a second call.
+    for text in
+        ["NOT\\_COVERED", "not_covered", "**NOT_COVERED**\n", "NOT_COVERED. It does not mention prices."]
+    {
+        let (answer, requests) = run_chat(32_000, 3, "Who won?", move |_, _| Ok(text.to_owned())).await;
+        let answer = answer.unwrap();
+        assert_eq!((answer.response.as_str(), answer.is_covered), (NOT_COVERED_SENTENCE, false), "{text}");
+        assert_eq!(requests.len(), 1, "{text}");
+    }
     let chat = Chat::extractive(Handle::current());
     let answer =
         chat.answer(test_transcript(2), Question::new("Xylophone?", Vec::new()).unwrap()).await.unwrap();
     assert_eq!((answer.response.as_str(), answer.is_covered), (NOT_COVERED_SENTENCE, false));
+}
+
+#[tokio::test]
+async fn chat_transcript_without_speech_supports_no_statement() {
+    let script =
+        |_: &ModelRequest, _| Ok("This video reviews the new iPhone camera and its battery [s1].".to_owned());
+    let model = Arc::new(ScriptedModel { context: 32_000, script, requests: Mutex::default() });
+    let chat = Chat::new(Handle::current(), model, ChatOptions::default());
+    let question = Question::new("What is it about?", Vec::new()).unwrap();
+    let answer = chat.answer(transcript_of(vec![Segment::new("you", 0, 5_000)]), question).await.unwrap();
+    assert!(!answer.response.contains("iPhone"), "{}", answer.response);
 }
 
 #[tokio::test(start_paused = true)]

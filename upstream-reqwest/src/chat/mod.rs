@@ -267,13 +267,15 @@ async fn read_complete(response: Response, state: &mut StreamState) -> Result<()
 
 /// Reads a streamed answer.
 async fn read_stream(mut response: Response, state: &mut StreamState) -> Result<(), ChatFailure> {
-    let (mut events, mut taken, mut has_content) = (SseParser::default(), 0_usize, false);
-    let unreadable = |_| ChatFailure::Foreign("it is not an event stream");
+    let (mut events, mut taken) = (SseParser::default(), 0_usize);
+    let (mut has_content, mut is_finished) = (false, false);
     loop {
-        let chunk = response
-            .chunk()
-            .await
-            .map_err(|error| ChatFailure::Unreachable(HttpError::from_reqwest(&error)))?;
+        let chunk = match response.chunk().await {
+            Ok(chunk) => chunk,
+            // The answer is complete; at most its usage is missing.
+            Err(_) if is_finished && has_content => return Ok(()),
+            Err(error) => return Err(ChatFailure::Unreachable(HttpError::from_reqwest(&error))),
+        };
         let is_last = chunk.is_none();
         if let Some(chunk) = chunk {
             taken = taken.saturating_add(chunk.len());
@@ -284,19 +286,38 @@ async fn read_stream(mut response: Response, state: &mut StreamState) -> Result<
         }
         loop {
             let next = if is_last { events.last() } else { events.next_event() };
-            let Some(data) = next.map_err(unreadable)? else { break };
-            if data == "[DONE]" {
-                return if has_content { Ok(()) } else { Err(ChatFailure::Foreign("it contains no answer")) };
-            }
-            let answer: CompletionResponse = serde_json::from_str(&data)
-                .map_err(|_| ChatFailure::Foreign("an event is not a JSON answer"))?;
+            let answer = match next {
+                Ok(None) => break,
+                Ok(Some(data)) if data == "[DONE]" => {
+                    return if has_content {
+                        Ok(())
+                    } else {
+                        Err(ChatFailure::Foreign("it contains no answer"))
+                    };
+                }
+                Ok(Some(data)) => serde_json::from_str(&data).map_err(|_| "an event is not a JSON answer"),
+                Err(_) => Err("it is not an event stream"),
+            };
+            let answer: CompletionResponse = match answer {
+                Ok(answer) => answer,
+                // The body ended inside a line. That of a complete answer is at most its usage.
+                Err(_) if is_last && is_finished => return Ok(()),
+                Err(_) if is_last => return Err(ChatFailure::Unreachable(HttpError::CutOff)),
+                Err(what) => return Err(ChatFailure::Foreign(what)),
+            };
             has_content |= answer.has_content();
+            is_finished |= answer.is_finished();
             if !state.take(answer)? {
                 return Ok(());
             }
         }
         if is_last {
-            return if has_content { Ok(()) } else { Err(ChatFailure::Foreign("it contains no answer")) };
+            return match has_content {
+                true if is_finished => Ok(()),
+                // The body ended in order, but the answer did not.
+                true => Err(ChatFailure::Unreachable(HttpError::CutOff)),
+                false => Err(ChatFailure::Foreign("it contains no answer")),
+            };
         }
     }
 }
@@ -353,6 +374,28 @@ impl ChatModel for OpenAiChat {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn stream_without_end_is_cut_off() {
+        let text = r#"data: {"choices":[{"delta":{"content":"Ice [s1]"},"finish_reason":null}]}"#;
+        let stop = r#"data: {"choices":[{"delta":{},"finish_reason":"stop"}]}"#;
+        let cut_off = || Err(ChatFailure::Unreachable(HttpError::CutOff));
+        for (body, expect) in [
+            (text.to_owned(), cut_off()),
+            (text.replace("null", r#""""#), cut_off()),
+            (format!("{text}\n\n{stop}"), Ok(())),
+            (format!("{text}\n\ndata: [DONE]"), Ok(())),
+            // The body ends inside a line.
+            (r#"data: {"choi"#.to_owned(), cut_off()),
+            (format!("{text}\n\ndat"), cut_off()),
+            (format!("{text}\n\n{stop}\n\ndata: {{"), Ok(())),
+            ("data: {\n\n".to_owned(), Err(ChatFailure::Foreign("an event is not a JSON answer"))),
+        ] {
+            let response = Response::from(http::Response::new(body.clone()));
+            let result = read_stream(response, &mut StreamState::new(None)).await;
+            assert_eq!(result, expect, "{body}");
+        }
+    }
 
     #[test]
     fn error_response_is_classified_without_its_text() {

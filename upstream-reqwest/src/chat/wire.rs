@@ -103,6 +103,8 @@ struct CompletionChoice {
     message: Option<MessageContent>,
     #[serde(default)]
     delta: Option<MessageContent>,
+    #[serde(default)]
+    finish_reason: Option<serde_json::Value>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -128,6 +130,13 @@ impl CompletionResponse {
     /// Whether it has the form of an answer.
     pub(super) fn has_content(&self) -> bool {
         !self.choices.is_empty() || self.usage.is_some()
+    }
+
+    /// Whether it names a reason for the end of the answer.
+    pub(super) fn is_finished(&self) -> bool {
+        let mut reasons = self.choices.iter().filter_map(|choice| choice.finish_reason.as_ref()?.as_str());
+        // A gateway that writes a plain string has an empty one in every chunk.
+        reasons.any(|reason| !matches!(reason, "" | "null"))
     }
 
     /// The text of its first choice.
@@ -187,6 +196,11 @@ mod tests {
         assert_eq!(read(r#"{"choices":[{"message":{"role":"assistant","content":"a"}}]}"#).text(), "a");
         assert_eq!(read(r#"{"choices":[{"delta":{"content":"b"},"finish_reason":null}]}"#).text(), "b");
         assert_eq!(read(r#"{"choices":[{"delta":{"content":null}}]}"#).text(), "");
+        assert!(read(r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#).is_finished());
+        for reason in ["null", r#""""#, r#""null""#, "false"] {
+            let body = format!(r#"{{"choices":[{{"delta":{{}},"finish_reason":{reason}}}]}}"#);
+            assert!(!read(&body).is_finished(), "{reason}");
+        }
         let last = read(r#"{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":2,"x":1}}"#);
         assert_eq!(last.usage(), Some(TokenUsage { prompt_tokens: 7, completion_tokens: 2 }));
         assert!(

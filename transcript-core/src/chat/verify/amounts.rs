@@ -6,17 +6,12 @@
 use std::collections::HashSet;
 
 use super::{
-    super::fold::fold_char,
-    number_words::{NumberBuilder, NumberWords, ideographs, is_connector, is_ideograph, is_point},
-    numbers::ascii_digit,
+    amount_tokens::{Token, tokens},
+    number_words::{
+        NumberBuilder, NumberWords, ideographs, is_clock_word, is_connector, is_ideograph, is_point,
+    },
 };
-use crate::transcript::is_unspaced;
 
-/// Endings of a number that do not change its value: of ordinals, decades, times and units.
-const ENDINGS: [&str; 22] = [
-    "st", "nd", "rd", "th", "s", "er", "ere", "re", "e", "eme", "ieme", "ste", "te", "de", "am", "pm", "h",
-    "mm", "cm", "km", "mg", "kg",
-];
 /// From this value on, a number in words must be spoken too; smaller ones are often articles and idioms.
 const WORD_VALUE_MIN: u64 = 13;
 /// From this value on, digits are not the begin of a number with a scale, such as "900 thousand".
@@ -34,6 +29,8 @@ pub(in crate::chat) struct Amounts {
     /// Folded number words.
     words: HashSet<String>,
     mentions: Vec<Mention>,
+    /// Numbers between which only words or signs of clock times stand. Only here are single Chinese numerals.
+    pub(super) clocks: Vec<Vec<String>>,
 }
 
 /// A number of a text, as it is written.
@@ -108,6 +105,7 @@ impl Amounts {
         let mut reader = AmountReader { words, amounts: Self::default(), state: ReaderState::default() };
         tokens(text, |token| reader.read(token));
         reader.end_run();
+        reader.end_clock();
         reader.amounts
     }
 
@@ -156,20 +154,6 @@ impl Amounts {
     }
 }
 
-/// A token of a text, as far as numbers are concerned.
-enum Token {
-    /// A folded word without digits.
-    Word(String),
-    /// Digits in their canonical form.
-    Digits(String),
-    /// A folded word with letters and digits.
-    Mixed(String),
-    /// A run of Chinese numerals.
-    Ideographs(String),
-    /// Punctuation other than a hyphen, or text of an unspaced script.
-    Break,
-}
-
 #[derive(Debug, Default)]
 struct ReaderState {
     run: Vec<Piece>,
@@ -182,6 +166,10 @@ struct ReaderState {
     is_after_point: bool,
     /// The last word, which may form a name with a number.
     before: String,
+    /// Numbers of a clock time.
+    clock: Vec<String>,
+    /// Whether a word or sign of a clock time precedes.
+    is_in_clock: bool,
 }
 
 struct AmountReader<'a> {
@@ -192,6 +180,7 @@ struct AmountReader<'a> {
 
 impl AmountReader<'_> {
     fn read(&mut self, token: Token) {
+        let is_in_clock = std::mem::take(&mut self.state.is_in_clock);
         match token {
             Token::Word(word) => self.read_word(word),
             Token::Digits(form) => {
@@ -211,16 +200,26 @@ impl AmountReader<'_> {
             Token::Ideographs(run) => {
                 self.end_run();
                 let form = ideographs(&run);
+                self.amounts.forms.insert(form.clone());
                 // Single characters, and some pairs, are parts of ordinary words.
                 if run.chars().count() > 1 && !ADVERBS.contains(&run.as_str()) {
                     self.amounts.words.insert(run.clone());
                     self.push(form, vec![run]);
                     self.end_run();
                 } else {
-                    self.amounts.forms.insert(form);
+                    self.state.clock.push(form);
                 }
             }
-            Token::Break => self.end_run(),
+            Token::ClockSign => {
+                self.end_run();
+                self.state.is_in_clock = true;
+            }
+            // "One hour, five minutes"
+            Token::Comma if is_in_clock => self.end_run(),
+            Token::Comma | Token::Break => {
+                self.end_run();
+                self.end_clock();
+            }
         }
     }
 
@@ -233,6 +232,10 @@ impl AmountReader<'_> {
                 self.state.is_after_point = true;
             } else if !is_open || !is_connector(&word) {
                 self.end_run();
+                self.state.is_in_clock = is_clock_word(&word) || is_connector(&word);
+                if !self.state.is_in_clock {
+                    self.end_clock();
+                }
             }
             self.state.before = word;
             return;
@@ -289,6 +292,14 @@ impl AmountReader<'_> {
         for piece in &mention.pieces {
             self.amounts.forms.insert(piece.form.clone());
             self.amounts.forms.extend(piece.name.clone());
+            // "Ten point five" is no time, nor is 1945.
+            let is_time = match piece.words.is_empty() {
+                true => piece.form.len() <= 2 || !piece.form.bytes().all(|byte| byte.is_ascii_digit()),
+                false => !piece.form.contains('.'),
+            };
+            if is_time {
+                self.state.clock.extend(piece.form.split('h').map(str::to_owned));
+            }
         }
         for pair in mention.pieces.windows(2) {
             self.amounts.forms.insert(pair.iter().map(|piece| piece.form.as_str()).collect());
@@ -296,95 +307,10 @@ impl AmountReader<'_> {
         self.amounts.forms.insert(mention.joined());
         self.amounts.mentions.push(mention);
     }
-}
 
-/// Calls `each` for every token of a text.
-fn tokens(text: &str, mut each: impl FnMut(Token)) {
-    let letters: Vec<char> = text.chars().collect();
-    let (mut at, mut word, mut run) = (0, String::new(), String::new());
-    while let Some(&c) = letters.get(at) {
-        at += 1;
-        if !run.is_empty() && !is_ideograph(c) {
-            each(Token::Ideographs(std::mem::take(&mut run)));
-        }
-        if let Some(digit) = ascii_digit(c) {
-            word.push(digit);
-        } else if is_ideograph(c) || is_unspaced(c) {
-            end_word(&mut word, &mut each);
-            match is_ideograph(c) {
-                true => run.push(c),
-                false => each(Token::Break),
-            }
-        } else if c.is_numeric() {
-            // A unit such as m²; other signs, such as ½, are compared as they are.
-            if !(matches!(c, '²' | '³') && word.ends_with(char::is_alphabetic)) {
-                word.push(c);
-            }
-        } else if c.is_alphanumeric() {
-            fold_char(c, |letter| word.push(letter));
-        } else if is_separator(c)
-            && word.ends_with(|c: char| c.is_ascii_digit())
-            && follows_digit(&letters, at)
-        {
-            word.push(if matches!(c, ',' | '.' | '٫' | '٬') { c } else { '\'' });
-        } else if !super::super::fold::is_mark(c) {
-            end_word(&mut word, &mut each);
-            if !c.is_whitespace() && !matches!(c, '-' | '‐' | '‑' | '\'' | '’') {
-                each(Token::Break);
-            }
-        }
-    }
-    if !run.is_empty() {
-        each(Token::Ideographs(run));
-    }
-    end_word(&mut word, &mut each);
-}
-
-fn follows_digit(letters: &[char], at: usize) -> bool {
-    letters.get(at).is_some_and(|c| ascii_digit(*c).is_some())
-}
-
-/// Whether a character separates thousands or decimals.
-fn is_separator(c: char) -> bool {
-    matches!(c, ',' | '.' | '\'' | '’' | '٫' | '٬')
-}
-
-fn end_word(word: &mut String, each: &mut impl FnMut(Token)) {
-    let word = std::mem::take(word);
-    let digits = word.trim_end_matches(char::is_alphabetic);
-    let (ending, is_mixed) =
-        (word.get(digits.len()..).unwrap_or_default(), digits.contains(char::is_alphabetic));
-    let is_plain = digits.chars().all(|c| c.is_ascii_digit() || is_separator(c));
-    match () {
-        () if word.is_empty() => {}
-        () if !word.contains(char::is_numeric) => each(Token::Word(word)),
-        () if is_plain && !is_mixed && (ending.is_empty() || ENDINGS.contains(&ending)) => {
-            each(Token::Digits(canonical(digits)));
-        }
-        () => each(Token::Mixed(word)),
-    }
-}
-
-/// A number without separators of thousands, with a point before decimals and without zeros after them.
-fn canonical(digits: &str) -> String {
-    let parts: Vec<&str> = digits.split(is_separator).collect();
-    let are_thousands = parts.iter().skip(1).all(|part| part.len() == 3)
-        && parts.first().is_some_and(|part| (1..=3).contains(&part.len()));
-    if parts.len() == 1 || are_thousands {
-        return parts.concat();
-    }
-    let (Some((decimals, whole)), separators) = (parts.split_last(), digits.matches(is_separator)) else {
-        return digits.to_owned();
-    };
-    let mut kinds: Vec<&str> = separators.collect();
-    let last = kinds.pop();
-    // Several equal separators that are no thousands: a date or a version.
-    if kinds.iter().any(|kind| Some(*kind) == last) {
-        return parts.join(".");
-    }
-    match decimals.trim_end_matches('0') {
-        "" => whole.concat(),
-        decimals => format!("{}.{decimals}", whole.concat()),
+    fn end_clock(&mut self) {
+        let clock = std::mem::take(&mut self.state.clock);
+        self.amounts.clocks.extend((!clock.is_empty()).then_some(clock));
     }
 }
 

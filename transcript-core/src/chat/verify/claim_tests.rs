@@ -123,6 +123,92 @@ fn claims_reversed_statements_are_removed() {
     );
 }
 
+#[test]
+fn claims_times_are_compared_as_numbers() {
+    const HOURS: &str = "She ran it in three minutes and forty-three seconds. They open at ten thirty.";
+    let answer = |text: &str| verified("en", HOURS, "When?", text);
+    assert_eq!(
+        answer("She ran it in 3 minutes 43 seconds [s1]."),
+        "She ran it in 3 minutes 43 seconds [0:00]."
+    );
+    assert_eq!(answer("They open at 10:30 [s1]."), "They open at 10:30 [0:00].");
+    assert_eq!(answer("They open at 10:30. She ran [s1]."), "They open at 10:30. “She ran” [0:00].");
+    assert_eq!(answer("At 9:59 they open. She ran [s1]."), "At [0:00] they open. “She ran” [0:00].");
+    for invented in ["She ran it in 2 minutes 5 seconds", "They open at 11:45", "They open at 10:03"] {
+        assert_eq!(answer(&format!("{invented} [s1].")), "", "{invented}");
+        assert_eq!(answer(&format!("{invented}. She ran [s1].")), "“She ran” [0:00].", "{invented}");
+    }
+    // A spoken time is information, also for a question of which the passage has no word.
+    for (text, expect) in [
+        ("It was 3 minutes 43 seconds [s1].", "It was 3 minutes 43 seconds [0:00]."),
+        ("It was 3 minutes 43 seconds. She ran [s1].", "It was 3 minutes 43 seconds. “She ran” [0:00]."),
+        ("At 10:30 [s1].", "At 10:30 [0:00]."),
+        ("It was 2 minutes 5 seconds [s1].", ""),
+        ("At 9:59 [s1].", ""),
+    ] {
+        assert_eq!(verified("en", HOURS, "How long did the race take?", text), expect, "{text}");
+    }
+    // The time of the question.
+    let answer_to_question = verified("en", HOURS, "Do they open at 9:15?", "They open at 9:15 [s1].");
+    assert_eq!(answer_to_question, "They open at 9:15 [0:00].");
+}
+
+#[test]
+fn claims_without_words_need_words_of_question() {
+    let pier = "In nineteen twelve the ice broke the old pier in a single night.";
+    for (question, text, expect) in [
+        ("Did the ice break the pier?", "Yes [s1].", "Yes [0:00]."),
+        ("Did the harbour master murder the boy?", "Yes, he did it [s1].", ""),
+        ("Did the harbour master murder the boy?", "No [s1].", ""),
+        ("Did the harbour master murder the boy?", "Yes\n[s1]", ""),
+        (
+            "Did the harbour master murder the boy?",
+            "Yes, he did it. The pier broke [s1].",
+            "The pier broke [0:00].",
+        ),
+        ("Is it so?", "Yes [s1].", "Yes [0:00]."),
+        ("Did the ice break the pier?", "He will die in the war [s1].", ""),
+    ] {
+        assert_eq!(verified("en", pier, question, text), expect, "{question} {text}");
+    }
+}
+
+#[test]
+fn claims_yes_and_no_in_language_of_question_remain() {
+    let pier = "Im Winter hat das Eis den alten Steg in einer Nacht zerbrochen.";
+    for (question, text, expect) in [
+        ("Hat das Eis den Steg zerbrochen?", "Ja [s1].", "Ja [0:00]."),
+        ("Hat der Hafenmeister die Boote verkauft?", "Ja [s1].", ""),
+        ("Did the ice break the pier?", "Yes [s1].", "Yes [0:00]."),
+    ] {
+        assert_eq!(verified("de", pier, question, text), expect, "{question} {text}");
+    }
+    let english = "In nineteen twelve the ice broke the old pier in a single night.";
+    let chinese = "冰把老码头毁了。";
+    for (language, spoken, question, text, expect) in [
+        ("en", english, "¿Es verdad que el hielo rompió el muelle?", "Sí [s1].", "Sí [0:00]."),
+        ("en", english, "¿Ganó España?", "Sí [s1].", "Sí [0:00]."),
+        ("en", english, "¿Ganó España?", "No [s1].", "No [0:00]."),
+        ("en", english, "Hat Spanien gewonnen?", "Ja [s1].", "Ja [0:00]."),
+        ("en", english, "Murder confessed?", "Yes [s1].", ""),
+        ("en", english, "Did the harbour master murder the boy?", "Ja [s1].", ""),
+        ("zh", chinese, "冰把码头毁了吗？", "是的 [s1]。", "是的 [0:00]。"),
+        ("zh", chinese, "港长卖了船吗？", "是的 [s1]。", ""),
+    ] {
+        assert_eq!(verified(language, spoken, question, text), expect, "{question} {text}");
+    }
+}
+
+#[test]
+fn claims_hebrew_quotation_behind_prefix_is_verified() {
+    let spoken = "מכרנו את הסירה הישנה בחורף, וצה\"ל עזר לנו.";
+    let answer = |text: &str| verified("he", spoken, "?", text);
+    assert_eq!(answer("הוא אמר ש\"מכרנו את הנמל לאמריקאים\" [s1]."), "");
+    let quoted = answer("הוא אמר ש\"מכרנו את הסירה\" וש\"צה\"ל עזר לנו\" [s1].");
+    assert!(quoted.contains("ש“מכרנו את הסירה”") && quoted.contains("[0:00]"), "{quoted}");
+    assert_eq!(quoted.matches('“').count(), 2, "{quoted}");
+}
+
 /// Spoken line, a true sentence and false ones, by language.
 const FALSE_STATEMENTS: [(&str, &str, &str, &[&str]); 7] = [
     (

@@ -2,7 +2,12 @@
 //!
 //! Both must agree with the cited passages. A sentence may repeat the numbers of the question.
 
-use super::{amounts::Amounts, negation::Polarity, number_words::NumberWords, support::ExtraContext};
+use std::cell::OnceCell;
+
+use super::{
+    amounts::Amounts, negation::Polarity, number_words::NumberWords, support::ExtraContext, times,
+    transcript_index::SpokenContext,
+};
 use crate::transcript::LanguageTag;
 
 /// Maximum of digits of the number of a list item.
@@ -27,10 +32,33 @@ impl ClaimChecker {
 
     /// Whether the claims of a sentence agree with the text of the passages that it cites.
     pub(super) fn agrees(&self, sentence: &str, spoken: &str, extra: &ExtraContext) -> bool {
-        let amounts = |text: &str| Amounts::new(text, &self.number_words);
         let polarity = |text: &str| Polarity::new(text, &self.language);
-        amounts(sentence).are_in(&[&self.question, &amounts(spoken)])
+        self.amounts(sentence).are_in(&[&self.question, &self.amounts(spoken)])
             && !polarity(sentence).contradicts(&polarity(spoken), |term| extra.is_asked(term))
+    }
+
+    /// Whether the cited passages contain a time as it is written, or they or the question have its numbers.
+    ///
+    /// `amounts` keeps the numbers of the passages for the next time.
+    pub(super) fn has_time(&self, time: &str, spoken: &SpokenContext, amounts: &OnceCell<Amounts>) -> bool {
+        let amounts = || amounts.get_or_init(|| self.amounts(&spoken.own));
+        times::is_written_in(time, spoken)
+            || times::has_numbers(time, &[&self.question, amounts()], &self.number_words)
+    }
+
+    /// Whether the cited passages have a time, as with [`has_time`](Self::has_time) without the question.
+    pub(super) fn has_spoken_time(
+        &self,
+        time: &str,
+        spoken: &SpokenContext,
+        amounts: &OnceCell<Amounts>,
+    ) -> bool {
+        let amounts = || amounts.get_or_init(|| self.amounts(&spoken.own));
+        times::is_written_in(time, spoken) || times::has_numbers(time, &[amounts()], &self.number_words)
+    }
+
+    fn amounts(&self, text: &str) -> Amounts {
+        Amounts::new(text, &self.number_words)
     }
 }
 

@@ -9,8 +9,9 @@
 //! - A sentence without a citation is kept only if a later sentence of the same line has one.
 //! - A sentence with a number that its citations and the question do not have, or that denies what they state or states
 //!   what they deny, is removed.
-//! - Times and links come from the service; those of the model are removed.
+//! - Times and links come from the service; those of the model are removed. A time that is spoken or asked stays.
 
+mod amount_tokens;
 mod amounts;
 mod checked;
 mod citation;
@@ -31,6 +32,7 @@ mod sentence_parser;
 mod sentence_splitter;
 mod sentence_support;
 mod support;
+mod times;
 mod transcript_index;
 mod writer;
 
@@ -48,7 +50,7 @@ mod reversal_tests;
 #[cfg(test)]
 mod tests;
 
-use std::{ops::Range, sync::Arc};
+use std::{cell::OnceCell, ops::Range, sync::Arc};
 
 use checked::{CheckedSentence, PendingSentence};
 use citation::is_only_markers;
@@ -56,9 +58,9 @@ use claims::ClaimChecker;
 use passage_names::PassageNames;
 use sentence_parser::{SentencePart, parse_sentence};
 use sentence_splitter::{AnswerPiece, SentenceSplitter};
-use support::{ContentTerms, ExtraContext};
+use support::ExtraContext;
 use transcript_index::{SpokenContext, TranscriptIndex};
-use writer::{AnswerWriter, QuotedSpan};
+use writer::{AnswerWriter, QuotedSpan, place_times};
 
 pub(super) use checked::VerifyReport;
 pub(super) use citation::citation;
@@ -99,6 +101,8 @@ pub(super) struct AnswerVerifier {
     ///
     /// A citation alone on the next line then belongs to it.
     is_line_pending: bool,
+    /// Whether the question continues a conversation.
+    is_follow_up: bool,
     cited: Vec<Range<usize>>,
     /// Whether the start of a line was removed, so that the next sentence starts the line.
     starts_line: bool,
@@ -125,7 +129,7 @@ impl AnswerVerifier {
         let titles = [transcript.title.as_deref(), transcript.author.as_deref()].into_iter().flatten();
         let background = titles.chain(history.iter().map(|turn| turn.content.as_str()));
         Self {
-            extra: ExtraContext::new(question, background),
+            extra: ExtraContext::new(question, background, &transcript.track.language),
             claims: ClaimChecker::new(question, &transcript.track.language),
             names: PassageNames::new(transcript, question),
             transcript: Arc::clone(transcript),
@@ -136,6 +140,7 @@ impl AnswerVerifier {
             received: 0,
             pending: Vec::new(),
             is_line_pending: false,
+            is_follow_up: !history.is_empty(),
             cited: Vec::new(),
             starts_line: false,
             report: VerifyReport::default(),
@@ -183,11 +188,10 @@ impl AnswerVerifier {
     }
 
     fn verify_piece(&mut self, piece: &AnswerPiece) -> Option<Sentence> {
+        let without_report = remove_not_covered(&piece.text, !self.report.is_readable);
+        self.report.says_not_covered |= without_report.is_some() && !self.report.is_readable;
         self.report.is_readable |= piece.text.chars().any(char::is_alphanumeric);
-        if piece.text.contains(NOT_COVERED) {
-            self.report.says_not_covered = true;
-        }
-        let checked = self.check(&piece.text.replace(NOT_COVERED, ""), piece.starts_line);
+        let checked = self.check(without_report.as_deref().unwrap_or(&piece.text), piece.starts_line);
         let sentence = self.decide(piece, checked);
         if piece.ends_line {
             self.end_line();
@@ -215,23 +219,26 @@ impl AnswerVerifier {
             return None;
         }
         let starts_line = std::mem::take(&mut self.starts_line);
-        if is_bare && self.pending.is_empty() && !self.follows_words() {
+        if is_bare && self.pending.is_empty() {
+            // No words are left that it could cite.
+            self.starts_line = starts_line;
             return None;
         }
         self.pending.push(PendingSentence {
             text: checked.text,
+            separate: checked.separate,
             starts_line: starts_line && (!is_bare || self.pending.is_empty()),
         });
         if checked.cited.is_empty() {
             return None;
         }
         self.drop_unsupported(&checked.cited);
+        if is_bare && self.pending.len() == 1 {
+            // None of the sentences that it could cite is left.
+            self.starts_line |= self.pending.pop().is_some_and(|pending| pending.starts_line);
+            return None;
+        }
         Some(self.emit(checked.cited))
-    }
-
-    /// Whether the last returned sentence is on the current line.
-    fn follows_words(&self) -> bool {
-        !self.text.is_empty() && !self.text.ends_with('\n')
     }
 
     fn end_line(&mut self) {
@@ -243,16 +250,12 @@ impl AnswerVerifier {
     ///
     /// These are headings, and lines that end with a colon.
     fn drop_all_but_leads(&mut self) {
-        let is_lead = |pending: &PendingSentence| {
-            let text = pending.text.trim();
-            text.starts_with('#') || text.trim_end_matches(['*', '_', ' ']).ends_with([':', '：'])
-        };
         let leads = self
             .pending
             .iter()
             .rev()
             .take(LEADS_MAX)
-            .take_while(|pending| is_lead(pending) && pending.starts_line)
+            .take_while(|pending| pending.is_lead() && pending.starts_line)
             .count();
         let from = self.pending.len() - leads;
         self.report.removed += from;
@@ -270,16 +273,33 @@ impl AnswerVerifier {
         cited.iter().for_each(|segments| spoken.add(&self.source.words_of_segments(segments)));
         let before = self.pending.len();
         let pending = std::mem::take(&mut self.pending);
-        let language = &self.transcript.track.language;
-        let is_kept = |pending: &PendingSentence| {
-            self.is_supported(&ContentTerms::new(&pending.text, language), &spoken, 0)
-                && self.agrees(&pending.text, pending.starts_line, &spoken)
-        };
-        let pending = pending.into_iter().filter(is_kept).collect();
+        let marker = cited.first().and_then(|segments| self.source.marker(segments)).unwrap_or_default();
+        let place = |pending| self.place_pending(pending, &spoken, &marker);
+        let pending = pending.into_iter().filter_map(place).collect();
         self.pending = pending;
         self.report.removed += before - self.pending.len();
         let starts_line = last.starts_line || (before > 0 && self.pending.is_empty());
         self.pending.push(PendingSentence { starts_line, ..last });
+    }
+
+    /// Returns a pending sentence with its times if it can rest on these passages, which `marker` cites.
+    fn place_pending(
+        &self,
+        pending: PendingSentence,
+        spoken: &SpokenContext,
+        marker: &str,
+    ) -> Option<PendingSentence> {
+        let bare = sanitize::replace_times(&pending.text, &mut |_, _| false);
+        let content = self.content_of(&bare);
+        let is_answer = content.is_empty() && bare.contains(char::is_alphabetic) && !pending.is_lead();
+        let is_kept = bare.contains(char::is_alphanumeric)
+            && (!is_answer || self.may_answer(&content, &pending.text, spoken))
+            && self.is_supported(&content, spoken, 0)
+            && pending.separate.iter().all(|part| self.is_supported(part, spoken, 0))
+            && self.agrees(&pending.text, pending.starts_line, spoken, marker);
+        let amounts = OnceCell::new();
+        let is_spoken = |time: &str| self.claims.has_time(time, spoken, &amounts);
+        is_kept.then(|| PendingSentence { text: place_times(&pending.text, marker, &is_spoken), ..pending })
     }
 
     fn emit(&mut self, cited: Vec<Range<usize>>) -> Sentence {
@@ -334,22 +354,27 @@ impl AnswerVerifier {
         }
         let has_verified_quote =
             quotes.iter().flatten().any(|quote| matches!(quote, QuotedSpan::Verified(_)));
-        let numbers =
-            if has_verified_quote { numbers } else { self.supporting_passages(&parts, &quotes, numbers) };
+        let numbers = if has_verified_quote {
+            self.quoted_or_supporting_passages(&parts, &quotes, numbers)
+        } else {
+            self.supporting_passages(&parts, &quotes, numbers)
+        };
         let parts = if has_verified_quote {
             self.drop_unsupported_text(parts, &quotes, &numbers, starts_line)
         } else {
             parts
         };
         let cites = parts.iter().any(|part| matches!(part, SentencePart::Cites(_)));
-        if cites && !self.supports_separate_parts(sentence, &numbers) {
+        let separate = self.separate_statements(sentence);
+        if cites && !self.supports_separate_parts(&separate, &numbers) {
             return CheckedSentence { is_rejected: true, ..CheckedSentence::default() };
         }
         if cites && !has_verified_quote && !self.agree(&parts, &quotes, &numbers, starts_line) {
             // Its citations do not support it, so a citation of another sentence cannot either.
             return CheckedSentence { is_rejected: true, ..CheckedSentence::default() };
         }
-        AnswerWriter::new(&self.source, numbers, &quotes).write(&parts, &quotes)
+        let writer = AnswerWriter::new(&self.source, numbers);
+        CheckedSentence { separate, ..writer.write(&parts, &quotes, &self.claims) }
     }
 
     /// The cited passages that the model received, each once, at most [`CITED_MAX`].
@@ -402,4 +427,17 @@ impl AnswerVerifier {
         );
         parts
     }
+}
+
+/// Removes the word for an uncovered question, with or without escapes; `None` if a text does not have it.
+///
+/// At the start of the first piece of an answer it is removed in any case.
+fn remove_not_covered(text: &str, is_first: bool) -> Option<String> {
+    let mut plain = text.replace("\\_", "_");
+    let start = plain.len() - plain.trim_start_matches(|c: char| !c.is_alphanumeric()).len();
+    let word = start..start + NOT_COVERED.len();
+    if is_first && plain.get(word.clone()).is_some_and(|word| word.eq_ignore_ascii_case(NOT_COVERED)) {
+        plain.replace_range(word, NOT_COVERED);
+    }
+    plain.contains(NOT_COVERED).then(|| plain.replace(NOT_COVERED, ""))
 }

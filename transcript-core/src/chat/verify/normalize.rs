@@ -2,6 +2,8 @@
 //!
 //! Entities are decoded, tags and invisible characters are dropped, and quotation marks become a few common ones.
 
+use std::collections::HashSet;
+
 use super::{
     super::{fold::is_mark, question::strip_invisible},
     quotation_marks::is_quotation_mark,
@@ -12,6 +14,10 @@ use crate::transcript::script::{Script, char_script};
 
 /// Maximum of rounds in which nested entities are decoded.
 const DECODE_ROUNDS_MAX: usize = 8;
+/// Letters that Hebrew joins to the next word: and, the, that, in, as, to, from.
+const HEBREW_PREFIXES: [char; 7] = ['ו', 'ה', 'ש', 'ב', 'כ', 'ל', 'מ'];
+/// Maximum of such letters before a word.
+const HEBREW_PREFIX_MAX: usize = 3;
 
 /// Whether a character is in the private-use range of the sanitizer's placeholders.
 pub(super) fn is_private(c: char) -> bool {
@@ -61,18 +67,16 @@ pub(super) fn normalize_sentence(sentence: &str) -> String {
     }
     let letters: Vec<char> = strip_invisible(&text).chars().filter(|c| !is_private(*c)).collect();
     let letters = remove_joiners(&letters);
-    let is_hebrew = |at: Option<usize>| {
-        at.and_then(|at| letters.get(at))
-            .is_some_and(|c| c.is_alphabetic() && char_script(*c) == Script::Hebrew)
-    };
+    let quotations = prefixed_quotations(&letters);
     let is_ascii = |at: Option<usize>| {
         at.and_then(|at| letters.get(at))
             .is_some_and(|c| c.is_ascii_alphanumeric() || ('ａ'..='ｚ').contains(c))
     };
     let plain = letters.iter().enumerate().map(|(at, c)| match c {
         '\n' | '\u{2028}' | '\u{2029}' => ' ',
+        _ if quotations.contains(&at) => '"',
         // Hebrew writes abbreviations with this mark.
-        '״' | '"' if is_hebrew(at.checked_sub(1)) && is_hebrew(at.checked_add(1)) => '״',
+        '״' | '"' if is_inside_hebrew(&letters, at) => '״',
         '״' => '"',
         // Full stops and slashes that links are written with.
         '．' | '․' | '﹒' | '｡' if is_ascii(at.checked_add(1)) => '.',
@@ -81,6 +85,58 @@ pub(super) fn normalize_sentence(sentence: &str) -> String {
         c => common_mark(*c),
     });
     plain.collect::<String>().replace("``", "\"").replace("''", "\"").replace("\\\"", "\"")
+}
+
+/// Whether there is a Hebrew letter at an index.
+fn is_hebrew(letters: &[char], at: Option<usize>) -> bool {
+    let letter = at.and_then(|at| letters.get(at));
+    letter.is_some_and(|c| c.is_alphabetic() && char_script(*c) == Script::Hebrew)
+}
+
+/// Whether an index is between two Hebrew letters.
+fn is_inside_hebrew(letters: &[char], at: usize) -> bool {
+    is_hebrew(letters, at.checked_sub(1)) && is_hebrew(letters, at.checked_add(1))
+}
+
+/// Positions of the marks of Hebrew quotations that are joined to a prefix such as "that": `ש"מכרנו הכול"`.
+fn prefixed_quotations(letters: &[char]) -> HashSet<usize> {
+    let is_quote = |c: char| matches!(c, '״' | '"');
+    let is_inside = |at: usize| is_inside_hebrew(letters, at);
+    let opens = |at: usize| {
+        let before = letters.get(..at).unwrap_or_default();
+        let prefix = before.iter().rev().take_while(|c| HEBREW_PREFIXES.contains(*c)).count();
+        let is_word =
+            (1..=HEBREW_PREFIX_MAX).contains(&prefix) && !is_hebrew(letters, at.checked_sub(prefix + 1));
+        is_word && is_inside(at)
+    };
+    let has_before = |at: usize, has: fn(char) -> bool| {
+        at.checked_sub(1).and_then(|at| letters.get(at)).is_some_and(|c| has(*c))
+    };
+    let (mut positions, mut is_quoting) = (HashSet::new(), false);
+    for (at, _) in letters.iter().enumerate().filter(|(_, c)| is_quote(**c)) {
+        if positions.contains(&at) {
+            continue;
+        }
+        if !is_inside(at) {
+            // It closes a quotation without a prefix, or opens one.
+            is_quoting = !is_quoting && !has_before(at, char::is_alphanumeric);
+            continue;
+        }
+        if is_quoting || !opens(at) {
+            continue;
+        }
+        // Other marks inside words are those of abbreviations.
+        let ends = |at: usize, c: char| is_quote(c) && (!is_inside(at) || opens(at));
+        let next = letters.iter().enumerate().skip(at + 1).find(|(at, c)| ends(*at, **c));
+        // After a digit it is an inch sign.
+        let closes = |at: usize| !is_hebrew(letters, at.checked_add(1)) && !has_before(at, char::is_numeric);
+        let Some((close, _)) = next.filter(|(at, _)| closes(*at)) else { continue };
+        let inside = letters.get(at + 1..close).unwrap_or_default();
+        if inside.iter().any(|c| c.is_whitespace()) && !inside.last().is_some_and(|c| c.is_whitespace()) {
+            positions.extend([at, close]);
+        }
+    }
+    positions
 }
 
 /// Drops joiners and variation selectors, except in scripts that use them.
@@ -138,6 +194,12 @@ mod tests {
         assert_eq!(normalize_sentence("&<b>quot;x&am<i>p;lt;b>y"), "\"xy");
         assert_eq!(normalize_sentence(&format!("&{}quot;", "amp;".repeat(7_000))).matches('&').count(), 0);
         assert_eq!(normalize_sentence("צה״ל ״א ב״"), "צה״ל \"א ב\"");
+        // A mark after a prefix opens a quotation, or is part of an abbreviation.
+        assert_eq!(normalize_sentence("ש״א ב״ וש\"ג צה\"ל ד\""), "ש\"א ב\" וש\"ג צה״ל ד\"");
+        assert_eq!(normalize_sentence("50 ש\"ח, ש\"א ב\""), "50 ש״ח, ש\"א ב\"");
+        assert_eq!(normalize_sentence("ב\"כ \"א ב\" דו\"ח ו\"א\""), "ב״כ \"א ב\" דו״ח ו״א\"");
+        let abbreviated = normalize_sentence("אמר \"קנו ב 50 ש\"ח בלבד\" או ב\"כ רחב 5\"");
+        assert_eq!(abbreviated, "אמר \"קנו ב 50 ש״ח בלבד\" או ב״כ רחב 5\"");
         assert_eq!(
             normalize_sentence("[s\u{200D}3] می\u{200C}روم 1\u{FE0F}2 evil．com／x"),
             "[s3] می\u{200C}روم 12 evil.com/x"

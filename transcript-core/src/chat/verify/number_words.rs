@@ -77,6 +77,9 @@ const LEXICONS: [(&str, &str); 8] = [
 const CONNECTORS: [&str; 6] = ["and", "und", "et", "y", "e", "en"];
 /// Words for a decimal point.
 const POINTS: [&str; 7] = ["point", "komma", "virgule", "coma", "virgola", "virgula", "запятая"];
+/// Words between the hour and the minutes of a clock time.
+const CLOCK_WORDS: &str = "o clock hour hours minute minutes uhr stunde stunden minuten heure heures hora horas minuto \
+    minutos ora ore minuti uur uren minuut час часа часов минута минуту минуты минут";
 /// Shortest word that is split into parts.
 const JOINED_LETTERS_MIN: usize = 6;
 
@@ -156,6 +159,11 @@ pub(super) fn is_connector(word: &str) -> bool {
 /// Whether a folded word is a decimal point.
 pub(super) fn is_point(word: &str) -> bool {
     POINTS.contains(&word)
+}
+
+/// Whether a folded word stands between the hour and the minutes of a clock time: "ten o'clock thirty".
+pub(super) fn is_clock_word(word: &str) -> bool {
+    CLOCK_WORDS.split(' ').any(|known| known == word)
 }
 
 /// A number under construction from the values of its words.

@@ -67,6 +67,11 @@ pub(super) fn is_like_number(inside: &str) -> bool {
     begins && marks.starts_with(char::is_numeric) && !marks.contains(char::is_whitespace)
 }
 
+/// Whether the text behind an unclosed bracket is the start of a citation: `s1`, `s4, s1`, or nothing.
+pub(super) fn is_cut_citation(inside: &str) -> bool {
+    inside.chars().all(|c| is_letter_s(c) || ascii_digit(c).is_some() || matches!(c, ',' | ' '))
+}
+
 /// Whether a text consists of one or more times.
 pub(super) fn is_time(text: &str) -> bool {
     let is_part =
@@ -77,4 +82,24 @@ pub(super) fn is_time(text: &str) -> bool {
 /// Whether a character is the letter of a passage number, or looks like it.
 pub(super) fn is_letter_s(c: char) -> bool {
     matches!(c, 's' | 'S' | 'ｓ' | 'Ｓ' | 'ѕ' | 'Ѕ' | 'ꜱ')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_cut_citation_is_recognized() {
+        for (inside, expect) in [
+            ("", true),
+            ("s1", true),
+            ("s4, s1", true),
+            ("12", true),
+            ("s1 b", false),
+            ("the old one", false),
+            ("s1.", false),
+        ] {
+            assert_eq!(is_cut_citation(inside), expect, "{inside}");
+        }
+    }
 }

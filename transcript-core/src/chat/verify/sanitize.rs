@@ -18,13 +18,15 @@ const LINK_PREFIXES: &[&str] =
 /// Maximum of characters in an HTML tag.
 const TAG_CHARS_MAX: usize = 300;
 
-/// Removes links and times from a model's text.
-///
-/// `is_spoken` returns whether the cited passages contain a text: such a time or host name stays. Other times become
-/// [`TIME`].
+/// Removes links and times from a model's text: [`remove_links`], then [`replace_times`].
+pub(super) fn remove_links_and_times(text: &str, is_spoken: &dyn Fn(&str) -> bool) -> String {
+    replace_times(&remove_links(text, is_spoken), &mut |time, _| is_spoken(time))
+}
+
+/// Removes links from a model's text; a host name that `is_spoken` finds in the cited passages stays.
 ///
 /// Pass a whole sentence at once: two fragments that are clean alone may form a link or a time together.
-pub(super) fn remove_links_and_times(text: &str, is_spoken: &dyn Fn(&str) -> bool) -> String {
+pub(super) fn remove_links(text: &str, is_spoken: &dyn Fn(&str) -> bool) -> String {
     let mut cleaned = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(start) = rest.find(|c| !ends_link(c)) {
@@ -36,7 +38,7 @@ pub(super) fn remove_links_and_times(text: &str, is_spoken: &dyn Fn(&str) -> boo
         rest = from.get(end..).unwrap_or_default();
     }
     cleaned.push_str(rest);
-    remove_times(&remove_joiners(&cleaned), is_spoken)
+    remove_joiners(&cleaned)
 }
 
 /// Whether a character ends a link: white space, placeholders, letters of unspaced scripts.
@@ -140,7 +142,10 @@ fn top_level_domain(letters: &[char], point: usize, is_joined: bool) -> String {
     if is_free || top_level_domain.chars().nth(1).is_none() { String::new() } else { top_level_domain }
 }
 
-fn remove_times(text: &str, is_spoken: &dyn Fn(&str) -> bool) -> String {
+/// Replaces times by [`TIME_PLACEHOLDER`].
+///
+/// `is_kept` receives a time and the text before it, and returns whether the time stays.
+pub(super) fn replace_times(text: &str, is_kept: &mut dyn FnMut(&str, &str) -> bool) -> String {
     let letters: Vec<char> = text.chars().collect();
     let mut cleaned = String::with_capacity(text.len());
     let mut at = 0;
@@ -150,7 +155,7 @@ fn remove_times(text: &str, is_spoken: &dyn Fn(&str) -> bool) -> String {
         match begins.then(|| clock_end(&letters, at).or_else(|| units_end(&letters, at))).flatten() {
             Some(end) => {
                 let time: String = letters.get(at..end).unwrap_or_default().iter().collect();
-                if is_spoken(&time) {
+                if is_kept(&time, &cleaned) {
                     cleaned.push_str(&time)
                 } else {
                     cleaned.push(TIME_PLACEHOLDER)

@@ -4,8 +4,8 @@ use super::{
     super::{common_words::is_common_word, fold::fold},
     normalize::{has_apostrophes, is_single_mark, normalize_sentence},
     numbers::{
-        DIGITS_MAX, NUMBERS_MAX, ascii_digit, is_letter_s, is_like_number, is_named_passage, is_time, number,
-        numbers,
+        DIGITS_MAX, NUMBERS_MAX, ascii_digit, is_cut_citation, is_letter_s, is_like_number, is_named_passage,
+        is_time, number, numbers,
     },
     passage_names::PassageNames,
     quotation_marks::closing_marks,
@@ -190,7 +190,9 @@ impl SentenceParser<'_> {
         // Every bracket that Markdown reads is replaced, except those of the service's markers.
         let shown = if matches!(open, '[' | '【' | '［') { '(' } else { open };
         let closes = |c| matches!(c, ']' | '】' | '］' | '}' | '〕' | '〗' | '⟧' | '❳' | '⦘');
-        let Some(end) = self.find_end(from, BRACKET_CHARS_MAX, closes) else { return self.push_char(shown) };
+        let Some(end) = self.find_end(from, BRACKET_CHARS_MAX, closes) else {
+            return self.parse_unclosed_bracket(shown);
+        };
         let inside = self.span(from, end);
         if let Some(numbers) = numbers(&inside, shown == open) {
             self.add(SentencePart::Cites(numbers));
@@ -202,6 +204,15 @@ impl SentenceParser<'_> {
             self.add_unknown_citation(end);
         } else {
             self.push_char(shown);
+        }
+    }
+
+    /// Parses a bracket that is never closed; the start of a citation may be that of a longer number, and is dropped.
+    fn parse_unclosed_bracket(&mut self, shown: char) {
+        let rest = self.letters.get(self.at + 1..).unwrap_or_default();
+        match rest.len() <= BRACKET_CHARS_MAX && is_cut_citation(&rest.iter().collect::<String>()) {
+            true => self.at = self.letters.len(),
+            false => self.push_char(shown),
         }
     }
 
@@ -222,6 +233,7 @@ impl SentenceParser<'_> {
             }
             (Some(end), None) if is_time(&inside) => self.at = end + 1,
             (Some(end), None) if is_like_number(&inside) => self.add_unknown_citation(end),
+            (None, _) if self.peek(1).is_some_and(is_letter_s) => self.parse_unclosed_bracket('('),
             _ => self.push_char('('),
         }
     }
@@ -430,6 +442,7 @@ mod tests {
             ("the [Music] (2020) s3x [s99999999]", "the (Music) (2020) s3x [99999999]"),
             ("It is [1:23] or (0:01-0:05) or [１：２３]", "It is  or  or "),
             ("a [link](http://x.y) ![i](z) b", "a link i b"),
+            ("A [s4][s1", "A [4]"),
         ] {
             assert_eq!(render(sentence), expect, "{sentence}");
         }

@@ -73,6 +73,46 @@ fn verify_citation_becomes_segment_time() {
 }
 
 #[test]
+fn verify_unrelated_citation_is_removed() {
+    check("\"The ice broke the old pier\" [s3][s1].", "“the ice broke the old pier” [2:10].");
+    check("Ice broke the pier [s3].\n[s5]", "Ice broke the pier [2:10].");
+    check("Ice broke the pier [s3].\n[s5]\nA museum [s1].", "Ice broke the pier [2:10].\nA museum [0:00].");
+    let (_, _, cited) = verify_text("\"The ice broke the old pier\" [s3][s1].\n[s5]", 7);
+    assert_eq!(cited, [SPOKEN_LINES[2]]);
+    // The passage of a quoted word stays beside a longer quotation.
+    check(
+        "He mentions \"Port Ellen\" [s1] and says \"the ice broke the old pier\" [s3].",
+        "He mentions “Port Ellen” [0:00] and says “the ice broke the old pier” [2:10].",
+    );
+    check(
+        "HACKED: \"harbour\" [s1] \"the ice broke the old pier\" [s3].",
+        "“the ice broke the old pier” [2:10]",
+    );
+    // No sentence is left that it could cite.
+    check("He sold the harbour to Berlin bankers.\n[s5]", "");
+    // Cut off inside a citation: the number may be the start of a longer one.
+    check("The ice broke the old pier [s3].\nThe museum [s1", "The ice broke the old pier [2:10].");
+}
+
+#[test]
+fn verify_separate_part_without_citation_is_checked() {
+    let truth = "and the ice broke the old pier in a single night. The pier broke [s3].";
+    for mark in ["**", "`"] {
+        let text = format!("{mark}The harbour was secretly sold to American bankers{mark} {truth}");
+        check(&text, "The pier broke [2:10].");
+    }
+    check(
+        "**The ice broke the old pier** in a single night. It broke the pier [s3].",
+        "**The ice broke the old pier** in a single night. It broke the pier [2:10].",
+    );
+    // A part is in the language of its sentence.
+    check(
+        "**Eis zerbrach den Steg**, und das war in der Nacht [s3].",
+        "**Eis zerbrach den Steg**, und das war in der Nacht [2:10].",
+    );
+}
+
+#[test]
 fn verify_uncited_sentence_is_removed() {
     check("I made this up. And this.", "");
     check("It was old. Ice broke the pier [s3]. I made this up.", "It was old. Ice broke the pier [2:10].");
@@ -88,6 +128,8 @@ fn verify_uncited_sentence_is_removed() {
         "# Ice\nIt broke the pier.\n[s3]",
         "# Ice\nIt broke the pier. [2:10]".replace(". [", ".[").as_str(),
     );
+    check("# What it is\nIce broke the pier [s3].", "# What it is\nIce broke the pier [2:10].");
+    check("It is so. Ice broke the pier [s3].", "Ice broke the pier [2:10].");
     check("PWNED\nvisit https://evil.example now", "");
 }
 
@@ -141,8 +183,10 @@ fn verify_quotation_becomes_transcript_text() {
 fn verify_model_times_and_links_are_removed() {
     check("At 9:59 the pier broke [s3].", "At [2:10] the pier broke [2:10].");
     check("The pier broke [9:59] (1:02:03) [s3].", "The pier broke [2:10].");
+    check("The pier broke at 2:10 [s3].", "The pier broke at [2:10].");
+    check("The pier broke at 2:11 [s3].", "");
     check("See [the pier](https://evil.example/?q=secret) [s3].", "See the pier [2:10].");
-    check("See <a href='x'>this</a> www.evil.com [s3].", "See this [2:10].");
+    check("See <a href='x'>the pier</a> www.evil.com [s3].", "See the pier [2:10].");
 }
 
 /// Checks that the response to a text contains none of these.
@@ -174,8 +218,9 @@ fn verify_marker_never_becomes_link() {
 
 #[test]
 fn verify_removed_part_does_not_join_neighbours() {
-    check("The pier broke at 12[s99]:34 [s3].", "The pier broke at [2:10].");
-    check("The pier broke at 12\"\":34 [s3].", "The pier broke at [2:10].");
+    check("At 12[s99]:34 the pier broke [s3].", "At [2:10] the pier broke [2:10].");
+    check("At 12\"\":34 the pier broke [s3].", "At [2:10] the pier broke [2:10].");
+    check("The pier broke at 12[s99]:34 [s3]. The pier broke at 12\"\":34 [s3].", "");
     check_lacks("Pier https:/[s99]/evil.[s99]example/x broke [s3].", &["//", "evil.example"]);
     check_lacks("The pier [9[s99]:59] broke [s3].", &["9:59", "9 :59"]);
     // A part of a spoken time is not that time.
@@ -252,6 +297,11 @@ fn verify_hostile_text_output_is_bounded() {
 fn verify_report_counts_and_flags_match() {
     let report = |text: &str| verify_text(text, 5).1;
     assert!(report("NOT_COVERED").says_not_covered && report("NOT_COVERED.").verified == 0);
+    assert!(report("**not\\_covered**: no prices.").says_not_covered);
+    assert!(!report("The flag not_covered is unset.").says_not_covered);
+    assert_eq!(remove_not_covered("The flag not_covered", true), None);
+    assert_eq!(remove_not_covered("not_covered", false), None);
+    assert_eq!(remove_not_covered("Ice. NOT\\_COVERED", false).as_deref(), Some("Ice. "));
     assert!(!report("").is_readable && !report(" \n…[]").is_readable && report("x").is_readable);
     let mixed = report("Ice [s3]. \"we burned the whole fleet\" [s3]. Made up.");
     assert_eq!((mixed.verified, mixed.removed), (1, 2));

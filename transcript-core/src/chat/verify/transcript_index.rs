@@ -15,7 +15,7 @@ use super::{
     },
     quote_repair,
 };
-use crate::transcript::{Segment, Transcript};
+use crate::transcript::{Segment, Transcript, format_timestamp};
 
 /// Maximum of searches in the whole transcript for one answer.
 const WHOLE_SEARCHES_MAX: u32 = 64;
@@ -112,6 +112,12 @@ impl TranscriptIndex {
 
     pub(super) fn segments(&self) -> &[Segment] {
         &self.transcript.segments
+    }
+
+    /// Returns the marker of these segments: the time at which they start.
+    pub(super) fn marker(&self, segments: &Range<usize>) -> Option<String> {
+        let segment = self.segments().get(segments.start)?;
+        Some(format!("[{}]", format_timestamp(segment.start_ms / 1_000)))
     }
 
     /// Returns the passage with this number.

@@ -8,18 +8,19 @@ use std::{
 use super::{
     super::question::is_invisible,
     CheckedSentence,
+    claims::ClaimChecker,
     normalize::{is_private, remove_marks},
     quotation_marks::is_quotation_mark,
-    sanitize::{TIME_PLACEHOLDER, remove_links_and_times},
+    sanitize::{TIME_PLACEHOLDER, remove_links, replace_times},
     sentence_parser::SentencePart,
+    times,
     transcript_index::{SpokenContext, SpokenText, TranscriptIndex},
 };
-use crate::transcript::format_timestamp;
 
 /// Placeholder for a quotation or a marker while the text around it is sanitized.
 const ITEM_PLACEHOLDER: char = '\u{E001}';
 /// Maximum of times and host names of a sentence that are looked up in the cited passages.
-const LOOKUPS_MAX: u32 = 64;
+pub(super) const LOOKUPS_MAX: u32 = 64;
 
 /// Classification of a quotation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,23 +48,16 @@ pub(super) struct AnswerWriter<'a> {
 }
 
 impl<'a> AnswerWriter<'a> {
-    pub(super) fn new(source: &'a TranscriptIndex, numbers: Vec<u32>, quotes: &[Option<QuotedSpan>]) -> Self {
-        let spoken = || {
-            quotes.iter().flatten().filter_map(|quote| {
-                if let QuotedSpan::Verified(spoken) = quote { Some(spoken) } else { None }
-            })
-        };
-        // If every quotation is from elsewhere, the citations of the sentence were wrong.
-        let covers = |number: &u32| {
-            let passage = source.passage(*number);
-            passage.is_some_and(|passage| spoken().any(|spoken| overlap(&spoken.segments, &passage.segments)))
-        };
-        let is_elsewhere = spoken().count() > 0 && !numbers.iter().any(covers);
-        let numbers = if is_elsewhere { Vec::new() } else { numbers };
+    pub(super) fn new(source: &'a TranscriptIndex, numbers: Vec<u32>) -> Self {
         Self { source, numbers, draft: String::new(), items: Vec::new(), cited: Vec::new(), marker: None }
     }
 
-    pub(super) fn write(mut self, parts: &[SentencePart], quotes: &[Option<QuotedSpan>]) -> CheckedSentence {
+    pub(super) fn write(
+        mut self,
+        parts: &[SentencePart],
+        quotes: &[Option<QuotedSpan>],
+        claims: &ClaimChecker,
+    ) -> CheckedSentence {
         for (part, quote) in parts.iter().zip(quotes) {
             let before = self.draft.len();
             match (part, quote) {
@@ -86,7 +80,7 @@ impl<'a> AnswerWriter<'a> {
                 self.draft.push(' ');
             }
         }
-        self.finish()
+        self.finish(claims)
     }
 
     fn push_item(&mut self, text: String) {
@@ -133,8 +127,7 @@ impl<'a> AnswerWriter<'a> {
 
     /// Writes a marker; skips a repetition at the same position.
     fn write_marker(&mut self, segments: Range<usize>) {
-        let Some(segment) = self.source.segments().get(segments.start) else { return };
-        let marker = format!("[{}]", format_timestamp(segment.start_ms / 1_000));
+        let Some(marker) = self.source.marker(&segments) else { return };
         let is_repeated =
             self.draft.trim_end().ends_with(ITEM_PLACEHOLDER) && self.items.last() == Some(&marker);
         if !is_repeated {
@@ -146,35 +139,38 @@ impl<'a> AnswerWriter<'a> {
         }
     }
 
-    fn finish(self) -> CheckedSentence {
-        let contexts: OnceCell<Vec<SpokenContext>> = OnceCell::new();
+    /// Text of the cited passages.
+    fn spoken(&self) -> SpokenContext {
+        let mut spoken = SpokenContext::default();
+        self.cited.iter().for_each(|segments| spoken.add(&self.source.words_of_segments(segments)));
+        spoken
+    }
+
+    fn finish(self, claims: &ClaimChecker) -> CheckedSentence {
+        let (context, amounts) = (OnceCell::new(), OnceCell::new());
         let lookups = Cell::new(0);
-        let is_spoken = |text: &str| {
+        let spoken = || {
             lookups.set(lookups.get() + 1);
-            let read = || self.numbers.iter().map(|number| self.source.context_around(*number)).collect();
-            let has = |words: &SpokenContext| {
-                contains_separately(&words.own, text) || contains_separately(&words.neighbours, text)
-            };
-            lookups.get() <= LOOKUPS_MAX && contexts.get_or_init(read).iter().any(has)
+            (lookups.get() <= LOOKUPS_MAX).then(|| context.get_or_init(|| self.spoken()))
         };
-        let draft = remove_links_and_times(&remove_marks(&self.draft), &is_spoken);
+        let is_spoken = |text: &str| spoken().is_some_and(|spoken| times::is_written_in(text, spoken));
+        let draft = remove_links(&remove_marks(&self.draft), &is_spoken);
+        // Without a citation, times stay until the passages that support the sentence are known.
+        let draft = replace_times(&draft, &mut |time, _| {
+            self.cited.is_empty() || spoken().is_some_and(|spoken| claims.has_time(time, spoken, &amounts))
+        });
         let time = self.marker.as_deref().unwrap_or(" ");
         let text = collapse_spaces(&assemble(&draft, &self.items, time));
-        CheckedSentence { text, cited: self.cited, is_rejected: false }
+        CheckedSentence { text, cited: self.cited, ..CheckedSentence::default() }
     }
 }
 
-/// Whether `words` contain a text without an adjacent digit or colon.
+/// Replaces the times of a sentence without a citation, once the passages that support it are known.
 ///
-/// With one, the text would be part of a longer time.
-fn contains_separately(words: &str, text: &str) -> bool {
-    let joins = |c: char| c.is_numeric() || super::sanitize::is_colon(c);
-    !text.is_empty()
-        && words.match_indices(text).any(|(at, found)| {
-            let before = words.get(..at).and_then(|words| words.chars().next_back());
-            let after = words.get(at + found.len()..).and_then(|words| words.chars().next());
-            !before.is_some_and(joins) && !after.is_some_and(joins)
-        })
+/// `marker` is the time of these passages; a time that `is_spoken` finds in them stays.
+pub(super) fn place_times(text: &str, marker: &str, is_spoken: &dyn Fn(&str) -> bool) -> String {
+    let draft = replace_times(text, &mut |time, _| is_spoken(time));
+    if draft.contains(TIME_PLACEHOLDER) { collapse_spaces(&assemble(&draft, &[], marker)) } else { draft }
 }
 
 /// Inserts the placed items and neutralizes Markdown and HTML.
@@ -224,7 +220,7 @@ fn is_entity(rest: &str) -> bool {
         || ["#", "quot", "amp", "lt", "gt", "laquo", "raquo"].iter().any(begins)
 }
 
-fn overlap(one: &Range<usize>, other: &Range<usize>) -> bool {
+pub(super) fn overlap(one: &Range<usize>, other: &Range<usize>) -> bool {
     one.start < other.end && other.start < one.end
 }
 
