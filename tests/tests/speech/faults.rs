@@ -103,6 +103,39 @@ async fn speech_segments_without_sound_are_dropped() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn speech_text_that_compresses_well_is_kept_unless_it_repeats() -> Result<()> {
+    let hindi = "सभी मनुष्यों को गौरव और अधिकारों के मामले में जन्मजात स्वतन्त्रता और समानता प्राप्त है।";
+    let segments = json!({"text": hindi, "language": "hindi", "segments": [
+        {"start": 0.0, "end": 2.0, "text": hindi, "avg_logprob": -0.2, "compression_ratio": 2.8},
+        {"start": 2.0, "end": 3.5, "text": "धन्यवाद ".repeat(30), "avg_logprob": -0.2, "compression_ratio": 9.1},
+    ]});
+    let service = FakeService::start(move |_, _| FakeReply::json(&segments)).await?;
+    let options = SpeechOptions { part: Duration::from_secs(60), ..options(&service.base_url) };
+    let supplied = transcribe_file(short_tones()?, options).await??;
+    let texts: Vec<_> =
+        supplied.transcripts[0].segments.iter().map(|segment| segment.text.as_str()).collect();
+    assert_eq!(texts, [hindi]);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn speech_incomplete_files_are_unreadable() -> Result<()> {
+    let service = FakeService::start(|_, _| FakeReply::transcription(&[(0.0, 1.0, "not requested")])).await?;
+    // As long as the platform states.
+    let tones = ["-f", "lavfi", "-i", "aevalsrc=0.3*sin(440*2*PI*t)*lt(mod(t\\,2)\\,1.5):s=16000:d=72"];
+    let webm = ffmpeg(&[&tones[..], &["-c:a", "libopus", "-f", "webm"]].concat())?;
+    let mp4 = ffmpeg(&[&tones[..], &["-c:a", "aac", "-movflags", "+faststart"]].concat())?;
+    for (file, length) in [(&webm, webm.len() / 3), (&webm, 600), (&mp4, mp4.len() / 3)] {
+        let part = file.iter().copied().take(length).collect();
+        let error = transcribe_file(part, options(&service.base_url)).await?.err().context("a transcript")?;
+        assert_eq!(error.reason().as_str(), "unreadable", "{length} bytes: {error}");
+        assert!(!error.counts_against_supplier(), "{length} bytes: {error}");
+    }
+    assert!(service.requests().is_empty(), "{:?}", service.requests().len());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn speech_unusable_files_fail_with_reason() -> Result<()> {
     let service = FakeService::start(|_, _| FakeReply::transcription(&[(0.0, 1.0, "not requested")])).await?;
     let silent_film = ["-f", "lavfi", "-i", "color=black:s=64x64:r=2:d=2", "-c:v", "mpeg4"];

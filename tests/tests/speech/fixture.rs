@@ -13,7 +13,9 @@ use transcript_core::{
     transcript::LanguageTag,
     video::{Platform, VideoId},
 };
-use upstream_reqwest::{AudioFormat, HttpTransport, InstagramMedia, SpeechOptions, SpeechToText};
+use upstream_reqwest::{
+    AudioFormat, HttpTransport, InstagramMedia, MediaSource, SpeechOptions, SpeechToText,
+};
 use verbatim::SystemClock;
 use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 
@@ -79,10 +81,19 @@ impl SupplyMonitor for RecordedStages {
 
 /// Speech-to-text for the platform behind a proxy.
 pub(super) fn transcriber(proxy: &ReplayProxy, options: SpeechOptions) -> Result<Arc<SpeechToText>> {
+    transcriber_with(proxy, options, |videos| Arc::new(videos))
+}
+
+/// As [`transcriber`], with this media source over the platform's own.
+pub(super) fn transcriber_with(
+    proxy: &ReplayProxy,
+    options: SpeechOptions,
+    source: impl FnOnce(InstagramMedia) -> Arc<dyn MediaSource>,
+) -> Result<Arc<SpeechToText>> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
     let http: Arc<HttpTransport> = supplier_calls::http(proxy)?;
     let videos = InstagramMedia::new(Arc::clone(&http), Arc::clone(&clock));
-    Ok(Arc::new(SpeechToText::new(http, options, clock, vec![Arc::new(videos)])?))
+    Ok(Arc::new(SpeechToText::new(http, options, clock, vec![source(videos)])?))
 }
 
 /// Transcribes the video, in one language or in any.

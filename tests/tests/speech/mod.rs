@@ -4,6 +4,7 @@ mod cancellation;
 mod cli;
 mod faults;
 mod fixture;
+mod languages;
 mod parts;
 mod playlists;
 mod recogniser;

@@ -17,7 +17,7 @@ use super::{
 use crate::service::fake::{FakeReply, FakeService, SeenRequest};
 
 /// A transcription with one segment over the whole chunk, which names the request's index.
-fn whole_chunk(request: &SeenRequest, index: usize) -> FakeReply {
+pub(super) fn whole_chunk(request: &SeenRequest, index: usize) -> FakeReply {
     FakeReply::transcription(&[(0.0, request.seconds(), &format!("part {index}"))])
 }
 
@@ -134,6 +134,28 @@ async fn speech_failed_chunk_is_retried_alone() -> Result<()> {
         );
         assert!(segments.windows(2).all(|pair| pair[0].end_ms() == pair[1].start_ms), "{segments:?}");
     }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn speech_finished_chunks_are_not_sent_again() -> Result<()> {
+    let service = FakeService::start(|request, index| match index {
+        3 => FakeReply::new(400, "", "{}"),
+        _ => whole_chunk(request, index),
+    })
+    .await?;
+    let proxy = video(tones(10)?)?;
+    let transcriber = transcriber(&proxy, options(&service.base_url))?;
+    let attempt = || transcribe(&transcriber, None, Arc::new(RecordedStages::default()));
+    assert!(attempt().await?.is_err());
+    let supplied = attempt().await??;
+    let segments = &supplied.transcripts[0].segments;
+    let texts: Vec<_> = segments.iter().map(|segment| segment.text.as_str()).collect();
+    assert_eq!(texts, ["part 0", "part 1", "part 2", "part 4", "part 5"]);
+    assert_eq!(service.requests().len(), 6);
+    // Once there is a transcript, nothing is kept.
+    attempt().await??;
+    assert_eq!(service.requests().len(), 11);
     Ok(())
 }
 

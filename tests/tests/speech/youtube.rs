@@ -61,13 +61,26 @@ async fn transcribe(
     Ok((outcome, hosts))
 }
 
+/// Streaming data with one file, of this size in bytes.
+fn streams(bytes: &str) -> Value {
+    json!({"adaptiveFormats": [{
+        "mimeType": "audio/mp4; codecs=\"mp4a.40.2\"", "bitrate": 48_000, "contentLength": bytes,
+        "url": format!("https://{FILES}/videoplayback?expire=1795000000"),
+    }]})
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn speech_youtube_file_smaller_than_stated_is_unreadable() -> Result<()> {
+    let (outcome, hosts) = transcribe("OK", streams("900000")).await?;
+    let error = outcome.err().context("a transcript")?;
+    assert_eq!(error.reason().as_str(), "unreadable", "{error:?}");
+    assert_eq!(hosts.last().map(String::as_str), Some(FILES));
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn speech_youtube_direct_url_is_transcribed() -> Result<()> {
-    let form = json!({
-        "mimeType": "audio/mp4; codecs=\"mp4a.40.2\"", "bitrate": 48_000, "contentLength": "9000",
-        "url": format!("https://{FILES}/videoplayback?expire=1795000000"),
-    });
-    let (outcome, hosts) = transcribe("OK", json!({"adaptiveFormats": [form]})).await?;
+    let (outcome, hosts) = transcribe("OK", streams("9000")).await?;
     let supplied = outcome?;
     let transcript = supplied.transcripts.first().context("no transcript")?;
     assert_eq!((transcript.source.as_str(), transcript.segments.len()), ("speech-to-text", 2));

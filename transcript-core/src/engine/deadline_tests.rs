@@ -15,6 +15,7 @@ use crate::{
     memory::MemoryArchive,
     supplier::{Supplier, SupplierInfo, SupplierKind, SupplyMonitor, SupplyOutput, SupplyRequest},
     time::Timestamp,
+    transcript::{LanguageTag, TrackInfo, TrackKind},
 };
 
 /// A clock that suppliers advance.
@@ -31,6 +32,7 @@ impl Clock for ManualClock {
 #[derive(Debug)]
 struct FailingSupplier {
     name: &'static str,
+    kind: SupplierKind,
     duration: Duration,
     clock: Arc<ManualClock>,
     failure: Mutex<SupplyError>,
@@ -41,7 +43,7 @@ struct FailingSupplier {
 impl Supplier for FailingSupplier {
     fn info(&self) -> SupplierInfo {
         let platforms = vec![Platform::YouTube];
-        SupplierInfo { name: self.name.to_owned(), platforms, kind: SupplierKind::Captions }
+        SupplierInfo { name: self.name.to_owned(), platforms, kind: self.kind }
     }
 
     async fn supply(&self, _: SupplyRequest, _: Arc<dyn SupplyMonitor>) -> Result<SupplyOutput, SupplyError> {
@@ -57,7 +59,7 @@ struct DeadlineFixture {
     transcripts: Transcripts,
 }
 
-/// Two suppliers; the first takes `percent` of the work timeout.
+/// Suppliers of captions and of speech-to-text; the first takes `percent` of the work timeout.
 ///
 /// One failure starts a long cooldown.
 fn fixture(percent: u32, first: SupplyError, second: SupplyError) -> DeadlineFixture {
@@ -65,12 +67,12 @@ fn fixture(percent: u32, first: SupplyError, second: SupplyError) -> DeadlineFix
     let long = Duration::from_secs(24 * 3_600);
     let breaker_policy = BreakerPolicy { failures: 1, cooldown: long, cooldown_max: long };
     let options = EngineOptions { breaker: breaker_policy, ..EngineOptions::default() };
-    let new_supplier = |name, duration, failure| {
+    let new_supplier = |name, kind, duration, failure| {
         let (clock, failure) = (Arc::clone(&clock), Mutex::new(failure));
-        Arc::new(FailingSupplier { name, duration, clock, failure, calls: AtomicU32::new(0) })
+        Arc::new(FailingSupplier { name, kind, duration, clock, failure, calls: AtomicU32::new(0) })
     };
-    let first = new_supplier("first", options.work_timeout * percent / 100, first);
-    let second = new_supplier("second", Duration::ZERO, second);
+    let first = new_supplier("first", SupplierKind::Captions, options.work_timeout * percent / 100, first);
+    let second = new_supplier("second", SupplierKind::Speech, Duration::ZERO, second);
     let random = Arc::new(SequentialRandom::default());
     let archive = Arc::new(MemoryArchive::default());
     let transcripts = Transcripts::builder(archive, Arc::clone(&clock) as _, random, Handle::current())
@@ -84,8 +86,13 @@ fn fixture(percent: u32, first: SupplyError, second: SupplyError) -> DeadlineFix
 impl DeadlineFixture {
     /// The failure for a video, and how often each supplier was called until then.
     async fn fetch_failure(&self, number: u32) -> (SupplyError, u32, u32) {
+        self.fetch_failure_for(number, TrackSelector::Default).await
+    }
+
+    /// As [`Self::fetch_failure`], for a track.
+    async fn fetch_failure_for(&self, number: u32, selector: TrackSelector) -> (SupplyError, u32, u32) {
         let video = VideoId::new(Platform::YouTube, &format!("video-{number:05}")).unwrap();
-        let fetch = FetchRequest { video, selector: TrackSelector::Default, payer: None };
+        let fetch = FetchRequest { video, selector, payer: None };
         let calls = |supplier: &FailingSupplier| supplier.calls.load(Ordering::Relaxed);
         match self.transcripts.get(fetch).await {
             FetchOutcome::SupplyFailed(failure) => (failure, calls(&self.first), calls(&self.second)),
@@ -118,6 +125,33 @@ async fn supplier_failure_calls_next_supplier_unless_final() {
         let both = fixture(10, failure, SupplyError::new(SupplyReason::NoCaptions, "None."));
         let (failure, first, second) = both.fetch_failure(1).await;
         assert_eq!((failure.reason(), first, second), (&reason, 1, next));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn speech_in_known_other_language_is_not_called() {
+    let track = |tag: &str, original| {
+        let info = TrackInfo::new(LanguageTag::from_canonical(tag), TrackKind::Generated);
+        TrackInfo { original, ..info }
+    };
+    let german = TrackSelector::Language(LanguageTag::from_canonical("de"));
+    for (tracks, selector, calls) in [
+        (vec![track("en", true)], german.clone(), 0),
+        (vec![track("fr", false), track("en", true)], german.clone(), 0),
+        (vec![track("en", false)], german.clone(), 1),
+        (vec![track("de-AT", true)], german.clone(), 1),
+        (vec![track("en", true), track("de", true)], german.clone(), 1),
+        (vec![track("und", true)], german, 1),
+        (vec![track("en", true)], TrackSelector::Default, 1),
+    ] {
+        let known = SupplyError::new(SupplyReason::NoLanguage(tracks.clone()), "There is no such language.");
+        let both = fixture(10, known, SupplyError::new(SupplyReason::NoCaptions, "None."));
+        let (failure, first, second) = both.fetch_failure_for(1, selector.clone()).await;
+        assert_eq!((failure.reason().as_str(), first, second), ("no_language", 1, calls), "{tracks:?}");
+        // The absence is valid for both suppliers.
+        let video = VideoId::new(Platform::YouTube, "video-00001").unwrap();
+        let fetch = FetchRequest { video, selector, payer: None };
+        assert!(matches!(both.transcripts.get(fetch).await, FetchOutcome::Absent(_)), "{tracks:?}");
     }
 }
 

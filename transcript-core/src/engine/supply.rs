@@ -18,10 +18,10 @@ use super::{
     supplier_pool::{SupplierPermit, SupplierSlot},
 };
 use crate::{
-    archive::KNOWN_TRACKS_MAX,
+    archive::{KNOWN_TRACKS_MAX, TrackSelector},
     supplier::{SupplierKind, SupplyError, SupplyMonitor, SupplyOutput, SupplyReason, SupplyRequest},
     time::{Clock, Timestamp},
-    transcript::{TrackInfo, TrackKind, Transcript, best_track},
+    transcript::{LanguageTag, TrackInfo, TrackKind, Transcript, best_track},
     video::VideoId,
 };
 
@@ -38,7 +38,7 @@ const TIMEOUT_MESSAGE: &str = "Fetching the transcript took too long.";
 pub(super) struct SupplyResult {
     /// The output of the first supplier that had a transcript, or the most significant failure.
     pub(super) result: Result<SupplyOutput, SupplyError>,
-    /// The suppliers that reached an upstream; all suppliers if a failure is final for all.
+    /// The suppliers that reached an upstream, or whose result is known; all if a failure is final for all.
     pub(super) suppliers_tried: Vec<String>,
     /// When to retry if too many fetches wait for a supplier. No further supplier is called then.
     pub(super) refused: Option<Duration>,
@@ -115,6 +115,11 @@ impl EngineInner {
             if !failures.is_empty() && self.clock.now() >= deadline {
                 failures.push(SupplyError::before_request(SupplyReason::Timeout, TIMEOUT_MESSAGE));
                 break;
+            }
+            if slot.kind == SupplierKind::Speech && is_spoken_otherwise(&failures, &key.1) {
+                // Its result is known: the absence is valid for it, too.
+                suppliers_tried.push(slot.name.clone());
+                continue;
             }
             let answer = match self.try_supplier(slot, key, tracker, (deadline, owner)).await {
                 Err(CallFailure::Refused(QueueFull)) => {
@@ -327,6 +332,22 @@ fn false_track_info(transcript: &Transcript, supplier: &str, of: SupplierKind) -
     }
 }
 
+/// Whether a supplier knows that the original track of the video is in another language than the selected one.
+///
+/// Recognised speech is in the language of that track.
+fn is_spoken_otherwise(failures: &[SupplyError], selector: &TrackSelector) -> bool {
+    let Some(selected) = selector.language() else { return false };
+    let is_other =
+        |track: &TrackInfo| track.language != LanguageTag::unknown() && !selected.matches(&track.language);
+    failures.iter().any(|failure| match failure.reason() {
+        SupplyReason::NoLanguage(tracks) => {
+            let mut original = tracks.iter().filter(|track| track.original).peekable();
+            original.peek().is_some() && original.all(is_other)
+        }
+        _ => false,
+    })
+}
+
 /// The failure to act on and to report, of the suppliers that did not decline, if there are any.
 ///
 /// A final one; else one that does not describe the video, since "no captions" is true only if every supplier
@@ -351,7 +372,7 @@ fn most_significant(mut failures: Vec<SupplyError>) -> SupplyError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{transcript::LanguageTag, video::Platform};
+    use crate::video::Platform;
 
     fn check(reasons: &[SupplyReason], expect: SupplyReason) {
         let failures = reasons.iter().map(|reason| SupplyError::new(reason.clone(), "x")).collect();

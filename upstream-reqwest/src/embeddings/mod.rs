@@ -136,9 +136,9 @@ impl EmbeddingsService {
     /// [`ErrorKind::Invalid`], naming the setting that is wrong.
     pub fn new(options: EmbeddingsOptions) -> Result<Self> {
         let url = options.check()?;
+        let name = options.name(&url);
         let (key, ca_file) = (options.api_key.as_deref(), options.ca_file.as_deref());
         let endpoint = OpenAiEndpoint::new(url, key, "chat.embeddings_api_key", ca_file, CONNECT_TIMEOUT)?;
-        let name = options.name();
         Ok(Self { inner: Arc::new(ServiceClient { endpoint, name, options }) })
     }
 
@@ -251,14 +251,20 @@ mod tests {
     }
 
     #[test]
-    fn options_name_model_and_prefixes() {
+    fn options_name_service_model_and_prefixes() {
         let options = EmbeddingsOptions {
             base_url: "http://[::1]:8081/v1/".to_owned(),
             model: "e5".to_owned(),
             question_prefix: "query:".to_owned(),
             ..EmbeddingsOptions::default()
         };
-        assert_eq!(EmbeddingsService::new(options.clone()).unwrap().model(), "e5|query:|");
+        let name = |base_url: &str| {
+            let options = EmbeddingsOptions { base_url: base_url.to_owned(), ..options.clone() };
+            EmbeddingsService::new(options).unwrap().model().to_owned()
+        };
+        assert_eq!(name("http://[::1]:8081/v1/"), "http://[::1]:8081/v1/embeddings|e5|query:|");
+        assert_eq!(name("http://[::1]:8081/v1"), name("http://[::1]:8081/v1/"));
+        assert_ne!(name("http://[::1]:8082/v1"), name("http://[::1]:8081/v1"));
         assert_eq!(options.check().unwrap().as_str(), "http://[::1]:8081/v1/embeddings");
         for (wrong, message) in [
             (EmbeddingsOptions { base_url: "ftp://a".to_owned(), ..options.clone() }, "chat.embeddings_url"),

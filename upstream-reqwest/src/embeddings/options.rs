@@ -46,9 +46,11 @@ impl EmbeddingsOptions {
     }
 
     /// Name under which vectors are stored: the model, and the prefixes, which change its vectors.
-    pub(super) fn name(&self) -> String {
+    ///
+    /// `url` is that of requests: some services serve one model and ignore its name.
+    pub(super) fn name(&self, url: &Url) -> String {
         let Self { model, question_prefix, passage_prefix, .. } = self;
-        format!("{model}|{question_prefix}|{passage_prefix}")
+        format!("{url}|{model}|{question_prefix}|{passage_prefix}")
     }
 }
 

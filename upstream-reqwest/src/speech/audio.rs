@@ -21,8 +21,13 @@ const CONTAINER_FORMATS: &str = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,mpegts,og
 /// Time limits for decoding a whole video and for encoding a chunk.
 const READ_LIMIT: Duration = Duration::from_secs(900);
 const WRITE_LIMIT: Duration = Duration::from_secs(180);
+/// How much shorter than stated audio may be whose decoding had errors: the larger of five seconds and a twentieth.
+const MISSING_MAX_MS: u64 = 5_000;
+const MISSING_RATIO: u64 = 20;
 /// Bytes per read or write.
 const CHUNK_BYTES: usize = 128 << 10;
+/// Minimum length of audio, in milliseconds.
+const AUDIO_MIN_MS: u64 = 100;
 /// Length of a WAV header in bytes.
 const WAV_HEAD: u32 = 44;
 
@@ -34,12 +39,17 @@ pub(super) struct DecodedAudio {
 }
 
 impl DecodedAudio {
-    /// Decodes the audio of a file, up to `max_ms` milliseconds.
+    /// Decodes the audio of a file, up to `max_ms` milliseconds. The platform states the length `stated_ms`.
     ///
     /// # Errors
-    /// [`SpeechFailure::NoAudio`], [`SpeechFailure::NotSound`]; [`SpeechFailure::TooLong`] when it is longer; errors of
-    /// the program and of the temporary file.
-    pub(super) async fn read(ffmpeg: &Ffmpeg, video: File, max_ms: u64) -> Result<Self, SpeechFailure> {
+    /// [`SpeechFailure::NoAudio`]; [`SpeechFailure::NotSound`], also when a part of it is missing;
+    /// [`SpeechFailure::TooLong`] when it is longer; errors of the program and of the temporary file.
+    pub(super) async fn read(
+        ffmpeg: &Ffmpeg,
+        video: File,
+        stated_ms: Option<u64>,
+        max_ms: u64,
+    ) -> Result<Self, SpeechFailure> {
         let file = tempfile::tempfile().map_err(disk_full)?;
         let samples = file.try_clone().map_err(disk_full)?;
         // Two more seconds, to distinguish a video that is too long from one that just fits.
@@ -79,8 +89,13 @@ impl DecodedAudio {
             tracing::debug!(error_output = ended.error_output, "audio decoding failed");
             return Err(classify_error_output(&ended.error_output));
         }
+        // The exit status of a file that is cut off or damaged is success.
+        if !ended.error_output.trim().is_empty() && is_missing_audio(loudness.length_ms(), stated_ms) {
+            tracing::debug!(error_output = ended.error_output, "audio decoding is incomplete");
+            return Err(SpeechFailure::NotSound);
+        }
         match loudness.length_ms() {
-            0..100 => Err(SpeechFailure::NoAudio),
+            0..AUDIO_MIN_MS => Err(SpeechFailure::NoAudio),
             length_ms if length_ms > max_ms => Err(SpeechFailure::TooLong { length_ms: None, max_ms }),
             _ => Ok(Self { file: Arc::new(file), loudness }),
         }
@@ -206,6 +221,13 @@ async fn collect(mut stdout: ChildStdout, max: usize) -> Result<Bytes, SpeechFai
             return Err(SpeechFailure::PartTooLarge);
         }
     }
+}
+
+/// Whether audio of this length is none, or much shorter than stated.
+fn is_missing_audio(length_ms: u64, stated_ms: Option<u64>) -> bool {
+    let is_short =
+        |stated_ms: u64| stated_ms.saturating_sub(length_ms) > MISSING_MAX_MS.max(stated_ms / MISSING_RATIO);
+    length_ms < AUDIO_MIN_MS || stated_ms.is_some_and(is_short)
 }
 
 /// Classifies the error output of a failed decoding.

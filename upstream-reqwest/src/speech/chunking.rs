@@ -17,7 +17,7 @@ const QUIET_FRAME_RATIO: usize = 50;
 const PAUSE_LOUDNESS_FACTOR: u16 = 2;
 
 /// A chunk of the audio, in milliseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct AudioChunk {
     pub(super) start_ms: u64,
     pub(super) end_ms: u64,
@@ -30,14 +30,17 @@ impl AudioChunk {
     }
 }
 
-/// Splits audio of this loudness and length into chunks of at most `max_ms`.
+/// Splits audio of this loudness and length into chunks of at most `max_ms`, the first one of at most `first_max_ms`.
 ///
-/// `max_ms` is raised to twice the minimum remainder.
-pub(super) fn split(frames: &[u16], length_ms: u64, max_ms: u64) -> Vec<AudioChunk> {
-    let max_ms = max_ms.max(2 * REMAINDER_MIN_MS);
+/// Both are raised to twice the minimum remainder.
+pub(super) fn split(frames: &[u16], length_ms: u64, first_max_ms: u64, max_ms: u64) -> Vec<AudioChunk> {
     let mut parts = Vec::new();
     let mut start_ms = 0;
-    while length_ms - start_ms > max_ms {
+    loop {
+        let max_ms = if start_ms == 0 { first_max_ms } else { max_ms }.max(2 * REMAINDER_MIN_MS);
+        if length_ms - start_ms <= max_ms {
+            break;
+        }
         let latest = (start_ms + max_ms).min(length_ms - REMAINDER_MIN_MS);
         let earliest = (latest - SEARCH_LENGTH_MS.min(max_ms / 2)).max(start_ms + REMAINDER_MIN_MS / 2);
         let end_ms = find_quiet_position(frames, earliest, latest);
@@ -81,13 +84,13 @@ mod tests {
     }
 
     fn ends(frames: &[u16], max_ms: u64) -> Vec<u64> {
-        split(frames, frames.len() as u64 * FRAME_MS, max_ms).iter().map(|part| part.end_ms).collect()
+        split(frames, frames.len() as u64 * FRAME_MS, max_ms, max_ms).iter().map(|part| part.end_ms).collect()
     }
 
     #[test]
     fn chunking_short_audio_is_one_chunk() {
         assert_eq!(ends(&frames(&[(10_000, 900)]), 10_000), [10_000]);
-        assert_eq!(split(&[], 0, 10_000), [AudioChunk { start_ms: 0, end_ms: 0 }]);
+        assert_eq!(split(&[], 0, 10_000, 10_000), [AudioChunk { start_ms: 0, end_ms: 0 }]);
     }
 
     #[test]
@@ -108,15 +111,23 @@ mod tests {
         assert_eq!(ends(&speech, 10_000)[0], 8_100);
     }
 
+    #[test]
+    fn chunking_first_chunk_has_shorter_limit() {
+        let speech = frames(&[(3_000, 900), (200, 5), (5_000, 900), (200, 5), (5_000, 900)]);
+        let ends: Vec<_> = split(&speech, 13_400, 4_000, 20_000).iter().map(|part| part.end_ms).collect();
+        assert_eq!(ends, [3_100, 13_400]);
+    }
+
     proptest! {
         #[test]
         fn chunks_cover_audio_once(
             frames in prop::collection::vec(0_u16..2_000, 0..3_000),
             odd in 0_u64..FRAME_MS,
+            first_max_ms in 0_u64..20_000,
             max_ms in 0_u64..20_000,
         ) {
             let length = (frames.len() as u64 * FRAME_MS).saturating_sub(odd);
-            let parts = split(&frames, length, max_ms);
+            let parts = split(&frames, length, first_max_ms, max_ms);
             prop_assert_eq!(parts[0].start_ms, 0);
             prop_assert_eq!(parts[parts.len() - 1].end_ms, length);
             for pair in parts.windows(2) {
@@ -124,6 +135,7 @@ mod tests {
             }
             if parts.len() > 1 {
                 for part in parts {
+                    let max_ms = if part.start_ms == 0 { first_max_ms } else { max_ms };
                     prop_assert!(part.length_ms() <= max_ms.max(2 * REMAINDER_MIN_MS) && part.length_ms() >= REMAINDER_MIN_MS / 2);
                 }
             }

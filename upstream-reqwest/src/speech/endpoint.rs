@@ -5,7 +5,7 @@
 use std::{
     sync::{
         Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU32, Ordering},
     },
     time::Duration,
 };
@@ -38,6 +38,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const ANSWER_MAX: usize = 4 << 20;
 /// The field for the units of which times are requested.
 const GRANULARITIES: &str = "timestamp_granularities[]";
+/// Number of texts without a language after which a service that has never named one is taken to name none.
+const UNNAMED_MAX: u32 = 3;
 /// The longest `Retry-After` that is waited for, and the pauses without one.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(120);
 const THROTTLED: Backoff = Backoff { first: Duration::from_secs(1), max: Duration::from_secs(64) };
@@ -54,6 +56,10 @@ pub(super) struct SpeechEndpoint {
     paused_until: Mutex<Option<Instant>>,
     /// Whether the service has returned a transcription without times.
     is_untimed: AtomicBool,
+    /// Whether the service has named the language of a text.
+    has_named_language: AtomicBool,
+    /// Number of texts whose language it has not named.
+    unnamed_texts: AtomicU32,
     /// Whether the service has answered a request for the times of words.
     accepts_words: AtomicBool,
     /// Whether the service has rejected a request for the times of words, and no other.
@@ -74,6 +80,8 @@ impl SpeechEndpoint {
             permits: Semaphore::new(options.concurrency as usize),
             paused_until: Mutex::new(None),
             is_untimed: AtomicBool::new(false),
+            has_named_language: AtomicBool::new(false),
+            unnamed_texts: AtomicU32::new(0),
             accepts_words: AtomicBool::new(false),
             rejects_words: AtomicBool::new(false),
         })
@@ -93,6 +101,18 @@ impl SpeechEndpoint {
     /// Records that the service returns no times.
     pub(super) fn set_untimed(&self) {
         self.is_untimed.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the service names the language of a text, as far as is known.
+    pub(super) fn names_language(&self) -> bool {
+        self.has_named_language.load(Ordering::Relaxed)
+            || self.unnamed_texts.load(Ordering::Relaxed) < UNNAMED_MAX
+    }
+
+    /// Records whether the service has named the language of a text.
+    pub(super) fn record_language(&self, is_named: bool) {
+        self.has_named_language.fetch_or(is_named, Ordering::Relaxed);
+        self.unnamed_texts.fetch_add(u32::from(!is_named), Ordering::Relaxed);
     }
 
     /// Transcribes a chunk. Transient errors are retried; `accept` validates a response.

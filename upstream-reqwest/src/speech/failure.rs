@@ -22,7 +22,7 @@ pub(super) enum SpeechFailure {
     TooLong { length_ms: Option<u64>, max_ms: u64 },
     /// The spoken language is not the selected one.
     NoLanguage(LanguageTag),
-    /// The platform's file contains no readable audio.
+    /// The platform's file contains no readable audio, or only a part of it.
     NotSound,
     /// The ffmpeg program cannot be run.
     NoProgram,
@@ -72,6 +72,8 @@ impl SpeechFailure {
                 !reason.is_final() && !matches!(reason, SupplyReason::NoCaptions | SupplyReason::Cancelled)
             }
             Self::NotSound => true,
+            // Another source may state the language of the audio.
+            Self::NoLanguage(language) => *language == LanguageTag::unknown(),
             _ => false,
         }
     }
@@ -145,7 +147,7 @@ impl SpeechFailure {
                 return format!("The spoken language of this video is {language}, not the requested one.");
             }
             Self::NotSound => {
-                "The platform's file of this video contains no readable audio. Try again later."
+                "The platform's file of this video is incomplete or contains no readable audio. Try again later."
             }
             Self::NoProgram => {
                 "ffmpeg cannot be started. The operator can install ffmpeg or set speech.ffmpeg."

@@ -14,7 +14,7 @@ pub fn transcription(body: &[u8], length_ms: u64) -> Option<Vec<Segment>> {
             return None;
         }
     };
-    let spans: Vec<_> = spans.into_iter().filter(|span| !hallucination::is_low_confidence(span)).collect();
+    let spans = hallucination::remove_invented(&spans);
     let mut segments = timestamps::to_segments(&spans, length_ms).ok()?;
     segments.retain(|segment| hallucination::has_words(&segment.text));
     Some(hallucination::remove_repetition(segments))

@@ -9,6 +9,7 @@ mod chunking;
 mod endpoint;
 mod failure;
 mod ffmpeg;
+mod finished_chunks;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod hallucination;
@@ -43,6 +44,7 @@ use crate::{
 use endpoint::SpeechEndpoint;
 use failure::SpeechFailure;
 use ffmpeg::Ffmpeg;
+use finished_chunks::FinishedChunks;
 use transcribe::TranscriptionJob;
 
 /// The supplier's name.
@@ -53,7 +55,8 @@ const NAME: &str = "speech-to-text";
 /// It covers the platforms of its media sources. It reports the stages `audio` (bytes), `decoding` and `transcribing`
 /// (chunks). It does not limit concurrent videos, each of which needs disk space: the engine does
 /// (`EngineBuilder::concurrency`). Dropping its future stops the programs that it runs. Its files have no names, so
-/// nothing remains of them however the process ends.
+/// nothing remains of them however the process ends. Finished chunks of a video that failed are kept for an hour, in at
+/// most 32 MB of memory, and are not sent again.
 #[derive(Debug)]
 pub struct SpeechToText {
     http: Arc<HttpTransport>,
@@ -61,6 +64,7 @@ pub struct SpeechToText {
     sources: Vec<Arc<dyn MediaSource>>,
     endpoint: SpeechEndpoint,
     ffmpeg: Ffmpeg,
+    finished: FinishedChunks,
     options: SpeechOptions,
 }
 
@@ -79,7 +83,7 @@ impl SpeechToText {
     ) -> Result<Self> {
         let endpoint = SpeechEndpoint::new(&options)?;
         let ffmpeg = Ffmpeg::new(&options.ffmpeg);
-        Ok(Self { http, clock, sources, endpoint, ffmpeg, options })
+        Ok(Self { http, clock, sources, endpoint, ffmpeg, finished: FinishedChunks::default(), options })
     }
 
     fn sources_of(&self, platform: Platform) -> impl Iterator<Item = &dyn MediaSource> {

@@ -10,6 +10,7 @@ use tokio::{io::AsyncSeekExt as _, time::Instant};
 use transcript_core::{
     supplier::{SupplyError, SupplyMonitor, SupplyOutput, SupplyRequest},
     transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript, remove_unfit_words},
+    video::Platform,
 };
 
 use super::{
@@ -17,6 +18,7 @@ use super::{
     audio::DecodedAudio,
     chunking::{self, AudioChunk},
     failure::SpeechFailure,
+    finished_chunks::{AudioKey, ChunkResult},
     hallucination,
     language::most_spoken,
     response::Transcription,
@@ -29,26 +31,15 @@ use crate::social::{Media, MediaSource};
 /// The text of a chunk then has the time of the whole chunk.
 const UNTIMED_CHUNK_MS: u64 = 20_000;
 
+/// Maximum length of the first chunk if the request names a language: models detect it in the first 30 seconds.
+const LANGUAGE_CHUNK_MS: u64 = 60_000;
+
 /// The transcription of one video.
 pub(super) struct TranscriptionJob<'a> {
     pub(super) speech: &'a SpeechToText,
     pub(super) request: &'a SupplyRequest,
     pub(super) monitor: &'a dyn SupplyMonitor,
     pub(super) deadline: Instant,
-}
-
-/// Transcription of one chunk.
-#[derive(Debug)]
-struct ChunkResult {
-    language: Option<LanguageTag>,
-    segments: Vec<Segment>,
-}
-
-impl ChunkResult {
-    /// Length of the text in bytes.
-    fn length(&self) -> usize {
-        self.segments.iter().map(|segment| segment.text.len()).sum()
-    }
 }
 
 impl TranscriptionJob<'_> {
@@ -80,16 +71,19 @@ impl TranscriptionJob<'_> {
     }
 
     async fn transcribe(&self, media: Media, audio: &DecodedAudio) -> Result<SupplyOutput, SpeechFailure> {
-        let results = match self.transcribe_chunks(audio, self.speech.endpoint.is_timed()).await {
+        let stated = media.language.as_ref();
+        let results = match self.transcribe_chunks(audio, stated, self.speech.endpoint.is_timed()).await {
             Err(failure @ (SpeechFailure::Untimed | SpeechFailure::UntimedOnce)) => {
                 if failure == SpeechFailure::Untimed {
                     self.speech.endpoint.set_untimed();
                 }
-                self.transcribe_chunks(audio, false).await?
+                self.transcribe_chunks(audio, stated, false).await?
             }
             results => results?,
         };
-        self.supplied(media, audio.loudness.length_ms(), results)
+        let supplied = self.supplied(media, audio.loudness.length_ms(), results)?;
+        self.speech.finished.remove(&self.request.video);
+        Ok(supplied)
     }
 
     /// The audio from the first source that has it.
@@ -132,7 +126,8 @@ impl TranscriptionJob<'_> {
         }
         match &media.language {
             Some(language) => self.check_language(language),
-            None => Ok(()),
+            None if self.speech.endpoint.names_language() => Ok(()),
+            None => self.check_language(&LanguageTag::unknown()),
         }
     }
 
@@ -155,47 +150,59 @@ impl TranscriptionJob<'_> {
         };
         let mut file = tokio::fs::File::from_std(tempfile::tempfile().map_err(disk_full)?);
         let timeout = self.deadline.duration_since(Instant::now());
-        media
+        let bytes = media
             .download(&self.speech.http, self.monitor, &mut file, options.max_download, timeout)
             .await
             // The platform was called for the URL, even if the file itself was not requested.
             .map_err(|error| SpeechFailure::Platform(error.mark_attempted()))?;
+        if is_cut_off(media, bytes) {
+            return Err(SpeechFailure::NotSound);
+        }
         self.check_cancelled()?;
         self.monitor.report_progress("decoding", 0, 0);
         // Not every system opens the input of a program again from its start.
         file.rewind().await.map_err(disk_full)?;
-        DecodedAudio::read(&self.speech.ffmpeg, file.into_std().await, self.max_ms()).await
+        let file = file.into_std().await;
+        DecodedAudio::read(&self.speech.ffmpeg, file, media.duration_ms, self.max_ms()).await
     }
 
-    /// Transcribes all chunks.
+    /// Transcribes all chunks, but those that an earlier attempt at this audio has finished.
     ///
     /// If the selector has a language, the first chunk with text is transcribed alone, to check its language before
-    /// the others are sent.
+    /// the others are sent. If the service names none, it is the stated one.
     async fn transcribe_chunks(
         &self,
         audio: &DecodedAudio,
+        stated: Option<&LanguageTag>,
         is_timed: bool,
     ) -> Result<Vec<ChunkResult>, SpeechFailure> {
-        let longest = u64::try_from(self.speech.options.chunk_duration().as_millis()).unwrap_or(u64::MAX);
-        let longest = if is_timed { longest } else { longest.min(UNTIMED_CHUNK_MS) };
+        let has_selected_language = self.request.selector.language().is_some();
+        let mut chunks = self.split(audio, is_timed, has_selected_language);
         let loudness = &audio.loudness;
-        let mut chunks = chunking::split(&loudness.frames, loudness.length_ms(), longest);
         chunks.retain(|chunk| !loudness.is_silent(chunk.start_ms, chunk.end_ms));
+        let key = AudioKey::new(&self.request.video, loudness, is_timed);
         let (done, of) = (AtomicU64::new(0), chunks.len() as u64);
         self.monitor.report_progress("transcribing", 0, of);
         let run_chunk = async |chunk: AudioChunk| {
-            let results = self.transcribe_chunk(audio, chunk, is_timed).await?;
+            let results = match self.speech.finished.find(&key, chunk) {
+                Some(finished) => finished,
+                None => {
+                    let results = self.transcribe_chunk(audio, chunk, is_timed).await?;
+                    self.speech.finished.put(&key, chunk, results.clone());
+                    results
+                }
+            };
             self.monitor.report_progress("transcribing", done.fetch_add(1, Ordering::Relaxed) + 1, of);
             Ok::<_, SpeechFailure>((chunk.start_ms, results))
         };
         let mut results = Vec::with_capacity(chunks.len());
         let mut chunks = chunks.into_iter();
-        if self.request.selector.language().is_some() {
+        if has_selected_language {
             for chunk in chunks.by_ref() {
                 let first = run_chunk(chunk).await?;
                 // A chunk without text has no language either.
                 let has_text = first.1.length() > 0;
-                let language = first.1.language.clone();
+                let language = first.1.language.clone().or_else(|| stated.cloned());
                 results.push(first);
                 if has_text {
                     self.check_language(&language.unwrap_or_else(LanguageTag::unknown))?;
@@ -213,6 +220,14 @@ impl TranscriptionJob<'_> {
         Ok(results.into_iter().map(|(_, results)| results).collect())
     }
 
+    /// The chunks of the audio. The first one is shorter if it decides whether the others are sent.
+    fn split(&self, audio: &DecodedAudio, is_timed: bool, has_selected_language: bool) -> Vec<AudioChunk> {
+        let longest = u64::try_from(self.speech.options.chunk_duration().as_millis()).unwrap_or(u64::MAX);
+        let longest = if is_timed { longest } else { longest.min(UNTIMED_CHUNK_MS) };
+        let first = if has_selected_language { longest.min(LANGUAGE_CHUNK_MS) } else { longest };
+        chunking::split(&audio.loudness.frames, audio.loudness.length_ms(), first, longest)
+    }
+
     async fn transcribe_chunk(
         &self,
         audio: &DecodedAudio,
@@ -224,7 +239,13 @@ impl TranscriptionJob<'_> {
         let _permit = endpoint.permit().await;
         self.check_cancelled()?;
         let body = audio.write(&self.speech.ffmpeg, chunk, options.format, options.max_bytes).await?;
-        endpoint.transcribe(&body, is_timed, |transcription| validate(transcription, audio, chunk)).await
+        let accept = |transcription| validate(transcription, audio, chunk);
+        let result = endpoint.transcribe(&body, is_timed, accept).await?;
+        // A service that names the language with times may not do so without them.
+        if result.length() > 0 && is_timed == endpoint.is_timed() {
+            endpoint.record_language(result.language.is_some());
+        }
+        Ok(result)
     }
 
     /// Builds the transcript from all chunks.
@@ -270,6 +291,13 @@ impl TranscriptionJob<'_> {
     }
 }
 
+/// Whether a file of this size is only a part of any of the video's files.
+fn is_cut_off(media: &Media, bytes: u64) -> bool {
+    // The size that yt-dlp states for TikTok is not known to be that of the file at this URL.
+    let is_exact = media.video.platform() == Platform::YouTube;
+    is_exact && media.addresses.iter().all(|address| address.bytes.is_some_and(|stated| bytes < stated))
+}
+
 /// Validates a response: keeps text with audible sound, at times within the chunk.
 fn validate(
     transcription: Transcription,
@@ -279,8 +307,7 @@ fn validate(
     let length_ms = chunk.length_ms();
     let mut segments = match transcription.spans {
         Some(spans) => {
-            let spans: Vec<_> =
-                spans.into_iter().filter(|span| !hallucination::is_low_confidence(span)).collect();
+            let spans = hallucination::remove_invented(&spans);
             timestamps::to_segments(&spans, length_ms)?
         }
         None if length_ms > UNTIMED_CHUNK_MS && !transcription.text.trim().is_empty() => {

@@ -1,6 +1,6 @@
 //! One lookup by yt-dlp: the video's metadata, then the captions for the track selector.
 
-use std::{fs, io, path::Path, sync::Arc};
+use std::{fs, io, path::Path, sync::Arc, time::Duration};
 
 use tempfile::TempDir;
 use tokio::time::Instant;
@@ -29,6 +29,8 @@ use crate::{
 
 /// Maximum size of a caption file in bytes.
 const CAPTIONS_MAX: u64 = 32 << 20;
+/// Beginning of the names of folders of runs.
+const FOLDER_PREFIX: &str = "verbatim-yt-dlp-";
 /// The stage that is reported to waiters.
 const STAGE: &str = "captions";
 
@@ -233,7 +235,22 @@ impl YtDlpFetch<'_> {
 }
 
 pub(super) fn create_folder() -> Result<TempDir, YtDlpFailure> {
-    tempfile::Builder::new().prefix("verbatim-yt-dlp-").tempdir().map_err(folder_error)
+    tempfile::Builder::new().prefix(FOLDER_PREFIX).tempdir().map_err(folder_error)
+}
+
+/// Deletes the folders of runs in `parent` that have not changed for `age`: those of processes that were killed.
+pub(super) fn remove_stale_folders(parent: &Path, age: Duration) {
+    let is_stale = |entry: &fs::DirEntry| {
+        let is_of_run = entry.file_name().to_str().is_some_and(|name| name.starts_with(FOLDER_PREFIX));
+        let unchanged_for = || entry.metadata().ok()?.modified().ok()?.elapsed().ok();
+        is_of_run && unchanged_for().is_some_and(|time| time >= age)
+    };
+    for folder in fs::read_dir(parent).into_iter().flatten().flatten().filter(is_stale) {
+        // It may be that of another user, or another process deletes it too.
+        if let Err(error) = fs::remove_dir_all(folder.path()) {
+            tracing::debug!(%error, "stale folder was not deleted");
+        }
+    }
 }
 
 /// Properties of a platform: its name in the transport, and the hosts of its captions and files.

@@ -17,6 +17,7 @@ mod tracks;
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use async_trait::async_trait;
@@ -33,10 +34,13 @@ use crate::{
     http::HttpTransport,
     process,
 };
-use fetch::YtDlpFetch;
+use fetch::{YtDlpFetch, remove_stale_folders};
 pub use info::ytdlp_metadata;
 pub use lists::YtDlpLists;
 pub use media::YtDlpMedia;
+
+/// How long the folder of a run is unchanged until it counts as left behind. No run takes an hour.
+const STALE_FOLDER_AGE: Duration = Duration::from_secs(24 * 3_600);
 
 /// The supplier's name.
 const NAME: &str = "yt-dlp";
@@ -63,6 +67,8 @@ pub struct YtDlp {
 impl YtDlp {
     /// Creates the supplier with the program at this path or of this name. Deadlines refer to `clock`.
     ///
+    /// Folders of runs that a killed process has left in the folder for temporary files for a day are deleted.
+    ///
     /// # Errors
     /// [`transcript_core::ErrorKind::Invalid`] when the program is not found.
     pub fn new(program: &Path, http: Arc<HttpTransport>, clock: Arc<dyn Clock>) -> Result<Self> {
@@ -72,6 +78,7 @@ impl YtDlp {
                 "ytdlp.program: program {shown} not found; install it with `pipx install yt-dlp`, or set its path"
             )));
         };
+        remove_stale_folders(&std::env::temp_dir(), STALE_FOLDER_AGE);
         Ok(Self { program, http, clock })
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Tests with the real program are in the workspace's integration tests.
 
-use std::{fs, os::unix::fs::PermissionsExt as _, time::Duration};
+use std::{fs, os::unix::fs::PermissionsExt as _};
 
 use tempfile::TempDir;
 use transcript_core::{archive::TrackSelector, supplier::SupplyReason, time::Timestamp, video::VideoId};
@@ -99,4 +99,19 @@ fn ytdlp_missing_program_error_names_setting() {
         let error = YtDlp::new(Path::new(name), Arc::clone(&http), Arc::new(FrozenClock)).unwrap_err();
         assert!(error.to_string().contains("ytdlp.program") && error.to_string().contains(name), "{error}");
     }
+}
+
+#[test]
+fn stale_folders_of_runs_are_deleted() {
+    let parent = TempDir::new().unwrap();
+    let [of_run, other] = ["verbatim-yt-dlp-a1B2c3", "other"].map(|name| parent.path().join(name));
+    for folder in [&of_run, &other] {
+        fs::create_dir(folder).unwrap();
+        fs::write(folder.join("given.json"), "{}").unwrap();
+    }
+    remove_stale_folders(parent.path(), STALE_FOLDER_AGE);
+    assert!(of_run.exists() && other.exists());
+    remove_stale_folders(parent.path(), Duration::ZERO);
+    assert!(!of_run.exists() && other.exists());
+    remove_stale_folders(&other.join("missing"), Duration::ZERO);
 }
