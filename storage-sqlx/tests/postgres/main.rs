@@ -12,6 +12,7 @@ mod concurrency;
 mod conformance;
 mod connections;
 mod disconnect;
+mod jobs;
 mod migration;
 mod opening;
 mod outage;

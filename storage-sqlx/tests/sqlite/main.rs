@@ -10,6 +10,7 @@ mod concurrency;
 mod conformance;
 mod crash;
 mod housekeeping;
+mod jobs;
 mod migration;
 mod opening;
 mod point_reads;

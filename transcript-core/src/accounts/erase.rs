@@ -2,12 +2,16 @@
 
 use std::sync::Arc;
 
-use super::{AccountAdmin, Order, OrderState, orders::is_sandbox};
+use super::{AccountAdmin, Order, OrderState, admin::account_not_found, orders::is_sandbox};
 use crate::{
     directory::{Account, EraseOutcome},
     error::{Error, ErrorKind, Result, Retry},
     ids::OrderId,
+    time::Timestamp,
 };
+
+/// How often an erasure is repeated after a concurrent change of the account.
+const ATTEMPTS_MAX: u32 = 8;
 
 /// References of an account at the payment provider.
 ///
@@ -51,8 +55,9 @@ impl AccountAdmin {
     /// The history of its credits and its orders stays, under ids that do not identify the person; remaining
     /// credits are lost. Stored responses expire within a day. The address can register again.
     ///
-    /// `account` is the version that the decision was based on: the call erases that version or fails. `force`
-    /// also erases an account that has [`ProviderRefs`]. A later payment for it is logged, to be refunded.
+    /// `account` is the version that the decision was based on: if it has changed since, nothing is deleted. A change
+    /// during the call fails it only if it adds [`ProviderRefs`], or blocks the account. `force` also erases an account
+    /// that has [`ProviderRefs`]. A later payment for it is logged, to be refunded.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`]; [`ErrorKind::Conflict`] if it has provider references, or has changed since it
@@ -60,37 +65,73 @@ impl AccountAdmin {
     pub async fn delete(self: &Arc<Self>, account: &Account, force: bool) -> Result<()> {
         let (admin, account) = (Arc::clone(self), account.clone());
         let work = async move {
-            if !force && !admin.provider_refs(&account).await?.is_empty() {
-                return Err(conflict("the account has a subscription, or orders that may still be paid"));
+            let mut version = admin.find(account.id.as_str()).await?.version;
+            if version != account.version {
+                return Err(changed());
             }
-            let AccountAdmin { context, directory, outbox, sessions, jobs, .. } = &*admin;
+            admin.check_refs(&account, force).await?;
+            let AccountAdmin { context, outbox, sessions, jobs, .. } = &*admin;
             let now = context.now();
             // Mails are cancelled, sessions end and jobs are deleted first, so that a repeat after a failure still finds
             // the account.
             context.retry_store(|| outbox.cancel_for_address(&account.email, now)).await?;
             context.retry_store(|| sessions.revoke_sessions(&account.id, None)).await?;
             context.retry_store(|| jobs.delete_for_account(&account.id)).await?;
-            let mut is_retry = false;
-            let erase = || {
-                // An earlier try whose result was lost may have taken effect.
-                let missing = match std::mem::replace(&mut is_retry, true) {
-                    true => EraseOutcome::Erased,
-                    false => EraseOutcome::Missing,
-                };
-                let erased = directory.erase_account(&account.id, account.version, now);
-                async move {
-                    let erased = erased.await?;
-                    Ok(if erased == EraseOutcome::Missing { missing } else { erased })
+            for _ in 0..ATTEMPTS_MAX {
+                match admin.erase_version(&account, version, now).await? {
+                    EraseOutcome::Erased => {
+                        // A request that was admitted before may have created a job since.
+                        let deleted = context.retry_store(|| jobs.delete_for_account(&account.id)).await;
+                        if let Err(error) = deleted {
+                            tracing::error!(account = %account.id, %error, "jobs of an erased account not deleted");
+                        }
+                        return Ok(());
+                    }
+                    EraseOutcome::Stale => {
+                        let stored = admin.find(account.id.as_str()).await?;
+                        if stored.blocked != account.blocked {
+                            return Err(changed());
+                        }
+                        admin.check_refs(&stored, force).await?;
+                        version = stored.version;
+                    }
+                    EraseOutcome::Missing => return Err(account_not_found()),
                 }
-            };
-            match context.retry_store(erase).await? {
-                EraseOutcome::Erased => Ok(()),
-                EraseOutcome::Stale => Err(conflict("the account has changed since it was read")),
-                EraseOutcome::Missing => Err(super::admin::account_not_found()),
             }
+            Err(changed())
         };
         self.context.transcripts.task(work).await?
     }
+
+    async fn check_refs(self: &Arc<Self>, account: &Account, force: bool) -> Result<()> {
+        if !force && !self.provider_refs(account).await?.is_empty() {
+            return Err(conflict("the account has a subscription, or orders that may still be paid"));
+        }
+        Ok(())
+    }
+
+    /// Erases a version of an account.
+    async fn erase_version(&self, account: &Account, version: u64, now: Timestamp) -> Result<EraseOutcome> {
+        let mut is_retry = false;
+        let erase = || {
+            // An earlier try whose result was lost may have taken effect.
+            let missing = match std::mem::replace(&mut is_retry, true) {
+                true => EraseOutcome::Erased,
+                false => EraseOutcome::Missing,
+            };
+            let erased = self.directory.erase_account(&account.id, version, now);
+            async move {
+                let erased = erased.await?;
+                Ok(if erased == EraseOutcome::Missing { missing } else { erased })
+            }
+        };
+        self.context.retry_store(erase).await
+    }
+}
+
+#[cold]
+fn changed() -> Error {
+    conflict("the account has changed since it was read")
 }
 
 #[cold]

@@ -10,7 +10,7 @@ use crate::{
         jobs::{
             ClaimLimits, ClaimedItem, ClaimedListing, CreateJobOutcome, ItemClaim, ItemOutcome, ItemReturn,
             ItemStatus, Job, JobFigures, JobItem, JobLimits, JobStatus, JobStore, ListingClaim,
-            ListingOutcome, NewItem, PauseReason,
+            ListingOutcome, NewItem, PauseReason, SourceList,
         },
         webhooks::SecretGeneration,
     },
@@ -19,7 +19,7 @@ use crate::{
     page::{Page, PageRequest},
     supplier::ListPosition,
     time::{LEASE_MAX, Timestamp},
-    video::VideoId,
+    video::{Platform, VideoId},
 };
 
 /// An in-memory [`JobStore`] and [`WebhookStore`](crate::accounts::webhooks::WebhookStore). A clone is the same store.
@@ -297,11 +297,19 @@ impl JobStore for MemoryJobs {
         Ok(true)
     }
 
-    async fn claim_listing(&self, now: Timestamp, lease_until: Timestamp) -> Result<Option<ClaimedListing>> {
+    async fn claim_listing(
+        &self,
+        now: Timestamp,
+        lease_until: Timestamp,
+        busy: &[Platform],
+    ) -> Result<Option<ClaimedListing>> {
         let mut jobs = self.jobs.lock();
         let last = last_turn(&jobs);
+        let is_free = |source: &SourceList| !busy.contains(&source.list.platform());
         let is_due = |stored: &&mut StoredJob| {
-            stored.job.status == JobStatus::Listing && stored.job.due_at.is_some_and(|due| due <= now)
+            stored.job.status == JobStatus::Listing
+                && stored.job.due_at.is_some_and(|due| due <= now)
+                && stored.job.list.as_ref().is_some_and(is_free)
         };
         let due = jobs.iter_mut().filter(is_due);
         let next = due.min_by(|one, other| (one.turn, &one.job.id).cmp(&(other.turn, &other.job.id)));
@@ -376,15 +384,15 @@ impl JobStore for MemoryJobs {
     async fn take_paused(&self, now: Timestamp, next_check: Timestamp, limit: u32) -> Result<Vec<Job>> {
         let mut jobs = self.jobs.lock();
         jobs.iter_mut().for_each(|stored| stored.limit_due(now.plus(LEASE_MAX)));
-        let paused = jobs
-            .iter_mut()
-            .map(|stored| &mut stored.job)
-            .filter(|job| job.status == JobStatus::Paused && job.due_at.is_some_and(|due| due <= now));
+        let is_due =
+            |job: &&mut Job| job.status == JobStatus::Paused && job.due_at.is_some_and(|due| due <= now);
+        let mut paused: Vec<_> = jobs.iter_mut().map(|stored| &mut stored.job).filter(is_due).collect();
+        paused.sort_by_key(|job| job.due_at);
         let check = |job: &mut Job| {
             job.due_at = Some(next_check);
             job.clone()
         };
-        Ok(paused.take(limit as usize).map(check).collect())
+        Ok(paused.into_iter().take(limit as usize).map(check).collect())
     }
 
     async fn pause(&self, id: &JobId, now: Timestamp) -> Result<Option<Job>> {

@@ -28,6 +28,7 @@ macro_rules! job_lists_conformance {
             list_of_cancelled_job_is_not_read
             list_of_job_paused_by_operator_waits
             lists_alternate_between_accounts
+            list_of_busy_platform_waits
             list_position_is_stored_at_its_full_length
             concurrent_list_claims_have_one_winner
         }
@@ -62,7 +63,7 @@ async fn create(store: &Jobs, id: &str, account: &str, limit: u64, now: i64) -> 
 
 /// Claims a page for 60 seconds.
 async fn claim(store: &Jobs, now: i64) -> Option<ClaimedListing> {
-    expect_ok(store.claim_listing(at(now), at(now + 60)).await)
+    expect_ok(store.claim_listing(at(now), at(now + 60), &[]).await)
 }
 
 async fn claimed(store: &Jobs, now: i64) -> ClaimedListing {
@@ -249,6 +250,24 @@ pub async fn lists_alternate_between_accounts(store: Jobs) {
         assert!(end(&store, &listing, page([turn], Some("next")), 1).await);
     }
     assert_eq!(of_two, 2, "half of the pages are for the account with one list");
+}
+
+/// Lists of one platform do not delay those of another.
+pub async fn list_of_busy_platform_waits(store: Jobs) {
+    create(&store, "a", "one", 99, 0).await;
+    let text = "https://www.tiktok.com/@name";
+    let profile = VideoList::parse(text).unwrap_or_else(|error| panic!("{text} is a list: {error}"));
+    let source = SourceList { list: profile, ..list(99) };
+    let job = Job::of_list(JobId::new("b"), AccountId::new("one"), None, source, at(0));
+    assert_eq!(expect_ok(store.create(job, Vec::new(), LIMITS).await), CreateJobOutcome::Created);
+    let claim = async |busy: &[Platform]| {
+        let claimed = expect_ok(store.claim_listing(at(0), at(60), busy).await);
+        claimed.map(|listing| listing.claim.job.as_str().to_owned())
+    };
+    assert_eq!(claim(&[Platform::TikTok, Platform::YouTube]).await, None);
+    assert_eq!(claim(&[Platform::YouTube, Platform::X]).await.as_deref(), Some("b"));
+    assert_eq!(claim(&[Platform::YouTube]).await, None, "it is claimed");
+    assert_eq!(claim(&[Platform::TikTok]).await.as_deref(), Some("a"));
 }
 
 /// A position of the greatest length is returned as it was stored.

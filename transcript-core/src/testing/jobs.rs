@@ -30,6 +30,7 @@ macro_rules! jobs_conformance {
             claim_of_corrected_clock_is_shortened
             returned_item_is_due_later
             paused_job_is_not_claimed_until_resumed
+            pauses_that_are_due_longest_are_checked_first
             job_paused_by_operator_stays_paused
             unfinished_jobs_of_all_accounts_are_listed
             cancelled_job_skips_items_that_did_not_start
@@ -308,6 +309,27 @@ pub async fn paused_job_is_not_claimed_until_resumed(store: Jobs) {
     let figures = expect_ok(store.figures().await);
     let running = figures.iter().find(|found| found.status == JobStatus::Running);
     assert_eq!(running.map(|found| (found.jobs, found.queued_items, found.running_items)), Some((1, 0, 2)));
+}
+
+/// Jobs that stay paused do not keep others from being checked.
+pub async fn pauses_that_are_due_longest_are_checked_first(store: Jobs) {
+    for number in 0..7 {
+        create(&store, &format!("job {number}"), &format!("account {number}"), 1, 0).await;
+    }
+    for claimed in claim(&store, 0, 7).await {
+        let pause = Some(PauseReason::PaymentRequired);
+        let returned = ItemReturn { due_at: at(1), is_failure: false, is_attempt: false, pause };
+        assert!(expect_ok(store.return_item(&claimed.claim, returned, at(0)).await));
+    }
+    let mut checked = Vec::new();
+    for now in [1, 6, 11] {
+        let due = expect_ok(store.take_paused(at(now), at(now + 10), 3).await);
+        assert_eq!(due.len(), 3);
+        checked.extend(due.into_iter().map(|job| job.id.as_str().to_owned()));
+    }
+    checked.sort();
+    checked.dedup();
+    assert_eq!(checked.len(), 7, "the third check takes the last one before the first ones");
 }
 
 /// Nothing but the operator ends the operator's pause.

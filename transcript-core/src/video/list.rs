@@ -186,6 +186,15 @@ impl VideoList {
         }
     }
 
+    /// The beginning of the addresses of a platform's lists; `None` for a platform without lists.
+    pub fn address_prefix(platform: Platform) -> Option<&'static str> {
+        match platform {
+            Platform::YouTube => Some("https://www.youtube.com/"),
+            Platform::TikTok => Some("https://www.tiktok.com/"),
+            Platform::Instagram | Platform::X => None,
+        }
+    }
+
     /// Address of the page of a channel, without its tab; `None` for another list.
     pub fn channel_address(&self) -> Option<String> {
         match &self.0 {

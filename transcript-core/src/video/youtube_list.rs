@@ -192,7 +192,8 @@ fn channel(path: String, tab: ChannelTab) -> VideoList {
 
 /// The playlist with an id.
 fn playlist(id: &str) -> Result<VideoList, LinkError> {
-    let id = id.strip_prefix("VL").unwrap_or(id);
+    // Every prefix: the address of the list must be read as the same list.
+    let id = id.trim_start_matches("VL");
     let is_finite_mix = id.starts_with("RDCLAK5uy_");
     match id {
         "WL" | "LL" | "LM" | "HL" | "RDMM" => Err(LinkError::personal_list()),
@@ -242,6 +243,8 @@ mod tests {
         match VideoList::parse(text) {
             Ok(list) => {
                 assert_eq!(VideoList::parse(&list.address()).as_ref(), Ok(&list), "{text}");
+                let prefix = VideoList::address_prefix(list.platform()).unwrap();
+                assert!(list.address().starts_with(prefix), "{text}");
                 list.address()
                     .trim_start_matches("https://www.")
                     .trim_start_matches("youtube.com/")
@@ -272,6 +275,7 @@ mod tests {
             ),
             ("https://www.youtube.com/p/0123456789abcdef", "playlist?list=PL0123456789abcdef"),
             ("https://music.youtube.com/browse/VLPL0123456789abcdef", "playlist?list=PL0123456789abcdef"),
+            ("youtube.com/playlist?list=VLVLPL0123456789abcdef", "playlist?list=PL0123456789abcdef"),
             (
                 "https://www.youtube.com/playlist?list=RDCLAK5uy_0123456789",
                 "playlist?list=RDCLAK5uy_0123456789",
@@ -337,6 +341,8 @@ mod tests {
             ("https://www.youtube.com/channel/UC123", NotAList),
             ("https://www.youtube.com/playlist", NotAList),
             ("https://www.youtube.com/playlist?list=PL1", NotAList),
+            ("https://www.youtube.com/playlist?list=VLVL0123456789", NotAList),
+            ("https://music.youtube.com/browse/VLVLVL0123456789", NotAList),
             ("https://www.youtube.com/results?list=PL0123456789abcdef", NotAList),
             ("https://www.youtube.com/results?search_query=+", NotAList),
             (&format!("https://www.youtube.com/results?search_query={}", "a".repeat(201)), TooLong),
@@ -360,11 +366,13 @@ mod tests {
             ("https://www.instagram.com/name/", UnlistedPlatform),
             ("https://www.youtube.com/playlist?list=WL", PersonalList),
             ("https://www.youtube.com/playlist?list=LL0123456789abcdefghij-_", PersonalList),
+            ("https://www.youtube.com/playlist?list=VLVLLL0123456789abcdefghij-_", PersonalList),
             ("LL", PersonalList),
             ("https://www.youtube.com/feed/history", PersonalList),
             ("https://www.youtube.com/watch?v=dQw4w9WgXcQ&list=RDMM", PersonalList),
             ("https://www.youtube.com/watch?v=dQw4w9WgXcQ&list=RDdQw4w9WgXcQ", EndlessList),
             ("https://www.youtube.com/playlist?list=RDCMUC0123456789abcdefghij-_", EndlessList),
+            ("https://www.youtube.com/playlist?list=VLVLRD0123456789", EndlessList),
             ("https://youtube.com.evil.example/playlist?list=PL0123456789abcdef", UnknownHost),
             (&"a".repeat(5_000), TooLong),
         ] {

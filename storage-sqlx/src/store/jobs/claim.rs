@@ -10,7 +10,7 @@ use transcript_core::{
 
 use super::{
     events::change_job,
-    rows::{job_columns, lock_job, read_job, update_job},
+    rows::{is_damaged, job_columns, lock_job, read_due_job, update_job},
 };
 use crate::{
     codec::{column, video},
@@ -50,6 +50,7 @@ pub(super) const PICK_ITEM: &str = "SELECT idx, video, status, claims, attempts,
 pub(super) const NEXT_DUE: &str = "SELECT min(due_at) FROM job_items WHERE job = $1 AND due_at IS NOT NULL";
 pub(super) const CLAIM_ITEM: &str = "UPDATE job_items SET status = 'running', due_at = $3, claims = $4
     WHERE job = $1 AND idx = $2";
+const POSTPONE_ITEM: &str = "UPDATE job_items SET due_at = $3 WHERE job = $1 AND idx = $2";
 pub(super) const LAST_TURN: &str =
     "SELECT turn FROM jobs WHERE due_at IS NOT NULL ORDER BY turn DESC, id DESC LIMIT 1";
 /// Jobs that are due after `$1`. A pause by the operator has no end.
@@ -102,8 +103,8 @@ impl WriteTx for ClaimTx {
         let (mut claimed, mut limits) = (Vec::new(), self.limits.clone());
         while claimed.len() < limits.items.min(CLAIMS_MAX) as usize {
             let due = db.row(PICK_JOB, &values![self.now.as_millis(), limits.full_accounts()]).await?;
-            let Some(mut row) = due else { break };
-            let mut job = read_job(&mut row)?;
+            let Some(row) = due else { break };
+            let Some(mut job) = read_due_job(db, row, self.lease_until).await? else { continue };
             match self.claim(db, &mut job).await? {
                 Some(item) => {
                     limits.add(&item.account);
@@ -120,11 +121,20 @@ impl WriteTx for ClaimTx {
 }
 
 impl ClaimTx {
-    /// Claims the first due item of a locked job.
+    /// Claims the first due item of a locked job. One whose video cannot be decoded is due again after the lease.
     async fn claim<S: Session>(&self, db: &mut S, job: &mut Job) -> DbResult<Option<ClaimedItem>> {
         let due = values![job.id.as_str(), self.now.as_millis()];
         let Some(mut row) = db.row(PICK_ITEM, &due).await? else { return Ok(None) };
         let (index, number) = (row.take::<i64>(0)?, row.take::<i64>(3)?.saturating_add(1));
+        let video = match row.get::<&str>(1).and_then(|name| Ok(video(name)?)) {
+            Err(error) if is_damaged(&error) => {
+                tracing::error!(job = %job.id, index, ?error, "stored item of a job is unreadable");
+                let later = values![job.id.as_str(), index, self.lease_until.as_millis()];
+                db.execute(POSTPONE_ITEM, &later).await?;
+                return Ok(None);
+            }
+            video => video?,
+        };
         let item = values![job.id.as_str(), index, self.lease_until.as_millis(), number];
         db.execute(CLAIM_ITEM, &item).await?;
         job.start_item(row.get::<&str>(2)? == ItemStatus::Running.as_str());
@@ -140,7 +150,7 @@ impl ClaimTx {
             job_created_at: job.created_at,
             language: job.language.clone(),
             is_cancelled: job.status == JobStatus::Cancelled,
-            video: video(row.get(1)?)?,
+            video,
             attempts: row.take(4)?,
             failing_since: row.take::<Option<i64>>(5)?.map(Timestamp::from_millis),
         }))

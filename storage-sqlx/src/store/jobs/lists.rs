@@ -12,7 +12,7 @@ use super::{
     claim::pass_turn,
     events::change_job,
     insert_items,
-    rows::{job_columns, lock_job, read_job, take_number, update_job},
+    rows::{job_columns, lock_job, read_due_job, take_number, update_job},
 };
 use crate::{
     codec::column,
@@ -20,15 +20,30 @@ use crate::{
     sql::{Session, Statement, WriteTx, sql, values},
 };
 
+/// The due job whose turn it is, without the lists whose addresses begin with one of `$2`.
+macro_rules! due_listing {
+    ($columns:expr, $prefixes:literal) => {
+        concat!(
+            "SELECT ",
+            $columns,
+            " FROM jobs WHERE due_at <= $1 AND status = 'listing' AND NOT EXISTS (SELECT 1 FROM ",
+            $prefixes,
+            " WHERE substr(list, 1, length(busy.value)) = busy.value) ORDER BY turn, id LIMIT 1"
+        )
+    };
+}
 /// Whether a page may be due. A read, so that an idle server writes nothing.
-pub(super) const IS_LISTING_DUE: &str =
-    "SELECT 1 FROM jobs WHERE due_at <= $1 AND status = 'listing' ORDER BY turn, id LIMIT 1";
+pub(super) const IS_LISTING_DUE: Statement = sql! {
+    sqlite: due_listing!("1", "json_each($2) AS busy"),
+    postgres: due_listing!("1", "unnest($2::TEXT[]) AS busy (value)"),
+};
 /// The job whose turn it is. On PostgreSQL it skips jobs that another server changes.
 const PICK_LISTING: Statement = sql! {
-    sqlite: concat!("SELECT ", job_columns!(), " FROM jobs
-        WHERE due_at <= $1 AND status = 'listing' ORDER BY turn, id LIMIT 1"),
-    postgres: concat!("SELECT ", job_columns!(), " FROM jobs
-        WHERE due_at <= $1 AND status = 'listing' ORDER BY turn, id LIMIT 1 FOR UPDATE SKIP LOCKED"),
+    sqlite: due_listing!(job_columns!(), "json_each($2) AS busy"),
+    postgres: concat!(
+        due_listing!(job_columns!(), "unnest($2::TEXT[]) AS busy (value)"),
+        " FOR UPDATE SKIP LOCKED"
+    ),
 };
 const ADD_CLAIM: &str = "INSERT INTO job_lists (job, claims, attempts) VALUES ($1, 1, 0)
     ON CONFLICT (job) DO UPDATE SET claims = job_lists.claims + 1";
@@ -54,16 +69,21 @@ pub(super) const INDEXED_STATEMENTS: [&str; 7] =
 pub(super) struct ClaimListingTx {
     pub(super) now: Timestamp,
     pub(super) lease_until: Timestamp,
+    /// The beginnings of addresses of lists that are left out.
+    pub(super) busy: Vec<&'static str>,
 }
 
 impl WriteTx for ClaimListingTx {
     type Outcome = Option<ClaimedListing>;
 
     async fn run<S: Session>(&self, db: &mut S) -> DbResult<Option<ClaimedListing>> {
-        let Some(mut row) = db.row(PICK_LISTING, &values![self.now.as_millis()]).await? else {
-            return Ok(None);
+        let due = values![self.now.as_millis(), self.busy.clone()];
+        let mut job = loop {
+            let Some(row) = db.row(PICK_LISTING, &due).await? else { return Ok(None) };
+            if let Some(job) = read_due_job(db, row, self.lease_until).await? {
+                break job;
+            }
         };
-        let mut job = read_job(&mut row)?;
         let list = job.list.clone().ok_or_else(|| corrupt("a stored job that reads a list has none"))?;
         job.delay_list(self.lease_until);
         update_job(db, &job).await?;

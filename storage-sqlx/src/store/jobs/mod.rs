@@ -15,6 +15,7 @@ use transcript_core::{
     },
     ids::{AccountId, Cursor, JobId},
     time::LEASE_MAX,
+    video::{Platform, VideoList},
 };
 
 use claim::{
@@ -23,7 +24,9 @@ use claim::{
 };
 use events::{DELETE_SECRET, change_job, delete_events, record_event};
 use lists::{CLOSE_LIST, ClaimListingTx, EXTEND_LISTING, EndListingTx, IS_LISTING_DUE};
-use rows::{FIND_JOB, insert_job, job_columns, lock_job, read_item, read_job, take_number, update_job};
+use rows::{
+    FIND_JOB, insert_job, job_columns, lock_job, read_due_job, read_item, read_job, take_number, update_job,
+};
 
 use super::{Queues, Store};
 use crate::{
@@ -69,11 +72,12 @@ const SKIP_ITEMS: &str =
 /// Whether a pause is to be checked. A read, so that an idle server writes nothing.
 const IS_PAUSE_DUE: &str =
     "SELECT 1 FROM jobs WHERE due_at <= $1 AND status = 'paused' ORDER BY turn, id LIMIT 1";
+/// By due time: a job that stays paused must not be taken again before others are.
 const TAKE_PAUSED: Statement = sql! {
     sqlite: concat!("SELECT ", job_columns!(), " FROM jobs
-        WHERE due_at <= $1 AND status = 'paused' ORDER BY turn, id LIMIT $2"),
+        WHERE due_at <= $1 AND status = 'paused' ORDER BY due_at, turn, id LIMIT $2"),
     postgres: concat!("SELECT ", job_columns!(), " FROM jobs
-        WHERE due_at <= $1 AND status = 'paused' ORDER BY turn, id LIMIT $2 FOR UPDATE SKIP LOCKED"),
+        WHERE due_at <= $1 AND status = 'paused' ORDER BY due_at, turn, id LIMIT $2 FOR UPDATE SKIP LOCKED"),
 };
 const FIGURES: &str = "SELECT status, count(*), CAST(coalesce(sum(total - running - done - failed - skipped), 0) AS BIGINT),
     CAST(coalesce(sum(running), 0) AS BIGINT) FROM jobs WHERE due_at IS NOT NULL AND ended_at IS NULL GROUP BY status";
@@ -225,8 +229,9 @@ impl WriteTx for TakePausedTx {
 
     async fn run<S: Session>(&self, db: &mut S) -> DbResult<Vec<Job>> {
         let mut jobs = Vec::new();
-        for mut row in db.rows(TAKE_PAUSED, &values![self.now.as_millis(), self.limit]).await? {
-            let job = Job { due_at: Some(self.next_check), ..read_job(&mut row)? };
+        for row in db.rows(TAKE_PAUSED, &values![self.now.as_millis(), self.limit]).await? {
+            let Some(job) = read_due_job(db, row, self.next_check).await? else { continue };
+            let job = Job { due_at: Some(self.next_check), ..job };
             update_job(db, &job).await?;
             jobs.push(job);
         }
@@ -346,10 +351,19 @@ impl<D: Database, Q: Queues> JobStore for Store<D, Q> {
         self.database.run(ReturnItemTx { claim: claim.clone(), returned, now }).await
     }
 
-    async fn claim_listing(&self, now: Timestamp, lease_until: Timestamp) -> Result<Option<ClaimedListing>> {
-        let due = self.database.find_first(IS_LISTING_DUE, &values![now.as_millis()], |_| Ok(())).await?;
+    async fn claim_listing(
+        &self,
+        now: Timestamp,
+        lease_until: Timestamp,
+        busy: &[Platform],
+    ) -> Result<Option<ClaimedListing>> {
+        let busy: Vec<_> = busy.iter().filter_map(|platform| VideoList::address_prefix(*platform)).collect();
+        let due = {
+            let bounds = values![now.as_millis(), busy.clone()];
+            self.database.find_first(IS_LISTING_DUE, &bounds, |_| Ok(())).await?
+        };
         match due {
-            Some(()) => self.database.run(ClaimListingTx { now, lease_until }).await,
+            Some(()) => self.database.run(ClaimListingTx { now, lease_until, busy }).await,
             None => Ok(None),
         }
     }

@@ -1,7 +1,7 @@
 //! Rows of jobs and items.
 
 use transcript_core::{
-    Result, Timestamp,
+    ErrorKind, Result, Timestamp,
     accounts::jobs::{ItemFailure, ItemStatus, Job, JobCounts, JobItem, JobStatus, PauseReason, SourceList},
     ids::{AccountId, JobId},
     video::VideoList,
@@ -9,7 +9,7 @@ use transcript_core::{
 
 use crate::{
     codec::{column, number, video},
-    error::{DbResult, corrupt},
+    error::{DbError, DbResult, corrupt},
     sql::{Row, Session, Statement, sql, values},
 };
 
@@ -38,6 +38,8 @@ pub(super) const INSERT_JOB: &str = "INSERT INTO jobs (id, account, status, lang
     list_since, list_open)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
     ON CONFLICT (id) DO NOTHING";
+
+const POSTPONE_JOB: &str = "UPDATE jobs SET due_at = $2 WHERE id = $1";
 
 /// Locks a job.
 pub(super) async fn lock_job<S: Session>(db: &mut S, id: &JobId) -> DbResult<Option<Job>> {
@@ -125,6 +127,33 @@ pub(super) fn read_job(row: &mut Row) -> DbResult<Job> {
         list: read_list(row)?,
         failure: read_failure(row, 19)?,
     })
+}
+
+/// Decodes a locked job that is due.
+///
+/// A job that cannot be decoded is logged, and due again at `later`: it must not stop those of other accounts.
+pub(super) async fn read_due_job<S: Session>(
+    db: &mut S,
+    mut row: Row,
+    later: Timestamp,
+) -> DbResult<Option<Job>> {
+    let id = row.get::<&str>(0)?.to_owned();
+    match read_job(&mut row) {
+        Err(error) if is_damaged(&error) => {
+            tracing::error!(job = %id, ?error, "stored job is unreadable");
+            db.execute(POSTPONE_JOB, &values![&id, later.as_millis()]).await?;
+            Ok(None)
+        }
+        job => job.map(Some),
+    }
+}
+
+/// Whether a row cannot be decoded. Others may be readable.
+pub(super) fn is_damaged(error: &DbError) -> bool {
+    match error {
+        DbError::Rejected(error) => error.kind() == ErrorKind::Corrupt,
+        error => matches!(error, DbError::Unreadable),
+    }
 }
 
 /// Decodes the list of a job.

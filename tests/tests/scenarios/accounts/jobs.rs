@@ -1,12 +1,15 @@
 //! Jobs: the charge of long fetches, the places of accounts, and repeated requests.
 
+use async_trait::async_trait;
 use tokio::task::JoinHandle;
 use transcript_core::{
+    PageRequest, Result,
     accounts::{
         AccountsOptions, V1Admission, V1Endpoint,
-        jobs::{AccountJobs, CreatedJob, Job, JobParams, JobStatus, run_jobs},
+        jobs::{AccountJobs, CreatedJob, Job, JobLimits, JobParams, JobStatus, PauseReason, run_jobs},
+        webhooks::{EventState, WebhookClient, WebhookPost, WebhookSenderDeps, send_webhooks},
     },
-    ids::JobId,
+    ids::{GrantId, JobId},
 };
 
 use super::*;
@@ -41,6 +44,12 @@ async fn start(life: &ProcessLife, account: &SimAccount, video: &VideoId) -> Job
 
 async fn job(life: &ProcessLife, id: &JobId) -> Job {
     life.accounts[0].jobs.store().job(id).await.unwrap().unwrap()
+}
+
+/// Stores a job without items.
+async fn store(life: &ProcessLife, job: Job) {
+    let limits = JobLimits { unfinished: 1_000, stored: 1_000 };
+    life.accounts[0].jobs.store().create(job, Vec::new(), limits).await.unwrap();
 }
 
 #[test]
@@ -176,5 +185,105 @@ fn job_idempotency_key_reused_next_day_starts_new_job() {
         assert_ne!(ids[2], ids[3]);
         let items = life.accounts[0].jobs.store().items(&ids[3], 0, 9).await.unwrap();
         assert_eq!(items[0].video, Some(other_video()));
+    });
+}
+
+#[test]
+fn job_created_while_account_is_erased_is_deleted() {
+    run_scenario(with_credits([5, 0, 0, 0]), |life| async move {
+        let (accounts, account) = (&life.accounts[0], new_account(&life).await);
+        let stored = async || {
+            accounts.jobs.store().jobs_of(&account.id, PageRequest::first()).await.unwrap().items.len()
+        };
+        let late = account.admit_unkeyed(accounts, V1Endpoint::StartJob).await.unwrap();
+        let read = accounts.admin.show(&account.email).await.unwrap().account;
+        // The jobs are deleted at once, the account after half a second.
+        let delay = Duration::from_millis(500);
+        life.world.gate.set_faults(FaultPlan::SlowStore { stores: "directory.erase_account", delay });
+        let between = async {
+            tokio::time::sleep(Duration::from_millis(250)).await;
+            let job = Job::new(JobId::new("job_a"), account.id.clone(), None, &[], life.now());
+            store(&life, job).await;
+            stored().await
+        };
+        let (erased, count) = tokio::join!(accounts.admin.delete(&read, false), between);
+        erased.unwrap();
+        assert_eq!((count, stored().await), (1, 0));
+        life.world.gate.set_faults(FaultPlan::NoFaults);
+        let params = JobParams { urls: Some(vec![video().address()]), ..JobParams::default() };
+        check_refused(accounts.jobs.create(late, params).await, 401, "deleted");
+        assert_eq!(stored().await, 0);
+    });
+}
+
+#[test]
+fn paused_job_resumes_beside_many_that_stay_paused() {
+    run_scenario(with_credits([0, 0, 0, 0]), |life| async move {
+        let poor = SimAccount::create(&life, "poor@example.org").await;
+        let rich = SimAccount::create(&life, "rich@example.org").await;
+        let gift = life.accounts[0].admin.grant(&rich.email, GrantId::new("gift"), 5, "").await;
+        assert_eq!(gift.unwrap().credits.remaining, 5);
+        let ids: Vec<_> = (0..300).map(|number| JobId::new(format!("job_{number:0>3}"))).collect();
+        for (number, id) in ids.iter().enumerate() {
+            let account = if number == 299 { &rich } else { &poor };
+            let job = Job::new(id.clone(), account.id.clone(), None, &[], life.now());
+            let (pause_reason, due_at) = (Some(PauseReason::PaymentRequired), Some(life.now()));
+            store(&life, Job { status: JobStatus::Paused, pause_reason, ended_at: None, due_at, ..job })
+                .await;
+        }
+        let runner = start_runner(&life);
+        advance(120).await;
+        assert_eq!(job(&life, &ids[0]).await.status, JobStatus::Paused);
+        assert_eq!(job(&life, &ids[299]).await.status, JobStatus::Running);
+        runner.abort();
+    });
+}
+
+#[test]
+fn old_jobs_are_deleted_within_two_minutes() {
+    run_scenario(with_credits([5, 0, 0, 0]), |life| async move {
+        let account = new_account(&life).await;
+        let ended = life.now().minus(Duration::from_secs(31 * 24 * 3_600));
+        for number in 0..100 {
+            let id = JobId::new(format!("job_{number}"));
+            store(&life, Job::new(id, account.id.clone(), None, &[], ended)).await;
+        }
+        let runner = start_runner(&life);
+        advance(120).await;
+        let jobs = life.accounts[0].jobs.store().jobs_of(&account.id, PageRequest::first()).await.unwrap();
+        assert_eq!(jobs.items, []);
+        runner.abort();
+    });
+}
+
+/// A client that must not be called.
+#[derive(Debug)]
+struct UnusedClient;
+
+#[async_trait]
+impl WebhookClient for UnusedClient {
+    async fn post(&self, _post: WebhookPost) -> Result<u16> {
+        panic!("a webhook is sent")
+    }
+}
+
+#[test]
+fn webhook_of_erased_account_is_abandoned() {
+    run_scenario(with_credits([5, 0, 0, 0]), |life| async move {
+        let (accounts, account) = (&life.accounts[0], new_account(&life).await);
+        let read = accounts.admin.show(&account.email).await.unwrap().account;
+        accounts.admin.delete(&read, false).await.unwrap();
+        let id = JobId::new("job_a");
+        let job = Job::new(id.clone(), account.id, None, &[], life.now());
+        store(&life, Job { callback_url: Some("https://example.org/".to_owned()), ..job }).await;
+        let webhooks = Arc::clone(&accounts.webhooks);
+        let deps = WebhookSenderDeps {
+            client: Arc::new(UnusedClient),
+            body: |_, _, _| Ok(Vec::new()),
+            observer: Arc::new(|_| {}),
+        };
+        send_webhooks(|| Arc::clone(&webhooks), deps, advance(5)).await;
+        let log = webhooks.store().events(&id).await.unwrap();
+        assert_eq!((log[0].state(), log[0].attempts.len()), (EventState::Abandoned, 1));
     });
 }

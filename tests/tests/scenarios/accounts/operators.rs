@@ -2,9 +2,12 @@
 
 use transcript_core::{
     ErrorKind, PageRequest,
-    accounts::{Order, ProviderRefs},
+    accounts::{
+        Order, ProviderRefs,
+        jobs::{Job, JobLimits},
+    },
     directory::Account,
-    ids::{GrantId, OrderId},
+    ids::{GrantId, JobId, OrderId},
     ledger::EntryKind,
 };
 
@@ -147,6 +150,11 @@ fn account_changed_since_read_is_not_erased() {
     run_scenario(with_credits([5, 0, 0, 0]), |life| async move {
         let (accounts, account) = (&life.accounts[0], new_account(&life).await);
         let read = accounts.admin.show(&account.email).await.unwrap().account;
+        let job = Job::new(JobId::new("job_a"), account.id.clone(), None, &[], life.now());
+        let limits = JobLimits { unfinished: 9, stored: 9 };
+        accounts.jobs.store().create(job.clone(), Vec::new(), limits).await.unwrap();
+        accounts.webhooks.store().rotate_secret(&account.id, life.now()).await.unwrap();
+        accounts.keys.register(&account.email, None).await.unwrap();
         // A plan is bought while the operator confirms.
         let subscribe = |account: &Account| Account { subscription: Some("s".to_owned()), ..account.clone() };
         accounts.admin.change(&account.id, subscribe).await.unwrap();
@@ -155,7 +163,40 @@ fn account_changed_since_read_is_not_erased() {
             assert_eq!(stale.kind(), ErrorKind::Conflict);
             assert!(stale.to_string().contains("has changed"), "{stale}");
         }
+        assert_eq!(accounts.jobs.store().job(&job.id).await.unwrap(), Some(job), "nothing is deleted");
+        let secret = accounts.webhooks.store().secret_generation(&account.id).await.unwrap();
+        assert_eq!(secret.number, 2);
+        let holder = transcript_core::ids::Holder::new("sender");
+        let mails = life.world.outbox.lease_due(&holder, life.now(), life.now(), 9).await.unwrap();
+        assert_eq!(mails.len(), 1, "its mail is sent");
         assert_eq!(remaining(&life, &account).await, 5);
+    });
+}
+
+#[test]
+fn account_changed_during_erasure_is_erased_unless_plan_is_bought() {
+    run_scenario(with_credits([5, 0, 0, 0]), |life| async move {
+        let accounts = &life.accounts[0];
+        let delay = Duration::from_millis(500);
+        life.world.gate.set_faults(FaultPlan::SlowStore { stores: "directory.erase_account", delay });
+        for (email, subscription) in [("one@example.org", None), ("two@example.org", Some("s".to_owned()))] {
+            let account = SimAccount::create(&life, email).await;
+            let read = accounts.admin.show(email).await.unwrap().account;
+            let is_erased = subscription.is_none();
+            let change = move |account: &Account| Account {
+                subscription: subscription.clone(),
+                customer: Some(account.id.as_str().to_owned()),
+                ..account.clone()
+            };
+            let change = async {
+                tokio::time::sleep(Duration::from_millis(250)).await;
+                accounts.admin.change(&account.id, change).await.unwrap();
+            };
+            let (erased, ()) = tokio::join!(accounts.admin.delete(&read, false), change);
+            let conflict = (!is_erased).then_some(ErrorKind::Conflict);
+            assert_eq!(erased.err().map(|error| error.kind()), conflict, "{email}");
+            assert_eq!(accounts.admin.show(email).await.is_err(), is_erased, "{email}");
+        }
     });
 }
 

@@ -1,6 +1,6 @@
 //! Jobs of playlists, channels and searches.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{os::unix::fs::PermissionsExt as _, path::PathBuf, sync::Arc};
 
 use anyhow::{Context as _, Result, ensure};
 use http::Method;
@@ -314,5 +314,30 @@ async fn jobs_of_recorded_lists_have_expected_items() -> Result<()> {
             }
         }
     }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn slow_profile_delays_no_playlist() -> Result<()> {
+    let videos = videos("beside-", 2);
+    let script = platform(&videos, &[], delayed(0))
+        .rule(first_page().respond(page(&videos[..1], Some("T2"))))
+        .rule(next_page("T2").respond(page(&videos[1..], None)));
+    let proxy = ReplayProxy::start(script)?;
+    let data = TempDir::new()?;
+    let program = data.path().join("slow-yt-dlp");
+    std::fs::write(&program, "#!/bin/sh\ntouch \"$0.begun\"\nsleep 20\ntouch \"$0.ended\"\n")?;
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o700))?;
+    let server = serve(&data, &proxy, &[("VERBATIM_YTDLP__PROGRAM", &program.display().to_string())])?;
+    let mut outbox = MailClient::new(&data);
+    let ann = create_account(&server, &mut outbox, "ann@example.org").await?;
+    let bob = create_account(&server, &mut outbox, "bob@example.org").await?;
+    start(&server, &ann, &json!({ "channel": "https://www.tiktok.com/@rope.walk" })).await?;
+    let has = |end: &str| data.path().join(format!("slow-yt-dlp.{end}")).exists();
+    wait_until("the profile was not requested", async || Ok(has("begun"))).await?;
+    let playlist = id(&start(&server, &bob, &json!({ "playlist": PLAYLIST })).await?)?;
+    let done = wait_for_status(&server, &bob, &playlist, "completed").await?;
+    assert!(!has("ended"), "the playlist waited for the profile");
+    assert_eq!(done["counts"]["done"], 2, "{done}");
     Ok(())
 }

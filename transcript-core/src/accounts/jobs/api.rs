@@ -113,7 +113,7 @@ impl AccountJobs {
     /// # Errors
     /// [`V1Error::BadRequest`] without exactly one source of videos, for more links than `limits.items_per_job`, a text
     /// that names no list, a list on a server that reads none, or an invalid language; [`V1Error::RateLimited`] if the
-    /// account has too many unfinished jobs; [`V1Error::Internal`].
+    /// account has too many unfinished jobs; [`V1Error::Unauthorized`] if it was erased; [`V1Error::Internal`].
     ///
     /// # Cancellation
     /// The job is created or not.
@@ -178,8 +178,23 @@ impl AccountJobs {
             CreateJobOutcome::Exists(_) => return Err(not_found()),
             CreateJobOutcome::TooMany => return Err(too_many(limits.unfinished)),
         };
+        self.delete_if_erased(account).await?;
         self.wake.notify_one();
         self.view(account, job).await
+    }
+
+    /// Deletes the jobs of an account that was erased after the request was admitted.
+    ///
+    /// A job that was stored before the erasure is deleted by the erasure.
+    async fn delete_if_erased(&self, account: &Account) -> Result<(), V1Error> {
+        let reference = AccountRef::Id(account.id.clone());
+        let stored = self.context.retry_store(|| self.directory.account(&reference)).await;
+        if stored.map_err(V1Error::from_store_error)?.is_some() {
+            return Ok(());
+        }
+        let deleted = self.context.retry_store(|| self.store.delete_for_account(&account.id)).await;
+        deleted.map_err(V1Error::from_store_error)?;
+        Err(V1Error::Unauthorized("The account was deleted.".to_owned()))
     }
 
     /// A job of the request's account.

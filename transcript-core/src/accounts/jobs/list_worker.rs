@@ -13,20 +13,21 @@ use crate::{
     retry::with_timeout,
     supplier::{ListOutcome, SupplyError, SupplyReason, VideoListPage},
     time::Timestamp,
+    video::Platform,
 };
 
 /// The reason of a list without videos.
 const EMPTY: &str = "empty";
 
 impl AccountJobs {
-    /// Claims a due page of a list.
+    /// Claims a due page of a list of a platform that is not busy.
     ///
     /// # Errors
     /// The store's.
-    pub(super) async fn claim_listing(&self) -> Result<Option<ClaimedListing>> {
+    pub(super) async fn claim_listing(&self, busy: &[Platform]) -> Result<Option<ClaimedListing>> {
         let now = self.context.now();
         let options = self.context.transcripts.options();
-        let claimed = self.store.claim_listing(now, now.plus(options.hold));
+        let claimed = self.store.claim_listing(now, now.plus(options.hold), busy);
         with_timeout(options.store_timeout, claimed).await
     }
 

@@ -9,14 +9,13 @@ use crate::{
     failure_log::FailureLog,
     ids::AccountId,
     retry::{deadline_after, is_over},
+    video::Platform,
 };
 
 /// Pause between two looks at the store, if nothing is due and nothing wakes the runner.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// Interval of the checks of paused jobs.
+/// Interval of the checks of paused jobs, and of the deletion of a few old ones.
 const PAUSE_INTERVAL: Duration = Duration::from_secs(5);
-/// Interval of the deletion of old jobs.
-const DELETE_INTERVAL: Duration = Duration::from_secs(600);
 
 /// Works on due items and lists until `stop` resolves; then returns what this process has claimed.
 ///
@@ -28,6 +27,7 @@ pub async fn run_jobs(
     let mut runner = Runner {
         tasks: JoinSet::new(),
         listing: JoinSet::new(),
+        platforms: HashMap::new(),
         claims: HashMap::new(),
         accounts: HashMap::new(),
         failures: FailureLog::new(),
@@ -42,8 +42,10 @@ pub async fn run_jobs(
 #[derive(Debug)]
 struct Runner {
     tasks: JoinSet<()>,
-    /// The task that reads a page of a list: at most one, because the requests for lists run one at a time.
+    /// The tasks that read a page of a list: at most one for each platform, whose requests for lists run one at a time.
     listing: JoinSet<()>,
+    /// The platforms of the lists that are read.
+    platforms: HashMap<Id, Platform>,
     /// The claims of the running tasks.
     claims: HashMap<Id, Claim>,
     /// The accounts of the running items.
@@ -54,15 +56,12 @@ struct Runner {
 impl Runner {
     async fn run(&mut self, newest: &(impl Fn() -> Arc<AccountJobs> + Send + Sync)) {
         let now = deadline_after(Duration::ZERO);
-        let (mut next_check, mut next_delete, mut next_listing) = (now, now, now);
+        let (mut next_check, mut next_listing) = (now, now);
         loop {
             let jobs = newest();
             if is_over(next_check) {
                 next_check = deadline_after(PAUSE_INTERVAL);
                 self.report(jobs.check_pauses().await);
-            }
-            if is_over(next_delete) {
-                next_delete = deadline_after(DELETE_INTERVAL);
                 self.report(jobs.delete_old().await);
             }
             if is_over(next_listing) {
@@ -112,18 +111,19 @@ impl Runner {
         }
     }
 
-    /// Claims a page of a list if none is being read.
+    /// Claims a page of a list for each platform of which none is being read.
     async fn start_listing(&mut self, jobs: &Arc<AccountJobs>) {
-        if !self.listing.is_empty() {
-            return;
-        }
-        let claimed = jobs.claim_listing().await;
-        if let Ok(Some(listing)) = &claimed {
-            let claim = Claim::Listing(listing.claim.clone());
-            let task = self.listing.spawn(Arc::clone(jobs).read_page(listing.clone()));
+        loop {
+            let busy: Vec<Platform> = self.platforms.values().copied().collect();
+            let listing = match jobs.claim_listing(&busy).await {
+                Ok(Some(listing)) => listing,
+                claimed => return self.report(claimed.map(drop)),
+            };
+            let (claim, platform) = (Claim::Listing(listing.claim.clone()), listing.list.list.platform());
+            let task = self.listing.spawn(Arc::clone(jobs).read_page(listing));
             self.claims.insert(task.id(), claim);
+            self.platforms.insert(task.id(), platform);
         }
-        self.report(claimed.map(drop));
     }
 
     /// Removes an ended task. The panic of one was logged; its claim expires.
@@ -131,6 +131,7 @@ impl Runner {
         let id = ended.as_ref().map_or_else(tokio::task::JoinError::id, |id| *id);
         self.claims.remove(&id);
         self.accounts.remove(&id);
+        self.platforms.remove(&id);
     }
 
     fn report(&self, result: crate::error::Result<()>) {

@@ -75,6 +75,10 @@ impl JobParams {
     fn list(&self, name: &str, text: &str, items_max: u32) -> Result<JobSource, V1Error> {
         let list = if name == "search" { VideoList::search(text) } else { VideoList::parse(text) };
         let list = list.map_err(|error| bad(name, format!("{error}")))?;
+        // A store reads the list from its address.
+        if VideoList::parse(&list.address()).as_ref() != Ok(&list) {
+            return Err(bad(name, "it is no list that this server can store"));
+        }
         match (list.playlist_id(), list.query()) {
             (Some(_), _) if name != "playlist" => {
                 return Err(bad(name, "it names a playlist: send it as playlist"));

@@ -13,6 +13,7 @@ use crate::{
     ids::{AccountId, JobId},
     page::{Page, PageRequest},
     time::Timestamp,
+    video::Platform,
 };
 
 /// Limits of a new job.
@@ -146,8 +147,13 @@ pub trait JobStore: fmt::Debug + Send + Sync + 'static {
     ///
     /// **Behaviour**
     /// - Accounts take turns, as for items.
-    /// - Lists of paused and of ended jobs are not claimed.
-    async fn claim_listing(&self, now: Timestamp, lease_until: Timestamp) -> Result<Option<ClaimedListing>>;
+    /// - Lists of paused and of ended jobs, and those of `busy` platforms, are not claimed.
+    async fn claim_listing(
+        &self,
+        now: Timestamp,
+        lease_until: Timestamp,
+        busy: &[Platform],
+    ) -> Result<Option<ClaimedListing>>;
 
     /// Extends the claim of a page; `false` if it has ended, or the job is paused.
     async fn extend_listing(&self, claim: &ListingClaim, lease_until: Timestamp) -> Result<bool>;
@@ -172,9 +178,11 @@ pub trait JobStore: fmt::Debug + Send + Sync + 'static {
 
     /// Paused jobs whose reason is to be checked, at most `limit`; the next check of each is due at `next_check`.
     ///
-    /// **Behaviour**: jobs and items that are due more than [`LEASE_MAX`](crate::time::LEASE_MAX) after `now` are due at
-    /// that time instead: a clock that was ahead and was corrected since claimed them. A pause by the operator has no
-    /// end, and stays.
+    /// **Behaviour**
+    /// - Those that are due longest come first.
+    /// - Jobs and items that are due more than [`LEASE_MAX`](crate::time::LEASE_MAX) after `now` are due at
+    ///   that time instead: a clock that was ahead and was corrected since claimed them. A pause by the operator has no
+    ///   end, and stays.
     async fn take_paused(&self, now: Timestamp, next_check: Timestamp, limit: u32) -> Result<Vec<Job>>;
 
     /// Ends the pause of a job if this is its reason; `false` if it is not paused for it.

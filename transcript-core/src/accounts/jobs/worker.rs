@@ -13,7 +13,7 @@ use crate::{
     accounts::{Memo, V1Error, transcript::LanguagePreference},
     directory::{Account, AccountRef},
     engine::{FailureReason, NoTranscript},
-    error::Result,
+    error::{ErrorKind, Result},
     ids::{HoldId, JobId},
     ledger::{HoldOutcome, HoldState, SettleOutcome, SpendResult},
     retry::{Backoff, retry_store_persistently, with_timeout},
@@ -32,8 +32,10 @@ const PAUSE_MAX: Duration = Duration::from_secs(600);
 const STORE_PAUSE: Duration = Duration::from_secs(10);
 /// How often the reason of a pause is checked.
 const CHECK_INTERVAL: Duration = Duration::from_secs(10);
-/// Jobs whose pause is checked in one round, and jobs that one round deletes.
+/// Jobs whose pause is checked at a time, those that are due longest first.
 const ROUND_MAX: u32 = 32;
+/// Jobs that are deleted at a time: their items are many rows in one transaction.
+const DELETED_MAX: u32 = 8;
 
 /// The claim of this process on a part of a job.
 #[derive(Clone, Debug)]
@@ -248,17 +250,27 @@ impl AccountJobs {
         }
     }
 
-    /// Resumes paused jobs whose reason is gone.
+    /// Resumes paused jobs whose reason is gone: a few, because the claims of items wait for it.
     ///
     /// # Errors
-    /// The stores'.
+    /// A store is unavailable. Another error of one job is logged, and delays no other job.
     pub(super) async fn check_pauses(&self) -> Result<()> {
         let now = self.context.now();
         for job in self.store.take_paused(now, now.plus(CHECK_INTERVAL), ROUND_MAX).await? {
-            let Some(reason) = job.pause_reason else { continue };
-            if self.can_resume(&job).await? {
-                self.store.resume(&job.id, reason, self.context.now()).await?;
+            match self.resume_if_possible(&job).await {
+                Err(error) if error.kind() == ErrorKind::Unavailable => return Err(error),
+                Err(error) => tracing::warn!(job = %job.id, %error, "pause of a job not checked"),
+                Ok(()) => {}
             }
+        }
+        Ok(())
+    }
+
+    async fn resume_if_possible(&self, job: &Job) -> Result<()> {
+        if let Some(reason) = job.pause_reason
+            && self.can_resume(job).await?
+        {
+            self.store.resume(&job.id, reason, self.context.now()).await?;
         }
         Ok(())
     }
@@ -274,12 +286,12 @@ impl AccountJobs {
         Ok(balance.remaining >= self.context.options.credits_per_transcript)
     }
 
-    /// Deletes jobs that ended long ago.
+    /// Deletes a few jobs that ended long ago.
     ///
     /// # Errors
     /// The store's.
     pub(super) async fn delete_old(&self) -> Result<()> {
-        self.store.delete_ended(self.context.now().minus(RETENTION), ROUND_MAX).await.map(drop)
+        self.store.delete_ended(self.context.now().minus(RETENTION), DELETED_MAX).await.map(drop)
     }
 }
 

@@ -8,7 +8,7 @@ use super::{AccountWebhooks, JobEvent, LeasedEvent, WebhookAttempt, WebhookClien
 use crate::{
     accounts::{RETRY_PAUSE_MAX, jobs::JobView},
     debug_fields,
-    error::{Error, Result},
+    error::{Error, ErrorKind, Result},
     failure_log::FailureLog,
     retry::{Backoff, StorePolicy, retry_store_persistently, with_timeout},
     time::Timestamp,
@@ -27,8 +27,8 @@ const STORE_POLICY: StorePolicy =
     StorePolicy { attempt: Duration::from_secs(5), total: Duration::from_secs(10) };
 /// The pause after the first attempt; it doubles each time: 5 s, 10 s, 20 s, …
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
-/// No attempt begins later than this after the event, except the first.
-const RETRY_TIME: Duration = Duration::from_secs(24 * 3_600);
+/// Attempts at an event, with pauses of nearly 24 hours. A time would depend on the clock that recorded the event.
+const ATTEMPTS_MAX: u32 = 33;
 /// How long the stop waits for attempts; an interrupted one is repeated.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -132,11 +132,13 @@ impl AccountWebhooks {
     /// Sends a leased event, and records the attempt. `None` if nothing was sent or recorded.
     async fn attempt(&self, leased: &LeasedEvent, deps: &WebhookSenderDeps) -> Option<WebhookResult> {
         let (event, attempt) = (leased.event.id(), leased.attempt);
-        let sent = match self.post(leased, deps.body).await {
+        let (sent, is_last) = match self.post(leased, deps.body).await {
             Ok(post) => match tokio::time::timeout(ATTEMPT_TIMEOUT, deps.client.post(post)).await {
-                Ok(sent) => sent,
-                Err(_) => Err(Error::unavailable("the host did not respond in time")),
+                Ok(sent) => (sent, false),
+                Err(_) => (Err(Error::unavailable("the host did not respond in time")), false),
             },
+            // The account was erased: no later attempt can succeed.
+            Err(error) if error.kind() == ErrorKind::NotFound => (Err(error), true),
             // Nothing was sent: the lease expires, and the event is due again.
             Err(error) => {
                 tracing::warn!(event, attempt, %error, "webhook not prepared");
@@ -153,7 +155,7 @@ impl AccountWebhooks {
             Err(error) => (None, Some(error.message().to_owned())),
         };
         let at = self.context.now();
-        let next_at = error.as_ref().and_then(|_| next_attempt(leased.event.created_at, attempt, at));
+        let next_at = error.as_ref().filter(|_| !is_last).and_then(|_| next_attempt(attempt, at));
         let ended = WebhookAttempt { number: attempt, at, status, error, next_at };
         let result = match (&ended.error, next_at) {
             (None, _) => WebhookResult::Delivered,
@@ -187,7 +189,7 @@ impl AccountWebhooks {
 }
 
 /// When the next attempt is due after a failed one; `None` if the event is given up.
-pub(super) fn next_attempt(created_at: Timestamp, attempt: u32, now: Timestamp) -> Option<Timestamp> {
+pub(super) fn next_attempt(attempt: u32, now: Timestamp) -> Option<Timestamp> {
     let pause = Backoff { first: FIRST_PAUSE, max: RETRY_PAUSE_MAX }.pause(attempt.saturating_sub(1), 1.0);
-    Some(now.plus(pause)).filter(|next| *next <= created_at.plus(RETRY_TIME))
+    (attempt < ATTEMPTS_MAX).then(|| now.plus(pause))
 }

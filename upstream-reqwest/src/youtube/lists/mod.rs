@@ -29,13 +29,13 @@ use transcript_core::{
 
 use self::{
     page::{BrowseOutcome, ListEntries, ListPart, read_page},
-    position::PagePosition,
+    position::{PagePosition, page_mark},
     results::read_results,
 };
 use super::{YouTubeOptions, classify, failure::YouTubeFailure, player::field, request::PLATFORM};
 use crate::{
     deadline::call_end,
-    http::{EgressSession, HttpError, HttpRequest, HttpTransport},
+    http::{EgressSession, HttpRequest, HttpTransport},
 };
 
 /// Maximum number of requests for one page, with retries and lookups of the channel.
@@ -66,6 +66,10 @@ pub struct YouTubeLists {
 enum PageFailure {
     Absent(ListAbsence),
     YouTube(YouTubeFailure),
+    /// The requests of other callers took until the deadline; whether this page had sent one before.
+    NoTurn {
+        has_sent: bool,
+    },
     /// A status that says nothing about the egress route.
     Status(StatusCode),
     /// An error, in YouTube's words.
@@ -85,6 +89,7 @@ struct PageRequests<'a> {
     lists: &'a YouTubeLists,
     session: EgressSession,
     deadline: Instant,
+    has_sent: bool,
 }
 
 impl YouTubeLists {
@@ -112,7 +117,7 @@ impl VideoLister for YouTubeLists {
     ) -> Result<ListOutcome, SupplyError> {
         let deadline = call_end(self.clock.as_ref(), deadline);
         let session = self.http.session().with_request_limit(REQUESTS_MAX);
-        let mut requests = PageRequests { lists: self, session, deadline };
+        let mut requests = PageRequests { lists: self, session, deadline, has_sent: false };
         let page = match position.map(PagePosition::read) {
             None => requests.first_page(list).await,
             Some(Some(position)) => requests.further_page(position).await,
@@ -292,15 +297,16 @@ impl PageRequests<'_> {
     }
 
     async fn send_in_turn(&mut self, request: &HttpRequest) -> Result<Value, PageFailure> {
-        let timeout = || YouTubeFailure::Transport(HttpError::Timeout);
+        let has_sent = self.has_sent;
         let turn = timeout_at(self.deadline, self.lists.next_request.lock()).await;
-        let mut next_request = turn.map_err(|_| timeout())?;
+        let mut next_request = turn.map_err(|_| PageFailure::NoTurn { has_sent })?;
         if let Some(next) = *next_request {
             if next >= self.deadline {
-                return Err(timeout().into());
+                return Err(PageFailure::NoTurn { has_sent });
             }
             sleep_until(next).await;
         }
+        self.has_sent = true;
         let response = self.session.send(request, self.deadline).await;
         *next_request = Some(Instant::now() + jittered(self.lists.options.list_pause));
         drop(next_request);
@@ -326,6 +332,11 @@ impl PagePosition {
     /// The page of a list at this position.
     fn page(self, entries: ListEntries) -> Result<VideoListPage, PageFailure> {
         let ListEntries { title, owner, stated_count, mut videos, token } = entries;
+        let (pages, mark) = (self.pages.saturating_add(1), page_mark(&videos));
+        // Pages that alternate would be read up to the largest number of pages, and look like the whole list.
+        if self.is_complete() && self.is_repeated(mark.as_ref()) {
+            return Err(PageFailure::Unknown);
+        }
         let owner = self.owner.or(owner);
         // A channel's tab does not name the channel at each video, nor does a course. A search has no owner.
         let is_owners = self.is_channel || videos.iter().all(|video| video.author.is_none());
@@ -344,13 +355,14 @@ impl PagePosition {
             owner,
             title: title.clone(),
             stated_count,
-            pages: self.pages.saturating_add(1),
+            pages,
             empty_pages: if videos.is_empty() { self.empty_pages.saturating_add(1) } else { 0 },
             videos: listed,
             visitor: self.visitor,
             is_channel: self.is_channel,
             is_search: self.is_search,
             unavailable: self.unavailable.saturating_add(unavailable),
+            mark: if pages.is_power_of_two() { mark.or(self.mark) } else { self.mark },
         });
         let next = next.filter(|next| !next.is_exhausted());
         if next.as_ref().is_some_and(Self::is_idle) {
@@ -381,6 +393,12 @@ impl PageFailure {
         match self {
             Self::YouTube(failure) => failure.error(),
             Self::Absent(absence) => SupplyError::new(SupplyReason::Removed, absence.message.clone()),
+            Self::NoTurn { has_sent } => {
+                let message = "Other lists are read first, which took too long. Try again in a moment.";
+                // The queue is no failure of the platform: it counts as no attempt.
+                let error = SupplyError::before_request(SupplyReason::Timeout, message);
+                if *has_sent { error.mark_attempted() } else { error }
+            }
             Self::Status(status) => SupplyError::new(
                 SupplyReason::PlatformFault,
                 format!(

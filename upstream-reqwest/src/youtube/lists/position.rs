@@ -1,7 +1,7 @@
 //! The position of the next page, which outlives the process.
 
 use serde::{Deserialize, Serialize};
-use transcript_core::supplier::ListPosition;
+use transcript_core::supplier::{ListPosition, ListedVideo};
 
 /// Maximum number of pages of a list: 100,000 videos of a playlist.
 const PAGES_MAX: u32 = 1_000;
@@ -37,11 +37,20 @@ pub(super) struct PagePosition {
     /// Private and deleted videos among them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(super) unavailable: u64,
+    /// An earlier page with videos, by [`page_mark`]: the last one whose number is a power of two.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) mark: Option<String>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes the field by reference")]
 fn is_zero(count: &u64) -> bool {
     *count == 0
+}
+
+/// What distinguishes a page of a list from its other pages; `None` for a page without two different videos.
+pub(super) fn page_mark(videos: &[ListedVideo]) -> Option<String> {
+    let (first, last) = (videos.first()?.video.id(), videos.last()?.video.id());
+    (first != last).then(|| format!("{first} {last} {}", videos.len()))
 }
 
 impl PagePosition {
@@ -58,6 +67,16 @@ impl PagePosition {
     /// Whether too many pages had no video.
     pub(super) fn is_idle(&self) -> bool {
         self.empty_pages >= EMPTY_PAGES_MAX
+    }
+
+    /// Whether as many videos were listed as the list states. One that contains a video twice may repeat a page before.
+    pub(super) fn is_complete(&self) -> bool {
+        self.stated_count.is_none_or(|count| self.videos >= count)
+    }
+
+    /// Whether a page with this mark was read before. The results of a search may repeat.
+    pub(super) fn is_repeated(&self, mark: Option<&String>) -> bool {
+        !self.is_search && mark.is_some() && self.mark.as_ref() == mark
     }
 
     /// The position for a caller; `None` if it is too long.

@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
+use tokio::time::Instant;
 use transcript_core::{
     supplier::{ListAbsenceReason, ListOutcome, SupplyError, SupplyReason, VideoListPage, VideoLister},
     time::{Clock, Timestamp},
@@ -298,6 +299,25 @@ async fn block_is_reported_without_further_requests() {
     }
 }
 
+#[tokio::test]
+async fn page_without_turn_is_not_attempted() {
+    let platform = platform(vec![playlist("1 video", &[old(1)])]).await;
+    let (lister, list) = (lister(&platform), VideoList::parse(PLAYLIST).unwrap());
+    let read = async || {
+        let deadline = FrozenClock.now().plus(Duration::from_millis(20));
+        let error = lister.list_page(&list, None, deadline).await.unwrap_err();
+        (error.reason().clone(), error.was_attempted())
+    };
+    // Another request runs until the deadline.
+    let turn = lister.next_request.lock().await;
+    assert_eq!(read().await, (SupplyReason::Timeout, false));
+    drop(turn);
+    // The pause after it is longer.
+    *lister.next_request.lock().await = Some(Instant::now() + Duration::from_secs(600));
+    assert_eq!(read().await, (SupplyReason::Timeout, false));
+    assert!(platform.requests().is_empty());
+}
+
 /// The first page of a search with these items in sections, and the next token beside them.
 fn results(sections: &[&[Value]], next: Option<&str>) -> Value {
     let sections = sections.iter().map(|items| json!({"itemSectionRenderer": {"contents": items}}));
@@ -380,12 +400,24 @@ async fn endless_search_ends_at_its_bound() {
 }
 
 #[tokio::test]
-async fn repeated_token_and_endless_empty_pages_end() {
+async fn repeated_pages_and_endless_empty_pages_end() {
     let loops =
         platform(vec![playlist("9 videos", &[old(1), token("T")]), further(&[old(2), token("T")])]).await;
     let (pages, failure) = read(&loops, PLAYLIST).await;
     assert_eq!((failure, ids(&pages)), (None, vec![id(1), id(2)]));
     assert_eq!(pages[1].hidden_count, 7);
+    let alternating = FakePlatform::start(|_, number| {
+        let next = token(&format!("T{number}"));
+        json_reply(&match number {
+            0 => playlist("3 videos", &[old(1), old(2), next]),
+            number if number % 2 == 1 => further(&[old(3), old(4), next]),
+            _ => further(&[old(1), old(2), next]),
+        })
+    })
+    .await;
+    let (pages, failure) = read(&alternating, PLAYLIST).await;
+    assert_eq!(*failure.unwrap().unwrap_err().reason(), SupplyReason::Unreadable);
+    assert_eq!(pages.len(), 3, "the fourth page is the second one");
     let idle = FakePlatform::start(|_, number| {
         json_reply(&match number {
             0 => playlist("9 videos", &[old(1), token("T")]),
