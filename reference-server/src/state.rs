@@ -1,6 +1,6 @@
 //! Shared state of the routes.
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use tokio::sync::{Mutex, Semaphore};
 use transcript_core::{
@@ -18,6 +18,7 @@ use crate::{
     altcha::AltchaProvider,
     api::ByteBudget,
     config::SearchAccess,
+    mail::delete_mails,
     page::{site::Site, sitemap::Sitemap},
     response_cache::{ResponseCache, ResponseCacheOptions},
 };
@@ -61,6 +62,8 @@ pub(crate) struct AppState {
     pub(crate) site: Arc<Site>,
     /// The sitemap.
     pub(crate) sitemap: Arc<Mutex<Sitemap>>,
+    /// Folder of the mails that no mail server delivers; `None` in states that write no files.
+    outbox_folder: Option<PathBuf>,
 }
 
 impl AppState {
@@ -97,6 +100,22 @@ impl AppState {
             search_access: SearchAccess::Off,
             site: Arc::new(site),
             sitemap: Arc::default(),
+            outbox_folder: None,
+        }
+    }
+
+    /// The state of a server whose mails may be in this folder.
+    pub(crate) fn with_outbox_folder(self, folder: PathBuf) -> Self {
+        Self { outbox_folder: Some(folder), ..self }
+    }
+
+    /// Deletes the mails to the address of a deleted account from the folder.
+    pub(crate) async fn delete_outbox_mails(&self, email: &str) {
+        let Some(folder) = self.outbox_folder.clone() else { return };
+        let email = email.to_owned();
+        let deleted = tokio::task::spawn_blocking(move || delete_mails(&folder, &email)).await;
+        if let Err(error) = deleted.unwrap_or_else(|error| Err(std::io::Error::other(error))) {
+            tracing::error!(%error, "mails of a deleted account not deleted");
         }
     }
 

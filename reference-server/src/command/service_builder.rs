@@ -1,6 +1,6 @@
 //! Builds the services of the two listeners from the settings.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, path::PathBuf, sync::Arc};
 
 use axum::{
     Router,
@@ -8,7 +8,6 @@ use axum::{
 };
 use verbatim::Verbatim;
 
-use super::operations;
 use crate::{
     admin::{self, AdminState},
     api::{AllowedHosts, ByteBudget},
@@ -17,6 +16,7 @@ use crate::{
     mcp::PassageCache,
     metrics::{self, Metrics},
     openapi,
+    operations::Operations,
     page::site::Site,
     response_cache::{ResponseCache, ResponseCacheOptions},
     routes::{Readiness, readiness, register_peer_request, router},
@@ -66,6 +66,11 @@ impl ServiceBuilder {
         Self { app: self.app.with_site(site), ..self }
     }
 
+    /// The builder of a service whose mails may be in this folder.
+    pub(crate) fn with_outbox_folder(self, folder: PathBuf) -> Self {
+        Self { app: self.app.with_outbox_folder(folder), ..self }
+    }
+
     /// Returns the service with these settings, over the services of this handle.
     pub(crate) fn build(&self, settings: &ServerSettings, verbatim: &Verbatim) -> HttpService {
         let app = self.app.with_services(verbatim);
@@ -105,6 +110,7 @@ pub(super) struct AdminServiceBuilder {
     pub(super) address: SocketAddr,
     pub(super) body_budget: ByteBudget,
     pub(super) bodies: Arc<ResponseCache>,
+    pub(super) operations: Operations,
     pub(super) log: LogQueue,
 }
 
@@ -113,9 +119,8 @@ impl AdminServiceBuilder {
     ///
     /// Its requests are not in the access log: they are in the audit log, and their addresses name accounts.
     pub(super) fn build(&self, settings: &Settings, verbatim: &Verbatim) -> HttpService {
-        let operations = operations(settings, verbatim);
         let routes = admin::router(AdminState {
-            operations,
+            operations: self.operations.over(verbatim),
             body_budget: self.body_budget.clone(),
             bodies: Arc::clone(&self.bodies),
         });

@@ -13,10 +13,11 @@ use super::{
 };
 
 /// Messages of the script for the button.
-const SCRIPT_MESSAGES: [(&str, &str); 6] = [
+const SCRIPT_MESSAGES: [(&str, &str); 7] = [
     ("solving", "script.solving"),
     ("insecure", "script.insecure"),
     ("unsolved", "script.unsolved"),
+    ("unreached", "script.unreached"),
     ("lost", "script.lost"),
     ("failed", "failure.fetch_error"),
     ("done", "script.done"),
@@ -60,9 +61,12 @@ pub(crate) enum MissingReason {
 }
 
 /// Page of a video without a transcript. Without an offer there is no button, only the reason.
+///
+/// `query` has the parameters of the page.
 pub(crate) fn video(
     context: &PageContext,
     video: &VideoId,
+    query: &str,
     reason: &MissingReason,
     offer: Option<&TranscribeOffer>,
 ) -> Markup {
@@ -76,14 +80,14 @@ pub(crate) fn video(
         (_, Some(offer)) => button(context, offer),
         (_, None) => Markup::default(),
     };
-    video_page(context, video, context.text(kicker), why, offer, &below)
+    video_page(context, video, query, (context.text(kicker), why), offer, &below)
 }
 
 fn video_page(
     context: &PageContext,
     video: &VideoId,
-    kicker: &str,
-    why: &str,
+    query: &str,
+    (kicker, why): (&str, &str),
     offer: Option<&TranscribeOffer>,
     below: &Markup,
 ) -> Markup {
@@ -92,6 +96,7 @@ fn video_page(
     page(
         context,
         &title,
+        query,
         offer,
         html! {
             p.kicker { (kicker) }
@@ -108,13 +113,23 @@ fn video_page(
 }
 
 /// Page of a video that has no transcript in the requested language, with links to the others.
-pub(crate) fn other_languages(context: &PageContext, video: &VideoId, tracks: &[TrackInfo]) -> Markup {
-    let (kicker, why) = (context.text("missing.language_kicker"), context.text("missing.language"));
-    video_page(context, video, kicker, why, None, &languages(context, tracks, None))
+pub(crate) fn other_languages(
+    context: &PageContext,
+    video: &VideoId,
+    query: &str,
+    tracks: &[TrackInfo],
+) -> Markup {
+    let texts = (context.text("missing.language_kicker"), context.text("missing.language"));
+    video_page(context, video, query, texts, None, &languages(context, tracks, None))
 }
 
 /// Page of an unresolved short link. It links to the platform.
-pub(crate) fn short_link(context: &PageContext, link: &ShortLink, offer: Option<&TranscribeOffer>) -> Markup {
+pub(crate) fn short_link(
+    context: &PageContext,
+    link: &ShortLink,
+    query: &str,
+    offer: Option<&TranscribeOffer>,
+) -> Markup {
     let platform = [("platform", link.platform().name())];
     let below = html! {
         p { (context.fill("missing.link_why", &platform)) }
@@ -123,21 +138,22 @@ pub(crate) fn short_link(context: &PageContext, link: &ShortLink, offer: Option<
             None => p { (context.fill("missing.link_copy", &platform)) },
         }
     };
-    short_link_page(context, link, context.text("missing.kicker"), offer, &below)
+    short_link_page(context, link, query, context.text("missing.kicker"), offer, &below)
 }
 
 /// Page of a short link for an unavailable archive.
-pub(crate) fn short_link_unavailable(context: &PageContext, link: &ShortLink) -> Markup {
+pub(crate) fn short_link_unavailable(context: &PageContext, link: &ShortLink, query: &str) -> Markup {
     let below = html! {
         p { (context.text("missing.unavailable")) }
         (reload(context))
     };
-    short_link_page(context, link, context.text("missing.unavailable_kicker"), None, &below)
+    short_link_page(context, link, query, context.text("missing.unavailable_kicker"), None, &below)
 }
 
 fn short_link_page(
     context: &PageContext,
     link: &ShortLink,
+    query: &str,
     kicker: &str,
     offer: Option<&TranscribeOffer>,
     below: &Markup,
@@ -148,6 +164,7 @@ fn short_link_page(
     page(
         context,
         &title,
+        query,
         offer,
         html! {
             p.kicker { (kicker) }
@@ -169,9 +186,15 @@ pub(crate) fn unknown(context: &PageContext) -> Markup {
     })
 }
 
-fn page(context: &PageContext, title: &str, offer: Option<&TranscribeOffer>, body: Markup) -> Markup {
+fn page(
+    context: &PageContext,
+    title: &str,
+    query: &str,
+    offer: Option<&TranscribeOffer>,
+    body: Markup,
+) -> Markup {
     let tab = context.fill("missing.tab", &[("title", title)]);
-    let frame = Frame::new(context, &tab).section(Section::Transcripts);
+    let frame = Frame::new(context, &tab).section(Section::Transcripts).query(query);
     let has_script = policy(offer) == PagePolicy::Script;
     let frame = if has_script { frame.with_script(&TRANSCRIBE) } else { frame };
     let next = NextSteps { free_credits: offer.map(|offer| offer.free_credits) };

@@ -186,7 +186,7 @@ function searchIn(words) {
         event.preventDefault();
         list.open = false;
         go(index);
-        query.focus({ preventScroll: true });
+        (paragraph.querySelector("a.time, a.moment") ?? query).focus({ preventScroll: true });
       });
       const item = make("li");
       item.append(link);
@@ -251,6 +251,8 @@ function searchIn(words) {
     timer = setTimeout(search, 120);
   });
   query.addEventListener("keydown", (event) => {
+    // Keys of an input method; Safari sends the confirming one after the composition, with the code 229.
+    if (event.isComposing || event.keyCode === 229) return;
     if (event.key === "Escape" && query.value) {
       event.preventDefault();
       const place = origin;
@@ -314,9 +316,14 @@ function enableMoments(words) {
     return address.href;
   };
 
+  // Elements that have shown an outcome, with their own labels.
+  const originals = new WeakMap();
+
   // Writes to the clipboard and shows the outcome on an element for a moment.
   const copy = async (text, element, done) => {
-    const [label, name] = [element.textContent, element.ariaLabel];
+    const original = originals.get(element) ?? { label: element.textContent, name: element.ariaLabel };
+    originals.set(element, original);
+    clearTimeout(original.timer);
     // The name of an element must contain its text.
     element.ariaLabel = null;
     try {
@@ -326,9 +333,9 @@ function enableMoments(words) {
       element.textContent = messages.notCopied;
       status.textContent = messages.copyAddress;
     }
-    setTimeout(() => {
-      element.textContent = label;
-      element.ariaLabel = name;
+    original.timer = setTimeout(() => {
+      element.textContent = original.label;
+      element.ariaLabel = original.name;
       status.textContent = "";
     }, 2500);
   };

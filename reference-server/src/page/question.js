@@ -26,10 +26,14 @@ export async function ask(form, answer, paragraphAt) {
   const texts = JSON.parse(form.dataset.texts);
   const question = new FormData(form).get("question");
   const line = document.createElement("p");
+  const reply = document.createElement("p");
+  reply.dir = "auto";
   const show = (text, kind = "") => {
     line.className = kind;
     line.textContent = text;
-    answer.replaceChildren(line);
+    // An error leaves the sentences that the visitor may be reading.
+    if (kind === "error" && reply.isConnected) answer.append(line);
+    else answer.replaceChildren(line);
   };
   show(texts.solving, "hint");
   let altcha;
@@ -52,12 +56,11 @@ export async function ask(form, answer, paragraphAt) {
       show(response.status < 500 ? (await response.json()).detail : texts.lost, "error");
       return true;
     }
-    const reply = document.createElement("p");
-    reply.dir = "auto";
     for await (const { name, data } of readEvents(response)) {
       if (name === "sentence") {
+        // Once only: inserted again, a paragraph loses the focus and is read aloud as a whole.
+        if (!reply.isConnected) answer.replaceChildren(reply);
         reply.append(...linked(data.text, paragraphAt));
-        answer.replaceChildren(reply);
       } else if (name === "error") {
         show(data.detail, "error");
         return true;

@@ -4,10 +4,12 @@ use maud::{Markup, html};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use transcript_core::{
     search::{QUERY_CHARS_MAX, SearchMoment, SearchPage, SearchParams, SearchResult, SearchSort},
-    transcript::format_timestamp,
+    transcript::{TrackKind, format_timestamp},
 };
 
-use super::{Frame, PageContext, PagePolicy, PageWidth, Section, assets::SEARCH_SCRIPT};
+use super::{
+    Frame, PageContext, PagePolicy, PageWidth, Section, assets::SEARCH_SCRIPT, transcript::track_query,
+};
 
 /// Content security policy of the search page.
 pub(crate) const POLICY: PagePolicy = PagePolicy::Script;
@@ -97,7 +99,8 @@ fn result(context: &PageContext, hit: &SearchResult) -> Markup {
     let transcript = &hit.stored.transcript;
     let language = &transcript.track.language;
     let title = transcript.title.clone().unwrap_or_else(|| transcript.video.to_string());
-    let page = format!("watch/{}?lang={language}", transcript.video);
+    let is_translated = transcript.track.kind == TrackKind::Translated;
+    let page = format!("watch/{}?{}", transcript.video, track_query(language, is_translated));
     let direction = if language.is_right_to_left() { "rtl" } else { "ltr" };
     html! {
         h2 { a href=(context.href(&page)) { bdi { (title) } } }
@@ -159,9 +162,29 @@ fn query(params: &SearchParams, words: &str, cursor: Option<&str>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use transcript_core::video::Platform;
+    use transcript_core::{
+        transcript::{TrackSelector, VideoDetails},
+        video::{Platform, VideoId},
+    };
 
     use super::*;
+    use crate::testing;
+
+    #[test]
+    fn search_hit_in_machine_translation_leads_to_it() {
+        let mut transcript = testing::transcript(&VideoId::new(Platform::YouTube, "dQw4w9WgXcQ").unwrap());
+        transcript.track.kind = TrackKind::Translated;
+        let selector = TrackSelector::in_language(transcript.track.language.clone(), true);
+        let stored = testing::stored(transcript, VideoDetails::default());
+        let moment =
+            SearchMoment { start_ms: 1_500, end_ms: 2_750, text: "It is so".to_owned(), matches: Vec::new() };
+        let hit = SearchResult { stored, selector, score: 1.0, moments: vec![moment] };
+        let page = result(&PageContext::for_test("/search"), &hit).into_string();
+        let address = "\"watch/video_site/dQw4w9WgXcQ?lang=en&amp;translated=true";
+        for link in [format!("{address}\""), format!("{address}&amp;t=1\"")] {
+            assert!(page.contains(&link), "{link}: {page}");
+        }
+    }
 
     #[test]
     fn search_matches_are_marked_and_escaped() {

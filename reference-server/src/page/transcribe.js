@@ -34,7 +34,7 @@ function enableTranscribe(section) {
     // `watchUrl` may have another origin than this page, for example behind a proxy; stay on this origin.
     const same = page.pathname.split("/").slice(-2).join("/") === location.pathname.split("/").slice(-2).join("/");
     if (same) location.reload();
-    else location.assign(new URL(`../../watch/${page.pathname.split("/watch/")[1]}${page.search}`, location));
+    else location.assign(new URL(`../../watch/${page.pathname.split("/watch/")[1]}${location.search}`, location));
   };
 
   button.addEventListener("click", async () => {
@@ -48,6 +48,7 @@ function enableTranscribe(section) {
     } catch (error) {
       return fail(error.message === "insecure" ? messages.insecure : messages.unsolved);
     }
+    let lost = messages.unreached;
     try {
       const response = await fetch(section.dataset.transcribe, {
         method: "POST",
@@ -55,6 +56,8 @@ function enableTranscribe(section) {
         body: JSON.stringify({ altcha: solution }),
       });
       if (!response.ok) return fail(messages.failed);
+      // The work has begun, and goes on without this page.
+      lost = messages.lost;
       for await (const { name, data } of readEvents(response)) {
         if (name === "progress") showProgress(data.message, data.percent);
         else if (name === "result") return finish(data);
@@ -62,7 +65,7 @@ function enableTranscribe(section) {
       }
       throw new Error("ended");
     } catch {
-      fail(messages.lost);
+      fail(lost);
     }
   });
 }

@@ -5,8 +5,8 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use transcript_core::{
     archive::StoredTranscript,
     transcript::{
-        Chapter, Chunk, LanguageTag, TrackInfo, TrackKind, Transcript, VideoMetadata, chapter_paragraphs,
-        distinct_languages, format_timestamp,
+        Chapter, Chunk, LanguageTag, TrackInfo, TrackKind, TrackSelector, Transcript, VideoMetadata,
+        best_track, chapter_paragraphs, distinct_languages, format_timestamp,
     },
     video::{Platform, VideoId},
 };
@@ -68,8 +68,13 @@ pub(crate) fn own_address(name: &str) -> String {
 }
 
 /// Parameters as the query of an address: empty, or with `?` in front.
-fn optional_query(query: &str) -> String {
+pub(crate) fn optional_query(query: &str) -> String {
     if query.is_empty() { String::new() } else { format!("?{query}") }
+}
+
+/// The parameters of a track. A machine translation is shown only where it is named.
+pub(crate) fn track_query(language: &LanguageTag, translated: bool) -> String {
+    format!("lang={language}{}", if translated { "&translated=true" } else { "" })
 }
 
 /// Content security policy of the page of a video.
@@ -96,7 +101,8 @@ pub(crate) fn transcript(
     let paragraphs = chapter_paragraphs(&transcript.segments, &details.metadata.chapters);
     let (lang, direction) = language_attributes(transcript);
     let platform = video.platform().name();
-    let query = requested.map_or(String::new(), |tag| format!("lang={tag}"));
+    let translated = transcript.track.kind == TrackKind::Translated;
+    let query = requested.map_or(String::new(), |tag| track_query(tag, translated));
     let own = match page_answer {
         None => own_address(video.id()),
         // The address of an answer is below that of the page.
@@ -112,7 +118,7 @@ pub(crate) fn transcript(
             (languages(context, &details.tracks, Some(&transcript.track)))
             @if !paragraphs.is_empty() { (contents(context, &details.metadata.chapters)) }
             (question::section(context, stored, (&own.0, &own.1), page_answer))
-            (tools(context, video, &heading, requested, (&own.0, &own.1)))
+            (tools(context, video, &heading, &query, (&own.0, &own.1)))
             div.words #words lang=[lang] dir=(direction) data-title=(heading) data-author=[author(transcript)]
                 data-messages=(context.json(&SCRIPT_MESSAGES)) {
                 (words(context, video, &paragraphs, &details.metadata.chapters))
@@ -131,7 +137,8 @@ pub(crate) fn transcript(
         }
     };
     let summary = summary(paragraphs.first().map_or("", |first| &first.text));
-    let card = PageCard { stored, heading: &heading, summary: &summary, address: canonical(watch_url) };
+    let address = canonical(watch_url, &transcript.track, &details.tracks, &query);
+    let card = PageCard { stored, heading: &heading, summary: &summary, address: &address };
     let is_indexed = context.site().index == PageIndex::Transcripts;
     let title = context.fill("transcript.tab", &[("title", &heading)]);
     let frame = Frame::new(context, &title).section(Section::Transcripts).width(PageWidth::Reading);
@@ -216,7 +223,10 @@ fn contents(context: &PageContext, chapters: &[Chapter]) -> Markup {
 
 /// The languages of a video as links to its pages, if there are several. `shown` is the track of this page.
 pub(super) fn languages(context: &PageContext, tracks: &[TrackInfo], shown: Option<&TrackInfo>) -> Markup {
-    let tracks = shown.into_iter().chain(tracks).filter(|track| track.kind != TrackKind::Translated);
+    let is_listed = |track: &&TrackInfo| track.kind != TrackKind::Translated;
+    // The page of a translation leads to all languages of the video.
+    let shown = shown.filter(is_listed);
+    let tracks = shown.into_iter().chain(tracks).filter(is_listed);
     let mut tags = distinct_languages(tracks.filter(|track| track.language != LanguageTag::unknown()));
     tags.truncate(LANGUAGES_MAX);
     html! {
@@ -278,13 +288,9 @@ fn about(context: &PageContext, transcript: &Transcript, metadata: &VideoMetadat
 }
 
 /// Search and downloads. Controls that need the script are hidden without it.
-fn tools(
-    context: &PageContext,
-    video: &VideoId,
-    heading: &str,
-    requested: Option<&LanguageTag>,
-    own: (&str, &str),
-) -> Markup {
+///
+/// `track` has the parameters of the track.
+fn tools(context: &PageContext, video: &VideoId, heading: &str, track: &str, own: (&str, &str)) -> Markup {
     html! {
         div.tools {
             search.scripted #search {
@@ -303,7 +309,7 @@ fn tools(
                     ol {}
                 }
             }
-            (downloads(context, video, heading, requested, own))
+            (downloads(context, video, heading, track, own))
             p.unseen #said role="status" {}
         }
     }
@@ -313,7 +319,7 @@ fn downloads(
     context: &PageContext,
     video: &VideoId,
     heading: &str,
-    requested: Option<&LanguageTag>,
+    track: &str,
     (own, query): (&str, &str),
 ) -> Markup {
     let file = file_name(heading, video);
@@ -324,7 +330,7 @@ fn downloads(
             }
             ul {
                 @for (format, ending, label) in FORMS {
-                    @let address = api_address(context, video, format, requested);
+                    @let address = api_address(context, video, format, track);
                     @let label = context.text(label);
                     @let described = context.fill("transcript.as", &[("format", label)]);
                     li {
@@ -426,18 +432,18 @@ pub(crate) fn file_name(heading: &str, video: &VideoId) -> String {
     if name.is_empty() { format!("transcript-{}", video.id()) } else { name }
 }
 
-/// Watch page address without its attribution tag.
-fn canonical(watch_url: &str) -> &str {
-    watch_url.split_once('?').map_or(watch_url, |(page, _)| page)
+/// Address of the watch page for other sites: without an attribution tag.
+///
+/// It names the track, unless the page shows that one without parameters.
+fn canonical(watch_url: &str, shown: &TrackInfo, tracks: &[TrackInfo], query: &str) -> String {
+    let page = watch_url.split_once('?').map_or(watch_url, |(page, _)| page);
+    let default = best_track(tracks, &TrackSelector::Default).and_then(|best| tracks.get(best));
+    let is_default = default.is_none_or(|default| default.is_same(shown));
+    if is_default { page.to_owned() } else { format!("{page}{}", optional_query(query)) }
 }
 
-fn api_address(
-    context: &PageContext,
-    video: &VideoId,
-    format: &str,
-    requested: Option<&LanguageTag>,
-) -> String {
+fn api_address(context: &PageContext, video: &VideoId, format: &str, track: &str) -> String {
     let url = utf8_percent_encode(&video.address(), NON_ALPHANUMERIC).to_string();
-    let language = requested.map_or(String::new(), |tag| format!("&lang={tag}"));
-    format!("{}api/transcript?url={url}&format={format}{language}", context.root())
+    let separator = if track.is_empty() { "" } else { "&" };
+    format!("{}api/transcript?url={url}&format={format}{separator}{track}", context.root())
 }

@@ -7,7 +7,9 @@ use transcript_core::wire::v1::VerifyResponse;
 use super::{Frame, PageContext, PageWidth, Section, account, assets::COPY_SCRIPT, query_parameter};
 
 /// Page with the button that redeems the token. Mail scanners open links, but press no buttons.
-pub(crate) fn confirm(context: &PageContext, token: &str) -> Markup {
+///
+/// `form` is random text: sent twice, it issues one key.
+pub(crate) fn confirm(context: &PageContext, token: &str, form: &str) -> Markup {
     let (text, query) = (|key| context.text(key), query_parameter("token", token));
     frame(context, "verify.title").query(&query).render(html! {
         h1 { (text("verify.title")) }
@@ -15,13 +17,19 @@ pub(crate) fn confirm(context: &PageContext, token: &str) -> Markup {
         // The action is relative to the page, so that it works under any base path.
         form method="post" action={ "verify" (context.with_language("")) } {
             input type="hidden" name="token" value=(token);
+            input type="hidden" name="form" value=(form);
             button type="submit" { (text("verify.submit")) }
         }
     })
 }
 
-/// Shows a new key, once.
-pub(crate) fn issued(context: &PageContext, verified: &VerifyResponse, base_url: &str) -> Markup {
+/// Shows a new key, once. `next` is the page that the visitor wanted to see.
+pub(crate) fn issued(
+    context: &PageContext,
+    verified: &VerifyResponse,
+    base_url: &str,
+    next: Option<&str>,
+) -> Markup {
     let VerifyResponse { api_key, plan, credits, notice, .. } = verified;
     let text = |key| context.text(key);
     frame(context, "keys.new_title").width(PageWidth::Reading).with_script(&COPY_SCRIPT).render(html! {
@@ -29,6 +37,7 @@ pub(crate) fn issued(context: &PageContext, verified: &VerifyResponse, base_url:
         @if notice.is_some() { p.note role="status" { (text("account.blocked")) } }
         p { (context.fill("verify.credits", &[("plan", plan), ("credits", &credits.to_string())])) }
         (account::issued_key(context, api_key, base_url))
+        @if let Some(next) = next { p { a href=(context.href(next)) { (text("verify.next")) } } }
     })
 }
 

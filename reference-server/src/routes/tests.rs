@@ -1,5 +1,6 @@
 //! In-process tests of every route, status and header.
 
+mod account;
 mod caching;
 mod checkout;
 mod downloads;

@@ -99,6 +99,16 @@ impl PaymentProvider for UnreachableProvider {
         Err(Error::unavailable("the provider is unavailable"))
     }
 
+    /// Only the portal can be reached.
+    async fn open_portal(&self, customer: &str, return_url: &str) -> Result<Option<CheckoutSession>> {
+        Ok(Some(CheckoutSession {
+            url: format!("https://pay.example/{customer}?back={return_url}"),
+            payment: None,
+            customer: Some(customer.to_owned()),
+            is_lasting: false,
+        }))
+    }
+
     async fn expire_checkout(&self, _: &str) -> Result<()> {
         Err(Error::unavailable("the provider is unavailable"))
     }

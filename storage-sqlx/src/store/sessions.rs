@@ -25,8 +25,11 @@ const ADD_SESSION: &str = "INSERT INTO sessions
 const FIND_SESSION: &str = "SELECT id, account, device, created_at, last_seen_at, expires_at
     FROM sessions WHERE digest = $1 AND expires_at > $2";
 const SESSION_ID: &str = "SELECT id FROM sessions WHERE digest = $1";
-const DELETE_ABOVE_LIMIT: &str = "DELETE FROM sessions WHERE account = $1 AND digest NOT IN (
-        SELECT digest FROM sessions WHERE account = $1 ORDER BY last_seen_at DESC, digest LIMIT $2
+/// Keeps the new session ($3) also if a clock that was ahead wrote later uses of others.
+const DELETE_ABOVE_LIMIT: &str =
+    "DELETE FROM sessions WHERE account = $1 AND digest <> $3 AND digest NOT IN (
+        SELECT digest FROM sessions WHERE account = $1 AND digest <> $3
+        ORDER BY last_seen_at DESC, digest LIMIT $2
     )";
 const TOUCH_SESSION: Statement = sql! {
     sqlite: "UPDATE sessions SET last_seen_at = max(last_seen_at, $2), expires_at = max(expires_at, $3)
@@ -97,7 +100,8 @@ async fn add<S: DbSession>(db: &mut S, new: &NewSession) -> DbResult<()> {
             false => Err(Error::conflict("the digest belongs to another session").into()),
         };
     }
-    db.execute(DELETE_ABOVE_LIMIT, &values![account.as_str(), new.account_max]).await?;
+    let others_max = new.account_max.saturating_sub(1);
+    db.execute(DELETE_ABOVE_LIMIT, &values![account.as_str(), others_max, &new.digest]).await?;
     Ok(())
 }
 

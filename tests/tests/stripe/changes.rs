@@ -1,7 +1,10 @@
 //! Plan changes: on Stripe's portal, at the end of a month, by the operator, and after a price change.
 
 use transcript_core::{
-    accounts::{OrderState, payments::SubscribeOutcome},
+    accounts::{
+        OrderState,
+        payments::{PortalOutcome, SubscribeOutcome},
+    },
     directory::Plan,
     ids::OrderId,
 };
@@ -41,6 +44,46 @@ async fn portal_offers_only_ordered_plan() {
     let used =
         |page: &String| page.lines().find(|line| line.starts_with("configuration=")).map(str::to_owned);
     assert_ne!(used(&pages[0]), used(&pages[1]));
+}
+
+#[tokio::test]
+async fn portal_of_paid_plan_ends_it_and_offers_no_other() {
+    let fixture = StripeFixture::start().await;
+    let back = "https://v.example/account?hl=de";
+    let open = async || fixture.payments.open_portal(&fixture.account().await, back).await.unwrap();
+    assert_eq!(open().await, PortalOutcome::NoPage, "there is no subscription");
+    fixture.subscribe("order-1", Plan::Starter).await;
+    fixture.deliver(fixture.stripe.pay("order-1", now_s())).await;
+    let PortalOutcome::Opened(page) = open().await else { panic!("no page") };
+    assert!(page.url.starts_with("https://billing.stripe.example/p/session/"), "{}", page.url);
+    assert!(!page.is_lasting, "the URL is valid for minutes");
+    let configurations = posted_forms(&fixture, "/v1/billing_portal/configurations");
+    assert_eq!(configurations.len(), 1);
+    let cancels = "features[subscription_cancel][enabled]=true\n";
+    assert!(configurations[0].contains(cancels) && !configurations[0].contains("subscription_update"));
+    let pages = posted_forms(&fixture, "/v1/billing_portal/sessions");
+    let customer = fixture.account().await.customer.unwrap();
+    assert!(!pages[0].contains("flow_data"), "{pages:?}");
+    for field in [format!("customer={customer}\n"), format!("return_url={back}\n")] {
+        assert!(pages[0].contains(&field), "{field}: {pages:?}");
+    }
+    fixture.deliver(fixture.stripe.cancel(&fixture.stripe.subscription("order-1"))).await;
+    assert_eq!(open().await, PortalOutcome::NoPage, "it has ended");
+}
+
+#[tokio::test]
+async fn portal_sessions_of_account_are_limited() {
+    let fixture = StripeFixture::start().await;
+    fixture.subscribe("order-1", Plan::Starter).await;
+    fixture.deliver(fixture.stripe.pay("order-1", now_s())).await;
+    let account = fixture.account().await;
+    let open = async || fixture.payments.open_portal(&account, "https://v.example/account").await.unwrap();
+    for _ in 0..50 {
+        assert!(matches!(open().await, PortalOutcome::Opened(_)));
+    }
+    assert!(matches!(open().await, PortalOutcome::Limited));
+    // Orders count apart.
+    fixture.buy("order-2", "1k").await;
 }
 
 #[tokio::test]

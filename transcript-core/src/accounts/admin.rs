@@ -3,8 +3,11 @@
 use std::sync::Arc;
 
 use super::{
-    AccountCredits, CreditBalance, EffectivePlan, Email, Order, OrderStore, Outbox, SessionStore,
-    call_context::CallContext, change_account::change_account, jobs::JobStore, orders::list_all_for_account,
+    AccountCredits, CreditBalance, EffectivePlan, Email, Order, OrderStore, Outbox, Session, SessionStore,
+    call_context::CallContext,
+    change_account::change_account,
+    jobs::{Job, JobStore},
+    orders::list_all_for_account,
 };
 use crate::{
     directory::{Account, AccountKey, AccountRef, Directory},
@@ -25,7 +28,7 @@ pub struct AccountView {
     pub credits: CreditBalance,
 }
 
-/// All stored data of an account, for its owner.
+/// The stored data of an account, for its owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccountExport {
     /// The account, its plan and credits.
@@ -36,6 +39,10 @@ pub struct AccountExport {
     pub orders: Vec<Order>,
     /// Its live keys, oldest first; empty if the directory does not list them.
     pub keys: Vec<AccountKey>,
+    /// Its browser sessions, the most recently used one first.
+    pub sessions: Vec<Session>,
+    /// Its jobs without their items, the newest first.
+    pub jobs: Vec<Job>,
 }
 
 /// Operator functions on accounts: list, credit, block, change, export and erase.
@@ -135,33 +142,51 @@ impl AccountAdmin {
         self.context.transcripts.task(work).await?
     }
 
-    /// All stored data of an account.
+    /// The stored data of an account.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`]; the errors of the ports.
     pub async fn export(self: &Arc<Self>, selector: &str) -> Result<AccountExport> {
         let (admin, selector) = (Arc::clone(self), selector.to_owned());
         let work = async move {
-            let view = admin.view(admin.find(&selector).await?).await?;
-            let orders = admin.orders_of(&view.account).await?;
-            let id = &view.account.id;
-            let keys = match admin.context.retry_store(|| admin.directory.account_keys(id)).await {
-                Err(error) if error.kind() == ErrorKind::Unsupported => Vec::new(),
-                keys => keys?,
-            };
-            let (mut entries, mut page) = (Vec::new(), PageRequest::first());
+            let mut export = admin.read_export(admin.find(&selector).await?).await?;
+            let mut page = PageRequest::first();
             loop {
-                let wallet = &view.account.wallet;
+                let wallet = &export.view.account.wallet;
                 let read = || admin.credits.ledger.entries(wallet, page.clone());
                 let found = admin.context.retry_store(read).await?;
-                entries.extend(found.items);
+                export.entries.extend(found.items);
                 match found.next {
                     Some(next) => page.after = Some(next),
-                    None => return Ok(AccountExport { view, entries, orders, keys }),
+                    None => return Ok(export),
                 }
             }
         };
         self.context.transcripts.task(work).await?
+    }
+
+    /// As [`AccountAdmin::export`], without the entries, which may be millions: [`AccountAdmin::statement`] has them in
+    /// pages.
+    ///
+    /// # Errors
+    /// The errors of the ports.
+    pub async fn export_without_entries(self: &Arc<Self>, account: &Account) -> Result<AccountExport> {
+        let (admin, account) = (Arc::clone(self), account.clone());
+        self.context.transcripts.task(async move { admin.read_export(account).await }).await?
+    }
+
+    async fn read_export(&self, account: Account) -> Result<AccountExport> {
+        let (context, id) = (&self.context, &account.id);
+        let orders = self.orders_of(&account).await?;
+        let keys = match context.retry_store(|| self.directory.account_keys(id)).await {
+            Err(error) if error.kind() == ErrorKind::Unsupported => Vec::new(),
+            keys => keys?,
+        };
+        let sessions = context.retry_store(|| self.sessions.sessions(id, context.now())).await?;
+        // About as many jobs of an account are stored as fit on a page.
+        let jobs = context.retry_store(|| self.jobs.jobs_of(id, PageRequest::first())).await?.items;
+        let view = self.view(account).await?;
+        Ok(AccountExport { view, entries: Vec::new(), orders, keys, sessions, jobs })
     }
 
     /// Changes an account, with retries after concurrent changes; returns the stored account.

@@ -4,7 +4,7 @@ use std::{net::IpAddr, sync::Arc};
 
 use super::{
     AccountCredits, OrderStore, Outbox, RequestGuard, SessionStore, V1Error, authenticate::unauthorized,
-    call_context::CallContext, rate_limit::AccountLimits, sessions::digest_of,
+    call_context::CallContext, form_random::link_randoms, rate_limit::AccountLimits, sessions::digest_of,
 };
 use crate::{
     directory::{
@@ -12,9 +12,10 @@ use crate::{
         api_key::{ApiKey, ApiKind},
     },
     error::Result,
-    ids::{AccountId, KeyId, WalletId},
+    ids::{AccountId, KeyId, WalletId, random_id},
+    keyed_digest::KeyedDigest,
     limits::{MINUTE_MS, network_hasher::NetworkHasher},
-    time::Timestamp,
+    time::{Random, Timestamp},
 };
 
 /// Outcome of redeeming a verification token.
@@ -62,6 +63,8 @@ pub struct AccountKeys {
     pub(super) sessions: Arc<dyn SessionStore>,
     /// Digests networks and addresses for their rate limits, so that neither is stored.
     pub(super) networks: NetworkHasher,
+    /// Derives the key that a form issues.
+    pub(super) digest: KeyedDigest,
 }
 
 impl AccountKeys {
@@ -81,7 +84,24 @@ impl AccountKeys {
         confirmed: bool,
         client: Option<IpAddr>,
     ) -> Result<VerifyOutcome, V1Error> {
-        let (keys, token) = (Arc::clone(self), token.to_owned());
+        self.verify_form(token, "", confirmed, client).await
+    }
+
+    /// Redeems a verification token as [`AccountKeys::verify`], for the button of a page.
+    ///
+    /// `form` is the [`super::AccountSessions::form_token`] of the page, or empty. A browser that sends the form twice
+    /// shows the second response only: within ten to twenty seconds the same form returns the same key.
+    ///
+    /// # Errors
+    /// As [`AccountKeys::verify`].
+    pub async fn verify_form(
+        self: &Arc<Self>,
+        token: &str,
+        form: &str,
+        confirmed: bool,
+        client: Option<IpAddr>,
+    ) -> Result<VerifyOutcome, V1Error> {
+        let (keys, token, form) = (Arc::clone(self), token.to_owned(), form.to_owned());
         let work = async move {
             let (options, now) = (&keys.context.options, keys.context.now());
             let limit = options.verify_per_network_per_minute;
@@ -93,37 +113,53 @@ impl AccountKeys {
                 ));
             }
             let Some(digest) = digest_of(&token) else { return Err(invalid_token()) };
-            let (key, record) = keys.new_key(now).map_err(V1Error::from_store_error)?;
-            let redeem = RedeemRequest {
-                digest,
-                confirmed,
-                new_account: AccountId::new(keys.context.random_id("account")),
-                new_wallet: WalletId::new(keys.context.random_id("account")),
-                key: record,
-            };
-            let redeemed = keys.context.retry_store(|| keys.directory.redeem(redeem.clone())).await;
-            match redeemed.map_err(V1Error::from_store_error)? {
-                RedeemOutcome::Issued { account, first } => {
-                    let effective_plan = keys.context.effective_plan(&account, now);
-                    // The key exists: it is returned whether or not the ledger is available.
-                    let credits_remaining = match first {
-                        true => Some(effective_plan.plan_credits),
-                        false => keys.credits.balance(&account).await.ok().map(|credits| credits.remaining),
-                    };
-                    Ok(VerifyOutcome::Issued(IssuedAccountKey {
-                        account: account.id,
-                        key,
-                        is_new_account: first,
-                        plan: effective_plan.plan,
-                        credits_remaining,
-                        is_blocked: account.blocked,
-                    }))
+            for random in link_randoms(&keys.context, &keys.digest, "verify", &token, &form) {
+                let new = new_key(random.as_ref(), now).map_err(V1Error::from_store_error)?;
+                if let Some(outcome) = keys.redeem(&digest, confirmed, new).await? {
+                    return Ok(outcome);
                 }
-                RedeemOutcome::NeedsConfirmation => Ok(VerifyOutcome::NeedsConfirmation),
-                RedeemOutcome::Invalid => Err(invalid_token()),
             }
+            Err(invalid_token())
         };
         self.context.task(work).await
+    }
+
+    /// Redeems the token with this digest for this key; `None` if it cannot be redeemed.
+    async fn redeem(
+        &self,
+        digest: &[u8],
+        confirmed: bool,
+        (key, record): (ApiKey, NewKeyRecord),
+    ) -> Result<Option<VerifyOutcome>, V1Error> {
+        let now = record.now;
+        let redeem = RedeemRequest {
+            digest: digest.to_vec(),
+            confirmed,
+            new_account: AccountId::new(self.context.random_id("account")),
+            new_wallet: WalletId::new(self.context.random_id("account")),
+            key: record,
+        };
+        let redeemed = self.context.retry_store(|| self.directory.redeem(redeem.clone())).await;
+        Ok(match redeemed.map_err(V1Error::from_store_error)? {
+            RedeemOutcome::Issued { account, first } => {
+                let effective_plan = self.context.effective_plan(&account, now);
+                // The key exists: it is returned whether or not the ledger is available.
+                let credits_remaining = match first {
+                    true => Some(effective_plan.plan_credits),
+                    false => self.credits.balance(&account).await.ok().map(|credits| credits.remaining),
+                };
+                Some(VerifyOutcome::Issued(IssuedAccountKey {
+                    account: account.id,
+                    key,
+                    is_new_account: first,
+                    plan: effective_plan.plan,
+                    credits_remaining,
+                    is_blocked: account.blocked,
+                }))
+            }
+            RedeemOutcome::NeedsConfirmation => Some(VerifyOutcome::NeedsConfirmation),
+            RedeemOutcome::Invalid => None,
+        })
     }
 
     /// Replaces the key of the request. Of two concurrent calls one succeeds, the other gets 401.
@@ -172,11 +208,16 @@ impl AccountKeys {
 
     /// Generates a key, and its record for storage.
     pub(super) fn new_key(&self, now: Timestamp) -> Result<(ApiKey, NewKeyRecord)> {
-        let key = ApiKey::generate(ApiKind::V1, self.context.random.as_ref())?;
-        let id = KeyId::new(self.context.random_id("key"));
-        let record = NewKeyRecord { id, digest: key.digest(), hint: key.hint(), now };
-        Ok((key, record))
+        new_key(self.context.random.as_ref(), now)
     }
+}
+
+/// Makes a key and its record of these random bytes.
+fn new_key(random: &dyn Random, now: Timestamp) -> Result<(ApiKey, NewKeyRecord)> {
+    let key = ApiKey::generate(ApiKind::V1, random)?;
+    let id = KeyId::new(random_id(random, "key"));
+    let record = NewKeyRecord { id, digest: key.digest(), hint: key.hint(), now };
+    Ok((key, record))
 }
 
 fn invalid_token() -> V1Error {

@@ -22,6 +22,7 @@ mod email;
 mod erase;
 mod error;
 mod fetch_payment;
+mod form_random;
 mod holder_keys;
 mod idempotency;
 mod idempotency_lease;
@@ -287,6 +288,7 @@ impl Accounts {
             directory: Arc::clone(&directory),
             sessions: Arc::clone(&sessions),
             networks: state.networks.clone(),
+            digest: state.digest.clone(),
         };
         let keys = AccountKeys {
             context: context(),
@@ -297,6 +299,7 @@ impl Accounts {
             orders: Arc::clone(&orders),
             sessions: Arc::clone(&sessions),
             networks: state.networks,
+            digest: state.digest.clone(),
         };
         let delivery = Arc::new(Delivery { context: context() });
         let account_jobs = AccountJobs {

@@ -6,13 +6,14 @@ use sha2::{Digest, Sha256};
 
 use super::{
     EffectivePlan, NewSession, RedeemLinkRequest, Session, SessionStore, V1Error, call_context::CallContext,
-    rate_limit::AccountLimits,
+    form_random::link_randoms, rate_limit::AccountLimits,
 };
 use crate::{
     directory::{Account, AccountRef, Directory},
     error::Result,
     hex,
     ids::{AccountId, SessionId},
+    keyed_digest::KeyedDigest,
     limits::{MINUTE_MS, network_hasher::NetworkHasher},
     time::{Random, Timestamp},
 };
@@ -25,6 +26,8 @@ const DAY: Duration = Duration::from_secs(24 * 3_600);
 const IDLE_MAX: Duration = DAY.saturating_mul(30);
 /// How long a session lasts at most.
 const AGE_MAX: Duration = DAY.saturating_mul(180);
+/// How far ahead the clock of another server may be. A session that expires later was opened by a wrong clock.
+const CLOCK_LEAD_MAX: Duration = DAY;
 /// The use of a session is stored at most once in this time: a page view is a read.
 const TOUCH_INTERVAL: Duration = Duration::from_secs(3_600);
 /// Maximum number of sessions of an account.
@@ -65,22 +68,28 @@ pub struct AccountSessions {
     pub(super) sessions: Arc<dyn SessionStore>,
     /// Digests networks for their rate limit.
     pub(super) networks: NetworkHasher,
+    /// Derives the token of a session from the form that opened it.
+    pub(super) digest: KeyedDigest,
 }
 
 impl AccountSessions {
     /// Redeems the token of a sign-in link; `None` for one that is invalid, used or expired.
     ///
-    /// Always opens a new session with a new token, whatever the browser had before.
+    /// Opens a new session with a new token, whatever the browser had before. `form` is the
+    /// [`AccountSessions::form_token`] of the page with the button, or empty: the same form again, within a minute or
+    /// two, returns the same session.
     ///
     /// # Errors
     /// [`V1Error::RateLimited`] after too many attempts from the network; [`V1Error::Internal`].
     pub async fn sign_in(
         self: &Arc<Self>,
         link: &str,
+        form: &str,
         device: &str,
         client: Option<IpAddr>,
     ) -> Result<Option<OpenedSession>, V1Error> {
-        let (sessions, link, device) = (Arc::clone(self), link.to_owned(), label(device));
+        let (sessions, device) = (Arc::clone(self), label(device));
+        let (link, form) = (link.to_owned(), form.to_owned());
         let work = async move {
             let (context, now) = (&sessions.context, sessions.context.now());
             let limit = context.options.verify_per_network_per_minute;
@@ -91,20 +100,24 @@ impl AccountSessions {
                     retry_after_ms,
                 ));
             }
-            let Some(link) = digest_of(&link) else { return Ok(None) };
-            let token = new_token(context.random.as_ref());
-            let request = RedeemLinkRequest {
-                link,
-                digest: Sha256::digest(token.as_bytes()).to_vec(),
-                session: SessionId::new(context.random_id("session")),
-                device,
-                now,
-                expires_at: now.plus(IDLE_MAX),
-                account_max: SESSIONS_MAX,
-            };
-            let opened = context.retry_store(|| sessions.sessions.redeem_link(request.clone())).await;
-            let opened = opened.map_err(V1Error::from_store_error)?;
-            Ok(opened.map(|session| OpenedSession { token, session, lifetime: AGE_MAX }))
+            let Some(digest) = digest_of(&link) else { return Ok(None) };
+            for random in link_randoms(context, &sessions.digest, "sign-in", &link, &form) {
+                let token = new_token(random.as_ref());
+                let request = RedeemLinkRequest {
+                    link: digest.clone(),
+                    digest: Sha256::digest(token.as_bytes()).to_vec(),
+                    session: SessionId::new(context.random_id("session")),
+                    device: device.clone(),
+                    now,
+                    expires_at: now.plus(IDLE_MAX),
+                    account_max: SESSIONS_MAX,
+                };
+                let opened = context.retry_store(|| sessions.sessions.redeem_link(request.clone())).await;
+                if let Some(session) = opened.map_err(V1Error::from_store_error)? {
+                    return Ok(Some(OpenedSession { token, session, lifetime: AGE_MAX }));
+                }
+            }
+            Ok(None)
         };
         self.context.task(work).await
     }
@@ -135,7 +148,8 @@ impl AccountSessions {
         self.context.task(work).await
     }
 
-    /// The holder of a session token; `None` if it is malformed, unknown, revoked or expired.
+    /// The holder of a session token; `None` if it is malformed, unknown, revoked or expired, or if the clock was wrong
+    /// by more than a day when it was opened.
     ///
     /// Extends the session by its use.
     ///
@@ -147,7 +161,8 @@ impl AccountSessions {
         let work = async move {
             let (context, now) = (&sessions.context, sessions.context.now());
             let found = context.retry_store(|| sessions.sessions.session(&digest, now)).await;
-            let Some(session) = found.map_err(V1Error::from_store_error)? else { return Ok(None) };
+            let found = found.map_err(V1Error::from_store_error)?;
+            let Some(session) = found.filter(|session| is_current(session, now)) else { return Ok(None) };
             let account = AccountRef::Id(session.account.clone());
             let account = context.retry_store(|| sessions.directory.account(&account)).await;
             let Some(account) = account.map_err(V1Error::from_store_error)? else { return Ok(None) };
@@ -172,7 +187,9 @@ impl AccountSessions {
         let work = async move {
             let now = sessions.context.now();
             let list = sessions.context.retry_store(|| sessions.sessions.sessions(&account, now)).await;
-            list.map_err(V1Error::from_store_error)
+            let mut list = list.map_err(V1Error::from_store_error)?;
+            list.retain(|session| is_current(session, now));
+            Ok(list)
         };
         self.context.task(work).await
     }
@@ -223,6 +240,11 @@ impl AccountSessions {
     }
 }
 
+/// Whether a session ends within its time from now: that of a clock that was ahead would outlive it.
+fn is_current(session: &Session, now: Timestamp) -> bool {
+    session.expires_at <= now.plus(IDLE_MAX.saturating_add(CLOCK_LEAD_MAX))
+}
+
 /// A new token of a session or link: 64 hexadecimal digits.
 pub(super) fn new_token(random: &dyn Random) -> String {
     hex::encode(&random.bytes(TOKEN_BYTES))
@@ -247,4 +269,25 @@ pub(super) fn digest_of(token: &str) -> Option<Vec<u8>> {
 /// The label of a browser without control characters, cut to its maximum.
 fn label(device: &str) -> String {
     device.chars().filter(|c| !c.is_control()).take(DEVICE_LENGTH_MAX).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn session_of_clock_that_was_ahead_is_over() {
+        let now = Timestamp::from_millis(1_795_132_800_000);
+        let session = |lead: Duration| Session {
+            id: SessionId::new("session"),
+            account: AccountId::new("ann"),
+            device: String::new(),
+            created_at: now.plus(lead),
+            last_seen_at: now.plus(lead),
+            expires_at: now.plus(lead).plus(IDLE_MAX),
+        };
+        for (lead, expected) in [(Duration::ZERO, true), (DAY, true), (DAY.saturating_mul(365), false)] {
+            assert_eq!(is_current(&session(lead), now), expected, "{lead:?}");
+        }
+    }
 }

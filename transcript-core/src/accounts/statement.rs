@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use super::{AccountAdmin, AccountView, Order};
+use super::{AccountAdmin, AccountView, Order, V1Error};
 use crate::{
     directory::Account,
     error::Result,
     ids::OrderId,
     ledger::Entry,
+    limits::{HOUR_MS, LimitRequest},
     page::{Page, PageRequest},
     time::Timestamp,
 };
@@ -17,6 +18,9 @@ const DAY_MS: i64 = 24 * 3_600 * 1_000;
 const USAGE_DAYS: i64 = 30;
 /// Maximum number of pages of entries that the usage is computed from: 10,000 entries.
 const USAGE_PAGES_MAX: u32 = 10;
+
+/// Downloads of an account's data in an hour: each reads all of its entries.
+const DOWNLOADS_PER_HOUR: u32 = 20;
 
 /// The credits that an account spent, per UTC day.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,6 +79,25 @@ impl AccountAdmin {
             admin.context.retry_store(read).await
         };
         self.context.transcripts.task(work).await?
+    }
+
+    /// Counts a download of the data of an account.
+    ///
+    /// # Errors
+    /// [`V1Error::RateLimited`] after 20 downloads in an hour; [`V1Error::Internal`].
+    pub async fn count_download(self: &Arc<Self>, account: &Account) -> Result<(), V1Error> {
+        let (admin, id) = (Arc::clone(self), account.id.clone());
+        let work = async move {
+            let limit = LimitRequest::one(format!("download/{id}"), DOWNLOADS_PER_HOUR, HOUR_MS);
+            match admin.credits.limits.acquire(vec![limit], admin.context.now()).await? {
+                None => Ok(()),
+                Some(retry_after_ms) => Err(V1Error::rate_limited(
+                    "The data of this account was downloaded too often",
+                    retry_after_ms,
+                )),
+            }
+        };
+        self.context.task(work).await
     }
 
     /// The credits that an account spent on each of the last 30 days.

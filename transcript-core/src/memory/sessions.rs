@@ -50,14 +50,15 @@ impl SessionState {
         }
         self.delete_expired(session.created_at);
         let account = session.account.clone();
-        self.sessions.insert(digest, session);
-        let of_account = self.sessions.iter().filter(|(_, session)| session.account == account);
+        // The new session stays also if a clock that was ahead wrote later uses of others.
+        let others = self.sessions.iter().filter(|(_, session)| session.account == account);
         let mut by_use: Vec<_> =
-            of_account.map(|(digest, session)| (session.last_seen_at, digest.clone())).collect();
+            others.map(|(digest, session)| (session.last_seen_at, digest.clone())).collect();
         by_use.sort_by_key(|(used_at, _)| Reverse(*used_at));
-        for (_, digest) in by_use.into_iter().skip(account_max as usize) {
+        for (_, digest) in by_use.into_iter().skip(account_max.saturating_sub(1) as usize) {
             self.sessions.remove(&digest);
         }
+        self.sessions.insert(digest, session);
         Ok(())
     }
 }

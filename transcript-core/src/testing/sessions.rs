@@ -17,6 +17,7 @@ macro_rules! sessions_conformance {
             session_is_found_by_its_digest_until_expiry
             session_opened_again_changes_nothing
             session_above_limit_ends_least_recently_used
+            session_new_one_stays_among_later_used_ones
             session_use_never_moves_back
             session_is_revoked_by_its_account_only
             sessions_are_revoked_except_one
@@ -110,6 +111,18 @@ pub async fn session_above_limit_ends_least_recently_used(store: TestedStore) {
     assert_eq!(ids(&store, "ann", 5).await, ["session-d", "session-a", "session-c"]);
     assert_eq!(expect_ok(store.session(&digest("b"), at(5)).await), None);
     assert_eq!(ids(&store, "ben", 5).await, ["session-other"], "other accounts have their own limit");
+}
+
+/// A new session stays, and the least recently used one ends, also if a clock that was ahead wrote the others.
+pub async fn session_new_one_stays_among_later_used_ones(store: TestedStore) {
+    for (name, seconds) in [("a", 500), ("b", 501), ("c", 502)] {
+        expect_ok(store.open_session(new_session(name, "ann", seconds)).await);
+    }
+    expect_ok(store.put_link(link("l", "ann")).await);
+    expect_ok(store.open_session(new_session("d", "ann", 10)).await);
+    assert_eq!(ids(&store, "ann", 11).await, ["session-c", "session-b", "session-d"]);
+    assert!(expect_ok(store.redeem_link(redeem("l", "e", 12)).await).is_some());
+    assert_eq!(ids(&store, "ann", 13).await, ["session-c", "session-b", "session-e"]);
 }
 
 /// Last use and expiry move forward only; an unknown session is reported.

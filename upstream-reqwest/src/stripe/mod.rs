@@ -88,6 +88,10 @@ impl PaymentProvider for StripeProvider {
         Ok(self.cancel_renewal(subscription).await?)
     }
 
+    async fn open_portal(&self, customer: &str, return_url: &str) -> Result<Option<CheckoutSession>> {
+        Ok(Some(self.manage_page(customer, return_url).await?))
+    }
+
     async fn expire_checkout(&self, payment: &str) -> Result<()> {
         Ok(self.close_page(payment).await?)
     }

@@ -223,9 +223,9 @@ impl StripeProvider {
             return found(url, true);
         }
         self.attach_order(sale, plan, current).await?;
-        let plain = async || self.portal_page(sale, customer, PortalKind::Plain, StripeForm::new()).await;
+        let return_url = self.return_url(sale);
         if is_same {
-            return found(plain().await?, false);
+            return found(self.plain_portal_page(customer, &return_url).await?, false);
         }
         let price = self.price(plan, sale.order.amount_minor).await?;
         let confirm = "flow_data[subscription_update_confirm]";
@@ -237,10 +237,12 @@ impl StripeProvider {
             .with(format!("{confirm}[items][0][quantity]"), "1")
             // Return to this server, not to the portal's other pages.
             .with("flow_data[after_completion][type]", "redirect")
-            .with("flow_data[after_completion][redirect][return_url]", self.return_url(sale));
-        match self.portal_page(sale, customer, PortalKind::Changing, flow).await {
+            .with("flow_data[after_completion][redirect][return_url]", &return_url);
+        match self.portal_page(customer, &return_url, PortalKind::Changing, flow).await {
             // A cancellation or scheduled change blocks the flow: the plain page lets the buyer undo it first.
-            Err(fault) if fault.is_bad_request() => found(plain().await?, false),
+            Err(fault) if fault.is_bad_request() => {
+                found(self.plain_portal_page(customer, &return_url).await?, false)
+            }
             outcome => found(outcome?, false),
         }
     }
@@ -273,17 +275,35 @@ impl StripeProvider {
         Ok(invoice.hosted_invoice_url.filter(|_| invoice.status.as_deref() == Some("open")))
     }
 
+    /// The portal on which a buyer ends a subscription, and sees its invoices and payment method.
+    pub(super) async fn manage_page(
+        &self,
+        customer: &str,
+        return_url: &str,
+    ) -> StripeResult<CheckoutSession> {
+        Ok(CheckoutSession {
+            url: self.plain_portal_page(customer, return_url).await?,
+            payment: None,
+            customer: Some(customer.to_owned()),
+            is_lasting: false,
+        })
+    }
+
+    async fn plain_portal_page(&self, customer: &str, return_url: &str) -> StripeResult<String> {
+        self.portal_page(customer, return_url, PortalKind::Plain, StripeForm::new()).await
+    }
+
     async fn portal_page(
         &self,
-        sale: &CheckoutRequest,
         customer: &str,
+        return_url: &str,
         portal: PortalKind,
         flow: StripeForm,
     ) -> StripeResult<String> {
         let form = flow
             .with("customer", customer)
             .with("configuration", self.portal(portal).await?)
-            .with("return_url", self.return_url(sale));
+            .with("return_url", return_url);
         // A page is valid for minutes, so each request needs a new one.
         let session: StripePortalSession =
             self.api.post_unkeyed("/v1/billing_portal/sessions", &form).await?;

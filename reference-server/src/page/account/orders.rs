@@ -117,6 +117,21 @@ pub(super) fn shop(context: &PageContext, shop: &Shop<'_>) -> Markup {
     }
 }
 
+/// The form that opens the provider's page of a plan; nothing if the account has no subscription there.
+pub(super) fn manage(context: &PageContext, shop: &Shop<'_>, account: &Account) -> Markup {
+    let text = |key| context.text(key);
+    if !shop.payments.has_subscription(account) {
+        return Markup::default();
+    }
+    html! {
+        h2 #plan { (text("account.plan")) }
+        p { (text("orders.manage_hint")) }
+        (post_form(context, "account/subscription", html! {
+            button.other type="submit" { (text("orders.manage")) }
+        }))
+    }
+}
+
 fn buy_form(context: &PageContext, path: &str, field: &str, value: &str, token: &str, label: &str) -> Markup {
     post_form(
         context,

@@ -33,6 +33,7 @@ pub(crate) fn overview(
             h2 { (text("account.usage")) }
             (chart(context, usage))
             @if usage.is_partial { p.hint { (text("account.usage_partial")) } }
+            (orders::manage(context, shop, account))
             @if !account.blocked { (orders::shop(context, shop)) }
             h2 { (text("account.more")) }
             ul {

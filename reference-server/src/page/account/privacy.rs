@@ -50,11 +50,24 @@ pub(crate) fn sessions(context: &PageContext, sessions: &[Session], present: &Se
 }
 
 /// Page that explains the deletion. `error` is a message about the last attempt.
-pub(crate) fn delete(context: &PageContext, account: &Account, error: Option<&str>) -> Markup {
+///
+/// With a subscription it leads to the page that ends it.
+pub(crate) fn delete(
+    context: &PageContext,
+    account: &Account,
+    has_subscription: bool,
+    error: Option<&str>,
+) -> Markup {
     let text = |key| context.text(key);
     frame(context, "privacy.delete_title").render(html! {
         h1 { (text("privacy.delete_title")) }
         p { (text("privacy.delete")) }
+        @if has_subscription {
+            p.note {
+                (text("privacy.delete_plan")) " "
+                a href={ (context.href("account")) "#plan" } { (text("orders.manage")) }
+            }
+        }
         p { a href=(context.href("account/export")) { (text("privacy.export")) } }
         (post_form(context, "account/delete", html! {
             label for="email" {

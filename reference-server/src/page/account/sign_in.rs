@@ -75,14 +75,15 @@ pub(crate) fn mail_sent(context: &PageContext) -> Markup {
     })
 }
 
-/// Page of the mailed link. The button signs in.
-pub(crate) fn confirm_sign_in(context: &PageContext, token: &str) -> Markup {
+/// Page of the mailed link. The button signs in. `form` is random text: sent twice, it opens one session.
+pub(crate) fn confirm_sign_in(context: &PageContext, token: &str, form: &str) -> Markup {
     let (text, query) = (|key| context.text(key), query_parameter("token", token));
     frame(context, "sign_in.title").query(&query).render(html! {
         h1 { (text("sign_in.title")) }
         p { (text("sign_in.confirm")) }
         (post_form(context, "sign-in/confirm", html! {
             input type="hidden" name="token" value=(token);
+            input type="hidden" name="form" value=(form);
             button type="submit" { (text("sign_in.title")) }
         }))
     })

@@ -4,6 +4,7 @@
 //! reloaded. Pages are never stored by caches. The session is a random token in a cookie, of which only the digest is
 //! stored.
 
+pub(super) mod export;
 pub(super) mod jobs;
 pub(super) mod keys;
 pub(super) mod orders;

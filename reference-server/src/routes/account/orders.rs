@@ -7,7 +7,9 @@ use axum::{
 use http::StatusCode;
 use transcript_core::{
     Error, ErrorKind, Result,
-    accounts::payments::{BuyOutcome, OpenedCheckout, OrderRequest, Pack, Payments, SubscribeOutcome},
+    accounts::payments::{
+        BuyOutcome, OpenedCheckout, OrderRequest, Pack, Payments, PortalOutcome, SubscribeOutcome,
+    },
     directory::{Account, Plan},
     ids::OrderId,
 };
@@ -114,6 +116,23 @@ pub(in crate::routes) async fn subscribe(
         })
     };
     answer(&context, outcome.await)
+}
+
+/// Opens the provider's page on which a plan is managed and ended. The holder of a blocked account may end it, too.
+pub(in crate::routes) async fn manage(
+    State(app): State<AppState>,
+    _: OwnForm,
+    context: PageContext,
+    SignedIn(principal): SignedIn,
+) -> Response {
+    let base_url = app.lookup.options().base_url.trim_end_matches('/');
+    let return_url = format!("{base_url}/account{}", context.with_language(""));
+    match app.payments.open_portal(&principal.account, &return_url).await {
+        Ok(PortalOutcome::Opened(page)) => redirect(&context, &page.url),
+        Ok(PortalOutcome::NoPage) => see_other(&context, "account"),
+        Ok(PortalOutcome::Limited) => answer(&context, Ok(PurchaseOutcome::Limited)),
+        Err(error) => answer(&context, Err(error)),
+    }
 }
 
 /// The order of the form: a second click opens no second order.

@@ -1,13 +1,13 @@
-//! The sessions of an account, the export of its data, and its deletion.
+//! The sessions of an account, and its deletion.
 
 use axum::{extract::State, response::Response};
 use http::StatusCode;
-use transcript_core::{ErrorKind, accounts::Email, ids::SessionId, wire::v1::AccountExport};
+use tracing::Instrument as _;
+use transcript_core::{Error, ErrorKind, Result, Retry, accounts::Email, directory::Account, ids::SessionId};
 
 use super::{
     SentForm, failure, respond,
     session::{OwnForm, SignedIn, clear_cookie, see_other},
-    statement::attachment,
     store_failure,
 };
 use crate::{
@@ -47,25 +47,25 @@ pub(in crate::routes) async fn revoke(
     }
 }
 
-/// Everything that is stored about the account, as JSON.
-pub(in crate::routes) async fn export(
+/// Page that explains the deletion and takes its confirmation.
+pub(in crate::routes) async fn delete_page(
     State(app): State<AppState>,
     context: PageContext,
     SignedIn(principal): SignedIn,
 ) -> Response {
-    match app.accounts.admin.export(principal.account.id.as_str()).await {
-        Ok(export) => {
-            // The wire types always serialize.
-            let json = serde_json::to_string_pretty(&AccountExport::from(&export)).unwrap_or_default();
-            attachment(json, "application/json", "account.json")
-        }
-        Err(error) => store_failure(&context, &error),
-    }
+    show_deletion(&app, &context, &principal.account, StatusCode::OK, None)
 }
 
-/// Page that explains the deletion and takes its confirmation.
-pub(in crate::routes) async fn delete_page(context: PageContext, SignedIn(principal): SignedIn) -> Response {
-    respond(StatusCode::OK, page::delete(&context, &principal.account, None))
+/// The page; `error` is a message about the last attempt.
+fn show_deletion(
+    app: &AppState,
+    context: &PageContext,
+    account: &Account,
+    status: StatusCode,
+    error: Option<&str>,
+) -> Response {
+    let has_subscription = app.payments.has_subscription(account);
+    respond(status, page::delete(context, account, has_subscription, error))
 }
 
 /// Deletes the account whose address was typed as confirmation.
@@ -79,35 +79,45 @@ pub(in crate::routes) async fn delete(
     let account = &principal.account;
     if account.blocked {
         // Its address could register again, and would not be blocked. The operator may delete it.
-        let page = page::delete(&context, account, Some("account.blocked"));
-        return respond(StatusCode::CONFLICT, page);
+        return show_deletion(&app, &context, account, StatusCode::CONFLICT, Some("account.blocked"));
     }
     let typed = sent.field("email");
     let is_confirmed =
         Email::parse(&typed).map_or(typed == account.email, |email| email.as_str() == account.email);
     if !is_confirmed {
-        let page = page::delete(&context, account, Some("privacy.delete_mismatch"));
-        return respond(StatusCode::BAD_REQUEST, page);
+        let error = Some("privacy.delete_mismatch");
+        return show_deletion(&app, &context, account, StatusCode::BAD_REQUEST, error);
     }
-    let deleted = async {
-        let closed = match app.payments.is_configured() {
-            true => app.payments.close(account).await?,
-            false => account.clone(),
-        };
-        app.accounts.admin.delete(&closed, false).await
-    };
-    match deleted.await {
+    match close_and_delete(&app, account).await {
         Ok(()) => {
             let mut response = see_other(&context, "account/deleted");
             clear_cookie(&mut response, &app.lookup.options().base_url);
             response
         }
         Err(error) if error.kind() == ErrorKind::Conflict => {
-            let page = page::delete(&context, account, Some("privacy.delete_refused"));
-            respond(StatusCode::CONFLICT, page)
+            show_deletion(&app, &context, account, StatusCode::CONFLICT, Some("privacy.delete_refused"))
         }
         Err(error) => store_failure(&context, &error),
     }
+}
+
+/// Deletes an account and its mails in the outbox folder, also if the browser disconnects.
+async fn close_and_delete(app: &AppState, account: &Account) -> Result<()> {
+    let (app, account) = (app.clone(), account.clone());
+    let work = async move {
+        let closed = match app.payments.is_configured() {
+            true => app.payments.close(&account).await?,
+            false => account,
+        };
+        if closed.blocked {
+            return Err(Error::new(ErrorKind::Conflict, Retry::Never, "the account is blocked"));
+        }
+        app.accounts.admin.delete(&closed, false).await?;
+        app.delete_outbox_mails(&closed.email).await;
+        Ok(())
+    };
+    let interrupted = |_| Err(Error::unavailable("the deletion was interrupted"));
+    tokio::spawn(work.in_current_span()).await.unwrap_or_else(interrupted)
 }
 
 /// Page after the deletion.

@@ -111,10 +111,15 @@ pub(in crate::routes) fn is_own_form(head: &Parts, base_url: &str) -> bool {
         None | Some("null") => site.is_some(),
         Some(origin) => {
             let Ok(origin) = Url::parse(origin) else { return false };
-            let is_public = Url::parse(base_url).is_ok_and(|base| base.origin() == origin.origin());
+            let base = Url::parse(base_url).ok();
+            let is_public = base.as_ref().is_some_and(|base| base.origin() == origin.origin());
+            // Others on the network can answer for the public host without encryption.
+            let is_unencrypted = origin.scheme() == "http"
+                && base.is_some_and(|base| base.scheme() == "https" && base.host() == origin.host());
             let host = head.uri.authority().map(|authority| authority.as_str()).or_else(|| text(&HOST));
             let sent_to = host.and_then(|host| Url::parse(&format!("{}://{host}", origin.scheme())).ok());
-            is_public || sent_to.is_some_and(|sent_to| sent_to.origin() == origin.origin())
+            let is_here = sent_to.is_some_and(|sent_to| sent_to.origin() == origin.origin());
+            is_public || (is_here && !is_unencrypted)
         }
     }
 }
@@ -136,9 +141,9 @@ fn token(headers: &HeaderMap, base_url: &str) -> Option<String> {
     cookie(headers, cookie_name(base_url))
 }
 
-/// The page that the visitor wanted to see before signing in, as the browser names it.
-pub(super) fn next(headers: &HeaderMap, base_url: &str) -> Option<String> {
-    cookie(headers, next_name(base_url))
+/// The page of this service that the visitor wanted to see before signing in.
+pub(in crate::routes) fn next(headers: &HeaderMap, base_url: &str) -> Option<String> {
+    cookie(headers, next_name(base_url)).filter(|path| page::own_path(path).is_some())
 }
 
 /// Sets the cookie of a new session.
@@ -158,9 +163,12 @@ pub(super) fn set_next(response: &mut Response, path: &str, base_url: &str) {
     append_cookie(response, base_url, next_name(base_url), path, NEXT_LIFETIME_S);
 }
 
-/// Deletes the cookie of that page.
-pub(super) fn clear_next(response: &mut Response, base_url: &str) {
-    append_cookie(response, base_url, next_name(base_url), "", 0);
+/// Deletes the cookie of that page, if the browser has one.
+pub(in crate::routes) fn clear_next(response: &mut Response, headers: &HeaderMap, base_url: &str) {
+    let name = next_name(base_url);
+    if cookie(headers, name).is_some() {
+        append_cookie(response, base_url, name, "", 0);
+    }
 }
 
 fn append_cookie(response: &mut Response, base_url: &str, name: &str, value: &str, max_age_s: u64) {
@@ -207,7 +215,11 @@ mod tests {
     use super::*;
 
     fn is_own(headers: &[(&str, &str)]) -> bool {
-        let mut request = http::Request::post("/account/buy").header(HOST, "v.internal:8080");
+        is_own_at("v.internal:8080", headers)
+    }
+
+    fn is_own_at(host: &str, headers: &[(&str, &str)]) -> bool {
+        let mut request = http::Request::post("/account/buy").header(HOST, host);
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
@@ -239,6 +251,11 @@ mod tests {
             &[("origin", "https://v.example"), ("sec-fetch-site", "cross-site")],
         ] {
             assert!(!is_own(headers), "{headers:?}");
+        }
+        // The public host is encrypted, on whatever port another server answers for it.
+        for host in ["v.example", "v.example:8080"] {
+            let origin = |scheme: &str| is_own_at(host, &[("origin", &format!("{scheme}://{host}"))]);
+            assert_eq!((origin("https"), origin("http")), (true, false), "{host}");
         }
     }
 

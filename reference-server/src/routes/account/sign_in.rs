@@ -2,7 +2,7 @@
 
 use axum::{Extension, extract::State, response::Response};
 use http::{HeaderMap, StatusCode, Uri};
-use transcript_core::accounts::V1Error;
+use transcript_core::{accounts::V1Error, ids::SessionId};
 
 use super::{
     SentForm, failure, respond,
@@ -63,9 +63,10 @@ pub(in crate::routes) async fn register(
     _: OwnForm,
     context: PageContext,
     Extension(client): Extension<ClientAddress>,
+    headers: HeaderMap,
     sent: SentForm,
 ) -> Response {
-    queue_mail(&app, &context, client, &sent, MailForm::Register).await
+    queue_mail(&app, &context, client, &headers, &sent, MailForm::Register).await
 }
 
 /// Queues the mail of the sign-in form.
@@ -74,9 +75,10 @@ pub(in crate::routes) async fn sign_in(
     _: OwnForm,
     context: PageContext,
     Extension(client): Extension<ClientAddress>,
+    headers: HeaderMap,
     sent: SentForm,
 ) -> Response {
-    queue_mail(&app, &context, client, &sent, MailForm::SignIn).await
+    queue_mail(&app, &context, client, &headers, &sent, MailForm::SignIn).await
 }
 
 /// Both forms do the same, so that neither reveals whether an address has an account.
@@ -84,17 +86,20 @@ async fn queue_mail(
     app: &AppState,
     context: &PageContext,
     client: ClientAddress,
+    headers: &HeaderMap,
     sent: &SentForm,
     form: MailForm,
 ) -> Response {
-    let (email, next) = (sent.field("email"), sent.field("next"));
-    let next = page::own_path(&next);
+    let (email, wanted) = (sent.field("email"), sent.field("next"));
+    let (next, base_url) = (page::own_path(&wanted), &app.lookup.options().base_url);
     match app.accounts.keys.request_sign_in(&email, Some(client.0), context.tag()).await {
         Ok(()) => {
             let mut response = see_other(context, "sign-in/sent");
             // The mail does not carry it: the link is opened by this browser, or leads to the account.
-            if let Some(next) = next {
-                set_next(&mut response, next, &app.lookup.options().base_url);
+            match next {
+                Some(next) => set_next(&mut response, next, base_url),
+                // That of an earlier form may be another person's.
+                None => clear_next(&mut response, headers, base_url),
             }
             response
         }
@@ -116,15 +121,22 @@ pub(in crate::routes) async fn sent_page(context: PageContext) -> Response {
 }
 
 /// Page of the mailed link, with a button: a mail scanner that opens the link does not use it up.
-pub(in crate::routes) async fn confirm_page(context: PageContext, uri: Uri) -> Response {
+pub(in crate::routes) async fn confirm_page(
+    State(app): State<AppState>,
+    context: PageContext,
+    uri: Uri,
+) -> Response {
     let token = parameter(uri.query().unwrap_or_default(), "token").ok().flatten().unwrap_or_default();
     match token.is_empty() {
         true => respond(StatusCode::BAD_REQUEST, page::link_invalid(&context)),
-        false => respond(StatusCode::OK, page::confirm_sign_in(&context, &token)),
+        false => {
+            let form = app.accounts.sessions.form_token();
+            respond(StatusCode::OK, page::confirm_sign_in(&context, &token, &form))
+        }
     }
 }
 
-/// The button of the mailed link: opens a session with a new token.
+/// The button of the mailed link: opens a session with a new token. A second click gets the same session.
 pub(in crate::routes) async fn confirm(
     State(app): State<AppState>,
     _: OwnForm,
@@ -133,18 +145,15 @@ pub(in crate::routes) async fn confirm(
     headers: HeaderMap,
     sent: SentForm,
 ) -> Response {
-    let token = sent.field("token");
-    match app.accounts.sessions.sign_in(&token, &device(&headers), Some(client.0)).await {
+    let (token, form) = (sent.field("token"), sent.field("form"));
+    match app.accounts.sessions.sign_in(&token, &form, &device(&headers), Some(client.0)).await {
         Ok(Some(opened)) => {
-            end_present_session(&app, &headers).await;
+            end_other_session(&app, &headers, &opened.session.id).await;
             let base_url = &app.lookup.options().base_url;
             let next = next(&headers, base_url);
-            let path = next.as_deref().and_then(page::own_path).unwrap_or("account");
-            let mut response = see_other(&context, path);
+            let mut response = see_other(&context, next.as_deref().unwrap_or("account"));
             set_cookie(&mut response, &opened, base_url);
-            if next.is_some() {
-                clear_next(&mut response, base_url);
-            }
+            clear_next(&mut response, &headers, base_url);
             response
         }
         Ok(None) => respond(StatusCode::BAD_REQUEST, page::link_invalid(&context)),
@@ -152,9 +161,11 @@ pub(in crate::routes) async fn confirm(
     }
 }
 
-/// Ends the session that the browser had before, whose cookie is about to be replaced.
-pub(in crate::routes) async fn end_present_session(app: &AppState, headers: &HeaderMap) {
-    if let Ok(Some(present)) = principal(app, headers).await {
+/// Ends the session that the browser had before, whose cookie is about to be replaced by that of the opened one.
+pub(in crate::routes) async fn end_other_session(app: &AppState, headers: &HeaderMap, opened: &SessionId) {
+    if let Ok(Some(present)) = principal(app, headers).await
+        && present.session.id != *opened
+    {
         // If it cannot be ended, it expires.
         let _ = app.accounts.sessions.revoke(&present.account.id, &present.session.id).await;
     }

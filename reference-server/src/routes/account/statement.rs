@@ -7,7 +7,7 @@ use http::{
 };
 use transcript_core::{ErrorKind, PageRequest, Result, directory::Account, ids::Cursor};
 
-use super::{missing, respond, session::SignedIn, store_failure};
+use super::{failure, missing, respond, session::SignedIn, store_failure};
 use crate::{
     api::parameter,
     page::{PageContext, account as page},
@@ -41,6 +41,9 @@ pub(in crate::routes) async fn csv(
     context: PageContext,
     SignedIn(principal): SignedIn,
 ) -> Response {
+    if let Err(error) = app.accounts.admin.count_download(&principal.account).await {
+        return failure(&context, &error);
+    }
     match csv_rows(&app, &principal.account).await {
         Ok(rows) => attachment(rows, "text/csv; charset=utf-8", "statement.csv"),
         Err(error) => store_failure(&context, &error),
@@ -62,8 +65,8 @@ async fn csv_rows(app: &AppState, account: &Account) -> Result<String> {
 }
 
 /// File that browsers save.
-pub(super) fn attachment(content: String, kind: &'static str, name: &'static str) -> Response {
-    let mut response = Response::new(Body::from(content));
+pub(super) fn attachment(content: impl Into<Body>, kind: &'static str, name: &'static str) -> Response {
+    let mut response = Response::new(content.into());
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));

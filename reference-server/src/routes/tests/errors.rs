@@ -104,7 +104,10 @@ async fn lookup_cors_allows_every_origin_without_credentials() {
     let refused = service.send(request("GET", "/api/transcript", &headers[..1], "")).await;
     assert_eq!(refused.status, 400);
     assert_eq!(refused.header("access-control-allow-origin"), Some("*"));
-    assert_eq!(refused.header("access-control-expose-headers"), Some("retry-after, x-request-id"));
+    assert_eq!(
+        refused.header("access-control-expose-headers"),
+        Some("etag, retry-after, x-failure-detail, x-is-generated, x-next-cursor, x-request-id")
+    );
     assert_eq!(refused.header("access-control-allow-credentials"), None);
 }
 
@@ -123,7 +126,10 @@ async fn lookup_without_memory_returns_503_to_every_origin() {
         assert_eq!(refused.status, 503, "{refused:?}");
         assert!(refused.header("retry-after").is_some(), "{refused:?}");
         assert_eq!(refused.header("access-control-allow-origin"), Some("*"));
-        assert_eq!(refused.header("access-control-expose-headers"), Some("retry-after, x-request-id"));
+        assert_eq!(
+            refused.header("access-control-expose-headers"),
+            Some("etag, retry-after, x-failure-detail, x-is-generated, x-next-cursor, x-request-id")
+        );
     }
 }
 

@@ -113,6 +113,35 @@ async fn mcp_account_key_pays_delivered_results_with_credits() {
 }
 
 #[tokio::test]
+async fn mcp_search_without_word_costs_nothing() {
+    let service = ServiceFixture::start().await;
+    let (lookups, account) = (service.key().await, service.account("ann@example.org").await);
+    let all = credits(&service, &account).await;
+    for key in [&lookups, &account] {
+        for query in ["", "…", "!?"] {
+            let search = json!({ "video": NEW, "query": query });
+            let refused = call(&service, Some(key), "search_transcript", search).await;
+            assert_eq!(refused["_meta"]["verbatim/code"], 400, "{refused}");
+            assert!(text(&refused).starts_with("query: it has no word"), "{refused}");
+        }
+    }
+    assert_eq!(credits(&service, &account).await, all);
+    assert_eq!(service.get_with("/api/keys/me", &lookups).await.json()["used"], 0);
+    assert_eq!(service.supplier_calls.load(Ordering::Relaxed), 0);
+}
+
+#[tokio::test]
+async fn mcp_preflight_allows_headers_of_protocol_and_account() {
+    let service = ServiceFixture::start().await;
+    let headers = [("origin", "https://app.example"), ("access-control-request-method", "POST")];
+    let preflight = service.send(request("OPTIONS", "/mcp", &headers, "")).await;
+    let allowed = preflight.header("access-control-allow-headers").unwrap();
+    for name in ["authorization", "idempotency-key", "mcp-protocol-version"] {
+        assert!(allowed.contains(name), "{allowed}");
+    }
+}
+
+#[tokio::test]
 async fn mcp_repeated_question_with_idempotency_key_is_charged_once() {
     let service = ServiceFixture::start().await;
     let key = service.account("ann@example.org").await;

@@ -146,8 +146,13 @@ async fn question_of_form_is_answered_on_the_page() {
     assert!(hostile.text.contains("value=\"&quot;&gt;&lt;script&gt;alert(1)\""), "{}", hostile.text);
     assert_eq!(send_form(&service, ARCHIVED, "question=", &[OWN]).await.status, 400);
     assert_eq!(send_form(&service, ARCHIVED, "question=a", &[]).await.status, 403);
-    let again = service.get(&format!("/watch/video_site/{ARCHIVED}/ask?hl=de")).await;
-    assert_eq!(again.header("location"), Some("../dQw4w9WgXcQ?hl=de"));
+    for (query, location) in [
+        ("?hl=de", "../dQw4w9WgXcQ?hl=de"),
+        ("?q=tide%20%26b&t=61&lang=en&hl=de", "../dQw4w9WgXcQ?lang=en&t=61&q=tide%20%26b&hl=de"),
+    ] {
+        let again = service.get(&format!("/watch/video_site/{ARCHIVED}/ask{query}")).await;
+        assert_eq!(again.header("location"), Some(location), "{query}");
+    }
     // Without a transcript the page says why.
     let none = send_form(&service, NEW, "question=a", &[OWN]).await;
     assert_eq!((none.status.as_u16(), none.header("location")), (303, Some("../aaaaaaaaaaa?lang=en")));

@@ -37,18 +37,23 @@ async fn start() -> ServiceFixture {
     };
     service.keep_with(talk(), metadata).await;
     let german = TrackInfo::new(LanguageTag::from_canonical("de-AT"), TrackKind::Generated);
+    keep_track(&service, TrackSelector::Language(german.language.clone()), german).await;
+    service
+}
+
+/// Archives a further track of the talk.
+async fn keep_track(service: &ServiceFixture, selector: TrackSelector, track: TrackInfo) {
     let request = PutRequest {
         video: talk().video,
-        selectors: vec![TrackSelector::Language(german.language.clone())],
-        known_tracks: vec![german.clone()],
-        transcript: Arc::new(Transcript { track: german, ..talk() }),
+        selectors: vec![selector],
+        known_tracks: vec![track.clone()],
+        transcript: Arc::new(Transcript { track, ..talk() }),
         metadata: VideoMetadata::default(),
         parser_version: 1,
         replace: false,
         now: transcript_core::Clock::now(&*service.clock),
     };
     service.archive.put(request).await.unwrap();
-    service
 }
 
 async fn get(service: &ServiceFixture, query: &str) -> TestResponse {
@@ -256,9 +261,49 @@ async fn page_language_is_selected_and_linked() {
             german.contains("Auto-generated captions") && german.contains("format=srt&amp;lang=de"),
             "{german}"
         );
+        // Other sites link to the page with this text.
+        for element in ["<link rel=\"canonical\" href", "<meta property=\"og:url\" content"] {
+            let address = format!("{element}=\"https://v.example/watch/video_site/{TALK}");
+            assert!(german.contains(&format!("{address}?lang=de\">")), "{german}");
+            for english in [&default, &page("?lang=en").await] {
+                assert!(english.contains(&format!("{address}\">")), "{english}");
+            }
+        }
         assert!(page("?lang=fr").await.contains("Not in this language"));
         assert_eq!(page("?lang=%3Cscript%3E").await, default);
     }
     let new = service.get(&format!("/watch/video_site/{NEW}?lang=fr&src=mcp_other")).await.text;
     assert!(new.contains("not transcribed in French yet"), "{new}");
+}
+
+#[tokio::test]
+async fn page_machine_translation_is_shown_where_it_is_named() {
+    let service = start().await;
+    let french = TrackInfo::new(LanguageTag::from_canonical("fr"), TrackKind::Translated);
+    let selector = TrackSelector::in_language(french.language.clone(), true);
+    keep_track(&service, selector, french).await;
+    let get = async |query: &str| service.get(&format!("/watch/video_site/{TALK}{query}")).await;
+    for _ in 0..2 {
+        assert!(!get("?lang=fr").await.text.contains("met &lt;again&gt;"));
+        let translated = get("?lang=fr&translated=true").await.text;
+        for part in [
+            "met &lt;again&gt;",
+            "Translated automatically",
+            "format=srt&amp;lang=fr&amp;translated=true",
+            "/docx?lang=fr&amp;translated=true",
+            "/ask?lang=fr&amp;translated=true",
+            "?hl=de&amp;lang=fr&amp;translated=true",
+            "hreflang=\"en\">English",
+        ] {
+            assert!(translated.contains(part), "{part}: {translated}");
+        }
+    }
+    let moment = get("?lang=fr&translated=true&t=0").await;
+    assert_eq!(moment.header("location"), Some("./ttttttttttt?lang=fr&translated=true#t0"));
+    assert_eq!(get("/docx?lang=fr&translated=true").await.status, 200);
+    // Without a language there is nothing to translate into.
+    assert_eq!(get("?translated=true").await.text, get("").await.text);
+    // The button would fetch the captions.
+    let new = service.get(&format!("/watch/video_site/{NEW}?lang=fr&translated=true")).await;
+    assert!(new.status == 200 && !new.text.contains("data-transcribe"), "{}", new.text);
 }

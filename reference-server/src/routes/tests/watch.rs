@@ -45,6 +45,14 @@ async fn watch_missing_transcript_shows_reason() {
     assert!(page.text.contains("data-transcribe=\"./aaaaaaaaaaa/transcribe\""), "{}", page.text);
     let tagged = service.get(&format!("/watch/video_site/{NEW}?src=mcp_other")).await;
     assert!(tagged.text.contains("data-transcribe=\"./aaaaaaaaaaa/transcribe?src=mcp_other\""));
+    // Links to other page languages keep the parameters.
+    for (path, link) in [
+        (format!("video_site/{NEW}?lang=de&src=mcp_other"), "\"?hl=de&amp;lang=de&amp;src=mcp_other\""),
+        ("short_video/vm:ZMabc12De?src=mcp_other".to_owned(), "\"?hl=de&amp;src=mcp_other\""),
+    ] {
+        let page = service.get(&format!("/watch/{path}")).await;
+        assert!(page.text.contains(link), "{path}: {}", page.text);
+    }
     let foreign = service.get(&format!("/watch/video_site/{NEW}?src=%22%3E%3Cscript%3E")).await;
     assert_eq!(foreign.text, page.text);
     assert!(page.text.contains(&format!("href=\"https://www.youtube.com/watch?v={NEW}\"")));

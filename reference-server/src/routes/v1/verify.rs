@@ -33,8 +33,8 @@ use crate::{
     routes::{
         account::{
             own_referrer,
-            session::{device, is_own_form, set_cookie},
-            sign_in::end_present_session,
+            session::{clear_next, device, is_own_form, next, set_cookie},
+            sign_in::end_other_session,
         },
         html,
     },
@@ -51,14 +51,14 @@ pub(crate) async fn open(
 ) -> Response {
     let token = match token(parameter(uri.query().unwrap_or_default(), "token")) {
         Ok(token) => token,
-        Err(denial) => return answer(&app, &context, &headers, Err(denial)),
+        Err(denial) => return answer(&app, &context, &headers, None, Err(denial)),
     };
     match wants_page(&headers) {
         true => {
-            let page = html_page(StatusCode::OK, page::verify::confirm(&context, &token), PagePolicy::Form);
-            vary_by_accept(page)
+            let page = page::verify::confirm(&context, &token, &app.accounts.sessions.form_token());
+            vary_by_accept(html_page(StatusCode::OK, page, PagePolicy::Form))
         }
-        false => answer(&app, &context, &headers, redeem(&app, &token, false, client).await),
+        false => answer(&app, &context, &headers, None, redeem(&app, &token, "", false, client).await),
     }
 }
 
@@ -73,16 +73,19 @@ pub(crate) async fn confirm(
     let outcome = async {
         let body = read_body(body, BODY_MAX, &app.body_budget).await?;
         let token = request_token(&parts.headers, &parts.uri, &body)?;
-        redeem(&app, &token, true, client).await
+        redeem(&app, &token, &form_text(&parts.headers, &body), true, client).await
     };
     let outcome = outcome.await;
     let opened = match &outcome {
         Ok(issued) => open_session(&app, &parts, issued).await,
         Err(_) => None,
     };
-    let mut response = answer(&app, &context, &parts.headers, outcome);
+    let base_url = &app.lookup.options().base_url;
+    let next = opened.as_ref().and_then(|_| next(&parts.headers, base_url));
+    let mut response = answer(&app, &context, &parts.headers, next.as_deref(), outcome);
     if let Some(opened) = opened {
-        set_cookie(&mut response, &opened, &app.lookup.options().base_url);
+        set_cookie(&mut response, &opened, base_url);
+        clear_next(&mut response, &parts.headers, base_url);
     }
     response
 }
@@ -92,17 +95,19 @@ async fn open_session(app: &AppState, head: &Parts, issued: &IssuedAccountKey) -
     if !wants_page(&head.headers) || !is_own_form(head, &app.lookup.options().base_url) {
         return None;
     }
-    end_present_session(app, &head.headers).await;
-    app.accounts.sessions.open(&issued.account, &device(&head.headers)).await.ok()
+    let opened = app.accounts.sessions.open(&issued.account, &device(&head.headers)).await.ok()?;
+    end_other_session(app, &head.headers, &opened.session.id).await;
+    Some(opened)
 }
 
 async fn redeem(
     app: &AppState,
     token: &str,
+    form: &str,
     confirmed: bool,
     client: ClientAddress,
 ) -> Result<IssuedAccountKey, V1ErrorResponse> {
-    match app.accounts.keys.verify(token, confirmed, Some(client.0)).await? {
+    match app.accounts.keys.verify_form(token, form, confirmed, Some(client.0)).await? {
         VerifyOutcome::Issued(issued) => Ok(issued),
         VerifyOutcome::NeedsConfirmation => Err(V1ErrorResponse::new(
             StatusCode::CONFLICT,
@@ -112,17 +117,19 @@ async fn redeem(
     }
 }
 
+/// The key, or why there is none. `next` is the page that the visitor wanted to see.
 fn answer(
     app: &AppState,
     context: &PageContext,
     headers: &HeaderMap,
+    next: Option<&str>,
     outcome: Result<IssuedAccountKey, V1ErrorResponse>,
 ) -> Response {
     let response = match (outcome, wants_page(headers)) {
         (Ok(issued), false) => json(StatusCode::OK, &VerifyResponse::from(&issued)),
         (Ok(issued), true) => {
             let base_url = &app.lookup.options().base_url;
-            let page = page::verify::issued(context, &VerifyResponse::from(&issued), base_url);
+            let page = page::verify::issued(context, &VerifyResponse::from(&issued), base_url, next);
             html_page(StatusCode::OK, page, PagePolicy::Script)
         }
         (Err(denial), false) => denial.into_response(),
@@ -161,13 +168,22 @@ fn request_token(headers: &HeaderMap, uri: &Uri, body: &[u8]) -> Result<String, 
     if body.is_empty() {
         return token(parameter(uri.query().unwrap_or_default(), "token"));
     }
-    let is_form = headers
-        .get(CONTENT_TYPE)
-        .is_some_and(|kind| kind.as_bytes().starts_with(b"application/x-www-form-urlencoded"));
-    match std::str::from_utf8(body) {
-        Ok(form) if is_form => token(parameter(form, "token")),
-        _ => BodyFields::parse(headers, body, &["token"])?.text("token").map(str::to_owned),
+    match sent_form(headers, body) {
+        Some(form) => token(parameter(form, "token")),
+        None => BodyFields::parse(headers, body, &["token"])?.text("token").map(str::to_owned),
     }
+}
+
+/// The random text of the page with the button; empty in requests of programs.
+fn form_text(headers: &HeaderMap, body: &[u8]) -> String {
+    let text = sent_form(headers, body).and_then(|form| parameter(form, "form").ok().flatten());
+    text.map(Cow::into_owned).unwrap_or_default()
+}
+
+fn sent_form<'a>(headers: &HeaderMap, body: &'a [u8]) -> Option<&'a str> {
+    let kind = headers.get(CONTENT_TYPE)?;
+    let is_form = kind.as_bytes().starts_with(b"application/x-www-form-urlencoded");
+    std::str::from_utf8(body).ok().filter(|_| is_form)
 }
 
 /// Operation of GET in the `OpenAPI` document.

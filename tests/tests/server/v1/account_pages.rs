@@ -226,7 +226,7 @@ async fn location_after_sign_in(
 async fn account_page_next_survives_mailed_link_and_stays_on_site() -> Result<()> {
     let data = TempDir::new()?;
     let mut outbox = MailClient::new(&data);
-    let server = ServerFixture::start(&data, &[])?;
+    let server = ServerFixture::start(&data, &[("VERBATIM_LIMITS__REGISTER_PER_NETWORK_PER_HOUR", "10")])?;
     create_account(&server, &mut outbox, "ann@example.org").await?;
     let form = BrowserFixture::new(&server).get("/sign-in?next=account/orders").await?.text();
     assert_eq!(hidden_field(&form, "next")?, "account/orders");
@@ -237,6 +237,8 @@ async fn account_page_next_survives_mailed_link_and_stays_on_site() -> Result<()
     assert_eq!(location("https%3A%2F%2Fevil.example%2Faccount", "").await?, "../account");
     // A cookie that another page of the host has set.
     assert_eq!(location("", "verbatim_next=//evil.example").await?, "../account");
+    // That of an earlier form, which may be another person's.
+    assert_eq!(location("", "verbatim_next=account/orders").await?, "../account");
     // Beyond the limit the page has the form again, with its content.
     let mut browser = BrowserFixture::new(&server);
     let sent = "email=ann%40example.org&next=account%2Forders";
@@ -251,6 +253,61 @@ async fn account_page_next_survives_mailed_link_and_stays_on_site() -> Result<()
     assert_eq!(hidden_field(&limited.text(), "next")?, "account/orders");
     assert!(limited.text().contains("value=\"ann@example.org\""), "{}", limited.text());
     assert!(!limited.header("retry-after").is_empty());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn account_page_next_is_linked_after_registration() -> Result<()> {
+    let data = TempDir::new()?;
+    let mut outbox = MailClient::new(&data);
+    let server = ServerFixture::start(&data, &[])?;
+    let mut browser = BrowserFixture::new(&server);
+    browser.post("/register", "email=ann%40example.org&next=account%2Forders").await?;
+    let token = token_from(&outbox.next().await?)?;
+    let issued = browser.post("/api/v1/verify", &format!("token={token}")).await?;
+    assert_eq!(issued.status, 200, "{}", issued.text());
+    assert!(issued.text().contains("<a href=\"../../account/orders\">Continue"), "{}", issued.text());
+    let cookies: Vec<_> = issued.headers.get_all("set-cookie").iter().collect();
+    assert!(cookies.iter().any(|cookie| cookie.to_str().is_ok_and(|text| text.contains("next=;"))));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn account_page_mailed_button_pressed_twice_has_one_result() -> Result<()> {
+    let data = TempDir::new()?;
+    let mut outbox = MailClient::new(&data);
+    let server = ServerFixture::start(&data, &[])?;
+    // The first response of a double click is lost, and with it its cookie.
+    let press = async |path: &str, form: &str| BrowserFixture::new(&server).post(path, form).await;
+    let open = async |path: &str, token: &str| -> Result<String> {
+        let page = BrowserFixture::new(&server).get(&format!("{path}?token={token}")).await?.text();
+        Ok(format!("token={token}&form={}", hidden_field(&page, "form")?))
+    };
+    press("/register", "email=ann%40example.org").await?;
+    let (path, token) = ("/api/v1/verify", token_from(&outbox.next().await?)?);
+    let (form, other) = (open(path, &token).await?, open(path, &token).await?);
+    let (one, two) = (press(path, &form).await?, press(path, &form).await?);
+    assert_eq!((one.status.as_u16(), two.status.as_u16()), (200, 200), "{}", two.text());
+    let key = new_key(&one.text())?;
+    assert_eq!(new_key(&two.text())?, key);
+    assert_eq!(server.get_as(&key, "/api/v1/me").await?.status, 200);
+    assert_eq!(press(path, &other).await?.status, 400, "another reader of the link");
+    let forged = form.replace(&token, &"0".repeat(64));
+    assert_eq!(press(path, &forged).await?.status, 400);
+
+    press("/sign-in", "email=ann%40example.org").await?;
+    let (path, token) = ("/sign-in/confirm", link_token(&outbox.next().await?)?);
+    let (form, other) = (open(path, &token).await?, open(path, &token).await?);
+    let mut browser = BrowserFixture::new(&server);
+    assert_eq!(press(path, &form).await?.status, 303);
+    // Also a browser that has the cookie stays signed in.
+    for _ in 0..2 {
+        assert_eq!(browser.post(path, &form).await?.status, 303);
+        assert_eq!(browser.get("/account").await?.status, 200);
+    }
+    assert_eq!(press(path, &other).await?.status, 400, "another reader of the link");
+    browser.post("/sign-out", "").await?;
+    assert_eq!(press(path, &form).await?.status, 400, "the session has ended");
     Ok(())
 }
 
@@ -275,6 +332,7 @@ async fn account_page_forms_of_other_sites_are_rejected() -> Result<()> {
         ("/account/jobs/cancel", "job=job_1".to_owned()),
         ("/account/buy", format!("pack=1k&token={}", "0".repeat(32))),
         ("/account/subscribe", format!("plan=pro&token={}", "0".repeat(32))),
+        ("/account/subscription", String::new()),
         ("/account/sessions/revoke", String::new()),
         ("/account/delete", "email=ann%40example.org".to_owned()),
     ] {
@@ -376,6 +434,8 @@ async fn account_page_sessions_are_listed_revoked_and_survive_restart() -> Resul
     assert_eq!((deleted.status.as_u16(), deleted.header("location")), (303, "../account/deleted"));
     let ended = BrowserFixture { server: &server, cookie: here.cookie.clone() };
     assert_eq!(ended.get("/account").await?.status, 303);
+    let mails = std::fs::read_dir(data.path().join("outbox"))?.count();
+    assert_eq!(mails, 0, "files with the address and links of the deleted account");
     Ok(())
 }
 

@@ -6,14 +6,14 @@ use crate::{
         OrderState,
         orders::{Order, list_all_for_account},
     },
-    directory::{Account, Plan, UpdateOutcome},
+    directory::{Account, AccountRef, Plan, UpdateOutcome},
     error::Result,
     retry::retry_store,
 };
 
 impl Payments {
     /// Closes every page on which an account's orders may still be paid, and grants earlier payments.
-    /// Cancels a subscription that was fully refunded. Returns the account, without that subscription.
+    /// Cancels a subscription that was fully refunded. Returns the account as it is then.
     ///
     /// Orders stay open if their payment is in progress or their page is unknown: see
     /// [`crate::accounts::AccountAdmin::provider_refs`].
@@ -25,7 +25,10 @@ impl Payments {
         for order in orders.iter().filter(|order| order.state == OrderState::Open) {
             self.close_order_page(order).await?;
         }
-        self.cancel_refunded(account).await
+        // A payment that was granted here has changed the account.
+        let id = AccountRef::Id(account.id.clone());
+        let stored = retry_store(STORE_POLICY, || self.deps.directory.account(&id)).await?;
+        self.cancel_refunded(stored.as_ref().unwrap_or(account)).await
     }
 
     async fn close_order_page(&self, order: &Order) -> Result<()> {

@@ -9,6 +9,7 @@ mod close;
 mod fulfillment;
 mod keyed_coalescer;
 mod order_status;
+mod portal;
 mod prepared_checkout;
 mod price;
 mod provider;
@@ -22,6 +23,7 @@ mod subscription;
 use std::{sync::Arc, time::Duration};
 
 pub use order_status::{BuyerStatus, OrderResolution, OrderStatus};
+pub use portal::PortalOutcome;
 pub use prepared_checkout::PreparedCheckout;
 pub use price::{CURRENCY, Pack};
 pub use provider::{

@@ -120,6 +120,14 @@ pub trait PaymentProvider: fmt::Debug + Send + Sync + 'static {
     /// **Behaviour**: an ended or unknown subscription is success.
     async fn cancel_at_period_end(&self, subscription: &str) -> Result<()>;
 
+    /// Opens a page on which a buyer manages the running subscription: cancellation, payment method and invoices.
+    ///
+    /// `return_url` is the page of this service to which the buyer returns. `None` if the provider has no such page.
+    async fn open_portal(&self, customer: &str, return_url: &str) -> Result<Option<CheckoutSession>> {
+        let _ = (customer, return_url);
+        Ok(None)
+    }
+
     /// Closes a checkout session by its id: it can no longer be paid.
     ///
     /// **Behaviour**: a paid, closed or unknown session is success, and so is the id of another kind of object. A

@@ -15,6 +15,7 @@ use crate::{
     ids::{AccountId, OrderId},
     limits::{self, DAY_MS, LimitRequest},
     retry::retry_store,
+    time::Timestamp,
 };
 
 /// The largest number of orders per account in 24 hours: each open order is reconciled for weeks.
@@ -223,7 +224,8 @@ impl Payments {
         let name = new_order.id.clone();
         for number in 1..=ORDERS_PER_ID_MAX {
             let Some(existing) = self.order(&new_order.id).await? else {
-                if let Some(retry_after_ms) = self.check_order_limit(&new_order).await? {
+                let (account, now) = (&new_order.account, new_order.created_at);
+                if let Some(retry_after_ms) = self.check_page_limit("orders", account, now).await? {
                     return Ok(Err(retry_after_ms));
                 }
                 retry_store(STORE_POLICY, || self.deps.orders.open(new_order.clone())).await?;
@@ -241,12 +243,16 @@ impl Payments {
         Err(order_completed())
     }
 
-    /// Counts a new order of an account.
+    /// Counts a new order of an account, or another page of the provider.
     /// At the limit, returns the milliseconds until another one may be opened.
-    async fn check_order_limit(&self, order: &Order) -> Result<Option<u64>> {
-        let request = LimitRequest::one(format!("orders/{}", order.account), ORDERS_PER_DAY, DAY_MS);
-        let limiter = self.deps.limiter.as_ref();
-        limits::acquire_all(limiter, vec![request], order.created_at, STORE_POLICY.attempt).await
+    pub(super) async fn check_page_limit(
+        &self,
+        kind: &str,
+        account: &AccountId,
+        now: Timestamp,
+    ) -> Result<Option<u64>> {
+        let request = LimitRequest::one(format!("{kind}/{account}"), ORDERS_PER_DAY, DAY_MS);
+        limits::acquire_all(self.deps.limiter.as_ref(), vec![request], now, STORE_POLICY.attempt).await
     }
 
     /// Stores the provider's id of the buyer.

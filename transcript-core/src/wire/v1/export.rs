@@ -1,15 +1,15 @@
-//! Export of everything that is stored about an account, for its owner.
+//! Export of what is stored about an account, for its owner.
 
 use serde::{Deserialize, Serialize};
 
 use super::AccountInfo;
 use crate::{
-    accounts::{AccountExport as Export, Order, OrderItem, Profile},
+    accounts::{AccountExport as Export, Order, OrderItem, Profile, Session, jobs::Job},
     directory::AccountKey,
     ledger::{Entry, rules::kind_name},
 };
 
-/// Everything that is stored about an account, in this project's own form.
+/// What is stored about an account, in this project's own form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(schemars::JsonSchema))]
 pub struct AccountExport {
@@ -34,6 +34,50 @@ pub struct AccountExport {
     /// Its API keys that work, oldest first.
     #[serde(default)]
     pub keys: Vec<ExportedKey>,
+    /// The browsers that are signed in, the most recently used one first.
+    #[serde(default)]
+    pub sessions: Vec<ExportedSession>,
+    /// Its jobs, the newest first. `GET /api/v1/jobs/{job}/results` has their items.
+    #[serde(default)]
+    pub jobs: Vec<ExportedJob>,
+}
+
+/// Browser session of an account.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(schemars::JsonSchema))]
+pub struct ExportedSession {
+    /// Id of the session.
+    pub id: String,
+    /// The browser and its system.
+    pub device: String,
+    /// When it was opened: RFC 3339, UTC.
+    pub created_at: String,
+    /// When it was last used, to the hour.
+    pub last_seen_at: String,
+    /// When it ends unless it is used before.
+    pub expires_at: String,
+}
+
+/// Job of an account, without its items.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(schemars::JsonSchema))]
+pub struct ExportedJob {
+    /// Id of the job.
+    pub id: String,
+    /// Its state, as `GET /api/v1/jobs/{job}` returns it.
+    pub status: String,
+    /// When it was created: RFC 3339, UTC.
+    pub created_at: String,
+    /// When it ended; `None` before.
+    pub ended_at: Option<String>,
+    /// The address of its playlist, channel or search; `None` if its videos are links.
+    pub list_url: Option<String>,
+    /// Where its events are sent; `None` for nowhere.
+    pub callback_url: Option<String>,
+    /// Number of its items.
+    pub items: u64,
+    /// The credits that its items cost.
+    pub credits: u64,
 }
 
 /// API key of an account, without the key itself.
@@ -109,6 +153,35 @@ impl From<&Export> for AccountExport {
             statement: export.entries.iter().map(StatementLine::from).collect(),
             orders: export.orders.iter().map(ExportedOrder::from).collect(),
             keys: export.keys.iter().map(ExportedKey::from).collect(),
+            sessions: export.sessions.iter().map(ExportedSession::from).collect(),
+            jobs: export.jobs.iter().map(ExportedJob::from).collect(),
+        }
+    }
+}
+
+impl From<&Session> for ExportedSession {
+    fn from(session: &Session) -> Self {
+        Self {
+            id: session.id.to_string(),
+            device: session.device.clone(),
+            created_at: session.created_at.to_string(),
+            last_seen_at: session.last_seen_at.to_string(),
+            expires_at: session.expires_at.to_string(),
+        }
+    }
+}
+
+impl From<&Job> for ExportedJob {
+    fn from(job: &Job) -> Self {
+        Self {
+            id: job.id.to_string(),
+            status: job.status.as_str().to_owned(),
+            created_at: job.created_at.to_string(),
+            ended_at: job.ended_at.map(|at| at.to_string()),
+            list_url: job.list.as_ref().map(|list| list.list.address()),
+            callback_url: job.callback_url.clone(),
+            items: job.counts.total,
+            credits: job.spent,
         }
     }
 }

@@ -14,7 +14,7 @@ pub use account::{AccountInfo, RegisterRequest, RegisterResponse, RotateKeyRespo
 #[cfg(feature = "chat")]
 pub use chat::{ChatAnswer, ChatBalance, ChatCitation, ChatQuestion, ChatRole, ChatTurn};
 pub use error::ErrorBody;
-pub use export::{AccountExport, ExportedKey, ExportedOrder, StatementLine};
+pub use export::{AccountExport, ExportedJob, ExportedKey, ExportedOrder, ExportedSession, StatementLine};
 pub use jobs::{JobCredits, JobInfo, JobItemCounts, JobList, JobRequest, JobResult, JobResults};
 pub use payments::{BuyCreditsRequest, CreditsCheckout, PlanCheckout, SubscribeRequest, WebhookAck};
 pub use transcript::VideoTranscript;

@@ -1,0 +1,97 @@
+//! `/account/export`: the data of an account as JSON, sent page by page.
+//!
+//! An account may have millions of ledger entries: only a page of them is in memory.
+
+use std::mem::take;
+
+use axum::{body::Body, extract::State, response::Response};
+use bytes::Bytes;
+use transcript_core::{
+    PageRequest, Result,
+    accounts::AccountExport as Export,
+    ids::AccountId,
+    wire::v1::{AccountExport, StatementLine},
+};
+
+use super::{failure, session::SignedIn, statement::attachment, store_failure};
+use crate::{page::PageContext, state::AppState};
+
+/// The statement in an export without entries. In a text its quotes would be escaped.
+const NO_ENTRIES: &str = "\"statement\":[]";
+/// The same with an open end.
+const OPEN_STATEMENT: &str = "\"statement\":[";
+
+/// What is stored about the account, as JSON.
+pub(in crate::routes) async fn show(
+    State(app): State<AppState>,
+    context: PageContext,
+    SignedIn(principal): SignedIn,
+) -> Response {
+    if let Err(error) = app.accounts.admin.count_download(&principal.account).await {
+        return failure(&context, &error);
+    }
+    let export = app.accounts.admin.export_without_entries(&principal.account).await;
+    match export {
+        Ok(export) => {
+            attachment(ExportBody::new(app, &export).into_body(), "application/json", "account.json")
+        }
+        Err(error) => store_failure(&context, &error),
+    }
+}
+
+/// An export that is still to be sent.
+struct ExportBody {
+    app: AppState,
+    account: AccountId,
+    /// What precedes the first entry; empty once it is sent.
+    head: String,
+    /// What precedes the next entry.
+    separator: &'static str,
+    /// What follows the last entry.
+    tail: String,
+    /// The next page of entries; `None` at the end.
+    next: Option<PageRequest>,
+}
+
+impl ExportBody {
+    /// The body of an export without entries.
+    fn new(app: AppState, export: &Export) -> Self {
+        // The wire types always serialize, and have a statement.
+        let json = serde_json::to_string(&AccountExport::from(export)).unwrap_or_default();
+        let (head, tail) = json.split_once(NO_ENTRIES).unwrap_or_default();
+        Self {
+            app,
+            account: export.view.account.id.clone(),
+            head: format!("{head}{OPEN_STATEMENT}"),
+            separator: "\n",
+            tail: format!("\n]{tail}\n"),
+            next: Some(PageRequest::first()),
+        }
+    }
+
+    fn into_body(self) -> Body {
+        Body::from_stream(futures_util::stream::try_unfold(self, |mut body| async move {
+            let part = body.next_part().await.inspect_err(|error| {
+                tracing::warn!(account = %body.account, %error, "export of an account broken off");
+            })?;
+            Ok::<_, transcript_core::Error>(part.map(|part| (part, body)))
+        }))
+    }
+
+    /// The next part of the body; `None` at its end.
+    async fn next_part(&mut self) -> Result<Option<Bytes>> {
+        let Some(request) = self.next.take() else { return Ok(None) };
+        let found = self.app.accounts.admin.statement(self.account.as_str(), request).await?;
+        let mut part = take(&mut self.head);
+        for entry in &found.items {
+            part.push_str(self.separator);
+            part.push_str(&serde_json::to_string(&StatementLine::from(entry)).unwrap_or_default());
+            self.separator = ",\n";
+        }
+        match found.next {
+            Some(after) => self.next = Some(PageRequest { after: Some(after), ..PageRequest::first() }),
+            None => part.push_str(&self.tail),
+        }
+        Ok(Some(part.into()))
+    }
+}
