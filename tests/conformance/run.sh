@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks the running server against the OpenAPI document it serves: validates and lints the document, and lets
 # schemathesis send valid and invalid requests with all checks. SEED=n selects other requests. Archived responses are
-# decoded in every encoding by independent decoders, and subtitle files are parsed by independent libraries.
+# decoded in every encoding by independent decoders, and subtitle files are parsed by independent libraries and ffmpeg.
 #
 # No request leaves this machine: the proxy setting for the platforms names a closed port.
 set -euo pipefail
@@ -85,6 +85,7 @@ while IFS= read -r name; do clean+=(-u "$name"); done < <(compgen -e VERBATIM_ |
 
 # The tools, in the versions of requirements.txt.
 ../venv.sh "$venv" requirements.txt
+command -v ffmpeg >/dev/null || ../apt.sh ffmpeg
 spectral="$(spectral/install.sh)"
 "$root/tests/programs.sh"
 verbatim import "$root/docs/examples/lighthouse.vtt" --video https://youtu.be/dQw4w9WgXcQ --lang en >/dev/null

@@ -75,19 +75,20 @@ impl ArchiveTools {
         Ok(Page { items, next })
     }
 
-    /// Returns the archived transcripts of the videos on one page of [`transcript_core::archive::Archive::list_tracks`], with all their data.
+    /// Returns all that is archived of the videos on one page of [`transcript_core::archive::Archive::list_tracks`], as
+    /// [`ArchiveTools::read_video`] does.
     ///
     /// A video whose tracks are on two pages is returned with both.
     ///
     /// # Errors
-    /// Errors of the storage; `Corrupt` also if one of the transcripts cannot be read.
-    pub async fn list_exports(&self, page: PageRequest) -> Result<Page<TranscriptExport>> {
+    /// Errors of the storage.
+    pub async fn list_exports(&self, page: PageRequest) -> Result<Page<ArchivedVideo>> {
         let Page { items: tracks, next } = self.archive.list_tracks(page).await?;
         let mut videos: Vec<VideoId> = tracks.into_iter().map(|track| track.video).collect();
         videos.dedup();
         let mut items = Vec::new();
         for video in videos {
-            items.extend(self.archived(&video).await?);
+            items.push(self.read_video(&video).await?);
         }
         Ok(Page { items, next })
     }
@@ -151,10 +152,11 @@ pub fn withdrawal_to_json(video: &VideoId) -> Result<String> {
 impl TranscriptExport {
     /// Name that is unique among the transcripts of the video, for use in file names.
     ///
-    /// It has letters, digits, `-`, `_` and `.` only: the language, with the first selector in front if that differs.
+    /// It has letters, digits, `-`, `_` and `.` only: the language, with the first selector in front if the transcript
+    /// does not answer the language, as a translation.
     pub fn name(&self) -> String {
-        let track = &self.stored.transcript.track;
-        let (language, own) = (&track.language, track.selector());
+        let language = &self.stored.transcript.track.language;
+        let own = TrackSelector::Language(language.clone());
         let name = match self.selectors.first() {
             Some(selector) if !self.selectors.contains(&own) => format!("{selector}.{language}"),
             _ => language.to_string(),

@@ -1,5 +1,7 @@
 //! Front matter of a transcript: what is known of the video, as YAML or as lines of text (an extension).
 
+use std::fmt::Write as _;
+
 use super::{Transcript, VideoMetadata, format_timestamp};
 
 /// Renders what is known of a video as YAML between two `---` lines, to precede [`super::markdown`].
@@ -81,10 +83,18 @@ fn fields(transcript: &Transcript, metadata: &VideoMetadata) -> Vec<(&'static st
 /// Length of the date at the start of an RFC 3339 time.
 const DATE_LENGTH: usize = 10;
 
-/// A JSON string. YAML also ends a line at three characters that JSON leaves as they are.
+/// A JSON string. YAML permits fewer characters than JSON, and ends a line at more.
 fn quote(text: &str) -> String {
-    let json = serde_json::Value::from(text).to_string();
-    json.replace('\u{85}', "\\u0085").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
+    let mut quoted = String::with_capacity(text.len() + 2);
+    for c in serde_json::Value::from(text).to_string().chars() {
+        if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{FFFE}' | '\u{FFFF}') {
+            // Writing to a string does not fail.
+            let _ = write!(quoted, "\\u{:04x}", u32::from(c));
+        } else {
+            quoted.push(c);
+        }
+    }
+    quoted
 }
 
 #[cfg(test)]
@@ -115,7 +125,7 @@ mod tests {
 
     #[test]
     fn front_matter_hostile_texts_stay_one_line() {
-        let text = "a\n---\nb: [c]\u{2028}\u{85}\"' #é";
+        let text = "a\n---\nb: [c]\u{2028}\u{85}\u{7f}\u{9f}\u{fffe}\u{ffff}\"' #é";
         let transcript = Transcript {
             video: VideoId::new(Platform::TikTok, "6718335390845095173").unwrap(),
             title: Some(text.to_owned()),
@@ -128,7 +138,7 @@ mod tests {
         let chapters = vec![Chapter { title: text.to_owned(), start_ms: 3_600_000 }];
         let metadata = VideoMetadata { chapters, ..VideoMetadata::default() };
         let found = front_matter(&transcript, &metadata);
-        let quoted = "\"a\\n---\\nb: [c]\\u2028\\u0085\\\"' #é\"";
+        let quoted = "\"a\\n---\\nb: [c]\\u2028\\u0085\\u007f\\u009f\\ufffe\\uffff\\\"' #é\"";
         let expect = format!(
             "---\ntitle: {quoted}\nurl: \"{}\"\nplatform: \"TikTok\"\nlanguage: \"und\"\ncaptions: \"translated\"\n\
              chapters:\n  - {{ start: \"1:00:00\", title: {quoted} }}\n---\n\n",

@@ -67,8 +67,10 @@ async fn open_with_transcripts() -> Verbatim {
     let verbatim = open().await;
     let english = TrackSelector::Language(tag("en"));
     let german = TrackSelector::Language(tag("de-AT"));
+    let translated = TrackSelector::in_language(tag("de-AT"), true);
     for (selectors, transcript) in [
         (vec![german], transcript("de-AT", TrackKind::Human)),
+        (vec![translated], transcript("de-AT", TrackKind::Translated)),
         (vec![TrackSelector::Default], transcript("en", TrackKind::Generated)),
         (vec![english], transcript("en", TrackKind::Human)),
     ] {
@@ -93,7 +95,7 @@ async fn export_and_import_round_trip() {
     let to = open().await;
     let exported = from.tools().archived(&video()).await.unwrap();
     let names: Vec<_> = exported.iter().map(TranscriptExport::name).collect();
-    assert_eq!(names, ["de-AT", "default.en", "en"]);
+    assert_eq!(names, ["de-AT", "translation_de-AT.de-AT", "default.en", "en"]);
     for archived in &exported {
         let mut drafts = ImportDraft::read(archived.to_json().unwrap().as_bytes()).unwrap();
         let import_request = |draft, dry_run| ImportDraftRequest { draft, replace: false, dry_run };

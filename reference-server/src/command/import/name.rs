@@ -3,12 +3,15 @@
 use std::path::Path;
 
 use transcript_core::{
-    transcript::LanguageTag,
+    transcript::{LanguageTag, TrackKind},
     video::{Platform, VideoId},
 };
 
 /// Suffix that yt-dlp appends to the language of recognised speech.
 pub(super) const ORIGINAL: &str = "-orig";
+
+/// Begins the name of a machine translation that `archive export` wrote.
+const TRANSLATION: &str = "translation_";
 
 /// Contents of a file name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,6 +24,8 @@ pub(super) struct CaptionFileName {
     pub(super) language: Option<LanguageTag>,
     /// Whether the text was recognised from speech in its original language.
     pub(super) is_original: bool,
+    /// How the text was made, if the name says so.
+    pub(super) kind: Option<TrackKind>,
     /// The name without language and extension, common to all files of a video.
     pub(super) base: String,
 }
@@ -34,12 +39,18 @@ impl CaptionFileName {
             _ if is_key(stem) && folder_video(file).is_some() => ("", Some(stem)),
             _ => (stem, None),
         };
-        let video = folder_video(file).filter(|_| key.is_some()).or_else(|| trailing_video_id(base));
+        let exported = folder_video(file).filter(|_| key.is_some());
+        let is_translated = exported.is_some() && base.starts_with(TRANSLATION);
+        let is_original = key.is_some_and(|key| key.ends_with(ORIGINAL));
         Self {
-            video,
+            video: exported.or_else(|| trailing_video_id(base)),
             key: key.map(str::to_owned),
             language: key.and_then(language),
-            is_original: key.is_some_and(|key| key.ends_with(ORIGINAL)),
+            is_original,
+            kind: match is_translated {
+                true => Some(TrackKind::Translated),
+                false => is_original.then_some(TrackKind::Generated),
+            },
             base: base.to_owned(),
         }
     }
@@ -142,6 +153,19 @@ mod tests {
             ("..", "- -"),
         ] {
             check(file, expect);
+        }
+    }
+
+    #[test]
+    fn file_name_of_exported_translation_has_kind() {
+        for (file, kind) in [
+            ("backup/video_site/dQw4w9WgXcQ/translation_de.de.srt", Some(TrackKind::Translated)),
+            ("backup/video_site/dQw4w9WgXcQ/de.srt", None),
+            ("translation_de [dQw4w9WgXcQ].de.srt", None),
+            ("A talk [dQw4w9WgXcQ].en-orig.json3", Some(TrackKind::Generated)),
+        ] {
+            let name = CaptionFileName::read(Path::new(file));
+            assert_eq!((name.kind, name.language.is_some()), (kind, true), "{file}");
         }
     }
 

@@ -17,11 +17,14 @@ use crate::server::{
     v1::mail_client::{MailClient, create_account},
 };
 
-/// Reads a ZIP file with Python's library, and checks the checksum of each file.
+/// Reads a ZIP file with Python's library, and checks each file.
+///
+/// Readers of a stream, such as Java's, reject a file that is stored without compression before its length.
 const READ_ZIP: &str = "
 import json, sys, zipfile
 with zipfile.ZipFile(sys.argv[1]) as file:
     assert file.testzip() is None
+    assert all(entry.compress_type == zipfile.ZIP_DEFLATED for entry in file.infolist()), file.infolist()
     print(json.dumps([[name, file.read(name).decode('utf-8', 'replace')] for name in file.namelist()]))
 ";
 
@@ -41,7 +44,8 @@ async fn files(server: &ServerFixture, key: &str, id: &str, query: &str) -> Resu
 
 #[tokio::test(flavor = "multi_thread")]
 async fn job_files_have_each_transcript_in_order_and_failures() -> Result<()> {
-    let videos = videos("zipped-", 300);
+    let mut videos = videos("zipped-", 300);
+    videos[1] = "-wtIMTCHWuI".to_owned();
     let proxy = start_platform(&videos, &[&videos[1]], delayed(0))?;
     let data = TempDir::new()?;
     let server = serve(&data, &proxy, &[("VERBATIM_PLANS__FREE__CREDITS", "1000")])?;
@@ -63,8 +67,8 @@ async fn job_files_have_each_transcript_in_order_and_failures() -> Result<()> {
     assert_eq!(failures.0, "failures.csv");
     let rows: Vec<_> = failures.1.lines().collect();
     assert_eq!(rows.len(), 3, "{rows:?}");
-    assert_eq!(rows[0], "index,url,video_id,status,reason,message");
-    let no_captions = format!("1,\"{0}\",\"{0}\",failed,\"no_captions\",", videos[1]);
+    assert_eq!(rows[0], "\u{FEFF}index,url,video_id,status,reason,message");
+    let no_captions = format!("1,\"'{0}\",\"{0}\",failed,\"no_captions\",", videos[1]);
     assert!(rows[1].starts_with(&no_captions), "{rows:?}");
     assert!(rows[2].starts_with("300,\"'=no link\",\"\",failed,\"invalid_url\","), "no formula: {rows:?}");
 
@@ -120,7 +124,7 @@ async fn job_files_while_it_runs_list_what_is_missing() -> Result<()> {
         "0,\"{0}\",\"{0}\",queued,\"\",\"\"\n1,\"{1}\",\"{1}\",queued,\"\",\"\"\n",
         videos[0], videos[1]
     );
-    let expected = format!("index,url,video_id,status,reason,message\n{rows}").replace('\n', "\r\n");
+    let expected = format!("\u{FEFF}index,url,video_id,status,reason,message\n{rows}").replace('\n', "\r\n");
     assert_eq!(found, [("failures.csv".to_owned(), expected)]);
     Ok(())
 }

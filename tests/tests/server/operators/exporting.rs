@@ -1,12 +1,21 @@
 //! Exports of an archive to files, and imports of these files into another archive.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::Path,
+    process::{Output, Stdio},
+};
 
 use anyhow::Result;
 use http::Method;
+use serde_json::json;
 use tempfile::TempDir;
 
-use super::{super::harness::ServerFixture, VIDEO, data_with_transcript, run_expecting, stdout_of, text};
+use super::{
+    super::harness::{ServerFixture, verbatim},
+    VIDEO, data_with_transcript, run_expecting, stdout_of, text,
+};
 
 const FORMATS: [&str; 5] = ["json", "text", "md", "srt", "vtt"];
 /// Texts that a faulty writer or reader would change.
@@ -102,6 +111,29 @@ fn export_as_json_imports_to_equal_archive() -> Result<()> {
     Ok(())
 }
 
+/// Runs a command whose output is read by a program that has ended.
+fn run_without_reader(data: &Path, arguments: &[&str]) -> Result<Output> {
+    let (reader, closed) = std::io::pipe()?;
+    drop(reader);
+    let mut command = verbatim(data, arguments);
+    let child = command.stdin(Stdio::null()).stdout(closed).stderr(Stdio::piped()).spawn()?;
+    Ok(child.wait_with_output()?)
+}
+
+#[test]
+fn export_and_import_without_reader_process_everything() -> Result<()> {
+    let data = fill_archive()?;
+    let (files, other) = (TempDir::new()?, TempDir::new()?);
+    let to = files.path().display().to_string();
+    let exported = run_without_reader(data.path(), &["archive", "export", "--all", "--to", &to])?;
+    assert_eq!(exported.status.code(), Some(0), "{}", text(&exported.stderr));
+    assert_eq!(names(files.path())?.len(), 5);
+    let imported = run_without_reader(other.path(), &["import", "--json", &to])?;
+    assert_eq!(imported.status.code(), Some(0), "{}", text(&imported.stderr));
+    assert_eq!(read_outputs(other.path(), &FORMATS)?, read_outputs(data.path(), &FORMATS)?);
+    Ok(())
+}
+
 #[test]
 fn export_as_subtitles_imports_to_same_text_and_times() -> Result<()> {
     let data = fill_archive()?;
@@ -113,6 +145,40 @@ fn export_as_subtitles_imports_to_same_text_and_times() -> Result<()> {
         stdout_of(other.path(), &["import", &to])?;
         let formats = ["text", "srt", "vtt"];
         assert_eq!(read_outputs(other.path(), &formats)?, read_outputs(data.path(), &formats)?, "{format}");
+    }
+    Ok(())
+}
+
+/// A machine translation does not overwrite the captions of the same language.
+#[test]
+fn export_translation_is_another_file_than_captions() -> Result<()> {
+    let data = TempDir::new()?;
+    let translation = json!({
+        "format": "verbatim-export/1", "platform": "video_site", "videoId": VIDEO, "language": "de",
+        "kind": "translated", "wishes": ["translation:de"],
+        "transcript": [{ "text": "Es ist still.", "start": 0, "duration": 1 }],
+    });
+    run_expecting(data.path(), &["import", "-"], &translation.to_string(), 0)?;
+    run_expecting(data.path(), &["import", "-", "--video", VIDEO, "--lang", "de"], HOSTILE, 0)?;
+    for format in ["json", "srt"] {
+        let export = |data: &Path, format: &str| -> Result<TempDir> {
+            let files = TempDir::new()?;
+            let to = files.path().display().to_string();
+            let arguments = ["archive", "export", "--all", "--force", "--format", format, "--to", &to];
+            stdout_of(data, &arguments)?;
+            let expect =
+                ["de", "translation_de.de"].map(|name| format!("video_site/{VIDEO}/{name}.{format}"));
+            assert_eq!(names(files.path())?, expect);
+            Ok(files)
+        };
+        let (files, other) = (export(data.path(), format)?, TempDir::new()?);
+        stdout_of(other.path(), &["import", &files.path().display().to_string()])?;
+        let imported = export(other.path(), "json")?;
+        for (name, kind) in [("de", "human"), ("translation_de.de", "translated")] {
+            let file = imported.path().join(format!("video_site/{VIDEO}/{name}.json"));
+            let read: serde_json::Value = serde_json::from_slice(&fs::read(file)?)?;
+            assert_eq!(read["kind"], kind, "{format}");
+        }
     }
     Ok(())
 }

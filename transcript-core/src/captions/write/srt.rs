@@ -8,10 +8,7 @@ use super::subtitle_cue::{
     escape_times, has_two_times, push_times, push_with_marked_blank_lines, subtitle_cues,
 };
 use crate::{
-    captions::{
-        markup::strip_with_overrides,
-        timing::{ARROW, TimingLine},
-    },
+    captions::timing::{ARROW, TimingLine},
     transcript::Segment,
 };
 
@@ -28,7 +25,7 @@ use crate::{
 /// let segments = [Segment::new("Tom & Ann", 500, 2_000), Segment::new("List<T>", 2_000, 1_000)];
 /// assert_eq!(
 ///     write_srt(&segments),
-///     "1\n00:00:00,500 --> 00:00:02,000\nTom & Ann\n\n2\n00:00:02,000 --> 00:00:03,000\nList<T>\n"
+///     "1\n00:00:00,500 --> 00:00:02,000\nTom & Ann\n\n2\n00:00:02,000 --> 00:00:03,000\nList&lt;T>\n"
 /// );
 /// ```
 pub fn write_srt(segments: &[Segment]) -> String {
@@ -73,7 +70,7 @@ fn escape(text: &str) -> String {
     if decode_html_entities(&text) != text {
         text = text.replace('&', "&amp;");
     }
-    if strip_with_overrides(&text).text != text {
+    if has_code(&text) {
         text = text.replace('<', "&lt;").replace('{', "&#123;");
     }
     let mut lines: Vec<String> = Vec::new();
@@ -88,6 +85,17 @@ fn escape(text: &str) -> String {
         });
     }
     lines.join("\n")
+}
+
+/// Whether a reader may take a part of a text for a code, and remove it.
+///
+/// Our parser removes the tags and ASS overrides that it knows. ffmpeg also removes those of other names, codes such as
+/// `{y:i}`, and all that follows an override without an end. libass hides all text in braces, and
+/// players that convert SRT to WebVTT remove every tag.
+fn has_code(text: &str) -> bool {
+    let is_closed =
+        |open: char, close: char| text.split_once(open).is_some_and(|(_, rest)| rest.contains(close));
+    is_closed('<', '>') || is_closed('{', '}') || text.contains("{\\")
 }
 
 /// Whether a line may be the number of a cue.
@@ -161,8 +169,30 @@ mod tests {
 
     #[test]
     fn srt_plain_text_is_not_escaped() {
-        for text in ["AT&T & co", "1 < 2 > 0", "List<T>", "{curly}", "a --> b", "x -- y"] {
+        for text in ["AT&T & co", "1 < 2", "2 > 0 < 1", "a: b} {c", "{a: b", "a --> b", "x -- y", "C:\\new"] {
             assert!(write_srt(&[Segment::new(text, 0, 1)]).ends_with(&format!("\n{text}\n")), "{text:?}");
+        }
+    }
+
+    /// Written as it is, each text loses words in ffmpeg.
+    #[test]
+    fn srt_text_that_ffmpeg_removes_is_escaped() {
+        for (text, expect) in [
+            ("well <inaudible> he said", "well &lt;inaudible> he said"),
+            ("<laughs>", "&lt;laughs>"),
+            ("List<T>, 1 < 2 > 0", "List&lt;T>, 1 &lt; 2 > 0"),
+            ("if a < b and c > d", "if a &lt; b and c > d"),
+            ("go </div> on", "go &lt;/div> on"),
+            ("{y:2} ok", "&#123;y:2} ok"),
+            ("{y:a{b} c", "&#123;y:a&#123;b} c"),
+            ("{curly} x", "&#123;curly} x"),
+            ("{a} {s:hello world} ok", "&#123;a} &#123;s:hello world} ok"),
+            ("{\\displaystyle x} y", "&#123;\\displaystyle x} y"),
+            ("set {\\x now", "set &#123;\\x now"),
+        ] {
+            let segments = [Segment::new(text, 0, 1)];
+            assert!(write_srt(&segments).ends_with(&format!("\n{expect}\n")), "{text:?}");
+            check_round_trip(&segments);
         }
     }
 

@@ -9,8 +9,11 @@ use crate::{
         rolling::repeats,
         timing::ARROW,
     },
-    transcript::{Segment, Word},
+    transcript::{Segment, TIME_MAX_MS, Word},
 };
+
+/// Longest time that a cue of unknown duration is shown, in milliseconds.
+const UNKNOWN_DURATION_MS: u64 = 5_000;
 
 /// Segment as a subtitle file shows it.
 #[derive(Debug, PartialEq, Eq)]
@@ -26,9 +29,10 @@ pub(super) struct SubtitleCue<'a> {
 /// Converts the segments with text to cues that end when the next one starts.
 ///
 /// Automatic captions overlap, because a player shows two lines of them at once; subtitle files mean one at a
-/// time. Segments that start together stay on the screen together. If a segment begins with the last line of the
-/// previous one, the previous cue ends a millisecond early. Otherwise readers take the pair for rolling captions
-/// and remove words that were spoken twice.
+/// time. Segments that start together stay on the screen together. A duration of 0 is unknown, and players do not
+/// show such a cue: it ends when the next one starts, at the latest after [`UNKNOWN_DURATION_MS`]. If a segment
+/// begins with the last line of the previous one, the previous cue ends a millisecond early. Otherwise readers take
+/// the pair for rolling captions and remove words that were spoken twice.
 pub(super) fn subtitle_cues(segments: &[Segment]) -> Vec<SubtitleCue<'_>> {
     let mut cues: Vec<_> = segments.iter().filter(|segment| !is_blank(&segment.text)).map(cue).collect();
     let mut next: Option<(u64, usize)> = None;
@@ -57,7 +61,13 @@ fn cue(segment: &Segment) -> SubtitleCue<'_> {
     } else {
         Cow::Borrowed(segment.text.as_str())
     };
-    SubtitleCue { start_ms: segment.start_ms, end_ms: segment.end_ms(), text, words: &segment.words }
+    let start_ms = segment.start_ms;
+    let end_ms = match segment.duration_ms {
+        // Parsers end a cue at the largest time.
+        0 => start_ms.max(start_ms.saturating_add(UNKNOWN_DURATION_MS).min(TIME_MAX_MS)),
+        _ => segment.end_ms(),
+    };
+    SubtitleCue { start_ms, end_ms, text, words: &segment.words }
 }
 
 /// Appends a time in the notation of both formats, with a comma or a point before the milliseconds.
@@ -151,9 +161,21 @@ pub(super) mod tests {
     fn subtitle_cue_ends_at_next_start() {
         check(&[("a", 0, 50), ("b", 30, 70), ("c", 90, 95)], &[("a", 0, 30), ("b", 30, 70), ("c", 90, 95)]);
         check(&[("a", 0, 50), ("b", 0, 60), ("c", 40, 60)], &[("a", 0, 40), ("b", 0, 40), ("c", 40, 60)]);
-        check(&[("a", 0, 0), (" ", 5, 6), ("b\r\nc\rd", 7, 8)], &[("a", 0, 0), ("b\nc\nd", 7, 8)]);
+        check(&[("a", 0, 0), (" ", 5, 6), ("b\r\nc\rd", 7, 8)], &[("a", 0, 7), ("b\nc\nd", 7, 8)]);
         // Out of order: no cue ends before it starts.
         check(&[("a", 50, 90), ("b", 10, 20)], &[("a", 50, 90), ("b", 10, 20)]);
+    }
+
+    #[test]
+    fn subtitle_cue_of_unknown_duration_is_shown() {
+        check(&[("a", 0, 0), ("b", 2_000, 2_000)], &[("a", 0, 2_000), ("b", 2_000, 7_000)]);
+        check(
+            &[("a", 0, 0), ("b", 0, 0), ("c", 9_000, 9_001)],
+            &[("a", 0, 5_000), ("b", 0, 5_000), ("c", 9_000, 9_001)],
+        );
+        check(&[("No.", 0, 0), ("No.", 50, 50)], &[("No.", 0, 49), ("No.", 50, 5_050)]);
+        let late = TIME_MAX_MS - 1;
+        check(&[("a", late, late)], &[("a", late, TIME_MAX_MS)]);
     }
 
     #[test]

@@ -32,8 +32,8 @@ use crate::{
 pub(super) const ZIP: &str = "application/zip";
 /// Name of the file that lists the items without a transcript.
 const FAILURES: &str = "failures.csv";
-/// First line of that file.
-const FAILURES_HEADER: &str = "index,url,video_id,status,reason,message\r\n";
+/// First line of that file. Without the mark before it, Excel does not read UTF-8.
+const FAILURES_HEADER: &str = "\u{FEFF}index,url,video_id,status,reason,message\r\n";
 /// Rows of that file in one part of the body.
 const ROWS_PER_PART: usize = 100;
 /// Bytes of a document in memory for each byte of a transcript, at most.
@@ -175,7 +175,7 @@ impl ZipBody {
             }
             self.state = BodyState::Failures;
             self.write(|writer| {
-                writer.start_file(FAILURES, options(CompressionMethod::Deflated))?;
+                writer.start_file(FAILURES, options())?;
                 writer.write_all(FAILURES_HEADER.as_bytes())
             })?;
         }
@@ -208,12 +208,7 @@ impl ZipBody {
             // The work goes on if the caller disconnects, so it has the place and the memory.
             let _permit = permit;
             let (file, format) = format.write(&context, &stored)?;
-            // A document is compressed already.
-            let method = match format {
-                ZipFormat::Docx | ZipFormat::Pdf => CompressionMethod::Stored,
-                ZipFormat::Text(_) => CompressionMethod::Deflated,
-            };
-            writer.start_file(entry_name(index, &stored, format), options(method))?;
+            writer.start_file(entry_name(index, &stored, format), options())?;
             writer.write_all(&file)?;
             Ok::<_, io::Error>((writer, reserved))
         };
@@ -249,8 +244,9 @@ impl ZipBody {
     }
 }
 
-fn options(method: CompressionMethod) -> SimpleFileOptions {
-    SimpleFileOptions::default().compression_method(method)
+/// Options of each file. Readers of a stream find the end of a file only if it is compressed.
+fn options() -> SimpleFileOptions {
+    SimpleFileOptions::default().compression_method(CompressionMethod::Deflated)
 }
 
 /// The name of a file: unique by its position, and valid on every system.
@@ -264,11 +260,12 @@ fn entry_name(index: u64, stored: &StoredTranscript, format: ZipFormat) -> Strin
 fn failure_row(item: &JobItem) -> String {
     let result = JobResult::new(item, false);
     let field = |text: Option<&str>| csv_field(text.unwrap_or_default());
+    // Unchanged, for programs that send it again: letters, digits, `-` and `_` are no formula that calls anything.
+    let video_id = result.video_id.as_deref().unwrap_or_default();
     format!(
-        "{},{},{},{},{},{}\r\n",
+        "{},{},\"{video_id}\",{},{},{}\r\n",
         item.index,
         csv_field(&result.url),
-        field(result.video_id.as_deref()),
         result.status,
         field(result.reason.as_deref()),
         field(result.message.as_deref())
