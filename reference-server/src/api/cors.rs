@@ -57,12 +57,15 @@ impl CorsRule {
         if preflight {
             headers.insert(ACCESS_CONTROL_ALLOW_METHODS, fixed(self.methods));
             // The headers of the Model Context Protocol are used by one route only and are harmless on others.
-            let allowed_headers = "authorization, content-type, mcp-method, mcp-name, mcp-protocol-version, \
-                         x-verbatim-entitlement, x-request-id";
+            let allowed_headers = "authorization, content-type, idempotency-key, mcp-method, mcp-name, \
+                         mcp-protocol-version, x-verbatim-entitlement, x-request-id";
             headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, fixed(allowed_headers));
             headers.insert(ACCESS_CONTROL_MAX_AGE, fixed("86400"));
         } else {
-            headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, fixed("retry-after, x-request-id"));
+            headers.insert(
+                ACCESS_CONTROL_EXPOSE_HEADERS,
+                fixed("etag, retry-after, x-failure-detail, x-is-generated, x-next-cursor, x-request-id"),
+            );
         }
     }
 }

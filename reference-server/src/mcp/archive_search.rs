@@ -3,6 +3,7 @@
 use rmcp::model::CallToolResult;
 use serde_json::json;
 use transcript_core::{
+    ErrorKind,
     lookup::{Lookup, LookupOptions, SearchAdmission},
     search::{SearchPage, SearchParams},
     transcript::{LanguageTag, format_timestamp},
@@ -49,7 +50,12 @@ impl ToolSearch {
             ..SearchParams::default()
         };
         self.admit(caller).await?;
-        let page = self.service.search(&params).await?;
+        let page = self.service.search(&params).await.map_err(|error| match error.kind() {
+            ErrorKind::Invalid => {
+                ToolError::invalid("cursor: not a cursor of this search: omit it to start with the best")
+            }
+            _ => error.into(),
+        })?;
         let options = self.limits.as_ref().map(|limits| limits.lookup.options());
         Ok(hits(&params.query, &page, options))
     }

@@ -1,10 +1,11 @@
 //! Arguments of the tools. Unknown arguments are rejected, because the caller relies on them.
 
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use serde_json::{Map, Value};
 use transcript_core::{
     accounts::jobs::ResultsPage,
     archive::view,
+    chat::WordQuery,
     video::{LinkError, VideoList},
     wire::v1::JobRequest,
 };
@@ -31,7 +32,7 @@ pub(super) const ITEMS: usize = 10;
 pub(super) const ITEMS_MAX: usize = 50;
 /// Default size of the transcript of an item, in characters.
 pub(super) const EXCERPT_CHARS: usize = 1_000;
-/// Maximum size of the transcript of an item: all items of a result together are as large as a page.
+/// Maximum size of the transcript of an item. All items of a result together are at most as large as a page.
 pub(super) const EXCERPT_CHARS_MAX: usize = 10_000;
 /// Longest query, in bytes.
 const QUERY_MAX: usize = 1_000;
@@ -46,13 +47,21 @@ pub(super) fn read<T: DeserializeOwned>(value: Map<String, Value>) -> Result<T, 
     })
 }
 
+/// Deserializes an optional text: models send empty strings for optional arguments.
+fn optional_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let text = Option::<String>::deserialize(deserializer)?;
+    Ok(text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()))
+}
+
 /// Arguments of `get_transcript`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GetTranscriptArgs {
     video: String,
+    #[serde(default, deserialize_with = "optional_text")]
     lang: Option<String>,
     pub(super) timestamps: Option<bool>,
+    #[serde(default, deserialize_with = "optional_text")]
     cursor: Option<String>,
     max_chars: Option<u64>,
 }
@@ -65,11 +74,10 @@ impl GetTranscriptArgs {
 
     /// Start of the page; `None` for the start of the transcript.
     pub(super) fn cursor(&self) -> Result<Option<PassageCursor>, ToolError> {
-        let cursor = self.cursor.as_deref().map(str::trim).filter(|cursor| !cursor.is_empty());
         let bad = || {
             ToolError::invalid("cursor: not a cursor of get_transcript: omit it to start at the beginning")
         };
-        cursor.map(|text| PassageCursor::parse(text).ok_or_else(bad)).transpose()
+        self.cursor.as_deref().map(|text| PassageCursor::parse(text).ok_or_else(bad)).transpose()
     }
 
     /// Limit of the page, in characters.
@@ -91,6 +99,8 @@ pub(super) struct ListLanguagesArgs {
 pub(super) struct AskVideoArgs {
     pub(super) video: String,
     pub(super) question: String,
+    #[serde(default, deserialize_with = "optional_text")]
+    pub(super) idempotency_key: Option<String>,
 }
 
 /// Maximum number of hits of a search; an error if its query is too long.
@@ -109,14 +119,20 @@ fn search_limit(query: &str, limit: Option<u64>) -> Result<usize, ToolError> {
 pub(super) struct SearchTranscriptArgs {
     pub(super) video: String,
     pub(super) query: String,
+    #[serde(default, deserialize_with = "optional_text")]
     pub(super) lang: Option<String>,
     limit: Option<u64>,
 }
 
 impl SearchTranscriptArgs {
-    /// Maximum number of passages; an error if the query is too long.
+    /// Maximum number of passages; an error if the query is too long or has no word.
     pub(super) fn limit(&self) -> Result<usize, ToolError> {
-        search_limit(&self.query, self.limit)
+        let limit = search_limit(&self.query, self.limit)?;
+        // The search refuses it too, but after the transcript is paid for.
+        match WordQuery::new(&self.query) {
+            Some(_) => Ok(limit),
+            None => Err(ToolError::invalid("query: it has no word: enter at least one word")),
+        }
     }
 }
 
@@ -125,7 +141,9 @@ impl SearchTranscriptArgs {
 #[serde(deny_unknown_fields)]
 pub(super) struct SearchArchiveArgs {
     pub(super) query: String,
+    #[serde(default, deserialize_with = "optional_text")]
     pub(super) lang: Option<String>,
+    #[serde(default, deserialize_with = "optional_text")]
     pub(super) cursor: Option<String>,
     limit: Option<u64>,
 }
@@ -141,7 +159,9 @@ impl SearchArchiveArgs {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ListVideosArgs {
+    #[serde(default, deserialize_with = "optional_text")]
     list: Option<String>,
+    #[serde(default, deserialize_with = "optional_text")]
     search: Option<String>,
     limit: Option<u64>,
 }
@@ -153,7 +173,7 @@ impl ListVideosArgs {
         match (&self.list, &self.search) {
             (Some(link), None) => VideoList::parse(link).map_err(|error| invalid("list", error)),
             (None, Some(words)) => VideoList::search(words).map_err(|error| invalid("search", error)),
-            _ => Err(ToolError::invalid("name exactly one of list and search")),
+            _ => Err(ToolError::invalid("list: name exactly one of list and search")),
         }
     }
 
@@ -168,18 +188,33 @@ impl ListVideosArgs {
 #[serde(deny_unknown_fields)]
 pub(super) struct StartJobArgs {
     videos: Option<Vec<String>>,
+    #[serde(default, deserialize_with = "optional_text")]
     playlist: Option<String>,
+    #[serde(default, deserialize_with = "optional_text")]
     channel: Option<String>,
+    #[serde(default, deserialize_with = "optional_text")]
     search: Option<String>,
     limit: Option<u64>,
+    #[serde(default, deserialize_with = "optional_text")]
     since: Option<String>,
+    #[serde(default, deserialize_with = "optional_text")]
     lang: Option<String>,
+    #[serde(default, deserialize_with = "optional_text")]
+    idempotency_key: Option<String>,
 }
 
-impl From<StartJobArgs> for JobRequest {
-    fn from(args: StartJobArgs) -> Self {
-        let StartJobArgs { videos, playlist, channel, search, limit, since, lang } = args;
-        Self { urls: videos, playlist, channel, search, limit, since, lang, callback_url: None }
+impl StartJobArgs {
+    /// The job and its idempotency key; an error unless exactly one argument names its videos.
+    pub(super) fn into_request(self) -> Result<(JobRequest, Option<String>), ToolError> {
+        let Self { videos, playlist, channel, search, limit, since, lang, idempotency_key } = self;
+        let urls = videos.filter(|videos| !videos.is_empty());
+        let sources = [urls.is_some(), playlist.is_some(), channel.is_some(), search.is_some()];
+        if sources.into_iter().filter(|is_named| *is_named).count() != 1 {
+            let message = "videos: name exactly one of videos, playlist, channel and search";
+            return Err(ToolError::invalid(message));
+        }
+        let request = JobRequest { urls, playlist, channel, search, limit, since, lang, callback_url: None };
+        Ok((request, idempotency_key))
     }
 }
 
@@ -195,6 +230,7 @@ pub(super) struct JobStatusArgs {
 #[serde(deny_unknown_fields)]
 pub(super) struct JobResultsArgs {
     pub(super) job: String,
+    #[serde(default, deserialize_with = "optional_text")]
     cursor: Option<String>,
     limit: Option<u64>,
     max_chars: Option<u64>,
@@ -203,10 +239,9 @@ pub(super) struct JobResultsArgs {
 impl JobResultsArgs {
     /// Position of the first item.
     pub(super) fn cursor(&self) -> Result<u64, ToolError> {
-        let cursor = self.cursor.as_deref().map(str::trim).filter(|cursor| !cursor.is_empty());
         let bad =
             || ToolError::invalid("cursor: not a cursor of job_results: omit it to start at the beginning");
-        cursor.map_or(Ok(0), |cursor| ResultsPage::position(cursor).map_err(|_| bad()))
+        self.cursor.as_deref().map_or(Ok(0), |cursor| ResultsPage::position(cursor).map_err(|_| bad()))
     }
 
     /// Maximum number of items.
@@ -217,7 +252,14 @@ impl JobResultsArgs {
 
     /// Maximum number of characters of each transcript.
     pub(super) fn max_chars(&self) -> Result<usize, ToolError> {
-        within("max_chars", self.max_chars, EXCERPT_CHARS, 0, EXCERPT_CHARS_MAX)
+        let items = within("limit", self.limit, ITEMS, 1, ITEMS_MAX)?;
+        let max_chars = within("max_chars", self.max_chars, EXCERPT_CHARS, 0, EXCERPT_CHARS_MAX)?;
+        if items.saturating_mul(max_chars) > PAGE_CHARS_MAX {
+            let message =
+                format!("max_chars: with limit {items} it must be at most {}", PAGE_CHARS_MAX / items);
+            return Err(ToolError::invalid(message));
+        }
+        Ok(max_chars)
     }
 }
 

@@ -7,6 +7,14 @@ use verbatim::service::Caller;
 
 use crate::api::{ClientAddress, bearer, idempotency_key, proof};
 
+/// The caller with the idempotency key of a call, if it has one.
+///
+/// The header of a client's configuration is the same for all its calls.
+pub(super) fn with_idempotency_key(caller: &Caller, key: Option<String>) -> Caller {
+    let key = key.or_else(|| caller.idempotency_key.clone());
+    Caller { idempotency_key: key, ..caller.clone() }
+}
+
 /// Reads the caller from the HTTP request of a message; on standard input and output there is none.
 pub(super) fn caller(extensions: &Extensions) -> Caller {
     let src = Some(AttributionTag::McpOther);

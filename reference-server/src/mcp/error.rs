@@ -53,11 +53,11 @@ impl ToolError {
         Self::refused(500, "Internal server error. Retry in a few seconds.")
     }
 
-    /// Too many calls work on long transcripts.
-    pub(super) fn busy() -> Self {
+    /// Too many calls do the same work.
+    pub(super) fn busy(message: &str) -> Self {
         Self::Refused {
             code: 503,
-            message: "The server is working on other long transcripts.".to_owned(),
+            message: message.to_owned(),
             watch_url: None,
             languages: Vec::new(),
             retry_after: Some(BUSY_RETRY),
@@ -67,6 +67,20 @@ impl ToolError {
     pub(super) fn refused(code: u16, message: impl Into<String>) -> Self {
         let message = message.into();
         Self::Refused { code, message, watch_url: None, languages: Vec::new(), retry_after: None }
+    }
+
+    /// Replaces the names that the service has for arguments, at the start of a message, with those of the tool.
+    #[must_use]
+    pub(super) fn rename_arguments(mut self, names: &[(&str, &str)]) -> Self {
+        if let Self::Refused { code: 400, message, .. } = &mut self {
+            for (service, tool) in names {
+                if let Some(rest) = message.strip_prefix(service).filter(|rest| rest.starts_with(':')) {
+                    *message = format!("{tool}{rest}");
+                    break;
+                }
+            }
+        }
+        self
     }
 
     /// A lookup without a transcript.

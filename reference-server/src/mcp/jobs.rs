@@ -4,27 +4,42 @@
 //! page at once, while a result of the tool has the beginning of each. It also lacks the state of the job, and a second
 //! call for it would count for the account's rate limit.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use rmcp::model::CallToolResult;
 use serde_json::{Map, Value, json};
+use tokio::{
+    sync::Semaphore,
+    time::{Instant, timeout_at},
+};
+use tracing::Instrument as _;
 use transcript_core::{
     accounts::{Accounts, RequestGuard, V1Admission, V1Endpoint, V1Error, V1Request, jobs::JobItem},
     engine::Transcripts,
+    headers,
     ids::JobId,
-    supplier::{ListOutcome, ListedVideo, SupplyError, SupplyReason},
+    supplier::{ListOutcome, ListPosition, ListedVideo, SupplyError, SupplyReason, VideoListPage},
+    time::ceil_seconds,
     transcript::{TrackInfo, format_timestamp},
-    video::VideoList,
+    video::{Platform, VideoList},
     wire::v1::{JobInfo, JobResult},
 };
 use verbatim::service::{Caller, Service, ServiceError};
 
 use super::{
     arguments::{JobResultsArgs, JobStatusArgs, ListVideosArgs, StartJobArgs, read},
+    caller::with_idempotency_key,
     error::ToolError,
-    result::{DATA, good, line, within},
+    result::{DATA, good, line, retry_note, within},
     tools::{GET_TRANSCRIPT, JOB_RESULTS, JOB_STATUS, LIST_VIDEOS, START_JOB},
 };
+
+/// Pages of `list_videos` that are read at the same time. They share a queue with those of the jobs.
+pub(super) const LIST_PLACES: usize = 2;
+/// Longest time for which a call reads a list on a server. Many clients wait for a minute.
+const LIST_WAIT_MAX: Duration = Duration::from_secs(50);
+/// The same for the user's own archive, which serves one client.
+const OWN_LIST_WAIT_MAX: Duration = Duration::from_secs(600);
 
 /// The lister of a server or of the user's archive, and the service and the accounts of a server.
 #[derive(Clone, Debug)]
@@ -33,9 +48,21 @@ pub(super) struct ToolJobs {
     pub(super) transcripts: Transcripts,
     /// `None` for the user's own archive, which has no jobs.
     pub(super) accounts: Option<Accounts>,
+    /// Places of the pages of YouTube's lists, and of those of other platforms, which take minutes.
+    pub(super) places: Arc<Semaphore>,
+    slow_places: Arc<Semaphore>,
 }
 
 impl ToolJobs {
+    pub(super) fn new(
+        service: Arc<dyn Service>,
+        transcripts: Transcripts,
+        accounts: Option<Accounts>,
+    ) -> Self {
+        let places = || Arc::new(Semaphore::new(LIST_PLACES));
+        Self { service, transcripts, accounts, places: places(), slow_places: places() }
+    }
+
     /// Calls a tool; `None` if the name is that of another one.
     pub(super) async fn call(
         &self,
@@ -52,7 +79,7 @@ impl ToolJobs {
         })
     }
 
-    /// The first videos of a list.
+    /// The first videos of a list: those that were read before a failure or the longest time.
     async fn list_videos(
         &self,
         arguments: Map<String, Value>,
@@ -64,12 +91,30 @@ impl ToolJobs {
             // A list is requested from the platform for the caller: it needs an account, and counts for its limit.
             drop(admit(accounts, V1Endpoint::ReadJobs, caller).await?);
         }
+        let wait = if self.accounts.is_some() { LIST_WAIT_MAX } else { OWN_LIST_WAIT_MAX };
+        let end = Instant::now() + wait;
         let (mut videos, mut title, mut stated, mut position) = (Vec::new(), None, None, None);
+        let mut failure = None;
         loop {
-            let page = match self.transcripts.list_page(&list, position.as_ref()).await {
-                Ok(ListOutcome::Page(page)) => page,
-                Ok(ListOutcome::Absent(absence)) => return Err(ToolError::refused(404, absence.message)),
-                Err(error) => return Err(unread(&error)),
+            let page = timeout_at(end, self.read_page(&list, position.as_ref())).await;
+            let page = match page {
+                Err(_) if videos.is_empty() => {
+                    return Err(ToolError::busy("Reading takes too long: other lists are read first."));
+                }
+                // A repeated call would read the same pages again.
+                Err(_) => Err(ToolError::refused(
+                    503,
+                    "the list takes too long. Name a smaller limit, or use a job.",
+                )),
+                Ok(page) => page,
+            };
+            let page = match page {
+                Ok(page) => page,
+                Err(error) if videos.is_empty() => return Err(error),
+                Err(error) => {
+                    failure = Some(error);
+                    break;
+                }
             };
             title = title.or(page.title);
             stated = stated.or(page.stated_count);
@@ -81,7 +126,32 @@ impl ToolJobs {
         }
         let has_more = position.is_some() || videos.len() > limit;
         videos.truncate(limit);
-        Ok(listed(&list, title.as_deref(), stated, &videos, has_more))
+        Ok(listed(&list, title.as_deref(), stated, &videos, has_more, failure.as_ref()))
+    }
+
+    /// Reads a page of a list.
+    ///
+    /// # Cancellation
+    /// A page that has its place keeps it to its end, also if the caller leaves: the lister goes on.
+    async fn read_page(
+        &self,
+        list: &VideoList,
+        position: Option<&ListPosition>,
+    ) -> Result<VideoListPage, ToolError> {
+        // The semaphore is never closed.
+        let places = if list.platform() == Platform::YouTube { &self.places } else { &self.slow_places };
+        let place = Arc::clone(places).acquire_owned().await;
+        let (transcripts, list, position) = (self.transcripts.clone(), list.clone(), position.cloned());
+        let read = async move {
+            let _place = place;
+            transcripts.list_page(&list, position.as_ref()).await
+        };
+        match tokio::spawn(read.in_current_span()).await {
+            Ok(Ok(ListOutcome::Page(page))) => Ok(page),
+            Ok(Ok(ListOutcome::Absent(absence))) => Err(ToolError::refused(404, absence.message)),
+            Ok(Err(error)) => Err(unread(&error)),
+            Err(_) => Err(ToolError::fault()),
+        }
     }
 
     /// Starts a job of the caller's account.
@@ -90,8 +160,13 @@ impl ToolJobs {
         arguments: Map<String, Value>,
         caller: &Caller,
     ) -> Result<CallToolResult, ToolError> {
-        let args = read::<StartJobArgs>(arguments)?;
-        Ok(state(&self.service.start_job(caller, args.into()).await?.body))
+        let (request, key) = read::<StartJobArgs>(arguments)?.into_request()?;
+        let caller = with_idempotency_key(caller, key);
+        let started = self.service.start_job(&caller, request).await.map_err(|error| {
+            let names = [("urls", "videos"), (headers::IDEMPOTENCY_KEY, "idempotency_key")];
+            ToolError::from(error).rename_arguments(&names)
+        })?;
+        Ok(state(&started.body))
     }
 
     async fn job_status(
@@ -192,13 +267,14 @@ fn unread(error: &SupplyError) -> ToolError {
     }
 }
 
-/// The videos of a list.
+/// The videos of a list, and why the others were not read.
 fn listed(
     list: &VideoList,
     title: Option<&str>,
     stated: Option<u64>,
     videos: &[ListedVideo],
     has_more: bool,
+    failure: Option<&ToolError>,
 ) -> CallToolResult {
     let mut text = format!("List: {}\n", list.address());
     if let Some(title) = title.map(line).filter(|title| !title.is_empty()) {
@@ -217,7 +293,12 @@ fn listed(
         text.push_str(&format!("{number}. {title}{facts}\n   {}\n", listed.video.address()));
     }
     if has_more {
-        text.push_str("\nThe list has more videos.");
+        text.push_str("\nThe list has more videos.\n");
+    }
+    let mut retry_after_s = None;
+    if let Some(ToolError::Refused { message, retry_after, .. }) = failure {
+        retry_after_s = retry_after.map(ceil_seconds);
+        text.push_str(&format!("They were not read: {}\n{}", line(message), retry_note(retry_after_s)));
     }
     good(
         text,
@@ -225,6 +306,7 @@ fn listed(
             ("verbatim/videos", videos.iter().map(|listed| json!(listed.video.to_string())).collect()),
             ("verbatim/total", json!(stated)),
             ("verbatim/has_more", json!(has_more)),
+            ("verbatim/retry_after", json!(retry_after_s)),
         ],
     )
 }

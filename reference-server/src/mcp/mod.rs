@@ -35,7 +35,7 @@ use rmcp::{
 };
 use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
-use transcript_core::{accounts::Accounts, chat::Chat, lookup::VideoReference};
+use transcript_core::{accounts::Accounts, chat::Chat, headers, lookup::VideoReference};
 use verbatim::{
     Verbatim,
     service::{ArchiveService, Caller, LocalService, Service, ServiceLookup, ServiceQuestion},
@@ -45,7 +45,7 @@ pub(crate) use archive_search::{ToolSearch, ToolSearchLimits};
 use arguments::{
     AskVideoArgs, GetTranscriptArgs, ListLanguagesArgs, SearchArchiveArgs, SearchTranscriptArgs, read,
 };
-use caller::caller;
+use caller::{caller, with_idempotency_key};
 use error::ToolError;
 use jobs::ToolJobs;
 pub(crate) use passages::PassageCache;
@@ -84,7 +84,7 @@ impl McpTools {
     ) -> Self {
         let service: Arc<dyn Service> = Arc::new(service);
         let transcripts = accounts.transcripts().clone();
-        let jobs = ToolJobs { service: Arc::clone(&service), transcripts, accounts: Some(accounts) };
+        let jobs = ToolJobs::new(Arc::clone(&service), transcripts, Some(accounts));
         Self::new(service, chat, passages, jobs)
     }
 
@@ -94,7 +94,7 @@ impl McpTools {
         let passages = PassageCache::new(verbatim.transcripts().clone(), chat.clone());
         let transcripts = verbatim.transcripts().clone();
         let service: Arc<dyn Service> = Arc::new(ArchiveService::new(verbatim));
-        let jobs = ToolJobs { service: Arc::clone(&service), transcripts, accounts: None };
+        let jobs = ToolJobs::new(Arc::clone(&service), transcripts, None);
         Self::new(service, chat, passages, jobs)
     }
 
@@ -195,9 +195,19 @@ impl McpTools {
         caller: &Caller,
     ) -> Result<CallToolResult, ToolError> {
         let args = read::<AskVideoArgs>(arguments)?;
+        if args.idempotency_key.is_some() && self.jobs.accounts.is_none() {
+            return Err(ToolError::refused(
+                400,
+                "idempotency_key is an argument of a server: nothing is charged here.",
+            ));
+        }
         let reference = VideoReference::Url(args.video);
         let question = ServiceQuestion { reference, message: args.question, history: Vec::new() };
-        let answer = self.service.chat(caller, question).await?;
+        let caller = with_idempotency_key(caller, args.idempotency_key);
+        let answer = self.service.chat(&caller, question).await.map_err(|error| {
+            let names = [("message", "question"), (headers::IDEMPOTENCY_KEY, "idempotency_key")];
+            ToolError::from(error).rename_arguments(&names)
+        })?;
         Ok(result::answer(&answer))
     }
 

@@ -189,7 +189,7 @@ fn available_languages(languages: &[LanguageObject]) -> Value {
 }
 
 /// When to call again, as a line.
-fn retry_note(seconds: Option<u64>) -> String {
+pub(super) fn retry_note(seconds: Option<u64>) -> String {
     seconds.map_or(String::new(), |seconds| format!("Retry in {seconds} seconds.\n"))
 }
 
@@ -231,7 +231,9 @@ pub(super) fn line(text: &str) -> String {
 
 /// Text as one line of at most `most` characters.
 pub(super) fn within(text: &str, most: usize) -> String {
-    let one = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    // Each word has a character: what follows these words is cut.
+    let words = text.split_whitespace().take(most.saturating_add(1));
+    let one = words.collect::<Vec<_>>().join(" ");
     match one.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", one.get(..end).unwrap_or_default()),
         None => one,

@@ -1,19 +1,27 @@
 use std::{sync::Arc, time::Duration};
 
+use async_trait::async_trait;
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use tokio::{runtime::Handle, time::timeout};
 use transcript_core::{
-    Timestamp,
+    Random, Timestamp,
     archive::{Archive, PutRequest, StoredTranscript, content_digest},
     chat::{Chat, passages},
+    engine::Transcripts,
+    supplier::{
+        ListOutcome, ListPosition, ListedVideo, SupplyError, SupplyReason, VideoListPage, VideoLister,
+    },
     transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
-    video::{Platform, VideoId},
+    video::{Platform, VideoId, VideoList},
 };
 use verbatim::service::{Caller, LocalService};
 
 use super::{
     McpTools,
+    arguments::{SearchArchiveArgs, read},
     cursor::PassageCursor,
+    jobs::LIST_PLACES,
     page::{self, PassagePage},
     passages::PassageCache,
     tools,
@@ -126,6 +134,13 @@ fn tools_all_arguments_are_described() {
         assert_eq!(all.len(), if scope == tools::ToolScope::Service { 8 } else { 5 });
         for tool in all.into_iter().chain([tools::search_archive()]) {
             let schema = tool.schema_as_json_value();
+            // What a server may charge for is not read-only.
+            let may_cost = scope == tools::ToolScope::Service
+                && [tools::GET_TRANSCRIPT, tools::SEARCH_TRANSCRIPT, tools::ASK_VIDEO, tools::START_JOB]
+                    .contains(&&*tool.name);
+            let hints = serde_json::to_value(&tool.annotations).unwrap();
+            assert_eq!(hints["readOnlyHint"], !may_cost, "{}", tool.name);
+            assert!(!may_cost || hints["destructiveHint"] == false, "{}", tool.name);
             assert_eq!(schema["additionalProperties"], false, "{}", tool.name);
             assert!(tool.description.is_some_and(|text| text.len() > 60), "{}", tool.name);
             for (name, property) in schema["properties"].as_object().unwrap() {
@@ -137,7 +152,7 @@ fn tools_all_arguments_are_described() {
 
 #[tokio::test]
 async fn passages_of_one_content_are_cut_once() {
-    let chat = Chat::extractive(tokio::runtime::Handle::current());
+    let chat = Chat::extractive(Handle::current());
     let fixture = ServiceFixture::start().await;
     let cache = PassageCache::new(fixture.transcripts.clone(), chat);
     let one = stored(vec![Segment::new("It is so quiet here.", 0, 1_000)]);
@@ -264,4 +279,171 @@ async fn default_transcript_is_sold_beside_archived_language() {
         let text = got["content"][0]["text"].as_str().unwrap();
         assert_eq!(text.contains("Credits charged"), is_charged, "{text}");
     }
+}
+
+#[derive(Debug)]
+struct ZeroRandom;
+
+impl Random for ZeroRandom {
+    fn bytes(&self, count: u32) -> Vec<u8> {
+        vec![0; count as usize]
+    }
+}
+
+/// Lister whose pages have one video each. After `pages` of them it fails, or without an error never returns.
+#[derive(Debug)]
+struct FakeLister {
+    pages: usize,
+    error: Option<SupplyError>,
+}
+
+#[async_trait]
+impl VideoLister for FakeLister {
+    async fn list_page(
+        &self,
+        _: &VideoList,
+        position: Option<&ListPosition>,
+        _: Timestamp,
+    ) -> Result<ListOutcome, SupplyError> {
+        let number: usize = position.map_or(0, |position| position.as_str().parse().unwrap());
+        if number == self.pages {
+            match &self.error {
+                Some(error) => return Err(error.clone()),
+                None => std::future::pending::<()>().await,
+            }
+        }
+        let video = ListedVideo {
+            video: VideoId::new(Platform::YouTube, &format!("list-page-{number}")).unwrap(),
+            title: None,
+            author: None,
+            duration_s: None,
+            published: None,
+            live: None,
+            members_only: false,
+            is_unavailable: false,
+        };
+        let next = ListPosition::new((number + 1).to_string());
+        Ok(ListOutcome::Page(VideoListPage { videos: vec![video], next, ..VideoListPage::default() }))
+    }
+}
+
+/// Tools of an archive with this lister.
+fn tools_with_lister(fixture: &ServiceFixture, lister: FakeLister) -> McpTools {
+    let (archive, clock) = (Arc::clone(&fixture.archive) as _, Arc::clone(&fixture.clock) as _);
+    let engine = Transcripts::builder(archive, clock, Arc::new(ZeroRandom), Handle::current());
+    let mut tools = tools_of(fixture);
+    tools.jobs.transcripts = engine.video_lister(Platform::YouTube, Arc::new(lister)).build();
+    tools.jobs.accounts = None;
+    tools
+}
+
+#[tokio::test(start_paused = true)]
+async fn list_videos_returns_what_was_read_before_failure() {
+    let fixture = ServiceFixture::start().await;
+    let wait = Duration::from_secs(30);
+    let throttled = SupplyError::new(SupplyReason::Throttled(Some(wait)), "It is throttled.");
+    // A repeated call for a long list would read the same pages.
+    for (error, results) in [
+        (Some(throttled), [(3, Some(30), "It is throttled."), (0, Some(30), "It is throttled.")]),
+        (None, [(3, None, "the list takes too long."), (0, Some(5), "Reading takes too long: ")]),
+    ] {
+        for (pages, seconds, message) in results {
+            let tools = tools_with_lister(&fixture, FakeLister { pages, error: error.clone() });
+            let arguments = json!({ "list": "", "search": "tide mills", "limit": 500 });
+            let got = call(&tools, tools::LIST_VIDEOS, arguments).await;
+            let meta = &got["_meta"];
+            let text = got["content"][0]["text"].as_str().unwrap();
+            assert_eq!(meta["verbatim/retry_after"], json!(seconds), "{got}");
+            if pages == 0 {
+                assert_eq!((&got["isError"], &meta["verbatim/code"]), (&json!(true), &json!(503)), "{got}");
+                assert!(text.starts_with(message), "{text}");
+            } else {
+                assert_eq!(
+                    (&got["isError"], &meta["verbatim/has_more"]),
+                    (&json!(false), &json!(true)),
+                    "{got}"
+                );
+                assert_eq!(meta["verbatim/videos"].as_array().map(Vec::len), Some(3), "{got}");
+                assert!(text.contains(&format!("They were not read: {message}")), "{text}");
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn list_page_keeps_place_after_its_caller_left() {
+    let fixture = ServiceFixture::start().await;
+    let tools = tools_with_lister(&fixture, FakeLister { pages: 1, error: None });
+    let list = |limit: u32| json!({ "search": "tide mills", "limit": limit });
+    assert_eq!(call(&tools, tools::LIST_VIDEOS, list(1)).await["isError"], false);
+    assert_eq!(tools.jobs.places.available_permits(), LIST_PLACES);
+    for left in (0..LIST_PLACES).rev() {
+        let reading = call(&tools, tools::LIST_VIDEOS, list(2));
+        assert!(timeout(Duration::from_secs(1), reading).await.is_err());
+        assert_eq!(tools.jobs.places.available_permits(), left);
+    }
+    let refused = call(&tools, tools::LIST_VIDEOS, list(1)).await;
+    assert_eq!(refused["_meta"]["verbatim/code"], 503, "{refused}");
+}
+
+#[tokio::test]
+async fn invalid_arguments_are_named_as_in_schema() {
+    let fixture = ServiceFixture::start().await;
+    let tools = tools_of(&fixture);
+    let caller = Caller::with_key(fixture.account("ann@example.org").await);
+    let key = json!({ "video": ARCHIVED, "question": "Is it quiet?", "idempotency_key": "two words" });
+    for (tool, arguments, name) in [
+        (tools::ASK_VIDEO, json!({ "video": ARCHIVED, "question": " " }), "question"),
+        (tools::ASK_VIDEO, json!({ "video": "https://x.com/a/status/1", "question": "Why?" }), "video"),
+        (tools::ASK_VIDEO, key, "idempotency_key"),
+        (tools::START_JOB, json!({}), "videos"),
+        (tools::START_JOB, json!({ "videos": [ARCHIVED], "channel": "@a" }), "videos"),
+        (tools::START_JOB, json!({ "videos": vec!["a"; 20_000] }), "videos"),
+        (tools::START_JOB, json!({ "search": "tide mills" }), "limit"),
+        (tools::LIST_VIDEOS, json!({}), "list"),
+        (tools::JOB_RESULTS, json!({ "job": "job_a", "limit": 50, "max_chars": 2_001 }), "max_chars"),
+    ] {
+        let refused = call_as(&caller, &tools, tool, arguments).await;
+        assert_eq!(refused["_meta"]["verbatim/code"], 400, "{tool}: {refused}");
+        let text = refused["content"][0]["text"].as_str().unwrap();
+        assert!(text.starts_with(&format!("{name}: ")), "{tool}: {text}");
+        let tool = tools.all.iter().find(|other| other.name == tool).unwrap();
+        assert!(tool.schema_as_json_value()["properties"][name].is_object(), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn empty_optional_arguments_are_absent() {
+    let arguments = json!({ "query": "quiet", "lang": " ", "cursor": "" });
+    let args = read::<SearchArchiveArgs>(arguments.as_object().cloned().unwrap()).unwrap();
+    assert_eq!((args.lang, args.cursor), (None, None));
+    let fixture = ServiceFixture::start().await;
+    let tools = tools_of(&fixture);
+    let caller = Caller::with_key(fixture.account("ann@example.org").await);
+    let job = json!({ "videos": [ARCHIVED], "playlist": "", "channel": "", "search": "", "since": "", "lang": "",
+        "idempotency_key": "" });
+    let transcript = json!({ "video": ARCHIVED, "lang": "", "cursor": " " });
+    for (tool, arguments) in [(tools::START_JOB, job), (tools::GET_TRANSCRIPT, transcript)] {
+        let got = call_as(&caller, &tools, tool, arguments).await;
+        assert_eq!(got["isError"], false, "{got}");
+    }
+}
+
+#[tokio::test]
+async fn job_with_idempotency_argument_is_started_once() {
+    let fixture = ServiceFixture::start().await;
+    let tools = tools_of(&fixture);
+    // A header of the client's configuration is the same for all calls.
+    let caller = Caller {
+        idempotency_key: Some("fixed".to_owned()),
+        ..Caller::with_key(fixture.account("ann@example.org").await)
+    };
+    let mut jobs = Vec::new();
+    for (video, key) in [(ARCHIVED, "one"), (ARCHIVED, "one"), (NEW, "two")] {
+        let arguments = json!({ "videos": [video], "idempotency_key": key });
+        let started = call_as(&caller, &tools, tools::START_JOB, arguments).await;
+        assert_eq!(started["isError"], false, "{started}");
+        jobs.push(started["_meta"]["verbatim/job"].clone());
+    }
+    assert!(jobs[0].is_string() && jobs[0] == jobs[1] && jobs[1] != jobs[2], "{jobs:?}");
 }

@@ -83,6 +83,7 @@ fn get_transcript(scope: ToolScope) -> Tool {
         }
     });
     tool(GET_TRANSCRIPT, "Get a transcript", description, &properties, &["video"])
+        .with_annotations(hints(scope).idempotent(true))
 }
 
 fn search_transcript(scope: ToolScope) -> Tool {
@@ -107,6 +108,7 @@ fn search_transcript(scope: ToolScope) -> Tool {
         }
     });
     tool(SEARCH_TRANSCRIPT, "Search a transcript", description, &properties, &["video", "query"])
+        .with_annotations(hints(scope).idempotent(true))
 }
 
 /// The tool of servers with a search.
@@ -157,7 +159,7 @@ fn ask_video(scope: ToolScope) -> Tool {
         ),
         ToolScope::Archive => ("", video()),
     };
-    let properties = json!({
+    let mut properties = json!({
         "video": video,
         "question": {
             "type": "string",
@@ -166,12 +168,13 @@ fn ask_video(scope: ToolScope) -> Tool {
             "description": "The question, complete in itself: earlier questions are not remembered."
         }
     });
-    let tool =
-        tool(ASK_VIDEO, "Ask about a video", format!("{what}{cost}"), &properties, &["video", "question"]);
-    // A tool that costs credits on each call is not read-only, so that clients request permission from the user.
-    let annotations =
-        ToolAnnotations::new().read_only(scope == ToolScope::Archive).destructive(false).open_world(true);
-    tool.with_annotations(annotations)
+    if scope == ToolScope::Service
+        && let Some(properties) = properties.as_object_mut()
+    {
+        properties.insert("idempotency_key".to_owned(), idempotency_key());
+    }
+    tool(ASK_VIDEO, "Ask about a video", format!("{what}{cost}"), &properties, &["video", "question"])
+        .with_annotations(hints(scope))
 }
 
 fn list_videos(scope: ToolScope) -> Tool {
@@ -201,7 +204,7 @@ fn list_videos(scope: ToolScope) -> Tool {
             "minimum": 1,
             "maximum": LISTED_MAX,
             "default": LISTED,
-            "description": "Maximum number of videos."
+            "description": "Maximum number of videos. The result has those that were read within 50 seconds."
         }
     });
     tool(LIST_VIDEOS, "List the videos of a playlist, channel or search", description, &properties, &[])
@@ -233,11 +236,11 @@ fn start_job() -> Tool {
             "type": "string",
             "description": "A date such as 2026-01-31: older videos of the list are left out."
         },
-        "lang": { "type": "string", "description": "A language tag such as en or pt-BR. English by default." }
+        "lang": { "type": "string", "description": "A language tag such as en or pt-BR. English by default." },
+        "idempotency_key": idempotency_key()
     });
-    let tool = tool(START_JOB, "Start a job", description.to_owned(), &properties, &[]);
-    // It costs credits, so that clients request permission from the user.
-    tool.with_annotations(ToolAnnotations::new().read_only(false).destructive(false).open_world(true))
+    tool(START_JOB, "Start a job", description.to_owned(), &properties, &[])
+        .with_annotations(hints(ToolScope::Service))
 }
 
 fn job_status() -> Tool {
@@ -270,10 +273,20 @@ fn job_results() -> Tool {
             "minimum": 0,
             "maximum": EXCERPT_CHARS_MAX,
             "default": EXCERPT_CHARS,
-            "description": "Maximum number of characters of each transcript."
+            "description": "Maximum number of characters of each transcript. Times limit it is at most 100000."
         }
     });
     tool(JOB_RESULTS, "Get the results of a job", description, &properties, &["job"])
+}
+
+fn idempotency_key() -> Value {
+    json!({
+        "type": "string",
+        "minLength": 1,
+        "maxLength": 255,
+        "description": "A new random text, such as a UUID. Send the same one when you repeat a call whose result you \
+                        did not get: it is then charged once."
+    })
 }
 
 fn job() -> Value {
@@ -294,6 +307,13 @@ fn lang() -> Value {
         "description": "A language tag such as en, pt-BR or zh-Hant. Omit it unless the user wants a certain language: \
                         the default is English if available, else the spoken language."
     })
+}
+
+/// Hints of a tool that a service may charge for.
+///
+/// It is not read-only there, so that clients request permission from the user.
+fn hints(scope: ToolScope) -> ToolAnnotations {
+    ToolAnnotations::new().read_only(scope == ToolScope::Archive).destructive(false).open_world(true)
 }
 
 fn tool(name: &'static str, title: &str, description: String, properties: &Value, required: &[&str]) -> Tool {

@@ -19,6 +19,9 @@ pub(super) const PLACES: usize = 2;
 /// Longest wait for a place among them.
 const PLACE_WAIT_MAX: Duration = Duration::from_secs(10);
 
+/// The message of a call without a place.
+const BUSY: &str = "The server is working on other long transcripts.";
+
 /// Requested transcript.
 #[derive(Clone, Debug)]
 pub(super) struct TranscriptQuery {
@@ -33,8 +36,6 @@ pub(super) struct TranscriptQuery {
 impl TranscriptQuery {
     /// Creates a query for this video and, if given, this language.
     pub(super) fn new(video: &str, lang: Option<&str>, may_fetch: bool) -> Result<Self, ToolError> {
-        // Models send empty strings for optional arguments.
-        let lang = lang.map(str::trim).filter(|lang| !lang.is_empty());
         let language = lang.map(LanguageTag::parse).transpose();
         let language = language.map_err(|error| ToolError::invalid(format!("lang: {error}")))?;
         Ok(Self { video: video.to_owned(), language, may_fetch })
@@ -78,7 +79,7 @@ impl McpTools {
         drop(got);
         let place = timeout(PLACE_WAIT_MAX, Arc::clone(&self.places).acquire_owned()).await;
         // The semaphore is never closed.
-        let Ok(Ok(place)) = place else { return Err(ToolError::busy()) };
+        let Ok(Ok(place)) = place else { return Err(ToolError::busy(BUSY)) };
         let got = self.find_or_buy(TranscriptQuery { may_fetch: false, ..query }, caller).await?;
         Ok(ToolTranscript { _place: Some(place), ..got })
     }

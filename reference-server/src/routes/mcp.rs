@@ -109,7 +109,7 @@ async fn message(
         bad(Value::Null, ErrorCode::PARSE_ERROR, &message)
     })?;
     let Value::Object(message) = message else {
-        let message = "The message must be one JSON object: the protocol has no batches.";
+        let message = "The message must be one JSON object: batches are not supported.";
         return Err(bad(Value::Null, ErrorCode::INVALID_REQUEST, message));
     };
     let id = message.get("id").filter(|id| id.is_string() || id.is_i64() || id.is_u64());

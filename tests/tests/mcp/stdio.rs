@@ -45,6 +45,8 @@ fn mcp_stdio_both_revisions_use_local_archive() -> Result<()> {
             call("get_transcript", json!({ "video": "https://x.com/a/status/notanumber" })),
             call("search_archive", json!({ "query": "winter NINE", "limit": 3 })),
             call("search_archive", json!({ "query": "lighthuose" })),
+            call("search_archive", json!({ "query": "winter NINE", "lang": "", "cursor": "" })),
+            call("search_archive", json!({ "query": "winter NINE", "cursor": "x" })),
         ];
         let report = run_calls(&target(&data, &platform_settings(&proxy)), mode, &calls)?;
         assert_eq!(report["version"], version);
@@ -61,6 +63,8 @@ fn mcp_stdio_both_revisions_use_local_archive() -> Result<()> {
         let found = text(&report, 6);
         assert!(found.contains("1 of 1 videos") && found.contains("nine winters"), "{found}");
         assert!(text(&report, 7).contains("Did the user mean \"lighthouse\"?"), "{}", text(&report, 7));
+        assert!(text(&report, 8).contains("nine winters"), "{}", text(&report, 8));
+        assert!(text(&report, 9).starts_with("cursor: not a cursor of this search"), "{}", text(&report, 9));
     }
     // The transcript fetched for the first revision is archived for the second one and for the other commands.
     assert_eq!(fetch_count(&proxy, "aaaaaaaaaaa"), 1);
