@@ -35,6 +35,23 @@ await play(async (browser) => {
   await page.getByRole("button", { name: "Ask", exact: true }).click();
   await answer.getByText("The transcript does not answer this question.").waitFor({ timeout: 60_000 });
   assert.match(await answer.getByRole("link", { name: "Watch the video" }).getAttribute("href"), /^https:\/\/www\.youtube\.com\//);
+
+  // An answer is inserted once, and stays when it breaks off.
+  const event = (name, data) => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
+  const sentences = event("sentence", { text: "One [0:05]. " }) + event("sentence", { text: "Two." });
+  await page.evaluate(() => {
+    const count = (records) => records.flatMap(({ addedNodes }) => [...addedNodes]).filter(({ dir }) => dir === "auto").length;
+    new MutationObserver((records) => (inserted += count(records))).observe(document.querySelector("#answer"), { childList: true });
+  });
+  for (const [last, error] of [[event("error", { detail: "Try later." }), "Try later."], ["", "could not be answered"]]) {
+    await page.route("**/ask", (route) => route.fulfill({ contentType: "text/event-stream", body: sentences + last }));
+    await page.evaluate("globalThis.inserted = 0");
+    await page.getByRole("button", { name: "Ask", exact: true }).click();
+    await answer.getByText(error).waitFor({ timeout: 60_000 });
+    assert.match(await answer.textContent(), /^One \[0:05\]\. Two\./);
+    assert.equal(await page.evaluate("inserted"), 1);
+    await page.unroute("**/ask");
+  }
   assertClean(activity);
   await context.close();
 

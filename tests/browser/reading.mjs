@@ -79,6 +79,16 @@ await play(async (browser) => {
   await page.locator("#hits summary").click();
   await items.nth(2).click();
   assert.equal(await found.textContent(), `3 of ${count}`);
+  // The focus is then at the links of the match.
+  assert.ok(await page.evaluate(() => {
+    const [range] = CSS.highlights.get("here");
+    return document.activeElement.closest("#words p")?.contains(range.startContainer);
+  }));
+  // Keys of an input method change nothing.
+  await page.locator("#query").evaluate((query) => {
+    for (const key of ["Enter", "Escape"]) query.dispatchEvent(new KeyboardEvent("keydown", { key, isComposing: true }));
+  });
+  assert.deepEqual([await found.textContent(), await page.locator("#query").inputValue()], [`3 of ${count}`, "LANTERN"]);
   assert.equal(new URL(page.url()).searchParams.get("q"), "LANTERN");
 
   // Accents, quotation marks and case do not matter, and a phrase may end in the next paragraph.
@@ -142,7 +152,9 @@ await play(async (browser) => {
   // A link to a moment, and the page at that moment.
   await page.evaluate("scrollTo(0, 0)");
   const moment = page.locator("a.moment").nth(5);
+  const name = await moment.getAttribute("aria-label");
   await moment.focus();
+  await moment.press("Enter");
   await moment.press("Enter");
   await page.waitForFunction(() => document.querySelector("#said").textContent === "Link copied");
   const shared = await page.evaluate("navigator.clipboard.readText()");
@@ -159,6 +171,8 @@ await play(async (browser) => {
   await screenshot(opened.page, "moment");
   assertClean(opened.activity);
   await opened.context.close();
+  await page.waitForFunction(() => document.querySelector("#said").textContent === "");
+  assert.deepEqual([await moment.textContent(), await moment.getAttribute("aria-label")], ["#", name]);
 
   // A selection as a quotation.
   assert.equal(await page.locator("#quote").isVisible(), false);

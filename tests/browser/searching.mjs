@@ -64,6 +64,12 @@ await play(async (browser) => {
   assert.match(page.url(), /#t\d+$/);
   assert.ok(await page.getByRole("heading", { level: 1 }).isVisible(), text);
 
+  // A match in a machine translation leads to its words.
+  await page.goto("/search?q=phare");
+  await page.locator(".hits h2 a").click();
+  await page.waitForURL(/\/watch\/.*translated=true/);
+  await page.getByText("Le phare veille sur la mer.").waitFor();
+
   // A suggestion is a link to its results.
   await page.goto("/search?q=lantren");
   await page.getByRole("link", { name: "lantern" }).click();

@@ -25,8 +25,25 @@ await play(async (browser) => {
   const before = activity.requests.length;
   assert.ok(!activity.requests.some((url) => url.includes("altcha")), "the challenge was loaded before the click");
 
-  // A page that is opened while a transcript is left.
   const late = await context.newPage();
+  // The page language and the parameters are preserved, also if the result names another video.
+  await late.goto(`${SILENT}?lang=de`);
+  await late.getByRole("link", { name: "Deutsch" }).click();
+  await late.waitForURL(/\?hl=de&lang=de$/);
+  if (!isFirefox) {
+    // A request that does not reach the server starts nothing.
+    await late.route("**/transcribe?*", (route) => route.abort());
+    await late.locator("#transcribe").click();
+    await late.getByText("Laden Sie diese Seite neu und versuchen Sie es noch einmal.").waitFor({ timeout: 60_000 });
+    await late.unroute("**/transcribe?*");
+    const result = { available: true, watchUrl: `${BASE}/watch/video_site/other-one-0` };
+    const body = `event: result\ndata: ${JSON.stringify(result)}\n\n`;
+    await late.route("**/transcribe?*", (route) => route.fulfill({ contentType: "text/event-stream", body }));
+    await late.locator("#transcribe").click();
+    await late.waitForURL(/\/other-one-0\?hl=de&lang=de$/, { timeout: 60_000 });
+  }
+
+  // A page that is opened while a transcript is left.
   await late.goto(SILENT);
   assert.ok(await late.getByText("New transcripts left today: 1 of 1.").isVisible());
 

@@ -38,7 +38,7 @@ use super::{
 };
 use crate::{
     api::{
-        ClientAddress, ContentEncoding, ProblemResponse, ResponseFormat, counted, language, parameter,
+        ClientAddress, ContentEncoding, ProblemResponse, ResponseFormat, counted, flag, language, parameter,
         watch_names,
     },
     page::{self, PageContext, PagePolicy, moment::parse_moment, transcript::own_address},
@@ -93,6 +93,8 @@ pub(super) struct PageOptions {
     pub(super) src: Option<AttributionTag>,
     /// Language; `None`: English if there is English, else the spoken language.
     pub(super) language: Option<LanguageTag>,
+    /// Whether a machine translation into the language is accepted. Only what is archived is shown.
+    translated: bool,
     /// Moment to show, in milliseconds.
     moment_ms: Option<u64>,
     /// Words that the page's script searches.
@@ -103,20 +105,35 @@ impl PageOptions {
     pub(super) fn parse(uri: &Uri) -> Self {
         let query = uri.query().unwrap_or_default();
         let src = parameter(query, "src").ok().flatten();
+        let language = language(query).ok().flatten();
         Self {
             src: src.and_then(|src| AttributionTag::from_wire(&src)),
-            language: language(query).ok().flatten(),
+            translated: language.is_some() && flag(query, "translated").unwrap_or_default(),
+            language,
             moment_ms: parameter(query, "t").ok().flatten().and_then(|text| parse_moment(&text)),
             search: parameter(query, "q").ok().flatten().map(Into::into),
         }
     }
 
-    /// The query of an address with the same parameters: empty, or with `?` in front.
-    fn query(&self) -> String {
-        let language = self.language.as_ref().map(|tag| format!("lang={tag}"));
+    /// The parameters that select the content of the page, and the attribution tag.
+    fn parameters(&self) -> String {
+        let language = self.language.as_ref().map(|tag| page::transcript::track_query(tag, self.translated));
         let src = self.src.map(|src| format!("src={}", src.as_str()));
-        let parameters: Vec<_> = language.into_iter().chain(src).collect();
-        if parameters.is_empty() { String::new() } else { format!("?{}", parameters.join("&")) }
+        language.into_iter().chain(src).collect::<Vec<_>>().join("&")
+    }
+
+    /// The query of an address with these parameters: empty, or with `?` in front.
+    fn query(&self) -> String {
+        page::transcript::optional_query(&self.parameters())
+    }
+
+    /// As [`Self::query`], with the moment and the words of the search.
+    fn whole_query(&self) -> String {
+        let moment = self.moment_ms.map(|moment_ms| format!("t={}", moment_ms / 1000));
+        let encode = |words: &String| format!("q={}", utf8_percent_encode(words, NON_ALPHANUMERIC));
+        let rest = moment.into_iter().chain(self.search.as_ref().map(encode));
+        let parameters = std::iter::once(self.parameters()).filter(|parameters| !parameters.is_empty());
+        page::transcript::optional_query(&parameters.chain(rest).collect::<Vec<_>>().join("&"))
     }
 }
 
@@ -195,6 +212,7 @@ async fn video_page(app: &AppState, video: &VideoId, request: &WatchRequest) -> 
 fn lookup_request(video: &VideoId, options: &PageOptions) -> LookupRequest {
     LookupRequest {
         language: options.language.clone(),
+        translated: options.translated,
         src: options.src,
         ..LookupRequest::new(VideoReference::Url(video.address()))
     }
@@ -211,12 +229,8 @@ async fn moment_redirect(
     let answer = app.lookup.look_up_archived(lookup_request(video, options)).await.ok()?;
     let Availability::Available { stored, .. } = &answer.availability else { return None };
     let paragraph = page::transcript::paragraph_at(stored, moment_ms)?;
-    let mut query = options.query();
-    if let Some(words) = &options.search {
-        let separator = if query.is_empty() { '?' } else { '&' };
-        query.push_str(&format!("{separator}q={}", utf8_percent_encode(words, NON_ALPHANUMERIC)));
-    }
-    let query = request.context.with_language(&query);
+    let shown = PageOptions { moment_ms: None, ..options.clone() };
+    let query = request.context.with_language(&shown.whole_query());
     let location = format!("{}{query}#{paragraph}", own_address(video.id()));
     let mut response = html(StatusCode::SEE_OTHER, Markup::default(), PagePolicy::Static);
     response.headers_mut().insert(LOCATION, HeaderValue::try_from(location).ok()?);

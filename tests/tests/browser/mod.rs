@@ -130,6 +130,12 @@ fn browser_search_of_four_hours_has_no_long_task() -> Result<()> {
 fn browser_archive_is_searched() -> Result<()> {
     let data = TempDir::new()?;
     import_long(&data)?;
+    let translation = serde_json::json!({
+        "format": "verbatim-export/1", "platform": "video_site", "videoId": LONG, "language": "fr",
+        "kind": "translated", "wishes": ["translation:fr"],
+        "transcript": [{ "text": "Le phare veille sur la mer.", "start": 0, "duration": 5 }],
+    });
+    run_ok(verbatim(data.path(), &["import", "-"]), translation.to_string().as_bytes())?;
     let server = start_server(&data, &[("VERBATIM_SEARCH__REQUESTS_PER_MINUTE", "1000")])?;
     wait_for_success(start_script("searching", &server, &[])?, |_| ())
 }

@@ -35,13 +35,14 @@ pub(super) async fn short_link(
         true => offer(app, &VideoLink::Short(link.clone()), request).await,
         false => None,
     };
-    let page = no_transcript::short_link(&request.context, link, offer.as_ref());
+    let query = request.options.parameters();
+    let page = no_transcript::short_link(&request.context, link, &query, offer.as_ref());
     html(StatusCode::OK, page, no_transcript::policy(offer.as_ref()))
 }
 
 /// Page of a short link for an unavailable archive.
 pub(super) fn short_link_unavailable(link: &ShortLink, request: &WatchRequest) -> Response {
-    let page = no_transcript::short_link_unavailable(&request.context, link);
+    let page = no_transcript::short_link_unavailable(&request.context, link, &request.options.parameters());
     html(StatusCode::SERVICE_UNAVAILABLE, page, PagePolicy::Static)
 }
 
@@ -52,13 +53,13 @@ pub(super) async fn video(
     answer: &LookupResponse,
     request: &WatchRequest,
 ) -> Response {
-    let context = &request.context;
+    let (context, query) = (&request.context, request.options.parameters());
     let page_for = |status, reason: &MissingReason| {
-        html(status, no_transcript::video(context, video, reason, None), PagePolicy::Static)
+        html(status, no_transcript::video(context, video, &query, reason, None), PagePolicy::Static)
     };
     match &answer.availability {
         Availability::Unavailable(none) if none.lacks_language() => {
-            let page = no_transcript::other_languages(context, video, &answer.languages);
+            let page = no_transcript::other_languages(context, video, &query, &answer.languages);
             html(StatusCode::OK, page, PagePolicy::Static)
         }
         Availability::Unavailable(NoTranscript { reason, detail, .. }) => match (detail.as_deref(), reason) {
@@ -82,17 +83,21 @@ async fn not_yet(app: &AppState, video: &VideoId, request: &WatchRequest) -> Res
         (None, true) => context.text("missing.why_key").to_owned(),
         (None, false) => context.fill("missing.why_source", &[("platform", video.platform().name())]),
     };
-    let page = no_transcript::video(context, video, &MissingReason::NotYet(why), offer.as_ref());
+    let query = request.options.parameters();
+    let page = no_transcript::video(context, video, &query, &MissingReason::NotYet(why), offer.as_ref());
     html(StatusCode::OK, page, no_transcript::policy(offer.as_ref()))
 }
 
-/// Offer to transcribe; `None` if no supplier supports the platform or visitors are not served.
+/// Offer to transcribe; `None` for translations, and if the platform or visitors are not served.
 async fn offer(app: &AppState, link: &VideoLink, request: &WatchRequest) -> Option<TranscribeOffer> {
     let (platform, name) = match link {
         VideoLink::Video(video) => (video.platform(), video.id().to_owned()),
         VideoLink::Short(link) => (link.platform(), link.name()),
     };
-    if !app.visitors.can_fetch() || !app.lookup.transcripts().has_supplier(platform) {
+    if request.options.translated
+        || !app.visitors.can_fetch()
+        || !app.lookup.transcripts().has_supplier(platform)
+    {
         return None;
     }
     let per_day = app.lookup.options().visitor_per_day;

@@ -79,7 +79,7 @@ pub(crate) async fn page_of_answer(
 }
 
 fn redirect_to_page(context: &PageContext, video: &VideoId, options: &PageOptions) -> Response {
-    let page = format!("../{}{}", page_segment(video.id()), context.with_language(&options.query()));
+    let page = format!("../{}{}", page_segment(video.id()), context.with_language(&options.whole_query()));
     let mut response = StatusCode::SEE_OTHER.into_response();
     if let Ok(page) = HeaderValue::try_from(page) {
         response.headers_mut().insert(LOCATION, page);
