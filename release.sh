@@ -88,7 +88,8 @@ if [ -n "$dry_run" ]; then
   echo "release: $current -> $version; nothing has been changed"
 else
   git commit --quiet --all --message "release: $version"
-  trap - EXIT
+  trap 'git reset --quiet --hard HEAD~1' EXIT
   git tag --annotate "v$version" --message "Verbatim $version"
+  trap - EXIT
   echo "release: v$version is committed and tagged; RELEASING.md has the next steps"
 fi

@@ -41,12 +41,14 @@ sub vcl_recv {
         ban("obj.http.Surrogate-Key ~ ^(" + regsuball(req.http.Surrogate-Key, " ", "|") + ")$");
         return (synth(200));
     }
+    # Varnish adds the client to X-Forwarded-For. Another header would contradict it.
+    unset req.http.Forwarded;
     # The response to a key is for its owner only.
     if (req.http.Authorization || (req.method != "GET" && req.method != "HEAD")) {
         return (pass);
     }
-    # No page depends on the cookie, which counts a visitor's transcripts.
-    unset req.http.Cookie;
+    # Cookies are passed on: they count a visitor's transcripts, and are the session of an account. No response that is
+    # stored depends on them, so they are not hashed.
     # While the server answers, a stale response is sent for as long as cdn.stale_while_revalidate.
     if (std.healthy(req.backend_hint)) {
         set req.grace = 60s;

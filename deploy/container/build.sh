@@ -43,12 +43,15 @@ else
 fi
 chmod 1777 "$root/tmp"
 chmod 700 "$root/var/lib/verbatim"
-chown 65532:65532 "$root/var/lib/verbatim"
 
 version="$("$program" -V | cut -d ' ' -f 2)"
 format="${FORMAT:-docker}"
 container="$(buildah from --format "$format" scratch)"
 buildah add --quiet "$container" "$root" / >/dev/null
+# `buildah add` gives every file to root. A new volume gets the owner of this folder.
+mounted="$(buildah mount "$container")"
+chown 65532:65532 "$mounted/var/lib/verbatim"
+buildah umount "$container" >/dev/null
 buildah config --user 65532:65532 --entrypoint '["/usr/local/bin/verbatim"]' --cmd serve --port 8080 \
   --volume /var/lib/verbatim --stop-signal SIGTERM \
   --env VERBATIM_DATA=/var/lib/verbatim --env VERBATIM_SERVER__LISTEN=0.0.0.0:8080 --env VERBATIM_LOG__FORMAT=json \

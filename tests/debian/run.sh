@@ -50,7 +50,15 @@ cp "$folder/next.deb" "$root/"
 inside() { unshare --mount sh -c 'mount -t proc proc "$0/proc" && exec /usr/sbin/chroot "$0" "$@"' "$root" "$@"; }
 states() { inside stat --format='%a %U %G' "$1"; }
 
-inside dpkg --install /package.deb >/dev/null
+# On a running system the installation starts the service. This policy refuses that, and records who may read the
+# settings file.
+mkdir -p "$root/run/systemd/system"
+printf '#!/bin/sh\necho "$2 $(stat --format="%%a %%U %%G" /etc/verbatim/verbatim.toml)" >>/run/starts\nexit 101\n' \
+  >"$root/usr/sbin/policy-rc.d"
+chmod 755 "$root/usr/sbin/policy-rc.d"
+inside dpkg --install /package.deb >"$folder/out" 2>&1 || { cat "$folder/out" >&2; fail "the package was not installed"; }
+[ "$(cat "$root/run/starts")" = "start 640 root verbatim" ] || fail "the service starts with: $(cat "$root/run/starts")"
+rm -r "$root/usr/sbin/policy-rc.d" "$root/run/systemd/system"
 inside verbatim --version | grep '^verbatim ' >/dev/null
 [ "$(states /etc/verbatim/verbatim.toml)" = "640 root verbatim" ] || fail "settings: $(states /etc/verbatim/verbatim.toml)"
 [ "$(states /var/lib/verbatim)" = "700 verbatim verbatim" ] || fail "data: $(states /var/lib/verbatim)"

@@ -33,6 +33,10 @@ if (unset BASE_URL; "$folder/compose-v2.9.0" "$deploy/compose.yaml") 2>/dev/null
   exit 1
 fi
 
+# The password of the header of compose.yaml: neither in a commit nor sent to a build.
+git -C "$deploy" check-ignore --quiet secrets/database-password || { echo "git does not ignore the password" >&2; exit 1; }
+grep -qx deploy/secrets "$deploy/../.dockerignore" || { echo ".dockerignore lacks the password" >&2; exit 1; }
+
 chart="$deploy/helm/verbatim"
 "$helm" lint --strict "$chart" --values "$chart/ci-values.yaml"
 render() { "$helm" template trial "$chart" --values "$chart/ci-values.yaml" "$@"; }
@@ -43,6 +47,8 @@ done
 version="$(sed -n 's/^appVersion: //p' "$chart/Chart.yaml")"
 image="image: \"registry.example.org/verbatim:$version\""
 grep -qF "$image" "$folder/chart.yaml" || { echo "the chart does not have $image" >&2; exit 1; }
+# Variables of Services are no settings.
+grep -qx ' *enableServiceLinks: false' "$folder/chart.yaml" || { echo "the chart has service links" >&2; exit 1; }
 # A budget for one server would stop every drain of its node.
 render --set replicas=1 >"$folder/one.yaml"
 grep -qx 'kind: Deployment' "$folder/one.yaml"

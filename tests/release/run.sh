@@ -44,6 +44,13 @@ unchanged "the dry run"
 # Cargo refuses a number with a zero before it, after the files have been written.
 fails "9.8.7-01" 9.8.7-01
 unchanged "the failed run"
+before="$(git rev-parse HEAD)"
+git config tag.gpgSign true
+git config gpg.program false
+fails "failed to sign" "$version-rc.1"
+unchanged "the failed tag"
+[ "$(git rev-parse HEAD)" = "$before" ] || { echo "the failed tag left its commit" >&2; exit 1; }
+git config tag.gpgSign false
 echo >>README.md
 fails "commit them first" "$version"
 git checkout --quiet README.md
@@ -89,5 +96,17 @@ command -v go >/dev/null || tests/apt.sh golang-go
 # Without shellcheck and pyflakes: their findings would depend on what the machine has.
 GOBIN="$folder/bin" tests/retry.sh go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.9
 "$folder/bin/actionlint" -shellcheck= -pyflakes= .github/workflows/*.yml
+if grep -E '^ *(- )?uses:' .github/workflows/release.yml | grep -vE '@[0-9a-f]{40} # '; then
+  echo "release.yml does not name the actions above by commit" >&2
+  exit 1
+fi
+
+# The names in SHA256SUMS are those that GitHub gives the files.
+mkdir -p "$folder/files/packages"
+touch "$folder/files/packages/verbatim_1.0.0~rc.1-1_amd64.deb" "$folder/files/verbatim-1.0.0rc1.whl"
+sed -n '/- name: checksums/,/- name: licences/s/^ \{10\}//p' .github/workflows/release.yml >"$folder/checksums"
+(cd "$folder/files" && bash -e "$folder/checksums" && sha256sum --check --quiet SHA256SUMS)
+names="$(sed 's/.*  //' "$folder/files/SHA256SUMS" | paste -sd ' ')"
+[ "$names" = "verbatim-1.0.0rc1.whl verbatim_1.0.0.rc.1-1_amd64.deb" ] || { echo "checksums of: $names" >&2; exit 1; }
 rm -rf "$folder"
 echo "release: a dry run, a release and the workflows are fine"

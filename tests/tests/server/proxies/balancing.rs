@@ -114,6 +114,25 @@ async fn check_rolling_restart(
     Ok(())
 }
 
+/// The example in front of these servers.
+pub(super) async fn haproxy(port: u16, listen: [&str; 2]) -> Result<ProxyFixture> {
+    let replaced = [
+        ("bind :80\n", &*format!("bind 127.0.0.1:{port}\n")),
+        ("127.0.0.1:8081\n", &*format!("{}\n", listen[0])),
+        ("127.0.0.1:8082\n", &*format!("{}\n", listen[1])),
+    ];
+    ProxyFixture::haproxy(port, &example("haproxy.cfg", &replaced)?).await
+}
+
+/// The example in front of these servers.
+pub(super) async fn caddy(port: u16, listen: [&str; 2]) -> Result<ProxyFixture> {
+    let replaced = [
+        ("transcripts.example.org {", &*format!("http://:{port} {{\n\tbind 127.0.0.1")),
+        ("127.0.0.1:8081 127.0.0.1:8082", &*listen.join(" ")),
+    ];
+    ProxyFixture::caddy(port, &example("Caddyfile", &replaced)?).await
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn nginx_rolling_restart_over_unix_sockets_fails_no_request() -> Result<()> {
     let sockets = TempDir::new()?;
@@ -136,28 +155,11 @@ async fn nginx_rolling_restart_over_unix_sockets_fails_no_request() -> Result<()
 #[tokio::test(flavor = "multi_thread")]
 async fn haproxy_rolling_restart_fails_no_request() -> Result<()> {
     let (one, other) = (format!("127.0.0.1:{}", free_port()?), format!("127.0.0.1:{}", free_port()?));
-    check_rolling_restart([&one, &other], async || {
-        let port = free_port()?;
-        let replaced = [
-            ("bind :80\n", &*format!("bind 127.0.0.1:{port}\n")),
-            ("127.0.0.1:8081\n", &*format!("{one}\n")),
-            ("127.0.0.1:8082\n", &*format!("{other}\n")),
-        ];
-        ProxyFixture::haproxy(port, &example("haproxy.cfg", &replaced)?).await
-    })
-    .await
+    check_rolling_restart([&one, &other], async || haproxy(free_port()?, [&one, &other]).await).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn caddy_rolling_restart_fails_no_request() -> Result<()> {
     let (one, other) = (format!("127.0.0.1:{}", free_port()?), format!("127.0.0.1:{}", free_port()?));
-    check_rolling_restart([&one, &other], async || {
-        let port = free_port()?;
-        let replaced = [
-            ("transcripts.example.org {", &*format!("http://:{port} {{\n\tbind 127.0.0.1")),
-            ("reverse_proxy 127.0.0.1:8081 127.0.0.1:8082", &*format!("reverse_proxy {one} {other}")),
-        ];
-        ProxyFixture::caddy(port, &example("Caddyfile", &replaced)?).await
-    })
-    .await
+    check_rolling_restart([&one, &other], async || caddy(free_port()?, [&one, &other]).await).await
 }

@@ -1,6 +1,7 @@
 //! Real proxies in front of the server, with the configurations of `deploy`: shared caches and load balancers.
 
 mod balancing;
+mod forwarding;
 mod shared_caches;
 mod stale;
 

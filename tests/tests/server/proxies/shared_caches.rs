@@ -70,14 +70,14 @@ impl SharedCacheFixture {
     }
 }
 
-async fn varnish(port: u16, server: &str) -> Result<ProxyFixture> {
+pub(super) async fn varnish(port: u16, server: &str) -> Result<ProxyFixture> {
     let server_port = server.rsplit_once(':').context("no port")?.1;
     let vcl = example("varnish.vcl", &[("8080", server_port), ("CHANGE-ME", SECRET)])?;
     ProxyFixture::varnish(port, &vcl).await
 }
 
 /// The cache of the example, in front of one server.
-async fn nginx(port: u16, server: &str) -> Result<ProxyFixture> {
+pub(super) async fn nginx(port: u16, server: &str) -> Result<ProxyFixture> {
     let replaced = [
         ("server unix:/run/verbatim/a.sock max_fails=1 fail_timeout=1s;", &*format!("server {server};")),
         ("server unix:/run/verbatim/b.sock max_fails=1 fail_timeout=1s;", ""),
@@ -110,8 +110,13 @@ async fn check_hits(fixture: &SharedCacheFixture, requests_max: f64) -> Result<(
             let mut texts = Vec::new();
             for round in 0..30 {
                 let accepted = ["", "gzip", "zstd"][round % 3];
-                let headers: &[_] = if accepted.is_empty() { &[] } else { &[("accept-encoding", accepted)] };
-                let reply = fixture.proxy.send(Method::GET, &path, headers).await?;
+                // No stored response depends on the cookie of a visitor.
+                let visitor = format!("verbatim_visitor={round}");
+                let mut headers = vec![("cookie", &*visitor)];
+                if !accepted.is_empty() {
+                    headers.push(("accept-encoding", accepted));
+                }
+                let reply = fixture.proxy.send(Method::GET, &path, &headers).await?;
                 let encoding = reply.header("content-encoding");
                 assert!(reply.status == 200 && (encoding.is_empty() || encoding == accepted), "{reply:?}");
                 assert!(reply.header("x-request-id").is_empty(), "{reply:?}");

@@ -1,0 +1,95 @@
+//! The client's address and cookies behind the proxies of `deploy`.
+
+use std::{path::Path, process::Command};
+
+use anyhow::{Context as _, Result, ensure};
+use http::Method;
+use tempfile::TempDir;
+
+use super::{ProxyFixture, balancing, example, free_port, shared_caches};
+use crate::{
+    server::harness::{ServerFixture, run_ok},
+    service::fake::{FakeReply, FakeService},
+};
+
+/// A server receives the address of the proxy's peer, and the cookie, but no address that the client names.
+async fn check_forwarding(start: impl AsyncFnOnce(u16, &str) -> Result<ProxyFixture>) -> Result<()> {
+    let server = FakeService::start(|_, _| FakeReply::new(200, "cache-control: no-store\r\n", "")).await?;
+    let proxy = start(free_port()?, server.url.trim_start_matches("http://")).await?;
+    let headers =
+        [("forwarded", "for=192.0.2.9"), ("x-forwarded-for", "192.0.2.9"), ("cookie", "verbatim_visitor=a")];
+    // nginx has a separate location for events.
+    for (method, path) in [(Method::GET, "/watch/video_site/a"), (Method::POST, "/api/v1/chat")] {
+        let reply = proxy.send(method, path, &headers).await?;
+        ensure!(reply.status == 200, "{path}: {reply:?}");
+        let requests = server.requests();
+        let request = requests.iter().find(|request| request.head.contains(path)).context("no request")?;
+        assert_eq!(request.header("forwarded"), None, "{path}");
+        let forwarded = request.header("x-forwarded-for").unwrap_or_default();
+        assert_eq!(forwarded.rsplit(", ").next(), Some("127.0.0.1"), "{path}: {forwarded}");
+        assert_eq!(request.header("cookie"), Some("verbatim_visitor=a"), "{path}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn haproxy_forwards_peer_and_no_address_of_client() -> Result<()> {
+    check_forwarding(async |port: u16, server: &str| balancing::haproxy(port, [server, server]).await).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn caddy_forwards_peer_and_no_address_of_client() -> Result<()> {
+    // Caddy repeats a refused connection on the other server.
+    let other = format!("127.0.0.1:{}", free_port()?);
+    check_forwarding(async |port: u16, server: &str| balancing::caddy(port, [server, &other]).await).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nginx_forwards_peer_and_no_address_of_client() -> Result<()> {
+    check_forwarding(shared_caches::nginx).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn varnish_forwards_peer_and_no_address_of_client() -> Result<()> {
+    check_forwarding(shared_caches::varnish).await
+}
+
+/// `HAProxy` with the changes that `compose.yaml` makes to the example.
+async fn compose_haproxy(port: u16, server: &str) -> Result<ProxyFixture> {
+    let compose = example("compose.yaml", &[("$$", "$")])?;
+    let mut sed = Command::new("sed");
+    for rest in compose.split("-e '").skip(1) {
+        sed.arg("-e").args(rest.split('\'').next());
+    }
+    sed.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/haproxy.cfg"));
+    let mut configuration = run_ok(sed, b"")?;
+    for (old, new) in [
+        ("bind :8080\n", &*format!("bind 127.0.0.1:{port}\n")),
+        ("server-a:8080", server),
+        ("server-b:8080", server),
+        // Names are those of Docker's network.
+        (" init-addr libc,none resolvers docker", ""),
+    ] {
+        ensure!(configuration.contains(old), "no {old:?} in {configuration}");
+        configuration = configuration.replace(old, new);
+    }
+    ProxyFixture::haproxy(port, &configuration).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn compose_proxy_keeps_clients_of_tls_proxy_apart() -> Result<()> {
+    let data = TempDir::new()?;
+    let settings = [
+        ("VERBATIM_LIMITS__MINT_PER_NETWORK_PER_DAY", "1"),
+        ("VERBATIM_SERVER__TRUSTED_PROXIES", "127.0.0.1/32"),
+    ];
+    let server = ServerFixture::start(&data, &settings)?;
+    let proxy = compose_haproxy(free_port()?, server.address()).await?;
+    // This test is the proxy with TLS.
+    for (client, status) in [("192.0.2.1", 201), ("192.0.2.2", 201), ("192.0.2.1", 429)] {
+        let headers = [("x-forwarded-for", client), ("forwarded", "for=192.0.2.9")];
+        let reply = proxy.send(Method::POST, "/api/keys", &headers).await?;
+        assert_eq!(reply.status.as_u16(), status, "{client}: {}", reply.text());
+    }
+    Ok(())
+}
