@@ -46,7 +46,7 @@ pub(super) struct RevokeTokenArgs {
   verbatim audit-log --count 20
   verbatim audit-log --count 1000 --json | jq -r '.[] | select(.operation == \"accounts.delete\")'
 
-Has the operations of `keys`, `accounts`, `admin-tokens`, `archive withdraw` and `ledger audit`, by the \
+Has the operations of `keys`, `accounts`, `admin-tokens`, `archive withdraw` and `delete`, `jobs` and `ledger audit`, by the \
 command and by the admin API. The operator of a command is the user of the system. An operation without a \
 result is running, or its end was not recorded, such as after a crash.")]
 pub(super) struct AuditLogArgs {

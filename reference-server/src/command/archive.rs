@@ -10,8 +10,8 @@ use super::{
     archive_bulk, archive_export, archive_verify,
     arguments::JsonArgs,
     confirm::confirm,
-    open_any_archive, open_existing_archive, open_existing_with_audit_log, open_with_audit_log, operations,
-    print, print_json, shown,
+    ignore_closed, open_any_archive, open_existing_archive, open_existing_with_audit_log,
+    open_with_audit_log, operations, print, print_json, shown, warn_unrecorded,
 };
 use crate::{config::Settings, operations::Operations};
 
@@ -52,10 +52,10 @@ async fn show(verbatim: &Verbatim, args: &ShowArgs) -> Result<(), CommandError> 
     if !video.is_known() {
         return Err(unknown_video(&video));
     }
-    match args.json {
-        true => print_json(&format!("{:#}\n", as_json(&video)))?,
-        false => print(&as_text(&video))?,
-    }
+    ignore_closed(match args.json {
+        true => print_json(&format!("{:#}\n", as_json(&video))),
+        false => print(&as_text(&video)),
+    })?;
     if video.unreadable.is_empty() {
         return Ok(());
     }
@@ -175,12 +175,17 @@ async fn delete(operations: &Operations, args: &DeleteArgs) -> Result<(), Comman
     if !args.yes && !confirm(&question)? {
         return Err(CommandError::Fault("nothing was deleted".to_owned()));
     }
-    operations.delete_video(video.video.clone()).await?;
+    if let Some(error) = operations.delete_video(video.video.clone()).await? {
+        warn_unrecorded(&error);
+    }
     print(&format!("{}: deleted\n", video.video))
 }
 
 async fn withdraw(operations: &Operations, args: &WithdrawArgs) -> Result<(), CommandError> {
     let withdrawal = operations.withdraw(&args.link, !args.undo).await?;
+    if let Some(error) = &withdrawal.unrecorded {
+        warn_unrecorded(error);
+    }
     let state = match (args.undo, withdrawal.was_withdrawn) {
         (false, false) => "withdrawn",
         (false, true) => "withdrawn already",

@@ -9,6 +9,7 @@ use super::{
     CommandError,
     archive_arguments::CompactArgs,
     arguments::JsonArgs,
+    ignore_closed,
     listing::{print_all, seconds},
     print, print_json,
     progress::ProgressLine,
@@ -32,12 +33,12 @@ pub(super) async fn compact(verbatim: &Verbatim, args: &CompactArgs) -> Result<(
             "lookedAt": done.scanned, "compacted": done.compacted, "bytesBefore": done.bytes_before,
             "bytesAfter": done.bytes_after, "damaged": damaged,
         });
-        print_json(&format!("{figures:#}\n"))?;
+        ignore_closed(print_json(&format!("{figures:#}\n")))?;
     } else {
-        print(&format!(
+        ignore_closed(print(&format!(
             "{} transcripts compacted: {} bytes became {}\n",
             done.compacted, done.bytes_before, done.bytes_after
-        ))?;
+        )))?;
     }
     if done.damaged.is_empty() {
         return Ok(());

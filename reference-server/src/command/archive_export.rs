@@ -16,6 +16,7 @@ use super::{
     archive::unknown_video,
     archive_arguments::ExportArgs,
     arguments::OutputFormat,
+    ignore_closed,
     output_file::{cannot_write, has_text, write_file},
     print, print_stderr,
     progress::ProgressLine,
@@ -197,7 +198,7 @@ fn put(
     }
     write_file(&file, text, args.force).map_err(|error| cannot_write(&file, &error))?;
     written.new += 1;
-    progress.suspend(|| print(&format!("{}\n", file.display())))
+    ignore_closed(progress.suspend(|| print(&format!("{}\n", file.display()))))
 }
 
 fn render(archived: &TranscriptExport, format: OutputFormat) -> Result<String, CommandError> {

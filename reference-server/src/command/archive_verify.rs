@@ -11,6 +11,7 @@ use verbatim::{GetOutcome, Verbatim};
 use super::{
     CommandError,
     archive_arguments::{RepairAction, VerifyArgs},
+    ignore_closed,
     listing::array_part,
     print, print_json, print_stderr,
     progress::ProgressLine,
@@ -99,8 +100,8 @@ async fn verify_page(
     }
     match args.json {
         true if rows.is_empty() && !is_last => {}
-        true => print_json(&array_part(rows.into_iter(), is_first, is_last))?,
-        false => print(&rows.iter().map(DamagedRow::to_line).collect::<String>())?,
+        true => ignore_closed(print_json(&array_part(rows.into_iter(), is_first, is_last)))?,
+        false => ignore_closed(print(&rows.iter().map(DamagedRow::to_line).collect::<String>()))?,
     }
     Ok(found.next)
 }

@@ -122,7 +122,7 @@ pub(super) enum Command {
     #[command(after_help = "Example, as the configuration of an assistant:
   {\"mcpServers\": {\"verbatim\": {\"command\": \"verbatim\", \"args\": [\"mcp\"]}}}
 
-Tools: get_transcript, search_transcript, search_archive, list_languages, ask_video. New transcripts are \
+Tools: get_transcript, search_transcript, search_archive, list_languages, list_videos, ask_video. New transcripts are \
 fetched and archived, free of charge. A running server has the same tools at /mcp, for callers with a key.")]
     Mcp,
     /// Copy all data from files to PostgreSQL, or back

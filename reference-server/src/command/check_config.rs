@@ -2,7 +2,9 @@
 
 use verbatim::inspect_storage;
 
-use super::{CommandError, arguments::CheckConfigArgs, open::wait_for_connections, print};
+use super::{
+    CommandError, arguments::CheckConfigArgs, open::wait_for_connections, print, terminal::ignore_closed,
+};
 use crate::{config::Settings, mail};
 
 /// Prints all settings and warnings; with `--connect` also reads the stores.
@@ -16,13 +18,13 @@ pub(super) async fn run(settings: &Settings, args: &CheckConfigArgs) -> Result<(
     for warning in settings.warnings() {
         text.push_str(&format!("# warning: {warning}\n"));
     }
-    print(&text)?;
+    ignore_closed(print(&text))?;
     if args.connect {
         wait_for_connections(&mut options.storage);
         for store in inspect_storage(&options.storage).await? {
-            print(&format!("# {}: {}\n", store.location, store.state))?;
+            ignore_closed(print(&format!("# {}: {}\n", store.location, store.state)))?;
             if let Some(warning) = store.warning {
-                print(&format!("# warning: {warning}\n"))?;
+                ignore_closed(print(&format!("# warning: {warning}\n")))?;
             }
         }
     }

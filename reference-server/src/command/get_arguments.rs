@@ -31,7 +31,7 @@ Ctrl-C stops; the same command continues: files that exist are skipped, and noth
 because the archive has it. Placeholders of --name: {id}, {title}, {channel}, {date}, {language}, {index} \
 (position in its list), {platform}; a / makes a folder. Without {id}, a name that another video has gets the \
 id appended.
-`verbatim import DIR` reads files with the default name.
+`verbatim import DIR` reads JSON with the default name, and SRT and WebVTT of YouTube.
 
 Exit status 0: all transcripts; 3: none; 4: some; 130: stopped by Ctrl-C. Standard error has a line for each \
 failure, with its reason, and a summary. For one link without --to, the last line is the watch address."
@@ -46,7 +46,7 @@ pub(super) struct GetArgs {
     /// File with a link on each line; - reads standard input
     #[arg(long, value_name = "FILE")]
     pub(super) from: Option<PathBuf>,
-    /// Get the videos that YouTube finds for these words
+    /// Get the videos that YouTube finds for these words; needs --limit
     #[arg(long, value_name = "WORDS", requires = "limit")]
     pub(super) search: Option<String>,
     /// Write files into this folder; it is created if necessary

@@ -14,7 +14,7 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::{CommandError, print};
-use crate::config::{ListenAddress, Settings};
+use crate::config::ListenAddress;
 
 /// Longest wait for the response: supervisors usually allow more.
 const WAIT: Duration = Duration::from_secs(5);
@@ -31,10 +31,9 @@ pub(super) struct HealthArgs {
     ready: bool,
 }
 
-/// Succeeds if the server at `server.listen` answers `GET /healthz`, or with `--ready` `GET /readyz`, with 200.
-pub(super) async fn run(settings: &Settings, args: &HealthArgs) -> Result<(), CommandError> {
+/// Succeeds if the server at `listen` answers `GET /healthz`, or with `--ready` `GET /readyz`, with 200.
+pub(super) async fn run(listen: &ListenAddress, args: &HealthArgs) -> Result<(), CommandError> {
     let path = if args.ready { "/readyz" } else { "/healthz" };
-    let listen = &settings.server.listen;
     let status = tokio::time::timeout(WAIT, status(listen, path))
         .await
         .unwrap_or_else(|_| Err(format!("no response within {} seconds", WAIT.as_secs())))

@@ -22,8 +22,8 @@ use transcript_core::{
 use verbatim::{DRAFT_BYTES_MAX, ImportDraft, ImportDraftRequest, ImportEffect, ImportOutcome, Verbatim};
 
 use super::{
-    CommandError, arguments, open_archive, open_archive_read_only, print, print_json, print_stderr,
-    progress::ProgressLine,
+    CommandError, arguments, ignore_closed, open_archive, open_archive_read_only, print, print_json,
+    print_stderr, progress::ProgressLine,
 };
 use crate::config::Settings;
 pub(super) use folder::WITHDRAWN;
@@ -146,10 +146,10 @@ impl ImportWork<'_> {
         let result = self.import(file, &mut done).await;
         let dry_run = self.args.dry_run;
         for imported in &done {
-            match self.args.json {
-                true => print_json(&report::to_json(file, imported, dry_run))?,
-                false => print(&report::to_text(imported, dry_run))?,
-            }
+            ignore_closed(match self.args.json {
+                true => print_json(&report::to_json(file, imported, dry_run)),
+                false => print(&report::to_text(imported, dry_run)),
+            })?;
         }
         result.map_err(|failure| match failure {
             ImportFailure::File(error) => {
@@ -171,9 +171,10 @@ impl ImportWork<'_> {
             for imported in &done {
                 counts.count(imported);
                 if self.args.json {
-                    print_json(&report::to_json(file, imported, self.args.dry_run))?;
+                    ignore_closed(print_json(&report::to_json(file, imported, self.args.dry_run)))?;
                 } else if self.args.dry_run {
-                    print(&format!("{}: {}", file.display(), report::to_text(imported, true)))?;
+                    let text = report::to_text(imported, true);
+                    ignore_closed(print(&format!("{}: {text}", file.display())))?;
                 } else {
                     for flaw in report::flaws(imported) {
                         progress.note(&format!("{}: {flaw}", file.display()));
@@ -195,7 +196,7 @@ impl ImportWork<'_> {
         if self.args.json {
             print_stderr(&report)
         } else {
-            print(&format!("{report}\n"))?
+            ignore_closed(print(&format!("{report}\n")))?
         }
         match counts.failed {
             0 => Ok(()),
@@ -253,7 +254,7 @@ impl ImportWork<'_> {
             && set_or_match_language(draft, language)
         {
             draft.original |= name.is_original;
-            draft.kind = draft.kind.or(name.is_original.then_some(TrackKind::Generated));
+            draft.kind = draft.kind.or(name.kind);
         }
         if let Some(language) = &self.language {
             draft.set_language(language.clone());

@@ -3,7 +3,7 @@
 use transcript_core::ledger::PoolBalance;
 use verbatim::{AuditFinding, AuditReport};
 
-use super::{CommandError, arguments::JsonArgs, open_existing, operations, print, print_json};
+use super::{CommandError, arguments::JsonArgs, ignore_closed, open_existing, operations, print, print_json};
 use crate::{
     config::Settings,
     operations::{audit_report_json, pool_name},
@@ -15,11 +15,10 @@ pub(super) async fn run(settings: &Settings, args: JsonArgs) -> Result<(), Comma
     let audit = operations(settings, &verbatim).audit_ledger().await;
     verbatim.close().await;
     let audit = audit?;
-    if args.json {
-        print_json(&format!("{:#}\n", audit_report_json(&audit)))?
-    } else {
-        print(&as_text(&audit))?
-    }
+    ignore_closed(match args.json {
+        true => print_json(&format!("{:#}\n", audit_report_json(&audit))),
+        false => print(&as_text(&audit)),
+    })?;
     match audit.disagreements.len() {
         0 => Ok(()),
         1 => Err(CommandError::Fault("the ledger is inconsistent: 1 difference".to_owned())),

@@ -54,9 +54,9 @@ use arguments::{Command, CommandArgs, CommonArgs};
 use import::WITHDRAWN;
 use open::{
     open, open_any_archive, open_archive, open_archive_read_only, open_existing, open_existing_archive,
-    open_existing_with_audit_log, open_with_audit_log, operations, report_missing_main_file,
+    open_existing_with_audit_log, open_with_audit_log, operations, report_missing_main_file, warn_unrecorded,
 };
-use terminal::{print, print_json, print_stderr, shown};
+use terminal::{ignore_closed, print, print_json, print_stderr, shown};
 
 /// Error of a command, with its exit status.
 #[derive(Debug)]
@@ -69,7 +69,7 @@ enum CommandError {
     Fault(String),
     /// The command has printed all of it, and ends with this exit status.
     Reported(u8),
-    /// The reader of standard output closed it: exit status 0.
+    /// The reader of standard output closed it: exit status 0. Commands that do more than print ignore it.
     OutputClosed,
 }
 
@@ -146,11 +146,14 @@ fn perform(arguments: CommandArgs) -> Result<(), CommandError> {
         _ => Vec::new(),
     };
     let sources = sources(&arguments.common, flags)?;
-    let settings = Settings::load(sources.clone())?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(|error| CommandError::Fault(format!("cannot start threads: {error}")))?;
+    if let Command::Health(args) = &arguments.command {
+        return runtime.block_on(health::run(&Settings::listen_address(sources)?, args));
+    }
+    let settings = Settings::load(sources.clone())?;
     let is_change = changes_archive(&arguments.command);
     runtime.block_on(async {
         let ended = match arguments.command {
@@ -168,8 +171,9 @@ fn perform(arguments: CommandArgs) -> Result<(), CommandError> {
             Command::Search(args) => search::run(&settings, &arguments.common, &args).await,
             Command::Storage(command) => storage::run(&settings, command).await,
             Command::CheckConfig(args) => check_config::run(&settings, &args).await,
-            Command::Health(args) => health::run(&settings, &args).await,
-            Command::Completions(_) | Command::ManPages(_) | Command::Webhook(_) => Ok(()),
+            Command::Completions(_) | Command::ManPages(_) | Command::Webhook(_) | Command::Health(_) => {
+                Ok(())
+            }
         };
         if is_change {
             // Afterwards every running server serves the change.

@@ -2,7 +2,7 @@
 //!
 //! A command uses few connections, so that it finds room beside the servers.
 
-use std::{io, path::Path, time::Duration};
+use std::{fmt, io, path::Path, time::Duration};
 
 use transcript_core::engine::EngineOptions;
 use verbatim::{Options, StorageOptions, Verbatim};
@@ -142,7 +142,12 @@ pub(super) fn wait_for_connections(storage: &mut StorageOptions) {
     }
 }
 
-/// Opens all stores if the audit log can be written, else the archive only.
+/// Reports a takedown that is not in the audit log.
+pub(super) fn warn_unrecorded(error: &dyn fmt::Display) {
+    print_stderr(&format!("verbatim: this operation is not in the audit log: {error}"));
+}
+
+/// Opens all stores if they can be opened, else the archive only.
 ///
 /// A takedown must not depend on the file of keys and the ledger. Without that file, no server has run here.
 pub(super) async fn open_with_audit_log(settings: &Settings) -> Result<Verbatim, CommandError> {
@@ -155,7 +160,7 @@ pub(super) async fn open_with_audit_log(settings: &Settings) -> Result<Verbatim,
         Ok(verbatim) => Ok(verbatim),
         Err(error) => {
             let verbatim = open_archive(settings).await?;
-            print_stderr(&format!("verbatim: this operation is not in the audit log: {error}"));
+            warn_unrecorded(&error);
             Ok(verbatim)
         }
     }

@@ -16,8 +16,8 @@ use transcript_core::{
 use verbatim::Verbatim;
 
 use super::{
-    CommandError, arguments::CommonArgs, open_existing_archive, print, print_json, print_stderr,
-    progress::ProgressLine, shown,
+    CommandError, arguments::CommonArgs, ignore_closed, open_existing_archive, print, print_json,
+    print_stderr, progress::ProgressLine, shown,
 };
 use crate::config::Settings;
 
@@ -253,10 +253,12 @@ async fn check(verbatim: &Verbatim) -> Result<(), CommandError> {
     let checked = verbatim.search().check(|compared| progress.reach(compared, "with the index")).await?;
     drop(progress);
     for difference in &checked.differences {
-        print(&format!("{} ({}): {}\n", difference.video, difference.language, difference.problem))?;
+        let text = format!("{} ({}): {}\n", difference.video, difference.language, difference.problem);
+        ignore_closed(print(&text))?;
     }
     let state = if checked.is_complete { "" } else { " The index is not complete yet." };
-    print(&format!("Compared {} transcripts: {} differences.{state}\n", checked.compared, checked.total))?;
+    let text = format!("Compared {} transcripts: {} differences.{state}\n", checked.compared, checked.total);
+    ignore_closed(print(&text))?;
     match checked.total {
         0 => Ok(()),
         _ => Err(CommandError::Fault(

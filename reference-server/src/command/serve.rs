@@ -7,9 +7,13 @@ use std::{
     time::Duration,
 };
 
+use futures_util::{
+    FutureExt as _,
+    future::{BoxFuture, Shared},
+};
 #[cfg(feature = "otel")]
 use tokio::runtime::Handle;
-use tokio::task::AbortHandle;
+use tokio::task::{AbortHandle, JoinHandle};
 use transcript_core::{
     Error, ErrorKind, Retry,
     accounts::mail::Mailer,
@@ -19,7 +23,7 @@ use transcript_core::{
 use verbatim::{JobHandle, Options, StorageOptions, Verbatim};
 
 use super::{
-    CommandError, default_data, print,
+    CommandError, default_data, operations, print,
     reload::SettingsReloader,
     service_builder::{AdminServiceBuilder, MetricsServiceBuilder, ServiceBuilder},
 };
@@ -27,12 +31,13 @@ use super::{
 use crate::traces;
 use crate::{
     background,
-    config::{FileMode, ListenAddress, SearchAccess, SettingSources, Settings},
+    config::{FileMode, ListenAddress, OUTBOX_FOLDER, SearchAccess, SettingSources, Settings},
     log::{self, LogQueue},
     mail,
     metrics::{self, Metrics, MetricsSources},
     page::site::Site,
     response_cache::{ResponseCacheOptions, SharedCaching},
+    routes::Readiness,
     serve::{
         self, ConnectionLimits, ControlSignals, CurrentService, Listener, StallTimeouts, connections_within,
         raise_file_limit, shutdown_signal,
@@ -43,6 +48,8 @@ use crate::{
 const DRAIN: Duration = Duration::from_secs(60);
 /// How long the stop waits for a mail in transit; an interrupted mail is sent again.
 const MAIL_DRAIN: Duration = Duration::from_secs(10);
+/// How long the stop waits for operations of the admin API whose callers have disconnected.
+const OPERATION_DRAIN: Duration = Duration::from_secs(10);
 /// Grace of connections after the signal, in addition to the longest wait of a request.
 const GRACE_BEYOND_WAIT: Duration = Duration::from_secs(5);
 
@@ -81,11 +88,12 @@ pub(super) async fn run(settings: Settings, sources: SettingSources) -> Result<(
     let limits = connection_limits(&settings);
     let builder = service_builder(address, &settings, &verbatim, &metrics, &log.log());
     let service = CurrentService::new(builder.build(&settings.server, &verbatim));
+    let stop = delayed_stop(stop, &builder.readiness, settings.server.stop_delay);
     let (metrics_service, metrics_task) =
         metrics_listener.map(|bound| serve_metrics(bound, &builder, &verbatim, &settings)).unzip();
+    let admin_stop = (stop.clone(), limits.grace);
     let (admin_service, admin_task) =
-        admin_listener.map(|bound| serve_admin(bound, &builder, &verbatim, &settings)).unzip();
-    let (readiness, delay) = (Arc::clone(&builder.readiness), settings.server.stop_delay);
+        admin_listener.map(|bound| serve_admin(bound, &builder, &verbatim, &settings, admin_stop)).unzip();
     let (verbatim_handle, current) = (verbatim.clone(), service.clone());
     let first_steps = first_steps(&base_url, &sources);
     let reloader = SettingsReloader {
@@ -102,14 +110,9 @@ pub(super) async fn run(settings: Settings, sources: SettingSources) -> Result<(
     };
     let reloads = tokio::spawn(reloader.run(control)).abort_handle();
     print_address(&listen, &first_steps);
-    let stop = async move {
-        stop.await;
-        readiness.stop();
-        tokio::time::sleep(delay).await;
-    };
     serve::serve(listener, service, limits, stop).await;
-    shut_down(&verbatim, jobs).await;
-    [Some(reloads), metrics_task, admin_task].iter().flatten().for_each(AbortHandle::abort);
+    shut_down(&verbatim, jobs, admin_task).await;
+    [Some(reloads), metrics_task].iter().flatten().for_each(AbortHandle::abort);
     tracing::info!("stopped");
     #[cfg(feature = "otel")]
     if let Some(traces) = traces {
@@ -117,6 +120,21 @@ pub(super) async fn run(settings: Settings, sources: SettingSources) -> Result<(
     }
     drop(log);
     Ok(())
+}
+
+/// Resolves when the listeners must refuse connections: `delay` after the stop signal.
+fn delayed_stop(
+    signal: impl Future<Output = ()> + Send + 'static,
+    readiness: &Arc<Readiness>,
+    delay: Duration,
+) -> Shared<BoxFuture<'static, ()>> {
+    let readiness = Arc::clone(readiness);
+    let stop = async move {
+        signal.await;
+        readiness.stop();
+        tokio::time::sleep(delay).await;
+    };
+    stop.boxed().shared()
 }
 
 /// Opens the stores, and waits at most `timeout` for database servers that cannot be reached yet.
@@ -220,7 +238,9 @@ fn service_builder(
     let has_search = settings.server.search_access() == SearchAccess::Everyone;
     let site = Site { has_search, ..Site::from(&settings.pages) };
     let metrics = Arc::clone(metrics);
-    ServiceBuilder::new(address, verbatim, body_memory, cache_options, metrics, log.clone()).with_site(site)
+    ServiceBuilder::new(address, verbatim, body_memory, cache_options, metrics, log.clone())
+        .with_site(site)
+        .with_outbox_folder(settings.data.join(OUTBOX_FOLDER))
 }
 
 async fn bind_optional(
@@ -277,14 +297,17 @@ fn connection_limits(settings: &Settings) -> ConnectionLimits {
     }
 }
 
-/// Stops the background tasks after the last request.
-async fn shut_down(verbatim: &Verbatim, jobs: BackgroundJobs) {
+/// Stops the background tasks after the last request, and waits for the operations of the admin listener.
+async fn shut_down(verbatim: &Verbatim, jobs: BackgroundJobs, admin: Option<JoinHandle<()>>) {
     let BackgroundJobs { mail, others } = jobs;
     for job in others {
         job.stop().await;
     }
     if tokio::time::timeout(MAIL_DRAIN, mail.stop()).await.is_err() {
         tracing::warn!("mail interrupted; it is sent again after the next start");
+    }
+    if let Some(admin) = admin {
+        admin.await.ok();
     }
     if tokio::time::timeout(DRAIN, verbatim.close()).await.is_err() {
         tracing::warn!("work did not end in time; its leases and holds expire");
@@ -314,24 +337,32 @@ fn serve_metrics(
     let sources = MetricsSources { metrics, verbatim: verbatim.clone(), app, readiness, log: log.clone() };
     let builder = MetricsServiceBuilder { address, routes: serve::metrics::router(sources), log };
     let service = CurrentService::new(builder.build(settings));
-    let serve = serve::metrics::serve(listener, service.clone(), std::future::pending());
+    let serve = serve::metrics::serve(listener, service.clone(), Duration::ZERO, std::future::pending());
     ((builder, service), tokio::spawn(serve).abort_handle())
 }
 
-/// Serves the admin API until the returned task is aborted.
+/// Serves the admin API. The returned task ends after the stop, with the last operation.
 fn serve_admin(
     (listener, address): (Listener, SocketAddr),
     main: &ServiceBuilder,
     verbatim: &Verbatim,
     settings: &Settings,
-) -> ((AdminServiceBuilder, CurrentService), AbortHandle) {
+    (stop, grace): (impl Future<Output = ()> + Send + 'static, Duration),
+) -> ((AdminServiceBuilder, CurrentService), JoinHandle<()>) {
     tracing::info!("the admin API is served at http://{address}/admin");
     let (body_budget, log) = (main.app.body_budget.clone(), main.log.clone());
     let bodies = Arc::clone(&main.app.bodies);
-    let builder = AdminServiceBuilder { address, body_budget, bodies, log };
+    let operations = operations(settings, verbatim);
+    let builder = AdminServiceBuilder { address, body_budget, bodies, operations: operations.clone(), log };
     let service = CurrentService::new(builder.build(settings, verbatim));
-    let serve = serve::metrics::serve(listener, service.clone(), std::future::pending());
-    ((builder, service), tokio::spawn(serve).abort_handle())
+    let serve = serve::metrics::serve(listener, service.clone(), grace, stop);
+    let task = async move {
+        serve.await;
+        if tokio::time::timeout(OPERATION_DRAIN, operations.wait_until_idle()).await.is_err() {
+            tracing::warn!("admin operations interrupted; the audit log has no result of them");
+        }
+    };
+    ((builder, service), tokio::spawn(task))
 }
 
 /// Raises glibc's trim threshold.

@@ -20,6 +20,14 @@ pub(super) fn print_json(json: &str) -> Result<(), CommandError> {
     print_as(json, json_for_terminal)
 }
 
+/// Ignores that the reader of standard output closed it, for commands whose work and exit status do not depend on it.
+pub(super) fn ignore_closed(printed: Result<(), CommandError>) -> Result<(), CommandError> {
+    match printed {
+        Err(CommandError::OutputClosed) => Ok(()),
+        printed => printed,
+    }
+}
+
 /// Writes a message to standard error, without control characters.
 pub(super) fn print_stderr(text: &str) {
     // A closed standard error is ignored.

@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     fmt,
     path::{Path, PathBuf},
 };
@@ -154,7 +154,7 @@ impl SettingLayers {
     ) -> Result<(), ConfigErrors> {
         for (name, value) in variables {
             let Some(name) = name.to_str().filter(|name| name.starts_with(PREFIX)) else { continue };
-            if NOT_SETTINGS.contains(&name) {
+            if NOT_SETTINGS.contains(&name) || is_service_link(name, &value) {
                 continue;
             }
             let Some(value) = value.to_str() else {
@@ -169,6 +169,14 @@ impl SettingLayers {
         }
         Ok(())
     }
+}
+
+/// Whether Kubernetes sets this variable, for a Service whose name begins with `verbatim`.
+fn is_service_link(name: &str, value: &OsStr) -> bool {
+    name.ends_with("_SERVICE_HOST")
+        || name.contains("_SERVICE_PORT")
+        || name.ends_with("_PORT") && value.to_str().is_some_and(|value| value.contains("://"))
+        || name.split("_PORT_").skip(1).any(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 /// Returns the environment variable of a setting.
@@ -232,5 +240,26 @@ mod tests {
         let names: Vec<_> = layers.names().iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["plans.free.credits", "limits.wait"]);
         assert_eq!(variable("plans.free.credits"), "VERBATIM_PLANS__FREE__CREDITS");
+    }
+
+    #[test]
+    fn environment_service_links_are_no_settings() {
+        let mut layers = SettingLayers::default();
+        let links = [
+            ("VERBATIM_SERVICE_HOST", "10.0.0.1"),
+            ("VERBATIM_SERVICE_PORT", "80"),
+            ("VERBATIM_SERVICE_PORT_HTTP", "80"),
+            ("VERBATIM_PORT", "tcp://10.0.0.1:80"),
+            ("VERBATIM_PORT_80_TCP", "tcp://10.0.0.1:80"),
+            ("VERBATIM_PORT_80_TCP_PROTO", "tcp"),
+            ("VERBATIM_PORT_80_TCP_PORT", "80"),
+            ("VERBATIM_PORT_80_TCP_ADDR", "10.0.0.1"),
+            ("VERBATIM_POSTGRESQL_SERVICE_HOST", "10.0.0.2"),
+        ];
+        layers.add_environment(links.map(|(name, value)| (name.into(), value.into()))).unwrap();
+        assert!(layers.names().is_empty(), "{:?}", layers.names());
+        // A wrong name of a setting is reported.
+        layers.add_environment([("VERBATIM_SERVER_PORT".into(), "8080".into())]).unwrap();
+        assert_eq!(layers.names().len(), 1);
     }
 }

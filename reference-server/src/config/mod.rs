@@ -48,6 +48,9 @@ use layers::SettingLayers;
 use reader::SettingsReader;
 use table::SECTIONS;
 
+/// The setting of the listening address.
+const LISTEN: &str = "server.listen";
+
 /// Sources of the settings.
 #[derive(Clone, Debug)]
 pub struct SettingSources {
@@ -114,6 +117,28 @@ impl Settings {
             layers.add(name, RawSettings::Text(value), SettingOrigin::Flag(flag));
         }
         Self::read(&layers, sources.data)
+    }
+
+    /// Reads the address of a running server, `server.listen`, alone.
+    ///
+    /// The other settings may be invalid, and so may the file if the environment has the address: it may be edited
+    /// while the server runs.
+    ///
+    /// # Errors
+    /// An invalid address, or an unreadable file that may have it.
+    pub fn listen_address(sources: SettingSources) -> Result<ListenAddress, ConfigErrors> {
+        let mut layers = SettingLayers::default();
+        layers.add_environment(sources.environment)?;
+        if let (None, Some(file)) = (layers.find(LISTEN), &sources.file) {
+            layers.add_file(file)?;
+        }
+        let layers = SettingLayers::default().replaced_by(&layers, |name| name == LISTEN);
+        let mut reader = SettingsReader::new(&layers);
+        let mut listen = ServerSettings::default().listen;
+        reader.begin(LISTEN);
+        reader.value(&mut listen);
+        reader.finish()?;
+        Ok(listen)
     }
 
     fn read(layers: &SettingLayers, data: PathBuf) -> Result<Self, ConfigErrors> {

@@ -73,34 +73,43 @@ fn write(folder: &Path, file: &str, bytes: &[u8]) -> io::Result<PathBuf> {
 /// Deletes the mails to an address from the outbox folder and returns their number.
 ///
 /// Incomplete files are deleted too.
+///
+/// # Errors
+/// The first file that cannot be read or deleted, after all others are done.
 pub(crate) fn delete_mails(folder: &Path, address: &str) -> io::Result<usize> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
         entries => entries?,
     };
-    let mut count = 0;
+    let (mut count, mut first_error) = (0, None);
     for entry in entries {
         let path = entry?.path();
         let is_mail = path.extension().is_some_and(|end| end == "eml" || end == "part");
-        if is_mail && is_to(&path, address)? {
-            fs::remove_file(&path)?;
-            count += 1;
+        if !is_mail {
+            continue;
+        }
+        let deleted = is_to(&path, address)
+            .and_then(|is_to| if is_to { fs::remove_file(&path).map(|()| 1) } else { Ok(0) });
+        match deleted {
+            Ok(deleted) => count += deleted,
+            // Another process deleted it.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => {
+                let named = io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+                first_error.get_or_insert(named);
+            }
         }
     }
     if count > 0 {
         File::open(folder)?.sync_all()?;
     }
-    Ok(count)
+    first_error.map_or(Ok(count), Err)
 }
 
 /// Whether the headers of a mail name this recipient.
 fn is_to(path: &Path, address: &str) -> io::Result<bool> {
     let mut head = Vec::new();
-    match File::open(path) {
-        // Another process deleted it.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-        file => file?.take(HEAD_MAX).read_to_end(&mut head)?,
-    };
+    File::open(path)?.take(HEAD_MAX).read_to_end(&mut head)?;
     let head = String::from_utf8_lossy(&head);
     let head = head.split_once("\r\n\r\n").map_or(head.as_ref(), |(head, _)| head);
     // A folded header continues in the next line after white space.

@@ -10,6 +10,8 @@ use std::{
 
 use http::StatusCode;
 
+use crate::routes::ENDPOINTS;
+
 /// Upper bounds of the histogram buckets, in microseconds; one more bucket counts slower responses.
 pub(super) const BOUNDS: [u64; 15] = [
     50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 1_000_000, 5_000_000,
@@ -20,8 +22,8 @@ const STATUSES: [u16; 22] = [
     200, 304, 400, 401, 402, 404, 429, 500, 201, 202, 204, 303, 405, 406, 408, 409, 413, 415, 422, 431, 502,
     503,
 ];
-/// Limit of the routes in a [`RouteTable`].
-const ROUTES_MAX: usize = 64;
+/// Limit of the routes in a [`RouteTable`]: all endpoints, and those of `routes::readiness`.
+const ROUTES_MAX: usize = ENDPOINTS.len() + 2;
 
 /// Counters of one route.
 #[derive(Debug)]

@@ -168,6 +168,12 @@ impl Operations {
         if !refs.is_empty() && !anyway {
             return Ok(DeleteOutcome::Refused(obstacles(&refs)));
         }
+        // What can fail comes before the erasure, because a repeat after an error must find the account.
+        let mut payable = Vec::with_capacity(refs.orders.len());
+        for order in &refs.orders {
+            payable.push(self.payable_order(order).await?);
+        }
+        let mut mails = self.delete_outbox_mails(&account.email).await?;
         // The account as read: a change since then makes the deletion fail.
         admin.delete(&account, anyway).await?;
         notes.push(format!("{}: deleted", account.id));
@@ -176,23 +182,28 @@ impl Operations {
                 "the subscription {subscription} continues: cancel it at the payment provider"
             ));
         }
-        for order in &refs.orders {
-            notes.push(self.payable_order(order).await?);
+        notes.extend(payable);
+        // A mail that was in transit may have been written since.
+        match self.delete_outbox_mails(&account.email).await {
+            Ok(count) => mails += count,
+            Err(error) => notes.push(error.to_string()),
         }
-        let (folder, email) = (self.outbox_folder.clone(), account.email);
-        let mails = tokio::task::spawn_blocking(move || delete_mails(&folder, &email)).await;
-        match mails.unwrap_or_else(|_| Err(std::io::Error::other("the deletion ended early"))) {
-            Ok(0) => {}
-            Ok(1) => notes.push("1 mail to it was deleted from the outbox folder".to_owned()),
-            Ok(mails) => notes.push(format!("{mails} mails to it were deleted from the outbox folder")),
-            Err(error) => {
-                let (folder, deleted) = (self.outbox_folder.display(), notes.join("\n"));
-                return Err(Error::unexpected(format!(
-                    "{deleted}\nsome of its mails in {folder} could not be deleted: {error}"
-                )));
-            }
+        match mails {
+            0 => {}
+            1 => notes.push("1 mail to it was deleted from the outbox folder".to_owned()),
+            mails => notes.push(format!("{mails} mails to it were deleted from the outbox folder")),
         }
         Ok(DeleteOutcome::Deleted { notes })
+    }
+
+    /// Deletes the mails to an address from the outbox folder. Returns their number.
+    async fn delete_outbox_mails(&self, email: &str) -> Result<usize> {
+        let (folder, email) = (self.outbox_folder.clone(), email.to_owned());
+        let deleted = tokio::task::spawn_blocking(move || delete_mails(&folder, &email)).await;
+        deleted.unwrap_or_else(|_| Err(std::io::Error::other("the deletion ended early"))).map_err(|error| {
+            let folder = self.outbox_folder.display();
+            Error::unexpected(format!("some of its mails in {folder} could not be deleted: {error}"))
+        })
     }
 
     /// What to do about an order of a deleted account that may still be paid.

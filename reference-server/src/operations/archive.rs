@@ -1,6 +1,6 @@
 //! Withdrawal and deletion of videos.
 
-use transcript_core::{Result, video::VideoId};
+use transcript_core::{Error, Result, video::VideoId};
 
 use super::{Completed, Operation, Operations};
 
@@ -10,6 +10,8 @@ pub(crate) struct Withdrawal {
     pub(crate) video: VideoId,
     /// Whether it was withdrawn before.
     pub(crate) was_withdrawn: bool,
+    /// Why it is not in the audit log; `None` if it is.
+    pub(crate) unrecorded: Option<Error>,
 }
 
 impl Operations {
@@ -18,18 +20,18 @@ impl Operations {
         let tools = self.verbatim.tools().clone();
         let report = tools.show(link).await?;
         let name = if withdrawn { "archive.withdraw" } else { "archive.restore" };
-        let operation = Operation::new(name).on(report.video.to_string());
-        let work = async move {
-            tools.withdraw(&report.video, withdrawn).await?;
-            Ok(Completed::done(Withdrawal { video: report.video, was_withdrawn: report.withdrawn }))
-        };
-        self.record(operation, work).await
+        let operation = Operation::takedown(name).on(report.video.to_string());
+        let video = report.video.clone();
+        let work = async move { Ok(Completed::done(tools.withdraw(&video, withdrawn).await?)) };
+        let (_, unrecorded) = self.record_if_possible(operation, work).await?;
+        Ok(Withdrawal { video: report.video, was_withdrawn: report.withdrawn, unrecorded })
     }
 
-    /// Deletes all archived data of a video, except a withdrawal.
-    pub(crate) async fn delete_video(&self, video: VideoId) -> Result<()> {
+    /// Deletes all archived data of a video, except a withdrawal. Returns why it is not in the audit log, if so.
+    pub(crate) async fn delete_video(&self, video: VideoId) -> Result<Option<Error>> {
         let tools = self.verbatim.tools().clone();
-        let operation = Operation::new("archive.delete").on(video.to_string());
-        self.record(operation, async move { Ok(Completed::done(tools.delete(&video).await?)) }).await
+        let operation = Operation::takedown("archive.delete").on(video.to_string());
+        let work = async move { Ok(Completed::done(tools.delete(&video).await?)) };
+        Ok(self.record_if_possible(operation, work).await?.1)
     }
 }

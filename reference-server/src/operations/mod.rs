@@ -2,7 +2,8 @@
 //!
 //! Each operation is recorded in the audit log: who, what, when, and how it ended. The entry is written before the
 //! operation begins, because ledger, directory and archive are separate transactions, and in two databases: so none
-//! happens without a trace. An operation ends even if its caller disconnects.
+//! happens without a trace, but takedowns, which do not depend on the audit log. An operation ends even if its caller
+//! disconnects.
 
 mod accounts;
 mod archive;
@@ -14,9 +15,10 @@ mod rows;
 mod system_user;
 mod tokens;
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 use futures_util::FutureExt as _;
+use tokio::sync::RwLock;
 use transcript_core::{
     Error, Page, PageRequest, Random as _, Result,
     admin::{AuditEntry, AuditId, AuditResult, OperatorInterface},
@@ -59,6 +61,8 @@ pub(crate) struct Operations {
     /// Folder of the mails that are not sent by SMTP.
     outbox_folder: PathBuf,
     operator: Operator,
+    /// Each running operation locks it for reading.
+    running: Arc<RwLock<()>>,
 }
 
 /// An operation for the audit log.
@@ -68,6 +72,8 @@ struct Operation {
     /// Id of the key, account or video, if it is known before.
     subject: Option<String>,
     detail: Option<String>,
+    /// Whether it is not done if it cannot be recorded.
+    needs_entry: bool,
 }
 
 /// Result of an operation, and what the audit log says of it.
@@ -88,7 +94,7 @@ impl<T> Completed<T> {
 
 impl Operation {
     fn new(name: &'static str) -> Self {
-        Self { name, subject: None, detail: None }
+        Self { name, subject: None, detail: None, needs_entry: true }
     }
 
     fn on(self, subject: impl Into<String>) -> Self {
@@ -98,16 +104,31 @@ impl Operation {
     fn with(self, detail: Option<String>) -> Self {
         Self { detail, ..self }
     }
+
+    /// A takedown, which must not depend on the audit log.
+    fn takedown(name: &'static str) -> Self {
+        Self { needs_entry: false, ..Self::new(name) }
+    }
 }
 
 impl Operations {
     pub(crate) fn new(verbatim: Verbatim, outbox_folder: PathBuf, operator: Operator) -> Self {
-        Self { verbatim, outbox_folder, operator }
+        Self { verbatim, outbox_folder, operator, running: Arc::default() }
     }
 
     /// The same operations for another operator.
     pub(crate) fn for_operator(&self, operator: Operator) -> Self {
         Self { operator, ..self.clone() }
+    }
+
+    /// The same operations over the services of another handle.
+    pub(crate) fn over(&self, verbatim: &Verbatim) -> Self {
+        Self { verbatim: verbatim.clone(), ..self.clone() }
+    }
+
+    /// Waits until no operation of these and of their copies runs.
+    pub(crate) async fn wait_until_idle(&self) {
+        drop(self.running.write().await);
     }
 
     /// The service on which they operate.
@@ -129,31 +150,45 @@ impl Operations {
         operation: Operation,
         work: impl Future<Output = Result<Completed<T>>> + Send + 'static,
     ) -> Result<T> {
-        let this = self.clone();
+        Ok(self.record_if_possible(operation, work).await?.0)
+    }
+
+    /// As [`Operations::record`]; also returns why there is no entry of a takedown.
+    async fn record_if_possible<T: Send + 'static>(
+        &self,
+        operation: Operation,
+        work: impl Future<Output = Result<Completed<T>>> + Send + 'static,
+    ) -> Result<(T, Option<Error>)> {
+        let (this, running) = (self.clone(), Arc::clone(&self.running).read_owned().await);
         let work = async move {
-            let store = this.verbatim.admin_store();
+            let _running = running;
             let id = AuditId::new(random_id("audit")?);
+            let needs_entry = operation.needs_entry;
             let entry = this.entry(id.clone(), operation);
-            store.begin_audit(entry).await?;
-            let ended = work.await;
-            let (text, subject) = match &ended {
-                Ok(Completed { refusal: None, subject, .. }) => {
-                    (AuditResult::DONE.to_owned(), subject.clone())
-                }
-                Ok(Completed { refusal: Some(why), subject, .. }) => {
-                    (format!("refused: {why}"), subject.clone())
-                }
-                Err(error) => (format!("failed: {error}"), None),
+            let unrecorded = match this.verbatim.admin_store().begin_audit(entry.clone()).await {
+                Err(error) if needs_entry => return Err(error),
+                begun => begun.err(),
             };
-            let text = text.chars().take(RESULT_LENGTH_MAX).collect();
-            let result = AuditResult { at: this.verbatim.now(), text };
-            if let Err(error) = store.end_audit(&id, result, subject).await {
-                tracing::error!(%error, entry = %id, "end of an operation not recorded");
+            if let Some(error) = &unrecorded {
+                tracing::error!(%error, ?entry, "operation not recorded in the audit log");
             }
-            ended.map(|completed| completed.value)
+            let ended = work.await;
+            let (text, subject) = result_text(&ended);
+            if unrecorded.is_none() {
+                this.record_end(&id, text, subject).await;
+            }
+            ended.map(|completed| (completed.value, unrecorded))
         };
         // Boxed: the runtime's code for a task is compiled for each type of work.
         tokio::spawn(work.boxed()).await.map_err(|_| Error::unexpected("the operation ended early"))?
+    }
+
+    /// Records how an operation ended.
+    async fn record_end(&self, id: &AuditId, text: String, subject: Option<String>) {
+        let result = AuditResult { at: self.verbatim.now(), text };
+        if let Err(error) = self.verbatim.admin_store().end_audit(id, result, subject).await {
+            tracing::error!(%error, entry = %id, "end of an operation not recorded");
+        }
     }
 
     /// As [`Operations::record`], for a page of a list.
@@ -177,6 +212,16 @@ impl Operations {
             result: None,
         }
     }
+}
+
+/// What the audit log says of the end of an operation, and the id of what it created.
+fn result_text<T>(ended: &Result<Completed<T>>) -> (String, Option<String>) {
+    let (text, subject) = match ended {
+        Ok(Completed { refusal: None, subject, .. }) => (AuditResult::DONE.to_owned(), subject.clone()),
+        Ok(Completed { refusal: Some(why), subject, .. }) => (format!("refused: {why}"), subject.clone()),
+        Err(error) => (format!("failed: {error}"), None),
+    };
+    (text.chars().take(RESULT_LENGTH_MAX).collect(), subject)
 }
 
 /// The name of a new grant.

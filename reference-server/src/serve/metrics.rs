@@ -47,12 +47,13 @@ pub(crate) fn service(routes: Router, log: &LogQueue, hosts: AllowedHosts) -> Ht
     HttpService::new(routes, Vec::new(), log.without_requests()).with_hosts(hosts)
 }
 
-/// Serves requests until `stop` is ready.
-pub(crate) async fn serve(listener: Listener, service: CurrentService, stop: impl Future<Output = ()>) {
-    let limits = ConnectionLimits {
-        connections: CONNECTIONS,
-        grace: Duration::from_secs(1),
-        ..ConnectionLimits::default()
-    };
+/// Serves requests until `stop` is ready. Running ones may then take as long as `grace`.
+pub(crate) async fn serve(
+    listener: Listener,
+    service: CurrentService,
+    grace: Duration,
+    stop: impl Future<Output = ()>,
+) {
+    let limits = ConnectionLimits { connections: CONNECTIONS, grace, ..ConnectionLimits::default() };
     accept(listener, service, limits, stop).await;
 }

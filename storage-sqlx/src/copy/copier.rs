@@ -31,7 +31,7 @@ enum CopyPosition {
         /// Number of finished rows.
         rows: u64,
     },
-    /// Both parts were compared: only the end of the copy is missing.
+    /// Both parts were compared: no rows are left to copy.
     Compared,
 }
 
@@ -134,13 +134,17 @@ impl<'a> Copier<'a> {
             units.push(CopyUnit::list(part, source.as_mut(), target.as_mut()).await?);
         }
         let rows = self.count().await?;
-        if !positions.contains(&CopyPosition::Compared) {
-            for (part, (units, position)) in units.iter().zip(positions).enumerate() {
-                self.copy(part, units, position).await?;
-            }
-            self.compare(&units).await?;
-            let compared = CopyPosition::Compared.text()?;
-            for target in self.targets.iter_mut() {
+        for (part, (units, position)) in units.iter().zip(positions).enumerate() {
+            self.copy(part, units, position).await?;
+        }
+        for target in self.targets.iter_mut() {
+            target.count_archive().await?;
+        }
+        // Each run compares, also after one that has compared: the source may have changed since then.
+        self.compare(&units).await?;
+        let compared = CopyPosition::Compared.text()?;
+        for target in self.targets.iter_mut() {
+            if target.copy_state().await?.is_some() {
                 target.store(Vec::new(), &compared).await?;
             }
         }

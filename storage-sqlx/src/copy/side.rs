@@ -232,6 +232,16 @@ impl dyn CopySide + '_ {
         Err(Error::conflict(format!("another process continues the copy to {}: this one stops", self.name())))
     }
 
+    /// Counts the copied rows of an archive on a server.
+    ///
+    /// It reads all transcripts, so it comes before the comparison: nothing after that takes long.
+    pub(super) async fn count_archive(&mut self) -> Result<()> {
+        if !self.is_files() && self.part().name == table::ARCHIVE.name {
+            self.run(postgres::COUNT_ARCHIVE, &[]).await?;
+        }
+        Ok(())
+    }
+
     /// Ends the copy: the side can be opened.
     pub(super) async fn end_copy(&mut self) -> Result<()> {
         self.run("BEGIN", &[]).await?;
@@ -241,9 +251,6 @@ impl dyn CopySide + '_ {
 
     async fn unmark(&mut self) -> Result<()> {
         let part = self.part().name;
-        if !self.is_files() && part == table::ARCHIVE.name {
-            self.run(postgres::COUNT_ARCHIVE, &[]).await?;
-        }
         let unmark = match self.is_files() {
             true => "DELETE FROM schema_version WHERE version = $1",
             false => "DELETE FROM verbatim_schema WHERE version = $1 AND part = $2",

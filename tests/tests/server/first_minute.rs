@@ -182,3 +182,28 @@ async fn health_follows_the_server() -> Result<()> {
     }
     Ok(())
 }
+
+/// A settings file that is edited while the server runs does not make it unhealthy.
+#[tokio::test(flavor = "multi_thread")]
+async fn health_reads_the_address_only() -> Result<()> {
+    let data = TempDir::new()?;
+    let server = ServerFixture::start(&data, &[])?;
+    let file = data.path().join("edited.toml");
+    let health = |text: &str, listen: Option<&str>| -> Result<_> {
+        std::fs::write(&file, text)?;
+        let mut command = bare(&["health", "--config"]);
+        command.arg(&file);
+        if let Some(listen) = listen {
+            command.env("VERBATIM_SERVER__LISTEN", listen);
+        }
+        let (status, _, stderr) = output_of(command)?;
+        Ok((status, stderr))
+    };
+    let wrong =
+        format!("[server]\nlisten = {:?}\n[limits]\nwait = \"many\"\nunknown = 1\n", server.address());
+    assert_eq!(health(&wrong, None)?, (Some(0), String::new()));
+    assert_eq!(health("[server", Some(server.address()))?, (Some(0), String::new()));
+    assert_eq!(health("[server", None)?.0, Some(2));
+    assert_eq!(health("[server]\nlisten = \"here\"\n", None)?.0, Some(2));
+    Ok(())
+}

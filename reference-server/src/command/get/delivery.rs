@@ -18,6 +18,7 @@ use super::{
         CommandError,
         arguments::OutputFormat,
         get_arguments::GetArgs,
+        ignore_closed,
         output_file::{cannot_write, has_text, write_file},
         print, print_json,
         progress::ProgressLine,
@@ -163,7 +164,7 @@ impl FolderDelivery {
             write(&file, &text).map_err(|error| cannot_write(&file, &error))?;
             self.names.insert(key, video.clone());
             if self.prints_paths {
-                progress.suspend(|| print(&format!("{}\n", file.display())))?;
+                ignore_closed(progress.suspend(|| print(&format!("{}\n", file.display()))))?;
             }
             return Ok(DeliveryOutcome::Written);
         }

@@ -3,6 +3,7 @@
 mod access;
 mod operations;
 mod quota;
+mod stopping;
 
 use std::path::{Path, PathBuf};
 

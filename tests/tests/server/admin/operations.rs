@@ -259,6 +259,20 @@ async fn admin_withdrawal_audit_and_log_over_http_and_command() -> Result<()> {
     Ok(())
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn admin_withdrawal_does_not_depend_on_audit_log() -> Result<()> {
+    let storage = TestStorage::Files(tempfile::TempDir::new()?);
+    storage.stdout(&["import", EXAMPLE, "--video", VIDEO, "--lang", "en"])?;
+    let admin = AdminServer::start(&storage).await?;
+    sqlite(&storage.data().path().join("verbatim.db"), "DROP TABLE audit_log")?;
+    admin.json("POST", "/admin/keys", json!({}), 500).await?;
+    let done = admin.json("POST", "/admin/withdrawals", json!({ "link": VIDEO }), 200).await?;
+    assert_eq!((&done["withdrawn"], &done["was_withdrawn"]), (&json!(true), &json!(false)));
+    let log = std::fs::read_to_string(storage.data().path().join("log"))?;
+    assert!(log.contains("operation not recorded") && log.contains(VIDEO), "{log}");
+    Ok(())
+}
+
 /// An operation that cannot be recorded is not done; a takedown by the command is, with a warning.
 #[tokio::test(flavor = "multi_thread")]
 async fn admin_operation_is_not_done_without_audit_log() -> Result<()> {
@@ -274,6 +288,16 @@ async fn admin_operation_is_not_done_without_audit_log() -> Result<()> {
     assert!(stderr.contains("rejected a statement"), "{stderr}");
     let keys = sqlite(&file, "SELECT count(*) FROM keys")?;
     assert_eq!(keys, "1\n", "a key was created without an entry");
+
+    for (arguments, end) in [
+        (&["--undo"][..], ": not withdrawn\n"),
+        (&[][..], ": withdrawn\n"),
+        (&["--undo"][..], ": restored\n"),
+    ] {
+        let arguments = [&["archive", "withdraw", VIDEO], arguments].concat();
+        let (stdout, stderr) = storage.command(&arguments, 0)?;
+        assert!(stdout.ends_with(end) && stderr.contains("not in the audit log"), "{stdout} {stderr}");
+    }
 
     std::fs::write(&file, "no database")?;
     let (stdout, stderr) = storage.command(&["archive", "withdraw", VIDEO], 0)?;

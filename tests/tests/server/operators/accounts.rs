@@ -155,6 +155,23 @@ async fn accounts_delete_removes_personal_data() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn accounts_delete_with_unreadable_mail_can_be_repeated() -> Result<()> {
+    let (data, _server, _, _) = start_with_accounts().await?;
+    let outbox = data.path().join("outbox");
+    let unreadable = outbox.join("unreadable.eml");
+    std::fs::create_dir(&unreadable)?;
+    let delete = ["accounts", "delete", "ann@example.org", "--yes"];
+    let failed = super::text(&run_expecting(data.path(), &delete, "", 1)?.stderr);
+    assert!(failed.contains("could not be deleted"), "{failed}");
+    stdout_of(data.path(), &["accounts", "show", "ann@example.org"])?;
+    std::fs::remove_dir(&unreadable)?;
+    let deleted = stdout_of(data.path(), &delete)?;
+    assert!(deleted.contains(": deleted\n"), "{deleted}");
+    assert_eq!(std::fs::read_dir(outbox)?.count(), 1, "the mail to the other account stays");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn accounts_delete_with_open_payment_requires_anyway() -> Result<()> {
     let (data, server, _, key) = start_with_accounts().await?;
     let store = SqliteStore::open(SqliteOptions::new(data.path().join("verbatim.db"))).await?;

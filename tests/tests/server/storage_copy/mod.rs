@@ -16,7 +16,7 @@ use anyhow::{Context as _, Result, ensure};
 use tempfile::TempDir;
 use verbatim_tests_postgres::{Cluster, TestDatabase};
 
-use super::harness::{ServerFixture, run, run_ok, verbatim, verbatim_with};
+use super::harness::{ServerFixture, psql, run, run_ok, sqlite, verbatim, verbatim_with};
 use dumping::dump;
 use filling::fill;
 
@@ -260,6 +260,58 @@ async fn copy_resumes_from_same_source_only() -> Result<()> {
     copy_all(&main_file(&data), &database.url)?;
     assert_eq!(describe(&database.url)?, describe(&main_file(&data))?);
     Ok(())
+}
+
+/// Marks a complete copy as one that was interrupted at its end, after the comparison.
+fn mark_end_missing(target: &str, source: &str, part: &str) -> Result<String> {
+    let create = "CREATE TABLE IF NOT EXISTS verbatim_copying
+        (part TEXT PRIMARY KEY, source TEXT NOT NULL, place TEXT NOT NULL";
+    let state = format!("INSERT INTO verbatim_copying VALUES ('{part}', '{source}', '\"Compared\"'");
+    let Some(main) = target.strip_prefix("sqlite://") else {
+        let mark = format!("INSERT INTO verbatim_schema VALUES ('{part}', 1000000000, 'half copied', 0)");
+        return psql(target, &format!("{create}, holder BIGINT NOT NULL); {state}, 0); {mark}"));
+    };
+    let file = Path::new(main).with_file_name(if part == "main" { "verbatim.db" } else { "archive.db" });
+    let mark = "INSERT INTO schema_version VALUES (1000000000, 'half copied', 0)";
+    sqlite(&file, &format!("{create}) STRICT; {state}); {mark}"))
+}
+
+/// A copy that was interrupted after its comparison is compared again, and fails if the source was used since.
+fn check_end_of_copy(from: &str, to: &str) -> Result<()> {
+    kill_copy(from, to, 1)?;
+    let query = "SELECT source FROM verbatim_copying WHERE part = 'main'";
+    let source = match to.strip_prefix("sqlite://") {
+        Some(file) => sqlite(Path::new(file), query)?,
+        None => psql(to, query)?,
+    };
+    copy_all(from, to)?;
+    for parts in [&["main"][..], &["main", "archive"]] {
+        for part in parts {
+            mark_end_missing(to, source.trim_end(), part)?;
+        }
+        ensure!(is_rejected(to)?, "an incomplete copy was opened");
+        let text = copy_all(from, to)?;
+        ensure!(text.contains("was resumed"), "{text}");
+    }
+    let folder = TempDir::new()?;
+    run_ok(command_on(from, folder.path(), &["accounts", "grant", "ann@example.org", "5"]), b"")?;
+    for part in ["main", "archive"] {
+        mark_end_missing(to, source.trim_end(), part)?;
+        let message = copy_error(from, to)?;
+        ensure!(message.contains("are not the same"), "{message}");
+        ensure!(is_rejected(to)?, "an outdated copy was opened");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn copy_interrupted_at_its_end_is_compared_again() -> Result<()> {
+    let (data, back) = (TempDir::new()?, TempDir::new()?);
+    fill(&data, 6_000).await?;
+    let (database, source) = (new_database()?, new_database()?);
+    check_end_of_copy(&main_file(&data), &database.url)?;
+    copy_all(&main_file(&data), &source.url)?;
+    check_end_of_copy(&source.url, &main_file(&back))
 }
 
 /// `get` and `import` create an archive only.
