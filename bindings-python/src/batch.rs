@@ -26,9 +26,15 @@ struct BatchItem {
     receiver: Arc<sync::Mutex<sync::mpsc::UnboundedReceiver<BatchEntry>>>,
 }
 
+impl BatchItem {
+    fn cancel(&self) {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(AbortHandle::abort);
+    }
+}
+
 impl Drop for BatchItem {
     fn drop(&mut self) {
-        self.tasks.get_mut().unwrap_or_else(PoisonError::into_inner).iter().for_each(AbortHandle::abort);
+        self.cancel();
     }
 }
 
@@ -95,6 +101,14 @@ impl Batch {
             };
             Ok((number, value, error).into_pyobject(py)?.into_any().unbind())
         }))
+    }
+
+    /// Cancels the running calls, before drop does: the traceback of an exception can keep the batch alive.
+    fn cancel(&self) {
+        // The calls of another process run there.
+        if let Some(state) = self.state.get() {
+            state.cancel();
+        }
     }
 }
 

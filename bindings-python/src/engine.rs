@@ -306,21 +306,25 @@ impl Engine {
         }))
     }
 
-    /// One page of the exports: `([(platform, video, name, transcript, JSON)], cursor of the next page or None)`.
+    /// One page of the exports: `([(platform, video, name, transcript, JSON)], [exception of an unreadable transcript],
+    /// cursor of the next page or None)`.
     fn exports(&self, py: Python<'_>, after: Option<String>, limit: u32) -> PyResult<PendingCall> {
         let open = self.lazy.open(py)?;
         let page = PageRequest { after: after.map(Cursor::new), limit };
         let work = async move { Ok(open.await?.tools().list_exports(page).await?) };
         Ok(PendingCall::new(work, |py, page| {
-            let exports = page.items.iter().map(|export| {
+            let exports = page.items.iter().flat_map(|video| &video.archived).map(|export| {
                 let video = &export.stored.transcript.video;
                 let transcript = Bound::new(py, Transcript::from_stored(&export.stored, true))?;
                 let json = export.to_json().map_err(|error| core_exception(py, &error))?;
                 (video.platform().name(), video.id(), export.name(), transcript, json).into_pyobject(py)
             });
             let exports = exports.collect::<PyResult<Vec<_>>>()?;
+            let unreadable = page.items.iter().flat_map(|video| &video.unreadable);
+            let unreadable: Vec<_> =
+                unreadable.map(|track| core_exception(py, &track.error).into_value(py)).collect();
             let next = page.next.map(|cursor| cursor.as_str().to_owned());
-            Ok((exports, next).into_pyobject(py)?.into_any().unbind())
+            Ok((exports, unreadable, next).into_pyobject(py)?.into_any().unbind())
         }))
     }
 

@@ -46,7 +46,7 @@ mod _native {
         lifecycle::{_after_fork, _after_fork_in_child, _at_exit, _before_fork},
         memory::MemoryStore,
         pages::{_parse_raw_timedtext, PageTransport},
-        pending::PendingCall,
+        pending::{_mark_loop_thread, PendingCall},
         ports::SupplyRequest,
         segment::{Segment, Segments},
         transcript::Transcript,

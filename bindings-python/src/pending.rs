@@ -4,6 +4,7 @@
 //! functions of the package share it, so each call is implemented once.
 
 use std::{
+    cell::Cell,
     future::Future,
     panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
@@ -30,6 +31,31 @@ use crate::{
 const SIGNAL_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 /// First pause of a result that waits for event hooks.
 const EVENT_PAUSE_MIN: Duration = Duration::from_millis(1);
+
+thread_local! {
+    /// The process in which this thread runs the event loop of the package.
+    static LOOP_PROCESS: Cell<Option<u32>> = const { Cell::new(None) };
+}
+
+/// Marks this thread as that of the package's event loop, in this process: a forked child runs other code on it.
+#[pyfunction]
+pub(crate) fn _mark_loop_thread() {
+    LOOP_PROCESS.set(Some(std::process::id()));
+}
+
+/// Rejects a wait on the thread of the package's event loop: the call can need a coroutine of that loop.
+///
+/// # Errors
+/// `RuntimeError` on that thread.
+fn reject_loop_thread() -> PyResult<()> {
+    if LOOP_PROCESS.get().is_some_and(|process| process == std::process::id()) {
+        return Err(PyRuntimeError::new_err(
+            "a plain call in an async method would block the event loop of the package: \
+             await its twin, such as aget",
+        ));
+    }
+    Ok(())
+}
 
 /// Converts the result of a call to a Python object or exception.
 pub(crate) type Finisher = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
@@ -153,11 +179,15 @@ fn wait_until_ready<T: Send>(py: Python<'_>, mut poll: impl FnMut() -> Poll<T> +
 ///
 /// The future is polled on this thread: passing it to a runtime thread and waking up again takes longer than many
 /// calls.
+///
+/// # Errors
+/// The exception of a signal handler, or `RuntimeError` on the thread of the package's event loop.
 pub(crate) fn wait_for<T: Send>(
     py: Python<'_>,
     runtimes: Runtimes,
     mut work: Pin<&mut (impl Future<Output = T> + Send + ?Sized)>,
 ) -> PyResult<T> {
+    reject_loop_thread()?;
     lifecycle::wait_for_forks(py);
     let guard = WorkGuard::new();
     let runtime = if guard.is_alone { runtimes.alone } else { runtimes.shared };

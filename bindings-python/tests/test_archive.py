@@ -1,6 +1,7 @@
 """Access to the archive: places, iteration, exports, imports of folders, and custom archives."""
 
 import asyncio
+import json
 import os
 import sqlite3
 import subprocess
@@ -254,6 +255,45 @@ def test_export_and_import_folder_are_awaitable(filled, tmp_path):
             return [each async for each in other.aarchived()]
 
     assert asyncio.run(run()) == list(filled.archived())
+
+
+def test_export_continues_past_damaged_transcript(tmp_path):
+    file = tmp_path / "archive.db"
+    with Transcripts(file, suppliers=[]) as transcripts:
+        transcripts.import_("00000000000", SRT, lang="de")
+        for number in range(120):
+            transcripts.import_(f"{number:011}", SRT, lang="en")
+    with sqlite3.connect(file) as database:
+        damaged = "SELECT min(id) FROM transcripts"
+        assert database.execute(f"UPDATE bodies SET segments = zeroblob(40) WHERE transcript = ({damaged})").rowcount == 1
+    database.close()
+    with Transcripts(file, suppliers=[]) as transcripts:
+        calls = (transcripts.export, lambda *arguments: asyncio.run(transcripts.aexport(*arguments)))
+        for call, format in zip(calls, ("json", "srt"), strict=True):
+            with pytest.raises(vt.StorageCorrupt, match="not exported.*00000000000") as raised:
+                call(tmp_path / format, format)
+            assert isinstance(raised.value.__cause__, vt.StorageCorrupt)
+            names = {path.name for path in (tmp_path / format).rglob("*.*")}
+            assert names == {f"{number:011}.en.{format}" for number in range(120)}
+
+
+def test_export_of_translation_does_not_overwrite_captions(tmp_path):
+    translation = {
+        "format": "verbatim-export/1",
+        "videoId": "00000000000",
+        "language": "de",
+        "kind": "translated",
+        "wishes": ["translation:de"],
+        "transcript": [{"text": "Es ist still.", "start": 0, "duration": 1}],
+    }
+    (tmp_path / "translation.json").write_text(json.dumps(translation))
+    with Transcripts(suppliers=[]) as transcripts, Transcripts(suppliers=[]) as other:
+        transcripts.import_folder(tmp_path)
+        transcripts.import_("00000000000", SRT, lang="de")
+        assert transcripts.export(tmp_path / "backup") == 2
+        assert len(other.import_folder(tmp_path / "backup")) == 2
+        found, expected = ({each.kind: each for each in archive.archived()} for archive in (other, transcripts))
+        assert found == expected and set(found) == {"human", "translated"}
 
 
 def test_methods_that_wait_have_awaitable_twin():

@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import signal
 import threading
 import time
 
@@ -214,6 +215,69 @@ async def test_batch_takes_async_iterable_while_it_fetches():
         await links.aclose()
         with pytest.raises(TypeError):
             transcripts.get_many(async_links(3))
+
+
+class WaitingSupplier:
+    """Waits until it is cancelled."""
+
+    name = "waiting"
+
+    def __init__(self):
+        self.started, self.cancelled = threading.Event(), threading.Event()
+
+    async def supply(self, request):
+        self.started.set()
+        try:
+            await asyncio.sleep(60)
+        finally:
+            self.cancelled.set()
+
+
+def test_batch_interrupted_cancels_fetches_while_exception_is_kept():
+    supplier = WaitingSupplier()
+
+    def interrupt():
+        supplier.started.wait(10)
+        signal.raise_signal(signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    with Transcripts(suppliers=[supplier]) as transcripts:
+        thread.start()
+        with pytest.raises(KeyboardInterrupt) as raised:
+            list(transcripts.get_many(map(video, range(3))))
+        assert supplier.cancelled.wait(5) and raised.value.__traceback__ is not None
+    thread.join()
+
+
+async def test_batch_task_cancelled_cancels_fetches_while_exception_is_kept():
+    supplier = WaitingSupplier()
+
+    async def collect():
+        return [result async for result in transcripts.aget_many(map(video, range(3)))]
+
+    async with Transcripts(suppliers=[supplier]) as transcripts:
+        task = asyncio.create_task(collect())
+        assert await asyncio.to_thread(supplier.started.wait, 10)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError) as raised:
+            await task
+        assert await asyncio.to_thread(supplier.cancelled.wait, 5) and raised.value.__traceback__ is not None
+
+
+def test_batch_link_that_cannot_start_is_failed_result():
+    class Course:
+        name = "course"
+
+        async def supply(self, request):
+            if request.video_id == video(0):
+                self.results = [result async for result in transcripts.aget_many(map(video, range(3)), in_order=True)]
+            return Transcript(request.url, [Segment("Hello.", 0, 1)], language="en")
+
+    supplier = Course()
+    with Transcripts(suppliers=[supplier]) as transcripts:
+        assert transcripts.get(video(0)).text == "Hello.\n"
+    errors = [result.error for result in supplier.results]
+    assert [type(error) for error in errors] == [RuntimeError, type(None), type(None)]
 
 
 def test_supplier_bugs_do_not_pause_it():

@@ -267,6 +267,16 @@ def test_client_get_many_yields_results(server):
     assert len(asyncio.run(collect())) == 2
 
 
+def test_client_get_many_after_close_yields_failures(server):
+    client = Client(server.address)
+    results = client.get_many([LINK] * 4, concurrency=1)
+    assert next(results).error is None
+    client.close()
+    errors = [result.error for result in results]
+    # The second request was running.
+    assert len(errors) == 3 and all(isinstance(error, vt.ClosedError) for error in errors[1:])
+
+
 def test_client_get_many_waits_while_server_refuses(server, monkeypatch):
     client = Client(server.address)
     convert, failures = client._convert, []

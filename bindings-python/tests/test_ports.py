@@ -146,6 +146,20 @@ def test_archive_exception_is_cause(error):
     assert raised.value.__cause__ is error and "archive.find raised" in str(raised.value)
 
 
+def test_archive_cancellation_inside_method_is_storage_error():
+    class CancelledArchive(CustomArchive):
+        async def find(self, video, selector, now):
+            login = asyncio.ensure_future(asyncio.sleep(60))
+            login.cancel()
+            await login
+
+    with Transcripts(CancelledArchive(), suppliers=[]) as transcripts:
+        for call in (transcripts.get, lambda link: asyncio.run(transcripts.aget(link))):
+            with pytest.raises(vt.VerbatimError, match="the method was cancelled") as raised:
+                call(LINK)
+            assert isinstance(raised.value.__cause__, RuntimeError)
+
+
 @pytest.mark.parametrize("answer", [None, 7, b"x", object(), {"transcript": {}}, "no such", {"absent": None}])
 def test_archive_invalid_result_raises_error(answer):
     class InvalidArchive(CustomArchive):

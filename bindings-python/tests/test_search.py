@@ -51,3 +51,21 @@ def test_search_videos_rejects_invalid_options(archive):
 async def test_search_videos_is_iterated_asynchronously(archive):
     hits = [hit async for hit in archive.search_videos("lighthouses", page_size=7)]
     assert len(hits) == 25
+
+
+async def test_search_videos_properties_are_local_after_aload(archive):
+    found = archive.search_videos("lighthuoses")
+    assert await found.aload() is found
+    # Neither the properties nor the first iteration read the page again.
+    found._read = None
+    assert (found.total, found.suggestion) == (0, "lighthouses")
+    assert [hit async for hit in found] == []
+
+
+async def test_search_videos_second_iteration_reads_archive_again(archive):
+    found = archive.search_videos("lighthouse", page_size=10)
+    assert found.load().total == len(list(found)) == 25
+    await archive.aimport("https://youtu.be/lllllllllll", SRT.format("One more lighthouse."), lang="en")
+    assert len(list(found)) == found.total == 26
+    archive.delete("https://youtu.be/lllllllllll")
+    assert len([hit async for hit in found]) == found.total == 25

@@ -167,6 +167,48 @@ def test_supplier_own_transcript_raises_runtime_error():
             assert transcripts.get(LINK, "de")[0].text == "HELLO"
 
 
+def test_supplier_plain_call_on_loop_of_package_raises_runtime_error():
+    class Mirror(AsyncSupplier):
+        awaits = False
+
+        async def supply(self, request):
+            if request.video_id != "aaaaaaaaaaa":
+                return await super().supply(request)
+            other = await transcripts.aget("bbbbbbbbbbb") if self.awaits else transcripts.get("bbbbbbbbbbb")
+            return Transcript(request.url, list(other.segments), language="en")
+
+    supplier = Mirror()
+    with Transcripts(suppliers=[supplier]) as transcripts:
+        for _ in range(2):
+            with pytest.raises(vt.FetchFailed, match="event loop of the package") as raised:
+                transcripts.get("aaaaaaaaaaa", timeout=10)
+            assert isinstance(raised.value.__cause__, RuntimeError)
+        supplier.awaits = True
+        assert transcripts.get("aaaaaaaaaaa").text == "Hello.\n"
+
+
+def test_cancellation_inside_supplier_fails_its_fetch_only(caplog):
+    class Cancelled(AsyncSupplier):
+        async def supply(self, request):
+            if request.video_id == "aaaaaaaaaaa":
+                login = asyncio.ensure_future(asyncio.sleep(60))
+                login.cancel()
+                await login
+            return await super().supply(request)
+
+    with Transcripts(suppliers=[Cancelled()]) as transcripts:
+        for call in (transcripts.get, lambda link: asyncio.run(transcripts.aget(link))):
+            caplog.clear()
+            with pytest.raises(vt.FetchFailed) as raised:
+                call("aaaaaaaaaaa")
+            cause = raised.value.__cause__
+            assert isinstance(cause, RuntimeError) and isinstance(cause.__cause__, asyncio.CancelledError)
+            assert [record.exc_info[1] for record in caplog.records if record.exc_info] == [cause]
+        links = ["aaaaaaaaaaa", LINK, "bbbbbbbbbbb"]
+        errors = [result.error for result in transcripts.get_many(links, in_order=True)]
+    assert [type(error) for error in errors] == [vt.FetchFailed, type(None), type(None)]
+
+
 async def test_cancellation_cancels_async_supplier():
     started, cancelled = threading.Event(), threading.Event()
 

@@ -195,13 +195,14 @@ class BatchRun:
                 return
             index, link = entry
             try:
-                self._batch.start(index, self._start(link_address(link), self._batch))
-            except (TypeError, ValueError) as error:
-                # A link that is not a text is a failed result like any other.
+                call = self._start(link_address(link), self._batch)
+            except Exception as error:
+                # A link that is not a text, or a closed client, is a failed result like any other.
                 self._add_failure(index, link, error)
                 if not self._in_order:
                     return
             else:
+                self._batch.start(index, call)
                 self._running[index] = link
 
     def _next_link(self) -> tuple[int, str | ListedVideo] | None:
@@ -278,14 +279,17 @@ class BatchRun:
         return False
 
     def results(self) -> Generator[BatchResult, None, None]:
-        while True:
-            self._fill()
-            if result := self._next_ready():
-                yield self._report(result)
-            elif self._is_waiting():
-                self._finish(self._batch.next().wait())
-            else:
-                return
+        try:
+            while True:
+                self._fill()
+                if result := self._next_ready():
+                    yield self._report(result)
+                elif self._is_waiting():
+                    self._finish(self._batch.next().wait())
+                else:
+                    return
+        finally:
+            self._batch.cancel()
 
     async def aresults(self) -> AsyncGenerator[BatchResult, None]:
         links = self._async_links
@@ -301,6 +305,7 @@ class BatchRun:
                 else:
                     self._finish(await links.next_entry(self._batch, self._is_reading))
         finally:
+            self._batch.cancel()
             if links is not None:
                 await links.stop()
 

@@ -15,6 +15,8 @@ from concurrent.futures import Future
 from contextvars import ContextVar
 from typing import Any
 
+from ._native import _mark_loop_thread
+
 #: Arguments of the running callback. A fetch reads them to reject a supplier that requests its own transcript.
 current_arguments: ContextVar[tuple[Any, ...]] = ContextVar("current_arguments", default=())
 
@@ -62,8 +64,13 @@ def _running_loop() -> asyncio.AbstractEventLoop:
     with _lock:
         if _loop is None:
             _loop = asyncio.new_event_loop()
-            threading.Thread(target=_loop.run_forever, name="verbatim-loop", daemon=True).start()
+            threading.Thread(target=_run_loop, args=(_loop,), name="verbatim-loop", daemon=True).start()
         return _loop
+
+
+def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
+    _mark_loop_thread()
+    loop.run_forever()
 
 
 async def _await(awaitable: Any) -> tuple[Any, BaseException | None]:
@@ -72,6 +79,16 @@ async def _await(awaitable: Any) -> tuple[Any, BaseException | None]:
     except (KeyboardInterrupt, SystemExit) as error:
         # A task that raises these stops the loop, which other calls share.
         return None, error
+
+
+def _component_error(error: BaseException) -> BaseException:
+    """The exception of a method, as its caller receives it."""
+    if not isinstance(error, asyncio.CancelledError):
+        return error
+    # What the method awaited was cancelled, not its callers: they may not end as if they were.
+    failure = RuntimeError("the method was cancelled")
+    failure.__cause__ = error
+    return failure
 
 
 class Call:
@@ -92,7 +109,7 @@ class Call:
                 # The task inherits the context of this thread, including `current_arguments`.
                 self._future = asyncio.run_coroutine_threadsafe(_await(value), _running_loop())
         except BaseException as error:  # the caller receives every exception
-            self._on_done(None, error)
+            self._on_done(None, _component_error(error))
             return
         finally:
             current_arguments.reset(token)
@@ -105,7 +122,7 @@ class Call:
 
     def _finish(self, future: Future[Any]) -> None:
         if future.cancelled():
-            self._on_done(None, asyncio.CancelledError())
+            self._on_done(None, _component_error(asyncio.CancelledError()))
             return
         error = future.exception()
         self._on_done(*((None, error) if error else future.result()))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from ._batch import BatchResult, BatchRun, async_links
 from ._client_batch import ClientBatch
+from ._closable import Closable
 from ._errors import ServiceRefused, TranscriptUnavailable
 from ._native import Batch, Connection, PendingCall, Transcript, _linked_video
 from ._reasons import reason_of, unavailable
@@ -24,16 +25,12 @@ from ._video import PLATFORMS, Language
 from ._video_list import ListedVideo
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
-    from typing_extensions import Self
-
     from ._jobs import Jobs
 
 __all__ = ["Client"]
 
 
-class Client:
+class Client(Closable):
     """A client of a Verbatim server with one API key, or anonymous.
 
     Every method has an awaitable twin with the prefix ``a``. :meth:`close`, or a ``with`` block, closes the
@@ -69,28 +66,6 @@ class Client:
     async def aclose(self) -> None:
         """As :meth:`close`."""
         self._connection.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def get(
         self, link: str, lang: str | Sequence[str] | None = None, *, idempotency_key: str | None = None

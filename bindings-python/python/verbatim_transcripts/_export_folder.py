@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ._errors import InvalidInput
+from ._errors import InvalidInput, StorageCorrupt, VerbatimError
 from ._outcomes import ImportOutcome
 
 if TYPE_CHECKING:
@@ -45,6 +45,18 @@ def _write_page(
     return written
 
 
+def _count(written: set[pathlib.Path], unreadable: list[VerbatimError]) -> int:
+    """Returns the number of files.
+
+    :param unreadable: an exception for each transcript that was not exported.
+    :raises StorageCorrupt: there is one.
+    """
+    if unreadable:
+        message = f"some transcripts cannot be read and were not exported; the first: {unreadable[0]}"
+        raise StorageCorrupt(message) from unreadable[0]
+    return len(written)
+
+
 def _json_files(folder: str | os.PathLike[str]) -> list[pathlib.Path]:
     """The JSON files in a folder and its subfolders, in order.
 
@@ -61,15 +73,17 @@ def _json_files(folder: str | os.PathLike[str]) -> list[pathlib.Path]:
 
 
 def export_files(engine: Engine, folder: str | os.PathLike[str], format: str) -> int:
-    """Writes all archived transcripts to files; returns their number."""
+    """Writes all archived transcripts that can be read to files; returns their number."""
     _check_format(format)
     written: set[pathlib.Path] = set()
+    unreadable: list[VerbatimError] = []
     after: str | None = None
     while True:
-        page, after = engine.exports(after, PAGE).wait()
+        page, errors, after = engine.exports(after, PAGE).wait()
         written |= _write_page(folder, format, page)
+        unreadable += errors
         if after is None:
-            return len(written)
+            return _count(written, unreadable)
 
 
 async def aexport_files(engine: Engine, folder: str | os.PathLike[str], format: str) -> int:
@@ -78,12 +92,14 @@ async def aexport_files(engine: Engine, folder: str | os.PathLike[str], format: 
 
     _check_format(format)
     written: set[pathlib.Path] = set()
+    unreadable: list[VerbatimError] = []
     after: str | None = None
     while True:
-        page, after = await engine.exports(after, PAGE)
+        page, errors, after = await engine.exports(after, PAGE)
         written |= await to_thread(_write_page, folder, format, page)
+        unreadable += errors
         if after is None:
-            return len(written)
+            return _count(written, unreadable)
 
 
 def import_files(engine: Engine, folder: str | os.PathLike[str], replace: bool) -> list[ImportOutcome]:

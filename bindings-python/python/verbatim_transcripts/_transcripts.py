@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, 
 from typing import TYPE_CHECKING, Any
 
 from ._chunk import Track
+from ._closable import Closable
 from ._events import Event
 from ._export_folder import PAGE, aexport_files, aimport_files, export_files, import_files
 from ._native import Batch, Engine, PendingCall, Transcript
@@ -17,17 +18,13 @@ from ._search import ArchiveSearch
 from ._video_list import ListedVideo, VideoList, read_channel, read_playlist, read_search
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
-    from typing_extensions import Self
-
     from ._batch import BatchResult, BatchRun
     from ._ports import Archive, KeyValueStore, Supplier
 
 __all__ = ["Transcripts"]
 
 
-class Transcripts:
+class Transcripts(Closable):
     """An archive in front of suppliers: a fetched transcript is stored permanently.
 
     Methods that wait have an awaitable twin with the prefix ``a``, for any event loop of asyncio. One object serves any
@@ -431,7 +428,7 @@ class Transcripts:
         """Writes all archived transcripts to files, ``PLATFORM/VIDEO.LANGUAGE.FORMAT``; returns their number.
 
         :param format: ``json``, which :meth:`import_folder` reads, or ``txt``, ``md``, ``srt`` or ``vtt``.
-        :raises StorageCorrupt: a transcript cannot be read.
+        :raises StorageCorrupt: a transcript cannot be read. The others are written.
         :raises OSError: a file cannot be written.
         """
         return export_files(self._engine, folder, format)
@@ -485,28 +482,6 @@ class Transcripts:
     async def aclose(self) -> None:
         """As :meth:`close`."""
         await self._engine.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.aclose()
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}{' (closed)' if self._engine.is_closed else ''}>"

@@ -93,7 +93,7 @@ def _method(name: str) -> Callable[..., Any]:
 
 
 class MemoryLedger(_Memory):
-    """An in-memory ledger, to wrap or to inherit from."""
+    """An in-memory ledger, to wrap or to inherit from. Call it with `asyncio.to_thread` in an async method."""
 
     _port = "ledger"
 
@@ -111,7 +111,7 @@ class MemoryLedger(_Memory):
 
 
 class MemoryDirectory(_Memory):
-    """An in-memory directory of keys and accounts, to wrap or to inherit from."""
+    """An in-memory directory of keys and accounts, to wrap or to inherit from. Call it with `asyncio.to_thread` in an async method."""
 
     _port = "directory"
 

@@ -2,15 +2,17 @@
 
 import json
 import pickle
+import re
 import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from html import escape
 from xml.etree import ElementTree
 
 import pytest
 import requests
-from stubbed_video import CAPTIONS, PAGE, PLAYER, WATCH, player, translated_player
+from stubbed_video import CAPTIONS, PAGE, PLAYER, WATCH, XML, player, translated_player
 from youtube_transcript_api import (
     AgeRestricted,
     FetchedTranscript,
@@ -153,6 +155,16 @@ def test_429_of_page_is_retried_by_one_loop(table):
     assert len(table.calls) == 11
 
 
+def test_503_with_wait_is_retried_with_rotating_proxy(table):
+    table.replace("GET", CAPTIONS, status=503, headers={"Retry-After": "0"})
+    table.add("GET", CAPTIONS, XML)
+    assert len(YouTubeTranscriptApi(Rotating("me", "secret")).fetch("x")) == 1
+    table.replace("GET", CAPTIONS, status=503)
+    with pytest.raises(YouTubeRequestFailed, match="503 Server Error"):
+        YouTubeTranscriptApi(Rotating("me", "secret")).fetch("x")
+    assert len(table.calls) == 7
+
+
 def test_429_with_long_wait_leaves_retries(table):
     table.replace("GET", WATCH, status=429)
     table.add("GET", WATCH, status=429, headers={"Retry-After": "100"})
@@ -178,6 +190,16 @@ def test_srt_milliseconds_stay_below_1000():
     snippet = FetchedTranscriptSnippet("x", 59.9996, 3600.0)
     srt = SRTFormatter().format_transcript(FetchedTranscript([snippet], "x", "English", "en", False))
     assert "00:01:00,000 --> 01:01:00,000" in srt
+
+
+@pytest.mark.parametrize(
+    ("codes", "shown"),
+    [((), "('en',)"), ((["de"],), "['de']"), ((("de", "fr"),), "('de', 'fr')"), ((iter(["de"]),), "['de']")],
+)
+def test_no_transcript_names_languages_as_passed(table, codes, shown):
+    table.replace("POST", PLAYER, player().replace('"languageCode": "en"', '"languageCode": "pt"'))
+    with pytest.raises(NoTranscriptFound, match=re.escape(f"language codes: {shown}\n")):
+        YouTubeTranscriptApi().fetch("x", *codes)
 
 
 def test_exceptions_survive_pickle(table):
@@ -234,6 +256,28 @@ def test_translation_fetches_translated_track(table):
 
 
 CUE = '<text start="1.5" dur="2.25">{}</text>'
+
+
+@pytest.mark.parametrize(
+    ("text", "plain", "formatted"),
+    [
+        ("<b>a</b> <u>b</u>", "a b", "<b>a</b> b"),
+        ("<i>a</i> <c.color>b</c>", "a b", "<i>a</i> b"),
+        ("x<br>y", "xy", "xy"),
+        ("a <b", "a <b", "a <b"),
+        # The following differ from 1.2.5: docs/python/youtube-transcript-api.md.
+        ("a < b and c > d", "a < b and c > d", "a < b and c > d"),
+        ('<font color="#E5E5E5">a</font> b', "a b", "a b"),
+        ("x<br/>y", "xy", "xy"),
+        ("<00:00:01.5> a", "<00:00:01.5> a", "<00:00:01.5> a"),
+        ("<!-- a --> b", "<!-- a --> b", "<!-- a --> b"),
+    ],
+)
+def test_formatting_follows_table_of_differences(text, plain, formatted):
+    body = f"<transcript>{CUE.format(escape(text))}</transcript>"
+    for preserve_formatting, expected in ((False, plain), (True, formatted)):
+        (snippet,) = _transcripts._TranscriptParser(preserve_formatting).parse(body)
+        assert snippet == FetchedTranscriptSnippet(expected, 1.5, 2.25)
 
 
 @pytest.mark.parametrize("preserve_formatting", [False, True])

@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 import pytest
 import requests
 import urllib3
+import verbatim_transcripts
 from stubbed_video import CAPTIONS, PLAYER, XML, player, translated_player
 from youtube_transcript_api import Transcript, YouTubeDataUnparsable, YouTubeTranscriptApi
 from youtube_transcript_api import _api, _transcripts, formatters
@@ -163,3 +164,9 @@ def test_formatter_base_accepts_times_as_text():
 def test_distribution_contains_licences():
     names = {path.name for path in importlib.metadata.files("verbatim-youtube-transcript-api")}
     assert {"LICENSE-APACHE", "LICENSE-MIT"} <= names
+
+
+def test_distribution_requires_its_version_of_native_package():
+    # Its private functions can differ in another version.
+    required = importlib.metadata.requires("verbatim-youtube-transcript-api")
+    assert required == [f"verbatim-transcripts=={verbatim_transcripts.__version__}"]

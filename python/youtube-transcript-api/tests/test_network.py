@@ -14,8 +14,9 @@ import pytest
 import requests
 from stubbed_video import CAPTIONS, PAGE, PLAYER, XML, player
 from youtube_transcript_api import IpBlocked, YouTubeRequestFailed, YouTubeTranscriptApi
+from youtube_transcript_api import _transport
 from youtube_transcript_api._transport import NativeTransport
-from youtube_transcript_api.proxies import GenericProxyConfig, InvalidProxyConfig, ProxyConfig
+from youtube_transcript_api.proxies import GenericProxyConfig, InvalidProxyConfig, ProxyConfig, WebshareProxyConfig
 
 CLOSED = "http://127.0.0.1:1"
 #: `DuckSession.post` has a parameter `json`.
@@ -234,3 +235,91 @@ def test_connection_cut_off_is_requests_connection_error():
     url = f"http://127.0.0.1:{server.getsockname()[1]}"
     with server, pytest.raises(requests.exceptions.ConnectionError):
         YouTubeTranscriptApi(GenericProxyConfig(url)).fetch("x")
+
+
+class FlakyProxy:
+    """Passes connections to a proxy, and answers those of some numbers, from 1, with a status."""
+
+    def __init__(self, proxy, failing, status="502 Bad Gateway"):
+        host, port = proxy.removeprefix("http://").split(":")
+        self.target, self.failing, self.count = (host, int(port)), failing, 0
+        self.response = f"HTTP/1.1 {status}\r\n\r\n".encode()
+        self.server = socket.create_server(("127.0.0.1", 0))
+        self.port = self.server.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            client, _ = self.server.accept()
+            self.count += 1
+            if self.count in self.failing:
+                client.recv(65536)
+                client.sendall(self.response)
+                client.close()
+                continue
+            target = socket.create_connection(self.target)
+            for ends in ((client, target), (target, client)):
+                threading.Thread(target=self.copy, args=ends, daemon=True).start()
+
+    @staticmethod
+    def copy(source, sink):
+        try:
+            while data := source.recv(65536):
+                sink.sendall(data)
+            sink.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass  # the other direction has ended
+
+    def webshare(self):
+        return WebshareProxyConfig("me", "secret", domain_name="127.0.0.1", proxy_port=self.port)
+
+
+@pytest.mark.parametrize("failing", [{1, 2, 3}, {2, 3, 4}, {3, 4, 5}], ids=["page", "player", "captions"])
+def test_rotating_proxy_connection_failure_is_retried(table, platform, failing):
+    proxy = FlakyProxy(platform.proxy, failing)
+    assert len(YouTubeTranscriptApi(proxy.webshare()).fetch("x")) == 1
+    assert (proxy.count, len(table.calls)) == (6, 3)
+
+
+@pytest.mark.parametrize("status", ["502 Bad Gateway", "407 Proxy Authentication Required"])
+@pytest.mark.parametrize("successes", [0, 1], ids=["page", "player"])
+def test_rotating_proxy_connection_failure_is_attempted_11_times(table, platform, successes, status):
+    proxy = FlakyProxy(platform.proxy, range(successes + 1, 99), status)
+    with pytest.raises(requests.exceptions.ProxyError):
+        YouTubeTranscriptApi(proxy.webshare()).fetch("x")
+    assert (proxy.count, len(table.calls)) == (successes + 11, successes)
+
+
+def test_fixed_proxy_connection_failure_is_not_retried(platform):
+    proxy = FlakyProxy(platform.proxy, range(99))
+    with pytest.raises(requests.exceptions.ProxyError):
+        YouTubeTranscriptApi(GenericProxyConfig(f"http://127.0.0.1:{proxy.port}")).fetch("x")
+    assert proxy.count == 1
+
+
+@pytest.mark.parametrize(("cut", "requests_sent"), [(1, ["GET", "GET", "POST", "GET"]), (2, ["GET", "POST"])])
+def test_rotating_proxy_repeats_only_get_that_was_sent(table, platform, monkeypatch, cut, requests_sent):
+    match = table.match
+
+    def cut_off(request):
+        stub = match(request)
+        if len(table.calls) == cut:
+            raise ConnectionError
+        return stub
+
+    monkeypatch.setattr(table, "match", cut_off)
+    api = YouTubeTranscriptApi(FlakyProxy(platform.proxy, ()).webshare())
+    if cut == 1:
+        assert len(api.fetch("x")) == 1
+    else:
+        with pytest.raises(requests.exceptions.ConnectionError, match="ended early"):
+            api.fetch("x")
+    assert [call.request.method for call in table.calls] == requests_sent
+
+
+def test_rotating_proxy_failures_are_repeated_for_limited_time(monkeypatch):
+    clock = iter([0.0, 30.0, 59.0, 61.0])
+    monkeypatch.setattr(_transport, "time", types.SimpleNamespace(monotonic=lambda: next(clock)))
+    with pytest.raises(requests.exceptions.ProxyError):
+        YouTubeTranscriptApi(WebshareProxyConfig("me", "secret", domain_name="127.0.0.1", proxy_port=1)).fetch("x")
+    assert next(clock, None) is None

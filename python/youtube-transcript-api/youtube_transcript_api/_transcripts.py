@@ -164,6 +164,16 @@ def parse(body: bytes, preserve_formatting: bool = False) -> list[FetchedTranscr
     ]
 
 
+class _TranscriptParser:
+    """Parses captions that a program has fetched; programs import it."""
+
+    def __init__(self, preserve_formatting: bool = False) -> None:
+        self._preserve_formatting = preserve_formatting
+
+    def parse(self, raw_data: str) -> list[FetchedTranscriptSnippet]:
+        return parse(raw_data.encode(), self._preserve_formatting)
+
+
 class TranscriptList:
     """The transcripts of a video: manually created ones, then generated ones."""
 
@@ -220,7 +230,7 @@ class TranscriptList:
         return self._find(language_codes, self._manually_created_transcripts)
 
     def _find(self, language_codes: Iterable[str], *groups: dict[str, Transcript]) -> Transcript:
-        codes = list(language_codes)
+        codes = language_codes if isinstance(language_codes, (list, tuple)) else list(language_codes)
         for code in codes:
             for transcripts in groups:
                 if code in transcripts:

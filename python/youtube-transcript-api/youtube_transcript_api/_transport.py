@@ -19,8 +19,11 @@ from ._proxy_urls import choose_proxy, configured_proxy, environment_proxy
 from .proxies import InvalidProxyConfig, ProxyConfig
 
 HEADERS = {"Accept-Language": "en-US", "User-Agent": f"verbatim/{__version__}"}
-#: The longest `Retry-After` of a 429 that is waited for, in seconds.
+#: The longest `Retry-After` that is waited for, and the time in which failures are repeated, in seconds.
 WAIT_MAX = 60.0
+#: Parts of the native client's messages: failures before a request was sent, and after it.
+UNSENT = ("could not be reached", "proxy rejected the credentials")
+UNANSWERED = ("ended early", "took too long")
 
 
 class Response(NamedTuple):
@@ -97,8 +100,8 @@ class NativeTransport:
         if self._session is not None:
             return self._session.request(video_id, url, data, until)
         json_body = None if data is None else json.dumps(data)
-        retries_max = 0 if data is not None else self._retries
-        retries = retries_max
+        retries = self._retries
+        repeats_end = time.monotonic() + WAIT_MAX
         while True:
             proxy = self._proxy
             try:
@@ -106,10 +109,15 @@ class NativeTransport:
                 headers = list(self._headers.items())
                 status, body, wait = self._client(proxy).fetch(url, headers, json_body, until)
             except (InvalidInput, InvalidProxyConfig, StorageUnavailable) as error:
+                if retries > 0 and time.monotonic() < repeats_end and is_repeatable(error, data is not None):
+                    retries -= 1
+                    continue
                 error.args = (name_variables(str(error)),)
                 raise make_request_error(video_id, error, proxy is not None) from error
-            if status != 429 or retries <= 0 or (wait or 0.0) > WAIT_MAX:
-                return Response(status, body, describe_status(status, url), 0 < retries_max and retries <= 0)
+            is_refused = data is None and (status == 429 or (status == 503 and wait is not None))
+            if not is_refused or retries <= 0 or (wait or 0.0) > WAIT_MAX:
+                was_retried = data is None and 0 < self._retries and retries <= 0
+                return Response(status, body, describe_status(status, url), was_retried)
             # A rotating proxy uses another address for the retry.
             retries -= 1
             time.sleep(wait or 0.0)
@@ -173,6 +181,11 @@ def name_variables(message: str) -> str:
     """Returns a message of the native client with the variable in place of its keyword, which users do not set."""
     # The path after it can contain the word, too.
     return re.sub(r"(?<!\S)ca_file\b", "REQUESTS_CA_BUNDLE", message, count=1)
+
+
+def is_repeatable(error: Exception, is_post: bool) -> bool:
+    """Returns whether urllib3 repeats a request after this failure: a POST only if it was not sent."""
+    return any(part in str(error) for part in (UNSENT if is_post else UNSENT + UNANSWERED))
 
 
 def new_session() -> Any:
